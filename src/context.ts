@@ -1,0 +1,100 @@
+/**
+ * What the stages of the pipeline know of a request. Each field is set by the middleware that
+ * its doc names, and read through that middleware's accessor.
+ */
+import type { RateLimit } from './admission/limit.ts'
+import type { PolicyRoute } from './policy.ts'
+import type { Principal } from './tokens/principal.ts'
+
+/** Set by `requestId`. */
+export interface RequestIdVariables {
+  /** UUIDv7, ours. */
+  requestId: string
+  /** The client's own id, kept for correlation: 1 to 128 of `A-Z a-z 0-9 . _ -`. */
+  parentRequestId: string | null
+  /** W3C trace context to send on: our span as parent-id. */
+  trace: TraceContext
+}
+
+export interface TraceContext {
+  /** 32 lower-case hex digits. */
+  readonly traceId: string
+  /** `00-{traceId}-{our span}-{flags}`. */
+  readonly traceparent: string
+  readonly tracestate: string | undefined
+}
+
+/** Set by the pipeline for each matched route. */
+export interface RouteVariables {
+  route: PolicyRoute
+}
+
+/** Set by `sanitizeHeaders`: what may go on to the origin. A copy; the request is untouched. */
+export interface ForwardHeadersVariables {
+  forwardHeaders: Headers
+}
+
+/** Set by `clientAddress`. */
+export interface ClientAddressVariables {
+  /** Normalised; IPv6 as `2001:db8:1:2::/64`; `unknown` where the platform told none. */
+  clientAddress: string
+}
+
+/** Set by `authenticate`; null for an anonymous caller. */
+export interface PrincipalVariables {
+  principal: Principal | null
+}
+
+/** Set by `admit`. */
+export interface RateLimitVariables {
+  rateLimits: readonly RateLimit[]
+  /** Names of limits that could not be counted and let the request through. */
+  uncountedLimits: readonly string[]
+}
+
+/** Set by `limitBody` and replaced by `validate` once it has read it: the body to send on. */
+export interface BodyVariables {
+  body: ReadableStream<Uint8Array> | Uint8Array | null
+}
+
+/** Set by `audit`: entry times of the stages, so that the event can tell what each took. */
+export interface TimelineVariables {
+  timeline: { enter(stage: string): void }
+}
+
+export type GatewayVariables = RequestIdVariables &
+  RouteVariables &
+  ForwardHeadersVariables &
+  ClientAddressVariables &
+  PrincipalVariables &
+  RateLimitVariables &
+  BodyVariables &
+  TimelineVariables
+
+/** The slice of Hono's `Context` that an accessor needs (`Context` itself is invariant). */
+interface Carrier {
+  get(name: never): unknown
+}
+
+/** Makes the accessor of a variable; it throws where the middleware that sets it did not run. */
+function reader<Variables>() {
+  return <Name extends keyof Variables & string>(name: Name, setter: string) =>
+    (c: Carrier): Variables[Name] => {
+      // Not `c.var`: Hono builds that object anew at each access.
+      const value = (c as { get(name: string): unknown }).get(name)
+      if (value === undefined) throw new Error(`${name}: ${setter}() must run before this`)
+      return value as Variables[Name]
+    }
+}
+
+export const requestIdOf = reader<RequestIdVariables>()('requestId', 'requestId')
+export const traceOf = reader<RequestIdVariables>()('trace', 'requestId')
+export const routeOf = reader<RouteVariables>()('route', 'route')
+export const forwardHeadersOf = reader<ForwardHeadersVariables>()(
+  'forwardHeaders',
+  'sanitizeHeaders',
+)
+export const clientAddressOf = reader<ClientAddressVariables>()('clientAddress', 'clientAddress')
+/** The principal, or null for an anonymous caller. */
+export const callerOf = reader<PrincipalVariables>()('principal', 'authenticate')
+export const bodyOf = reader<BodyVariables>()('body', 'limitBody')

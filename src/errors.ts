@@ -1,0 +1,97 @@
+/**
+ * The three outcomes of a guard: it returns (allowed), it throws {@link Denied} (the caller's
+ * fault), or it throws {@link Unavailable} (a dependency's fault). Reasons are tagged here, in
+ * full, for the audit trail; `problem.ts` maps them to a wire form that says less.
+ */
+
+/** What a token can be revoked by: its own id, or a cut-off that covers it. */
+export type RevokedBy = 'token' | 'session' | 'subject' | 'client' | 'tenant'
+
+/** One finding of input validation. `path` is a JSON Pointer (RFC 6901) into `in`. */
+export interface InputError {
+  readonly in: 'params' | 'query' | 'headers' | 'body'
+  readonly path: string
+  readonly message: string
+}
+
+/** Why a request was refused. `check` names the precise check that failed, for audit only. */
+export type Denial =
+  | { readonly code: 'token_missing' }
+  | { readonly code: 'token_rejected'; readonly check: string }
+  | { readonly code: 'token_revoked'; readonly by: RevokedBy }
+  | {
+      readonly code: 'banned'
+      readonly by: 'address' | 'subject'
+      readonly retryAfterSeconds: number
+    }
+  | {
+      readonly code: 'rate_limited'
+      readonly limit: string
+      readonly retryAfterSeconds: number
+    }
+  | { readonly code: 'permission_missing'; readonly permission: string }
+  | { readonly code: 'path_ambiguous'; readonly check: string }
+  | { readonly code: 'request_malformed'; readonly check: string }
+  | { readonly code: 'input_invalid'; readonly errors: readonly InputError[] }
+  | { readonly code: 'body_too_large'; readonly maxBytes: number }
+  | { readonly code: 'media_type_unsupported'; readonly expected: string }
+  | { readonly code: 'route_unknown' }
+  | { readonly code: 'method_unknown'; readonly allow: readonly string[] }
+
+/** The request is refused, and the caller can do something about it (4xx). */
+export class Denied extends Error {
+  override readonly name = 'Denied'
+  readonly denial: Denial
+
+  constructor(denial: Denial, options?: ErrorOptions) {
+    super(denial.code, options)
+    this.denial = denial
+  }
+}
+
+/** What the gateway needs and does not own. */
+export type Dependency = 'redis' | 'key_set' | 'origin'
+
+/**
+ * How a dependency failed: `unreachable` (refused, reset, DNS, TLS), `timeout` (our deadline
+ * passed), `malformed` (it answered, but not in its protocol), `refused` (it answered with an
+ * error of its own).
+ */
+export type Fault = 'unreachable' | 'timeout' | 'malformed' | 'refused'
+
+/**
+ * A dependency did not answer in a way that decides anything: nobody knows whether the request is
+ * allowed, so it is not (503; 502 and 504 for the origin). `cause` may hold a dependency's own
+ * words: it is for debuggers and never for a response, a log or an audit event.
+ */
+export class Unavailable extends Error {
+  override readonly name = 'Unavailable'
+  readonly dependency: Dependency
+  readonly fault: Fault
+  readonly retryAfterSeconds: number
+
+  constructor(
+    dependency: Dependency,
+    fault: Fault,
+    options: ErrorOptions & { readonly retryAfterSeconds?: number } = {},
+  ) {
+    super(`${dependency}: ${fault}`, options)
+    this.dependency = dependency
+    this.fault = fault
+    this.retryAfterSeconds = options.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS
+  }
+}
+
+/** Short, because a breaker or a fail-over usually takes a few seconds. */
+const DEFAULT_RETRY_AFTER_SECONDS = 5
+
+/** The gateway itself is set up wrongly. The message names every mistake and stays in the logs. */
+export class Misconfigured extends Error {
+  override readonly name = 'Misconfigured'
+  readonly mistakes: readonly string[]
+
+  constructor(what: string, mistakes: readonly string[]) {
+    super(`${what} is not valid:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`)
+    this.mistakes = mistakes
+  }
+}

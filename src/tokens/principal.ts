@@ -1,0 +1,36 @@
+/** Who is asking: what a verified token says about its bearer. */
+
+/**
+ * A verified identity. Every field comes from a token whose signature, issuer, audience, type and
+ * times were checked; `subject` is unique only together with `issuer` (RFC 9068 section 5).
+ */
+export interface Principal {
+  /** `iss`, exactly as configured. */
+  readonly issuer: string
+  /** `sub`: 1 to 255 printable characters. */
+  readonly subject: string
+  /** `client_id`, else `azp`. */
+  readonly client: string | undefined
+  /** The issuer's tenant claim (default `tenant`). */
+  readonly tenant: string | undefined
+  /** `sid`. */
+  readonly session: string | undefined
+  /** The issuer's roles claim (default `roles`): own strings only, never looked up as names. */
+  readonly roles: readonly string[]
+  /** `scope`, split at spaces (RFC 6749 section 3.3). */
+  readonly scopes: readonly string[]
+  /** `jti`. A token without one can be cut off, but not revoked by itself. */
+  readonly tokenId: string | undefined
+  /** `iat`, whole seconds since the epoch (rounded down: a cut-off then errs to refusal). */
+  readonly issuedAtSeconds: number
+  /** `exp`, seconds since the epoch. */
+  readonly expiresAtSeconds: number
+}
+
+/**
+ * Port: turns a bearer token into a principal. Throws `Denied` for a token that is not good and
+ * `Unavailable` when the keys to tell are out of reach. Does NOT check revocation.
+ */
+export interface TokenVerifier {
+  verify(token: string): Promise<Principal>
+}
