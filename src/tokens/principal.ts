@@ -21,6 +21,11 @@ export interface Principal {
   readonly scopes: readonly string[]
   /** `jti`. A token without one can be cut off, but not revoked by itself. */
   readonly tokenId: string | undefined
+  /**
+   * base64url of SHA-256 over `JSON.stringify([iss, jti])`: the token's identity in revocation
+   * and audit, the same for every spelling of the token. Undefined without a `jti`.
+   */
+  readonly tokenIdHash: string | undefined
   /** `iat`, whole seconds since the epoch (rounded down: a cut-off then errs to refusal). */
   readonly issuedAtSeconds: number
   /** `exp`, seconds since the epoch. */
