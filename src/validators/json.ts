@@ -1,0 +1,110 @@
+/** JSON from strangers: one meaning for every reader, or none at all. */
+
+/** What made a text unacceptable. */
+export type JsonCheck = 'syntax' | 'duplicate_name' | 'depth'
+
+/** A text was refused. Says which check, and never repeats any of the text. */
+export class JsonRefused extends Error {
+  override readonly name = 'JsonRefused'
+  readonly check: JsonCheck
+
+  constructor(check: JsonCheck) {
+    super(check)
+    this.check = check
+  }
+}
+
+export interface JsonLimits {
+  /** Containers within each other: 0 allows a scalar only, 1 `{}` but not `{"a":[]}`. */
+  readonly maxDepth: number
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
+/**
+ * Parses a JSON text (RFC 8259) and refuses, with {@link JsonRefused}, what other parsers might
+ * read otherwise: an object that has a name twice (`"a"` and `"\u0061"` are the same name), a byte
+ * order mark, and nesting deeper than `maxDepth`, which is found before anything is parsed. Takes
+ * time linear in the text's length.
+ *
+ * Does NOT refuse numbers that overflow (`1e400` becomes Infinity), lone surrogates, or names such
+ * as `__proto__`, which become own properties: that is for the schema of the value. A caller that
+ * decodes bytes first must use `ignoreBOM: true`, or the decoder swallows the mark.
+ */
+export function parseStrictJson(text: string, { maxDepth }: JsonLimits): unknown {
+  refuseNesting(text, maxDepth)
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    // Without the cause: the engine's message quotes the text.
+    throw new JsonRefused('syntax')
+  }
+}
+
+/** One pass over the text, with no more grammar than it takes to find containers and names. */
+function refuseNesting(text: string, maxDepth: number): void {
+  /** The names of each open object so far; null for an array, or an object without any yet. */
+  const open: (Set<string> | null)[] = []
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case OPEN_BRACE:
+      case OPEN_BRACKET:
+        if (open.length >= maxDepth) throw new JsonRefused('depth')
+        open.push(null)
+        break
+      case CLOSE_BRACE:
+      case CLOSE_BRACKET:
+        open.pop()
+        break
+      case QUOTE: {
+        const end = endOfString(text, at)
+        if (isColon(text, end + 1)) {
+          if (open.length === 0) throw new JsonRefused('syntax')
+          const name = nameOf(text, at, end)
+          const names = open[open.length - 1]
+          if (names?.has(name)) throw new JsonRefused('duplicate_name')
+          if (names) names.add(name)
+          else open[open.length - 1] = new Set([name])
+        }
+        at = end
+      }
+    }
+  }
+}
+
+/** Index of the quote that ends the string which begins at `start`. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) return at
+    if (code === BACKSLASH) at++
+  }
+  throw new JsonRefused('syntax')
+}
+
+/** Whether the next thing that is not white space (RFC 8259 section 2) is a colon. */
+function isColon(text: string, from: number): boolean {
+  for (let at = from; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === COLON) return true
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return false
+  }
+  return false
+}
+
+/** The string between two quotes, unescaped. */
+function nameOf(text: string, start: number, end: number): string {
+  const raw = text.slice(start + 1, end)
+  if (!raw.includes('\\')) return raw
+  try {
+    return JSON.parse(text.slice(start, end + 1)) as string
+  } catch {
+    throw new JsonRefused('syntax')
+  }
+}
