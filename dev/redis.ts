@@ -1,0 +1,163 @@
+/**
+ * Chooses a Redis for local use and starts it if need be: one that is running (`REDIS_URL`), a
+ * `redis-server` from the PATH, or the embedded `js-redis-server`. What is started here listens
+ * on loopback only, keeps nothing on disk, and ends with `close()` or with this process.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { Redis } from 'ioredis'
+
+const HOST = '127.0.0.1'
+const START_TIMEOUT_MS = 5_000
+const PROBE_INTERVAL_MS = 20
+const STOP_TIMEOUT_MS = 2_000
+/** Enough for tests and benchmarks; more would be a leak. */
+const MAX_MEMORY = '512mb'
+
+export interface StartRedisOptions {
+  /** A running Redis to use instead of starting one. Default: the variable `REDIS_URL`. */
+  readonly url?: string
+  /** `auto`: `redis-server` if there is one, else embedded. With no `url` only. */
+  readonly prefer?: 'auto' | 'server' | 'embedded'
+}
+
+/** A Redis that answers. */
+export interface RedisHandle {
+  /** `redis://...`; the one that was given may hold credentials. */
+  readonly url: string
+  readonly kind: 'external' | 'server' | 'embedded'
+  /** Stops what was started; leaves an external Redis alone. */
+  close(): Promise<void>
+}
+
+/** Throws an `Error` of one line if the Redis asked for does not answer or cannot start. */
+export async function startRedis(options: StartRedisOptions = {}): Promise<RedisHandle> {
+  const { prefer = 'auto' } = options
+  const url = options.url ?? (prefer === 'auto' ? process.env.REDIS_URL || undefined : undefined)
+  if (url !== undefined) return external(url)
+  if (prefer === 'embedded') return embedded()
+  try {
+    return await server()
+  } catch (error) {
+    if (prefer === 'server') throw error
+    return embedded()
+  }
+}
+
+async function external(url: string): Promise<RedisHandle> {
+  if (!/^rediss?:\/\/[^/]/.test(url) || !URL.canParse(url)) {
+    throw new Error('the Redis URL must look like redis://host:port')
+  }
+  const failure = await ping(url)
+  if (failure !== undefined) {
+    throw new Error(`no Redis answers on ${new URL(url).host} (${failure})`)
+  }
+  return { url, kind: 'external', close: async () => {} }
+}
+
+async function server(): Promise<RedisHandle> {
+  const port = await freePort()
+  const child = spawn(
+    'redis-server',
+    [
+      ...['--port', String(port), '--bind', HOST, '--save', '', '--appendonly', 'no'],
+      ...['--dir', tmpdir(), '--maxmemory', MAX_MEMORY, '--daemonize', 'no'],
+    ],
+    { stdio: 'ignore' },
+  )
+  let ended: string | undefined
+  child.once('error', (error: NodeJS.ErrnoException) => {
+    ended = error.code === 'ENOENT' ? 'there is no redis-server on the PATH' : error.message
+  })
+  child.once('exit', (code) => {
+    ended ??= `redis-server ended with code ${code}`
+  })
+  const killWithParent = () => child.kill('SIGKILL')
+  process.once('exit', killWithParent)
+
+  async function close(): Promise<void> {
+    process.off('exit', killWithParent)
+    if (ended !== undefined) return
+    const exited = once(child, 'exit')
+    child.kill('SIGTERM')
+    const timer = setTimeout(killWithParent, STOP_TIMEOUT_MS)
+    await exited
+    clearTimeout(timer)
+  }
+
+  const url = `redis://${HOST}:${port}`
+  const deadline = Date.now() + START_TIMEOUT_MS
+  while ((await ping(url)) !== undefined) {
+    if (ended === undefined && Date.now() < deadline) {
+      await new Promise((resolve) => setTimeout(resolve, PROBE_INTERVAL_MS))
+      continue
+    }
+    const reason = ended ?? `redis-server did not answer within ${START_TIMEOUT_MS} ms`
+    await close()
+    throw new Error(reason)
+  }
+  return { url, kind: 'server', close }
+}
+
+async function embedded(): Promise<RedisHandle> {
+  const { createRedisCommandExecutor, RedisServerState, Resp2Server } = await import(
+    'js-redis-server/core'
+  )
+  const redis = new Resp2Server({
+    server: new RedisServerState({ databaseCount: 16 }),
+    executor: createRedisCommandExecutor(),
+  })
+  const sockets = new Set<Socket>()
+  redis.server.on('connection', (socket) => {
+    // It writes reply by reply, which Nagle's algorithm would hold back.
+    socket.setNoDelay(true)
+    sockets.add(socket.once('close', () => sockets.delete(socket)))
+  })
+  // Its own listen() would take every interface.
+  redis.server.listen(0, HOST)
+  await once(redis.server, 'listening')
+  return {
+    url: `redis://${HOST}:${redis.getPort()}`,
+    kind: 'embedded',
+    async close() {
+      const closed = redis.close()
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
+
+/** `undefined` if the Redis at `url` answers `PONG`, else why not, in a few words. */
+async function ping(url: string): Promise<string | undefined> {
+  const redis = new Redis(url, {
+    lazyConnect: true,
+    connectTimeout: START_TIMEOUT_MS,
+    commandTimeout: START_TIMEOUT_MS,
+    retryStrategy: () => null,
+    disableClientInfo: true,
+  })
+  let reason: string | undefined
+  redis.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+    reason = code ?? message
+  })
+  try {
+    await redis.connect()
+    await redis.ping()
+    return undefined
+  } catch (error) {
+    return reason ?? (error as Error).message
+  } finally {
+    redis.disconnect()
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, HOST)
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}

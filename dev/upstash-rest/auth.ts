@@ -1,0 +1,22 @@
+/** The one credential of the server: its token, by header or as the query parameter `_token`. */
+import { timingSafeEqual } from 'node:crypto'
+import { Refusal } from './refusal.ts'
+
+/** RFC 6750, 2.1; a scheme's case does not matter (RFC 9110, 11.1). */
+const BEARER = /^bearer +(\S+)$/i
+
+/** Throws a 401 `Refusal` unless the header, or else the query, has the token. */
+export type TokenGuard = (authorization: string | undefined, queryToken?: string) => void
+
+/** A guard for `token`. Its time tells the token's length, and nothing else. */
+export function requireToken(token: string): TokenGuard {
+  const expected = Buffer.from(token)
+
+  return function checkToken(authorization, queryToken) {
+    const given = authorization === undefined ? queryToken : BEARER.exec(authorization)?.[1]
+    const bytes = Buffer.from(given ?? '')
+    if (bytes.length !== expected.length || !timingSafeEqual(bytes, expected)) {
+      throw new Refusal(401, 'WRONGPASS invalid or missing auth token')
+    }
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * `SUBSCRIBE`, `PSUBSCRIBE` and `MONITOR` as server-sent events, each on a connection of its own
+ * that lives as long as the caller listens.
+ *
+ * @see https://upstash.com/docs/redis/features/restapi
+ */
+import type { ServerResponse } from 'node:http'
+import type { Redis } from 'ioredis'
+import type { Command } from './command.ts'
+import type { Connection } from './connection.ts'
+import { Refusal } from './refusal.ts'
+
+/** What a caller who does not read may leave unread before the stream is ended. */
+const MAX_UNREAD_BYTES = 8 * 1024 * 1024
+
+/** Answers with a stream of events. Throws a `Refusal` before anything was written. */
+export async function streamEvents(
+  command: Command,
+  connection: Connection,
+  response: ServerResponse,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  if (command.name !== 'MONITOR' && command.args.length === 0) {
+    const name = command.name.toLowerCase()
+    throw new Refusal(400, `ERR wrong number of arguments for '${name}' command`)
+  }
+  const connected = await connection.own()
+  let redis = connected
+  response.once('close', () => redis.disconnect())
+
+  function open(): void {
+    response.writeHead(200, {
+      ...headers,
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache',
+    })
+    redis.once('end', () => response.end())
+  }
+  function write(...fields: readonly (string | Buffer)[]): void {
+    if (response.writableLength > MAX_UNREAD_BYTES) response.destroy()
+    else response.write(event(fields.join(',')))
+  }
+
+  if (command.name === 'MONITOR') {
+    redis = await connected.monitor()
+    connected.disconnect()
+    open()
+    write('"OK"')
+    redis.on('monitor', (time: string, args: string[], source: string, database: string) => {
+      const quoted = args.map((arg) => `"${arg.replaceAll('"', '\\"')}"`).join(' ')
+      write(`${time} [${database} ${source}] ${quoted}`)
+    })
+    return
+  }
+  const opened = subscribe(command, redis).then(() => {
+    open()
+    const kind = command.name.toLowerCase()
+    command.args.forEach((channel, index) => {
+      write(kind, channel, String(index + 1))
+    })
+  })
+  // A message may come in the same packet as the confirmation: it is told after it.
+  redis.on('messageBuffer', (channel: Buffer, message: Buffer) => {
+    void opened.then(() => write('message', channel, message))
+  })
+  redis.on('pmessageBuffer', (pattern: string, channel: Buffer, message: Buffer) => {
+    void opened.then(() => write('pmessage', pattern, channel, message))
+  })
+  await opened
+}
+
+const subscribe = ({ name, args }: Command, redis: Redis): Promise<unknown> =>
+  name === 'SUBSCRIBE' ? redis.subscribe(...args) : redis.psubscribe(...args.map(String))
+
+/** One event; a line break within would end it, so each line is a `data` field. */
+const event = (text: string): string => `data: ${text.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`

@@ -1,0 +1,95 @@
+/**
+ * From a request to its answer: who asks, what is asked, and in which form it is answered.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { TokenGuard } from './auth.ts'
+import { isStreaming } from './command.ts'
+import type { Connection, WhenGone } from './connection.ts'
+import { streamEvents } from './event-stream.ts'
+import { Refusal } from './refusal.ts'
+import { type Answer, encodeOne, encodeSeveral, errorJson, formatOf } from './reply.ts'
+import {
+  bodyOf,
+  commandOf,
+  commandsOf,
+  methodOf,
+  pathCommandOf,
+  queryTokenOf,
+  targetOf,
+  wantsEvents,
+} from './request.ts'
+
+/** What the routes need; made once per server. */
+export interface Services {
+  readonly connection: Connection
+  readonly requireToken: TokenGuard
+  /** A value for `Upstash-Sync-Token`: another one each time. */
+  readonly nextSyncToken: () => string
+}
+
+/** Answers one request. Never throws. */
+export async function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  services: Services,
+): Promise<void> {
+  try {
+    const answer = await route(request, response, services)
+    if (answer !== undefined) send(response, services, answer)
+  } catch (error) {
+    if (response.headersSent) {
+      response.destroy()
+      return
+    }
+    const { status, message } =
+      error instanceof Refusal ? error : { status: 500, message: 'ERR internal error' }
+    // The rest of a body that is too large is not waited for.
+    if (status === 413) response.setHeader('connection', 'close')
+    send(response, services, { status, type: 'application/json', body: errorJson(message) })
+  }
+}
+
+/** The answer, or nothing where events are streamed instead. */
+async function route(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { connection, requireToken, nextSyncToken }: Services,
+): Promise<Answer | undefined> {
+  const target = targetOf(request.url ?? '/')
+  requireToken(request.headers.authorization, queryTokenOf(target))
+  const method = methodOf(request)
+  const format = formatOf(request.headers)
+  const body = method === 'POST' || method === 'PUT' ? await bodyOf(request) : Buffer.alloc(0)
+  const whenGone: WhenGone = (listener) => response.once('close', listener)
+
+  switch (target.path) {
+    case '/pipeline':
+      return encodeSeveral(await connection.run(commandsOf(body), whenGone), format)
+    case '/multi-exec':
+      return encodeSeveral(
+        await connection.transact(commandsOf(body)),
+        format === 'resp2' ? 'text' : format,
+      )
+  }
+  const command = target.path === '/' ? commandOf(body) : pathCommandOf(target, body)
+  if (isStreaming(command) && wantsEvents(request)) {
+    const headers = { 'upstash-sync-token': nextSyncToken() }
+    await streamEvents(command, connection, response, headers)
+    return undefined
+  }
+  const [reply = null] = await connection.run([command], whenGone)
+  return encodeOne(reply, format)
+}
+
+function send(
+  response: ServerResponse,
+  { nextSyncToken }: Services,
+  { status, type, body }: Answer,
+): void {
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(body),
+    'upstash-sync-token': nextSyncToken(),
+  })
+  response.end(body)
+}
