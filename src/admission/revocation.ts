@@ -1,0 +1,70 @@
+/** Whether a verified token is still good: its own revocation, and the cut-offs that cover it. */
+import type { RevokedBy } from '../errors.ts'
+import type { Principal } from '../tokens/principal.ts'
+import { keyPart } from './key.ts'
+
+/** What can be cut off: everything issued to it up to a second is dead from then on. */
+export type CutOffKind = Exclude<RevokedBy, 'token'>
+
+/**
+ * Storage keys that decide over one principal's token, in the order of {@link RevocationFacts}.
+ * Derived once per principal.
+ */
+export interface RevocationKeys {
+  /** What the isolate remembers a refusal of this token under. */
+  readonly memory: string
+  /** Undefined for a token without `jti`: it can only be cut off. */
+  readonly token: string | undefined
+  readonly cutOffs: readonly { readonly kind: CutOffKind; readonly key: string }[]
+}
+
+/** What the store knows. */
+export interface RevocationFacts {
+  readonly tokenRevoked: boolean
+  /** Seconds since the epoch per entry of {@link RevocationKeys.cutOffs}; undefined: none. */
+  readonly cutOffSeconds: readonly (number | undefined)[]
+}
+
+/**
+ * Decides by what a token is revoked, if it is. A token with `iat <= cutoff` is dead: the boundary
+ * second is included, because `iat` is too coarse to tell before from after within it.
+ */
+export function revokedBy(
+  principal: Principal,
+  keys: RevocationKeys,
+  facts: RevocationFacts,
+): RevokedBy | undefined {
+  if (facts.tokenRevoked) return 'token'
+  for (const [index, { kind }] of keys.cutOffs.entries()) {
+    const cutOff = facts.cutOffSeconds[index]
+    if (cutOff !== undefined && principal.issuedAtSeconds <= cutOff) return kind
+  }
+  return undefined
+}
+
+/** The key of a revoked token. Its value is never looked at; that it exists is the revocation. */
+export function revokedTokenKey(tokenIdHash: string): string {
+  return `pc:revoked:${tokenIdHash}`
+}
+
+/** The key of a cut-off. Its value is a whole number of seconds since the epoch. */
+export async function cutOffKey(kind: CutOffKind, issuer: string, value: string): Promise<string> {
+  return `pc:cutoff:${kind}:${await keyPart(issuer)}:${await keyPart(value)}`
+}
+
+/** All keys that decide over a principal's token. */
+export async function revocationKeysOf(principal: Principal): Promise<RevocationKeys> {
+  const { issuer, session, subject, client, tenant, tokenIdHash } = principal
+  const cutOffs: { kind: CutOffKind; key: string }[] = []
+  for (const [kind, value] of [
+    ['session', session],
+    ['client', client],
+    ['tenant', tenant],
+    ['subject', subject],
+  ] as const) {
+    if (value !== undefined) cutOffs.push({ kind, key: await cutOffKey(kind, issuer, value) })
+  }
+  const token = tokenIdHash === undefined ? undefined : revokedTokenKey(tokenIdHash)
+  const memory = token ?? `${cutOffs.at(-1)?.key}:${principal.issuedAtSeconds}`
+  return { memory, token, cutOffs }
+}

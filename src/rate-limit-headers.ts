@@ -1,0 +1,52 @@
+/** `RateLimit-Policy` and `RateLimit` (draft-ietf-httpapi-ratelimit-headers-11). */
+import type { LimitRule, RateLimit } from './admission/limit.ts'
+
+/** The policy item of a rule never changes, so it is written once per isolate. */
+const policyItems = new WeakMap<LimitRule, string>()
+
+function policyItem(rule: LimitRule): string {
+  let item = policyItems.get(rule)
+  if (item === undefined) {
+    item = `"${rule.name}";q=${rule.limit};w=${rule.windowSeconds}`
+    policyItems.set(rule, item)
+  }
+  return item
+}
+
+/** Whole seconds until `resetMs`, at least 0; rounded up, so that nobody comes too early. */
+export function secondsUntil(resetMs: number, nowMs: number): number {
+  return Math.max(0, Math.ceil((resetMs - nowMs) / 1000))
+}
+
+/**
+ * Tells the consulted limits: every policy, and as `RateLimit` the tightest of them (the fewest
+ * requests left; of equals the one that resets last). Sets nothing where none was consulted.
+ */
+export function setRateLimitHeaders(
+  headers: Headers,
+  limits: readonly RateLimit[],
+  nowMs: number,
+): void {
+  const tightest = tightestOf(limits)
+  if (tightest === undefined) return
+  headers.set('RateLimit-Policy', limits.map(({ rule }) => policyItem(rule)).join(', '))
+  headers.set(
+    'RateLimit',
+    `"${tightest.rule.name}";r=${tightest.remaining};t=${secondsUntil(tightest.resetMs, nowMs)}`,
+  )
+}
+
+/** The limit that binds the caller first, or undefined where none was consulted. */
+export function tightestOf(limits: readonly RateLimit[]): RateLimit | undefined {
+  let tightest: RateLimit | undefined
+  for (const limit of limits) {
+    if (
+      tightest === undefined ||
+      limit.remaining < tightest.remaining ||
+      (limit.remaining === tightest.remaining && limit.resetMs > tightest.resetMs)
+    ) {
+      tightest = limit
+    }
+  }
+  return tightest
+}

@@ -1,0 +1,71 @@
+/** Answers everything that `admit` asks in one pipeline. */
+import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../../admission/admission.ts'
+import { Unavailable } from '../../errors.ts'
+import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
+import { askLimit } from './sliding-window.ts'
+
+const WHOLE_SECONDS = /^\d{1,12}$/
+
+/**
+ * The adapter over Upstash. `MGET` reads revocation, cut-offs, bans and the limits' counters;
+ * `EXISTS` counts the same keys again, because `MGET` answers nil for a key of a wrong type and
+ * nil would read as "not revoked"; one `EVALSHA` a limit counts the request.
+ */
+export function createUpstashAdmissionStore(rest: RedisRest): AdmissionStore {
+  return {
+    async consult({ revocation, bans, limits }: AdmissionQuery): Promise<AdmissionFacts> {
+      const lookups = [
+        ...(revocation.token === undefined ? [] : [revocation.token]),
+        ...revocation.cutOffs.map(({ key }) => key),
+        ...bans.map(({ key }) => key),
+      ]
+      const pending = limits.map((limit) => askLimit(limit, rest))
+      const counters = pending.flatMap((limit) => limit.counters)
+      const commands: RedisCommand[] = [
+        ['MGET', ...lookups, ...counters],
+        ['EXISTS', ...lookups],
+        ...pending.map(({ command }) => command),
+      ]
+      const [valuesReply, existing, ...counted] = await rest.send(commands)
+      const values = stringsOf(valuesReply, lookups.length + counters.length)
+      const found = values.slice(0, lookups.length)
+      if (existing?.result !== found.filter((value) => value !== null).length)
+        throw new Unavailable('redis', 'malformed')
+
+      const tokens = revocation.token === undefined ? 0 : 1
+      const seconds = found.slice(tokens).map(secondsOf)
+      return {
+        tokenRevoked: tokens === 1 && found[0] !== null,
+        cutOffSeconds: seconds.slice(0, revocation.cutOffs.length),
+        bannedUntilSeconds: seconds.slice(revocation.cutOffs.length),
+        limits: await Promise.all(
+          pending.map((limit, index) =>
+            limit.settle(counted[index] ?? {}, [
+              Number(values[lookups.length + 2 * index] ?? 0),
+              Number(values[lookups.length + 2 * index + 1] ?? 0),
+            ]),
+          ),
+        ),
+      }
+    },
+  }
+}
+
+function stringsOf(reply: RedisReply | undefined, length: number): readonly (string | null)[] {
+  if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
+  const result = reply?.result
+  if (!Array.isArray(result) || result.length !== length || !result.every(isStringOrNull))
+    throw new Unavailable('redis', 'malformed')
+  return result
+}
+
+function isStringOrNull(value: unknown): value is string | null {
+  return value === null || typeof value === 'string'
+}
+
+/** Throws for a value that is no second: an unreadable cut-off must not read as none. */
+function secondsOf(value: string | null): number | undefined {
+  if (value === null) return undefined
+  if (!WHOLE_SECONDS.test(value)) throw new Unavailable('redis', 'malformed')
+  return Number(value)
+}

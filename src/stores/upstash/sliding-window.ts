@@ -1,0 +1,100 @@
+/** `@upstash/ratelimit`'s sliding window, asked inside somebody else's pipeline. */
+import { Ratelimit } from '@upstash/ratelimit'
+import type { LimitRequest, LimitRule, RateLimit } from '../../admission/limit.ts'
+import { nextAdmissionMs } from '../../admission/window.ts'
+import { Unavailable } from '../../errors.ts'
+import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
+
+type Window = ReturnType<ReturnType<typeof Ratelimit.slidingWindow>>
+type WindowRedis = Parameters<Window['limit']>[0]['redis']
+
+/** The limiter's own client is never used beyond these two calls. */
+interface ScriptRunner {
+  evalsha(sha: string, keys: readonly string[], args: readonly unknown[]): Promise<unknown>
+  eval(script: string, keys: readonly string[], args: readonly unknown[]): Promise<unknown>
+}
+
+/** A limit that has been asked and whose command waits to be sent. */
+export interface PendingLimit {
+  /** Counts the request; stands in the pipeline. */
+  readonly command: RedisCommand
+  /** The current and the previous counter, for {@link settle}. */
+  readonly counters: readonly [current: string, previous: string]
+  /** Turns Redis' reply, and the counters as they were before it, into the limit's state. */
+  settle(reply: RedisReply, before: readonly [number, number]): Promise<RateLimit | Unavailable>
+}
+
+const windows = new WeakMap<LimitRule, Window>()
+
+function windowOf(rule: LimitRule): Window {
+  let window = windows.get(rule)
+  if (window === undefined) {
+    window = Ratelimit.slidingWindow(rule.limit, `${rule.windowSeconds} s`)()
+    windows.set(rule, window)
+  }
+  return window
+}
+
+/**
+ * Asks one limit. The limiter issues its `EVALSHA` before it first waits, so the command is known
+ * as soon as this returns; nothing depends on counting microtasks. A script that Redis does not
+ * know (`NOSCRIPT`, after a fail-over) is sent in full, once, in a call of its own.
+ */
+export function askLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingLimit {
+  const windowMs = rule.windowSeconds * 1000
+  const reply = Promise.withResolvers<unknown>()
+  let asked: { keys: readonly string[]; command: RedisCommand } | undefined
+  const runner: ScriptRunner = {
+    evalsha(sha, keys, args) {
+      asked = { keys, command: ['EVALSHA', sha, keys.length, ...keys, ...args.map(asArgument)] }
+      return reply.promise
+    },
+    async eval(script, keys, args) {
+      const [answer] = await rest.send([
+        ['EVAL', script, keys.length, ...keys, ...args.map(asArgument)],
+      ])
+      return resultOf(answer)
+    },
+  }
+  const state = windowOf(rule).limit(
+    { redis: runner as unknown as WindowRedis, prefix: '' },
+    `pc:limit:${rule.name}:${key}`,
+  )
+  const [current, previous] = asked?.keys ?? []
+  if (asked === undefined || current === undefined || previous === undefined)
+    throw new Error('sliding window: the limiter did not ask at once')
+  // The window's own failure is reported by settle(); nobody else may see it as unhandled.
+  state.catch(() => undefined)
+
+  return {
+    command: asked.command,
+    counters: [current, previous],
+    async settle(answer, [countedNow, countedBefore]) {
+      try {
+        reply.resolve(resultOf(answer))
+      } catch (error) {
+        reply.reject(error)
+      }
+      try {
+        const { success, limit, remaining, reset } = await state
+        if (!Number.isSafeInteger(remaining) || !Number.isSafeInteger(limit))
+          return new Unavailable('redis', 'malformed')
+        const counts = { current: countedNow, previous: countedBefore, limit, windowMs }
+        const resetMs = success ? reset : nextAdmissionMs(counts, Date.now())
+        return { rule, limit, remaining: success ? remaining : 0, resetMs, admitted: success }
+      } catch (cause) {
+        return cause instanceof Unavailable ? cause : new Unavailable('redis', 'refused', { cause })
+      }
+    },
+  }
+}
+
+function asArgument(value: unknown): string | number {
+  return typeof value === 'number' ? value : String(value)
+}
+
+function resultOf(reply: RedisReply | undefined): unknown {
+  if (reply === undefined) throw new Unavailable('redis', 'malformed')
+  if (reply.error !== undefined) throw new Error(reply.error)
+  return reply.result
+}
