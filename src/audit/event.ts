@@ -44,6 +44,8 @@ export const auditEventSchema = z.strictObject({
   address: z.string(),
   /** The Cloudflare data centre (`request.cf.colo`). */
   colo: z.string().nullable(),
+  /** Only on `audit_lost`: how many events, at most, never arrived. */
+  lost: z.int().min(1).optional(),
 })
 
 export type AuditEvent = z.infer<typeof auditEventSchema>

@@ -1,0 +1,136 @@
+/** The `audit` stage: one event for each decision, whatever it was and whoever made it. */
+import type { Context } from 'hono'
+import { createMiddleware } from 'hono/factory'
+import { v7 } from 'uuid'
+import type { AuditEvent, AuditSink } from '../audit/event.ts'
+import { NO_TRACE_ID } from '../audit/lost.ts'
+import { decisionOf, reasonOf } from '../audit/reason.ts'
+import { createTimeline, type Timeline } from '../audit/timeline.ts'
+import type { GatewayVariables, TimelineVariables } from '../context.ts'
+
+type AuditEnvironment = { Variables: Partial<GatewayVariables> & TimelineVariables }
+type Variables = Partial<GatewayVariables>
+
+export interface AuditOptions {
+  readonly sink: AuditSink
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+  /** UUIDv7. Default that of `uuid`. */
+  readonly newId?: () => string
+}
+
+/**
+ * Records one event per request, and sets `timeline` for the stages that follow. Comes right after
+ * `requestId`, around everything that decides. Stages that did not run leave their fields empty;
+ * none is demanded. Never changes the answer and never delays it; a sink that throws is logged.
+ *
+ * A client that hangs up does not stop the event: the rest of the pipeline is put into
+ * `waitUntil`, where the platform lets it finish (up to 30 s). Whoever asks an origin must
+ * therefore watch `request.signal` to stop early.
+ *
+ * Does NOT look at bodies, headers or queries: no token or input of a caller is in an event.
+ *
+ * @example
+ * ```ts
+ * const sink = batchingAuditSink({ transport: createAuditQueue({ queue: env.AUDIT_QUEUE }) })
+ * app.use(requestId(), audit({ sink }))
+ * ```
+ */
+export const audit = ({ sink, now = Date.now, newId = v7 }: AuditOptions) =>
+  createMiddleware<AuditEnvironment>(async function audit(c, next) {
+    const timeline = createTimeline(now)
+    c.set('timeline', timeline)
+    const waitUntil = waitUntilOf(c)
+
+    async function decide() {
+      let status = 500
+      let thrown: unknown
+      try {
+        await next()
+        // Hono turns a thrown Error into a response right where it was thrown, and keeps it here.
+        thrown = c.error
+        status = c.res.status
+      } catch (error) {
+        thrown = error
+        throw error
+      } finally {
+        try {
+          sink.record(
+            eventOf(c, { id: newId(), status, thrown, timeline, nowMs: now() }),
+            waitUntil,
+          )
+        } catch (error) {
+          console.error(`audit sink: ${error instanceof Error ? error.name : typeof error}`)
+        }
+      }
+    }
+
+    const decided = decide()
+    waitUntil(decided)
+    await decided
+  })
+
+/** `waitUntil` of the request; outside Workers, where there is none, nothing has to be kept alive. */
+function waitUntilOf(c: Context<AuditEnvironment>): (promise: Promise<unknown>) => void {
+  try {
+    const context = c.executionCtx
+    return (promise) => context.waitUntil(promise)
+  } catch {
+    return (promise) => {
+      promise.catch(() => {})
+    }
+  }
+}
+
+interface Decided {
+  readonly id: string
+  readonly status: number
+  readonly thrown: unknown
+  readonly timeline: Timeline
+  readonly nowMs: number
+}
+
+function eventOf(c: Context<AuditEnvironment>, decided: Decided): AuditEvent {
+  const principal = c.get('principal') ?? undefined
+  const route = c.get('route')
+  const colo = c.req.raw.cf?.colo
+  return {
+    id: decided.id,
+    time: new Date(decided.nowMs).toISOString(),
+    requestId: c.get('requestId') ?? decided.id,
+    traceId: c.get('trace')?.traceId ?? NO_TRACE_ID,
+    actor: {
+      issuer: principal?.issuer ?? null,
+      subject: principal?.subject ?? null,
+      client: principal?.client ?? null,
+      tenant: principal?.tenant ?? null,
+      tokenIdHash: principal?.tokenIdHash ?? null,
+    },
+    method: c.req.method,
+    route: route?.path ?? null,
+    decision: decisionOf(decided.thrown),
+    reason: reasonOf(decided.thrown),
+    status: decided.status,
+    limits: limitsOf(route, c.get('rateLimits'), c.get('uncountedLimits')),
+    durationsMs: decided.timeline.durations(decided.nowMs),
+    address: c.get('clientAddress') ?? 'unknown',
+    colo: typeof colo === 'string' ? colo : null,
+  }
+}
+
+function limitsOf(
+  route: Variables['route'],
+  counted: Variables['rateLimits'] = [],
+  uncounted: Variables['uncountedLimits'] = [],
+): AuditEvent['limits'] {
+  const limits: AuditEvent['limits'] = counted.map(({ rule, limit, remaining }) => ({
+    name: rule.name,
+    limit,
+    remaining,
+  }))
+  for (const name of uncounted) {
+    const limit = route?.limits.find((rule) => rule.name === name)?.limit ?? 0
+    limits.push({ name, limit, remaining: 0, unavailable: true })
+  }
+  return limits
+}

@@ -1,0 +1,132 @@
+/** The audit trail over a Cloudflare Queue, with somewhere to go when the queue fails. */
+import { v7 } from 'uuid'
+import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES } from '../../audit/batch.ts'
+import type { AuditTransport } from '../../audit/batching-sink.ts'
+import { withDeadline } from '../../audit/deadline.ts'
+import { lostEvent } from '../../audit/lost.ts'
+import type { AuditSpill } from '../../audit/spill.ts'
+import { serialiseEvent, utf8Length } from '../../audit/truncate.ts'
+
+/** A queue that is overloaded hangs for up to a minute before it says so. */
+export const QUEUE_TIMEOUT_MS = 3_000
+const QUEUE_ATTEMPTS = 2
+const RETRY_DELAY_MS = 100
+/** After a failure batches go straight to the spill for so long; the next one then probes. */
+export const QUEUE_COOL_DOWN_MS = 5_000
+export const SPILL_TIMEOUT_MS = 2_000
+/** How often an isolate asks whether another one has spilled. */
+export const DRAIN_INTERVAL_MS = 30_000
+const LOG_INTERVAL_MS = 60_000
+
+/** What is used of a Queue binding. Bodies are the events' JSON, sent as text. */
+export interface QueueBinding {
+  sendBatch(
+    messages: readonly { readonly body: string; readonly contentType: 'text' }[],
+  ): Promise<unknown>
+}
+
+export interface AuditQueueOptions {
+  readonly queue: QueueBinding
+  /** Without one, what the queue does not take is lost, and counted. */
+  readonly spill?: AuditSpill
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+  /** UUIDv7. */
+  readonly newId?: () => string
+  readonly sleep?: (ms: number) => Promise<void>
+  /** Takes a line for an operator, at most one a minute; default `console.warn`. */
+  readonly warn?: (line: string) => void
+  /** Default {@link QUEUE_TIMEOUT_MS}. */
+  readonly queueTimeoutMs?: number
+}
+
+const sleepFor = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
+
+/**
+ * An {@link AuditTransport} for one isolate. A batch takes at most about 8 s: two attempts at the
+ * queue, then the spill. After a batch that went through, events that are kept in the spill are
+ * sent on, a batch at a time, and removed only then: twice is possible, lost is not. What neither
+ * took is counted, and the count is sent as an `audit_lost` event once the queue works again.
+ */
+export function createAuditQueue({
+  queue,
+  spill,
+  now = Date.now,
+  newId = v7,
+  sleep = sleepFor,
+  warn = (line) => console.warn(line),
+  queueTimeoutMs = QUEUE_TIMEOUT_MS,
+}: AuditQueueOptions): AuditTransport {
+  let unreported = 0
+  let queueShunnedUntilMs = 0
+  let drainAtMs: number | undefined
+  let logAtMs = 0
+
+  async function enqueue(events: readonly string[]): Promise<boolean> {
+    const messages = events.map((body) => ({ body, contentType: 'text' as const }))
+    for (let attempt = 1; attempt <= QUEUE_ATTEMPTS; attempt += 1) {
+      try {
+        await withDeadline(queue.sendBatch(messages), queueTimeoutMs)
+        return true
+      } catch {
+        if (attempt < QUEUE_ATTEMPTS) await sleep(RETRY_DELAY_MS)
+      }
+    }
+    queueShunnedUntilMs = now() + QUEUE_COOL_DOWN_MS
+    return false
+  }
+
+  async function keep(events: readonly string[]) {
+    const carried = unreported
+    unreported = 0
+    try {
+      if (spill === undefined) throw new Error('no spill')
+      unreported += await withDeadline(spill.keep(events, carried), SPILL_TIMEOUT_MS)
+      drainAtMs = 0
+    } catch {
+      unreported += carried + events.length
+    }
+    if (now() < logAtMs) return
+    logAtMs = now() + LOG_INTERVAL_MS
+    warn(`audit: the queue takes no events; ${unreported} lost so far, the others are kept`)
+  }
+
+  async function drain() {
+    drainAtMs ??= now() + DRAIN_INTERVAL_MS
+    if (spill === undefined || now() < drainAtMs) return
+    // At once, so that no other request of this isolate drains as well.
+    drainAtMs = now() + DRAIN_INTERVAL_MS
+    const kept = await withDeadline(spill.peek(MAX_BATCH_MESSAGES), SPILL_TIMEOUT_MS)
+    unreported += kept.lost
+    const events = oneBatchOf(kept.events)
+    if (events.length === 0 || !(await enqueue(events))) return
+    await withDeadline(spill.forget(events), SPILL_TIMEOUT_MS)
+    drainAtMs = 0
+  }
+
+  async function reportLost() {
+    if (unreported === 0) return
+    const lost = unreported
+    unreported = 0
+    if (!(await enqueue([serialiseEvent(lostEvent(lost, newId(), now()))]))) unreported += lost
+  }
+
+  return {
+    async send(events, lost) {
+      unreported += lost
+      if (now() < queueShunnedUntilMs || !(await enqueue(events))) return keep(events)
+      // A spill out of reach keeps what it has: there is nothing to save, and a next time.
+      await drain().catch(() => {})
+      await reportLost()
+    },
+  }
+}
+
+function oneBatchOf(events: readonly string[]): readonly string[] {
+  let bytes = 0
+  const tooMuch = events.findIndex((event) => {
+    bytes += utf8Length(event)
+    return bytes > MAX_BATCH_BYTES
+  })
+  return tooMuch === -1 ? events : events.slice(0, tooMuch)
+}
