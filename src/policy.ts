@@ -3,6 +3,7 @@ import * as z from 'zod'
 import type { LimitRule, OnUnavailable } from './admission/limit.ts'
 import { Misconfigured } from './errors.ts'
 import type { Principal } from './tokens/principal.ts'
+import { dropsUnknownKeys } from './validators/strictness.ts'
 
 /** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -96,7 +97,7 @@ export const DEFAULT_MAX_BODY_BYTES = 1_048_576
 export const DEFAULT_ORIGIN_TIMEOUT_MS = 15_000
 
 const PERMISSION = /^[a-z0-9_-]+(:[a-z0-9_-]+)+$/i
-const PERMISSION_PATTERN = /^(\*|[a-z0-9_-]+(:[a-z0-9_-]+)*(:\*)?)$/i
+const PERMISSION_PATTERN = /^(\*|[a-z0-9_-]+(:[a-z0-9_-]+)*:([a-z0-9_-]+|\*))$/i
 /** The sf-string of `RateLimit` headers allows more; a policy name needs no more. */
 const NAME = /^[a-z][a-z0-9_-]{0,63}$/i
 
@@ -199,6 +200,10 @@ function* mistakesInTable(
     }
     if (route.method === 'GET' && route.input?.body !== undefined)
       yield `${name}: a GET has no body to validate`
+    for (const [part, schema] of Object.entries(route.input ?? {}))
+      if (part !== 'headers' && dropsUnknownKeys(schema))
+        yield `${name}: input.${part} drops unknown keys, which would still reach the origin; ` +
+          'use z.strictObject, or z.looseObject to let them pass'
   }
 }
 

@@ -1,0 +1,66 @@
+/**
+ * What is allowed: roles, limits, and the table of routes. Edit this file to put the gateway before
+ * your own API; a route that is not in the table does not exist.
+ */
+import { definePolicy } from 'portcullis'
+import {
+  newOrder,
+  orderListQuery,
+  orderParams,
+  reportPeriod,
+} from './src/validators/orders.ts'
+
+export default definePolicy({
+  roles: {
+    reader: ['orders:read'],
+    writer: ['orders:read', 'orders:write'],
+    admin: ['orders:*', 'reports:*'],
+    operator: ['portcullis:*'],
+  },
+  limits: {
+    standard: { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+    expensive: { limit: 30, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+    anonymous: { limit: 60, windowSeconds: 60, by: 'address', onUnavailable: 'deny' },
+  },
+  routes: [
+    { method: 'GET', path: '/public/ping', anonymous: true, limits: ['anonymous'] },
+    {
+      method: 'GET',
+      path: '/orders',
+      permission: 'orders:read',
+      limits: ['standard'],
+      input: { query: orderListQuery },
+    },
+    {
+      method: 'GET',
+      path: '/orders/:id',
+      permission: 'orders:read',
+      limits: ['standard'],
+      input: { params: orderParams },
+    },
+    {
+      method: 'POST',
+      path: '/orders',
+      permission: 'orders:write',
+      limits: ['standard'],
+      input: { body: newOrder },
+      maxBodyBytes: 65_536,
+    },
+    {
+      method: 'DELETE',
+      path: '/orders/:id',
+      permission: 'orders:delete',
+      limits: ['standard'],
+      input: { params: orderParams },
+      maxBodyBytes: 0,
+    },
+    {
+      method: 'POST',
+      path: '/reports',
+      permission: 'reports:create',
+      limits: ['standard', 'expensive'],
+      input: { body: reportPeriod },
+      maxBodyBytes: 65_536,
+    },
+  ],
+})

@@ -1,0 +1,7 @@
+/** The public surface of Portcullis. */
+export {
+  type Admission,
+  type AdmissionOptions,
+  type AdmissionStore,
+  createAdmission,
+} from './admission/admission.ts'

@@ -1,0 +1,63 @@
+/** Writes what `admit` reads: revoked tokens and cut-offs. */
+import { type CutOffKind, cutOffKey, revokedTokenKey } from '../../admission/revocation.ts'
+import { Unavailable } from '../../errors.ts'
+import type { RedisCommand, RedisRest } from './rest.ts'
+
+/** A token to revoke, as its verified claims name it. */
+export interface RevokedToken {
+  /** base64url SHA-256 of `JSON.stringify([iss, jti])`, see `tokenIdHash`. */
+  readonly tokenIdHash: string
+  /** `exp` plus the issuer's clock tolerance, seconds since the epoch. */
+  readonly untilSeconds: number
+}
+
+/** Cuts off every token issued up to and including `atSeconds`. */
+export interface CutOff {
+  readonly kind: CutOffKind
+  readonly issuer: string
+  /** The session, subject, client or tenant. */
+  readonly value: string
+  readonly atSeconds: number
+  /** How long it must be remembered: the longest life of a token, plus tolerance. */
+  readonly ttlSeconds: number
+}
+
+export interface Revocations {
+  /** Effective in every isolate from the next request on. Throws `Unavailable` if not stored. */
+  revokeToken(token: RevokedToken): Promise<void>
+  /** A later cut-off replaces an earlier one, never the other way round. */
+  cutOff(cutOff: CutOff): Promise<void>
+  /** Takes a cut-off back; an isolate that met it may refuse for 5 more seconds. */
+  liftCutOff(cutOff: Pick<CutOff, 'kind' | 'issuer' | 'value'>): Promise<void>
+}
+
+/** Keeps the later of two cut-offs and the longer of two lives; one step, so writers may race. */
+const CUT_OFF_SCRIPT = `
+local stored = tonumber(redis.call('GET', KEYS[1]) or '0')
+local at = math.max(stored, tonumber(ARGV[1]))
+local ttl = math.max(redis.call('TTL', KEYS[1]), tonumber(ARGV[2]))
+redis.call('SET', KEYS[1], string.format('%d', at), 'EX', ttl)
+return 1
+`
+
+/** Makes the writer. `now` is milliseconds since the epoch. */
+export function createRevocations(rest: RedisRest, now: () => number): Revocations {
+  async function write(command: RedisCommand): Promise<void> {
+    const [reply] = await rest.send([command])
+    if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
+  }
+  return {
+    async revokeToken({ tokenIdHash, untilSeconds }) {
+      // At least a second, so that a token in its last moments is not kept for ever.
+      const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
+      await write(['SET', revokedTokenKey(tokenIdHash), '1', 'EX', ttlSeconds])
+    },
+    async cutOff({ kind, issuer, value, atSeconds, ttlSeconds }) {
+      const key = await cutOffKey(kind, issuer, value)
+      await write(['EVAL', CUT_OFF_SCRIPT, 1, key, Math.floor(atSeconds), Math.ceil(ttlSeconds)])
+    },
+    async liftCutOff({ kind, issuer, value }) {
+      await write(['DEL', await cutOffKey(kind, issuer, value)])
+    },
+  }
+}

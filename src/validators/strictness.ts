@@ -1,0 +1,53 @@
+/** Finds schemas that would let a key through to the origin that they did not look at. */
+import type * as z from 'zod'
+
+/** The parts of zod's definitions that hold further schemas. */
+interface Definition {
+  readonly type: string
+  readonly catchall?: z.core.$ZodType
+  readonly shape?: Readonly<Record<string, z.core.$ZodType>>
+  readonly element?: z.core.$ZodType
+  readonly innerType?: z.core.$ZodType
+  readonly valueType?: z.core.$ZodType
+  readonly left?: z.core.$ZodType
+  readonly right?: z.core.$ZodType
+  readonly in?: z.core.$ZodType
+  readonly rest?: z.core.$ZodType | null
+  readonly options?: readonly z.core.$ZodType[]
+  readonly items?: readonly z.core.$ZodType[]
+  readonly getter?: () => z.core.$ZodType
+}
+
+/**
+ * True where `schema` has, at any depth, a `z.object` that silently drops unknown keys. The origin
+ * gets the bytes that the caller sent, so a dropped key would reach it unseen: say
+ * `z.strictObject`, which refuses it, or `z.looseObject`, which admits it knowingly.
+ */
+export function dropsUnknownKeys(
+  schema: z.core.$ZodType,
+  seen: Set<z.core.$ZodType> = new Set(),
+): boolean {
+  if (seen.has(schema)) return false
+  seen.add(schema)
+  const definition = schema._zod.def as unknown as Definition
+  if (definition.type === 'object' && definition.catchall === undefined) return true
+  return partsOf(definition).some((part) => dropsUnknownKeys(part, seen))
+}
+
+function partsOf(definition: Definition): readonly z.core.$ZodType[] {
+  const { element, innerType, valueType, left, right, rest, catchall, getter } = definition
+  return [
+    ...Object.values(definition.shape ?? {}),
+    ...(definition.options ?? []),
+    ...(definition.items ?? []),
+    element,
+    innerType,
+    valueType,
+    left,
+    right,
+    rest,
+    catchall,
+    definition.in,
+    definition.type === 'lazy' ? getter?.() : undefined,
+  ].filter((part) => part !== undefined && part !== null && typeof part === 'object')
+}
