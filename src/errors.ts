@@ -50,7 +50,7 @@ export class Denied extends Error {
 }
 
 /** What the gateway needs and does not own. */
-export type Dependency = 'redis' | 'key_set' | 'origin'
+export type Dependency = 'redis' | 'key_set' | 'origin' | 'audit_log'
 
 /**
  * How a dependency failed: `unreachable` (refused, reset, DNS, TLS), `timeout` (our deadline
