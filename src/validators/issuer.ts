@@ -1,0 +1,119 @@
+/** `ISSUERS`: who may vouch for a caller, and with what. */
+import { base64url, type JSONWebKeySet } from 'jose'
+import * as z from 'zod'
+import { ALGORITHMS, sortKeys } from './jwk.ts'
+import { isGuessable, isPublished } from './secret.ts'
+
+/** Signature algorithms of a token issuer, unless it names its own (RFC 8725 section 3.1). */
+export const DEFAULT_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
+/** RFC 9068 section 2.1. */
+export const DEFAULT_TOKEN_TYPE = 'at+jwt'
+export const DEFAULT_CLOCK_TOLERANCE_SECONDS = 5
+/** More than this is no skew any more, but tokens that never die. */
+export const MAX_CLOCK_TOLERANCE_SECONDS = 300
+/** No access token should live longer than a day, whatever its issuer thinks. */
+export const DEFAULT_MAX_TOKEN_AGE_SECONDS = 86_400
+
+const jwks = z.custom<JSONWebKeySet>(
+  (value) =>
+    typeof value === 'object' &&
+    value !== null &&
+    Array.isArray((value as { keys?: unknown }).keys) &&
+    (value as { keys: unknown[] }).keys.length > 0,
+  'a JWK Set with at least one key (RFC 7517 section 5)',
+)
+
+/** An absolute http or https URL, without a password in it. */
+export const httpUrl = z
+  .url({ protocol: /^https?$/, error: 'is not an http or https URL' })
+  .refine((url) => !hasCredentials(url), 'must not contain credentials')
+
+const claimName = z.string().min(1).max(256)
+
+const issuer = z
+  .strictObject({
+    issuer: z.string().min(1).max(2048),
+    audience: z.union([z.string().min(1), z.array(z.string().min(1)).min(1)], {
+      error: 'must be a name, or an array of names',
+    }),
+    jwksUri: httpUrl
+      .refine((url) => isPrivateLine(url), 'must be https, unless it is on a loopback address')
+      .optional(),
+    jwks: jwks.optional(),
+    algorithms: z
+      .array(z.enum(ALGORITHMS))
+      .min(1)
+      .default([...DEFAULT_ALGORITHMS]),
+    typ: z.string().min(1).default(DEFAULT_TOKEN_TYPE),
+    clockTolerance: z
+      .number()
+      .min(0)
+      .max(MAX_CLOCK_TOLERANCE_SECONDS)
+      .default(DEFAULT_CLOCK_TOLERANCE_SECONDS),
+    maxTokenAge: z.number().positive().default(DEFAULT_MAX_TOKEN_AGE_SECONDS),
+    rolesClaim: claimName.default('roles'),
+    tenantClaim: claimName.default('tenant'),
+  })
+  .superRefine((config, context) => {
+    if ((config.jwksUri === undefined) === (config.jwks === undefined)) {
+      context.addIssue('needs exactly one of jwksUri and jwks')
+    }
+    for (const mistake of mistakesInKeys(config)) {
+      context.addIssue({ code: 'custom', ...mistake })
+    }
+  })
+
+/** One trusted issuer of access tokens. Times are in seconds. */
+export type IssuerConfig = z.infer<typeof issuer>
+
+/** Every trusted issuer; none may stand there twice. */
+export const issuers = z.array(issuer).superRefine((list, context) => {
+  for (const [index, { issuer: name }] of list.entries()) {
+    if (list.findIndex((other) => other.issuer === name) < index) {
+      context.addIssue({ code: 'custom', path: [index, 'issuer'], message: 'stands there twice' })
+    }
+  }
+})
+
+interface Mistake {
+  readonly path: (string | number)[]
+  readonly message: string
+}
+
+/**
+ * Keys that were written down must all be usable: a key that is ignored in silence is a token that
+ * fails at night. A secret needs an issuer that asks for HS256, and the other way round.
+ */
+function* mistakesInKeys(config: z.output<typeof issuer>): Generator<Mistake> {
+  const { algorithms, jwks: set } = config
+  if (set === undefined) {
+    if (algorithms.includes('HS256')) {
+      yield { path: ['algorithms'], message: 'HS256 needs a secret in jwks, not a jwksUri' }
+    }
+    return
+  }
+  const { usable, ignored } = sortKeys(set, algorithms) ?? { usable: [], ignored: [] }
+  for (const { index, check } of ignored) {
+    yield { path: ['jwks', 'keys', index], message: `is not usable (${check})` }
+  }
+  if (algorithms.includes('HS256') && !usable.some(({ jwk }) => jwk.kty === 'oct')) {
+    yield { path: ['algorithms'], message: 'HS256 needs a secret of at least 32 bytes in jwks' }
+  }
+  for (const { jwk } of usable) {
+    if (jwk.k === undefined) continue
+    if (isPublished(jwk.k) || isGuessable(base64url.decode(jwk.k))) {
+      yield { path: ['jwks', 'keys'], message: 'has a secret that can be guessed' }
+    }
+  }
+}
+
+function hasCredentials(url: string): boolean {
+  const { username, password } = new URL(url)
+  return username !== '' || password !== ''
+}
+
+/** https, or http that does not leave the machine (RFC 8252 section 8.3 for the addresses). */
+function isPrivateLine(url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'https:' || /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+}

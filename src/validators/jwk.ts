@@ -1,0 +1,196 @@
+/** JSON Web Keys from strangers: which of them may verify which signatures. */
+import { base64url } from 'jose'
+import * as z from 'zod'
+import { isRocaModulus } from './roca.ts'
+
+/** Signature algorithms the gateway knows (RFC 7518, RFC 8037, RFC 9864). Never `none`. */
+// biome-ignore format: a table
+export const ALGORITHMS = [
+  'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512',
+  'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519', 'HS256',
+] as const
+export type Algorithm = (typeof ALGORITHMS)[number]
+
+/** NIST SP 800-131A, RFC 7518 section 3.3. */
+export const MIN_RSA_BITS = 2048
+/** Verification takes time quadratic in the modulus, and nobody issues larger ones. */
+const MAX_RSA_BITS = 8192
+/** Smaller exponents have a history of forgeries; larger than 32 bits is a denial of service. */
+const MIN_RSA_EXPONENT = 65_537
+const MAX_RSA_EXPONENT_BYTES = 4
+/** RFC 7518 section 3.2: an HS256 key is at least as long as the hash. */
+export const MIN_SECRET_BYTES = 32
+export const MAX_KEY_ID_CHARS = 256
+/** Each key is imported when its set arrives; a provider needs a handful. */
+const MAX_KEYS = 128
+
+/** Octets of a coordinate (RFC 7518 section 6.2.1.2) and the algorithm of each curve. */
+const CURVES = {
+  'P-256': { octets: 32, algorithm: 'ES256' },
+  'P-384': { octets: 48, algorithm: 'ES384' },
+  'P-521': { octets: 66, algorithm: 'ES512' },
+} as const
+const ED25519_OCTETS = 32
+
+const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const
+
+/** base64url without padding, as bytes. */
+const octets = z
+  .string()
+  .regex(/^[\w-]+$/, 'base64url')
+  .transform((text, context) => {
+    try {
+      return base64url.decode(text)
+    } catch {
+      context.addIssue('base64url')
+      return z.NEVER
+    }
+  })
+const octetsOf = (length: number) => octets.refine((bytes) => bytes.length === length, 'length')
+
+/** Whoever publishes a private key has lost it: such a key proves nothing any more. */
+const unpublished = z.never('private').optional()
+
+const common = {
+  kid: z.string().min(1).max(MAX_KEY_ID_CHARS).optional(),
+  alg: z.string().optional(),
+  use: z.literal('sig').optional(),
+  key_ops: z
+    .array(z.string())
+    .refine((operations) => operations.includes('verify'))
+    .optional(),
+}
+
+const modulus = octets
+  .refine((n) => bitLength(n) >= MIN_RSA_BITS && bitLength(n) <= MAX_RSA_BITS, 'size')
+  .refine((n) => ((n.at(-1) ?? 0) & 1) === 1, 'even')
+  .refine((n) => !isRocaModulus(n), 'roca')
+const exponent = octets
+  .refine((e) => e.length <= MAX_RSA_EXPONENT_BYTES, 'size')
+  .refine((e) => integer(e) >= MIN_RSA_EXPONENT && integer(e) % 2 === 1, 'value')
+
+const privateRsa = { d: unpublished, p: unpublished, q: unpublished, dp: unpublished }
+const rsa = z.object({
+  kty: z.literal('RSA'),
+  ...common,
+  ...privateRsa,
+  dq: unpublished,
+  qi: unpublished,
+  oth: unpublished,
+  n: modulus,
+  e: exponent,
+})
+const ec = z
+  .object({
+    kty: z.literal('EC'),
+    ...common,
+    d: unpublished,
+    crv: z.enum(['P-256', 'P-384', 'P-521']),
+    x: octets,
+    y: octets,
+  })
+  .refine(({ crv, x, y }) => [x, y].every(({ length }) => length === CURVES[crv].octets), 'length')
+const okp = z.object({
+  kty: z.literal('OKP'),
+  ...common,
+  d: unpublished,
+  crv: z.literal('Ed25519'),
+  x: octetsOf(ED25519_OCTETS),
+})
+const oct = z.object({
+  kty: z.literal('oct'),
+  ...common,
+  k: octets.refine((k) => k.length >= MIN_SECRET_BYTES, 'length'),
+})
+
+const verificationJwk = z.discriminatedUnion('kty', [rsa, ec, okp, oct])
+
+/** A key that passed every check, reduced to what importing it takes. */
+export interface UsableJwk {
+  readonly kid: string | undefined
+  /** Never empty: what the key's type and its `alg` permit and the issuer allows. */
+  readonly algorithms: readonly Algorithm[]
+  readonly jwk: JsonWebKey
+}
+
+export interface SortedKeys {
+  readonly usable: readonly UsableJwk[]
+  /** For logs: position in the set, and the member or rule that made the key unusable. */
+  readonly ignored: readonly { readonly index: number; readonly check: string }[]
+}
+
+const jwkSet = z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) })
+
+/**
+ * Sorts the keys of a JWK Set (RFC 7517 section 5); undefined for anything that is none, or has
+ * more than 128 keys. A key is
+ * ignored, never repaired, if it is malformed, weak, private, not for signatures, of a type that
+ * `allowed` has no algorithm for, or shares its `kid` with another usable key: which of the two a
+ * token means is anybody's guess. A key without `alg` gets what its type permits of `allowed`; a
+ * secret (`oct`) is usable only where `allowed` names HS256, and for nothing else.
+ *
+ * Does NOT check that a point lies on its curve: importing the key does.
+ */
+export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKeys | undefined {
+  const parsed = jwkSet.safeParse(set)
+  if (!parsed.success) return undefined
+  const usable: (UsableJwk & { readonly index: number })[] = []
+  const ignored: { index: number; check: string }[] = []
+  for (const [index, candidate] of parsed.data.keys.entries()) {
+    const key = verificationJwk.safeParse(candidate)
+    if (!key.success) {
+      ignored.push({ index, check: checkOf(key.error) })
+      continue
+    }
+    const { kid, alg } = key.data
+    const algorithms = algorithmsOf(key.data).filter(
+      (name) => allowed.includes(name) && (alg === undefined || alg === name),
+    )
+    if (algorithms.length === 0) ignored.push({ index, check: 'alg' })
+    // The raw members: what was checked above are bytes.
+    else usable.push({ index, kid, algorithms, jwk: material(candidate as JsonWebKey) })
+  }
+  const isAmbiguous = ({ kid }: UsableJwk) =>
+    kid !== undefined && usable.filter((other) => other.kid === kid).length > 1
+  for (const key of usable) {
+    if (isAmbiguous(key)) ignored.push({ index: key.index, check: 'kid_duplicate' })
+  }
+  return { usable: usable.filter((key) => !isAmbiguous(key)), ignored }
+}
+
+/** What a key of this type and curve can verify, before anybody's preferences. */
+function algorithmsOf(key: z.output<typeof verificationJwk>): readonly Algorithm[] {
+  switch (key.kty) {
+    case 'RSA':
+      return RSA_ALGORITHMS
+    case 'EC':
+      return [CURVES[key.crv].algorithm]
+    case 'OKP':
+      return ['EdDSA', 'Ed25519']
+    case 'oct':
+      return ['HS256']
+  }
+}
+
+/** The members that define a public key (RFC 7638 section 3.2), or a secret. */
+function material({ kty, n, e, crv, x, y, k }: JsonWebKey): JsonWebKey {
+  const members = { kty, n, e, crv, x, y, k }
+  return Object.fromEntries(
+    Object.entries(members).filter(([, value]) => value !== undefined),
+  ) as unknown as JsonWebKey
+}
+
+function checkOf({ issues: [issue] }: z.ZodError): string {
+  const member = issue?.path.join('.') ?? ''
+  return issue?.code === 'custom' ? `${member}_${issue.message}` : member || 'key'
+}
+
+function bitLength(bigEndian: Uint8Array): number {
+  const start = bigEndian.findIndex((byte) => byte !== 0)
+  if (start === -1) return 0
+  return (bigEndian.length - start) * 8 - (Math.clz32(bigEndian[start] ?? 0) - 24)
+}
+
+function integer(bigEndian: Uint8Array): number {
+  return bigEndian.reduce((value, byte) => value * 256 + byte, 0)
+}

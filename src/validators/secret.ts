@@ -1,0 +1,38 @@
+/** Secrets that are none, because everybody has read them. */
+
+/** Random bytes of 32 and more have about 30 values, random hex has 16: fewer is a pattern. */
+const MIN_DISTINCT_VALUES = 10
+
+/** Words of documentation; that chance puts one into a random key is out of the question. */
+const PLACEHOLDER =
+  /secret|passw|change.?me|replace.?me|placeholder|example|your[-_ ]|insert|0123456|1234567|abcdefg|qwerty|test.?test|<[^>]*>/i
+
+/**
+ * The beginnings of keys that are printed in RFC 7515, 7517, 7520 and 8037, as their `k`,
+ * `x` or `n`: whoever signs with one of them shares it with every reader.
+ */
+const PUBLISHED = [
+  'AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ',
+  'hJtXIZ2uSN5kbQfbtTNWbpdmhkV8FJG',
+  'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+  'MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4',
+  '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+  'ofgWCuLjybRlzo0tZWJjNiuSfb4p4fAkd_wWJcyQoTbji9k0l8W26mPddxHmfHQp',
+  '0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86z',
+  'n4EPtAOCc9AlkeQHPzHStgAbgs7bTZLwUBZdR8_KuKPEHLd4rHVTeT',
+]
+
+/** Whether a text that should be a secret is a placeholder. */
+export function isPlaceholder(text: string): boolean {
+  return PLACEHOLDER.test(text) || new Set(text).size < MIN_DISTINCT_VALUES
+}
+
+/** Whether the bytes of a symmetric key are a placeholder or follow a pattern. */
+export function isGuessable(key: Uint8Array): boolean {
+  return isPlaceholder(new TextDecoder().decode(key)) || new Set(key).size < MIN_DISTINCT_VALUES
+}
+
+/** Whether a key, told by its `k`, `x` or `n`, stands in a document that everybody can read. */
+export function isPublished(member: string): boolean {
+  return PUBLISHED.some((beginning) => member.startsWith(beginning))
+}

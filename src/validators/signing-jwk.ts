@@ -1,0 +1,111 @@
+/** The gateway's own keys: private JWKs that sign what it issues. */
+import { base64url } from 'jose'
+import * as z from 'zod'
+import { type Algorithm, MAX_KEY_ID_CHARS, sortKeys } from './jwk.ts'
+import { isPublished } from './secret.ts'
+
+const member = z
+  .string('is missing')
+  .regex(/^[\w-]+$/, 'is not base64url')
+  .refine((text) => isDecodable(text), 'is not base64url')
+
+const common = {
+  kid: z.string('is missing').min(1, 'is empty').max(MAX_KEY_ID_CHARS, 'is too long'),
+  use: z.literal('sig', "must be 'sig'").exactOptional(),
+  key_ops: z
+    .array(z.string())
+    .refine((operations) => operations.includes('sign'), "must include 'sign'")
+    .exactOptional(),
+}
+const alg = <Name extends Algorithm>(name: Name) => z.literal(name, `must be ${name}`).default(name)
+
+const signingJwk = z.discriminatedUnion(
+  'kty',
+  [
+    z.object({
+      kty: z.literal('EC'),
+      crv: z.literal('P-256', 'must be P-256'),
+      x: member,
+      y: member,
+      d: member,
+      ...common,
+      alg: alg('ES256'),
+    }),
+    z.object({
+      kty: z.literal('OKP'),
+      crv: z.literal('Ed25519', 'must be Ed25519'),
+      x: member,
+      d: member,
+      ...common,
+      alg: alg('EdDSA'),
+    }),
+    z.object({
+      kty: z.literal('RSA'),
+      n: member,
+      e: member,
+      d: member,
+      p: member,
+      q: member,
+      dp: member,
+      dq: member,
+      qi: member,
+      ...common,
+      alg: alg('RS256'),
+    }),
+  ],
+  'must be EC, OKP or RSA',
+)
+
+/** A private key for signatures, as a JWK; `kid` and `alg` are always there. */
+export type SigningJwk = z.output<typeof signingJwk>
+
+/** What the gateway signs with, by type of key. */
+export type SigningAlgorithm = SigningJwk['alg']
+
+const soundJwk = signingJwk.superRefine((key, context) => {
+  const [weakness] = sortKeys({ keys: [publicJwk(key)] }, [key.alg])?.ignored ?? []
+  if (weakness !== undefined) context.addIssue(`is malformed or too weak (${weakness.check})`)
+  if (isPublished(key.kty === 'RSA' ? key.n : key.x)) {
+    context.addIssue('is printed in a standard, so everybody has it')
+  }
+})
+
+/**
+ * `SIGNING_KEYS`: a JWK Set of private keys, RSA of at least 2048 bits, P-256 or Ed25519, each
+ * with a `kid` of its own. `alg` may be left out. Other members are dropped. Does NOT check that
+ * the private half belongs to the public one: the first signature does.
+ */
+export const signingKeys = z
+  .object({ keys: z.array(soundJwk).min(1, 'is empty') }, 'is not a JWK Set')
+  .refine(({ keys }) => new Set(keys.map(({ kid }) => kid)).size === keys.length, {
+    error: 'has two keys with the same kid',
+    path: ['keys'],
+  })
+
+/** The members of a key that anybody may see, and nothing else (RFC 7517 section 4). */
+export function publicJwk(key: SigningJwk) {
+  const { kid, alg } = key
+  const use = 'sig'
+  switch (key.kty) {
+    case 'EC':
+      return { kty: key.kty, crv: key.crv, x: key.x, y: key.y, kid, alg, use }
+    case 'OKP':
+      return { kty: key.kty, crv: key.crv, x: key.x, kid, alg, use }
+    case 'RSA':
+      return { kty: key.kty, n: key.n, e: key.e, kid, alg, use }
+  }
+}
+
+/** Algorithms that a verifier of these keys' signatures must allow. */
+export function algorithmsOf(keys: readonly SigningJwk[]): Algorithm[] {
+  return [...new Set(keys.map((key) => key.alg))]
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    base64url.decode(text)
+    return true
+  } catch {
+    return false
+  }
+}
