@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createAdmission } from '../../src/admission/admission.ts'
+import { addressBanKey, subjectBanKey } from '../../src/admission/ban.ts'
+import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import type { Principal } from '../../src/tokens/principal.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const nowSeconds = () => Math.floor(Date.now() / 1000)
+let serial = 0
+
+function principal(claims: Partial<Principal> = {}): Principal {
+  serial += 1
+  return {
+    issuer: 'https://issuer.test',
+    subject: `alice-${serial}`,
+    client: 'app',
+    tenant: 'acme',
+    session: `session-${serial}`,
+    roles: [],
+    scopes: [],
+    tokenId: `token-${serial}`,
+    tokenIdHash: `hash-${serial}`,
+    issuedAtSeconds: nowSeconds() - 10,
+    expiresAtSeconds: nowSeconds() + 600,
+    ...claims,
+  }
+}
+
+function limitOf(rule: Partial<LimitRule> = {}): LimitRequest {
+  serial += 1
+  return {
+    // A day's window: no test meets its end.
+    rule: { name: 'test', limit: 3, windowSeconds: 86_400, onUnavailable: 'deny', ...rule },
+    key: `key-${serial}`,
+  }
+}
+
+describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefer) => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+  })
+  afterAll(() => redis.close())
+  beforeEach(() => redis.direct.flushall())
+
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const admission = () =>
+    createAdmission({ store: createUpstashAdmissionStore(rest()), now: Date.now })
+  const revocations = () => createRevocations(rest(), Date.now)
+  const request = (who: Principal | null, limits: readonly LimitRequest[] = []) => ({
+    principal: who,
+    address: '192.0.2.1',
+    limits,
+  })
+  /** Redis may not know the limiter's script yet, which costs a call once. */
+  const warmUp = () => admission().admit(request(null, [limitOf()]))
+
+  test('an admitted request costs exactly one call, with every look-up and two limits in it', async () => {
+    await warmUp()
+    const gateway = admission()
+    const before = redis.calls()
+    const verdict = await gateway.admit(request(principal(), [limitOf(), limitOf({ limit: 9 })]))
+    expect(verdict.denial).toBeUndefined()
+    expect(verdict.limits.map(({ remaining }) => remaining)).toEqual([2, 8])
+    expect(redis.calls() - before).toBe(1)
+  })
+
+  test('an anonymous request without limits costs no call', async () => {
+    const before = redis.calls()
+    expect((await admission().admit(request(null))).denial).toBeUndefined()
+    expect(redis.calls() - before).toBe(0)
+  })
+
+  test('a revoked token is refused at once in every isolate, and then without a call', async () => {
+    const who = principal()
+    const [here, there] = [admission(), admission()]
+    expect((await here.admit(request(who))).denial).toBeUndefined()
+    await revocations().revokeToken({
+      tokenIdHash: who.tokenIdHash ?? '',
+      untilSeconds: who.expiresAtSeconds,
+    })
+    for (const gateway of [here, there]) {
+      expect((await gateway.admit(request(who))).denial).toEqual({
+        code: 'token_revoked',
+        by: 'token',
+      })
+    }
+    const before = redis.calls()
+    expect((await here.admit(request(who))).denial?.code).toBe('token_revoked')
+    expect(redis.calls() - before).toBe(0)
+  })
+
+  test.each(['session', 'subject', 'client', 'tenant'] as const)(
+    'S33: a cut-off by %s kills what was issued up to its second, and nothing later',
+    async (kind) => {
+      const atSeconds = nowSeconds()
+      const old = principal({ issuedAtSeconds: atSeconds })
+      const value = old[kind] ?? ''
+      await revocations().cutOff({
+        kind,
+        issuer: old.issuer,
+        value,
+        atSeconds,
+        ttlSeconds: 600,
+      })
+      const later = { ...old, tokenIdHash: 'later', issuedAtSeconds: atSeconds + 1 }
+      const elsewhere = { ...old, tokenIdHash: 'elsewhere', issuer: 'https://other.test' }
+      expect((await admission().admit(request(old))).denial).toEqual({
+        code: 'token_revoked',
+        by: kind,
+      })
+      expect((await admission().admit(request(later))).denial).toBeUndefined()
+      expect((await admission().admit(request(elsewhere))).denial).toBeUndefined()
+    },
+  )
+
+  test('a later cut-off is never replaced by an earlier one, and can be lifted', async () => {
+    const who = principal()
+    const cutOff = { kind: 'subject', issuer: who.issuer, value: who.subject } as const
+    const revoke = revocations()
+    await revoke.cutOff({ ...cutOff, atSeconds: nowSeconds(), ttlSeconds: 600 })
+    await revoke.cutOff({ ...cutOff, atSeconds: 1, ttlSeconds: 5 })
+    expect((await admission().admit(request(who))).denial?.code).toBe('token_revoked')
+    await revoke.liftCutOff(cutOff)
+    expect((await admission().admit(request(who))).denial).toBeUndefined()
+  })
+
+  test('S34, R18: every key has a time to live', async () => {
+    const who = principal()
+    await revocations().revokeToken({ tokenIdHash: 'x', untilSeconds: nowSeconds() + 9 })
+    await revocations().cutOff({
+      kind: 'tenant',
+      issuer: who.issuer,
+      value: 'acme',
+      atSeconds: 1,
+      ttlSeconds: 9,
+    })
+    await admission().admit(request(who, [limitOf()]))
+    const keys = await redis.direct.keys('*')
+    expect(keys.length).toBe(3)
+    for (const key of keys) expect(await redis.direct.ttl(key), key).toBeGreaterThan(0)
+  })
+
+  test('R15: 200 parallel requests at a limit of 10 over two isolates admit exactly 10', async () => {
+    await warmUp()
+    const limit = limitOf({ limit: 10 })
+    const gateways = [admission(), admission()]
+    const verdicts = await Promise.all(
+      Array.from({ length: 200 }, (_, index) =>
+        gateways[index % 2]?.admit(request(principal(), [limit])),
+      ),
+    )
+    expect(verdicts.filter((verdict) => verdict?.denial === undefined).length).toBe(10)
+  })
+
+  test('an exhausted limit is refused without a call, and says when to come back', async () => {
+    const [wide, narrow] = [limitOf({ limit: 5 }), limitOf({ limit: 1 })]
+    const gateway = admission()
+    await gateway.admit(request(null, [wide, narrow]))
+    const refused = await gateway.admit(request(null, [wide, narrow]))
+    expect(refused.denial).toMatchObject({ code: 'rate_limited', limit: 'test' })
+    const before = redis.calls()
+    const again = await gateway.admit(request(null, [wide, narrow]))
+    expect(again.denial).toMatchObject({ code: 'rate_limited' })
+    expect(again.denial?.code === 'rate_limited' && again.denial.retryAfterSeconds).toBeGreaterThan(0)
+    expect(redis.calls() - before).toBe(0)
+  })
+
+  test('banned addresses and subjects are refused and told how long', async () => {
+    const who = principal()
+    await redis.direct.set(await addressBanKey('192.0.2.1'), String(nowSeconds() + 100))
+    await redis.direct.set(
+      await subjectBanKey(who.issuer, who.subject),
+      String(nowSeconds() + 1000),
+    )
+    expect((await admission().admit(request(null, [limitOf()]))).denial).toMatchObject({
+      code: 'banned',
+      by: 'address',
+    })
+    expect((await admission().admit(request(who))).denial).toMatchObject({
+      code: 'banned',
+      by: 'subject',
+    })
+  })
+
+  test('R12: a key of a wrong type is an outage, not "not revoked"', async () => {
+    const who = principal()
+    await redis.direct.hset(`pc:revoked:${who.tokenIdHash}`, 'a', 'b')
+    await expect(admission().admit(request(who))).rejects.toBeInstanceOf(Unavailable)
+  })
+
+  test('R12: an unreadable cut-off is an outage, not none', async () => {
+    const who = principal()
+    await revocations().cutOff({
+      kind: 'subject',
+      issuer: who.issuer,
+      value: who.subject,
+      atSeconds: 1,
+      ttlSeconds: 60,
+    })
+    const [key] = await redis.direct.keys('pc:cutoff:*')
+    await redis.direct.set(key ?? '', 'soon', 'EX', 60)
+    await expect(admission().admit(request(who))).rejects.toBeInstanceOf(Unavailable)
+  })
+
+  test.each(['deny', 'allow'] as const)(
+    'R12: a window of a wrong type fails as its onUnavailable says (%s)',
+    async (onUnavailable) => {
+      const limit = limitOf({ onUnavailable })
+      const gateway = admission()
+      await gateway.admit(request(null, [limit]))
+      for (const key of await redis.direct.keys('pc:limit:*')) {
+        await redis.direct.del(key)
+        await redis.direct.hset(key, 'a', 'b')
+      }
+      const decided = gateway.admit(request(principal(), [limit]))
+      if (onUnavailable === 'deny') await expect(decided).rejects.toBeInstanceOf(Unavailable)
+      else expect(await decided).toMatchObject({ denial: undefined, uncounted: ['test'] })
+    },
+  )
+
+  test('R12: after SCRIPT FLUSH the script is sent once and the request counted once', async () => {
+    const limit = limitOf()
+    const gateway = admission()
+    await gateway.admit(request(null, [limit]))
+    await redis.direct.script('FLUSH')
+    const before = redis.calls()
+    const verdict = await gateway.admit(request(null, [limit]))
+    expect(verdict.limits[0]?.remaining).toBe(1)
+    expect(redis.calls() - before).toBe(2)
+  })
+})

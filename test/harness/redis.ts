@@ -1,0 +1,58 @@
+/** A real Redis behind the local Upstash-REST server, and a proxy that counts calls to it. */
+import { randomBytes } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { type RedisHandle, startRedis } from '../../dev/redis.ts'
+import { startUpstashRest, type UpstashRest } from '../../dev/upstash-rest/server.ts'
+import { startHttpServer } from './http-server.ts'
+
+export interface TestRedis {
+  readonly url: string
+  readonly token: string
+  /** Straight to Redis, for arranging and looking. */
+  readonly direct: Redis
+  readonly redisUrl: string
+  /** HTTP calls to the REST endpoint so far. */
+  calls(): number
+  close(): Promise<void>
+}
+
+/** Starts Redis, the REST server over it, and the counting proxy before that. */
+export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Promise<TestRedis> {
+  const redis: RedisHandle = await startRedis({ prefer })
+  const token = randomBytes(32).toString('base64url')
+  const rest: UpstashRest = await startUpstashRest({ port: 0, token, redis })
+  const direct = new Redis(redis.url)
+  let calls = 0
+  const proxy = await startHttpServer(async (request, response) => {
+    calls += 1
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const headers = Object.entries(request.headersDistinct).filter(
+      ([name]) => !['host', 'connection', 'content-length', 'transfer-encoding'].includes(name),
+    ) as [string, string[]][]
+    try {
+      const answer = await fetch(new URL(request.url ?? '/', rest.url), {
+        method: request.method ?? 'GET',
+        headers: headers.map(([name, values]) => [name, values.join(', ')]),
+        ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
+      })
+      response.writeHead(answer.status, { 'content-type': 'application/json' })
+      response.end(Buffer.from(await answer.arrayBuffer()))
+    } catch {
+      response.destroy()
+    }
+  })
+  return {
+    url: proxy.url,
+    token,
+    direct,
+    redisUrl: redis.url,
+    calls: () => calls,
+    async close() {
+      direct.disconnect()
+      await proxy.close()
+      await rest.close()
+      await redis.close()
+    },
+  }
+}
