@@ -1,0 +1,82 @@
+/** The audit trail in D1: idempotent insertion, and pages of it. */
+import type { AuditEvent } from '../../audit/event.ts'
+import type { AuditLog, AuditPage, AuditQuery } from '../../audit/log.ts'
+import { Unavailable } from '../../errors.ts'
+import { type AuditRow, eventOfRow, INSERT_EVENT, valuesOf } from './audit-row.ts'
+import { isMissingTable } from './schema.ts'
+
+/**
+ * Inserts events, all or none. An event whose id is there already is passed over, so delivering
+ * twice is harmless. Rejects with D1's error. Takes at most a queue batch (100): D1 runs them as
+ * one transaction.
+ */
+export async function insertAuditEvents(
+  db: D1Database,
+  events: readonly AuditEvent[],
+): Promise<void> {
+  if (events.length === 0) return
+  const insert = db.prepare(INSERT_EVENT)
+  await db.batch(events.map((event) => insert.bind(...valuesOf(event))))
+}
+
+/** An {@link AuditLog} over a D1 database. One without tables has recorded nothing yet. */
+export function createAuditLog(db: D1Database): AuditLog {
+  return {
+    async query(query) {
+      const { sql, values } = selectionOf(query)
+      let rows: AuditRow[]
+      try {
+        rows = (
+          await db
+            .prepare(sql)
+            .bind(...values)
+            .all<AuditRow>()
+        ).results
+      } catch (cause) {
+        if (isMissingTable(cause)) return { events: [] }
+        throw new Unavailable('audit_log', 'refused', { cause })
+      }
+      return pageOf(rows, query.limit)
+    },
+  }
+}
+
+function selectionOf(query: AuditQuery): { sql: string; values: (string | number)[] } {
+  const conditions: string[] = []
+  const values: (string | number)[] = []
+  function where(condition: string, ...bound: (string | number)[]) {
+    conditions.push(condition)
+    values.push(...bound)
+  }
+  if (query.subject !== undefined) where('subject = ?', query.subject)
+  if (query.decision !== undefined) where('decision = ?', query.decision)
+  if (query.route !== undefined) where('route = ?', query.route)
+  // `;` follows `:` in ASCII: the range holds every `code:detail`, and is read from the index.
+  if (query.reason?.includes(':') === false)
+    where(
+      '(reason = ? OR (reason >= ? AND reason < ?))',
+      query.reason,
+      `${query.reason}:`,
+      `${query.reason};`,
+    )
+  else if (query.reason !== undefined) where('reason = ?', query.reason)
+  if (query.since !== undefined) where('time_ms >= ?', Date.parse(query.since))
+  if (query.until !== undefined) where('time_ms < ?', Date.parse(query.until))
+  if (query.cursor !== undefined) {
+    const dot = query.cursor.indexOf('.')
+    where('(time_ms, id) < (?, ?)', Number(query.cursor.slice(0, dot)), query.cursor.slice(dot + 1))
+  }
+  const filter = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+  return {
+    sql: `SELECT * FROM audit_events${filter} ORDER BY time_ms DESC, id DESC LIMIT ?`,
+    // One more than the page holds tells whether there is another.
+    values: [...values, query.limit + 1],
+  }
+}
+
+function pageOf(rows: readonly AuditRow[], limit: number): AuditPage {
+  const events = rows.slice(0, limit).map(eventOfRow)
+  const last = rows[limit - 1]
+  if (rows.length <= limit || last === undefined) return { events }
+  return { events, cursor: `${last.time_ms}.${last.id}` }
+}

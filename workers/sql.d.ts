@@ -1,0 +1,5 @@
+/** Wrangler bundles `.sql` files as text. */
+declare module '*.sql' {
+  const text: string
+  export default text
+}
