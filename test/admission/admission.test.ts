@@ -166,7 +166,9 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     const before = redis.calls()
     const again = await gateway.admit(request(null, [wide, narrow]))
     expect(again.denial).toMatchObject({ code: 'rate_limited' })
-    expect(again.denial?.code === 'rate_limited' && again.denial.retryAfterSeconds).toBeGreaterThan(0)
+    expect(again.denial?.code === 'rate_limited' && again.denial.retryAfterSeconds).toBeGreaterThan(
+      0,
+    )
     expect(redis.calls() - before).toBe(0)
   })
 
