@@ -1,0 +1,193 @@
+import { Hono } from 'hono'
+import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import type { BodyVariables } from '../../src/context.ts'
+import { validate } from '../../src/middleware/validate.ts'
+import { problemHandler } from '../../src/problem.ts'
+import { newOrder, orderListQuery, orderParams, reportPeriod } from '../../src/validators/orders.ts'
+
+/** An app whose handlers say what reached them: nothing, unless they ran. */
+function guarded() {
+  const reached: string[] = []
+  const app = new Hono<{ Variables: BodyVariables }>()
+  app.onError(problemHandler())
+  app.use(async (c, next) => {
+    c.set('body', c.req.raw.body)
+    await next()
+  })
+  app.get('/orders', validate({ query: orderListQuery }), (c) => {
+    reached.push('list')
+    return c.text('')
+  })
+  app.get('/orders/:id', validate({ params: orderParams }), (c) => {
+    reached.push('read')
+    return c.text('')
+  })
+  for (const [path, body] of [
+    ['/orders', newOrder],
+    ['/reports', reportPeriod],
+  ] as const) {
+    app.post(path, validate({ body }), async (c) => {
+      reached.push(await new Response(c.get('body')).text())
+      return c.text('')
+    })
+  }
+  return { app, reached }
+}
+
+async function post(path: string, body: BodyInit, headers: Record<string, string> = {}) {
+  const { app, reached } = guarded()
+  const response = await app.request(path, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', ...headers },
+  })
+  return { response, reached }
+}
+
+const order = { item: 'nails', quantity: 3 }
+
+describe('validate', () => {
+  test('sends on the very bytes that were checked', async () => {
+    const text = ' {"quantity" : 3.0, "item":"n\\u0061ils","position":[1,-2.50,1e2]}\n'
+    const { response, reached } = await post('/orders', text)
+    expect(response.status).toBe(200)
+    expect(reached).toEqual([text])
+  })
+
+  test.each([
+    ['an unknown key', { ...order, admin: true }],
+    ['an array for a string', { ...order, item: ['nails'] }],
+    ['a number as a string', { ...order, quantity: '3' }],
+    ['a quantity of none', { ...order, quantity: 0 }],
+    ['a quantity beyond the maximum', { ...order, quantity: 1001 }],
+    ['half a quantity', { ...order, quantity: 1.5 }],
+    ['an empty item', { ...order, item: '' }],
+    ['an item too long', { ...order, item: 'x'.repeat(101) }],
+    ['a missing item', { quantity: 1 }],
+    ['a position of two', { ...order, position: [1, 2] }],
+    ['a position of four', { ...order, position: [1, 2, 3, 4] }],
+    ['a position out of range', { ...order, position: [0, 0, 100_000.1] }],
+    ['an array', [order]],
+    ['a string', 'order'],
+    ['null', null],
+  ])('S63: %s is 422 with a finding, and reaches nobody', async (_, body) => {
+    const { response, reached } = await post('/orders', JSON.stringify(body))
+    expect(response.status).toBe(422)
+    expect(await response.json()).toMatchObject({
+      code: 'invalid_input',
+      errors: [{ in: 'body' }],
+    })
+    expect(reached).toEqual([])
+  })
+
+  test.each([
+    ['__proto__', '{"item":"a","quantity":1,"__proto__":{"admin":true}}'],
+    ['constructor', '{"item":"a","quantity":1,"constructor":{"prototype":{"admin":true}}}'],
+  ])('S63: the key %s is unknown like any other', async (_, text) => {
+    const { response, reached } = await post('/orders', text)
+    expect(response.status).toBe(422)
+    expect(reached).toEqual([])
+  })
+
+  test.each([
+    ['duplicated names', '{"item":"a","item":"b","quantity":1}'],
+    ['duplicated names in other spelling', '{"item":"a","\\u0069tem":"b","quantity":1}'],
+    ['deep nesting', `{"item":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
+    ['an empty body', ''],
+    ['a truncated body', '{"item":'],
+    ['a byte order mark', '\ufeff{"item":"a","quantity":1}'],
+    ['trailing text', '{"item":"a","quantity":1} {}'],
+    ['bytes that are not UTF-8', new Uint8Array([0x22, 0xff, 0x22])],
+    ['UTF-16', new Uint8Array([0x7b, 0x00, 0x7d, 0x00])],
+  ])('%s is 400 and reaches nobody', async (_, text) => {
+    const { response, reached } = await post('/orders', text)
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ code: 'malformed_request' })
+    expect(reached).toEqual([])
+  })
+
+  test('S63: a million keys are refused with a bounded answer', async () => {
+    const keys = Array.from({ length: 1_000_000 }, (_, index) => `"k${index}":1`)
+    const { response, reached } = await post('/orders', `{${keys.join(',')}}`)
+    expect(response.status).toBe(422)
+    expect((await response.text()).length).toBeLessThan(4_096)
+    expect(reached).toEqual([])
+  })
+
+  test.each([
+    ['text/plain', {}],
+    ['application/json, text/plain', {}],
+    ['application/json; charset=utf-16', {}],
+    ['application/jsonp', {}],
+    ['application/x-www-form-urlencoded', {}],
+    ['application/json', { 'content-encoding': 'gzip' }],
+  ])('%s %o is 415', async (type, headers) => {
+    const { response, reached } = await post('/orders', JSON.stringify(order), {
+      'content-type': type,
+      ...headers,
+    })
+    expect(response.status).toBe(415)
+    expect(response.headers.get('accept')).toBe('application/json')
+    expect(reached).toEqual([])
+  })
+
+  test.each([
+    'application/json',
+    'Application/JSON; charset=UTF-8',
+    'application/json;charset="utf-8"',
+  ])('%s is JSON', async (type) => {
+    const { response } = await post('/orders', JSON.stringify(order), { 'content-type': type })
+    expect(response.status).toBe(200)
+  })
+
+  test('a period must not end before it begins', async () => {
+    const good = await post('/reports', '{"from":"2026-01-01","to":"2026-01-01"}')
+    expect(good.response.status).toBe(200)
+    const bad = await post('/reports', '{"from":"2026-01-02","to":"2026-01-01"}')
+    expect(bad.response.status).toBe(422)
+    expect(await bad.response.json()).toMatchObject({ errors: [{ in: 'body', path: '/to' }] })
+    expect(bad.reached).toEqual([])
+  })
+
+  test.each([
+    ['', 200],
+    ['?limit=1', 200],
+    ['?limit=100&cursor=abc', 200],
+    ['?limit=0', 422],
+    ['?limit=101', 422],
+    ['?limit=1e1', 422],
+    ['?limit=0x10', 422],
+    ['?limit=%201', 422],
+    ['?limit=', 422],
+    ['?limit=1&limit=2', 422],
+    ['?limit=1&%6cimit=2', 422],
+    ['?limit[]=1', 422],
+    ['?unknown=1', 422],
+    ['?__proto__=1', 422],
+    ['?constructor=1', 422],
+  ])('S63: the query %j is %i', async (query, status) => {
+    const { app, reached } = guarded()
+    const response = await app.request(`/orders${query}`)
+    expect(response.status).toBe(status)
+    expect(reached).toEqual(status === 200 ? ['list'] : [])
+  })
+
+  test.each([
+    ['/orders/0190a4b0-5c1e-7f3a-8b2d-1c2d3e4f5a6b', 200],
+    ['/orders/1', 422],
+    ['/orders/0190a4b0-5c1e-7f3a-8b2d-1c2d3e4f5a6b%0a', 422],
+  ])('the path %s is %i', async (path, status) => {
+    const { app, reached } = guarded()
+    const response = await app.request(path)
+    expect(response.status).toBe(status)
+    expect(reached).toEqual(status === 200 ? ['read'] : [])
+  })
+
+  test('a schema that drops unknown keys, at any depth, is refused when the app is built', () => {
+    const inner = z.strictObject({ list: z.array(z.object({ a: z.string() }).optional()) })
+    expect(() => validate({ body: inner })).toThrow(TypeError)
+    expect(() => validate({ body: z.object({}) })).toThrow(/strictObject/)
+    expect(() => validate({ body: z.looseObject({ a: z.string() }) })).not.toThrow()
+  })
+})
