@@ -1,0 +1,25 @@
+/** Refuses paths that the gateway and an origin could read differently. */
+import { createMiddleware } from 'hono/factory'
+import { Denied } from '../errors.ts'
+import { ambiguity, pathOf } from '../validators/path.ts'
+
+/**
+ * Refuses an ambiguous path with `Denied` (`path_ambiguous`, 400) before anything matches it:
+ * empty and dot segments, encoded delimiters and unreserved characters, double encoding, path
+ * parameters, control characters and invalid UTF-8. The list, and why it is not repaired, is in
+ * {@link ambiguity}. Reads the URL as it was sent, not as the router decodes it.
+ *
+ * Does NOT look at the query: no route matches by it.
+ *
+ * @example
+ * ```ts
+ * app.use(canonicalPath())
+ * app.get('/admin/*', requireAdmin)
+ * ```
+ */
+export const canonicalPath = () =>
+  createMiddleware(async function canonicalPath(c, next) {
+    const check = ambiguity(pathOf(c.req.raw.url))
+    if (check !== undefined) throw new Denied({ code: 'path_ambiguous', check })
+    await next()
+  })

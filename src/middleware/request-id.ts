@@ -1,0 +1,80 @@
+/** Names each request: an id of our own, and a place in the caller's trace. */
+import type { Context } from 'hono'
+import { createMiddleware } from 'hono/factory'
+import { v7 as uuidv7 } from 'uuid'
+import type { RequestIdVariables, TraceContext } from '../context.ts'
+import { isPassableTracestate, parseTraceparent } from '../validators/trace-context.ts'
+
+/** What a client's own id may look like; anything else is dropped, for ids end up in logs. */
+const CLIENT_REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
+
+/** Bytes of a UUID, a span id and a trace id: all the randomness of a request, drawn at once. */
+const UUID_BYTES = 16
+const SPAN_ID_BYTES = 8
+const TRACE_ID_BYTES = 16
+/** A trace that begins here is sampled, or parent-based samplers would never record one. */
+const NEW_TRACE_FLAGS = '01'
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+
+/**
+ * Sets `requestId` (UUIDv7, RFC 9562), `parentRequestId` (the client's `X-Request-Id`, where it is
+ * 1 to 128 of `A-Z a-z 0-9 . _ -`) and `trace` (W3C Trace Context: the caller's trace with a span
+ * of ours, or a new trace where there is none or it is invalid), and answers with `X-Request-Id`.
+ *
+ * A client's ids are hints for correlation. They are never trusted to be unique.
+ *
+ * @example
+ * ```ts
+ * app.use(requestId())
+ * app.get('/', (c) => c.text(requestIdOf(c)))
+ * ```
+ */
+export const requestId = () =>
+  createMiddleware<{ Variables: RequestIdVariables }>(async function requestId(c, next) {
+    const random = crypto.getRandomValues(
+      new Uint8Array(UUID_BYTES + SPAN_ID_BYTES + TRACE_ID_BYTES),
+    )
+    const id = uuidv7({ random: random.subarray(0, UUID_BYTES) })
+    const { headers } = c.req.raw
+    const clientId = headers.get('X-Request-Id')
+    c.set('requestId', id)
+    c.set(
+      'parentRequestId',
+      clientId !== null && CLIENT_REQUEST_ID.test(clientId) ? clientId : null,
+    )
+    c.set('trace', continueTrace(headers, random))
+    await next()
+    setHeader(c, id)
+  })
+
+function continueTrace(headers: Headers, random: Uint8Array): TraceContext {
+  const spanId = hex(random, UUID_BYTES, UUID_BYTES + SPAN_ID_BYTES)
+  const parent = parseTraceparent(headers.get('traceparent'))
+  if (parent === undefined) {
+    const traceId = hex(random, UUID_BYTES + SPAN_ID_BYTES, random.length)
+    const traceparent = `00-${traceId}-${spanId}-${NEW_TRACE_FLAGS}`
+    return { traceId, traceparent, tracestate: undefined }
+  }
+  const tracestate = headers.get('tracestate')
+  return {
+    traceId: parent.traceId,
+    traceparent: `00-${parent.traceId}-${spanId}-${parent.flags}`,
+    tracestate: tracestate !== null && isPassableTracestate(tracestate) ? tracestate : undefined,
+  }
+}
+
+function hex(bytes: Uint8Array, start: number, end: number): string {
+  let text = ''
+  for (let at = start; at < end; at++) text += HEX[bytes[at] ?? 0]
+  return text
+}
+
+function setHeader(c: Context, id: string): void {
+  try {
+    c.res.headers.set('X-Request-Id', id)
+  } catch {
+    // The headers of a fetched response are immutable; Hono copies such a response.
+    c.header('X-Request-Id', id)
+  }
+}

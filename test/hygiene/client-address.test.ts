@@ -1,0 +1,64 @@
+import { Hono } from 'hono'
+import { expect, test } from 'vitest'
+import type { ClientAddressVariables } from '../../src/context.ts'
+import { clientAddressOf } from '../../src/context.ts'
+import { addressGroup, clientAddress } from '../../src/middleware/client-address.ts'
+
+const app = new Hono<{ Variables: ClientAddressVariables }>()
+app.use(clientAddress())
+app.get('/', (c) => c.text(clientAddressOf(c)))
+
+const seen = async (headers: Record<string, string>) => (await app.request('/', { headers })).text()
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['0.0.0.0', '0.0.0.0'],
+  ['255.255.255.255', '255.255.255.255'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:DB8:1:2::1', '2001:db8:1:2::/64'],
+  ['2001:0db8:0001:0002:ffff:ffff:ffff:ffff', '2001:db8:1:2::/64'],
+  ['2001:db8::1', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['::ffff:203.0.113.7', '203.0.113.7'],
+  ['::FFFF:cb00:7107', '203.0.113.7'],
+])('S56: CF-Connecting-IP %s is the address %s', async (header, address) => {
+  expect(await seen({ 'CF-Connecting-IP': header })).toBe(address)
+})
+
+test.each([
+  '',
+  'unknown',
+  '203.0.113',
+  '203.0.113.256',
+  '203.0.113.07',
+  '0xcb.0.113.7',
+  '3405803783',
+  '203.0.113.7:80',
+  '203.0.113.7.',
+  '203.0.113.7, 198.51.100.1',
+  'fe80::1%eth0',
+  '[2001:db8::1]',
+  '2001:db8::1::2',
+  '2001:db8:1:2::/64',
+  `${'0:'.repeat(40)}1`,
+])('S56: %j is no address and falls into the shared bucket', async (header) => {
+  expect(addressGroup(header)).toBeUndefined()
+  expect(await seen({ 'CF-Connecting-IP': header })).toBe('unknown')
+})
+
+test.each([
+  'X-Forwarded-For',
+  'X-Real-IP',
+  'Forwarded',
+  'True-Client-IP',
+  'Client-IP',
+  'X-Client-IP',
+  'X-Cluster-Client-IP',
+  'CF_Connecting_IP',
+  'CF-Connecting-IPv6',
+])('S56: %s is not believed', async (name) => {
+  expect(await seen({ [name]: '198.51.100.1' })).toBe('unknown')
+  expect(await seen({ [name]: '198.51.100.1', 'CF-Connecting-IP': '203.0.113.7' })).toBe(
+    '203.0.113.7',
+  )
+})

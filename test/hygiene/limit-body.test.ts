@@ -1,0 +1,184 @@
+import { Hono } from 'hono'
+import { describe, expect, test } from 'vitest'
+import type { BodyVariables } from '../../src/context.ts'
+import { bodyOf } from '../../src/context.ts'
+import { Denied, Unavailable } from '../../src/errors.ts'
+import { limitBody } from '../../src/middleware/limit-body.ts'
+
+/** A body that tells how far it was read, and whether it was let go. */
+function source(chunks: readonly number[]) {
+  const seen = { pulled: 0, cancelled: false }
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        const size = chunks[seen.pulled++]
+        if (size === undefined) controller.close()
+        else controller.enqueue(new Uint8Array(size))
+      },
+      cancel() {
+        seen.cancelled = true
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return { seen, stream }
+}
+
+function post(
+  stream: ReadableStream | string,
+  headers: Record<string, string> = {},
+  method = 'POST',
+) {
+  const init = { method, headers, body: stream, duplex: 'half' }
+  return new Request('http://gateway.test/', init)
+}
+
+type Reader = (body: ReadableStream | Uint8Array | null) => Promise<string>
+
+const readAll: Reader = async (body) => {
+  const bytes = await new Response(body as BodyInit | null).arrayBuffer()
+  return `${body === null ? 'null' : bytes.byteLength}`
+}
+
+function app(maxBytes: number, read: Reader = readAll) {
+  const reached = { count: 0 }
+  const hono = new Hono<{ Variables: BodyVariables }>()
+  hono.onError((error, c) => {
+    if (error instanceof Denied)
+      return c.json(error.denial, error.denial.code === 'body_too_large' ? 413 : 400)
+    return c.text(error.name, error instanceof Unavailable ? 502 : 500)
+  })
+  hono.use(limitBody({ maxBytes }))
+  hono.all('*', async (c) => {
+    reached.count++
+    return c.text(await read(bodyOf(c)))
+  })
+  return { hono, reached }
+}
+
+describe('limitBody', () => {
+  test('S62: a declared length over the cap is refused before anything is read', async () => {
+    const { hono, reached } = app(10)
+    const { seen, stream } = source([11])
+    const response = await hono.fetch(post(stream, { 'Content-Length': '11' }))
+    expect(response.status).toBe(413)
+    expect(await response.json()).toEqual({ code: 'body_too_large', maxBytes: 10 })
+    expect(reached.count).toBe(0)
+    expect(seen).toEqual({ pulled: 0, cancelled: true })
+  })
+
+  test('S62: a body without a length is cut off at the first byte too many', async () => {
+    const { hono } = app(10)
+    const { seen, stream } = source([6, 6, 6, 6, 6])
+    const response = await hono.fetch(post(stream))
+    expect(response.status).toBe(413)
+    expect(seen).toEqual({ pulled: 2, cancelled: true })
+  })
+
+  test('S62: a length that lies does not help', async () => {
+    const { hono } = app(10)
+    const { stream } = source([6, 6])
+    expect((await hono.fetch(post(stream, { 'Content-Length': '5' }))).status).toBe(413)
+  })
+
+  test('S62: a length beside Transfer-Encoding is not believed', async () => {
+    const { hono } = app(10)
+    const { stream } = source([6, 6])
+    const headers = { 'Content-Length': '5', 'Transfer-Encoding': 'chunked' }
+    expect((await hono.fetch(post(stream, headers))).status).toBe(413)
+  })
+
+  test('S62: a body of exactly the cap passes', async () => {
+    for (const headers of [{}, { 'Content-Length': '10' }] as Record<string, string>[]) {
+      const { stream } = source([5, 5])
+      const response = await app(10).hono.fetch(post(stream, headers))
+      expect([response.status, await response.text()]).toEqual([200, '10'])
+    }
+  })
+
+  test.each(['-1', '+5', '1e1', '5, 5', ' ', 'abc', '9999999999999999', '0x5'])(
+    'S62: the length %j is malformed',
+    async (length) => {
+      const { hono, reached } = app(10)
+      const { seen, stream } = source([5])
+      const response = await hono.fetch(post(stream, { 'Content-Length': length }))
+      expect(response.status).toBe(400)
+      expect(reached.count).toBe(0)
+      expect(seen.cancelled).toBe(true)
+    },
+  )
+
+  test('S62: a cap of zero refuses any body and passes none', async () => {
+    expect((await app(0).hono.fetch(post('x', { 'Content-Length': '1' }))).status).toBe(413)
+    expect((await app(0).hono.fetch(post(source([1]).stream))).status).toBe(413)
+    const empty = await app(0).hono.fetch(post(source([]).stream))
+    expect([empty.status, await empty.text()]).toEqual([200, '0'])
+    const declared = await app(0).hono.fetch(post('', { 'Content-Length': '0' }))
+    expect([declared.status, await declared.text()]).toEqual([200, 'null'])
+    const none = await app(0).hono.fetch(new Request('http://gateway.test/', { method: 'POST' }))
+    expect([none.status, await none.text()]).toEqual([200, 'null'])
+  })
+
+  test('S62: the answer is 413 even where the reader fails in its own words', async () => {
+    const { hono } = app(10, async (body) => {
+      await readAll(body).catch(() => {
+        throw new Unavailable('origin', 'unreachable')
+      })
+      return 'read'
+    })
+    expect((await hono.fetch(post(source([11]).stream))).status).toBe(413)
+  })
+
+  test('S62: the answer is 413 even where the reader swallows the failure', async () => {
+    const { hono } = app(10, async (body) => readAll(body).catch(() => 'fine'))
+    expect((await hono.fetch(post(source([11]).stream))).status).toBe(413)
+  })
+
+  test('R26: chunks pass one at a time, as they are asked for', async () => {
+    const { seen, stream } = source([1, 2, 3])
+    const sizes: unknown[] = []
+    const { hono } = app(10, async (body) => {
+      const reader = (body as ReadableStream<Uint8Array>).getReader()
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) return 'read'
+        sizes.push([seen.pulled, value.byteLength])
+      }
+    })
+    await hono.fetch(post(stream))
+    expect(sizes).toEqual([
+      [1, 1],
+      [2, 2],
+      [3, 3],
+    ])
+  })
+
+  test('R29: a body that a later guard refuses unread is cancelled', async () => {
+    const { seen, stream } = source([1, 2, 3])
+    const { hono } = app(10, async () => {
+      throw new Denied({ code: 'token_missing' })
+    })
+    expect((await hono.fetch(post(stream))).status).toBe(400)
+    expect(seen).toEqual({ pulled: 0, cancelled: true })
+  })
+
+  test('R27: a GET with a body is refused, and one without has none', async () => {
+    const { hono, reached } = app(10)
+    const { stream } = source([1])
+    const request = new Proxy(post(stream), {
+      get: (target, name) => (name === 'method' ? 'GET' : Reflect.get(target, name, target)),
+    })
+    const response = await hono.fetch(request)
+    expect(response.status).toBe(400)
+    expect(await response.json()).toEqual({ code: 'request_malformed', check: 'unexpected_body' })
+    expect(reached.count).toBe(0)
+    expect(await (await hono.request('/')).text()).toBe('null')
+  })
+
+  test.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])(
+    'R31: a cap of %d is refused',
+    (cap) => {
+      expect(() => limitBody({ maxBytes: cap })).toThrow(RangeError)
+    },
+  )
+})

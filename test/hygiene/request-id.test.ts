@@ -1,0 +1,118 @@
+import { Hono } from 'hono'
+import { describe, expect, test } from 'vitest'
+import type { RequestIdVariables } from '../../src/context.ts'
+import { requestIdOf, traceOf } from '../../src/context.ts'
+import { requestId } from '../../src/middleware/request-id.ts'
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
+const PARENT = '00f067aa0ba902b7'
+
+const app = new Hono<{ Variables: RequestIdVariables }>()
+app.use(requestId())
+app.get('/', (c) =>
+  c.json({ id: requestIdOf(c), parent: c.get('parentRequestId'), trace: traceOf(c) }),
+)
+app.get('/fetched', () => fetch('data:text/plain,immutable'))
+app.get('/throws', () => {
+  throw new Error('boom')
+})
+app.onError((_, c) => c.text('failed', 500))
+
+interface Seen {
+  id: string
+  parent: string | null
+  trace: { traceId: string; traceparent: string; tracestate?: string }
+}
+
+async function see(headers: Record<string, string>): Promise<Seen> {
+  const response = await app.request('/', { headers })
+  const seen = (await response.json()) as Seen
+  expect(response.headers.get('X-Request-Id')).toBe(seen.id)
+  return seen
+}
+
+describe('requestId', () => {
+  test('every request has a UUIDv7 of its own', async () => {
+    const ids = await Promise.all(Array.from({ length: 200 }, async () => (await see({})).id))
+    for (const id of ids) expect(id).toMatch(UUID_V7)
+    expect(new Set(ids).size).toBe(200)
+  })
+
+  test('a client id is kept as parent and never becomes ours', async () => {
+    const seen = await see({ 'X-Request-Id': 'abc.DEF_1-2' })
+    expect(seen.parent).toBe('abc.DEF_1-2')
+    expect(seen.id).toMatch(UUID_V7)
+  })
+
+  test.each(['', 'a b', 'a,b', 'é', '<script>', 'a'.repeat(129)])(
+    'S66: %j is no client id',
+    async (id) => {
+      expect((await see({ 'X-Request-Id': id })).parent).toBeNull()
+    },
+  )
+
+  test.each(['/fetched', '/throws', '/nowhere'])('%s is answered with an id, too', async (path) => {
+    expect((await app.request(path)).headers.get('X-Request-Id')).toMatch(UUID_V7)
+  })
+})
+
+describe('trace context', () => {
+  test('a valid parent is continued with a span of ours', async () => {
+    const { trace } = await see({
+      traceparent: `00-${TRACE_ID}-${PARENT}-01`,
+      tracestate: 'congo=t61rcWkgMzE,rojo=00f067aa0ba902b7',
+    })
+    expect(trace.traceId).toBe(TRACE_ID)
+    expect(trace.traceparent).toMatch(new RegExp(`^00-${TRACE_ID}-[0-9a-f]{16}-01$`))
+    expect(trace.traceparent).not.toContain(PARENT)
+    expect(trace.tracestate).toBe('congo=t61rcWkgMzE,rojo=00f067aa0ba902b7')
+  })
+
+  test.each([
+    `00-${'0'.repeat(32)}-${PARENT}-01`,
+    `00-${TRACE_ID}-${'0'.repeat(16)}-01`,
+    `ff-${TRACE_ID}-${PARENT}-01`,
+    `00-${TRACE_ID.toUpperCase()}-${PARENT}-01`,
+    `00-${TRACE_ID}-${PARENT}-01-more`,
+    `00-${TRACE_ID}-${PARENT}`,
+    `00-${TRACE_ID}-${PARENT}-0g`,
+    `0-${TRACE_ID}-${PARENT}-01`,
+    `00-${TRACE_ID}-${PARENT}-01, 00-${TRACE_ID}-${PARENT}-01`,
+    'nonsense',
+  ])('an invalid parent %s restarts the trace and drops its state', async (traceparent) => {
+    const { trace } = await see({ traceparent, tracestate: 'congo=1' })
+    expect(trace.traceId).toMatch(/^[0-9a-f]{32}$/)
+    expect(trace.traceId).not.toBe(TRACE_ID)
+    expect(trace.traceparent).toMatch(new RegExp(`^00-${trace.traceId}-[0-9a-f]{16}-01$`))
+    expect(trace.tracestate).toBeUndefined()
+  })
+
+  test.each([
+    [`cc-${TRACE_ID}-${PARENT}-01`, '01'],
+    [`01-${TRACE_ID}-${PARENT}-01-what-the-future-brings`, '01'],
+    [`00-${TRACE_ID}-${PARENT}-00`, '00'],
+    [`00-${TRACE_ID}-${PARENT}-03`, '03'],
+    [`00-${TRACE_ID}-${PARENT}-ff`, '03'],
+    [`00-${TRACE_ID}-${PARENT}-fc`, '00'],
+  ])('of %s the known fields are taken, in our version', async (traceparent, flags) => {
+    const { trace } = await see({ traceparent })
+    expect(trace.traceparent).toMatch(new RegExp(`^00-${TRACE_ID}-[0-9a-f]{16}-${flags}$`))
+  })
+
+  const members = (count: number) => Array.from({ length: count }, (_, at) => `k${at}=v`).join(',')
+  test.each([
+    ['32 members', members(32), members(32)],
+    ['33 members', members(33), undefined],
+    ['600 characters', `k=${'v'.repeat(598)}`, `k=${'v'.repeat(598)}`],
+    ['9,000 characters', `k=${'v'.repeat(9_000)}`, undefined],
+    ['odd spaces', 'a=1 ,\tb=2', 'a=1 ,\tb=2'],
+  ])('a tracestate of %s is passed unmodified or not at all', async (_, tracestate, passed) => {
+    const { trace } = await see({ traceparent: `00-${TRACE_ID}-${PARENT}-01`, tracestate })
+    expect(trace.tracestate).toBe(passed)
+  })
+
+  test('a tracestate without a parent is dropped', async () => {
+    expect((await see({ tracestate: 'congo=1' })).trace.tracestate).toBeUndefined()
+  })
+})
