@@ -1,0 +1,103 @@
+/**
+ * `.dev.vars`: the secrets and settings of local gateways of this checkout. Made on first use,
+ * readable by its owner only, ignored by git. A user may add more variables to it by hand.
+ */
+import { randomBytes } from 'node:crypto'
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
+
+const OWNER_ONLY = 0o600
+const REST_TOKEN_BYTES = 32
+const HEADER =
+  '# Written by `npm start`, for this machine only. You may add variables; do not commit it.\n'
+
+/** What every local gateway needs; other variables are kept as they are. */
+export interface DevVars {
+  /** Private JWKS (RFC 7517), JSON; the first key signs. */
+  readonly SIGNING_KEYS: string
+  /** What the local Upstash REST server demands. */
+  readonly UPSTASH_REDIS_REST_TOKEN: string
+  /** Issuer and audience of the tokens of this checkout's gateways. */
+  readonly PUBLIC_URL: string
+  readonly [name: string]: string | undefined
+}
+
+/**
+ * Reads the file at `path`, with what is missing made up and written to it: a fresh ES256 key, a
+ * random token, and `publicUrl`. A `PUBLIC_URL` that is there already stays.
+ */
+export async function prepareDevVars(path: string, publicUrl: string): Promise<DevVars> {
+  if (!existsSync(path)) create(path, HEADER + lines(await freshVars(publicUrl)))
+  const text = readFileSync(path, 'utf8')
+  const found = parseEnv(text) as Partial<DevVars>
+  if (found.SIGNING_KEYS && found.UPSTASH_REDIS_REST_TOKEN && found.PUBLIC_URL) {
+    return found as DevVars
+  }
+  const missing = Object.entries(await freshVars(publicUrl)).filter(([name]) => !found[name])
+  const additions = Object.fromEntries(missing) as Record<string, string>
+  replace(path, `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${lines(additions)}`)
+  return { ...found, ...additions } as DevVars
+}
+
+/** Sets `PUBLIC_URL` in the file at `path`, which must have one, and leaves the rest alone. */
+export function setPublicUrl(path: string, publicUrl: string): void {
+  const text = readFileSync(path, 'utf8')
+  replace(
+    path,
+    text.replace(/^PUBLIC_URL=.*$/gm, () => line('PUBLIC_URL', publicUrl)),
+  )
+}
+
+/**
+ * One variable of a `.env` file, in quotes that the value survives as it is (`#`, spaces, new
+ * lines). Throws for a value that no kind of quotes can hold.
+ */
+export function line(name: string, value: string): string {
+  const quote = ["'", '`'].find((mark) => !value.includes(mark))
+  if (quote === undefined || value.includes('\r') || value.endsWith('\\')) {
+    throw new Error(`${name} holds characters that an environment file cannot hold`)
+  }
+  return `${name}=${quote}${value}${quote}`
+}
+
+/** Writes a file that only its owner may read, whole or not at all. */
+export function replace(path: string, text: string): void {
+  const draft = draftOf(path, text)
+  renameSync(draft, path)
+}
+
+/** As {@link replace}, but another process that was faster wins. */
+function create(path: string, text: string): void {
+  const draft = draftOf(path, text)
+  try {
+    linkSync(draft, path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  } finally {
+    rmSync(draft)
+  }
+}
+
+function draftOf(path: string, text: string): string {
+  const draft = `${path}.${randomBytes(6).toString('hex')}`
+  writeFileSync(draft, text, { mode: OWNER_ONLY, flag: 'wx' })
+  return draft
+}
+
+async function freshVars(publicUrl: string): Promise<Record<string, string>> {
+  const { privateKey } = await generateKeyPair('ES256', { extractable: true })
+  const jwk = await exportJWK(privateKey)
+  const kid = await calculateJwkThumbprint(jwk)
+  return {
+    SIGNING_KEYS: JSON.stringify({ keys: [{ ...jwk, kid, alg: 'ES256', use: 'sig' }] }),
+    UPSTASH_REDIS_REST_TOKEN: randomBytes(REST_TOKEN_BYTES).toString('base64url'),
+    PUBLIC_URL: publicUrl,
+  }
+}
+
+function lines(vars: Record<string, string>): string {
+  return Object.entries(vars)
+    .map(([name, value]) => `${line(name, value)}\n`)
+    .join('')
+}

@@ -1,0 +1,48 @@
+/** The variables of one gateway, checked by the gateway's own schema before anything starts. */
+import { parseConfig } from '../../src/config.ts'
+import { type DevVars, line } from '../dev-vars.ts'
+import type { Settings } from './settings.ts'
+
+const JSON_VARIABLES = ['ISSUERS', 'SIGNING_KEYS']
+
+/** Stands for the service binding, which only a Worker has. */
+const DEMO_ORIGIN = { fetch() {} }
+
+export type GatewayVars = DevVars & { readonly UPSTASH_REDIS_REST_URL: string }
+
+/**
+ * Merges what is given with what `.dev.vars` holds; the former wins. Throws `Misconfigured` with
+ * every mistake named.
+ */
+export function gatewayVars(
+  settings: Settings,
+  devVars: DevVars,
+  publicUrl: string,
+  redisRest: { readonly url: string; readonly token: string },
+): GatewayVars {
+  const vars: GatewayVars = {
+    ...devVars,
+    ...settings.gatewayVars,
+    PUBLIC_URL: publicUrl,
+    UPSTASH_REDIS_REST_URL: redisRest.url,
+    UPSTASH_REDIS_REST_TOKEN: redisRest.token,
+  }
+  parseConfig(vars.ORIGIN_URL === undefined ? { ...vars, ORIGIN: DEMO_ORIGIN } : vars)
+  return vars
+}
+
+/** The text of an environment file for `wrangler dev --env-file`, which expands `$NAME`. */
+export function environmentFile(vars: GatewayVars): string {
+  return Object.entries(vars)
+    .filter((entry): entry is [string, string] => entry[1] !== undefined)
+    .map(([name, value]) => {
+      const text = JSON_VARIABLES.includes(name) ? oneLine(value) : value
+      return `${line(name, text.replaceAll('$', '\\$'))}\n`
+    })
+    .join('')
+}
+
+/** The same JSON, without new lines and quotes that an environment file would trip over. */
+function oneLine(json: string): string {
+  return JSON.stringify(JSON.parse(json)).replaceAll("'", '\\u0027')
+}

@@ -1,0 +1,16 @@
+/**
+ * Loaded into wrangler: ends its process group when the process that started it is gone, even if
+ * that one was killed and could not clean up.
+ */
+const POLL_MS = 1_000
+const GRACE_MS = 3_000
+const OWN_GROUP = 0
+
+const parent = process.ppid
+const poll = setInterval(() => {
+  if (process.ppid === parent) return
+  clearInterval(poll)
+  setTimeout(() => process.kill(OWN_GROUP, 'SIGKILL'), GRACE_MS)
+  process.kill(OWN_GROUP, 'SIGTERM')
+}, POLL_MS)
+poll.unref()

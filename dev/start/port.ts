@@ -1,0 +1,15 @@
+/** Tells early, and in one line, that the gateway's port cannot be had. */
+import { createServer } from 'node:net'
+import { HOST } from './settings.ts'
+
+/** Throws an `Error` of one line if nobody can listen on `port` now. */
+export function requireFreePort(port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', ({ code }: NodeJS.ErrnoException) => {
+      const reason = code === 'EADDRINUSE' ? 'is already in use' : `cannot be opened (${code})`
+      reject(new Error(`port ${port} on ${HOST} ${reason}; choose another with PORT`))
+    })
+    probe.listen(port, HOST, () => probe.close(() => resolve()))
+  })
+}

@@ -1,0 +1,23 @@
+/**
+ * Runs before `npm start`, in whatever Node there is: plain JavaScript, so that an old one can
+ * still say what is wrong.
+ */
+import { existsSync } from 'node:fs'
+
+/** The first that runs TypeScript as it is. */
+const MINIMUM = [22, 18]
+
+const [major, minor] = process.versions.node.split('.').map(Number)
+const tooOld = major < MINIMUM[0] || (major === MINIMUM[0] && minor < MINIMUM[1])
+
+if (!existsSync(new URL('../../node_modules/wrangler', import.meta.url))) {
+  console.error('portcullis: packages are missing; run `npm ci` first')
+  process.exit(1)
+}
+if (tooOld) {
+  console.error(
+    `portcullis: this is Node ${process.versions.node}, and Node ${MINIMUM.join('.')} or later is ` +
+      'needed; `npm ci` brings one along (the package `node`) unless install scripts are turned off',
+  )
+  process.exit(1)
+}

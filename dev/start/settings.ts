@@ -1,0 +1,108 @@
+/** What `npm start` was asked for: its options and its environment, checked. */
+import { existsSync, statSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+
+/** The checkout. */
+export const ROOT = join(import.meta.dirname, '..', '..')
+
+/** Loopback, by address: `localhost` may mean `::1` first. */
+export const HOST = '127.0.0.1'
+export const DEFAULT_PORT = 8787
+
+export const USAGE = `npm start [-- --verbose]
+
+Runs Portcullis on this machine: Redis, the Upstash REST server over it, the demo origin, the
+audit consumer and the gateway. Ctrl-C stops all of them.
+
+  --verbose   shows everything that wrangler says
+  --help
+
+Environment, all optional:
+  PORT                      port of the gateway (default: ${DEFAULT_PORT})
+  REDIS_URL                 a Redis to use, redis://host:port (default: redis-server from the PATH,
+                            else an embedded one)
+  UPSTASH_REDIS_REST_URL    an Upstash REST endpoint to use, with its
+  UPSTASH_REDIS_REST_TOKEN  token; no local Redis is needed then
+  ORIGIN_URL                an origin to front instead of the demo one
+  PORTCULLIS_CONFIG         another policy file (default: portcullis.config.ts)
+  ISSUERS                   trusted issuers of tokens, JSON
+  PUBLIC_URL                where clients find the gateway (default: http://${HOST}:<PORT>)
+  SIGNING_KEYS              private JWKS (default: made on first use, kept in .dev.vars)`
+
+/** Checked settings; undefined means: use the default. */
+export interface Settings {
+  readonly port: number
+  readonly verbose: boolean
+  readonly redisUrl: string | undefined
+  readonly upstash: { readonly url: string; readonly token: string } | undefined
+  /** Absolute path of another policy file. */
+  readonly policyFile: string | undefined
+  readonly publicUrl: string | undefined
+  /** Variables that go to the gateway as they are, where they are given. */
+  readonly gatewayVars: Readonly<Record<string, string>>
+}
+
+const PASSED_THROUGH = ['ORIGIN_URL', 'ISSUERS', 'SIGNING_KEYS'] as const
+
+/** Throws an `Error` of one line. Relative paths start at `cwd`. */
+export function readSettings(
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Settings | 'help' {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: { verbose: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+  })
+  if (values.help) return 'help'
+  const given = (name: string) => env[name] || undefined
+  return {
+    port: port(given('PORT')),
+    verbose: values.verbose ?? false,
+    redisUrl: given('REDIS_URL'),
+    upstash: upstash(given('UPSTASH_REDIS_REST_URL'), given('UPSTASH_REDIS_REST_TOKEN')),
+    policyFile: policyFile(given('PORTCULLIS_CONFIG'), cwd),
+    publicUrl: given('PUBLIC_URL'),
+    gatewayVars: Object.fromEntries(
+      PASSED_THROUGH.flatMap((name) => {
+        const value = given(name)
+        return value === undefined ? [] : [[name, value]]
+      }),
+    ),
+  }
+}
+
+/** Issuer and audience of tokens, unless another URL is asked for. */
+export function defaultPublicUrl(port = DEFAULT_PORT): string {
+  return `http://${HOST}:${port}`
+}
+
+function port(text = String(DEFAULT_PORT)): number {
+  const number = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (number < 1 || number > 65_535) throw new Error('PORT must be a number from 1 to 65535')
+  return number
+}
+
+function upstash(url: string | undefined, token: string | undefined): Settings['upstash'] {
+  if (url === undefined && token === undefined) return undefined
+  if (url === undefined) {
+    throw new Error('UPSTASH_REDIS_REST_TOKEN is given without UPSTASH_REDIS_REST_URL')
+  }
+  if (token === undefined) {
+    throw new Error('UPSTASH_REDIS_REST_URL is given without UPSTASH_REDIS_REST_TOKEN')
+  }
+  if (!/^https?:/.test(url) || !URL.canParse(url)) {
+    throw new Error('UPSTASH_REDIS_REST_URL must be an http or https URL')
+  }
+  return { url, token }
+}
+
+function policyFile(path: string | undefined, cwd: string): string | undefined {
+  if (path === undefined) return undefined
+  const file = resolve(cwd, path)
+  if (!existsSync(file) || !statSync(file).isFile()) {
+    throw new Error(`PORTCULLIS_CONFIG: there is no file ${file}`)
+  }
+  return file
+}

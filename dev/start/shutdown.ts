@@ -1,0 +1,45 @@
+/** Ends a process in order, once, whatever the reason. */
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const PARENT_POLL_MS = 500
+
+export interface Shutdown {
+  /** Aborted when the process is asked to end. */
+  readonly signal: AbortSignal
+  /** Registers what must be closed. What was registered last is closed first. */
+  defer(close: () => Promise<void>): void
+  /** Closes everything, then ends the process with `code`. Later calls wait for the first. */
+  exit(code: number): Promise<never>
+}
+
+/** Takes over the process's signals; each of them is a wish to end, with code 0. */
+export function createShutdown(): Shutdown {
+  const controller = new AbortController()
+  const closers: (() => Promise<void>)[] = []
+  let exiting: Promise<never> | undefined
+
+  async function closeAndExit(code: number): Promise<never> {
+    controller.abort()
+    let failed = false
+    for (let close = closers.pop(); close !== undefined; close = closers.pop()) {
+      await close().catch((error: Error) => {
+        failed = true
+        console.error(`portcullis: ${error.message}`)
+      })
+    }
+    process.exit(failed ? 1 : code)
+  }
+
+  function exit(code: number): Promise<never> {
+    exiting ??= closeAndExit(code)
+    return exiting
+  }
+
+  for (const name of SIGNALS) process.on(name, () => void exit(0))
+  // npm passes on SIGINT and SIGTERM only, so after others it is gone and this process is not.
+  if (process.env.npm_lifecycle_event !== undefined) {
+    const parent = process.ppid
+    setInterval(() => process.ppid !== parent && void exit(0), PARENT_POLL_MS).unref()
+  }
+  return { signal: controller.signal, defer: (close) => void closers.push(close), exit }
+}

@@ -1,0 +1,125 @@
+/** Runs wrangler as a child that leaves nothing behind and says only what matters. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { stripVTControlCharacters } from 'node:util'
+import { ROOT } from './settings.ts'
+
+const WRANGLER = join(ROOT, 'node_modules', 'wrangler', 'bin', 'wrangler.js')
+const LEASH = join(import.meta.dirname, 'leash.ts')
+
+const KEPT_LINES = 200
+const GRACE_MS = 5_000
+const KILL_TIMEOUT_MS = 5_000
+const POLL_MS = 25
+
+/** No question, no news, no look-up on the internet, no page of its own next to the gateway. */
+const QUIET = {
+  CI: 'true',
+  NO_COLOR: '1',
+  FORCE_COLOR: '0',
+  CLOUDFLARE_CF_FETCH_ENABLED: 'false',
+  WRANGLER_HIDE_BANNER: 'true',
+  WRANGLER_SEND_METRICS: 'false',
+  WRANGLER_SEND_ERROR_REPORTS: 'false',
+  X_LOCAL_EXPLORER: 'false',
+  X_LOCAL_OBSERVABILITY: 'false',
+}
+
+export interface WranglerOptions {
+  /** Never secrets: any user of the machine can read them. */
+  readonly args: readonly string[]
+  /** Where its log files and its register of running Workers go. */
+  readonly directory: string
+  /** Called with each line of its output, without colours. */
+  readonly onLine?: (line: string) => void
+}
+
+/** A wrangler with everything that it started (workerd, esbuild), as one process group. */
+export interface Wrangler {
+  /** Resolves when wrangler has ended, to its exit code; null after a signal. */
+  readonly ended: Promise<number | null>
+  /** The newest lines of its output. */
+  lines(): readonly string[]
+  /** Ends the whole group, by force if need be, and resolves when none of it is left. */
+  stop(): Promise<void>
+}
+
+/** Starts wrangler in the checkout, without a terminal. */
+export function startWrangler({ args, directory, onLine }: WranglerOptions): Wrangler {
+  const child = spawn(process.execPath, ['--import', LEASH, WRANGLER, ...args], {
+    cwd: ROOT,
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      ...QUIET,
+      WRANGLER_LOG_PATH: join(directory, 'logs'),
+      WRANGLER_REGISTRY_PATH: join(directory, 'registry'),
+    },
+  })
+  const kept: string[] = []
+  function keep(text: string): void {
+    const line = stripVTControlCharacters(text)
+    kept.push(line)
+    if (kept.length > KEPT_LINES) kept.shift()
+    onLine?.(line)
+  }
+  for (const stream of [child.stdout, child.stderr]) {
+    if (stream) createInterface({ input: stream }).on('line', keep)
+  }
+  let stopped: Promise<void> | undefined
+  const stop = () => {
+    stopped ??= endGroup(child)
+    return stopped
+  }
+  const ended = once(child, 'close').then(async ([code]) => {
+    // Once, now: later the number of the group may be someone else's.
+    await stop()
+    return code as number | null
+  })
+  return { ended, lines: () => kept, stop }
+}
+
+/** What wrangler complains of, out of its last lines; its chatter is left out. */
+export function complaint(lines: readonly string[]): string {
+  const text = lines.join('\n')
+  const misconfigured = /\w+ \w+ is not valid:\n(?:\s+- .*\n?)+/.exec(text)
+  if (misconfigured) return misconfigured[0].trimEnd().replace(/^\s+- /gm, '  - ')
+  const first = lines.findIndex((line) => line.includes('[ERROR]'))
+  return lines
+    .slice(Math.max(first, 0))
+    .filter((line) => line.trim() !== '' && !CHATTER.test(line))
+    .join('\n')
+}
+
+const CHATTER = /Logs were written to|If you think this is a bug|^\s+"timestamp"/
+
+async function endGroup(child: ChildProcess): Promise<void> {
+  const { pid } = child
+  if (pid === undefined) return
+  signalGroup(pid, 'SIGTERM')
+  if (await goneWithin(pid, GRACE_MS)) return
+  signalGroup(pid, 'SIGKILL')
+  await goneWithin(pid, KILL_TIMEOUT_MS)
+}
+
+async function goneWithin(group: number, timeoutMs: number): Promise<boolean> {
+  const deadline = Date.now() + timeoutMs
+  while (signalGroup(group, 0)) {
+    if (Date.now() > deadline) return false
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+  return true
+}
+
+/** Whether there was anyone to signal. */
+function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    process.kill(-group, signal)
+    return true
+  } catch {
+    return false
+  }
+}
