@@ -32,10 +32,15 @@ export interface Principal {
   readonly expiresAtSeconds: number
 }
 
+/** Keeps a Worker alive until a promise has settled; the promise must not reject. */
+export type WaitUntil = (promise: Promise<unknown>) => void
+
 /**
  * Port: turns a bearer token into a principal. Throws `Denied` for a token that is not good and
- * `Unavailable` when the keys to tell are out of reach. Does NOT check revocation.
+ * `Unavailable` when the keys to tell are out of reach. The same token gives the same object (`===`)
+ * while it is cached. Does NOT check revocation.
  */
 export interface TokenVerifier {
-  verify(token: string): Promise<Principal>
+  /** `waitUntil` is for work that outlives the request, such as refreshing keys that still do. */
+  verify(token: string, waitUntil?: WaitUntil): Promise<Principal>
 }

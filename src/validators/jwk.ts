@@ -107,6 +107,8 @@ const verificationJwk = z.discriminatedUnion('kty', [rsa, ec, okp, oct])
 
 /** A key that passed every check, reduced to what importing it takes. */
 export interface UsableJwk {
+  /** Position in the set. */
+  readonly index: number
   readonly kid: string | undefined
   /** Never empty: what the key's type and its `alg` permit and the issuer allows. */
   readonly algorithms: readonly Algorithm[]
@@ -134,7 +136,7 @@ const jwkSet = z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) })
 export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKeys | undefined {
   const parsed = jwkSet.safeParse(set)
   if (!parsed.success) return undefined
-  const usable: (UsableJwk & { readonly index: number })[] = []
+  const usable: UsableJwk[] = []
   const ignored: { index: number; check: string }[] = []
   for (const [index, candidate] of parsed.data.keys.entries()) {
     const key = verificationJwk.safeParse(candidate)

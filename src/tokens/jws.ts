@@ -1,0 +1,90 @@
+/** Compact JWS (RFC 7515): read with suspicion, then verified. */
+import { base64url, compactVerify, errors } from 'jose'
+import { parseStrictJson } from '../validators/json.ts'
+import { MAX_KEY_ID_CHARS } from '../validators/jwk.ts'
+import { refuseMalformed } from './bearer.ts'
+import type { VerificationKey } from './key-ring.ts'
+import { rejected, type TokenCheck } from './rejection.ts'
+
+/** More than any header or claim set has; fewer than a parser's stack. */
+const MAX_JSON_DEPTH = 16
+
+/** What is left of a protected header once everything dangerous is ignored or refused. */
+export interface JwsHeader {
+  /** Any name: whether it is allowed is up to the issuer and the key. */
+  readonly alg: string
+  /** 1 to 256 characters, data and nothing more. */
+  readonly kid: string | undefined
+  readonly typ: string | undefined
+}
+
+/** A token that was read, and of which nothing is believed yet. */
+export interface UnverifiedJws {
+  readonly header: JwsHeader
+  readonly payload: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Reads a token's header and claims; throws `Denied` unless it is canonical and unambiguous:
+ * base64url, UTF-8, JSON objects without duplicate names. Extensions are refused (`crit`, RFC 7515
+ * section 4.1.11; `b64`, RFC 7797). Keys that the token brings along (`jwk`, `jku`, `x5u`, `x5c`)
+ * are not even looked at. Does NOT verify anything.
+ */
+export function readJws(token: string): UnverifiedJws {
+  refuseMalformed(token)
+  const [header = '', payload = ''] = token.split('.')
+  return {
+    header: headerOf(object(header, 'header_encoding', 'header_json')),
+    payload: object(payload, 'payload_encoding', 'payload_json'),
+  }
+}
+
+/** The JSON object in a segment. */
+function object(segment: string, encoding: TokenCheck, json: TokenCheck) {
+  let text: string
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
+      base64url.decode(segment),
+    )
+  } catch (cause) {
+    throw rejected(encoding, { cause })
+  }
+  try {
+    const value = parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH })
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return value as Record<string, unknown>
+    }
+  } catch (cause) {
+    throw rejected(json, { cause })
+  }
+  throw rejected(json)
+}
+
+function headerOf(header: Record<string, unknown>): JwsHeader {
+  const alg = own(header, 'alg')
+  const kid = own(header, 'kid')
+  const typ = own(header, 'typ')
+  if (Object.hasOwn(header, 'crit')) throw rejected('crit')
+  if (Object.hasOwn(header, 'b64')) throw rejected('b64')
+  if (typeof alg !== 'string') throw rejected('alg')
+  if (typ !== undefined && typeof typ !== 'string') throw rejected('typ')
+  if (kid === undefined) return { alg, kid, typ }
+  if (typeof kid !== 'string' || kid === '' || kid.length > MAX_KEY_ID_CHARS) throw rejected('kid')
+  return { alg, kid, typ }
+}
+
+/** A member of a parsed object, never of its prototype. */
+export function own(object: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(object, name) ? object[name] : undefined
+}
+
+/** Throws `Denied` unless the signature of `token` is good for exactly this key and algorithm. */
+export async function verifySignature(token: string, key: VerificationKey): Promise<void> {
+  try {
+    await compactVerify(token, key.cryptoKey, { algorithms: [key.algorithm] })
+  } catch (cause) {
+    // The key was imported for this algorithm: whatever fails now is the token's doing.
+    if (cause instanceof errors.JOSEError) throw rejected('signature', { cause })
+    throw cause
+  }
+}

@@ -1,0 +1,78 @@
+/** A key set over HTTP: from a server that may be slow, broken or not itself today. */
+import { type Fault, Unavailable } from '../errors.ts'
+
+/** A set of 128 RSA keys with certificates fits several times. */
+export const DEFAULT_MAX_KEY_SET_BYTES = 262_144
+/** Somebody is waiting for it. */
+export const DEFAULT_KEY_SET_TIMEOUT_MS = 2_000
+
+export interface DownloadLimits {
+  readonly timeoutMs: number
+  readonly maxBytes: number
+}
+
+export interface Download {
+  readonly text: string
+  /** `max-age` of the answer (RFC 9111 section 5.2.2.1), where it has one. */
+  readonly maxAgeSeconds: number | undefined
+}
+
+/**
+ * Fetches a document. Throws `Unavailable` (`key_set`) unless the answer is 200, complete within
+ * `timeoutMs`, at most `maxBytes` long after decompression, whatever its `Content-Length` says,
+ * and UTF-8. A redirect is a failure: the configuration says where the keys are, and nobody else.
+ * HTTP caches on the way are passed by, for the key set keeps time itself. Does NOT parse.
+ */
+export async function download(uri: string, limits: DownloadLimits): Promise<Download> {
+  const signal = AbortSignal.timeout(limits.timeoutMs)
+  try {
+    const response = await fetch(uri, {
+      headers: { accept: 'application/jwk-set+json, application/json' },
+      redirect: 'manual',
+      cache: 'no-store',
+      signal,
+    })
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      throw new Unavailable('key_set', 'refused')
+    }
+    const text = await bounded(response.body, limits.maxBytes)
+    return { text, maxAgeSeconds: maxAgeOf(response.headers.get('cache-control')) }
+  } catch (cause) {
+    if (cause instanceof Unavailable) throw cause
+    throw new Unavailable('key_set', faultOf(cause, signal), { cause })
+  }
+}
+
+/** The text of a body that is cut off, not believed, when it grows too long. */
+async function bounded(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+  let text = ''
+  let length = 0
+  // Leaving the loop early cancels the stream, and with it the connection.
+  for await (const chunk of body ?? []) {
+    length += chunk.byteLength
+    if (length > maxBytes) throw new Unavailable('key_set', 'malformed')
+    text += decode(decoder, chunk)
+  }
+  return text + decode(decoder)
+}
+
+function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
+  try {
+    return decoder.decode(chunk, { stream: chunk !== undefined })
+  } catch (cause) {
+    throw new Unavailable('key_set', 'malformed', { cause })
+  }
+}
+
+function maxAgeOf(cacheControl: string | null): number | undefined {
+  const [, seconds] = /(?:^|[\s,])max-age="?(\d{1,10})\b/i.exec(cacheControl ?? '') ?? []
+  return seconds === undefined ? undefined : Number(seconds)
+}
+
+function faultOf(cause: unknown, signal: AbortSignal): Fault {
+  return signal.aborted || (cause instanceof Error && cause.name === 'TimeoutError')
+    ? 'timeout'
+    : 'unreachable'
+}

@@ -1,0 +1,50 @@
+/** Why a token is not good, in the words of the audit trail. */
+import { Denied } from '../errors.ts'
+
+/** The check that a token failed. Never on the wire: it would tell an attacker how far they got. */
+export type TokenCheck =
+  // The Authorization header and the compact serialisation (RFC 6750, RFC 7515 section 7.1).
+  | 'length'
+  | 'authorization_grammar'
+  | 'empty'
+  | 'segments'
+  | 'base64url'
+  // The protected header (RFC 7515 section 4).
+  | 'header_encoding'
+  | 'header_json'
+  | 'alg'
+  | 'crit'
+  | 'b64'
+  | 'kid'
+  | 'typ'
+  // The key and the signature.
+  | 'kid_unknown'
+  | 'kid_missing'
+  | 'key_algorithm'
+  | 'signature'
+  // The payload (RFC 7519 section 4, RFC 9068 section 4).
+  | 'payload_encoding'
+  | 'payload_json'
+  | 'iss'
+  | 'cnf'
+  | 'lifetime'
+  | ClaimName
+
+/** Claims that are read. */
+export type ClaimName =
+  | 'sub'
+  | 'aud'
+  | 'exp'
+  | 'iat'
+  | 'nbf'
+  | 'jti'
+  | 'scope'
+  | 'roles'
+  | 'tenant'
+  | 'sid'
+  | 'client_id'
+
+/** The refusal of a token. `cause` is for debuggers and never leaves the process. */
+export function rejected(check: TokenCheck, options?: ErrorOptions): Denied {
+  return new Denied({ code: 'token_rejected', check }, options)
+}

@@ -1,0 +1,98 @@
+/** From a bearer token to a principal (RFC 7519 section 7.2, RFC 9068 section 4, RFC 8725). */
+import type { IssuerConfig } from '../config.ts'
+import { Misconfigured } from '../errors.ts'
+import { principalFrom } from './claims.ts'
+import { own, readJws, verifySignature } from './jws.ts'
+import { createInlineKeySet, type KeySet } from './key-set.ts'
+import type { Principal, TokenVerifier, WaitUntil } from './principal.ts'
+import { rejected } from './rejection.ts'
+import { createRemoteKeySet, type RemoteKeySetOptions } from './remote-key-set.ts'
+import { createTokenCache } from './token-cache.ts'
+
+export interface TokenVerifierOptions {
+  /** Trusted issuers; tokens of others are refused unread. */
+  readonly issuers: readonly IssuerConfig[]
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number
+  /** Verified tokens to remember. Default 1,000; 0 remembers none. */
+  readonly maxCachedTokens?: number
+  /** How key sets are fetched and kept; see `createRemoteKeySet`. */
+  readonly keySets?: Omit<RemoteKeySetOptions, 'uri' | 'algorithms' | 'now'>
+}
+
+/** A verifier that can also say whether it could do its work. */
+export interface ReadyTokenVerifier extends TokenVerifier {
+  /** Resolves when every issuer has keys; throws `Unavailable` if one has none. */
+  ready(waitUntil?: WaitUntil): Promise<void>
+}
+
+interface TrustedIssuer {
+  readonly config: IssuerConfig
+  readonly keySet: KeySet
+  readonly typ: string
+}
+
+/**
+ * Makes the verifier of an isolate. It takes a token's `iss` as a hint at whose keys to try, by
+ * exact comparison (RFC 8725 section 3.8); the algorithm must be one that this issuer may use and
+ * that this very key is for; and nothing else of the token is read before its signature is good.
+ * Whatever is sent, the outcome is a principal, `Denied` or `Unavailable`.
+ */
+export function createTokenVerifier({
+  issuers,
+  now = Date.now,
+  maxCachedTokens,
+  keySets,
+}: TokenVerifierOptions): ReadyTokenVerifier {
+  const trusted = new Map<unknown, TrustedIssuer>()
+  for (const config of issuers) {
+    if (trusted.has(config.issuer)) {
+      throw new Misconfigured('The token verifier', [`${config.issuer}: stands there twice`])
+    }
+    const keySet = keySetOf(config, now, keySets)
+    trusted.set(config.issuer, { config, keySet, typ: mediaType(config.typ) })
+  }
+  const cache = maxCachedTokens === 0 ? undefined : createTokenCache(maxCachedTokens)
+
+  async function verify(token: string, waitUntil?: WaitUntil): Promise<Principal> {
+    const cached = cache?.get(token, now())
+    if (cached !== undefined) return cached
+
+    const { header, payload } = readJws(token)
+    const issuer = trusted.get(own(payload, 'iss'))
+    if (issuer === undefined) throw rejected('iss')
+    const { config, keySet, typ } = issuer
+    if (!config.algorithms.some((algorithm) => algorithm === header.alg)) throw rejected('alg')
+    if (header.typ === undefined || mediaType(header.typ) !== typ) throw rejected('typ')
+
+    const key = await keySet.find(header, waitUntil)
+    await verifySignature(token, key)
+    const principal = await principalFrom(payload, config, now())
+    const expiresAtMs = (principal.expiresAtSeconds + config.clockTolerance) * 1000
+    cache?.set(token, { principal, key, keySet, expiresAtMs }, now())
+    return principal
+  }
+
+  return {
+    verify,
+    async ready(waitUntil) {
+      await Promise.all([...trusted.values()].map(({ keySet }) => keySet.ready(waitUntil)))
+    },
+  }
+}
+
+function keySetOf(
+  { jwks, jwksUri, algorithms, issuer }: IssuerConfig,
+  now: () => number,
+  options: TokenVerifierOptions['keySets'],
+): KeySet {
+  if (jwks !== undefined) return createInlineKeySet(jwks, algorithms)
+  if (jwksUri !== undefined)
+    return createRemoteKeySet({ ...options, uri: jwksUri, algorithms, now })
+  throw new Misconfigured('The token verifier', [`${issuer}: has neither jwks nor jwksUri`])
+}
+
+/** Compared without case, and `application/` may be left out (RFC 7515 section 4.1.9). */
+function mediaType(typ: string): string {
+  return typ.toLowerCase().replace(/^application\//, '')
+}

@@ -1,0 +1,65 @@
+/** The claims of an access token (RFC 7519 section 4.1, RFC 9068 section 2.2). */
+import * as z from 'zod'
+
+export const MAX_SUBJECT_CHARS = 255
+const MAX_TOKEN_ID_CHARS = 256
+const MAX_NAME_CHARS = 256
+/** The end of the year 9999, as an RFC 3339 time can tell it. */
+const MAX_TIME_SECONDS = 253_402_300_799
+
+/**
+ * Control characters, line and paragraph separators would break out of a header or a log line;
+ * halves of surrogate pairs have no UTF-8, so two subjects would become one.
+ */
+const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
+/** White space at an end does not survive in a header: `alice ` would arrive as `alice`. */
+const PADDED = /^\s|\s$/
+
+const name = (maxChars: number) =>
+  z
+    .string()
+    .min(1)
+    .max(maxChars)
+    .refine((text) => !UNPRINTABLE.test(text) && !PADDED.test(text), 'printable')
+
+/** NumericDate: seconds since the epoch, not necessarily whole (RFC 7519 section 2). */
+const time = z.number().min(0).max(MAX_TIME_SECONDS)
+
+/** RFC 6749 section 3.3: names of printable ASCII without quote and backslash. */
+const scopeName = z
+  .string()
+  .max(MAX_NAME_CHARS)
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/)
+const scopeText = z
+  .string()
+  .transform((text) => (text === '' ? [] : text.split(' ')))
+  .pipe(z.array(scopeName))
+
+/**
+ * Claims, checked one by one; the relations between times depend on the clock and are not checked
+ * here. `scope` may be the standard's string or the array that some providers send, and an empty
+ * string is no scope. `roles` may be an array or a string, and a string is one role: it is NOT
+ * split, for a role may have a space in its name. `aud` is always returned as an array.
+ */
+export const claimsSchema = z.object({
+  sub: name(MAX_SUBJECT_CHARS),
+  aud: z.union([z.string().transform((one) => [one]), z.array(z.string()).min(1)]),
+  exp: time,
+  iat: time,
+  nbf: time.optional(),
+  jti: z
+    .string()
+    .min(1)
+    .max(MAX_TOKEN_ID_CHARS)
+    .refine((text) => text.isWellFormed())
+    .optional(),
+  scope: z.union([scopeText, z.array(scopeName)]).default([]),
+  roles: z
+    .union([name(MAX_NAME_CHARS).transform((one) => [one]), z.array(name(MAX_NAME_CHARS))])
+    .default([]),
+  tenant: name(MAX_NAME_CHARS).optional(),
+  sid: name(MAX_NAME_CHARS).optional(),
+  client_id: name(MAX_NAME_CHARS).optional(),
+})
+
+export type Claims = z.output<typeof claimsSchema>
