@@ -1,4 +1,5 @@
--- The audit trail. An event's id makes its delivery idempotent; pages go by (time_ms, id).
+-- No semicolon inside a statement or a comment: the audit Worker splits this file at them.
+-- The audit trail. The id makes delivery idempotent, and pages go by (time_ms, id).
 CREATE TABLE IF NOT EXISTS audit_events (
   id TEXT PRIMARY KEY NOT NULL,
   time_ms INTEGER NOT NULL,

@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest'
+import { batchingAuditSink } from '../../src/audit/batching-sink.ts'
+import { consoleAuditSink } from '../../src/audit/console-sink.ts'
+import { anEvent } from './event.ts'
+
+/** A sink whose clock and timers the test moves, and a transport that notes what it is given. */
+function arrange() {
+  let nowMs = 1_000_000
+  const sleeping: { untilMs: number; wake: () => void }[] = []
+  const sent: string[][] = []
+  const lost: number[] = []
+  const outcomes: Promise<void>[] = []
+  const sink = batchingAuditSink({
+    now: () => nowMs,
+    sleep: (ms) =>
+      new Promise((wake) => {
+        sleeping.push({ untilMs: nowMs + ms, wake })
+      }),
+    transport: {
+      send(events, count) {
+        sent.push(events.map((event) => JSON.parse(event).id))
+        lost.push(count)
+        return outcomes.shift() ?? Promise.resolve()
+      },
+    },
+  })
+  const kept: Promise<unknown>[] = []
+  return {
+    sink,
+    sent,
+    lost,
+    outcomes,
+    kept,
+    /** A request with its own context; answers its event's id. */
+    request(waitUntil = (promise: Promise<unknown>) => void kept.push(promise)) {
+      const event = anEvent()
+      sink.record(event, waitUntil)
+      return event.id
+    },
+    async advance(ms: number) {
+      nowMs += ms
+      for (const sleeper of sleeping.splice(0)) {
+        if (sleeper.untilMs <= nowMs) sleeper.wake()
+        else sleeping.push(sleeper)
+      }
+      // Lets everything run that was waiting for the clock.
+      await new Promise((resolve) => setImmediate(resolve))
+    },
+    killSleepers: () => sleeping.splice(0),
+  }
+}
+
+test('requests of one isolate share a batch, which is sent once after 50 ms', async () => {
+  const { request, advance, sent, kept } = arrange()
+  const ids = [request(), request(), request()]
+  await advance(49)
+  expect(sent).toEqual([])
+  await advance(1)
+  expect(sent).toEqual([ids])
+  expect(kept).toHaveLength(1)
+  await Promise.all(kept)
+})
+
+test('only the request that opened or filled a batch waits for anything', async () => {
+  const { request, advance, sent, kept } = arrange()
+  const ids = Array.from({ length: 250 }, () => request())
+  await advance(0)
+  expect(sent).toEqual([ids.slice(0, 100), ids.slice(100, 200)])
+  await advance(50)
+  expect(sent.flat()).toEqual(ids)
+  expect(kept).toHaveLength(5)
+})
+
+test('no event is stranded when the context of the request that holds the batch dies', async () => {
+  const { request, advance, sent, killSleepers } = arrange()
+  const stranded = request()
+  killSleepers()
+  await advance(250)
+  const next = request()
+  await advance(0)
+  expect(sent).toEqual([[stranded, next]])
+})
+
+test('a batch whose sender dies is sent again by a later request: twice, never not at all', async () => {
+  const { request, advance, sent, outcomes } = arrange()
+  outcomes.push(new Promise(() => {}))
+  const first = request()
+  await advance(50)
+  expect(sent).toEqual([[first]])
+  await advance(20_000)
+  const second = request()
+  await advance(50)
+  expect(sent).toEqual([[first], [first], [second]])
+  await advance(20_000)
+  request()
+  await advance(50)
+  expect(sent.filter((ids) => ids[0] === first)).toHaveLength(2)
+})
+
+test('S66: the id is the same when an event is sent again', async () => {
+  const { request, advance, sent, outcomes } = arrange()
+  outcomes.push(new Promise(() => {}))
+  const id = request()
+  await advance(50)
+  await advance(20_000)
+  request()
+  await advance(0)
+  expect(sent).toEqual([[id], [id]])
+})
+
+test('events that find no room are told to the transport as a number', async () => {
+  const { sink, advance, lost, outcomes } = arrange()
+  for (let batch = 0; batch < 60; batch += 1) outcomes.push(new Promise(() => {}))
+  const large = anEvent({ reason: 'r'.repeat(7_000) })
+  for (let index = 0; index < 1_500; index += 1) sink.record(large, () => {})
+  await advance(20_000)
+  sink.record(anEvent(), () => {})
+  await advance(50)
+  expect(lost.reduce((sum, count) => sum + count)).toBeGreaterThan(0)
+})
+
+test('without a queue events are lines of JSON', () => {
+  const lines: string[] = []
+  const event = anEvent()
+  consoleAuditSink((line) => lines.push(line)).record(event, () => {
+    throw new Error('a line has nothing to wait for')
+  })
+  expect(lines.map((line) => JSON.parse(line))).toEqual([event])
+})

@@ -1,0 +1,225 @@
+import { Hono } from 'hono'
+import { expect, test } from 'vitest'
+import { type AuditEvent, type AuditSink, auditEventSchema } from '../../src/audit/event.ts'
+import type { GatewayVariables } from '../../src/context.ts'
+import { Denied, Unavailable } from '../../src/errors.ts'
+import { audit } from '../../src/middleware/audit.ts'
+import type { PolicyRoute } from '../../src/policy.ts'
+
+const RULE = { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'allow' } as const
+const ROUTE: PolicyRoute = {
+  method: 'GET',
+  path: '/orders/:id',
+  permission: 'orders:read',
+  limits: [
+    { name: 'standard', ...RULE },
+    { name: 'expensive', ...RULE, limit: 30 },
+  ],
+  input: {},
+  maxBodyBytes: 0,
+  originTimeoutMs: 1_000,
+  forwardAuthorization: false,
+  forwardCookies: false,
+  webSocketOrigins: [],
+}
+const TOKEN = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl'
+
+/** A clock that each look moves on by a millisecond, and ids in order. */
+function gatewayWith(sink?: AuditSink) {
+  const events: AuditEvent[] = []
+  let nowMs = Date.parse('2026-11-20T12:00:00.000Z')
+  let id = 0
+  const app = new Hono<{ Variables: GatewayVariables }>()
+  app.onError((error, c) => c.text('refused', error instanceof Denied ? 403 : 503))
+  app.use(
+    audit({
+      sink: sink ?? { record: (event) => events.push(event) },
+      now: () => nowMs++,
+      newId: () => `01a1f920-fe19-76f3-a8bb-${String(id++).padStart(12, '0')}`,
+    }),
+  )
+  return { app, events }
+}
+
+test('S66: an allowed request is one event with who, what, outcome, reason and ids', async () => {
+  const { app, events } = gatewayWith()
+  app.get('/orders/:id', (c) => {
+    c.set('requestId', 'request-1')
+    c.set('trace', { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', traceparent: '', tracestate: '' })
+    c.set('clientAddress', '2001:db8:1:2::/64')
+    c.set('route', ROUTE)
+    c.get('timeline').enter('authenticate')
+    c.set('principal', {
+      issuer: 'https://issuer.example',
+      subject: 'alice',
+      client: 'web',
+      tenant: undefined,
+      session: undefined,
+      roles: ['reader'],
+      scopes: [],
+      tokenId: 'jti-1',
+      tokenIdHash: 'hash-1',
+      issuedAtSeconds: 1,
+      expiresAtSeconds: 2,
+    })
+    c.get('timeline').enter('admit')
+    const [standard] = ROUTE.limits
+    if (standard === undefined) throw new Error('the route has limits')
+    c.set('rateLimits', [{ rule: standard, limit: 100, remaining: 7, resetMs: 0, admitted: true }])
+    c.set('uncountedLimits', ['expensive'])
+    return c.text('fine', 201)
+  })
+  const response = await app.request('/orders/7?access_token=secret', {
+    headers: { Authorization: `Bearer ${TOKEN}`, Cookie: 'session=secret' },
+  })
+  expect(response.status).toBe(201)
+  expect(events).toEqual([
+    {
+      id: '01a1f920-fe19-76f3-a8bb-000000000000',
+      time: '2026-11-20T12:00:00.002Z',
+      requestId: 'request-1',
+      traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+      actor: {
+        issuer: 'https://issuer.example',
+        subject: 'alice',
+        client: 'web',
+        tenant: null,
+        tokenIdHash: 'hash-1',
+      },
+      method: 'GET',
+      route: '/orders/:id',
+      decision: 'allow',
+      reason: 'ok',
+      status: 201,
+      limits: [
+        { name: 'standard', limit: 100, remaining: 7 },
+        { name: 'expensive', limit: 30, remaining: 0, unavailable: true },
+      ],
+      durationsMs: { authenticate: 1, admit: 1 },
+      address: '2001:db8:1:2::/64',
+      colo: null,
+    },
+  ])
+  auditEventSchema.parse(events[0])
+  expect(JSON.stringify(events)).not.toMatch(/secret|eyJ|Bearer|jti-1/)
+})
+
+test("S66: an origin's own error is an allowed request with the origin's status", async () => {
+  const { app, events } = gatewayWith()
+  app.get('/orders', (c) => c.text('broken', 500))
+  await app.request('/orders')
+  expect(events).toMatchObject([{ decision: 'allow', reason: 'ok', status: 500 }])
+})
+
+test('S66: a refusal is one event, its precise reason in it, and the origin is not asked', async () => {
+  const { app, events } = gatewayWith()
+  let asked = false
+  app.use(() => {
+    throw new Denied({ code: 'token_rejected', check: 'exp' })
+  })
+  app.get('/orders', (c) => {
+    asked = true
+    return c.text('fine')
+  })
+  const response = await app.request('/orders', { headers: { Authorization: `Bearer ${TOKEN}` } })
+  expect(response.status).toBe(403)
+  expect(asked).toBe(false)
+  expect(events).toMatchObject([
+    {
+      decision: 'deny',
+      reason: 'token_rejected:exp',
+      status: 403,
+      route: null,
+      address: 'unknown',
+    },
+  ])
+  expect(events[0]?.actor).toEqual({
+    issuer: null,
+    subject: null,
+    client: null,
+    tenant: null,
+    tokenIdHash: null,
+  })
+  auditEventSchema.parse(events[0])
+  expect(JSON.stringify(events)).not.toContain(TOKEN)
+})
+
+test('a failed dependency and a defect are one error event each, without their words', async () => {
+  const { app, events } = gatewayWith()
+  app.get('/redis', () => {
+    throw new Unavailable('redis', 'timeout', { cause: new Error('EVAL secret') })
+  })
+  app.get('/defect', () => {
+    throw new TypeError('secret is undefined')
+  })
+  expect((await app.request('/redis')).status).toBe(503)
+  expect((await app.request('/defect')).status).toBe(503)
+  expect(events).toMatchObject([
+    { decision: 'error', reason: 'redis:timeout', status: 503 },
+    { decision: 'error', reason: 'internal_error', status: 503 },
+  ])
+  expect(JSON.stringify(events)).not.toContain('secret')
+})
+
+test('something thrown that is no Error is on record too, and still thrown', async () => {
+  const { app, events } = gatewayWith()
+  app.get('/odd', () => {
+    throw 'a string'
+  })
+  await expect(async () => app.request('/odd')).rejects.toBe('a string')
+  expect(events).toMatchObject([{ decision: 'error', reason: 'internal_error', status: 500 }])
+})
+
+test('an anonymous caller has no actor', async () => {
+  const { app, events } = gatewayWith()
+  app.get('/public/ping', (c) => {
+    c.set('principal', null)
+    return c.text('pong')
+  })
+  await app.request('/public/ping')
+  expect(events[0]).toMatchObject({ decision: 'allow', actor: { subject: null } })
+})
+
+test('R20: a sink that throws does not change the answer', async () => {
+  const { app } = gatewayWith({
+    record() {
+      throw new Error('queue is gone')
+    },
+  })
+  app.get('/orders', (c) => c.text('fine'))
+  const response = await app.request('/orders')
+  expect(response.status).toBe(200)
+  expect(await response.text()).toBe('fine')
+})
+
+test('the answer does not wait for the sink', async () => {
+  const never = new Promise<never>(() => {})
+  const { app } = gatewayWith({ record: (_, waitUntil) => waitUntil(never) })
+  app.get('/orders', (c) => c.text('fine'))
+  expect((await app.request('/orders')).status).toBe(200)
+})
+
+test('R22: before anything is decided, the platform is asked to let the pipeline finish', async () => {
+  const { app, events } = gatewayWith()
+  const kept: Promise<unknown>[] = []
+  const gate = Promise.withResolvers<void>()
+  const reached = Promise.withResolvers<void>()
+  app.get('/slow', async (c) => {
+    reached.resolve()
+    await gate.promise
+    return c.text('late')
+  })
+  const context = { waitUntil: (promise: Promise<unknown>) => kept.push(promise) }
+  const answer = app.request('/slow', {}, {}, {
+    ...context,
+    passThroughOnException() {},
+  } as unknown as ExecutionContext)
+  await reached.promise
+  expect(events).toHaveLength(0)
+  expect(kept).toHaveLength(1)
+  gate.resolve()
+  // The client has gone: nobody takes the answer, only what was put into waitUntil goes on.
+  await Promise.all(kept)
+  expect(events).toMatchObject([{ decision: 'allow', status: 200 }])
+  await answer
+})

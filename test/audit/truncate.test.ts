@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { auditEventSchema } from '../../src/audit/event.ts'
+import { MAX_EVENT_BYTES, serialiseEvent, utf8Length } from '../../src/audit/truncate.ts'
+import { anEvent } from './event.ts'
+
+test('an ordinary event is written whole, on one line', () => {
+  const event = anEvent()
+  const text = serialiseEvent(event)
+  expect(JSON.parse(text)).toEqual(event)
+  expect(text).not.toMatch(/[\r\n]/)
+})
+
+test.each([
+  ['plain text', 'x'],
+  ['three-byte characters', '漢'],
+  ['surrogate pairs', '😀'],
+  ['lone surrogates', '\ud800'],
+  ['control characters, six bytes each in JSON', '\u0001'],
+  ['quotes', '"'],
+])('R20: an event beyond 128 KB is cut to 8 KB, marked, and still valid: %s', (_, character) => {
+  const long = character.repeat(150_000)
+  const event = anEvent({
+    requestId: long,
+    traceId: long,
+    actor: { issuer: long, subject: long, client: long, tenant: long, tokenIdHash: long },
+    method: long,
+    route: long,
+    reason: long,
+    address: long,
+    colo: long,
+    limits: Array.from({ length: 500 }, () => ({
+      name: long.slice(0, 999),
+      limit: 9,
+      remaining: 1,
+    })),
+    durationsMs: Object.fromEntries(
+      Array.from({ length: 500 }, (_, index) => [`${index}${long.slice(0, 999)}`, index]),
+    ),
+  })
+  const text = serialiseEvent(event)
+  expect(new TextEncoder().encode(text).byteLength).toBeLessThanOrEqual(MAX_EVENT_BYTES)
+  const cut = auditEventSchema.parse(JSON.parse(text))
+  expect(cut).toMatchObject({ id: event.id, time: event.time, decision: 'allow', status: 200 })
+  expect(cut.actor.subject).toMatch(/…\[\+\d+\]$/)
+  expect(cut.limits.at(-1)?.name).toMatch(/^…\[\+\d+\]$/)
+})
+
+test('a single long field leaves the others whole', () => {
+  const event = anEvent({ reason: 'r'.repeat(200_000) })
+  const cut = JSON.parse(serialiseEvent(event))
+  expect(cut).toEqual({ ...event, reason: `${'r'.repeat(512)}…[+199488]` })
+})
+
+test('S66: line breaks and JSON in a field stay inside the field', () => {
+  const forged = 'alice"}\r\n{"id":"forged","decision":"allow"}\u2028'
+  const event = anEvent({ actor: { ...anEvent().actor, subject: forged } })
+  const text = serialiseEvent(event)
+  expect(text).not.toMatch(/[\r\n]/)
+  expect(JSON.parse(text).actor.subject).toBe(forged)
+  expect(Object.keys(JSON.parse(text))).toEqual(Object.keys(event))
+})
+
+test('length is told in bytes of UTF-8', () => {
+  for (const text of ['', 'abc', 'é', '漢字', '😀', '\0\x7f'])
+    expect(utf8Length(text)).toBe(Buffer.byteLength(text))
+})
