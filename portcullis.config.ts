@@ -3,12 +3,7 @@
  * your own API; a route that is not in the table does not exist.
  */
 import { definePolicy } from 'portcullis'
-import {
-  newOrder,
-  orderListQuery,
-  orderParams,
-  reportPeriod,
-} from './src/validators/orders.ts'
+import { newOrder, orderListQuery, orderParams, reportPeriod } from './src/validators/orders.ts'
 
 export default definePolicy({
   roles: {

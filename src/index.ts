@@ -1,7 +1,78 @@
 /** The public surface of Portcullis. */
+
 export {
   type Admission,
   type AdmissionOptions,
+  type AdmissionRequest,
   type AdmissionStore,
+  type AdmissionVerdict,
   createAdmission,
 } from './admission/admission.ts'
+export type { LimitRule, OnUnavailable, RateLimit } from './admission/limit.ts'
+export type { CutOffKind } from './admission/revocation.ts'
+export { createGateway, type Gateway } from './app.ts'
+export {
+  type AuditTransport,
+  type BatchingSinkOptions,
+  batchingAuditSink,
+} from './audit/batching-sink.ts'
+export { consoleAuditSink } from './audit/console-sink.ts'
+export { type AuditEvent, type AuditSink, auditEventSchema } from './audit/event.ts'
+export { type Authorizer, createAuthorizer } from './authorization/permissions.ts'
+export { type Config, parseConfig } from './config.ts'
+export * from './context.ts'
+export {
+  type Denial,
+  Denied,
+  type Dependency,
+  type Fault,
+  type InputError,
+  Misconfigured,
+  type RevokedBy,
+  Unavailable,
+} from './errors.ts'
+export { type AdmitOptions, admit } from './middleware/admit.ts'
+export { type AuditOptions, audit } from './middleware/audit.ts'
+export { type AuthenticateOptions, authenticate } from './middleware/authenticate.ts'
+export { type AuthorizeOptions, authorize } from './middleware/authorize.ts'
+export { canonicalPath } from './middleware/canonical-path.ts'
+export { clientAddress } from './middleware/client-address.ts'
+export { type LimitBodyOptions, limitBody } from './middleware/limit-body.ts'
+export { requestId } from './middleware/request-id.ts'
+export { sanitizeHeaders } from './middleware/sanitize-headers.ts'
+export { type ValidateOptions, validate } from './middleware/validate.ts'
+export { createOrigin, type Origin, type OriginOptions } from './origin.ts'
+export {
+  definePolicy,
+  type LimitBy,
+  type LimitDefinition,
+  type Policy,
+  type PolicyDefinition,
+  type PolicyLimit,
+  type PolicyRoute,
+  type RouteDefinition,
+} from './policy.ts'
+export { type ProblemCode, type ProblemOptions, problemHandler } from './problem.ts'
+export { refuseAll } from './refuse-all.ts'
+export { type HealthOptions, healthRoutes, type ReadinessCheck } from './routes/health.ts'
+export { proxy } from './routes/proxy.ts'
+export { type WellKnownOptions, wellKnownRoutes } from './routes/well-known.ts'
+export { createServices, type GatewayEnv, type Services } from './services.ts'
+export { type AuditQueueOptions, createAuditQueue } from './stores/queue/audit-queue.ts'
+export { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
+export { type AuditSpillOptions, createAuditSpill } from './stores/upstash/audit-spill.ts'
+export { createRedisRest, type RedisRest, type RedisRestOptions } from './stores/upstash/rest.ts'
+export {
+  type CutOff,
+  createRevocations,
+  type Revocations,
+  type RevokedToken,
+} from './stores/upstash/revocations.ts'
+export {
+  type AssertionSigner,
+  type AssertionSignerOptions,
+  createAssertionSigner,
+} from './tokens/assertion.ts'
+export { bearerToken } from './tokens/bearer.ts'
+export type { Principal, TokenVerifier } from './tokens/principal.ts'
+export { createTokenVerifier, type TokenVerifierOptions } from './tokens/verifier.ts'

@@ -4,8 +4,9 @@ import { type Admission, createAdmission } from './admission/admission.ts'
 import { batchingAuditSink } from './audit/batching-sink.ts'
 import { consoleAuditSink } from './audit/console-sink.ts'
 import type { AuditSink } from './audit/event.ts'
-import { parseConfig } from './config.ts'
-import { createOrigin, type Origin } from './origin.ts'
+import { type Config, parseConfig } from './config.ts'
+import { Misconfigured, Unavailable } from './errors.ts'
+import { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 import type { ReadinessCheck } from './routes/health.ts'
 import { createAuditQueue } from './stores/queue/audit-queue.ts'
 import { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
@@ -13,6 +14,7 @@ import { createAuditSpill } from './stores/upstash/audit-spill.ts'
 import { createRedisRest, type RedisRest } from './stores/upstash/rest.ts'
 import { type AssertionSigner, createAssertionSigner } from './tokens/assertion.ts'
 import type { TokenVerifier } from './tokens/principal.ts'
+import { publicKeySet } from './tokens/signing-keys.ts'
 import { createTokenVerifier } from './tokens/verifier.ts'
 
 /** What a Worker gives the gateway; checked by `parseConfig`. */
@@ -44,14 +46,58 @@ export interface Services {
   readonly now: () => number
 }
 
+/** What an assertion is for where the origin is a service binding and has no URL. */
+const BOUND_ORIGIN_AUDIENCE = 'urn:portcullis:origin'
+/** After the answer, so it may wait longer than a request could. */
+const SPILL_TIMEOUT_MS = 2_000
+
 /** Builds the services of an environment. Throws `Misconfigured` with every mistake in it. */
 export function createServices(env: GatewayEnv): Services {
   const config = parseConfig(env)
   const now = Date.now
   const redis = createRedisRest(config.redis)
+  const verifier = createTokenVerifier({ issuers: config.issuers, now })
   return {
     publicUrl: config.publicUrl,
     issuers: config.issuers.map(({ issuer }) => issuer),
+    publicKeys: publicKeySet(config.signingKeys?.keys ?? []),
+    verifier,
+    admission: createAdmission({ store: createUpstashAdmissionStore(redis), now }),
+    auditSink: auditSinkOf(env, config),
+    origin: createOrigin(originOf(env, config)),
+    assertions: assertionsOf(config, now),
+    checks: [
+      { name: 'redis', check: () => ping(redis) },
+      { name: 'keySets', check: () => verifier.ready() },
+    ],
     now,
   }
+}
+
+/** Events go to the queue; a Worker without one writes them to its log. */
+function auditSinkOf({ AUDIT_QUEUE }: GatewayEnv, { redis }: Config): AuditSink {
+  if (AUDIT_QUEUE === undefined) return consoleAuditSink()
+  const spillRedis = createRedisRest({ ...redis, timeoutMs: SPILL_TIMEOUT_MS })
+  const spill = createAuditSpill({ redis: spillRedis })
+  return batchingAuditSink({ transport: createAuditQueue({ queue: AUDIT_QUEUE, spill }) })
+}
+
+/** A URL wins over a binding: whoever sets it wants another origin than the bound one. */
+function originOf({ ORIGIN }: GatewayEnv, { originUrl }: Config): OriginOptions {
+  if (originUrl !== undefined) return { url: originUrl }
+  if (ORIGIN !== undefined) return { binding: ORIGIN }
+  throw new Misconfigured('The environment', ['ORIGIN_URL: is missing'])
+}
+
+function assertionsOf(config: Config, now: () => number): AssertionSigner | undefined {
+  const [key] = config.signingKeys?.keys ?? []
+  if (key === undefined) return undefined
+  const audience =
+    config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin
+  return createAssertionSigner({ key, issuer: config.publicUrl, audience, now })
+}
+
+async function ping(redis: RedisRest): Promise<void> {
+  const [reply] = await redis.send([['PING']])
+  if (reply?.result !== 'PONG') throw new Unavailable('redis', 'refused')
 }
