@@ -1,7 +1,7 @@
 /** Ends a process in order, once, whatever the reason. */
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-const PARENT_POLL_MS = 500
+const PARENT_POLL_MS = 100
 
 export interface Shutdown {
   /** Aborted when the process is asked to end. */

@@ -6,7 +6,8 @@ import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
 import { ROOT } from './settings.ts'
 
-const WRANGLER = join(ROOT, 'node_modules', 'wrangler', 'bin', 'wrangler.js')
+/** The program; run it with the Node that runs this. */
+export const WRANGLER = join(ROOT, 'node_modules', 'wrangler', 'bin', 'wrangler.js')
 const LEASH = join(import.meta.dirname, 'leash.ts')
 
 const KEPT_LINES = 200
