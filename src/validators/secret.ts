@@ -1,7 +1,7 @@
 /** Secrets that are none, because everybody has read them. */
 
-/** Random bytes of 32 and more have about 30 values, random hex has 16: fewer is a pattern. */
-const MIN_DISTINCT_VALUES = 10
+/** 32 random bytes have about 30 values, 32 random hex digits about 14: fewer is a pattern. */
+const MIN_DISTINCT_VALUES = 8
 
 /** Words of documentation; that chance puts one into a random key is out of the question. */
 const PLACEHOLDER =
