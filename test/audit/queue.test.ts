@@ -1,0 +1,239 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import {
+  type AuditQueueOptions,
+  createAuditQueue,
+  DRAIN_INTERVAL_MS,
+  QUEUE_COOL_DOWN_MS,
+} from '../../src/stores/queue/audit-queue.ts'
+import { createAuditSpill, SPILL_KEY } from '../../src/stores/upstash/audit-spill.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { anEvent } from './event.ts'
+
+let redis: TestRedis
+beforeAll(async () => {
+  redis = await startTestRedis()
+}, 30_000)
+afterAll(() => redis.close())
+beforeEach(() => redis.direct.flushall())
+
+type Mood = 'works' | 'refuses' | 'hangs' | 'throws at once'
+
+/** An isolate over a queue in a mood, and a real Redis behind it. */
+function isolate({
+  redisUrl = redis.url,
+  maxEvents = 10_000,
+  ...options
+}: Partial<AuditQueueOptions> & { redisUrl?: string; maxEvents?: number } = {}) {
+  const state = { mood: 'works' as Mood, nowMs: 1_000_000, attempts: 0 }
+  const arrived: string[] = []
+  const sizes: number[] = []
+  const warnings: string[] = []
+  const transport = createAuditQueue({
+    queue: {
+      sendBatch(messages) {
+        state.attempts += 1
+        if (state.mood === 'throws at once') throw new TypeError('internal error')
+        if (state.mood === 'hangs') return new Promise(() => {})
+        if (state.mood === 'refuses')
+          return Promise.reject(new Error('Queue sendBatch failed: Too Many Requests'))
+        arrived.push(...messages.map(({ body }) => body))
+        sizes.push(messages.length)
+        return Promise.resolve({})
+      },
+    },
+    spill: createAuditSpill({
+      redis: createRedisRest({ url: redisUrl, token: redis.token }),
+      maxEvents,
+    }),
+    now: () => state.nowMs,
+    sleep: () => Promise.resolve(),
+    warn: (line) => warnings.push(line),
+    queueTimeoutMs: 20,
+    ...options,
+  })
+  return { state, arrived, sizes, warnings, transport }
+}
+
+const events = (count: number) => Array.from({ length: count }, () => JSON.stringify(anEvent()))
+const kept = () => redis.direct.zrange(SPILL_KEY, 0, -1)
+const lostIn = (arrived: readonly string[]) =>
+  arrived
+    .map((event) => JSON.parse(event))
+    .filter(({ reason }) => reason === 'audit_lost')
+    .map(({ lost }) => lost)
+
+test('a queue that works gets the batch as text, once, and Redis is not asked', async () => {
+  const { transport, arrived, state } = isolate()
+  const batch = events(3)
+  const before = redis.calls()
+  await transport.send(batch, 0)
+  expect(arrived).toEqual(batch)
+  expect(state.attempts).toBe(1)
+  expect(redis.calls()).toBe(before)
+})
+
+describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('R20: a queue that %s', (mood) => {
+  test('is tried twice, and then every event is kept in Redis', async () => {
+    const { transport, state, arrived } = isolate()
+    state.mood = mood
+    const batch = events(5)
+    await transport.send(batch, 0)
+    expect(state.attempts).toBe(2)
+    expect(arrived).toEqual([])
+    expect((await kept()).sort()).toEqual([...batch].sort())
+  })
+
+  test('is left alone for a while, and each batch goes to Redis in one call', async () => {
+    const { transport, state } = isolate()
+    state.mood = mood
+    await transport.send(events(1), 0)
+    const before = redis.calls()
+    await transport.send(events(1), 0)
+    await transport.send(events(1), 0)
+    expect(state.attempts).toBe(2)
+    expect(redis.calls() - before).toBe(2)
+    expect(await kept()).toHaveLength(3)
+  })
+
+  test('gets everything, from whichever isolate, once it works again', async () => {
+    const [failing, healthy] = [isolate(), isolate()]
+    failing.state.mood = mood
+    const batches = [events(100), events(100), events(30)]
+    for (const batch of batches) await failing.transport.send(batch, 0)
+    expect(await kept()).toHaveLength(230)
+    // The healthy isolate looks after its interval; while pages are full, at each of its batches.
+    const own = Array.from({ length: 5 }, () => events(1))
+    for (const batch of own) {
+      await healthy.transport.send(batch, 0)
+      healthy.state.nowMs += DRAIN_INTERVAL_MS
+    }
+    expect(healthy.arrived.sort()).toEqual([...batches.flat(), ...own.flat()].sort())
+    expect(await kept()).toEqual([])
+  })
+})
+
+test('R20: a queue that recovers is probed after the cool-down, and drains at once', async () => {
+  const { transport, state, arrived } = isolate()
+  state.mood = 'refuses'
+  const first = events(2)
+  await transport.send(first, 0)
+  state.mood = 'works'
+  state.nowMs += QUEUE_COOL_DOWN_MS
+  const second = events(1)
+  await transport.send(second, 0)
+  expect(arrived.sort()).toEqual([...first, ...second].sort())
+  expect(await kept()).toEqual([])
+})
+
+test('R20: what is drained leaves Redis only after the queue has taken it', async () => {
+  const { transport, state } = isolate()
+  state.mood = 'refuses'
+  const batch = events(2)
+  await transport.send(batch, 0)
+  state.mood = 'works'
+  state.nowMs += QUEUE_COOL_DOWN_MS
+  let attempts = 0
+  const dying = isolate({
+    queue: {
+      sendBatch: () => {
+        attempts += 1
+        return attempts === 1 ? Promise.resolve() : Promise.reject(new Error('gone again'))
+      },
+    },
+  })
+  await dying.transport.send(events(1), 0)
+  dying.state.nowMs += DRAIN_INTERVAL_MS
+  attempts = 0
+  await dying.transport.send(events(1), 0)
+  expect(attempts).toBeGreaterThan(1)
+  expect((await kept()).sort()).toEqual([...batch].sort())
+})
+
+test('R20: a drained batch stays within what the queue takes', async () => {
+  const { transport, state, sizes, arrived } = isolate()
+  state.mood = 'refuses'
+  const large = Array.from({ length: 60 }, () =>
+    JSON.stringify(anEvent({ reason: 'r'.repeat(7_000) })),
+  )
+  await transport.send(large.slice(0, 30), 0)
+  await transport.send(large.slice(30), 0)
+  state.mood = 'works'
+  for (let page = 0; page < 4; page += 1) {
+    state.nowMs += QUEUE_COOL_DOWN_MS
+    await transport.send(events(1), 0)
+  }
+  expect(Math.max(...sizes)).toBeLessThan(35)
+  expect(arrived).toHaveLength(64)
+})
+
+test('R20: events that the bound cuts off are told, exactly, as an audit_lost event', async () => {
+  const { transport, state, arrived } = isolate({ maxEvents: 10 })
+  state.mood = 'refuses'
+  await transport.send(events(8), 0)
+  await transport.send(events(8), 0)
+  await transport.send(events(1), 0)
+  expect(await kept()).toHaveLength(10)
+  state.mood = 'works'
+  state.nowMs += QUEUE_COOL_DOWN_MS
+  await transport.send(events(1), 0)
+  expect(lostIn(arrived)).toEqual([7])
+  expect(arrived).toHaveLength(10 + 1 + 1)
+})
+
+test('R20: with queue and Redis both gone events are counted, and told once things work', async () => {
+  const { transport, state, arrived, warnings } = isolate({ redisUrl: 'http://127.0.0.1:9' })
+  state.mood = 'hangs'
+  await transport.send(events(3), 2)
+  await transport.send(events(4), 0)
+  expect(warnings).toHaveLength(1)
+  expect(warnings[0]).toContain('5 lost')
+  state.mood = 'works'
+  state.nowMs += QUEUE_COOL_DOWN_MS
+  const next = events(1)
+  await transport.send(next, 0)
+  expect(arrived.slice(0, 1)).toEqual(next)
+  expect(lostIn(arrived)).toEqual([9])
+  await transport.send(events(1), 0)
+  expect(lostIn(arrived)).toEqual([9])
+})
+
+test('R20: a count that one isolate leaves behind is told by another', async () => {
+  const [failing, healthy] = [isolate({ maxEvents: 1 }), isolate()]
+  failing.state.mood = 'refuses'
+  await failing.transport.send(events(6), 0)
+  await failing.transport.send(events(1), 0)
+  await healthy.transport.send(events(1), 0)
+  healthy.state.nowMs += DRAIN_INTERVAL_MS
+  await healthy.transport.send(events(1), 0)
+  expect(lostIn(healthy.arrived)).toEqual([5])
+})
+
+test('without a spill what the queue refuses is counted and told', async () => {
+  const arrived: string[] = []
+  let works = false
+  let nowMs = 1_000_000
+  const transport = createAuditQueue({
+    queue: {
+      sendBatch: async (messages) => {
+        if (!works) throw new Error('Storage Limit Exceeded')
+        arrived.push(...messages.map(({ body }) => body))
+      },
+    },
+    now: () => nowMs,
+    sleep: () => Promise.resolve(),
+    warn: () => {},
+  })
+  await transport.send(events(2), 0)
+  works = true
+  nowMs += QUEUE_COOL_DOWN_MS
+  await transport.send(events(1), 0)
+  expect(lostIn(arrived)).toEqual([2])
+})
+
+test('what is said to operators names no event and no error text', async () => {
+  const { transport, state, warnings } = isolate()
+  state.mood = 'refuses'
+  await transport.send(events(1), 0)
+  expect(warnings.join()).not.toMatch(/alice|Too Many Requests|issuer/)
+})
