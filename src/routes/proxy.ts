@@ -1,0 +1,97 @@
+/** Sends an admitted request on to the origin, and its answer back. */
+import type { Context } from 'hono'
+import {
+  bodyOf,
+  callerOf,
+  clientAddressOf,
+  forwardHeadersOf,
+  type GatewayVariables,
+  requestIdOf,
+  routeOf,
+  traceOf,
+} from '../context.ts'
+import { UNKNOWN_ADDRESS } from '../middleware/client-address.ts'
+import type { Origin } from '../origin.ts'
+import type { Principal } from '../tokens/principal.ts'
+import { targetOf } from '../validators/path.ts'
+import { setIdentity } from './identity-headers.ts'
+import { makePrivate, sanitizeResponse } from './response-headers.ts'
+import { acceptUpgrade, isUpgrade, refuseBadUpgrade } from './web-socket.ts'
+
+/** Port: signs what is known of a caller, as a short-lived JWT for the origin. */
+export interface AssertionSigner {
+  sign(principal: Principal): Promise<string>
+}
+
+export interface ProxyOptions {
+  readonly origin: Origin
+  /** Signs `X-Auth-Assertion`. Without it the origin has to trust the other headers. */
+  readonly assertions?: AssertionSigner | undefined
+}
+
+/**
+ * Makes the handler at the end of the pipeline. The origin gets the method, the path and query as
+ * they were sent, the sanitized headers, the admitted body as a stream, and, written by the
+ * gateway alone: `X-Request-Id`, `traceparent`, `tracestate`, `X-Forwarded-For` (the one address
+ * that Cloudflare saw), `X-Forwarded-Proto`, and for a known caller `X-Auth-*` (see
+ * {@link setIdentity}). `X-Forwarded-Host` is not sent: a client chooses it. `Authorization` and
+ * `Cookie` go on only on routes that ask for them.
+ *
+ * The client gets the origin's status, body and headers without those of {@link sanitizeResponse};
+ * redirects are its own to follow. An answer to a known caller is made private to that caller.
+ * Bodies stream, encoded as the origin encoded them; one that breaks off breaks off.
+ *
+ * Throws what the origin's `send` throws, and `Denied` (`request_malformed`) for a WebSocket
+ * upgrade that is malformed or comes from a page of an origin that the route does not list.
+ *
+ * @example
+ * ```ts
+ * app.all('*', proxy({ origin: createOrigin({ url: 'https://api.internal.example' }) }))
+ * ```
+ */
+export const proxy = ({ origin, assertions }: ProxyOptions) =>
+  async function proxy(c: Context<{ Variables: GatewayVariables }>): Promise<Response> {
+    const request = c.req.raw
+    const upgrade = isUpgrade(request)
+    if (upgrade) refuseBadUpgrade(request, routeOf(c).webSocketOrigins)
+    const caller = callerOf(c)
+    const headers = forwardHeadersOf(c)
+    setProvenance(c, headers)
+    if (upgrade) headers.set('Upgrade', 'websocket')
+    if (caller !== null) {
+      setIdentity(headers, caller)
+      if (assertions !== undefined) headers.set('X-Auth-Assertion', await assertions.sign(caller))
+    }
+    const answer = await origin.send({
+      method: request.method,
+      target: targetOf(request.url),
+      headers,
+      body: bodyOf(c),
+      timeoutMs: routeOf(c).originTimeoutMs,
+      signal: request.signal,
+    })
+    if (answer.status === 101) return acceptUpgrade(answer, caller, Date.now())
+    // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.
+    const response = new Response(answer.body, answer)
+    sanitizeResponse(response.headers)
+    if (caller !== null) makePrivate(response.headers)
+    return response
+  }
+
+function setProvenance(c: Context<{ Variables: GatewayVariables }>, headers: Headers): void {
+  const { url, headers: received } = c.req.raw
+  const { forwardAuthorization, forwardCookies } = routeOf(c)
+  const trace = traceOf(c)
+  headers.set('X-Request-Id', requestIdOf(c))
+  headers.set('traceparent', trace.traceparent)
+  if (trace.tracestate !== undefined) headers.set('tracestate', trace.tracestate)
+  headers.set('X-Forwarded-Proto', url.startsWith('https:') ? 'https' : 'http')
+  if (clientAddressOf(c) !== UNKNOWN_ADDRESS) copy('CF-Connecting-IP', 'X-Forwarded-For')
+  if (forwardAuthorization) copy('Authorization')
+  if (forwardCookies) copy('Cookie')
+
+  function copy(name: string, as = name): void {
+    const value = received.get(name)
+    if (value !== null) headers.set(as, value)
+  }
+}

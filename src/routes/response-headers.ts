@@ -1,0 +1,67 @@
+/** What of an origin's answer goes back to the client. */
+import { deleteNamedIn } from '../middleware/sanitize-headers.ts'
+
+/** Lower-case names that end here, each for the reason that heads its line. */
+// biome-ignore format: a table
+const DROPPED: ReadonlySet<string> = new Set([
+  // Hop by hop (RFC 9110 section 7.6.1).
+  'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade',
+  // What the origin runs on, and which of its machines answered.
+  'server', 'via', 'x-powered-by', 'x-aspnet-version', 'x-aspnetmvc-version', 'x-runtime',
+  'x-generator', 'x-backend', 'x-backend-server', 'x-served-by', 'x-varnish',
+  // Spoken for by the gateway: other ways to the authority, ids, limits.
+  'alt-svc', 'x-request-id', 'traceparent', 'tracestate', 'ratelimit',
+  // Orders to a front proxy to send another file.
+  'x-sendfile',
+])
+
+const DROPPED_FAMILY =
+  /^(?:access-control-|ratelimit-|x-ratelimit-|x-auth-|x-debug|x-accel-|proxy-|cf-)/
+
+/** Cache rules for intermediaries only; an authenticated answer has none of them. */
+const SHARED_CACHE_HEADERS = [
+  'CDN-Cache-Control',
+  'Cloudflare-CDN-Cache-Control',
+  'Surrogate-Control',
+  'Surrogate-Key',
+  'Cache-Tag',
+]
+
+/**
+ * Removes from an origin's headers what is of its own hop, tells about its machinery, or is for
+ * the gateway alone to say: limits, ids, and all of CORS, which is denied unless the gateway
+ * allows it. `Set-Cookie` stays, each by itself.
+ */
+export function sanitizeResponse(headers: Headers): void {
+  const connection = headers.get('Connection')
+  for (const name of [...headers.keys()]) {
+    if (DROPPED.has(name) || DROPPED_FAMILY.test(name)) headers.delete(name)
+  }
+  deleteNamedIn(connection, headers)
+  if (!headers.has('X-Content-Type-Options')) headers.set('X-Content-Type-Options', 'nosniff')
+}
+
+/** Directives that let a shared cache keep an answer to `Authorization` (RFC 9111 section 3.5). */
+const SHARING = /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revalidate)\b/i
+
+/**
+ * Makes an answer private to its caller: `Cache-Control: private` in place of whatever would let
+ * a shared cache keep it (RFC 9111 section 5.2.2.7), and `Vary: Authorization`. `no-store` stays.
+ */
+export function makePrivate(headers: Headers): void {
+  const directives = splitDirectives(headers.get('Cache-Control') ?? '')
+  if (!directives.some((directive) => /^no-store$/i.test(directive))) {
+    const kept = directives.filter((directive) => !SHARING.test(directive))
+    headers.set('Cache-Control', ['private', ...kept].join(', '))
+  }
+  for (const name of SHARED_CACHE_HEADERS) headers.delete(name)
+  if (!/(?:^|,)\s*(?:\*|authorization)\s*(?:,|$)/i.test(headers.get('Vary') ?? ''))
+    headers.append('Vary', 'Authorization')
+}
+
+/** Splits at commas outside of quotes, as in `no-cache="Set-Cookie, X-A", max-age=1`. */
+function splitDirectives(header: string): string[] {
+  return (header.match(/(?:[^,"]|"[^"]*"?)+/g) ?? [])
+    .map((directive) => directive.trim())
+    .filter((directive) => directive !== '')
+}

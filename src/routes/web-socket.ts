@@ -1,0 +1,85 @@
+/** WebSocket upgrades (RFC 6455): who may ask for one, and when an open socket ends. */
+import { Denied } from '../errors.ts'
+import type { Principal } from '../tokens/principal.ts'
+
+/** RFC 6455 section 4.1: the base64 of 16 bytes. */
+const KEY = /^[A-Za-z0-9+/]{22}==$/
+const VERSION = '13'
+/** RFC 6455 section 7.4.1: policy violation. */
+const CLOSE_POLICY = 1008
+/** Longest delay that `setTimeout` takes, milliseconds. */
+const MAX_DELAY_MS = 2_147_483_647
+
+/** Whether a request asks for a WebSocket; any other `Upgrade` is left unheard. */
+export function isUpgrade(request: Request): boolean {
+  return request.headers.get('Upgrade')?.toLowerCase() === 'websocket'
+}
+
+/**
+ * Throws `Denied` (`request_malformed`) for an opening handshake that RFC 6455 section 4.2.1 does
+ * not allow, and for one that a page of an origin outside of `allowed` makes: browsers send a
+ * user's cookies along with it and ask nobody (section 10.2). A client without `Origin` is no
+ * browser and may pass.
+ */
+export function refuseBadUpgrade(request: Request, allowed: readonly string[]): void {
+  const { headers, method } = request
+  const wellFormed =
+    method === 'GET' &&
+    KEY.test(headers.get('Sec-WebSocket-Key') ?? '') &&
+    headers.get('Sec-WebSocket-Version') === VERSION
+  if (!wellFormed) throw new Denied({ code: 'request_malformed', check: 'websocket_handshake' })
+  const origin = headers.get('Origin')
+  if (origin !== null && !allowed.includes(origin))
+    throw new Denied({ code: 'request_malformed', check: 'websocket_origin' })
+}
+
+/**
+ * Answers an upgrade that the origin accepted. The socket of a known caller is closed with 1008
+ * when the caller's token expires; `nowMs` is milliseconds since the epoch. A revocation does NOT
+ * reach an open socket before that.
+ */
+export function acceptUpgrade(answer: Response, caller: Principal | null, nowMs: number): Response {
+  const { webSocket: origin } = answer
+  if (origin === null) return new Response(null, { status: 502 })
+  const headers = new Headers()
+  const protocol = answer.headers.get('Sec-WebSocket-Protocol')
+  if (protocol !== null) headers.set('Sec-WebSocket-Protocol', protocol)
+  // Without an end there is nothing to do between the two: the runtime joins them natively.
+  if (caller === null) return new Response(null, { status: 101, webSocket: origin, headers })
+  const { 0: client, 1: server } = new WebSocketPair()
+  server.accept()
+  origin.accept()
+  const timer = setTimeout(
+    () => {
+      close(server, CLOSE_POLICY, 'token expired')
+      close(origin, CLOSE_POLICY, 'token expired')
+    },
+    Math.min(Math.max(caller.expiresAtSeconds * 1_000 - nowMs, 0), MAX_DELAY_MS),
+  )
+  const end = () => clearTimeout(timer)
+  join(server, origin, end)
+  join(origin, server, end)
+  return new Response(null, { status: 101, webSocket: client, headers })
+}
+
+/** Passes messages and the end of `from` on to `to`. */
+function join(from: WebSocket, to: WebSocket, end: () => void): void {
+  from.addEventListener('message', ({ data }) => {
+    if (to.readyState === WebSocket.OPEN) to.send(data)
+  })
+  from.addEventListener('close', ({ code, reason }) => {
+    end()
+    close(to, code, reason)
+  })
+  from.addEventListener('error', () => {
+    end()
+    close(to, 1011, '')
+  })
+}
+
+/** RFC 6455 section 7.4: 1004 to 1006 and 1015 are not for the wire. */
+function close(socket: WebSocket, code: number, reason: string): void {
+  if (socket.readyState === WebSocket.CLOSED) return
+  const sendable = (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) || code >= 3000
+  socket.close(sendable ? code : 1011, sendable ? reason : '')
+}
