@@ -5,7 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { Redis } from 'ioredis'
 
@@ -102,31 +102,9 @@ async function server(): Promise<RedisHandle> {
 }
 
 async function embedded(): Promise<RedisHandle> {
-  const { createRedisCommandExecutor, RedisServerState, Resp2Server } = await import(
-    'js-redis-server/core'
-  )
-  const redis = new Resp2Server({
-    server: new RedisServerState({ databaseCount: 16 }),
-    executor: createRedisCommandExecutor(),
-  })
-  const sockets = new Set<Socket>()
-  redis.server.on('connection', (socket) => {
-    // It writes reply by reply, which Nagle's algorithm would hold back.
-    socket.setNoDelay(true)
-    sockets.add(socket.once('close', () => sockets.delete(socket)))
-  })
-  // Its own listen() would take every interface.
-  redis.server.listen(0, HOST)
-  await once(redis.server, 'listening')
-  return {
-    url: `redis://${HOST}:${redis.getPort()}`,
-    kind: 'embedded',
-    async close() {
-      const closed = redis.close()
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
-  }
+  // Loaded only where it is used: it needs Node 22.
+  const { startEmbeddedRedis } = await import('./embedded-redis.ts')
+  return { ...(await startEmbeddedRedis()), kind: 'embedded' }
 }
 
 /** `undefined` if the Redis at `url` answers `PONG`, else why not, in a few words. */

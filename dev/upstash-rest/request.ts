@@ -12,6 +12,9 @@ import { Refusal } from './refusal.ts'
 /** The real service's limit for one request, 10 MB. */
 const MAX_BODY_BYTES = 10 * 1024 * 1024
 
+/** Where a caller who goes on sending is cut off. */
+const MAX_DROPPED_BYTES = 4 * MAX_BODY_BYTES
+
 /** An integer literal that a double may not hold; a match within a string only costs time. */
 const LONG_INTEGER = /[[,]\s*-?\d{16}/
 
@@ -40,23 +43,25 @@ export function methodOf({ method = '' }: IncomingMessage): string {
 export const wantsEvents = ({ headers }: IncomingMessage): boolean =>
   headers.accept?.includes('text/event-stream') ?? false
 
-/** The whole body. Throws a 413 `Refusal` as soon as it is known to be over 10 MB. */
+/**
+ * The whole body. Throws a 413 `Refusal` as soon as it is known to be over 10 MB. The rest is
+ * read and dropped, since a caller who is still sending might never see the answer otherwise.
+ */
 export function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
     function refuse(): void {
-      request.off('data', keep)
-      request.resume()
+      chunks.length = 0
       reject(new Refusal(413, `ERR max request size exceeded. Limit: ${MAX_BODY_BYTES} bytes`))
     }
-    function keep(chunk: Buffer): void {
+    if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) refuse()
+    request.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size > MAX_BODY_BYTES) refuse()
+      if (size > MAX_DROPPED_BYTES) request.destroy()
+      else if (size > MAX_BODY_BYTES) refuse()
       else chunks.push(chunk)
-    }
-    if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) return refuse()
-    request.on('data', keep)
+    })
     request.on('end', () => resolve(Buffer.concat(chunks)))
     request.on('error', reject)
   })

@@ -43,8 +43,6 @@ export async function answer(
     }
     const { status, message } =
       error instanceof Refusal ? error : { status: 500, message: 'ERR internal error' }
-    // The rest of a body that is too large is not waited for.
-    if (status === 413) response.setHeader('connection', 'close')
     send(response, services, { status, type: 'application/json', body: errorJson(message) })
   }
 }
