@@ -1,5 +1,6 @@
 /** The gateway's environment: one zod schema, parsed once per isolate, every mistake named. */
 import * as z from 'zod'
+import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from './errors.ts'
 import { httpUrl, type IssuerConfig, issuers } from './validators/issuer.ts'
 import { JsonRefused, parseStrictJson } from './validators/json.ts'
@@ -82,7 +83,7 @@ export function parseConfig(env: unknown): Config {
   if (!parsed.success) {
     throw new Misconfigured(
       'The environment',
-      parsed.error.issues.map((issue) => `${z.core.toDotPath(issue.path)}: ${issue.message}`),
+      parsed.error.issues.map((issue) => `${toDotPath(issue.path)}: ${issue.message}`),
     )
   }
   const { data } = parsed

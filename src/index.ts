@@ -52,7 +52,8 @@ export {
   type PolicyRoute,
   type RouteDefinition,
 } from './policy.ts'
-export { type ProblemCode, type ProblemOptions, problemHandler } from './problem.ts'
+export { type ProblemOptions, problemHandler } from './problem.ts'
+export type { Problem, ProblemCode } from './problem-of.ts'
 export { refuseAll } from './refuse-all.ts'
 export { type HealthOptions, healthRoutes, type ReadinessCheck } from './routes/health.ts'
 export { proxy } from './routes/proxy.ts'

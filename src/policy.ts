@@ -1,13 +1,13 @@
 /** The policy a user writes (`portcullis.config.ts`): roles, limits, and the table of routes. */
-import * as z from 'zod'
+import type * as z from 'zod'
+import { toDotPath } from 'zod/v4/core'
 import type { LimitRule, OnUnavailable } from './admission/limit.ts'
 import { Misconfigured } from './errors.ts'
 import type { Principal } from './tokens/principal.ts'
+import { type Method, policySchema } from './validators/policy.ts'
 import { dropsUnknownKeys } from './validators/strictness.ts'
 
-/** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
-export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
-export type Method = (typeof METHODS)[number]
+export type { Method }
 
 /** What a limit's own key function may look at. */
 export interface LimitSubject {
@@ -96,57 +96,6 @@ export interface Policy {
 export const DEFAULT_MAX_BODY_BYTES = 1_048_576
 export const DEFAULT_ORIGIN_TIMEOUT_MS = 15_000
 
-const PERMISSION = /^[a-z0-9_-]+(:[a-z0-9_-]+)+$/i
-const PERMISSION_PATTERN = /^(\*|[a-z0-9_-]+(:[a-z0-9_-]+)*:([a-z0-9_-]+|\*))$/i
-/** The sf-string of `RateLimit` headers allows more; a policy name needs no more. */
-const NAME = /^[a-z][a-z0-9_-]{0,63}$/i
-
-const zodSchema = z.custom<z.ZodType>((value) => value instanceof z.core.$ZodType, 'a zod schema')
-const origin = z.url({ protocol: /^https?$/ }).refine((value) => new URL(value).origin === value, {
-  error: 'an origin, such as https://app.example',
-})
-
-const routeSchema = z
-  .strictObject({
-    method: z.enum(METHODS),
-    path: z.string().regex(/^\/(?!\/)[^?#\s]*$/, 'a path pattern that begins with one slash'),
-    permission: z.string().regex(PERMISSION, 'a permission such as orders:read').optional(),
-    anonymous: z.literal(true).optional(),
-    limits: z.array(z.string()).optional(),
-    input: z
-      .strictObject({ params: zodSchema, query: zodSchema, headers: zodSchema, body: zodSchema })
-      .partial()
-      .optional(),
-    maxBodyBytes: z.int().min(0).max(104_857_600).optional(),
-    originTimeoutMs: z.int().min(1).max(600_000).optional(),
-    forwardAuthorization: z.boolean().optional(),
-    forwardCookies: z.boolean().optional(),
-    webSocketOrigins: z.array(origin).optional(),
-  })
-  .refine((route) => (route.permission === undefined) === (route.anonymous === true), {
-    error: 'needs exactly one of permission and anonymous',
-  })
-
-const policySchema = z.strictObject({
-  roles: z.record(
-    z.string().regex(NAME),
-    z.array(z.string().regex(PERMISSION_PATTERN, 'orders:read, orders:* or *')),
-  ),
-  limits: z.record(
-    z.string().regex(NAME),
-    z.strictObject({
-      limit: z.int().min(1).max(1_000_000_000),
-      windowSeconds: z.int().min(1).max(86_400),
-      by: z.union([
-        z.enum(['subject', 'client', 'tenant', 'address']),
-        z.custom<LimitBy>((value) => typeof value === 'function', 'a name or a function'),
-      ]),
-      onUnavailable: z.enum(['deny', 'allow'], { error: "must be 'deny' or 'allow'" }),
-    }),
-  ),
-  routes: z.array(routeSchema).min(1),
-})
-
 /**
  * Checks a policy and fills in its defaults. Every mistake is named in one {@link Misconfigured}.
  * Does not check that the origin knows the routes.
@@ -171,7 +120,7 @@ export function definePolicy<const RoleName extends string, const LimitName exte
   if (!parsed.success) {
     throw new Misconfigured(
       'The policy',
-      parsed.error.issues.map((issue) => `${z.core.toDotPath(issue.path)}: ${issue.message}`),
+      parsed.error.issues.map((issue) => `${toDotPath(issue.path)}: ${issue.message}`),
     )
   }
   const limits = new Map<string, LimitDefinition>(Object.entries(definition.limits))

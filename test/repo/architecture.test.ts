@@ -15,6 +15,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'src/routes/',
     'src/middleware/',
     'src/problem.ts',
+    'src/problem-of.ts',
     'src/response-headers.ts',
     'src/rate-limit-headers.ts',
   ],

@@ -1,0 +1,192 @@
+/** The one exhaustive switch from a precise reason to what the wire says of it. */
+import { type Denial, Denied, type InputError, Misconfigured, Unavailable } from './errors.ts'
+
+/** Codes of the `code` member and of the last part of `type`. */
+export type ProblemCode =
+  | 'missing_token'
+  | 'invalid_token'
+  | 'insufficient_permission'
+  | 'banned'
+  | 'ambiguous_path'
+  | 'malformed_request'
+  | 'invalid_input'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'rate_limited'
+  | 'dependency_unavailable'
+  | 'origin_unreachable'
+  | 'origin_timeout'
+  | 'internal_error'
+  | 'misconfigured'
+
+/** A problem before it is tied to a request. */
+export interface Problem {
+  readonly code: ProblemCode
+  readonly status: number
+  readonly title: string
+  readonly detail: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly errors?: readonly InputError[]
+}
+
+/**
+ * The problem that a caller is told, as little of it as the RFC allows. `metadata` is appended to
+ * challenges. Anything but {@link Denied}, {@link Unavailable} and {@link Misconfigured} is our own
+ * defect: 500, logged by its kind, told without detail.
+ */
+export function problemOf(error: Error, metadata: string): Problem {
+  if (error instanceof Denied) return denialProblem(error.denial, metadata)
+  if (error instanceof Unavailable) return unavailableProblem(error)
+  if (error instanceof Misconfigured) return MISCONFIGURED
+  // The kind and place of a defect, never its message: that may quote a header or a reply.
+  console.error(`internal error: ${error.name}\n${error.stack?.split('\n').slice(1, 6).join('\n')}`)
+  return {
+    code: 'internal_error',
+    status: 500,
+    title: 'Internal error',
+    detail: 'The request could not be handled.',
+  }
+}
+
+/** What a gateway that is set up wrongly answers to everything. */
+const MISCONFIGURED: Problem = {
+  code: 'misconfigured',
+  status: 500,
+  title: 'Misconfigured',
+  detail: 'The gateway is not configured correctly and handles no requests.',
+}
+
+function denialProblem(denial: Denial, metadata: string): Problem {
+  switch (denial.code) {
+    case 'token_missing':
+      return {
+        code: 'missing_token',
+        status: 401,
+        title: 'Authentication required',
+        detail: 'This resource needs a bearer token.',
+        // RFC 6750 section 3.1: no credentials, no error attribute.
+        headers: { 'WWW-Authenticate': `Bearer realm="portcullis"${metadata}` },
+      }
+    case 'token_rejected':
+    case 'token_revoked':
+      // One answer for all of these, so that a caller cannot probe which check failed.
+      return {
+        code: 'invalid_token',
+        status: 401,
+        title: 'Invalid token',
+        detail: 'The bearer token is not valid here.',
+        headers: {
+          'WWW-Authenticate': `Bearer realm="portcullis", error="invalid_token"${metadata}`,
+        },
+      }
+    case 'permission_missing':
+      return {
+        code: 'insufficient_permission',
+        status: 403,
+        title: 'Insufficient permission',
+        detail: `This request needs the permission ${denial.permission}.`,
+        headers: {
+          'WWW-Authenticate': `Bearer realm="portcullis", error="insufficient_scope", scope="${denial.permission}"${metadata}`,
+        },
+      }
+    case 'banned':
+      return {
+        code: 'banned',
+        status: 403,
+        title: 'Banned',
+        detail: 'Requests from here are refused for a while.',
+        headers: { 'Retry-After': String(denial.retryAfterSeconds) },
+      }
+    case 'rate_limited':
+      return {
+        code: 'rate_limited',
+        status: 429,
+        title: 'Too many requests',
+        detail: `The limit "${denial.limit}" is exhausted.`,
+        headers: { 'Retry-After': String(denial.retryAfterSeconds) },
+      }
+    case 'path_ambiguous':
+      return {
+        code: 'ambiguous_path',
+        status: 400,
+        title: 'Ambiguous path',
+        detail: 'The path can be read in more than one way.',
+      }
+    case 'request_malformed':
+      return {
+        code: 'malformed_request',
+        status: 400,
+        title: 'Malformed request',
+        detail: 'The request is not well formed.',
+      }
+    case 'input_invalid':
+      return {
+        code: 'invalid_input',
+        status: 422,
+        title: 'Invalid input',
+        detail: 'The input does not match the schema of this route.',
+        errors: denial.errors,
+      }
+    case 'body_too_large':
+      return {
+        code: 'payload_too_large',
+        status: 413,
+        title: 'Payload too large',
+        detail: `The body may have at most ${denial.maxBytes} bytes.`,
+      }
+    case 'media_type_unsupported':
+      return {
+        code: 'unsupported_media_type',
+        status: 415,
+        title: 'Unsupported media type',
+        detail: `The body must be ${denial.expected}.`,
+        // RFC 9110 section 15.5.16.
+        headers: { Accept: denial.expected },
+      }
+    case 'route_unknown':
+      return {
+        code: 'not_found',
+        status: 404,
+        title: 'Not found',
+        detail: 'There is no such resource.',
+      }
+    case 'method_unknown':
+      return {
+        code: 'method_not_allowed',
+        status: 405,
+        title: 'Method not allowed',
+        detail: 'The resource does not support this method.',
+        headers: { Allow: denial.allow.join(', ') },
+      }
+    default:
+      return denial satisfies never
+  }
+}
+
+function unavailableProblem({ dependency, fault, retryAfterSeconds }: Unavailable): Problem {
+  const headers = { 'Retry-After': String(retryAfterSeconds) }
+  if (dependency !== 'origin') {
+    return {
+      code: 'dependency_unavailable',
+      status: 503,
+      title: 'Service unavailable',
+      detail: 'The request cannot be decided at the moment.',
+      headers,
+    }
+  }
+  return fault === 'timeout'
+    ? {
+        code: 'origin_timeout',
+        status: 504,
+        title: 'Origin timeout',
+        detail: 'The origin did not answer in time.',
+      }
+    : {
+        code: 'origin_unreachable',
+        status: 502,
+        title: 'Origin unreachable',
+        detail: 'The origin could not be reached.',
+      }
+}

@@ -1,0 +1,63 @@
+/** The shape of the policy that a user writes. */
+import * as z from 'zod'
+// By name: a value read off the namespace `z.core` would bundle all of zod.
+import { $ZodType } from 'zod/v4/core'
+
+/** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
+export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+export type Method = (typeof METHODS)[number]
+
+const PERMISSION = /^[a-z0-9_-]+(:[a-z0-9_-]+)+$/i
+const PERMISSION_PATTERN = /^(\*|[a-z0-9_-]+(:[a-z0-9_-]+)*:([a-z0-9_-]+|\*))$/i
+/** The sf-string of `RateLimit` headers allows more; a policy name needs no more. */
+const NAME = /^[a-z][a-z0-9_-]{0,63}$/i
+
+const zodSchema = z.custom<z.ZodType>((value) => value instanceof $ZodType, 'a zod schema')
+const origin = z.url({ protocol: /^https?$/ }).refine((value) => new URL(value).origin === value, {
+  error: 'an origin, such as https://app.example',
+})
+
+const routeSchema = z
+  .strictObject({
+    method: z.enum(METHODS),
+    path: z.string().regex(/^\/(?!\/)[^?#\s]*$/, 'a path pattern that begins with one slash'),
+    permission: z.string().regex(PERMISSION, 'a permission such as orders:read').optional(),
+    anonymous: z.literal(true).optional(),
+    limits: z.array(z.string()).optional(),
+    input: z
+      .strictObject({ params: zodSchema, query: zodSchema, headers: zodSchema, body: zodSchema })
+      .partial()
+      .optional(),
+    maxBodyBytes: z.int().min(0).max(104_857_600).optional(),
+    originTimeoutMs: z.int().min(1).max(600_000).optional(),
+    forwardAuthorization: z.boolean().optional(),
+    forwardCookies: z.boolean().optional(),
+    webSocketOrigins: z.array(origin).optional(),
+  })
+  .refine((route) => (route.permission === undefined) === (route.anonymous === true), {
+    error: 'needs exactly one of permission and anonymous',
+  })
+
+/** The shape of a policy file; what its parts say of each other is checked by `definePolicy`. */
+export const policySchema = z.strictObject({
+  roles: z.record(
+    z.string().regex(NAME),
+    z.array(z.string().regex(PERMISSION_PATTERN, 'orders:read, orders:* or *')),
+  ),
+  limits: z.record(
+    z.string().regex(NAME),
+    z.strictObject({
+      limit: z.int().min(1).max(1_000_000_000),
+      windowSeconds: z.int().min(1).max(86_400),
+      by: z.union([
+        z.enum(['subject', 'client', 'tenant', 'address']),
+        z.custom<(...of: never) => string>(
+          (value) => typeof value === 'function',
+          'a name or a function',
+        ),
+      ]),
+      onUnavailable: z.enum(['deny', 'allow'], { error: "must be 'deny' or 'allow'" }),
+    }),
+  ),
+  routes: z.array(routeSchema).min(1),
+})
