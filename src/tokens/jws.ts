@@ -18,25 +18,22 @@ export interface JwsHeader {
   readonly typ: string | undefined
 }
 
-/** A token that was read, and of which nothing is believed yet. */
-export interface UnverifiedJws {
-  readonly header: JwsHeader
-  readonly payload: Readonly<Record<string, unknown>>
+/**
+ * Reads a token's protected header; throws `Denied` unless the token is canonical and its header
+ * unambiguous: base64url, UTF-8, a JSON object without duplicate names. Extensions are refused
+ * (`crit`, RFC 7515 section 4.1.11; `b64`, RFC 7797). Keys that the token brings along (`jwk`,
+ * `jku`, `x5u`, `x5c`) are not even looked at. Does NOT verify anything.
+ */
+export function readHeader(token: string): JwsHeader {
+  refuseMalformed(token)
+  const [header = ''] = token.split('.', 1)
+  return headerOf(object(header, 'header_encoding', 'header_json'))
 }
 
-/**
- * Reads a token's header and claims; throws `Denied` unless it is canonical and unambiguous:
- * base64url, UTF-8, JSON objects without duplicate names. Extensions are refused (`crit`, RFC 7515
- * section 4.1.11; `b64`, RFC 7797). Keys that the token brings along (`jwk`, `jku`, `x5u`, `x5c`)
- * are not even looked at. Does NOT verify anything.
- */
-export function readJws(token: string): UnverifiedJws {
-  refuseMalformed(token)
-  const [header = '', payload = ''] = token.split('.')
-  return {
-    header: headerOf(object(header, 'header_encoding', 'header_json')),
-    payload: object(payload, 'payload_encoding', 'payload_json'),
-  }
+/** Reads a token's claims, as strictly as its header. Does NOT verify anything. */
+export function readPayload(token: string): Readonly<Record<string, unknown>> {
+  const [, payload = ''] = token.split('.', 2)
+  return object(payload, 'payload_encoding', 'payload_json')
 }
 
 /** The JSON object in a segment. */

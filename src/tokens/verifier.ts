@@ -2,7 +2,7 @@
 import type { IssuerConfig } from '../config.ts'
 import { Misconfigured } from '../errors.ts'
 import { principalFrom } from './claims.ts'
-import { own, readJws, verifySignature } from './jws.ts'
+import { own, readHeader, readPayload, verifySignature } from './jws.ts'
 import { createInlineKeySet, type KeySet } from './key-set.ts'
 import type { Principal, TokenVerifier, WaitUntil } from './principal.ts'
 import { rejected } from './rejection.ts'
@@ -58,7 +58,8 @@ export function createTokenVerifier({
     const cached = cache?.get(token, now())
     if (cached !== undefined) return cached
 
-    const { header, payload } = readJws(token)
+    const header = readHeader(token)
+    const payload = readPayload(token)
     const issuer = trusted.get(own(payload, 'iss'))
     if (issuer === undefined) throw rejected('iss')
     const { config, keySet, typ } = issuer

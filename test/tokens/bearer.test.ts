@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import { bearerToken, MAX_TOKEN_BYTES } from '../../src/tokens/bearer.ts'
+import { outcome } from './signer.ts'
+
+const GOOD = 'eyJh.eyJz.c2ln'
+const read = (header: string | undefined) => outcome(() => bearerToken(header))
+
+describe('the grammar of bearer tokens', () => {
+  it('S28: takes the token whatever the case of the scheme and the number of spaces', () => {
+    for (const header of [`Bearer ${GOOD}`, `bearer ${GOOD}`, `BEARER ${GOOD}`, `Bearer   ${GOOD}`])
+      expect(bearerToken(header)).toBe(GOOD)
+  })
+
+  it('S29: no header, or another scheme, is a missing token and not a bad one', async () => {
+    for (const header of [
+      undefined,
+      'Basic YWxpY2U6c2VjcmV0',
+      'DPoP a.b.c',
+      'Digest',
+      'Bearerx a.b.c',
+    ])
+      expect(await read(header), header).toBe('token_missing')
+  })
+
+  it('S28: a scheme without a token is refused', async () => {
+    for (const header of ['Bearer', 'Bearer ', 'bearer    '])
+      expect(await read(header)).toBe('token_rejected:empty')
+  })
+
+  it('S28: lists, two tokens, tabs and strange spaces are refused', async () => {
+    for (const header of [
+      `Bearer ${GOOD}, Bearer ${GOOD}`,
+      `Bearer ${GOOD},Bearer ${GOOD}`,
+      `Bearer ${GOOD} ${GOOD}`,
+      `Bearer ${GOOD} `,
+      `Bearer\t${GOOD}`,
+      `Bearer \t${GOOD}`,
+      `Bearer\u00a0${GOOD}`,
+      `Bearer \u00a0${GOOD}`,
+      ` Bearer ${GOOD}`,
+      `Bearer ${GOOD}\n`,
+      `Bearer ${GOOD}\r\nX: y`,
+      `Bearer, ${GOOD}`,
+      `Bearer: ${GOOD}`,
+      `Bearer "${GOOD}"`,
+      `Bearer token=${GOOD}`,
+      '',
+      ' ',
+      ',',
+      GOOD.repeat(2),
+    ]) {
+      expect(await read(header), JSON.stringify(header)).toMatch(/^token_(rejected:|missing)/)
+    }
+    // Where the header names Bearer and more, it is a bad token and not a missing one.
+    expect(await read(`Bearer ${GOOD}, Bearer ${GOOD}`)).toBe(
+      'token_rejected:authorization_grammar',
+    )
+    expect(await read(`Bearer\t${GOOD}`)).toBe('token_rejected:authorization_grammar')
+  })
+
+  it('S20: anything but three non-empty segments is refused', async () => {
+    for (const token of [
+      'eyJh',
+      'eyJh.eyJz',
+      'eyJh.eyJz.c2ln.c2ln',
+      'eyJh.eyJz.c2ln.c2ln.c2ln',
+      '.eyJz.c2ln',
+      'eyJh..c2ln',
+      'eyJh.eyJz.',
+      '.eyJh.eyJz.c2ln',
+      'eyJh.eyJz.c2ln.',
+      '..',
+      '...',
+    ]) {
+      expect(await read(`Bearer ${token}`), token).toBe('token_rejected:segments')
+    }
+    expect(await read('Bearer {"payload":"eyJz","signature":"c2ln"}')).toMatch(/^token_rejected/)
+  })
+
+  it('S19: a padded, non-alphabetic or non-canonical segment is refused, in each place', async () => {
+    const good = ['eyJh', 'eyJz', 'c2ln']
+    // 16 spare values of the last character after one byte, 4 after two: one of them is canonical.
+    for (const bad of [
+      'AA==',
+      'AA=',
+      'AAA=',
+      'A+AA',
+      'A/AA',
+      'A%AA',
+      'AA\u00e9A',
+      'A',
+      'AAAAA',
+      'AB',
+      'AP',
+      'A_',
+      'AAB',
+      'AAD',
+      'AA_',
+      'AAAAAB',
+      'A*AA',
+      'A~AA',
+    ]) {
+      for (const place of [0, 1, 2]) {
+        const token = good.with(place, bad).join('.')
+        expect(await read(`Bearer ${token}`), token).toBe('token_rejected:base64url')
+      }
+    }
+    for (const fine of ['AA', 'Ag', 'AQ', 'Aw', 'AAA', 'AAE', 'AA8', 'AAAAAA', '_-_-']) {
+      expect(await read(`Bearer ${good.with(2, fine).join('.')}`), fine).toBe('ok')
+    }
+  })
+
+  it('S19: of all spellings of a segment exactly one is accepted', () => {
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
+    const accepted = (length: number) =>
+      [...alphabet].filter((last) => {
+        try {
+          return bearerToken(`Bearer AAAA.AAAA.${'A'.repeat(length - 1)}${last}`) !== ''
+        } catch {
+          return false
+        }
+      })
+    expect(accepted(2).length).toBe(4)
+    expect(accepted(3).length).toBe(16)
+    expect(accepted(4).length).toBe(64)
+    expect(accepted(5).length).toBe(0)
+    for (const last of [...accepted(2), ...accepted(3)]) {
+      const segment = `A${last}`
+      if (accepted(2).includes(last))
+        expect(Buffer.from(segment, 'base64url').toString('base64url')).toBe(segment)
+    }
+  })
+
+  it('S21: a token of 8192 bytes is read, a longer one is refused by its length alone', async () => {
+    const longest = `AAAA.AAAA.${'A'.repeat(MAX_TOKEN_BYTES - 12)}AA`
+    expect(longest).toHaveLength(MAX_TOKEN_BYTES)
+    expect(await read(`Bearer ${longest}`)).toBe('ok')
+    expect(await read(`Bearer A${longest}`)).toBe('token_rejected:length')
+    expect(await read(`Basic ${'A'.repeat(120_000)}`)).toBe('token_rejected:length')
+    expect(await read(`Bearer ${' '.repeat(120_000)}x`)).toBe('token_rejected:length')
+  })
+})

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest'
+import { createChecks } from './checks.ts'
+import { goodClaims, NOW_SECONDS } from './signer.ts'
+
+const { verify, check, checkText } = await createChecks()
+
+describe('the payload', () => {
+  it('S18: claims that stand there twice are refused', async () => {
+    const twice = (extra: string) =>
+      checkText(`${JSON.stringify(goodClaims).slice(0, -1)},${extra}}`)
+    expect(await twice('"x":1')).toBe('ok')
+    for (const extra of [
+      '"sub":"admin"',
+      '"\\u0073ub":"admin"',
+      '"iss":"https://idp.test/"',
+      '"x":1,"x":1',
+      '"x":{"y":1,"y":2}',
+    ]) {
+      expect(await twice(extra), extra).toBe('token_rejected:payload_json')
+    }
+  })
+
+  it('S21: deep nesting is refused, however long the payload', async () => {
+    expect(await check({ x: JSON.parse('['.repeat(15) + ']'.repeat(15)) })).toBe('ok')
+    expect(await check({ x: JSON.parse('['.repeat(16) + ']'.repeat(16)) })).toBe(
+      'token_rejected:payload_json',
+    )
+    // The size cap would come first: the payload alone, as the verifier's parser meets it.
+    expect(await checkText('['.repeat(5_000))).toBe('token_rejected:payload_json')
+  })
+
+  it('S24: a payload that is no object is refused', async () => {
+    for (const payload of ['"x"', '[]', '1', 'null', 'true', 'x', '{', '{}x', '\ufeff{}']) {
+      expect(await checkText(payload), payload).toBe('token_rejected:payload_json')
+    }
+    expect(await checkText('')).toBe('token_rejected:segments')
+    expect(await checkText(new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))).toBe(
+      'token_rejected:payload_encoding',
+    )
+    expect(await checkText('{}')).toBe('token_rejected:iss')
+  })
+
+  it('S25: names of prototypes are ordinary claims and ordinary roles', async () => {
+    const text = JSON.stringify(goodClaims).slice(0, -1)
+    expect(
+      await checkText(
+        `${text},"__proto__":{"roles":["admin"]},"constructor":{"prototype":{"role":"admin"}},"toString":1}`,
+      ),
+    ).toBe('ok')
+    expect(({} as { role?: unknown }).role).toBeUndefined()
+    expect((await verify({ roles: ['constructor', '__proto__'] })).roles).toEqual([
+      'constructor',
+      '__proto__',
+    ])
+    expect(
+      (await verify({}, { rolesClaim: 'constructor', tenantClaim: 'toString' })).roles,
+    ).toEqual([])
+    const inherited = `{"__proto__":${JSON.stringify(goodClaims)}}`
+    expect(await checkText(inherited)).toBe('token_rejected:iss')
+  })
+
+  it('a token that is bound to a key of its bearer is refused', async () => {
+    for (const cnf of [{ jkt: 'x' }, { 'x5t#S256': 'x' }, {}, null])
+      expect(await check({ cnf })).toBe('token_rejected:cnf')
+  })
+
+  it('S32: the identity of a token is its issuer and jti, and collides with no other', async () => {
+    const hash = async (claims: object) => (await verify(claims)).tokenIdHash
+    expect(await hash({})).toBe(await hash({ sub: 'bob', exp: NOW_SECONDS + 5 }))
+    expect(await hash({ jti: undefined })).toBeUndefined()
+    const hashes = await Promise.all(
+      ['a', 'a:b', '*', 'a*', '["', '","', '\u0000', 'a\nb'].map((jti) => hash({ jti })),
+    )
+    expect(new Set(hashes).size).toBe(hashes.length)
+    for (const one of hashes) expect(one).toMatch(/^[\w-]{43}$/)
+  })
+})
