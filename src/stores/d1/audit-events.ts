@@ -2,21 +2,26 @@
 import type { AuditEvent } from '../../audit/event.ts'
 import type { AuditLog, AuditPage, AuditQuery } from '../../audit/log.ts'
 import { Unavailable } from '../../errors.ts'
-import { type AuditRow, eventOfRow, INSERT_EVENT, valuesOf } from './audit-row.ts'
+import { type AuditRow, COLUMNS, eventOfRow, valuesOf } from './audit-row.ts'
+import { insertStatement } from './insert.ts'
 import { isMissingTable } from './schema.ts'
 
+const INSERT = insertStatement('audit_events', COLUMNS)
+
 /**
- * Inserts events, all or none. An event whose id is there already is passed over, so delivering
- * twice is harmless. Rejects with D1's error. Takes at most a queue batch (100): D1 runs them as
- * one transaction.
+ * Inserts events, all or none, in one statement. An event whose id is there already is passed
+ * over, so delivering twice is harmless. Rejects with D1's error. Takes at most a queue's batch
+ * (256 KB): D1 binds values of up to 1 MB.
  */
 export async function insertAuditEvents(
   db: D1Database,
   events: readonly AuditEvent[],
 ): Promise<void> {
   if (events.length === 0) return
-  const insert = db.prepare(INSERT_EVENT)
-  await db.batch(events.map((event) => insert.bind(...valuesOf(event))))
+  await db
+    .prepare(INSERT)
+    .bind(JSON.stringify(events.map(valuesOf)))
+    .run()
 }
 
 /** An {@link AuditLog} over a D1 database. One without tables has recorded nothing yet. */

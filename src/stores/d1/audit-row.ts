@@ -1,7 +1,7 @@
 /** An audit event as a row of D1, and back. */
 import type { AuditEvent } from '../../audit/event.ts'
 
-/** Columns of `audit_events`, in the order of {@link valuesOf}. */
+/** A row of `audit_events`. */
 export interface AuditRow {
   readonly id: string
   readonly time_ms: number
@@ -26,13 +26,31 @@ export interface AuditRow {
   readonly lost: number | null
 }
 
-export const INSERT_EVENT = `INSERT INTO audit_events (
-  id, time_ms, request_id, trace_id, issuer, subject, client, tenant, token_id_hash, method, route,
-  decision, reason, status, limits, durations_ms, address, colo, lost
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
+/** Names of the columns, in the order in which {@link valuesOf} gives their values. */
+export const COLUMNS = [
+  'id',
+  'time_ms',
+  'request_id',
+  'trace_id',
+  'issuer',
+  'subject',
+  'client',
+  'tenant',
+  'token_id_hash',
+  'method',
+  'route',
+  'decision',
+  'reason',
+  'status',
+  'limits',
+  'durations_ms',
+  'address',
+  'colo',
+  'lost',
+] as const satisfies readonly (keyof AuditRow)[]
 
-/** What {@link INSERT_EVENT} binds. */
-export const valuesOf = (event: AuditEvent): (string | number | null)[] => [
+/** The values of an event's row. */
+export const valuesOf = (event: AuditEvent): readonly (string | number | null)[] => [
   event.id,
   Date.parse(event.time),
   event.requestId,

@@ -1,4 +1,5 @@
 /** Messages of the audit queue that are no audit events, kept as they came. */
+import { insertStatement } from './insert.ts'
 
 /** What is kept of a message. */
 export interface DeadLetter {
@@ -8,21 +9,20 @@ export interface DeadLetter {
   readonly body: unknown
 }
 
+const INSERT = insertStatement('dead_letters', ['message_id', 'received_ms', 'body'])
+
 /** Keeps letters, all or none; one that is there already is passed over. Rejects with D1's error. */
 export async function keepDeadLetters(
   db: D1Database,
   letters: readonly DeadLetter[],
 ): Promise<void> {
   if (letters.length === 0) return
-  const insert = db.prepare(
-    'INSERT INTO dead_letters (message_id, received_ms, body) VALUES (?, ?, ?) ' +
-      'ON CONFLICT (message_id) DO NOTHING',
-  )
-  await db.batch(
-    letters.map(({ messageId, receivedMs, body }) =>
-      insert.bind(messageId, receivedMs, textOf(body)),
-    ),
-  )
+  const rows = letters.map(({ messageId, receivedMs, body }) => [
+    messageId,
+    receivedMs,
+    textOf(body),
+  ])
+  await db.prepare(INSERT).bind(JSON.stringify(rows)).run()
 }
 
 /** Text as it is, JSON where that can be made, else whatever the value says of itself. */

@@ -4,28 +4,55 @@ import { batchingAuditSink } from '../../../src/audit/batching-sink.ts'
 import type { AuditSink } from '../../../src/audit/event.ts'
 import { Denied } from '../../../src/errors.ts'
 import { audit } from '../../../src/middleware/audit.ts'
-import { createAuditQueue } from '../../../src/stores/queue/audit-queue.ts'
+import { createAuditQueue, type QueueBinding } from '../../../src/stores/queue/audit-queue.ts'
+import { createAuditSpill } from '../../../src/stores/upstash/audit-spill.ts'
+import { createRedisRest } from '../../../src/stores/upstash/rest.ts'
 
 interface ProducerEnv {
   readonly AUDIT_QUEUE: Queue
-  /** Where `/slow` and `/held` ask, as a gateway asks its origin. */
+  readonly CRASH_QUEUE: Queue
+  readonly OUTAGE_QUEUE: Queue
+  /** What `/origin` asks, as a gateway asks its origin. */
   readonly ORIGIN_URL: string
+  readonly REDIS_URL: string
+  readonly REDIS_TOKEN: string
 }
 
 let sink: AuditSink | undefined
+/** How the queue behaves: as it is, or as a test asked by `/mood/…`. */
+let mood = 'works'
+
+function sinkOf(env: ProducerEnv): AuditSink {
+  const queue: QueueBinding = {
+    sendBatch(messages) {
+      if (mood === 'hangs') return new Promise(() => {})
+      if (mood === 'refuses') return Promise.reject(new Error('Too Many Requests'))
+      return env.AUDIT_QUEUE.sendBatch(messages)
+    },
+  }
+  const spill = createAuditSpill({
+    redis: createRedisRest({ url: env.REDIS_URL, token: env.REDIS_TOKEN, timeoutMs: 2_000 }),
+  })
+  return batchingAuditSink({ transport: createAuditQueue({ queue, spill, queueTimeoutMs: 200 }) })
+}
 
 const gateway = (env: ProducerEnv) => {
-  sink ??= batchingAuditSink({ transport: createAuditQueue({ queue: env.AUDIT_QUEUE }) })
+  sink ??= sinkOf(env)
   const app = new Hono<{ Bindings: ProducerEnv }>()
+  app.post('/mood/:mood', (c) => {
+    mood = c.req.param('mood')
+    return c.body(null, 204)
+  })
   app.onError((error, c) => c.text(error.name, error instanceof Denied ? 403 : 500))
   app.use(audit({ sink }))
   app.get('/ok', (c) => c.text('ok'))
+  app.get('/ok/:status', (c) => c.body(null, Number(c.req.param('status')) as 200))
   app.get('/denied', () => {
     throw new Denied({ code: 'permission_missing', permission: 'orders:read' })
   })
   app.get('/origin', async (c) => {
     const answer = await fetch(c.env.ORIGIN_URL)
-    return c.text(await answer.text())
+    return c.text(await answer.text(), 203)
   })
   return app
 }
@@ -33,11 +60,16 @@ const gateway = (env: ProducerEnv) => {
 export default {
   async fetch(request, env, context) {
     const { pathname } = new URL(request.url)
-    if (pathname !== '/raw') return gateway(env).fetch(request, env, context)
+    const queue = {
+      '/raw/audit': env.AUDIT_QUEUE,
+      '/raw/crash': env.CRASH_QUEUE,
+      '/raw/outage': env.OUTAGE_QUEUE,
+    }[pathname]
+    if (queue === undefined) return gateway(env).fetch(request, env, context)
     // Straight into the queue: for duplicates, disorder and poison.
     const bodies = await request.json<unknown[]>()
     for (let from = 0; from < bodies.length; from += 100)
-      await env.AUDIT_QUEUE.sendBatch(
+      await queue.sendBatch(
         bodies.slice(from, from + 100).map((body) => ({ body, contentType: 'json' as const })),
       )
     return new Response(null, { status: 202 })

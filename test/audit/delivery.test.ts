@@ -1,0 +1,266 @@
+import { get } from 'node:http'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
+import { auditQuerySchema } from '../../src/audit/log.ts'
+import { createAuditLog } from '../../src/stores/d1/audit-events.ts'
+import { SPILL_KEY } from '../../src/stores/upstash/audit-spill.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { anEvent } from './event.ts'
+import { type AuditHarness, startAuditHarness } from './harness.ts'
+
+/** Far above what a queue takes to deliver, retry five times and give up. */
+const PATIENCE = { timeout: 40_000, interval: 200 }
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+
+let harness: AuditHarness
+let origin: TestServer
+let redis: TestRedis
+let answerOrigin: () => void = () => {}
+const originAsked: (() => void)[] = []
+
+beforeAll(async () => {
+  origin = await startHttpServer((_, response) => {
+    answerOrigin = () => response.end('late')
+    originAsked.shift()?.()
+  })
+  // No migration is applied: the Worker has to cope.
+  redis = await startTestRedis()
+  harness = await startAuditHarness({ originUrl: origin.url, redis })
+})
+afterAll(async () => {
+  await harness?.close()
+  await origin?.close()
+  await redis?.close()
+})
+
+async function rows<Row>(sql: string): Promise<Row[]> {
+  try {
+    return (await harness.db.prepare(sql).all<Row>()).results
+  } catch {
+    return []
+  }
+}
+const idsOf = async (reason: string) =>
+  (await rows<{ id: string }>(`SELECT id FROM audit_events WHERE reason = '${reason}'`)).map(
+    ({ id }) => id,
+  )
+const named = (reason: string, count: number) =>
+  Array.from({ length: count }, () => anEvent({ reason }))
+
+function shuffled<Item>(items: readonly Item[]): Item[] {
+  return items
+    .map((item) => ({ item, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item)
+}
+
+test('S66: through a real queue into a real D1, each decision is exactly one event', async () => {
+  const paths = Array.from({ length: 250 }, (_, index) => (index % 2 ? '/ok' : '/denied'))
+  const statuses = await Promise.all(
+    paths.map(async (path) => (await fetch(new URL(path, harness.url))).status),
+  )
+  expect(statuses.filter((status) => status === 403)).toHaveLength(125)
+  await vi.waitFor(async () => {
+    expect(
+      await rows(
+        'SELECT decision, status, count(DISTINCT id) AS n FROM audit_events GROUP BY decision ORDER BY decision',
+      ),
+    ).toEqual([
+      { decision: 'allow', status: 200, n: 125 },
+      { decision: 'deny', status: 403, n: 125 },
+    ])
+  }, PATIENCE)
+  const { events } = await createAuditLog(harness.db).query(
+    auditQuerySchema.parse({ decision: 'deny', limit: '1' }),
+  )
+  expect(auditEventSchema.parse(events[0])).toMatchObject({
+    reason: 'permission_missing:orders:read',
+    method: 'GET',
+  })
+})
+
+test.concurrent('R21: duplicates and disorder leave each event once', async () => {
+  const events = named('duplicated', 120)
+  await harness.enqueue('audit', shuffled([...events, ...events, ...events.slice(0, 60)]))
+  await harness.enqueue('audit', shuffled(events))
+  await vi.waitFor(async () => expect(await idsOf('duplicated')).toHaveLength(120), PATIENCE)
+  expect((await idsOf('duplicated')).sort()).toEqual(events.map(({ id }) => id).sort())
+})
+
+test.concurrent('R21: a consumer that dies in the middle of a batch, twice, loses and doubles nothing', async () => {
+  const events = named('crashed', 230)
+  await harness.enqueue('crash', events)
+  await vi.waitFor(async () => expect(await idsOf('crashed')).toHaveLength(230), PATIENCE)
+  expect((await idsOf('crashed')).sort()).toEqual(events.map(({ id }) => id).sort())
+})
+
+test.concurrent('R21: while D1 is away nothing is acknowledged, and everything arrives afterwards', async () => {
+  const events = named('outage', 40)
+  await harness.enqueue('outage', events)
+  await vi.waitFor(async () => expect(await idsOf('outage')).toHaveLength(40), PATIENCE)
+})
+
+test.concurrent('R21: poison ends as a dead letter, and takes no event with it', async () => {
+  const events = named('beside_poison', 20)
+  const poison = [
+    'not JSON {',
+    'null',
+    null,
+    17,
+    [],
+    {},
+    { ...anEvent(), id: 'not a uuid' },
+    { ...anEvent(), token: 'an unknown key' },
+    { ...anEvent(), decision: 'maybe' },
+    JSON.stringify({ ...anEvent(), status: 'OK' }),
+  ]
+  await harness.enqueue('audit', shuffled([...events, ...poison]))
+  await vi.waitFor(async () => expect(await idsOf('beside_poison')).toHaveLength(20), PATIENCE)
+  await vi.waitFor(async () => {
+    expect(await rows('SELECT body FROM dead_letters')).toHaveLength(poison.length)
+  }, PATIENCE)
+  const letters = await rows<{ body: string }>('SELECT body FROM dead_letters')
+  expect(letters.map(({ body }) => body).sort()).toEqual(
+    poison.map((body) => (typeof body === 'string' ? body : JSON.stringify(body))).sort(),
+  )
+  expect(await idsOf('beside_poison')).toHaveLength(20)
+})
+
+test('R22: a client that hangs up early is on record all the same, once', async () => {
+  const asked = new Promise<void>((resolve) => originAsked.push(resolve))
+  const request = get(new URL('/origin', harness.url))
+  request.on('error', () => {})
+  await asked
+  const closed = new Promise<void>((resolve) => request.on('close', () => resolve()))
+  request.destroy()
+  await closed
+  answerOrigin()
+  // Nothing else here is answered with a 203.
+  await vi.waitFor(async () => {
+    expect(await rows('SELECT decision, reason FROM audit_events WHERE status = 203')).toEqual([
+      { decision: 'allow', reason: 'ok' },
+    ])
+  }, PATIENCE)
+})
+
+test.each([
+  ['hangs', 298],
+  ['refuses', 299],
+])(
+  'R20: while the queue %s requests are answered, and their events arrive afterwards',
+  async (mood, status) => {
+    // A status of their own marks the requests of this test.
+    const ask = async () => (await fetch(new URL(`/ok/${status}`, harness.url))).status
+    await fetch(new URL(`/mood/${mood}`, harness.url), { method: 'POST' })
+    const statuses = await Promise.all(Array.from({ length: 130 }, ask))
+    expect(statuses).toEqual(Array.from({ length: 130 }, () => status))
+    await vi.waitFor(async () => {
+      expect(await redis.direct.zcard(SPILL_KEY)).toBeGreaterThanOrEqual(130)
+    }, PATIENCE)
+    await fetch(new URL('/mood/works', harness.url), { method: 'POST' })
+    await vi.waitFor(async () => {
+      // Traffic goes on: it is what finds out that the queue works again.
+      await fetch(new URL('/ok', harness.url))
+      expect(
+        await rows(`SELECT count(*) AS n, count(DISTINCT request_id) AS requests
+        FROM audit_events WHERE status = ${status}`),
+      ).toEqual([{ n: 130, requests: 130 }])
+      expect(await redis.direct.zcard(SPILL_KEY)).toBe(0)
+    }, PATIENCE)
+    expect(await idsOf('audit_lost')).toEqual([])
+  },
+)
+
+describe('the audit log', () => {
+  const T0 = Date.parse('2020-01-01T00:00:00.000Z')
+  const stored: AuditEvent[] = Array.from({ length: 12 }, (_, index) =>
+    anEvent({
+      // Two events share each millisecond: the id has to decide.
+      time: new Date(T0 + Math.floor(index / 2)).toISOString(),
+      reason: index % 3 === 0 ? 'token_rejected:exp' : index % 3 === 1 ? 'token_rejected_x' : 'ok',
+      decision: index % 3 === 2 ? 'allow' : 'deny',
+      route: index % 4 === 0 ? null : '/logged',
+      actor: { ...anEvent().actor, subject: index % 2 ? "o'hara; --" : 'alice' },
+      ...(index === 11 ? { lost: 3, requestId: '漢 😀 \u0001 \\ " \r\n' } : {}),
+    }),
+  )
+  const newestFirst = [...stored].sort((a, b) =>
+    a.time === b.time ? (a.id < b.id ? 1 : -1) : a.time < b.time ? 1 : -1,
+  )
+  const until = '2020-01-02T00:00:00Z'
+  const ask = async (query: Record<string, string> = {}) =>
+    (await createAuditLog(harness.db).query(auditQuerySchema.parse({ until, ...query }))).events
+
+  beforeEach(async () => {
+    await harness.migrate()
+    await harness.enqueue('audit', stored)
+    await vi.waitFor(async () => expect(await ask()).toHaveLength(12), PATIENCE)
+  })
+
+  test('gives back exactly what was recorded, newest first', async () => {
+    expect(await ask()).toEqual(newestFirst)
+  })
+
+  test('filters by subject, decision, route, reason and time, and by several at once', async () => {
+    const by = (keep: (event: AuditEvent) => boolean) => newestFirst.filter(keep)
+    expect(await ask({ subject: "o'hara; --" })).toEqual(
+      by((event) => event.actor.subject === "o'hara; --"),
+    )
+    expect(await ask({ decision: 'allow' })).toEqual(by((event) => event.decision === 'allow'))
+    expect(await ask({ route: '/logged' })).toEqual(by((event) => event.route === '/logged'))
+    expect(await ask({ reason: 'token_rejected:exp' })).toHaveLength(4)
+    expect(await ask({ reason: 'token_rejected' })).toEqual(
+      by((event) => event.reason === 'token_rejected:exp'),
+    )
+    expect(await ask({ since: '2020-01-01T01:00:00.004+01:00' })).toEqual(newestFirst.slice(0, 4))
+    expect(await ask({ until: '2020-01-01T00:00:00.001Z' })).toEqual(newestFirst.slice(10))
+    expect(await ask({ decision: 'deny', route: '/logged', subject: 'alice' })).toEqual(
+      by(
+        ({ decision, route, actor }) =>
+          decision === 'deny' && route === '/logged' && actor.subject === 'alice',
+      ),
+    )
+    expect(await ask({ subject: 'nobody' })).toEqual([])
+  })
+
+  test('pages through everything, nothing twice, nothing left out', async () => {
+    const seen: AuditEvent[] = []
+    let cursor: string | undefined
+    let pages = 0
+    do {
+      const page = await createAuditLog(harness.db).query(
+        auditQuerySchema.parse({ until, limit: '5', ...(cursor && { cursor }) }),
+      )
+      seen.push(...page.events)
+      cursor = page.cursor
+      pages += 1
+    } while (cursor !== undefined)
+    expect(seen).toEqual(newestFirst)
+    expect(pages).toBe(3)
+  })
+
+  test('forgets what is older than its retention, and nothing else', async () => {
+    const before = await rows<{ n: number }>('SELECT count(*) AS n FROM audit_events')
+    const recent = [anEvent({ reason: 'recent', time: new Date().toISOString() })]
+    await harness.enqueue('audit', recent)
+    await vi.waitFor(async () => expect(await idsOf('recent')).toHaveLength(1), PATIENCE)
+    await harness.runCron()
+    expect(await ask()).toEqual([])
+    expect(await idsOf('recent')).toHaveLength(1)
+    expect(before[0]?.n).toBeGreaterThan(12)
+  })
+})
+
+test.each([
+  { limit: '0' },
+  { limit: '201' },
+  { limit: 'ten' },
+  { cursor: "1' OR 1=1 --" },
+  { decision: 'maybe' },
+  { since: 'yesterday' },
+  { subject: '' },
+  { order: 'asc' },
+])('a query that makes no sense is refused: %o', (query) => {
+  expect(auditQuerySchema.safeParse(query).success).toBe(false)
+})

@@ -1,0 +1,91 @@
+/** A producer, the audit Worker, and their real queues and D1 in real workerd. */
+import { fileURLToPath } from 'node:url'
+import { createTestHarness } from 'wrangler'
+
+const COMPATIBILITY_DATE = '2026-11-01'
+const DATABASE = {
+  binding: 'AUDIT_DB',
+  database_name: 'portcullis-audit',
+  database_id: '00000000-0000-0000-0000-000000000000',
+}
+const FAILING = { max_batch_size: 100, max_batch_timeout: 1, max_retries: 5 }
+
+export interface AuditHarness {
+  readonly url: URL
+  readonly db: D1Database
+  /** Puts messages straight into a queue. */
+  enqueue(queue: 'audit' | 'crash' | 'outage', bodies: readonly unknown[]): Promise<void>
+  /** Applies the migrations, as a deployment does. */
+  migrate(): Promise<void>
+  runCron(): Promise<void>
+  close(): Promise<void>
+}
+
+export interface AuditHarnessOptions {
+  readonly originUrl: string
+  /** The REST endpoint in which the producer keeps what its queue does not take. */
+  readonly redis: { readonly url: string; readonly token: string }
+}
+
+export async function startAuditHarness({
+  originUrl,
+  redis,
+}: AuditHarnessOptions): Promise<AuditHarness> {
+  // Spares a look-up of `Request.cf` on the internet.
+  process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false'
+  process.env.WRANGLER_LOG = 'error'
+  const harness = createTestHarness({
+    root: fileURLToPath(new URL('../..', import.meta.url).href),
+    workers: [
+      {
+        config: {
+          name: 'producer',
+          main: 'test/audit/workers/producer.ts',
+          compatibility_date: COMPATIBILITY_DATE,
+          vars: { ORIGIN_URL: originUrl, REDIS_URL: redis.url, REDIS_TOKEN: redis.token },
+          queues: {
+            producers: [
+              { binding: 'AUDIT_QUEUE', queue: 'portcullis-audit' },
+              { binding: 'CRASH_QUEUE', queue: 'crash' },
+              { binding: 'OUTAGE_QUEUE', queue: 'outage' },
+            ],
+          },
+        },
+      },
+      { configPath: 'workers/audit.toml' },
+      {
+        config: {
+          name: 'failing-consumer',
+          main: 'test/audit/workers/failing-consumer.ts',
+          compatibility_date: COMPATIBILITY_DATE,
+          d1_databases: [DATABASE],
+          queues: {
+            consumers: [
+              { queue: 'crash', ...FAILING },
+              { queue: 'outage', ...FAILING },
+            ],
+          },
+        },
+      },
+    ],
+  })
+  const { url } = await harness.listen()
+  const worker = harness.getWorker<{ AUDIT_DB: D1Database }>('portcullis-audit')
+  const { AUDIT_DB: db } = await worker.getEnv()
+  return {
+    url,
+    db,
+    async enqueue(queue, bodies) {
+      const response = await fetch(new URL(`/raw/${queue}`, url), {
+        method: 'POST',
+        body: JSON.stringify(bodies),
+      })
+      if (response.status !== 202) throw new Error(`the producer answered ${response.status}`)
+    },
+    migrate: () => worker.applyD1Migrations('AUDIT_DB'),
+    async runCron() {
+      await worker.scheduled({ cron: '17 3 * * *' })
+    },
+    close: () => harness.close(),
+  }
+}
