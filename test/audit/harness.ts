@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { createTestHarness } from 'wrangler'
 
-const COMPATIBILITY_DATE = '2026-11-01'
+const COMPATIBILITY_DATE = '2026-11-17'
 const DATABASE = {
   binding: 'AUDIT_DB',
   database_name: 'portcullis-audit',
