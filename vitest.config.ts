@@ -1,12 +1,31 @@
 import { defineConfig } from 'vitest/config'
 
+// Real processes start and stop in these tests; on a busy machine that takes a while.
+const patience = { testTimeout: 60_000, hookTimeout: 180_000, teardownTimeout: 60_000 }
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    // Real processes start and stop in these tests; on a busy machine that takes a while.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
     // Two cores: more workers would only make workerd, Redis and the tests wait for each other.
     maxWorkers: 2,
+    projects: [
+      {
+        test: {
+          ...patience,
+          name: 'parts',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/blackbox/**', 'node_modules/**'],
+        },
+      },
+      {
+        test: {
+          ...patience,
+          name: 'blackbox',
+          include: ['test/blackbox/**/*.test.ts'],
+          globalSetup: ['test/blackbox/global-setup.ts'],
+          // One stack, and tests that stop parts of it: one file at a time.
+          fileParallelism: false,
+        },
+      },
+    ],
   },
 })

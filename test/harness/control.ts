@@ -1,0 +1,96 @@
+/** Servers around the gateways that count and misbehave, told over HTTP what to do. */
+import type { IncomingMessage, RequestListener } from 'node:http'
+import { startHttpServer, type TestServer } from './http-server.ts'
+
+/** How a server treats its callers. */
+export type Mode = 'serve' | 'refuse' | 'hang' | 'error'
+
+/** One request that reached a server. */
+export interface Recorded {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string[]>>
+  readonly body: string
+}
+
+/** A server that counts, and can be told to misbehave through `/__control`. */
+export interface ControlledServer extends TestServer {
+  readonly controlUrl: string
+}
+
+/** More would be a leak in a test, not a record. */
+const MAX_RECORDED = 20_000
+
+/**
+ * Starts a server that keeps what reached it and answers with `serve` while its mode is `serve`.
+ * Its control port answers `GET /` with the records, `DELETE /` forgets them, and
+ * `PUT /<mode>` sets the mode.
+ */
+export async function startControlled(
+  serve: (recorded: Recorded, request: IncomingMessage) => Promise<Reply> | Reply,
+): Promise<ControlledServer> {
+  let mode: Mode = 'serve'
+  let records: Recorded[] = []
+
+  const listener: RequestListener = async (request, response) => {
+    if (mode === 'refuse') return void request.socket.destroy()
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const recorded: Recorded = {
+      method: request.method ?? '',
+      url: request.url ?? '',
+      headers: request.headersDistinct as Record<string, string[]>,
+      body: Buffer.concat(chunks).toString('latin1'),
+    }
+    if (records.length < MAX_RECORDED) records.push(recorded)
+    if (mode === 'hang') return
+    if (mode === 'error') return void response.writeHead(500).end('<html>secret-detail</html>')
+    try {
+      const { status, headers, body } = await serve(recorded, request)
+      response.writeHead(status, headers).end(body)
+    } catch {
+      response.destroy()
+    }
+  }
+
+  const server = await startHttpServer(listener)
+  const control = await startHttpServer((request, response) => {
+    if (request.method === 'PUT') mode = request.url?.slice(1) as Mode
+    if (request.method === 'DELETE') records = []
+    response.end(JSON.stringify(records))
+  })
+  return {
+    url: server.url,
+    port: server.port,
+    controlUrl: control.url,
+    async close() {
+      await server.close()
+      await control.close()
+    },
+  }
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Record<string, string>
+  readonly body: string | Buffer
+}
+
+/** A server as tests see it. */
+export interface Controlled {
+  readonly url: string
+  readonly controlUrl: string
+}
+
+/** What reached a server so far. */
+export async function recordsOf({ controlUrl }: Controlled): Promise<readonly Recorded[]> {
+  return (await (await fetch(controlUrl)).json()) as Recorded[]
+}
+
+export async function forget({ controlUrl }: Controlled): Promise<void> {
+  await (await fetch(controlUrl, { method: 'DELETE' })).text()
+}
+
+export async function setMode({ controlUrl }: Controlled, mode: Mode): Promise<void> {
+  await (await fetch(`${controlUrl}/${mode}`, { method: 'PUT' })).text()
+}

@@ -1,0 +1,105 @@
+/**
+ * Two gateways in real workerd, started as a user starts them, on one Redis; in front of an origin
+ * and a key set that record what reaches them.
+ */
+import { randomBytes } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { startRedis } from '../../dev/redis.ts'
+import { startUpstashRest } from '../../dev/upstash-rest/server.ts'
+import { type Controlled, startControlled } from './control.ts'
+import { AUDIENCE, createKey, ISSUER, REMOTE_ISSUER, type TestKey } from './issuer.ts'
+import { freePort, type Running, run } from './process.ts'
+
+/** What tests need to know; plain data, so that it can be handed to other processes. */
+export interface Stack {
+  readonly gateways: readonly [string, string]
+  /** Between the gateways and Redis. */
+  readonly rest: Controlled
+  readonly redisUrl: string
+  readonly origin: Controlled
+  readonly keySet: Controlled
+  /** Key of the issuer whose keys are in the configuration. */
+  readonly inlineKey: TestKey
+  /** Key of the issuer whose keys are fetched. */
+  readonly remoteKey: TestKey
+}
+
+export interface RunningStack extends Stack {
+  close(): Promise<void>
+}
+
+const READY = 'Portcullis is ready on'
+
+export async function startStack(): Promise<RunningStack> {
+  const redis = await startRedis()
+  const direct = new Redis(redis.url)
+  await direct.flushall()
+  direct.disconnect()
+  const token = randomBytes(32).toString('base64url')
+  const upstash = await startUpstashRest({ port: 0, token, redis })
+
+  const rest = await startControlled(async ({ method, url, headers, body }) => {
+    const answer = await fetch(new URL(url, upstash.url), {
+      method,
+      headers: {
+        authorization: headers.authorization?.[0] ?? '',
+        'content-type': headers['content-type']?.[0] ?? 'application/json',
+      },
+      ...(body !== '' && { body: Buffer.from(body, 'latin1') }),
+    })
+    return {
+      status: answer.status,
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.from(await answer.arrayBuffer()),
+    }
+  })
+  const origin = await startControlled(({ method, url }) => ({
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ method, url }),
+  }))
+  const [inlineKey, remoteKey] = [await createKey('inline'), await createKey('remote')]
+  const keySet = await startControlled(() => ({
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ keys: [remoteKey.publicJwk] }),
+  }))
+
+  const env = {
+    UPSTASH_REDIS_REST_URL: rest.url,
+    UPSTASH_REDIS_REST_TOKEN: token,
+    ORIGIN_URL: origin.url,
+    ISSUERS: JSON.stringify([
+      { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [inlineKey.publicJwk] } },
+      { issuer: REMOTE_ISSUER, audience: AUDIENCE, jwksUri: `${keySet.url}/jwks.json` },
+    ]),
+  }
+  const gateways: Running[] = []
+  const urls: string[] = []
+  for (let count = 0; count < 2; count++) {
+    const port = await freePort()
+    gateways.push(
+      await run([process.execPath, 'dev/start.ts'], { ...env, PORT: String(port) }, READY),
+    )
+    urls.push(`http://127.0.0.1:${port}`)
+  }
+  return {
+    gateways: [urls[0] ?? '', urls[1] ?? ''],
+    rest: controlled(rest),
+    redisUrl: redis.url,
+    origin: controlled(origin),
+    keySet: controlled(keySet),
+    inlineKey,
+    remoteKey,
+    async close() {
+      await Promise.all(gateways.map((gateway) => gateway.stop()))
+      await Promise.all([rest.close(), origin.close(), keySet.close()])
+      await upstash.close()
+      await redis.close()
+    },
+  }
+}
+
+function controlled({ url, controlUrl }: Controlled): Controlled {
+  return { url, controlUrl }
+}
