@@ -1,0 +1,180 @@
+import { gzipSync } from 'node:zlib'
+import { afterEach, describe, expect, it } from 'vitest'
+import type { KeySetIncident } from '../../src/tokens/key-set-refresher.ts'
+import { type Behaviour, hanging, keySetOn, publishing, saying, startProvider } from './provider.ts'
+import { createSigner } from './signer.ts'
+
+const signer = await createSigner('ES256', 'a')
+const attacker = await createSigner('ES256', 'a')
+const good = publishing([signer.publicJwk])
+const json = (value: unknown) => saying(JSON.stringify(value))
+const key = signer.publicJwk
+const KILOBYTE = 'x'.repeat(1_024)
+
+let closers: (() => Promise<void>)[] = []
+afterEach(async () => {
+  await Promise.all(closers.map((close) => close()))
+  closers = []
+})
+
+async function provide(behaviour: Behaviour) {
+  const provider = await startProvider(behaviour)
+  closers.push(() => provider.close())
+  return provider
+}
+
+const endless: Behaviour = (response) => {
+  response.writeHead(200)
+  let sent = 0
+  const more = () => {
+    while (sent < 50 * 1024 && !response.destroyed) {
+      sent++
+      if (!response.write(KILOBYTE)) return response.once('drain', more)
+    }
+    return response.end()
+  }
+  more()
+}
+
+const dripping: Behaviour = (response) => {
+  response.writeHead(200)
+  const timer = setInterval(() => response.write('\n'), 20)
+  response.once('close', () => clearInterval(timer))
+}
+
+const FAULTS: Record<string, readonly [Behaviour, string]> = {
+  'an error page': [saying('<h1>Oops</h1>', 500), 'refused'],
+  'an error with a good set in it': [saying(JSON.stringify({ keys: [key] }), 503), 'refused'],
+  'another success': [saying(JSON.stringify({ keys: [key] }), 203), 'refused'],
+  'no content': [(response) => response.writeHead(204).end(), 'refused'],
+  'a login page': [saying('<!doctype html><title>Sign in</title>'), 'malformed'],
+  nothing: [saying(''), 'malformed'],
+  'a JSON scalar': [json(null), 'malformed'],
+  'an array': [json([key]), 'malformed'],
+  'an object without keys': [json({ issuer: 'x' }), 'malformed'],
+  'keys that are no array': [json({ keys: key }), 'malformed'],
+  'an empty set': [json({ keys: [] }), 'malformed'],
+  'only unusable keys': [
+    json({ keys: [{ ...key, use: 'enc' }, { kty: 'oct', k: 'AAAA' }, 1] }),
+    'malformed',
+  ],
+  'a point off its curve': [json({ keys: [{ ...key, y: key.x }] }), 'malformed'],
+  'two keys with one kid': [json({ keys: [key, attacker.publicJwk] }), 'malformed'],
+  'a member twice': [saying(`{"keys":[],"keys":[${JSON.stringify(key)}]}`), 'malformed'],
+  'a byte order mark': [saying(`\ufeff${JSON.stringify({ keys: [key] })}`), 'malformed'],
+  'bytes that are no UTF-8': [saying(new Uint8Array([0x7b, 0xff, 0x7d])), 'malformed'],
+  'deep nesting': [saying('['.repeat(100_000)), 'malformed'],
+  'too many keys': [
+    json({ keys: Array.from({ length: 129 }, (_, n) => ({ ...key, kid: `${n}` })) }),
+    'malformed',
+  ],
+  '50 MB': [endless, 'malformed'],
+  'a set that is too long': [
+    saying(JSON.stringify({ keys: [key], padding: KILOBYTE.repeat(256) })),
+    'malformed',
+  ],
+  'a compressed bomb': [
+    saying(gzipSync(JSON.stringify({ keys: [key], x: KILOBYTE.repeat(20_000) })), 200, {
+      'content-encoding': 'gzip',
+    }),
+    'malformed',
+  ],
+  silence: [hanging, 'timeout'],
+  'silence after the headers': [(response) => response.writeHead(200).flushHeaders(), 'timeout'],
+  'a slow drip': [dripping, 'timeout'],
+  'a reset': [(response) => response.destroy(), 'unreachable'],
+  'half an answer': [
+    (response) => {
+      response.writeHead(200, { 'content-length': '1000' })
+      response.write('{"keys":[')
+      setTimeout(() => response.destroy(), 10)
+    },
+    'unreachable',
+  ],
+}
+
+describe('a provider that answers with', () => {
+  it.each(Object.entries(FAULTS))(
+    'R10: %s does not harm a set that is known',
+    async (_, [fault, name]) => {
+      const provider = await provide(good)
+      const incidents: KeySetIncident[] = []
+      const { find, advance, settled } = keySetOn(provider.url, {
+        report: (incident) => incidents.push(incident),
+      })
+      expect(await find(signer)).toBe('ok')
+      provider.behaviour = fault
+      advance(300)
+      expect(await find(signer)).toBe('ok')
+      for (let round = 0; round < 3; round++) {
+        advance(60)
+        expect(await find(signer)).toBe('ok')
+        await settled()
+      }
+      expect(provider.hits).toBe(5)
+      // Told once, not per request.
+      expect(incidents).toEqual([{ kind: 'refresh_failed', uri: provider.url, fault: name }])
+      provider.behaviour = good
+      advance(60)
+      expect(await find(signer)).toBe('ok')
+      await settled()
+      expect(incidents.at(-1)).toEqual({ kind: 'refresh_recovered', uri: provider.url })
+    },
+  )
+
+  it.each(Object.entries(FAULTS))(
+    'R10: %s is an outage to a cold isolate, not a bad token',
+    async (_, [fault, name]) => {
+      const provider = await provide(fault)
+      expect(await keySetOn(provider.url).find(signer)).toBe(`key_set:${name}`)
+    },
+  )
+})
+
+describe('a provider that is not there', () => {
+  it('R10: redirects are not followed, wherever they lead', async () => {
+    const elsewhere = await provide(publishing([attacker.publicJwk]))
+    for (const status of [301, 302, 303, 307, 308]) {
+      const provider = await provide(saying('', status, { location: elsewhere.url }))
+      expect(await keySetOn(provider.url).find(signer)).toBe('key_set:refused')
+    }
+    expect(elsewhere.hits).toBe(0)
+  })
+
+  it('R09: a refused connection and an unknown name are outages', async () => {
+    const provider = await startProvider(good)
+    await provider.close()
+    expect(await keySetOn(provider.url).find(signer)).toBe('key_set:unreachable')
+    expect(await keySetOn('http://key-set.invalid/jwks', { timeoutMs: 5_000 }).find(signer)).toBe(
+      'key_set:unreachable',
+    )
+  })
+})
+
+describe('a set with some bad keys', () => {
+  it('R10 S08: serves the good ones and names the bad ones once', async () => {
+    const provider = await provide(
+      publishing([key, { ...key, kid: 'weak', use: 'enc' }, { ...key, kid: 'off', y: key.x }]),
+    )
+    const incidents: KeySetIncident[] = []
+    const { find, advance, settled } = keySetOn(provider.url, {
+      report: (incident) => incidents.push(incident),
+    })
+    expect(await find(signer)).toBe('ok')
+    expect(await find({ kid: 'weak', alg: 'ES256' })).toBe('token_rejected:kid_unknown')
+    expect(await find({ kid: 'off', alg: 'ES256' })).toBe('token_rejected:kid_unknown')
+    advance(300)
+    await find(signer)
+    await settled()
+    expect(incidents).toEqual([
+      {
+        kind: 'keys_ignored',
+        uri: provider.url,
+        ignored: [
+          { index: 1, check: 'use' },
+          { index: 2, check: 'import' },
+        ],
+      },
+    ])
+  })
+})

@@ -1,0 +1,60 @@
+/** An identity provider on a loopback port whose behaviour a test can change at any time. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createRemoteKeySet, type RemoteKeySetOptions } from '../../src/tokens/remote-key-set.ts'
+import type { Algorithm } from '../../src/validators/jwk.ts'
+import { startHttpServer } from '../harness/http-server.ts'
+import { NOW_MS, outcome, type Signer } from './signer.ts'
+
+export type Behaviour = (response: ServerResponse, request: IncomingMessage) => unknown
+
+export const publishing =
+  (keys: readonly object[], headers: Record<string, string> = {}): Behaviour =>
+  (response) =>
+    response
+      .writeHead(200, { 'content-type': 'application/json', ...headers })
+      .end(JSON.stringify({ keys }))
+
+export const saying =
+  (text: string | Uint8Array, status = 200, headers: Record<string, string> = {}): Behaviour =>
+  (response) =>
+    response.writeHead(status, headers).end(text)
+
+/** Takes the request and never says a word. */
+export const hanging: Behaviour = () => {}
+
+export const refusing = saying('<h1>Bad gateway</h1>', 502)
+
+export async function startProvider(behaviour: Behaviour) {
+  const provider = { behaviour, hits: 0 }
+  const server = await startHttpServer((request, response) => {
+    provider.hits++
+    provider.behaviour(response, request)
+  })
+  return Object.assign(provider, { url: `${server.url}/jwks`, close: () => server.close() })
+}
+
+/** A key set on a clock that a test winds, without chance. */
+export function keySetOn(url: string, options: Partial<RemoteKeySetOptions> = {}) {
+  const clock = { nowMs: NOW_MS }
+  const background: Promise<unknown>[] = []
+  const algorithms: readonly Algorithm[] = ['ES256', 'RS256']
+  const keySet = createRemoteKeySet({
+    uri: url,
+    algorithms,
+    now: () => clock.nowMs,
+    random: () => 0,
+    timeoutMs: 200,
+    ...options,
+  })
+  const find = ({ kid, alg }: Pick<Signer, 'kid' | 'alg'>) =>
+    outcome(() => keySet.find({ kid, alg }, (promise) => background.push(promise)))
+  return {
+    keySet,
+    find,
+    /** What was begun beside the requests has ended. */
+    settled: () => Promise.all(background),
+    advance(seconds: number) {
+      clock.nowMs += seconds * 1000
+    },
+  }
+}

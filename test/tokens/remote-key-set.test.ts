@@ -1,0 +1,212 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { Unavailable } from '../../src/errors.ts'
+import { hanging, keySetOn, publishing, refusing, saying, startProvider } from './provider.ts'
+import { createSigner } from './signer.ts'
+
+const [first, second] = await Promise.all([createSigner('ES256', 'a'), createSigner('ES256', 'b')])
+const one = publishing([first.publicJwk])
+const both = publishing([first.publicJwk, second.publicJwk])
+const unknown = (kid: string) => ({ kid, alg: 'ES256' }) as const
+
+let provider: Awaited<ReturnType<typeof startProvider>>
+afterEach(() => provider.close())
+
+describe('a remote key set', () => {
+  it('R08: fifty cold requests at once are one fetch', async () => {
+    provider = await startProvider((response, request) =>
+      setTimeout(() => one(response, request), 60),
+    )
+    const { find } = keySetOn(provider.url)
+    const found = await Promise.all(Array.from({ length: 50 }, () => find(first)))
+    expect(new Set(found)).toEqual(new Set(['ok']))
+    expect(provider.hits).toBe(1)
+  })
+
+  it('R08: fifty cold requests at a dead provider are one fetch, and none waits for its own', async () => {
+    provider = await startProvider(hanging)
+    const { find } = keySetOn(provider.url)
+    const found = await Promise.all(Array.from({ length: 50 }, () => find(first)))
+    expect(new Set(found)).toEqual(new Set(['key_set:timeout']))
+    expect(await find(first)).toBe('key_set:timeout')
+    expect(provider.hits).toBe(1)
+  })
+
+  it('serves from memory, renews towards the end of its age, and waits for a renewal after it', async () => {
+    provider = await startProvider(one)
+    const { find, advance, settled } = keySetOn(provider.url)
+    await find(first)
+    advance(209)
+    expect(await find(first)).toBe('ok')
+    expect(provider.hits).toBe(1)
+    provider.behaviour = both
+    advance(1)
+    expect(await find(first)).toBe('ok')
+    await settled()
+    expect(provider.hits).toBe(2)
+    expect(await find(second)).toBe('ok')
+    expect(provider.hits).toBe(2)
+    provider.behaviour = publishing([second.publicJwk])
+    advance(100_000)
+    expect(await find(first)).toBe('token_rejected:kid_unknown')
+    expect(provider.hits).toBe(3)
+  })
+
+  it('Cache-Control may shorten the age, down to a minute, and never lengthens it', async () => {
+    for (const [cacheControl, stillFresh, renewed] of [
+      ['public, max-age=100', 69, 70],
+      ['max-age=0, must-revalidate', 41, 42],
+      ['max-age=86400', 209, 210],
+      ['no-store', 209, 210],
+      ['s-max-age=1, x-max-age=1', 209, 210],
+    ] as const) {
+      provider = await startProvider(
+        publishing([first.publicJwk], { 'cache-control': cacheControl }),
+      )
+      const { find, advance, settled } = keySetOn(provider.url)
+      await find(first)
+      advance(stillFresh)
+      await find(first)
+      await settled()
+      expect(provider.hits, cacheControl).toBe(1)
+      advance(renewed - stillFresh)
+      await find(first)
+      await settled()
+      expect(provider.hits, cacheControl).toBe(2)
+      await provider.close()
+    }
+    provider = await startProvider(one)
+  })
+
+  it('R07: a thousand unknown kids, a hundred at a time, are one fetch per cool-down', async () => {
+    provider = await startProvider(one)
+    const { find, advance } = keySetOn(provider.url)
+    await find(first)
+    advance(31)
+    const storm = async () => {
+      for (let batch = 0; batch < 10; batch++) {
+        const kids = Array.from({ length: 100 }, (_, index) => unknown(`x${batch}-${index}`))
+        const found = await Promise.all([...kids.map(find), find(first)])
+        expect(found.pop()).toBe('ok')
+        expect(new Set(found)).toEqual(new Set(['token_rejected:kid_unknown']))
+      }
+    }
+    await storm()
+    expect(provider.hits).toBe(2)
+    advance(29)
+    await storm()
+    expect(provider.hits).toBe(2)
+    advance(1)
+    // A kid that a fresh set did not have a while ago does not ask again by itself.
+    expect(await find(unknown('x0-0'))).toBe('token_rejected:kid_unknown')
+    expect(provider.hits).toBe(2)
+    expect(await find(unknown('new'))).toBe('token_rejected:kid_unknown')
+    expect(provider.hits).toBe(3)
+  })
+
+  it('R07: known keys do not wait for the look-up of unknown ones', async () => {
+    provider = await startProvider(one)
+    const { find, advance } = keySetOn(provider.url, { timeoutMs: 1_000 })
+    await find(first)
+    provider.behaviour = hanging
+    advance(31)
+    const order: string[] = []
+    const looking = find(unknown('x')).then((found) => order.push(found))
+    await find(first).then((found) => order.push(found))
+    await looking
+    expect(order).toEqual(['ok', 'key_set:timeout'])
+  })
+
+  it('R09: while the provider fails, known keys serve for a day, and unknown ones are nobody\u2019s fault', async () => {
+    for (const failing of [refusing, hanging, saying('', 500)]) {
+      provider = await startProvider(one)
+      const { find, advance, settled, keySet } = keySetOn(provider.url)
+      await find(first)
+      provider.behaviour = failing
+      advance(300)
+      expect(await find(first)).toBe('ok')
+      expect(provider.hits).toBe(2)
+      // Backing off: nobody asks, nobody waits.
+      for (let request = 0; request < 20; request++) expect(await find(first)).toBe('ok')
+      expect(await find(second)).toMatch(/^key_set:(refused|timeout)$/)
+      expect(provider.hits).toBe(2)
+      advance(40)
+      expect(await find(second)).toMatch(/^key_set:(refused|timeout)$/)
+      expect(provider.hits).toBe(3)
+      advance(86_400 - 341)
+      expect(await find(first)).toBe('ok')
+      await settled()
+      advance(31)
+      expect(await find(first)).toMatch(/^key_set:(refused|timeout)$/)
+      provider.behaviour = both
+      advance(31)
+      await expect(keySet.ready()).resolves.toBeUndefined()
+      expect(await find(second)).toBe('ok')
+      await provider.close()
+    }
+    provider = await startProvider(one)
+  })
+
+  it('R09: says when to come back, and asks a dead provider ever more rarely', async () => {
+    provider = await startProvider(refusing)
+    const { keySet, advance } = keySetOn(provider.url, { random: () => 0.999 })
+    for (let second = 0; second < 300; second++) {
+      const error = await keySet.find({ kid: 'a', alg: 'ES256' }).catch((thrown) => thrown)
+      expect(error).toBeInstanceOf(Unavailable)
+      expect(error.retryAfterSeconds).toBeGreaterThanOrEqual(1)
+      expect(error.retryAfterSeconds).toBeLessThanOrEqual(30)
+      advance(1)
+    }
+    // 1, 2, 4, 8, 16, then every 30 s.
+    expect(provider.hits).toBeGreaterThanOrEqual(13)
+    expect(provider.hits).toBeLessThanOrEqual(15)
+    provider.behaviour = one
+    advance(30)
+    await expect(keySet.ready()).resolves.toBeUndefined()
+  })
+
+  it('R11: a new key works at once after a quiet half minute, and within the cool-down at the latest', async () => {
+    provider = await startProvider(one)
+    const { find, advance } = keySetOn(provider.url)
+    await find(first)
+    provider.behaviour = both
+    advance(29)
+    expect(await find(second)).toBe('token_rejected:kid_unknown')
+    advance(1)
+    expect(await find(second)).toBe('ok')
+    expect(await find(first)).toBe('ok')
+    expect(provider.hits).toBe(2)
+  })
+
+  it('R11: a removed key stops within five minutes, also when nobody asked in between', async () => {
+    provider = await startProvider(both)
+    const { find, advance, keySet } = keySetOn(provider.url)
+    const key = await keySet.find({ kid: 'a', alg: 'ES256' })
+    expect(keySet.vouches(key)).toBe(true)
+    provider.behaviour = publishing([second.publicJwk])
+    advance(209)
+    expect(keySet.vouches(key)).toBe(true)
+    advance(1)
+    expect(keySet.vouches(key)).toBe(false)
+    advance(87)
+    expect(await find(first)).toBe('token_rejected:kid_unknown')
+    expect(keySet.vouches(key)).toBe(false)
+  })
+
+  it('a renewal whose request was cancelled holds nobody up for longer than its lease', async () => {
+    provider = await startProvider(one)
+    const { find, advance } = keySetOn(provider.url, { timeoutMs: 600_000 })
+    await find(first)
+    provider.behaviour = hanging
+    advance(210)
+    expect(await find(first)).toBe('ok')
+    await expect.poll(() => provider.hits).toBe(2)
+    provider.behaviour = both
+    advance(2)
+    expect(await find(first)).toBe('ok')
+    advance(1)
+    expect(await find(first)).toBe('ok')
+    await expect.poll(() => provider.hits).toBe(3)
+    await expect.poll(() => find(second)).toBe('ok')
+    expect(provider.hits).toBe(3)
+  })
+})
