@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest'
+import { importKeys, keyFor } from '../../src/tokens/key-ring.ts'
+import { DEFAULT_ALGORITHMS as DEFAULTS } from '../../src/validators/issuer.ts'
+import { ALGORITHMS, type Algorithm } from '../../src/validators/jwk.ts'
+import { createSigner } from './signer.ts'
+
+const [rsa, ec, ed] = await Promise.all([
+  createSigner('RS256', 'rsa'),
+  createSigner('ES256', 'ec'),
+  createSigner('EdDSA', 'ed'),
+])
+const secret = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
+
+async function sorted(keys: readonly unknown[], allowed: readonly Algorithm[] = DEFAULTS) {
+  const imported = await importKeys({ keys }, allowed)
+  return {
+    usable: [...(imported?.ring ?? [])].map(({ kid, algorithm }) => `${kid} ${algorithm}`),
+    ignored: imported?.ignored.map(({ check }) => check),
+  }
+}
+/** Why a key is ignored. */
+const fault = async (key: unknown, allowed?: readonly Algorithm[]) => {
+  const { usable, ignored } = await sorted([key], allowed)
+  expect(usable).toEqual([])
+  return ignored?.[0]
+}
+
+/** A modulus of 2048 bits that looks as the flawed library made them. */
+function rocaModulus(): string {
+  const primes = Array.from({ length: 166 }, (_, index) => BigInt(index + 2)).filter((n) => {
+    for (let d = 2n; d * d <= n; d++) if (n % d === 0n) return false
+    return true
+  })
+  const product = primes.reduce((a, b) => a * b)
+  let power = 1n
+  for (let step = 0; step < 1_000; step++) power = (power * 65_537n) % product
+  const n = (2n ** 2047n / product + 1n) * product + power
+  return Buffer.from(n.toString(16).padStart(512, '0'), 'hex').toString('base64url')
+}
+
+const number = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
+
+describe('S08: of a key set', () => {
+  it('sound keys are used, each for what its type permits and the issuer allows', async () => {
+    const { alg: _rsa, ...anyRsa } = rsa.publicJwk
+    const { alg: _ed, ...anyEd } = ed.publicJwk
+    expect(await sorted([rsa.publicJwk, ec.publicJwk, ed.publicJwk])).toEqual({
+      usable: expect.arrayContaining(['rsa RS256', 'ec ES256', 'ed EdDSA']),
+      ignored: [],
+    })
+    expect((await sorted([anyRsa])).usable).toEqual(['rsa RS256', 'rsa PS256'])
+    expect((await sorted([anyRsa], ALGORITHMS)).usable).toHaveLength(6)
+    expect((await sorted([anyEd], ALGORITHMS)).usable).toEqual(['ed EdDSA', 'ed Ed25519'])
+    expect((await sorted([anyRsa], ['ES256'])).ignored).toEqual(['alg'])
+    for (const extra of [
+      { use: 'sig' },
+      { key_ops: ['verify'] },
+      { x5c: ['x'], x5t: 'y', ext: true, unknown: {} },
+    ])
+      expect((await sorted([{ ...ec.publicJwk, ...extra }])).usable).toEqual(['ec ES256'])
+  })
+
+  it('keys for other purposes are ignored', async () => {
+    expect(await fault({ ...rsa.publicJwk, use: 'enc' })).toBe('use')
+    expect(await fault({ ...rsa.publicJwk, key_ops: ['encrypt'] })).toMatch(/^key_ops/)
+    expect(await fault({ ...rsa.publicJwk, key_ops: 'verify' })).toBe('key_ops')
+    expect(await fault({ ...rsa.publicJwk, alg: 'RSA-OAEP-256' })).toBe('alg')
+    expect(await fault({ ...rsa.publicJwk, alg: 'ES256' })).toBe('alg')
+    expect(await fault({ ...rsa.publicJwk, alg: 'HS256' }, ALGORITHMS)).toBe('alg')
+    expect(await fault({ ...rsa.publicJwk, alg: 'none' })).toBe('alg')
+    expect(await fault({ ...rsa.publicJwk, alg: ['RS256'] })).toBe('alg')
+    expect(await fault({ ...ec.publicJwk, crv: 'P-384' }, ALGORITHMS)).toMatch(/length|alg/)
+    expect(await fault({ ...ec.publicJwk, crv: 'secp256k1' })).toBe('crv')
+    expect(await fault({ ...ed.publicJwk, crv: 'X25519' })).toBe('crv')
+    expect(await fault({ ...ec.publicJwk, kty: 'RSA' })).toBeDefined()
+  })
+
+  it('secrets count only where the issuer names HS256, and only long ones', async () => {
+    expect(await fault({ kty: 'oct', k: secret, kid: 's' })).toBe('alg')
+    expect((await sorted([{ kty: 'oct', k: secret, kid: 's' }], ['HS256'])).usable).toEqual([
+      's HS256',
+    ])
+    expect(await fault({ kty: 'oct', k: secret.slice(0, 40) }, ['HS256'])).toMatch(/^k_length/)
+    expect(await fault({ kty: 'oct', k: secret, alg: 'RS256' }, ALGORITHMS)).toBe('alg')
+  })
+
+  it('weak RSA keys are ignored', async () => {
+    const n = Buffer.from(rsa.publicJwk.n ?? '', 'base64url').toString('hex')
+    expect(await fault({ ...rsa.publicJwk, n: number(`7f${n.slice(2)}`) })).toBe('n_size')
+    expect(await fault({ ...rsa.publicJwk, n: number(`00${n.slice(2)}`) })).toBe('n_size')
+    expect(await fault({ ...rsa.publicJwk, n: number(n.slice(256)) })).toBe('n_size')
+    expect(await fault({ ...rsa.publicJwk, n: number(n.repeat(5)) })).toBe('n_size')
+    expect(await fault({ ...rsa.publicJwk, n: number(`${n.slice(0, -1)}0`) })).toBe('n_even')
+    expect(await fault({ ...rsa.publicJwk, n: rocaModulus() })).toBe('n_roca')
+    for (const e of ['01', '03', '11', '0101', '010000', '00']) {
+      expect(await fault({ ...rsa.publicJwk, e: number(e) }), e).toBe('e_value')
+    }
+    expect(await fault({ ...rsa.publicJwk, e: number('0100000001') })).toBe('e_size')
+  })
+
+  it('published private keys are ignored', async () => {
+    for (const { privateJwk } of [rsa, ec, ed]) expect(await fault(privateJwk)).toMatch(/^(d|p)$/)
+    for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth']) {
+      expect(await fault({ ...rsa.publicJwk, [member]: 'AQAB' })).toBe(member)
+    }
+  })
+
+  it('malformed keys are ignored', async () => {
+    for (const key of [null, 1, 'x', [], {}, { kty: 'EC' }, { kty: ['RSA'] }]) {
+      expect(await fault(key), JSON.stringify(key)).toBeDefined()
+    }
+    for (const kid of ['', 1, null, {}, 'a'.repeat(257)]) {
+      expect(await fault({ ...ec.publicJwk, kid })).toBe('kid')
+    }
+    for (const x of [
+      '',
+      'A',
+      'AA==',
+      'A+',
+      1,
+      null,
+      undefined,
+      `A${ec.publicJwk.x}`,
+      ec.publicJwk.x?.slice(2),
+    ]) {
+      expect(await fault({ ...ec.publicJwk, x }), String(x)).toBeDefined()
+    }
+    expect(
+      await fault({ ...ec.publicJwk, x: number('00'.repeat(32)), y: number('00'.repeat(32)) }),
+    ).toBe('import')
+    expect(await fault({ ...ec.publicJwk, y: ec.publicJwk.x })).toBe('import')
+  })
+
+  it('usable keys that share a kid are all ignored, and an unusable namesake harms nobody', async () => {
+    expect(await sorted([ec.publicJwk, { ...rsa.publicJwk, kid: 'ec' }, ed.publicJwk])).toEqual({
+      usable: ['ed EdDSA'],
+      ignored: ['kid_duplicate', 'kid_duplicate'],
+    })
+    expect((await sorted([ec.publicJwk, ec.publicJwk])).usable).toEqual([])
+    expect((await sorted([ec.publicJwk, { ...ec.publicJwk, use: 'enc' }])).usable).toEqual([
+      'ec ES256',
+    ])
+  })
+
+  it('names of prototypes find no key', async () => {
+    const imported = await importKeys({ keys: [ec.publicJwk] }, DEFAULTS)
+    for (const kid of ['__proto__', 'constructor', 'toString']) {
+      expect(keyFor(imported?.ring ?? new Set(), { kid, alg: 'ES256' })).toBeUndefined()
+    }
+  })
+
+  it('sound keys, generated and from the standards, are never taken for broken ones', async () => {
+    const keys = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => createSigner('RS256', `${n}`)),
+    )
+    expect((await sorted(keys.map(({ publicJwk }) => publicJwk))).ignored).toEqual([])
+  })
+})
