@@ -7,7 +7,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Redis } from 'ioredis'
 import type { Command } from './command.ts'
-import type { Connection } from './connection.ts'
+import type { Connection, WhenGone } from './connection.ts'
 import { Refusal } from './refusal.ts'
 
 /** What a caller who does not read may leave unread before the stream is ended. */
@@ -17,6 +17,7 @@ const MAX_UNREAD_BYTES = 8 * 1024 * 1024
 export async function streamEvents(
   command: Command,
   connection: Connection,
+  whenGone: WhenGone,
   response: ServerResponse,
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
@@ -26,7 +27,7 @@ export async function streamEvents(
   }
   const connected = await connection.own()
   let redis = connected
-  response.once('close', () => redis.disconnect())
+  whenGone(() => redis.disconnect())
 
   function open(): void {
     response.writeHead(200, {

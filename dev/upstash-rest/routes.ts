@@ -58,7 +58,8 @@ async function route(
   const method = methodOf(request)
   const format = formatOf(request.headers)
   const body = method === 'POST' || method === 'PUT' ? await bodyOf(request) : Buffer.alloc(0)
-  const whenGone: WhenGone = (listener) => response.once('close', listener)
+  const whenGone: WhenGone = (listener) =>
+    response.closed ? listener() : response.once('close', listener)
 
   switch (target.path) {
     case '/pipeline':
@@ -72,7 +73,7 @@ async function route(
   const command = target.path === '/' ? commandOf(body) : pathCommandOf(target, body)
   if (isStreaming(command) && wantsEvents(request)) {
     const headers = { 'upstash-sync-token': nextSyncToken() }
-    await streamEvents(command, connection, response, headers)
+    await streamEvents(command, connection, whenGone, response, headers)
     return undefined
   }
   const [reply = null] = await connection.run([command], whenGone)

@@ -34,18 +34,27 @@ export function withScriptFlags(connection: Connection): Connection {
   const renamed = (sha: Argument): Argument => names.get(sha.toString().toLowerCase()) ?? sha
 
   function toRedis(command: Command): Command {
+    const translate = translationOf(command)
+    if (translate === undefined) return command
+    // EVAL and EVALSHA begin with the script; SCRIPT names it, or several, after its subcommand.
     const [first = '', ...rest] = command.args
+    const args =
+      command.name === 'SCRIPT' ? [first, ...rest.map(translate)] : [translate(first), ...rest]
+    return { name: command.name, args }
+  }
+
+  function translationOf(command: Command): ((script: Argument) => Argument) | undefined {
     switch (command.name) {
       case 'EVAL':
       case 'EVAL_RO':
-        return { ...command, args: [accepted(first), ...rest] }
+        return accepted
       case 'EVALSHA':
       case 'EVALSHA_RO':
-        return { ...command, args: [renamed(first), ...rest] }
+        return renamed
       case 'SCRIPT':
-        return { ...command, args: [first, ...rest.map(isLoad(command) ? accepted : renamed)] }
+        return isLoad(command) ? accepted : renamed
       default:
-        return command
+        return undefined
     }
   }
 
