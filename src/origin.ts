@@ -1,5 +1,6 @@
 /** The origin behind the gateway: where its requests go, how long they may take, how they fail. */
 import { Denied, Misconfigured, Unavailable } from './errors.ts'
+import { targetOf } from './validators/path.ts'
 
 /** What carries requests: a service binding, or anything else with a `fetch` like it. */
 export interface Fetches {
@@ -13,17 +14,16 @@ export interface OriginOptions {
   readonly binding?: Fetches | undefined
 }
 
-/** A request as it is to be sent. */
+/** What is to be sent, and for whom. */
 export interface OriginRequest {
-  readonly method: string
-  /** Path and query exactly as received, beginning with a slash. */
-  readonly target: string
+  /** The client's request: its method, path, query, and the signal that it has gone. */
+  readonly incoming: Request
+  /** Instead of the client's own headers. */
   readonly headers: Headers
+  /** The client's body as it is, or what has become of it. */
   readonly body: ReadableStream<Uint8Array> | Uint8Array | null
   /** Milliseconds until the response's headers must be there, the upload included. */
   readonly timeoutMs: number
-  /** Aborted when the client has gone. */
-  readonly signal: AbortSignal
 }
 
 /** Port: sends a request to the one origin this gateway fronts. */
@@ -40,12 +40,12 @@ const BINDING_URL = 'https://origin'
  * retried, and nothing is read from or written to Cloudflare's cache, which knows no callers.
  *
  * `send` throws `Unavailable('origin', 'timeout')` when the headers are not there in time,
- * `Unavailable('origin', 'malformed')` for a status that HTTP does not have, and
- * `Unavailable('origin', 'unreachable')` for every other failure. The body of the answer streams
- * without a deadline. A client that goes away ends the request to the origin as well.
+ * `'malformed'` for a status that HTTP does not have, and `'unreachable'` for any other failure;
+ * but the `Denied` of a body that refuses to be read further is thrown as it is. The body of the
+ * answer streams without a deadline. A client that goes away ends the request to the origin.
  *
- * Does NOT check the target: a path with dot segments could leave the base path, so
- * `canonicalPath()` must have run. Throws {@link Misconfigured} for a bad URL.
+ * Does NOT check the path: dot segments could leave the base path, so `canonicalPath()` must have
+ * run. Throws {@link Misconfigured} for a bad URL.
  *
  * @example
  * ```ts
@@ -58,38 +58,39 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
   const base = baseOf(url ?? BINDING_URL)
 
   return {
-    async send({ method, target, headers, body, timeoutMs, signal }) {
-      // Appended to a bare authority, anything else could change it: `.evil.test`, `@evil.test`.
+    async send({ incoming, headers, body, timeoutMs }) {
+      const target = targetOf(incoming.url)
+      // Behind a bare authority, anything else could change it: `.evil.test`, `@evil.test`.
       if (!target.startsWith('/'))
         throw new Denied({ code: 'path_ambiguous', check: 'not_absolute' })
+      const { signal } = incoming
       const abort = new AbortController()
-      let late = false
-      const deadline = setTimeout(() => {
-        late = true
-        abort.abort()
-      }, timeoutMs)
-      const leave = () => abort.abort()
+      const deadline = setTimeout(
+        () => abort.abort(new Unavailable('origin', 'timeout')),
+        timeoutMs,
+      )
+      const leave = () => abort.abort(signal.reason)
       signal.addEventListener('abort', leave)
+      if (signal.aborted) leave()
+      const init = {
+        method: incoming.method,
+        headers,
+        body: body instanceof ReadableStream && body !== incoming.body ? whole(body, abort) : body,
+        redirect: 'manual',
+        cache: 'no-store',
+        signal: abort.signal,
+        // The Fetch standard wants this said of a body that streams.
+        duplex: 'half',
+      } satisfies RequestInit & { duplex: 'half' }
       try {
-        if (signal.aborted) abort.abort()
-        const init = {
-          method,
-          headers,
-          body,
-          redirect: 'manual',
-          cache: 'no-store',
-          signal: abort.signal,
-          // Fetch demands it of a streamed body; workerd needs no telling.
-          duplex: 'half',
-        } satisfies RequestInit & { duplex: 'half' }
-        const response = await (binding === undefined
+        const answer = await (binding === undefined
           ? fetch(base + target, init)
           : binding.fetch(base + target, init))
-        if (!isStatus(response.status)) throw new Unavailable('origin', 'malformed')
-        return response
+        if (!isStatus(answer.status)) throw new Unavailable('origin', 'malformed')
+        return answer
       } catch (cause) {
-        if (cause instanceof Unavailable) throw cause
-        if (late) throw new Unavailable('origin', 'timeout', { cause })
+        const reason = abort.signal.aborted ? abort.signal.reason : cause
+        if (reason instanceof Unavailable || reason instanceof Denied) throw reason
         // Nobody is left to read this; the audit trail must not blame the origin.
         if (signal.aborted) throw new Denied({ code: 'request_malformed', check: 'client_gone' })
         throw new Unavailable('origin', 'unreachable', { cause })
@@ -99,6 +100,32 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
       }
     },
   }
+}
+
+/**
+ * Gives on a body that the origin gets to its end or not at all. workerd closes the request
+ * properly where a stream made in JavaScript fails, and the origin would take the part that it
+ * got for the whole; so the request is aborted before the failure is passed on. A body of the
+ * platform's own does not need this, and is faster without it.
+ */
+function whole(body: ReadableStream<Uint8Array>, abort: AbortController): ReadableStream {
+  const reader = body.getReader()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read()
+          if (done) controller.close()
+          else controller.enqueue(value)
+        } catch (error) {
+          abort.abort(error)
+          controller.error(error)
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
 }
 
 /** Scheme, authority and base path, without a trailing slash. */

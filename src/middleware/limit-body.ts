@@ -18,6 +18,9 @@ const CONTENT_LENGTH = /^\d{1,15}$/
 const PLATFORM_KEEPS_LENGTH =
   typeof navigator !== 'undefined' && navigator.userAgent === 'Cloudflare-Workers'
 
+/** Large enough that a megabyte takes few turns through JavaScript (measured: 4 KB costs 4 times). */
+const READ_BYTES = 65_536
+
 type Bytes = ReadableStream<Uint8Array>
 
 /**
@@ -69,6 +72,8 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions) => {
       // The reader may have failed in its own words, or have answered before the end.
       if (refusal !== undefined && c.error !== refusal) {
         cancel(c.res.body)
+        // Hono would carry the headers of this answer over to the next.
+        c.res = undefined
         throw refusal
       }
       if (c.error !== undefined) cancel(passed)
@@ -91,13 +96,13 @@ function contentLength(headers: Headers): number | undefined {
 
 /** Passes chunks on as they are asked for, and ends with a `Denied` past `maxBytes`. */
 function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => void): Bytes {
-  const reader = body.getReader()
+  const reader = readerOf(body)
   let bytes = 0
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         const { done, value } = await reader.read()
-        if (done) return controller.close()
+        if (done || value === undefined) return controller.close()
         bytes += value.byteLength
         if (bytes <= maxBytes) return controller.enqueue(value)
         const denied = new Denied({ code: 'body_too_large', maxBytes })
@@ -109,6 +114,24 @@ function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => vo
     },
     { highWaterMark: 0 },
   )
+}
+
+interface Reader {
+  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+  cancel(reason: unknown): Promise<void>
+}
+
+/** Reads in large pieces where the stream knows how to. */
+function readerOf(body: Bytes): Reader {
+  try {
+    const reader = body.getReader({ mode: 'byob' })
+    return {
+      read: () => reader.read(new Uint8Array(READ_BYTES)),
+      cancel: (reason) => reader.cancel(reason),
+    }
+  } catch {
+    return body.getReader()
+  }
 }
 
 /** Lets go of a stream that nobody reads; one that is being read ends with its reader. */

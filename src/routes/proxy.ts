@@ -13,7 +13,6 @@ import {
 import { UNKNOWN_ADDRESS } from '../middleware/client-address.ts'
 import type { Origin } from '../origin.ts'
 import type { Principal } from '../tokens/principal.ts'
-import { targetOf } from '../validators/path.ts'
 import { setIdentity } from './identity-headers.ts'
 import { makePrivate, sanitizeResponse } from './response-headers.ts'
 import { acceptUpgrade, isUpgrade, refuseBadUpgrade } from './web-socket.ts'
@@ -63,12 +62,10 @@ export const proxy = ({ origin, assertions }: ProxyOptions) =>
       if (assertions !== undefined) headers.set('X-Auth-Assertion', await assertions.sign(caller))
     }
     const answer = await origin.send({
-      method: request.method,
-      target: targetOf(request.url),
+      incoming: request,
       headers,
       body: bodyOf(c),
       timeoutMs: routeOf(c).originTimeoutMs,
-      signal: request.signal,
     })
     if (answer.status === 101) return acceptUpgrade(answer, caller, Date.now())
     // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.

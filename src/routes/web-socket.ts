@@ -1,10 +1,12 @@
 /** WebSocket upgrades (RFC 6455): who may ask for one, and when an open socket ends. */
-import { Denied } from '../errors.ts'
+import { Denied, Unavailable } from '../errors.ts'
 import type { Principal } from '../tokens/principal.ts'
 
 /** RFC 6455 section 4.1: the base64 of 16 bytes. */
 const KEY = /^[A-Za-z0-9+/]{22}==$/
 const VERSION = '13'
+/** `Upgrade` among the options of `Connection`, a header that HTTP/2 has no use for. */
+const UPGRADE_OPTION = /(?:^|,)\s*upgrade\s*(?:,|$)/i
 /** RFC 6455 section 7.4.1: policy violation. */
 const CLOSE_POLICY = 1008
 /** Longest delay that `setTimeout` takes, milliseconds. */
@@ -25,6 +27,7 @@ export function refuseBadUpgrade(request: Request, allowed: readonly string[]): 
   const { headers, method } = request
   const wellFormed =
     method === 'GET' &&
+    UPGRADE_OPTION.test(headers.get('Connection') ?? 'upgrade') &&
     KEY.test(headers.get('Sec-WebSocket-Key') ?? '') &&
     headers.get('Sec-WebSocket-Version') === VERSION
   if (!wellFormed) throw new Denied({ code: 'request_malformed', check: 'websocket_handshake' })
@@ -40,15 +43,18 @@ export function refuseBadUpgrade(request: Request, allowed: readonly string[]): 
  */
 export function acceptUpgrade(answer: Response, caller: Principal | null, nowMs: number): Response {
   const { webSocket: origin } = answer
-  if (origin === null) return new Response(null, { status: 502 })
+  if (origin === null) throw new Unavailable('origin', 'malformed')
   const headers = new Headers()
   const protocol = answer.headers.get('Sec-WebSocket-Protocol')
   if (protocol !== null) headers.set('Sec-WebSocket-Protocol', protocol)
   // Without an end there is nothing to do between the two: the runtime joins them natively.
   if (caller === null) return new Response(null, { status: 101, webSocket: origin, headers })
   const { 0: client, 1: server } = new WebSocketPair()
-  server.accept()
-  origin.accept()
+  for (const socket of [server, origin]) {
+    // A Blob would have to be read before it could be sent on, and later messages overtake it.
+    socket.binaryType = 'arraybuffer'
+    socket.accept()
+  }
   const timer = setTimeout(
     () => {
       close(server, CLOSE_POLICY, 'token expired')

@@ -1,0 +1,29 @@
+/** An origin that speaks WebSocket: echoes messages, and tells who it was told is calling. */
+
+/** How the sockets of this isolate ended. */
+const closed: string[] = []
+
+export default {
+  fetch(request: Request): Response {
+    if (request.headers.get('Upgrade') !== 'websocket') {
+      return Response.json({ closed })
+    }
+    const { 0: client, 1: server } = new WebSocketPair()
+    server.binaryType = 'arraybuffer'
+    server.accept()
+    server.addEventListener('message', ({ data }) => {
+      if (data === 'who') server.send(request.headers.get('X-Auth-Subject') ?? 'nobody')
+      else if (data === 'headers') server.send(JSON.stringify([...request.headers]))
+      else if (data === 'bye') server.close(4001, 'as asked')
+      else server.send(data)
+    })
+    server.addEventListener('close', ({ code, reason }) => {
+      closed.push(`${code} ${reason}`)
+    })
+    const headers = new Headers({ 'Set-Cookie': 'sid=1' })
+    if (request.headers.has('Sec-WebSocket-Protocol')) {
+      headers.set('Sec-WebSocket-Protocol', 'chat')
+    }
+    return new Response(null, { status: 101, webSocket: client, headers })
+  },
+}

@@ -1,0 +1,75 @@
+/**
+ * A Worker that mounts the stages around the proxy and nothing of authentication: a test says in
+ * two headers who the caller is and what the route allows.
+ */
+import { Hono, type MiddlewareHandler } from 'hono'
+import type { GatewayVariables } from '../../src/context.ts'
+import { Denied, Unavailable } from '../../src/errors.ts'
+import { canonicalPath } from '../../src/middleware/canonical-path.ts'
+import { clientAddress } from '../../src/middleware/client-address.ts'
+import { limitBody } from '../../src/middleware/limit-body.ts'
+import { requestId } from '../../src/middleware/request-id.ts'
+import { sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
+import { createOrigin } from '../../src/origin.ts'
+import type { PolicyRoute } from '../../src/policy.ts'
+import { proxy } from '../../src/routes/proxy.ts'
+import type { Principal } from '../../src/tokens/principal.ts'
+
+interface Env {
+  readonly ORIGIN_URL: string
+  readonly ORIGIN?: Fetcher
+}
+
+const ROUTE: PolicyRoute = {
+  method: 'GET',
+  path: '*',
+  permission: undefined,
+  limits: [],
+  input: {},
+  maxBodyBytes: 2_000_000_000,
+  originTimeoutMs: 15_000,
+  forwardAuthorization: false,
+  forwardCookies: false,
+  webSocketOrigins: [],
+}
+
+function build(env: Env) {
+  const app = new Hono<{ Bindings: Env; Variables: GatewayVariables }>()
+  app.onError((error, c) => {
+    if (error instanceof Denied) {
+      const status = error.denial.code === 'body_too_large' ? 413 : 400
+      return c.json(error.denial, status)
+    }
+    if (error instanceof Unavailable)
+      return c.json({ fault: error.fault }, error.fault === 'timeout' ? 504 : 502)
+    return c.json({ defect: String(error) }, 500)
+  })
+  app.use(requestId(), canonicalPath(), sanitizeHeaders(), clientAddress())
+  app.use(async (c, next) => {
+    const route = { ...ROUTE, ...JSON.parse(c.req.header('Test-Route') ?? '{}') } as PolicyRoute
+    c.set('route', route)
+    c.set('principal', JSON.parse(c.req.header('Test-Caller') ?? 'null') as Principal | null)
+    // The audit trail outlives the answer, and with it everything the request has begun.
+    c.executionCtx.waitUntil(new Promise((resolve) => setTimeout(resolve, 20_000)))
+    const limit: MiddlewareHandler = limitBody({ maxBytes: route.maxBodyBytes })
+    return limit(c, next)
+  })
+  app.get('/read-here', (c) => c.text('read'))
+  app.post('/read-here', async (c) => {
+    const bytes = await new Response(c.get('body') as ReadableStream).arrayBuffer()
+    return c.text(String(bytes.byteLength))
+  })
+  const origin = createOrigin({ url: env.ORIGIN_URL, binding: env.ORIGIN })
+  const assertions = { sign: async ({ subject }: Principal) => `assertion-of-${subject}` }
+  app.all('*', proxy({ origin, assertions }))
+  return app
+}
+
+let app: ReturnType<typeof build> | undefined
+
+export default {
+  fetch(request: Request, env: Env, context: ExecutionContext) {
+    app ??= build(env)
+    return app.fetch(request, env, context)
+  },
+}

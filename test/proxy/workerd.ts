@@ -1,0 +1,100 @@
+/** Runs a Worker in real workerd, without anything between it and the socket. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+
+const WORKERD = join(import.meta.dirname, '../../node_modules/.bin/workerd')
+const COMPATIBILITY_DATE = '2026-11-01'
+
+export interface Running {
+  readonly port: number
+  readonly pid: number
+  /** What the process wrote to its error output so far. */
+  readonly log: () => string
+  readonly stop: () => Promise<void>
+}
+
+export interface WorkerdOptions {
+  /** Path of the entry module. */
+  readonly entry: string
+  /** Text bindings. */
+  readonly vars: Readonly<Record<string, string>>
+}
+
+/** A loopback port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no port')
+  return address.port
+}
+
+/** Bundles the entry and serves it; resolves once it answers. */
+export async function startWorkerd({ entry, vars }: WorkerdOptions): Promise<Running> {
+  const directory = await mkdtemp(join(tmpdir(), 'portcullis-workerd-'))
+  await build({
+    entryPoints: [entry],
+    outfile: join(directory, 'worker.js'),
+    bundle: true,
+    format: 'esm',
+    target: 'es2024',
+    conditions: ['workerd', 'worker', 'browser'],
+  })
+  const port = await freePort()
+  const bindings = Object.entries(vars)
+    .map(([name, value]) => `(name = ${JSON.stringify(name)}, text = ${JSON.stringify(value)})`)
+    .join(', ')
+  await writeFile(
+    join(directory, 'config.capnp'),
+    `using Workerd = import "/workerd/workerd.capnp";
+const config :Workerd.Config = (
+  services = [
+    (name = "main", worker = (
+      modules = [(name = "worker.js", esModule = embed "worker.js")],
+      compatibilityDate = "${COMPATIBILITY_DATE}",
+      compatibilityFlags = ["enable_request_signal"],
+      bindings = [${bindings}])),
+    (name = "internet", network = (allow = ["private", "public"])),
+  ],
+  sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")]
+);
+`,
+  )
+  const child = spawn(WORKERD, ['serve', join(directory, 'config.capnp')], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let log = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    log += text
+  })
+  await listening(child, port, () => log)
+  return {
+    port,
+    pid: child.pid ?? 0,
+    log: () => log,
+    async stop() {
+      child.kill('SIGKILL')
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+async function listening(child: ChildProcess, port: number, log: () => string): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null) throw new Error(`workerd stopped: ${log()}`)
+    try {
+      await fetch(`http://127.0.0.1:${port}/read-here`)
+      return
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+}
