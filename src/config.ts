@@ -53,7 +53,7 @@ const environmentSchema = z
     UPSTASH_REDIS_REST_URL: z.string(required).pipe(httpUrl),
     UPSTASH_REDIS_REST_TOKEN: z
       .string(required)
-      .min(MIN_TOKEN_CHARS, 'is too short to be a secret')
+      .min(MIN_TOKEN_CHARS, { error: 'is too short to be a secret', abort: true })
       .refine((token) => !isPlaceholder(token), 'is a placeholder'),
     ORIGIN_URL: httpUrl.optional(),
     ORIGIN: z

@@ -25,8 +25,8 @@ const jwks = z.custom<JSONWebKeySet>(
 
 /** An absolute http or https URL, without a password in it. */
 export const httpUrl = z
-  .url({ protocol: /^https?$/, error: 'is not an http or https URL' })
-  .refine((url) => !hasCredentials(url), 'must not contain credentials')
+  .url({ protocol: /^https?$/, error: 'is not an http or https URL', abort: true })
+  .refine((url) => !hasCredentials(url), { error: 'must not contain credentials', abort: true })
 
 const claimName = z.string().min(1).max(256)
 

@@ -62,7 +62,10 @@ const common = {
 }
 
 const modulus = octets
-  .refine((n) => bitLength(n) >= MIN_RSA_BITS && bitLength(n) <= MAX_RSA_BITS, 'size')
+  .refine((n) => bitLength(n) >= MIN_RSA_BITS && bitLength(n) <= MAX_RSA_BITS, {
+    error: 'size',
+    abort: true,
+  })
   .refine((n) => ((n.at(-1) ?? 0) & 1) === 1, 'even')
   .refine((n) => !isRocaModulus(n), 'roca')
 const exponent = octets

@@ -5,7 +5,7 @@ const MIN_DISTINCT_VALUES = 8
 
 /** Words of documentation; that chance puts one into a random key is out of the question. */
 const PLACEHOLDER =
-  /secret|passw|change.?me|replace.?me|placeholder|example|your[-_ ]|insert|0123456|1234567|abcdefg|qwerty|test.?test|<[^>]*>/i
+  /secret|password|change.?me|replace.?me|placeholder|example|your[-_ ]|0123456|1234567|abcdefg|qwerty|test.?test|^<[\w .-]+>$/i
 
 /**
  * The beginnings of keys that are printed in RFC 7515, 7517, 7520 and 8037, as their `k`,

@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest'
+import { parseConfig } from '../../src/config.ts'
+import { es256, good, mistakes, remote, secret, withIssuers, withKeys } from './environment.ts'
+
+describe('the environment', () => {
+  it('is parsed, with defaults', () => {
+    expect(parseConfig(withIssuers(remote))).toEqual({
+      redis: { url: good.UPSTASH_REDIS_REST_URL, token: good.UPSTASH_REDIS_REST_TOKEN },
+      originUrl: 'https://origin.test',
+      publicUrl: 'https://gateway.test',
+      issuers: [
+        {
+          ...remote,
+          algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+          typ: 'at+jwt',
+          clockTolerance: 5,
+          maxTokenAge: 86_400,
+          rolesClaim: 'roles',
+          tenantClaim: 'tenant',
+        },
+      ],
+      signingKeys: undefined,
+    })
+  })
+
+  it('needs an origin: an address or a service binding', () => {
+    const { ORIGIN_URL: _, ...env } = good
+    expect(mistakes(env)).toEqual(['ORIGIN_URL: is missing, and so is a service binding ORIGIN'])
+    expect(mistakes({ ...env, ORIGIN: { fetch() {} } })).toEqual([])
+    expect(mistakes({ ...env, ORIGIN: 'https://origin.test' })).toEqual([
+      'ORIGIN: is not a binding',
+    ])
+  })
+
+  it('R31: every mistake is named in one error', () => {
+    expect(
+      mistakes({
+        ISSUERS: '[{"issuer":"a","nonsense":1}]',
+        SIGNING_KEYS: '{',
+        PUBLIC_URL: 'ftp://x',
+        ORIGIN_URL: 'x',
+      }),
+    ).toEqual([
+      'UPSTASH_REDIS_REST_URL: is missing',
+      'UPSTASH_REDIS_REST_TOKEN: is missing',
+      'ORIGIN_URL: is not an http or https URL',
+      'PUBLIC_URL: is not an http or https URL',
+      'ISSUERS[0].audience: must be a name, or an array of names',
+      'ISSUERS[0]: Unrecognized key: "nonsense"',
+      'SIGNING_KEYS: is not JSON',
+    ])
+    for (const env of [undefined, null, 1, 'x', []]) expect(mistakes(env).length).toBeGreaterThan(0)
+  })
+
+  it('R31: JSON that says something twice is refused', () => {
+    expect(mistakes({ ...good, ISSUERS: '[{"issuer":"a","issuer":"b"}]' })).toEqual([
+      'ISSUERS: has a member name twice',
+    ])
+  })
+
+  it('S47: missing, short and placeholder tokens are refused', () => {
+    for (const token of [
+      '',
+      'short',
+      'changeme-changeme',
+      'your-upstash-token-here',
+      '<paste the token here>',
+      'aaaaaaaaaaaaaaaaaaaaaaaa',
+      'example_token_example',
+      '0123456789abcdef',
+    ]) {
+      expect(mistakes({ ...good, UPSTASH_REDIS_REST_TOKEN: token }), token).toHaveLength(1)
+    }
+    for (let n = 0; n < 2_000; n++) {
+      expect(mistakes({ ...good, UPSTASH_REDIS_REST_TOKEN: secret(n) })).toEqual([])
+    }
+  })
+
+  it('addresses hold no credentials, and the public one no query', () => {
+    expect(mistakes({ ...good, ORIGIN_URL: 'https://u:p@origin.test' })).toEqual([
+      'ORIGIN_URL: must not contain credentials',
+    ])
+    expect(mistakes({ ...good, PUBLIC_URL: 'https://gateway.test/?x' })).toHaveLength(1)
+    expect(mistakes({ ...good, PUBLIC_URL: 'https://gateway.test/#x' })).toHaveLength(1)
+  })
+
+  it('S16 S47 R31: no value of a secret stands in an error', () => {
+    const value = 'c2VjcmV0LXZhbHVlLW5vYm9keS1tYXktc2Vl'
+    const weak = { ...es256.privateJwk, kid: '', d: value, x: value }
+    const errors = [
+      {
+        ...good,
+        UPSTASH_REDIS_REST_TOKEN: `changeme ${value}`,
+        ORIGIN_URL: `https://u:${value}@x.test`,
+      },
+      { ...withKeys(weak, { kty: 'oct', k: value }, value), UPSTASH_REDIS_REST_URL: value },
+      { ...good, SIGNING_KEYS: `{"keys":[${value}` },
+      withIssuers({
+        ...remote,
+        jwksUri: undefined,
+        algorithms: ['HS256'],
+        jwks: { keys: [{ kty: 'oct', k: value }] },
+      }),
+    ].map((env) => mistakes(env).join('\n'))
+    for (const error of errors) {
+      expect(error).not.toBe('')
+      expect(error).not.toContain(value)
+    }
+  })
+})

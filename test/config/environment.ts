@@ -1,0 +1,39 @@
+/** Environments, good and nearly so, and what is said of them. */
+import { createHash } from 'node:crypto'
+import { parseConfig } from '../../src/config.ts'
+import { Misconfigured } from '../../src/errors.ts'
+import { createSigner } from '../tokens/signer.ts'
+
+export const [es256, rs256, eddsa] = await Promise.all([
+  createSigner('ES256'),
+  createSigner('RS256'),
+  createSigner('EdDSA'),
+])
+/** 32 bytes without a pattern, the same in each run. */
+export const secret = (n = 0) => createHash('sha256').update(`key ${n}`).digest('base64url')
+export const good = {
+  UPSTASH_REDIS_REST_URL: 'https://eu1-x.upstash.io',
+  UPSTASH_REDIS_REST_TOKEN: secret(),
+  ORIGIN_URL: 'https://origin.test',
+  PUBLIC_URL: 'https://gateway.test/',
+}
+export const remote = {
+  issuer: 'https://idp.test',
+  audience: 'api',
+  jwksUri: 'https://idp.test/jwks',
+}
+export const withIssuers = (...issuers: object[]) => ({ ...good, ISSUERS: JSON.stringify(issuers) })
+export const withKeys = (...keys: unknown[]) => ({
+  ...good,
+  SIGNING_KEYS: JSON.stringify({ keys }),
+})
+
+export function mistakes(env: unknown): readonly string[] {
+  try {
+    parseConfig(env)
+    return []
+  } catch (error) {
+    if (error instanceof Misconfigured) return error.mistakes
+    throw error
+  }
+}

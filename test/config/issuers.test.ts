@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest'
+import { es256, mistakes, remote, rs256, secret, withIssuers } from './environment.ts'
+
+describe('ISSUERS', () => {
+  it('S05: keys come over https, or do not leave the machine', () => {
+    const of = (jwksUri: string) => mistakes(withIssuers({ ...remote, jwksUri })).length
+    for (const uri of [
+      'https://idp.test/k',
+      'http://localhost:1/k',
+      'http://idp.localhost/k',
+      'http://127.0.0.1:1/k',
+      'http://[::1]/k',
+    ])
+      expect(of(uri), uri).toBe(0)
+    for (const uri of [
+      'http://idp.test/k',
+      'http://10.0.0.1/k',
+      'http://127.0.0.1.evil.test/k',
+      'http://localhost.evil.test/k',
+      'http://xlocalhost/k',
+      'file:///k',
+      'data:,x',
+      '/k',
+      'https://u:p@idp.test/k',
+    ])
+      expect(of(uri), uri).toBe(1)
+  })
+
+  it('S12: none stands there twice, and each has one source of keys', () => {
+    expect(mistakes(withIssuers(remote, remote))).toEqual(['ISSUERS[1].issuer: stands there twice'])
+    expect(mistakes(withIssuers({ ...remote, jwks: { keys: [es256.publicJwk] } }))).toEqual([
+      'ISSUERS[0]: needs exactly one of jwksUri and jwks',
+    ])
+    expect(mistakes(withIssuers({ ...remote, jwksUri: undefined }))).toEqual([
+      'ISSUERS[0]: needs exactly one of jwksUri and jwks',
+    ])
+  })
+
+  it('S16: a clock tolerance above 300 s is refused', () => {
+    expect(mistakes(withIssuers({ ...remote, clockTolerance: 300 }))).toEqual([])
+    for (const clockTolerance of [301, -1, '5', null])
+      expect(mistakes(withIssuers({ ...remote, clockTolerance }))).toHaveLength(1)
+  })
+
+  it('S01: none and unknown algorithms cannot be configured', () => {
+    for (const algorithm of ['none', 'HS384', 'HS512', 'ES256K', 'RSA1_5', ''])
+      expect(mistakes(withIssuers({ ...remote, algorithms: [algorithm] }))).toHaveLength(1)
+    expect(mistakes(withIssuers({ ...remote, algorithms: [] }))).toHaveLength(1)
+  })
+
+  it('S02 S47: HS256 needs a long secret that is named for it, and a secret needs HS256', () => {
+    const of = (algorithms: string[], ...keys: object[]) =>
+      mistakes(withIssuers({ ...remote, jwksUri: undefined, algorithms, jwks: { keys } }))
+    const oct = (text: string) => ({ kty: 'oct', k: Buffer.from(text).toString('base64url') })
+    expect(of(['HS256'], { kty: 'oct', k: secret() })).toEqual([])
+    expect(mistakes(withIssuers({ ...remote, algorithms: ['HS256', 'RS256'] }))).toEqual([
+      'ISSUERS[0].algorithms: HS256 needs a secret in jwks, not a jwksUri',
+    ])
+    expect(of(['RS256'], { kty: 'oct', k: secret() })).toEqual([
+      'ISSUERS[0].jwks.keys[0]: is not usable (alg)',
+    ])
+    expect(of(['HS256', 'RS256'], rs256.publicJwk)).toEqual([
+      'ISSUERS[0].algorithms: HS256 needs a secret of at least 32 bytes in jwks',
+    ])
+    expect(of(['HS256'], { kty: 'oct', k: secret().slice(0, 40) })).toHaveLength(2)
+    for (const text of [
+      'a-string-secret-at-least-256-bits-long',
+      'your-256-bit-secret-your-256-bit-secret',
+      'a'.repeat(64),
+      '0'.repeat(32),
+      'abcd'.repeat(16),
+      'changemechangemechangemechangeme',
+      'password'.repeat(5),
+    ]) {
+      expect(of(['HS256'], oct(text)), text).toEqual([
+        'ISSUERS[0].jwks.keys: has a secret that can be guessed',
+      ])
+    }
+    expect(
+      of(['HS256'], {
+        kty: 'oct',
+        k: 'AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow',
+      }),
+    ).toHaveLength(1)
+    for (let n = 0; n < 2_000; n++) expect(of(['HS256'], { kty: 'oct', k: secret(n) })).toEqual([])
+  })
+
+  it('S08: keys that were written down must be usable, every one', () => {
+    const inline = (...keys: object[]) =>
+      mistakes(withIssuers({ ...remote, jwksUri: undefined, jwks: { keys } }))
+    expect(inline(es256.publicJwk, rs256.publicJwk)).toEqual([])
+    expect(inline(es256.publicJwk, { ...rs256.publicJwk, use: 'enc' })).toEqual([
+      'ISSUERS[0].jwks.keys[1]: is not usable (use)',
+    ])
+    expect(inline(es256.privateJwk)).toEqual(['ISSUERS[0].jwks.keys[0]: is not usable (d)'])
+    expect(inline()).toHaveLength(1)
+  })
+})

@@ -1,0 +1,81 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { parseConfig } from '../../src/config.ts'
+import { eddsa, es256, mistakes, remote, rs256, secret, withKeys } from './environment.ts'
+
+describe('SIGNING_KEYS', () => {
+  const own = (env: object) =>
+    parseConfig(env).issuers.find(({ issuer }) => issuer === 'https://gateway.test')
+
+  it('make the gateway an issuer of its own, by its public keys alone', () => {
+    const env = {
+      ...withKeys(es256.privateJwk, rs256.privateJwk, eddsa.privateJwk),
+      ISSUERS: JSON.stringify([remote]),
+    }
+    expect(parseConfig(env).issuers).toHaveLength(2)
+    expect(own(env)).toMatchObject({
+      audience: 'https://gateway.test',
+      algorithms: ['ES256', 'RS256', 'EdDSA'],
+      typ: 'at+jwt',
+    })
+    for (const { privateJwk } of [es256, rs256, eddsa])
+      expect(JSON.stringify(own(env))).not.toContain(privateJwk.d)
+  })
+
+  it('an entry of ISSUERS for the gateway itself replaces what would be derived', () => {
+    const explicit = { ...remote, issuer: 'https://gateway.test' }
+    expect(
+      own({ ...withKeys(es256.privateJwk), ISSUERS: JSON.stringify([explicit]) }),
+    ).toMatchObject(explicit)
+  })
+
+  it('alg may be left out, and then follows from the key', () => {
+    const bare = [es256, rs256, eddsa].map(({ privateJwk: { alg: _, ...jwk } }) => jwk)
+    expect(parseConfig(withKeys(...bare)).signingKeys?.keys.map(({ alg }) => alg)).toEqual([
+      'ES256',
+      'RS256',
+      'EdDSA',
+    ])
+  })
+
+  it('S47: must be private, sound, and told apart by their kid', () => {
+    const of = (...keys: unknown[]) => mistakes(withKeys(...keys))
+    expect(of(es256.publicJwk)).toEqual(['SIGNING_KEYS.keys[0].d: is missing'])
+    expect(of({ ...es256.privateJwk, kid: undefined })).toEqual([
+      'SIGNING_KEYS.keys[0].kid: is missing',
+    ])
+    expect(of(es256.privateJwk, { ...eddsa.privateJwk, kid: 'ES256' })).toEqual([
+      'SIGNING_KEYS.keys: has two keys with the same kid',
+    ])
+    expect(of()).toEqual(['SIGNING_KEYS.keys: is empty'])
+    expect(of({ kty: 'oct', k: secret(), kid: 'x' })).toEqual([
+      'SIGNING_KEYS.keys[0].kty: must be EC, OKP or RSA',
+    ])
+    expect(of({ ...rs256.privateJwk, alg: 'PS256' })).toEqual([
+      'SIGNING_KEYS.keys[0].alg: must be RS256',
+    ])
+    expect(of({ ...es256.privateJwk, use: 'enc' })).toEqual([
+      "SIGNING_KEYS.keys[0].use: must be 'sig'",
+    ])
+    const weak = generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey.export({
+      format: 'jwk',
+    })
+    expect(of({ ...weak, kid: 'weak' })).toEqual([
+      'SIGNING_KEYS.keys[0]: is malformed or too weak (n_size)',
+    ])
+  })
+
+  it('S47: keys that are printed in a standard are refused', () => {
+    // RFC 8037 appendix A.1.
+    const printed = {
+      kty: 'OKP',
+      crv: 'Ed25519',
+      kid: 'x',
+      d: 'nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A',
+      x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+    }
+    expect(mistakes(withKeys(printed))).toEqual([
+      'SIGNING_KEYS.keys[0]: is printed in a standard, so everybody has it',
+    ])
+  })
+})
