@@ -1,0 +1,114 @@
+import { Hono } from 'hono'
+import { describe, expect, it } from 'vitest'
+import { callerOf } from '../../src/context.ts'
+import { authenticate } from '../../src/middleware/authenticate.ts'
+import { problemHandler } from '../../src/problem.ts'
+import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { refusing, startProvider } from './provider.ts'
+import { createSigner, issuerOf, NOW_MS, NOW_SECONDS } from './signer.ts'
+
+const signer = await createSigner('ES256')
+const token = await signer.token()
+
+function gateway(issuers = [issuerOf([signer.publicJwk])]) {
+  const verifier = createTokenVerifier({ issuers, now: () => NOW_MS })
+  const reached: string[] = []
+  const app = new Hono()
+  app.onError(problemHandler())
+  app.all('/private', authenticate({ verifier }), (c) => {
+    reached.push(callerOf(c)?.subject ?? 'nobody')
+    return c.text('ok')
+  })
+  app.all('/public', authenticate({ verifier, anonymous: true }), (c) => {
+    reached.push(callerOf(c)?.subject ?? 'nobody')
+    return c.text('ok')
+  })
+  const ask = (path: string, headers: [string, string][] = [], init: RequestInit = {}) =>
+    app.request(path, { ...init, headers: new Headers(headers) })
+  return { ask, reached }
+}
+
+const authorization = (value: string): [string, string][] => [['authorization', value]]
+
+describe('authenticate', () => {
+  it('lets a good token through, with its principal', async () => {
+    const { ask, reached } = gateway()
+    expect((await ask('/private', authorization(`Bearer ${token}`))).status).toBe(200)
+    expect((await ask('/private', authorization(`bearer ${token}`))).status).toBe(200)
+    expect((await ask('/public', authorization(`Bearer ${token}`))).status).toBe(200)
+    expect(reached).toEqual(['alice', 'alice', 'alice'])
+  })
+
+  it('S29: no credentials are challenged without an error attribute, and the handler not reached', async () => {
+    const { ask, reached } = gateway()
+    for (const headers of [[], authorization('Basic YTpi')]) {
+      const response = await ask('/private', headers)
+      expect(response.status).toBe(401)
+      expect(response.headers.get('www-authenticate')).toMatch(/^Bearer /)
+      expect(response.headers.get('www-authenticate')).not.toContain('error=')
+    }
+    expect(reached).toEqual([])
+  })
+
+  it('S28: a bad or doubled header is an invalid token on every route, and never a 500', async () => {
+    const { ask, reached } = gateway()
+    const doubled: [string, string][] = [
+      ...authorization(`Bearer ${token}`),
+      ...authorization(`Bearer ${token}`),
+    ]
+    const bad = [
+      `Bearer`,
+      `Bearer ${token}, Bearer ${token}`,
+      `Bearer ${token}=`,
+      `Bearer x.y.z`,
+      `Bearer ${await signer.token({ exp: NOW_SECONDS - 60 })}`,
+    ]
+    for (const headers of [doubled, ...bad.map(authorization)]) {
+      for (const path of ['/private', '/public']) {
+        const response = await ask(path, headers)
+        expect(response.status).toBe(401)
+        expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"')
+        expect(await response.text()).not.toContain(token.slice(0, 20))
+      }
+    }
+    expect(reached).toEqual([])
+  })
+
+  it('a caller without a header is nobody where the route allows that', async () => {
+    const { ask, reached } = gateway()
+    expect((await ask('/public')).status).toBe(200)
+    expect((await ask('/public', authorization('Basic YTpi'))).status).toBe(401)
+    expect(reached).toEqual(['nobody'])
+  })
+
+  it('S27: a token in the query, the body or a cookie is not looked at', async () => {
+    const { ask, reached } = gateway()
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    const responses = await Promise.all([
+      ask(`/private?access_token=${token}`),
+      ask('/private', Object.entries(form), { method: 'POST', body: `access_token=${token}` }),
+      ask('/private', [['cookie', `access_token=${token}; Authorization=Bearer ${token}`]]),
+      ask('/private', [
+        ['x-authorization', `Bearer ${token}`],
+        ['proxy-authorization', `Bearer ${token}`],
+      ]),
+    ])
+    for (const response of responses) {
+      expect(response.status).toBe(401)
+      expect(response.headers.get('www-authenticate')).not.toContain('error=')
+    }
+    expect(reached).toEqual([])
+  })
+
+  it('R09: a provider that is down is a 503 with Retry-After, never a 401', async () => {
+    const provider = await startProvider(refusing)
+    const { ask, reached } = gateway([issuerOf([], { jwks: undefined, jwksUri: provider.url })])
+    for (const path of ['/private', '/public']) {
+      const response = await ask(path, authorization(`Bearer ${token}`))
+      expect(response.status).toBe(503)
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+    }
+    expect(reached).toEqual([])
+    await provider.close()
+  })
+})
