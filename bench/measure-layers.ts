@@ -1,0 +1,60 @@
+/** `--layers`: what each stage of the pipeline costs, under each runtime. */
+import type { Shutdown } from '../dev/start/shutdown.ts'
+import type { Backends } from './backends.ts'
+import { bundleWorker } from './bundle.ts'
+import { figuresOf, type LayerFigures } from './figures.ts'
+import type { Options, Runtime } from './options.ts'
+import { preflight } from './preflight.ts'
+import { REFERENCE_FIGURES, REFERENCE_NOTE } from './reference.ts'
+import { layerTable, referenceTable } from './report.ts'
+import { measure } from './rounds.ts'
+import type { Target } from './target.ts'
+import type { BenchTokens } from './tokens.ts'
+import { startWorkerd } from './workerd.ts'
+import { startWranglerDev } from './wrangler-dev.ts'
+
+export interface Bench {
+  readonly options: Options
+  readonly backends: Backends
+  readonly tokens: BenchTokens
+  /** For generated files. */
+  readonly directory: string
+  readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
+  /** Told what happens next. */
+  readonly onProgress: (what: string) => void
+}
+
+/** Prints a table for each runtime, and returns what it knows. Throws for a wrong answer. */
+export async function measureLayers(bench: Bench): Promise<object> {
+  const { options, backends, tokens, shutdown } = bench
+  const runtimes: { runtime: Runtime; layers: readonly LayerFigures[] }[] = []
+  for (const runtime of options.runtimes) {
+    const onProgress = (what: string) => bench.onProgress(`${runtime}: ${what}`)
+    onProgress('starting')
+    const target = await start(runtime, bench)
+    shutdown.defer(target.close)
+    shutdown.signal.throwIfAborted()
+    await preflight(target, options.measured, tokens)
+    const layers = figuresOf(await measure({ target, backends, tokens, options, onProgress }))
+    await target.close()
+    console.log(`\n${layerTable(runtime, layers)}\n`)
+    runtimes.push({ runtime, layers })
+  }
+  const [first] = runtimes
+  if (first !== undefined) console.log(`${referenceTable(first.runtime, first.layers)}\n`)
+  const { request, seconds, warmUpSeconds, rounds, connections } = options
+  return {
+    options: { request, seconds, warmUpSeconds, rounds, connections },
+    runtimes,
+    reference: { note: REFERENCE_NOTE, figures: REFERENCE_FIGURES },
+  }
+}
+
+async function start(
+  runtime: Runtime,
+  { options, backends, tokens: { signingKeys }, directory }: Bench,
+): Promise<Target> {
+  if (runtime === 'wrangler') return startWranglerDev({ backends, signingKeys, directory })
+  const bundle = await bundleWorker(directory)
+  return startWorkerd({ bundle, backends, signingKeys, layers: options.measured, directory })
+}

@@ -1,0 +1,95 @@
+/** CPU times and family relations of processes, out of Linux' `/proc` (proc(5)). */
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { basename } from 'node:path'
+
+export interface CpuTimes {
+  readonly userMicros: number
+  readonly systemMicros: number
+}
+
+const MICROS_PER_SECOND = 1_000_000
+/** Places of `utime` and `stime` after the name, which is in brackets and may hold anything. */
+const USER_FIELD = 11
+const SYSTEM_FIELD = 12
+const LISTEN = '0A'
+
+let ticksPerSecond: number | undefined
+
+/** CPU that a process and all its threads have used. Throws where there is no such process. */
+export function cpuTimesOf(pid: number): CpuTimes {
+  ticksPerSecond ??= Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
+  return parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'), ticksPerSecond)
+}
+
+/** Reads the text of `/proc/<pid>/stat`. */
+export function parseStat(stat: string, ticks: number): CpuTimes {
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const micros = (field: number) => (Number(fields[field]) / ticks) * MICROS_PER_SECOND
+  return { userMicros: micros(USER_FIELD), systemMicros: micros(SYSTEM_FIELD) }
+}
+
+/** CPU used between two readings of one process. */
+export function cpuBetween(before: CpuTimes, after: CpuTimes): CpuTimes {
+  return {
+    userMicros: after.userMicros - before.userMicros,
+    systemMicros: after.systemMicros - before.systemMicros,
+  }
+}
+
+/** CPU that everything on this machine has used, microseconds. */
+export function machineCpuMicros(): number {
+  const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n')
+  const [user, nice, system, , , irq, softirq] = line.trim().split(/\s+/).slice(1).map(Number)
+  ticksPerSecond ??= Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
+  const ticks = [user, nice, system, irq, softirq].reduce<number>((sum, n) => sum + (n ?? 0), 0)
+  return (ticks / ticksPerSecond) * MICROS_PER_SECOND
+}
+
+/** CPU that `pid`, and all that it started and that still runs, have used, microseconds. */
+export function familyCpuMicros(pid: number): number {
+  return [pid, ...descendants(pid)]
+    .map(cpuTimesOf)
+    .reduce((sum, { userMicros, systemMicros }) => sum + userMicros + systemMicros, 0)
+}
+
+/** Ids of the processes that `pid` started, and that those started; of one program, if named. */
+export function descendants(pid: number, program?: string): readonly number[] {
+  return childrenOf(pid).flatMap((child) => [
+    ...(program === undefined || programOf(child) === program ? [child] : []),
+    ...descendants(child, program),
+  ])
+}
+
+/** Whether the process listens on this TCP port of an IPv4 address. */
+export function listensOn(pid: number, port: number): boolean {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const inodes = readFileSync('/proc/net/tcp', 'utf8')
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/))
+    .filter((fields) => fields[1]?.endsWith(local) && fields[3] === LISTEN)
+    .map((fields) => `socket:[${fields[9]}]`)
+  return readdirSync(`/proc/${pid}/fd`).some((fd) => inodes.includes(link(`/proc/${pid}/fd/${fd}`)))
+}
+
+function childrenOf(pid: number): readonly number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`).flatMap((task) =>
+      (readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').match(/\d+/g) ?? []).map(Number),
+    )
+  } catch {
+    return []
+  }
+}
+
+function programOf(pid: number): string {
+  return basename(link(`/proc/${pid}/exe`))
+}
+
+function link(path: string): string {
+  try {
+    return readlinkSync(path)
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,112 @@
+/** Measures layers in turn, several times, so that noise meets all of them alike. */
+import { type Backends, type Counts, countsBetween } from './backends.ts'
+import type { Layer } from './layers.ts'
+import { drive } from './load.ts'
+import type { Options } from './options.ts'
+import { cpuBetween, cpuTimesOf, familyCpuMicros, machineCpuMicros } from './process-times.ts'
+import { ratio, rounded } from './statistics.ts'
+import type { Target } from './target.ts'
+import type { BenchTokens } from './tokens.ts'
+
+/** Longer than an audit batch stays open, so that what a layer began has ended. */
+const SETTLE_MS = 150
+
+/** One measurement of one layer. */
+export interface Round {
+  readonly requests: number
+  readonly requestsPerSecond: number
+  readonly p50Ms: number
+  readonly p95Ms: number
+  readonly p99Ms: number
+  /** Of the gateway's process, for each request that reached the origin. */
+  readonly cpuMicros: number
+  readonly cpuUserMicros: number
+  readonly cpuSystemMicros: number
+  readonly redisCalls: number
+  /** Messages for each request; undefined where they do not pass the benchmark's own queue. */
+  readonly auditEvents: number
+  /** Cores that processes of others used meanwhile. */
+  readonly otherCores: number
+}
+
+export interface Measurement {
+  readonly target: Target
+  readonly backends: Backends
+  readonly tokens: BenchTokens
+  readonly options: Options
+  /** Told what happens next. */
+  readonly onProgress: (what: string) => void
+}
+
+/** Rounds of each layer, in the order in which they ran. */
+export async function measure(measurement: Measurement): Promise<Map<Layer, readonly Round[]>> {
+  const { options, onProgress } = measurement
+  const rounds = new Map<Layer, Round[]>(options.measured.map((layer) => [layer, []]))
+  for (const layer of options.measured) {
+    onProgress(`warming up ${layer.title}`)
+    await measureOnce(measurement, layer, options.warmUpSeconds)
+  }
+  for (let round = 1; round <= options.rounds; round++) {
+    for (const [layer, done] of rounds) {
+      onProgress(`round ${round} of ${options.rounds}: ${layer.title}`)
+      done.push(await measureOnce(measurement, layer, options.seconds))
+    }
+  }
+  return rounds
+}
+
+async function measureOnce(
+  { target, backends, tokens, options }: Measurement,
+  layer: Layer,
+  seconds: number,
+): Promise<Round> {
+  const before = await reading(target, backends)
+  const driven = await drive({
+    url: target.urlOf(layer),
+    request: options.request,
+    tokens: tokens[layer.tokens],
+    connections: options.connections,
+    seconds,
+  })
+  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
+  const after = await reading(target, backends)
+  const counts = countsBetween(before.counts, after.counts)
+  refuseOther(layer, driven.requests, counts)
+
+  const cpu = cpuBetween(before.gateway, after.gateway)
+  const perRequest = (total: number, digits = 1) => rounded(ratio(total, counts.requests), digits)
+  const others = after.machineMicros - before.machineMicros - (after.oursMicros - before.oursMicros)
+  return {
+    requests: driven.requests,
+    requestsPerSecond: rounded(driven.requests / driven.seconds, 0),
+    p50Ms: driven.latencies.percentile(0.5),
+    p95Ms: driven.latencies.percentile(0.95),
+    p99Ms: driven.latencies.percentile(0.99),
+    cpuMicros: perRequest(cpu.userMicros + cpu.systemMicros),
+    cpuUserMicros: perRequest(cpu.userMicros),
+    cpuSystemMicros: perRequest(cpu.systemMicros),
+    redisCalls: perRequest(counts.calls, 4),
+    auditEvents: perRequest(counts.auditEvents, 4),
+    otherCores: rounded(Math.max(0, others) / 1000 / (after.timeMs - before.timeMs), 2),
+  }
+}
+
+async function reading(target: Target, backends: Backends) {
+  return {
+    counts: await backends.counts(),
+    gateway: cpuTimesOf(target.pid),
+    oursMicros: familyCpuMicros(process.pid),
+    machineMicros: machineCpuMicros(),
+    timeMs: Date.now(),
+  }
+}
+
+/** A layer that sends the origin more, less or something else than it should is not measured. */
+function refuseOther({ title, stage }: Layer, answered: number, counts: Counts): void {
+  const { requests, identified, asserted } = counts
+  const known = stage === 'passthrough' || stage === 'hygiene' ? 0 : requests
+  if (requests < answered) throw new Error(`${title}: not every answer came from the origin`)
+  if (identified !== known) throw new Error(`${title}: the origin was not told who asks`)
+  if (asserted !== (stage === 'full' ? requests : 0))
+    throw new Error(`${title}: assertions were expected from the full pipeline, and only there`)
+}

@@ -1,0 +1,55 @@
+/** Where and of what a result was measured, so that it can be judged and measured again. */
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { cpus, loadavg, platform, release, totalmem } from 'node:os'
+import { ROOT } from '../dev/start/settings.ts'
+import { WRANGLER } from '../dev/start/wrangler.ts'
+import { rounded } from './statistics.ts'
+import { WORKERD } from './workerd.ts'
+
+const BYTES_PER_GIB = 1_073_741_824
+
+export function surroundings(argv: readonly string[], redis: string) {
+  const processors = cpus()
+  return {
+    date: new Date().toISOString(),
+    command: ['npm run bench', ...(argv.length > 0 ? ['--', ...argv] : [])].join(' '),
+    commit: commit(),
+    machine: {
+      processor: processors[0]?.model ?? 'unknown',
+      cores: processors.length,
+      memoryGiB: rounded(totalmem() / BYTES_PER_GIB, 1),
+      system: `${platform()} ${release()}`,
+      loadAverageBefore: loadavg().map((load) => rounded(load, 2)),
+    },
+    versions: {
+      node: process.versions.node,
+      workerd: output(WORKERD, '--version').replace('workerd ', ''),
+      wrangler: versionOf('wrangler'),
+      autocannon: versionOf('autocannon'),
+    },
+    redis,
+  }
+}
+
+/** The commit, and whether what was measured differs from it. */
+function commit(): { readonly id: string; readonly changed: boolean } {
+  try {
+    return {
+      id: output('git', 'rev-parse', '--short=12', 'HEAD'),
+      changed: output('git', 'status', '--porcelain', '--', 'src', 'workers', 'bench') !== '',
+    }
+  } catch {
+    return { id: 'unknown', changed: true }
+  }
+}
+
+function output(program: string, ...args: readonly string[]): string {
+  return execFileSync(program, args, { cwd: ROOT, encoding: 'utf8' }).trim()
+}
+
+function versionOf(name: string): string {
+  const file = createRequire(WRANGLER).resolve(`${name}/package.json`)
+  return (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version
+}

@@ -1,0 +1,116 @@
+/** Runs the gateway under `workerd serve`. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join, relative } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { HOST } from '../dev/start/settings.ts'
+import { WRANGLER } from '../dev/start/wrangler.ts'
+import type { Backends } from './backends.ts'
+import type { Bundle } from './bundle.ts'
+import type { Layer } from './layers.ts'
+import { gatewayVariables, type Target } from './target.ts'
+import { workerdConfig } from './workerd-config.ts'
+
+const START_TIMEOUT_MS = 20_000
+const STOP_TIMEOUT_MS = 3_000
+/** Number of the descriptor on which workerd tells its ports. */
+const CONTROL_FD = 3
+
+/** The program itself, of the version that wrangler comes with. */
+export const WORKERD = (createRequire(WRANGLER)('workerd') as { readonly default: string }).default
+
+export interface WorkerdOptions {
+  readonly bundle: Bundle
+  readonly backends: Backends
+  readonly signingKeys: string
+  readonly layers: readonly Layer[]
+  /** Where the configuration goes. */
+  readonly directory: string
+  /** Opens the inspector, which costs time of its own. Default false. */
+  readonly inspect?: boolean
+}
+
+export interface WorkerdTarget extends Target {
+  /** Authority of the inspector; undefined where none was asked for. */
+  readonly inspector: string | undefined
+}
+
+/** A message on the control descriptor. */
+interface Listening {
+  readonly event: string
+  readonly socket?: string
+  readonly port: number
+}
+
+/** Starts one process with an isolate for each layer. */
+export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdTarget> {
+  const { bundle, backends, layers, directory, inspect = false } = options
+  const variables = gatewayVariables(backends, options.signingKeys)
+  const file = join(directory, 'workerd.capnp')
+  writeFileSync(
+    file,
+    workerdConfig({
+      module: relative(directory, bundle.file),
+      compatibilityDate: bundle.compatibilityDate,
+      names: layers.map(({ id }) => id),
+      variables: Object.keys(variables),
+      queueAddress: new URL(backends.originUrl).host,
+    }),
+  )
+  const child = spawn(
+    WORKERD,
+    [
+      ...['serve', file, `--control-fd=${CONTROL_FD}`],
+      ...(inspect ? [`--inspector-addr=${HOST}:0`] : []),
+    ],
+    { env: { ...variables }, stdio: ['ignore', 'inherit', 'inherit', 'pipe'] },
+  )
+  const killWithParent = () => child.kill('SIGKILL')
+  process.once('exit', killWithParent)
+  const close = async () => {
+    await stop(child)
+    process.off('exit', killWithParent)
+  }
+  try {
+    const expected = layers.length + (inspect ? 1 : 0)
+    const listening = await listeningOf(child, expected)
+    const ports = new Map(listening.map(({ socket, port }) => [socket, port]))
+    const inspector = listening.find(({ event }) => event === 'listen-inspector')
+    return {
+      urlOf: ({ id, stage }) => `http://${HOST}:${ports.get(id)}/${stage}`,
+      pid: child.pid as number,
+      inspector: inspector && `${HOST}:${inspector.port}`,
+      close,
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Waits until workerd has told so many ports. */
+async function listeningOf(child: ChildProcess, count: number): Promise<readonly Listening[]> {
+  const listening: Listening[] = []
+  const lines = createInterface({ input: child.stdio[CONTROL_FD] as Readable })
+  const timer = setTimeout(() => lines.close(), START_TIMEOUT_MS)
+  for await (const line of lines) {
+    const message = JSON.parse(line) as Listening
+    if (message.event.startsWith('listen')) listening.push(message)
+    if (listening.length === count) break
+  }
+  clearTimeout(timer)
+  if (listening.length < count) throw new Error('workerd does not start')
+  return listening
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+  await exited
+  clearTimeout(timer)
+}

@@ -1,0 +1,62 @@
+/** The pipeline of `src/app.ts` up to a stage: the same middlewares in the same order. */
+import { Hono, type MiddlewareHandler } from 'hono'
+import {
+  admit,
+  authenticate,
+  authorize,
+  canonicalPath,
+  clientAddress,
+  createAuthorizer,
+  type Gateway,
+  type GatewayVariables,
+  limitBody,
+  type Policy,
+  type PolicyRoute,
+  problemHandler,
+  proxy,
+  requestId,
+  type Services,
+  sanitizeHeaders,
+  validate,
+} from '../../src/index.ts'
+import { includes, type Stage } from '../layers.ts'
+
+type Middleware = MiddlewareHandler<{ Variables: GatewayVariables }>
+
+/** Builds what comes before the whole gateway: no audit, no assertions, no routes of its own. */
+export function createStages(stage: Stage, services: Services, policy: Policy): Gateway {
+  const { verifier, admission, origin } = services
+  const authorizer = createAuthorizer(policy.roles)
+  const app: Gateway = new Hono()
+  app.onError(problemHandler({ publicUrl: services.publicUrl }))
+  app.use(requestId(), canonicalPath(), sanitizeHeaders(), clientAddress())
+  for (const route of policy.routes) {
+    const { permission, limits, maxBodyBytes: maxBytes } = route
+    const stages: MiddlewareHandler[] = [
+      matched(route) as MiddlewareHandler,
+      limitBody({ maxBytes }),
+      includes(stage, 'authenticate')
+        ? authenticate({ verifier, anonymous: permission === undefined })
+        : (nobody as MiddlewareHandler),
+    ]
+    if (includes(stage, 'admit')) stages.push(admit({ admission, limits }))
+    if (includes(stage, 'authorize') && permission !== undefined)
+      stages.push(authorize({ authorizer, permission }))
+    if (includes(stage, 'validate')) stages.push(validate(route.input))
+    app.on([route.method], [route.path], ...stages, proxy({ origin }))
+  }
+  return app
+}
+
+function matched(route: PolicyRoute): Middleware {
+  return async function matchedRoute(c, next) {
+    c.set('route', route)
+    await next()
+  }
+}
+
+/** Where nobody asks who is there, nobody is. */
+const nobody: Middleware = async function nobody(c, next) {
+  c.set('principal', null)
+  await next()
+}

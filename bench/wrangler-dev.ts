@@ -1,0 +1,92 @@
+/** Runs the gateway under `wrangler dev`. */
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { line } from '../dev/dev-vars.ts'
+import { HOST } from '../dev/start/settings.ts'
+import { complaint, startWrangler, type Wrangler } from '../dev/start/wrangler.ts'
+import type { Backends } from './backends.ts'
+import { WORKER_CONFIG } from './bundle.ts'
+import { descendants, listensOn } from './process-times.ts'
+import { gatewayVariables, type Target } from './target.ts'
+
+const START_TIMEOUT_MS = 60_000
+const POLL_MS = 100
+const REQUEST_TIMEOUT_MS = 5_000
+const OWNER_ONLY = 0o600
+
+export interface WranglerDevOptions {
+  readonly backends: Backends
+  readonly signingKeys: string
+  /** For generated files and state. */
+  readonly directory: string
+}
+
+/** Starts it with all layers in one isolate, on a free port. */
+export async function startWranglerDev(options: WranglerDevOptions): Promise<Target> {
+  const { backends, directory } = options
+  const variables = Object.entries(gatewayVariables(backends, options.signingKeys))
+  const file = join(directory, 'gateway.env')
+  writeFileSync(file, variables.map(([name, value]) => `${line(name, value)}\n`).join(''), {
+    mode: OWNER_ONLY,
+  })
+  const port = await freePort()
+  const wrangler = startWrangler({
+    args: [
+      ...['dev', '-c', WORKER_CONFIG, '--ip', HOST, '--port', String(port)],
+      ...['--inspector-port', '0', '--env-file', file, '--log-level', 'warn'],
+      ...['--persist-to', join(directory, 'state'), '--show-interactive-dev-session=false'],
+    ],
+    directory,
+  })
+  try {
+    await untilAnswering(`http://${HOST}:${port}/`, wrangler)
+    return {
+      urlOf: ({ stage }) => `http://${HOST}:${port}/${stage}`,
+      pid: gatewayProcess(port),
+      close: wrangler.stop,
+    }
+  } catch (error) {
+    await wrangler.stop()
+    throw error
+  }
+}
+
+/** wrangler runs two of workerd: the one that listens passes on to the one with the gateway. */
+function gatewayProcess(publicPort: number): number {
+  const [pid, ...others] = descendants(process.pid, 'workerd').filter(
+    (candidate) => !listensOn(candidate, publicPort),
+  )
+  if (pid === undefined || others.length > 0)
+    throw new Error("cannot tell which of wrangler's processes runs the gateway")
+  return pid
+}
+
+/** Any answer will do: the Worker knows no layer at the root. */
+async function untilAnswering(url: string, wrangler: Wrangler): Promise<void> {
+  const deadline = Date.now() + START_TIMEOUT_MS
+  let ended = false
+  wrangler.ended.then(() => {
+    ended = true
+  })
+  while (true) {
+    try {
+      await fetch(url, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) })
+      return
+    } catch {
+      if (ended || Date.now() > deadline)
+        throw new Error(`wrangler dev does not start: ${complaint(wrangler.lines())}`)
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    }
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, HOST)
+  await once(probe, 'listening')
+  const { port } = probe.address() as AddressInfo
+  probe.close()
+  await once(probe, 'close')
+  return port
+}
