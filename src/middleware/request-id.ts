@@ -1,8 +1,8 @@
 /** Names each request: an id of our own, and a place in the caller's trace. */
-import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { v7 as uuidv7 } from 'uuid'
 import type { RequestIdVariables, TraceContext } from '../context.ts'
+import { mutableHeaders } from '../response-headers.ts'
 import { isPassableTracestate, parseTraceparent } from '../validators/trace-context.ts'
 
 /** What a client's own id may look like; anything else is dropped, for ids end up in logs. */
@@ -45,7 +45,7 @@ export const requestId = () =>
     )
     c.set('trace', continueTrace(headers, random))
     await next()
-    setHeader(c, id)
+    mutableHeaders(c).set('X-Request-Id', id)
   })
 
 function continueTrace(headers: Headers, random: Uint8Array): TraceContext {
@@ -68,13 +68,4 @@ function hex(bytes: Uint8Array, start: number, end: number): string {
   let text = ''
   for (let at = start; at < end; at++) text += HEX[bytes[at] ?? 0]
   return text
-}
-
-function setHeader(c: Context, id: string): void {
-  try {
-    c.res.headers.set('X-Request-Id', id)
-  } catch {
-    // The headers of a fetched response are immutable; Hono copies such a response.
-    c.header('X-Request-Id', id)
-  }
 }

@@ -12,15 +12,10 @@ import {
 } from '../context.ts'
 import { UNKNOWN_ADDRESS } from '../middleware/client-address.ts'
 import type { Origin } from '../origin.ts'
-import type { Principal } from '../tokens/principal.ts'
+import type { AssertionSigner } from '../tokens/assertion.ts'
 import { setIdentity } from './identity-headers.ts'
-import { makePrivate, sanitizeResponse } from './response-headers.ts'
+import { makePrivate, sanitizeResponse } from './origin-response.ts'
 import { acceptUpgrade, isUpgrade, refuseBadUpgrade } from './web-socket.ts'
-
-/** Port: signs what is known of a caller, as a short-lived JWT for the origin. */
-export interface AssertionSigner {
-  sign(principal: Principal): Promise<string>
-}
 
 export interface ProxyOptions {
   readonly origin: Origin

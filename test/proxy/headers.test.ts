@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest'
+import { headerWord, setIdentity } from '../../src/routes/identity-headers.ts'
+import { makePrivate, sanitizeResponse } from '../../src/routes/origin-response.ts'
+import type { Principal } from '../../src/tokens/principal.ts'
+
+const ALICE: Principal = {
+  issuer: 'https://issuer.test/',
+  subject: 'alice',
+  client: undefined,
+  tenant: undefined,
+  session: undefined,
+  roles: [],
+  scopes: [],
+  tokenId: undefined,
+  tokenIdHash: undefined,
+  issuedAtSeconds: 0,
+  expiresAtSeconds: 0,
+}
+
+describe('identity headers', () => {
+  test.each(['alice', 'auth0|5f7', 'a@b.test', 'https://issuer.test/?a=b&c=(d)', '!"#$&\'()*+,'])(
+    'S54: %j is told as it is',
+    (value) => {
+      expect(headerWord(value)).toBe(value)
+    },
+  )
+
+  test.each([
+    'a b',
+    ' a',
+    '100%',
+    '%41',
+    'é',
+    '日本語',
+    'a\r\nX-Auth-Roles: admin',
+    '\u0000',
+    '\u007f',
+  ])('S17: %j becomes one visible word that decodes to itself', (value) => {
+    const word = headerWord(value)
+    expect(word).toMatch(/^[!-~]+$/)
+    expect(decodeURIComponent(word)).toBe(value)
+  })
+
+  test('S17: a lone surrogate does not throw', () => {
+    expect(headerWord('a\ud800')).toBe('a%EF%BF%BD')
+  })
+
+  test('what the token says is told once each, and nothing else', () => {
+    const headers = new Headers()
+    setIdentity(headers, ALICE)
+    expect([...headers.keys()]).toEqual(['x-auth-issuer', 'x-auth-subject'])
+    setIdentity(headers, { ...ALICE, client: 'c', tenant: 't', roles: ['r'], scopes: ['s'] })
+    expect([...headers]).toEqual([
+      ['x-auth-client', 'c'],
+      ['x-auth-issuer', 'https://issuer.test/'],
+      ['x-auth-roles', 'r'],
+      ['x-auth-scope', 's'],
+      ['x-auth-subject', 'alice'],
+      ['x-auth-tenant', 't'],
+    ])
+  })
+
+  test('S54: a role with a comma in it cannot pass for two', () => {
+    const headers = new Headers()
+    const roles = ['reader,admin', 'a b', 'é,', 'plain']
+    setIdentity(headers, { ...ALICE, roles, scopes: ['orders:read', 'a b'] })
+    const told = headers.get('X-Auth-Roles')?.split(',').map(decodeURIComponent)
+    expect(told).toEqual(roles)
+    expect(headers.get('X-Auth-Scope')?.split(' ').map(decodeURIComponent)).toEqual([
+      'orders:read',
+      'a b',
+    ])
+  })
+})
+
+describe('response headers', () => {
+  test('S60: what tells of the machinery, or is the gateway’s to say, is dropped', () => {
+    const headers = new Headers({
+      Server: 'nginx',
+      Via: '1.1 a',
+      'X-Powered-By': 'PHP',
+      'X-Debug-Token': 'a',
+      'X-Request-Id': 'theirs',
+      RateLimit: '"a";r=1;t=1',
+      'RateLimit-Policy': '"a";q=1;w=1',
+      'X-RateLimit-Remaining': '1',
+      'X-Auth-Assertion': 'ey',
+      'X-Accel-Redirect': '/secret',
+      'Access-Control-Allow-Origin': '*',
+      'Access-Control-Allow-Credentials': 'true',
+      Connection: 'close, X-Hop',
+      'Keep-Alive': 'timeout=5',
+      'Proxy-Authenticate': 'Basic',
+      'X-Hop': '1',
+      ETag: '"a"',
+      'Retry-After': '5',
+      'X-Custom': 'kept',
+    })
+    sanitizeResponse(headers)
+    expect([...headers.keys()]).toEqual([
+      'etag',
+      'retry-after',
+      'x-content-type-options',
+      'x-custom',
+    ])
+  })
+
+  test('S60: Set-Cookie fields stay apart', () => {
+    const headers = new Headers()
+    const cookies = ['a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT', 'b=2', 'c=3']
+    for (const cookie of cookies) headers.append('Set-Cookie', cookie)
+    sanitizeResponse(headers)
+    expect(headers.getSetCookie()).toEqual(cookies)
+  })
+
+  test.each([
+    [undefined, 'private'],
+    ['public', 'private'],
+    ['public, max-age=60', 'private, max-age=60'],
+    ['PUBLIC, S-MaxAge=60, max-age=5', 'private, max-age=5'],
+    ['max-age=5, s-maxage="60", must-revalidate', 'private, max-age=5, must-revalidate'],
+    ['private', 'private'],
+    ['private="Set-Cookie, X-A", max-age=1', 'private, max-age=1'],
+    ['no-cache="Set-Cookie, public"', 'private, no-cache="Set-Cookie, public"'],
+    ['no-cache', 'private, no-cache'],
+    ['no-store', 'no-store'],
+    ['No-Store, public', 'No-Store, public'],
+    ['"unterminated, public', 'private, "unterminated, public'],
+  ])('S61: Cache-Control %j becomes %j', (before, after) => {
+    const headers = new Headers(before === undefined ? {} : { 'Cache-Control': before })
+    makePrivate(headers)
+    expect(headers.get('Cache-Control')).toBe(after)
+  })
+
+  test('S61: what only intermediaries read is dropped', () => {
+    const headers = new Headers({
+      'CDN-Cache-Control': 'max-age=60',
+      'Cloudflare-CDN-Cache-Control': 'max-age=60',
+      'Surrogate-Control': 'max-age=60',
+    })
+    makePrivate(headers)
+    expect([...headers.keys()]).toEqual(['cache-control', 'vary'])
+  })
+
+  test.each([
+    [undefined, 'Authorization'],
+    ['Accept-Encoding', 'Accept-Encoding, Authorization'],
+    ['accept, AUTHORIZATION', 'accept, AUTHORIZATION'],
+    ['X-Authorization', 'X-Authorization, Authorization'],
+    ['*', '*'],
+  ])('S61: Vary %j becomes %j', (before, after) => {
+    const headers = new Headers(before === undefined ? {} : { Vary: before })
+    makePrivate(headers)
+    expect(headers.get('Vary')).toBe(after)
+  })
+})

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Denied, Misconfigured, Unavailable } from '../../src/errors.ts'
+import { createOrigin } from '../../src/origin.ts'
+import { type Listening, startHttpOrigin, startTcpOrigin } from './origin-server.ts'
+import { freePort } from './workerd.ts'
+
+/** A request whose URL no parser has touched, as workerd hands it over. */
+function incoming(url: string, init: RequestInit = {}): Request {
+  const request = new Request('http://gateway.test/', init)
+  return new Proxy(request, {
+    get: (target, name) => (name === 'url' ? url : Reflect.get(target, name, target)),
+  })
+}
+
+const send = (url: string, target: string, timeoutMs = 5_000, init: RequestInit = {}) =>
+  createOrigin({ url }).send({
+    incoming: incoming(target, init),
+    headers: new Headers(),
+    body: null,
+    timeoutMs,
+  })
+
+describe('createOrigin', () => {
+  test.each([
+    {},
+    { url: 'not a url' },
+    { url: 'ftp://origin.test' },
+    { url: 'https://user:secret@origin.test' },
+    { url: 'https://origin.test?key=secret' },
+    { url: 'https://origin.test/#a' },
+  ])('R31: %j is refused without repeating it', (options) => {
+    let thrown: unknown
+    try {
+      createOrigin(options)
+    } catch (error) {
+      thrown = error
+    }
+    expect(thrown).toBeInstanceOf(Misconfigured)
+    expect(String(thrown)).not.toContain('secret')
+  })
+
+  test('a binding is asked instead of the network, below the base path', async () => {
+    const asked: string[] = []
+    const fetched: typeof fetch = async (url) => {
+      asked.push(String(url))
+      return new Response('ok')
+    }
+    const request = { headers: new Headers(), body: null, timeoutMs: 5_000 }
+    const target = incoming('http://gateway.test/a?b')
+    await createOrigin({ binding: { fetch: fetched } }).send({ ...request, incoming: target })
+    await createOrigin({ url: 'https://api.test/v2/', binding: { fetch: fetched } }).send({
+      ...request,
+      incoming: target,
+    })
+    expect(asked).toEqual(['https://origin/a?b', 'https://api.test/v2/a?b'])
+  })
+})
+
+describe('the authority of a request', () => {
+  let origin: Awaited<ReturnType<typeof startHttpOrigin>>
+  let canary: Awaited<ReturnType<typeof startHttpOrigin>>
+  beforeAll(async () => {
+    origin = await startHttpOrigin((_, response) => response.end('origin'))
+    canary = await startHttpOrigin((_, response) => response.end('canary'))
+  })
+  afterAll(() => Promise.all([origin.close(), canary.close()]))
+
+  test('S57: is the configured one, whatever the target says', async () => {
+    const evil = `127.0.0.1:${canary.port}`
+    const targets = [
+      `http://gateway.test//${evil}/x`,
+      `http://gateway.test///${evil}/x`,
+      `http://gateway.test/\\${evil}/x`,
+      `http://gateway.test/http://${evil}/x`,
+      `http://gateway.test/@${evil}/x`,
+      `http://gateway.test/x?url=http://${evil}/`,
+      `http://${evil}/x`,
+    ]
+    for (const target of targets) {
+      const answer = await send(`http://127.0.0.1:${origin.port}`, target)
+      expect(await answer.text(), target).toBe('origin')
+    }
+    for (const target of [`http://gateway.test@${evil}/x`, 'http://h*', 'http://h?a', 'http://h']) {
+      await expect(send(`http://127.0.0.1:${origin.port}`, target)).rejects.toBeInstanceOf(Denied)
+    }
+    expect(origin.requests).toHaveLength(targets.length)
+    expect(canary.requests).toHaveLength(0)
+  })
+
+  test('S58: is not changed by a redirect', async () => {
+    const redirecting = await startHttpOrigin((_, response) => {
+      response.writeHead(302, { Location: `http://127.0.0.1:${canary.port}/` }).end()
+    })
+    const answer = await send(`http://127.0.0.1:${redirecting.port}`, 'http://gateway.test/')
+    expect(answer.status).toBe(302)
+    expect(canary.requests).toHaveLength(0)
+    await redirecting.close()
+  })
+})
+
+describe('an origin that fails', () => {
+  const open: Listening[] = []
+  afterAll(() => Promise.all(open.map((origin) => origin.close())))
+
+  async function fault(url: string, timeoutMs?: number): Promise<unknown> {
+    const error = await send(url, 'http://gateway.test/', timeoutMs).catch((thrown) => thrown)
+    expect(error).toBeInstanceOf(Unavailable)
+    expect((error as Unavailable).dependency).toBe('origin')
+    return (error as Unavailable).fault
+  }
+
+  test('R23: refused, unknown and without TLS is unreachable', async () => {
+    expect(await fault(`http://127.0.0.1:${await freePort()}`)).toBe('unreachable')
+    expect(await fault('http://origin.invalid')).toBe('unreachable')
+    const plain = await startHttpOrigin((_, response) => response.end())
+    open.push(plain)
+    expect(await fault(`https://127.0.0.1:${plain.port}`)).toBe('unreachable')
+    expect(plain.requests).toHaveLength(0)
+  })
+
+  test('R24: silent past the deadline is a timeout, asked once', async () => {
+    const silent = await startHttpOrigin(() => {})
+    open.push(silent)
+    expect(await fault(`http://127.0.0.1:${silent.port}`, 50)).toBe('timeout')
+    expect(silent.requests).toHaveLength(1)
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['no HTTP', 'SSH-2.0-OpenSSH\r\n\r\n'],
+    ['half a head', 'HTTP/1.1 200 OK\r\nContent-'],
+    ['a status that is none', 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n'],
+  ])('R25: an origin that says %s is never an answer, and is asked once', async (_, text) => {
+    const odd = await startTcpOrigin((socket) => socket.end(text))
+    open.push(odd)
+    expect(await fault(`http://127.0.0.1:${odd.port}`)).toMatch(/^(?:unreachable|malformed)$/)
+    expect(odd.received).toHaveLength(1)
+  })
+
+  test('R24: a client that has gone is not the origin’s fault', async () => {
+    const silent = await startHttpOrigin(() => {})
+    open.push(silent)
+    const gone = new AbortController()
+    gone.abort()
+    const sent = send(`http://127.0.0.1:${silent.port}`, 'http://gateway.test/', 5_000, {
+      signal: gone.signal,
+    })
+    await expect(sent).rejects.toMatchObject({
+      denial: { code: 'request_malformed', check: 'client_gone' },
+    })
+  })
+})
