@@ -51,8 +51,15 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<Wrangler> 
   const varsFile = join(directory, 'gateway.env')
   replace(varsFile, environmentFile(vars))
 
-  const onLine = verbose ? (line: string) => process.stderr.write(`${line}\n`) : undefined
-  const wranglerOptions = { directory, ...(onLine && { onLine }) }
+  let ready = false
+  const wranglerOptions = {
+    directory,
+    onLine(line: string): void {
+      // Once it serves, what wrangler still says is the Workers' own warnings and errors.
+      const tells = verbose || (ready && !signal.aborted && line.trim() !== '')
+      if (tells) process.stderr.write(`${line}\n`)
+    },
+  }
   progress('preparing the audit database')
   const migrate = ['d1', 'migrations', 'apply', AUDIT_DATABASE, '--local', '-c', AUDIT_CONFIG]
   const migration = startWrangler({
@@ -80,6 +87,7 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<Wrangler> 
   shutdown.defer(wrangler.stop)
   const url = `http://${HOST}:${port}`
   await untilReady(url, wrangler, signal)
+  ready = true
 
   console.log(`Portcullis is ready on ${url}`)
   console.log(await examples(url, vars, settings.policyFile === undefined))

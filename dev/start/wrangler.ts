@@ -83,19 +83,26 @@ export function startWrangler({ args, directory, onLine }: WranglerOptions): Wra
   return { ended, lines: () => kept, stop }
 }
 
-/** What wrangler complains of, out of its last lines; its chatter is left out. */
+/** What wrangler complains of, out of its last lines; its chatter and warnings are left out. */
 export function complaint(lines: readonly string[]): string {
-  const text = lines.join('\n')
-  const misconfigured = /\w+ \w+ is not valid:\n(?:\s+- .*\n?)+/.exec(text)
+  const misconfigured = MISCONFIGURED.exec(lines.join('\n'))
   if (misconfigured) return misconfigured[0].trimEnd().replace(/^\s+- /gm, '  - ')
-  const first = lines.findIndex((line) => line.includes('[ERROR]'))
+  const first = lines.findIndex((line) => line.includes(ERROR_MARK))
+  let inWarning = false
   return lines
     .slice(Math.max(first, 0))
-    .filter((line) => line.trim() !== '' && !CHATTER.test(line))
+    .filter((line) => {
+      if (/^\S/.test(line)) inWarning = line.includes('[WARNING]')
+      return line.trim() !== '' && !inWarning && !CHATTER.test(line)
+    })
+    .map((line) => line.replace(ERROR_MARK, ''))
     .join('\n')
 }
 
-const CHATTER = /Logs were written to|If you think this is a bug|^\s+"timestamp"/
+const ERROR_MARK = '✘ [ERROR] '
+/** The message of the project's own error `Misconfigured`. */
+const MISCONFIGURED = /\w+ \w+ is not valid:\n(?:\s+- .*\n?)+/
+const CHATTER = /Logs were written to|If you think this is a bug|^\s+\{?"timestamp"/
 
 async function endGroup(child: ChildProcess): Promise<void> {
   const { pid } = child

@@ -1,0 +1,105 @@
+/** A checkout of its own in a temporary folder, and the commands that a user runs in it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { ROOT } from '../harness/process.ts'
+
+const FILES = [
+  ...['dev', 'src', 'workers', 'package.json', 'tsconfig.json'],
+  ...['wrangler.toml', 'portcullis.config.ts'],
+]
+
+/** Variables of the machine or of the surrounding npm that must not decide what is tested. */
+const FOREIGN =
+  /^(npm_|INIT_CWD$|PORT$|REDIS_URL$|UPSTASH_|ORIGIN_URL$|ISSUERS$|PORTCULLIS_|PUBLIC_URL$|SIGNING_KEYS$)/
+
+export interface Outcome {
+  /** Null after a signal. */
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+export interface Command {
+  readonly child: ChildProcess
+  readonly pid: number
+  readonly ended: Promise<Outcome>
+  /** Resolves when stdout matches; throws if the command ends first. */
+  said(what: RegExp): Promise<Outcome>
+}
+
+export interface Checkout {
+  readonly path: string
+  file(name: string): Promise<string>
+  run(command: readonly [string, ...string[]], env?: Record<string, string>): Command
+  /** Ends what still runs and removes the folder. */
+  close(): Promise<void>
+}
+
+export async function makeCheckout(): Promise<Checkout> {
+  const path = await mkdtemp(join(tmpdir(), 'portcullis-checkout-'))
+  for (const name of FILES) {
+    await cp(join(ROOT, name), join(path, name), {
+      recursive: true,
+      filter: (source) => basename(source) !== '.wrangler',
+    })
+  }
+  await symlink(join(ROOT, 'node_modules'), join(path, 'node_modules'))
+  const commands: Command[] = []
+  return {
+    path,
+    file: (name) => readFile(join(path, name), 'utf8'),
+    run(command, env = {}) {
+      const running = start(path, command, env)
+      commands.push(running)
+      return running
+    },
+    async close() {
+      for (const { child } of commands) child.kill('SIGTERM')
+      await Promise.all(commands.map(({ ended }) => ended))
+      await rm(path, { recursive: true, force: true })
+    },
+  }
+}
+
+function start(
+  cwd: string,
+  [file, ...args]: readonly [string, ...string[]],
+  env: Record<string, string>,
+): Command {
+  const own = Object.entries(process.env).filter(([name]) => !FOREIGN.test(name))
+  const child = spawn(file, args, {
+    cwd,
+    env: { ...Object.fromEntries(own), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const output = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text
+    })
+  }
+  const ended = new Promise<Outcome>((resolve) => {
+    child.once('close', (code) => resolve({ code, ...output }))
+  })
+  return {
+    child,
+    pid: child.pid ?? 0,
+    ended,
+    said(what) {
+      const said = new Promise<Outcome>((resolve) => {
+        const look = () => {
+          if (what.test(output.stdout)) resolve({ code: null, ...output })
+        }
+        child.stdout.on('data', look)
+        look()
+      })
+      const early = ended.then((outcome) => {
+        throw new Error(`${file} ended before it said ${what}:\n${JSON.stringify(outcome)}`)
+      })
+      early.catch(() => undefined)
+      return Promise.race([said, early])
+    },
+  }
+}

@@ -1,0 +1,46 @@
+import { readdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Checkout, makeCheckout } from './checkout.ts'
+
+describe('npm run deploy', () => {
+  let checkout: Checkout
+
+  beforeAll(async () => {
+    checkout = await makeCheckout()
+  })
+
+  afterAll(() => checkout.close())
+
+  it('bundles every Worker in a dry run, those first that others need, and leaves nothing', async () => {
+    const { code, stdout, stderr } = await checkout.run([
+      ...(['npm', 'run', '-s', 'deploy', '--', '--dry-run'] as const),
+    ]).ended
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const size = String.raw`: \d+\.\d KiB, gzip \d+\.\d KiB\n`
+    expect(stdout).toMatch(
+      new RegExp(
+        `^portcullis-origin${size}portcullis-audit${size}portcullis${size}Nothing was deployed.\n$`,
+      ),
+    )
+    expect(await readdir(join(checkout.path, '.wrangler'))).not.toContainEqual(
+      expect.stringMatching(/^dry-run/),
+    )
+  })
+
+  it('does not deploy before there is a database', async () => {
+    const { code, stdout, stderr } = await checkout.run(['node', 'dev/deploy.ts']).ended
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toContain('wrangler.toml has no database_id yet')
+  })
+
+  it('names a Worker that does not bundle, and says why', async () => {
+    const broken = await makeCheckout()
+    await writeFile(join(broken.path, 'workers', 'audit.ts'), "import 'nowhere'\n")
+    const { code, stderr } = await broken.run(['node', 'dev/deploy.ts', '--dry-run']).ended
+    await broken.close()
+    expect(code).toBe(1)
+    expect(stderr).toContain('workers/audit.toml')
+    expect(stderr).toContain('Could not resolve "nowhere"')
+  })
+})

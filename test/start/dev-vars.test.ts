@@ -1,0 +1,54 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { line, prepareDevVars, setPublicUrl } from '../../dev/dev-vars.ts'
+
+describe('.dev.vars', () => {
+  let folder: string
+  let file: string
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'portcullis-dev-vars-'))
+    file = join(folder, '.dev.vars')
+  })
+
+  afterEach(() => rm(folder, { recursive: true, force: true }))
+
+  it('is made once, for its owner only, with secrets of its own', async () => {
+    const [one, other] = await Promise.all([
+      prepareDevVars(file, 'http://127.0.0.1:1'),
+      prepareDevVars(file, 'http://127.0.0.1:2'),
+    ])
+    expect(one).toEqual(other)
+    expect(await prepareDevVars(file, 'http://127.0.0.1:3')).toEqual(one)
+    expect(((await stat(file)).mode & 0o777).toString(8)).toBe('600')
+    const elsewhere = await prepareDevVars(join(folder, 'other'), 'http://127.0.0.1:1')
+    expect(elsewhere.SIGNING_KEYS).not.toBe(one.SIGNING_KEYS)
+    expect(elsewhere.UPSTASH_REDIS_REST_TOKEN).not.toBe(one.UPSTASH_REDIS_REST_TOKEN)
+  })
+
+  it('keeps what a user wrote, and adds only what is missing', async () => {
+    await writeFile(file, '# mine\nISSUERS=[]\nPUBLIC_URL=https://api.example')
+    const vars = await prepareDevVars(file, 'http://127.0.0.1:1')
+    expect(vars).toMatchObject({ ISSUERS: '[]', PUBLIC_URL: 'https://api.example' })
+    expect(await readFile(file, 'utf8')).toMatch(/^# mine\nISSUERS=\[\]\nPUBLIC_URL=https/)
+    setPublicUrl(file, 'http://127.0.0.1:2')
+    expect(await prepareDevVars(file, 'http://127.0.0.1:1')).toEqual({
+      ...vars,
+      PUBLIC_URL: 'http://127.0.0.1:2',
+    })
+  })
+
+  it.each(['plain', 'a b # c', '{"a":"$HOME"}', "it's", 'two\nlines', '', '$& $1', '"'])(
+    'gives back %j as it was',
+    (value) => {
+      expect(parseEnv(`${line('NAME', value)}\n`)).toEqual({ NAME: value })
+    },
+  )
+
+  it('refuses a value that no quotes can hold', () => {
+    expect(() => line('NAME', `'\``)).toThrow('NAME holds characters')
+  })
+})

@@ -1,0 +1,71 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { freePort } from '../harness/process.ts'
+import { type Checkout, type Command, makeCheckout } from './checkout.ts'
+import { alive, descendantsOf } from './processes.ts'
+
+/** Outside of any package: what it imports must come from the checkout. */
+const POLICY = `
+import { definePolicy } from 'portcullis'
+import * as z from 'zod'
+export default definePolicy({
+  roles: { guest: ['orders:read'] },
+  limits: {},
+  routes: [
+    {
+      method: 'GET',
+      path: '/orders',
+      permission: 'orders:read',
+      input: { query: z.strictObject({ colour: z.enum(['red', 'green']).optional() }) },
+    },
+  ],
+})
+`
+
+describe('npm start with another policy and Redis of its own', () => {
+  let checkout: Checkout
+  let folder: string
+  let started: Command
+  let url: string
+
+  beforeAll(async () => {
+    checkout = await makeCheckout()
+    folder = await mkdtemp(join(tmpdir(), 'portcullis-policy-'))
+    await writeFile(join(folder, 'policy.ts'), POLICY)
+    const port = String(await freePort())
+    url = `http://127.0.0.1:${port}`
+    started = checkout.run(['node', 'dev/start.ts'], {
+      PORT: port,
+      PORTCULLIS_CONFIG: join(folder, 'policy.ts'),
+    })
+    await started.said(/^# 404.*\ncurl .*\n/m)
+  })
+
+  afterAll(async () => {
+    await checkout.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  it('holds to that policy', async () => {
+    const command = ['npm', 'run', '-s', 'token', '--', '--sub', 'eve', '--role', 'guest'] as const
+    const bearer = (await checkout.run(command).ended).stdout.trim()
+    const status = async (path: string) =>
+      (await fetch(url + path, { headers: { Authorization: `Bearer ${bearer}` } })).status
+    expect(await status('/orders?colour=red')).toBe(200)
+    expect(await status('/orders?colour=blue')).toBe(422)
+    expect(await status('/public/ping')).toBe(404)
+  })
+
+  it('ends by itself, in error and with everything it started, when wrangler dies', async () => {
+    const family = descendantsOf(started.pid)
+    const [wrangler] = family.filter((pid) => descendantsOf(pid).length > 1)
+    if (wrangler === undefined) throw new Error('there is no process with children')
+    process.kill(wrangler, 'SIGKILL')
+    const { code, stderr } = await started.ended
+    expect(code).toBe(1)
+    expect(stderr).toContain('portcullis: wrangler ended by itself')
+    expect(alive(family)).toEqual([])
+  })
+})

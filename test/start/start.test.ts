@@ -1,0 +1,140 @@
+import { stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type RedisHandle, startRedis } from '../../dev/redis.ts'
+import { freePort } from '../harness/process.ts'
+import { type Checkout, type Command, makeCheckout } from './checkout.ts'
+import { alive, descendantsOf } from './processes.ts'
+
+const ALL_SAID = /^# 403.*\ncurl .*\n/m
+
+/** Does what a suggested `curl` line does; there may be no curl on this machine. */
+function paste(line: string): Promise<Response> {
+  const words = line.match(/'[^']*'|\S+/g)?.map((word) => word.replaceAll("'", '')) ?? []
+  const headers = new Headers()
+  let body: string | undefined
+  let url = ''
+  expect(words.splice(0, 2)).toEqual(['curl', '-i'])
+  for (let word = words.shift(); word !== undefined; word = words.shift()) {
+    if (word === '-H') {
+      const [name = '', value = ''] = (words.shift() ?? '').split(': ')
+      headers.set(name, value)
+    } else if (word === '-d') {
+      body = words.shift()
+    } else {
+      url = word
+    }
+  }
+  return fetch(url, { headers, ...(body !== undefined && { method: 'POST', body }) })
+}
+
+function canListen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
+}
+
+async function get(port: number, token: string): Promise<Response> {
+  return fetch(`http://127.0.0.1:${port}/orders`, { headers: { Authorization: `Bearer ${token}` } })
+}
+
+describe('npm start', () => {
+  let checkout: Checkout
+  let redis: RedisHandle
+  let ports: [number, number]
+  let first: Command
+  let firstOutput: string
+
+  beforeAll(async () => {
+    checkout = await makeCheckout()
+    redis = await startRedis()
+    ports = [await freePort(), await freePort()]
+    first = checkout.run(['npm', 'start'], { PORT: String(ports[0]), REDIS_URL: redis.url })
+    firstOutput = (await first.said(ALL_SAID)).stdout
+  })
+
+  afterAll(async () => {
+    await checkout.close()
+    await redis.close()
+  })
+
+  async function token(...args: string[]): Promise<string> {
+    const { stdout } = await checkout.run(['npm', 'run', '-s', 'token', '--', ...args]).ended
+    return stdout.trim()
+  }
+
+  it('says once that it is ready, with nothing of wrangler around it', () => {
+    const lines = firstOutput.split('\n').filter((line) => line !== '' && !line.startsWith('>'))
+    expect(lines[0]).toBe(`Portcullis is ready on http://127.0.0.1:${ports[0]}`)
+    expect(lines.slice(1).map((line) => line.split(' ')[0])).toEqual([
+      ...['#', 'curl', '#', 'curl', '#', 'curl'],
+    ])
+  })
+
+  it('suggests requests that get the answers it promises', async () => {
+    const suggested = [...firstOutput.matchAll(/^# (\d+): .*\n(curl .*)$/gm)]
+    expect(suggested.map(([, status]) => status)).toEqual(['200', '401', '403'])
+    for (const [, status, line] of suggested) {
+      expect((await paste(line ?? '')).status, line).toBe(Number(status))
+    }
+  })
+
+  it('keeps its secrets in a file that only its owner can read', async () => {
+    const { mode } = await stat(join(checkout.path, '.dev.vars'))
+    expect((mode & 0o777).toString(8)).toBe('600')
+  })
+
+  it('accepts what `npm run -s token` prints', async () => {
+    expect((await get(ports[0], await token('--sub', 'carol', '--role', 'reader'))).status).toBe(
+      200,
+    )
+    expect((await get(ports[0], await token('--sub', 'carol'))).status).toBe(403)
+  })
+
+  it('refuses a port that is in use, in one line', async () => {
+    const { code, stderr } = await checkout.run(['node', 'dev/start.ts'], {
+      PORT: String(ports[0]),
+    }).ended
+    expect(code).toBe(1)
+    expect(stderr).toBe(
+      `portcullis: port ${ports[0]} on 127.0.0.1 is already in use; choose another with PORT\n`,
+    )
+  })
+
+  it('runs twice at once from one checkout: two gateways, one system', async () => {
+    const second = checkout.run(['node', 'dev/start.ts'], {
+      PORT: String(ports[1]),
+      REDIS_URL: redis.url,
+    })
+    await second.said(ALL_SAID)
+    const bearer = await token('--sub', 'dave', '--role', 'reader')
+    const remaining = async (port: number) => {
+      const answer = await get(port, bearer)
+      expect(answer.status).toBe(200)
+      return Number(/;r=(\d+)/.exec(answer.headers.get('RateLimit') ?? '')?.[1])
+    }
+    const before = await remaining(ports[0])
+    expect(await remaining(ports[1])).toBe(before - 1)
+    expect(await remaining(ports[0])).toBe(before - 2)
+    expect(await checkout.file('.dev.vars')).toContain(`PUBLIC_URL='http://127.0.0.1:${ports[0]}'`)
+
+    const family = descendantsOf(second.pid)
+    expect(family.length).toBeGreaterThan(2)
+    second.child.kill('SIGINT')
+    expect((await second.ended).code).toBe(0)
+    expect(alive(family)).toEqual([])
+    expect((await get(ports[0], bearer)).status).toBe(200)
+  })
+
+  it('ends with everything it started when npm gets SIGTERM', async () => {
+    const family = descendantsOf(first.pid)
+    expect(family.length).toBeGreaterThan(2)
+    first.child.kill('SIGTERM')
+    expect((await first.ended).code).toBe(0)
+    expect(alive(family)).toEqual([])
+    expect(await canListen(ports[0])).toBe(true)
+  })
+})
