@@ -3,11 +3,15 @@ import { createMiddleware } from 'hono/factory'
 import { Denied } from '../errors.ts'
 import { ambiguity, pathOf } from '../validators/path.ts'
 
+/** `Host: a/b?c` makes a runtime that builds URLs of its parts see another path than was sent. */
+const MOVES_PATH = /[/\\?#@]/
+
 /**
  * Refuses an ambiguous path with `Denied` (`path_ambiguous`, 400) before anything matches it:
  * empty and dot segments, encoded delimiters and unreserved characters, double encoding, path
- * parameters, control characters and invalid UTF-8. The list, and why it is not repaired, is in
- * {@link ambiguity}. Reads the URL as it was sent, not as the router decodes it.
+ * parameters, control characters and invalid UTF-8, and a `Host` that moves the path. The list,
+ * and why nothing is repaired, is in {@link ambiguity}. Reads the URL as it was sent, not as the
+ * router decodes it.
  *
  * Does NOT look at the query: no route matches by it.
  *
@@ -19,7 +23,8 @@ import { ambiguity, pathOf } from '../validators/path.ts'
  */
 export const canonicalPath = () =>
   createMiddleware(async function canonicalPath(c, next) {
-    const check = ambiguity(pathOf(c.req.raw.url))
+    const { headers, url } = c.req.raw
+    const check = MOVES_PATH.test(headers.get('Host') ?? '') ? 'host' : ambiguity(pathOf(url))
     if (check !== undefined) throw new Denied({ code: 'path_ambiguous', check })
     await next()
   })

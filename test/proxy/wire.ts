@@ -24,6 +24,8 @@ export async function exchange(port: number, text: string): Promise<Reply> {
   const socket = await dial(port, text)
   let received = ''
   socket.setEncoding('latin1')
+  const isComplete = (message: string) =>
+    text.startsWith('HEAD ') ? message.endsWith('\r\n\r\n') : isWhole(message)
   await new Promise<void>((resolve) => {
     socket.on('data', (data: string) => {
       received += data
@@ -42,7 +44,7 @@ function split(message: string): [head: string, body: string] {
   return at < 0 ? [message, ''] : [message.slice(0, at), message.slice(at + 4)]
 }
 
-function isComplete(message: string): boolean {
+function isWhole(message: string): boolean {
   if (!message.includes('\r\n\r\n')) return false
   const [head, body] = split(message)
   if (/^HTTP\/1\.1 (?:1\d\d|204|304)/.test(head)) return true

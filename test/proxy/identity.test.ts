@@ -1,0 +1,264 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { headersOf, startHttpOrigin } from './origin-server.ts'
+import { exchange } from './wire.ts'
+import { type Running, startWorkerd } from './workerd.ts'
+
+let origin: Awaited<ReturnType<typeof startHttpOrigin>>
+let gateway: Running
+
+beforeAll(async () => {
+  origin = await startHttpOrigin((request, response) => {
+    const reply = JSON.parse((request.headers['test-reply'] as string | undefined) ?? '{}')
+    request.resume().on('end', () => {
+      response.writeHead(reply.status ?? 200, reply.headers ?? {}).end('from the origin')
+    })
+  })
+  gateway = await startWorkerd({
+    entry: 'test/proxy/worker.ts',
+    vars: { ORIGIN_URL: `http://127.0.0.1:${origin.port}/base` },
+  })
+})
+beforeEach(() => {
+  origin.requests.length = 0
+})
+afterAll(() => Promise.all([gateway?.stop(), origin?.close()]))
+
+const ALICE = {
+  issuer: 'https://issuer.test/',
+  subject: 'alice',
+  client: 'cli',
+  tenant: 't1',
+  roles: ['reader', 'a,b'],
+  scopes: ['orders:read', 'x'],
+  expiresAtSeconds: 9_999_999_999,
+}
+const asAlice = `Test-Caller: ${JSON.stringify(ALICE)}`
+const onRoute = (route: object) => `Test-Route: ${JSON.stringify(route)}`
+const replying = (reply: object) => `Test-Reply: ${JSON.stringify(reply)}`
+
+function get(target: string, ...headers: string[]) {
+  return ask('GET', target, ...headers)
+}
+
+function ask(method: string, target: string, ...headers: string[]) {
+  const lines = [`${method} ${target} HTTP/1.1`, 'Host: gateway.test', ...headers]
+  return exchange(gateway.port, `${lines.join('\r\n')}\r\n\r\n`)
+}
+
+/** What the origin was sent besides the test's own headers and those of any client. */
+function told(): [string, string][] {
+  expect(origin.requests).toHaveLength(1)
+  const [request] = origin.requests
+  if (request === undefined) throw new Error('nothing reached the origin')
+  return headersOf(request)
+    .filter(([name]) => !name.startsWith('test-'))
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+const named = (name: string) => told().filter(([other]) => other === name)
+
+describe('what the origin is told', () => {
+  test('S54: a known caller, in our words only', async () => {
+    expect((await get('/orders', asAlice)).status).toBe(200)
+    expect(told()).toEqual([
+      ['cache-control', 'no-cache'],
+      ['host', `127.0.0.1:${origin.port}`],
+      ['pragma', 'no-cache'],
+      ['traceparent', expect.stringMatching(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)],
+      ['x-auth-assertion', 'assertion-of-alice'],
+      ['x-auth-client', 'cli'],
+      ['x-auth-issuer', 'https://issuer.test/'],
+      ['x-auth-roles', 'reader,a%2Cb'],
+      ['x-auth-scope', 'orders:read x'],
+      ['x-auth-subject', 'alice'],
+      ['x-auth-tenant', 't1'],
+      ['x-forwarded-proto', 'http'],
+      ['x-request-id', expect.stringMatching(/^[0-9a-f-]{36}$/)],
+    ])
+  })
+
+  test('S54: nothing at all of an anonymous caller', async () => {
+    await get('/orders')
+    expect(told().filter(([name]) => name.startsWith('x-auth'))).toEqual([])
+  })
+
+  const forged = [
+    'X-Auth-Subject: admin',
+    'x-auth-subject: admin',
+    'X_Auth_Subject: admin',
+    'X-Auth_Subject: admin',
+    'X_AUTH_SUBJECT: admin',
+    'X.Auth.Subject: admin',
+    'X-Auth-Roles: admin',
+    'X_Auth_Roles: admin',
+    'X-Auth-Assertion: ey',
+    'X-Auth-Anything: admin',
+    'X-Request-Id: theirs',
+    'X_Request_Id: theirs',
+    'X-Forwarded-For: 198.51.100.1',
+    'X-Forwarded-User: admin',
+    'X-Real-IP: 198.51.100.1',
+    'Forwarded: for=198.51.100.1',
+    'X-Original-URL: /admin',
+    'X-Rewrite-URL: /admin',
+    'X-HTTP-Method-Override: DELETE',
+  ]
+  test('S54, S52, S56: a client’s own claims, in any spelling and number, do not arrive', async () => {
+    await get('/orders', ...forged, ...forged, asAlice, 'CF-Connecting-IP: 2001:db8::7')
+    expect(JSON.stringify(told())).not.toMatch(/admin|theirs|198\.51|DELETE|"ey"/)
+    expect(named('x-auth-subject')).toEqual([['x-auth-subject', 'alice']])
+    expect(named('x-forwarded-for')).toEqual([['x-forwarded-for', '2001:db8::7']])
+    expect(told().filter(([name]) => /[_.]/.test(name))).toEqual([])
+  })
+
+  test.each(['X-Auth-Subject : admin', 'X-Auth-Subject\t: admin', ' X-Auth-Subject: admin'])(
+    'S54: %j never arrives as a header',
+    async (line) => {
+      const reply = await get('/orders', 'Accept: */*', line, asAlice)
+      if (reply.status === 200) expect(JSON.stringify(told())).not.toContain('admin')
+      else expect(origin.requests).toHaveLength(0)
+    },
+  )
+
+  test('S55: Connection cannot take our headers away, and takes its own', async () => {
+    const options = 'close, X-Auth-Subject, X-Request-Id, traceparent, X-Hop, authorization'
+    await get(
+      '/orders',
+      `Connection: ${options}`,
+      'X-Hop: 1',
+      'TE: trailers',
+      'Keep-Alive: timeout=5',
+      'Proxy-Connection: keep-alive',
+      'Upgrade: h2c',
+      asAlice,
+    )
+    expect(named('x-auth-subject')).toEqual([['x-auth-subject', 'alice']])
+    expect(named('x-request-id')).toHaveLength(1)
+    expect(named('traceparent')).toHaveLength(1)
+    for (const name of ['x-hop', 'te', 'keep-alive', 'proxy-connection', 'upgrade'])
+      expect(named(name)).toEqual([])
+  })
+
+  test('S59: credentials arrive only on a route that asks for them', async () => {
+    const credentials = ['Authorization: Bearer secret', 'Cookie: sid=secret']
+    await get('/orders', ...credentials, asAlice)
+    expect(JSON.stringify(told())).not.toContain('secret')
+    origin.requests.length = 0
+    const route = onRoute({ forwardAuthorization: true, forwardCookies: true })
+    await get('/orders', ...credentials, route)
+    expect(named('authorization')).toEqual([['authorization', 'Bearer secret']])
+    expect(named('cookie')).toEqual([['cookie', 'sid=secret']])
+  })
+
+  test.each([
+    ['/orders?a=%2f&b=1+2&c=%zz&a=/../x//y', '/base/orders?a=%2f&b=1+2&c=%zz&a=/../x//y'],
+    ['/orders?', '/base/orders?'],
+    ['/caf%C3%A9/a%20b/user%40x', '/base/caf%C3%A9/a%20b/user%40x'],
+    ["/a!$&'()*+,=:@b", "/base/a!$&'()*+,=:@b"],
+    ['http://evil.test/orders', '/base/orders'],
+  ])('S51, S57: %s is asked for as it is, below the base', async (target, asked) => {
+    expect((await get(target)).status).toBe(200)
+    expect(origin.requests.map(({ url, headers }) => [url, headers.host])).toEqual([
+      [asked, `127.0.0.1:${origin.port}`],
+    ])
+  })
+
+  test.each([
+    '//evil.test/x',
+    '/\\evil.test/x',
+    '/orders/..%2f..%2fadmin',
+    '/orders/%2e%2e/%2e%2e/admin',
+    '/../admin',
+    '/orders/../../admin',
+    '/%2561dmin',
+    '/admin;/x',
+    '/admin%00',
+    '/%zz',
+  ])('S50, S57: %s reaches no origin', async (target) => {
+    expect((await get(target)).status).toBe(400)
+    expect(origin.requests).toHaveLength(0)
+  })
+
+  test.each(['a/b?c', 'h?x', 'u@h#', 'h1, h2', 'evil.test/..'])(
+    'S57: the Host %j reaches no origin, or not another path',
+    async (host) => {
+      const request = `GET /orders HTTP/1.1\r\nHost: ${host}\r\n\r\n`
+      expect((await exchange(gateway.port, request)).status).toBe(400)
+      expect(origin.requests).toHaveLength(0)
+    },
+  )
+
+  test('S21: more headers than production takes reach no origin', async () => {
+    const many = Array.from({ length: 501 }, (_, at) => `X-${at}: 1`)
+    expect((await get('/orders', ...many)).status).toBeGreaterThanOrEqual(400)
+    const large = Array.from({ length: 40 }, (_, at) => `X-${at}: ${'a'.repeat(4_000)}`)
+    expect((await get('/orders', ...large)).status).toBeGreaterThanOrEqual(400)
+    expect(origin.requests).toHaveLength(0)
+  })
+})
+
+describe('what the client is told', () => {
+  test('S60: three cookies stay three, and nothing of the machinery shows', async () => {
+    const headers = {
+      'Set-Cookie': ['a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT', 'b=2', 'c=3'],
+      Server: 'nginx/1.2',
+      'X-Powered-By': 'PHP/5',
+      Via: '1.1 inner',
+      'Access-Control-Allow-Origin': '*',
+      RateLimit: '"theirs";r=1;t=1',
+      'X-Request-Id': 'theirs',
+      'X-Auth-Subject': 'leaked',
+      Connection: 'keep-alive, X-Hop',
+      'X-Hop': '1',
+      'X-Kept': '1',
+    }
+    const reply = await get('/orders', replying({ headers }))
+    expect(reply.headers.match(/^set-cookie: .*$/gim)).toEqual([
+      'Set-Cookie: a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT',
+      'Set-Cookie: b=2',
+      'Set-Cookie: c=3',
+    ])
+    expect(reply.headers).not.toMatch(/^(?:server|x-powered-by|via|access-control|ratelimit)/im)
+    expect(reply.headers).not.toMatch(/theirs|leaked|x-hop/i)
+    expect(reply.headers).toMatch(/^x-kept: 1$/im)
+    expect(reply.headers).toMatch(/^x-content-type-options: nosniff$/im)
+    expect(reply.headers.match(/^x-request-id: [0-9a-f-]{36}$/gim)).toHaveLength(1)
+  })
+
+  test('S61: an answer to a known caller is that caller’s alone', async () => {
+    const headers = { 'Cache-Control': 'public, s-maxage=600', 'CDN-Cache-Control': 'max-age=600' }
+    for (const method of ['HEAD', 'GET']) {
+      const reply = await ask(method, '/orders', replying({ headers }), asAlice)
+      expect(reply.headers).toMatch(/^cache-control: private$/im)
+      expect(reply.headers).toMatch(/^vary: authorization$/im)
+      expect(reply.headers).not.toMatch(/s-maxage|cdn-cache/i)
+    }
+    const anonymous = await get('/orders', replying({ headers }))
+    expect(anonymous.headers).toMatch(/^cache-control: public, s-maxage=600$/im)
+  })
+
+  test('S61: two callers of one URL are two requests to the origin', async () => {
+    const cacheable = replying({ headers: { 'Cache-Control': 'public, max-age=600' } })
+    await get('/orders', cacheable, asAlice)
+    await get('/orders', cacheable, asAlice.replaceAll('alice', 'bob'))
+    const callers = origin.requests.map(({ headers }) => headers['x-auth-subject'])
+    expect(callers).toEqual(['alice', 'bob'])
+  })
+
+  test('S58: a redirect is handed on, not followed', async () => {
+    const redirect = { status: 307, headers: { Location: `http://127.0.0.1:${origin.port}/x` } }
+    const reply = await get('/orders', replying(redirect), 'Authorization: Bearer secret', asAlice)
+    expect(reply.status).toBe(307)
+    expect(reply.headers).toMatch(/^location: http:/im)
+    expect(origin.requests).toHaveLength(1)
+  })
+
+  test.each([400, 401, 404, 418, 429, 500, 503])(
+    'R23: the origin’s own %d is handed on, and asked for once',
+    async (status) => {
+      const reply = await ask('DELETE', '/orders/1', replying({ status }))
+      expect([reply.status, reply.body]).toEqual([status, 'from the origin'])
+      expect(origin.requests).toHaveLength(1)
+    },
+  )
+})
