@@ -17,7 +17,7 @@ export type KeySetIncident =
 
 export interface RefresherOptions extends KeySetSourceOptions {
   readonly now: () => number
-  /** Takes what an operator should know. Default: nobody. */
+  /** Takes what an operator should know. Default: a line of JSON in the log. */
   readonly report?: (incident: KeySetIncident) => void
 }
 
@@ -39,6 +39,8 @@ export interface KeySetRefresher {
 const POLL_MS = 20
 const MAX_POLLS = (LEASE_MS + 500) / POLL_MS
 
+const log = (incident: KeySetIncident) => console.warn(JSON.stringify(incident))
+
 interface Failure {
   readonly error: Unavailable
   readonly count: number
@@ -53,7 +55,7 @@ interface Failure {
  * over.
  */
 export function createKeySetRefresher(options: RefresherOptions): KeySetRefresher {
-  const { uri, now, random = Math.random, report = () => {} } = options
+  const { uri, now, random = Math.random, report = log } = options
   const maxStaleMs = (options.maxStaleSeconds ?? DEFAULT_MAX_STALE_SECONDS) * 1000
   const source = createKeySetSource(options)
 

@@ -3,7 +3,7 @@ import { Unavailable } from '../errors.ts'
 import { parseStrictJson } from '../validators/json.ts'
 import type { Algorithm } from '../validators/jwk.ts'
 import { type IgnoredKey, importKeys, type KeyRing } from './key-ring.ts'
-import type { KeySetCache } from './key-set-cache.ts'
+import { edgeKeySetCache, type KeySetCache } from './key-set-cache.ts'
 import {
   DEFAULT_KEY_SET_TIMEOUT_MS,
   DEFAULT_MAX_KEY_SET_BYTES,
@@ -40,8 +40,8 @@ export interface KeySetSourceOptions {
   readonly timeoutMs?: number
   /** Largest document. Default 262,144. */
   readonly maxBytes?: number
-  /** Second tier. Default none. */
-  readonly cache?: KeySetCache | undefined
+  /** Second tier. Default the Cache API, where there is one; null for none. */
+  readonly cache?: KeySetCache | null | undefined
   /** In [0, 1). */
   readonly random?: () => number
 }
@@ -69,7 +69,7 @@ export function createKeySetSource({
   maxStaleSeconds = DEFAULT_MAX_STALE_SECONDS,
   timeoutMs = DEFAULT_KEY_SET_TIMEOUT_MS,
   maxBytes = DEFAULT_MAX_KEY_SET_BYTES,
-  cache,
+  cache = edgeKeySetCache(),
   random = Math.random,
 }: KeySetSourceOptions): KeySetSource {
   const asymmetric = algorithms.filter((algorithm) => algorithm !== 'HS256')
@@ -97,7 +97,7 @@ export function createKeySetSource({
     },
 
     async recall(nowMs) {
-      if (cache === undefined) return undefined
+      if (!cache) return undefined
       try {
         const stored = await within(RECALL_TIMEOUT_MS, cache.read(uri))
         if (stored === undefined || stored.text.length > maxBytes) return undefined

@@ -44,6 +44,7 @@ export function keySetOn(url: string, options: Partial<RemoteKeySetOptions> = {}
     now: () => clock.nowMs,
     random: () => 0,
     timeoutMs: 200,
+    report: () => {},
     ...options,
   })
   const find = ({ kid, alg }: Pick<Signer, 'kid' | 'alg'>) =>

@@ -1,0 +1,88 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Running, startWorkerd } from '../proxy/workerd.ts'
+import { hanging, publishing, saying, startProvider } from './provider.ts'
+import { createSigner } from './signer.ts'
+
+const signer = await createSigner('ES256')
+const signers = [signer, await createSigner('RS256'), await createSigner('EdDSA')]
+const keys = signers.map(({ publicJwk }) => publicJwk)
+
+/** Without `nodejs_compat`, and without a Cache API, as where nobody has configured one. */
+let worker: Running
+beforeAll(async () => {
+  worker = await startWorkerd({ entry: join(import.meta.dirname, 'workers/verifier.ts'), vars: {} })
+})
+afterAll(() => worker.stop())
+
+/** Requests to a verifier that has never heard of this provider. */
+const isolateOf = (jwksUri: string) => ({
+  async ask(token: string, path = '', signal?: AbortSignal) {
+    const response = await fetch(`http://127.0.0.1:${worker.port}/${path}`, {
+      headers: { authorization: `Bearer ${token}`, 'x-jwks-uri': jwksUri },
+      ...(signal && { signal }),
+    })
+    return `${response.status} ${await response.text()}`
+  },
+})
+
+describe('in workerd', () => {
+  it('every default algorithm is verified, and a forged signature refused', async () => {
+    const provider = await startProvider(publishing(keys))
+    const isolate = isolateOf(provider.url)
+    for (const signer of signers) {
+      const token = await signer.token()
+      expect(await isolate.ask(token), signer.alg).toBe('200 alice')
+      const forged = token.replace(/\.[^.]{4}([^.]*)$/, '.AAAA$1')
+      expect(await isolate.ask(forged)).toBe('401 {"code":"token_rejected","check":"signature"}')
+    }
+    expect(provider.hits).toBe(1)
+    await provider.close()
+  })
+
+  it('R08: fifty cold requests at once are at most two fetches', async () => {
+    const provider = await startProvider((response, request) =>
+      setTimeout(() => publishing(keys)(response, request), 100),
+    )
+    const isolate = isolateOf(provider.url)
+    const tokens = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => signer.token({ jti: `${n}` })),
+    )
+    const answers = await Promise.all(tokens.map((token) => isolate.ask(token)))
+    expect(new Set(answers)).toEqual(new Set(['200 alice']))
+    expect(provider.hits).toBeLessThanOrEqual(2)
+    await provider.close()
+  })
+
+  it('a client that hangs up while its request fetches the keys does not lock the others out', async () => {
+    for (const path of ['', 'mortal']) {
+      const provider = await startProvider(hanging)
+      const isolate = isolateOf(provider.url)
+      const abort = new AbortController()
+      const gone = isolate.ask(await signer.token(), path, abort.signal).catch(() => 'gone')
+      await expect.poll(() => provider.hits).toBe(1)
+      abort.abort()
+      expect(await gone).toBe('gone')
+      provider.behaviour = publishing(keys)
+      const token = await signer.token()
+      await expect.poll(() => isolate.ask(token, path), { timeout: 10_000 }).toBe('200 alice')
+      await provider.close()
+    }
+  })
+
+  it('R10: redirects, error pages and silence are outages', async () => {
+    for (const [behaviour, fault] of [
+      [saying('', 302, { location: '/elsewhere' }), 'refused'],
+      [saying('<h1>Oops</h1>', 500), 'refused'],
+      [saying('<h1>Hello</h1>'), 'malformed'],
+      [saying('x'.repeat(300_000)), 'malformed'],
+      [hanging, 'timeout'],
+    ] as const) {
+      const provider = await startProvider(behaviour)
+      const isolate = isolateOf(provider.url)
+      expect(await isolate.ask(await signer.token())).toBe(`503 key_set: ${fault}`)
+      expect(provider.hits).toBe(1)
+      await provider.close()
+    }
+  })
+})

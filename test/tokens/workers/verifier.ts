@@ -1,0 +1,54 @@
+/** A Worker that verifies the bearer token of each request, and says what became of it. */
+
+import { Denied, Unavailable } from '../../../src/errors.ts'
+import { bearerToken } from '../../../src/tokens/bearer.ts'
+import { edgeKeySetCache } from '../../../src/tokens/key-set-cache.ts'
+import type { TokenVerifier } from '../../../src/tokens/principal.ts'
+import { createTokenVerifier } from '../../../src/tokens/verifier.ts'
+import { issuers } from '../../../src/validators/issuer.ts'
+
+/** The moment for which the test's tokens are made; from then on, time passes as it does. */
+const BEGINNING_MS = 1_800_000_000_000
+let startedMs = 0
+const now = () => BEGINNING_MS + Date.now() - startedMs
+
+/** A verifier for each provider: cold when a provider is first named. */
+const verifiers = new Map<string, TokenVerifier>()
+
+function verifierFor(jwksUri: string): TokenVerifier {
+  const known = verifiers.get(jwksUri)
+  if (known !== undefined) return known
+  const trusted = issuers.parse([
+    { issuer: 'https://idp.test/', audience: 'https://api.test', jwksUri },
+  ])
+  const verifier = createTokenVerifier({ issuers: trusted, now })
+  verifiers.set(jwksUri, verifier)
+  return verifier
+}
+
+async function poison(jwksUri: string, text: string): Promise<Response> {
+  const cache = edgeKeySetCache()
+  await cache?.write(jwksUri, { text, fetchedAtMs: now() }, 3_600)
+  return new Response((await cache?.read(jwksUri))?.text === text ? 'poisoned' : 'lost')
+}
+
+export default {
+  async fetch(request: Request, _env: unknown, context: ExecutionContext): Promise<Response> {
+    startedMs ||= Date.now()
+    const { pathname } = new URL(request.url)
+    const jwksUri = request.headers.get('x-jwks-uri') ?? ''
+    if (pathname === '/poison') return poison(jwksUri, await request.text())
+    // A mortal request keeps nothing alive: when its client goes, so does all it has begun.
+    const waitUntil =
+      pathname === '/mortal' ? undefined : (promise: Promise<unknown>) => context.waitUntil(promise)
+    try {
+      const token = bearerToken(request.headers.get('authorization') ?? undefined)
+      return new Response((await verifierFor(jwksUri).verify(token, waitUntil)).subject)
+    } catch (error) {
+      if (error instanceof Denied)
+        return new Response(JSON.stringify(error.denial), { status: 401 })
+      if (error instanceof Unavailable) return new Response(error.message, { status: 503 })
+      return new Response(String(error), { status: 500 })
+    }
+  },
+}
