@@ -20,7 +20,8 @@ async function main(): Promise<void> {
   })
   let stopping = false
   async function stop(): Promise<void> {
-    if (stopping) process.exit(1)
+    // Under npm, Ctrl-C arrives twice: from the terminal and from npm.
+    if (stopping) return
     stopping = true
     await server.close()
     await redis.close()

@@ -1,0 +1,54 @@
+/** The Redis for local use: chosen, started, stopped. */
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { startRedis } from '../../dev/redis.ts'
+
+const found = await startRedis({ prefer: 'server' }).catch(() => undefined)
+await found?.close()
+
+function connect(url: string): Redis {
+  const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null })
+  redis.on('error', () => {})
+  onTestFinished(() => redis.disconnect())
+  return redis
+}
+
+test.each(['server', 'embedded'] as const)('%s: answers until it is closed', async (prefer) => {
+  if (prefer === 'server' && found === undefined) return
+  const redis = await startRedis({ prefer })
+  expect(redis.kind).toBe(prefer)
+  expect(await connect(redis.url).echo('hello')).toBe('hello')
+  await redis.close()
+  await expect(connect(redis.url).connect()).rejects.toThrow()
+})
+
+test('two of them share nothing', async () => {
+  const [first, second] = await Promise.all([startRedis(), startRedis()])
+  onTestFinished(async () => {
+    await Promise.all([first.close(), second.close()])
+  })
+  await connect(first.url).set('key', 'value')
+  expect(await connect(second.url).exists('key')).toBe(0)
+})
+
+test('REDIS_URL is used where nothing else is asked for, and left running', async () => {
+  const running = await startRedis({ prefer: 'embedded' })
+  onTestFinished(() => running.close())
+  vi.stubEnv('REDIS_URL', running.url)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const redis = await startRedis()
+  expect(redis).toMatchObject({ kind: 'external', url: running.url })
+  await redis.close()
+  expect(await connect(running.url).ping()).toBe('PONG')
+  const other = await startRedis({ prefer: 'embedded' })
+  onTestFinished(() => other.close())
+  expect(other.url).not.toBe(running.url)
+})
+
+test.each([
+  ['redis://user:secret@127.0.0.1:1', 'no Redis answers on 127.0.0.1:1 (ECONNREFUSED)'],
+  ['127.0.0.1:6379', 'the Redis URL must look like redis://host:port'],
+  ['http://secret@localhost', 'the Redis URL must look like redis://host:port'],
+])('a Redis that cannot be used is one clear error: %s', async (url, message) => {
+  await expect(startRedis({ url })).rejects.toThrow(new Error(message))
+})
