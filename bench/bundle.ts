@@ -17,13 +17,13 @@ export interface Bundle {
 /** Writes the bundle below `directory`; with `names`, as it is written, not minified. */
 export async function bundleWorker(directory: string, names = false): Promise<Bundle> {
   const outdir = join(directory, names ? 'bundle-with-names' : 'bundle')
-  const wrangler = startWrangler({
-    args: [
+  const wrangler = startWrangler(
+    [
       ...['deploy', '-c', WORKER_CONFIG, '--dry-run', '--outdir', outdir],
       ...(names ? ['--minify=false'] : []),
     ],
     directory,
-  })
+  )
   const code = await wrangler.ended
   if (code !== 0) throw new Error(`the bundle: ${complaint(wrangler.lines())}`)
   return { file: join(outdir, BUNDLE_FILE), compatibilityDate: compatibilityDate() }

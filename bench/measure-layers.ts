@@ -1,28 +1,15 @@
 /** `--layers`: what each stage of the pipeline costs, under each runtime. */
-import type { Shutdown } from '../dev/start/shutdown.ts'
-import type { Backends } from './backends.ts'
+import type { Bench } from './bench.ts'
 import { bundleWorker } from './bundle.ts'
 import { figuresOf, type LayerFigures } from './figures.ts'
-import type { Options, Runtime } from './options.ts'
+import type { Runtime } from './options.ts'
 import { preflight } from './preflight.ts'
 import { REFERENCE_FIGURES, REFERENCE_NOTE } from './reference.ts'
 import { layerTable, referenceTable } from './report.ts'
 import { measure } from './rounds.ts'
 import type { Target } from './target.ts'
-import type { BenchTokens } from './tokens.ts'
 import { startWorkerd } from './workerd.ts'
 import { startWranglerDev } from './wrangler-dev.ts'
-
-export interface Bench {
-  readonly options: Options
-  readonly backends: Backends
-  readonly tokens: BenchTokens
-  /** For generated files. */
-  readonly directory: string
-  readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
-  /** Told what happens next. */
-  readonly onProgress: (what: string) => void
-}
 
 /** Prints a table for each runtime, and returns what it knows. Throws for a wrong answer. */
 export async function measureLayers(bench: Bench): Promise<object> {

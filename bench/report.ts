@@ -6,6 +6,9 @@ import { REFERENCE_FIGURES, REFERENCE_NOTE } from './reference.ts'
 /** CPU of the full pipeline, as a multiple of passthrough, that the project aims at. */
 export const MAX_CPU_RATIO = 2.6
 
+/** Cores that others may use without it showing. */
+const QUIET_CORES = 0.1
+
 const RUNTIME_NAMES: Readonly<Record<Runtime, string>> = {
   workerd: 'workerd serve',
   wrangler: 'wrangler dev',
@@ -44,6 +47,7 @@ export function layerTable(runtime: Runtime, figures: readonly LayerFigures[]): 
     `${RUNTIME_NAMES[runtime]}`,
     '',
     table(HEADINGS, rows),
+    ...noise(figures),
     ...verdict(runtime, figures),
   ].join('\n')
 }
@@ -60,6 +64,16 @@ export function referenceTable(runtime: Runtime, figures: readonly LayerFigures[
     ]
   })
   return `${REFERENCE_NOTE}\n\n${table(['layer', 'system', 'figures'], rows, 3)}`
+}
+
+/** A busy machine inflates everything: shared caches, shared cores, waiting. */
+function noise(figures: readonly LayerFigures[]): readonly string[] {
+  const cores = Math.max(...figures.map(({ otherCores }) => otherCores))
+  if (cores <= QUIET_CORES) return []
+  return [
+    '',
+    `Other processes kept up to ${cores.toFixed(1)} cores busy meanwhile: take only the ratios, and those with care.`,
+  ]
 }
 
 /** The aim is about our own code, so only the runtime without a development proxy counts. */

@@ -6,6 +6,7 @@ import { createShutdown, type Shutdown } from '../dev/start/shutdown.ts'
 import { startBackends } from './backends.ts'
 import { measureLayers } from './measure-layers.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
+import { profileGateway } from './profile.ts'
 import { surroundings } from './surroundings.ts'
 import { mintTokens } from './tokens.ts'
 
@@ -34,6 +35,7 @@ async function bench(options: Options, argv: readonly string[], shutdown: Shutdo
   const tokens = await mintTokens(join(directory, 'keys.env'))
   const bench = { options, backends, tokens, directory, shutdown, onProgress: progress }
   if (options.layers) save('layers', { ...about, ...(await measureLayers(bench)) })
+  if (options.profile) save('profile', { ...about, ...(await profileGateway(bench)) })
 
   function save(name: string, result: object): void {
     const folder = resolve(options.results ?? join(import.meta.dirname, 'results'))

@@ -32,14 +32,14 @@ export async function startWranglerDev(options: WranglerDevOptions): Promise<Tar
     mode: OWNER_ONLY,
   })
   const port = await freePort()
-  const wrangler = startWrangler({
-    args: [
+  const wrangler = startWrangler(
+    [
       ...['dev', '-c', WORKER_CONFIG, '--ip', HOST, '--port', String(port)],
       ...['--inspector-port', '0', '--env-file', file, '--log-level', 'warn'],
       ...['--persist-to', join(directory, 'state'), '--show-interactive-dev-session=false'],
     ],
     directory,
-  })
+  )
   try {
     await untilAnswering(`http://${HOST}:${port}/`, wrangler)
     return {

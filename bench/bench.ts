@@ -1,0 +1,16 @@
+/** What every kind of benchmark is given. */
+import type { Shutdown } from '../dev/start/shutdown.ts'
+import type { Backends } from './backends.ts'
+import type { Options } from './options.ts'
+import type { BenchTokens } from './tokens.ts'
+
+export interface Bench {
+  readonly options: Options
+  readonly backends: Backends
+  readonly tokens: BenchTokens
+  /** For generated files; removed at the end. */
+  readonly directory: string
+  readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
+  /** Told what happens next. */
+  readonly onProgress: (what: string) => void
+}
