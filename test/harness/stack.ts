@@ -3,10 +3,11 @@
  * and a key set that record what reaches them.
  */
 import { randomBytes } from 'node:crypto'
+import { Agent, request } from 'node:http'
 import { Redis } from 'ioredis'
 import { startRedis } from '../../dev/redis.ts'
 import { startUpstashRest } from '../../dev/upstash-rest/server.ts'
-import { type Controlled, startControlled } from './control.ts'
+import { type Controlled, type Recorded, type Reply, startControlled } from './control.ts'
 import { AUDIENCE, createKey, ISSUER, REMOTE_ISSUER, type TestKey } from './issuer.ts'
 import { freePort, type Running, run } from './process.ts'
 
@@ -38,21 +39,7 @@ export async function startStack(): Promise<RunningStack> {
   const token = randomBytes(32).toString('base64url')
   const upstash = await startUpstashRest({ port: 0, token, redis })
 
-  const rest = await startControlled(async ({ method, url, headers, body }) => {
-    const answer = await fetch(new URL(url, upstash.url), {
-      method,
-      headers: {
-        authorization: headers.authorization?.[0] ?? '',
-        'content-type': headers['content-type']?.[0] ?? 'application/json',
-      },
-      ...(body !== '' && { body: Buffer.from(body, 'latin1') }),
-    })
-    return {
-      status: answer.status,
-      headers: { 'content-type': 'application/json' },
-      body: Buffer.from(await answer.arrayBuffer()),
-    }
-  })
+  const rest = await startControlled((recorded) => forward(upstash.url, recorded))
   const origin = await startControlled(({ method, url }) => ({
     status: 200,
     headers: { 'content-type': 'application/json' },
@@ -94,10 +81,41 @@ export async function startStack(): Promise<RunningStack> {
     async close() {
       await Promise.all(gateways.map((gateway) => gateway.stop()))
       await Promise.all([rest.close(), origin.close(), keySet.close()])
+      agent.destroy()
       await upstash.close()
       await redis.close()
     },
   }
+}
+
+/** Keeps its connections, so that the proxy costs the gateways little of their time. */
+const agent = new Agent({ keepAlive: true, maxSockets: 32 })
+
+function forward(base: string, { method, url, headers, body }: Recorded): Promise<Reply> {
+  return new Promise((resolve, reject) => {
+    const upstream = request(
+      new URL(url, base).href,
+      {
+        agent,
+        method,
+        headers: {
+          authorization: headers.authorization?.[0] ?? '',
+          'content-type': headers['content-type']?.[0] ?? 'application/json',
+        },
+      },
+      async (answer) => {
+        const chunks: Buffer[] = []
+        for await (const chunk of answer) chunks.push(chunk as Buffer)
+        resolve({
+          status: answer.statusCode ?? 0,
+          headers: { 'content-type': 'application/json' },
+          body: Buffer.concat(chunks),
+        })
+      },
+    )
+    upstream.on('error', reject)
+    upstream.end(Buffer.from(body, 'latin1'))
+  })
 }
 
 function controlled({ url, controlUrl }: Controlled): Controlled {

@@ -87,16 +87,19 @@ describe('a Redis endpoint that misbehaves', () => {
     [500, '<html>oops</html>'],
     [200, '{"error":"READONLY"}'],
     [302, ''],
-  ])('R05: status %i is an outage, asked twice at most, and quotes nothing', async (status, body) => {
-    const { outcome, calls } = await ask((response) => {
-      response.writeHead(status, { location: 'http://127.0.0.1:1/' })
-      response.end(body)
-    })
-    expect(outcome).toBeInstanceOf(Unavailable)
-    expect(calls).toBeLessThanOrEqual(2)
-    expect((outcome as Error).message).not.toMatch(/pc:|WRONGPASS|EVALSHA|html/)
-    expect((outcome as Error).message).not.toContain(TOKEN)
-  })
+  ])(
+    'R05: status %i is an outage, asked twice at most, and quotes nothing',
+    async (status, body) => {
+      const { outcome, calls } = await ask((response) => {
+        response.writeHead(status, { location: 'http://127.0.0.1:1/' })
+        response.end(body)
+      })
+      expect(outcome).toBeInstanceOf(Unavailable)
+      expect(calls).toBeLessThanOrEqual(2)
+      expect((outcome as Error).message).not.toMatch(/pc:|WRONGPASS|EVALSHA|html/)
+      expect((outcome as Error).message).not.toContain(TOKEN)
+    },
+  )
 
   test('R02: a reply that never comes is a timeout, not null', async () => {
     const { outcome } = await ask(() => undefined)

@@ -1,6 +1,7 @@
 /** The one way in which the gateway talks to Upstash Redis: an explicit pipeline, one HTTP call. */
 import { errors, Redis } from '@upstash/redis/cloudflare'
 import { type Fault, Unavailable } from '../../errors.ts'
+import { createDeadlines } from './deadline.ts'
 
 /** One Redis command, such as `['GET', 'key']`. */
 export type RedisCommand = readonly (string | number)[]
@@ -24,7 +25,7 @@ export interface RedisRest {
 export interface RedisRestOptions {
   readonly url: string
   readonly token: string
-  /** For the whole call, its retry included. Default 250 ms. */
+  /** For the whole call, its retry included; see `createDeadlines`. Default 250 ms. */
   readonly timeoutMs?: number
 }
 
@@ -37,7 +38,11 @@ const RETRY = { retries: 1, backoff: () => 10 }
  * base64, no telemetry, and not its `Pipeline` class, whose some 250 closures an instance would be
  * built anew for each request.
  */
-export function createRedisRest({ url, token, timeoutMs }: RedisRestOptions): RedisRest {
+export function createRedisRest({
+  url,
+  token,
+  timeoutMs = DEFAULT_REDIS_TIMEOUT_MS,
+}: RedisRestOptions): RedisRest {
   const client = new RestClient({
     url,
     token,
@@ -46,15 +51,17 @@ export function createRedisRest({ url, token, timeoutMs }: RedisRestOptions): Re
     automaticDeserialization: false,
     enableTelemetry: false,
     enableAutoPipelining: false,
-    // A function: given as an object, a timeout would resolve to null, which reads as "not there".
-    signal: () => AbortSignal.timeout(timeoutMs ?? DEFAULT_REDIS_TIMEOUT_MS),
   })
+  const deadlines = createDeadlines(timeoutMs)
   return {
     async send(commands) {
+      const deadline = deadlines.start()
       let replies: unknown
       try {
-        replies = await client.pipelined(commands)
+        replies = await client.pipelined(commands, deadline.signal)
+        deadline.end(true)
       } catch (cause) {
+        deadline.end(false)
         throw new Unavailable('redis', faultOf(cause), { cause })
       }
       if (!isReplies(replies, commands.length)) throw new Unavailable('redis', 'malformed')
@@ -64,8 +71,11 @@ export function createRedisRest({ url, token, timeoutMs }: RedisRestOptions): Re
 }
 
 class RestClient extends Redis {
-  pipelined(commands: readonly RedisCommand[]): Promise<unknown> {
-    return this.client.request({ path: ['pipeline'], body: commands })
+  pipelined(commands: readonly RedisCommand[], signal: AbortSignal): Promise<unknown> {
+    // Behind a function, which the client takes but its type for one request does not tell: given
+    // as an object, an abort would resolve to null, which reads as "not there".
+    const signalOf = (() => signal) as unknown as AbortSignal
+    return this.client.request({ path: ['pipeline'], body: commands, signal: signalOf })
   }
 }
 

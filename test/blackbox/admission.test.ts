@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, describe, expect, inject, test } from 'vitest'
+import { forget, recordsOf, setMode } from '../harness/control.ts'
+import { ISSUER, mint } from '../harness/issuer.ts'
+
+const stack = inject('stack')
+const [here, there] = stack.gateways
+const redis = new Redis(stack.redisUrl)
+
+const bearer = (value: string) => ({ authorization: `Bearer ${value}` })
+const get = (url: string, token: string) => fetch(`${url}/orders`, { headers: bearer(token) })
+const redisCalls = async () => (await recordsOf(stack.rest)).length
+const originCalls = async () => (await recordsOf(stack.origin)).length
+
+/** What an operator's revocation writes. */
+async function revoke(jti: string) {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([ISSUER, jti]))
+    .digest('base64url')
+  await redis.set(`pc:revoked:${hash}`, '1', 'EX', 600)
+}
+
+/** Windows are counted by the minute; a burst must not straddle two. */
+async function awayFromWindowEnd() {
+  const leftMs = 60_000 - (Date.now() % 60_000)
+  if (leftMs < 10_000) await new Promise((done) => setTimeout(done, leftMs + 100))
+}
+
+afterEach(async () => {
+  await setMode(stack.rest, 'serve')
+  await forget(stack.rest)
+  await forget(stack.origin)
+})
+afterAll(() => redis.disconnect())
+
+describe('round trips', () => {
+  test('a warm, admitted request makes exactly one call to the REST endpoint', async () => {
+    const token = await mint(stack.inlineKey)
+    await get(here, token)
+    await forget(stack.rest)
+    for (let count = 1; count <= 5; count++) {
+      expect((await get(here, token)).status).toBe(200)
+      expect(await redisCalls()).toBe(count)
+    }
+    const [call] = await recordsOf(stack.rest)
+    expect(call?.url).toBe('/pipeline')
+  })
+
+  test('a request under two limits makes exactly one call as well', async () => {
+    const token = await mint(stack.inlineKey, { claims: { roles: ['admin'] } })
+    const report = () =>
+      fetch(`${here}/reports`, {
+        method: 'POST',
+        headers: { ...bearer(token), 'content-type': 'application/json' },
+        body: '{"from":"2026-01-01","to":"2026-01-31"}',
+      })
+    await report()
+    await forget(stack.rest)
+    const response = await report()
+    expect(response.status).toBe(200)
+    expect(response.headers.get('ratelimit-policy')).toBe(
+      '"standard";q=100;w=60, "expensive";q=30;w=60',
+    )
+    expect(response.headers.get('ratelimit')).toMatch(/^"expensive";r=28;t=\d+$/)
+    expect(await redisCalls()).toBe(1)
+  })
+
+  test('a token known as revoked makes none', async () => {
+    const jti = crypto.randomUUID()
+    const token = await mint(stack.inlineKey, { claims: { jti } })
+    await revoke(jti)
+    expect((await get(here, token)).status).toBe(401)
+    await forget(stack.rest)
+    for (let count = 0; count < 5; count++) expect((await get(here, token)).status).toBe(401)
+    expect(await redisCalls()).toBe(0)
+    expect(await originCalls()).toBe(0)
+  })
+
+  test('a refused token, an unknown route and an ambiguous path make none', async () => {
+    await get(here, 'not.a.token')
+    await fetch(`${here}/nowhere`)
+    await fetch(`${here}/a%2fb`)
+    expect(await redisCalls()).toBe(0)
+  })
+
+  test('a request over an exhausted limit makes none', async () => {
+    await awayFromWindowEnd()
+    const token = await mint(stack.inlineKey, { claims: { roles: ['admin'] } })
+    const report = () =>
+      fetch(`${here}/reports`, {
+        method: 'POST',
+        headers: { ...bearer(token), 'content-type': 'application/json' },
+        body: '{"from":"2026-01-01","to":"2026-01-31"}',
+      })
+    for (let count = 0; count < 31; count++) await report()
+    await forget(stack.rest)
+    await forget(stack.origin)
+    const refused = await report()
+    expect(refused.status).toBe(429)
+    expect(await refused.json()).toMatchObject({ code: 'rate_limited' })
+    expect(refused.headers.get('ratelimit')).toMatch(/^"expensive";r=0;t=\d+$/)
+    const told = Number(/t=(\d+)/.exec(refused.headers.get('ratelimit') ?? '')?.[1])
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(told)
+    expect(await redisCalls()).toBe(0)
+    expect(await originCalls()).toBe(0)
+  })
+})
+
+describe('two gateways on one Redis', () => {
+  test('R15: 200 concurrent requests at a limit of 30: exactly 30 reach the origin', async () => {
+    await awayFromWindowEnd()
+    const token = await mint(stack.inlineKey, { claims: { roles: ['admin'] } })
+    const responses = await Promise.all(
+      Array.from({ length: 200 }, async (_, index) => {
+        const response = await fetch(`${index % 2 ? here : there}/reports`, {
+          method: 'POST',
+          headers: { ...bearer(token), 'content-type': 'application/json' },
+          body: '{"from":"2026-01-01","to":"2026-01-31"}',
+        })
+        await response.text()
+        return response.status
+      }),
+    )
+    expect(await originCalls()).toBe(30)
+    expect(responses.filter((status) => status === 200).length).toBe(30)
+    // Refused as spent; on a starved machine some calls to Redis may miss their deadline instead.
+    expect(responses.filter((status) => status === 429 || status === 503).length).toBe(170)
+  })
+
+  test('S30: a token revoked anywhere is refused by both on the next request', async () => {
+    const jti = crypto.randomUUID()
+    const token = await mint(stack.inlineKey, { claims: { jti } })
+    expect((await get(here, token)).status).toBe(200)
+    expect((await get(there, token)).status).toBe(200)
+    await revoke(jti)
+    await forget(stack.origin)
+    expect((await get(here, token)).status).toBe(401)
+    expect((await get(there, token)).status).toBe(401)
+    expect(await originCalls()).toBe(0)
+  })
+
+  test('S32: a revocation of one jti touches no other, whatever it is spelled like', async () => {
+    const jti = `a:b*${crypto.randomUUID()}`
+    await revoke(jti)
+    const refused = await mint(stack.inlineKey, { claims: { jti } })
+    expect((await get(here, refused)).status).toBe(401)
+    for (const other of [`${jti} `, jti.toUpperCase(), 'a:b*', '*', undefined]) {
+      const token = await mint(stack.inlineKey, { claims: { jti: other } })
+      expect((await get(here, token)).status, String(other)).toBe(200)
+    }
+  })
+})
+
+describe('with Redis out of reach', () => {
+  test.each(['refuse', 'hang', 'error'] as const)(
+    'R01, R02, R05: %s: 503 with Retry-After, nothing at the origin, nothing told; then 200 again',
+    async (mode) => {
+      const token = await mint(stack.inlineKey)
+      expect((await get(here, token)).status).toBe(200)
+      await forget(stack.origin)
+      await setMode(stack.rest, mode)
+      const responses = await Promise.all(Array.from({ length: 10 }, () => get(here, token)))
+      for (const response of responses) {
+        expect(response.status).toBe(503)
+        expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
+        const text = await response.text()
+        expect(JSON.parse(text)).toMatchObject({ code: 'dependency_unavailable' })
+        expect(text).not.toMatch(/redis|upstash|secret|pipeline|127\.0\.0\.1/i)
+      }
+      expect(await originCalls()).toBe(0)
+      await setMode(stack.rest, 'serve')
+      expect((await get(here, token)).status).toBe(200)
+    },
+  )
+
+  test('a bad token stays 401 and liveness stays 200, because neither asks Redis', async () => {
+    await setMode(stack.rest, 'refuse')
+    expect((await get(here, 'not.a.token')).status).toBe(401)
+    expect((await fetch(`${here}/-/healthz`)).status).toBe(200)
+  })
+
+  test('an anonymous route answers 503 too: its limit says deny', async () => {
+    await setMode(stack.rest, 'refuse')
+    expect((await fetch(`${here}/public/ping`)).status).toBe(503)
+    expect(await originCalls()).toBe(0)
+  })
+})

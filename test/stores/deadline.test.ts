@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import {
+  BURST_CALLS,
+  BURST_STRETCH,
+  createDeadlines,
+  type Deadlines,
+} from '../../src/stores/upstash/deadline.ts'
+
+const MS = 250
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const burst = (deadlines: Deadlines) => Array.from({ length: BURST_CALLS }, () => deadlines.start())
+
+describe('a deadline', () => {
+  test('passes after its time, with a TimeoutError', () => {
+    const { signal } = createDeadlines(MS).start()
+    vi.advanceTimersByTime(MS - 1)
+    expect(signal.aborted).toBe(false)
+    vi.advanceTimersByTime(1)
+    expect(signal.aborted).toBe(true)
+    expect((signal.reason as Error).name).toBe('TimeoutError')
+  })
+
+  test('never passes once it has ended', () => {
+    const deadline = createDeadlines(MS).start()
+    deadline.end(true)
+    vi.advanceTimersByTime(100 * MS)
+    expect(deadline.signal.aborted).toBe(false)
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('is stretched for every call of a burst', () => {
+    const calls = burst(createDeadlines(MS))
+    vi.advanceTimersByTime(BURST_STRETCH * MS - 1)
+    expect(calls.filter(({ signal }) => signal.aborted)).toEqual([])
+    vi.advanceTimersByTime(1)
+    expect(calls.filter(({ signal }) => !signal.aborted)).toEqual([])
+  })
+
+  test('is not stretched while the dependency is silent, and is again after an answer', () => {
+    const deadlines = createDeadlines(MS)
+    deadlines.start()
+    vi.advanceTimersByTime(MS)
+    const silent = burst(deadlines)
+    vi.advanceTimersByTime(MS)
+    expect(silent.every(({ signal }) => signal.aborted)).toBe(true)
+    for (const call of silent) call.end(false)
+    deadlines.start().end(true)
+    const alive = burst(deadlines)
+    vi.advanceTimersByTime(MS)
+    expect(alive.some(({ signal }) => signal.aborted)).toBe(false)
+  })
+
+  test('ends for a whole burst once one of it has met silence', () => {
+    const deadlines = createDeadlines(MS)
+    const calls = burst(deadlines)
+    vi.advanceTimersByTime(MS / 2)
+    const later = deadlines.start()
+    vi.advanceTimersByTime(BURST_STRETCH * MS)
+    expect(calls.every(({ signal }) => signal.aborted)).toBe(true)
+    expect(later.signal.aborted).toBe(true)
+  })
+})
