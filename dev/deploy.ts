@@ -66,7 +66,7 @@ async function dryRun(): Promise<void> {
     for (const config of configurations()) {
       const outdir = join(directory, config.replaceAll('/', '-'))
       const args = ['deploy', '-c', config, '--dry-run', '--outdir', outdir]
-      const run = startWrangler({ args, directory })
+      const run = startWrangler(args, directory)
       const code = await run.ended
       if (code !== 0) throw new Error(`${config}: ${complaint(run.lines())}`)
       const { bytes, gzipBytes } = bundleSize(outdir)

@@ -4,11 +4,10 @@
  * errors to stderr.
  */
 import { join } from 'node:path'
-import { prepareDevVars, replace, setPublicUrl } from './dev-vars.ts'
+import { type DevVars, prepareDevVars, setPublicUrl } from './dev-vars.ts'
 import { examples } from './start/examples.ts'
-import { environmentFile, gatewayVars } from './start/gateway-vars.ts'
-import { openInstance } from './start/instance.ts'
-import { policyTsconfig } from './start/policy-paths.ts'
+import { gatewayVars } from './start/gateway-vars.ts'
+import { type Instance, openInstance } from './start/instance.ts'
 import { requireFreePort } from './start/port.ts'
 import { untilReady } from './start/readiness.ts'
 import { openRedisRest } from './start/redis-rest.ts'
@@ -21,88 +20,73 @@ import {
   USAGE,
 } from './start/settings.ts'
 import { createShutdown, type Shutdown } from './start/shutdown.ts'
+import { migrationArguments, serveArguments } from './start/workers.ts'
 import { complaint, startWrangler, type Wrangler } from './start/wrangler.ts'
 
-const AUDIT_DATABASE = 'portcullis-audit'
-const AUDIT_CONFIG = 'workers/audit.toml'
-
-async function start(settings: Settings, shutdown: Shutdown): Promise<Wrangler> {
-  const { port, verbose } = settings
-  const { signal } = shutdown
-  await requireFreePort(port)
-
-  const instance = await openInstance(ROOT, port)
+/** Starts everything and resolves when it is ready. Throws an `Error` that says what is wrong. */
+async function start(asked: Settings, shutdown: Shutdown): Promise<Wrangler> {
+  await requireFreePort(asked.port)
+  const instance = await openInstance(ROOT, asked.port)
   shutdown.defer(instance.close)
-  const { directory, stateDirectory } = instance
 
   const devVarsFile = join(ROOT, '.dev.vars')
-  const ownUrl = settings.publicUrl ?? defaultPublicUrl(port)
-  const devVars = await prepareDevVars(devVarsFile, ownUrl)
-  // Gateways that run together name one issuer, so that each takes the others' tokens.
-  const publicUrl = instance.alone ? ownUrl : (settings.publicUrl ?? devVars.PUBLIC_URL)
-  if (instance.alone && devVars.PUBLIC_URL !== ownUrl) setPublicUrl(devVarsFile, ownUrl)
+  const devVars = await prepareDevVars(devVarsFile, defaultPublicUrl(asked.port))
+  const settings = withUpstashOf(devVars, asked)
+  const publicUrl = publicUrlOf(settings, instance, devVars)
   const unknownYet = { url: `http://${HOST}`, token: devVars.UPSTASH_REDIS_REST_TOKEN }
   gatewayVars(settings, devVars, publicUrl, settings.upstash ?? unknownYet)
+  if (instance.alone && devVars.PUBLIC_URL !== publicUrl) setPublicUrl(devVarsFile, publicUrl)
 
   const redisRest = await openRedisRest(settings, devVars.UPSTASH_REDIS_REST_TOKEN)
   shutdown.defer(redisRest.close)
   progress(`Redis: ${redisRest.description}`)
   const vars = gatewayVars(settings, devVars, publicUrl, redisRest)
-  const varsFile = join(directory, 'gateway.env')
-  replace(varsFile, environmentFile(vars))
 
-  let ready = false
-  const wranglerOptions = {
-    directory,
-    onLine(line: string): void {
-      // Once it serves, what wrangler still says is the Workers' own warnings and errors.
-      const tells = verbose || (ready && !signal.aborted && line.trim() !== '')
-      if (tells) process.stderr.write(`${line}\n`)
-    },
+  const { signal } = shutdown
+  function run(args: readonly string[]): Wrangler {
+    signal.throwIfAborted()
+    const wrangler = startWrangler(args, instance.directory)
+    shutdown.defer(wrangler.stop)
+    if (settings.verbose) wrangler.follow(tell)
+    return wrangler
   }
+
   progress('preparing the audit database')
-  const migrate = ['d1', 'migrations', 'apply', AUDIT_DATABASE, '--local', '-c', AUDIT_CONFIG]
-  const migration = startWrangler({
-    ...wranglerOptions,
-    args: [...migrate, '--persist-to', stateDirectory],
-  })
-  shutdown.defer(migration.stop)
+  const migration = run(migrationArguments(instance))
   const code = await migration.ended
   signal.throwIfAborted()
   if (code !== 0) throw new Error(`the audit database: ${complaint(migration.lines())}`)
 
   progress('starting the Workers')
-  signal.throwIfAborted()
-  const wrangler = startWrangler({
-    ...wranglerOptions,
-    args: [
-      ...['dev', '-c', 'wrangler.toml', '-c', AUDIT_CONFIG],
-      ...(vars.ORIGIN_URL === undefined ? ['-c', 'workers/origin.toml'] : []),
-      ...['--ip', HOST, '--port', String(port), '--inspector-port', '0'],
-      ...['--persist-to', stateDirectory, '--env-file', varsFile],
-      ...policyArguments(settings.policyFile, directory),
-      ...['--show-interactive-dev-session=false', ...(verbose ? [] : ['--log-level', 'warn'])],
-    ],
-  })
-  shutdown.defer(wrangler.stop)
-  const url = `http://${HOST}:${port}`
-  await untilReady(url, wrangler, signal)
-  ready = true
-
+  const workers = run(serveArguments(settings, instance, vars))
+  const url = `http://${HOST}:${settings.port}`
+  await untilReady(url, workers, { signal, progress })
+  // What wrangler still says without being asked is the Workers' own warnings and errors.
+  if (!settings.verbose) workers.follow((line) => !signal.aborted && line.trim() && tell(line))
   console.log(`Portcullis is ready on ${url}`)
   console.log(await examples(url, vars, settings.policyFile === undefined))
-  return wrangler
+  return workers
 }
 
-function policyArguments(policyFile: string | undefined, directory: string): readonly string[] {
-  if (policyFile === undefined) return []
-  const tsconfig = join(directory, 'tsconfig.json')
-  replace(tsconfig, policyTsconfig(policyFile))
-  return ['--tsconfig', tsconfig]
+/** Gateways that run together name one issuer, so that each takes the others' tokens. */
+function publicUrlOf(settings: Settings, instance: Instance, devVars: DevVars): string {
+  if (settings.publicUrl !== undefined) return settings.publicUrl
+  return instance.alone ? defaultPublicUrl(settings.port) : devVars.PUBLIC_URL
+}
+
+/** A REST endpoint that the user wrote into `.dev.vars`, unless the environment names a Redis. */
+function withUpstashOf(devVars: DevVars, settings: Settings): Settings {
+  const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token } = devVars
+  if (!url || settings.upstash !== undefined || settings.redisUrl !== undefined) return settings
+  return { ...settings, upstash: { url, token } }
 }
 
 function progress(what: string): void {
-  console.error(`portcullis: ${what}`)
+  tell(`portcullis: ${what}`)
+}
+
+function tell(line: string): void {
+  process.stderr.write(`${line}\n`)
 }
 
 async function main(): Promise<void> {

@@ -5,48 +5,49 @@ const POLL_MS = 100
 const REQUEST_TIMEOUT_MS = 5_000
 /** wrangler bundles and starts workerd meanwhile; a busy machine takes its time. */
 const START_TIMEOUT_MS = 120_000
-/** How long the gateway may answer, but not as ready. */
-const UNREADY_TIMEOUT_MS = 20_000
 const DIAGNOSIS_DELAY_MS = 300
+
+export interface ReadinessOptions {
+  readonly signal: AbortSignal
+  /** Called when the gateway answers, but is not ready yet. */
+  readonly progress: (what: string) => void
+}
 
 /**
  * Resolves when `GET {url}/-/readyz` answers 200. Throws an `Error` that says why it does not:
- * wrangler ended, the bundle has errors, or the gateway answers something else.
+ * wrangler ended, the bundle has errors, the gateway is misconfigured, or time is up. A dependency
+ * that fails (503) may still come up, and is waited for.
  */
 export async function untilReady(
   url: string,
   wrangler: Wrangler,
-  signal: AbortSignal,
+  { signal, progress }: ReadinessOptions,
 ): Promise<void> {
   let ended = false
   wrangler.ended.then(() => {
     ended = true
   })
-  const started = Date.now()
-  let answeredSince: number | undefined
-  let answer = 'it does not answer'
+  const deadline = Date.now() + START_TIMEOUT_MS
+  let state = 'the gateway does not answer'
   while (true) {
     signal.throwIfAborted()
-    if (ended || hasFailed(wrangler)) {
-      // The complaint follows its headline within moments.
-      await pause(DIAGNOSIS_DELAY_MS)
-      throw new Error(complaint(wrangler.lines()) || 'wrangler ended without a word')
+    if (ended || hasFailed(wrangler)) throw await diagnosis(wrangler, 'wrangler gave up')
+    const answer = await readyz(url)
+    if (answer?.status === 200) return
+    if (answer !== undefined) {
+      const now = `not ready yet: GET /-/readyz answers ${answer.status} ${answer.body}`
+      if (now !== state) progress(now)
+      state = now
     }
-    const response = await readyz(url)
-    if (response?.status === 200) return
-    if (response !== undefined) {
-      answeredSince ??= Date.now()
-      answer = `GET /-/readyz answers ${response.status}: ${response.body}`
-    }
-    const now = Date.now()
-    const late = now - started > START_TIMEOUT_MS
-    if (late || response?.status === 500 || now - (answeredSince ?? now) > UNREADY_TIMEOUT_MS) {
-      await pause(DIAGNOSIS_DELAY_MS)
-      const words = complaint(wrangler.lines())
-      throw new Error(words === '' ? answer : `${answer}\n${words}`)
-    }
+    if (answer?.status === 500 || Date.now() > deadline) throw await diagnosis(wrangler, state)
     await pause(POLL_MS)
   }
+}
+
+async function diagnosis(wrangler: Wrangler, otherwise: string): Promise<Error> {
+  // A complaint follows its headline, or the answer, within moments.
+  await pause(DIAGNOSIS_DELAY_MS)
+  return new Error(complaint(wrangler.lines()) || otherwise)
 }
 
 /** wrangler waits for a corrected source after these, for ever. */

@@ -28,27 +28,23 @@ const QUIET = {
   X_LOCAL_OBSERVABILITY: 'false',
 }
 
-export interface WranglerOptions {
-  /** Never secrets: any user of the machine can read them. */
-  readonly args: readonly string[]
-  /** Where its log files and its register of running Workers go. */
-  readonly directory: string
-  /** Called with each line of its output, without colours. */
-  readonly onLine?: (line: string) => void
-}
-
 /** A wrangler with everything that it started (workerd, esbuild), as one process group. */
 export interface Wrangler {
   /** Resolves when wrangler has ended, to its exit code; null after a signal. */
   readonly ended: Promise<number | null>
-  /** The newest lines of its output. */
+  /** The newest lines of its output, without colours. */
   lines(): readonly string[]
+  /** Calls `listener` with each line from now on. */
+  follow(listener: (line: string) => void): void
   /** Ends the whole group, by force if need be, and resolves when none of it is left. */
   stop(): Promise<void>
 }
 
-/** Starts wrangler in the checkout, without a terminal. */
-export function startWrangler({ args, directory, onLine }: WranglerOptions): Wrangler {
+/**
+ * Starts wrangler in the checkout, without a terminal. Secrets must not stand in `args`, which any
+ * user of the machine can read. Its logs and its register of running Workers go to `directory`.
+ */
+export function startWrangler(args: readonly string[], directory: string): Wrangler {
   const child = spawn(process.execPath, ['--import', LEASH, WRANGLER, ...args], {
     cwd: ROOT,
     detached: true,
@@ -61,11 +57,12 @@ export function startWrangler({ args, directory, onLine }: WranglerOptions): Wra
     },
   })
   const kept: string[] = []
+  const listeners: ((line: string) => void)[] = []
   function keep(text: string): void {
     const line = stripVTControlCharacters(text)
     kept.push(line)
     if (kept.length > KEPT_LINES) kept.shift()
-    onLine?.(line)
+    for (const listener of listeners) listener(line)
   }
   for (const stream of [child.stdout, child.stderr]) {
     if (stream) createInterface({ input: stream }).on('line', keep)
@@ -80,7 +77,7 @@ export function startWrangler({ args, directory, onLine }: WranglerOptions): Wra
     await stop()
     return code as number | null
   })
-  return { ended, lines: () => kept, stop }
+  return { ended, lines: () => kept, follow: (listener) => void listeners.push(listener), stop }
 }
 
 /** What wrangler complains of, out of its last lines; its chatter and warnings are left out. */

@@ -25,7 +25,7 @@ export interface Command {
   readonly child: ChildProcess
   readonly pid: number
   readonly ended: Promise<Outcome>
-  /** Resolves when stdout matches; throws if the command ends first. */
+  /** Resolves when stdout or stderr matches; throws if the command ends first. */
   said(what: RegExp): Promise<Outcome>
 }
 
@@ -90,9 +90,10 @@ function start(
     said(what) {
       const said = new Promise<Outcome>((resolve) => {
         const look = () => {
-          if (what.test(output.stdout)) resolve({ code: null, ...output })
+          const heard = what.test(output.stdout) || what.test(output.stderr)
+          if (heard) resolve({ code: null, ...output })
         }
-        child.stdout.on('data', look)
+        for (const stream of [child.stdout, child.stderr]) stream.on('data', look)
         look()
       })
       const early = ended.then((outcome) => {

@@ -1,7 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { exportJWK, generateKeyPair } from 'jose'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { freePort } from '../harness/process.ts'
 import { type Checkout, type Command, makeCheckout } from './checkout.ts'
 import { alive, descendantsOf } from './processes.ts'
@@ -24,27 +26,42 @@ export default definePolicy({
 })
 `
 
-describe('npm start with another policy and Redis of its own', () => {
+describe('npm start with another policy, another issuer and Redis of its own', () => {
   let checkout: Checkout
   let folder: string
   let started: Command
   let url: string
+  let keySet: TestServer
+  let keySetIsUp = false
 
   beforeAll(async () => {
     checkout = await makeCheckout()
     folder = await mkdtemp(join(tmpdir(), 'portcullis-policy-'))
     await writeFile(join(folder, 'policy.ts'), POLICY)
+    const { publicKey } = await generateKeyPair('ES256')
+    const jwks = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'k1' }] })
+    keySet = await startHttpServer((_request, response) => {
+      response.writeHead(keySetIsUp ? 200 : 503, { 'Content-Type': 'application/json' })
+      response.end(keySetIsUp ? jwks : '{}')
+    })
     const port = String(await freePort())
     url = `http://127.0.0.1:${port}`
     started = checkout.run(['node', 'dev/start.ts'], {
       PORT: port,
       PORTCULLIS_CONFIG: join(folder, 'policy.ts'),
+      ISSUERS: JSON.stringify([
+        { issuer: "https://it's.example/$HOME", audience: 'a', jwksUri: `${keySet.url}/jwks` },
+      ]),
     })
+    const { stdout } = await started.said(/not ready yet: GET \/-\/readyz answers 503/)
+    expect(stdout).toBe('')
+    keySetIsUp = true
     await started.said(/^# 404.*\ncurl .*\n/m)
   })
 
   afterAll(async () => {
     await checkout.close()
+    await keySet.close()
     await rm(folder, { recursive: true, force: true })
   })
 

@@ -104,6 +104,20 @@ describe('npm start', () => {
     )
   })
 
+  it.each(['SIGHUP', 'SIGTERM'] as const)(
+    'ends at %s while it is still starting',
+    async (signal) => {
+      const starting = checkout.run(['node', 'dev/start.ts'], { PORT: String(ports[1]) })
+      await starting.said(/starting the Workers/)
+      const family = descendantsOf(starting.pid)
+      starting.child.kill(signal)
+      const { code, stdout } = await starting.ended
+      expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+      expect(alive(family)).toEqual([])
+      expect(await canListen(ports[1])).toBe(true)
+    },
+  )
+
   it('runs twice at once from one checkout: two gateways, one system', async () => {
     const second = checkout.run(['node', 'dev/start.ts'], {
       PORT: String(ports[1]),

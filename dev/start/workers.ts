@@ -1,0 +1,47 @@
+/** The commands of wrangler that `npm start` runs. */
+import { join } from 'node:path'
+import { replace } from '../dev-vars.ts'
+import { environmentFile, type GatewayVars } from './gateway-vars.ts'
+import type { Instance } from './instance.ts'
+import { policyTsconfig } from './policy-paths.ts'
+import { HOST, type Settings } from './settings.ts'
+
+const AUDIT_DATABASE = 'portcullis-audit'
+const GATEWAY_CONFIG = 'wrangler.toml'
+const AUDIT_CONFIG = 'workers/audit.toml'
+const DEMO_ORIGIN_CONFIG = 'workers/origin.toml'
+
+/** Creates or updates the tables of the audit log. */
+export function migrationArguments({ stateDirectory }: Instance): readonly string[] {
+  return [
+    ...['d1', 'migrations', 'apply', AUDIT_DATABASE, '--local', '-c', AUDIT_CONFIG],
+    ...['--persist-to', stateDirectory],
+  ]
+}
+
+/**
+ * Serves all Workers in one `wrangler dev`, since a queue needs both its ends there. What holds
+ * secrets goes by way of a file in the instance's directory, which is written here.
+ */
+export function serveArguments(
+  { port, verbose, policyFile }: Settings,
+  { directory, stateDirectory }: Instance,
+  vars: GatewayVars,
+): readonly string[] {
+  const varsFile = join(directory, 'gateway.env')
+  replace(varsFile, environmentFile(vars))
+  return [
+    ...['dev', '-c', GATEWAY_CONFIG, '-c', AUDIT_CONFIG],
+    ...(vars.ORIGIN_URL === undefined ? ['-c', DEMO_ORIGIN_CONFIG] : []),
+    ...['--ip', HOST, '--port', String(port), '--inspector-port', '0'],
+    ...['--persist-to', stateDirectory, '--env-file', varsFile],
+    ...(policyFile === undefined ? [] : policyArguments(policyFile, directory)),
+    ...['--show-interactive-dev-session=false', ...(verbose ? [] : ['--log-level', 'warn'])],
+  ]
+}
+
+function policyArguments(policyFile: string, directory: string): readonly string[] {
+  const tsconfig = join(directory, 'tsconfig.json')
+  replace(tsconfig, policyTsconfig(policyFile))
+  return ['--tsconfig', tsconfig]
+}
