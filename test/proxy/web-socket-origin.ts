@@ -2,12 +2,14 @@
 
 /** How the sockets of this isolate ended. */
 const closed: string[] = []
+let opened = 0
 
 export default {
   fetch(request: Request): Response {
     if (request.headers.get('Upgrade') !== 'websocket') {
-      return Response.json({ closed })
+      return Response.json({ opened, closed })
     }
+    opened++
     const { 0: client, 1: server } = new WebSocketPair()
     server.binaryType = 'arraybuffer'
     server.accept()

@@ -1,0 +1,134 @@
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { startTcpOrigin } from './origin-server.ts'
+import { dial, exchange } from './wire.ts'
+import { freePort, type Running, startWorkerd } from './workerd.ts'
+
+let origin: Awaited<ReturnType<typeof startTcpOrigin>>
+let gateway: Running
+let answer: (socket: Socket) => void = () => {}
+
+beforeAll(async () => {
+  origin = await startTcpOrigin((socket) => answer(socket))
+  gateway = await startWorkerd({
+    entry: 'test/proxy/worker.ts',
+    vars: { ORIGIN_URL: `http://127.0.0.1:${origin.port}` },
+  })
+})
+beforeEach(() => {
+  origin.received.length = 0
+})
+afterAll(() => Promise.all([gateway?.stop(), origin?.close()]))
+
+const QUICK = 'Test-Route: {"originTimeoutMs":200}\r\n'
+const PATIENT = 'Test-Route: {"originTimeoutMs":60000}\r\n'
+
+function ask(path: string, headers = PATIENT, method = 'GET') {
+  return exchange(
+    gateway.port,
+    `${method} ${path} HTTP/1.1\r\nHost: gateway.test\r\n${headers}\r\n`,
+  )
+}
+
+/** The gateway goes on to answer properly, over the same workerd. */
+async function expectWell(): Promise<void> {
+  answer = (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwell')
+  const reply = await ask('/well')
+  expect([reply.status, reply.body, reply.aborted]).toEqual([200, 'well', false])
+}
+
+describe('an origin that gives no answer', () => {
+  test('R23: refused is 502', async () => {
+    const deaf = await startWorkerd({
+      entry: 'test/proxy/worker.ts',
+      vars: { ORIGIN_URL: `http://127.0.0.1:${await freePort()}` },
+    })
+    const reply = await exchange(deaf.port, 'GET /x HTTP/1.1\r\nHost: gateway.test\r\n\r\n')
+    expect([reply.status, reply.body]).toEqual([502, '{"fault":"unreachable"}'])
+    await deaf.stop()
+  })
+
+  test.each([
+    ['hangs up', ''],
+    ['speaks another protocol', 'SSH-2.0-OpenSSH\r\n\r\n'],
+    ['breaks off in its headers', 'HTTP/1.1 200 OK\r\nContent-'],
+    ['has a status that is none', 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n'],
+  ])('R25: an origin that %s is 502, asked once, and the next request is well', async (_, text) => {
+    for (const method of ['GET', 'DELETE']) {
+      origin.received.length = 0
+      answer = (socket) => socket.end(text)
+      const reply = await ask('/odd', PATIENT, method)
+      expect(reply.status).toBe(502)
+      expect(reply.body).toMatch(/^\{"fault":"(?:unreachable|malformed)"\}$/)
+      expect(origin.received).toHaveLength(1)
+    }
+    await expectWell()
+  })
+
+  test('R24: silence is 504 at the deadline, asked once, and the origin is let go', async () => {
+    let released: Promise<unknown> = Promise.resolve()
+    answer = (socket) => {
+      released = once(socket, 'close')
+    }
+    const reply = await ask('/silent', QUICK)
+    expect([reply.status, reply.body]).toEqual([504, '{"fault":"timeout"}'])
+    await released
+    expect(origin.received).toHaveLength(1)
+    await expectWell()
+  })
+
+  test('R24: the deadline is for headers only; a body may take longer', async () => {
+    answer = (socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nsl')
+      setTimeout(() => socket.end('ow'), 600)
+    }
+    const reply = await ask('/slow', QUICK)
+    expect([reply.status, reply.body, reply.aborted]).toEqual([200, 'slow', false])
+  })
+
+  test('R24: a client that leaves takes its request to the origin along', async () => {
+    const asked = Promise.withResolvers<Socket>()
+    answer = asked.resolve
+    const client = await dial(gateway.port, `GET /left HTTP/1.1\r\nHost: g\r\n${PATIENT}\r\n`)
+    const socket = await asked.promise
+    const released = once(socket, 'close')
+    client.resetAndDestroy()
+    await released
+    await expectWell()
+  })
+})
+
+describe('an answer that breaks off', () => {
+  test.each([
+    ['short of its length', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort', 'end'],
+    ['short of its length, reset', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort', 'reset'],
+    [
+      'between chunks',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n',
+      'end',
+    ],
+    ['in a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nshort', 'reset'],
+    [
+      'with a bad chunk',
+      'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\nzz\r\n',
+      '',
+    ],
+    [
+      'short of its length, gzipped',
+      'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100\r\n\r\nshort',
+      'end',
+    ],
+  ])('R25: %s, is broken off for the client, too', async (_, text, how) => {
+    answer = (socket) => {
+      socket.write(text)
+      setTimeout(() => {
+        if (how === 'end') socket.end()
+        if (how === 'reset') socket.resetAndDestroy()
+      }, 50)
+    }
+    const reply = await ask('/broken')
+    expect(reply.aborted).toBe(true)
+    await expectWell()
+  })
+})
