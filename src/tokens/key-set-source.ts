@@ -36,7 +36,7 @@ export interface KeySetSourceOptions {
   readonly maxAgeSeconds?: number
   /** How long a good set serves while the provider fails. Default 86,400. */
   readonly maxStaleSeconds?: number
-  /** Deadline of one download, its body included. Default 2,000. */
+  /** Deadline of one download, its body included; below the lease of 3 s. Default 2,000. */
   readonly timeoutMs?: number
   /** Largest document. Default 262,144. */
   readonly maxBytes?: number

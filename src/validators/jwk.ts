@@ -1,6 +1,6 @@
 /** JSON Web Keys from strangers: which of them may verify which signatures. */
-import { base64url } from 'jose'
 import * as z from 'zod'
+import { bitLength, integer, octets } from './octets.ts'
 import { isRocaModulus } from './roca.ts'
 
 /** Signature algorithms the gateway knows (RFC 7518, RFC 8037, RFC 9864). Never `none`. */
@@ -34,18 +34,6 @@ const ED25519_OCTETS = 32
 
 const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const
 
-/** base64url without padding, as bytes. */
-const octets = z
-  .string()
-  .regex(/^[\w-]+$/, 'base64url')
-  .transform((text, context) => {
-    try {
-      return base64url.decode(text)
-    } catch {
-      context.addIssue('base64url')
-      return z.NEVER
-    }
-  })
 const octetsOf = (length: number) => octets.refine((bytes) => bytes.length === length, 'length')
 
 /** Whoever publishes a private key has lost it: such a key proves nothing any more. */
@@ -188,14 +176,4 @@ function material({ kty, n, e, crv, x, y, k }: JsonWebKey): JsonWebKey {
 function checkOf({ issues: [issue] }: z.ZodError): string {
   const member = issue?.path.join('.') ?? ''
   return issue?.code === 'custom' ? `${member}_${issue.message}` : member || 'key'
-}
-
-function bitLength(bigEndian: Uint8Array): number {
-  const start = bigEndian.findIndex((byte) => byte !== 0)
-  if (start === -1) return 0
-  return (bigEndian.length - start) * 8 - (Math.clz32(bigEndian[start] ?? 0) - 24)
-}
-
-function integer(bigEndian: Uint8Array): number {
-  return bigEndian.reduce((value, byte) => value * 256 + byte, 0)
 }

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { KeySetIncident } from '../../src/tokens/key-set-refresher.ts'
 import { type Behaviour, hanging, keySetOn, publishing, saying, startProvider } from './provider.ts'
 import { createSigner } from './signer.ts'
@@ -11,11 +11,8 @@ const json = (value: unknown) => saying(JSON.stringify(value))
 const key = signer.publicJwk
 const KILOBYTE = 'x'.repeat(1_024)
 
-let closers: (() => Promise<void>)[] = []
-afterEach(async () => {
-  await Promise.all(closers.map((close) => close()))
-  closers = []
-})
+const closers: (() => Promise<void>)[] = []
+afterAll(() => Promise.all(closers.map((close) => close())))
 
 async function provide(behaviour: Behaviour) {
   const provider = await startProvider(behaviour)
@@ -94,7 +91,7 @@ const FAULTS: Record<string, readonly [Behaviour, string]> = {
 }
 
 describe('a provider that answers with', () => {
-  it.each(Object.entries(FAULTS))(
+  it.concurrent.each(Object.entries(FAULTS))(
     'R10: %s does not harm a set that is known',
     async (_, [fault, name]) => {
       const provider = await provide(good)
@@ -122,7 +119,7 @@ describe('a provider that answers with', () => {
     },
   )
 
-  it.each(Object.entries(FAULTS))(
+  it.concurrent.each(Object.entries(FAULTS))(
     'R10: %s is an outage to a cold isolate, not a bad token',
     async (_, [fault, name]) => {
       const provider = await provide(fault)

@@ -43,7 +43,6 @@ export function keySetOn(url: string, options: Partial<RemoteKeySetOptions> = {}
     algorithms,
     now: () => clock.nowMs,
     random: () => 0,
-    timeoutMs: 200,
     report: () => {},
     ...options,
   })

@@ -105,7 +105,7 @@ describe('a remote key set', () => {
 
   it('R07: known keys do not wait for the look-up of unknown ones', async () => {
     provider = await startProvider(one)
-    const { find, advance } = keySetOn(provider.url, { timeoutMs: 1_000 })
+    const { find, advance } = keySetOn(provider.url)
     await find(first)
     provider.behaviour = hanging
     advance(31)
