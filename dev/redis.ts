@@ -3,7 +3,7 @@
  * `redis-server` from the PATH, or the embedded `js-redis-server`. What is started here listens
  * on loopback only, keeps nothing on disk, and ends with `close()` or with this process.
  */
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -57,32 +57,45 @@ async function external(url: string): Promise<RedisHandle> {
   return { url, kind: 'external', close: async () => {} }
 }
 
+/**
+ * Runs `redis-server` and ends it when the standard input of this shell does, which it also does
+ * if this process is killed outright. Exits with the code of `redis-server`, 127 if there is none.
+ */
+const RUN_WHILE_WATCHED = `
+  exec 3<&0
+  redis-server "$@" </dev/null & server=$!
+  (read -r _ <&3; kill "$server") & watcher=$!
+  wait "$server"; code=$?
+  kill "$watcher"
+  exit $code`
+
 async function server(): Promise<RedisHandle> {
   const port = await freePort()
   const child = spawn(
-    'redis-server',
+    'sh',
     [
+      ...['-c', RUN_WHILE_WATCHED, 'sh'],
       ...['--port', String(port), '--bind', HOST, '--save', '', '--appendonly', 'no'],
       ...['--dir', tmpdir(), '--maxmemory', MAX_MEMORY, '--daemonize', 'no'],
     ],
-    { stdio: 'ignore' },
+    // A group of its own, so that it can be killed as one, and Ctrl-C comes from here alone.
+    { stdio: ['pipe', 'ignore', 'ignore'], detached: true },
   )
+  child.stdin.on('error', () => {})
   let ended: string | undefined
-  child.once('error', (error: NodeJS.ErrnoException) => {
-    ended = error.code === 'ENOENT' ? 'there is no redis-server on the PATH' : error.message
+  child.once('error', (error) => {
+    ended = error.message
   })
   child.once('exit', (code) => {
-    ended ??= `redis-server ended with code ${code}`
+    ended =
+      code === 127 ? 'there is no redis-server on the PATH' : `redis-server ended with code ${code}`
   })
-  const killWithParent = () => child.kill('SIGKILL')
-  process.once('exit', killWithParent)
 
   async function close(): Promise<void> {
-    process.off('exit', killWithParent)
     if (ended !== undefined) return
     const exited = once(child, 'exit')
-    child.kill('SIGTERM')
-    const timer = setTimeout(killWithParent, STOP_TIMEOUT_MS)
+    child.stdin.end()
+    const timer = setTimeout(() => killGroup(child), STOP_TIMEOUT_MS)
     await exited
     clearTimeout(timer)
   }
@@ -99,6 +112,10 @@ async function server(): Promise<RedisHandle> {
     throw new Error(reason)
   }
   return { url, kind: 'server', close }
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid !== undefined) process.kill(-pid, 'SIGKILL')
 }
 
 async function embedded(): Promise<RedisHandle> {

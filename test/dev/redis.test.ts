@@ -1,4 +1,6 @@
 /** The Redis for local use: chosen, started, stopped. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { startRedis } from '../../dev/redis.ts'
@@ -21,6 +23,28 @@ test.each(['server', 'embedded'] as const)('%s: answers until it is closed', asy
   await redis.close()
   await expect(connect(redis.url).connect()).rejects.toThrow()
 })
+
+test.runIf(found)(
+  'a redis-server ends with the process that started it, however that ends',
+  async () => {
+    const code = `const { startRedis } = await import('./dev/redis.ts')
+    console.log((await startRedis({ prefer: 'server' })).url)`
+    const owner = spawn(process.execPath, ['--input-type=module', '-e', code], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    const [line] = await once(owner.stdout, 'data')
+    const url = String(line).trim()
+    expect(await connect(url).ping()).toBe('PONG')
+    owner.kill('SIGKILL')
+    await expect
+      .poll(() =>
+        connect(url)
+          .connect()
+          .then(String, () => 'gone'),
+      )
+      .toBe('gone')
+  },
+)
 
 test('two of them share nothing', async () => {
   const [first, second] = await Promise.all([startRedis(), startRedis()])
