@@ -29,11 +29,14 @@ interface Lease {
 export interface Instance {
   /** For generated files. Empty at first. */
   readonly directory: string
-  /** For workerd's databases: never shared by two live instances, kept between runs. */
+  /**
+   * For workerd's databases, which two processes must never share. The first instance's is kept
+   * between runs; that of another ends with it.
+   */
   readonly stateDirectory: string
   /** No other gateway of this checkout is running. */
   readonly alone: boolean
-  /** Ends the lease and removes `directory`. */
+  /** Ends the lease and removes what is not kept. */
   close(): Promise<void>
 }
 
@@ -59,11 +62,13 @@ export async function openInstance(root: string, gatewayPort: number): Promise<I
   const state = taken ? `${DEFAULT_STATE}-${gatewayPort}` : DEFAULT_STATE
   if (taken) announce(state)
 
+  const stateDirectory = join(root, '.wrangler', state)
   return {
     directory,
-    stateDirectory: join(root, '.wrangler', state),
+    stateDirectory,
     alone: others.length === 0,
     async close() {
+      if (taken) rmSync(stateDirectory, { recursive: true, force: true })
       rmSync(directory, { recursive: true, force: true })
       server.close()
       await once(server, 'close')

@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -64,6 +64,11 @@ describe('npm start', () => {
   async function token(...args: string[]): Promise<string> {
     const { stdout } = await checkout.run(['npm', 'run', '-s', 'token', '--', ...args]).ended
     return stdout.trim()
+  }
+
+  async function databases(): Promise<string[]> {
+    const names = await readdir(join(checkout.path, '.wrangler'))
+    return names.filter((name) => name.startsWith('state')).sort()
   }
 
   it('says once that it is ready, with nothing of wrangler around it', () => {
@@ -133,6 +138,7 @@ describe('npm start', () => {
     const before = await remaining(ports[0])
     expect(await remaining(ports[1])).toBe(before - 1)
     expect(await remaining(ports[0])).toBe(before - 2)
+    expect(await databases()).toEqual(['state', `state-${ports[1]}`])
     expect(await checkout.file('.dev.vars')).toContain(`PUBLIC_URL='http://127.0.0.1:${ports[0]}'`)
 
     const family = descendantsOf(second.pid)
@@ -141,6 +147,7 @@ describe('npm start', () => {
     expect((await second.ended).code).toBe(0)
     expect(alive(family)).toEqual([])
     expect((await get(ports[0], bearer)).status).toBe(200)
+    expect(await databases()).toEqual(['state'])
   })
 
   it('ends with everything it started when npm gets SIGTERM', async () => {
