@@ -12,6 +12,7 @@ export interface Bundle {
   /** One ES module. */
   readonly file: string
   readonly compatibilityDate: string
+  readonly compatibilityFlags: readonly string[]
 }
 
 /** Writes the bundle below `directory`; with `names`, as it is written, not minified. */
@@ -26,12 +27,13 @@ export async function bundleWorker(directory: string, names = false): Promise<Bu
   )
   const code = await wrangler.ended
   if (code !== 0) throw new Error(`the bundle: ${complaint(wrangler.lines())}`)
-  return { file: join(outdir, BUNDLE_FILE), compatibilityDate: compatibilityDate() }
+  return { file: join(outdir, BUNDLE_FILE), ...compatibility() }
 }
 
-function compatibilityDate(): string {
+function compatibility(): Omit<Bundle, 'file'> {
   const config = readFileSync(join(ROOT, WORKER_CONFIG), 'utf8')
   const [, date] = /^compatibility_date = "(.*)"$/m.exec(config) ?? []
   if (date === undefined) throw new Error(`${WORKER_CONFIG}: has no compatibility_date`)
-  return date
+  const [, flags = ''] = /^compatibility_flags = \[(.*)\]$/m.exec(config) ?? []
+  return { compatibilityDate: date, compatibilityFlags: flags.match(/\w+/g) ?? [] }
 }

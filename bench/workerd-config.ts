@@ -4,6 +4,7 @@ export interface WorkerdServices {
   /** The bundle, relative to the configuration: Cap'n Proto looks absolute paths up elsewhere. */
   readonly module: string
   readonly compatibilityDate: string
+  readonly compatibilityFlags: readonly string[]
   /** Names of the services: each an isolate with a socket of its own. */
   readonly names: readonly string[]
   /** Bindings that are read from workerd's environment, so that no secret stands in a file. */
@@ -14,7 +15,7 @@ export interface WorkerdServices {
 
 /** Returns the text of a Cap'n Proto configuration. Sockets are bound to free loopback ports. */
 export function workerdConfig(services: WorkerdServices): string {
-  const { module, compatibilityDate, names, variables, queueAddress } = services
+  const { module, compatibilityDate, compatibilityFlags, names, variables, queueAddress } = services
   return `using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
@@ -36,6 +37,7 @@ ${names
 const layers :Workerd.Worker = (
   modules = [(name = "layers.js", esModule = embed ${text(module)})],
   compatibilityDate = ${text(compatibilityDate)},
+  compatibilityFlags = [${compatibilityFlags.map(text).join(', ')}],
   bindings = [
 ${variables
   .map((name) => `    (name = ${text(name)}, fromEnvironment = ${text(name)}),\n`)

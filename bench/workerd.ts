@@ -53,8 +53,8 @@ export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdTarg
   writeFileSync(
     file,
     workerdConfig({
+      ...bundle,
       module: relative(directory, bundle.file),
-      compatibilityDate: bundle.compatibilityDate,
       names: layers.map(({ id }) => id),
       variables: Object.keys(variables),
       queueAddress: new URL(backends.originUrl).host,

@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { LAYERS } from '../../bench/layers.ts'
+import { REFERENCE_FIGURES } from '../../bench/reference.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+
+/** Stages as they stand in a file: calls of the middlewares, in order. */
+const STAGES =
+  /\b(requestId|canonicalPath|sanitizeHeaders|clientAddress|limitBody|authenticate|admit|authorize|validate|proxy)\(/g
+
+describe('the layers are those of the gateway', () => {
+  test('they run the middlewares of the pipeline in its order', () => {
+    const order = (path: string) =>
+      [
+        ...textOf(path)
+          .replace(/stage\('\w+', /g, '')
+          .matchAll(STAGES),
+      ].map(([, name]) => name)
+    expect(order('src/app.ts')).toContain('admit')
+    expect(order('bench/workers/stages.ts')).toEqual(order('src/app.ts'))
+  })
+
+  test('they are bundled and run with the settings that ship', () => {
+    const settings = (path: string) =>
+      textOf(path).match(/^(?:compatibility_\w+|minify|keep_names) = .*$/gm)
+    expect(settings('bench/workers/layers.toml')).toEqual(settings('wrangler.toml'))
+  })
+
+  test('what others say stands beside a layer that there is', () => {
+    const ids = LAYERS.map(({ id }) => id)
+    expect(REFERENCE_FIGURES.filter(({ layer }) => !ids.includes(layer))).toEqual([])
+  })
+})
+
+test('committed results say how and of what they were measured', () => {
+  const folder = join(ROOT, 'bench', 'results')
+  const files = readdirSync(folder).filter((file) => file.endsWith('.json'))
+  expect(files).not.toEqual([])
+  for (const file of files) {
+    const result = JSON.parse(readFileSync(join(folder, file), 'utf8')) as Record<string, unknown>
+    expect(result, file).toMatchObject({
+      command: expect.stringMatching(/^npm run bench/),
+      commit: { id: expect.any(String) },
+      machine: { cores: expect.any(Number) },
+      versions: { workerd: expect.any(String) },
+    })
+  }
+})

@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest'
+import type { CpuProfile, ProfileNode } from '../../bench/inspector.ts'
+import { moduleFinder, summarise } from '../../bench/profile-summary.ts'
+
+const BUNDLE = [
+  'var __defProp = Object.defineProperty;',
+  '// If the importer is in node compatibility mode',
+  '// ../../node_modules/@upstash/redis/cloudflare.mjs',
+  'var Redis = class {};',
+  '// ../../src/middleware/admit.ts',
+  'function admit() {}',
+  '// src/plain comment',
+  'function limitKey() {}',
+].join('\n')
+
+const node = (id: number, functionName: string, line: number, children: number[] = []) =>
+  ({
+    id,
+    callFrame: {
+      functionName,
+      url: line === -1 ? '' : 'layers.js',
+      lineNumber: line,
+      columnNumber: 0,
+    },
+    children,
+  }) satisfies ProfileNode
+
+test('a line of the bundle is told by the module that it came from', () => {
+  const moduleOf = moduleFinder(BUNDLE)
+  expect([0, 3, 5, 7, 1_000].map(moduleOf)).toEqual([
+    'bundle',
+    '@upstash/redis',
+    'src/middleware/admit.ts',
+    'src/middleware/admit.ts',
+    'bundle',
+  ])
+})
+
+describe('a summary', () => {
+  const profile: CpuProfile = {
+    nodes: [
+      node(1, '(root)', -1, [2, 5, 6]),
+      node(2, 'admit', 5, [3, 4]),
+      node(3, 'fetch', -1),
+      node(4, 'request', 3),
+      node(5, '(idle)', -1),
+      node(6, '(garbage collector)', -1),
+    ],
+    samples: [2, 3, 4, 5, 6, 2],
+    timeDeltas: [0, 100, 290, 210, 1_000, 400],
+  }
+  const summary = summarise(profile, 10, moduleFinder(BUNDLE))
+
+  test('time is that until the next sample, for each request, and waiting is none', () => {
+    expect(summary.busyMicros).toBe(100)
+    expect(summary.functions.map(({ name, selfMicros }) => [name, selfMicros])).toEqual([
+      ['(garbage collector)', 40],
+      ['fetch', 29],
+      ['request', 21],
+      ['admit', 10],
+    ])
+  })
+
+  test("what the platform does is its caller's", () => {
+    expect(summary.modules).toEqual([
+      { module: 'V8 and workerd', selfMicros: 0, platformMicros: 40, share: 0.4 },
+      { module: 'src/middleware/admit.ts', selfMicros: 10, platformMicros: 29, share: 0.39 },
+      { module: '@upstash/redis', selfMicros: 21, platformMicros: 0, share: 0.21 },
+    ])
+  })
+})
