@@ -1,0 +1,103 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { KeySetCache, StoredKeySet } from '../../src/tokens/key-set-cache.ts'
+import { keySetOn, publishing, refusing, startProvider } from './provider.ts'
+import { createSigner, NOW_MS } from './signer.ts'
+
+const [first, second] = await Promise.all([createSigner('ES256', 'a'), createSigner('ES256', 'b')])
+const both = publishing([first.publicJwk, second.publicJwk])
+const text = JSON.stringify({ keys: [first.publicJwk] })
+
+/** A second tier that holds what a test puts there. */
+function tier(entry?: Partial<StoredKeySet>) {
+  const written: { stored: StoredKeySet; ttlSeconds: number }[] = []
+  const cache: KeySetCache = {
+    read: async () => (entry === undefined ? undefined : { text, fetchedAtMs: NOW_MS, ...entry }),
+    async write(_uri, stored, ttlSeconds) {
+      written.push({ stored, ttlSeconds })
+    },
+  }
+  return { cache, written }
+}
+const secondsAgo = (seconds: number) => ({ fetchedAtMs: NOW_MS - seconds * 1000 })
+
+let provider: Awaited<ReturnType<typeof startProvider>>
+afterEach(() => provider.close())
+
+describe('what the second tier has', () => {
+  it('spares the fetch while it is fresh, and lengthens nobody\u2019s life', async () => {
+    provider = await startProvider(both)
+    const { find, advance, settled } = keySetOn(provider.url, {
+      cache: tier(secondsAgo(209)).cache,
+    })
+    expect(await find(first)).toBe('ok')
+    expect(provider.hits).toBe(0)
+    advance(1)
+    expect(await find(first)).toBe('ok')
+    await settled()
+    expect(provider.hits).toBe(1)
+  })
+
+  it('is not taken for fresh when an unknown key asks: it may be older than the key', async () => {
+    provider = await startProvider(both)
+    const { find } = keySetOn(provider.url, { cache: tier(secondsAgo(100)).cache })
+    expect(await find(second)).toBe('ok')
+    expect(provider.hits).toBe(1)
+  })
+
+  it('R09: serves a cold isolate while the provider fails, for a day', async () => {
+    provider = await startProvider(refusing)
+    for (const [age, found] of [
+      [3_600, 'ok'],
+      [86_399, 'ok'],
+      [86_400, 'key_set:refused'],
+    ] as const) {
+      const { find } = keySetOn(provider.url, { cache: tier(secondsAgo(age)).cache })
+      expect(await find(first), `${age}`).toBe(found)
+    }
+    expect(provider.hits).toBe(3)
+  })
+
+  it('is ignored when it is from the future, from no time at all, or too long', async () => {
+    provider = await startProvider(both)
+    const strange: Partial<StoredKeySet>[] = [
+      secondsAgo(-6),
+      { fetchedAtMs: Number.POSITIVE_INFINITY },
+      { fetchedAtMs: Number.NaN },
+      { fetchedAtMs: 0 },
+      { text: `${text}${' '.repeat(262_144)}` },
+    ]
+    for (const [index, entry] of strange.entries()) {
+      const { find } = keySetOn(provider.url, { cache: tier(entry).cache })
+      expect(await find(second)).toBe('ok')
+      expect(provider.hits).toBe(index + 1)
+    }
+  })
+
+  it('is not waited for when it hangs, and not needed when it fails', async () => {
+    provider = await startProvider(both)
+    const broken: KeySetCache[] = [
+      { read: () => new Promise(() => {}), write: () => new Promise(() => {}) },
+      { read: () => Promise.reject(new Error('no')), write: () => Promise.reject(new Error('no')) },
+    ]
+    for (const cache of broken) {
+      const { find } = keySetOn(provider.url, { cache })
+      expect(await find(second)).toBe('ok')
+    }
+    expect(provider.hits).toBe(2)
+  })
+
+  it('is replaced by each good download, and by nothing else', async () => {
+    provider = await startProvider(refusing)
+    const { cache, written } = tier()
+    const { find, advance } = keySetOn(provider.url, { cache })
+    await find(first)
+    expect(written).toEqual([])
+    provider.behaviour = both
+    advance(31)
+    await find(first)
+    const published = JSON.stringify({ keys: [first.publicJwk, second.publicJwk] })
+    expect(written).toEqual([
+      { stored: { text: published, fetchedAtMs: NOW_MS + 31_000 }, ttlSeconds: 86_400 },
+    ])
+  })
+})
