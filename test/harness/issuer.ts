@@ -28,14 +28,14 @@ export interface TokenOptions {
   readonly header?: Readonly<Record<string, unknown>>
 }
 
-const imported = new Map<string, CryptoKey>()
+const imported = new WeakMap<JWK, CryptoKey>()
 
 /** Signs an access token that is good for ten minutes, but for what `options` say. */
 export async function mint(key: TestKey, options: TokenOptions = {}): Promise<string> {
-  let privateKey = imported.get(key.kid)
+  let privateKey = imported.get(key.privateJwk)
   if (privateKey === undefined) {
     privateKey = (await importJWK(key.privateJwk, 'ES256')) as CryptoKey
-    imported.set(key.kid, privateKey)
+    imported.set(key.privateJwk, privateKey)
   }
   const now = Math.floor(Date.now() / 1000)
   return new SignJWT({

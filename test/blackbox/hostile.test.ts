@@ -1,0 +1,286 @@
+/** Every attack against every route of the shipped policy: a new route is attacked unasked. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { base64url, SignJWT } from 'jose'
+import { afterEach, describe, expect, inject, test } from 'vitest'
+import policy from '#policy'
+import { forget, recordsOf } from '../harness/control.ts'
+import { AUDIENCE, createKey, ISSUER, mint, REMOTE_ISSUER } from '../harness/issuer.ts'
+import { sendRaw } from '../harness/raw.ts'
+
+const stack = inject('stack')
+const [here] = stack.gateways
+
+/** A path and a body that the route admits. */
+const SAMPLE_ID = '0190a4b0-5c1e-7f3a-8b2d-1c2d3e4f5a6b'
+const bodies: Record<string, string> = {
+  'POST /orders': '{"item":"nails","quantity":1}',
+  'POST /reports': '{"from":"2026-01-01","to":"2026-01-31"}',
+}
+const routes = policy.routes.map(({ method, path, permission }) => ({
+  name: `${method} ${path}`,
+  method,
+  path: path.replace(':id', SAMPLE_ID),
+  guarded: permission !== undefined,
+  body: bodies[`${method} ${path}`],
+}))
+const guarded = routes.filter((route) => route.guarded)
+type Route = (typeof routes)[number]
+
+function send(route: Route, headers: Record<string, string>, path = route.path): Promise<Response> {
+  return fetch(here + path, {
+    method: route.method,
+    headers: { ...(route.body && { 'content-type': 'application/json' }), ...headers },
+    ...(route.body && { body: route.body }),
+  })
+}
+
+const admin = (claims: Record<string, unknown> = {}, header: Record<string, unknown> = {}) =>
+  mint(stack.inlineKey, { claims: { roles: ['admin'], ...claims }, header })
+
+const encode = (value: unknown) => base64url.encode(JSON.stringify(value))
+const now = () => Math.floor(Date.now() / 1000)
+const goodClaims = () => ({
+  iss: ISSUER,
+  aud: AUDIENCE,
+  sub: 'eve',
+  iat: now(),
+  exp: now() + 600,
+  jti: 'x',
+  roles: ['admin'],
+})
+
+/** Tokens that look as good as one can make them without the issuer's key. */
+async function forgeries(): Promise<[string, string][]> {
+  const good = await admin()
+  const [header = '', payload = '', signature = ''] = good.split('.')
+  const own = await createKey(stack.inlineKey.kid)
+  const publicPem = new TextEncoder().encode(JSON.stringify(stack.inlineKey.publicJwk))
+  const hs256 = await new SignJWT(goodClaims())
+    .setProtectedHeader({ alg: 'HS256', typ: 'at+jwt', kid: stack.inlineKey.kid })
+    .sign(publicPem)
+  const unsigned = (alg: unknown) => `${encode({ alg, typ: 'at+jwt' })}.${encode(goodClaims())}.`
+  const changed = encode({ ...goodClaims(), sub: 'root' })
+  return [
+    ['S01 alg none', unsigned('none')],
+    ['S01 alg None with a signature', `${unsigned('None')}${signature}`],
+    ['S01 alg nOnE', unsigned('nOnE')],
+    ['S01 alg null', `${unsigned(null)}${signature}`],
+    ['S01 alg as a list', `${unsigned(['ES256'])}${signature}`],
+    ['S02 HS256 with the public key', hs256],
+    ['S04 an empty signature', `${header}.${payload}.`],
+    ['S04 a signature of zeros', `${header}.${payload}.${base64url.encode(new Uint8Array(64))}`],
+    [
+      'S05 a key of its own in the header',
+      await mint(own, { claims: goodClaims(), header: { jwk: own.publicJwk } }),
+    ],
+    [
+      'S05 jku',
+      await mint(own, { claims: goodClaims(), header: { jku: `${stack.keySet.url}/evil` } }),
+    ],
+    [
+      'S06 kid as a path',
+      await mint(own, { claims: goodClaims(), header: { kid: '../../dev/null' } }),
+    ],
+    [
+      'S06 kid as a prototype',
+      await mint(own, { claims: goodClaims(), header: { kid: '__proto__' } }),
+    ],
+    ['S09 crit', await admin({}, { crit: ['exp'], exp: 1 }).catch(() => `${header}.${payload}.x`)],
+    ['S11 an ID token', await admin({}, { typ: 'JWT' })],
+    ['S11 a logout token', await admin({}, { typ: 'logout+jwt' })],
+    ['S12 an issuer with a slash', await admin({ iss: `${ISSUER}/` })],
+    ['S12 another issuer', await admin({ iss: REMOTE_ISSUER })],
+    ['S13 no audience', await admin({ aud: undefined })],
+    ['S13 an audience that begins like ours', await admin({ aud: `${AUDIENCE}.evil.test` })],
+    ['S14 expired', await admin({ iat: now() - 900, exp: now() - 300 })],
+    ['S14 no expiry', await admin({ exp: undefined })],
+    [
+      'S14 an expiry in text',
+      await admin({ exp: '9999999999' as unknown as number }).catch(() => 'a.b.c'),
+    ],
+    ['S15 not yet valid', await admin({ nbf: now() + 300 })],
+    ['S15 issued in the future', await admin({ iat: now() + 300, exp: now() + 600 })],
+    ['S17 no subject', await admin({ sub: undefined })],
+    ['S17 a subject with a line break', await admin({ sub: 'a\r\nX-Auth-Roles: admin' })],
+    ['S18 a changed payload', `${header}.${changed}.${signature}`],
+    ['S19 padding', `${good}=`],
+    ['S19 another last character', good.slice(0, -1) + (good.endsWith('A') ? 'B' : 'A')],
+    ['S20 two segments', `${header}.${payload}`],
+    ['S20 five segments', `${good}.${payload}.${signature}`],
+    ['S20 JSON serialisation', JSON.stringify({ protected: header, payload, signature })],
+    ['S21 too long', `${header}.${payload}${'A'.repeat(9_000)}.${signature}`],
+    ['S28 two tokens', `${good}, Bearer ${good}`],
+    ['S28 a space in it', `${header}. ${payload}.${signature}`],
+  ]
+}
+
+afterEach(() => forget(stack.origin))
+
+describe.each(guarded)('$name', (route) => {
+  test('the good token that the forgeries are made from is let through', async () => {
+    const response = await send(route, { authorization: `bearer ${await admin()}` })
+    expect(response.status).toBe(200)
+    expect((await recordsOf(stack.origin)).length).toBe(1)
+  })
+
+  test('no forged token is let through, and all get the same answer', async () => {
+    for (const [name, token] of await forgeries()) {
+      const response = await send(route, { authorization: `Bearer ${token}` })
+      expect(response.status, name).toBe(401)
+      expect(response.headers.get('www-authenticate'), name).toContain('error="invalid_token"')
+      const { code, detail } = (await response.json()) as Record<string, string>
+      expect([code, detail], name).toEqual(['invalid_token', 'The bearer token is not valid here.'])
+    }
+    expect(await recordsOf(stack.origin)).toEqual([])
+    const jwksRequests = await recordsOf(stack.keySet)
+    expect(jwksRequests.filter(({ url }) => url.includes('evil'))).toEqual([])
+  })
+
+  test('S27: a token anywhere but in the header is no token', async () => {
+    const token = await admin()
+    const attempts = [
+      send(route, {}, `${route.path}?access_token=${token}`),
+      send(route, { cookie: `access_token=${token}; Authorization=Bearer ${token}` }),
+      send(route, { 'x-auth-assertion': token, 'x-auth-subject': 'admin' }),
+      send(route, { 'proxy-authorization': `Bearer ${token}` }),
+      send(route, { authorization: `Basic ${btoa(`admin:${token}`)}` }),
+    ]
+    for (const response of await Promise.all(attempts)) expect(response.status).toBe(401)
+    expect(await recordsOf(stack.origin)).toEqual([])
+  })
+
+  test('S25, S64: roles that nobody defined grant nothing', async () => {
+    for (const roles of [
+      [],
+      ['constructor'],
+      ['__proto__'],
+      ['Admin'],
+      ['admin '],
+      ['operator'],
+      'x',
+    ]) {
+      const token = await mint(stack.inlineKey, { claims: { roles } })
+      const response = await send(route, { authorization: `Bearer ${token}` })
+      expect([401, 403], JSON.stringify(roles)).toContain(response.status)
+    }
+    expect(await recordsOf(stack.origin)).toEqual([])
+  })
+
+  test('S54, S55, S59: the origin sees the gateway’s identity headers only, each once', async () => {
+    const token = await admin({ sub: 'alice' })
+    const forged = [
+      'X-Auth-Subject: eve',
+      'x-auth-subject: eve',
+      'X_Auth_Subject: eve',
+      'X-Auth_Subject: eve',
+      'X-AUTH-ROLES: root',
+      'X-Auth-Assertion: a.b.c',
+      'X-Auth-Anything: eve',
+      'X-Request-Id: eve',
+      'X-Forwarded-For: 203.0.113.9',
+      'X-Real-IP: 203.0.113.9',
+      'Forwarded: for=203.0.113.9',
+      'True-Client-IP: 203.0.113.9',
+      'X-Original-URL: /admin',
+      'Connection: close, X-Auth-Subject, Authorization',
+      'TE: trailers',
+      'Cookie: session=secret',
+    ]
+    const body = route.body ?? ''
+    const answer = await sendRaw(
+      here,
+      [
+        `${route.method} ${route.path} HTTP/1.1`,
+        'Host: evil.test',
+        `Authorization: Bearer ${token}`,
+        ...forged,
+        ...(body === ''
+          ? []
+          : ['Content-Type: application/json', `Content-Length: ${body.length}`]),
+        '',
+        body,
+      ].join('\r\n'),
+    )
+    expect(answer.status).toBe(200)
+    const [request] = await recordsOf(stack.origin)
+    const headers = request?.headers ?? {}
+    expect(headers['x-auth-subject']).toEqual(['alice'])
+    expect(headers['x-auth-roles']).toEqual(['admin'])
+    expect(headers['x-auth-assertion']?.length).toBe(1)
+    expect(JSON.stringify(headers)).not.toMatch(/eve|203\.0\.113|a\.b\.c|session=secret|evil\.test/)
+    for (const name of [
+      'authorization',
+      'cookie',
+      'te',
+      'x_auth_subject',
+      'x-original-url',
+      'forwarded',
+    ]) {
+      expect(headers, name).not.toHaveProperty([name])
+    }
+  })
+
+  test('S31: a revoked token stays revoked in every spelling of the request', async () => {
+    const { Redis } = await import('ioredis')
+    const { createHash } = await import('node:crypto')
+    const jti = crypto.randomUUID()
+    const hash = createHash('sha256')
+      .update(JSON.stringify([ISSUER, jti]))
+      .digest('base64url')
+    const redis = new Redis(stack.redisUrl)
+    await redis.set(`pc:revoked:${hash}`, '1', 'EX', 600)
+    redis.disconnect()
+    const token = await admin({ jti })
+    for (const authorization of [
+      `Bearer ${token}`,
+      `bearer ${token}`,
+      `BEARER ${token}`,
+      `Bearer ${token}=`,
+      `Bearer  ${token}`,
+    ]) {
+      expect((await send(route, { authorization })).status, authorization.slice(0, 8)).toBe(401)
+    }
+    // The same claims, signed again: another string, the same token.
+    expect((await send(route, { authorization: `Bearer ${await admin({ jti })}` })).status).toBe(
+      401,
+    )
+    expect(await recordsOf(stack.origin)).toEqual([])
+  })
+})
+
+describe.each(routes.filter(({ body }) => body !== undefined))('$name', (route) => {
+  const folder = join(import.meta.dirname, '../vectors/json-test-suite/test_parsing')
+
+  test('S23, S63: no text of JSONTestSuite gets a 5xx, and only what is valid gets through', async () => {
+    const token = await admin()
+    for (const file of readdirSync(folder)) {
+      const response = await fetch(here + route.path, {
+        method: route.method,
+        headers: {
+          // Each text with a budget of its own.
+          authorization: `Bearer ${file.startsWith('y') ? token : await admin()}`,
+          'content-type': 'application/json',
+        },
+        body: readFileSync(join(folder, file)),
+      })
+      expect([400, 413, 422, 429], file).toContain(response.status)
+    }
+    expect(await recordsOf(stack.origin)).toEqual([])
+  })
+})
+
+describe.each(routes)('$name', (route) => {
+  test('S21: headers and tokens beyond any size are refused, never a 5xx', async () => {
+    for (const headers of [
+      { authorization: `Bearer ${'a'.repeat(20_000)}` },
+      { authorization: `Bearer ${'.'.repeat(5_000)}` },
+      { 'x-large': 'x'.repeat(15_000), authorization: 'Bearer a.b.c' },
+    ]) {
+      const { status } = await send(route, headers)
+      expect(status).toBeGreaterThanOrEqual(400)
+      expect(status).toBeLessThan(500)
+    }
+    expect(await recordsOf(stack.origin)).toEqual([])
+  })
+})

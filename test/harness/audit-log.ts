@@ -1,0 +1,52 @@
+/** The audit events that arrived in the local D1 database. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { ROOT } from './process.ts'
+
+export interface StoredEvent {
+  readonly id: string
+  readonly request_id: string
+  readonly decision: string
+  readonly reason: string
+  readonly status: number
+  readonly route: string | null
+  readonly subject: string | null
+}
+
+/** Events of these requests, over the databases of every gateway that runs from this checkout. */
+export function storedEvents(requestIds: ReadonlySet<string>): StoredEvent[] {
+  const found: StoredEvent[] = []
+  for (const file of databaseFiles()) {
+    const database = new DatabaseSync(file, { readOnly: true })
+    try {
+      const rows = database
+        .prepare(
+          'SELECT id, request_id, decision, reason, status, route, subject FROM audit_events',
+        )
+        .all() as unknown as StoredEvent[]
+      found.push(...rows.filter((row) => requestIds.has(row.request_id)))
+    } catch (error) {
+      if (!/no such table/.test(String(error))) throw error
+    } finally {
+      database.close()
+    }
+  }
+  return found
+}
+
+function databaseFiles(): string[] {
+  const folder = join(ROOT, '.wrangler')
+  return readdirSync(folder)
+    .filter((name) => name === 'state' || name.startsWith('state-'))
+    .flatMap((state) => {
+      const databases = join(folder, state, 'v3/d1/miniflare-D1DatabaseObject')
+      try {
+        return readdirSync(databases)
+          .filter((name) => name.endsWith('.sqlite') && name !== 'metadata.sqlite')
+          .map((name) => join(databases, name))
+      } catch {
+        return []
+      }
+    })
+}
