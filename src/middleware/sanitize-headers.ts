@@ -3,7 +3,7 @@ import { createMiddleware } from 'hono/factory'
 import type { ForwardHeadersVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
 
-/** Cloudflare's limit on all request headers, bytes; `wrangler dev` and other runtimes take more. */
+/** Cloudflare's limit on all request headers, bytes; `wrangler dev` takes more. */
 export const MAX_HEADER_BYTES = 131_072
 /** Far above what any client sends; each one costs the origin something. */
 export const MAX_HEADERS = 500

@@ -238,7 +238,7 @@ describe('uploads', () => {
     expect(origin.requests.at(-1)?.headers.expect).toBeUndefined()
   })
 
-  test('R27, S62: one that is too long by its own account is refused before it is sent', async () => {
+  test('R27, S62: one that is too long by its own account is refused unsent', async () => {
     const reached = origin.requests.length
     const headers = { Expect: '100-continue', 'Content-Length': 11, ...capped(10) }
     const asked = ask('/digest', { method: 'POST', headers })
@@ -249,7 +249,7 @@ describe('uploads', () => {
     asked.destroy()
   })
 
-  test('S62: one that turns out too long is 413, and no origin takes the part for all', async () => {
+  test('S62: one that turns out too long is 413, and no origin has it whole', async () => {
     for (const sizes of [[11], [6, 6], [6, 6, 6, 6]]) {
       const reached = origin.requests.length
       const headers = { 'Transfer-Encoding': 'chunked', ...capped(10) }
@@ -262,7 +262,6 @@ describe('uploads', () => {
       asked.end()
       const response = await answered
       expect(response.statusCode, `${sizes}`).toBe(413)
-      expect(response.headers['set-cookie']).toBeUndefined()
       await bytesOf(response)
       for (const seen of origin.requests.slice(reached)) {
         expect(await arrivedWhole(seen)).toBe(false)
