@@ -48,9 +48,16 @@ export function machineCpuMicros(): number {
 
 /** CPU that `pid`, and all that it started and that still runs, have used, microseconds. */
 export function familyCpuMicros(pid: number): number {
-  return [pid, ...descendants(pid)]
-    .map(cpuTimesOf)
-    .reduce((sum, { userMicros, systemMicros }) => sum + userMicros + systemMicros, 0)
+  let micros = 0
+  for (const member of [pid, ...descendants(pid)]) {
+    try {
+      const { userMicros, systemMicros } = cpuTimesOf(member)
+      micros += userMicros + systemMicros
+    } catch {
+      // Ended since it was listed.
+    }
+  }
+  return micros
 }
 
 /** Ids of the processes that `pid` started, and that those started; of one program, if named. */
