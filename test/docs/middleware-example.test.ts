@@ -1,0 +1,91 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+// Their types are checked with the tests; one of them is served below.
+import type {} from '../../examples/books/policy.ts'
+import type {} from '../../examples/middleware/worker.ts'
+import type {} from '../../examples/revoke.ts'
+import type {} from '../../examples/signing-key.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { createKey, mint, type TestKey } from '../harness/issuer.ts'
+import { ROOT } from '../harness/process.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { type Running, startWorkerd } from '../proxy/workerd.ts'
+
+const NOTE = JSON.stringify({ text: 'buy nails' })
+
+describe('the example of a Worker with Portcullis inside, in workerd', () => {
+  let key: TestKey
+  let provider: TestServer
+  let redis: TestRedis
+  let worker: Running
+
+  beforeAll(async () => {
+    key = await createKey('notes')
+    provider = await startHttpServer((_request, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' })
+      response.end(JSON.stringify({ keys: [key.publicJwk] }))
+    })
+    redis = await startTestRedis()
+    worker = await startWorkerd({
+      entry: join(ROOT, 'examples/middleware/worker.ts'),
+      vars: {
+        UPSTASH_REDIS_REST_URL: redis.url,
+        UPSTASH_REDIS_REST_TOKEN: redis.token,
+        IDP_URL: provider.url,
+      },
+    })
+  })
+
+  afterAll(async () => {
+    await worker?.stop()
+    await redis?.close()
+    await provider?.close()
+  })
+
+  const tokenOf = (roles: readonly string[]) =>
+    mint(key, {
+      claims: { iss: provider.url, aud: 'https://notes.example.com', roles, sub: 'eve' },
+    })
+
+  const ask = async (path: string, bearer?: string, body?: string) =>
+    fetch(`http://127.0.0.1:${worker.port}${path}`, {
+      headers: {
+        ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }),
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      },
+      ...(body !== undefined && { method: 'POST', body }),
+    })
+
+  test('a caller with a role gets an answer and is told the limit', async () => {
+    const answer = await ask('/notes', await tokenOf(['reader']))
+    expect(answer.status).toBe(200)
+    expect(await answer.json()).toEqual({ notesOf: 'eve' })
+    expect(answer.headers.get('RateLimit-Policy')).toBe('"standard";q=100;w=60')
+  })
+
+  test('each guard refuses what it is there for', async () => {
+    const [reader, writer] = [await tokenOf(['reader']), await tokenOf(['writer'])]
+    const answers = [
+      await ask('/notes'),
+      await ask('/notes', 'a.b.c'),
+      await ask('/notes', reader, NOTE),
+      await ask('/notes', writer, '{"text":"","more":1}'),
+      await ask('/notes', writer, JSON.stringify({ text: 'x'.repeat(70_000) })),
+      await ask('/a%2fb', writer),
+      await ask('/nothing', writer),
+      await ask('/notes', writer, NOTE),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([401, 401, 403, 422, 413, 400, 404, 201])
+    for (const refusal of answers.slice(0, -1))
+      expect(refusal.headers.get('Content-Type')).toBe('application/problem+json')
+    expect(await answers.at(-1)?.json()).toEqual({ text: 'buy nails' })
+  })
+
+  test('one request is one round trip to Redis', async () => {
+    const reader = await tokenOf(['reader'])
+    await ask('/notes', reader)
+    const before = redis.calls()
+    await ask('/notes', reader)
+    expect(redis.calls() - before).toBe(1)
+  })
+})
