@@ -50,7 +50,7 @@ function build(env: Env) {
     c.set('route', route)
     c.set('principal', JSON.parse(c.req.header('Test-Caller') ?? 'null') as Principal | null)
     // The audit trail outlives the answer, and with it everything the request has begun.
-    c.executionCtx.waitUntil(new Promise((resolve) => setTimeout(resolve, 20_000)))
+    c.executionCtx.waitUntil(new Promise((resolve) => setTimeout(resolve, 60_000)))
     const limit: MiddlewareHandler = limitBody({ maxBytes: route.maxBodyBytes })
     return limit(c, next)
   })
