@@ -1,6 +1,6 @@
 /** `--layers`: what each stage of the pipeline costs, under each runtime. */
 import type { Bench } from './bench.ts'
-import { bundleWorker } from './bundle.ts'
+import { type Bundle, bundleWorker } from './bundle.ts'
 import { figuresOf, type LayerFigures } from './figures.ts'
 import type { Runtime } from './options.ts'
 import { preflight } from './preflight.ts'
@@ -14,11 +14,13 @@ import { startWranglerDev } from './wrangler-dev.ts'
 /** Prints a table for each runtime, and returns what it knows. Throws for a wrong answer. */
 export async function measureLayers(bench: Bench): Promise<object> {
   const { options, backends, tokens, shutdown } = bench
+  bench.onProgress('bundling')
+  const bundle = await bundleWorker(bench.directory)
   const runtimes: { runtime: Runtime; layers: readonly LayerFigures[] }[] = []
   for (const runtime of options.runtimes) {
     const onProgress = (what: string) => bench.onProgress(`${runtime}: ${what}`)
     onProgress('starting')
-    const target = await start(runtime, bench)
+    const target = await start(runtime, bundle, bench)
     shutdown.defer(target.close)
     shutdown.signal.throwIfAborted()
     await preflight(target, options.measured, tokens)
@@ -39,9 +41,9 @@ export async function measureLayers(bench: Bench): Promise<object> {
 
 async function start(
   runtime: Runtime,
+  bundle: Bundle,
   { options, backends, tokens: { signingKeys }, directory }: Bench,
 ): Promise<Target> {
-  if (runtime === 'wrangler') return startWranglerDev({ backends, signingKeys, directory })
-  const bundle = await bundleWorker(directory)
+  if (runtime === 'wrangler') return startWranglerDev({ bundle, backends, signingKeys, directory })
   return startWorkerd({ bundle, backends, signingKeys, layers: options.measured, directory })
 }

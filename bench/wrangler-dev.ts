@@ -1,13 +1,13 @@
 /** Runs the gateway under `wrangler dev`. */
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { line } from '../dev/dev-vars.ts'
-import { HOST } from '../dev/start/settings.ts'
+import { HOST, ROOT } from '../dev/start/settings.ts'
 import { complaint, startWrangler, type Wrangler } from '../dev/start/wrangler.ts'
 import type { Backends } from './backends.ts'
-import { WORKER_CONFIG } from './bundle.ts'
+import { type Bundle, WORKER_CONFIG } from './bundle.ts'
 import { descendants, listensOn } from './process-times.ts'
 import { gatewayVariables, type Target } from './target.ts'
 
@@ -17,6 +17,7 @@ const REQUEST_TIMEOUT_MS = 5_000
 const OWNER_ONLY = 0o600
 
 export interface WranglerDevOptions {
+  readonly bundle: Bundle
   readonly backends: Backends
   readonly signingKeys: string
   /** For generated files and state. */
@@ -25,7 +26,7 @@ export interface WranglerDevOptions {
 
 /** Starts it with all layers in one isolate, on a free port. */
 export async function startWranglerDev(options: WranglerDevOptions): Promise<Target> {
-  const { backends, directory } = options
+  const { bundle, backends, directory } = options
   const variables = Object.entries(gatewayVariables(backends, options.signingKeys))
   const file = join(directory, 'gateway.env')
   writeFileSync(file, variables.map(([name, value]) => `${line(name, value)}\n`).join(''), {
@@ -34,7 +35,16 @@ export async function startWranglerDev(options: WranglerDevOptions): Promise<Tar
   const port = await freePort()
   const wrangler = startWrangler(
     [
-      ...['dev', '-c', WORKER_CONFIG, '--ip', HOST, '--port', String(port)],
+      ...[
+        'dev',
+        '-c',
+        configFor(bundle, directory),
+        '--no-bundle',
+        '--ip',
+        HOST,
+        '--port',
+        String(port),
+      ],
       ...['--inspector-port', '0', '--env-file', file, '--log-level', 'warn'],
       ...['--persist-to', join(directory, 'state'), '--show-interactive-dev-session=false'],
     ],
@@ -51,6 +61,22 @@ export async function startWranglerDev(options: WranglerDevOptions): Promise<Tar
     await wrangler.stop()
     throw error
   }
+}
+
+/**
+ * Writes a configuration that serves the bundle as it is. wrangler restarts workerd when a source
+ * changes; nobody changes this one while it is measured.
+ */
+function configFor(bundle: Bundle, directory: string): string {
+  const file = join(directory, 'wrangler.toml')
+  const config = readFileSync(join(ROOT, WORKER_CONFIG), 'utf8')
+  writeFileSync(
+    file,
+    config
+      .replace(/^main = .*$/m, () => `main = ${JSON.stringify(bundle.file)}`)
+      .replace(/^minify = .*\n/m, ''),
+  )
+  return file
 }
 
 /** wrangler runs two of workerd: the one that listens passes on to the one with the gateway. */
