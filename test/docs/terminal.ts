@@ -1,0 +1,108 @@
+/** A shell that remembers what was assigned in it, in a checkout of its own. */
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { ROOT } from '../harness/process.ts'
+import { type Command, makeCheckout } from '../start/checkout.ts'
+
+/** For machines that have no curl. */
+const CURL = join(import.meta.dirname, 'curl.mjs')
+
+/** Commands that go on until somebody stops them, and what they say when they are there. */
+const SERVERS: readonly (readonly [command: string, ready: RegExp])[] = [
+  ['npm start', /^# .*\ncurl .*\n# .*\ncurl .*\n# .*\ncurl .*\n/m],
+  ['node examples/books/api.mjs', /listens on/],
+]
+
+export interface Outcome {
+  readonly code: number | null
+  /** Standard output and error together. */
+  readonly output: string
+}
+
+export interface Terminal {
+  /** The checkout's folder. */
+  readonly path: string
+  /**
+   * Runs a block of shell commands. If its last line is a server, waits until that is ready (code
+   * null) or has ended; a server of the same kind is stopped first.
+   */
+  run(block: string): Promise<Outcome>
+  close(): Promise<void>
+}
+
+/**
+ * Opens one. `substitutions` are made in every block, and `env` is what a user would have.
+ *
+ * Two commands are not run as they stand: `npm ci` would replace the packages that everybody here
+ * uses, so it only checks the lock file; and `npm test` would run this, so it runs one file.
+ */
+export async function openTerminal(
+  substitutions: readonly (readonly [from: string, to: string])[],
+  env: Readonly<Record<string, string>>,
+): Promise<Terminal> {
+  const checkout = await makeCheckout()
+  await cp(join(ROOT, 'examples'), join(checkout.path, 'examples'), { recursive: true })
+  const scratch = await mkdtemp(join(tmpdir(), 'portcullis-terminal-'))
+  for (const name of ['package.json', 'package-lock.json'])
+    await cp(join(ROOT, name), join(scratch, name))
+  const state = join(scratch, 'state')
+  await writeFile(state, '')
+  const programs = join(scratch, 'bin')
+  await mkdir(programs)
+  const curl = `#!/bin/sh\nexec node ${CURL} "$@"\n`
+  await writeFile(join(programs, 'curl'), curl, { mode: 0o755 })
+  const running = new Map<string, Command>()
+  const stops: readonly (readonly [string, string])[] = [
+    ...substitutions,
+    ['npm ci', `(cd ${scratch} && npm ci --dry-run --offline)`],
+    ['npm test', `(cd ${ROOT} && npm test -- --project parts test/admission/window.test.ts)`],
+  ]
+
+  function shell(script: string): Command {
+    return checkout.run(['sh', '-euc', `set -a; . ${state}\n${script}`], {
+      ...env,
+      PATH: [userPath(), programs].join(delimiter),
+    })
+  }
+
+  async function serve(script: string, server: string, ready: RegExp): Promise<Outcome> {
+    await stop(running.get(server))
+    const command = shell(script.replace(server, `exec ${server}`))
+    running.set(server, command)
+    const said = command.said(ready).catch(() => command.ended)
+    const { code, stdout, stderr } = await said
+    return { code, output: stdout + stderr }
+  }
+
+  return {
+    path: checkout.path,
+    async run(block) {
+      const text = stops.reduce((all, [from, to]) => all.replaceAll(from, to), block)
+      const lines = text.split('\n')
+      const last = lines.at(-1) ?? ''
+      const [server, ready] = SERVERS.find(([command]) => last.includes(command)) ?? []
+      const before = server === undefined ? text : lines.slice(0, -1).join('\n')
+      const { code, stdout, stderr } = await shell(`${before}\nexport -p > ${state}`).ended
+      if (code !== 0 || server === undefined || ready === undefined)
+        return { code, output: stdout + stderr }
+      return serve(last, server, ready)
+    },
+    async close() {
+      await Promise.all([...running.values()].map(stop))
+      await checkout.close()
+      await rm(scratch, { recursive: true, force: true })
+    },
+  }
+}
+
+async function stop(command: Command | undefined): Promise<void> {
+  command?.child.kill('SIGTERM')
+  await command?.ended
+}
+
+/** What a user has before npm puts the project's own programs in front. */
+function userPath(): string {
+  const folders = (process.env.PATH ?? '').split(delimiter)
+  return folders.filter((folder) => !folder.endsWith('node_modules/.bin')).join(delimiter)
+}
