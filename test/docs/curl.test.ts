@@ -22,7 +22,7 @@ test("curl's stand-in sends what it is told, and tells status, headers and body"
   ]
   await server.close()
   expect(answers[0]).toMatch(
-    /^HTTP\/1\.1 418 [^]*x-answer: a: b\n[^]*\n\n\["GET","\/a%2fb\?c=d","1: 2",""\]/,
+    /^HTTP\/1\.1 418 [\s\S]*\nx-answer: a: b\n(.+\n)*\n\["GET","\/a%2fb\?c=d","1: 2",""\]/,
   )
   expect(answers[1]).toContain(String.raw`["PUT","/a%2fb?c=d",null,"{\"a\":1}"]`)
   expect(answers[2]).toBe(`["POST","/a%2fb?c=d",null,"x"]\n`)
