@@ -6,8 +6,10 @@ import { profileWhile } from './inspector.ts'
 import { LAYERS } from './layers.ts'
 import { drive } from './load.ts'
 import { preflight } from './preflight.ts'
+import { cpuBetween, cpuTimesOf } from './process-times.ts'
 import { moduleFinder, type ProfileSummary, summarise } from './profile-summary.ts'
 import { table } from './report.ts'
+import { rounded } from './statistics.ts'
 import { startWorkerd } from './workerd.ts'
 
 const PROFILED = 'full'
@@ -40,26 +42,35 @@ export async function profileGateway(bench: Bench): Promise<object> {
   await drive({ ...load, seconds: Math.max(warmUpSeconds, MIN_WARM_UP_SECONDS) })
   bench.onProgress('profile: sampling')
   let requests = 0
+  const before = cpuTimesOf(target.pid)
   const profile = await profileWhile(target.inspector, layer.id, async () => {
     requests = (await drive({ ...load, seconds })).requests
   })
+  const cpu = cpuBetween(before, cpuTimesOf(target.pid))
+  const cpuMicros = rounded((cpu.userMicros + cpu.systemMicros) / requests, 1)
   await target.close()
   const summary = summarise(profile, requests, moduleFinder(readFileSync(bundle.file, 'utf8')))
-  console.log(`\n${profileTables(summary, requests)}\n`)
+  console.log(`\n${profileTables(summary, requests, cpuMicros)}\n`)
   return {
     options: { request, connections, seconds },
     requests,
+    cpuMicros,
     busyMicros: summary.busyMicros,
     modules: summary.modules,
     functions: summary.functions.slice(0, KEPT_FUNCTIONS),
   }
 }
 
-function profileTables({ busyMicros, modules, functions }: ProfileSummary, requests: number) {
+function profileTables(
+  { busyMicros, modules, functions }: ProfileSummary,
+  requests: number,
+  cpuMicros: number,
+): string {
   const percent = (share: number) => (share * 100).toFixed(1)
   return [
-    `Full pipeline under workerd serve, with the inspector open: ${busyMicros.toFixed(0)} us of its`,
-    `isolate's thread for each of ${requests} requests; sampled, so small figures are rough.`,
+    `Full pipeline under workerd serve, ${requests} requests: its isolate's thread was busy for`,
+    `${busyMicros.toFixed(0)} us of each by the clock, and the process took ${cpuMicros.toFixed(0)} us of CPU, profiler included.`,
+    'Sampled: small figures are rough. Where the two differ much, threads waited for a core.',
     '',
     table(
       ['module', 'self us', 'platform us', '%'],
