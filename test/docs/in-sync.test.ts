@@ -1,0 +1,181 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { addressBanKey, subjectBanKey } from '../../src/admission/ban.ts'
+import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from '../../src/policy.ts'
+import { ROOT } from '../harness/process.ts'
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+const filesBelow = (folder: string, ending: string) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith(ending))
+    .map((path) => join(folder, path))
+
+const configuration = read('docs/configuration.md')
+const storage = read('docs/storage-schema.md')
+const threats = read('docs/threat-model.md')
+const DOCUMENTS = ['README.md', 'CHANGELOG.md', ...filesBelow('docs', '.md')]
+
+/** First groups of every match. */
+function inOrder(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].map(([, first = '']) => first)
+}
+
+/** As {@link inOrder}, but sorted, and each once. */
+function found(text: string, pattern: RegExp): string[] {
+  return [...new Set(inOrder(text, pattern))].sort()
+}
+
+/** The text between the first `from` and the next `to`. */
+function between(text: string, from: string, to: string): string {
+  const start = text.indexOf(from)
+  if (start < 0) throw new Error(`there is no ${from}`)
+  const end = text.indexOf(to, start + from.length)
+  return text.slice(start + from.length, end < 0 ? undefined : end)
+}
+
+/** Names in the first cells of the tables of a section. */
+function tabled(document: string, heading: string): string[] {
+  return found(between(document, `${heading}\n`, '\n#'), /^\| `(\w+)` \|/gm)
+}
+
+/** Members of an interface of a source file. */
+function membersOf(path: string, name: string): string[] {
+  const body = between(read(path), `interface ${name}`, '\n}')
+  return found(body, /^ {2}(?:readonly )?(\w+)\??:/gm)
+}
+
+describe('docs/configuration.md names what there is, and all of it:', () => {
+  const schema = between(read('src/config.ts'), 'const environmentSchema', '.refine((env)')
+  const gateway = found(schema, /^ {4}([A-Z_]+): /gm)
+  const bindings = ['AUDIT_DB', 'AUDIT_QUEUE', 'ORIGIN']
+
+  test('variables and bindings of the gateway', () => {
+    expect(gateway).toContain('UPSTASH_REDIS_REST_URL')
+    expect(gateway).toContain('ORIGIN')
+    const declared = found(read('wrangler.toml'), /^binding = "(\w+)"$/gm)
+    expect(declared).toEqual(bindings)
+    expect(membersOf('src/services.ts', 'GatewayEnv')).toEqual([...gateway, 'AUDIT_QUEUE'].sort())
+    const named = tabled(configuration, '## Environment of the gateway')
+    expect(named).toEqual([...new Set([...gateway, ...bindings, 'RETENTION_DAYS'])].sort())
+  })
+
+  test('variables of the audit Worker', () => {
+    expect(membersOf('workers/audit.ts', 'AuditEnv')).toEqual(['AUDIT_DB', 'RETENTION_DAYS'])
+  })
+
+  test('variables of npm start', () => {
+    const settings = read('dev/start/settings.ts')
+    const passed = found(between(settings, 'const PASSED_THROUGH', '] as const'), /'([A-Z_]+)'/g)
+    const given = [...found(settings, /given\('([A-Z_]+)'\)/g), ...passed].sort()
+    const own = tabled(configuration, '## Environment of `npm start`')
+    expect([...own, ...gateway.filter((name) => name !== 'ORIGIN')].sort()).toEqual(given)
+  })
+
+  test('fields of an issuer', () => {
+    const issuer = between(read('src/validators/issuer.ts'), 'const issuer = z', '.superRefine')
+    expect(tabled(configuration, '## Issuers')).toEqual(found(issuer, /^ {4}(\w+):/gm))
+  })
+
+  test.each([
+    ['## Policy', 'PolicyDefinition'],
+    ['## Limits', 'LimitDefinition'],
+    ['## Routes', 'RouteDefinition'],
+    ['## Input', 'InputSchemas'],
+  ])('fields of the policy: %s', (heading, name) => {
+    const members = membersOf('src/policy.ts', name)
+    expect(members.length).toBeGreaterThan(2)
+    expect(tabled(configuration, heading)).toEqual(members)
+  })
+
+  test('defaults of a route', () => {
+    const shown = (value: number) => value.toLocaleString('en')
+    expect(configuration).toContain(`| \`maxBodyBytes\` | ${shown(DEFAULT_MAX_BODY_BYTES)} |`)
+    expect(configuration).toContain(`| \`originTimeoutMs\` | ${shown(DEFAULT_ORIGIN_TIMEOUT_MS)} |`)
+  })
+})
+
+describe('docs/storage-schema.md names what there is, and all of it:', () => {
+  const code = filesBelow('src', '.ts').map(read).join('\n')
+  const prefixes = found(code, /['"`](pc:[a-z:]+)/g)
+
+  test('Redis keys', () => {
+    expect(prefixes).toContain('pc:revoked:')
+    expect(found(storage, /^\| `(pc:[a-z:]+)/gm)).toEqual(prefixes)
+  })
+
+  test('Redis keys that any document mentions', () => {
+    const mentioned = DOCUMENTS.flatMap((path) => found(read(path), /(pc:[\w:]+)/g))
+    const unknown = mentioned.filter((key) => !prefixes.some((prefix) => key.startsWith(prefix)))
+    expect(unknown).toEqual([])
+  })
+
+  test('bans to write by hand', async () => {
+    for (const key of [
+      await addressBanKey('203.0.113.7'),
+      await addressBanKey('2001:db8:1:2::/64'),
+      await subjectBanKey('https://idp.example.com', 'alice'),
+    ])
+      expect(storage).toContain(`SET ${key} `)
+  })
+
+  test('tables of D1 and their columns', () => {
+    const migrations = filesBelow('workers/migrations', '.sql').map(read).join('\n')
+    const tables = found(migrations, /^CREATE TABLE IF NOT EXISTS (\w+)/gm)
+    expect(tables).toContain('audit_events')
+    expect(found(storage, /^### `(\w+)`/gm)).toEqual(tables)
+    for (const table of tables) {
+      const columns = between(migrations, `CREATE TABLE IF NOT EXISTS ${table} (`, '\n)')
+      expect(tabled(storage, `### \`${table}\``)).toEqual(found(columns, /^ {2}(\w+) /gm))
+    }
+  })
+})
+
+test('README.md tells every wire code with its status', () => {
+  const source = read('src/problem-of.ts')
+  const codes = found(source, /^ {2}\| '(\w+)'$/gm)
+  const statuses = new Map(
+    [...source.matchAll(/code: '(\w+)',\s+status: (\d+)/g)].map(([, code, status]) => [
+      code,
+      status,
+    ]),
+  )
+  expect([...statuses.keys()].sort()).toEqual(codes)
+  const told = [...read('README.md').matchAll(/^\| `(\w+)` \| (\d{3}) \|/gm)]
+  expect(new Map(told.map(([, code, status]) => [code, status]))).toEqual(statuses)
+})
+
+test('README.md shows the stages in the order of the pipeline', () => {
+  const app = read('src/app.ts')
+  const inCode = ['requestId', 'audit', ...inOrder(app, /stage\('(\w+)'/g)]
+  expect(inOrder(read('README.md'), /^ {2}\| {2}(\w+) {2,}/gm)).toEqual(inCode)
+})
+
+test('docs/threat-model.md defines every row that it names, and tests prove each', () => {
+  const rows = /\b([SR]\d\d)\b/g
+  const defined = found(between(threats, '## Guarantees', '\n#'), rows)
+  // A range such as "S12 to S17" names its ends.
+  expect(found(threats, rows).filter((row) => !defined.includes(row))).toEqual([])
+  const tests = filesBelow('test', '.test.ts').filter((path) => !path.startsWith('test/docs/'))
+  const proven = found(tests.map(read).join('\n'), rows)
+  expect(defined.filter((row) => !proven.includes(row))).toEqual([])
+})
+
+describe.each(DOCUMENTS)('%s', (path) => {
+  const text = read(path)
+
+  test('has links that lead somewhere', () => {
+    const targets = found(text, /\]\((?!https:)([^)#]+)/g)
+    expect(targets.filter((target) => !existsSync(join(ROOT, dirname(path), target)))).toEqual([])
+  })
+
+  test('names files that are there', () => {
+    const known = ['src', 'workers', 'dev', 'examples', 'test'].flatMap((folder) =>
+      filesBelow(folder, '.ts'),
+    )
+    const files = found(text, /`((?:[\w-]+\/)*[\w-]+\.ts)`/g)
+    const there = (file: string) =>
+      existsSync(join(ROOT, file)) || known.some((name) => name.endsWith(`/${file}`))
+    expect(files.filter((file) => !there(file))).toEqual([])
+  })
+})
