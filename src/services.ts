@@ -8,7 +8,7 @@ import { type Config, parseConfig } from './config.ts'
 import { Misconfigured, Unavailable } from './errors.ts'
 import { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 import type { ReadinessCheck } from './routes/health.ts'
-import { createAuditQueue } from './stores/queue/audit-queue.ts'
+import { type AuditQueue, createAuditQueue } from './stores/queue/audit-queue.ts'
 import { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
 import { createAuditSpill } from './stores/upstash/audit-spill.ts'
 import { createRedisRest, type RedisRest } from './stores/upstash/rest.ts'
@@ -57,29 +57,30 @@ export function createServices(env: GatewayEnv): Services {
   const now = Date.now
   const redis = createRedisRest(config.redis)
   const verifier = createTokenVerifier({ issuers: config.issuers, now })
+  const queue = auditQueueOf(env, config)
   return {
     publicUrl: config.publicUrl,
     issuers: config.issuers.map(({ issuer }) => issuer),
     publicKeys: publicKeySet(config.signingKeys?.keys ?? []),
     verifier,
     admission: createAdmission({ store: createUpstashAdmissionStore(redis), now }),
-    auditSink: auditSinkOf(env, config),
+    auditSink: queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue }),
     origin: createOrigin(originOf(env, config)),
     assertions: assertionsOf(config, now),
     checks: [
       { name: 'redis', check: () => ping(redis) },
       { name: 'keySets', check: () => verifier.ready() },
+      ...(queue === undefined ? [] : [{ name: 'queue', check: () => queueTakesEvents(queue) }]),
     ],
     now,
   }
 }
 
-/** Events go to the queue; a Worker without one writes them to its log. */
-function auditSinkOf({ AUDIT_QUEUE }: GatewayEnv, { redis }: Config): AuditSink {
-  if (AUDIT_QUEUE === undefined) return consoleAuditSink()
+/** Undefined for a Worker without a queue, which writes its events to the log. */
+function auditQueueOf({ AUDIT_QUEUE }: GatewayEnv, { redis }: Config): AuditQueue | undefined {
+  if (AUDIT_QUEUE === undefined) return undefined
   const spillRedis = createRedisRest({ ...redis, timeoutMs: SPILL_TIMEOUT_MS })
-  const spill = createAuditSpill({ redis: spillRedis })
-  return batchingAuditSink({ transport: createAuditQueue({ queue: AUDIT_QUEUE, spill }) })
+  return createAuditQueue({ queue: AUDIT_QUEUE, spill: createAuditSpill({ redis: spillRedis }) })
 }
 
 /** A URL wins over a binding: whoever sets it wants another origin than the bound one. */
@@ -95,6 +96,10 @@ function assertionsOf(config: Config, now: () => number): AssertionSigner | unde
   const audience =
     config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin
   return createAssertionSigner({ key, issuer: config.publicUrl, audience, now })
+}
+
+async function queueTakesEvents(queue: AuditQueue): Promise<void> {
+  if (!queue.takesEvents()) throw new Error('the queue refused a batch a moment ago')
 }
 
 async function ping(redis: RedisRest): Promise<void> {

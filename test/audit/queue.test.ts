@@ -78,7 +78,9 @@ describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('R20: a queue that %
     const { transport, state, arrived } = isolate()
     state.mood = mood
     const batch = events(5)
+    expect(transport.takesEvents()).toBe(true)
     await transport.send(batch, 0)
+    expect(transport.takesEvents()).toBe(false)
     expect(state.attempts).toBe(2)
     expect(arrived).toEqual([])
     expect((await kept()).sort()).toEqual([...batch].sort())
@@ -120,6 +122,7 @@ test('R20: a queue that recovers is probed after the cool-down, and drains at on
   await transport.send(first, 0)
   state.mood = 'works'
   state.nowMs += QUEUE_COOL_DOWN_MS
+  expect(transport.takesEvents()).toBe(true)
   const second = events(1)
   await transport.send(second, 0)
   expect(arrived.sort()).toEqual([...first, ...second].sort())

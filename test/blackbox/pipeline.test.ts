@@ -139,7 +139,7 @@ describe('what the gateway says of itself', () => {
     expect(ready.status).toBe(200)
     expect(await ready.json()).toEqual({
       status: 'ready',
-      checks: { redis: 'ok', keySets: 'ok' },
+      checks: { redis: 'ok', keySets: 'ok', queue: 'ok' },
     })
   })
 

@@ -40,6 +40,12 @@ export interface AuditQueueOptions {
   readonly queueTimeoutMs?: number
 }
 
+/** A transport that knows how its queue is. */
+export interface AuditQueue extends AuditTransport {
+  /** False for some seconds after a batch that the queue did not take. */
+  takesEvents(): boolean
+}
+
 const sleepFor = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 /**
@@ -56,7 +62,7 @@ export function createAuditQueue({
   sleep = sleepFor,
   warn = (line) => console.warn(line),
   queueTimeoutMs = QUEUE_TIMEOUT_MS,
-}: AuditQueueOptions): AuditTransport {
+}: AuditQueueOptions): AuditQueue {
   let unreported = 0
   let queueShunnedUntilMs = 0
   let drainAtMs: number | undefined
@@ -119,6 +125,7 @@ export function createAuditQueue({
       await drain().catch(() => {})
       await reportLost()
     },
+    takesEvents: () => now() >= queueShunnedUntilMs,
   }
 }
 
