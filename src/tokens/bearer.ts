@@ -9,12 +9,10 @@ const SCHEME = 'bearer'
 /** RFC 9110 section 11.1: a scheme is a token; what follows it is separated by spaces. */
 const CREDENTIALS = /^([!#$%&'*+.^_`|~\w-]+)(?: +(.*))?$/s
 
-/**
- * Canonical base64url (RFC 4648 sections 3.5 and 5): no padding, no white space, and unused bits
- * are zero, so that no two texts decode to the same bytes.
- */
-const SEGMENT = '(?:[\\w-]{4})*(?:[\\w-]{4}|[\\w-][AQgw]|[\\w-]{2}[AEIMQUYcgkosw048])'
-const COMPACT_JWS = new RegExp(`^${SEGMENT}\\.${SEGMENT}\\.${SEGMENT}$`)
+const SEGMENTS = /^[\w-]+\.[\w-]+\.[\w-]+$/
+/** What the last of two, or three, characters may be, so that the bits it has over are zero. */
+const LAST_OF_TWO = 'AQgw'
+const LAST_OF_THREE = 'AEIMQUYcgkosw048'
 
 /**
  * Takes the token out of an `Authorization` header (RFC 6750 section 2.1). Throws `Denied`:
@@ -43,9 +41,39 @@ export function bearerToken(header: string | undefined): string {
  */
 export function refuseMalformed(token: string): void {
   if (token.length > MAX_TOKEN_BYTES) throw rejected('length')
-  if (COMPACT_JWS.test(token)) return
+  if (isCompactJws(token)) return
   if (token === '') throw rejected('empty')
   if (/[\s,]/.test(token)) throw rejected('authorization_grammar')
   const segments = token.split('.')
   throw rejected(segments.length === 3 && !segments.includes('') ? 'base64url' : 'segments')
+}
+
+function isCompactJws(token: string): boolean {
+  if (!SEGMENTS.test(token)) return false
+  const first = token.indexOf('.')
+  const second = token.indexOf('.', first + 1)
+  return (
+    isCanonical(token, 0, first) &&
+    isCanonical(token, first + 1, second) &&
+    isCanonical(token, second + 1, token.length)
+  )
+}
+
+/**
+ * Whether a run of the base64url alphabet is canonical (RFC 4648 section 3.5): no two texts decode
+ * to the same bytes. Not one pattern for all of it, because every request pays for this, and a
+ * pattern that counts by fours takes three times as long.
+ */
+function isCanonical(text: string, start: number, end: number): boolean {
+  const last = text.charAt(end - 1)
+  switch ((end - start) % 4) {
+    case 0:
+      return true
+    case 2:
+      return LAST_OF_TWO.includes(last)
+    case 3:
+      return LAST_OF_THREE.includes(last)
+    default:
+      return false
+  }
 }
