@@ -1,6 +1,7 @@
 /** Tells the client's address, from the one header that Cloudflare itself writes. */
 import { createMiddleware } from 'hono/factory'
 import ipaddr from 'ipaddr.js'
+import { LRUCache } from 'lru-cache'
 import type { ClientAddressVariables } from '../context.ts'
 
 /** The bucket that everybody shares of whom the platform told no address. */
@@ -10,6 +11,8 @@ export const UNKNOWN_ADDRESS = 'unknown'
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
 /** Longest textual IPv6 address, `ffff:` seven times and a dotted quad. */
 const MAX_IPV6_LENGTH = 45
+/** Reading an IPv6 address takes as long as a whole stage; forgetting one costs no more. */
+const MAX_REMEMBERED = 1_000
 
 /**
  * Normalises an address to what one customer commonly holds: an IPv4 address as it is, an IPv6
@@ -41,9 +44,23 @@ export function addressGroup(text: string): string | undefined {
  * app.get('/', (c) => c.text(clientAddressOf(c)))
  * ```
  */
-export const clientAddress = () =>
-  createMiddleware<{ Variables: ClientAddressVariables }>(async function clientAddress(c, next) {
-    const connecting = c.req.raw.headers.get('CF-Connecting-IP')
-    c.set('clientAddress', (connecting && addressGroup(connecting)) || UNKNOWN_ADDRESS)
-    await next()
-  })
+export const clientAddress = () => {
+  const groups = new LRUCache<string, string>({ max: MAX_REMEMBERED })
+
+  function groupOf(connecting: string | null): string {
+    if (connecting === null) return UNKNOWN_ADDRESS
+    const known = groups.get(connecting)
+    if (known !== undefined) return known
+    const group = addressGroup(connecting)
+    // What is no address is not kept: it could be long, and varied for nothing.
+    if (group !== undefined) groups.set(connecting, group)
+    return group ?? UNKNOWN_ADDRESS
+  }
+
+  return createMiddleware<{ Variables: ClientAddressVariables }>(
+    async function clientAddress(c, next) {
+      c.set('clientAddress', groupOf(c.req.raw.headers.get('CF-Connecting-IP')))
+      await next()
+    },
+  )
+}
