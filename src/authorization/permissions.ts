@@ -44,12 +44,23 @@ export type Authorizer = (principal: Principal, permission: string) => boolean
  */
 export function createAuthorizer(roles: ReadonlyMap<string, readonly string[]>): Authorizer {
   const sets = new Map([...roles].map(([role, patterns]) => [role, permissionSet(patterns)]))
+  /** Compiled once for each principal, which lives as long as its token is cached; null: none. */
+  const scopeSets = new WeakMap<Principal, PermissionSet | null>()
+
+  function scopeSetOf(principal: Principal): PermissionSet | null {
+    let set = scopeSets.get(principal)
+    if (set === undefined) {
+      const scopes = principal.scopes.filter((scope) => scope.includes(':'))
+      set = scopes.length === 0 ? null : permissionSet(scopes)
+      scopeSets.set(principal, set)
+    }
+    return set
+  }
 
   return function isPermitted(principal, permission) {
-    const scopes = principal.scopes.filter((scope) => scope.includes(':'))
-    const byScope = scopes.length > 0 && permissionSet(scopes).covers(permission)
-    if (principal.roles.length === 0) return byScope
+    const scopes = scopeSetOf(principal)
+    if (principal.roles.length === 0) return scopes?.covers(permission) === true
     const byRole = principal.roles.some((role) => sets.get(role)?.covers(permission) === true)
-    return byRole && (scopes.length === 0 || byScope)
+    return byRole && (scopes === null || scopes.covers(permission))
   }
 }
