@@ -72,16 +72,17 @@ function limitKey({ by }: PolicyLimit): LimitKey {
   if (by === 'address') return ({ address }) => joined('address', keyPart(address))
   if (typeof by === 'function') return (of) => joined('custom', keyPart(by(of)))
   const known = new WeakMap<Principal, string>()
-  return async function keyOf({ principal, address }) {
-    // An anonymous caller on a route that asks for none of this counts by address.
-    if (principal === null) return joined('address', keyPart(address))
-    const cached = known.get(principal)
-    if (cached !== undefined) return cached
+  const derive = async (principal: Principal): Promise<string> => {
     // Callers without a client or tenant share one window per issuer: strict, and no way around.
     const value = principal[by] ?? ''
     const key = `${by}:${await keyPart(principal.issuer)}:${await keyPart(value)}`
     known.set(principal, key)
     return key
+  }
+  return function keyOf({ principal, address }) {
+    // An anonymous caller on a route that asks for none of this counts by address.
+    if (principal === null) return joined('address', keyPart(address))
+    return known.get(principal) ?? derive(principal)
   }
 }
 
