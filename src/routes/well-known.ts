@@ -25,9 +25,8 @@ export function wellKnownRoutes({ publicUrl, issuers, publicKeys }: WellKnownOpt
     'X-Content-Type-Options': 'nosniff',
   }
   return new Hono()
-    .use(etag())
-    .get('/jwks.json', (c) => c.json(publicKeys, 200, headers))
-    .get('/oauth-protected-resource', (c) =>
+    .get('/jwks.json', etag(), (c) => c.json(publicKeys, 200, headers))
+    .get('/oauth-protected-resource', etag(), (c) =>
       c.json(
         {
           resource: publicUrl,
