@@ -1,7 +1,7 @@
 /**
  * The three outcomes of a guard: it returns (allowed), it throws {@link Denied} (the caller's
  * fault), or it throws {@link Unavailable} (a dependency's fault). Reasons are tagged here, in
- * full, for the audit trail; `problem.ts` maps them to a wire form that says less.
+ * full, for the audit trail; `problem-of.ts` maps them to a wire form that says less.
  */
 
 /** What a token can be revoked by: its own id, or a cut-off that covers it. */
