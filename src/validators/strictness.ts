@@ -12,6 +12,7 @@ interface Definition {
   readonly left?: z.core.$ZodType
   readonly right?: z.core.$ZodType
   readonly in?: z.core.$ZodType
+  readonly out?: z.core.$ZodType
   readonly rest?: z.core.$ZodType | null
   readonly options?: readonly z.core.$ZodType[]
   readonly items?: readonly z.core.$ZodType[]
@@ -48,6 +49,8 @@ function partsOf(definition: Definition): readonly z.core.$ZodType[] {
     rest,
     catchall,
     definition.in,
+    // Of `z.preprocess` and `z.unknown().pipe()` this is the side that looks at the keys.
+    definition.out,
     definition.type === 'lazy' ? getter?.() : undefined,
   ].filter((part) => part !== undefined && part !== null && typeof part === 'object')
 }
