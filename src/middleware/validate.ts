@@ -96,8 +96,7 @@ async function readJson(
   const encoding = c.req.header('Content-Encoding')
   if (!isJsonMediaType(c.req.header('Content-Type')) || (encoding ?? 'identity') !== 'identity')
     throw new Denied({ code: 'media_type_unsupported', expected: 'application/json' })
-  const body = bodyOf(c)
-  const bytes = body instanceof Uint8Array ? body : await new Response(body).bytes()
+  const bytes = await wholeOf(bodyOf(c))
   c.set('body', bytes)
   try {
     // ignoreBOM keeps a byte order mark, which is then no JSON: some origins skip it, some fail.
@@ -106,5 +105,16 @@ async function readJson(
   } catch (error) {
     const check = error instanceof JsonRefused ? error.check : 'encoding'
     throw new Denied({ code: 'request_malformed', check: `body_${check}` })
+  }
+}
+
+/** All of a body. One that breaks off is its sender's doing: 400 to whoever is left, not our 500. */
+async function wholeOf(body: BodyVariables['body']): Promise<Uint8Array> {
+  if (body instanceof Uint8Array) return body
+  try {
+    return await new Response(body).bytes()
+  } catch (error) {
+    if (error instanceof Denied) throw error
+    throw new Denied({ code: 'request_malformed', check: 'body_incomplete' })
   }
 }

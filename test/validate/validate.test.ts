@@ -190,4 +190,29 @@ describe('validate', () => {
     expect(() => validate({ body: z.object({}) })).toThrow(/strictObject/)
     expect(() => validate({ body: z.looseObject({ a: z.string() }) })).not.toThrow()
   })
+
+  test.each([
+    ['preprocess', z.preprocess((value) => value, z.object({ a: z.string() }))],
+    ['a pipe', z.unknown().pipe(z.object({ a: z.string() }))],
+  ])('a schema that drops unknown keys behind %s is refused as well', (_, body) => {
+    expect(() => validate({ body })).toThrow(/strictObject/)
+  })
+
+  test('R22: a body that breaks off is the sender’s doing, and reaches nobody', async () => {
+    const body = new ReadableStream({
+      pull(controller) {
+        controller.error(new Error('the client has hung up'))
+      },
+    })
+    const { app, reached } = guarded()
+    const response = await app.request('/orders', {
+      method: 'POST',
+      body,
+      headers: { 'content-type': 'application/json' },
+      duplex: 'half',
+    } as RequestInit)
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ code: 'malformed_request' })
+    expect(reached).toEqual([])
+  })
 })
