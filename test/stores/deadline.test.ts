@@ -62,4 +62,15 @@ describe('a deadline', () => {
     expect(calls.every(({ signal }) => signal.aborted)).toBe(true)
     expect(later.signal.aborted).toBe(true)
   })
+
+  test('calls of requests that the platform has ended do not count as a burst for ever', () => {
+    const deadlines = createDeadlines(MS)
+    burst(deadlines)
+    // Their timers died with their requests.
+    vi.clearAllTimers()
+    vi.advanceTimersByTime(2 * BURST_STRETCH * MS + 1)
+    const { signal } = deadlines.start()
+    vi.advanceTimersByTime(MS)
+    expect(signal.aborted).toBe(true)
+  })
 })

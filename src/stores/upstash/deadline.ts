@@ -6,6 +6,8 @@ export const BURST_CALLS = 32
 const CALM_CALLS = 2
 /** How much longer a call may take in a burst. */
 export const BURST_STRETCH = 6
+/** After so many times its deadline a call is not late but gone. */
+const DEAD_AFTER = 2 * BURST_STRETCH
 
 /** One call's deadline. */
 export interface Deadline {
@@ -25,25 +27,38 @@ export interface Deadlines {
  * before it; a plain timer would turn requests that Redis has admitted, and counted, into 503s. So
  * from 32 waiting calls on, until they have drained, each may take six times as long, unless the
  * dependency is known to be silent: the first deadline that passes without any answer since it
- * began makes it so, and the next answer ends that.
+ * began makes it so, and the next answer ends that. A call whose request the platform has ended
+ * never ends by itself: it stops counting as waiting once no deadline could still be running.
  */
 export function createDeadlines(ms: number, now: () => number = Date.now): Deadlines {
-  let waiting = 0
+  /** The calls that wait, oldest first. */
+  const waiting = new Set<{ readonly startMs: number }>()
   let lastAnswerMs = 0
   let silent = false
   let burst = false
+
+  function forgetDead(nowMs: number): void {
+    for (const call of waiting) {
+      if (nowMs - call.startMs <= ms * DEAD_AFTER) return
+      waiting.delete(call)
+      if (waiting.size <= CALM_CALLS) burst = false
+    }
+  }
 
   return {
     start() {
       const controller = new AbortController()
       const startMs = now()
-      waiting += 1
-      if (waiting >= BURST_CALLS) burst = true
+      forgetDead(startMs)
+      const call = { startMs }
+      waiting.add(call)
+      if (waiting.size >= BURST_CALLS) burst = true
 
       function check(): void {
         const maxMs = burst && !silent ? ms * BURST_STRETCH : ms
-        if (now() - startMs < maxMs) {
-          timer = setTimeout(check, ms)
+        const restMs = startMs + maxMs - now()
+        if (restMs > 0) {
+          timer = setTimeout(check, Math.min(restMs, ms))
           return
         }
         silent = lastAnswerMs < startMs
@@ -54,8 +69,8 @@ export function createDeadlines(ms: number, now: () => number = Date.now): Deadl
         signal: controller.signal,
         end(answered) {
           clearTimeout(timer)
-          waiting -= 1
-          if (waiting <= CALM_CALLS) burst = false
+          waiting.delete(call)
+          if (waiting.size <= CALM_CALLS) burst = false
           if (!answered) return
           lastAnswerMs = now()
           silent = false
