@@ -34,6 +34,9 @@ export interface Config {
 /** More than any configuration has. */
 const MAX_JSON_DEPTH = 16
 
+/** But the quotation mark and the backslash. */
+const VISIBLE_ASCII = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
 const json = z.string().transform((text, context) => {
   try {
     return parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH })
@@ -59,6 +62,8 @@ const environmentSchema = z
       .string(required)
       .pipe(httpUrl)
       .refine((url) => !/[?#]/.test(url), 'must have no query and no fragment')
+      // It stands between quotes in challenges, and is compared letter by letter as an issuer.
+      .refine((url) => VISIBLE_ASCII.test(url), 'must be ASCII; write other names as xn-- or %XX')
       .transform((url) => url.replace(/\/+$/, '')),
     ISSUERS: json.pipe(issuers).optional(),
     SIGNING_KEYS: json.pipe(signingKeys).optional(),
