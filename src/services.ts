@@ -8,7 +8,7 @@ import { type Config, parseConfig } from './config.ts'
 import { Misconfigured, Unavailable } from './errors.ts'
 import { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 import type { ReadinessCheck } from './routes/health.ts'
-import { type AuditQueue, createAuditQueue } from './stores/queue/audit-queue.ts'
+import { type AuditQueue, createAuditQueue, SPILL_TIMEOUT_MS } from './stores/queue/audit-queue.ts'
 import { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
 import { createAuditSpill } from './stores/upstash/audit-spill.ts'
 import { createRedisRest, type RedisRest } from './stores/upstash/rest.ts'
@@ -48,8 +48,6 @@ export interface Services {
 
 /** What an assertion is for where the origin is a service binding and has no URL. */
 const BOUND_ORIGIN_AUDIENCE = 'urn:portcullis:origin'
-/** After the answer, so it may wait longer than a request could. */
-const SPILL_TIMEOUT_MS = 2_000
 
 /** Builds the services of an environment. Throws `Misconfigured` with every mistake in it. */
 export function createServices(env: GatewayEnv): Services {

@@ -1,4 +1,5 @@
 /** An audit sink that gathers the events of an isolate's requests and sends them together. */
+import { sleep as sleepFor } from '../timers.ts'
 import { BATCH_OPEN_MS, type Batch, createBatches, type Duty, NO_DUTY } from './batch.ts'
 import type { AuditSink } from './event.ts'
 import { serialiseEvent } from './truncate.ts'
@@ -21,8 +22,6 @@ export interface BatchingSinkOptions {
   readonly now?: () => number
   readonly sleep?: (ms: number) => Promise<void>
 }
-
-const sleepFor = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 /**
  * An {@link AuditSink} for one isolate. The request that opens a batch waits up to 50 ms for

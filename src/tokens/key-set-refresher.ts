@@ -1,5 +1,6 @@
 /** Keeps one remote key set fresh: who fetches, who waits, who goes on with what there is. */
 import { type Fault, Unavailable } from '../errors.ts'
+import { sleep } from '../timers.ts'
 import type { IgnoredKey, VerificationKey } from './key-ring.ts'
 import { DEFAULT_MAX_STALE_SECONDS, LEASE_MS, retryDelayMs } from './key-set-lifetime.ts'
 import { createKeySetSource, type KeySetSourceOptions, type Snapshot } from './key-set-source.ts'
@@ -132,7 +133,7 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
     const before = round
     for (let polls = 0; polls < MAX_POLLS && round === before; polls++) {
       if (!isBusy()) return renew(waitUntil)
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+      await sleep(POLL_MS)
     }
   }
 

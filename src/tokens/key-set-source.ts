@@ -1,5 +1,6 @@
 /** Gets a key set from its provider or from the second tier, and believes neither. */
 import { Unavailable } from '../errors.ts'
+import { withDeadline } from '../timers.ts'
 import { parseStrictJson } from '../validators/json.ts'
 import type { Algorithm } from '../validators/jwk.ts'
 import { type IgnoredKey, importKeys, type KeyRing } from './key-ring.ts'
@@ -99,7 +100,7 @@ export function createKeySetSource({
     async recall(nowMs) {
       if (!cache) return undefined
       try {
-        const stored = await within(RECALL_TIMEOUT_MS, cache.read(uri))
+        const stored = await withDeadline(cache.read(uri), RECALL_TIMEOUT_MS)
         if (stored === undefined || stored.text.length > maxBytes) return undefined
         const ageMs = nowMs - stored.fetchedAtMs
         if (!(ageMs >= -MAX_SKEW_MS && ageMs < maxStaleSeconds * 1000)) return undefined
@@ -118,11 +119,4 @@ export function createKeySetSource({
       }
     },
   }
-}
-
-function within<T>(timeoutMs: number, promise: Promise<T>): Promise<T | undefined> {
-  const timeout = new Promise<undefined>((resolve) => {
-    setTimeout(resolve, timeoutMs)
-  })
-  return Promise.race([promise, timeout])
 }

@@ -17,11 +17,12 @@ const LAYERS: readonly (readonly string[])[] = [
     'src/problem.ts',
     'src/problem-of.ts',
     'src/response-headers.ts',
+    'src/linger.ts',
     'src/rate-limit-headers.ts',
   ],
   ['src/policy.ts', 'src/stores/', 'src/authorization/', 'src/context.ts'],
   ['src/tokens/', 'src/admission/', 'src/audit/', 'src/origin.ts', 'src/origin/'],
-  ['src/errors.ts', 'src/validators/', 'src/config.ts'],
+  ['src/errors.ts', 'src/timers.ts', 'src/validators/', 'src/config.ts'],
 ]
 
 function filesBelow(folder: string): string[] {

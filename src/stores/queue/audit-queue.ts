@@ -2,10 +2,10 @@
 import { v7 } from 'uuid'
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES } from '../../audit/batch.ts'
 import type { AuditTransport } from '../../audit/batching-sink.ts'
-import { withDeadline } from '../../audit/deadline.ts'
 import { lostEvent } from '../../audit/lost.ts'
 import type { AuditSpill } from '../../audit/spill.ts'
 import { serialiseEvent, utf8Length } from '../../audit/truncate.ts'
+import { sleep as sleepFor, withDeadline } from '../../timers.ts'
 
 /** A queue that is overloaded hangs for up to a minute before it says so. */
 export const QUEUE_TIMEOUT_MS = 3_000
@@ -13,6 +13,7 @@ const QUEUE_ATTEMPTS = 2
 const RETRY_DELAY_MS = 100
 /** After a failure batches go straight to the spill for so long; the next one then probes. */
 export const QUEUE_COOL_DOWN_MS = 5_000
+/** After the answer, so it may wait longer than a request could. */
 export const SPILL_TIMEOUT_MS = 2_000
 /** How often an isolate asks whether another one has spilled. */
 export const DRAIN_INTERVAL_MS = 30_000
@@ -45,8 +46,6 @@ export interface AuditQueue extends AuditTransport {
   /** False for some seconds after a batch that the queue did not take. */
   takesEvents(): boolean
 }
-
-const sleepFor = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 /**
  * An {@link AuditTransport} for one isolate. A batch takes at most about 8 s: two attempts at the
