@@ -67,7 +67,7 @@ export function createServices(env: GatewayEnv): Services {
     assertions: assertionsOf(config, now),
     checks: [
       { name: 'redis', check: () => ping(redis) },
-      { name: 'keySets', check: () => verifier.ready() },
+      { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },
       ...(queue === undefined ? [] : [{ name: 'queue', check: () => queueTakesEvents(queue) }]),
     ],
     now,

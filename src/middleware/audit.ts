@@ -7,6 +7,7 @@ import { NO_TRACE_ID } from '../audit/lost.ts'
 import { decisionOf, reasonOf } from '../audit/reason.ts'
 import { createTimeline, type Timeline } from '../audit/timeline.ts'
 import type { GatewayVariables, TimelineVariables } from '../context.ts'
+import { waitUntilOf } from './wait-until.ts'
 
 type AuditEnvironment = { Variables: Partial<GatewayVariables> & TimelineVariables }
 type Variables = Partial<GatewayVariables>
@@ -69,18 +70,6 @@ export const audit = ({ sink, now = Date.now, newId = v7 }: AuditOptions) =>
     waitUntil(decided)
     await decided
   })
-
-/** `waitUntil` of the request; outside Workers, where there is none, nothing has to be kept alive. */
-function waitUntilOf(c: Context<AuditEnvironment>): (promise: Promise<unknown>) => void {
-  try {
-    const context = c.executionCtx
-    return (promise) => context.waitUntil(promise)
-  } catch {
-    return (promise) => {
-      promise.catch(() => {})
-    }
-  }
-}
 
 interface Decided {
   readonly id: string

@@ -1,9 +1,9 @@
 /** The `authenticate` stage: who is asking, told by a bearer token and by nothing else. */
-import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import type { PrincipalVariables } from '../context.ts'
 import { bearerToken } from '../tokens/bearer.ts'
 import type { TokenVerifier } from '../tokens/principal.ts'
+import { waitUntilOf } from './wait-until.ts'
 
 export interface AuthenticateOptions {
   /** From `createTokenVerifier({ issuers })`. */
@@ -33,19 +33,7 @@ export const authenticate = ({ verifier, anonymous = false }: AuthenticateOption
       c.set('principal', null)
     } else {
       const token = bearerToken(header)
-      c.set('principal', await verifier.verify(token, (promise) => outlive(c, promise)))
+      c.set('principal', await verifier.verify(token, waitUntilOf(c)))
     }
     await next()
   })
-
-/** Keeps the Worker alive for a promise; elsewhere a promise lives without help. */
-function outlive(c: Context, promise: Promise<unknown>): void {
-  let context: { waitUntil(promise: Promise<unknown>): void }
-  try {
-    context = c.executionCtx
-  } catch {
-    // Hono throws where the platform has no execution context.
-    return
-  }
-  context.waitUntil(promise)
-}

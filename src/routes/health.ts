@@ -1,11 +1,16 @@
 /** Liveness and readiness, for orchestrators and for people. */
 import { Hono } from 'hono'
+import { waitUntilOf } from '../middleware/wait-until.ts'
+import type { WaitUntil } from '../tokens/principal.ts'
 
 /** One dependency that readiness asks after. */
 export interface ReadinessCheck {
   readonly name: string
-  /** Resolves when the dependency answers; rejects, with anything, when it does not. */
-  check(): Promise<unknown>
+  /**
+   * Resolves when the dependency answers; rejects, with anything, when it does not. `waitUntil` is
+   * for work that it begins and does not wait for.
+   */
+  check(waitUntil: WaitUntil): Promise<unknown>
 }
 
 export interface HealthOptions {
@@ -25,9 +30,9 @@ const RETRY_AFTER_SECONDS = 5
 export function healthRoutes({ checks, now }: HealthOptions): Hono {
   let known: { readonly failed: readonly string[]; readonly untilMs: number } | undefined
 
-  async function failedChecks(): Promise<readonly string[]> {
+  async function failedChecks(waitUntil: WaitUntil): Promise<readonly string[]> {
     if (known !== undefined && now() < known.untilMs) return known.failed
-    const results = await Promise.allSettled(checks.map((check) => check.check()))
+    const results = await Promise.allSettled(checks.map((check) => check.check(waitUntil)))
     const failed = checks
       .filter((_, index) => results[index]?.status === 'rejected')
       .map(({ name }) => name)
@@ -38,7 +43,7 @@ export function healthRoutes({ checks, now }: HealthOptions): Hono {
   return new Hono()
     .get('/healthz', (c) => c.json({ status: 'ok' }, 200, NO_STORE))
     .get('/readyz', async (c) => {
-      const failed = await failedChecks()
+      const failed = await failedChecks(waitUntilOf(c))
       const states = checks.map(({ name }) => [name, failed.includes(name) ? 'failed' : 'ok'])
       const body = { status: failed.length === 0 ? 'ready' : 'unready' }
       return failed.length === 0
