@@ -29,7 +29,7 @@ export function problemHandler({ publicUrl }: ProblemOptions = {}): ErrorHandler
 }
 
 /** Ties a problem to a request: its id, its consulted limits, and `no-store`. */
-export function problemResponse(c: Context, problem: Problem): Response {
+function problemResponse(c: Context, problem: Problem): Response {
   const { code, status, title, detail, errors } = problem
   const requestId: string | undefined = c.get('requestId')
   const headers = new Headers({

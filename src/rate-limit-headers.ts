@@ -14,7 +14,7 @@ function policyItem(rule: LimitRule): string {
 }
 
 /** Whole seconds until `resetMs`, at least 0; rounded up, so that nobody comes too early. */
-export function secondsUntil(resetMs: number, nowMs: number): number {
+function secondsUntil(resetMs: number, nowMs: number): number {
   return Math.max(0, Math.ceil((resetMs - nowMs) / 1000))
 }
 
@@ -37,7 +37,7 @@ export function setRateLimitHeaders(
 }
 
 /** The limit that binds the caller first, or undefined where none was consulted. */
-export function tightestOf(limits: readonly RateLimit[]): RateLimit | undefined {
+function tightestOf(limits: readonly RateLimit[]): RateLimit | undefined {
   let tightest: RateLimit | undefined
   for (const limit of limits) {
     if (

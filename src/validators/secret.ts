@@ -23,7 +23,7 @@ const PUBLISHED = [
 ]
 
 /** Whether a text that should be a secret is a placeholder. */
-export function isPlaceholder(text: string): boolean {
+function isPlaceholder(text: string): boolean {
   return PLACEHOLDER.test(text) || new Set(text).size < MIN_DISTINCT_VALUES
 }
 
