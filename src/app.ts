@@ -10,6 +10,7 @@ import { authorize } from './middleware/authorize.ts'
 import { canonicalPath } from './middleware/canonical-path.ts'
 import { clientAddress } from './middleware/client-address.ts'
 import { limitBody } from './middleware/limit-body.ts'
+import { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
 import { requestId } from './middleware/request-id.ts'
 import { sanitizeHeaders } from './middleware/sanitize-headers.ts'
 import { stage } from './middleware/stage.ts'
@@ -33,7 +34,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   const app: Gateway = new Hono()
   app.onError(problemHandler({ publicUrl: services.publicUrl }))
 
-  app.use(requestId())
+  app.use(requestId(), lingerOnRefusal())
   app.route('/-', healthRoutes(services))
   app.route('/.well-known', wellKnownRoutes(services))
 

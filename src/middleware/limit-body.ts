@@ -2,6 +2,7 @@
 import { createMiddleware } from 'hono/factory'
 import type { BodyVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
+import { chunksOf, linger } from '../linger.ts'
 
 export interface LimitBodyOptions {
   /** Largest body, bytes as sent (before any `Content-Encoding` is undone); 0 forbids a body. */
@@ -18,9 +19,6 @@ const CONTENT_LENGTH = /^\d{1,15}$/
 const PLATFORM_KEEPS_LENGTH =
   typeof navigator !== 'undefined' && navigator.userAgent === 'Cloudflare-Workers'
 
-/** A megabyte then takes few turns through JavaScript; read by 4 KB it costs four times as much. */
-const READ_BYTES = 65_536
-
 type Bytes = ReadableStream<Uint8Array>
 
 /**
@@ -30,7 +28,8 @@ type Bytes = ReadableStream<Uint8Array>
  * reading, and the answer is 413 even where the reader failed in a way of its own.
  *
  * GET and HEAD have no body here: `Denied` (`request_malformed`), since no two servers agree on
- * what one would mean (RFC 9110 section 9.3.1). After a refusal an unread body is cancelled.
+ * what one would mean (RFC 9110 section 9.3.1). What is left of a refused body is read for a
+ * moment and then cancelled: see `linger`.
  *
  * Does NOT undo `Content-Encoding` and does not buffer. Throws a `RangeError` when built with a
  * cap that is not a whole number of bytes.
@@ -71,14 +70,14 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions) => {
       await next()
       // The reader may have failed in its own words, or have answered before the end.
       if (refusal !== undefined && c.error !== refusal) {
-        cancel(c.res.body)
+        c.res.body?.cancel().catch(() => undefined)
         // Hono would carry the headers of this answer over to the next.
         c.res = undefined
         throw refusal
       }
-      if (c.error !== undefined) cancel(passed)
+      if (c.error !== undefined) await letGo(passed)
     } catch (error) {
-      cancel(passed)
+      await letGo(passed)
       throw error
     }
   })
@@ -96,7 +95,7 @@ function contentLength(headers: Headers): number | undefined {
 
 /** Passes chunks on as they are asked for, and ends with a `Denied` past `maxBytes`. */
 function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => void): Bytes {
-  const reader = readerOf(body)
+  const reader = chunksOf(body)
   let bytes = 0
   return new ReadableStream<Uint8Array>(
     {
@@ -107,8 +106,9 @@ function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => vo
         if (bytes <= maxBytes) return controller.enqueue(value)
         const denied = new Denied({ code: 'body_too_large', maxBytes })
         onExcess(denied)
+        // Before the reader hears of it: its answer would end the connection.
+        await linger(reader)
         controller.error(denied)
-        await reader.cancel(denied)
       },
       cancel: (reason) => reader.cancel(reason),
     },
@@ -116,27 +116,7 @@ function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => vo
   )
 }
 
-interface Reader {
-  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
-  cancel(reason: unknown): Promise<void>
-}
-
-/** Reads in large pieces where the stream knows how to. */
-function readerOf(body: Bytes): Reader {
-  try {
-    const reader = body.getReader({ mode: 'byob' })
-    return {
-      read: () => reader.read(new Uint8Array(READ_BYTES)),
-      cancel: (reason) => reader.cancel(reason),
-    }
-  } catch {
-    return body.getReader()
-  }
-}
-
 /** Lets go of a stream that nobody reads; one that is being read ends with its reader. */
-function cancel(stream: ReadableStream | null): void {
-  if (stream === null || stream.locked) return
-  // A stream that has failed or ended already is what this is for.
-  stream.cancel().catch(() => {})
+async function letGo(stream: Bytes | null): Promise<void> {
+  if (stream !== null && !stream.locked) await linger(chunksOf(stream))
 }
