@@ -69,8 +69,9 @@ const ASKED_NOTHING: AdmissionVerdict = { denial: undefined, limits: [], uncount
 
 /**
  * Makes the decision out of a store and a clock. Revocation fails closed always; a limit fails as
- * its `onUnavailable` says. An anonymous request without limits asks nothing: there is no token
- * to revoke and no budget to spend.
+ * its `onUnavailable` says. Bans are there to shed load, not to keep anyone out of what is public:
+ * where an anonymous request has no limits nothing is asked at all, and where its limits may pass
+ * uncounted in an outage, so may a banned address.
  */
 export function createAdmission({ store, now, memoryEntries }: AdmissionOptions): Admission {
   const refusals: Refusals = {
@@ -82,7 +83,8 @@ export function createAdmission({ store, now, memoryEntries }: AdmissionOptions)
   return {
     async admit({ principal, address, limits }) {
       if (principal === null && limits.length === 0) return ASKED_NOTHING
-      const keys = await keysOf(principal, address)
+      const known = keysOf(principal, address)
+      const keys = known instanceof Promise ? await known : known
       const remembered = recall(keys.revocation, limits, refusals, now())
       if (remembered !== undefined) return remembered
 

@@ -21,30 +21,35 @@ const MAX_ADDRESSES = 1_000
 export function createKeyCache(): (
   principal: Principal | null,
   address: string,
-) => Promise<RequestKeys> {
-  const principals = new WeakMap<Principal, { revocation: RevocationKeys; ban: BanKey }>()
+) => RequestKeys | Promise<RequestKeys> {
+  const principals = new WeakMap<Principal, PrincipalKeys>()
   const addresses = new LRUCache<string, BanKey>({ max: MAX_ADDRESSES })
 
-  async function ofAddress(address: string): Promise<BanKey> {
+  async function derive(principal: Principal | null, address: string): Promise<RequestKeys> {
     const ban: BanKey = { by: 'address', key: await addressBanKey(address) }
     addresses.set(address, ban)
-    return ban
+    if (principal === null) return { revocation: ANONYMOUS, bans: [ban] }
+    const own = principals.get(principal) ?? (await principalKeysOf(principal))
+    principals.set(principal, own)
+    return { revocation: own.revocation, bans: [ban, own.ban] }
   }
 
-  async function ofPrincipal(principal: Principal) {
-    const ban: BanKey = {
-      by: 'subject',
-      key: await subjectBanKey(principal.issuer, principal.subject),
-    }
-    const keys = { revocation: await revocationKeysOf(principal), ban }
-    principals.set(principal, keys)
-    return keys
+  return function keysOf(principal, address) {
+    const ban = addresses.get(address)
+    const own = principal === null ? NOBODY : principals.get(principal)
+    if (ban === undefined || own === undefined) return derive(principal, address)
+    return { revocation: own.revocation, bans: own.ban === undefined ? [ban] : [ban, own.ban] }
   }
+}
 
-  return async function keysOf(principal, address) {
-    const byAddress = addresses.get(address) ?? (await ofAddress(address))
-    if (principal === null) return { revocation: ANONYMOUS, bans: [byAddress] }
-    const own = principals.get(principal) ?? (await ofPrincipal(principal))
-    return { revocation: own.revocation, bans: [byAddress, own.ban] }
-  }
+interface PrincipalKeys {
+  readonly revocation: RevocationKeys
+  readonly ban: BanKey
+}
+
+const NOBODY = { revocation: ANONYMOUS, ban: undefined }
+
+async function principalKeysOf(principal: Principal): Promise<PrincipalKeys> {
+  const key = await subjectBanKey(principal.issuer, principal.subject)
+  return { revocation: await revocationKeysOf(principal), ban: { by: 'subject', key } }
 }

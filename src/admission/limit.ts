@@ -19,7 +19,10 @@ export interface LimitRule {
 /** A rule, and whose window it counts. */
 export interface LimitRequest {
   readonly rule: LimitRule
-  /** Injective and bounded: built with `keyPart`, never from raw input. */
+  /**
+   * The window, unique over all limits: the rule's name, and whom it counts. Bounded and without
+   * collisions: built with `keyPart`, never from raw input.
+   */
   readonly key: string
 }
 

@@ -65,6 +65,8 @@ export async function revocationKeysOf(principal: Principal): Promise<Revocation
     if (value !== undefined) cutOffs.push({ kind, key: await cutOffKey(kind, issuer, value) })
   }
   const token = tokenIdHash === undefined ? undefined : revokedTokenKey(tokenIdHash)
-  const memory = token ?? `${cutOffs.at(-1)?.key}:${principal.issuedAtSeconds}`
+  // Without an id, a token is known by all that it can be cut off by, and when it was issued.
+  const known = [...cutOffs.map(({ key }) => key), principal.issuedAtSeconds]
+  const memory = token ?? known.join(' ')
   return { memory, token, cutOffs }
 }

@@ -67,21 +67,22 @@ export const admit = ({ admission, limits = [] }: AdmitOptions) => {
 
 type LimitKey = (of: LimitSubject) => string | Promise<string>
 
-/** Whose window a limit counts, as a key; kept per principal where the principal decides it. */
-function limitKey({ by }: PolicyLimit): LimitKey {
-  if (by === 'address') return ({ address }) => joined('address', keyPart(address))
-  if (typeof by === 'function') return (of) => joined('custom', keyPart(by(of)))
+/** Which limit's window counts, and whose, as a key; kept per principal where the principal decides it. */
+function limitKey({ by, name }: PolicyLimit): LimitKey {
+  const byAddress = `${name}:address`
+  if (by === 'address') return ({ address }) => joined(byAddress, keyPart(address))
+  if (typeof by === 'function') return (of) => joined(`${name}:custom`, keyPart(by(of)))
   const known = new WeakMap<Principal, string>()
   const derive = async (principal: Principal): Promise<string> => {
     // Callers without a client or tenant share one window per issuer: strict, and no way around.
     const value = principal[by] ?? ''
-    const key = `${by}:${await keyPart(principal.issuer)}:${await keyPart(value)}`
+    const key = `${name}:${by}:${await keyPart(principal.issuer)}:${await keyPart(value)}`
     known.set(principal, key)
     return key
   }
   return function keyOf({ principal, address }) {
     // An anonymous caller on a route that asks for none of this counts by address.
-    if (principal === null) return joined('address', keyPart(address))
+    if (principal === null) return joined(byAddress, keyPart(address))
     return known.get(principal) ?? derive(principal)
   }
 }

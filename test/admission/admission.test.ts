@@ -1,8 +1,12 @@
+import { Hono } from 'hono'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import { addressBanKey, subjectBanKey } from '../../src/admission/ban.ts'
 import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
+import type { GatewayVariables } from '../../src/context.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { admit } from '../../src/middleware/admit.ts'
+import { problemHandler } from '../../src/problem.ts'
 import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
 import { createRedisRest } from '../../src/stores/upstash/rest.ts'
 import { createRevocations } from '../../src/stores/upstash/revocations.ts'
@@ -170,6 +174,43 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
       0,
     )
     expect(redis.calls() - before).toBe(0)
+  })
+
+  test('an exhausted limit refuses nothing of another limit by the same subject', async () => {
+    const gateway = new Hono<{ Variables: GatewayVariables }>()
+    gateway.onError(problemHandler())
+    const who = principal()
+    gateway.use(async (c, next) => {
+      c.set('principal', who)
+      c.set('clientAddress', '192.0.2.1')
+      await next()
+    })
+    const decisions = admission()
+    const rule = { by: 'subject', windowSeconds: 86_400, onUnavailable: 'deny' } as const
+    const [wide, narrow] = [
+      { ...rule, name: 'wide', limit: 9 },
+      { ...rule, name: 'narrow', limit: 1 },
+    ]
+    gateway.get('/wide', admit({ admission: decisions, limits: [wide] }), (c) => c.text(''))
+    gateway.get('/both', admit({ admission: decisions, limits: [wide, narrow] }), (c) => c.text(''))
+    const statusOf = async (path: string) => (await gateway.request(path)).status
+    expect([await statusOf('/both'), await statusOf('/both')]).toEqual([200, 429])
+    expect([await statusOf('/both'), await statusOf('/wide')]).toEqual([429, 200])
+  })
+
+  test('a cut-off of one session refuses no other, whether or not the tokens have ids', async () => {
+    const ids = { subject: 'alice', tokenId: undefined, tokenIdHash: undefined }
+    const [one, other] = [principal(ids), principal(ids)]
+    await revocations().cutOff({
+      kind: 'session',
+      issuer: one.issuer,
+      value: one.session ?? '',
+      atSeconds: nowSeconds(),
+      ttlSeconds: 600,
+    })
+    const gateway = admission()
+    expect((await gateway.admit(request(one))).denial?.code).toBe('token_revoked')
+    expect((await gateway.admit(request(other))).denial).toBeUndefined()
   })
 
   test('banned addresses and subjects are refused and told how long', async () => {

@@ -58,7 +58,7 @@ export function askLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingL
   }
   const state = windowOf(rule).limit(
     { redis: runner as unknown as WindowRedis, prefix: '' },
-    `pc:limit:${rule.name}:${key}`,
+    `pc:limit:${key}`,
   )
   const [current, previous] = asked?.keys ?? []
   if (asked === undefined || current === undefined || previous === undefined)
