@@ -1,5 +1,8 @@
 /** The gateway: one pipeline, read top to bottom. */
 import { Hono, type MiddlewareHandler } from 'hono'
+import { METHOD_NAME_ALL } from 'hono/router'
+import { TrieRouter } from 'hono/router/trie-router'
+import type { RouterRoute } from 'hono/types'
 import { createAuthorizer } from './authorization/permissions.ts'
 import type { GatewayVariables } from './context.ts'
 import { Denied } from './errors.ts'
@@ -44,6 +47,8 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     stage('sanitizeHeaders', sanitizeHeaders()),
     stage('clientAddress', clientAddress()),
   )
+  // The gateway's own paths are nobody else's, whatever patterns the policy has.
+  app.all('/-/*', refuseUnknown(app.routes.slice()))
   for (const route of policy.routes) {
     const { permission, limits, maxBodyBytes: maxBytes } = route
     app.on(
@@ -57,18 +62,32 @@ export function createGateway(services: Services, policy: Policy): Gateway {
         ? []
         : [stage('authorize', authorize({ authorizer, permission }))]),
       stage('validate', validate(route.input)),
-      stage('proxy', proxy({ origin, ...(assertions && { assertions }) })),
+      stage('proxy', proxy({ ...route, origin, assertions })),
     )
   }
-  for (const [path, allow] of allowedMethods(policy.routes)) {
-    app.all(path, () => {
-      throw new Denied({ code: 'method_unknown', allow })
-    })
-  }
-  app.all('*', () => {
-    throw new Denied({ code: 'route_unknown' })
-  })
+  app.all('*', refuseUnknown(app.routes))
   return app
+}
+
+/**
+ * Refuses what no route takes: 405 with the methods of every route that has this path (RFC 9110
+ * section 10.2.1), else 404.
+ */
+function refuseUnknown(routes: readonly RouterRoute[]): MiddlewareHandler {
+  const paths = new TrieRouter<string>()
+  for (const { method, path } of routes) {
+    if (method !== METHOD_NAME_ALL) paths.add(METHOD_NAME_ALL, path, method)
+  }
+  return async function refuseUnknown(c) {
+    const [matches] = paths.match(METHOD_NAME_ALL, c.req.path)
+    const methods = new Set(matches.map(([method]) => method as string))
+    if (methods.has('GET')) methods.add('HEAD')
+    throw new Denied(
+      methods.size === 0
+        ? { code: 'route_unknown' }
+        : { code: 'method_unknown', allow: [...methods].sort() },
+    )
+  }
 }
 
 /** Tells the stages after it which row of the table this is. */
@@ -77,15 +96,4 @@ function matched(route: PolicyRoute): MiddlewareHandler<{ Variables: GatewayVari
     c.set('route', route)
     await next()
   }
-}
-
-/** Methods of each path of the table, as `Allow` tells them (RFC 9110 section 10.2.1). */
-function allowedMethods(routes: readonly PolicyRoute[]): Map<string, string[]> {
-  const methods = new Map<string, string[]>()
-  for (const { path, method } of routes) {
-    const allow = methods.get(path) ?? []
-    allow.push(...(method === 'GET' ? ['GET', 'HEAD'] : [method]))
-    methods.set(path, allow)
-  }
-  return methods
 }

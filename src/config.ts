@@ -61,7 +61,8 @@ const environmentSchema = z
     PUBLIC_URL: z
       .string(required)
       .pipe(httpUrl)
-      .refine((url) => !/[?#]/.test(url), 'must have no query and no fragment')
+      // RFC 9728 section 3.1 would have the path behind `.well-known`, where nobody looks for it.
+      .refine((url) => /^https?:\/\/[^/?#]+\/?$/.test(url), 'must have no path, query or fragment')
       // It stands between quotes in challenges, and is compared letter by letter as an issuer.
       .refine((url) => VISIBLE_ASCII.test(url), 'must be ASCII; write other names as xn-- or %XX')
       .transform((url) => url.replace(/\/+$/, '')),

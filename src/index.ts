@@ -19,7 +19,7 @@ export {
 export { consoleAuditSink } from './audit/console-sink.ts'
 export { type AuditEvent, type AuditSink, auditEventSchema } from './audit/event.ts'
 export { type Authorizer, createAuthorizer } from './authorization/permissions.ts'
-export { type Config, parseConfig } from './config.ts'
+export { type Config, type IssuerConfig, parseConfig } from './config.ts'
 export * from './context.ts'
 export {
   type Denial,
@@ -57,7 +57,7 @@ export { type ProblemOptions, problemHandler } from './problem.ts'
 export type { Problem, ProblemCode } from './problem-of.ts'
 export { refuseAll } from './refuse-all.ts'
 export { type HealthOptions, healthRoutes, type ReadinessCheck } from './routes/health.ts'
-export { proxy } from './routes/proxy.ts'
+export { type ProxyOptions, proxy } from './routes/proxy.ts'
 export { type WellKnownOptions, wellKnownRoutes } from './routes/well-known.ts'
 export { createServices, type GatewayEnv, type Services } from './services.ts'
 export { type AuditQueueOptions, createAuditQueue } from './stores/queue/audit-queue.ts'
@@ -77,4 +77,5 @@ export {
 } from './tokens/assertion.ts'
 export { bearerToken } from './tokens/bearer.ts'
 export type { Principal, TokenVerifier } from './tokens/principal.ts'
+export { tokenIdHash } from './tokens/token-id.ts'
 export { createTokenVerifier, type TokenVerifierOptions } from './tokens/verifier.ts'

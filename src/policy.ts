@@ -139,8 +139,11 @@ function* mistakesInTable(
   const seen = new Set<string>()
   for (const route of routes) {
     const name = `${route.method} ${route.path}`
-    if (seen.has(name)) yield `${name}: stands in the table twice`
-    seen.add(name)
+    // `/a/:id` and `/a/:name` are the same paths.
+    const shape = name.replace(/:[^/{]+/g, ':')
+    if (seen.has(shape)) yield `${name}: stands in the table twice`
+    seen.add(shape)
+    if (/^\/-(\/|$)/.test(route.path)) yield `${name}: paths below /-/ are the gateway's own`
     for (const limit of route.limits ?? []) {
       const definition = limits.get(limit)
       if (definition === undefined) yield `${name}: no limit is called ${limit}`

@@ -43,7 +43,7 @@ export function createStages(stage: Stage, services: Services, policy: Policy): 
     if (includes(stage, 'authorize') && permission !== undefined)
       stages.push(authorize({ authorizer, permission }))
     if (includes(stage, 'validate')) stages.push(validate(route.input))
-    app.on([route.method], [route.path], ...stages, proxy({ origin }))
+    app.on([route.method], [route.path], ...stages, proxy({ ...route, origin }))
   }
   return app
 }

@@ -15,6 +15,7 @@ import type { LimitSubject, PolicyLimit } from '../policy.ts'
 import { setRateLimitHeaders } from '../rate-limit-headers.ts'
 import { mutableHeaders } from '../response-headers.ts'
 import type { Principal } from '../tokens/principal.ts'
+import { LIMIT_NAME } from '../validators/policy.ts'
 
 export interface AdmitOptions {
   /** From `createAdmission({ store, now })`. */
@@ -43,6 +44,7 @@ export interface AdmitOptions {
  * ```
  */
 export const admit = ({ admission, limits = [] }: AdmitOptions) => {
+  for (const limit of limits) checkLimit(limit)
   const keysOfLimits = limits.map(limitKey)
   return createMiddleware<{
     Variables: PrincipalVariables & ClientAddressVariables & RateLimitVariables
@@ -63,6 +65,15 @@ export const admit = ({ admission, limits = [] }: AdmitOptions) => {
     if (verdict.limits.length > 0)
       setRateLimitHeaders(mutableHeaders(c), verdict.limits, Date.now())
   })
+}
+
+/** The name stands between quotes in headers and in keys; the numbers go to the limiter as text. */
+function checkLimit({ name, limit, windowSeconds }: PolicyLimit): void {
+  if (!LIMIT_NAME.test(name)) throw new TypeError(`admit: "${name}" is no name of a limit`)
+  for (const number of [limit, windowSeconds]) {
+    if (!Number.isSafeInteger(number) || number < 1)
+      throw new RangeError(`admit: ${name} needs whole numbers above 0, not ${number}`)
+  }
 }
 
 type LimitKey = (of: LimitSubject) => string | Promise<string>

@@ -3,6 +3,7 @@ import { createMiddleware } from 'hono/factory'
 import type { Authorizer } from '../authorization/permissions.ts'
 import { callerOf, type PrincipalVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
+import { PERMISSION } from '../validators/policy.ts'
 
 export interface AuthorizeOptions {
   /** From `createAuthorizer(policy.roles)`. */
@@ -23,7 +24,7 @@ export interface AuthorizeOptions {
  * ```
  */
 export const authorize = ({ authorizer, permission }: AuthorizeOptions) => {
-  if (!permission.includes(':')) {
+  if (!PERMISSION.test(permission)) {
     throw new TypeError(`authorize: "${permission}" is no permission such as orders:read`)
   }
   return createMiddleware<{ Variables: PrincipalVariables }>(async function authorize(c, next) {

@@ -7,11 +7,11 @@ import {
   forwardHeadersOf,
   type GatewayVariables,
   requestIdOf,
-  routeOf,
   traceOf,
 } from '../context.ts'
 import { UNKNOWN_ADDRESS } from '../middleware/client-address.ts'
 import type { Origin } from '../origin.ts'
+import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import { setIdentity } from './identity-headers.ts'
 import { makePrivate, sanitizeResponse } from './origin-response.ts'
@@ -21,6 +21,14 @@ export interface ProxyOptions {
   readonly origin: Origin
   /** Signs `X-Auth-Assertion`. Without it the origin has to trust the other headers. */
   readonly assertions?: AssertionSigner | undefined
+  /** How long the origin may take to send its headers, milliseconds. Default 15,000. */
+  readonly originTimeoutMs?: number
+  /** Forwards the caller's `Authorization`. Default false. */
+  readonly forwardAuthorization?: boolean
+  /** Forwards the caller's `Cookie`. Default false. */
+  readonly forwardCookies?: boolean
+  /** Origins (`https://app.test`) whose pages may open a WebSocket. Default none. */
+  readonly webSocketOrigins?: readonly string[]
 }
 
 /**
@@ -40,17 +48,25 @@ export interface ProxyOptions {
  *
  * @example
  * ```ts
+ * app.use(requestId(), canonicalPath(), sanitizeHeaders(), clientAddress())
+ * app.use(limitBody({ maxBytes: 1_048_576 }), authenticate({ verifier }))
  * app.all('*', proxy({ origin: createOrigin({ url: 'https://api.internal.example' }) }))
  * ```
  */
-export const proxy = ({ origin, assertions }: ProxyOptions) =>
+export const proxy = ({
+  origin,
+  assertions,
+  originTimeoutMs: timeoutMs = DEFAULT_ORIGIN_TIMEOUT_MS,
+  webSocketOrigins = [],
+  ...forwarding
+}: ProxyOptions) =>
   async function proxy(c: Context<{ Variables: GatewayVariables }>): Promise<Response> {
     const request = c.req.raw
     const upgrade = isUpgrade(request)
-    if (upgrade) refuseBadUpgrade(request, routeOf(c).webSocketOrigins)
+    if (upgrade) refuseBadUpgrade(request, webSocketOrigins)
     const caller = callerOf(c)
     const headers = forwardHeadersOf(c)
-    setProvenance(c, headers)
+    setProvenance(c, headers, forwarding)
     if (upgrade) headers.set('Upgrade', 'websocket')
     if (caller !== null) {
       setIdentity(headers, caller)
@@ -60,7 +76,7 @@ export const proxy = ({ origin, assertions }: ProxyOptions) =>
       incoming: request,
       headers,
       body: bodyOf(c),
-      timeoutMs: routeOf(c).originTimeoutMs,
+      timeoutMs,
     })
     if (answer.status === 101) return acceptUpgrade(answer, caller, Date.now())
     // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.
@@ -70,9 +86,12 @@ export const proxy = ({ origin, assertions }: ProxyOptions) =>
     return response
   }
 
-function setProvenance(c: Context<{ Variables: GatewayVariables }>, headers: Headers): void {
+function setProvenance(
+  c: Context<{ Variables: GatewayVariables }>,
+  headers: Headers,
+  { forwardAuthorization, forwardCookies }: Omit<ProxyOptions, 'origin'>,
+): void {
   const { url, headers: received } = c.req.raw
-  const { forwardAuthorization, forwardCookies } = routeOf(c)
   const trace = traceOf(c)
   headers.set('X-Request-Id', requestIdOf(c))
   headers.set('traceparent', trace.traceparent)

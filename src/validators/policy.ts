@@ -7,10 +7,11 @@ import { $ZodType } from 'zod/v4/core'
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export type Method = (typeof METHODS)[number]
 
-const PERMISSION = /^[a-z0-9_-]+(:[a-z0-9_-]+)+$/i
+/** `<thing>:<verb>`, as a route demands it; safe between quotes. */
+export const PERMISSION = /^[a-z0-9_-]+(:[a-z0-9_-]+)+$/i
 const PERMISSION_PATTERN = /^(\*|[a-z0-9_-]+(:[a-z0-9_-]+)*:([a-z0-9_-]+|\*))$/i
 /** The sf-string of `RateLimit` headers allows more; a policy name needs no more. */
-const NAME = /^[a-z][a-z0-9_-]{0,63}$/i
+export const LIMIT_NAME = /^[a-z][a-z0-9_-]{0,63}$/i
 
 const zodSchema = z.custom<z.ZodType>((value) => value instanceof $ZodType, 'a zod schema')
 const origin = z.url({ protocol: /^https?$/ }).refine((value) => new URL(value).origin === value, {
@@ -41,11 +42,11 @@ const routeSchema = z
 /** The shape of a policy file; what its parts say of each other is checked by `definePolicy`. */
 export const policySchema = z.strictObject({
   roles: z.record(
-    z.string().regex(NAME),
+    z.string().regex(LIMIT_NAME),
     z.array(z.string().regex(PERMISSION_PATTERN, 'orders:read, orders:* or *')),
   ),
   limits: z.record(
-    z.string().regex(NAME),
+    z.string().regex(LIMIT_NAME),
     z.strictObject({
       limit: z.int().min(1).max(1_000_000_000),
       windowSeconds: z.int().min(1).max(86_400),

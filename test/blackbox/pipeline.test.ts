@@ -67,6 +67,17 @@ describe('a refused request gets its standard answer and nothing reaches the ori
     expect(await atOrigin()).toEqual([])
   })
 
+  test.each([
+    ['PUT', '/orders', 'GET, HEAD, POST'],
+    ['PATCH', '/orders/0190a4b0-5c1e-7f3a-8b2d-1c2d3e4f5a6b', 'DELETE, GET, HEAD'],
+    ['DELETE', '/reports', 'POST'],
+    ['POST', '/-/healthz', 'GET, HEAD'],
+    ['POST', '/.well-known/jwks.json', 'GET, HEAD'],
+  ])('%s %s is told what is allowed: %s', async (method, path, allow) => {
+    const response = await fetch(here + path, { method })
+    expect([response.status, response.headers.get('allow')]).toEqual([405, allow])
+  })
+
   test('S29: no credentials, a challenge without error; a bad token, invalid_token', async () => {
     const none = await fetch(`${here}/orders`)
     expect(none.headers.get('www-authenticate')).toMatch(/^Bearer realm="portcullis"/)

@@ -3,7 +3,7 @@
  * two headers who the caller is and what the route allows.
  */
 import { Hono, type MiddlewareHandler } from 'hono'
-import type { GatewayVariables } from '../../src/context.ts'
+import { type GatewayVariables, routeOf } from '../../src/context.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
 import { canonicalPath } from '../../src/middleware/canonical-path.ts'
 import { clientAddress } from '../../src/middleware/client-address.ts'
@@ -61,7 +61,10 @@ function build(env: Env) {
   })
   const origin = createOrigin({ url: env.ORIGIN_URL, binding: env.ORIGIN })
   const assertions = { sign: async ({ subject }: Principal) => `assertion-of-${subject}` }
-  app.all('*', proxy({ origin, assertions }))
+  app.all('*', (c, next) => {
+    const handler: MiddlewareHandler = proxy({ ...routeOf(c), origin, assertions })
+    return handler(c, next)
+  })
   return app
 }
 

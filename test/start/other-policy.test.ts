@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { freePort } from '../harness/process.ts'
 import { type Checkout, type Command, makeCheckout } from './checkout.ts'
-import { alive, descendantsOf } from './processes.ts'
+import { alive, commandOf, descendantsOf } from './processes.ts'
 
 /** Outside of any package: what it imports must come from the checkout. */
 const POLICY = `
@@ -77,8 +77,8 @@ describe('npm start with another policy, another issuer and Redis of its own', (
 
   it('ends by itself, in error and with everything it started, when wrangler dies', async () => {
     const family = descendantsOf(started.pid)
-    const [wrangler] = family.filter((pid) => descendantsOf(pid).length > 1)
-    if (wrangler === undefined) throw new Error('there is no process with children')
+    const [wrangler] = family.filter((pid) => commandOf(pid).includes('wrangler'))
+    if (wrangler === undefined) throw new Error('there is no wrangler')
     process.kill(wrangler, 'SIGKILL')
     const { code, stderr } = await started.ended
     expect(code).toBe(1)

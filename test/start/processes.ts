@@ -23,6 +23,11 @@ export function alive(pids: readonly number[]): readonly number[] {
   return pids.filter((pid) => running.has(pid))
 }
 
+/** The command line of a process. */
+export function commandOf(pid: number): string {
+  return execFileSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' })
+}
+
 /** All processes, without the dead that nobody has buried yet. */
 function processes(): readonly Process[] {
   const rows = existsSync('/proc/self/stat') ? fromProc() : fromPs()

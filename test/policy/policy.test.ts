@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import { Misconfigured } from '../../src/errors.ts'
+import { definePolicy, type RouteDefinition } from '../../src/policy.ts'
+
+const limit = { limit: 1, windowSeconds: 1, by: 'subject', onUnavailable: 'deny' } as const
+
+function mistakesOf(...routes: readonly object[]): readonly string[] {
+  try {
+    definePolicy({
+      roles: { reader: ['orders:read'] },
+      limits: { standard: limit },
+      routes: routes as RouteDefinition<'standard'>[],
+    })
+    return []
+  } catch (error) {
+    if (!(error instanceof Misconfigured)) throw error
+    return error.mistakes
+  }
+}
+
+const route = { method: 'GET', path: '/a', permission: 'orders:read' }
+
+describe('R31: a policy', () => {
+  test('that is sound has its defaults filled in', () => {
+    const policy = definePolicy({
+      roles: { reader: ['orders:read'] },
+      limits: { standard: limit },
+      routes: [
+        { method: 'GET', path: '/a', permission: 'orders:read', limits: ['standard'] },
+        { method: 'GET', path: '/b', anonymous: true },
+      ],
+    })
+    expect(policy.routes[0]).toMatchObject({
+      limits: [{ name: 'standard', limit: 1 }],
+      maxBodyBytes: 1_048_576,
+      originTimeoutMs: 15_000,
+      forwardAuthorization: false,
+    })
+    expect(policy.routes[1]?.permission).toBeUndefined()
+  })
+
+  test.each([
+    ['neither permission nor anonymous', { ...route, permission: undefined }, /exactly one/],
+    ['both permission and anonymous', { ...route, anonymous: true }, /exactly one/],
+    ['an unknown option', { ...route, allow: 'all' }, /allow/i],
+    ['an unknown method', { ...route, method: 'TRACE' }, /method/],
+    ['a path that is none', { ...route, path: 'a' }, /path/],
+    ['a path with two slashes', { ...route, path: '//a' }, /path/],
+    ['a path of the gateway', { ...route, path: '/-/admin' }, /gateway's own/],
+    ['an unknown limit', { ...route, limits: ['fast'] }, /no limit is called fast/],
+    ['a permission without a verb', { ...route, permission: 'orders' }, /permission/],
+    ['a body for a GET', { ...route, input: { body: z.strictObject({}) } }, /no body/],
+    ['a schema that is none', { ...route, input: { query: {} } }, /zod schema/],
+    ['a schema that drops keys', { ...route, input: { query: z.object({}) } }, /strictObject/],
+    [
+      'anonymous callers limited by subject',
+      { method: 'GET', path: '/a', anonymous: true, limits: ['standard'] },
+      /no subject/,
+    ],
+  ])('with %s is refused', (_, bad, message) => {
+    const mistakes = mistakesOf(bad)
+    expect(mistakes.length).toBe(1)
+    expect(mistakes[0]).toMatch(message)
+  })
+
+  test('that has a path twice, by whatever names, is refused', () => {
+    expect(mistakesOf(route, route)).toEqual(['GET /a: stands in the table twice'])
+    expect(mistakesOf({ ...route, path: '/a/:id' }, { ...route, path: '/a/:name' })).toEqual([
+      'GET /a/:name: stands in the table twice',
+    ])
+  })
+
+  test('with several mistakes names every one in one message', () => {
+    expect(mistakesOf({ ...route, limits: ['x'] }, { ...route, limits: ['y'] }).length).toBe(3)
+  })
+
+  test('must say what a limit does in an outage', () => {
+    const { onUnavailable: _, ...silent } = limit
+    expect(() =>
+      definePolicy({
+        roles: {},
+        limits: { standard: silent as typeof limit },
+        routes: [{ method: 'GET', path: '/a', permission: 'a:b' }],
+      }),
+    ).toThrow(/onUnavailable: must be 'deny' or 'allow'/)
+  })
+})
