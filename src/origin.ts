@@ -37,7 +37,8 @@ const BINDING_URL = 'https://origin'
 /**
  * Makes the port to an origin. Whatever a request says, its authority is the configured one and
  * its path is below the configured base; redirects are given back, not followed; nothing is
- * retried, and nothing is read from or written to Cloudflare's cache, which knows no callers.
+ * retried by the gateway (the runtime repeats a GET, HEAD or DELETE that a kept-alive connection
+ * dropped unanswered), and nothing is read from or written to Cloudflare's cache, which knows no callers.
  *
  * `send` throws `Unavailable('origin', 'timeout')` when the headers are not there in time,
  * `'malformed'` for a status that HTTP does not have, and `'unreachable'` for any other failure;

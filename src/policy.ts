@@ -4,6 +4,7 @@ import { toDotPath } from 'zod/v4/core'
 import type { LimitRule, OnUnavailable } from './admission/limit.ts'
 import { Misconfigured } from './errors.ts'
 import type { Principal } from './tokens/principal.ts'
+import { shadows } from './validators/path-pattern.ts'
 import { type Method, policySchema } from './validators/policy.ts'
 import { dropsUnknownKeys } from './validators/strictness.ts'
 
@@ -136,13 +137,13 @@ function* mistakesInTable(
   routes: readonly RouteDefinition[],
   limits: ReadonlyMap<string, LimitDefinition>,
 ): Generator<string> {
-  const seen = new Set<string>()
-  for (const route of routes) {
+  for (const [index, route] of routes.entries()) {
     const name = `${route.method} ${route.path}`
-    // `/a/:id` and `/a/:name` are the same paths.
-    const shape = name.replace(/:[^/{]+/g, ':')
-    if (seen.has(shape)) yield `${name}: stands in the table twice`
-    seen.add(shape)
+    // The first row that has a request's path decides over it.
+    const above = routes
+      .slice(0, index)
+      .find(({ method, path }) => method === route.method && shadows(path, route.path))
+    if (above !== undefined) yield `${name}: is never reached, for ${above.path} stands above it`
     if (/^\/-(\/|$)/.test(route.path)) yield `${name}: paths below /-/ are the gateway's own`
     for (const limit of route.limits ?? []) {
       const definition = limits.get(limit)

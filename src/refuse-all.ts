@@ -5,16 +5,15 @@ import { problemHandler } from './problem.ts'
 
 /**
  * An app that answers everything with the problem `misconfigured`: rather no protection asked for
- * than half of it given. The mistakes go to the log, once, and not on the wire. Anything but
- * {@link Misconfigured} is a defect and is thrown on.
+ * than half of it given. The mistakes go to the log, once, and not on the wire.
  */
 export function refuseAll(error: unknown): Hono {
-  if (!(error instanceof Misconfigured)) throw error
-  console.error(error.message)
+  const cause = error instanceof Error ? error : new Error('unknown')
+  console.error(cause instanceof Misconfigured ? cause.message : `The gateway: ${cause.message}`)
   const app = new Hono()
   app.onError(problemHandler())
   app.all('*', () => {
-    throw error
+    throw cause instanceof Misconfigured ? cause : new Misconfigured('The gateway', [])
   })
   return app
 }

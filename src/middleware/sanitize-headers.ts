@@ -27,7 +27,8 @@ const DROPPED: ReadonlySet<string> = new Set([
   'x-remote-ip', 'x-remote-addr', 'x-originating-ip', 'x-envoy-external-address',
   'fastly-client-ip', 'x-appengine-user-ip', 'x-azure-clientip',
   // Claims about who sent it, in the words of other gateways.
-  'remote-user', 'x-remote-user', 'x-webauth-user',
+  'remote-user', 'x-webauth-user', 'x-auth', 'x-authorization', 'x-client-cert', 'x-method',
+  'x-scheme', 'proxy',
   // A response header that no request has.
   'set-cookie',
 ])
@@ -37,7 +38,7 @@ const DROPPED: ReadonlySet<string> = new Set([
  * CGI and WSGI servers read `X_Auth_Subject`, and some `X.Auth.Subject`, as `X-Auth-Subject`.
  */
 const DROPPED_FAMILY =
-  /[^a-z0-9-]|^(?:x-auth(?:enticated)?-|x-forwarded|x-original-|x-http-method|x-accel-|proxy-|cf-)/
+  /[^a-z0-9-]|^(?:x-auth(?:enticated)?-|x-forwarded|x-original-|x-http-method|x-accel-|proxy-|cf-|x-authenticated|x-user|x-remote-user|x-consumer-|x-ms-client-|x-goog-|x-amzn-|x-pomerium-|x-ssl-|ssl-|x-envoy-)/
 
 /**
  * Sets `forwardHeaders`: a copy of the request's headers without those that only the gateway may

@@ -5,6 +5,7 @@ import type * as z from 'zod'
 import { type BodyVariables, bodyOf } from '../context.ts'
 import { Denied, type InputError } from '../errors.ts'
 import type { InputSchemas } from '../policy.ts'
+import { withDeadline } from '../timers.ts'
 import { JsonRefused, parseStrictJson } from '../validators/json.ts'
 import { isJsonMediaType } from '../validators/media-type.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
@@ -15,6 +16,8 @@ export interface ValidateOptions extends InputSchemas {
 }
 
 const DEFAULT_MAX_DEPTH = 32
+/** For the whole body: these are small, and a stalled upload must not hold its request for ever. */
+const READ_TIMEOUT_MS = 15_000
 /** A wrong body of a million keys would otherwise be answered with a million findings. */
 const MAX_FINDINGS = 20
 
@@ -108,11 +111,11 @@ async function readJson(
   }
 }
 
-/** All of a body. One that breaks off is its sender's doing: 400 to whoever is left, not our 500. */
+/** All of a body. One that breaks off or stalls is its sender's doing: 400 to whoever is left, not our 500. */
 async function wholeOf(body: BodyVariables['body']): Promise<Uint8Array> {
   if (body instanceof Uint8Array) return body
   try {
-    return await new Response(body).bytes()
+    return await withDeadline(new Response(body).bytes(), READ_TIMEOUT_MS)
   } catch (error) {
     if (error instanceof Denied) throw error
     throw new Denied({ code: 'request_malformed', check: 'body_incomplete' })

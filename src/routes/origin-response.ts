@@ -16,7 +16,7 @@ const DROPPED: ReadonlySet<string> = new Set([
 ])
 
 const DROPPED_FAMILY =
-  /^(?:access-control-|ratelimit-|x-ratelimit-|x-auth-|x-debug|x-accel-|proxy-|cf-)/
+  /[^a-z0-9-]|^(?:access-control-|ratelimit-|x-ratelimit-|x-auth-|x-debug|x-accel-|proxy-|cf-)/
 
 /** Cache rules for intermediaries only; an authenticated answer has none of them. */
 const SHARED_CACHE_HEADERS = [
@@ -38,7 +38,7 @@ export function sanitizeResponse(headers: Headers): void {
     if (DROPPED.has(name) || DROPPED_FAMILY.test(name)) headers.delete(name)
   }
   deleteNamedIn(connection, headers)
-  if (!headers.has('X-Content-Type-Options')) headers.set('X-Content-Type-Options', 'nosniff')
+  headers.set('X-Content-Type-Options', 'nosniff')
 }
 
 /** Directives that let a shared cache keep an answer to `Authorization` (RFC 9111 section 3.5). */

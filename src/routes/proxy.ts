@@ -63,8 +63,8 @@ export const proxy = ({
   async function proxy(c: Context<{ Variables: GatewayVariables }>): Promise<Response> {
     const request = c.req.raw
     const upgrade = isUpgrade(request)
-    if (upgrade) refuseBadUpgrade(request, webSocketOrigins)
     const caller = callerOf(c)
+    if (upgrade) refuseBadUpgrade(request, webSocketOrigins, caller)
     const headers = forwardHeadersOf(c)
     setProvenance(c, headers, forwarding)
     if (upgrade) headers.set('Upgrade', 'websocket')
@@ -99,7 +99,9 @@ function setProvenance(
   headers.set('X-Forwarded-Proto', url.startsWith('https:') ? 'https' : 'http')
   if (clientAddressOf(c) !== UNKNOWN_ADDRESS) copy('CF-Connecting-IP', 'X-Forwarded-For')
   if (forwardAuthorization) copy('Authorization')
-  if (forwardCookies) copy('Cookie')
+  // Fields that the platform has joined are one list of cookies (RFC 6265 section 5.4).
+  const cookies = forwardCookies ? received.get('Cookie') : null
+  if (cookies !== null) headers.set('Cookie', cookies.replace(/,\s*/g, '; '))
 
   function copy(name: string, as = name): void {
     const value = received.get(name)

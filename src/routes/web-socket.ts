@@ -9,6 +9,8 @@ const VERSION = '13'
 const UPGRADE_OPTION = /(?:^|,)\s*upgrade\s*(?:,|$)/i
 /** RFC 6455 section 7.4.1: policy violation. */
 const CLOSE_POLICY = 1008
+/** RFC 6455 section 7.1.5: the close frame had no code, and neither will ours. */
+const NO_STATUS_RECEIVED = 1005
 /** Longest delay that `setTimeout` takes, milliseconds. */
 const MAX_DELAY_MS = 2_147_483_647
 
@@ -21,9 +23,14 @@ export function isUpgrade(request: Request): boolean {
  * Throws `Denied` (`request_malformed`) for an opening handshake that RFC 6455 section 4.2.1 does
  * not allow, and for one that a page of an origin outside of `allowed` makes: browsers send a
  * user's cookies along with it and ask nobody (section 10.2). A client without `Origin` is no
- * browser and may pass.
+ * browser and may pass. An anonymous caller may open one only where the route lists origins at all:
+ * no token decides over that socket, and nothing would ever end it.
  */
-export function refuseBadUpgrade(request: Request, allowed: readonly string[]): void {
+export function refuseBadUpgrade(
+  request: Request,
+  allowed: readonly string[],
+  caller: Principal | null,
+): void {
   const { headers, method } = request
   const wellFormed =
     method === 'GET' &&
@@ -31,6 +38,8 @@ export function refuseBadUpgrade(request: Request, allowed: readonly string[]): 
     KEY.test(headers.get('Sec-WebSocket-Key') ?? '') &&
     headers.get('Sec-WebSocket-Version') === VERSION
   if (!wellFormed) throw new Denied({ code: 'request_malformed', check: 'websocket_handshake' })
+  if (caller === null && allowed.length === 0)
+    throw new Denied({ code: 'request_malformed', check: 'websocket_anonymous' })
   const origin = headers.get('Origin')
   if (origin !== null && !allowed.includes(origin))
     throw new Denied({ code: 'request_malformed', check: 'websocket_origin' })
@@ -86,6 +95,10 @@ function join(from: WebSocket, to: WebSocket, end: () => void): void {
 /** RFC 6455 section 7.4: 1004 to 1006 and 1015 are not for the wire. */
 function close(socket: WebSocket, code: number, reason: string): void {
   if (socket.readyState === WebSocket.CLOSED) return
+  if (code === NO_STATUS_RECEIVED) {
+    socket.close()
+    return
+  }
   const sendable = (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) || code >= 3000
   socket.close(sendable ? code : 1011, sendable ? reason : '')
 }

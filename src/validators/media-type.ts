@@ -1,6 +1,7 @@
 /** Whether a request body may be read as JSON. */
 
-const JSON_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*)?$/i
+const JSON_TYPE =
+  /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i
 
 /**
  * True for `application/json`, with no parameter but `charset=utf-8`. JSON is UTF-8 (RFC 8259

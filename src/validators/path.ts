@@ -69,8 +69,7 @@ function ambiguityOfEscapes(path: string): PathCheck | undefined {
   }
   if (CONTROL.test(decoded)) return 'control'
   // Compatibility forms: U+FF0F and U+2100 hold a slash, U+FF0E and U+2025 dots.
-  const segments = decoded.normalize('NFKC') === decoded ? [] : decoded.split('/')
-  return segments.some((segment) => CONVERTED.test(segment.normalize('NFKC')))
+  return decoded.split('/').some((segment) => CONVERTED.test(segment.normalize('NFKC')))
     ? 'look_alike'
     : undefined
 }

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 // By name: a value read off the namespace `z.core` would bundle all of zod.
 import { $ZodType } from 'zod/v4/core'
+import { isPathPattern } from './path-pattern.ts'
 
 /** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -21,7 +22,9 @@ const origin = z.url({ protocol: /^https?$/ }).refine((value) => new URL(value).
 const routeSchema = z
   .strictObject({
     method: z.enum(METHODS),
-    path: z.string().regex(/^\/(?!\/)[^?#\s]*$/, 'a path pattern that begins with one slash'),
+    path: z
+      .string()
+      .refine(isPathPattern, 'must be a path pattern such as /orders/:id or /files/*'),
     permission: z.string().regex(PERMISSION, 'a permission such as orders:read').optional(),
     anonymous: z.literal(true).optional(),
     limits: z.array(z.string()).optional(),

@@ -45,8 +45,6 @@ describe('R31: a policy', () => {
     ['both permission and anonymous', { ...route, anonymous: true }, /exactly one/],
     ['an unknown option', { ...route, allow: 'all' }, /allow/i],
     ['an unknown method', { ...route, method: 'TRACE' }, /method/],
-    ['a path that is none', { ...route, path: 'a' }, /path/],
-    ['a path with two slashes', { ...route, path: '//a' }, /path/],
     ['a path of the gateway', { ...route, path: '/-/admin' }, /gateway's own/],
     ['an unknown limit', { ...route, limits: ['fast'] }, /no limit is called fast/],
     ['a permission without a verb', { ...route, permission: 'orders' }, /permission/],
@@ -64,11 +62,48 @@ describe('R31: a policy', () => {
     expect(mistakes[0]).toMatch(message)
   })
 
-  test('that has a path twice, by whatever names, is refused', () => {
-    expect(mistakesOf(route, route)).toEqual(['GET /a: stands in the table twice'])
-    expect(mistakesOf({ ...route, path: '/a/:id' }, { ...route, path: '/a/:name' })).toEqual([
-      'GET /a/:name: stands in the table twice',
+  test.each([
+    ['/a', '/a'],
+    ['/a/:id', '/a/:name'],
+    ['/a/:id', '/a/secret'],
+    ['/a/*', '/a/secret'],
+    ['/a/*', '/a/secret/:id'],
+    ['/*', '/a'],
+    ['/:x/:y', '/a/b'],
+  ])('with %s above %s is refused: the second would never decide', (above, below) => {
+    const rows = [
+      { method: 'GET', path: above, anonymous: true },
+      { ...route, path: below },
+    ]
+    expect(mistakesOf(...rows)).toEqual([
+      `GET ${below}: is never reached, for ${above} stands above it`,
     ])
+  })
+
+  test.each([
+    ['/a/secret', '/a/:id'],
+    ['/a/secret', '/a/*'],
+    ['/a/:id', '/a/:id/b'],
+    ['/a/:id{[0-9]+}', '/a/b'],
+    ['/b', '/a'],
+  ])('with %s above %s is sound', (above, below) => {
+    expect(mistakesOf({ ...route, path: above }, { ...route, path: below })).toEqual([])
+  })
+
+  test.each([
+    'a',
+    '//a',
+    '/a//b',
+    '/a/../b',
+    '/a;b',
+    '/a?b',
+    '/a b',
+    '/a/:id{[}',
+    '/*/a',
+    '/a%2f',
+    '',
+  ])('with the path %j is refused: no request has it', (path) => {
+    expect(mistakesOf({ ...route, path })).toEqual([expect.stringMatching(/path pattern/)])
   })
 
   test('with several mistakes names every one in one message', () => {

@@ -64,6 +64,8 @@ async function open(headers: Record<string, string>) {
   }
 }
 
+const LISTED = '{"webSocketOrigins":["https://app.test"]}'
+
 describe('an upgrade', () => {
   test.each([
     ['without a key', 'GET', HANDSHAKE.filter((line) => line !== KEY)],
@@ -93,6 +95,12 @@ describe('an upgrade', () => {
     expect((await atOrigin()).opened).toBe(before.opened)
   })
 
+  test('R28: of an anonymous caller is refused where the route lists no origins', async () => {
+    const before = await atOrigin()
+    expect((await ask('GET', ...HANDSHAKE)).status).toBe(400)
+    expect((await atOrigin()).opened).toBe(before.opened)
+  })
+
   test('R28: from a page that the route lists is accepted', async () => {
     const route = 'Test-Route: {"webSocketOrigins":["https://app.test"]}'
     const reply = await ask('GET', route, ...HANDSHAKE, 'Origin: https://app.test')
@@ -107,7 +115,7 @@ describe('an upgrade', () => {
   test('S60: the answer to one has no header of the origin but the protocol', async () => {
     const headers = [...HANDSHAKE, 'Sec-WebSocket-Protocol: chat']
     for (const caller of ['null', callerUntil(FAR)]) {
-      const reply = await ask('GET', ...headers, `Test-Caller: ${caller}`)
+      const reply = await ask('GET', ...headers, `Test-Caller: ${caller}`, `Test-Route: ${LISTED}`)
       expect(reply.status).toBe(101)
       expect(reply.headers).toMatch(/^sec-websocket-protocol: chat$/im)
       expect(reply.headers).toMatch(/^x-request-id: [0-9a-f-]{36}$/im)
@@ -118,7 +126,7 @@ describe('an upgrade', () => {
 
 describe('an open socket', () => {
   test.each([
-    ['an anonymous caller', {}, 'nobody'],
+    ['an anonymous caller', { 'Test-Route': LISTED }, 'nobody'],
     ['a known caller', { 'Test-Caller': callerUntil(FAR), X_Auth_Subject: 'admin' }, 'alice'],
   ])('R28: of %s carries messages both ways, in order and unchanged', async (_, headers, who) => {
     const { socket, closed, messages } = await open(headers as Record<string, string>)
