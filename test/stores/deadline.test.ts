@@ -23,6 +23,23 @@ describe('a deadline', () => {
     expect((signal.reason as Error).name).toBe('TimeoutError')
   })
 
+  test('does not count the time for which the isolate stood still', () => {
+    const { signal } = createDeadlines(MS).start()
+    vi.advanceTimersByTime(MS / 2)
+    vi.setSystemTime(Date.now() + 3 * MS)
+    vi.advanceTimersByTime(MS / 2 - 1)
+    expect(signal.aborted).toBe(false)
+    vi.advanceTimersByTime(2)
+    expect(signal.aborted).toBe(true)
+  })
+
+  test('passes in the end, however long the isolate stood still', () => {
+    const { signal } = createDeadlines(MS).start()
+    vi.setSystemTime(Date.now() + BURST_STRETCH * MS)
+    vi.advanceTimersByTime(MS)
+    expect(signal.aborted).toBe(true)
+  })
+
   test('never passes once it has ended', () => {
     const deadline = createDeadlines(MS).start()
     deadline.end(true)

@@ -6,6 +6,8 @@ export const BURST_CALLS = 32
 const CALM_CALLS = 2
 /** How much longer a call may take in a burst. */
 export const BURST_STRETCH = 6
+/** A deadline is lived through in so many steps. */
+const STEPS = 5
 /** After so many times its deadline a call is not late but gone. */
 const DEAD_AFTER = 2 * BURST_STRETCH
 
@@ -23,7 +25,8 @@ export interface Deadlines {
 }
 
 /**
- * Deadlines of `ms` milliseconds. A burst of requests queues up in the isolate and in the sockets
+ * Deadlines of `ms` milliseconds that this isolate lives through: what a collection of garbage or a
+ * starved machine takes away is added, for the answer may lie in the socket all the while. A burst of requests queues up in the isolate and in the sockets
  * before it; a plain timer would turn requests that Redis has admitted, and counted, into 503s. So
  * from 32 waiting calls on, until they have drained, each may take six times as long, unless the
  * dependency is known to be silent: the first deadline that passes without any answer since it
@@ -31,6 +34,7 @@ export interface Deadlines {
  * never ends by itself: it stops counting as waiting once no deadline could still be running.
  */
 export function createDeadlines(ms: number, now: () => number = Date.now): Deadlines {
+  const longestMs = BURST_STRETCH * ms
   /** The calls that wait, oldest first. */
   const waiting = new Set<{ readonly startMs: number }>()
   let lastAnswerMs = 0
@@ -54,17 +58,25 @@ export function createDeadlines(ms: number, now: () => number = Date.now): Deadl
       waiting.add(call)
       if (waiting.size >= BURST_CALLS) burst = true
 
+      const stepMs = ms / STEPS
+      let dueMs = startMs + stepMs
+      let stalledMs = 0
+
       function check(): void {
-        const maxMs = burst && !silent ? ms * BURST_STRETCH : ms
-        const restMs = startMs + maxMs - now()
+        const nowMs = now()
+        stalledMs += Math.max(0, nowMs - dueMs)
+        const maxMs = Math.min((burst && !silent ? BURST_STRETCH : 1) * ms + stalledMs, longestMs)
+        const restMs = startMs + maxMs - nowMs
         if (restMs > 0) {
-          timer = setTimeout(check, Math.min(restMs, ms))
+          const waitMs = Math.min(restMs, stepMs)
+          dueMs = nowMs + waitMs
+          timer = setTimeout(check, waitMs)
           return
         }
         silent = lastAnswerMs < startMs
         controller.abort(new DOMException('The deadline has passed', 'TimeoutError'))
       }
-      let timer = setTimeout(check, ms)
+      let timer = setTimeout(check, stepMs)
       return {
         signal: controller.signal,
         end(answered) {
