@@ -10,7 +10,7 @@ import { type Running, startWorkerd } from './workerd.ts'
 
 const MEGABYTE = 1_048_576
 const LARGE_MEGABYTES = 128
-/** The checklist's bound on growth while a large body passes. */
+/** The bound on growth while a large body passes. */
 const MAX_GROWTH_BYTES = 30 * MEGABYTE
 
 const PLAIN = Buffer.from('the same words over and over. '.repeat(2_000))
