@@ -89,9 +89,9 @@ test.concurrent('R21: duplicates and disorder leave each event once', async () =
 })
 
 test.concurrent('R21: a consumer that dies in the middle of a batch, twice, loses and doubles nothing', async () => {
-  const events = named('crashed', 230)
+  const events = named('crashed', 1_000)
   await harness.enqueue('crash', events)
-  await vi.waitFor(async () => expect(await idsOf('crashed')).toHaveLength(230), PATIENCE)
+  await vi.waitFor(async () => expect(await idsOf('crashed')).toHaveLength(1_000), PATIENCE)
   expect((await idsOf('crashed')).sort()).toEqual(events.map(({ id }) => id).sort())
 })
 
