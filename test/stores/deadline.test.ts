@@ -4,6 +4,7 @@ import {
   BURST_STRETCH,
   createDeadlines,
   type Deadlines,
+  SILENT_BURST_STRETCH,
 } from '../../src/stores/upstash/deadline.ts'
 
 const MS = 250
@@ -49,11 +50,22 @@ describe('a deadline', () => {
   })
 
   test('is stretched for every call of a burst', () => {
-    const calls = burst(createDeadlines(MS))
-    vi.advanceTimersByTime(BURST_STRETCH * MS - 1)
+    const deadlines = createDeadlines(MS)
+    const calls = burst(deadlines)
+    vi.advanceTimersByTime(MS / 2)
+    deadlines.start().end(true)
+    vi.advanceTimersByTime((BURST_STRETCH - 0.5) * MS - 1)
     expect(calls.filter(({ signal }) => signal.aborted)).toEqual([])
     vi.advanceTimersByTime(1)
     expect(calls.filter(({ signal }) => !signal.aborted)).toEqual([])
+  })
+
+  test('is stretched a little only for a burst that nobody answers', () => {
+    const calls = burst(createDeadlines(MS))
+    vi.advanceTimersByTime(SILENT_BURST_STRETCH * MS - 1)
+    expect(calls.some(({ signal }) => signal.aborted)).toBe(false)
+    vi.advanceTimersByTime(1)
+    expect(calls.every(({ signal }) => signal.aborted)).toBe(true)
   })
 
   test('is not stretched while the dependency is silent, and is again after an answer', () => {

@@ -4,8 +4,10 @@
 export const BURST_CALLS = 32
 /** The burst is over when no more than these wait. */
 const CALM_CALLS = 2
-/** How much longer a call may take in a burst. */
+/** How much longer a call may take in a burst, while others are answered. */
 export const BURST_STRETCH = 6
+/** And while none has been answered since it began: a burst may meet an outage, too. */
+export const SILENT_BURST_STRETCH = 1.4
 /** A deadline is lived through in so many steps. */
 const STEPS = 5
 /** After so many times its deadline a call is not late but gone. */
@@ -26,12 +28,14 @@ export interface Deadlines {
 
 /**
  * Deadlines of `ms` milliseconds that this isolate lives through: what a collection of garbage or a
- * starved machine takes away is added, for the answer may lie in the socket all the while. A burst of requests queues up in the isolate and in the sockets
- * before it; a plain timer would turn requests that Redis has admitted, and counted, into 503s. So
- * from 32 waiting calls on, until they have drained, each may take six times as long, unless the
- * dependency is known to be silent: the first deadline that passes without any answer since it
- * began makes it so, and the next answer ends that. A call whose request the platform has ended
- * never ends by itself: it stops counting as waiting once no deadline could still be running.
+ * starved machine takes away is added, for the answer may lie in the socket all the while.
+ *
+ * A burst of requests queues up in the isolate and in the sockets before it; a plain timer would
+ * turn requests that Redis has admitted, and counted, into 503s. So from 32 waiting calls on, until
+ * they have drained, each may take 1.4 times as long, and six times while others are answered;
+ * unless the dependency is known to be silent: the first deadline that passes without any answer
+ * since it began makes it so, and the next answer ends that. A call whose request the platform has
+ * ended never ends by itself: it stops counting as waiting once no deadline could still be running.
  */
 export function createDeadlines(ms: number, now: () => number = Date.now): Deadlines {
   const longestMs = BURST_STRETCH * ms
@@ -62,10 +66,15 @@ export function createDeadlines(ms: number, now: () => number = Date.now): Deadl
       let dueMs = startMs + stepMs
       let stalledMs = 0
 
+      /** In a burst: far while answers come in, a little until the first has had its chance. */
+      function stretch(): number {
+        if (!burst || silent) return 1
+        return lastAnswerMs > startMs ? BURST_STRETCH : SILENT_BURST_STRETCH
+      }
       function check(): void {
         const nowMs = now()
         stalledMs += Math.max(0, nowMs - dueMs)
-        const maxMs = Math.min((burst && !silent ? BURST_STRETCH : 1) * ms + stalledMs, longestMs)
+        const maxMs = Math.min(stretch() * ms + stalledMs, longestMs)
         const restMs = startMs + maxMs - nowMs
         if (restMs > 0) {
           const waitMs = Math.min(restMs, stepMs)
