@@ -65,6 +65,8 @@ const REFUSED: readonly (readonly [path: string, check: string])[] = [
   ['/%ff', 'utf8'],
   ['/%c3', 'utf8'],
   ['/a%ef%bc%8fb', 'look_alike'],
+  ['/files/..%e2%88%95..%e2%88%95admin', 'look_alike'],
+  ['/a%e2%81%84b', 'look_alike'],
   ['/a%ef%bc%bcb', 'look_alike'],
   ['/%ef%bc%8e%ef%bc%8e/b', 'look_alike'],
   ['/%e2%80%a5/b', 'look_alike'],

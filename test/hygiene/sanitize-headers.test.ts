@@ -168,3 +168,24 @@ describe('sanitizeHeaders', () => {
     expect(reached()).toBe(0)
   })
 })
+
+test.each([
+  'X-Auth',
+  'X-Authenticated-User',
+  'X-Authorization',
+  'X-User-Id',
+  'X-Remote-User-Id',
+  'X-Consumer-Username',
+  'X-MS-Client-Principal-Name',
+  'X-Goog-Authenticated-User-Email',
+  'X-Amzn-Oidc-Identity',
+  'X-Pomerium-Jwt-Assertion',
+  'X-Client-Cert',
+  'SSL-Client-Verify',
+])('S54: %s, an identity in the words of another gateway, does not go on', async (name) => {
+  const headers = await forwarded([
+    [name, 'eve'],
+    ['X-Kept', '1'],
+  ])
+  expect([...headers]).toEqual([['x-kept', '1']])
+})

@@ -119,6 +119,7 @@ describe('validate', () => {
     ['text/plain', {}],
     ['application/json, text/plain', {}],
     ['application/json; charset=utf-16', {}],
+    ['application/json; charset="utf-8', {}],
     ['application/jsonp', {}],
     ['application/x-www-form-urlencoded', {}],
     ['application/json', { 'content-encoding': 'gzip' }],
