@@ -14,11 +14,30 @@ export interface InputError {
   readonly message: string
 }
 
+/** What `/oauth/*` tells a client: RFC 6749 section 5.2, RFC 7009, RFC 8707, RFC 9449. */
+export type OAuthErrorCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'unauthorized_client'
+  | 'unsupported_grant_type'
+  | 'unsupported_token_type'
+  | 'invalid_scope'
+  | 'invalid_target'
+  | 'invalid_dpop_proof'
+  | 'use_dpop_nonce'
+
 /** Why a request was refused. `check` names the precise check that failed, for audit only. */
 export type Denial =
   | { readonly code: 'token_missing' }
   | { readonly code: 'token_rejected'; readonly check: string }
   | { readonly code: 'token_revoked'; readonly by: RevokedBy }
+  /** The proof of possession (RFC 9449) is missing or not good for this request and token. */
+  | { readonly code: 'dpop_rejected'; readonly check: string }
+  /** The proof lacks a nonce of the gateway, or has one that is too old; `nonce` is a good one. */
+  | { readonly code: 'dpop_nonce_missing'; readonly nonce: string }
+  /** A request to the authorization server. */
+  | { readonly code: 'oauth_refused'; readonly error: OAuthErrorCode; readonly check: string }
   | {
       readonly code: 'banned'
       readonly by: 'address' | 'subject'

@@ -3,12 +3,13 @@ import type * as z from 'zod'
 import { toDotPath } from 'zod/v4/core'
 import type { LimitRule, OnUnavailable } from './admission/limit.ts'
 import { Misconfigured } from './errors.ts'
+import { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
 import type { Principal } from './tokens/principal.ts'
 import { shadows } from './validators/path-pattern.ts'
 import { type Method, policySchema } from './validators/policy.ts'
 import { dropsUnknownKeys } from './validators/strictness.ts'
 
-export type { Method }
+export type { Method, TokensDefinition }
 
 /** What a limit's own key function may look at. */
 export interface LimitSubject {
@@ -60,6 +61,11 @@ export interface RouteDefinition<LimitName extends string = string> {
   readonly forwardCookies?: boolean
   /** Origins (`https://app.test`) whose pages may open a WebSocket here. Default none. */
   readonly webSocketOrigins?: readonly string[]
+  /**
+   * Demands a token that is bound to a key, with a DPoP proof (RFC 9449). Default false: a bound
+   * token needs its proof everywhere, and plain bearer tokens do as well.
+   */
+  readonly dpop?: boolean
 }
 
 export interface PolicyDefinition<RoleName extends string, LimitName extends string> {
@@ -67,6 +73,8 @@ export interface PolicyDefinition<RoleName extends string, LimitName extends str
   readonly roles: Readonly<Record<RoleName, readonly string[]>>
   readonly limits: Readonly<Record<LimitName, LimitDefinition>>
   readonly routes: readonly RouteDefinition<NoInfer<LimitName>>[]
+  /** The gateway's own tokens. Every field has a default. */
+  readonly tokens?: TokensDefinition
 }
 
 /** A limit with its name: what `admit` works with. */
@@ -86,12 +94,16 @@ export interface PolicyRoute {
   readonly forwardAuthorization: boolean
   readonly forwardCookies: boolean
   readonly webSocketOrigins: readonly string[]
+  readonly dpop: boolean
 }
 
 export interface Policy {
   /** A Map, so that a role called `constructor` finds nothing. */
   readonly roles: ReadonlyMap<string, readonly string[]>
   readonly routes: readonly PolicyRoute[]
+  /** Every limit by its name, also those that no route uses. */
+  readonly limits: ReadonlyMap<string, PolicyLimit>
+  readonly tokens: Required<TokensDefinition>
 }
 
 export const DEFAULT_MAX_BODY_BYTES = 1_048_576
@@ -130,6 +142,8 @@ export function definePolicy<const RoleName extends string, const LimitName exte
   return {
     roles: new Map<string, readonly string[]>(Object.entries(definition.roles)),
     routes: definition.routes.map((route) => complete(route, limits)),
+    limits: new Map([...limits].map(([name, limit]) => [name, { name, ...limit }])),
+    tokens: { ...DEFAULT_TOKENS, ...definition.tokens },
   }
 }
 
@@ -178,5 +192,6 @@ function complete(
     forwardAuthorization: route.forwardAuthorization ?? false,
     forwardCookies: route.forwardCookies ?? false,
     webSocketOrigins: route.webSocketOrigins ?? [],
+    dpop: route.dpop ?? false,
   }
 }

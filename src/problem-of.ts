@@ -1,35 +1,10 @@
 /** The one exhaustive switch from a precise reason to what the wire says of it. */
-import { type Denial, Denied, type InputError, Misconfigured, Unavailable } from './errors.ts'
 
-/** Codes of the `code` member and of the last part of `type`. */
-export type ProblemCode =
-  | 'missing_token'
-  | 'invalid_token'
-  | 'insufficient_permission'
-  | 'banned'
-  | 'ambiguous_path'
-  | 'malformed_request'
-  | 'invalid_input'
-  | 'payload_too_large'
-  | 'unsupported_media_type'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'rate_limited'
-  | 'dependency_unavailable'
-  | 'origin_unreachable'
-  | 'origin_timeout'
-  | 'internal_error'
-  | 'misconfigured'
+import { type Denial, Denied, Misconfigured, Unavailable } from './errors.ts'
+import type { Problem, ProblemCode } from './problem-code.ts'
+import { credentialProblem } from './problem-of-credential.ts'
 
-/** A problem before it is tied to a request. */
-export interface Problem {
-  readonly code: ProblemCode
-  readonly status: number
-  readonly title: string
-  readonly detail: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly errors?: readonly InputError[]
-}
+export type { Problem, ProblemCode }
 
 /**
  * The problem that a caller is told, as little of it as the RFC allows. `metadata` is appended to
@@ -61,36 +36,13 @@ const MISCONFIGURED: Problem = {
 function denialProblem(denial: Denial, metadata: string): Problem {
   switch (denial.code) {
     case 'token_missing':
-      return {
-        code: 'missing_token',
-        status: 401,
-        title: 'Authentication required',
-        detail: 'This resource needs a bearer token.',
-        // RFC 6750 section 3.1: no credentials, no error attribute.
-        headers: { 'WWW-Authenticate': `Bearer realm="portcullis"${metadata}` },
-      }
     case 'token_rejected':
     case 'token_revoked':
-      // One answer for all of these, so that a caller cannot probe which check failed.
-      return {
-        code: 'invalid_token',
-        status: 401,
-        title: 'Invalid token',
-        detail: 'The bearer token is not valid here.',
-        headers: {
-          'WWW-Authenticate': `Bearer realm="portcullis", error="invalid_token"${metadata}`,
-        },
-      }
+    case 'dpop_rejected':
+    case 'dpop_nonce_missing':
+    case 'oauth_refused':
     case 'permission_missing':
-      return {
-        code: 'insufficient_permission',
-        status: 403,
-        title: 'Insufficient permission',
-        detail: `This request needs the permission ${denial.permission}.`,
-        headers: {
-          'WWW-Authenticate': `Bearer realm="portcullis", error="insufficient_scope", scope="${denial.permission}"${metadata}`,
-        },
-      }
+      return credentialProblem(denial, metadata)
     case 'banned':
       return {
         code: 'banned',

@@ -26,6 +26,7 @@ export function reasonOf(error: unknown): string {
 function reasonOfDenial(denial: Denial): string {
   switch (denial.code) {
     case 'token_rejected':
+    case 'dpop_rejected':
     case 'path_ambiguous':
     case 'request_malformed':
       return `${denial.code}:${denial.check}`
@@ -36,7 +37,10 @@ function reasonOfDenial(denial: Denial): string {
       return `${denial.code}:${denial.limit}`
     case 'permission_missing':
       return `${denial.code}:${denial.permission}`
+    case 'oauth_refused':
+      return `${denial.error}:${denial.check}`
     case 'token_missing':
+    case 'dpop_nonce_missing':
     case 'input_invalid':
     case 'body_too_large':
     case 'media_type_unsupported':

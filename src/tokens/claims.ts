@@ -25,6 +25,7 @@ export async function principalFrom(
   const { sub, jti, exp, iat } = claims
   return {
     issuer: issuer.issuer,
+    tokenIssuer: issuer.issuer,
     subject: sub,
     client: claims.client_id,
     tenant: claims.tenant,
@@ -33,6 +34,7 @@ export async function principalFrom(
     scopes: claims.scope,
     tokenId: jti,
     tokenIdHash: jti === undefined ? undefined : await tokenIdHash(issuer.issuer, jti),
+    confirmation: undefined,
     issuedAtSeconds: Math.floor(iat),
     expiresAtSeconds: exp,
   }

@@ -2,11 +2,17 @@
 
 /**
  * A verified identity. Every field comes from a token whose signature, issuer, audience, type and
- * times were checked; `subject` is unique only together with `issuer` (RFC 9068 section 5).
+ * times were checked, or from the record of a reference that the gateway issued; `subject` is unique
+ * only together with `issuer` (RFC 9068 section 5).
  */
 export interface Principal {
-  /** `iss`, exactly as configured. */
+  /**
+   * Who vouches for the subject: `iss`, exactly as configured or, for a token that the gateway
+   * issued in exchange for another issuer's (RFC 8693), that issuer (`sub_iss`).
+   */
   readonly issuer: string
+  /** `iss`: who issued the token. Clients and sessions are unique only together with it. */
+  readonly tokenIssuer: string
   /** `sub`: 1 to 255 printable characters. */
   readonly subject: string
   /** `client_id`, else `azp`. */
@@ -26,6 +32,11 @@ export interface Principal {
    * and audit, the same for every spelling of the token. Undefined without a `jti`.
    */
   readonly tokenIdHash: string | undefined
+  /**
+   * `cnf.jkt` (RFC 9449 section 6): base64url SHA-256 thumbprint of the key that the bearer must
+   * prove to hold at each use. Undefined for a plain bearer token.
+   */
+  readonly confirmation: string | undefined
   /** `iat`, whole seconds since the epoch (rounded down: a cut-off then errs to refusal). */
   readonly issuedAtSeconds: number
   /** `exp`, seconds since the epoch. */
@@ -38,7 +49,7 @@ export type WaitUntil = (promise: Promise<unknown>) => void
 /**
  * Port: turns a bearer token into a principal. Throws `Denied` for a token that is not good and
  * `Unavailable` when the keys to tell are out of reach. The same token gives the same object (`===`)
- * while it is cached. Does NOT check revocation.
+ * while it is cached. Does NOT check revocation, nor that the bearer holds the key of `confirmation`.
  */
 export interface TokenVerifier {
   /** `waitUntil` is for work that outlives the request, such as refreshing keys that still do. */

@@ -37,9 +37,13 @@ const routeSchema = z
     forwardAuthorization: z.boolean().optional(),
     forwardCookies: z.boolean().optional(),
     webSocketOrigins: z.array(origin).optional(),
+    dpop: z.boolean().optional(),
   })
   .refine((route) => (route.permission === undefined) === (route.anonymous === true), {
     error: 'needs exactly one of permission and anonymous',
+  })
+  .refine((route) => !(route.dpop && route.anonymous), {
+    error: 'anonymous callers have no token to bind with dpop',
   })
 
 /** The shape of a policy file; what its parts say of each other is checked by `definePolicy`. */
@@ -64,4 +68,13 @@ export const policySchema = z.strictObject({
     }),
   ),
   routes: z.array(routeSchema).min(1),
+  tokens: z
+    .strictObject({
+      accessTokenSeconds: z.int().min(300).max(3_600),
+      sessionSeconds: z.int().min(60).max(31_536_000),
+      refreshGraceSeconds: z.int().min(0).max(60),
+      dpopNonceRequired: z.boolean(),
+    })
+    .partial()
+    .optional(),
 })

@@ -20,6 +20,7 @@ function principal(claims: Partial<Principal> = {}): Principal {
   serial += 1
   return {
     issuer: 'https://issuer.test',
+    tokenIssuer: 'https://issuer.test',
     subject: `alice-${serial}`,
     client: 'app',
     tenant: 'acme',
@@ -28,6 +29,7 @@ function principal(claims: Partial<Principal> = {}): Principal {
     scopes: [],
     tokenId: `token-${serial}`,
     tokenIdHash: `hash-${serial}`,
+    confirmation: undefined,
     issuedAtSeconds: nowSeconds() - 10,
     expiresAtSeconds: nowSeconds() + 600,
     ...claims,

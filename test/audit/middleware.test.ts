@@ -21,6 +21,7 @@ const ROUTE: PolicyRoute = {
   forwardAuthorization: false,
   forwardCookies: false,
   webSocketOrigins: [],
+  dpop: false,
 }
 const TOKEN = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl'
 
@@ -51,6 +52,7 @@ test('S66: an allowed request is one event with who, what, outcome, reason and i
     c.get('timeline').enter('authenticate')
     c.set('principal', {
       issuer: 'https://issuer.example',
+      tokenIssuer: 'https://issuer.example',
       subject: 'alice',
       client: 'web',
       tenant: undefined,
@@ -59,6 +61,7 @@ test('S66: an allowed request is one event with who, what, outcome, reason and i
       scopes: [],
       tokenId: 'jti-1',
       tokenIdHash: 'hash-1',
+      confirmation: undefined,
       issuedAtSeconds: 1,
       expiresAtSeconds: 2,
     })
@@ -81,6 +84,7 @@ test('S66: an allowed request is one event with who, what, outcome, reason and i
       traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
       actor: {
         issuer: 'https://issuer.example',
+        tokenIssuer: 'https://issuer.example',
         subject: 'alice',
         client: 'web',
         tenant: null,
@@ -135,6 +139,7 @@ test('S66: a refusal is one event, its precise reason in it, and the origin is n
   ])
   expect(events[0]?.actor).toEqual({
     issuer: null,
+    tokenIssuer: null,
     subject: null,
     client: null,
     tenant: null,

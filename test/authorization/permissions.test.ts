@@ -6,6 +6,7 @@ import type { Principal } from '../../src/tokens/principal.ts'
 function caller(roles: readonly string[], scopes: readonly string[] = []): Principal {
   return {
     issuer: 'https://issuer.test',
+    tokenIssuer: 'https://issuer.test',
     subject: 'alice',
     client: undefined,
     tenant: undefined,
@@ -14,6 +15,7 @@ function caller(roles: readonly string[], scopes: readonly string[] = []): Princ
     scopes,
     tokenId: undefined,
     tokenIdHash: undefined,
+    confirmation: undefined,
     issuedAtSeconds: 0,
     expiresAtSeconds: 1,
   }

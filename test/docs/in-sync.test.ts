@@ -81,9 +81,11 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
     ['## Policy', 'PolicyDefinition'],
     ['## Limits', 'LimitDefinition'],
     ['## Routes', 'RouteDefinition'],
+    ['## Tokens', 'TokensDefinition'],
     ['## Input', 'InputSchemas'],
   ])('fields of the policy: %s', (heading, name) => {
-    const members = membersOf('src/policy.ts', name)
+    const file = name === 'TokensDefinition' ? 'src/oauth/tokens-definition.ts' : 'src/policy.ts'
+    const members = membersOf(file, name)
     expect(members.length).toBeGreaterThan(2)
     expect(tabled(configuration, heading)).toEqual(members)
   })
@@ -133,9 +135,10 @@ describe('docs/storage-schema.md names what there is, and all of it:', () => {
 
 test('README.md tells every wire code with its status', () => {
   const source = read('src/problem-of.ts')
-  const codes = found(source, /^ {2}\| '(\w+)'$/gm)
+  const codes = found(read('src/problem-code.ts'), /^ {2}\| '(\w+)'$/gm)
+  const problems = source + read('src/problem-of-credential.ts')
   const statuses = new Map(
-    [...source.matchAll(/code: '(\w+)',\s+status: (\d+)/g)].map(([, code, status]) => [
+    [...problems.matchAll(/code: '(\w+)',\s+status: (\d+)/g)].map(([, code, status]) => [
       code,
       status,
     ]),

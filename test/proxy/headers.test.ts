@@ -5,6 +5,7 @@ import type { Principal } from '../../src/tokens/principal.ts'
 
 const ALICE: Principal = {
   issuer: 'https://issuer.test/',
+  tokenIssuer: 'https://issuer.test/',
   subject: 'alice',
   client: undefined,
   tenant: undefined,
@@ -13,6 +14,7 @@ const ALICE: Principal = {
   scopes: [],
   tokenId: undefined,
   tokenIdHash: undefined,
+  confirmation: undefined,
   issuedAtSeconds: 0,
   expiresAtSeconds: 0,
 }

@@ -31,6 +31,7 @@ const ROUTE: PolicyRoute = {
   forwardAuthorization: false,
   forwardCookies: false,
   webSocketOrigins: [],
+  dpop: false,
 }
 
 function build(env: Env) {

@@ -16,12 +16,14 @@ const LAYERS: readonly (readonly string[])[] = [
     'src/middleware/',
     'src/problem.ts',
     'src/problem-of.ts',
+    'src/problem-of-credential.ts',
+    'src/problem-code.ts',
     'src/response-headers.ts',
     'src/linger.ts',
     'src/rate-limit-headers.ts',
   ],
   ['src/policy.ts', 'src/stores/', 'src/authorization/', 'src/context.ts'],
-  ['src/tokens/', 'src/admission/', 'src/audit/', 'src/origin.ts', 'src/origin/'],
+  ['src/tokens/', 'src/oauth/', 'src/admission/', 'src/audit/', 'src/origin.ts', 'src/origin/'],
   ['src/errors.ts', 'src/timers.ts', 'src/validators/', 'src/config.ts'],
 ]
 
@@ -99,6 +101,7 @@ describe('the shape of the house', () => {
       'src/audit/',
       'src/validators/',
       'src/tokens/',
+      'src/oauth/',
     ]
     const offenders = sources.filter(
       (file) =>

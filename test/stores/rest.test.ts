@@ -10,6 +10,7 @@ import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 const TOKEN = 'a-token-that-must-not-appear-anywhere'
 const alice: Principal = {
   issuer: 'https://issuer.test',
+  tokenIssuer: 'https://issuer.test',
   subject: 'alice',
   client: undefined,
   tenant: undefined,
@@ -18,6 +19,7 @@ const alice: Principal = {
   scopes: [],
   tokenId: 't',
   tokenIdHash: 'hash',
+  confirmation: undefined,
   issuedAtSeconds: 1,
   expiresAtSeconds: 9_999_999_999,
 }

@@ -19,6 +19,7 @@ const [key] = keys as [(typeof keys)[number]]
 
 const principal = (overrides: Partial<Principal> = {}): Principal => ({
   issuer: 'https://idp.test/',
+  tokenIssuer: 'https://idp.test/',
   subject: 'alice',
   client: 'web',
   tenant: 'acme',
@@ -27,6 +28,7 @@ const principal = (overrides: Partial<Principal> = {}): Principal => ({
   scopes: ['a', 'b'],
   tokenId: 'secret-jti',
   tokenIdHash: 'h',
+  confirmation: undefined,
   issuedAtSeconds: NOW_SECONDS,
   expiresAtSeconds: NOW_SECONDS + 300,
   ...overrides,

@@ -28,6 +28,7 @@ describe('the claims', () => {
       }),
     ).toEqual({
       issuer: ISSUER,
+      tokenIssuer: ISSUER,
       subject: 'alice',
       client: 'web',
       tenant: 'acme',
@@ -36,6 +37,7 @@ describe('the claims', () => {
       scopes: ['a', 'b'],
       tokenId: 'token-1',
       tokenIdHash: expect.stringMatching(/^[\w-]{43}$/),
+      confirmation: undefined,
       issuedAtSeconds: NOW_SECONDS,
       expiresAtSeconds: NOW_SECONDS + 300,
     })

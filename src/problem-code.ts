@@ -1,0 +1,35 @@
+/** What the wire can say of an error (RFC 9457). */
+import type { InputError } from './errors.ts'
+
+/** Codes of the `code` member and of the last part of `type`. */
+export type ProblemCode =
+  | 'missing_token'
+  | 'invalid_token'
+  | 'invalid_dpop_proof'
+  | 'use_dpop_nonce'
+  | 'oauth_error'
+  | 'insufficient_permission'
+  | 'banned'
+  | 'ambiguous_path'
+  | 'malformed_request'
+  | 'invalid_input'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'rate_limited'
+  | 'dependency_unavailable'
+  | 'origin_unreachable'
+  | 'origin_timeout'
+  | 'internal_error'
+  | 'misconfigured'
+
+/** A problem before it is tied to a request. */
+export interface Problem {
+  readonly code: ProblemCode
+  readonly status: number
+  readonly title: string
+  readonly detail: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly errors?: readonly InputError[]
+}

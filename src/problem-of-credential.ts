@@ -1,0 +1,89 @@
+/** What the wire says of credentials that are missing, not good, or not enough (RFC 6750 section 3). */
+import type { Denial } from './errors.ts'
+import type { Problem } from './problem-code.ts'
+import { DPOP_ALGORITHMS } from './validators/dpop.ts'
+
+/** Denials that are about the caller's credentials. */
+export type CredentialDenial = Extract<
+  Denial,
+  {
+    readonly code:
+      | 'token_missing'
+      | 'token_rejected'
+      | 'token_revoked'
+      | 'dpop_rejected'
+      | 'dpop_nonce_missing'
+      | 'oauth_refused'
+      | 'permission_missing'
+  }
+>
+
+/** The problem of such a denial; `metadata` is appended to its challenge. */
+export function credentialProblem(denial: CredentialDenial, metadata: string): Problem {
+  switch (denial.code) {
+    case 'token_missing':
+      return {
+        code: 'missing_token',
+        status: 401,
+        title: 'Authentication required',
+        detail: 'This resource needs a bearer token.',
+        // RFC 6750 section 3.1: no credentials, no error attribute.
+        headers: { 'WWW-Authenticate': `Bearer realm="portcullis"${metadata}` },
+      }
+    case 'token_rejected':
+    case 'token_revoked':
+      // One answer for all of these, so that a caller cannot probe which check failed.
+      return {
+        code: 'invalid_token',
+        status: 401,
+        title: 'Invalid token',
+        detail: 'The bearer token is not valid here.',
+        headers: {
+          'WWW-Authenticate': `Bearer realm="portcullis", error="invalid_token"${metadata}`,
+        },
+      }
+    case 'dpop_rejected':
+      return {
+        code: 'invalid_dpop_proof',
+        status: 401,
+        title: 'Invalid DPoP proof',
+        detail: 'This request needs a valid proof that its token is held by its owner.',
+        headers: { 'WWW-Authenticate': dpopChallenge('invalid_dpop_proof', metadata) },
+      }
+    case 'dpop_nonce_missing':
+      return {
+        code: 'use_dpop_nonce',
+        status: 401,
+        title: 'DPoP nonce required',
+        detail: 'The DPoP proof must contain the nonce of this answer.',
+        // RFC 9449 section 9.
+        headers: {
+          'WWW-Authenticate': dpopChallenge('use_dpop_nonce', metadata),
+          'DPoP-Nonce': denial.nonce,
+        },
+      }
+    case 'oauth_refused':
+      // The OAuth routes answer in a form of their own; this is for whoever guards others with it.
+      return {
+        code: 'oauth_error',
+        status: 400,
+        title: 'OAuth error',
+        detail: denial.error,
+      }
+    case 'permission_missing':
+      return {
+        code: 'insufficient_permission',
+        status: 403,
+        title: 'Insufficient permission',
+        detail: `This request needs the permission ${denial.permission}.`,
+        headers: {
+          'WWW-Authenticate': `Bearer realm="portcullis", error="insufficient_scope", scope="${denial.permission}"${metadata}`,
+        },
+      }
+  }
+}
+
+/** RFC 9449 section 7.1. */
+function dpopChallenge(error: string, metadata: string): string {
+  return `DPoP realm="portcullis", error="${error}", algs="${DPOP_ALGORITHMS.join(' ')}"${metadata}`
+}

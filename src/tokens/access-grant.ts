@@ -1,0 +1,90 @@
+/** What is granted: the vocabulary between whoever decides about tokens and whoever makes them. */
+import type { SigningAlgorithm } from '../validators/signing-jwk.ts'
+
+/** What an access token says of its bearer (RFC 9068 section 2.2). */
+export interface AccessGrant {
+  /** `sub`. */
+  readonly subject: string
+  /** `sub_iss`: the issuer that vouched for the subject; undefined: the gateway itself. */
+  readonly subjectIssuer?: string | undefined
+  /** `client_id`. */
+  readonly client: string
+  readonly tenant?: string | undefined
+  /** `sid`: the session, for tokens that a refresh token can renew. */
+  readonly session?: string | undefined
+  readonly roles: readonly string[]
+  readonly scopes: readonly string[]
+  /** `aud`, at least one. */
+  readonly audiences: readonly string[]
+  /** `cnf.jkt`: thumbprint of the key that the token is bound to (RFC 9449 section 6). */
+  readonly confirmation?: string | undefined
+}
+
+export type TokenFormat = 'jwt' | 'opaque'
+
+export interface IssueOptions {
+  /** Default `jwt`. */
+  readonly format?: TokenFormat | undefined
+  /** The first active signing key with this algorithm signs; default: the first active one. */
+  readonly algorithm?: SigningAlgorithm | undefined
+  /** Life of the token; default as configured. */
+  readonly ttlSeconds?: number | undefined
+  /** The token never lives past this, seconds since the epoch: the end of its session. */
+  readonly notAfterSeconds?: number | undefined
+  /** `jti`, or the opaque token itself: a UUID. Default: random (version 4). */
+  readonly tokenId?: string | undefined
+  /** `iat`, whole seconds since the epoch. Default: now. */
+  readonly issuedAtSeconds?: number | undefined
+}
+
+export interface IssuedToken {
+  /** The credential. */
+  readonly token: string
+  readonly tokenId: string
+  readonly tokenIdHash: string
+  readonly issuedAtSeconds: number
+  readonly expiresAtSeconds: number
+}
+
+/** Port: makes access tokens. Throws `Unavailable` where an opaque one cannot be stored. */
+export interface TokenIssuer {
+  issue(grant: AccessGrant, options?: IssueOptions): Promise<IssuedToken>
+}
+
+/** A login that refresh tokens keep alive. */
+export interface Session {
+  /** `sid`: a UUID. */
+  readonly id: string
+  /** The most that any token of this session may be granted. */
+  readonly grant: AccessGrant
+  /** When the session began; a cut-off at or after it ends it. Whole seconds since the epoch. */
+  readonly startedAtSeconds: number
+  /** Absolute end, which nothing moves. Seconds since the epoch. */
+  readonly expiresAtSeconds: number
+}
+
+/** What a refresh gave. A retry within the grace period gets the same of everything. */
+export interface Rotation {
+  readonly refreshToken: string
+  /** For the access token that goes with it: the same UUID for every retry. */
+  readonly tokenId: string
+  readonly issuedAtSeconds: number
+}
+
+/**
+ * Port: refresh tokens (RFC 6749 section 6, RFC 9700 section 4.14.2). All but `open` throw `Denied`
+ * with `oauth_refused` / `invalid_grant`, and all throw `Unavailable` when the store cannot tell.
+ */
+export interface RefreshTokens {
+  /** Begins a family and returns its first refresh token. */
+  open(session: Session): Promise<string>
+  /** The session of a live token, without using it up. Reuse of a dead one ends the family here. */
+  inspect(refreshToken: string): Promise<Session>
+  /**
+   * Uses a token up and returns its successor, in one atomic step; refuses if a cut-off covers the
+   * session. Reuse ends the family and, by a cut-off of the session, its access tokens.
+   */
+  rotate(refreshToken: string, session: Session): Promise<Rotation>
+  /** Ends a token's family and the session's access tokens; nothing happens for an unknown one. */
+  end(refreshToken: string): Promise<void>
+}
