@@ -84,7 +84,6 @@ test('S66: an allowed request is one event with who, what, outcome, reason and i
       traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
       actor: {
         issuer: 'https://issuer.example',
-        tokenIssuer: 'https://issuer.example',
         subject: 'alice',
         client: 'web',
         tenant: null,
@@ -139,7 +138,6 @@ test('S66: a refusal is one event, its precise reason in it, and the origin is n
   ])
   expect(events[0]?.actor).toEqual({
     issuer: null,
-    tokenIssuer: null,
     subject: null,
     client: null,
     tenant: null,
