@@ -2,15 +2,25 @@
  * `.dev.vars`: the secrets and settings of local gateways of this checkout. Made on first use,
  * readable by its owner only, ignored by git. A user may add more variables to it by hand.
  */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 
 const OWNER_ONLY = 0o600
 const REST_TOKEN_BYTES = 32
+/** 256 bits (ASVS 11.5.1). */
+const CLIENT_SECRET_BYTES = 32
 const HEADER =
   '# Written by `npm start`, for this machine only. You may add variables; do not commit it.\n'
+
+const NAMES = [
+  'SIGNING_KEYS',
+  'UPSTASH_REDIS_REST_TOKEN',
+  'PUBLIC_URL',
+  'PORTCULLIS_CLIENT_ID',
+  'PORTCULLIS_CLIENT_SECRET',
+] as const
 
 /** What every local gateway needs; other variables are kept as they are. */
 export interface DevVars {
@@ -20,20 +30,21 @@ export interface DevVars {
   readonly UPSTASH_REDIS_REST_TOKEN: string
   /** Issuer and audience of the tokens of this checkout's gateways. */
   readonly PUBLIC_URL: string
+  /** The operator's client of this checkout: what the command line authenticates as. */
+  readonly PORTCULLIS_CLIENT_ID: string
+  readonly PORTCULLIS_CLIENT_SECRET: string
   readonly [name: string]: string | undefined
 }
 
 /**
  * Reads the file at `path`, with what is missing made up and written to it: a fresh ES256 key, a
- * random token, and `publicUrl`. A `PUBLIC_URL` that is there already stays.
+ * random token, `publicUrl`, and an operator's client. A `PUBLIC_URL` that is there already stays.
  */
 export async function prepareDevVars(path: string, publicUrl: string): Promise<DevVars> {
   if (!existsSync(path)) create(path, HEADER + lines(await freshVars(publicUrl)))
   const text = readFileSync(path, 'utf8')
   const found = parseEnv(text) as Partial<DevVars>
-  if (found.SIGNING_KEYS && found.UPSTASH_REDIS_REST_TOKEN && found.PUBLIC_URL) {
-    return found as DevVars
-  }
+  if (NAMES.every((name) => found[name])) return found as DevVars
   const missing = Object.entries(await freshVars(publicUrl)).filter(([name]) => !found[name])
   const additions = Object.fromEntries(missing) as Record<string, string>
   replace(path, `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${lines(additions)}`)
@@ -85,7 +96,7 @@ function draftOf(path: string, text: string): string {
   return draft
 }
 
-async function freshVars(publicUrl: string): Promise<Record<string, string>> {
+async function freshVars(publicUrl: string): Promise<Record<(typeof NAMES)[number], string>> {
   const { privateKey } = await generateKeyPair('ES256', { extractable: true })
   const jwk = await exportJWK(privateKey)
   const kid = await calculateJwkThumbprint(jwk)
@@ -93,6 +104,8 @@ async function freshVars(publicUrl: string): Promise<Record<string, string>> {
     SIGNING_KEYS: JSON.stringify({ keys: [{ ...jwk, kid, alg: 'ES256', use: 'sig' }] }),
     UPSTASH_REDIS_REST_TOKEN: randomBytes(REST_TOKEN_BYTES).toString('base64url'),
     PUBLIC_URL: publicUrl,
+    PORTCULLIS_CLIENT_ID: randomUUID(),
+    PORTCULLIS_CLIENT_SECRET: `pcs_${randomBytes(CLIENT_SECRET_BYTES).toString('base64url')}`,
   }
 }
 

@@ -1,17 +1,24 @@
 /** The variables of one gateway, checked by the gateway's own schema before anything starts. */
 import { parseConfig } from '../../src/config.ts'
 import { type DevVars, line } from '../dev-vars.ts'
+import { clientsWithOperator } from './operator-client.ts'
 import type { Settings } from './settings.ts'
 
-const JSON_VARIABLES = ['ISSUERS', 'SIGNING_KEYS']
+const JSON_VARIABLES = ['ISSUERS', 'SIGNING_KEYS', 'CLIENTS']
+/** What only the command line needs: the gateway knows the secret's hash. */
+const CREDENTIALS = ['PORTCULLIS_CLIENT_ID', 'PORTCULLIS_CLIENT_SECRET']
 
 /** Stands for the service binding, which only a Worker has. */
 const DEMO_ORIGIN = { fetch() {} }
 
-export type GatewayVars = DevVars & { readonly UPSTASH_REDIS_REST_URL: string }
+export type GatewayVars = DevVars & {
+  readonly UPSTASH_REDIS_REST_URL: string
+  readonly CLIENTS: string
+}
 
 /**
- * Merges what is given with what `.dev.vars` holds; the former wins. Throws `Misconfigured` with
+ * Merges what is given with what `.dev.vars` holds; the former wins, and the operator's client is
+ * added to `CLIENTS` either way. Throws `Misconfigured` with
  * every mistake named.
  */
 export function gatewayVars(
@@ -26,15 +33,20 @@ export function gatewayVars(
     PUBLIC_URL: publicUrl,
     UPSTASH_REDIS_REST_URL: redisRest.url,
     UPSTASH_REDIS_REST_TOKEN: redisRest.token,
+    CLIENTS: clientsWithOperator(devVars, settings.gatewayVars.CLIENTS ?? devVars.CLIENTS),
   }
   parseConfig(vars.ORIGIN_URL === undefined ? { ...vars, ORIGIN: DEMO_ORIGIN } : vars)
   return vars
 }
 
-/** The text of an environment file for `wrangler dev --env-file`, which expands `$NAME`. */
+/**
+ * The text of an environment file for `wrangler dev --env-file`, which expands `$NAME`. The
+ * credentials of the command line are left out.
+ */
 export function environmentFile(vars: GatewayVars): string {
   return Object.entries(vars)
     .filter((entry): entry is [string, string] => entry[1] !== undefined)
+    .filter(([name]) => !CREDENTIALS.includes(name))
     .map(([name, value]) => {
       const text = JSON_VARIABLES.includes(name) ? oneLine(value) : value
       return `${line(name, text.replaceAll('$', '\\$'))}\n`
