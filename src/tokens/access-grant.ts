@@ -22,6 +22,12 @@ export interface AccessGrant {
 
 export type TokenFormat = 'jwt' | 'opaque'
 
+/**
+ * 32 unpredictable bytes. The first half becomes the token's id, which is no secret; the second half
+ * an opaque token, which is: a seed is never stored, logged or sent.
+ */
+export type TokenSeed = Uint8Array
+
 export interface IssueOptions {
   /** Default `jwt`. */
   readonly format?: TokenFormat | undefined
@@ -31,8 +37,11 @@ export interface IssueOptions {
   readonly ttlSeconds?: number | undefined
   /** The token never lives past this, seconds since the epoch: the end of its session. */
   readonly notAfterSeconds?: number | undefined
-  /** `jti`, or the opaque token itself: a UUID. Default: random (version 4). */
-  readonly tokenId?: string | undefined
+  /**
+   * What the token's id, and an opaque token itself, are made from: the `seed` of a {@link Rotation},
+   * so that a retry gets the same ones. Default: random.
+   */
+  readonly seed?: TokenSeed | undefined
   /** `iat`, whole seconds since the epoch. Default: now. */
   readonly issuedAtSeconds?: number | undefined
 }
@@ -46,7 +55,11 @@ export interface IssuedToken {
   readonly expiresAtSeconds: number
 }
 
-/** Port: makes access tokens. Throws `Unavailable` where an opaque one cannot be stored. */
+/**
+ * Port: makes access tokens. Throws `Unavailable` where an opaque one cannot be stored, `Denied` with
+ * `oauth_refused` / `invalid_grant` where `notAfterSeconds` leaves it no life, `Misconfigured` where
+ * no active key signs with the algorithm, and `RangeError` for a life that is not 300 to 3600 s.
+ */
 export interface TokenIssuer {
   issue(grant: AccessGrant, options?: IssueOptions): Promise<IssuedToken>
 }
@@ -66,8 +79,9 @@ export interface Session {
 /** What a refresh gave. A retry within the grace period gets the same of everything. */
 export interface Rotation {
   readonly refreshToken: string
-  /** For the access token that goes with it: the same UUID for every retry. */
-  readonly tokenId: string
+  /** For the access token that goes with it; both go to `TokenIssuer.issue` as they are. */
+  readonly seed: TokenSeed
+  /** At or after the start of the session, whatever the clock says. */
   readonly issuedAtSeconds: number
 }
 
