@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from './errors.ts'
+import { type ConfiguredClient, configuredClients } from './validators/client.ts'
 import { httpUrl, type IssuerConfig, issuers } from './validators/issuer.ts'
 import { JsonRefused, parseStrictJson } from './validators/json.ts'
 import { algorithmsOf, publicJwk, type SigningJwk, signingKeys } from './validators/signing-jwk.ts'
@@ -29,6 +30,8 @@ export interface Config {
   readonly issuers: readonly IssuerConfig[]
   /** Private keys, each with `kid` and `alg`; the first signs. Undefined: nothing is signed. */
   readonly signingKeys: { readonly keys: SigningJwk[] } | undefined
+  /** OAuth clients that are there without anybody having created them. */
+  readonly clients: readonly ConfiguredClient[]
 }
 
 /** More than any configuration has. */
@@ -68,6 +71,7 @@ const environmentSchema = z
       .transform((url) => url.replace(/\/+$/, '')),
     ISSUERS: json.pipe(issuers).optional(),
     SIGNING_KEYS: json.pipe(signingKeys).optional(),
+    CLIENTS: json.pipe(configuredClients).optional(),
   })
   .refine((env) => env?.ORIGIN !== undefined || env?.ORIGIN_URL !== undefined, {
     error: 'is missing, and so is a service binding ORIGIN',
@@ -98,6 +102,7 @@ export function parseConfig(env: unknown): Config {
     publicUrl: data.PUBLIC_URL,
     issuers: keys === undefined || isNamed ? named : [...named, ownIssuer(data.PUBLIC_URL, keys)],
     signingKeys: keys === undefined ? undefined : { keys },
+    clients: data.CLIENTS ?? [],
   }
 }
 

@@ -26,6 +26,7 @@ export interface GatewayEnv {
   readonly ORIGIN?: Fetcher
   readonly ISSUERS?: string
   readonly SIGNING_KEYS?: string
+  readonly CLIENTS?: string
   readonly AUDIT_QUEUE?: Queue
 }
 

@@ -1,13 +1,9 @@
 /** OAuth clients: what is known of them, and the port that keeps them. */
-
 import type { JSONWebKeySet } from 'jose'
-import * as z from 'zod'
+import type { GRANT_TYPES, NewClient } from '../validators/client.ts'
 
-export const GRANT_TYPES = [
-  'client_credentials',
-  'refresh_token',
-  'urn:ietf:params:oauth:grant-type:token-exchange',
-] as const
+export { GRANT_TYPES, type NewClient, newClientSchema } from '../validators/client.ts'
+
 export type GrantType = (typeof GRANT_TYPES)[number]
 
 /** Hash of a secret that opens this client, and until when (seconds since the epoch; null: ever). */
@@ -48,32 +44,6 @@ export interface Client {
   readonly configured: boolean
 }
 
-/** What an operator says of a new client: the body of `POST /-/admin/clients`. */
-export const newClientSchema = z.strictObject({
-  name: z.string().min(1).max(128),
-  grants: z.array(z.enum(GRANT_TYPES)).min(1),
-  scopes: z
-    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/))
-    .max(100)
-    .optional(),
-  roles: z.array(z.string().min(1).max(256)).max(100).optional(),
-  audiences: z.array(z.string().min(1).max(2_048)).min(1).max(20).optional(),
-  tenant: z.string().min(1).max(256).optional(),
-  jwks: z
-    .strictObject({
-      keys: z
-        .array(z.looseObject({ kty: z.string() }))
-        .min(1)
-        .max(10),
-    })
-    .optional(),
-  tokenFormat: z.enum(['jwt', 'opaque']).optional(),
-  tokenAlgorithm: z.enum(['ES256', 'RS256', 'EdDSA']).optional(),
-  accessTokenSeconds: z.int().min(300).max(3_600).optional(),
-  dpopBound: z.boolean().optional(),
-})
-export type NewClient = z.infer<typeof newClientSchema>
-
 /** Port: the clients. Throws `Unavailable` when the store cannot tell. */
 export interface ClientRegistry {
   find(id: string): Promise<Client | undefined>
@@ -86,8 +56,14 @@ export interface ClientRegistry {
   create(
     client: NewClient,
   ): Promise<{ readonly client: Client; readonly secret: string | undefined }>
-  /** A new secret; the old ones go on for `graceSeconds` (0: end now). Undefined: no such client. */
+  /**
+   * A new secret; the old ones go on for `graceSeconds` (0: end now). Undefined: no such client, or
+   * one that has no secret to rotate (it is configured, or has `jwks`).
+   */
   rotateSecret(id: string, graceSeconds: number): Promise<string | undefined>
-  /** Ends a client: it gets no more tokens, refresh tokens included. False: no such client. */
+  /**
+   * Ends a client: it gets no more tokens, refresh tokens included. False: no such client, or one
+   * of the configuration.
+   */
   disable(id: string): Promise<boolean>
 }

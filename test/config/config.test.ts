@@ -20,6 +20,7 @@ describe('the environment', () => {
         },
       ],
       signingKeys: undefined,
+      clients: [],
     })
   })
 

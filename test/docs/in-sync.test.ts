@@ -77,6 +77,15 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
     expect(tabled(configuration, '## Issuers')).toEqual(found(issuer, /^ {4}(\w+):/gm))
   })
 
+  test('fields of a client', () => {
+    const source = read('src/validators/client.ts')
+    const members = [
+      ...found(between(source, 'const clientMembers', '\n}'), /^ {2}(\w+):/gm),
+      ...found(between(source, 'const configuredClient', '.refine(({ length'), /^ {4}(\w+):/gm),
+    ]
+    expect(tabled(configuration, '## Clients')).toEqual([...new Set(members)].sort())
+  })
+
   test.each([
     ['## Policy', 'PolicyDefinition'],
     ['## Limits', 'LimitDefinition'],
