@@ -1,5 +1,14 @@
 /** DPoP: proofs that a caller holds the key which its token is bound to (RFC 9449). */
-import { Denied } from '../errors.ts'
+import { base64url } from 'jose'
+import { Denied, Misconfigured } from '../errors.ts'
+import { type DpopClaims, dpopClaims } from '../validators/dpop.ts'
+import { proofKeyOf } from './dpop-key.ts'
+import { createDpopNonces } from './dpop-nonce.ts'
+import { asDpopRejection, dpopRejected } from './dpop-rejection.ts'
+import { isTarget } from './dpop-target.ts'
+import { readPayload, verifySignature } from './jws.ts'
+
+export { nonceSecretOf } from './dpop-nonce.ts'
 
 /** What a good proof says. */
 export interface DpopProof {
@@ -44,12 +53,82 @@ export interface DpopVerifierOptions {
   readonly now?: () => number
 }
 
-/** Makes the verifier of an isolate. */
-export function createDpopVerifier(_options: DpopVerifierOptions): DpopVerifier {
-  return {
-    async verify() {
-      throw new Denied({ code: 'dpop_rejected', check: 'missing' })
-    },
-    nonce: async () => '',
+/** Milliseconds are enough for a proof to arrive; a minute is for clients whose clock is late. */
+export const MAX_PROOF_AGE_SECONDS = 60
+/** For clients whose clock is ahead. */
+export const MAX_PROOF_AHEAD_SECONDS = 5
+/** How far the clocks of two gateways may be apart. */
+const MAX_GATEWAY_SKEW_SECONDS = 15
+/** From the first moment at which one gateway takes a proof to the last at which another does. */
+export const PROOF_REPLAY_TTL_SECONDS =
+  MAX_PROOF_AHEAD_SECONDS + MAX_PROOF_AGE_SECONDS + MAX_GATEWAY_SKEW_SECONDS
+
+/**
+ * Makes the verifier of an isolate. Every check of RFC 9449 section 4.3 but two is its own: that a
+ * proof is new, and that its key is the token's, are for whoever has the store and the token. Without
+ * a secret there are no nonces, and one that a proof brings is not looked at. Throws `Misconfigured`
+ * if nonces are required then.
+ */
+export function createDpopVerifier({
+  publicUrl,
+  nonceSecret,
+  nonceRequired,
+  now = Date.now,
+}: DpopVerifierOptions): DpopVerifier {
+  if (nonceRequired && nonceSecret === undefined) {
+    throw new Misconfigured('The policy', ['tokens.dpopNonceRequired: needs SIGNING_KEYS'])
   }
+  const publicOrigin = new URL(publicUrl).origin
+  const nonces = nonceSecret === undefined ? undefined : createDpopNonces(nonceSecret, now)
+
+  /** The claims of a proof whose signature is good, and the thumbprint of its key. */
+  async function read(proof: string) {
+    try {
+      const { key, thumbprint } = await proofKeyOf(proof)
+      await verifySignature(proof, key)
+      const parsed = dpopClaims.safeParse(readPayload(proof))
+      if (parsed.success) return { claims: parsed.data, thumbprint }
+      throw dpopRejected(parsed.error.issues[0]?.path[0] as keyof DpopClaims)
+    } catch (error) {
+      throw asDpopRejection(error)
+    }
+  }
+
+  async function refuseNonce(nonce: string | undefined): Promise<void> {
+    if (nonces === undefined) return
+    const isGood = nonce === undefined ? !nonceRequired : await nonces.accepts(nonce)
+    if (isGood) return
+    throw new Denied({ code: 'dpop_nonce_missing', nonce: await nonces.current() })
+  }
+
+  return {
+    async verify({ method, url, header, token }) {
+      if (header === undefined) throw dpopRejected('missing')
+      if (header.includes(',')) throw dpopRejected('multiple')
+      const { claims, thumbprint } = await read(header)
+      if (claims.htm !== method) throw dpopRejected('htm')
+      if (!isTarget(claims.htu, url, publicOrigin)) throw dpopRejected('htu')
+      const ageSeconds = now() / 1000 - claims.iat
+      if (ageSeconds > MAX_PROOF_AGE_SECONDS || ageSeconds < -MAX_PROOF_AHEAD_SECONDS) {
+        throw dpopRejected('iat')
+      }
+      if (token !== undefined && claims.ath !== (await sha256(token))) throw dpopRejected('ath')
+      await refuseNonce(claims.nonce)
+      return {
+        thumbprint,
+        replayKey: `pc:dpop:${await sha256(JSON.stringify([thumbprint, claims.jti]))}`,
+        replayTtlSeconds: PROOF_REPLAY_TTL_SECONDS,
+      }
+    },
+    async nonce() {
+      if (nonces === undefined) throw new Error('nonce: the verifier has no secret for nonces')
+      return nonces.current()
+    },
+  }
+}
+
+/** base64url, as `ath` has it (RFC 9449 section 4.2). */
+async function sha256(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
+  return base64url.encode(new Uint8Array(digest))
 }

@@ -25,9 +25,17 @@ export interface JwsHeader {
  * `jku`, `x5u`, `x5c`) are not even looked at. Does NOT verify anything.
  */
 export function readHeader(token: string): JwsHeader {
+  return headerOf(readHeaderMembers(token))
+}
+
+/**
+ * All members of a token's protected header, for a token whose type says that it brings its own key
+ * (RFC 9449 section 4.2); {@link headerOf} has still to look at them. Does NOT verify anything.
+ */
+export function readHeaderMembers(token: string): Readonly<Record<string, unknown>> {
   refuseMalformed(token)
   const [header = ''] = token.split('.', 1)
-  return headerOf(object(header, 'header_encoding', 'header_json'))
+  return object(header, 'header_encoding', 'header_json')
 }
 
 /** Reads a token's claims, as strictly as its header. Does NOT verify anything. */
@@ -57,7 +65,8 @@ function object(segment: string, encoding: TokenCheck, json: TokenCheck) {
   throw rejected(json)
 }
 
-function headerOf(header: Record<string, unknown>): JwsHeader {
+/** What is left of a protected header; throws `Denied` as {@link readHeader} does. */
+export function headerOf(header: Readonly<Record<string, unknown>>): JwsHeader {
   const alg = own(header, 'alg')
   const kid = own(header, 'kid')
   const typ = own(header, 'typ')

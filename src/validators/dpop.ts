@@ -1,3 +1,42 @@
+/** DPoP proofs (RFC 9449 section 4.2): what may stand in their header and their claims. */
+import * as z from 'zod'
+
 /** Algorithms of DPoP proofs (RFC 9449 section 4.2): asymmetric only. */
 export const DPOP_ALGORITHMS = ['ES256', 'EdDSA', 'RS256', 'PS256'] as const
 export type DpopAlgorithm = (typeof DPOP_ALGORITHMS)[number]
+
+const MAX_PROOF_ID_CHARS = 256
+/** 4096 bits as base64url: anybody may bring a key, and larger ones only take longer to verify. */
+const MAX_MODULUS_CHARS = 683
+/** What a private or a symmetric key has (RFC 7518 section 6), whatever its `kty` says. */
+const SECRET_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
+
+const publicJwk = z
+  .looseObject({ kty: z.string(), n: z.string().max(MAX_MODULUS_CHARS).optional() })
+  .refine((jwk) => !SECRET_MEMBERS.some((member) => Object.hasOwn(jwk, member)))
+
+/**
+ * The protected header of a proof: its type, its algorithm, and its public key. Does NOT check that
+ * the key is sound: `sortKeys` does.
+ */
+export const dpopHeader = z.object({
+  typ: z.literal('dpop+jwt'),
+  alg: z.enum(DPOP_ALGORITHMS),
+  jwk: publicJwk,
+})
+
+/** The claims of a proof that are read. Whether they fit the request is not checked here. */
+export const dpopClaims = z.object({
+  jti: z
+    .string()
+    .min(1)
+    .max(MAX_PROOF_ID_CHARS)
+    .refine((text) => text.isWellFormed()),
+  htm: z.string(),
+  htu: z.string(),
+  iat: z.number(),
+  ath: z.string().optional(),
+  nonce: z.string().optional(),
+})
+
+export type DpopClaims = z.output<typeof dpopClaims>
