@@ -1,0 +1,46 @@
+/** Records of references in Upstash Redis: one JSON text each. */
+import { Unavailable } from '../../errors.ts'
+import { type ReferenceStore, referenceKey, referenceRecordSchema } from '../../tokens/reference.ts'
+import type { RedisCommand, RedisRest } from './rest.ts'
+
+/** A token is good for so long after its end, by the tolerance of the gateway for its own tokens. */
+export const REFERENCE_TOLERANCE_SECONDS = 5
+
+/**
+ * The adapter over Upstash. A record that is not exactly one is `Unavailable`, never "unknown". A
+ * record without an end, of an API key that does not expire, stays until it is removed.
+ */
+export function createReferenceStore(
+  rest: RedisRest,
+  now: () => number = Date.now,
+): ReferenceStore {
+  async function run(command: RedisCommand): Promise<unknown> {
+    const [reply] = await rest.send([command])
+    if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
+    return reply?.result
+  }
+
+  return {
+    async put(hash, record) {
+      const { expiresAtSeconds } = record
+      const untilSeconds = (expiresAtSeconds ?? 0) + REFERENCE_TOLERANCE_SECONDS
+      const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
+      const expiry = expiresAtSeconds === null ? [] : ['EX', ttlSeconds]
+      const reply = await run(['SET', referenceKey(hash), JSON.stringify(record), ...expiry])
+      if (reply !== 'OK') throw new Unavailable('redis', 'malformed')
+    },
+    async find(hash) {
+      const text = await run(['GET', referenceKey(hash)])
+      if (text === null) return undefined
+      try {
+        return referenceRecordSchema.parse(JSON.parse(text as string))
+      } catch (cause) {
+        throw new Unavailable('redis', 'malformed', { cause })
+      }
+    },
+    async remove(hash) {
+      const reply = await run(['DEL', referenceKey(hash)])
+      if (reply !== 0 && reply !== 1) throw new Unavailable('redis', 'malformed')
+    },
+  }
+}

@@ -1,0 +1,140 @@
+/** Sessions that refresh tokens keep alive (RFC 6749 section 6, RFC 9700 section 4.14.2). */
+import type { Denied } from '../errors.ts'
+import { oauthRefused } from '../oauth/refusal.ts'
+import type { RefreshTokens, Session } from './access-grant.ts'
+import {
+  type FamilyEnd,
+  type RefreshFamilies,
+  type RefreshFamily,
+  sessionCutOffKey,
+  sessionCutOffKeys,
+  standingOf,
+} from './refresh-family.ts'
+import {
+  firstRefreshToken,
+  newNonce,
+  parseRefreshToken,
+  type RandomBytes,
+  type RefreshToken,
+  randomBytes,
+  successorOf,
+} from './refresh-token.ts'
+
+/** How much longer than the longest access token its cut-off is kept: the largest clock tolerance. */
+export const CUT_OFF_MARGIN_SECONDS = 300
+
+export interface RefreshTokensOptions {
+  readonly store: RefreshFamilies
+  /** The gateway's public URL: whose sessions these are. */
+  readonly issuer: string
+  /** How long a token that was used up may be used again, for a retry. 0: hardly at all. */
+  readonly graceSeconds: number
+  /** The longest life of an access token of a session. */
+  readonly maxAccessTokenSeconds: number
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+  /** Default: the platform's CSPRNG. */
+  readonly random?: RandomBytes
+}
+
+/**
+ * Makes the keeper of sessions. A refresh token is good once; its successor is an HMAC under the
+ * token itself, so a retry within the grace period gets the same successor although only hashes are
+ * stored. A dead token that comes back means that two hold it: the session ends for both. A
+ * session lives until the earlier of what the gateway's clock and what the store's makes of its end.
+ * Does NOT check which client presents a token: `inspect` says whose it is.
+ */
+export function createRefreshTokens({
+  store,
+  issuer,
+  graceSeconds,
+  maxAccessTokenSeconds,
+  now = Date.now,
+  random = randomBytes,
+}: RefreshTokensOptions): RefreshTokens {
+  const graceMs = graceSeconds * 1000
+
+  /** Everything that was issued, and by a clock that is ahead will be: the session is over. */
+  async function endOf(session: Session): Promise<FamilyEnd> {
+    return {
+      cutOffKey: await sessionCutOffKey(session, issuer),
+      cutOffSeconds: Math.ceil(session.expiresAtSeconds),
+      cutOffTtlSeconds: maxAccessTokenSeconds + CUT_OFF_MARGIN_SECONDS,
+    }
+  }
+
+  return {
+    async open(session) {
+      const ttlSeconds = session.expiresAtSeconds - now() / 1000
+      if (ttlSeconds <= 0) throw new RangeError('refresh tokens: the session has ended already')
+      const token = await firstRefreshToken(random)
+      const family = { session, current: token.hash, previous: undefined, ended: false }
+      await store.open(token.familyHash, family, ttlSeconds)
+      return token.text
+    },
+
+    async inspect(refreshToken) {
+      const token = await read(refreshToken)
+      const family = await store.find(token.familyHash)
+      if (family === undefined) throw refused('unknown')
+      const nowMs = now()
+      const standing = standingOf(family, token.hash, { nowMs, graceMs })
+      if (standing === 'reused') await store.end(token.familyHash, await endOf(family.session))
+      if (standing === 'reused' || standing === 'ended') throw refused(standing)
+      refuseExpired(family.session, nowMs)
+      return family.session
+    },
+
+    async rotate(refreshToken, session) {
+      const token = await read(refreshToken)
+      const nowMs = now()
+      refuseExpired(session, nowMs)
+      const nonce = newNonce(random)
+      const own = await successorOf(token, nonce)
+      const reply = await store.rotate({
+        familyHash: token.familyHash,
+        presented: token.hash,
+        successor: own.refreshToken.hash,
+        nonce,
+        nowMs,
+        graceMs,
+        // Not before the start, which may lie just behind a cut-off that is later than `now`.
+        issuedAtSeconds: Math.max(Math.floor(nowMs / 1000), session.startedAtSeconds),
+        cutOffKeys: await sessionCutOffKeys(session, issuer),
+        startedAtSeconds: session.startedAtSeconds,
+        end: await endOf(session),
+      })
+      if (reply.outcome !== 'rotated' && reply.outcome !== 'replayed') throw refused(reply.outcome)
+      const successor = reply.nonce === nonce ? own : await successorOf(token, reply.nonce)
+      return {
+        refreshToken: successor.refreshToken.text,
+        seed: successor.seed,
+        issuedAtSeconds: reply.issuedAtSeconds,
+      }
+    },
+
+    async end(refreshToken) {
+      const token = await parseRefreshToken(refreshToken)
+      if (token === undefined) return
+      const family: RefreshFamily | undefined = await store.find(token.familyHash)
+      if (family !== undefined) await store.end(token.familyHash, await endOf(family.session))
+    },
+  }
+}
+
+async function read(text: string): Promise<RefreshToken> {
+  const token = await parseRefreshToken(text)
+  if (token === undefined) throw refused('malformed')
+  return token
+}
+
+/** The store forgets a session at its end; a store whose clock lags must not let it live on. */
+function refuseExpired({ expiresAtSeconds }: Session, nowMs: number): void {
+  if (nowMs >= expiresAtSeconds * 1000) throw refused('expired')
+}
+
+type RefreshCheck = 'malformed' | 'unknown' | 'ended' | 'reused' | 'cut_off' | 'expired'
+
+function refused(check: RefreshCheck): Denied {
+  return oauthRefused('invalid_grant', `refresh_token_${check}`)
+}

@@ -1,0 +1,143 @@
+/** Makes access tokens: JWTs that say everything, or references that say nothing. */
+import { type JWTPayload, SignJWT } from 'jose'
+import { Misconfigured } from '../errors.ts'
+import { oauthRefused } from '../oauth/refusal.ts'
+import type { AccessGrant, IssuedToken, IssueOptions, TokenIssuer } from './access-grant.ts'
+import { credentialHash, type ReferenceRecord, type ReferenceStore } from './reference.ts'
+import {
+  importSigningKey,
+  type SigningAlgorithm,
+  type SigningJwk,
+  type SigningKey,
+} from './signing-keys.ts'
+import { tokenIdHash } from './token-id.ts'
+import { randomSeed, seededIds } from './token-seed.ts'
+
+/** RFC 9068 section 2.1. */
+export const ACCESS_TOKEN_TYPE = 'at+jwt'
+/** A shorter life is all refreshing, a longer one outlives what it was granted for. */
+export const MIN_ACCESS_TOKEN_SECONDS = 300
+export const MAX_ACCESS_TOKEN_SECONDS = 3_600
+
+export interface TokenIssuerOptions {
+  /** Private keys; the first active one signs, unless another algorithm is asked for. */
+  readonly keys: readonly SigningJwk[]
+  /** `iss`: the gateway's public URL. */
+  readonly issuer: string
+  /** Where the records of opaque tokens go. */
+  readonly references: ReferenceStore
+  /** Life of a token, 300 to 3600 s, unless another is asked for. */
+  readonly defaultTtlSeconds: number
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+}
+
+/**
+ * Makes the issuer of an isolate. JWTs are those of RFC 9068 section 2: `typ` `at+jwt`, and `iss`,
+ * `aud`, `sub`, `client_id`, `iat`, `exp`, `jti`; `scope`, `roles`, `tenant`, `sid`, `sub_iss` and
+ * `cnf` where the grant has them. An opaque token is a UUIDv4, whose record is stored under its
+ * SHA-256. Does NOT check what is granted: whoever asks has decided.
+ */
+export function createTokenIssuer({
+  keys,
+  issuer,
+  references,
+  defaultTtlSeconds,
+  now = Date.now,
+}: TokenIssuerOptions): TokenIssuer {
+  refuseLife(defaultTtlSeconds)
+  const imported = new Map<SigningJwk, SigningKey>()
+
+  /** The key, not its promise, is kept: another request may not wait for it. */
+  async function signingKey(algorithm: SigningAlgorithm | undefined): Promise<SigningKey> {
+    const jwk = keys.find(({ alg }) => algorithm === undefined || alg === algorithm)
+    if (jwk === undefined) {
+      throw new Misconfigured('SIGNING_KEYS', [
+        `no active key signs with ${algorithm ?? 'anything'}`,
+      ])
+    }
+    const key = imported.get(jwk) ?? (await importSigningKey(jwk))
+    imported.set(jwk, key)
+    return key
+  }
+
+  return {
+    async issue(grant, options = {}) {
+      const { iat, exp } = times(options, defaultTtlSeconds, now())
+      const { tokenId, opaqueToken } = seededIds(options.seed ?? randomSeed())
+      let token: string
+      if (options.format === 'opaque') {
+        token = opaqueToken
+        const record = recordOf(grant, issuer, { tokenId, iat, exp })
+        await references.put(await credentialHash(token), record)
+      } else {
+        const { alg, kid, privateKey } = await signingKey(options.algorithm)
+        token = await new SignJWT({ iss: issuer, ...claimsOf(grant), iat, exp, jti: tokenId })
+          .setProtectedHeader({ alg, kid, typ: ACCESS_TOKEN_TYPE })
+          .sign(privateKey)
+      }
+      return {
+        token,
+        tokenId,
+        tokenIdHash: await tokenIdHash(issuer, tokenId),
+        issuedAtSeconds: iat,
+        expiresAtSeconds: exp,
+      } satisfies IssuedToken
+    },
+  }
+}
+
+/** `iat` and `exp`, whole seconds. */
+function times(options: IssueOptions, defaultTtlSeconds: number, nowMs: number) {
+  const { ttlSeconds = defaultTtlSeconds, notAfterSeconds = Number.POSITIVE_INFINITY } = options
+  refuseLife(ttlSeconds)
+  const nowSeconds = Math.floor(nowMs / 1000)
+  const iat = options.issuedAtSeconds ?? nowSeconds
+  const exp = Math.floor(Math.min(iat + ttlSeconds, notAfterSeconds))
+  if (exp <= Math.max(iat, nowSeconds)) throw oauthRefused('invalid_grant', 'expired')
+  return { iat, exp }
+}
+
+function refuseLife(seconds: number): void {
+  if (!(seconds >= MIN_ACCESS_TOKEN_SECONDS && seconds <= MAX_ACCESS_TOKEN_SECONDS))
+    throw new RangeError('token issuer: an access token lives 300 to 3600 seconds')
+}
+
+/** `JSON.stringify` leaves out what is undefined. */
+function claimsOf(grant: AccessGrant): JWTPayload {
+  const { subject, subjectIssuer, client, roles, scopes, audiences, confirmation } = grant
+  return {
+    aud: audiences.length === 1 ? audiences[0] : [...audiences],
+    sub: subject,
+    sub_iss: subjectIssuer,
+    client_id: client,
+    scope: scopes.length > 0 ? scopes.join(' ') : undefined,
+    roles: roles.length > 0 ? roles : undefined,
+    tenant: grant.tenant,
+    sid: grant.session,
+    cnf: confirmation === undefined ? undefined : { jkt: confirmation },
+  } as JWTPayload
+}
+
+function recordOf(
+  grant: AccessGrant,
+  tokenIssuer: string,
+  { tokenId, iat, exp }: { readonly tokenId: string; readonly iat: number; readonly exp: number },
+): ReferenceRecord {
+  return {
+    kind: 'opaque',
+    tokenId,
+    tokenIssuer,
+    issuer: grant.subjectIssuer ?? tokenIssuer,
+    subject: grant.subject,
+    client: grant.client,
+    tenant: grant.tenant,
+    session: grant.session,
+    roles: [...grant.roles],
+    scopes: [...grant.scopes],
+    audiences: [...grant.audiences],
+    issuedAtSeconds: iat,
+    expiresAtSeconds: exp,
+    confirmation: grant.confirmation,
+  }
+}
