@@ -1,14 +1,16 @@
-/** Records of references in Upstash Redis: one JSON text each. */
+/** Records of references in Upstash Redis: one JSON text each, as `admit`'s script reads it. */
+import { parseStoredReference, storedReference } from '../../admission/stored-reference.ts'
 import { Unavailable } from '../../errors.ts'
-import { type ReferenceStore, referenceKey, referenceRecordSchema } from '../../tokens/reference.ts'
+import { type ReferenceStore, referenceKey } from '../../tokens/reference.ts'
 import type { RedisCommand, RedisRest } from './rest.ts'
 
 /** A token is good for so long after its end, by the tolerance of the gateway for its own tokens. */
 export const REFERENCE_TOLERANCE_SECONDS = 5
 
 /**
- * The adapter over Upstash. A record that is not exactly one is `Unavailable`, never "unknown". A
- * record without an end, of an API key that does not expire, stays until it is removed.
+ * The adapter over Upstash. A text that is not exactly a record is `Unavailable`, never "unknown". A
+ * record without an end, of an API key that does not expire, stays until it is removed. `now` is
+ * milliseconds since the epoch.
  */
 export function createReferenceStore(
   rest: RedisRest,
@@ -26,17 +28,12 @@ export function createReferenceStore(
       const untilSeconds = (expiresAtSeconds ?? 0) + REFERENCE_TOLERANCE_SECONDS
       const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
       const expiry = expiresAtSeconds === null ? [] : ['EX', ttlSeconds]
-      const reply = await run(['SET', referenceKey(hash), JSON.stringify(record), ...expiry])
+      const reply = await run(['SET', referenceKey(hash), await storedReference(record), ...expiry])
       if (reply !== 'OK') throw new Unavailable('redis', 'malformed')
     },
     async find(hash) {
       const text = await run(['GET', referenceKey(hash)])
-      if (text === null) return undefined
-      try {
-        return referenceRecordSchema.parse(JSON.parse(text as string))
-      } catch (cause) {
-        throw new Unavailable('redis', 'malformed', { cause })
-      }
+      return text === null ? undefined : parseStoredReference(text)
     },
     async remove(hash) {
       const reply = await run(['DEL', referenceKey(hash)])
