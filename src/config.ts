@@ -28,7 +28,7 @@ export interface Config {
    * entry of `ISSUERS` for the gateway's own URL replaces what would be derived.
    */
   readonly issuers: readonly IssuerConfig[]
-  /** Private keys, each with `kid` and `alg`; the first signs. Undefined: nothing is signed. */
+  /** Private keys, each with `kid` and `alg`; see `activeKey`. Undefined: nothing is signed. */
   readonly signingKeys: { readonly keys: SigningJwk[] } | undefined
   /** OAuth clients that are there without anybody having created them. */
   readonly clients: readonly ConfiguredClient[]
@@ -112,7 +112,7 @@ function ownIssuer(publicUrl: string, keys: readonly SigningJwk[]): IssuerConfig
     {
       issuer: publicUrl,
       audience: publicUrl,
-      jwks: { keys: keys.map(publicJwk) },
+      jwks: { keys: keys.map((key) => ({ ...publicJwk(key), exp: key.exp })) },
       algorithms: algorithmsOf(keys),
     },
   ]) as [IssuerConfig]

@@ -14,7 +14,7 @@ import { createAuditSpill } from './stores/upstash/audit-spill.ts'
 import { createRedisRest, type RedisRest } from './stores/upstash/rest.ts'
 import { type AssertionSigner, createAssertionSigner } from './tokens/assertion.ts'
 import type { TokenVerifier } from './tokens/principal.ts'
-import { publicKeySet } from './tokens/signing-keys.ts'
+import { publicKeySet, publishedKeys } from './tokens/signing-keys.ts'
 import { createTokenVerifier } from './tokens/verifier.ts'
 
 /** What a Worker gives the gateway; checked by `parseConfig`. */
@@ -35,7 +35,8 @@ export interface Services {
   readonly publicUrl: string
   /** Identifiers of the trusted issuers. */
   readonly issuers: readonly string[]
-  readonly publicKeys: JSONWebKeySet
+  /** What the gateway publishes of its signing keys at this moment. */
+  readonly publicKeys: () => JSONWebKeySet
   readonly verifier: TokenVerifier
   readonly admission: Admission
   readonly auditSink: AuditSink
@@ -54,13 +55,14 @@ const BOUND_ORIGIN_AUDIENCE = 'urn:portcullis:origin'
 export function createServices(env: GatewayEnv): Services {
   const config = parseConfig(env)
   const now = Date.now
+  const signingKeys = config.signingKeys?.keys ?? []
   const redis = createRedisRest(config.redis)
   const verifier = createTokenVerifier({ issuers: config.issuers, now })
   const queue = auditQueueOf(env, config)
   return {
     publicUrl: config.publicUrl,
     issuers: config.issuers.map(({ issuer }) => issuer),
-    publicKeys: publicKeySet(config.signingKeys?.keys ?? []),
+    publicKeys: () => publicKeySet(publishedKeys(signingKeys, now())),
     verifier,
     admission: createAdmission({ store: createUpstashAdmissionStore(redis), now }),
     auditSink: queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue }),
@@ -90,11 +92,11 @@ function originOf({ ORIGIN }: GatewayEnv, { originUrl }: Config): OriginOptions 
 }
 
 function assertionsOf(config: Config, now: () => number): AssertionSigner | undefined {
-  const [key] = config.signingKeys?.keys ?? []
-  if (key === undefined) return undefined
+  const keys = config.signingKeys?.keys
+  if (keys === undefined) return undefined
   const audience =
     config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin
-  return createAssertionSigner({ key, issuer: config.publicUrl, audience, now })
+  return createAssertionSigner({ keys, issuer: config.publicUrl, audience, now })
 }
 
 async function queueTakesEvents(queue: AuditQueue): Promise<void> {

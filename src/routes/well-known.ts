@@ -8,8 +8,8 @@ export interface WellKnownOptions {
   readonly publicUrl: string
   /** Identifiers of the issuers whose tokens are accepted. */
   readonly issuers: readonly string[]
-  /** Public keys that assertions to the origin verify with. */
-  readonly publicKeys: JSONWebKeySet
+  /** Public keys, of this moment, that what the gateway signs verifies with. */
+  readonly publicKeys: () => JSONWebKeySet
 }
 
 /** Shorter than the time a new key is published before it signs. */
@@ -25,7 +25,7 @@ export function wellKnownRoutes({ publicUrl, issuers, publicKeys }: WellKnownOpt
     'X-Content-Type-Options': 'nosniff',
   }
   return new Hono()
-    .get('/jwks.json', etag(), (c) => c.json(publicKeys, 200, headers))
+    .get('/jwks.json', etag(), (c) => c.json(publicKeys(), 200, headers))
     .get('/oauth-protected-resource', etag(), (c) =>
       c.json(
         {

@@ -1,7 +1,8 @@
 /** What the gateway tells the origin, so that the origin can verify instead of trust. */
 import { SignJWT } from 'jose'
+import { Misconfigured } from '../errors.ts'
 import type { Principal } from './principal.ts'
-import { importSigningKey, type SigningJwk, type SigningKey } from './signing-keys.ts'
+import { activeKey, importSigningKey, type SigningJwk } from './signing-keys.ts'
 
 /** Not `at+jwt`: an assertion that leaks from an origin opens no gateway (RFC 8725 section 3.11). */
 export const ASSERTION_TYPE = 'origin-assertion+jwt'
@@ -11,12 +12,16 @@ export const ASSERTION_TTL_SECONDS = 60
 export const ASSERTION_MIN_REST_SECONDS = 30
 
 export interface AssertionSigner {
-  /** A compact JWS that is good for at least 30 s more. Rejects if the key is none. */
+  /**
+   * A compact JWS that is good for at least 30 s more. Rejects with `Misconfigured` if no key may
+   * sign now, or the one that may is none.
+   */
   sign(principal: Principal): Promise<string>
 }
 
 export interface AssertionSignerOptions {
-  readonly key: SigningJwk
+  /** Private keys; the one that is active signs. */
+  readonly keys: readonly SigningJwk[]
   /** `iss`: the gateway's public URL. */
   readonly issuer: string
   /** `aud`: the origin. */
@@ -38,16 +43,17 @@ interface Signed {
  * signature in half a minute; its `jti` names the assertion, not the request.
  */
 export function createAssertionSigner({
-  key,
+  keys,
   issuer,
   audience,
   now = Date.now,
 }: AssertionSignerOptions): AssertionSigner {
   const signed = new WeakMap<Principal, Signed>()
-  let signingKey: SigningKey | undefined
 
   async function signAnew(principal: Principal, nowMs: number): Promise<string> {
-    signingKey ??= await importSigningKey(key)
+    const jwk = activeKey(keys, nowMs)
+    if (jwk === undefined) throw new Misconfigured('SIGNING_KEYS', ['none may sign now'])
+    const signingKey = await importSigningKey(jwk)
     const issuedAt = Math.floor(nowMs / 1000)
     const assertion = await new SignJWT({
       sub_iss: principal.issuer,

@@ -8,6 +8,8 @@ export interface VerificationKey {
   readonly kid: string | undefined
   readonly algorithm: Algorithm
   readonly cryptoKey: CryptoKey
+  /** `exp` of its JWK, which holds for sets that stand in the configuration. */
+  readonly expiresAtSeconds: number | undefined
 }
 
 export type KeyRing = ReadonlySet<VerificationKey>
@@ -52,7 +54,7 @@ export async function importKeys(
 }
 
 const importer =
-  ({ kid, jwk }: UsableJwk) =>
+  ({ kid, jwk, expiresAtSeconds }: UsableJwk) =>
   async (algorithm: Algorithm): Promise<VerificationKey> => {
     const cryptoKey =
       jwk.k === undefined
@@ -64,7 +66,7 @@ const importer =
             false,
             ['verify'],
           )
-    return { kid, algorithm, cryptoKey }
+    return { kid, algorithm, cryptoKey, expiresAtSeconds }
   }
 
 /**

@@ -1,6 +1,6 @@
 /** Where the keys of an issuer come from. */
 import type { JSONWebKeySet } from 'jose'
-import { Misconfigured } from '../errors.ts'
+import { Misconfigured, Unavailable } from '../errors.ts'
 import type { Algorithm } from '../validators/jwk.ts'
 import { importKeys, type KeyHint, type KeyRing, keyFor, type VerificationKey } from './key-ring.ts'
 import type { WaitUntil } from './principal.ts'
@@ -20,8 +20,15 @@ export interface KeySet {
   ready(waitUntil?: WaitUntil): Promise<void>
 }
 
-/** A set that stands in the configuration: never fetched, never stale. */
-export function createInlineKeySet(jwks: JSONWebKeySet, algorithms: readonly Algorithm[]): KeySet {
+/**
+ * A set that stands in the configuration: never fetched, never stale. A key of it that has an `exp`
+ * ends by the clock, and what was verified with it ends with it.
+ */
+export function createInlineKeySet(
+  jwks: JSONWebKeySet,
+  algorithms: readonly Algorithm[],
+  now: () => number = Date.now,
+): KeySet {
   let ring: KeyRing | undefined
   // Requests that begin together each import the keys, and the first result stays: on Workers
   // they must not await one another's promises.
@@ -33,15 +40,19 @@ export function createInlineKeySet(jwks: JSONWebKeySet, algorithms: readonly Alg
     ring ??= imported.ring
     return ring
   }
+  const isLive = ({ expiresAtSeconds }: VerificationKey) =>
+    expiresAtSeconds === undefined || now() < expiresAtSeconds * 1000
+  const liveKeys = async (): Promise<KeyRing> =>
+    new Set([...(ring ?? (await load()))].filter(isLive))
   return {
     async find(hint) {
-      const key = keyFor(ring ?? (await load()), hint)
+      const key = keyFor(await liveKeys(), hint)
       if (key === undefined) throw rejected('kid_unknown')
       return key
     },
-    vouches: (key) => ring?.has(key) === true,
+    vouches: (key) => ring?.has(key) === true && isLive(key),
     async ready() {
-      ring ?? (await load())
+      if ((await liveKeys()).size === 0) throw new Unavailable('key_set', 'refused')
     },
   }
 }

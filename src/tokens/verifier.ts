@@ -12,6 +12,11 @@ import { createTokenCache } from './token-cache.ts'
 export interface TokenVerifierOptions {
   /** Trusted issuers; tokens of others are refused unread. */
   readonly issuers: readonly IssuerConfig[]
+  /**
+   * The issuer among them that is this gateway: only its tokens may speak of another issuer's
+   * subjects (`sub_iss`). Default none.
+   */
+  readonly ownIssuer?: string | undefined
   /** Milliseconds since the epoch. */
   readonly now?: () => number
   /** Verified tokens to remember. Default 1,000; 0 remembers none. */
@@ -40,6 +45,7 @@ interface TrustedIssuer {
  */
 export function createTokenVerifier({
   issuers,
+  ownIssuer,
   now = Date.now,
   maxCachedTokens,
   keySets,
@@ -68,7 +74,10 @@ export function createTokenVerifier({
 
     const key = await keySet.find(header, waitUntil)
     await verifySignature(token, key)
-    const principal = await principalFrom(payload, config, now())
+    const principal = await principalFrom(payload, config, {
+      nowMs: now(),
+      isOwn: config.issuer === ownIssuer,
+    })
     const expiresAtMs = (principal.expiresAtSeconds + config.clockTolerance) * 1000
     cache?.set(token, { principal, key, keySet, expiresAtMs }, now())
     return principal
@@ -87,7 +96,7 @@ function keySetOf(
   now: () => number,
   options: TokenVerifierOptions['keySets'],
 ): KeySet {
-  if (jwks !== undefined) return createInlineKeySet(jwks, algorithms)
+  if (jwks !== undefined) return createInlineKeySet(jwks, algorithms, now)
   if (jwksUri !== undefined)
     return createRemoteKeySet({ ...options, uri: jwksUri, algorithms, now })
   throw new Misconfigured('The token verifier', [`${issuer}: has neither jwks nor jwksUri`])

@@ -47,6 +47,7 @@ const common = {
     .array(z.string())
     .refine((operations) => operations.includes('verify'))
     .optional(),
+  exp: z.number().optional(),
 }
 
 const modulus = octets
@@ -103,6 +104,8 @@ export interface UsableJwk {
   readonly kid: string | undefined
   /** Never empty: what the key's type and its `alg` permit and the issuer allows. */
   readonly algorithms: readonly Algorithm[]
+  /** `exp` of the key itself, seconds since the epoch. */
+  readonly expiresAtSeconds: number | undefined
   readonly jwk: JsonWebKey
 }
 
@@ -122,7 +125,7 @@ const jwkSet = z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) })
  * token means is anybody's guess. A key without `alg` gets what its type permits of `allowed`; a
  * secret (`oct`) is usable only where `allowed` names HS256, and for nothing else.
  *
- * Does NOT check that a point lies on its curve: importing the key does.
+ * Does NOT check that a point lies on its curve: importing the key does; nor the clock.
  */
 export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKeys | undefined {
   const parsed = jwkSet.safeParse(set)
@@ -135,13 +138,16 @@ export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKey
       ignored.push({ index, check: checkOf(key.error) })
       continue
     }
-    const { kid, alg } = key.data
+    const { kid, alg, exp: expiresAtSeconds } = key.data
     const algorithms = algorithmsOf(key.data).filter(
       (name) => allowed.includes(name) && (alg === undefined || alg === name),
     )
     if (algorithms.length === 0) ignored.push({ index, check: 'alg' })
     // The raw members: what was checked above are bytes.
-    else usable.push({ index, kid, algorithms, jwk: material(candidate as JsonWebKey) })
+    else {
+      const jwk = material(candidate as JsonWebKey)
+      usable.push({ index, kid, algorithms, expiresAtSeconds, jwk })
+    }
   }
   const isAmbiguous = ({ kid }: UsableJwk) =>
     kid !== undefined && usable.filter((other) => other.kid === kid).length > 1

@@ -16,6 +16,8 @@ const common = {
     .array(z.string())
     .refine((operations) => operations.includes('sign'), "must include 'sign'")
     .exactOptional(),
+  nbf: z.int('must be whole seconds').min(0, 'must be whole seconds').exactOptional(),
+  exp: z.int('must be whole seconds').min(0, 'must be whole seconds').exactOptional(),
 }
 const alg = <Name extends Algorithm>(name: Name) => z.literal(name, `must be ${name}`).default(name)
 
@@ -56,7 +58,10 @@ const signingJwk = z.discriminatedUnion(
   'must be EC, OKP or RSA',
 )
 
-/** A private key for signatures, as a JWK; `kid` and `alg` are always there. */
+/**
+ * A private key for signatures, as a JWK; `kid` and `alg` are always there. It signs from `nbf` on,
+ * and is good for nothing from `exp` on (seconds since the epoch).
+ */
 export type SigningJwk = z.output<typeof signingJwk>
 
 /** What the gateway signs with, by type of key. */
@@ -65,6 +70,9 @@ export type SigningAlgorithm = SigningJwk['alg']
 const soundJwk = signingJwk.superRefine((key, context) => {
   const [weakness] = sortKeys({ keys: [publicJwk(key)] }, [key.alg])?.ignored ?? []
   if (weakness !== undefined) context.addIssue(`is malformed or too weak (${weakness.check})`)
+  if (key.nbf !== undefined && key.exp !== undefined && key.nbf >= key.exp) {
+    context.addIssue('has an exp that is not after its nbf')
+  }
   if (isPublished(key.kty === 'RSA' ? key.n : key.x)) {
     context.addIssue('is printed in a standard, so everybody has it')
   }
@@ -72,13 +80,20 @@ const soundJwk = signingJwk.superRefine((key, context) => {
 
 /**
  * `SIGNING_KEYS`: a JWK Set of private keys, RSA of at least 2048 bits, P-256 or Ed25519, each
- * with a `kid` of its own. `alg` may be left out. Other members are dropped. Does NOT check that
- * the private half belongs to the public one: the first signature does.
+ * with a `kid` of its own, and not all of them expired. `alg` may be left out. Other members are
+ * dropped. Does NOT check that the private half belongs to the public one: the first signature does.
  */
 export const signingKeys = z
-  .object({ keys: z.array(soundJwk).min(1, 'is empty') }, 'is not a JWK Set')
+  .object(
+    { keys: z.array(soundJwk).min(1, { error: 'is empty', abort: true }) },
+    'is not a JWK Set',
+  )
   .refine(({ keys }) => new Set(keys.map(({ kid }) => kid)).size === keys.length, {
     error: 'has two keys with the same kid',
+    path: ['keys'],
+  })
+  .refine(({ keys }) => keys.some(({ exp }) => exp === undefined || Date.now() < exp * 1000), {
+    error: 'has only keys that have expired',
     path: ['keys'],
   })
 

@@ -37,11 +37,10 @@ const principal = (overrides: Partial<Principal> = {}): Principal => ({
 function signing(options: { key?: typeof key } = {}) {
   const clock = { nowMs: NOW_MS }
   const signer = createAssertionSigner({
-    key,
+    keys: [options.key ?? key],
     issuer: GATEWAY,
     audience: ORIGIN,
     now: () => clock.nowMs,
-    ...options,
   })
   return { clock, signer }
 }
@@ -102,7 +101,7 @@ describe('the assertion for the origin', () => {
     })
     const verifier = createTokenVerifier({ issuers: config.issuers, now: () => NOW_MS })
     const assertion = await createAssertionSigner({
-      key,
+      keys,
       issuer: GATEWAY,
       audience: GATEWAY,
       now: () => NOW_MS,
