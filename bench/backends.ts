@@ -30,7 +30,13 @@ export type Counts = OriginCounts & RedisCounts
 
 export interface Backends {
   readonly originUrl: string
-  readonly redis: { readonly url: string; readonly token: string; readonly kind: string }
+  readonly redis: {
+    readonly url: string
+    readonly token: string
+    readonly kind: string
+    /** Of the REST server; Redis itself is this process or a child of it. */
+    readonly pid: number
+  }
   counts(): Promise<Counts>
   close(): Promise<void>
 }
@@ -50,7 +56,7 @@ export async function startBackends(): Promise<Backends> {
     ])
     return {
       originUrl,
-      redis: { ...redis, token },
+      redis: { ...redis, token, pid: redisRest.pid as number },
       async counts() {
         const answers = Promise.all([
           answerOf<OriginCounts>(origin),

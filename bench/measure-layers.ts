@@ -2,13 +2,13 @@
 import type { Bench } from './bench.ts'
 import { type Bundle, bundleWorker } from './bundle.ts'
 import { figuresOf, type LayerFigures } from './figures.ts'
+import { startLayers } from './layers-workerd.ts'
 import type { Runtime } from './options.ts'
 import { preflight } from './preflight.ts'
 import { REFERENCE_FIGURES, REFERENCE_NOTE } from './reference.ts'
 import { layerTable, referenceTable } from './report.ts'
 import { measure } from './rounds.ts'
 import type { Target } from './target.ts'
-import { startWorkerd } from './workerd.ts'
 import { startWranglerDev } from './wrangler-dev.ts'
 
 /** Prints a table for each runtime, and returns what it knows. Throws for a wrong answer. */
@@ -45,5 +45,5 @@ async function start(
   { options, backends, tokens: { signingKeys }, directory }: Bench,
 ): Promise<Target> {
   if (runtime === 'wrangler') return startWranglerDev({ bundle, backends, signingKeys, directory })
-  return startWorkerd({ bundle, backends, signingKeys, layers: options.measured, directory })
+  return startLayers({ bundle, backends, signingKeys, layers: options.measured, directory })
 }

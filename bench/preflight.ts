@@ -1,7 +1,7 @@
 /** Makes sure that each layer does what its name says, before anything is measured. */
 import { ORIGIN_BODY } from './backends.ts'
 import { includes, type Layer, type Stage } from './layers.ts'
-import { headersOf } from './load.ts'
+import { headersOf } from './order-requests.ts'
 import type { Target } from './target.ts'
 import type { BenchTokens } from './tokens.ts'
 

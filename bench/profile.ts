@@ -4,13 +4,14 @@ import type { Bench } from './bench.ts'
 import { bundleWorker } from './bundle.ts'
 import { profileWhile } from './inspector.ts'
 import { LAYERS } from './layers.ts'
+import { startLayers } from './layers-workerd.ts'
 import { drive } from './load.ts'
+import { orderLoad } from './order-requests.ts'
 import { preflight } from './preflight.ts'
 import { cpuBetween, cpuTimesOf } from './process-times.ts'
 import { moduleFinder, type ProfileSummary, summarise } from './profile-summary.ts'
 import { table } from './report.ts'
 import { rounded } from './statistics.ts'
-import { startWorkerd } from './workerd.ts'
 
 const PROFILED = 'full'
 /** V8's optimising compiler needs thousands of requests until nothing changes any more. */
@@ -27,7 +28,7 @@ export async function profileGateway(bench: Bench): Promise<object> {
   const layers = LAYERS.filter(({ id }) => id === PROFILED)
   const [layer] = layers
   const { signingKeys } = tokens
-  const target = await startWorkerd({
+  const target = await startLayers({
     ...{ bundle, backends, signingKeys, layers, directory },
     inspect: true,
   })
@@ -37,7 +38,8 @@ export async function profileGateway(bench: Bench): Promise<object> {
     throw new Error('there is nothing to profile')
   await preflight(target, layers, tokens)
   const { request, connections, seconds, warmUpSeconds } = options
-  const load = { url: target.urlOf(layer), request, tokens: tokens[layer.tokens], connections }
+  const orders = orderLoad(target.urlOf(layer), request, tokens[layer.tokens])
+  const load = { ...orders, connections }
   bench.onProgress('profile: warming up')
   await drive({ ...load, seconds: Math.max(warmUpSeconds, MIN_WARM_UP_SECONDS) })
   bench.onProgress('profile: sampling')

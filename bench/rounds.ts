@@ -1,12 +1,13 @@
 /** Measures layers in turn, several times, so that noise meets all of them alike. */
-import { type Backends, type Counts, countsBetween } from './backends.ts'
+import type { Backends, Counts } from './backends.ts'
 import type { Layer } from './layers.ts'
 import { drive } from './load.ts'
 import type { Options } from './options.ts'
-import { cpuBetween, cpuTimesOf, familyCpuMicros, machineCpuMicros } from './process-times.ts'
+import { orderLoad } from './order-requests.ts'
 import { ratio, rounded } from './statistics.ts'
 import type { Target } from './target.ts'
 import type { BenchTokens } from './tokens.ts'
+import { readingOf, usageBetween } from './usage.ts'
 
 /** Longer than an audit batch stays open, so that what a layer began has ended. */
 const SETTLE_MS = 150
@@ -60,44 +61,30 @@ async function measureOnce(
   layer: Layer,
   seconds: number,
 ): Promise<Round> {
-  const before = await reading(target, backends)
+  const before = await readingOf(target.pid, backends)
   const driven = await drive({
-    url: target.urlOf(layer),
-    request: options.request,
-    tokens: tokens[layer.tokens],
+    ...orderLoad(target.urlOf(layer), options.request, tokens[layer.tokens]),
     connections: options.connections,
     seconds,
   })
   await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
-  const after = await reading(target, backends)
-  const counts = countsBetween(before.counts, after.counts)
+  const usage = usageBetween(before, await readingOf(target.pid, backends))
+  const { counts, gateway, otherCores } = usage
   refuseOther(layer, driven.requests, counts)
 
-  const cpu = cpuBetween(before.gateway, after.gateway)
   const perRequest = (total: number, digits = 1) => rounded(ratio(total, counts.requests), digits)
-  const others = after.machineMicros - before.machineMicros - (after.oursMicros - before.oursMicros)
   return {
     requests: driven.requests,
     requestsPerSecond: rounded(driven.requests / driven.seconds, 0),
     p50Ms: driven.latencies.percentile(0.5),
     p95Ms: driven.latencies.percentile(0.95),
     p99Ms: driven.latencies.percentile(0.99),
-    cpuMicros: perRequest(cpu.userMicros + cpu.systemMicros),
-    cpuUserMicros: perRequest(cpu.userMicros),
-    cpuSystemMicros: perRequest(cpu.systemMicros),
+    cpuMicros: perRequest(gateway.userMicros + gateway.systemMicros),
+    cpuUserMicros: perRequest(gateway.userMicros),
+    cpuSystemMicros: perRequest(gateway.systemMicros),
     redisCalls: perRequest(counts.calls, 4),
     auditEvents: perRequest(counts.auditEvents, 4),
-    otherCores: rounded(Math.max(0, others) / 1000 / (after.timeMs - before.timeMs), 2),
-  }
-}
-
-async function reading(target: Target, backends: Backends) {
-  return {
-    counts: await backends.counts(),
-    gateway: cpuTimesOf(target.pid),
-    oursMicros: familyCpuMicros(process.pid),
-    machineMicros: machineCpuMicros(),
-    timeMs: Date.now(),
+    otherCores,
   }
 }
 

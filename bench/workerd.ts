@@ -1,4 +1,4 @@
-/** Runs the gateway under `workerd serve`. */
+/** Runs a bundle under `workerd serve`. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
@@ -8,10 +8,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { HOST } from '../dev/start/settings.ts'
 import { WRANGLER } from '../dev/start/wrangler.ts'
-import type { Backends } from './backends.ts'
 import type { Bundle } from './bundle.ts'
-import type { Layer } from './layers.ts'
-import { gatewayVariables, type Target } from './target.ts'
 import { workerdConfig } from './workerd-config.ts'
 
 const START_TIMEOUT_MS = 20_000
@@ -24,18 +21,25 @@ export const WORKERD = (createRequire(WRANGLER)('workerd') as { readonly default
 
 export interface WorkerdOptions {
   readonly bundle: Bundle
-  readonly backends: Backends
-  readonly signingKeys: string
-  readonly layers: readonly Layer[]
+  /** Variables of the Worker. They reach it by way of the environment, never in a file. */
+  readonly variables: Readonly<Record<string, string>>
+  /** Of the services: each an isolate of the same bundle, with a socket of its own. */
+  readonly names: readonly string[]
+  /** `host:port` of who takes the batches of the audit queue. */
+  readonly queueAddress: string
   /** Where the configuration goes. */
   readonly directory: string
   /** Opens the inspector, which costs time of its own. Default false. */
   readonly inspect?: boolean
 }
 
-export interface WorkerdTarget extends Target {
+export interface Workerd {
+  /** Scheme and authority of a service. */
+  originOf(name: string): string
+  readonly pid: number
   /** Authority of the inspector; undefined where none was asked for. */
   readonly inspector: string | undefined
+  close(): Promise<void>
 }
 
 /** A message on the control descriptor. */
@@ -45,19 +49,18 @@ interface Listening {
   readonly port: number
 }
 
-/** Starts one process with an isolate for each layer. */
-export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdTarget> {
-  const { bundle, backends, layers, directory, inspect = false } = options
-  const variables = gatewayVariables(backends, options.signingKeys)
+/** Starts one process with an isolate for each name. */
+export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
+  const { bundle, variables, names, queueAddress, directory, inspect = false } = options
   const file = join(directory, 'workerd.capnp')
   writeFileSync(
     file,
     workerdConfig({
       ...bundle,
       module: relative(directory, bundle.file),
-      names: layers.map(({ id }) => id),
+      names,
       variables: Object.keys(variables),
-      queueAddress: new URL(backends.originUrl).host,
+      queueAddress,
     }),
   )
   const child = spawn(
@@ -75,12 +78,12 @@ export async function startWorkerd(options: WorkerdOptions): Promise<WorkerdTarg
     process.off('exit', killWithParent)
   }
   try {
-    const expected = layers.length + (inspect ? 1 : 0)
+    const expected = names.length + (inspect ? 1 : 0)
     const listening = await listeningOf(child, expected)
     const ports = new Map(listening.map(({ socket, port }) => [socket, port]))
     const inspector = listening.find(({ event }) => event === 'listen-inspector')
     return {
-      urlOf: ({ id, stage }) => `http://${HOST}:${ports.get(id)}/${stage}`,
+      originOf: (name) => `http://${HOST}:${ports.get(name)}`,
       pid: child.pid as number,
       inspector: inspector && `${HOST}:${inspector.port}`,
       close,

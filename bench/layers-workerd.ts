@@ -1,0 +1,33 @@
+/** Runs the layers under `workerd serve`: one process, an isolate for each. */
+import type { Backends } from './backends.ts'
+import type { Bundle } from './bundle.ts'
+import type { Layer } from './layers.ts'
+import { gatewayVariables, type Target } from './target.ts'
+import { startWorkerd, type Workerd } from './workerd.ts'
+
+export interface LayersOptions {
+  readonly bundle: Bundle
+  readonly backends: Backends
+  readonly signingKeys: string
+  readonly layers: readonly Layer[]
+  /** Where the configuration goes. */
+  readonly directory: string
+  /** Opens the inspector, which costs time of its own. Default false. */
+  readonly inspect?: boolean
+}
+
+/** Starts them; the isolate of a layer is the service with its id. */
+export async function startLayers(
+  options: LayersOptions,
+): Promise<Target & Pick<Workerd, 'inspector'>> {
+  const { backends, signingKeys, layers } = options
+  const workerd = await startWorkerd({
+    ...options,
+    variables: gatewayVariables(backends, signingKeys),
+    names: layers.map(({ id }) => id),
+    queueAddress: new URL(backends.originUrl).host,
+  })
+  const { pid, inspector, close } = workerd
+  const urlOf: Target['urlOf'] = ({ id, stage }) => `${workerd.originOf(id)}/${stage}`
+  return { urlOf, pid, inspector, close }
+}
