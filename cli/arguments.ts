@@ -1,0 +1,57 @@
+/** Reading what people type: numbers, times, ids, and text from standard input. */
+import { InvalidArgumentError } from 'commander'
+import { usage } from './failure.ts'
+
+const UNIT_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
+const MAX_INPUT_CHARACTERS = 65_536
+
+/** Collects an option that may be given more than once. */
+export function repeated(value: string, earlier: readonly string[] = []): readonly string[] {
+  return [...earlier, value]
+}
+
+/** A whole number without a sign. Its range is for the gateway to judge. */
+export function whole(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
+  return Number(text)
+}
+
+/** Seconds, from `90s`, `15m`, `1h`, `2d` or a number of seconds. */
+export function seconds(text: string): number {
+  const [, count, unit = 's'] = /^(\d{1,10})([smhd]?)$/.exec(text) ?? []
+  if (count === undefined) {
+    throw new InvalidArgumentError('It must look like 90s, 15m, 1h or 2d.')
+  }
+  return Number(count) * UNIT_SECONDS[(unit || 's') as keyof typeof UNIT_SECONDS]
+}
+
+/** An instant in RFC 3339, from that or from how long ago it was (`15m`). */
+export function instant(text: string): string {
+  if (/^\d{4}-\d\d-\d\dT.+(Z|[+-]\d\d:\d\d)$/i.test(text) && !Number.isNaN(Date.parse(text))) {
+    return new Date(text).toISOString()
+  }
+  if (/^\d{1,9}[smhd]$/.test(text)) {
+    const at = new Date(Date.now() - seconds(text) * 1_000)
+    if (!Number.isNaN(at.getTime())) return at.toISOString()
+  }
+  throw new InvalidArgumentError('It must be a time (2026-11-20T16:00:00Z) or its age (15m).')
+}
+
+/** An id as the gateway makes them: it stands in a path. */
+export function id(text: string): string {
+  if (!/^[\w-]{1,128}$/.test(text)) throw new InvalidArgumentError('It is not an id.')
+  return text
+}
+
+/** The argument itself, or standard input for `-`, without white space around it. */
+export async function textOf(argument: string): Promise<string> {
+  if (argument !== '-') return argument
+  let text = ''
+  process.stdin.setEncoding('utf8')
+  for await (const chunk of process.stdin) {
+    text += chunk as string
+    if (text.length > MAX_INPUT_CHARACTERS) throw usage('there is too much on standard input')
+  }
+  if (text.trim() === '') throw usage('there is nothing on standard input')
+  return text.trim()
+}

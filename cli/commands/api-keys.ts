@@ -1,0 +1,99 @@
+/** `portcullis apikeys`: credentials for programs that cannot ask for tokens. */
+import type { Command } from 'commander'
+import { id, repeated, seconds } from '../arguments.ts'
+import {
+  type CommonOptions,
+  onlineCommand,
+  type PageOptions,
+  paged,
+  pageQuery,
+  workWith,
+} from '../command.ts'
+
+interface CreateOptions extends CommonOptions {
+  readonly name: string
+  readonly subject: string
+  readonly role?: readonly string[]
+  readonly scope?: readonly string[]
+  readonly tenant?: string
+  readonly expiresIn?: number
+}
+
+interface ApiKeyPage {
+  readonly apiKeys: readonly object[]
+  readonly cursor?: string
+}
+
+const COLUMNS = ['id', 'name', 'subject', 'roles', 'scopes', 'tenant', 'createdAt', 'expiresAt']
+const SHOWN_ONCE = 'The key is shown once, and kept nowhere.'
+const EXAMPLE_ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
+const WHICH = ['<id>', 'as `apikeys list` tells it', id] as const
+
+export function addApiKeyCommands(program: Command): void {
+  const keys = program
+    .command('apikeys')
+    .description('credentials for programs that cannot ask for tokens')
+  addCreate(keys)
+  paged(
+    onlineCommand(keys, {
+      name: 'list',
+      does: 'list API keys, newest first, without the keys themselves',
+      examples: ['portcullis apikeys list'],
+    }),
+  ).action(async (options: CommonOptions & PageOptions) => {
+    const { gateway, output } = workWith(options)
+    const page = await gateway.get<ApiKeyPage>('/api-keys', pageQuery(options))
+    output.list(page, page.apiKeys, COLUMNS)
+  })
+  onlineCommand(keys, {
+    name: 'rotate',
+    does: 'replace a key by a new one; the old one ends at once',
+    examples: [`portcullis apikeys rotate ${EXAMPLE_ID}`],
+  })
+    .argument(...WHICH)
+    .action(async (key: string, options: CommonOptions) => {
+      const { gateway, output } = workWith(options)
+      output.thing(await gateway.post<object>(`/api-keys/${key}/secret`, {}))
+      output.remark(SHOWN_ONCE)
+    })
+  onlineCommand(keys, {
+    name: 'disable',
+    does: 'end a key, at once and everywhere',
+    examples: [`portcullis apikeys disable ${EXAMPLE_ID}`],
+  })
+    .argument(...WHICH)
+    .action(async (key: string, options: CommonOptions) => {
+      const { gateway, output } = workWith(options)
+      await gateway.delete(`/api-keys/${key}`)
+      output.result({}, `API key ${key} is worth nothing now.`)
+    })
+}
+
+function addCreate(keys: Command): void {
+  onlineCommand(keys, {
+    name: 'create',
+    does: 'make an API key; it is printed and kept nowhere',
+    examples: [
+      'portcullis apikeys create --name nightly --subject reports --role reader --expires-in 90d',
+    ],
+  })
+    .requiredOption('--name <name>', 'what it is for, for the list')
+    .requiredOption('--subject <subject>', 'who its bearer is')
+    .option('--role <role>', 'a role; may be given more than once', repeated)
+    .option('--scope <scope>', 'a scope; may be given more than once', repeated)
+    .option('--tenant <tenant>', 'tenant')
+    .option('--expires-in <time>', 'its life: 90d (default: until it is disabled)', seconds)
+    .action(async (options: CreateOptions) => {
+      const { gateway, output } = workWith(options)
+      const answer = await gateway.post<object>('/api-keys', {
+        name: options.name,
+        subject: options.subject,
+        roles: options.role,
+        scopes: options.scope,
+        tenant: options.tenant,
+        expiresInSeconds: options.expiresIn,
+      })
+      output.thing(answer)
+      output.remark(SHOWN_ONCE)
+    })
+}

@@ -1,0 +1,45 @@
+/** Which events of the audit trail are asked for, and how they are shown. */
+import type { Command } from 'commander'
+import { instant } from '../arguments.ts'
+import type { TrailEvent } from '../tail.ts'
+
+/** What `query` and `tail` have in common. */
+export interface EventFilter {
+  readonly subject?: string
+  readonly decision?: string
+  readonly route?: string
+  readonly reason?: string
+  readonly since?: string
+}
+
+export interface EventPage {
+  readonly events: readonly TrailEvent[]
+  readonly cursor?: string
+}
+
+/** Members of an event that a person sees; the rest is in `--json`. */
+export const EVENT_COLUMNS = [
+  'time',
+  'decision',
+  'status',
+  'method',
+  'route',
+  'actor.subject',
+  'reason',
+  'change.action',
+  'change.target',
+  'requestId',
+] as const
+
+export function filtered(command: Command): Command {
+  return command
+    .option('--subject <subject>', 'of the caller')
+    .option('--decision <decision>', 'allow, deny or error')
+    .option('--route <pattern>', 'such as /orders/:id')
+    .option('--reason <reason>', 'such as token_rejected:exp, or its part before the colon')
+    .option('--since <time>', 'from then on: 2026-11-20T16:00:00Z, or 15m ago', instant)
+}
+
+export function filterQuery({ subject, decision, route, reason, since }: EventFilter) {
+  return { subject, decision, route, reason, since }
+}

@@ -1,0 +1,81 @@
+/** `portcullis audit tail`: events as they happen. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { Failure, UNREACHABLE } from '../failure.ts'
+import type { Gateway } from '../gateway.ts'
+import { createTail, type TrailEvent } from '../tail.ts'
+import { line } from '../text.ts'
+import {
+  EVENT_COLUMNS,
+  type EventFilter,
+  type EventPage,
+  filtered,
+  filterQuery,
+} from './audit-filter.ts'
+
+const POLL_MS = 2_000
+const PAGE_EVENTS = 200
+/** What passes by itself; anything else would be the same the next time. */
+const PASSING = ['dependency_unavailable', 'temporarily_unavailable', 'rate_limited']
+
+interface TailOptions extends CommonOptions, EventFilter {}
+
+export function addTail(audit: Command): void {
+  const tail = onlineCommand(audit, {
+    name: 'tail',
+    does: 'print events as they arrive, until Ctrl-C; with --json one to a line',
+    examples: ['portcullis audit tail --decision deny', 'portcullis audit tail --json --since 5m'],
+  })
+  filtered(tail).action(async (options: TailOptions) => {
+    const stopped = new AbortController()
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort())
+    try {
+      await follow(options, stopped.signal)
+    } catch (error) {
+      if (!stopped.signal.aborted) throw error
+    }
+  })
+}
+
+async function follow(options: TailOptions, signal: AbortSignal): Promise<void> {
+  const { gateway, output } = workWith(options, signal)
+  const tail = createTail(options.since === undefined ? Date.now() : Date.parse(options.since))
+  let troubled = false
+  for (;;) {
+    try {
+      const events = await eventsSince(gateway, options, tail.since())
+      if (troubled) process.stderr.write('portcullis: the gateway answers again\n')
+      troubled = false
+      for (const event of tail.unseen(events)) output.result(event, line(event, EVENT_COLUMNS))
+    } catch (error) {
+      if (signal.aborted || !passes(error)) throw error
+      if (!troubled) process.stderr.write(`portcullis: ${error.code}, trying again\n`)
+      troubled = true
+    }
+    await pause(POLL_MS, undefined, { signal })
+  }
+}
+
+function passes(error: unknown): error is Failure {
+  return (
+    error instanceof Failure && (error.exitCode === UNREACHABLE || PASSING.includes(error.code))
+  )
+}
+
+/** All pages: a burst may be larger than one. */
+async function eventsSince(
+  gateway: Gateway,
+  options: TailOptions,
+  since: string,
+): Promise<readonly TrailEvent[]> {
+  const events: TrailEvent[] = []
+  let cursor: string | undefined
+  do {
+    const query = { ...filterQuery(options), since, limit: PAGE_EVENTS, cursor }
+    const page = await gateway.get<EventPage>('/audit', query)
+    events.push(...page.events)
+    cursor = page.cursor
+  } while (cursor !== undefined)
+  return events
+}

@@ -1,0 +1,47 @@
+/** `portcullis audit`: who did what, and what came of it. */
+import type { Command } from 'commander'
+import { instant } from '../arguments.ts'
+import {
+  type CommonOptions,
+  onlineCommand,
+  type PageOptions,
+  paged,
+  pageQuery,
+  workWith,
+} from '../command.ts'
+import {
+  EVENT_COLUMNS,
+  type EventFilter,
+  type EventPage,
+  filtered,
+  filterQuery,
+} from './audit-filter.ts'
+import { addTail } from './audit-tail.ts'
+
+interface QueryOptions extends CommonOptions, PageOptions, EventFilter {
+  readonly until?: string
+}
+
+export function addAuditCommands(program: Command): void {
+  const audit = program.command('audit').description('who did what, and what came of it')
+  const query = onlineCommand(audit, {
+    name: 'query',
+    does: 'list events of the audit trail, newest first',
+    examples: [
+      'portcullis audit query --subject alice --decision deny --since 1h',
+      'portcullis audit query --reason rate_limited --json',
+    ],
+  })
+  paged(filtered(query))
+    .option('--until <time>', 'up to then', instant)
+    .action(async (options: QueryOptions) => {
+      const { gateway, output } = workWith(options)
+      const page = await gateway.get<EventPage>('/audit', {
+        ...filterQuery(options),
+        until: options.until,
+        ...pageQuery(options),
+      })
+      output.list(page, page.events, EVENT_COLUMNS)
+    })
+  addTail(audit)
+}

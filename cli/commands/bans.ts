@@ -1,0 +1,74 @@
+/** `portcullis bans`: keeps an address or a subject out for a while. */
+import { Argument, type Command } from 'commander'
+import { id, seconds } from '../arguments.ts'
+import {
+  type CommonOptions,
+  onlineCommand,
+  type PageOptions,
+  paged,
+  pageQuery,
+  workWith,
+} from '../command.ts'
+
+interface BanOptions extends CommonOptions {
+  readonly for: number
+  readonly issuer?: string
+  readonly reason?: string
+}
+
+interface BanPage {
+  readonly bans: readonly object[]
+  readonly cursor?: string
+}
+
+const COLUMNS = ['id', 'kind', 'value', 'issuer', 'reason', 'createdAt', 'createdBy', 'expiresAt']
+
+export function addBanCommands(program: Command): void {
+  const bans = program.command('bans').description('who is kept out, whatever they show')
+  onlineCommand(bans, {
+    name: 'create',
+    does: 'ban an address (IPv6: its whole /64) or a subject',
+    examples: [
+      'portcullis bans create address 203.0.113.7 --for 1h --reason "credential stuffing"',
+      'portcullis bans create subject mallory --for 7d',
+    ],
+  })
+    .addArgument(new Argument('<kind>', 'who is kept out').choices(['address', 'subject']))
+    .argument('<value>', 'the address, or the subject')
+    .requiredOption('--for <time>', 'how long: 90s, 15m, 1h, 2d', seconds)
+    .option('--issuer <issuer>', 'who vouches for the subject (default: all issuers)')
+    .option('--reason <text>', 'why, for the list of bans')
+    .action(async (kind: string, value: string, options: BanOptions) => {
+      const { gateway, output } = workWith(options)
+      const answer = await gateway.post<object>('/bans', {
+        kind,
+        value,
+        seconds: options.for,
+        issuer: options.issuer,
+        reason: options.reason,
+      })
+      output.thing(answer)
+    })
+  paged(
+    onlineCommand(bans, {
+      name: 'list',
+      does: 'list bans in force, newest first',
+      examples: ['portcullis bans list'],
+    }),
+  ).action(async (options: CommonOptions & PageOptions) => {
+    const { gateway, output } = workWith(options)
+    const page = await gateway.get<BanPage>('/bans', pageQuery(options))
+    output.list(page, page.bans, COLUMNS)
+  })
+  onlineCommand(bans, {
+    name: 'delete',
+    does: 'lift a ban before its time',
+    examples: ['portcullis bans delete 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'],
+  })
+    .argument('<id>', 'as `bans list` tells it', id)
+    .action(async (ban: string, options: CommonOptions) => {
+      const { gateway, output } = workWith(options)
+      await gateway.delete(`/bans/${ban}`)
+      output.result({}, `Ban ${ban} is lifted.`)
+    })
+}

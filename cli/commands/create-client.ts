@@ -1,0 +1,93 @@
+/** `portcullis clients create`. */
+import { readFileSync } from 'node:fs'
+import type { Command } from 'commander'
+import { repeated, seconds } from '../arguments.ts'
+import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { usage } from '../failure.ts'
+import { GRANT_NAMES, grant } from '../grants.ts'
+
+interface CreateOptions extends CommonOptions {
+  readonly name: string
+  readonly grant: readonly string[]
+  readonly scope?: readonly string[]
+  readonly role?: readonly string[]
+  readonly audience?: readonly string[]
+  readonly tenant?: string
+  readonly jwks?: string
+  readonly tokenFormat?: string
+  readonly tokenAlgorithm?: string
+  readonly accessTokenLife?: number
+  readonly dpopBound?: boolean
+}
+
+interface CreatedClient {
+  readonly clientSecret?: string
+}
+
+export function addCreateClient(clients: Command): void {
+  onlineCommand(clients, {
+    name: 'create',
+    does: 'make a client; its secret is printed and kept nowhere',
+    examples: [
+      'portcullis clients create --name billing --grant client_credentials --role reader',
+      'portcullis clients create --name web --grant token_exchange --grant refresh_token',
+      'portcullis clients create --name bank --grant client_credentials --jwks public-keys.json',
+    ],
+  })
+    .requiredOption('--name <name>', 'what it is, for the list')
+    .requiredOption('--grant <type>', `${GRANT_NAMES}; may be given more than once`, grant)
+    .option(
+      '--scope <scope>',
+      'the most that its tokens may have; may be given more than once',
+      repeated,
+    )
+    .option('--role <role>', 'a role of its own tokens; may be given more than once', repeated)
+    .option(
+      '--audience <uri>',
+      'what its tokens may be for (default: the gateway); repeatable',
+      repeated,
+    )
+    .option('--tenant <tenant>', 'tenant')
+    .option(
+      '--jwks <file>',
+      'its public keys, a JWK Set: it proves itself by them, not by a secret',
+    )
+    .option('--token-format <format>', 'of its tokens: jwt or opaque (default: jwt)')
+    .option('--token-algorithm <algorithm>', 'of its JWTs: ES256, RS256 or EdDSA')
+    .option('--access-token-life <time>', "5m to 1h (default: the policy's)", seconds)
+    .option('--dpop-bound', 'its tokens must be bound to a key (DPoP)')
+    .action(async (options: CreateOptions) => {
+      const { gateway, output } = workWith(options)
+      const answer = await gateway.post<CreatedClient>('/clients', {
+        name: options.name,
+        grants: options.grant,
+        scopes: options.scope,
+        roles: options.role,
+        audiences: options.audience,
+        tenant: options.tenant,
+        jwks: options.jwks === undefined ? undefined : jsonIn(options.jwks),
+        tokenFormat: options.tokenFormat,
+        tokenAlgorithm: options.tokenAlgorithm,
+        accessTokenSeconds: options.accessTokenLife,
+        dpopBound: options.dpopBound,
+      })
+      output.thing(answer)
+      if (answer.clientSecret !== undefined)
+        output.remark('The secret is shown once, and kept nowhere.')
+    })
+}
+
+/** Private members of keys must not leave this machine, not even to be refused. */
+function jsonIn(file: string): unknown {
+  let value: { readonly keys?: readonly object[] }
+  try {
+    value = JSON.parse(readFileSync(file, 'utf8')) as typeof value
+  } catch {
+    throw usage(`--jwks: ${file} cannot be read as JSON`)
+  }
+  if (!Array.isArray(value?.keys)) throw usage(`--jwks: ${file} is no JWK Set`)
+  if (value.keys.some((key) => 'd' in key || 'k' in key)) {
+    throw usage(`--jwks: ${file} holds private keys; public ones are wanted`)
+  }
+  return value
+}

@@ -1,0 +1,63 @@
+/** `portcullis clients hash-secret`: how the first client of a deployment comes to be. */
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import type { Command } from 'commander'
+import { repeated, textOf } from '../arguments.ts'
+import { type CommonOptions, offlineCommand } from '../command.ts'
+import { usage } from '../failure.ts'
+import { createOutput } from '../output.ts'
+import { record, visibleJson } from '../text.ts'
+
+interface HashOptions extends CommonOptions {
+  readonly id?: string
+  readonly name: string
+  readonly role?: readonly string[]
+}
+
+/** 256 bits (ASVS 11.5.1). */
+const SECRET_BYTES = 32
+const MIN_SECRET_CHARACTERS = 32
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
+
+export function addHashSecret(clients: Command): void {
+  offlineCommand(clients, {
+    name: 'hash-secret [secret]',
+    does: 'make an id, a secret, and the entry of CLIENTS that knows its hash; offline',
+    examples: [
+      'portcullis clients hash-secret --name operator --role operator',
+      'portcullis clients hash-secret - < secret.txt',
+    ],
+  })
+    .addHelpText(
+      'after',
+      '\n[secret] is -: one that you have is read from standard input; as an argument it would be seen.',
+    )
+    .option('--id <uuid>', 'client id (default: a new one)')
+    .option('--name <name>', 'what the client is', 'operator')
+    .option('--role <role>', 'its roles (default: operator); may be given more than once', repeated)
+    .action(async (argument: string | undefined, options: HashOptions) => {
+      const clientSecret = await secretOf(argument)
+      const id = options.id?.toLowerCase() ?? randomUUID()
+      if (!UUID.test(id)) throw usage('--id must be a UUID')
+      const entry = {
+        id,
+        name: options.name,
+        grants: ['client_credentials'],
+        roles: options.role ?? ['operator'],
+        secretSha256: createHash('sha256').update(clientSecret).digest('base64url'),
+      }
+      const output = createOutput(options.json ?? false)
+      const known = argument === undefined ? { clientId: id, clientSecret } : { clientId: id }
+      output.result({ ...known, entry }, `${record(known)}\n\n${visibleJson(entry)}`)
+      output.remark('CLIENTS is a JSON array of such entries. The secret is shown once.')
+    })
+}
+
+async function secretOf(argument: string | undefined): Promise<string> {
+  if (argument === undefined) return `pcs_${randomBytes(SECRET_BYTES).toString('base64url')}`
+  if (argument !== '-') throw usage('a secret is never an argument; use - and standard input')
+  const secret = await textOf(argument)
+  if (secret.length < MIN_SECRET_CHARACTERS) {
+    throw usage(`a secret must have at least ${MIN_SECRET_CHARACTERS} characters`)
+  }
+  return secret
+}

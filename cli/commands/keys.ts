@@ -1,0 +1,23 @@
+/** `portcullis keys`: the gateway's signing keys, as far as anyone may know them. */
+import type { Command } from 'commander'
+import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+
+interface KeyList {
+  readonly keys: readonly object[]
+  readonly cursor?: string
+}
+
+const COLUMNS = ['kid', 'alg', 'state', 'notBefore', 'expiresAt']
+
+export function addKeyCommands(program: Command): void {
+  const keys = program.command('keys').description("the gateway's signing keys")
+  onlineCommand(keys, {
+    name: 'list',
+    does: 'list the keys and their states: public facts only',
+    examples: ['portcullis keys list'],
+  }).action(async (options: CommonOptions) => {
+    const { gateway, output } = workWith(options)
+    const answer = await gateway.get<KeyList>('/keys')
+    output.list(answer, answer.keys, COLUMNS)
+  })
+}

@@ -1,0 +1,106 @@
+/** `portcullis limits`: who may ask how much. */
+import type { Command } from 'commander'
+import { id, seconds, whole } from '../arguments.ts'
+import {
+  type CommonOptions,
+  onlineCommand,
+  type PageOptions,
+  paged,
+  pageQuery,
+  workWith,
+} from '../command.ts'
+import { table, visible } from '../text.ts'
+
+interface WindowOptions extends CommonOptions {
+  readonly issuer?: string
+}
+
+interface OverrideOptions extends WindowOptions {
+  readonly requests: number
+  readonly expiresIn?: number
+}
+
+interface LimitPage {
+  readonly limits: readonly object[]
+  readonly overrides: readonly object[]
+  readonly cursor?: string
+}
+
+const LIMIT = ['<limit>', 'name of the limit in the policy'] as const
+const WHOSE = [
+  '<value>',
+  'whose: a subject, client, tenant or address, as the limit counts',
+] as const
+const ISSUER = ['--issuer <issuer>', 'who vouches for it (default: all issuers)'] as const
+const LIMIT_COLUMNS = ['name', 'limit', 'windowSeconds', 'by', 'onUnavailable']
+const OVERRIDE_COLUMNS = ['id', 'limit', 'value', 'issuer', 'requests', 'createdAt', 'expiresAt']
+
+export function addLimitCommands(program: Command): void {
+  const limits = program.command('limits').description('who may ask how much')
+  addList(limits)
+  onlineCommand(limits, {
+    name: 'override',
+    does: 'give someone another number of requests per window than the policy does',
+    examples: ['portcullis limits override standard alice --requests 1000 --expires-in 7d'],
+  })
+    .argument(...LIMIT)
+    .argument(...WHOSE)
+    .requiredOption('--requests <count>', 'requests per window', whole)
+    .option('--expires-in <time>', 'how long it holds (default: until it is lifted)', seconds)
+    .option(...ISSUER)
+    .action(async (limit: string, value: string, options: OverrideOptions) => {
+      const { gateway, output } = workWith(options)
+      const answer = await gateway.post<object>('/limits/overrides', {
+        limit,
+        value,
+        issuer: options.issuer,
+        requests: options.requests,
+        expiresInSeconds: options.expiresIn,
+      })
+      output.thing(answer)
+    })
+  onlineCommand(limits, {
+    name: 'lift',
+    does: "end an override: the policy's number holds again",
+    examples: ['portcullis limits lift 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'],
+  })
+    .argument('<id>', 'of the override, as `limits list` tells it', id)
+    .action(async (override: string, options: CommonOptions) => {
+      const { gateway, output } = workWith(options)
+      await gateway.delete(`/limits/overrides/${override}`)
+      output.result({}, `Override ${override} is lifted.`)
+    })
+  onlineCommand(limits, {
+    name: 'reset',
+    does: 'begin a window anew: nothing of it is spent',
+    examples: ['portcullis limits reset standard alice'],
+  })
+    .argument(...LIMIT)
+    .argument(...WHOSE)
+    .option(...ISSUER)
+    .action(async (limit: string, value: string, options: WindowOptions) => {
+      const { gateway, output } = workWith(options)
+      await gateway.post('/limits/reset', { limit, value, issuer: options.issuer })
+      output.result(
+        {},
+        `${visible(limit)} begins anew for ${visible(value)}; everywhere within 5 s.`,
+      )
+    })
+}
+
+function addList(limits: Command): void {
+  paged(
+    onlineCommand(limits, {
+      name: 'list',
+      does: "list the policy's limits, and the overrides in force",
+      examples: ['portcullis limits list', 'portcullis limits list --json'],
+    }),
+  ).action(async (options: CommonOptions & PageOptions) => {
+    const { gateway, output } = workWith(options)
+    const page = await gateway.get<LimitPage>('/limits', pageQuery(options))
+    const overrides =
+      page.overrides.length > 0 ? `\n\n${table(page.overrides, OVERRIDE_COLUMNS)}` : ''
+    output.result(page, table(page.limits, LIMIT_COLUMNS) + overrides)
+    if (page.cursor !== undefined) output.remark(`There are more: --cursor ${page.cursor}`)
+  })
+}

@@ -1,0 +1,122 @@
+/** `portcullis token`: makes, checks and reads access tokens. */
+import type { Command } from 'commander'
+import { repeated, seconds, textOf } from '../arguments.ts'
+import { type CommonOptions, offlineCommand, onlineCommand, workWith } from '../command.ts'
+import { decodeToken } from '../decode.ts'
+import { Failure, REFUSED } from '../failure.ts'
+import { createOutput } from '../output.ts'
+import { record } from '../text.ts'
+
+interface MintOptions extends CommonOptions {
+  readonly sub: string
+  readonly role?: readonly string[]
+  readonly scope?: readonly string[]
+  readonly tenant?: string
+  readonly client?: string
+  readonly ttl?: number
+  readonly format?: string
+}
+
+interface MintedToken {
+  readonly token: string
+  readonly tokenId: string
+  readonly expiresAt: string
+}
+
+export function addTokenCommands(program: Command): void {
+  const token = program.command('token').description('make, check and read access tokens')
+  addMint(token)
+  addVerify(token)
+  addDecode(token)
+}
+
+function addMint(token: Command): void {
+  onlineCommand(token, {
+    name: 'mint',
+    does: 'make an access token for a subject; it is printed and kept nowhere',
+    examples: [
+      'portcullis token mint --sub alice --role reader --ttl 15m',
+      'TOKEN=$(portcullis token mint --sub job-7 --scope orders:read --format opaque)',
+    ],
+  })
+    .requiredOption('--sub <subject>', 'whose token it is')
+    .option('--role <role>', 'a role; may be given more than once', repeated)
+    .option('--scope <scope>', 'a scope; may be given more than once', repeated)
+    .option('--tenant <tenant>', 'tenant')
+    .option('--client <id>', 'the client that the token names')
+    .option('--ttl <time>', 'its life, 5m to 1h', seconds)
+    .option('--format <format>', 'jwt or opaque')
+    .action(async (options: MintOptions) => {
+      const { gateway, output } = workWith(options)
+      const answer = await gateway.post<MintedToken>('/tokens', {
+        subject: options.sub,
+        roles: options.role,
+        scopes: options.scope,
+        tenant: options.tenant,
+        client: options.client,
+        ttlSeconds: options.ttl,
+        format: options.format,
+      })
+      output.result(answer, answer.token)
+      output.remark(`Token ${answer.tokenId}, until ${answer.expiresAt}. It is shown once.`)
+    })
+}
+
+function addVerify(token: Command): void {
+  onlineCommand(token, {
+    name: 'verify <token>',
+    does: 'ask the gateway whether a token is good now; exit code 1 if it is not',
+    examples: [
+      'portcullis token verify - < token.txt',
+      'portcullis token verify --json - < token.txt',
+    ],
+  })
+    .addHelpText('after', '\n<token> is -: it is read from standard input, where nobody sees it.')
+    .action(async (argument: string, options: CommonOptions) => {
+      const { gateway, output } = workWith(options)
+      const answer = await gateway.introspect(await textOf(argument))
+      if (answer.active === true) output.thing(answer)
+      else {
+        output.result(answer, 'active  no')
+        output.remark('Malformed, expired, revoked, or not for this client to see.')
+        process.exitCode = REFUSED
+      }
+    })
+}
+
+function addDecode(token: Command): void {
+  offlineCommand(token, {
+    name: 'decode <token>',
+    does: 'show what a JWT says, offline; nothing is verified',
+    examples: ['portcullis token decode - < token.txt'],
+  })
+    .addHelpText('after', '\n<token> is -: it is read from standard input, where nobody sees it.')
+    .action(async (argument: string, options: CommonOptions) => {
+      const decoded = decodeToken(await textOf(argument))
+      const output = createOutput(options.json ?? false)
+      if (decoded === undefined) {
+        throw new Failure(REFUSED, 'not_a_jwt', 'it is no JWT; only the gateway can read others')
+      }
+      const { header, claims } = decoded
+      const text = [
+        'NOT VERIFIED: anyone can write such a text. `portcullis token verify` asks the gateway.',
+        `\nheader\n${record(header)}`,
+        `\nclaims\n${record(withTimes(claims))}`,
+      ]
+      output.result({ verified: false, header, claims }, text.join('\n'))
+    })
+}
+
+const TIMES = ['exp', 'nbf', 'iat', 'auth_time']
+
+/** The same claims, with instants that people can read. */
+function withTimes(claims: object): object {
+  return Object.fromEntries(
+    Object.entries(claims).map(([name, value]) => {
+      const at = TIMES.includes(name) ? new Date(Number(value) * 1_000) : undefined
+      return at === undefined || Number.isNaN(at.getTime())
+        ? [name, value]
+        : [name, `${value} (${at.toISOString()})`]
+    }),
+  )
+}

@@ -1,0 +1,76 @@
+/** Which gateway a command talks to, and as whom. */
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { usage } from './failure.ts'
+
+export const DEFAULT_URL = 'http://127.0.0.1:8787'
+const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
+const PACKAGE = 'portcullis'
+
+export interface Connection {
+  /** Origin of the gateway: no path, no trailing slash. */
+  readonly url: string
+  readonly clientId: string
+  readonly clientSecret: string
+}
+
+export interface ConnectionOptions {
+  readonly url?: string
+  readonly clientId?: string
+}
+
+/**
+ * Options win over the environment, and that over the `.dev.vars` of the checkout around `cwd`, which
+ * is for gateways on this machine only. A secret kept there goes with the id kept there only, and no
+ * secret is sent to another machine in the clear. Throws a usage {@link Failure}.
+ */
+export function readConnection(
+  options: ConnectionOptions,
+  env: NodeJS.ProcessEnv,
+  cwd: string,
+): Connection {
+  const url = originOf(options.url ?? (env.PORTCULLIS_URL || DEFAULT_URL))
+  const local = LOOPBACK.test(url.hostname)
+  if (!local && url.protocol !== 'https:') {
+    throw usage(`${url.origin}: only https, for the client's secret goes there`)
+  }
+  const kept = local ? devVarsAround(cwd) : {}
+  const clientId = options.clientId ?? (env.PORTCULLIS_CLIENT_ID || kept.PORTCULLIS_CLIENT_ID)
+  if (!clientId) throw usage('PORTCULLIS_CLIENT_ID is not set; see portcullis --help')
+  const keptSecret =
+    clientId === kept.PORTCULLIS_CLIENT_ID ? kept.PORTCULLIS_CLIENT_SECRET : undefined
+  const clientSecret = env.PORTCULLIS_CLIENT_SECRET || keptSecret
+  if (!clientSecret) throw usage('PORTCULLIS_CLIENT_SECRET is not set; see portcullis --help')
+  return { url: url.origin, clientId, clientSecret }
+}
+
+function originOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
+    throw usage('the URL of the gateway must be an http or https URL')
+  }
+  if (url.href !== `${url.origin}/`) {
+    throw usage('the URL of the gateway must have no credentials, path, query or fragment')
+  }
+  return url
+}
+
+/** What `npm start` keeps in the checkout that `folder` is in; nothing outside of one. */
+function devVarsAround(folder: string): NodeJS.Dict<string> {
+  const manifest = join(folder, 'package.json')
+  if (existsSync(manifest) && nameIn(manifest) === PACKAGE) {
+    const file = join(folder, '.dev.vars')
+    return existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}
+  }
+  const parent = dirname(folder)
+  return parent === folder ? {} : devVarsAround(parent)
+}
+
+function nameIn(manifest: string): unknown {
+  try {
+    return (JSON.parse(readFileSync(manifest, 'utf8')) as { readonly name?: unknown }).name
+  } catch {
+    return undefined
+  }
+}

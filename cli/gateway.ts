@@ -1,0 +1,111 @@
+/** The operators' API as a command calls it: with an access token of its own, kept in memory only. */
+import type { Connection } from './connection.ts'
+import { Failure, REFUSED } from './failure.ts'
+import { exchange } from './http.ts'
+
+const METADATA_PATH = '/.well-known/oauth-authorization-server'
+const ADMIN_PATH = '/-/admin'
+/** A token is renewed that long before it ends. */
+const RENEW_MS = 30_000
+
+export type Query = Readonly<Record<string, string | number | undefined>>
+
+export interface Gateway {
+  get<Answer extends object>(path: string, query?: Query): Promise<Answer>
+  post<Answer extends object>(path: string, body: object): Promise<Answer>
+  delete(path: string): Promise<void>
+  /** RFC 7662. */
+  introspect(token: string): Promise<{ readonly active?: unknown }>
+}
+
+interface Metadata {
+  readonly token_endpoint?: unknown
+  readonly introspection_endpoint?: unknown
+}
+
+interface TokenAnswer {
+  readonly access_token?: unknown
+  readonly expires_in?: unknown
+}
+
+/** Nothing is sent before the first call. `signal` ends calls that are under way. */
+export function createGateway(connection: Connection, signal?: AbortSignal): Gateway {
+  let metadata: Metadata | undefined
+  let token: { readonly value: string; readonly renewAtMs: number } | undefined
+
+  /** The gateway names itself by its public URL; the one that was asked for is where it is. */
+  async function endpoint(name: keyof Metadata): Promise<URL> {
+    metadata ??= await exchange({
+      method: 'GET',
+      url: new URL(METADATA_PATH, connection.url),
+      signal,
+    })
+    const named = metadata[name]
+    if (typeof named !== 'string' || !URL.canParse(named)) {
+      throw new Failure(REFUSED, 'unexpected_answer', `the gateway has no ${name}`)
+    }
+    return new URL(new URL(named).pathname, connection.url)
+  }
+
+  async function form(url: URL, fields: Record<string, string>): Promise<object> {
+    return exchange({
+      method: 'POST',
+      url,
+      headers: {
+        Authorization: basic(connection),
+        'Content-Type': 'application/x-www-form-urlencoded',
+      },
+      body: new URLSearchParams(fields).toString(),
+      signal,
+    })
+  }
+
+  async function accessToken(): Promise<string> {
+    if (token === undefined || Date.now() >= token.renewAtMs) {
+      const answer: TokenAnswer = await form(await endpoint('token_endpoint'), {
+        grant_type: 'client_credentials',
+      })
+      const { access_token: value, expires_in: seconds } = answer
+      if (typeof value !== 'string') {
+        throw new Failure(REFUSED, 'unexpected_answer', 'the gateway gave no access token')
+      }
+      const lifeMs = typeof seconds === 'number' ? seconds * 1_000 : 0
+      token = { value, renewAtMs: Date.now() + lifeMs - RENEW_MS }
+    }
+    return token.value
+  }
+
+  async function call(method: string, path: string, query: Query, body?: object): Promise<object> {
+    const url = new URL(ADMIN_PATH + path, connection.url)
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) url.searchParams.set(name, String(value))
+    }
+    return exchange({
+      method,
+      url,
+      headers: {
+        Authorization: `Bearer ${await accessToken()}`,
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      signal,
+    })
+  }
+
+  return {
+    get: async <Answer extends object>(path: string, query: Query = {}) =>
+      (await call('GET', path, query)) as Answer,
+    post: async <Answer extends object>(path: string, body: object) =>
+      (await call('POST', path, {}, body)) as Answer,
+    delete: async (path) => void (await call('DELETE', path, {})),
+    introspect: async (value) => form(await endpoint('introspection_endpoint'), { token: value }),
+  }
+}
+
+/** RFC 6749 section 2.3.1: each part is form-encoded first. */
+function basic({ clientId, clientSecret }: Connection): string {
+  const [id, secret] = [clientId, clientSecret].map((part) =>
+    new URLSearchParams([['', part]]).toString().slice(1),
+  )
+  return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`
+}

@@ -1,0 +1,91 @@
+/** One HTTP request of the command line: a deadline, no redirects, JSON, and errors as failures. */
+import { Failure, type Finding, REFUSED, UNREACHABLE } from './failure.ts'
+
+/** For a whole answer. More than a gateway ever takes. */
+export const TIMEOUT_MS = 10_000
+
+export interface HttpRequest {
+  readonly method: string
+  readonly url: URL
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  /** Ends the request early. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Returns the JSON of a 2xx answer, an empty object where it has no body. Everything else is a
+ * {@link Failure}: the gateway's own words for its refusals, and what went wrong with the connection.
+ */
+export async function exchange(request: HttpRequest): Promise<object> {
+  const deadline = AbortSignal.timeout(TIMEOUT_MS)
+  const signal = request.signal ? AbortSignal.any([deadline, request.signal]) : deadline
+  let response: Response
+  let text: string
+  try {
+    response = await fetch(request.url, {
+      method: request.method,
+      headers: { Accept: 'application/json, application/problem+json', ...request.headers },
+      ...(request.body !== undefined && { body: request.body }),
+      // The credentials are for this gateway, not for where it points.
+      redirect: 'manual',
+      signal,
+    })
+    text = await response.text()
+  } catch (error) {
+    throw connectionFailure(request.url, error)
+  }
+  const answer = text === '' && response.ok ? {} : objectIn(text)
+  if (!response.ok) throw refusal(response, answer)
+  if (answer === undefined) throw unexpected(response)
+  return answer
+}
+
+function connectionFailure(url: URL, error: unknown): Failure {
+  if ((error as Error).name === 'TimeoutError') {
+    const seconds = TIMEOUT_MS / 1_000
+    return new Failure(
+      UNREACHABLE,
+      'gateway_timeout',
+      `${url.origin} did not answer within ${seconds} s`,
+    )
+  }
+  const { cause } = error as { readonly cause?: { readonly code?: unknown } }
+  const reason = typeof cause?.code === 'string' ? ` (${cause.code})` : ''
+  return new Failure(UNREACHABLE, 'gateway_unreachable', `nobody answers at ${url.origin}${reason}`)
+}
+
+/** A problem document (RFC 9457), or an error of the authorization server (RFC 6749 section 5.2). */
+function refusal(response: Response, answer: object | undefined): Failure {
+  const { code, error, detail, title, error_description, requestId, errors } = (answer ??
+    {}) as Record<string, unknown>
+  const name = [code, error].find((value) => typeof value === 'string')
+  if (name === undefined) return unexpected(response)
+  const words = [detail, error_description, title].find((value) => typeof value === 'string')
+  const id = [requestId, response.headers.get('X-Request-Id')].find(
+    (value) => typeof value === 'string',
+  )
+  return new Failure(REFUSED, name, words ?? `status ${response.status}`, {
+    requestId: id ?? null,
+    findings: Array.isArray(errors) ? errors.filter(isFinding) : [],
+  })
+}
+
+function unexpected({ status, url }: Response): Failure {
+  const detail = `${new URL(url).origin} answered with status ${status}, and not as a gateway does`
+  return new Failure(REFUSED, 'unexpected_answer', detail)
+}
+
+function isFinding(value: unknown): value is Finding {
+  const { in: place, path, message } = (value ?? {}) as Record<string, unknown>
+  return [place, path, message].every((part) => typeof part === 'string')
+}
+
+function objectIn(text: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? value : undefined
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env node
+/** `portcullis`: the operators' command line. Nothing of it is kept on disk. */
+import { type Command, CommanderError } from 'commander'
+import { Failure, USAGE, usage } from './failure.ts'
+import { tell } from './output.ts'
+import { createProgram } from './program.ts'
+
+/** Longer words between quotes may be credentials in the wrong place. */
+const MAX_ECHO_CHARACTERS = 24
+/** Help that was shown because a command is missing. */
+const HELP_SHOWN = 'commander.help'
+
+/** The path of the command that `argv` names, for a hint. */
+function commandNamedBy(argv: readonly string[], program: Command): string {
+  let command = program
+  let path = program.name()
+  for (const word of argv) {
+    const next = command.commands.find((candidate) => candidate.name() === word)
+    if (next === undefined) break
+    command = next
+    path += ` ${word}`
+  }
+  return path
+}
+
+/** What commander complains of, without values that nobody should see. */
+function complaint(error: CommanderError): string {
+  return error.message
+    .replace(/^error: /, '')
+    .replace(/=[^']*'/g, "'")
+    .replace(/'([^']*)'/g, (quoted, text: string) =>
+      text.length > MAX_ECHO_CHARACTERS ? "'…'" : quoted,
+    )
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const json = argv.includes('--json')
+  const program = createProgram()
+  try {
+    await program.parseAsync([...argv], { from: 'user' })
+    return typeof process.exitCode === 'number' ? process.exitCode : 0
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      if (error.exitCode === 0) return 0
+      const hint = json ? '' : `; see ${commandNamedBy(argv, program)} --help`
+      if (error.code !== HELP_SHOWN) tell(usage(complaint(error) + hint), json)
+      return USAGE
+    }
+    if (!(error instanceof Failure)) throw error
+    tell(error, json)
+    return error.exitCode
+  }
+}
+
+// Whoever reads has read enough: `portcullis audit query | head`.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
+})
+process.exitCode = await main(process.argv.slice(2))

@@ -1,0 +1,54 @@
+/** Where results, remarks and failures go. */
+import type { Failure } from './failure.ts'
+import { record, table, visible, visibleJson } from './text.ts'
+
+/** Results go to stdout, everything else to stderr. */
+export interface Output {
+  /** The answer itself for a machine, `text` for a person. */
+  result(answer: unknown, text: string): void
+  /** One thing: its members. */
+  thing(answer: object): void
+  /** A page of a list: `rows` of `answer`, and how to get the next one. */
+  list(
+    answer: { readonly cursor?: string },
+    rows: readonly object[],
+    columns: readonly string[],
+  ): void
+  /** Something for a person to know; nothing for a machine. */
+  remark(text: string): void
+}
+
+export function createOutput(json: boolean): Output {
+  function result(answer: unknown, text: string): void {
+    process.stdout.write(`${json ? visibleJson(answer) : text}\n`)
+  }
+  function remark(text: string): void {
+    if (!json) process.stderr.write(`${visible(text)}\n`)
+  }
+  return {
+    result,
+    remark,
+    thing: (answer) => result(answer, record(answer)),
+    list(answer, rows, columns) {
+      if (json || rows.length > 0) result(answer, table(rows, columns))
+      else remark('There is none.')
+      if (answer.cursor !== undefined) remark(`There are more: --cursor ${answer.cursor}`)
+    },
+  }
+}
+
+/** Says on stderr why a command failed: `{"error":{code,detail,requestId}}` for a machine. */
+export function tell(failure: Failure, json: boolean): void {
+  const { code, message: detail, requestId, findings } = failure
+  if (json) {
+    const errors = findings.length > 0 ? { errors: findings } : {}
+    process.stderr.write(`${visibleJson({ error: { code, detail, requestId, ...errors } })}\n`)
+    return
+  }
+  const lines = [
+    code === 'usage' ? detail : `${code}: ${detail}`,
+    ...findings.map((finding) => `  ${finding.in}${finding.path}: ${finding.message}`),
+    ...(requestId === null ? [] : [`  request ${requestId}`]),
+  ]
+  process.stderr.write(`portcullis: ${lines.map(visible).join('\n')}\n`)
+}

@@ -1,0 +1,47 @@
+/** The commands of `portcullis`, put together. */
+import { Command } from 'commander'
+import manifest from '../package.json' with { type: 'json' }
+import { addApiKeyCommands } from './commands/api-keys.ts'
+import { addAuditCommands } from './commands/audit.ts'
+import { addBanCommands } from './commands/bans.ts'
+import { addClientCommands } from './commands/clients.ts'
+import { addKeyCommands } from './commands/keys.ts'
+import { addLimitCommands } from './commands/limits.ts'
+import { addRevocationCommands } from './commands/revocations.ts'
+import { addTokenCommands } from './commands/token.ts'
+import { DEFAULT_URL } from './connection.ts'
+
+const HELP = `
+Environment:
+  PORTCULLIS_URL            the gateway (default: ${DEFAULT_URL})
+  PORTCULLIS_CLIENT_ID      an operator's client; it gets its own access token
+  PORTCULLIS_CLIENT_SECRET  its secret, which is never an option
+
+In a checkout, what is not given comes from the .dev.vars that \`npm start\` keeps, for gateways
+on this machine only.
+
+Exit codes: 0 done, 1 refused or failed by the gateway, 2 called wrongly, 3 no answer.
+
+Examples:
+  portcullis revoke subject alice --reason "laptop stolen"
+  portcullis audit tail --decision deny
+  portcullis clients create --name billing --grant client_credentials --role reader`
+
+/** Throws commander's errors instead of ending the process; says nothing of them by itself. */
+export function createProgram(): Command {
+  const program = new Command('portcullis')
+    .description('operates a Portcullis gateway')
+    .version(manifest.version)
+    .exitOverride()
+    .configureOutput({ outputError() {} })
+    .addHelpText('after', HELP)
+  addTokenCommands(program)
+  addRevocationCommands(program)
+  addClientCommands(program)
+  addApiKeyCommands(program)
+  addLimitCommands(program)
+  addBanCommands(program)
+  addAuditCommands(program)
+  addKeyCommands(program)
+  return program
+}

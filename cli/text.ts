@@ -1,0 +1,76 @@
+/** Text that is safe to print: what a terminal would obey is shown, not obeyed. */
+
+/** Controls, formats (bidirectional ones too), lone surrogates, and separators that break lines. */
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+const HEX = 16
+const HEX_DIGITS = 4
+
+/** The text in one line, with every unsafe character as `\u{1b}`. */
+export function visible(text: string): string {
+  return text.replace(UNSAFE, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(HEX)}}`)
+}
+
+/** Compact JSON in which every unsafe character is an escape: the same value to any parser. */
+export function visibleJson(value: unknown): string {
+  return JSON.stringify(value).replace(UNSAFE, (char) =>
+    Array.from({ length: char.length }, (_, index) =>
+      char.charCodeAt(index).toString(HEX).padStart(HEX_DIGITS, '0'),
+    )
+      .map((digits) => `\\u${digits}`)
+      .join(''),
+  )
+}
+
+/** A value of the gateway's JSON as a person reads it: lists with spaces, nothing as `-`. */
+export function cell(value: unknown): string {
+  if (value === null || value === undefined || value === '') return '-'
+  if (typeof value === 'boolean') return value ? 'yes' : 'no'
+  if (Array.isArray(value)) {
+    return value.length === 0 ? '-' : value.map(cell).join(' ')
+  }
+  return visible(typeof value === 'object' ? JSON.stringify(value) : String(value))
+}
+
+/** Rows under a heading, columns aligned. A column is the name of a member. */
+export function table(rows: readonly object[], columns: readonly string[]): string {
+  const heading = columns.map((name) => name.replace(/[A-Z.]/g, ' $&').toUpperCase())
+  return aligned([heading, ...rows.map((row) => columns.map((name) => cell(memberOf(row, name))))])
+}
+
+/** One row of a table whose other rows are not there yet. */
+export function line(row: object, columns: readonly string[]): string {
+  return columns.map((name) => cell(memberOf(row, name))).join('  ')
+}
+
+/** Members of an object, one a line, those without a value left out. */
+export function record(value: object): string {
+  return aligned(
+    Object.entries(value)
+      .filter(([, member]) => member !== undefined && member !== null)
+      .map(([name, member]) => [name, cell(member)]),
+  )
+}
+
+/** A member of the object itself; `a.b` is a member of a member. */
+function memberOf(row: object, name: string): unknown {
+  return name
+    .split('.')
+    .reduce<unknown>(
+      (value, part) =>
+        typeof value === 'object' && value !== null && Object.hasOwn(value, part)
+          ? (value as Record<string, unknown>)[part]
+          : undefined,
+      row,
+    )
+}
+
+function aligned(lines: readonly (readonly string[])[]): string {
+  const widths: number[] = []
+  for (const line of lines)
+    for (const [index, text] of line.entries())
+      widths[index] = Math.max(widths[index] ?? 0, text.length)
+  return lines
+    .map((line) => line.map((text, index) => text.padEnd(widths[index] ?? 0)).join('  '))
+    .map((line) => line.trimEnd())
+    .join('\n')
+}
