@@ -1,0 +1,38 @@
+/**
+ * `npm run prepare`: bundles the command line into one file that any Node 20 runs. Plain JavaScript,
+ * so that the Node of whoever installs the package can run it.
+ */
+import { chmod } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+
+const inPackage = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+const EXECUTABLE = 0o755
+
+/** Undefined where the package was installed from its folder, without what only developers need. */
+async function bundler() {
+  try {
+    return await import('esbuild')
+  } catch (error) {
+    if (error.code === 'ERR_MODULE_NOT_FOUND') return undefined
+    throw error
+  }
+}
+
+const esbuild = await bundler()
+if (esbuild === undefined) {
+  console.error('portcullis: the command line was not bundled; run `npm ci` in its folder for that')
+} else {
+  const outfile = inPackage('dist/portcullis.mjs')
+  await esbuild.build({
+    entryPoints: [inPackage('cli/main.ts')],
+    outfile,
+    bundle: true,
+    minify: true,
+    legalComments: 'inline',
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    logLevel: 'warning',
+  })
+  await chmod(outfile, EXECUTABLE)
+}
