@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest'
+import { Denied } from '../../src/errors.ts'
+import { nonceSecretOf } from '../../src/tokens/dpop.ts'
+import type { SigningJwk } from '../../src/tokens/signing-keys.ts'
+import { createProver, goodRequest, outcome, verifierOf } from './prover.ts'
+import { createSigner, NOW_MS } from './signer.ts'
+
+const prover = await createProver()
+const secretOf = async () => (await createSigner('ES256')).privateJwk.d as string
+const nonceSecret = await secretOf()
+/** RFC 9449 section 8.1: what may stand in `DPoP-Nonce`. */
+const NQCHAR = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+/** A verifier whose clock is so many seconds on. */
+function gateway(laterSeconds = 0, options: Parameters<typeof verifierOf>[0] = {}) {
+  const now = () => NOW_MS + laterSeconds * 1000
+  const verifier = verifierOf({ nonceSecret, nonceRequired: true, now, ...options })
+  const check = async (nonce: string | undefined) => {
+    const header = await prover.proof({ nonce, iat: now() / 1000 })
+    return outcome(() => verifier.verify({ ...goodRequest, header }))
+  }
+  return { verifier, check }
+}
+
+describe('check 10: nonces', () => {
+  it('one gateway takes those of another for five minutes, and not for seven', async () => {
+    const nonce = await gateway().verifier.nonce()
+    expect(nonce).toMatch(NQCHAR)
+    for (const later of [-5, 0, 60, 299, 300])
+      expect(await gateway(later).check(nonce), `${later} s`).toBe('ok')
+    for (const later of [-121, 361, 420, 86_400])
+      expect(await gateway(later).check(nonce), `${later} s`).toBe('dpop_nonce_missing')
+  })
+
+  it('change every minute, and not in between', async () => {
+    const [one, same, next] = await Promise.all(
+      [0, 59, 60].map((later) => gateway(later).verifier.nonce()),
+    )
+    expect(same).toBe(one)
+    expect(next).not.toBe(one)
+  })
+
+  it('without one, or with a wrong one, the refusal brings one that is good', async () => {
+    const { verifier } = gateway()
+    const [counter, mac = ''] = (await verifier.nonce()).split('.')
+    const flipped = `${mac[0] === 'A' ? 'B' : 'A'}${mac.slice(1)}`
+    const foreign = await gateway(0, { nonceSecret: await secretOf() }).verifier.nonce()
+    for (const nonce of [
+      undefined,
+      '',
+      '.',
+      'x',
+      foreign,
+      counter,
+      `${counter}.`,
+      `${counter}.${flipped}`,
+      `${counter}.${mac.slice(1)}`,
+      `0${counter}.${mac}`,
+      `zzzzzzzzzzzz.${mac}`,
+    ]) {
+      const header = await prover.proof({ nonce })
+      const refusal = await verifier.verify({ ...goodRequest, header }).catch((error) => error)
+      expect(refusal, nonce).toBeInstanceOf(Denied)
+      expect(refusal.denial).toEqual({ code: 'dpop_nonce_missing', nonce: expect.any(String) })
+      expect(await gateway().check(refusal.denial.nonce)).toBe('ok')
+    }
+  })
+
+  it('need not be there where they are not required, and must be good where they are there', async () => {
+    const { verifier, check } = gateway(0, { nonceRequired: false })
+    expect(await check(undefined)).toBe('ok')
+    expect(await check(await verifier.nonce())).toBe('ok')
+    expect(await check('x')).toBe('dpop_nonce_missing')
+  })
+
+  it('do not exist without a secret, and then nobody looks at them', async () => {
+    const { verifier, check } = gateway(0, { nonceSecret: undefined, nonceRequired: false })
+    expect(await check('of somebody else')).toBe('ok')
+    await expect(verifier.nonce()).rejects.toThrow('has no secret')
+  })
+
+  it('a good nonce does not help a proof that is bad otherwise', async () => {
+    const { verifier } = gateway()
+    const header = await prover.proof({ nonce: await verifier.nonce(), htm: 'POST' })
+    const attempt = () => verifier.verify({ ...goodRequest, header })
+    expect(await outcome(attempt)).toBe('dpop_rejected:htm')
+  })
+
+  it('outlive a change of keys: the new one is put in front', async () => {
+    const [old, fresh] = await Promise.all([createSigner('ES256', 'a'), createSigner('ES256', 'b')])
+    const keys = [fresh, old].map(({ privateJwk }) => privateJwk as unknown as SigningJwk)
+    expect(nonceSecretOf(keys)).toBe(nonceSecretOf(keys.slice(1)))
+    expect(nonceSecretOf(keys)).toBe(old.privateJwk.d)
+    expect(nonceSecretOf([])).toBeUndefined()
+  })
+})

@@ -1,0 +1,276 @@
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { Misconfigured } from '../../src/errors.ts'
+import { MAX_PROOF_AGE_SECONDS, PROOF_REPLAY_TTL_SECONDS } from '../../src/tokens/dpop.ts'
+import { DPOP_ALGORITHMS } from '../../src/validators/dpop.ts'
+import { ath, createProver, goodProof, goodRequest, outcome, TOKEN, verifierOf } from './prover.ts'
+import { createSigner, encode, NOW_MS, NOW_SECONDS } from './signer.ts'
+
+const prover = await createProver()
+const verifier = verifierOf()
+
+/** What becomes of a `DPoP` header on an otherwise good request. */
+const check = (header: string | undefined, request: object = {}) =>
+  outcome(() => verifier.verify({ ...goodRequest, ...request, header }))
+const checkClaims = async (claims: object) => check(await prover.proof(claims))
+const checkHeader = async (header: object) => check(await prover.proof({}, header))
+
+describe('a DPoP proof (RFC 9449 section 4.3)', () => {
+  it.each(DPOP_ALGORITHMS)('that is good names its key, signed with %s', async (alg) => {
+    const { proof, thumbprint } = await createProver(alg)
+    expect(await verifier.verify({ ...goodRequest, header: await proof() })).toEqual({
+      thumbprint,
+      replayKey: expect.stringMatching(/^pc:dpop:[\w-]{43}$/),
+      replayTtlSeconds: PROOF_REPLAY_TTL_SECONDS,
+    })
+  })
+
+  it('check 1: there is exactly one', async () => {
+    const proof = await prover.proof()
+    expect(await check(undefined)).toBe('dpop_rejected:missing')
+    expect(await check(`${proof}, ${proof}`)).toBe('dpop_rejected:multiple')
+    expect(await check(`${proof},`)).toBe('dpop_rejected:multiple')
+  })
+
+  it('check 2: it is one well-formed JWT, with one spelling', async () => {
+    const proof = await prover.proof()
+    const [header = '', payload = '', signature = ''] = proof.split('.')
+    const good = JSON.stringify({ typ: 'dpop+jwt', alg: 'ES256', jwk: prover.jwk })
+    for (const [text, verdict] of [
+      ['', 'empty'],
+      [`DPoP ${proof}`, 'authorization_grammar'],
+      [`${header}.${payload}`, 'segments'],
+      [`${header}..${signature}`, 'segments'],
+      [`${proof}=`, 'base64url'],
+      [`${header}.${payload}.${signature.slice(0, -1)}${signature.endsWith('B') ? 'C' : 'B'}`, ''],
+      ['x'.repeat(8_193), 'length'],
+      [await prover.signRaw('[]', '{}'), 'header_json'],
+      [await prover.signRaw(`${good.slice(0, -1)},"alg":"ES256"}`, '{}'), 'header_json'],
+      [await prover.signRaw(new Uint8Array([0xff]), '{}'), 'header_encoding'],
+      [await prover.signRaw(good, 'null'), 'payload_json'],
+      [await prover.signRaw(good, '{"jti":"a","jti":"b"}'), 'payload_json'],
+    ] as const) {
+      const told = await check(text)
+      expect(told, text).toMatch(verdict === '' ? /:(base64url|signature)$/ : `:${verdict}`)
+    }
+  })
+
+  it('check 3: no claim may be missing or of another type', async () => {
+    for (const name of ['jti', 'htm', 'htu', 'iat', 'ath']) {
+      expect(await checkClaims({ [name]: undefined })).toBe(`dpop_rejected:${name}`)
+      for (const odd of [null, true, [], {}, name === 'iat' ? '1' : 1]) {
+        expect(await checkClaims({ [name]: odd })).toBe(`dpop_rejected:${name}`)
+      }
+    }
+    expect(await checkClaims({ nonce: 1 })).toBe('dpop_rejected:nonce')
+    expect(await checkClaims({ jti: '' })).toBe('dpop_rejected:jti')
+    expect(await checkClaims({ jti: 'x'.repeat(257) })).toBe('dpop_rejected:jti')
+    expect(await checkClaims({ jti: '\ud800' })).toBe('dpop_rejected:jti')
+    expect(await checkClaims({ jti: 'x'.repeat(256) })).toBe('ok')
+  })
+
+  it('check 4: its type is dpop+jwt', async () => {
+    for (const typ of [undefined, 'JWT', 'at+jwt', 'application/dpop+jwt', 'dpop+jwt ', null])
+      expect(await checkHeader({ typ })).toBe('dpop_rejected:typ')
+  })
+
+  it('check 5: S01: its algorithm is asymmetric and allowed', async () => {
+    for (const alg of [undefined, 'none', 'HS256', 'RS1', 'ES256K', 'ES384', 'es256', 1])
+      expect(await checkHeader({ alg })).toBe('dpop_rejected:alg')
+    const header = { typ: 'dpop+jwt', alg: 'none', jwk: prover.jwk }
+    expect(await check(`${encode(header)}.${encode(goodProof)}.AAAA`)).toBe('dpop_rejected:alg')
+    // A key of one type and an algorithm of another.
+    expect(await checkHeader({ alg: 'EdDSA' })).toBe('dpop_rejected:jwk_alg')
+    expect(await checkHeader({ alg: 'RS256' })).toBe('dpop_rejected:jwk_alg')
+  })
+
+  it('check 6: S04: it is signed with the key that it names', async () => {
+    const other = await createProver()
+    expect(await checkHeader({ jwk: other.jwk })).toBe('dpop_rejected:signature')
+    const [header, , signature] = (await prover.proof()).split('.')
+    const payload = encode({ ...goodProof, jti: 'another' })
+    expect(await check(`${header}.${payload}.${signature}`)).toBe('dpop_rejected:signature')
+    const [own] = (await prover.proof()).split(/\.[^.]+$/)
+    for (const bytes of [1, 63, 64, 65, 72]) {
+      const forged = `${own}.${Buffer.alloc(bytes).toString('base64url')}`
+      expect(await check(forged)).toBe('dpop_rejected:signature')
+    }
+  })
+
+  it('check 7: S08: its key is public, sound and asymmetric', async () => {
+    const { jwk, privateJwk } = prover
+    const { d } = privateJwk
+    const weak = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({
+      format: 'jwk',
+    })
+    const huge = { kty: 'RSA', e: 'AQAB', n: randomBytes(1024).toString('base64url') }
+    const secret = { kty: 'oct', k: randomBytes(32).toString('base64url') }
+    const y = Buffer.alloc(32, 1).toString('base64url')
+    for (const [bad, verdict, alg] of [
+      [undefined, 'jwk', 'ES256'],
+      ['text', 'jwk', 'ES256'],
+      [[jwk], 'jwk', 'ES256'],
+      [{ ...jwk, d }, 'jwk', 'ES256'],
+      [privateJwk, 'jwk', 'ES256'],
+      [{ ...jwk, k: secret.k }, 'jwk', 'ES256'],
+      [secret, 'jwk', 'ES256'],
+      [huge, 'jwk', 'RS256'],
+      [weak, 'jwk_n_size', 'RS256'],
+      [{ ...jwk, y }, 'jwk_import', 'ES256'],
+      [{ ...jwk, x: `${jwk.x}A` }, 'jwk_', 'ES256'],
+      [{ ...jwk, crv: 'P-384' }, 'jwk_', 'ES256'],
+      [{ ...jwk, use: 'enc' }, 'jwk_use', 'ES256'],
+      [{ ...jwk, key_ops: ['sign'] }, 'jwk_key_ops', 'ES256'],
+      [{ ...jwk, alg: 'ES384' }, 'jwk_alg', 'ES256'],
+      [{ kty: 'OKP', crv: 'X25519', x: jwk.x }, 'jwk_crv', 'EdDSA'],
+      [{ kty: 'constructor' }, 'jwk_', 'ES256'],
+    ] as const) {
+      const told = await checkHeader({ jwk: bad, alg })
+      expect(told, JSON.stringify(bad)).toContain(`dpop_rejected:${verdict}`)
+    }
+    expect(await checkHeader({ crit: ['exp'] })).toBe('dpop_rejected:crit')
+    expect(await checkHeader({ b64: false })).toBe('dpop_rejected:b64')
+  })
+
+  it('check 8: it is for exactly this method', async () => {
+    for (const htm of ['POST', 'get', 'GET ', 'HEAD', ''])
+      expect(await checkClaims({ htm })).toBe('dpop_rejected:htm')
+    const proof = await prover.proof()
+    expect(await check(proof, { method: 'DELETE' })).toBe('dpop_rejected:htm')
+  })
+
+  it('check 11: it was made at most a minute ago, and at most 5 seconds from now', async () => {
+    for (const [offset, verdict] of [
+      [-MAX_PROOF_AGE_SECONDS - 1, 'dpop_rejected:iat'],
+      [-MAX_PROOF_AGE_SECONDS - 0.001, 'dpop_rejected:iat'],
+      [-MAX_PROOF_AGE_SECONDS, 'ok'],
+      [-0.5, 'ok'],
+      [5, 'ok'],
+      [5.001, 'dpop_rejected:iat'],
+      [6, 'dpop_rejected:iat'],
+      [1_000 * NOW_SECONDS, 'dpop_rejected:iat'],
+    ] as const) {
+      expect(await checkClaims({ iat: NOW_SECONDS + offset }), `${offset}`).toBe(verdict)
+    }
+    const payload = JSON.stringify(goodProof).replace(/"iat":\d+/, '"iat":1e400')
+    const header = JSON.stringify({ typ: 'dpop+jwt', alg: 'ES256', jwk: prover.jwk })
+    expect(await check(await prover.signRaw(header, payload))).toBe('dpop_rejected:iat')
+  })
+
+  it('check 12: it is for exactly this access token', async () => {
+    const proof = await prover.proof()
+    expect(await check(proof, { token: 'a.b.d' })).toBe('dpop_rejected:ath')
+    expect(await checkClaims({ ath: `${ath(TOKEN)}=` })).toBe('dpop_rejected:ath')
+    expect(await checkClaims({ ath: TOKEN })).toBe('dpop_rejected:ath')
+    // At the token endpoint there is none yet.
+    const { token: _, ...atTokenEndpoint } = goodRequest
+    const header = await prover.proof({ ath: undefined })
+    expect(await outcome(() => verifier.verify({ ...atTokenEndpoint, header }))).toBe('ok')
+  })
+
+  it('S23: whatever stands in it, the outcome is a proof or a refusal, never a fault', async () => {
+    const oddities = [null, '', 0, -1, 1e308, true, [], {}, [[]], '__proto__', '\ud800', '💥']
+    for (const odd of oddities) {
+      for (const name of ['typ', 'alg', 'jwk', 'kid', 'jku', 'x5c', '__proto__', 'constructor'])
+        await checkHeader({ [name]: odd })
+      for (const name of ['kty', 'crv', 'x', 'y', 'kid', 'alg', 'use', 'key_ops', 'n', 'toString'])
+        await checkHeader({ jwk: { ...prover.jwk, [name]: odd } })
+      for (const name of Object.keys({ ...goodProof, nonce: '', exp: 0, nbf: 0 }))
+        await checkClaims({ [name]: odd })
+    }
+    const proof = await prover.proof()
+    for (let at = 0; at < proof.length; at += 3) {
+      const told = await check(
+        `${proof.slice(0, at)}${proof[at] === 'A' ? 'B' : 'A'}${proof.slice(at + 1)}`,
+      )
+      expect(told, `${at}`).toMatch(/^dpop_rejected:/)
+    }
+  })
+
+  it('an access token or an assertion is no proof, though its key is known', async () => {
+    const signer = await createSigner('ES256')
+    expect(await check(await signer.token())).toBe('dpop_rejected:typ')
+  })
+})
+
+describe('the replay of a proof', () => {
+  const replayKey = async (header: string) =>
+    (await verifier.verify({ ...goodRequest, header })).replayKey
+
+  it('is recognised in every spelling and for every request, by its key and jti alone', async () => {
+    const one = await replayKey(await prover.proof())
+    expect(await replayKey(await prover.proof({ iat: NOW_SECONDS - 1 }))).toBe(one)
+    expect(await replayKey(await prover.proof({}, { jwk: { ...prover.jwk, kid: 'x' } }))).toBe(one)
+    expect(await replayKey(await prover.proof({ jti: 'proof-2' }))).not.toBe(one)
+    expect(await replayKey(await (await createProver()).proof())).not.toBe(one)
+  })
+
+  it('S32: whatever its jti is, the storage key is of one length and has one separator', async () => {
+    for (const jti of ['*', ':', 'a:b', '\u0000', 'x'.repeat(256), '["a","b"]', '💥'])
+      expect(await replayKey(await prover.proof({ jti }))).toMatch(/^pc:dpop:[\w-]{43}$/)
+  })
+
+  it('is remembered for as long as any gateway would take it, 15 s of skew included', async () => {
+    const skewMs = 7_500
+    const [ahead, behind] = [skewMs, -skewMs].map((offset) => {
+      const clock = { nowMs: 0 }
+      return { clock, verifier: verifierOf({ now: () => clock.nowMs + offset }) }
+    }) as [Clocked, Clocked]
+    const takes = async ({ clock, verifier }: Clocked, nowMs: number, header: string) => {
+      clock.nowMs = nowMs
+      return (await outcome(() => verifier.verify({ ...goodRequest, header }))) === 'ok'
+    }
+    const header = await prover.proof()
+    // The first moment at which one takes it, and what the other says when it is forgotten.
+    let firstMs = NOW_MS - 60_000
+    while (!(await takes(ahead, firstMs, header))) firstMs += 500
+    const { replayTtlSeconds } = await ahead.verifier.verify({ ...goodRequest, header })
+    expect(await takes(behind, firstMs + (replayTtlSeconds - 1) * 1000, header)).toBe(true)
+    expect(await takes(behind, firstMs + replayTtlSeconds * 1000 + 1, header)).toBe(false)
+  })
+})
+
+interface Clocked {
+  readonly clock: { nowMs: number }
+  readonly verifier: ReturnType<typeof verifierOf>
+}
+
+describe('the examples that RFC 9449 prints', () => {
+  // Sections 4.1 and 7.1.
+  const header =
+    'eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNo' +
+    'UklDUkRZOXpDa0RscEJoRjQyVVFVZldWQVdCRnMiLCJ5IjoiOVZFNGpmX09rX282NHpiVFRsY3VOSmFqSG10NnY5VERW' +
+    'clUwQ2R2R1JEQSIsImNydiI6IlAtMjU2In19'
+  const atTokenEndpoint =
+    `${header}.eyJqdGkiOiItQndDM0VTYzZhY2MybFRjIiwiaHRtIjoiUE9TVCIsImh0dSI6Imh0dHBzOi8vc2VydmVyLmV4` +
+    'YW1wbGUuY29tL3Rva2VuIiwiaWF0IjoxNTYyMjYyNjE2fQ.2-GxA6T8lP4vfrg8v-FdWP0A0zdrj8igiMLvqRMUvwnQg4P' +
+    'tFLbdLXiOSsX0x7NVY-FNyJK70nfbV37xRZT3Lg'
+  const atResource =
+    `${header}.eyJqdGkiOiJlMWozVl9iS2ljOC1MQUVCIiwiaHRtIjoiR0VUIiwiaHR1IjoiaHR0cHM6Ly9yZXNvdXJjZS5l` +
+    'eGFtcGxlLm9yZy9wcm90ZWN0ZWRyZXNvdXJjZSIsImlhdCI6MTU2MjI2MjYxOCwiYXRoIjoiZlVIeU8ycjJaM0RaNTNF' +
+    'c05yV0JiMHhXWG9hTnk1OUlpS0NBcWtzbVFFbyJ9.2oW9RP35yRqzhrtNP86L-Ey71EOptxRimPPToA1plemAgR6pxHF8' +
+    'y6-yqyVnmcw6Fy1dqd-jfxSYoMxhAJpLjA'
+  const thumbprint = '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I'
+  const now = () => 1_562_262_620_000
+
+  it('are accepted, for their key and their token', async () => {
+    const server = verifierOf({ publicUrl: 'https://server.example.com', now })
+    const url = 'https://server.example.com/token'
+    const first = await server.verify({ method: 'POST', url, header: atTokenEndpoint })
+    expect(first).toMatchObject({ thumbprint })
+    const resource = verifierOf({ publicUrl: 'https://resource.example.org', now })
+    const second = await resource.verify({
+      method: 'GET',
+      url: 'https://resource.example.org/protectedresource',
+      header: atResource,
+      token: 'Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU',
+    })
+    expect(second).toMatchObject({ thumbprint })
+  })
+})
+
+describe('the verifier of proofs', () => {
+  it('is not made where it could not keep what the policy promises', () => {
+    expect(() => verifierOf({ nonceRequired: true })).toThrow(Misconfigured)
+  })
+})

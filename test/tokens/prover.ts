@@ -1,0 +1,69 @@
+/** A client that holds a key and proves it, or says that it does. */
+import { createHash } from 'node:crypto'
+import { calculateJwkThumbprint, type JWK } from 'jose'
+import { Denied } from '../../src/errors.ts'
+import { createDpopVerifier, type DpopVerifierOptions } from '../../src/tokens/dpop.ts'
+import type { DpopAlgorithm } from '../../src/validators/dpop.ts'
+import { createSigner, NOW_MS, NOW_SECONDS } from './signer.ts'
+
+export const GATEWAY = 'https://gateway.test'
+export const TOKEN = 'a.b.c'
+export const ath = (token: string) => createHash('sha256').update(token).digest('base64url')
+
+export const goodProof = {
+  jti: 'proof-1',
+  htm: 'GET',
+  htu: `${GATEWAY}/orders`,
+  iat: NOW_SECONDS,
+  ath: ath(TOKEN),
+} as const
+
+/** What a request of {@link goodProof} is. */
+export const goodRequest = { method: 'GET', url: `${GATEWAY}/orders?limit=1#x`, token: TOKEN }
+
+export interface Prover {
+  readonly jwk: JsonWebKey
+  readonly privateJwk: JsonWebKey
+  readonly thumbprint: string
+  /** A good proof, but for what is given; `undefined` leaves a member out. */
+  proof(claims?: object, header?: object): Promise<string>
+  /** Signs two texts (or bytes) as they are. */
+  signRaw(header: string | Uint8Array, payload: string | Uint8Array): Promise<string>
+}
+
+export async function createProver(alg: DpopAlgorithm = 'ES256'): Promise<Prover> {
+  const { publicJwk, privateJwk, signRaw } = await createSigner(alg)
+  const { kid: _, alg: __, ...jwk } = publicJwk as JsonWebKey & { kid: string }
+  return {
+    jwk,
+    privateJwk,
+    thumbprint: await calculateJwkThumbprint(jwk as JWK),
+    signRaw,
+    proof: (claims = {}, header = {}) =>
+      signRaw(
+        JSON.stringify({ typ: 'dpop+jwt', alg, jwk, ...header }),
+        JSON.stringify({ ...goodProof, ...claims }),
+      ),
+  }
+}
+
+export const verifierOf = (options: Partial<DpopVerifierOptions> = {}) =>
+  createDpopVerifier({
+    publicUrl: GATEWAY,
+    nonceSecret: undefined,
+    nonceRequired: false,
+    now: () => NOW_MS,
+    ...options,
+  })
+
+/** `ok`, the check that refused (`dpop_rejected:htu`), or `dpop_nonce_missing`. */
+export async function outcome(attempt: () => Promise<unknown>): Promise<string> {
+  try {
+    await attempt()
+    return 'ok'
+  } catch (error) {
+    if (!(error instanceof Denied)) throw error
+    const { denial } = error
+    return denial.code === 'dpop_rejected' ? `dpop_rejected:${denial.check}` : denial.code
+  }
+}
