@@ -1,11 +1,13 @@
 /** The requests that `npm start` suggests, ready to paste. */
 import { type Signer, signAccessToken } from './access-token.ts'
+import { defaultPublicUrl } from './settings.ts'
 
 const TTL_SECONDS = 3_600
 
 /**
- * Three `curl` lines, each under a comment that begins with the status it gets. `shipped` says
- * whether the gateway has the routes of the policy that ships; `url` is where it listens.
+ * Three `curl` lines, each under a comment that begins with the status it gets, and one of the
+ * command line. `shipped` says whether the gateway has the routes of the policy that ships; `url`
+ * is where it listens.
  */
 export async function examples(url: string, signer: Signer, shipped: boolean): Promise<string> {
   const token = await signAccessToken(
@@ -27,5 +29,8 @@ export async function examples(url: string, signer: Signer, shipped: boolean): P
         ['200: the keys that sign', `${url}/.well-known/jwks.json`],
         ["404, or your route's answer to alice, a reader", `${bearer} ${url}/`],
       ]
-  return requests.map(([comment, request]) => `# ${comment}\ncurl -i ${request}`).join('\n')
+  const lines = requests.map(([comment, request]) => `# ${comment}\ncurl -i ${request}`)
+  const where = url === defaultPublicUrl() ? '' : ` --url ${url}`
+  lines.push(`# who was refused, and why\nnpx portcullis audit query --decision deny${where}`)
+  return lines.join('\n')
 }

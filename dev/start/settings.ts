@@ -28,7 +28,8 @@ Environment, all optional:
   PORTCULLIS_CONFIG         another policy file (default: portcullis.config.ts)
   ISSUERS                   trusted issuers of tokens, JSON
   PUBLIC_URL                where clients find the gateway (default: http://${HOST}:<PORT>)
-  SIGNING_KEYS              private JWKS (default: made on first use, kept in .dev.vars)`
+  SIGNING_KEYS              private JWKS (default: made on first use, kept in .dev.vars)
+  CLIENTS                   OAuth clients, JSON; one for the operator of this checkout is added`
 
 /** Checked settings; undefined means: use the default. */
 export interface Settings {
@@ -43,7 +44,7 @@ export interface Settings {
   readonly gatewayVars: Readonly<Record<string, string>>
 }
 
-const PASSED_THROUGH = ['ORIGIN_URL', 'ISSUERS', 'SIGNING_KEYS'] as const
+const PASSED_THROUGH = ['ORIGIN_URL', 'ISSUERS', 'SIGNING_KEYS', 'CLIENTS'] as const
 
 /** Throws an `Error` of one line. Relative paths start at `cwd`. */
 export function readSettings(

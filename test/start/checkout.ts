@@ -6,13 +6,13 @@ import { basename, join } from 'node:path'
 import { ROOT } from '../harness/process.ts'
 
 const FILES = [
-  ...['dev', 'src', 'workers', 'package.json', 'tsconfig.json'],
+  ...['cli', 'dev', 'src', 'workers', 'package.json', 'tsconfig.json'],
   ...['wrangler.toml', 'portcullis.config.ts'],
 ]
 
 /** Variables of the machine or of the surrounding npm that must not decide what is tested. */
 const FOREIGN =
-  /^(npm_|INIT_CWD$|PORT$|REDIS_URL$|UPSTASH_|ORIGIN_URL$|ISSUERS$|PORTCULLIS_|PUBLIC_URL$|SIGNING_KEYS$)/
+  /^(npm_|INIT_CWD$|PORT$|REDIS_URL$|UPSTASH_|ORIGIN_URL$|ISSUERS$|PORTCULLIS_|PUBLIC_URL$|SIGNING_KEYS$|CLIENTS$)/
 
 export interface Outcome {
   /** Null after a signal. */

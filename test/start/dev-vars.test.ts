@@ -27,6 +27,8 @@ describe('.dev.vars', () => {
     const elsewhere = await prepareDevVars(join(folder, 'other'), 'http://127.0.0.1:1')
     expect(elsewhere.SIGNING_KEYS).not.toBe(one.SIGNING_KEYS)
     expect(elsewhere.UPSTASH_REDIS_REST_TOKEN).not.toBe(one.UPSTASH_REDIS_REST_TOKEN)
+    expect(elsewhere.PORTCULLIS_CLIENT_ID).not.toBe(one.PORTCULLIS_CLIENT_ID)
+    expect(elsewhere.PORTCULLIS_CLIENT_SECRET).not.toBe(one.PORTCULLIS_CLIENT_SECRET)
   })
 
   it('keeps what a user wrote, and adds only what is missing', async () => {
@@ -39,6 +41,15 @@ describe('.dev.vars', () => {
       ...vars,
       PUBLIC_URL: 'http://127.0.0.1:2',
     })
+  })
+
+  it("gets an operator's client where an earlier version made it without one", async () => {
+    await writeFile(file, `SIGNING_KEYS='{}'\nUPSTASH_REDIS_REST_TOKEN=t\nPUBLIC_URL=http://a\n`)
+    const vars = await prepareDevVars(file, 'http://127.0.0.1:1')
+    expect(vars.PORTCULLIS_CLIENT_ID).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/)
+    expect(vars.PORTCULLIS_CLIENT_SECRET).toMatch(/^pcs_[\w-]{43}$/)
+    expect(vars.SIGNING_KEYS).toBe('{}')
+    expect(await prepareDevVars(file, 'http://127.0.0.1:1')).toEqual(vars)
   })
 
   it.each(['plain', 'a b # c', '{"a":"$HOME"}', "it's", 'two\nlines', '', '$& $1', '"'])(

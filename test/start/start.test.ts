@@ -7,7 +7,7 @@ import { freePort } from '../harness/process.ts'
 import { type Checkout, type Command, makeCheckout } from './checkout.ts'
 import { alive, descendantsOf } from './processes.ts'
 
-const ALL_SAID = /^# 403.*\ncurl .*\n/m
+const ALL_SAID = /^# 403.*\ncurl .*\n# .*\nnpx .*\n/m
 
 /** Does what a suggested `curl` line does; there may be no curl on this machine. */
 function paste(line: string): Promise<Response> {
@@ -75,7 +75,7 @@ describe('npm start', () => {
     const lines = firstOutput.split('\n').filter((line) => line !== '' && !line.startsWith('>'))
     expect(lines[0]).toBe(`Portcullis is ready on http://127.0.0.1:${ports[0]}`)
     expect(lines.slice(1).map((line) => line.split(' ')[0])).toEqual([
-      ...['#', 'curl', '#', 'curl', '#', 'curl'],
+      ...['#', 'curl', '#', 'curl', '#', 'curl', '#', 'npx'],
     ])
   })
 
