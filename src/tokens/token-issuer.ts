@@ -5,6 +5,7 @@ import { oauthRefused } from '../oauth/refusal.ts'
 import type { AccessGrant, IssuedToken, IssueOptions, TokenIssuer } from './access-grant.ts'
 import { credentialHash, type ReferenceRecord, type ReferenceStore } from './reference.ts'
 import {
+  activeKey,
   importSigningKey,
   type SigningAlgorithm,
   type SigningJwk,
@@ -46,24 +47,22 @@ export function createTokenIssuer({
   now = Date.now,
 }: TokenIssuerOptions): TokenIssuer {
   refuseLife(defaultTtlSeconds)
-  const imported = new Map<SigningJwk, SigningKey>()
 
-  /** The key, not its promise, is kept: another request may not wait for it. */
-  async function signingKey(algorithm: SigningAlgorithm | undefined): Promise<SigningKey> {
-    const jwk = keys.find(({ alg }) => algorithm === undefined || alg === algorithm)
-    if (jwk === undefined) {
-      throw new Misconfigured('SIGNING_KEYS', [
-        `no active key signs with ${algorithm ?? 'anything'}`,
-      ])
-    }
-    const key = imported.get(jwk) ?? (await importSigningKey(jwk))
-    imported.set(jwk, key)
-    return key
+  async function signingKey(
+    algorithm: SigningAlgorithm | undefined,
+    nowMs: number,
+  ): Promise<SigningKey> {
+    const jwk = activeKey(keys, nowMs, algorithm)
+    if (jwk !== undefined) return importSigningKey(jwk)
+    throw new Misconfigured('SIGNING_KEYS', [
+      algorithm === undefined ? 'no key signs now' : `no key signs with ${algorithm} now`,
+    ])
   }
 
   return {
     async issue(grant, options = {}) {
-      const { iat, exp } = times(options, defaultTtlSeconds, now())
+      const nowMs = now()
+      const { iat, exp } = times(options, defaultTtlSeconds, nowMs)
       const { tokenId, opaqueToken } = seededIds(options.seed ?? randomSeed())
       let token: string
       if (options.format === 'opaque') {
@@ -71,7 +70,7 @@ export function createTokenIssuer({
         const record = recordOf(grant, issuer, { tokenId, iat, exp })
         await references.put(await credentialHash(token), record)
       } else {
-        const { alg, kid, privateKey } = await signingKey(options.algorithm)
+        const { alg, kid, privateKey } = await signingKey(options.algorithm, nowMs)
         token = await new SignJWT({ iss: issuer, ...claimsOf(grant), iat, exp, jti: tokenId })
           .setProtectedHeader({ alg, kid, typ: ACCESS_TOKEN_TYPE })
           .sign(privateKey)
