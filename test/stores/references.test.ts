@@ -1,0 +1,108 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { Unavailable } from '../../src/errors.ts'
+import { createReferenceStore } from '../../src/stores/upstash/references.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import {
+  credentialHash,
+  type ReferenceRecord,
+  type ReferenceStore,
+  referenceKey,
+} from '../../src/tokens/reference.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { answering } from './answers.ts'
+
+const NOW_MS = 1_800_000_000_500
+const record: ReferenceRecord = {
+  kind: 'opaque',
+  tokenId: '0b5ff0a5-7a53-4f0c-8d6e-3f7a2f0f3c51',
+  tokenIssuer: 'https://gateway.test',
+  issuer: 'https://idp.test/',
+  subject: 'alice:*{}\u2028"',
+  client: 'app',
+  tenant: 'acme',
+  roles: [],
+  scopes: ['orders:read'],
+  audiences: ['https://gateway.test'],
+  issuedAtSeconds: 1_800_000_000,
+  expiresAtSeconds: 1_800_000_900,
+}
+
+describe.each(['auto', 'embedded'] as const)('records of references (%s Redis)', (prefer) => {
+  let redis: TestRedis
+  let store: ReferenceStore
+  let hash: string
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+    const rest = createRedisRest({ url: redis.url, token: redis.token })
+    store = createReferenceStore(rest, () => NOW_MS)
+  })
+  beforeEach(async () => {
+    await redis.direct.flushall()
+    hash = await credentialHash(crypto.randomUUID())
+  })
+  afterAll(() => redis.close())
+
+  test('are found as they were kept, by everybody, until they are removed', async () => {
+    expect(await store.find(hash)).toBeUndefined()
+    await store.put(hash, record)
+    const other = createReferenceStore(createRedisRest({ url: redis.url, token: redis.token }))
+    expect(await other.find(hash)).toEqual(record)
+    await other.remove(hash)
+    expect(await store.find(hash)).toBeUndefined()
+    await store.remove(hash)
+  })
+
+  test('S34: end with the token, and 5 s of tolerance', async () => {
+    await store.put(hash, record)
+    expect(await redis.direct.ttl(referenceKey(hash))).toBeGreaterThan(899)
+    expect(await redis.direct.pttl(referenceKey(hash))).toBeLessThanOrEqual(905_000)
+    await store.put(hash, { ...record, expiresAtSeconds: 1_700_000_000 })
+    expect(await redis.direct.ttl(referenceKey(hash))).toBeLessThanOrEqual(1)
+  })
+
+  test('stay, for an API key that does not expire', async () => {
+    const { confirmation: _, ...apiKey } = { ...record, kind: 'api_key', expiresAtSeconds: null }
+    await store.put(hash, apiKey as ReferenceRecord)
+    expect(await redis.direct.ttl(referenceKey(hash))).toBe(-1)
+    expect(await store.find(hash)).toEqual(apiKey)
+  })
+
+  test('R12: of a wrong type are an outage, never "unknown"', async () => {
+    await redis.direct.lpush(referenceKey(hash), 'x')
+    await expect(store.find(hash)).rejects.toBeInstanceOf(Unavailable)
+  })
+
+  test.each(['', 'null', '{}', '[]', 'nonsense', '{"record":{},"parts":{}}', '"text"'])(
+    'R06: that cannot be read (%j) are an outage, never "unknown"',
+    async (text) => {
+      await redis.direct.set(referenceKey(hash), text)
+      await expect(store.find(hash)).rejects.toBeInstanceOf(Unavailable)
+    },
+  )
+})
+
+describe('a Redis endpoint that misbehaves', () => {
+  let close: () => Promise<void>
+  afterEach(() => close())
+
+  test.each([
+    ['put', '[{"result":null}]'],
+    ['put', '[{"result":1}]'],
+    ['put', '[{"error":"OOM command not allowed"}]'],
+    ['put', '[]'],
+    ['find', '[{"result":7}]'],
+    ['find', '[{"result":{}}]'],
+    ['find', '[{"error":"LOADING"}]'],
+    ['find', '[{}]'],
+    ['find', undefined],
+    ['remove', '[{"result":"OK"}]'],
+    ['remove', '[{"result":null}]'],
+    ['remove', '[{"error":"READONLY"}]'],
+  ] as const)('R06: %s that is answered %j did not happen', async (method, body) => {
+    const endpoint = await answering(body)
+    close = endpoint.close
+    const store = createReferenceStore(endpoint.rest)
+    await expect(store[method]('hash', record)).rejects.toBeInstanceOf(Unavailable)
+    expect(endpoint.calls()).toBeGreaterThan(0)
+  })
+})

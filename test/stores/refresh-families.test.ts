@@ -1,0 +1,217 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { cutOffKey } from '../../src/admission/revocation.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { createRefreshFamilies } from '../../src/stores/upstash/refresh-families.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import {
+  type RefreshFamilies,
+  type RotationRequest,
+  refreshFamilyKey,
+} from '../../src/tokens/refresh-family.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { answering } from './answers.ts'
+
+const FAMILY = 'family-hash'
+const KEY = refreshFamilyKey(FAMILY)
+const CUT_OFF = await cutOffKey('session', 'https://gateway.test', 'sid')
+const CLIENT_CUT_OFF = await cutOffKey('client', 'https://gateway.test', 'app')
+const STARTED = 1_800_000_000
+const session = {
+  id: 'sid',
+  grant: {
+    subject: 'alice',
+    client: 'app',
+    roles: [],
+    scopes: ['a'],
+    audiences: ['https://api.test'],
+  },
+  startedAtSeconds: STARTED,
+  expiresAtSeconds: STARTED + 1_000,
+}
+const family = { session, current: 'h1', previous: undefined, ended: false }
+const end = { cutOffKey: CUT_OFF, cutOffSeconds: STARTED + 1_000, cutOffTtlSeconds: 1_200 }
+
+const use = (presented: string, successor: string, given: Partial<RotationRequest> = {}) => ({
+  familyHash: FAMILY,
+  presented,
+  successor,
+  nonce: `nonce of ${successor}`,
+  nowMs: (STARTED + 100) * 1000,
+  graceMs: 10_000,
+  issuedAtSeconds: STARTED + 100,
+  cutOffKeys: [CUT_OFF, CLIENT_CUT_OFF],
+  startedAtSeconds: STARTED,
+  end,
+  ...given,
+})
+
+describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (prefer) => {
+  let redis: TestRedis
+  let families: RefreshFamilies
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+    families = createRefreshFamilies(createRedisRest({ url: redis.url, token: redis.token }))
+  })
+  beforeEach(async () => {
+    await redis.direct.flushall()
+  })
+  afterAll(() => redis.close())
+
+  test('are found as they were opened, and as they were rotated', async () => {
+    expect(await families.find(FAMILY)).toBeUndefined()
+    await families.open(FAMILY, family, 1_000)
+    expect(await families.find(FAMILY)).toEqual(family)
+    await families.rotate(use('h1', 'h2'))
+    const previous = { hash: 'h1', rotatedAtMs: (STARTED + 100) * 1000 }
+    expect(await families.find(FAMILY)).toEqual({ ...family, current: 'h2', previous })
+  })
+
+  test('S39: have the TTL of their session from the start, which no use and no end extends', async () => {
+    await families.open(FAMILY, family, 1_000)
+    expect(await redis.direct.pttl(KEY)).toBeGreaterThan(990_000)
+    await redis.direct.pexpire(KEY, 5_000)
+    await families.rotate(use('h1', 'h2'))
+    await families.rotate(use('h1', 'h3'))
+    await families.rotate(use('h2', 'h3'))
+    expect(await redis.direct.pttl(KEY)).toBeLessThanOrEqual(5_000)
+    await families.rotate(use('h1', 'h4'))
+    expect(await redis.direct.pttl(KEY)).toBeLessThanOrEqual(5_000)
+    await families.end(FAMILY, end)
+    expect(await redis.direct.pttl(KEY)).toBeLessThanOrEqual(5_000)
+  })
+
+  test('S39: a session of half a second has a TTL as well', async () => {
+    await families.open(FAMILY, family, 0.5)
+    const ttl = await redis.direct.pttl(KEY)
+    expect(ttl === -2 || (ttl > 0 && ttl <= 500)).toBe(true)
+  })
+
+  test('an end of what is gone leaves a cut-off with a TTL, and no family', async () => {
+    await families.end(FAMILY, end)
+    expect(await redis.direct.keys('*')).toEqual([CUT_OFF])
+    expect(await redis.direct.get(CUT_OFF)).toBe(String(STARTED + 1_000))
+    expect(await redis.direct.ttl(CUT_OFF)).toBeGreaterThan(1_190)
+  })
+
+  test('S34: an end never shortens a cut-off that holds longer', async () => {
+    await redis.direct.set(CUT_OFF, STARTED + 5_000, 'EX', 9_000)
+    await families.open(FAMILY, family, 1_000)
+    await families.end(FAMILY, end)
+    expect(await redis.direct.get(CUT_OFF)).toBe(String(STARTED + 5_000))
+    expect(await redis.direct.ttl(CUT_OFF)).toBeGreaterThan(8_000)
+    expect(await families.find(FAMILY)).toEqual({ ...family, ended: true })
+  })
+
+  test('a retry is told the nonce and the time of the first use, and changes nothing', async () => {
+    await families.open(FAMILY, family, 1_000)
+    const first = await families.rotate(use('h1', 'h2'))
+    expect(first).toEqual({
+      outcome: 'rotated',
+      nonce: 'nonce of h2',
+      issuedAtSeconds: STARTED + 100,
+    })
+    const before = await redis.direct.hgetall(KEY)
+    const later = { nowMs: (STARTED + 110) * 1000, issuedAtSeconds: STARTED + 110 }
+    expect(await families.rotate(use('h1', 'other', later))).toEqual({
+      ...first,
+      outcome: 'replayed',
+    })
+    expect(await redis.direct.hgetall(KEY)).toEqual(before)
+  })
+
+  test.each([STARTED, STARTED + 1, STARTED + 1_000_000_000])(
+    'a cut-off at or after the start (%d) refuses each use, and uses nothing up',
+    async (at) => {
+      await families.open(FAMILY, family, 1_000)
+      await redis.direct.set(CLIENT_CUT_OFF, at)
+      const before = await redis.direct.hgetall(KEY)
+      expect(await families.rotate(use('h1', 'h2'))).toEqual({ outcome: 'cut_off' })
+      expect(await redis.direct.hgetall(KEY)).toEqual(before)
+      await redis.direct.set(CLIENT_CUT_OFF, STARTED - 1)
+      expect(await families.rotate(use('h1', 'h2'))).toMatchObject({ outcome: 'rotated' })
+      await redis.direct.set(CLIENT_CUT_OFF, at)
+      expect(await families.rotate(use('h1', 'h2'))).toEqual({ outcome: 'cut_off' })
+    },
+  )
+
+  test.each(['soon', '', '-1', '1e9'])(
+    'R06: a cut-off that is no second (%j) is an outage, and nothing is used up',
+    async (value) => {
+      await families.open(FAMILY, family, 1_000)
+      await redis.direct.set(CLIENT_CUT_OFF, value)
+      await expect(families.rotate(use('h1', 'h2'))).rejects.toBeInstanceOf(Unavailable)
+      expect(await families.find(FAMILY)).toEqual(family)
+    },
+  )
+
+  test('R12: keys of a wrong type are an outage, and nothing is used up', async () => {
+    await redis.direct.set(KEY, 'x')
+    await expect(families.find(FAMILY)).rejects.toBeInstanceOf(Unavailable)
+    await expect(families.rotate(use('h1', 'h2'))).rejects.toBeInstanceOf(Unavailable)
+    await redis.direct.flushall()
+    await families.open(FAMILY, family, 1_000)
+    await redis.direct.lpush(CLIENT_CUT_OFF, 'x')
+    await expect(families.rotate(use('h1', 'h2'))).rejects.toBeInstanceOf(Unavailable)
+    await redis.direct.lpush(CUT_OFF, 'x')
+    await expect(families.end(FAMILY, end)).rejects.toBeInstanceOf(Unavailable)
+    expect(await families.find(FAMILY)).toEqual(family)
+  })
+
+  test.each([
+    ['no session', { current: 'h1' }],
+    ['no current token', { session: JSON.stringify(session) }],
+    ['a session that is no JSON', { session: 'x', current: 'h1' }],
+    ['a session with a member too many', { session: '{"id":"x","admin":true}', current: 'h1' }],
+    [
+      'a previous token without its time',
+      { session: JSON.stringify(session), current: 'h2', previous: 'h1' },
+    ],
+    [
+      'a time that is none',
+      { session: JSON.stringify(session), current: 'h2', previous: 'h1', rotated_ms: 'x' },
+    ],
+  ])('R06: a family with %s is an outage', async (_, fields) => {
+    await redis.direct.hset(KEY, fields)
+    await expect(families.find(FAMILY)).rejects.toBeInstanceOf(Unavailable)
+  })
+})
+
+describe('a Redis endpoint that misbehaves', () => {
+  let close: () => Promise<void>
+  afterEach(() => close())
+  const acts = {
+    open: (families: RefreshFamilies) => families.open(FAMILY, family, 10),
+    find: (families: RefreshFamilies) => families.find(FAMILY),
+    rotate: (families: RefreshFamilies) => families.rotate(use('h1', 'h2')),
+    end: (families: RefreshFamilies) => families.end(FAMILY, end),
+  }
+
+  test.each(
+    Object.keys(acts).flatMap((act) =>
+      [
+        undefined,
+        '[]',
+        '[{}]',
+        '[{"result":null}]',
+        '[{"result":{}}]',
+        '[{"result":"OK"}]',
+        '[{"result":[null]}]',
+        '[{"result":[]}]',
+        '[{"result":["rotated"]}]',
+        '[{"result":["rotated",null,"1"]}]',
+        '[{"result":["replayed","n","soon"]}]',
+        '[{"result":["unknown","n","1"]}]',
+        '[{"result":["other","n","1"]}]',
+        '[{"result":[1,2,3,4,5]}]',
+        '[{"error":"NOSCRIPT"}]',
+        '[{"error":"OOM command not allowed"}]',
+      ].map((body) => [act as keyof typeof acts, body] as const),
+    ),
+  )('R06: %s that is answered %j is an outage, never a "no"', async (act, body) => {
+    const endpoint = await answering(body)
+    close = endpoint.close
+    const outcome = acts[act](createRefreshFamilies(endpoint.rest))
+    await expect(outcome).rejects.toBeInstanceOf(Unavailable)
+    expect(endpoint.calls()).toBeGreaterThan(0)
+  })
+})
