@@ -4,7 +4,9 @@
  */
 import type { RateLimit } from './admission/limit.ts'
 import type { PolicyRoute } from './policy.ts'
+import type { DpopProof } from './tokens/dpop.ts'
 import type { Principal } from './tokens/principal.ts'
+import type { Reference } from './tokens/reference.ts'
 
 /** Set by `requestId`. */
 export interface RequestIdVariables {
@@ -40,9 +42,25 @@ export interface ClientAddressVariables {
   clientAddress: string
 }
 
-/** Set by `authenticate`; null for an anonymous caller. */
+/**
+ * Set by `authenticate`; null for an anonymous caller. For an opaque token or an API key that this
+ * isolate does not know, set by `admit`.
+ */
 export interface PrincipalVariables {
   principal: Principal | null
+}
+
+/** Set by `authenticate` where something is left for `admit` to settle. */
+export interface CredentialVariables {
+  pending: PendingCredential
+}
+
+/** What only Redis can tell of a credential. */
+export interface PendingCredential {
+  /** Whose is it? Undefined where the principal is known. */
+  readonly reference: Reference | undefined
+  /** Was it used before? Undefined without a proof of possession. */
+  readonly proof: DpopProof | undefined
 }
 
 /** Set by `admit`. */
@@ -67,6 +85,7 @@ export type GatewayVariables = RequestIdVariables &
   ForwardHeadersVariables &
   ClientAddressVariables &
   PrincipalVariables &
+  CredentialVariables &
   RateLimitVariables &
   BodyVariables &
   TimelineVariables
@@ -95,6 +114,9 @@ export const forwardHeadersOf = reader<ForwardHeadersVariables>()(
   'sanitizeHeaders',
 )
 export const clientAddressOf = reader<ClientAddressVariables>()('clientAddress', 'clientAddress')
-/** The principal, or null for an anonymous caller. */
-export const callerOf = reader<PrincipalVariables>()('principal', 'authenticate')
+/**
+ * The principal, or null for an anonymous caller. Behind `authenticate` alone it throws for an opaque
+ * token or an API key that this isolate does not know: `admit` must run first.
+ */
+export const callerOf = reader<PrincipalVariables>()('principal', 'authenticate() and admit')
 export const bodyOf = reader<BodyVariables>()('body', 'limitBody')

@@ -4,12 +4,13 @@ export {
   type Admission,
   type AdmissionOptions,
   type AdmissionRequest,
-  type AdmissionStore,
   type AdmissionVerdict,
   createAdmission,
 } from './admission/admission.ts'
 export type { LimitRule, OnUnavailable, RateLimit } from './admission/limit.ts'
+export { limitKeyOf } from './admission/limit-key.ts'
 export type { CutOffKind } from './admission/revocation.ts'
+export type { AdmissionStore } from './admission/store.ts'
 export { createGateway, type Gateway } from './app.ts'
 export {
   type AuditTransport,

@@ -5,37 +5,37 @@
 import { LRUCache } from 'lru-cache'
 
 /** A revoked token stays revoked, but an operator may take it back: looked up again after this. */
-export const REVOKED_TOKEN_MEMORY_MS = 60_000
-/** Cut-offs are taken back more often, and one covers many tokens. */
-export const CUT_OFF_MEMORY_MS = 5_000
+export const REVOKED_TOKEN_MEMORY_MS = 10_000
+/** A window may be started anew, or get another size, by an operator. */
+export const EXHAUSTED_LIMIT_MEMORY_MS = 5_000
 /** At about 200 bytes an entry, 2 MB. */
 const MAX_ENTRIES = 10_000
 
-/** Remembers, per key, that something holds until a time. */
-export interface RefusalMemory<Reason extends object> {
-  /** The reason, while it still holds at `nowMs`. */
-  recall(key: string, nowMs: number): Reason | undefined
-  /** Keeps `reason` for `key` until `untilMs`. */
+/** One refusal. */
+export interface Remembered<Reason> {
+  readonly reason: Reason
+  /** Until when it holds without asking, milliseconds since the epoch. */
+  readonly untilMs: number
+}
+
+/** Remembers, per key, that something was refused, and until when that is sure. */
+export interface RefusalMemory<Reason> {
+  /** What was refused, also when that is not sure any more. */
+  recall(key: string): Remembered<Reason> | undefined
   remember(key: string, reason: Reason, untilMs: number): void
+  forget(key: string): void
 }
 
 /** An LRU of refusals; the least recently recalled go first. */
-export function createRefusalMemory<Reason extends object>(
-  maxEntries = MAX_ENTRIES,
-): RefusalMemory<Reason> {
-  const entries = new LRUCache<string, { readonly reason: Reason; readonly untilMs: number }>({
-    max: maxEntries,
-  })
+export function createRefusalMemory<Reason>(maxEntries = MAX_ENTRIES): RefusalMemory<Reason> {
+  const entries = new LRUCache<string, Remembered<Reason>>({ max: maxEntries })
   return {
-    recall(key, nowMs) {
-      const entry = entries.get(key)
-      if (entry === undefined) return undefined
-      if (nowMs < entry.untilMs) return entry.reason
-      entries.delete(key)
-      return undefined
-    },
+    recall: (key) => entries.get(key),
     remember(key, reason, untilMs) {
       entries.set(key, { reason, untilMs })
+    },
+    forget(key) {
+      entries.delete(key)
     },
   }
 }

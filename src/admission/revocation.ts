@@ -52,17 +52,23 @@ export async function cutOffKey(kind: CutOffKind, issuer: string, value: string)
   return `pc:cutoff:${kind}:${await keyPart(issuer)}:${await keyPart(value)}`
 }
 
-/** All keys that decide over a principal's token. */
+/**
+ * All keys that decide over a principal's token. Sessions and clients are the token issuer's own;
+ * tenants and subjects can be cut off as those of the issuer that vouches for them, or with all that
+ * this issuer made of them.
+ */
 export async function revocationKeysOf(principal: Principal): Promise<RevocationKeys> {
-  const { issuer, session, subject, client, tenant, tokenIdHash } = principal
+  const { issuer, tokenIssuer, session, subject, client, tenant, tokenIdHash } = principal
   const cutOffs: { kind: CutOffKind; key: string }[] = []
-  for (const [kind, value] of [
-    ['session', session],
-    ['client', client],
-    ['tenant', tenant],
-    ['subject', subject],
+  const both = issuer === tokenIssuer ? [issuer] : [issuer, tokenIssuer]
+  for (const [kind, value, issuers] of [
+    ['session', session, [tokenIssuer]],
+    ['client', client, [tokenIssuer]],
+    ['tenant', tenant, both],
+    ['subject', subject, both],
   ] as const) {
-    if (value !== undefined) cutOffs.push({ kind, key: await cutOffKey(kind, issuer, value) })
+    if (value === undefined) continue
+    for (const by of issuers) cutOffs.push({ kind, key: await cutOffKey(kind, by, value) })
   }
   const token = tokenIdHash === undefined ? undefined : revokedTokenKey(tokenIdHash)
   // Without an id, a token is known by all that it can be cut off by, and when it was issued.

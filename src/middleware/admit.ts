@@ -1,12 +1,15 @@
 /** The `admit` stage: one round trip that tells whether this token and this budget still hold. */
 import { createMiddleware } from 'hono/factory'
-import type { Admission } from '../admission/admission.ts'
-import { keyPart } from '../admission/key.ts'
+import type { Admission, AdmissionVerdict } from '../admission/admission.ts'
 import type { LimitRequest } from '../admission/limit.ts'
+import { limitKeyOf } from '../admission/limit-key.ts'
+import type { DeferredLimit } from '../admission/reference-admission.ts'
 import {
   type ClientAddressVariables,
+  type CredentialVariables,
   callerOf,
   clientAddressOf,
+  type PendingCredential,
   type PrincipalVariables,
   type RateLimitVariables,
 } from '../context.ts'
@@ -17,6 +20,10 @@ import { mutableHeaders } from '../response-headers.ts'
 import type { Principal } from '../tokens/principal.ts'
 import { LIMIT_NAME } from '../validators/policy.ts'
 
+type Environment = {
+  Variables: PrincipalVariables & CredentialVariables & ClientAddressVariables & RateLimitVariables
+}
+
 export interface AdmitOptions {
   /** From `createAdmission({ store, now })`. */
   readonly admission: Admission
@@ -25,8 +32,11 @@ export interface AdmitOptions {
 }
 
 /**
- * Refuses revoked and cut-off tokens, banned callers and spent budgets, and tells the consulted
- * limits in `RateLimit` headers. Needs `authenticate` and `clientAddress` before it. Throws
+ * Refuses revoked and cut-off tokens, used proofs of possession, banned callers and spent budgets, and
+ * tells the consulted limits in `RateLimit` headers. Of an opaque token or an API key that this
+ * isolate does not know, it finds out whose it is in the same round trip, sets `principal`, and
+ * refuses what Redis does not know (`token_rejected`); a limit that counts by a function costs a
+ * second one then, since the function is shown the principal. Needs `authenticate` and `clientAddress` before it. Throws
  * `Unavailable` when Redis cannot tell: revocation fails closed always, a limit as its
  * `onUnavailable` says.
  *
@@ -45,19 +55,34 @@ export interface AdmitOptions {
  */
 export const admit = ({ admission, limits = [] }: AdmitOptions) => {
   for (const limit of limits) checkLimit(limit)
-  const keysOfLimits = limits.map(limitKey)
-  return createMiddleware<{
-    Variables: PrincipalVariables & ClientAddressVariables & RateLimitVariables
-  }>(async function admit(c, next) {
-    const principal = callerOf(c)
+  const rules = limits.map((rule) => ({ rule, keyOf: limitKey(rule) }))
+  return createMiddleware<Environment>(async function admit(c, next) {
+    const { reference, proof } =
+      (c.get('pending') as PendingCredential | undefined) ?? NOTHING_PENDING
     const address = clientAddressOf(c)
-    const of: LimitSubject = { request: c.req.raw, principal, address }
-    const requests: LimitRequest[] = []
-    for (const [index, rule] of limits.entries()) {
-      const key = keysOfLimits[index]?.(of)
-      if (key !== undefined) requests.push({ rule, key: typeof key === 'string' ? key : await key })
+    let verdict: AdmissionVerdict
+    if (reference === undefined) {
+      const principal = callerOf(c)
+      const of: LimitSubject = { request: c.req.raw, principal, address }
+      const requests: LimitRequest[] = []
+      for (const { rule, keyOf } of rules) {
+        const key = keyOf(of)
+        requests.push({ rule, key: typeof key === 'string' ? key : await key })
+      }
+      verdict = await admission.admit({ principal, address, limits: requests, proof })
+    } else {
+      const of = { request: c.req.raw, address }
+      const deferred = await Promise.all(rules.map((each) => deferredLimit(each, of)))
+      const resolved = await admission.admitReference({
+        reference,
+        proof,
+        address,
+        limits: deferred,
+      })
+      // Of a refused one too: the audit event tells whose it was.
+      if (resolved.principal !== undefined) c.set('principal', resolved.principal)
+      verdict = resolved
     }
-    const verdict = await admission.admit({ principal, address, limits: requests })
     c.set('rateLimits', verdict.limits)
     c.set('uncountedLimits', verdict.uncounted)
     if (verdict.denial !== undefined) throw new Denied(verdict.denial)
@@ -66,6 +91,8 @@ export const admit = ({ admission, limits = [] }: AdmitOptions) => {
       setRateLimitHeaders(mutableHeaders(c), verdict.limits, Date.now())
   })
 }
+
+const NOTHING_PENDING: PendingCredential = { reference: undefined, proof: undefined }
 
 /** The name stands between quotes in headers and in keys; the numbers go to the limiter as text. */
 function checkLimit({ name, limit, windowSeconds }: PolicyLimit): void {
@@ -80,24 +107,34 @@ type LimitKey = (of: LimitSubject) => string | Promise<string>
 
 /** Which limit's window counts, and whose, as a key; kept per principal where the principal decides it. */
 function limitKey({ by, name }: PolicyLimit): LimitKey {
-  const byAddress = `${name}:address`
-  if (by === 'address') return ({ address }) => joined(byAddress, keyPart(address))
-  if (typeof by === 'function') return (of) => joined(`${name}:custom`, keyPart(by(of)))
+  const ofAddress: LimitKey = ({ address }) =>
+    limitKeyOf({ name, by: 'address' }, { issuer: '', value: address })
+  if (by === 'address') return ofAddress
+  if (typeof by === 'function')
+    return (of) => limitKeyOf({ name, by }, { issuer: '', value: by(of) })
   const known = new WeakMap<Principal, string>()
   const derive = async (principal: Principal): Promise<string> => {
+    // A client is one of the token issuer's, however the subject came by its token.
+    const issuer = by === 'client' ? principal.tokenIssuer : principal.issuer
     // Callers without a client or tenant share one window per issuer: strict, and no way around.
-    const value = principal[by] ?? ''
-    const key = `${name}:${by}:${await keyPart(principal.issuer)}:${await keyPart(value)}`
+    const key = await limitKeyOf({ name, by }, { issuer, value: principal[by] ?? '' })
     known.set(principal, key)
     return key
   }
-  return function keyOf({ principal, address }) {
+  return function keyOf(of) {
     // An anonymous caller on a route that asks for none of this counts by address.
-    if (principal === null) return joined(byAddress, keyPart(address))
-    return known.get(principal) ?? derive(principal)
+    if (of.principal === null) return ofAddress(of)
+    return known.get(of.principal) ?? derive(of.principal)
   }
 }
 
-function joined(kind: string, part: string | Promise<string>): string | Promise<string> {
-  return typeof part === 'string' ? `${kind}:${part}` : part.then((text) => `${kind}:${text}`)
+/** A limit of a caller whose principal the store knows: it names the window itself if it can. */
+async function deferredLimit(
+  { rule, keyOf }: { readonly rule: PolicyLimit; readonly keyOf: LimitKey },
+  { request, address }: Omit<LimitSubject, 'principal'>,
+): Promise<DeferredLimit> {
+  const { by } = rule
+  const of = (principal: Principal | null) => keyOf({ request, principal, address })
+  if (typeof by === 'function') return { rule, window: undefined, keyOf: of }
+  return { rule, window: by === 'address' ? { key: await of(null) } : { by }, keyOf: of }
 }

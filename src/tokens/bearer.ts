@@ -24,15 +24,32 @@ const LAST_OF_THREE = 'AEIMQUYcgkosw048'
  * Does NOT look into the token.
  */
 export function bearerToken(header: string | undefined): string {
+  const { scheme, token } = authorizationOf(header)
+  if (scheme !== SCHEME) throw new Denied({ code: 'token_missing' })
+  if (token === undefined) throw rejected('empty')
+  refuseMalformed(token)
+  return token
+}
+
+/** An `Authorization` header, taken apart. */
+export interface Authorization {
+  /** In lower case: schemes are compared so (RFC 9110 section 11.1). */
+  readonly scheme: string
+  /** All that follows the scheme and its spaces; undefined for a scheme alone. */
+  readonly token: string | undefined
+}
+
+/**
+ * Takes an `Authorization` header apart. Throws `Denied` as {@link bearerToken} does where there is
+ * none, where it is too long for a token of 8192 bytes, or where it begins with no scheme.
+ */
+export function authorizationOf(header: string | undefined): Authorization {
   if (header === undefined) throw new Denied({ code: 'token_missing' })
   // Before any pattern runs over it. The spaces of a longer one would be a game, not a client.
   if (header.length > MAX_TOKEN_BYTES + SCHEME.length + 1) throw rejected('length')
   const [, scheme, token] = CREDENTIALS.exec(header) ?? []
   if (scheme === undefined) throw rejected('authorization_grammar')
-  if (scheme.toLowerCase() !== SCHEME) throw new Denied({ code: 'token_missing' })
-  if (token === undefined) throw rejected('empty')
-  refuseMalformed(token)
-  return token
+  return { scheme: scheme.toLowerCase(), token }
 }
 
 /**
@@ -48,7 +65,11 @@ export function refuseMalformed(token: string): void {
   throw rejected(segments.length === 3 && !segments.includes('') ? 'base64url' : 'segments')
 }
 
-function isCompactJws(token: string): boolean {
+/**
+ * Whether a text is a JWS in compact serialisation, each segment canonical base64url. Does NOT look
+ * at its length as a whole.
+ */
+export function isCompactJws(token: string): boolean {
   if (!SEGMENTS.test(token)) return false
   const first = token.indexOf('.')
   const second = token.indexOf('.', first + 1)

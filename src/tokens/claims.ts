@@ -6,25 +6,32 @@ import type { Principal } from './principal.ts'
 import { type ClaimName, rejected } from './rejection.ts'
 import { tokenIdHash } from './token-id.ts'
 
+export interface ClaimsOptions {
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number
+  /** The issuer is this gateway: what it says of another issuer's subjects (`sub_iss`) holds. */
+  readonly isOwn: boolean
+}
+
 /**
  * Checks the claims of a token whose signature is good, and makes the principal. Throws `Denied`
- * that names the claim. A token that is bound to a key of its bearer (`cnf`, RFC 7800) is refused:
- * to take it without the proof would undo the binding (RFC 9449 section 7.1, RFC 8705 section 3).
- * Does NOT look at `iss`, which chose `issuer`.
+ * that names the claim. A token that is bound to a key (`cnf`, RFC 7800) in another way than by its
+ * thumbprint (RFC 9449 section 6.1) is refused: to take it without the proof would undo the binding.
+ * `sub_iss` of another issuer than the gateway is not even looked at. Does NOT look at `iss`, which
+ * chose `issuer`, nor for the proof.
  */
 export async function principalFrom(
   payload: Readonly<Record<string, unknown>>,
   issuer: IssuerConfig,
-  nowMs: number,
+  { nowMs, isOwn }: ClaimsOptions,
 ): Promise<Principal> {
-  if (Object.hasOwn(payload, 'cnf')) throw rejected('cnf')
-  const claims = read(payload, issuer)
+  const claims = read(payload, issuer, isOwn)
   const ours = typeof issuer.audience === 'string' ? [issuer.audience] : issuer.audience
   if (!claims.aud.some((audience) => ours.includes(audience))) throw rejected('aud')
   refuseTimes(claims, issuer, nowMs / 1000)
   const { sub, jti, exp, iat } = claims
   return {
-    issuer: issuer.issuer,
+    issuer: claims.sub_iss ?? issuer.issuer,
     tokenIssuer: issuer.issuer,
     subject: sub,
     client: claims.client_id,
@@ -34,14 +41,18 @@ export async function principalFrom(
     scopes: claims.scope,
     tokenId: jti,
     tokenIdHash: jti === undefined ? undefined : await tokenIdHash(issuer.issuer, jti),
-    confirmation: undefined,
+    confirmation: claims.cnf?.jkt,
     issuedAtSeconds: Math.floor(iat),
     expiresAtSeconds: exp,
   }
 }
 
 /** `azp` and `scp` are what some providers call `client_id` and `scope`. */
-function read(payload: Readonly<Record<string, unknown>>, issuer: IssuerConfig): Claims {
+function read(
+  payload: Readonly<Record<string, unknown>>,
+  issuer: IssuerConfig,
+  isOwn: boolean,
+): Claims {
   const claim = (name: string, alias?: string) =>
     alias === undefined || Object.hasOwn(payload, name) ? own(payload, name) : own(payload, alias)
   const parsed = claimsSchema.safeParse({
@@ -56,6 +67,8 @@ function read(payload: Readonly<Record<string, unknown>>, issuer: IssuerConfig):
     tenant: claim(issuer.tenantClaim),
     sid: claim('sid'),
     client_id: claim('client_id', 'azp'),
+    sub_iss: isOwn ? claim('sub_iss') : undefined,
+    cnf: claim('cnf'),
   })
   if (parsed.success) return parsed.data
   throw rejected(parsed.error.issues[0]?.path[0] as ClaimName, { cause: parsed.error })

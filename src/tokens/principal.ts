@@ -39,7 +39,7 @@ export interface Principal {
   readonly confirmation: string | undefined
   /** `iat`, whole seconds since the epoch (rounded down: a cut-off then errs to refusal). */
   readonly issuedAtSeconds: number
-  /** `exp`, seconds since the epoch. */
+  /** `exp`, seconds since the epoch; `Infinity` for an API key that does not expire. */
   readonly expiresAtSeconds: number
 }
 

@@ -12,12 +12,17 @@ export interface Reference {
   readonly kind: ReferenceKind
   /** base64url SHA-256 of the whole credential: what its record is stored under. */
   readonly hash: string
+  /** The credential itself, which the isolate knows it by. Never stored, logged or told. */
+  readonly text: string
 }
 
-/** What a reference stands for: the claims that a JWT would carry. Stored as JSON. */
+/** What a reference stands for: the claims that a JWT would carry. */
 export const referenceRecordSchema = z.strictObject({
   kind: z.enum(['opaque', 'api_key']),
-  /** `jti` of an opaque token, `id` of an API key: a UUID, and no secret. */
+  /**
+   * `jti` of an opaque token, `id` of an API key: a UUID, and no secret. What it is revoked by, so a
+   * credential that takes the place of a revoked one needs another.
+   */
   tokenId: z.string(),
   /** The gateway. */
   tokenIssuer: z.string(),
@@ -49,7 +54,7 @@ export interface ReferenceStore {
   remove(hash: string): Promise<void>
 }
 
-/** The key of a record. Its value is the JSON of a {@link ReferenceRecord}. */
+/** The key of a record. Its value is made by `storedReference` and read by `parseStoredReference`. */
 export function referenceKey(hash: string): string {
   return `pc:reference:${hash}`
 }

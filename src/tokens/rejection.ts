@@ -9,6 +9,11 @@ export type TokenCheck =
   | 'empty'
   | 'segments'
   | 'base64url'
+  | 'api_key_checksum'
+  // References: what the store says of them, or does not say.
+  | 'reference_unknown'
+  // A token that is bound to a key and comes without its proof, or the other way round (RFC 9449).
+  | 'dpop_binding'
   // The protected header (RFC 7515 section 4).
   | 'header_encoding'
   | 'header_json'
@@ -26,7 +31,6 @@ export type TokenCheck =
   | 'payload_encoding'
   | 'payload_json'
   | 'iss'
-  | 'cnf'
   | 'lifetime'
   | ClaimName
 
@@ -43,6 +47,8 @@ export type ClaimName =
   | 'tenant'
   | 'sid'
   | 'client_id'
+  | 'sub_iss'
+  | 'cnf'
 
 /** The refusal of a token. `cause` is for debuggers and never leaves the process. */
 export function rejected(check: TokenCheck, options?: ErrorOptions): Denied {

@@ -4,6 +4,10 @@ import * as z from 'zod'
 export const MAX_SUBJECT_CHARS = 255
 const MAX_TOKEN_ID_CHARS = 256
 const MAX_NAME_CHARS = 256
+/** As in `ISSUERS`. */
+const MAX_ISSUER_CHARS = 2_048
+/** 32 bytes as canonical base64url (RFC 7638, RFC 4648 section 3.5). */
+const THUMBPRINT = /^[\w-]{42}[AEIMQUYcgkosw048]$/
 /** The end of the year 9999, as an RFC 3339 time can tell it. */
 const MAX_TIME_SECONDS = 253_402_300_799
 
@@ -60,6 +64,9 @@ export const claimsSchema = z.object({
   tenant: name(MAX_NAME_CHARS).optional(),
   sid: name(MAX_NAME_CHARS).optional(),
   client_id: name(MAX_NAME_CHARS).optional(),
+  sub_iss: name(MAX_ISSUER_CHARS).optional(),
+  // Another way to bind a token (RFC 8705) is none that is checked here: strict.
+  cnf: z.strictObject({ jkt: z.string().regex(THUMBPRINT) }).optional(),
 })
 
 export type Claims = z.output<typeof claimsSchema>

@@ -114,7 +114,8 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
         ttlSeconds: 600,
       })
       const later = { ...old, tokenIdHash: 'later', issuedAtSeconds: atSeconds + 1 }
-      const elsewhere = { ...old, tokenIdHash: 'elsewhere', issuer: 'https://other.test' }
+      const other = 'https://other.test'
+      const elsewhere = { ...old, tokenIdHash: 'elsewhere', issuer: other, tokenIssuer: other }
       expect((await admission().admit(request(old))).denial).toEqual({
         code: 'token_revoked',
         by: kind,

@@ -1,19 +1,21 @@
 /** Answers everything that `admit` asks in one pipeline. */
-import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../../admission/admission.ts'
+import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../../admission/store.ts'
 import { Unavailable } from '../../errors.ts'
+import { createReferenceResolver } from './reference-resolver.ts'
 import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
+import { secondsOf } from './seconds.ts'
 import { askLimit } from './sliding-window.ts'
-
-const WHOLE_SECONDS = /^\d{1,12}$/
 
 /**
  * The adapter over Upstash. `MGET` reads revocation, cut-offs, bans and the limits' counters;
  * `EXISTS` counts the same keys again, because `MGET` answers nil for a key of a wrong type and
- * nil would read as "not revoked"; one `EVALSHA` a limit counts the request.
+ * nil would read as "not revoked"; one `EVALSHA` a limit counts the request; and `SET NX` takes a
+ * proof of possession, once.
  */
 export function createUpstashAdmissionStore(rest: RedisRest): AdmissionStore {
   return {
-    async consult({ revocation, bans, limits }: AdmissionQuery): Promise<AdmissionFacts> {
+    resolve: createReferenceResolver(rest),
+    async consult({ revocation, bans, limits, proof }: AdmissionQuery): Promise<AdmissionFacts> {
       const lookups = [
         ...(revocation.token === undefined ? [] : [revocation.token]),
         ...revocation.cutOffs.map(({ key }) => key),
@@ -26,6 +28,8 @@ export function createUpstashAdmissionStore(rest: RedisRest): AdmissionStore {
         ['EXISTS', ...lookups],
         ...pending.map(({ command }) => command),
       ]
+      if (proof !== undefined)
+        commands.push(['SET', proof.replayKey, '1', 'NX', 'EX', proof.replayTtlSeconds])
       const [valuesReply, existing, ...counted] = await rest.send(commands)
       const values = stringsOf(valuesReply, lookups.length + counters.length)
       const found = values.slice(0, lookups.length)
@@ -35,11 +39,14 @@ export function createUpstashAdmissionStore(rest: RedisRest): AdmissionStore {
         throw new Unavailable('redis', 'malformed')
 
       const tokens = revocation.token === undefined ? 0 : 1
-      const seconds = found.slice(tokens).map(secondsOf)
+      const seconds = found
+        .slice(tokens)
+        .map((value) => (value === null ? undefined : secondsOf(value)))
       return {
         tokenRevoked: tokens === 1 && found[0] !== null,
         cutOffSeconds: seconds.slice(0, revocation.cutOffs.length),
         bannedUntilSeconds: seconds.slice(revocation.cutOffs.length),
+        proofUsed: proof !== undefined && isUsed(counted[pending.length]),
         limits: await Promise.all(
           pending.map((limit, index) =>
             limit.settle(counted[index] ?? {}, [
@@ -61,13 +68,14 @@ function stringsOf(reply: RedisReply | undefined, length: number): readonly (str
   return result
 }
 
-function isStringOrNull(value: unknown): value is string | null {
-  return value === null || typeof value === 'string'
+/** Nil where the key was there; anything but that and `OK` says nothing at all. */
+function isUsed(reply: RedisReply | undefined): boolean {
+  if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
+  if (reply?.result === null) return true
+  if (reply?.result !== 'OK') throw new Unavailable('redis', 'malformed')
+  return false
 }
 
-/** Throws for a value that is no second: an unreadable cut-off must not read as none. */
-function secondsOf(value: string | null): number | undefined {
-  if (value === null) return undefined
-  if (!WHOLE_SECONDS.test(value)) throw new Unavailable('redis', 'malformed')
-  return Number(value)
+function isStringOrNull(value: unknown): value is string | null {
+  return value === null || typeof value === 'string'
 }

@@ -3,6 +3,7 @@ import { Ratelimit } from '@upstash/ratelimit'
 import type { LimitRequest, LimitRule, RateLimit } from '../../admission/limit.ts'
 import { nextAdmissionMs } from '../../admission/window.ts'
 import { Unavailable } from '../../errors.ts'
+import { counterName, overridePrefix } from './limit-overrides.ts'
 import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
 
 type Window = ReturnType<ReturnType<typeof Ratelimit.slidingWindow>>
@@ -36,7 +37,7 @@ function windowOf(rule: LimitRule): Window {
 }
 
 /**
- * Asks one limit. The limiter issues its `EVALSHA` before it first waits, so the command is known
+ * Asks one limit, or the one that an operator has set in its place. The limiter issues its `EVALSHA` before it first waits, so the command is known
  * as soon as this returns; nothing depends on counting microtasks. A script that Redis does not
  * know (`NOSCRIPT`, after a fail-over) is sent in full, once, in a call of its own.
  */
@@ -57,8 +58,12 @@ export function askLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingL
     },
   }
   const state = windowOf(rule).limit(
-    { redis: runner as unknown as WindowRedis, prefix: '' },
-    `pc:limit:${key}`,
+    {
+      redis: runner as unknown as WindowRedis,
+      prefix: overridePrefix(key),
+      dynamicLimits: true,
+    },
+    counterName(key),
   )
   const [current, previous] = asked?.keys ?? []
   if (asked === undefined || current === undefined || previous === undefined)

@@ -1,0 +1,150 @@
+/** Admission of a reference that this isolate does not know: who it is, and all the rest, at once. */
+import { Unavailable } from '../errors.ts'
+import { failedBindingOf } from '../tokens/credential.ts'
+import type { DpopProof } from '../tokens/dpop.ts'
+import type { Principal } from '../tokens/principal.ts'
+import type { Reference, ReferenceRecord } from '../tokens/reference.ts'
+import { failedCheckOf, principalOfRecord, type RecordUse } from '../tokens/reference-principal.ts'
+import type { References } from '../tokens/references.ts'
+import type { TokenCheck } from '../tokens/rejection.ts'
+import { addressBanKey } from './ban.ts'
+import type { createKeyCache, RequestKeys } from './keys.ts'
+import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
+import type { RevocationKeys } from './revocation.ts'
+import type { AdmissionFacts, AdmissionStore, ReferenceFacts, ReferenceLimit } from './store.ts'
+import {
+  type AdmissionVerdict,
+  type Refusals,
+  recallCredential,
+  recallLimits,
+  refusalOf,
+  weigh,
+} from './verdict.ts'
+
+/** A limit whose window may depend on who the caller turns out to be. */
+export interface DeferredLimit {
+  readonly rule: LimitRule
+  /** Undefined where only a function can tell, once the principal is known: costs a second call. */
+  readonly window: ReferenceLimit['window'] | undefined
+  /** As `LimitRequest.key`. */
+  keyOf(principal: Principal): string | Promise<string>
+}
+
+export interface ReferenceRequest {
+  readonly reference: Reference
+  readonly proof: DpopProof | undefined
+  /** Normalised client address. */
+  readonly address: string
+  readonly limits: readonly DeferredLimit[]
+}
+
+export interface ReferenceVerdict extends AdmissionVerdict {
+  /** Whose it is. Undefined for a reference that is unknown or not good, and where nobody asked. */
+  readonly principal: Principal | undefined
+}
+
+export interface ReferenceAdmission {
+  readonly store: AdmissionStore
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  readonly references: References
+  readonly refusals: Refusals
+  readonly keysOf: ReturnType<typeof createKeyCache>
+}
+
+/**
+ * Resolves and decides. The principal of a good reference is remembered, revoked or not; what the
+ * store read must be exactly what decides over that principal, or nobody can tell.
+ */
+export async function admitReference(
+  { reference, proof, address, limits }: ReferenceRequest,
+  { store, now, references, refusals, keysOf }: ReferenceAdmission,
+): Promise<ReferenceVerdict> {
+  const asked = limits.flatMap(withWindow)
+  const named = asked.flatMap(withKey)
+  const nowMs = now()
+  const remembered =
+    recallCredential(undefined, proof, refusals, nowMs) ?? recallLimits(named, refusals, nowMs)
+  if (remembered !== undefined) return { ...remembered, principal: undefined }
+
+  const use = { audience: references.audience, thumbprint: proof?.thumbprint, nowMs }
+  const addressBan = await addressBanKey(address)
+  const facts = await store.resolve({ reference, ...use, addressBan, limits: asked, proof })
+  const failed = failureOf(facts.record, use)
+  if (facts.record === undefined || failed !== undefined) {
+    const keys: RequestKeys = { revocation: NOTHING, bans: [{ by: 'address', key: addressBan }] }
+    const states = asked.flatMap((limit, index) => withKey(limit).map(() => facts.limits[index]))
+    const verdict =
+      refusalOf(null, keys, factsFor(keys, facts), { proof: undefined, refusals, nowMs }) ??
+      weigh(named, statesOf(named, states), refusals, nowMs)
+    const check = failed ?? 'reference_unknown'
+    const denial = verdict.denial ?? { code: 'token_rejected', check }
+    return { ...verdict, denial, principal: undefined }
+  }
+
+  const principal = await principalOfRecord(facts.record)
+  references.remember(reference.text, principal)
+  const keys = await keysOf(principal, address)
+  const refusal = refusalOf(principal, keys, factsFor(keys, facts), { proof, refusals, nowMs })
+  if (refusal !== undefined) return { ...refusal, principal }
+
+  const requests = await Promise.all(
+    limits.map(async ({ rule, keyOf }) => ({ rule, key: await keyOf(principal) })),
+  )
+  const isAsked = (_: unknown, index: number) => limits[index]?.window !== undefined
+  const [first, later] = [
+    requests.filter(isAsked),
+    requests.filter((request, index) => !isAsked(request, index)),
+  ]
+  const states = statesOf(first, facts.limits)
+  if (later.length > 0) {
+    const { bans } = keys
+    states.push(...(await store.consult({ revocation: NOTHING, bans, limits: later })).limits)
+  }
+  return { ...weigh([...first, ...later], states, refusals, nowMs), principal }
+}
+
+/** Nothing of the token itself is asked for. */
+const NOTHING: RevocationKeys = { memory: 'reference', token: undefined, cutOffs: [] }
+
+function withWindow({ rule, window }: DeferredLimit): ReferenceLimit[] {
+  return window === undefined ? [] : [{ rule, window }]
+}
+
+function withKey({ rule, window }: ReferenceLimit): LimitRequest[] {
+  return 'key' in window ? [{ rule, key: window.key }] : []
+}
+
+function failureOf(
+  record: ReferenceRecord | undefined,
+  { thumbprint, ...use }: RecordUse & { readonly thumbprint: string | undefined },
+): TokenCheck | undefined {
+  if (record === undefined) return undefined
+  return failedCheckOf(record, use) ?? failedBindingOf(record.confirmation, thumbprint)
+}
+
+/** What was read, in the order of the keys. Throws `Unavailable` for a key that was not read. */
+function factsFor({ revocation, bans }: RequestKeys, { read, proofUsed }: ReferenceFacts) {
+  const readOf = (key: string): number | undefined => {
+    if (!read.has(key)) throw new Unavailable('redis', 'malformed')
+    return read.get(key)
+  }
+  return {
+    tokenRevoked: revocation.token !== undefined && readOf(revocation.token) !== undefined,
+    cutOffSeconds: revocation.cutOffs.map(({ key }) => readOf(key)),
+    bannedUntilSeconds: bans.map(({ key }) => readOf(key)),
+    proofUsed,
+  } satisfies Omit<AdmissionFacts, 'limits'>
+}
+
+/** The states of windows. Throws `Unavailable` where another window was counted than was meant. */
+function statesOf(
+  requests: readonly LimitRequest[],
+  answers: ReferenceFacts['limits'],
+): (RateLimit | Unavailable)[] {
+  return requests.map(({ key }, index) => {
+    const answer = answers[index]
+    if (answer?.key !== key) throw new Unavailable('redis', 'malformed')
+    return answer.state
+  })
+}

@@ -1,0 +1,77 @@
+/** What the admission decision needs of a store, in one round trip each time. */
+import type { Unavailable } from '../errors.ts'
+import type { DpopProof } from '../tokens/dpop.ts'
+import type { Reference, ReferenceRecord } from '../tokens/reference.ts'
+import type { BanKey } from './ban.ts'
+import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
+import type { LimitScope } from './limit-key.ts'
+import type { RevocationFacts, RevocationKeys } from './revocation.ts'
+
+/** A proof of possession, to be used up. */
+export type ProofUse = Pick<DpopProof, 'replayKey' | 'replayTtlSeconds'>
+
+/** Everything that one request asks of the store. */
+export interface AdmissionQuery {
+  /** No keys at all for an anonymous caller. */
+  readonly revocation: RevocationKeys
+  readonly bans: readonly BanKey[]
+  readonly limits: readonly LimitRequest[]
+  readonly proof?: ProofUse | undefined
+}
+
+/** The store's answer, in the order of the query. */
+export interface AdmissionFacts extends RevocationFacts {
+  /** Seconds since the epoch until which each ban holds; undefined: none. */
+  readonly bannedUntilSeconds: readonly (number | undefined)[]
+  /** A window that could not be counted while the rest could is `Unavailable` by itself. */
+  readonly limits: readonly (RateLimit | Unavailable)[]
+  /** The proof had been used before. False without one. */
+  readonly proofUsed: boolean
+}
+
+/** A limit whose window is known, or is to be named by what the store knows of the caller. */
+export interface ReferenceLimit {
+  readonly rule: LimitRule
+  /** As in {@link LimitRequest}, or whom of the principal the window is for. */
+  readonly window: { readonly key: string } | { readonly by: Exclude<LimitScope, 'address'> }
+}
+
+/** A request with a credential that only the store knows. */
+export interface ReferenceQuery {
+  readonly reference: Pick<Reference, 'hash'>
+  /** Must be among the record's audiences for its principal's limits to count. */
+  readonly audience: string
+  /** Key of the thumbprint that the caller has proved to hold; undefined: none. */
+  readonly thumbprint: string | undefined
+  /** The key of the client address's ban. */
+  readonly addressBan: string
+  readonly limits: readonly ReferenceLimit[]
+  readonly proof: ProofUse | undefined
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number
+}
+
+export interface ReferenceFacts {
+  /** Undefined: there is no such reference. */
+  readonly record: ReferenceRecord | undefined
+  /**
+   * What was read, by key: of a revoked token any number; of cut-offs and bans seconds since the
+   * epoch; undefined: not there. Has every key that decides over the record's principal.
+   */
+  readonly read: ReadonlyMap<string, number | undefined>
+  /** In the order of the query; undefined: not counted, for the caller was to be refused anyway. */
+  readonly limits: readonly ({ key: string; state: RateLimit | Unavailable } | undefined)[]
+  readonly proofUsed: boolean
+}
+
+/** Port. Throws `Unavailable` whenever it cannot tell; an absent or odd reply is never a "no". */
+export interface AdmissionStore {
+  /** Answers a query in ONE round trip and counts the request in every limit. */
+  consult(query: AdmissionQuery): Promise<AdmissionFacts>
+  /**
+   * Finds out what a reference stands for, and answers all that {@link consult} would, in ONE round
+   * trip. Limits count what is admitted: nothing for a banned address, a revoked or cut-off token or
+   * a used proof; only windows that are known beforehand for a reference that is unknown or not good.
+   */
+  resolve(query: ReferenceQuery): Promise<ReferenceFacts>
+}

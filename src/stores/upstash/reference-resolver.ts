@@ -1,0 +1,102 @@
+/** Answers everything about a reference in one script. */
+import type { LimitRule, RateLimit } from '../../admission/limit.ts'
+import type { AdmissionStore, ReferenceFacts, ReferenceLimit } from '../../admission/store.ts'
+import { parseStoredReference } from '../../admission/stored-reference.ts'
+import { nextAdmissionMs } from '../../admission/window.ts'
+import { Unavailable } from '../../errors.ts'
+import { referenceKey } from '../../tokens/reference.ts'
+import { REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference-principal.ts'
+import { REFERENCE_SCRIPT } from './reference-script.ts'
+import type { RedisRest } from './rest.ts'
+import { createScript } from './script.ts'
+import { secondsOf } from './seconds.ts'
+
+/** What the script says of a window that is not a number of requests left. */
+const REFUSED = -1
+const NOT_COUNTED = -2
+/** Things that the script returns of a limit. */
+const LIMIT_WIDTH = 5
+
+/** Makes `resolve` of an {@link AdmissionStore}. */
+export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolve'] {
+  const script = createScript(REFERENCE_SCRIPT)
+  return async function resolve({
+    reference,
+    audience,
+    thumbprint,
+    addressBan,
+    limits,
+    proof,
+    nowMs,
+  }) {
+    const keys = [referenceKey(reference.hash), addressBan]
+    if (proof !== undefined) keys.push(proof.replayKey)
+    const args = [
+      nowMs,
+      REFERENCE_TOLERANCE_SECONDS,
+      audience,
+      thumbprint ?? '',
+      proof?.replayTtlSeconds ?? 0,
+      ...limits.flatMap(argumentsOf),
+    ]
+    const [text, used, read, counted] = listOf(await script(rest, keys, args), 4)
+    const counts = listOf(counted, limits.length * LIMIT_WIDTH)
+    return {
+      record: text === '' ? undefined : parseStoredReference(text),
+      read: readingsOf(read),
+      limits: limits.map(({ rule }, index) =>
+        windowOf(rule, counts.slice(index * LIMIT_WIDTH, (index + 1) * LIMIT_WIDTH), nowMs),
+      ),
+      proofUsed: numberOf(used) !== 0,
+    }
+  }
+}
+
+function argumentsOf({ rule, window }: ReferenceLimit): (string | number)[] {
+  const numbers = [rule.limit, rule.windowSeconds * 1000]
+  return 'key' in window ? [...numbers, '', window.key] : [...numbers, window.by, rule.name]
+}
+
+/** Of a revocation only its being there counts, of all others the second. */
+function readingsOf(pairs: unknown): ReferenceFacts['read'] {
+  const list = listOf(pairs)
+  const read = new Map<string, number | undefined>()
+  for (let index = 0; index < list.length; index += 2) {
+    const [key, value] = [textOf(list[index]), textOf(list[index + 1])]
+    const isRevocation = key.startsWith('pc:revoked:')
+    read.set(key, value === '' ? undefined : isRevocation ? 1 : secondsOf(value))
+  }
+  return read
+}
+
+function windowOf(
+  rule: LimitRule,
+  [name, ...numbers]: readonly unknown[],
+  nowMs: number,
+): ReferenceFacts['limits'][number] {
+  const [left = NaN, limit = NaN, current = NaN, previous = NaN] = numbers.map(numberOf)
+  const key = textOf(name)
+  if (left === NOT_COUNTED) return undefined
+  if (left < REFUSED) return { key, state: new Unavailable('redis', 'refused') }
+  const windowMs = rule.windowSeconds * 1000
+  const admitted = left !== REFUSED
+  const endMs = (Math.floor(nowMs / windowMs) + 1) * windowMs
+  const resetMs = admitted ? endMs : nextAdmissionMs({ current, previous, limit, windowMs }, nowMs)
+  const state: RateLimit = { rule, limit, remaining: Math.max(0, left), resetMs, admitted }
+  return { key, state }
+}
+
+function listOf(value: unknown, length?: number): readonly unknown[] {
+  if (Array.isArray(value) && (length === undefined || value.length === length)) return value
+  throw new Unavailable('redis', 'malformed')
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  throw new Unavailable('redis', 'malformed')
+}
+
+function numberOf(value: unknown): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return value
+  throw new Unavailable('redis', 'malformed')
+}

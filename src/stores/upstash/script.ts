@@ -1,0 +1,38 @@
+/** Lua scripts, sent by name where Redis knows them. */
+import { Unavailable } from '../../errors.ts'
+import type { RedisReply, RedisRest } from './rest.ts'
+
+/** A script with its keys and arguments; resolves to what it returned. */
+export type Script = (
+  rest: RedisRest,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+) => Promise<unknown>
+
+/**
+ * Makes a script callable: `EVALSHA`, and once more in full where Redis does not know it (after a
+ * restart or a fail-over), which ran nothing. Throws `Unavailable` where it failed; Redis' own words
+ * go nowhere.
+ */
+export function createScript(text: string): Script {
+  /** The name, not its promise: another request may not wait for it. */
+  let name: string | undefined
+  return async function run(rest, keys, args) {
+    name ??= await sha1(text)
+    const tail = [keys.length, ...keys, ...args]
+    const [byName] = await rest.send([['EVALSHA', name, ...tail]])
+    if (!byName?.error?.startsWith('NOSCRIPT')) return resultOf(byName)
+    const [inFull] = await rest.send([['EVAL', text, ...tail]])
+    return resultOf(inFull)
+  }
+}
+
+function resultOf(reply: RedisReply | undefined): unknown {
+  if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
+  return reply?.result
+}
+
+async function sha1(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-1', new TextEncoder().encode(text))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,55 @@
+/** References that this isolate knows: opaque tokens and API keys whose records it has seen. */
+import { LRUCache } from 'lru-cache'
+import type { Principal } from './principal.ts'
+import { REFERENCE_TOLERANCE_SECONDS } from './reference-principal.ts'
+import { DEFAULT_CACHED_TOKENS, MAX_CACHED_SECONDS } from './token-cache.ts'
+
+export interface ReferencesOptions {
+  /** The resource that references must be for: the gateway's public URL. */
+  readonly audience: string
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number
+  /** References to remember. Default 1,000. */
+  readonly maxCached?: number
+}
+
+/** The references of an isolate: `authenticate` looks here first, and `admit` fills it. */
+export interface References {
+  readonly audience: string
+  /** The principal of a reference that this isolate knows: the same object each time. */
+  recall(text: string): Principal | undefined
+  /** Keeps the principal of a reference that is good, its revocation aside. */
+  remember(text: string, principal: Principal): void
+}
+
+/**
+ * Makes the memory of an isolate: a bounded LRU from a reference's exact text to its principal, each
+ * for as long as that is valid and 5 minutes at most, like verified JWTs. That its record is removed
+ * is not noticed meanwhile, so whoever ends a reference revokes its token id too, which is asked for
+ * on each request. References that are not known are NOT remembered: they cost their sender nothing.
+ */
+export function createReferences({
+  audience,
+  now = Date.now,
+  maxCached = DEFAULT_CACHED_TOKENS,
+}: ReferencesOptions): References {
+  const entries = new LRUCache<string, { readonly principal: Principal; readonly untilMs: number }>(
+    { max: maxCached },
+  )
+  return {
+    audience,
+    recall(text) {
+      const entry = entries.get(text)
+      if (entry === undefined) return undefined
+      if (now() < entry.untilMs) return entry.principal
+      entries.delete(text)
+      return undefined
+    },
+    remember(text, principal) {
+      const nowMs = now()
+      const endMs = (principal.expiresAtSeconds + REFERENCE_TOLERANCE_SECONDS) * 1000
+      const untilMs = Math.min(endMs, nowMs + MAX_CACHED_SECONDS * 1000)
+      entries.set(text, { principal, untilMs })
+    },
+  }
+}
