@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { cutOffKey } from '../../src/admission/revocation.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { startHttpServer } from '../harness/http-server.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { GATEWAY } from './issuing.ts'
+import {
+  checkOf,
+  GRACE_SECONDS,
+  gateway,
+  MAX_ACCESS_TOKEN_SECONDS,
+  newClock,
+  newSession,
+} from './refreshing.ts'
+import { NOW_SECONDS } from './signer.ts'
+
+let redis: TestRedis
+beforeAll(async () => {
+  redis = await startTestRedis()
+})
+beforeEach(async () => {
+  await redis.direct.flushall()
+})
+afterAll(() => redis.close())
+
+describe('parallel refreshes', () => {
+  it('S35: 50 of one token, at two gateways, all get the one successor, round after round', async () => {
+    const clock = newClock()
+    const gateways = [gateway(redis, { clock }), gateway(redis, { clock })]
+    const session = newSession()
+    let current = (await gateways[0]?.tokens.open(session)) ?? ''
+    const seen = new Set([current])
+    for (let round = 0; round < 20; round++) {
+      const answers = await Promise.all(
+        Array.from({ length: 50 }, (_, index) =>
+          gateways[index % 2]?.tokens.rotate(current, session),
+        ),
+      )
+      const [first, ...others] = answers
+      if (first === undefined) throw new Error('unreachable')
+      for (const other of others) expect(other).toEqual(first)
+      current = first.refreshToken
+      seen.add(current)
+      clock.advance(1)
+    }
+    expect(seen.size).toBe(21)
+    expect(await redis.direct.keys('pc:cutoff:*')).toEqual([])
+    expect(await checkOf(gateways[1]?.tokens.inspect(current) ?? Promise.reject())).toBe('ok')
+  })
+
+  it('S35: 50 of one token, later than the grace period, get nothing at all', async () => {
+    const { tokens, clock } = gateway(redis)
+    const session = newSession()
+    const token = await tokens.open(session)
+    const next = await tokens.rotate(token, session)
+    clock.advance(GRACE_SECONDS + 1)
+    const checks = await Promise.all(
+      Array.from({ length: 50 }, () => checkOf(tokens.rotate(token, session))),
+    )
+    expect(checks.filter((check) => check === 'reused')).toHaveLength(1)
+    expect(checks.filter((check) => check === 'ended')).toHaveLength(49)
+    expect(await checkOf(tokens.rotate(next.refreshToken, session))).toBe('ended')
+  })
+
+  it('S35: a token and its successor at the same time never fork the family', async () => {
+    const { tokens } = gateway(redis)
+    for (let round = 0; round < 20; round++) {
+      const session = newSession()
+      const token = await tokens.open(session)
+      const next = await tokens.rotate(token, session)
+      const [after, again] = await Promise.allSettled([
+        tokens.rotate(next.refreshToken, session),
+        tokens.rotate(token, session),
+      ])
+      // The retry came first and was told the same, or second and ended everything.
+      expect(after.status).toBe('fulfilled')
+      if (again.status === 'fulfilled') expect(again.value).toEqual(next)
+      else expect(await checkOf(tokens.inspect(next.refreshToken))).toBe('ended')
+    }
+  })
+})
+
+describe('reuse', () => {
+  it.each(['rotate', 'inspect'] as const)(
+    'S36: R1, R2, R3 and R1 again (%s) ends the family, R3 included, and its access tokens',
+    async (act) => {
+      const { tokens } = gateway(redis)
+      const other = gateway(redis).tokens
+      const session = newSession()
+      const one = await tokens.open(session)
+      const two = (await tokens.rotate(one, session)).refreshToken
+      const three = (await tokens.rotate(two, session)).refreshToken
+      expect(await checkOf(other[act](one, session))).toBe('reused')
+      for (const token of [one, two, three]) {
+        expect(await checkOf(tokens.inspect(token))).toBe('ended')
+        expect(await checkOf(tokens.rotate(token, session))).toBe('ended')
+      }
+      const cutOff = await cutOffKey('session', GATEWAY, session.id)
+      expect(Number(await redis.direct.get(cutOff))).toBeGreaterThan(NOW_SECONDS)
+      expect(await redis.direct.ttl(cutOff)).toBeGreaterThanOrEqual(MAX_ACCESS_TOKEN_SECONDS)
+    },
+  )
+
+  it.each(['rotate', 'inspect'] as const)(
+    'S36: a made-up secret of a known family (%s) is reuse, too',
+    async (act) => {
+      const { tokens } = gateway(redis)
+      const session = newSession()
+      const token = await tokens.open(session)
+      expect(await checkOf(tokens[act](`${token.slice(0, 22)}.${'A'.repeat(43)}`, session))).toBe(
+        'reused',
+      )
+      expect(await checkOf(tokens.rotate(token, session))).toBe('ended')
+    },
+  )
+
+  it('S36: an access token that a gateway with a fast clock issued is cut off as well', async () => {
+    const slow = gateway(redis)
+    const fast = gateway(redis)
+    fast.clock.advance(30)
+    const session = newSession()
+    const token = await slow.tokens.open(session)
+    const next = await fast.tokens.rotate(token, session)
+    await slow.tokens.end(next.refreshToken)
+    const cutOff = await redis.direct.get(await cutOffKey('session', GATEWAY, session.id))
+    expect(Number(cutOff)).toBeGreaterThanOrEqual(next.issuedAtSeconds)
+  })
+
+  it('other sessions of the same subject and client go on', async () => {
+    const { tokens } = gateway(redis)
+    const [session, other] = [newSession(), newSession()]
+    const [token, otherToken] = [await tokens.open(session), await tokens.open(other)]
+    await tokens.end(token)
+    expect(await checkOf(tokens.rotate(otherToken, other))).toBe('ok')
+  })
+})
+
+describe('a retry', () => {
+  it('S37: within the grace period gets the same of everything, at any gateway', async () => {
+    const [one, two] = [gateway(redis), gateway(redis)]
+    const session = newSession()
+    const token = await one.tokens.open(session)
+    const rotation = await one.tokens.rotate(token, session)
+    two.clock.advance(GRACE_SECONDS)
+    expect(await two.tokens.inspect(token)).toEqual(session)
+    expect(await two.tokens.rotate(token, session)).toEqual(rotation)
+    expect(rotation.issuedAtSeconds).toBe(NOW_SECONDS)
+    expect(await checkOf(two.tokens.rotate(rotation.refreshToken, session))).toBe('ok')
+  })
+
+  it('S37: after the grace period is reuse', async () => {
+    const { tokens, clock } = gateway(redis)
+    const session = newSession()
+    const token = await tokens.open(session)
+    await tokens.rotate(token, session)
+    clock.nowMs += GRACE_SECONDS * 1000 + 1
+    expect(await checkOf(tokens.rotate(token, session))).toBe('reused')
+  })
+
+  it('S37: of a refresh whose answer was lost on its way from Redis succeeds', async () => {
+    const upstream = redis.url
+    let answers = false
+    const proxy = await startHttpServer(async (request, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk as Buffer)
+      const answer = await fetch(`${upstream}${request.url}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${redis.token}`, 'content-type': 'application/json' },
+        body: Buffer.concat(chunks),
+      })
+      const body = Buffer.from(await answer.arrayBuffer())
+      if (answers) response.end(body)
+      else response.destroy()
+    })
+    try {
+      const { tokens } = gateway({ url: proxy.url, token: redis.token }, { graceSeconds: 0 })
+      const session = newSession()
+      const token = await gateway(redis).tokens.open(session)
+      await expect(tokens.rotate(token, session)).rejects.toBeInstanceOf(Unavailable)
+      answers = true
+      const rotation = await tokens.rotate(token, session)
+      expect(await checkOf(tokens.inspect(rotation.refreshToken))).toBe('ok')
+    } finally {
+      await proxy.close()
+    }
+  })
+})

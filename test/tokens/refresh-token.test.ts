@@ -1,0 +1,112 @@
+import { randomBytes as nodeRandomBytes } from 'node:crypto'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { credentialHash } from '../../src/tokens/reference.ts'
+import {
+  firstRefreshToken,
+  newNonce,
+  parseRefreshToken,
+  randomBytes,
+  successorOf,
+} from '../../src/tokens/refresh-token.ts'
+
+const first = () => firstRefreshToken(randomBytes)
+const parsed = async (text: string) => {
+  const token = await parseRefreshToken(text)
+  if (token === undefined) throw new Error(`not a refresh token: ${text}`)
+  return token
+}
+
+afterEach(() => vi.restoreAllMocks())
+
+describe('a refresh token', () => {
+  it('S41: 10,000 are all different, and 384 bits of the CSPRNG each', async () => {
+    const source = vi.spyOn(crypto, 'getRandomValues')
+    const tokens = await Promise.all(Array.from({ length: 10_000 }, first))
+    const drawn = source.mock.calls.reduce((sum, [bytes]) => sum + (bytes?.byteLength ?? 0), 0)
+    expect(drawn).toBe(10_000 * (16 + 32))
+    for (const index of [0, 1])
+      expect(new Set(tokens.map(({ text }) => text.split('.')[index])).size).toBe(10_000)
+    expect(tokens.filter(({ text }) => !/^[\w-]{22}\.[\w-]{43}$/.test(text))).toEqual([])
+  })
+
+  it('is known by hashes of its family and of the whole', async () => {
+    const token = await first()
+    expect(await parseRefreshToken(token.text)).toEqual(token)
+    expect(token.hash).toBe(await credentialHash(token.text))
+    expect(token.familyHash).toBe(await credentialHash(token.text.slice(0, 22)))
+  })
+
+  const good = `${'A'.repeat(22)}.${'A'.repeat(43)}`
+  it.each([
+    '',
+    '.',
+    'A'.repeat(66),
+    good.slice(1),
+    good.slice(0, -1),
+    `${good}A`,
+    `${good}.`,
+    `${good}=`,
+    ` ${good}`,
+    `${good}\n`,
+    good.replace('.', '..'),
+    good.replace('.', ':'),
+    good.replace('A', '*'),
+    good.replace('A', '+'),
+    good.replace('A', 'Å'),
+    `${'A'.repeat(21)}B.${'A'.repeat(43)}`,
+    `${'A'.repeat(22)}.${'A'.repeat(42)}B`,
+    'eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl',
+    'A'.repeat(1_000_000),
+  ])('S19: has one spelling only; not %.80j', async (text) => {
+    expect(await parseRefreshToken(good)).toBeDefined()
+    expect(await parseRefreshToken(text)).toBeUndefined()
+  })
+})
+
+describe('the successor of a refresh token', () => {
+  it('S37: can be told again from the token and the nonce, and from nothing less', async () => {
+    const [token, other] = [await first(), await first()]
+    const [nonce, later] = [newNonce(randomBytes), newNonce(randomBytes)]
+    const successor = await successorOf(token, nonce)
+    expect(await successorOf(await parsed(token.text), nonce)).toEqual(successor)
+    const wrong = [await successorOf(token, later), await successorOf(other, nonce)]
+    for (const { refreshToken, seed } of wrong) {
+      expect(refreshToken.text.split('.')[1]).not.toBe(successor.refreshToken.text.split('.')[1])
+      expect(seed).not.toEqual(successor.seed)
+    }
+  })
+
+  it('is of the same family, and is itself a refresh token', async () => {
+    const token = await first()
+    const { refreshToken, seed } = await successorOf(token, newNonce(randomBytes))
+    expect(refreshToken).toEqual(await parsed(refreshToken.text))
+    expect(refreshToken.familyHash).toBe(token.familyHash)
+    expect(refreshToken.text).not.toBe(token.text)
+    expect(seed).toHaveLength(32)
+    expect(Buffer.from(seed).toString('base64url')).not.toBe(refreshToken.text.split('.')[1])
+  })
+
+  it('S41: 10,000 generations never meet', async () => {
+    // Many families of a few generations rather than one long one: the hashing is in parallel.
+    const seen = new Set<string>()
+    await Promise.all(
+      Array.from({ length: 500 }, async () => {
+        let token = await first()
+        for (let generation = 0; generation < 20; generation++) {
+          const successor = await successorOf(token, newNonce(randomBytes))
+          seen.add(successor.refreshToken.text).add(Buffer.from(successor.seed).toString('hex'))
+          token = successor.refreshToken
+        }
+      }),
+    )
+    expect(seen.size).toBe(20_000)
+  })
+
+  it('any bytes that the source gives make a token that can be read again', async () => {
+    const bytes = [(length: number) => new Uint8Array(length).fill(255), nodeRandomBytes]
+    for (const random of bytes) {
+      const token = await firstRefreshToken((length) => new Uint8Array(random(length)))
+      expect(await parseRefreshToken(token.text)).toEqual(token)
+    }
+  })
+})
