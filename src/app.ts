@@ -32,7 +32,9 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
  * names end as 404 or 405 and never reach an origin; HEAD follows GET.
  */
 export function createGateway(services: Services, policy: Policy): Gateway {
-  const { verifier, admission, auditSink, origin, assertions } = services
+  const { verifier, references, admission, auditSink, origin, assertions } = services
+  const nonceRequired = policy.tokens.dpopNonceRequired
+  const proofs = services.proofs({ nonceRequired })
   const authorizer = createAuthorizer(policy.roles)
   const app: Gateway = new Hono()
   app.onError(problemHandler({ publicUrl: services.publicUrl }))
@@ -56,7 +58,17 @@ export function createGateway(services: Services, policy: Policy): Gateway {
       route.path,
       matched(route),
       stage('limitBody', limitBody({ maxBytes })),
-      stage('authenticate', authenticate({ verifier, anonymous: permission === undefined })),
+      stage(
+        'authenticate',
+        authenticate({
+          verifier,
+          references,
+          proofs,
+          dpop: route.dpop ? 'required' : 'accepted',
+          tellNonces: nonceRequired,
+          anonymous: permission === undefined,
+        }),
+      ),
       stage('admit', admit({ admission, limits })),
       ...(permission === undefined
         ? []

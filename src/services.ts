@@ -13,7 +13,9 @@ import { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts
 import { createAuditSpill } from './stores/upstash/audit-spill.ts'
 import { createRedisRest, type RedisRest } from './stores/upstash/rest.ts'
 import { type AssertionSigner, createAssertionSigner } from './tokens/assertion.ts'
+import { createDpopVerifier, type DpopVerifier, nonceSecretOf } from './tokens/dpop.ts'
 import type { TokenVerifier } from './tokens/principal.ts'
+import { createReferences, type References } from './tokens/references.ts'
 import { publicKeySet, publishedKeys } from './tokens/signing-keys.ts'
 import { createTokenVerifier } from './tokens/verifier.ts'
 
@@ -38,6 +40,10 @@ export interface Services {
   /** What the gateway publishes of its signing keys at this moment. */
   readonly publicKeys: () => JSONWebKeySet
   readonly verifier: TokenVerifier
+  /** Opaque tokens and API keys that this isolate knows. */
+  readonly references: References
+  /** Makes the verifier of proofs of possession; nonces are the policy's to demand. */
+  readonly proofs: (policy: { readonly nonceRequired: boolean }) => DpopVerifier
   readonly admission: Admission
   readonly auditSink: AuditSink
   readonly origin: Origin
@@ -57,14 +63,22 @@ export function createServices(env: GatewayEnv): Services {
   const now = Date.now
   const signingKeys = config.signingKeys?.keys ?? []
   const redis = createRedisRest(config.redis)
-  const verifier = createTokenVerifier({ issuers: config.issuers, now })
+  const { publicUrl } = config
+  const ownIssuer = config.signingKeys === undefined ? undefined : publicUrl
+  const verifier = createTokenVerifier({ issuers: config.issuers, ownIssuer, now })
+  const references = createReferences({ audience: publicUrl, now })
+  const store = createUpstashAdmissionStore(redis)
+  const nonceSecret = nonceSecretOf(signingKeys)
   const queue = auditQueueOf(env, config)
   return {
-    publicUrl: config.publicUrl,
+    publicUrl,
     issuers: config.issuers.map(({ issuer }) => issuer),
     publicKeys: () => publicKeySet(publishedKeys(signingKeys, now())),
     verifier,
-    admission: createAdmission({ store: createUpstashAdmissionStore(redis), now }),
+    references,
+    proofs: ({ nonceRequired }) =>
+      createDpopVerifier({ publicUrl, nonceSecret, nonceRequired, now }),
+    admission: createAdmission({ store, references, now }),
     auditSink: queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue }),
     origin: createOrigin(originOf(env, config)),
     assertions: assertionsOf(config, now),
