@@ -5,7 +5,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
-import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
+import { DEFAULT_SIGNING_ALGORITHM, generateSigningKey } from './keys/key-set.ts'
 
 const OWNER_ONLY = 0o600
 const REST_TOKEN_BYTES = 32
@@ -24,7 +24,7 @@ const NAMES = [
 
 /** What every local gateway needs; other variables are kept as they are. */
 export interface DevVars {
-  /** Private JWKS (RFC 7517), JSON; the first key signs. */
+  /** Private JWKS (RFC 7517), JSON; `npm run keys` changes it. */
   readonly SIGNING_KEYS: string
   /** What the local Upstash REST server demands. */
   readonly UPSTASH_REDIS_REST_TOKEN: string
@@ -53,11 +53,20 @@ export async function prepareDevVars(path: string, publicUrl: string): Promise<D
 
 /** Sets `PUBLIC_URL` in the file at `path`, which must have one, and leaves the rest alone. */
 export function setPublicUrl(path: string, publicUrl: string): void {
+  setVar(path, 'PUBLIC_URL', publicUrl)
+}
+
+/**
+ * Sets a variable in the file at `path` and leaves the rest alone. Throws if the file does not have
+ * it, or not in a form that can be found.
+ */
+export function setVar(path: string, name: string, value: string): void {
   const text = readFileSync(path, 'utf8')
-  replace(
-    path,
-    text.replace(/^PUBLIC_URL=.*$/gm, () => line('PUBLIC_URL', publicUrl)),
-  )
+  // In quotes it may go on for several lines.
+  const assignment = new RegExp(`^${name}=(?:'[^']*'|"[^"]*"|\`[^\`]*\`|.*)$`, 'gm')
+  const changed = text.replace(assignment, () => line(name, value))
+  if (parseEnv(changed)[name] !== value) throw new Error(`${path} has no line ${name}=`)
+  replace(path, changed)
 }
 
 /**
@@ -97,11 +106,9 @@ function draftOf(path: string, text: string): string {
 }
 
 async function freshVars(publicUrl: string): Promise<Record<(typeof NAMES)[number], string>> {
-  const { privateKey } = await generateKeyPair('ES256', { extractable: true })
-  const jwk = await exportJWK(privateKey)
-  const kid = await calculateJwkThumbprint(jwk)
+  const key = await generateSigningKey(DEFAULT_SIGNING_ALGORITHM)
   return {
-    SIGNING_KEYS: JSON.stringify({ keys: [{ ...jwk, kid, alg: 'ES256', use: 'sig' }] }),
+    SIGNING_KEYS: JSON.stringify({ keys: [key] }),
     UPSTASH_REDIS_REST_TOKEN: randomBytes(REST_TOKEN_BYTES).toString('base64url'),
     PUBLIC_URL: publicUrl,
     PORTCULLIS_CLIENT_ID: randomUUID(),

@@ -17,7 +17,7 @@ const USAGE = `npm run -s token -- --sub <subject> [options]
   --ttl <time>       90s, 15m, 1h or 2d (default: 1h)
   --help
 
-Signed with the first key of SIGNING_KEYS; issuer and audience are PUBLIC_URL. Both come from the
+Signed with the active key of SIGNING_KEYS; issuer and audience are PUBLIC_URL. Both come from the
 environment or else from .dev.vars, which \`npm start\` writes.`
 
 const UNIT_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
@@ -86,7 +86,7 @@ if (request === 'help') {
   try {
     console.log(await signAccessToken(request, signer))
   } catch {
-    console.error('token: SIGNING_KEYS is not a private JWKS whose first key names its alg')
+    console.error('token: SIGNING_KEYS is not a private JWKS with a key that may sign now')
     process.exit(1)
   }
 }

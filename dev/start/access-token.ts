@@ -1,7 +1,8 @@
 /** Signs access tokens (RFC 9068) as a local gateway does: for developers, examples and tests. */
 import { randomUUID } from 'node:crypto'
-import { importJWK, type JSONWebKeySet, SignJWT } from 'jose'
+import { SignJWT } from 'jose'
 import { DEFAULT_TOKEN_TYPE } from '../../src/config.ts'
+import { activeKey, importSigningKey, parseSigningKeys } from '../../src/tokens/signing-keys.ts'
 
 /** What the token shall say. */
 export interface AccessTokenRequest {
@@ -21,7 +22,7 @@ export interface AccessTokenRequest {
 export interface Signer {
   /** Issuer and audience. */
   readonly PUBLIC_URL: string
-  /** Private JWKS, JSON; its first key signs. */
+  /** Private JWKS, JSON; its active key signs. */
   readonly SIGNING_KEYS: string
 }
 
@@ -31,8 +32,9 @@ export async function signAccessToken(
   signer: Signer,
   nowSeconds = Math.floor(Date.now() / 1000),
 ): Promise<string> {
-  const [jwk] = (JSON.parse(signer.SIGNING_KEYS) as JSONWebKeySet).keys
-  if (jwk?.alg === undefined) throw new Error('SIGNING_KEYS has no key that names its alg')
+  const jwk = activeKey(parseSigningKeys(JSON.parse(signer.SIGNING_KEYS)), nowSeconds * 1000)
+  if (jwk === undefined) throw new Error('SIGNING_KEYS has no key that may sign now')
+  const { kid, alg, privateKey } = await importSigningKey(jwk)
   const publicUrl = signer.PUBLIC_URL.replace(/\/+$/, '')
   const { roles, scope, tenant, session } = request
   return await new SignJWT({
@@ -42,16 +44,12 @@ export async function signAccessToken(
     ...(tenant !== undefined && { tenant }),
     ...(session !== undefined && { sid: session }),
   })
-    .setProtectedHeader({
-      typ: DEFAULT_TOKEN_TYPE,
-      alg: jwk.alg,
-      ...(jwk.kid !== undefined && { kid: jwk.kid }),
-    })
+    .setProtectedHeader({ typ: DEFAULT_TOKEN_TYPE, alg, kid })
     .setIssuer(publicUrl)
     .setAudience(publicUrl)
     .setSubject(request.subject)
     .setJti(request.tokenId ?? randomUUID())
     .setIssuedAt(nowSeconds)
     .setExpirationTime(nowSeconds + request.ttlSeconds)
-    .sign(await importJWK(jwk, jwk.alg))
+    .sign(privateKey)
 }

@@ -1,0 +1,77 @@
+/** The command line of `npm run keys`. */
+import { parseArgs } from 'node:util'
+import type { SigningAlgorithm } from '../../src/tokens/signing-keys.ts'
+import { DEFAULT_SIGNING_ALGORITHM, SIGNING_ALGORITHMS } from './key-set.ts'
+
+export const USAGE = `npm run -s keys -- <command> [options]
+
+  generate           makes a set with one new key, or one for each --alg
+  rotate             puts a new key in front: it signs in 10 minutes, and the keys that it follows
+                     verify for 65 minutes more. One deployment within 5 minutes is all it takes
+  list               tells which key signs, and which only verify
+
+  --file <path>      a JWKS file, for a deployment (default: SIGNING_KEYS of .dev.vars); generate
+                     prints the set for -
+  --alg <algorithm>  ${SIGNING_ALGORITHMS.join(', ')} (default: ${DEFAULT_SIGNING_ALGORITHM}, or that of the key which signs). A key
+                     follows the keys of its algorithm or, if there are none, all others
+  --force            lets generate replace keys: what they signed is then worth nothing
+  --json             lets list print JSON
+  --help
+
+Private keys are never printed, but by generate --file -. Status 1: it failed; 2: wrong usage.`
+
+const OPTIONS = {
+  file: { type: 'string' },
+  alg: { type: 'string', multiple: true },
+  force: { type: 'boolean' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const
+
+/** Options of each command besides `--file`. */
+const COMMANDS = { generate: ['alg', 'force'], rotate: ['alg'], list: ['json'] } as const
+type CommandName = keyof typeof COMMANDS
+
+/** What is to be done, checked. */
+export interface KeysRequest {
+  readonly command: CommandName
+  /** `-` for standard output; undefined for `.dev.vars`. */
+  readonly file: string | undefined
+  /** Empty where none was named. */
+  readonly algorithms: readonly SigningAlgorithm[]
+  readonly force: boolean
+  readonly json: boolean
+}
+
+/** Throws an `Error` of one line for what is no command. */
+export function readRequest(argv: readonly string[]): KeysRequest | 'help' {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    options: OPTIONS,
+    allowPositionals: true,
+  })
+  if (values.help) return 'help'
+  const [command, surplus] = positionals
+  if (command === undefined) throw new Error('say generate, rotate or list')
+  if (!isCommand(command)) throw new Error(`there is no command ${command}`)
+  if (surplus !== undefined) throw new Error(`${command} takes no ${surplus}`)
+  const allowed: readonly string[] = ['file', ...COMMANDS[command]]
+  for (const name of Object.keys(values)) {
+    if (!allowed.includes(name)) throw new Error(`${command} takes no --${name}`)
+  }
+  if (values.file === '') throw new Error('--file must not be empty')
+  const algorithms = (values.alg ?? []).map(algorithm)
+  if (command === 'rotate' && algorithms.length > 1) throw new Error('rotate takes one --alg')
+  const { file, force = false, json = false } = values
+  return { command, file, algorithms, force, json }
+}
+
+function isCommand(name: string): name is CommandName {
+  return Object.hasOwn(COMMANDS, name)
+}
+
+function algorithm(name: string): SigningAlgorithm {
+  const known = SIGNING_ALGORITHMS.find((one) => one === name)
+  if (known === undefined) throw new Error(`--alg must be ${SIGNING_ALGORITHMS.join(', ')}`)
+  return known
+}
