@@ -1,0 +1,94 @@
+import type { Command } from 'commander'
+import { describe, expect, test } from 'vitest'
+import { createProgram } from '../../cli/program.ts'
+import { runCli } from './command-line.ts'
+
+interface Leaf {
+  readonly path: string
+  readonly command: Command
+}
+
+/** Commands that do something, with their whole path. */
+function leavesOf(command: Command, path = command.name()): readonly Leaf[] {
+  if (command.commands.length === 0) return [{ path, command }]
+  return command.commands.flatMap((child) => leavesOf(child, `${path} ${child.name()}`))
+}
+
+function helpOf(command: Command): string {
+  let text = ''
+  command.configureOutput({
+    writeOut: (part) => {
+      text += part
+    },
+  })
+  command.outputHelp()
+  return text
+}
+
+const leaves = leavesOf(createProgram())
+const paths = leaves.map(({ path }) => path)
+
+describe('the help of every command', () => {
+  test('is looked for in all of them', () => {
+    expect(paths).toEqual([
+      ...['mint', 'verify', 'decode'].map((name) => `portcullis token ${name}`),
+      'portcullis revoke',
+      ...['list', 'delete'].map((name) => `portcullis revocations ${name}`),
+      ...['create', 'list', 'show', 'rotate-secret', 'disable', 'hash-secret'].map(
+        (name) => `portcullis clients ${name}`,
+      ),
+      ...['create', 'list', 'rotate', 'disable'].map((name) => `portcullis apikeys ${name}`),
+      ...['list', 'override', 'lift', 'reset'].map((name) => `portcullis limits ${name}`),
+      ...['create', 'list', 'delete'].map((name) => `portcullis bans ${name}`),
+      ...['query', 'tail'].map((name) => `portcullis audit ${name}`),
+      'portcullis keys list',
+    ])
+  })
+
+  describe.each(leaves)('$path', ({ path, command }) => {
+    const help = helpOf(command)
+
+    test('tells every option and argument, and what it is', () => {
+      expect(command.options.map(({ long }) => long)).toContain('--json')
+      for (const { flags, description } of command.options) {
+        expect(help).toContain(flags)
+        expect(description).not.toBe('')
+      }
+      for (const argument of command.registeredArguments) expect(help).toContain(argument.name())
+    })
+
+    test('has examples that name options which it has', () => {
+      const examples = help.split('Examples:\n')[1]?.split('\n\n')[0]?.trimEnd().split('\n') ?? []
+      expect(examples.length).toBeGreaterThan(0)
+      const known = command.options.map(({ long }) => long)
+      for (const example of examples) {
+        expect(example).toMatch(new RegExp(`^ {2}(\\w+=\\$\\()?${path}( |$)`))
+        expect(known).toEqual(expect.arrayContaining(example.match(/--[a-z-]+/g) ?? []))
+      }
+    })
+
+    test('offers no option that would hold a secret, or be seen by everyone on the machine', () => {
+      const flags = command.options.map(({ long }) => long ?? '')
+      expect(flags.filter((flag) => /secret|password|token$|key$/.test(flag))).toEqual([])
+    })
+  })
+
+  test('is on stdout, with success', async () => {
+    const { code, stdout, stderr } = await runCli(['audit', 'tail', '--help'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain('until Ctrl-C')
+  })
+
+  test('of the whole names the environment and the exit codes', async () => {
+    const { code, stdout } = await runCli(['--help'])
+    expect(code).toBe(0)
+    for (const name of ['PORTCULLIS_URL', 'PORTCULLIS_CLIENT_ID', 'PORTCULLIS_CLIENT_SECRET'])
+      expect(stdout).toContain(name)
+    expect(stdout).toContain('Exit codes: 0 done, 1 refused')
+  })
+})
+
+test('--version tells that of the package', async () => {
+  const { code, stdout } = await runCli(['--version'])
+  expect({ code, stdout }).toEqual({ code: 0, stdout: '0.1.0\n' })
+})

@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import { runCli } from './command-line.ts'
+
+const SECRET = `pcs_${'A1b2C3d4'.repeat(6)}`
+const ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
+const CREDENTIALS = { PORTCULLIS_CLIENT_ID: ID, PORTCULLIS_CLIENT_SECRET: SECRET }
+
+describe('a call that makes no sense ends with 2, before anything is sent:', () => {
+  test.each<[string[], string]>([
+    [['nonsense'], "unknown command 'nonsense'; see portcullis --help"],
+    [['bans', 'make'], "unknown command 'make'; see portcullis bans --help"],
+    [['revoke'], "missing required argument 'kind'; see portcullis revoke --help"],
+    [['revoke', 'everything', 'x'], 'Allowed choices are token, session, subject, client, tenant'],
+    [['bans', 'create', 'subject', 'x'], "required option '--for <time>' not specified"],
+    [['bans', 'create', 'subject', 'x', '--for', 'long'], 'It must look like 90s, 15m, 1h or 2d.'],
+    [['bans', 'delete', '../clients'], 'It is not an id.'],
+    [['limits', 'override', 'a', 'b', '--requests', '-1'], 'It must be a whole number.'],
+    [['audit', 'query', '--since', 'yesterday'], 'It must be a time'],
+    [['clients', 'create', '--name', 'a', '--grant', 'password'], 'It must be client_credentials'],
+    [['keys', 'list', 'too', 'many'], 'too many arguments'],
+    [['keys', 'list', '--hurry'], "unknown option '--hurry'; see portcullis keys list --help"],
+    [['keys', 'list', '--url', 'ftp://127.0.0.1'], 'must be an http or https URL'],
+    [['keys', 'list', '--url', 'https://a.example/x'], 'no credentials, path, query or fragment'],
+    [['keys', 'list', '--url', 'http://a.example'], 'only https'],
+    [['clients', 'create', '--name', 'a', '--grant', 'refresh_token', '--jwks', '/none'], '--jwks'],
+  ])('%j', async (args, message) => {
+    const { code, stdout, stderr } = await runCli(args, { env: CREDENTIALS })
+    expect({ code, stdout }, stderr).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(/^portcullis: .+\n$/)
+    expect(stderr).toContain(message)
+  })
+
+  test('a group of commands without one of them: its help, on stderr', async () => {
+    const { code, stdout, stderr } = await runCli(['clients'])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toContain('Usage: portcullis clients')
+  })
+
+  test('nobody to be: neither environment nor a checkout says who asks', async () => {
+    const nobody = await runCli(['keys', 'list'])
+    expect(nobody).toMatchObject({ code: 2, stdout: '' })
+    expect(nobody.stderr).toContain('PORTCULLIS_CLIENT_ID is not set')
+    const half = await runCli(['keys', 'list'], { env: { PORTCULLIS_CLIENT_ID: ID } })
+    expect(half).toMatchObject({ code: 2, stdout: '' })
+    expect(half.stderr).toContain('PORTCULLIS_CLIENT_SECRET is not set')
+  })
+
+  test('is JSON with --json', async () => {
+    const { code, stdout, stderr } = await runCli(['keys', 'list', '--json', '--hurry'])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(JSON.parse(stderr)).toEqual({
+      error: { code: 'usage', detail: "unknown option '--hurry'", requestId: null },
+    })
+  })
+})
+
+describe('a credential in the wrong place is not repeated:', () => {
+  const token = `${'eyJhbGciOiJFUzI1NiJ9'.repeat(3)}.e30.AAAA`
+  test.each([
+    [['revoke', token, 'x']],
+    [['token', token]],
+    [[token]],
+    [['keys', 'list', `--client-secret=${SECRET}`]],
+    [['keys', 'list', '--client-secret', SECRET]],
+    [['apikeys', 'rotate', token]],
+    [['clients', 'hash-secret', SECRET]],
+  ])('%#', async (args) => {
+    const { code, stdout, stderr } = await runCli(args, { env: CREDENTIALS })
+    expect(code).toBe(2)
+    expect(stdout + stderr).not.toContain(SECRET)
+    expect(stdout + stderr).not.toContain(token)
+  })
+
+  test('what a terminal would obey is shown instead', async () => {
+    const { code, stderr } = await runCli(['keys', 'list', '--\u001b[31m\u202e'])
+    expect(code).toBe(2)
+    expect(stderr).toContain("unknown option '--\\u{1b}[31m\\u{202e}'")
+  })
+})
