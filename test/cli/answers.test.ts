@@ -1,0 +1,193 @@
+import { createServer } from 'node:net'
+import { afterEach, describe, expect, test } from 'vitest'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { freePort } from '../harness/process.ts'
+import { runCli } from './command-line.ts'
+
+const ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
+/** Characters that form-encoding changes, as RFC 6749 section 2.3.1 wants. */
+const SECRET = 'se:cr%et+ with/everything='
+const ENV = { PORTCULLIS_CLIENT_ID: ID, PORTCULLIS_CLIENT_SECRET: SECRET }
+const METADATA = '/.well-known/oauth-authorization-server'
+
+interface Answer {
+  readonly status?: number
+  readonly headers?: Record<string, string>
+  readonly body: unknown
+}
+
+interface Asked {
+  readonly path: string
+  readonly authorization: string | undefined
+  readonly body: string
+}
+
+const servers: TestServer[] = []
+
+afterEach(async () => {
+  await Promise.all(servers.splice(0).map((server) => server.close()))
+})
+
+/** Answers by path; metadata and tokens as a gateway does, unless `answers` says otherwise. */
+async function startAnswers(answers: Record<string, Answer>) {
+  const asked: Asked[] = []
+  const usual: Record<string, Answer> = {
+    [METADATA]: { body: { token_endpoint: 'https://public.example/oauth/token' } },
+    '/oauth/token': { body: { access_token: 'the-access-token', expires_in: 900 } },
+  }
+  const server = await startHttpServer(async (request, response) => {
+    const path = request.url?.split('?')[0] ?? ''
+    let body = ''
+    for await (const chunk of request) body += chunk
+    asked.push({ path, authorization: request.headers.authorization, body })
+    const answer = answers[path] ?? usual[path] ?? { status: 404, body: 'none' }
+    const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body)
+    response.writeHead(answer.status ?? 200, answer.headers).end(text)
+  })
+  servers.push(server)
+  return { url: server.url, asked }
+}
+
+const keysList = (url: string, ...args: string[]) =>
+  runCli(['keys', 'list', '--url', url, ...args], { env: ENV })
+
+describe('a gateway that is not there ends a command with 3:', () => {
+  test('nobody listens', async () => {
+    const port = await freePort()
+    const { code, stdout, stderr } = await keysList(`http://127.0.0.1:${port}`)
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(stderr).toBe(
+      `portcullis: gateway_unreachable: nobody answers at http://127.0.0.1:${port} (ECONNREFUSED)\n`,
+    )
+  })
+
+  test('somebody listens and says nothing', async () => {
+    const silent = createServer((socket) => socket.on('error', () => {}))
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+    const { port } = silent.address() as { port: number }
+    const { code, stdout, stderr } = await keysList(`http://127.0.0.1:${port}`, '--json')
+    silent.close()
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(JSON.parse(stderr)).toEqual({
+      error: {
+        code: 'gateway_timeout',
+        detail: `http://127.0.0.1:${port} did not answer within 10 s`,
+        requestId: null,
+      },
+    })
+  })
+
+  test('what listens hangs up', async () => {
+    const rude = createServer((socket) => void socket.destroy())
+    await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve))
+    const { port } = rude.address() as { port: number }
+    const { code, stderr } = await keysList(`http://127.0.0.1:${port}`)
+    rude.close()
+    expect(code).toBe(3)
+    expect(stderr).toContain('gateway_unreachable: ')
+  })
+})
+
+describe('what asks for a token', () => {
+  test('goes to the URL that was given, whatever the gateway calls itself', async () => {
+    const { url, asked } = await startAnswers({ '/-/admin/keys': { body: { keys: [] } } })
+    expect(await keysList(url, '--json')).toEqual({ code: 0, stdout: '{"keys":[]}\n', stderr: '' })
+    const basic = 'se%3Acr%25et%2B+with%2Feverything%3D'
+    expect(asked).toEqual([
+      { path: METADATA, authorization: undefined, body: '' },
+      {
+        path: '/oauth/token',
+        authorization: `Basic ${Buffer.from(`${ID}:${basic}`).toString('base64')}`,
+        body: 'grant_type=client_credentials',
+      },
+      { path: '/-/admin/keys', authorization: 'Bearer the-access-token', body: '' },
+    ])
+  })
+
+  test('follows no redirect: the secret and the token are for nobody else', async () => {
+    const canary = await startAnswers({})
+    for (const path of [METADATA, '/oauth/token', '/-/admin/keys']) {
+      const headers = { Location: `${canary.url}/stolen` }
+      const { url } = await startAnswers({ [path]: { status: 307, headers, body: '' } })
+      const { code, stdout, stderr } = await keysList(url)
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toContain('unexpected_answer: ')
+    }
+    expect(canary.asked).toEqual([])
+  })
+})
+
+describe('a refusal ends a command with 1, in the words of the gateway:', () => {
+  const requestId = '0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'
+
+  test('a problem document, with what validation found', async () => {
+    const errors = [{ in: 'body', path: '/name', message: 'is too long' }]
+    const problem = { code: 'invalid_input', detail: 'The input is not valid.', requestId, errors }
+    const { url } = await startAnswers({ '/-/admin/keys': { status: 422, body: problem } })
+    expect(await keysList(url)).toEqual({
+      code: 1,
+      stdout: '',
+      stderr:
+        'portcullis: invalid_input: The input is not valid.\n' +
+        `  body/name: is too long\n  request ${requestId}\n`,
+    })
+    const { code, stdout, stderr } = await keysList(url, '--json')
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(JSON.parse(stderr)).toEqual({ error: problem })
+  })
+
+  test('an error of the authorization server, without the secret', async () => {
+    const { url } = await startAnswers({
+      '/oauth/token': {
+        status: 401,
+        headers: { 'X-Request-Id': requestId },
+        body: { error: 'invalid_client', error_description: 'Authentication failed' },
+      },
+    })
+    const { code, stdout, stderr } = await keysList(url)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toBe(
+      `portcullis: invalid_client: Authentication failed\n  request ${requestId}\n`,
+    )
+  })
+
+  test.each<[string, Answer]>([
+    ['a page', { status: 502, body: '<html>secret-detail</html>' }],
+    ['JSON that is no problem', { status: 500, body: { message: 'secret-detail' } }],
+    ['a page with success', { status: 200, body: '<html>secret-detail</html>' }],
+    ['JSON that is no object', { status: 200, body: '"secret-detail"' }],
+  ])('and what no gateway says is not repeated: %s', async (_what, answer) => {
+    const { url } = await startAnswers({ '/-/admin/keys': answer })
+    const { code, stdout, stderr } = await keysList(url)
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toBe(
+      `portcullis: unexpected_answer: ${url} answered with status ${answer.status}, ` +
+        'and not as a gateway does\n',
+    )
+  })
+
+  test.each([
+    ['no metadata', { [METADATA]: { status: 404, body: { code: 'not_found', detail: 'None.' } } }],
+    ['no token endpoint', { [METADATA]: { body: { token_endpoint: 7 } } }],
+    ['no token', { '/oauth/token': { body: { token_type: 'Bearer' } } }],
+  ])('a gateway with %s', async (_what, answers) => {
+    const { url, asked } = await startAnswers(answers)
+    expect(await keysList(url)).toMatchObject({ code: 1, stdout: '' })
+    expect(asked.map(({ path }) => path)).not.toContain('/-/admin/keys')
+  })
+
+  test('what it says cannot command a terminal', async () => {
+    const detail = 'No.\u001b]0;owned\u0007\u202e'
+    const keys = [{ kid: 'a\u001b[2Jb', alg: 'ES256', state: 'active' }]
+    const bad = await startAnswers({
+      '/-/admin/keys': { status: 403, body: { code: 'x', detail } },
+    })
+    const good = await startAnswers({ '/-/admin/keys': { body: { keys } } })
+    const { stderr } = await keysList(bad.url)
+    const { stdout } = await keysList(good.url)
+    for (const text of [stderr, stdout]) {
+      expect(text).toContain('\\u{1b}')
+      expect(text.replaceAll('\n', '')).toMatch(/^[^\p{Cc}\p{Cf}]*$/u)
+    }
+  })
+})

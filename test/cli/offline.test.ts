@@ -1,0 +1,85 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { configuredClients } from '../../src/validators/client.ts'
+import { createKey, mint } from '../harness/issuer.ts'
+import { runCli } from './command-line.ts'
+
+describe('token decode', () => {
+  test('shows what a token says, and that nobody vouches for it', async () => {
+    const token = await mint(await createKey('k'), { claims: { sub: 'ali\u001b[1mce', exp: 0 } })
+    const forged = token.replace(/[^.]+$/, 'AAAA')
+    const { code, stdout, stderr } = await runCli(['token', 'decode', '-'], {
+      input: `${forged}\n`,
+    })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toMatch(/^NOT VERIFIED: /)
+    expect(stdout).toMatch(/^sub +ali\\u\{1b\}\[1mce$/m)
+    expect(stdout).toMatch(/^exp +0 \(1970-01-01T00:00:00\.000Z\)$/m)
+  })
+
+  test('in JSON too', async () => {
+    const token = await mint(await createKey('k'), { claims: { sub: 'alice' } })
+    const { code, stdout } = await runCli(['token', 'decode', '--json', token])
+    expect(code).toBe(0)
+    const decoded = JSON.parse(stdout)
+    expect(decoded).toMatchObject({ verified: false, claims: { sub: 'alice' } })
+    expect(decoded.header.alg).toBe('ES256')
+  })
+
+  test.each([randomUUID(), 'a.b.c', 'e30.e30', '!!.!!.!!', 'W10.W10.AA'])(
+    'refuses %s, which is no JWT',
+    async (text) => {
+      const { code, stdout, stderr } = await runCli(['token', 'decode', text])
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toContain('not_a_jwt')
+      expect(stderr).not.toContain(text)
+    },
+  )
+
+  test('refuses standard input that is empty or endless', async () => {
+    for (const input of ['', ' \n', 'x'.repeat(100_000)]) {
+      const { code, stdout } = await runCli(['token', 'decode', '-'], { input })
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    }
+  })
+})
+
+describe('clients hash-secret', () => {
+  const hash = (secret: string) => createHash('sha256').update(secret).digest('base64url')
+
+  test('S41: makes an entry of CLIENTS that the gateway takes, for a secret of 256 bits', async () => {
+    const { code, stdout, stderr } = await runCli(['clients', 'hash-secret'])
+    expect(code).toBe(0)
+    const [, id = ''] = /^clientId +(\S+)$/m.exec(stdout) ?? []
+    const [, secret = ''] = /^clientSecret +(\S+)$/m.exec(stdout) ?? []
+    expect(secret).toMatch(/^pcs_[\w-]{43}$/)
+    const entry = JSON.parse(stdout.split('\n\n')[1] ?? '')
+    expect(entry).toMatchObject({ id, roles: ['operator'], secretSha256: hash(secret) })
+    expect(configuredClients.safeParse([entry]).success).toBe(true)
+    expect(stderr).not.toContain(secret)
+    const again = await runCli(['clients', 'hash-secret'])
+    expect(again.stdout).not.toContain(secret)
+  })
+
+  test('hashes a secret that one has, and does not repeat it', async () => {
+    const id = randomUUID()
+    const secret = 'a secret that somebody made up himself'
+    const args = ['clients', 'hash-secret', '-', '--json', '--id', id, '--name', 'ci']
+    const { code, stdout, stderr } = await runCli([...args, '--role', 'a', '--role', 'b'], {
+      input: `${secret}\n`,
+    })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const answer = JSON.parse(stdout)
+    expect(answer.entry).toMatchObject({ id, name: 'ci', roles: ['a', 'b'] })
+    expect(answer.entry.secretSha256).toBe(hash(secret))
+    expect(stdout).not.toContain(secret)
+  })
+
+  test.each([
+    [['-'], 'too short'],
+    [['--id', 'operator'], ''],
+  ])('S47: refuses %j', async (args, input) => {
+    const { code, stdout } = await runCli(['clients', 'hash-secret', ...args], { input })
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  })
+})
