@@ -1,0 +1,67 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Checkout, makeCheckout } from '../start/checkout.ts'
+
+const BUNDLE = 'dist/portcullis.mjs'
+
+describe('the command line as people get it', () => {
+  let checkout: Checkout
+  let folder: string
+  let offline: Record<string, string>
+
+  beforeAll(async () => {
+    checkout = await makeCheckout()
+    folder = await mkdtemp(join(tmpdir(), 'portcullis-install-'))
+    offline = { npm_config_cache: join(folder, 'cache'), npm_config_offline: 'true' }
+    const { code, stderr } = await checkout.run(['npm', 'run', '-s', 'prepare']).ended
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  })
+
+  afterAll(async () => {
+    await checkout.close()
+    await rm(folder, { recursive: true, force: true })
+  })
+
+  test('is one file that needs nothing but Node, and no TypeScript', async () => {
+    const bundle = join(folder, 'alone.mjs')
+    await writeFile(bundle, await readFile(join(checkout.path, BUNDLE)))
+    const run = checkout.run(['node', '--no-experimental-strip-types', bundle, '--version'])
+    expect(await run.ended).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' })
+    expect((await stat(join(checkout.path, BUNDLE))).mode & 0o111).toBe(0o111)
+    expect(await readFile(bundle, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
+  })
+
+  test('runs by name in a checkout', async () => {
+    const { code, stdout } = await checkout.run(['npx', 'portcullis', '--help'], offline).ended
+    expect(code).toBe(0)
+    expect(stdout).toContain('Usage: portcullis')
+  })
+
+  test('and, from the sources, as a script', async () => {
+    const run = checkout.run(['npm', 'run', '-s', 'portcullis', '--', 'clients', 'lst'])
+    const { code, stderr } = await run.ended
+    expect(code).toBe(2)
+    expect(stderr).toContain("unknown command 'lst'")
+  })
+
+  test('and where the checkout was installed', async () => {
+    const elsewhere = join(folder, 'elsewhere')
+    const script = [
+      `mkdir ${elsewhere} && cd ${elsewhere} && npm init -y >/dev/null`,
+      `npm install --ignore-scripts --no-audit --no-fund ${checkout.path} >/dev/null`,
+      './node_modules/.bin/portcullis --version',
+    ].join('\n')
+    const { code, stdout, stderr } = await checkout.run(['sh', '-euc', script], offline).ended
+    expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: '0.1.0\n' })
+  })
+
+  test('goes along with a package that is packed', async () => {
+    const pack = ['npm', 'pack', '--dry-run', '--ignore-scripts', '--json'] as const
+    const { code, stdout } = await checkout.run(pack, offline).ended
+    expect(code).toBe(0)
+    const [packed] = Object.values(JSON.parse(stdout)) as { files: { path: string }[] }[]
+    expect(packed?.files.map(({ path }) => path)).toContain(BUNDLE)
+  })
+})
