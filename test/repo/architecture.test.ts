@@ -118,8 +118,16 @@ describe('the shape of the house', () => {
     expect(offenders).toEqual([])
   })
 
+  test('the command line knows the gateway by its API only', () => {
+    const files = filesBelow('cli')
+    expect(files.length).toBeGreaterThan(10)
+    const allowed = (imported: string) => imported.startsWith('cli/') || imported === 'package.json'
+    const others = files.flatMap((file) => importsOf(file).filter((path) => !allowed(path)))
+    expect(others).toEqual([])
+  })
+
   test(`no file is longer than ${MAX_LINES} lines`, () => {
-    const code = [...sources, ...filesBelow('dev'), ...filesBelow('bench')]
+    const code = [...sources, ...['cli', 'dev', 'bench'].flatMap(filesBelow)]
     const long = code
       .map((file) => [file, readFileSync(join(root, file), 'utf8').split('\n').length - 1] as const)
       .filter(([, lines]) => lines > MAX_LINES)
