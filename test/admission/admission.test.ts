@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import { addressBanKey, subjectBanKey } from '../../src/admission/ban.ts'
-import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
+import type { LimitRequest } from '../../src/admission/limit.ts'
 import type { GatewayVariables } from '../../src/context.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { admit } from '../../src/middleware/admit.ts'
@@ -12,38 +12,7 @@ import { createRedisRest } from '../../src/stores/upstash/rest.ts'
 import { createRevocations } from '../../src/stores/upstash/revocations.ts'
 import type { Principal } from '../../src/tokens/principal.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
-
-const nowSeconds = () => Math.floor(Date.now() / 1000)
-let serial = 0
-
-function principal(claims: Partial<Principal> = {}): Principal {
-  serial += 1
-  return {
-    issuer: 'https://issuer.test',
-    tokenIssuer: 'https://issuer.test',
-    subject: `alice-${serial}`,
-    client: 'app',
-    tenant: 'acme',
-    session: `session-${serial}`,
-    roles: [],
-    scopes: [],
-    tokenId: `token-${serial}`,
-    tokenIdHash: `hash-${serial}`,
-    confirmation: undefined,
-    issuedAtSeconds: nowSeconds() - 10,
-    expiresAtSeconds: nowSeconds() + 600,
-    ...claims,
-  }
-}
-
-function limitOf(rule: Partial<LimitRule> = {}): LimitRequest {
-  serial += 1
-  return {
-    // A day's window: no test meets its end.
-    rule: { name: 'test', limit: 3, windowSeconds: 86_400, onUnavailable: 'deny', ...rule },
-    key: `key-${serial}`,
-  }
-}
+import { limitOf, nowSeconds, principal } from './callers.ts'
 
 describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefer) => {
   let redis: TestRedis

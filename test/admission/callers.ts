@@ -1,0 +1,75 @@
+/** Callers of the admission tests: principals, records of references, limits. */
+import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
+import type { Principal } from '../../src/tokens/principal.ts'
+import {
+  credentialHash,
+  type Reference,
+  type ReferenceRecord,
+  type ReferenceStore,
+} from '../../src/tokens/reference.ts'
+
+export const IDP = 'https://issuer.test'
+export const GATEWAY = 'https://gateway.test'
+export const ADDRESS = '192.0.2.1'
+
+export const nowSeconds = () => Math.floor(Date.now() / 1000)
+let serial = 0
+
+/** Somebody new each time, whose token was issued ten seconds ago. */
+export function principal(claims: Partial<Principal> = {}): Principal {
+  serial += 1
+  return {
+    issuer: IDP,
+    tokenIssuer: IDP,
+    subject: `alice-${serial}`,
+    client: 'app',
+    tenant: 'acme',
+    session: `session-${serial}`,
+    roles: [],
+    scopes: [],
+    tokenId: `token-${serial}`,
+    tokenIdHash: `hash-${serial}`,
+    confirmation: undefined,
+    issuedAtSeconds: nowSeconds() - 10,
+    expiresAtSeconds: nowSeconds() + 600,
+    ...claims,
+  }
+}
+
+/** A limit nobody else counts by. Its window is a day's, so that no test meets its end. */
+export function limitOf(rule: Partial<LimitRule> = {}): LimitRequest {
+  serial += 1
+  return {
+    rule: { name: 'test', limit: 3, windowSeconds: 86_400, onUnavailable: 'deny', ...rule },
+    key: `key-${serial}`,
+  }
+}
+
+/** What the gateway keeps of a token that it gave somebody new in exchange for the provider's. */
+export function recordOf(claims: Partial<ReferenceRecord> = {}): ReferenceRecord {
+  serial += 1
+  return {
+    kind: 'opaque',
+    tokenId: crypto.randomUUID(),
+    tokenIssuer: GATEWAY,
+    issuer: IDP,
+    subject: `alice-${serial}`,
+    client: `app-${serial}`,
+    tenant: `acme-${serial}`,
+    session: `session-${serial}`,
+    roles: ['reader'],
+    scopes: ['orders:read'],
+    audiences: ['https://elsewhere.test', GATEWAY],
+    issuedAtSeconds: nowSeconds() - 10,
+    expiresAtSeconds: nowSeconds() + 600,
+    ...claims,
+  }
+}
+
+/** Keeps a record, and returns the reference to it. */
+export async function stored(store: ReferenceStore, record: ReferenceRecord): Promise<Reference> {
+  const text = crypto.randomUUID()
+  const reference = { kind: record.kind, text, hash: await credentialHash(text) }
+  await store.put(reference.hash, record)
+  return reference
+}

@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest'
+import { newApiKey } from '../../src/tokens/api-key.ts'
+import { MAX_TOKEN_BYTES } from '../../src/tokens/bearer.ts'
+import { credentialOf, failedBindingOf, kindOf } from '../../src/tokens/credential.ts'
+import { outcome } from './signer.ts'
+
+const JWT = 'eyJh.eyJz.c2ln'
+const UUID = '0b1f6a3e-8f5d-4c52-9d1e-3a2b1c0d9e8f'
+const KEY = newApiKey()
+const ALL = { references: true, dpop: true }
+const read = (header: string | undefined, forms = ALL) => outcome(() => credentialOf(header, forms))
+
+describe('the grammar of credentials', () => {
+  it('S28: takes a JWT, a UUID of version 4 and an API key, each by either scheme in any case', () => {
+    for (const [text, kind] of [
+      [JWT, 'jwt'],
+      [UUID, 'opaque'],
+      [KEY, 'api_key'],
+    ] as const) {
+      for (const name of ['Bearer', 'bearer', 'BEARER'])
+        expect(credentialOf(`${name} ${text}`, ALL)).toEqual({ scheme: 'bearer', kind, text })
+      for (const name of ['DPoP', 'dpop', 'DPOP'])
+        expect(credentialOf(`${name}  ${text}`, ALL)).toEqual({ scheme: 'dpop', kind, text })
+    }
+  })
+
+  it('S29: a scheme that is not taken is a missing token, and DPoP is one where nobody checks proofs', async () => {
+    for (const header of [undefined, 'Basic YTpi', `Token ${UUID}`, 'Digest', `Bearerx ${JWT}`])
+      expect(await read(header), header).toBe('token_missing')
+    const forms = { references: true, dpop: false }
+    expect(await read(`DPoP ${JWT}`, forms)).toBe('token_missing')
+    expect(await read(`Bearer ${JWT}`, forms)).toBe('ok')
+  })
+
+  it('where references are not taken, they are what they are to anybody: no token', async () => {
+    const forms = { references: false, dpop: true }
+    expect(await read(`Bearer ${UUID}`, forms)).toBe('token_rejected:segments')
+    expect(await read(`Bearer ${KEY}`, forms)).toBe('token_rejected:segments')
+  })
+
+  it('S19: a UUID has one spelling: lower case, hyphens, version 4, variant 10', async () => {
+    for (const text of [
+      UUID.toUpperCase(),
+      UUID.replaceAll('-', ''),
+      `{${UUID}}`,
+      `urn:uuid:${UUID}`,
+      UUID.replace('-4c52', '-1c52'),
+      UUID.replace('-4c52', '-7c52'),
+      UUID.replace('-9d1e', '-1d1e'),
+      UUID.replace('-9d1e', '-cd1e'),
+      `${UUID}0`,
+      UUID.slice(1),
+      UUID.replace('0b1f', '0b1g'),
+      '00000000-0000-0000-0000-000000000000',
+      'ffffffff-ffff-ffff-ffff-ffffffffffff',
+    ])
+      expect(await read(`Bearer ${text}`), text).toBe('token_rejected:segments')
+  })
+
+  it('S28: lists, several credentials, tabs and strange spaces are refused for every kind', async () => {
+    for (const text of [JWT, UUID, KEY]) {
+      for (const header of [
+        `Bearer ${text}, Bearer ${text}`,
+        `Bearer ${text} ${text}`,
+        `Bearer ${text} `,
+        `Bearer ${text}\n`,
+        `Bearer\t${text}`,
+        `Bearer \u00a0${text}`,
+        `Bearer "${text}"`,
+        `Bearer ${text},`,
+        `Bearer ${text}=`,
+        `DPoP ${text}, DPoP ${text}`,
+        `Bearer ${text}, DPoP ${text}`,
+        ` Bearer ${text}`,
+      ])
+        expect(await read(header), JSON.stringify(header)).toMatch(/^token_rejected:/)
+    }
+    for (const header of ['Bearer', 'Bearer ', 'DPoP', 'DPoP   '])
+      expect(await read(header)).toBe('token_rejected:empty')
+  })
+
+  it('an API key with a wrong checksum is refused by its form', async () => {
+    const mistyped = KEY.slice(0, -1) + (KEY.endsWith('0') ? '1' : '0')
+    expect(await read(`Bearer ${mistyped}`)).toBe('token_rejected:api_key_checksum')
+    expect(await outcome(() => kindOf(mistyped, ALL))).toBe('token_rejected:api_key_checksum')
+  })
+
+  it('S21: a header is measured before anything is matched', async () => {
+    const long = `${'a'.repeat(MAX_TOKEN_BYTES)}.a.a`
+    expect(await read(`Bearer ${long}`)).toBe('token_rejected:length')
+    expect(await read(`DPoP ${' '.repeat(MAX_TOKEN_BYTES)}${UUID}`)).toBe('token_rejected:length')
+  })
+})
+
+describe('a token and a proof of possession', () => {
+  it('belong together only where both name the same key, or neither is there', () => {
+    const [one, other] = ['a'.repeat(43), 'b'.repeat(43)]
+    expect(failedBindingOf(undefined, undefined)).toBeUndefined()
+    expect(failedBindingOf(one, one)).toBeUndefined()
+    expect(failedBindingOf(one, undefined)).toBe('dpop_binding')
+    expect(failedBindingOf(undefined, one)).toBe('dpop_binding')
+    expect(failedBindingOf(one, other)).toBe('dpop_binding')
+  })
+})

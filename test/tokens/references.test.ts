@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest'
+import { parseStoredReference, storedReference } from '../../src/admission/stored-reference.ts'
+import type { Principal } from '../../src/tokens/principal.ts'
+import type { ReferenceRecord } from '../../src/tokens/reference.ts'
+import { failedCheckOf, principalOfRecord } from '../../src/tokens/reference-principal.ts'
+import { createReferences } from '../../src/tokens/references.ts'
+import { tokenIdHash } from '../../src/tokens/token-id.ts'
+import { GATEWAY, IDP, recordOf } from '../admission/callers.ts'
+import { NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
+
+const record = (claims: Partial<ReferenceRecord> = {}) =>
+  recordOf({ issuedAtSeconds: NOW_SECONDS, expiresAtSeconds: NOW_SECONDS + 60, ...claims })
+const use = { audience: GATEWAY, nowMs: NOW_MS }
+
+describe('what a record stands for', () => {
+  it('is the principal of a JWT with its claims, known by its token id and not by its text', async () => {
+    const stands = record({ confirmation: 'k'.repeat(43) })
+    expect(await principalOfRecord(stands)).toEqual({
+      issuer: IDP,
+      tokenIssuer: GATEWAY,
+      subject: stands.subject,
+      client: stands.client,
+      tenant: stands.tenant,
+      session: stands.session,
+      roles: ['reader'],
+      scopes: ['orders:read'],
+      tokenId: stands.tokenId,
+      tokenIdHash: await tokenIdHash(GATEWAY, stands.tokenId),
+      confirmation: 'k'.repeat(43),
+      issuedAtSeconds: NOW_SECONDS,
+      expiresAtSeconds: NOW_SECONDS + 60,
+    } satisfies Principal)
+  })
+
+  it('S14: ends when it expires, give or take five seconds, and never without an end', () => {
+    const failed = (expiresAtSeconds: number | null) =>
+      failedCheckOf(record({ expiresAtSeconds }), use)
+    expect(failed(NOW_SECONDS)).toBeUndefined()
+    expect(failed(NOW_SECONDS - 4)).toBeUndefined()
+    expect(failed(NOW_SECONDS - 5)).toBe('exp')
+    expect(failed(null)).toBeUndefined()
+  })
+
+  it('S13: is for its audiences only, compared as a whole', () => {
+    for (const audiences of [[], ['https://elsewhere.test'], [`${GATEWAY}/`], ['https://gateway']])
+      expect(failedCheckOf(record({ audiences }), use)).toBe('aud')
+    expect(failedCheckOf(record({ audiences: [GATEWAY] }), use)).toBeUndefined()
+  })
+
+  it('an API key that does not expire is good for ever', async () => {
+    const principal = await principalOfRecord(record({ expiresAtSeconds: null }))
+    expect(principal.expiresAtSeconds).toBe(Number.POSITIVE_INFINITY)
+  })
+})
+
+describe('the stored form of a record', () => {
+  it('gives back the record, whatever is in its names', async () => {
+    for (const claims of [
+      {},
+      { subject: 'a:b*', tenant: 'ü '.repeat(200), client: undefined, session: undefined },
+      { kind: 'api_key', expiresAtSeconds: null, roles: [], scopes: [] },
+    ] as const) {
+      const kept = record(claims as Partial<ReferenceRecord>)
+      const { client, session, ...rest } = kept
+      expect(parseStoredReference(await storedReference(kept))).toEqual({
+        ...rest,
+        ...(client !== undefined && { client }),
+        ...(session !== undefined && { session }),
+      })
+    }
+  })
+
+  it('R06: any other text is an outage, not an unknown reference', async () => {
+    const text = await storedReference(record())
+    for (const odd of [
+      '',
+      'null',
+      '[]',
+      '{}',
+      JSON.stringify(record()),
+      text.slice(1),
+      text.replace('"subject"', '"admin"'),
+      text.replace('{"record":{', '{"record":{"more":1,'),
+      text.replace(/"issuedAtSeconds":\d+/, '"issuedAtSeconds":"1"'),
+      null,
+      undefined,
+      7,
+      {},
+    ])
+      expect(await outcome(() => parseStoredReference(odd)), String(odd)).toBe('redis:malformed')
+  })
+})
+
+describe('references that an isolate knows', () => {
+  let nowMs = NOW_MS
+  const references = createReferences({ audience: GATEWAY, now: () => nowMs, maxCached: 2 })
+
+  it('are given back as the same object, by their exact text', async () => {
+    const principal = await principalOfRecord(record())
+    references.remember('one', principal)
+    expect(references.recall('one')).toBe(principal)
+    expect(references.recall('One')).toBeUndefined()
+    expect(references.recall('two')).toBeUndefined()
+  })
+
+  it('are known until they expire, and for five minutes at most', async () => {
+    nowMs = NOW_MS
+    references.remember('short', await principalOfRecord(record()))
+    references.remember('long', await principalOfRecord(record({ expiresAtSeconds: null })))
+    nowMs = NOW_MS + 64_999
+    expect(references.recall('short')).toBeDefined()
+    nowMs = NOW_MS + 65_000
+    expect(references.recall('short')).toBeUndefined()
+    nowMs = NOW_MS + 299_999
+    expect(references.recall('long')).toBeDefined()
+    nowMs = NOW_MS + 300_000
+    expect(references.recall('long')).toBeUndefined()
+  })
+
+  it('R19: are bounded in number', async () => {
+    nowMs = NOW_MS
+    const principal = await principalOfRecord(record())
+    for (const text of ['a', 'b', 'c']) references.remember(text, principal)
+    expect(['a', 'b', 'c'].filter((text) => references.recall(text))).toEqual(['b', 'c'])
+  })
+})
