@@ -9,6 +9,13 @@ const member = z
   .regex(/^[\w-]+$/, 'is not base64url')
   .refine((text) => isDecodable(text), 'is not base64url')
 
+const wholeSeconds = z
+  .number('must be whole seconds')
+  .refine((seconds) => Number.isSafeInteger(seconds) && seconds >= 0, {
+    error: 'must be whole seconds',
+    abort: true,
+  })
+
 const common = {
   kid: z.string('is missing').min(1, 'is empty').max(MAX_KEY_ID_CHARS, 'is too long'),
   use: z.literal('sig', "must be 'sig'").exactOptional(),
@@ -16,8 +23,8 @@ const common = {
     .array(z.string())
     .refine((operations) => operations.includes('sign'), "must include 'sign'")
     .exactOptional(),
-  nbf: z.int('must be whole seconds').min(0, 'must be whole seconds').exactOptional(),
-  exp: z.int('must be whole seconds').min(0, 'must be whole seconds').exactOptional(),
+  nbf: wholeSeconds.exactOptional(),
+  exp: wholeSeconds.exactOptional(),
 }
 const alg = <Name extends Algorithm>(name: Name) => z.literal(name, `must be ${name}`).default(name)
 

@@ -65,6 +65,22 @@ describe('SIGNING_KEYS', () => {
     ])
   })
 
+  it('S46: may begin and end by the clock, but not all have ended', () => {
+    const second = Math.floor(Date.now() / 1000)
+    const of = (...times: object[]) =>
+      mistakes(withKeys(...times.map((time, i) => ({ ...es256.privateJwk, kid: `${i}`, ...time }))))
+    expect(of({ nbf: second + 60, exp: second + 120 })).toEqual([])
+    expect(of({ exp: second - 1 }, {})).toEqual([])
+    expect(of({ exp: second - 1 }, { nbf: 0, exp: 1 })).toEqual([
+      'SIGNING_KEYS.keys: has only keys that have expired',
+    ])
+    expect(of({ nbf: second + 60, exp: second + 60 })).toEqual([
+      'SIGNING_KEYS.keys[0]: has an exp that is not after its nbf',
+    ])
+    for (const odd of ['1', 1.5, -1, null])
+      expect(of({ exp: odd })).toEqual([expect.stringMatching(/^SIGNING_KEYS\.keys\[0\]\.exp: /)])
+  })
+
   it('S47: keys that are printed in a standard are refused', () => {
     // RFC 8037 appendix A.1.
     const printed = {

@@ -46,6 +46,31 @@ function signing(options: { key?: typeof key } = {}) {
 }
 
 describe('the assertion for the origin', () => {
+  it('S46: is signed by the key that is active at the time', async () => {
+    const [next, last] = keys as [typeof key, typeof key]
+    const clock = { nowMs: NOW_MS }
+    const signer = createAssertionSigner({
+      keys: [
+        { ...next, nbf: NOW_SECONDS + 600 },
+        { ...last, exp: NOW_SECONDS + 900 },
+      ],
+      issuer: GATEWAY,
+      audience: ORIGIN,
+      now: () => clock.nowMs,
+    })
+    const kid = async () => decodeProtectedHeader(await signer.sign(principal())).kid
+    expect(await kid()).toBe(last.kid)
+    clock.nowMs += 600_000
+    expect(await kid()).toBe(next.kid)
+  })
+
+  it('is not signed by a key whose time has not come, or is over', async () => {
+    for (const time of [{ nbf: NOW_SECONDS + 1 }, { exp: NOW_SECONDS }]) {
+      const { signer } = signing({ key: { ...key, ...time } })
+      await expect(signer.sign(principal())).rejects.toThrow('none may sign now')
+    }
+  })
+
   it.each(keys)(
     'S59: an independent verifier accepts it with the published key ($alg)',
     async (key) => {

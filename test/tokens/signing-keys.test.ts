@@ -1,0 +1,197 @@
+import { createLocalJWKSet, jwtVerify, SignJWT } from 'jose'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { generateSigningKey, rotated } from '../../dev/keys/key-set.ts'
+import policy from '../../portcullis.config.ts'
+import { createGateway } from '../../src/app.ts'
+import { parseConfig } from '../../src/config.ts'
+import { createServices } from '../../src/services.ts'
+import {
+  activeKey,
+  importSigningKey,
+  publicKeySet,
+  publishedKeys,
+  type SigningJwk,
+  signingKeyState,
+} from '../../src/tokens/signing-keys.ts'
+import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
+
+const GATEWAY = 'https://gateway.test'
+const SWITCH_SECONDS = 600
+const END_SECONDS = SWITCH_SECONDS + 3_600 + 300
+
+const [old, fresh, other] = await Promise.all([
+  generateSigningKey('ES256'),
+  generateSigningKey('ES256'),
+  generateSigningKey('RS256'),
+])
+/** One key, and what one rotation makes of it. */
+const keys = rotated([old], fresh, NOW_MS)
+const at = (seconds: number) => NOW_MS + seconds * 1000
+const kids = (set: readonly { kid: string }[]) => set.map(({ kid }) => kid)
+const environment = (set: readonly SigningJwk[]) => ({
+  UPSTASH_REDIS_REST_URL: 'http://127.0.0.1:9',
+  UPSTASH_REDIS_REST_TOKEN: 'x',
+  ORIGIN_URL: 'https://origin.test',
+  PUBLIC_URL: GATEWAY,
+  SIGNING_KEYS: JSON.stringify({ keys: set }),
+})
+
+/** A token as the gateway issues them, signed by its active key of that moment. */
+async function tokenAt(seconds: number, lifeSeconds = 3_600, set = keys): Promise<string> {
+  const jwk = activeKey(set, at(seconds)) as SigningJwk
+  const { kid, alg, privateKey } = await importSigningKey(jwk)
+  const issuedAt = NOW_SECONDS + seconds
+  return new SignJWT({ client_id: 'web' })
+    .setProtectedHeader({ typ: 'at+jwt', alg, kid })
+    .setIssuer(GATEWAY)
+    .setAudience(GATEWAY)
+    .setSubject('alice')
+    .setJti(`${kid}@${seconds}`)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(issuedAt + lifeSeconds)
+    .sign(privateKey)
+}
+
+describe('S46: keys change by the clock', () => {
+  it('the first key whose nbf has passed and whose exp has not signs', () => {
+    const signs = (seconds: number) => activeKey(keys, at(seconds))?.kid
+    expect(signs(0)).toBe(old.kid)
+    expect(signs(SWITCH_SECONDS - 0.001)).toBe(old.kid)
+    expect(signs(SWITCH_SECONDS)).toBe(fresh.kid)
+    expect(signs(END_SECONDS)).toBe(fresh.kid)
+    const ended = { ...old, exp: NOW_SECONDS }
+    expect(activeKey([ended], NOW_MS - 1)?.kid).toBe(old.kid)
+    expect(activeKey([ended], NOW_MS)).toBeUndefined()
+    expect(activeKey([{ ...fresh, nbf: NOW_SECONDS + 1 }], NOW_MS)).toBeUndefined()
+  })
+
+  it('one algorithm at a time, where one is asked for', () => {
+    const set = rotated([old, other], fresh, NOW_MS)
+    expect(activeKey(set, at(SWITCH_SECONDS))?.kid).toBe(fresh.kid)
+    expect(activeKey(set, at(SWITCH_SECONDS), 'RS256')?.kid).toBe(other.kid)
+    expect(activeKey(set, NOW_MS, 'EdDSA')).toBeUndefined()
+  })
+
+  it('all keys that have not expired are published, also before they sign', () => {
+    const published = (seconds: number) => kids(publishedKeys(keys, at(seconds)))
+    expect(published(0)).toEqual([fresh.kid, old.kid])
+    expect(published(END_SECONDS - 0.001)).toEqual([fresh.kid, old.kid])
+    expect(published(END_SECONDS)).toEqual([fresh.kid])
+  })
+
+  it('each key goes through its states in order', () => {
+    const states = (seconds: number) => keys.map((key) => signingKeyState(key, keys, at(seconds)))
+    expect(states(0)).toEqual(['next', 'active'])
+    expect(states(SWITCH_SECONDS)).toEqual(['active', 'retiring'])
+    expect(states(END_SECONDS)).toEqual(['active', 'expired'])
+  })
+
+  it('a key is imported once an isolate, and cannot be taken out again', async () => {
+    const first = await importSigningKey(old)
+    expect(await importSigningKey(old)).toBe(first)
+    expect(first.privateKey.extractable).toBe(false)
+  })
+})
+
+describe('S46: tokens of the keys of a rotation', () => {
+  const clock = { nowMs: NOW_MS }
+  const { issuers } = parseConfig(environment(keys))
+  const verifierOf = (options: { maxCachedTokens?: number } = {}) =>
+    createTokenVerifier({ issuers, now: () => clock.nowMs, ...options })
+  const verdict = (verifier: ReturnType<typeof verifierOf>, token: string, seconds: number) => {
+    clock.nowMs = at(seconds)
+    return outcome(() => verifier.verify(token))
+  }
+
+  it('no token is refused for the change, whenever it was issued', async () => {
+    const [cold, warm] = [verifierOf({ maxCachedTokens: 0 }), verifierOf()]
+    for (const issued of [0, SWITCH_SECONDS - 1, SWITCH_SECONDS, SWITCH_SECONDS + 1]) {
+      const token = await tokenAt(issued)
+      for (const later of [0, 299, 1_800, 3_599]) {
+        const told = `issued at ${issued} s, used ${later} s later`
+        expect(await verdict(cold, token, issued + later), told).toBe('ok')
+        expect(await verdict(warm, token, issued + later), told).toBe('ok')
+      }
+    }
+  })
+
+  it('what an old key signed ends with it, remembered or not', async () => {
+    const token = await tokenAt(0, 7_200)
+    const [cold, warm] = [verifierOf({ maxCachedTokens: 0 }), verifierOf()]
+    expect(await verdict(warm, token, END_SECONDS - 1)).toBe('ok')
+    expect(await verdict(cold, token, END_SECONDS - 1)).toBe('ok')
+    expect(await verdict(warm, token, END_SECONDS)).toBe('token_rejected:kid_unknown')
+    expect(await verdict(cold, token, END_SECONDS)).toBe('token_rejected:kid_unknown')
+    const alive = await tokenAt(END_SECONDS)
+    expect(await verdict(warm, alive, END_SECONDS)).toBe('ok')
+  })
+
+  it('an independent verifier needs no set but the one of the time of issue', async () => {
+    for (const seconds of [0, SWITCH_SECONDS - 1, SWITCH_SECONDS, END_SECONDS]) {
+      // A copy may be five minutes old.
+      const copy = publicKeySet(publishedKeys(keys, at(Math.max(0, seconds - 300))))
+      const { payload } = await jwtVerify(await tokenAt(seconds), createLocalJWKSet(copy), {
+        currentDate: new Date(at(seconds)),
+      })
+      expect(payload.sub).toBe('alice')
+    }
+  })
+
+  it('a removed key signs for nobody, and a gateway without a live key is not ready', async () => {
+    const token = await tokenAt(0)
+    const { issuers } = parseConfig(environment([fresh]))
+    const verifier = createTokenVerifier({ issuers, now: () => at(1) })
+    expect(await outcome(() => verifier.verify(token))).toBe('token_rejected:kid_unknown')
+
+    const ending = parseConfig(environment([{ ...old, exp: NOW_SECONDS + 10 }]))
+    const last = createTokenVerifier({ issuers: ending.issuers, now: () => clock.nowMs })
+    clock.nowMs = at(9)
+    await last.ready()
+    clock.nowMs = at(10)
+    expect(await outcome(() => last.ready())).toBe('key_set:refused')
+  })
+})
+
+describe('S46: GET /.well-known/jwks.json', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ toFake: ['Date'], now: NOW_MS })
+  })
+
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('follows the clock, and so does its ETag', async () => {
+    const gateway = createGateway(createServices(environment(keys)), policy)
+    const ask = async (seconds: number, etag = '') => {
+      vi.setSystemTime(at(seconds))
+      const headers = { 'If-None-Match': etag }
+      const answer = await gateway.request('/.well-known/jwks.json', { headers })
+      const text = await answer.text()
+      return { answer, text, etag: answer.headers.get('ETag') ?? '' }
+    }
+    const first = await ask(0)
+    expect(first.answer.status).toBe(200)
+    expect(first.answer.headers.get('Cache-Control')).toBe('public, max-age=300')
+    expect(kids(JSON.parse(first.text).keys)).toEqual([fresh.kid, old.kid])
+    expect((await ask(END_SECONDS - 1, first.etag)).answer.status).toBe(304)
+    const last = await ask(END_SECONDS, first.etag)
+    expect(last.answer.status).toBe(200)
+    expect(kids(JSON.parse(last.text).keys)).toEqual([fresh.kid])
+    expect(last.etag).not.toBe(first.etag)
+  })
+
+  it('has no private member, whatever kind of key it is', async () => {
+    const set = [old, other, await generateSigningKey('EdDSA')]
+    const gateway = createGateway(createServices(environment(set)), policy)
+    const text = await (await gateway.request('/.well-known/jwks.json')).text()
+    const published = JSON.parse(text).keys as Record<string, unknown>[]
+    expect(published).toHaveLength(3)
+    for (const key of published) {
+      for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k'])
+        expect(key).not.toHaveProperty(member)
+    }
+    for (const { d } of set) expect(text).not.toContain(d)
+  })
+})
