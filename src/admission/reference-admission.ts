@@ -83,9 +83,9 @@ export async function admitReference(
   }
 
   const principal = await principalOfRecord(facts.record)
-  references.remember(reference.text, principal)
   const keys = await keysOf(principal, address)
   const refusal = refusalOf(principal, keys, factsFor(keys, facts), { proof, refusals, nowMs })
+  references.remember(reference.text, principal)
   if (refusal !== undefined) return { ...refusal, principal }
 
   const requests = await Promise.all(

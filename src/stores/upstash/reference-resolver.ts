@@ -11,6 +11,7 @@ import type { RedisRest } from './rest.ts'
 import { createScript } from './script.ts'
 import { secondsOf } from './seconds.ts'
 
+const NO_RECORD = 0
 /** What the script says of a window that is not a number of requests left. */
 const REFUSED = -1
 const NOT_COUNTED = -2
@@ -42,7 +43,7 @@ export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolv
     const [text, used, read, counted] = listOf(await script(rest, keys, args), 4)
     const counts = listOf(counted, limits.length * LIMIT_WIDTH)
     return {
-      record: text === '' ? undefined : parseStoredReference(text),
+      record: text === NO_RECORD ? undefined : parseStoredReference(text),
       read: readingsOf(read),
       limits: limits.map(({ rule }, index) =>
         windowOf(rule, counts.slice(index * LIMIT_WIDTH, (index + 1) * LIMIT_WIDTH), nowMs),

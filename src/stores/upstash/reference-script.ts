@@ -8,7 +8,7 @@
  * seconds; then of each limit its requests, its window in milliseconds, and either an empty text and
  * the window's name, or `subject`, `client` or `tenant` and the limit's name.
  *
- * Returns the record's text (empty: none), whether the proof was used before (1), the keys that were
+ * Returns the record's text (0: none), whether the proof was used before (1), the keys that were
  * read, each with its value (empty: none), and of each limit five things: the window's name, what is
  * left (-1: refused, -2: not counted, -3: failed), the limit in force, and the counters of this window
  * and the last as they were before.
@@ -42,9 +42,9 @@ local function includes(list, wanted)
 end
 
 ban(KEYS[2])
-local text = redis.call('GET', KEYS[1]) or ''
+local text = redis.call('GET', KEYS[1])
 local part
-if text ~= '' then
+if text then
   local stored = cjson.decode(text)
   local record = stored.record
   part = stored.parts
@@ -102,5 +102,5 @@ for index = 6, #ARGV, 4 do
   for _, item in ipairs({ name, left, limit, current, previous }) do limits[#limits + 1] = item end
 end
 
-return { text, used, read, limits }
+return { text or 0, used, read, limits }
 `

@@ -1,0 +1,417 @@
+import { Hono } from 'hono'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createAdmission } from '../../src/admission/admission.ts'
+import { addressBanKey, subjectBanKey } from '../../src/admission/ban.ts'
+import { callerOf, type GatewayVariables } from '../../src/context.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { admit } from '../../src/middleware/admit.ts'
+import { authenticate } from '../../src/middleware/authenticate.ts'
+import type { PolicyLimit } from '../../src/policy.ts'
+import { problemHandler } from '../../src/problem.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { createReferenceStore } from '../../src/stores/upstash/references.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import type { Principal, TokenVerifier } from '../../src/tokens/principal.ts'
+import { type Reference, type ReferenceRecord, referenceKey } from '../../src/tokens/reference.ts'
+import { createReferences } from '../../src/tokens/references.ts'
+import { tokenIdHash } from '../../src/tokens/token-id.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ADDRESS, GATEWAY, IDP, nowSeconds, recordOf, stored } from './callers.ts'
+
+/** Only references are presented here. */
+const verifier: TokenVerifier = {
+  verify: () => Promise.reject(new Error('no JWT is presented')),
+}
+const rule = (claims: Partial<PolicyLimit> = {}): PolicyLimit => ({
+  name: 'standard',
+  limit: 3,
+  windowSeconds: 86_400,
+  by: 'subject',
+  onUnavailable: 'deny',
+  ...claims,
+})
+
+describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (prefer) => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+  })
+  afterAll(() => redis.close())
+  beforeEach(async () => {
+    await redis.direct.flushall()
+    // Redis knows the scripts afterwards: each costs a call once.
+    const gateway = isolate([rule()])
+    const { text } = await keep()
+    for (const _ of ['cold', 'warm']) await gateway.ask(text)
+    await redis.direct.flushall()
+  })
+
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const keep = (claims: Partial<ReferenceRecord> = {}) =>
+    stored(createReferenceStore(rest()), recordOf(claims))
+
+  /** An app with the two stages; what reached its handler. */
+  function isolate(limits: readonly PolicyLimit[] = []) {
+    const reached: (Principal | null)[] = []
+    const told: { principal: Principal | null | undefined; reason: unknown }[] = []
+    const references = createReferences({ audience: GATEWAY })
+    const store = createUpstashAdmissionStore(rest())
+    const admission = createAdmission({ store, references, now: Date.now })
+    const app = new Hono<{ Variables: GatewayVariables }>()
+    app.onError(problemHandler())
+    app.use(async (c, next) => {
+      c.set('clientAddress', c.req.header('x-address') ?? ADDRESS)
+      await next()
+      const error = c.error as { denial?: unknown } | undefined
+      told.push({ principal: c.get('principal'), reason: error?.denial ?? error })
+    })
+    app.use(authenticate({ verifier, references }), admit({ admission, limits }))
+    app.get('/', (c) => {
+      reached.push(callerOf(c))
+      return c.text('ok')
+    })
+    const ask = async (text: string, address = ADDRESS) =>
+      app.request('/', {
+        headers: { authorization: `Bearer ${text}`, 'x-address': address },
+      })
+    return { ask, reached, told }
+  }
+
+  const denialOf = ({ told }: ReturnType<typeof isolate>) => told.at(-1)?.reason
+  const windows = async () => (await redis.direct.keys('pc:limit:*')).length
+
+  test('a cold one costs exactly one call with every look-up and two limits in it, a warm one too', async () => {
+    const { text } = await keep()
+    const gateway = isolate([rule(), rule({ name: 'wide', by: 'client', limit: 9 })])
+    for (const remaining of [2, 1]) {
+      const before = redis.calls()
+      const response = await gateway.ask(text)
+      expect(response.status).toBe(200)
+      expect(response.headers.get('ratelimit')).toMatch(`"standard";r=${remaining};t=`)
+      expect(redis.calls() - before).toBe(1)
+    }
+    expect(gateway.reached[0]).toMatchObject({ issuer: IDP, tokenIssuer: GATEWAY })
+    expect(gateway.reached[1]).toBe(gateway.reached[0])
+  })
+
+  test('a principal is counted in the same windows by a cold reference, a warm one and a JWT', async () => {
+    const record = recordOf()
+    const store = createReferenceStore(rest())
+    const limits = (['subject', 'client', 'tenant', 'address'] as const).map((by) =>
+      rule({ name: `by-${by}`, by, limit: 9 }),
+    )
+    const gateway = isolate(limits)
+    const first = await stored(store, record)
+    await gateway.ask(first.text)
+    await gateway.ask(first.text)
+    await gateway.ask((await stored(store, { ...record, tokenId: crypto.randomUUID() })).text)
+    const counters = await redis.direct.keys('pc:limit:*')
+    expect(counters.length).toBe(4)
+    for (const key of counters) expect(await redis.direct.get(key), key).toBe('3')
+    expect(
+      counters.some((key) => key.includes(`by-client:client:${encodeURIComponent(GATEWAY)}:`)),
+    ).toBe(true)
+    expect(
+      counters.some((key) => key.includes(`by-subject:subject:${encodeURIComponent(IDP)}:`)),
+    ).toBe(true)
+  })
+
+  test('an unknown one is 401, costs no limit but by address, and is asked for each time', async () => {
+    const gateway = isolate([rule(), rule({ name: 'place', by: 'address', limit: 2 })])
+    for (let count = 0; count < 2; count++) {
+      const before = redis.calls()
+      const response = await gateway.ask(crypto.randomUUID())
+      expect(response.status).toBe(401)
+      expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"')
+      expect(redis.calls() - before).toBe(1)
+      expect(denialOf(gateway)).toEqual({ code: 'token_rejected', check: 'reference_unknown' })
+    }
+    expect(await windows()).toBe(1)
+    expect((await gateway.ask(crypto.randomUUID())).status).toBe(429)
+    const before = redis.calls()
+    expect((await gateway.ask(crypto.randomUUID())).status).toBe(429)
+    expect(redis.calls() - before).toBe(0)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test.each([
+    ['exp', { expiresAtSeconds: 1_000 }],
+    ['aud', { audiences: ['https://elsewhere.test'] }],
+    ['dpop_binding', { confirmation: 'k'.repeat(43) }],
+  ] as const)(
+    'S13, S14: one that fails %s is 401 and spends nothing of its owner',
+    async (check, claims) => {
+      const reference = await keep()
+      const record = recordOf(claims as Partial<ReferenceRecord>)
+      await createReferenceStore(rest()).put(reference.hash, record)
+      const gateway = isolate([rule()])
+      // A record that is past its end lives on for a moment only: long enough here.
+      await redis.direct.persist(referenceKey(reference.hash))
+      expect((await gateway.ask(reference.text)).status).toBe(401)
+      expect(denialOf(gateway)).toEqual({ code: 'token_rejected', check })
+      expect(await windows()).toBe(0)
+      expect(gateway.reached).toEqual([])
+    },
+  )
+
+  test.each(['cold', 'warm'] as const)(
+    'S30: a revoked one is 401 on the next request (%s), known to the record, and spends nothing',
+    async (state) => {
+      const record = recordOf()
+      const { text } = await stored(createReferenceStore(rest()), record)
+      const gateway = isolate(state === 'cold' ? [rule()] : [])
+      if (state === 'warm') expect((await gateway.ask(text)).status).toBe(200)
+      await createRevocations(rest(), Date.now).revokeToken({
+        tokenIdHash: await tokenIdHash(GATEWAY, record.tokenId),
+        untilSeconds: nowSeconds() + 600,
+      })
+      expect((await gateway.ask(text)).status).toBe(401)
+      expect(denialOf(gateway)).toEqual({ code: 'token_revoked', by: 'token' })
+      expect(gateway.told.at(-1)?.principal).toMatchObject({ subject: record.subject })
+      expect(await windows()).toBe(0)
+      expect(gateway.reached.length).toBe(state === 'warm' ? 1 : 0)
+      const before = redis.calls()
+      expect((await gateway.ask(text)).status).toBe(401)
+      expect(redis.calls() - before).toBe(0)
+    },
+  )
+
+  test('a record that is removed and revoked is gone for isolates that know it, too', async () => {
+    const record = recordOf()
+    const store = createReferenceStore(rest())
+    const { text, hash } = await stored(store, record)
+    const [here, there] = [isolate(), isolate()]
+    expect((await here.ask(text)).status).toBe(200)
+    await createRevocations(rest(), Date.now).revokeToken({
+      tokenIdHash: await tokenIdHash(GATEWAY, record.tokenId),
+      untilSeconds: nowSeconds() + 310,
+    })
+    await store.remove(hash)
+    expect((await here.ask(text)).status).toBe(401)
+    expect((await there.ask(text)).status).toBe(401)
+  })
+
+  test.each([
+    ['session', GATEWAY],
+    ['client', GATEWAY],
+    ['tenant', IDP],
+    ['tenant', GATEWAY],
+    ['subject', IDP],
+    ['subject', GATEWAY],
+  ] as const)('S33: a cut-off by %s of %s kills cold and warm ones alike', async (kind, issuer) => {
+    const atSeconds = nowSeconds()
+    const record = recordOf({ issuedAtSeconds: atSeconds })
+    const store = createReferenceStore(rest())
+    const { text } = await stored(store, record)
+    const later = await stored(store, {
+      ...record,
+      tokenId: crypto.randomUUID(),
+      issuedAtSeconds: atSeconds + 1,
+    })
+    const [cold, warm] = [isolate([rule()]), isolate()]
+    expect((await warm.ask(text)).status).toBe(200)
+    await createRevocations(rest(), Date.now).cutOff({
+      kind,
+      issuer,
+      value: record[kind] ?? '',
+      atSeconds,
+      ttlSeconds: 600,
+    })
+    for (const gateway of [cold, warm]) {
+      expect((await gateway.ask(text)).status).toBe(401)
+      expect(denialOf(gateway)).toEqual({ code: 'token_revoked', by: kind })
+    }
+    expect(await windows()).toBe(0)
+    expect((await cold.ask(later.text)).status).toBe(200)
+  })
+
+  test('S12: a cut-off or a ban of another issuer touches none', async () => {
+    const record = recordOf()
+    const { text } = await stored(createReferenceStore(rest()), record)
+    for (const kind of ['session', 'client'] as const) {
+      await createRevocations(rest(), Date.now).cutOff({
+        kind,
+        issuer: IDP,
+        value: record[kind] ?? '',
+        atSeconds: nowSeconds(),
+        ttlSeconds: 600,
+      })
+    }
+    const ban = await subjectBanKey('https://other.test', record.subject)
+    await redis.direct.set(ban, String(nowSeconds() + 100), 'EX', 100)
+    expect((await isolate().ask(text)).status).toBe(200)
+  })
+
+  test('banned addresses and subjects are 403, known or not, and nothing is counted', async () => {
+    const record = recordOf()
+    const { text } = await stored(createReferenceStore(rest()), record)
+    const limits = [rule(), rule({ name: 'place', by: 'address' })]
+    const till = String(nowSeconds() + 100)
+    await redis.direct.set(await addressBanKey('192.0.2.9'), till, 'EX', 100)
+    await redis.direct.set(await subjectBanKey(IDP, record.subject), till, 'EX', 100)
+    for (const [credential, address, by] of [
+      [crypto.randomUUID(), '192.0.2.9', 'address'],
+      [text, ADDRESS, 'subject'],
+    ] as const) {
+      const gateway = isolate(limits)
+      const response = await gateway.ask(credential, address)
+      expect(response.status).toBe(403)
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
+      expect(denialOf(gateway)).toMatchObject({ code: 'banned', by })
+      expect(gateway.reached).toEqual([])
+    }
+    expect(await windows()).toBe(0)
+  })
+
+  test('an exhausted limit refuses the cold as the warm', async () => {
+    const { text } = await keep()
+    const limits = [rule({ limit: 1 })]
+    expect((await isolate(limits).ask(text)).status).toBe(200)
+    const gateway = isolate(limits)
+    const refused = await gateway.ask(text)
+    expect(refused.status).toBe(429)
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    const before = redis.calls()
+    expect((await gateway.ask(text)).status).toBe(429)
+    expect(redis.calls() - before).toBe(0)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test('a limit by a function of the principal costs a cold one a second call, a warm one none', async () => {
+    const { text } = await keep({ roles: ['gold'] })
+    const by = ({ principal }: { principal: Principal | null }) => principal?.roles[0] ?? 'none'
+    const gateway = isolate([
+      rule({ name: 'first', limit: 9 }),
+      rule({ name: 'grade', by, limit: 2 }),
+      rule({ name: 'last', by: 'address', limit: 8 }),
+    ])
+    // And the limiter's own script is known afterwards.
+    await gateway.ask((await keep()).text)
+    const before = redis.calls()
+    const response = await gateway.ask(text)
+    expect(redis.calls() - before).toBe(2)
+    expect(response.headers.get('ratelimit')).toMatch('"grade";r=1;t=')
+    await gateway.ask(text)
+    expect(redis.calls() - before).toBe(3)
+    expect((await gateway.ask(text)).status).toBe(429)
+    expect(gateway.reached.length).toBe(3)
+  })
+
+  test('R06: a record that cannot be read is 503, never "unknown"', async () => {
+    const gateway = isolate([rule()])
+    for (const value of ['', 'null', '[]', '{}', '{"record":{},"parts":{}}', 'no json', '7']) {
+      const { text, hash } = await keep()
+      await redis.direct.set(referenceKey(hash), value, 'EX', 60)
+      expect((await gateway.ask(text)).status, value).toBe(503)
+    }
+    const { text, hash } = await keep()
+    await redis.direct.del(referenceKey(hash))
+    await redis.direct.hset(referenceKey(hash), 'a', 'b')
+    expect((await gateway.ask(text)).status).toBe(503)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test('R06: a record whose key parts are of somebody else is 503: nobody looked at the right keys', async () => {
+    const gateway = isolate([rule()])
+    for (const part of [
+      'token',
+      'issuer',
+      'tokenIssuer',
+      'subject',
+      'client',
+      'tenant',
+      'session',
+    ]) {
+      const { text, hash } = await keep()
+      const value = JSON.parse((await redis.direct.get(referenceKey(hash))) ?? '')
+      value.parts[part] = 'mallory'
+      await redis.direct.set(referenceKey(hash), JSON.stringify(value), 'EX', 60)
+      expect((await gateway.ask(text)).status, part).toBe(503)
+      delete value.parts[part]
+      await redis.direct.set(referenceKey(hash), JSON.stringify(value), 'EX', 60)
+      expect((await gateway.ask(text)).status, part).toBe(503)
+    }
+    expect(gateway.reached).toEqual([])
+  })
+
+  test('R12: a cut-off of a wrong type or that is no number is 503, not "not cut off"', async () => {
+    const record = recordOf()
+    const { text } = await stored(createReferenceStore(rest()), record)
+    const cutOff = { kind: 'session', issuer: GATEWAY, value: record.session ?? '' } as const
+    await createRevocations(rest(), Date.now).cutOff({ ...cutOff, atSeconds: 1, ttlSeconds: 60 })
+    const [key = ''] = await redis.direct.keys('pc:cutoff:*')
+    const gateway = isolate([rule()])
+    await redis.direct.set(key, 'soon', 'EX', 60)
+    expect((await gateway.ask(text)).status).toBe(503)
+    await redis.direct.del(key)
+    await redis.direct.hset(key, 'a', 'b')
+    expect((await gateway.ask(text)).status).toBe(503)
+    expect(await windows()).toBe(0)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test.each(['deny', 'allow'] as const)(
+    'R12: a window of a wrong type fails as its onUnavailable says (%s)',
+    async (onUnavailable) => {
+      const limits = [rule({ onUnavailable })]
+      const record = recordOf()
+      const store = createReferenceStore(rest())
+      await isolate(limits).ask((await stored(store, record)).text)
+      const [key = ''] = await redis.direct.keys('pc:limit:*')
+      await redis.direct.del(key)
+      await redis.direct.hset(key, 'a', 'b')
+      const { text } = await stored(store, { ...record, tokenId: crypto.randomUUID() })
+      expect((await isolate(limits).ask(text)).status).toBe(onUnavailable === 'deny' ? 503 : 200)
+    },
+  )
+
+  test('R12: after SCRIPT FLUSH the script is sent once, and the request counted once', async () => {
+    const { text } = await keep()
+    const gateway = isolate([rule()])
+    await redis.direct.script('FLUSH')
+    const before = redis.calls()
+    const response = await gateway.ask(text)
+    expect(response.headers.get('ratelimit')).toMatch('"standard";r=2;t=')
+    expect(redis.calls() - before).toBe(2)
+  })
+
+  test('R01: a Redis that is away is 503 for a cold one, whatever its limits say', async () => {
+    const away = createUpstashAdmissionStore(
+      createRedisRest({ url: 'http://127.0.0.1:1', token: 'x', timeoutMs: 200 }),
+    )
+    const references = createReferences({ audience: GATEWAY })
+    const admission = createAdmission({ store: away, references, now: Date.now })
+    const reference: Reference = { kind: 'opaque', text: crypto.randomUUID(), hash: 'h' }
+    const request = { reference, proof: undefined, address: ADDRESS, limits: [] }
+    await expect(admission.admitReference(request)).rejects.toBeInstanceOf(Unavailable)
+  })
+
+  test('R15: 100 parallel cold requests at a limit of 10 over two isolates admit exactly 10', async () => {
+    const record = recordOf()
+    const store = createReferenceStore(rest())
+    const tokens = await Promise.all(
+      Array.from({ length: 100 }, () => stored(store, { ...record, tokenId: crypto.randomUUID() })),
+    )
+    const gateways = [isolate([rule({ limit: 10 })]), isolate([rule({ limit: 10 })])] as const
+    const statuses = await Promise.all(
+      tokens.map(async ({ text }, index) => (await gateways[index % 2 ? 0 : 1].ask(text)).status),
+    )
+    expect(statuses.filter((status) => status === 200).length).toBe(10)
+    expect(gateways[0].reached.length + gateways[1].reached.length).toBe(10)
+  })
+})
+
+test('behind authenticate alone, a handler that asks for the caller fails loudly', async () => {
+  const app = new Hono<{ Variables: GatewayVariables }>()
+  const defects: string[] = []
+  app.onError((error, c) => {
+    defects.push(error.message)
+    return c.text('', 500)
+  })
+  app.use(authenticate({ verifier, references: createReferences({ audience: GATEWAY }) }))
+  app.get('/', (c) => c.json(callerOf(c)))
+  const headers = { authorization: `Bearer ${crypto.randomUUID()}` }
+  expect((await app.request('/', { headers })).status).toBe(500)
+  expect(defects).toEqual(['principal: authenticate() and admit() must run before this'])
+})
