@@ -6,13 +6,19 @@ import { type AuditEvent, auditEventSchema } from '../src/audit/event.ts'
 import { insertAuditEvents } from '../src/stores/d1/audit-events.ts'
 import { keepDeadLetters } from '../src/stores/d1/dead-letters.ts'
 import { deleteBefore } from '../src/stores/d1/retention.ts'
-import { withSchema } from '../src/stores/d1/schema.ts'
-import schema from './migrations/0001_audit_events.sql'
+import { type Schema, withSchema } from '../src/stores/d1/schema.ts'
+import tables from './migrations/0001_audit_events.sql'
+import columns from './migrations/0002_audit_change.sql'
 
 export interface AuditEnv {
   readonly AUDIT_DB: D1Database
   /** Whole days that events are kept; default 90. */
   readonly RETENTION_DAYS?: string
+}
+
+const SCHEMA: Schema = {
+  tables: { name: '0001_audit_events.sql', sql: tables },
+  columns: { name: '0002_audit_change.sql', sql: columns },
 }
 
 /** How the dead letter queue of `audit.toml` ends; the same Worker consumes both. */
@@ -63,7 +69,7 @@ export default {
     }
     await settle(
       deliveries.map(({ message }) => message),
-      withSchema(db, schema, () =>
+      withSchema(db, SCHEMA, () =>
         insertAuditEvents(
           db,
           deliveries.map(({ event }) => event),
@@ -81,7 +87,7 @@ export default {
     }))
     await settle(
       poison,
-      withSchema(db, schema, () => keepDeadLetters(db, letters)),
+      withSchema(db, SCHEMA, () => keepDeadLetters(db, letters)),
     )
   },
 
@@ -89,6 +95,6 @@ export default {
     const days = Number(RETENTION_DAYS ?? DEFAULT_RETENTION_DAYS)
     if (!Number.isInteger(days) || days < 1)
       throw new Error(`RETENTION_DAYS must be a whole number of days, at least 1`)
-    await withSchema(db, schema, () => deleteBefore(db, scheduledTime - days * DAY_MS))
+    await withSchema(db, SCHEMA, () => deleteBefore(db, scheduledTime - days * DAY_MS))
   },
 } satisfies ExportedHandler<AuditEnv>

@@ -44,11 +44,15 @@ export const auditEventSchema = z.strictObject({
   address: z.string(),
   /** The Cloudflare data centre (`request.cf.colo`). */
   colo: z.string().nullable(),
+  /** Only where an operator changed something: what was done, and to what (an id, never a secret). */
+  change: z.strictObject({ action: z.string(), target: z.string() }).optional(),
   /** Only on `audit_lost`: how many events, at most, never arrived. */
   lost: z.int().min(1).optional(),
 })
 
 export type AuditEvent = z.infer<typeof auditEventSchema>
+/** What an operator did, such as `client.create`, and to what. */
+export type AuditChange = NonNullable<AuditEvent['change']>
 export type AuditDecision = AuditEvent['decision']
 
 /**

@@ -69,5 +69,8 @@ function truncate(event: AuditEvent, cap: number): AuditEvent {
     ]),
     address: short(event.address),
     colo: shortOrNull(event.colo),
+    ...(event.change && {
+      change: { action: short(event.change.action), target: short(event.change.target) },
+    }),
   }
 }

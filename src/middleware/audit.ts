@@ -2,14 +2,21 @@
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { v7 } from 'uuid'
-import type { AuditEvent, AuditSink } from '../audit/event.ts'
+import type { AuditChange, AuditEvent, AuditSink } from '../audit/event.ts'
 import { NO_TRACE_ID } from '../audit/lost.ts'
 import { decisionOf, reasonOf } from '../audit/reason.ts'
 import { createTimeline, type Timeline } from '../audit/timeline.ts'
 import type { GatewayVariables, TimelineVariables } from '../context.ts'
 import { waitUntilOf } from './wait-until.ts'
 
-type AuditEnvironment = { Variables: Partial<GatewayVariables> & TimelineVariables }
+/** Set by whoever changes something on behalf of an operator, once it is done. */
+export interface ChangeVariables {
+  change: AuditChange
+}
+
+type AuditEnvironment = {
+  Variables: Partial<GatewayVariables & ChangeVariables> & TimelineVariables
+}
 type Variables = Partial<GatewayVariables>
 
 export interface AuditOptions {
@@ -83,6 +90,7 @@ function eventOf(c: Context<AuditEnvironment>, decided: Decided): AuditEvent {
   const principal = c.get('principal') ?? undefined
   const route = c.get('route')
   const colo = c.req.raw.cf?.colo
+  const change = c.get('change')
   return {
     id: decided.id,
     time: new Date(decided.nowMs).toISOString(),
@@ -104,6 +112,7 @@ function eventOf(c: Context<AuditEnvironment>, decided: Decided): AuditEvent {
     durationsMs: decided.timeline.durations(decided.nowMs),
     address: c.get('clientAddress') ?? 'unknown',
     colo: typeof colo === 'string' ? colo : null,
+    ...(change !== undefined && { change }),
   }
 }
 

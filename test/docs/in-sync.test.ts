@@ -108,15 +108,15 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
 
 describe('docs/storage-schema.md names what there is, and all of it:', () => {
   const code = filesBelow('src', '.ts').map(read).join('\n')
-  const prefixes = found(code, /['"`](pc:[a-z:]+)/g)
+  const prefixes = found(code, /['"`](pc:[a-z:-]+)/g)
 
   test('Redis keys', () => {
     expect(prefixes).toContain('pc:revoked:')
-    expect(found(storage, /^\| `(pc:[a-z:]+)/gm)).toEqual(prefixes)
+    expect(found(storage, /^\| `(pc:[a-z:-]+)/gm)).toEqual(prefixes)
   })
 
   test('Redis keys that any document mentions', () => {
-    const mentioned = DOCUMENTS.flatMap((path) => found(read(path), /(pc:[\w:]+)/g))
+    const mentioned = DOCUMENTS.flatMap((path) => found(read(path), /(pc:[\w:-]+)/g))
     const unknown = mentioned.filter((key) => !prefixes.some((prefix) => key.startsWith(prefix)))
     expect(unknown).toEqual([])
   })

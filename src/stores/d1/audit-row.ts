@@ -24,6 +24,8 @@ export interface AuditRow {
   readonly address: string
   readonly colo: string | null
   readonly lost: number | null
+  /** JSON; undefined in a database that has not got the column yet. */
+  readonly change: string | null | undefined
 }
 
 /** Names of the columns, in the order in which {@link valuesOf} gives their values. */
@@ -47,6 +49,7 @@ export const COLUMNS = [
   'address',
   'colo',
   'lost',
+  'change',
 ] as const satisfies readonly (keyof AuditRow)[]
 
 /** The values of an event's row. */
@@ -70,6 +73,7 @@ export const valuesOf = (event: AuditEvent): readonly (string | number | null)[]
   event.address,
   event.colo,
   event.lost ?? null,
+  event.change === undefined ? null : JSON.stringify(event.change),
 ]
 
 /** The event that was inserted. Its time comes back in UTC with milliseconds. */
@@ -94,5 +98,6 @@ export const eventOfRow = (row: AuditRow): AuditEvent => ({
   durationsMs: JSON.parse(row.durations_ms),
   address: row.address,
   colo: row.colo,
+  ...(typeof row.change === 'string' && { change: JSON.parse(row.change) }),
   ...(row.lost === null ? {} : { lost: row.lost }),
 })

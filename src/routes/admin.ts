@@ -1,0 +1,38 @@
+/** The operators' API: every call of it, with what guards it and what it is told to be. */
+import type { PolicyLimit } from '../policy.ts'
+import { apiKeyCalls } from './admin/api-keys.ts'
+import { banCalls } from './admin/bans.ts'
+import type { AdminCall } from './admin/call.ts'
+import { clientCalls } from './admin/clients.ts'
+import { limitCalls } from './admin/limits.ts'
+import { recordCalls } from './admin/records.ts'
+import { revocationCalls } from './admin/revocations.ts'
+import type { AdminOptions } from './admin/stores.ts'
+import { tokenCalls } from './admin/tokens.ts'
+
+export type { AdminCall } from './admin/call.ts'
+export type { AdminOptions, AdminStores } from './admin/stores.ts'
+
+/** The limit of this name counts operators' requests, where a policy has it. */
+const OPERATORS_LIMIT = 'operators'
+
+/**
+ * All calls below `/-/admin`. They decide nothing about their caller: `createGateway` puts the same
+ * guards before them as before the routes of a policy. `policyLimits` are all limits of the policy.
+ */
+export function adminCalls(
+  options: AdminOptions,
+  policyLimits: ReadonlyMap<string, PolicyLimit>,
+): readonly AdminCall[] {
+  const own = policyLimits.get(OPERATORS_LIMIT)
+  const limits = own === undefined ? [] : [own]
+  return [
+    ...clientCalls(options, limits),
+    ...apiKeyCalls(options, limits),
+    ...revocationCalls(options, limits),
+    ...banCalls(options, limits),
+    ...limitCalls(options, policyLimits, limits),
+    ...recordCalls(options, limits),
+    ...tokenCalls(options, limits),
+  ]
+}

@@ -1,0 +1,114 @@
+/** Calls that hand out API keys, and take them back. */
+import * as z from 'zod'
+import { type ApiKey, newApiKeySchema } from '../../operators/api-key.ts'
+import { pageQuerySchema } from '../../operators/page.ts'
+import type { PolicyLimit } from '../../policy.ts'
+import { type AdminCall, adminGroup, timeOf, timeOrNull, unknownId } from './call.ts'
+import { cursor, idParams, time } from './schemas.ts'
+import type { AdminOptions } from './stores.ts'
+
+const apiKeyView = z.strictObject({
+  id: z.uuid(),
+  name: z.string(),
+  subject: z.string(),
+  roles: z.array(z.string()),
+  scopes: z.array(z.string()),
+  tenant: z.string().nullable(),
+  tokenId: z.uuid().describe('of the present key, in audit events and revocations'),
+  createdAt: time,
+  createdBy: z.string().describe('subject of the operator'),
+  rotatedAt: time,
+  expiresAt: time.nullable().describe('null: when an operator ends it'),
+})
+const apiKey = z
+  .string()
+  .regex(/^pk_[0-9A-Za-z]{49}$/)
+  .describe('shown this once')
+
+/** Everything but the hash. */
+function viewOf(key: ApiKey): z.infer<typeof apiKeyView> {
+  const { id, name, subject, roles, scopes, tenant, tokenId, createdBy } = key
+  return {
+    ...{ id, name, subject, roles, scopes, tenant, tokenId, createdBy },
+    createdAt: timeOf(key.createdAtSeconds),
+    rotatedAt: timeOf(key.rotatedAtSeconds),
+    expiresAt: timeOrNull(key.expiresAtSeconds),
+  }
+}
+
+/** `/-/admin/api-keys`. */
+export function apiKeyCalls(
+  { apiKeys }: AdminOptions,
+  limits: readonly PolicyLimit[],
+): AdminCall[] {
+  const call = adminGroup('API keys', limits)
+  return [
+    call({
+      method: 'POST',
+      path: '/api-keys',
+      permission: 'api-keys:create',
+      id: 'createApiKey',
+      summary: 'Hand out an API key',
+      description: 'The key is shown in this answer and kept nowhere.',
+      body: newApiKeySchema,
+      example: { name: 'nightly report', subject: 'reporter', roles: ['reader'] },
+      status: 201,
+      answer: 'Good with the next request, everywhere.',
+      reply: apiKeyView.extend({ apiKey }),
+      async handle({ body, by, changed }) {
+        const { key, secret } = await apiKeys.create(body, by)
+        changed('api-key.create', key.id)
+        return { ...viewOf(key), apiKey: secret }
+      },
+    }),
+    call({
+      method: 'GET',
+      path: '/api-keys',
+      permission: 'api-keys:list',
+      id: 'listApiKeys',
+      summary: 'List API keys',
+      query: pageQuerySchema,
+      status: 200,
+      answer: 'Keys that are good, newest first; never the keys themselves.',
+      reply: z.strictObject({ apiKeys: z.array(apiKeyView), cursor }),
+      async handle({ query }) {
+        const { items, ...rest } = await apiKeys.list(query)
+        return { apiKeys: items.map(viewOf), ...rest }
+      },
+    }),
+    call({
+      method: 'POST',
+      path: '/api-keys/:id/secret',
+      permission: 'api-keys:rotate',
+      id: 'rotateApiKey',
+      summary: 'Replace an API key',
+      description: 'The old key ends with this call, everywhere. Its life is not extended.',
+      params: idParams,
+      body: z.strictObject({}),
+      bodyOptional: true,
+      status: 200,
+      answer: 'The new key, shown this once.',
+      reply: z.strictObject({ id: z.uuid(), apiKey }),
+      async handle({ params: { id }, changed }) {
+        const issued = await apiKeys.rotate(id)
+        if (issued === undefined) throw unknownId()
+        changed('api-key.rotate', id)
+        return { id, apiKey: issued.secret }
+      },
+    }),
+    call({
+      method: 'DELETE',
+      path: '/api-keys/:id',
+      permission: 'api-keys:disable',
+      id: 'disableApiKey',
+      summary: 'End an API key',
+      params: idParams,
+      status: 204,
+      answer: 'Ended, everywhere.',
+      async handle({ params: { id }, changed }) {
+        if (!(await apiKeys.end(id))) throw unknownId()
+        changed('api-key.disable', id)
+      },
+    }),
+  ]
+}

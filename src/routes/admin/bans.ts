@@ -1,0 +1,100 @@
+/** Calls that keep an address or a subject out for a while. */
+import * as z from 'zod'
+import { addressGroup } from '../../middleware/client-address.ts'
+import { BAN_KINDS, type Ban, newBanSchema } from '../../operators/ban.ts'
+import { pageQuerySchema } from '../../operators/page.ts'
+import type { PolicyLimit } from '../../policy.ts'
+import { type AdminCall, adminGroup, inputRefused, timeOf, unknownId } from './call.ts'
+import { cursor, idParams, time } from './schemas.ts'
+import { issuersOf } from './scope.ts'
+import type { AdminOptions } from './stores.ts'
+
+const banView = z.strictObject({
+  id: z.uuid(),
+  kind: z.enum(BAN_KINDS),
+  value: z.string().describe('normalised: an IPv6 address is its /64'),
+  issuer: z.string().nullable().describe('null: an address, or every issuer that was trusted'),
+  reason: z.string().nullable(),
+  createdAt: time,
+  createdBy: z.string().describe('subject of the operator'),
+  expiresAt: time,
+})
+
+function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...ban }: Ban) {
+  const createdAt = timeOf(createdAtSeconds)
+  return { ...ban, createdAt, expiresAt: timeOf(expiresAtSeconds) } satisfies z.infer<
+    typeof banView
+  >
+}
+
+/** An address as `admit` looks for it. */
+function addressOf(text: string): string {
+  const group = addressGroup(text.replace(/::\/64$/, '::'))
+  if (group === undefined) throw inputRefused('body', '/value', 'is no IP address')
+  return group
+}
+
+/** `/-/admin/bans`. */
+export function banCalls(
+  { bans, issuers }: AdminOptions,
+  limits: readonly PolicyLimit[],
+): AdminCall[] {
+  const call = adminGroup('Bans', limits)
+  return [
+    call({
+      method: 'POST',
+      path: '/bans',
+      permission: 'bans:create',
+      id: 'createBan',
+      summary: 'Ban an address or a subject',
+      description:
+        'An IPv6 address stands for its /64. In force with the next request that asks for a ' +
+        'token or counts in a limit, everywhere; the caller is told until when.',
+      body: newBanSchema,
+      example: { kind: 'address', value: '203.0.113.7', seconds: 3_600 },
+      status: 201,
+      answer: 'In force.',
+      reply: banView,
+      async handle({ body, by, changed }) {
+        const ban = await bans.create({
+          ...body,
+          value: body.kind === 'address' ? addressOf(body.value) : body.value,
+          issuer: body.issuer,
+          issuers: issuersOf(body.issuer, issuers),
+          createdBy: by,
+        })
+        changed('ban.create', ban.id)
+        return viewOf(ban)
+      },
+    }),
+    call({
+      method: 'GET',
+      path: '/bans',
+      permission: 'bans:list',
+      id: 'listBans',
+      summary: 'List bans',
+      query: pageQuerySchema,
+      status: 200,
+      answer: 'Bans that hold, newest first.',
+      reply: z.strictObject({ bans: z.array(banView), cursor }),
+      async handle({ query }) {
+        const { items, ...rest } = await bans.list(query)
+        return { bans: items.map(viewOf), ...rest }
+      },
+    }),
+    call({
+      method: 'DELETE',
+      path: '/bans/:id',
+      permission: 'bans:delete',
+      id: 'deleteBan',
+      summary: 'Lift a ban',
+      params: idParams,
+      status: 204,
+      answer: 'Lifted.',
+      async handle({ params: { id }, changed }) {
+        if (!(await bans.remove(id))) throw unknownId()
+        changed('ban.delete', id)
+      },
+    }),
+  ]
+}

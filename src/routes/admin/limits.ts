@@ -1,0 +1,155 @@
+/** Calls that tell the limits, and change single windows of them. */
+import * as z from 'zod'
+import { limitKeyOf } from '../../admission/limit-key.ts'
+import { addressGroup } from '../../middleware/client-address.ts'
+import {
+  type LimitOverrideRecord,
+  newOverrideSchema,
+  type WindowReset,
+  windowResetSchema,
+} from '../../operators/limit-override.ts'
+import { pageQuerySchema } from '../../operators/page.ts'
+import type { PolicyLimit } from '../../policy.ts'
+import { type AdminCall, adminGroup, inputRefused, timeOf, timeOrNull, unknownId } from './call.ts'
+import { cursor, idParams, time } from './schemas.ts'
+import { issuersOf } from './scope.ts'
+import type { AdminOptions } from './stores.ts'
+
+const limitView = z.strictObject({
+  name: z.string(),
+  limit: z.int().describe('requests per window'),
+  windowSeconds: z.int(),
+  by: z.enum(['subject', 'client', 'tenant', 'address', 'custom']),
+  onUnavailable: z.enum(['deny', 'allow']),
+})
+const overrideView = z.strictObject({
+  id: z.uuid(),
+  limit: z.string(),
+  value: z.string(),
+  issuer: z.string().nullable().describe('null: an address, or every issuer that was trusted'),
+  requests: z.int().describe('per window'),
+  createdAt: time,
+  createdBy: z.string().describe('subject of the operator'),
+  expiresAt: time.nullable().describe('null: when it is lifted'),
+})
+
+const limitViewOf = ({ name, limit, windowSeconds, by, onUnavailable }: PolicyLimit) => ({
+  name,
+  limit,
+  windowSeconds,
+  by: typeof by === 'function' ? 'custom' : by,
+  onUnavailable,
+})
+
+function overrideViewOf(record: LimitOverrideRecord): z.infer<typeof overrideView> {
+  const { id, limit, value, issuer, requests, createdBy } = record
+  return {
+    ...{ id, limit, value, issuer, requests, createdBy },
+    createdAt: timeOf(record.createdAtSeconds),
+    expiresAt: timeOrNull(record.expiresAtSeconds),
+  }
+}
+
+/** `/-/admin/limits`. `policyLimits` are all that the policy has. */
+export function limitCalls(
+  { overrides, windows, issuers }: AdminOptions,
+  policyLimits: ReadonlyMap<string, PolicyLimit>,
+  limits: readonly PolicyLimit[],
+): AdminCall[] {
+  const call = adminGroup('Limits', limits)
+
+  /** The rule that a call names, and the keys of the windows that it is about. */
+  async function windowsOf({ limit, value, issuer }: WindowReset) {
+    const rule = policyLimits.get(limit)
+    if (rule === undefined) throw inputRefused('body', '/limit', 'is no limit of the policy')
+    if (rule.by !== 'address' && typeof rule.by === 'string') {
+      const owners = issuersOf(issuer, issuers).map((owner) => ({ issuer: owner, value }))
+      return {
+        rule,
+        value,
+        keys: await Promise.all(owners.map((owner) => limitKeyOf(rule, owner))),
+      }
+    }
+    if (issuer !== undefined)
+      throw inputRefused('body', '/issuer', 'is not what this limit counts by')
+    const whose = rule.by === 'address' ? addressGroup(value.replace(/::\/64$/, '::')) : value
+    if (whose === undefined) throw inputRefused('body', '/value', 'is no IP address')
+    return { rule, value: whose, keys: [await limitKeyOf(rule, { issuer: '', value: whose })] }
+  }
+
+  return [
+    call({
+      method: 'GET',
+      path: '/limits',
+      permission: 'limits:list',
+      id: 'listLimits',
+      summary: 'List limits and overrides',
+      query: pageQuerySchema,
+      status: 200,
+      answer: 'All limits of the policy, and a page of the overrides in force, newest first.',
+      reply: z.strictObject({
+        limits: z.array(limitView),
+        overrides: z.array(overrideView),
+        cursor,
+      }),
+      async handle({ query }) {
+        const { items, ...rest } = await overrides.list(query)
+        const all = [...policyLimits.values()].map(limitViewOf)
+        return { limits: all, overrides: items.map(overrideViewOf), ...rest }
+      },
+    }),
+    call({
+      method: 'POST',
+      path: '/limits/overrides',
+      permission: 'limits:override',
+      id: 'createLimitOverride',
+      summary: 'Give someone another limit',
+      description:
+        "Takes the place of the policy's number of requests, and of an earlier override of the " +
+        'same windows. An isolate that has just refused follows within 5 seconds.',
+      body: newOverrideSchema,
+      example: { limit: 'standard', value: 'alice', requests: 1_000, expiresInSeconds: 86_400 },
+      status: 201,
+      answer: 'In force.',
+      reply: overrideView,
+      async handle({ body, by, changed }) {
+        const { value, keys } = await windowsOf(body)
+        const order = { ...body, value, issuer: body.issuer, windows: keys, createdBy: by }
+        const record = await overrides.create(order)
+        changed('limit.override', record.id)
+        return overrideViewOf(record)
+      },
+    }),
+    call({
+      method: 'DELETE',
+      path: '/limits/overrides/:id',
+      permission: 'limits:override',
+      id: 'deleteLimitOverride',
+      summary: 'Lift an override',
+      params: idParams,
+      status: 204,
+      answer: "Lifted: the policy's number holds again.",
+      async handle({ params: { id }, changed }) {
+        if (!(await overrides.remove(id))) throw unknownId()
+        changed('limit.lift', id)
+      },
+    }),
+    call({
+      method: 'POST',
+      path: '/limits/reset',
+      permission: 'limits:reset',
+      id: 'resetLimit',
+      summary: 'Start a window anew',
+      description: 'An isolate that has just refused follows within 5 seconds.',
+      body: windowResetSchema,
+      example: { limit: 'standard', value: 'alice' },
+      status: 204,
+      answer: 'Nothing is counted in it any more.',
+      async handle({ body, changed }) {
+        const { rule, value, keys } = await windowsOf(body)
+        for (const key of keys) await windows.reset({ key, windowSeconds: rule.windowSeconds })
+        changed('limit.reset', `${rule.name}:${value}`)
+      },
+    }),
+  ]
+}

@@ -1,0 +1,98 @@
+/** Calls that take access away, and give it back. */
+import * as z from 'zod'
+import { pageQuerySchema } from '../../operators/page.ts'
+import {
+  newRevocationSchema,
+  REVOCATION_KINDS,
+  type Revocation,
+} from '../../operators/revocation.ts'
+import type { PolicyLimit } from '../../policy.ts'
+import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
+import { cursor, idParams, time } from './schemas.ts'
+import { issuersOf } from './scope.ts'
+import type { AdminOptions } from './stores.ts'
+
+const revocationView = z.strictObject({
+  id: z.uuid(),
+  kind: z.enum(REVOCATION_KINDS),
+  value: z.string(),
+  issuer: z.string().nullable().describe('null: every issuer that was trusted'),
+  reason: z.string().nullable(),
+  createdAt: time,
+  createdBy: z.string().describe('subject of the operator'),
+  expiresAt: time.describe('when nothing that it covers is left'),
+})
+
+function viewOf(revocation: Revocation): z.infer<typeof revocationView> {
+  const { id, kind, value, issuer, reason, createdBy } = revocation
+  const createdAt = timeOf(revocation.createdAtSeconds)
+  const expiresAt = timeOf(revocation.expiresAtSeconds)
+  return { id, kind, value, issuer, reason, createdAt, createdBy, expiresAt }
+}
+
+/** `/-/admin/revocations`. */
+export function revocationCalls(
+  { revocations, issuers, cutOffSeconds, revokedTokenSeconds }: AdminOptions,
+  limits: readonly PolicyLimit[],
+): AdminCall[] {
+  const call = adminGroup('Revocations', limits)
+  return [
+    call({
+      method: 'POST',
+      path: '/revocations',
+      permission: 'revocations:create',
+      id: 'createRevocation',
+      summary: 'Take access away',
+      description:
+        'Of a `token`, by its `jti`; or of everything that was issued to a `session`, `subject`, ' +
+        '`client` or `tenant` up to this second. In force with the next request, everywhere.',
+      body: newRevocationSchema,
+      example: { kind: 'subject', value: 'alice', reason: 'left the company' },
+      status: 201,
+      answer: 'In force.',
+      reply: revocationView,
+      async handle({ body, by, changed }) {
+        const revocation = await revocations.create({
+          ...body,
+          issuer: body.issuer,
+          issuers: issuersOf(body.issuer, issuers),
+          createdBy: by,
+          ttlSeconds: body.kind === 'token' ? revokedTokenSeconds : cutOffSeconds,
+        })
+        changed('revocation.create', revocation.id)
+        return viewOf(revocation)
+      },
+    }),
+    call({
+      method: 'GET',
+      path: '/revocations',
+      permission: 'revocations:list',
+      id: 'listRevocations',
+      summary: 'List what was taken away',
+      query: pageQuerySchema,
+      status: 200,
+      answer: 'Revocations in force, newest first.',
+      reply: z.strictObject({ revocations: z.array(revocationView), cursor }),
+      async handle({ query }) {
+        const { items, ...rest } = await revocations.list(query)
+        return { revocations: items.map(viewOf), ...rest }
+      },
+    }),
+    call({
+      method: 'DELETE',
+      path: '/revocations/:id',
+      permission: 'revocations:delete',
+      id: 'deleteRevocation',
+      summary: 'Take a revocation back',
+      description:
+        'What it ended is good again with the next request, unless another revocation covers it.',
+      params: idParams,
+      status: 204,
+      answer: 'Taken back.',
+      async handle({ params: { id }, changed }) {
+        if (!(await revocations.remove(id))) throw unknownId()
+        changed('revocation.delete', id)
+      },
+    }),
+  ]
+}

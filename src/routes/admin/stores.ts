@@ -1,0 +1,38 @@
+/** What the operators' API works with. */
+import type { AuditLog } from '../../audit/log.ts'
+import type { ClientRegistry } from '../../oauth/client.ts'
+import type { ApiKeys } from '../../operators/api-key.ts'
+import type { BanList } from '../../operators/ban.ts'
+import type { OverrideList, WindowControls } from '../../operators/limit-override.ts'
+import type { CutOffs, RevocationLog } from '../../operators/revocation.ts'
+import type { TokenIssuer } from '../../tokens/access-grant.ts'
+import type { SigningJwk } from '../../tokens/signing-keys.ts'
+
+export interface AdminStores {
+  readonly clients: ClientRegistry
+  readonly apiKeys: ApiKeys
+  readonly revocations: RevocationLog
+  readonly cutOffs: CutOffs
+  readonly bans: BanList
+  readonly overrides: OverrideList
+  readonly windows: WindowControls
+  /** Undefined where the gateway has no database of it. */
+  readonly auditLog: AuditLog | undefined
+  /** Undefined without signing keys. */
+  readonly tokenIssuer: TokenIssuer | undefined
+  readonly signingKeys: readonly SigningJwk[]
+}
+
+/** The same, and what is known of the gateway. */
+export interface AdminOptions extends AdminStores {
+  /** The gateway's own issuer identifier. */
+  readonly publicUrl: string
+  /** Identifiers of the trusted issuers. */
+  readonly issuers: readonly string[]
+  /** How long a cut-off must be remembered: as long as any token or session lives, and a little more. */
+  readonly cutOffSeconds: number
+  /** The same of a revoked token. */
+  readonly revokedTokenSeconds: number
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}

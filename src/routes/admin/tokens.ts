@@ -1,0 +1,62 @@
+/** The call that mints access tokens, for operators who have to try something as somebody. */
+import * as z from 'zod'
+import { name, roleNames, scopeNames } from '../../operators/names.ts'
+import type { PolicyLimit } from '../../policy.ts'
+import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
+import { time } from './schemas.ts'
+import type { AdminOptions } from './stores.ts'
+
+const MIN_TTL_SECONDS = 300
+const MAX_TTL_SECONDS = 3_600
+
+const newTokenSchema = z.strictObject({
+  subject: name(255),
+  roles: roleNames.optional(),
+  scopes: scopeNames.optional(),
+  tenant: name(256).optional(),
+  client: name(256).optional().describe('default: the operator'),
+  ttlSeconds: z
+    .int()
+    .min(MIN_TTL_SECONDS)
+    .max(MAX_TTL_SECONDS)
+    .optional()
+    .describe("default: the policy's"),
+  format: z.enum(['jwt', 'opaque']).optional().describe('default jwt'),
+})
+
+/** `/-/admin/tokens`. */
+export function tokenCalls(
+  { tokenIssuer, publicUrl }: AdminOptions,
+  limits: readonly PolicyLimit[],
+): AdminCall[] {
+  const call = adminGroup('Tokens', limits)
+  return [
+    call({
+      method: 'POST',
+      path: '/tokens',
+      permission: 'tokens:mint',
+      id: 'mintToken',
+      summary: 'Mint an access token',
+      description:
+        'Whoever may do this may become anybody: the roles of the token are what this call says, ' +
+        'not what its caller has. Without signing keys there is no such call (404).',
+      body: newTokenSchema,
+      example: { subject: 'alice', roles: ['reader'] },
+      status: 201,
+      answer: 'The token, shown this once.',
+      reply: z.strictObject({ token: z.string(), tokenId: z.string(), expiresAt: time }),
+      problems: [404],
+      async handle({ body, by, changed }) {
+        if (tokenIssuer === undefined) throw unknownId()
+        const { subject, roles = [], scopes = [], tenant, client = by, ttlSeconds, format } = body
+        const issued = await tokenIssuer.issue(
+          { subject, client, tenant, roles, scopes, audiences: [publicUrl] },
+          { ttlSeconds, format },
+        )
+        changed('token.mint', issued.tokenIdHash)
+        const { token, tokenId, expiresAtSeconds } = issued
+        return { token, tokenId, expiresAt: timeOf(expiresAtSeconds) }
+      },
+    }),
+  ]
+}

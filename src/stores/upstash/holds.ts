@@ -1,0 +1,115 @@
+/**
+ * Keys that several records hold at once, such as the cut-off of a subject that was revoked twice:
+ * taking one record back must leave what the others, and whoever else wrote the key, want.
+ */
+import type { RecordKeys, RecordList } from './record-list.ts'
+
+/** A key that `admit` reads; the largest of the numbers that its holders want is its value. */
+export interface Hold {
+  readonly record: RecordKeys
+  readonly id: string
+  /** The record's text. */
+  readonly json: string
+  readonly keys: readonly string[]
+  /** A positive whole number. */
+  readonly value: number
+  readonly nowSeconds: number
+  /** When record and hold end, seconds since the epoch. */
+  readonly endsAtSeconds: number
+}
+
+/** What each holder of a key wants, and until when: a hash of `<value> <end>` by id. */
+const HOLDERS_PREFIX = 'pc:holders:'
+
+/** What those who still hold a key want of it, and the last second that any of them does. */
+const STANDING = `
+local function standing(holders, now)
+  local value, ends = 0, 0
+  local all = redis.call('HGETALL', holders)
+  for n = 1, #all, 2 do
+    local wanted, till = string.match(all[n + 1], '^(%d+) (%d+)$')
+    if tonumber(till) <= now then
+      redis.call('HDEL', holders, all[n])
+    else
+      value = math.max(value, tonumber(wanted))
+      ends = math.max(ends, tonumber(till))
+    end
+  end
+  return value, ends
+end
+local function write(key, holders, value, ends, now)
+  redis.call('SET', key, string.format('%d', value), 'EX', string.format('%d', ends - now))
+  redis.call('EXPIRE', holders, string.format('%d', ends - now))
+end
+`
+
+/** KEYS: record, index, ends, then each key and its holders. ARGV: id, text, value, end, now. */
+const HOLD_SCRIPT = `${STANDING}
+local id, value, till, now = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+for n = 4, #KEYS, 2 do
+  local key, holders = KEYS[n], KEYS[n + 1]
+  local wanted, ends = standing(holders, now)
+  local present = redis.call('GET', key)
+  if present and tonumber(present) ~= wanted then
+    -- Written by somebody who is no holder: kept as one, for as long as the key has to live.
+    local left = redis.call('TTL', key)
+    if left < 0 then left = 315360000 end
+    redis.call('HSET', holders, 'other', present .. ' ' .. string.format('%d', now + left))
+    wanted, ends = math.max(wanted, tonumber(present)), math.max(ends, now + left)
+  end
+  redis.call('HSET', holders, id, string.format('%d %d', value, till))
+  write(key, holders, math.max(wanted, value), math.max(ends, till), now)
+end
+redis.call('SET', KEYS[1], ARGV[2], 'EX', string.format('%d', till - now))
+redis.call('ZADD', KEYS[2], 0, id)
+redis.call('ZADD', KEYS[3], till, id)
+return 1
+`
+
+/** KEYS: as above. ARGV: id, now. */
+const RELEASE_SCRIPT = `${STANDING}
+local id, now = ARGV[1], tonumber(ARGV[2])
+if redis.call('DEL', KEYS[1]) == 0 then return 0 end
+for n = 4, #KEYS, 2 do
+  local key, holders = KEYS[n], KEYS[n + 1]
+  local before = standing(holders, now)
+  redis.call('HDEL', holders, id)
+  local wanted, ends = standing(holders, now)
+  local present = redis.call('GET', key)
+  -- Another number was written by somebody else since: it is not ours to take back.
+  if present and tonumber(present) == before then
+    if wanted == 0 then redis.call('DEL', key) else write(key, holders, wanted, ends, now) end
+  end
+end
+redis.call('ZREM', KEYS[2], id)
+redis.call('ZREM', KEYS[3], id)
+return 1
+`
+
+/** Writes the record, its place in the list, and what it holds: all of it or nothing. */
+export async function hold(list: RecordList<unknown>, order: Hold): Promise<void> {
+  const { record, id, json, keys, value, endsAtSeconds, nowSeconds } = order
+  await list.run(
+    HOLD_SCRIPT,
+    [record.record, record.index, record.ends, ...withHolders(keys)],
+    [id, json, value, endsAtSeconds, nowSeconds],
+  )
+}
+
+/** Takes all of it back. False: there is no such record (any more). */
+export async function release(
+  list: RecordList<unknown>,
+  order: Pick<Hold, 'record' | 'id' | 'keys' | 'nowSeconds'>,
+): Promise<boolean> {
+  const { record, id, keys, nowSeconds } = order
+  const done = await list.run(
+    RELEASE_SCRIPT,
+    [record.record, record.index, record.ends, ...withHolders(keys)],
+    [id, nowSeconds],
+  )
+  return done === 1
+}
+
+function withHolders(keys: readonly string[]): string[] {
+  return keys.flatMap((key) => [key, HOLDERS_PREFIX + key])
+}
