@@ -4,13 +4,19 @@ import type { LimitRule, RateLimit } from './admission/limit.ts'
 /** The policy item of a rule never changes, so it is written once per isolate. */
 const policyItems = new WeakMap<LimitRule, string>()
 
-function policyItem(rule: LimitRule): string {
+function policyItem({ rule, limit }: RateLimit): string {
+  if (limit !== rule.limit) return itemOf(rule, limit)
   let item = policyItems.get(rule)
   if (item === undefined) {
-    item = `"${rule.name}";q=${rule.limit};w=${rule.windowSeconds}`
+    item = itemOf(rule, limit)
     policyItems.set(rule, item)
   }
   return item
+}
+
+/** `limit` is the one in force, which an operator may have set. */
+function itemOf({ name, windowSeconds }: LimitRule, limit: number): string {
+  return `"${name}";q=${limit};w=${windowSeconds}`
 }
 
 /** Whole seconds until `resetMs`, at least 0; rounded up, so that nobody comes too early. */
@@ -29,7 +35,7 @@ export function setRateLimitHeaders(
 ): void {
   const tightest = tightestOf(limits)
   if (tightest === undefined) return
-  headers.set('RateLimit-Policy', limits.map(({ rule }) => policyItem(rule)).join(', '))
+  headers.set('RateLimit-Policy', limits.map(policyItem).join(', '))
   headers.set(
     'RateLimit',
     `"${tightest.rule.name}";r=${tightest.remaining};t=${secondsUntil(tightest.resetMs, nowMs)}`,

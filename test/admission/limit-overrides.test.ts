@@ -1,0 +1,171 @@
+import { Hono } from 'hono'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createAdmission } from '../../src/admission/admission.ts'
+import { limitKeyOf } from '../../src/admission/limit-key.ts'
+import type { GatewayVariables } from '../../src/context.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { admit } from '../../src/middleware/admit.ts'
+import type { LimitBy, PolicyLimit } from '../../src/policy.ts'
+import { problemHandler } from '../../src/problem.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { createLimitControls, overrideKey } from '../../src/stores/upstash/limit-overrides.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import type { Principal } from '../../src/tokens/principal.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ADDRESS, GATEWAY, IDP, principal } from './callers.ts'
+
+const rule = (by: LimitBy, claims: Partial<PolicyLimit> = {}): PolicyLimit => ({
+  name: 'standard',
+  limit: 2,
+  windowSeconds: 86_400,
+  by,
+  onUnavailable: 'deny',
+  ...claims,
+})
+
+describe.each(['auto', 'embedded'] as const)("limits in an operator's hand (%s)", (prefer) => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+  })
+  afterAll(() => redis.close())
+  beforeEach(() => redis.direct.flushall())
+
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const controls = () => createLimitControls(rest())
+
+  /** An app of one isolate whose clock runs `now`; statuses of its answers. */
+  function isolate(who: Principal | null, limit: PolicyLimit, now: () => number = Date.now) {
+    let reached = 0
+    const admission = createAdmission({ store: createUpstashAdmissionStore(rest()), now })
+    const app = new Hono<{ Variables: GatewayVariables }>()
+    app.onError(problemHandler())
+    app.use(async (c, next) => {
+      c.set('principal', who)
+      c.set('clientAddress', ADDRESS)
+      await next()
+    })
+    app.get('/', admit({ admission, limits: [limit] }), (c) => {
+      reached += 1
+      return c.text('ok')
+    })
+    return { ask: async () => app.request('/'), reached: () => reached }
+  }
+
+  test.each([
+    ['subject', { issuer: IDP, value: 'alice' }],
+    ['client', { issuer: GATEWAY, value: 'app' }],
+    ['tenant', { issuer: IDP, value: 'a:c*m e' }],
+    ['address', { issuer: '', value: ADDRESS }],
+    [
+      ({ principal: who }: { principal: Principal | null }) => `${who?.subject}!`,
+      { issuer: '', value: 'alice!' },
+    ],
+  ] as const)(
+    'an override of one window by %s is in force on the next request, and told',
+    async (by, owner) => {
+      const who = principal({ tokenIssuer: GATEWAY, subject: 'alice', tenant: 'a:c*m e' })
+      const limit = rule(by as LimitBy)
+      const gateway = isolate(who, limit)
+      const key = await limitKeyOf(limit, owner)
+      await controls().override({ key, requests: 5 })
+      const response = await gateway.ask()
+      expect(response.headers.get('ratelimit')).toMatch('"standard";r=4;t=')
+      expect(response.headers.get('ratelimit-policy')).toBe('"standard";q=5;w=86400')
+      const statuses = []
+      for (let count = 0; count < 5; count++) statuses.push((await gateway.ask()).status)
+      expect(statuses).toEqual([200, 200, 200, 200, 429])
+      expect(gateway.reached()).toBe(5)
+    },
+  )
+
+  test('an override touches no other window', async () => {
+    const limit = rule('subject')
+    await controls().override({
+      key: await limitKeyOf(limit, { issuer: IDP, value: 'alice' }),
+      requests: 9,
+    })
+    for (const claims of [
+      { subject: 'alice2' },
+      { subject: 'alice', issuer: GATEWAY },
+      { subject: 'Alice' },
+    ]) {
+      const response = await isolate(principal(claims), limit).ask()
+      expect(response.headers.get('ratelimit')).toMatch('"standard";r=1;t=')
+      expect(response.headers.get('ratelimit-policy')).toBe('"standard";q=2;w=86400')
+    }
+  })
+
+  test('an override ends with its time or by being lifted', async () => {
+    const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: 'alice' })
+    await controls().override({ key, requests: 5, ttlSeconds: 60 })
+    expect(await redis.direct.ttl(overrideKey(key))).toBeGreaterThan(0)
+    await controls().override({ key, requests: 6 })
+    expect(await redis.direct.ttl(overrideKey(key))).toBe(-1)
+    await controls().lift(key)
+    const response = await isolate(principal({ subject: 'alice' }), rule('subject')).ask()
+    expect(response.headers.get('ratelimit')).toMatch('"standard";r=1;t=')
+  })
+
+  test('a tighter override refuses, too', async () => {
+    const who = principal()
+    const gateway = isolate(who, rule('subject'))
+    await gateway.ask()
+    const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: who.subject })
+    await controls().override({ key, requests: 1 })
+    expect((await gateway.ask()).status).toBe(429)
+    expect(gateway.reached()).toBe(1)
+  })
+
+  test('a window that is reset is counted anew, by isolates that have refused within five seconds', async () => {
+    const who = principal()
+    const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: who.subject })
+    let nowMs = Date.now()
+    const here = isolate(who, rule('subject'), () => nowMs)
+    for (const status of [200, 200, 429]) expect((await here.ask()).status).toBe(status)
+    await controls().reset({ key, windowSeconds: 86_400 })
+    // This isolate remembers its refusal, and asks nobody; another does not.
+    nowMs += 4_999
+    const before = redis.calls()
+    expect((await here.ask()).status).toBe(429)
+    expect(redis.calls() - before).toBe(0)
+    expect((await isolate(who, rule('subject')).ask()).status).toBe(200)
+    nowMs += 1
+    expect((await here.ask()).status).toBe(200)
+    expect(here.reached()).toBe(3)
+  })
+
+  test('R06: an override that is no number is an outage of that limit', async () => {
+    const who = principal()
+    const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: who.subject })
+    await redis.direct.set(overrideKey(key), 'many', 'EX', 60)
+    expect((await isolate(who, rule('subject')).ask()).status).toBe(503)
+    const open = rule('subject', { onUnavailable: 'allow' })
+    expect((await isolate(who, open).ask()).status).toBe(200)
+  })
+
+  test('what cannot be stored is not said to be done', async () => {
+    const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: 'alice' })
+    for (const requests of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
+      await expect(controls().override({ key, requests })).rejects.toBeInstanceOf(RangeError)
+    await expect(controls().override({ key, requests: 1, ttlSeconds: 0 })).rejects.toBeInstanceOf(
+      RangeError,
+    )
+    expect(await redis.direct.keys('*')).toEqual([])
+    const away = createLimitControls(
+      createRedisRest({ url: 'http://127.0.0.1:1', token: 'x', timeoutMs: 200 }),
+    )
+    await expect(away.override({ key, requests: 1 })).rejects.toBeInstanceOf(Unavailable)
+    await expect(away.lift(key)).rejects.toBeInstanceOf(Unavailable)
+    await expect(away.reset({ key, windowSeconds: 60 })).rejects.toBeInstanceOf(Unavailable)
+  })
+})
+
+test('S32: names of windows have no separator of a name in them, and never meet', async () => {
+  const owners = ['a', 'a:b', 'a%3Ab', '*', '', ':', 'x'.repeat(500)]
+  const keys = new Set<string>()
+  for (const issuer of owners)
+    for (const value of owners) keys.add(await limitKeyOf(rule('subject'), { issuer, value }))
+  expect(keys.size).toBe(owners.length ** 2)
+  for (const key of keys) expect(key.split(':').length, key).toBe(4)
+})

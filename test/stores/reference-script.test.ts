@@ -1,0 +1,99 @@
+/**
+ * The script for references counts as the limiter does that everybody else is counted by. Both are
+ * run over random histories, at random moments, with and without an operator's override, on windows
+ * of the same content; whatever one says and writes, the other must.
+ */
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import type { RateLimit } from '../../src/admission/limit.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { counterName, overrideKey } from '../../src/stores/upstash/limit-overrides.ts'
+import { createReferenceStore } from '../../src/stores/upstash/references.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { GATEWAY, recordOf, stored } from '../admission/callers.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const ROUNDS = 150
+const SEED = 20_261_120
+
+/** mulberry32: the same numbers in every run. */
+function randomOf(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}
+
+describe.each(['auto', 'embedded'] as const)('windows counted by script (%s)', (prefer) => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+  })
+  afterAll(() => redis.close())
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  test('R15: say and write what the limiter says and writes, whatever has happened before', async () => {
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const store = createUpstashAdmissionStore(rest)
+    const reference = await stored(createReferenceStore(rest), recordOf())
+    const random = randomOf(SEED)
+    const outcomes = { admitted: 0, refused: 0, overridden: 0 }
+    // Only the clock stands still: Redis' own time goes on, and so do timers.
+    vi.useFakeTimers({ toFake: ['Date'] })
+
+    for (let round = 0; round < ROUNDS; round++) {
+      const limit = 1 + random(12)
+      const windowSeconds = [1, 7, 60, 86_400][random(4)] ?? 1
+      const windowMs = windowSeconds * 1000
+      const nowMs = Date.UTC(2030, 0, 1) + random(5 * windowMs)
+      const rule = { name: 'test', limit, windowSeconds, onUnavailable: 'deny' } as const
+      vi.setSystemTime(nowMs)
+
+      const number = Math.floor(nowMs / windowMs)
+      const [previous, current] = [random(2 * limit + 2), random(limit + 2)]
+      const override = random(3) === 0 ? 1 + random(20) : undefined
+      const keys = [`limiter-${round}`, `script-${round}`] as const
+      for (const key of keys) {
+        if (previous > 0) await redis.direct.set(`${counterName(key)}:${number - 1}`, previous)
+        if (current > 0) await redis.direct.set(`${counterName(key)}:${number}`, current)
+        if (override !== undefined) await redis.direct.set(overrideKey(key), override)
+      }
+
+      const byLimiter = await store.consult({
+        revocation: { memory: '', token: undefined, cutOffs: [] },
+        bans: [{ by: 'address', key: 'none' }],
+        limits: [{ rule, key: keys[0] }],
+      })
+      const byScript = await store.resolve({
+        reference,
+        audience: GATEWAY,
+        thumbprint: undefined,
+        addressBan: 'none',
+        limits: [{ rule, window: { key: keys[1] } }],
+        proof: undefined,
+        nowMs,
+      })
+
+      const expected = byLimiter.limits[0] as RateLimit
+      const history = { round, limit, windowMs, at: nowMs % windowMs, previous, current, override }
+      expect(byScript.limits, JSON.stringify(history)).toEqual([{ key: keys[1], state: expected }])
+      expect(expected.limit).toBe(override ?? limit)
+      const written = await Promise.all(
+        keys.map((key) => redis.direct.get(`${counterName(key)}:${number}`)),
+      )
+      expect(written[1], JSON.stringify(history)).toBe(written[0])
+      const lives = await Promise.all(
+        keys.map((key) => redis.direct.pttl(`${counterName(key)}:${number}`)),
+      )
+      expect(Math.abs((lives[0] ?? 0) - (lives[1] ?? 0))).toBeLessThan(1_000)
+      outcomes[expected.admitted ? 'admitted' : 'refused'] += 1
+      if (override !== undefined) outcomes.overridden += 1
+    }
+    // The histories were such that both outcomes are common.
+    expect(Math.min(...Object.values(outcomes))).toBeGreaterThan(ROUNDS / 6)
+  })
+})
