@@ -2,7 +2,7 @@
 import { base64url } from 'jose'
 import { Denied, Misconfigured } from '../errors.ts'
 import { type DpopClaims, dpopClaims } from '../validators/dpop.ts'
-import { proofKeyOf } from './dpop-key.ts'
+import { createProofKeys } from './dpop-key.ts'
 import { createDpopNonces } from './dpop-nonce.ts'
 import { asDpopRejection, dpopRejected } from './dpop-rejection.ts'
 import { isTarget } from './dpop-target.ts'
@@ -79,15 +79,17 @@ export function createDpopVerifier({
     throw new Misconfigured('The policy', ['tokens.dpopNonceRequired: needs SIGNING_KEYS'])
   }
   const publicOrigin = new URL(publicUrl).origin
+  const keys = createProofKeys()
   const nonces = nonceSecret === undefined ? undefined : createDpopNonces(nonceSecret, now)
 
   /** The claims of a proof whose signature is good, and the thumbprint of its key. */
   async function read(proof: string) {
     try {
-      const { key, thumbprint } = await proofKeyOf(proof)
-      await verifySignature(proof, key)
+      const proofKey = await keys.find(proof)
+      await verifySignature(proof, proofKey.key)
+      keys.keep(proof, proofKey)
       const parsed = dpopClaims.safeParse(readPayload(proof))
-      if (parsed.success) return { claims: parsed.data, thumbprint }
+      if (parsed.success) return { claims: parsed.data, thumbprint: proofKey.thumbprint }
       throw dpopRejected(parsed.error.issues[0]?.path[0] as keyof DpopClaims)
     } catch (error) {
       throw asDpopRejection(error)

@@ -97,6 +97,23 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     }
   })
 
+  it('a key that is remembered signs for nobody else, and makes nothing else good', async () => {
+    const { proof, signRaw, jwk } = await createProver()
+    const warm = verifierOf()
+    const told = async (header: string) => outcome(() => warm.verify({ ...goodRequest, header }))
+    const header = JSON.stringify({ typ: 'dpop+jwt', alg: 'ES256', jwk })
+    for (let round = 0; round < 2; round++) {
+      expect(await told(await proof({ jti: `${round}` }))).toBe('ok')
+      const [known] = (await proof()).split('.')
+      const [, payload, signature] = (await prover.proof()).split('.')
+      expect(await told(`${known}.${payload}.${signature}`)).toBe('dpop_rejected:signature')
+      expect(await told(`${known}.${payload}`)).toBe('dpop_rejected:segments')
+      expect(await told(`${await proof()}=`)).toBe('dpop_rejected:base64url')
+      expect(await told(await proof({ htm: 'POST' }))).toBe('dpop_rejected:htm')
+      expect(await told(await signRaw(header, '[]'))).toBe('dpop_rejected:payload_json')
+    }
+  })
+
   it('check 7: S08: its key is public, sound and asymmetric', async () => {
     const { jwk, privateJwk } = prover
     const { d } = privateJwk

@@ -1,0 +1,65 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DPOP_ALGORITHMS } from '../../src/validators/dpop.ts'
+import { type Running, startWorkerd } from '../proxy/workerd.ts'
+import { createProver, outcome, verifierOf } from './prover.ts'
+import { NOW_MS } from './signer.ts'
+
+const NONCE_SECRET = 'uYf2nW3vQk0rT8bLx5cZp1dHs7gJe4aM'
+
+let worker: Running
+let origin: string
+let nonce: string
+beforeAll(async () => {
+  worker = await startWorkerd({
+    entry: join(import.meta.dirname, 'workers/proofs.ts'),
+    vars: { NONCE_SECRET, NOW_MS: String(NOW_MS) },
+  })
+  origin = `http://127.0.0.1:${worker.port}`
+  nonce = await (await fetch(`${origin}/nonce`)).text()
+})
+afterAll(() => worker.stop())
+
+const ask = async (...proofs: string[]) => {
+  const headers = proofs.map((proof): [string, string] => ['DPoP', proof])
+  const response = await fetch(`${origin}/orders?limit=1`, { headers })
+  return { status: response.status, body: await response.json() }
+}
+
+describe('in workerd, a DPoP proof', () => {
+  it.each(DPOP_ALGORITHMS)('of %s is verified, and a forged one refused', async (alg) => {
+    const prover = await createProver(alg)
+    const proof = await prover.proof({ htu: `${origin}/orders`, nonce })
+    expect(await ask(proof)).toMatchObject({
+      status: 200,
+      body: { thumbprint: prover.thumbprint },
+    })
+    const forged = proof.replace(/\.[^.]{4}([^.]*)$/, '.AAAA$1')
+    const refusal = { code: 'dpop_rejected', check: 'signature' }
+    expect(await ask(forged)).toEqual({ status: 401, body: refusal })
+  })
+
+  it('with a point that is not on its curve is refused', async () => {
+    const { proof, jwk } = await createProver()
+    const y = Buffer.alloc(32, 1).toString('base64url')
+    const header = await proof({ htu: `${origin}/orders`, nonce }, { jwk: { ...jwk, y } })
+    const refusal = { code: 'dpop_rejected', check: 'jwk_import' }
+    expect(await ask(header)).toEqual({ status: 401, body: refusal })
+  })
+
+  it('is refused when it does not come alone', async () => {
+    const proof = await (await createProver()).proof({ htu: `${origin}/orders`, nonce })
+    const refusal = { code: 'dpop_rejected', check: 'multiple' }
+    expect(await ask(proof, proof)).toEqual({ status: 401, body: refusal })
+  })
+
+  it('may have the nonce of a gateway that runs elsewhere, with the same keys', async () => {
+    const elsewhere = verifierOf({ nonceSecret: NONCE_SECRET, nonceRequired: true })
+    const { proof } = await createProver()
+    const target = { method: 'GET', url: 'https://gateway.test/orders', token: 'a.b.c' }
+    const header = await proof({ nonce })
+    expect(await outcome(() => elsewhere.verify({ ...target, header }))).toBe('ok')
+    const own = await proof({ htu: `${origin}/orders`, nonce: await elsewhere.nonce() })
+    expect((await ask(own)).status).toBe(200)
+  })
+})
