@@ -1,24 +1,37 @@
-/** What the README needs of curl, for machines that have none: `-i`, `-X`, `-H` and `-d`. */
+/** What the README needs of curl, for machines that have none. */
+import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     include: { type: 'boolean', short: 'i' },
+    silent: { type: 'boolean', short: 's' },
     request: { type: 'string', short: 'X' },
     header: { type: 'string', short: 'H', multiple: true },
-    data: { type: 'string', short: 'd' },
+    data: { type: 'string', short: 'd', multiple: true },
+    user: { type: 'string', short: 'u' },
+    output: { type: 'string', short: 'o' },
   },
 })
-const body = values.data
+const body = values.data?.join('&')
+const headers = new Headers(values.header?.map((line) => line.split(/: (.*)/s).slice(0, 2)))
+if (values.user !== undefined) headers.set('Authorization', `Basic ${btoa(values.user)}`)
+if (body !== undefined && !headers.has('Content-Type')) {
+  headers.set('Content-Type', 'application/x-www-form-urlencoded')
+}
 const response = await fetch(positionals[0], {
   method: values.request ?? (body === undefined ? 'GET' : 'POST'),
-  headers: (values.header ?? []).map((line) => line.split(/: (.*)/s).slice(0, 2)),
+  headers,
   ...(body !== undefined && { body }),
 })
+const lines = []
 if (values.include) {
-  console.log(`HTTP/1.1 ${response.status} ${response.statusText}`)
-  for (const [name, value] of response.headers) console.log(`${name}: ${value}`)
-  console.log('')
+  lines.push(`HTTP/1.1 ${response.status} ${response.statusText}`)
+  for (const [name, value] of response.headers) lines.push(`${name}: ${value}`)
+  lines.push('')
 }
-console.log(await response.text())
+lines.push(await response.text())
+const text = `${lines.join('\n')}\n`
+if (values.output === undefined) process.stdout.write(text)
+else writeFileSync(values.output, text)
