@@ -21,6 +21,7 @@ import { validate } from './middleware/validate.ts'
 import type { Policy, PolicyRoute } from './policy.ts'
 import { problemHandler } from './problem.ts'
 import { healthRoutes } from './routes/health.ts'
+import { oauthRoutes } from './routes/oauth.ts'
 import { proxy } from './routes/proxy.ts'
 import { wellKnownRoutes } from './routes/well-known.ts'
 import type { Services } from './services.ts'
@@ -41,7 +42,8 @@ export function createGateway(services: Services, policy: Policy): Gateway {
 
   app.use(requestId(), lingerOnRefusal())
   app.route('/-', healthRoutes(services))
-  app.route('/.well-known', wellKnownRoutes(services))
+  const server = services.authorizationServer?.(policy.tokens, proofs)
+  app.route('/.well-known', wellKnownRoutes({ ...services, issuesTokens: server !== undefined }))
 
   app.use(
     audit({ sink: auditSink }),
@@ -49,6 +51,9 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     stage('sanitizeHeaders', sanitizeHeaders()),
     stage('clientAddress', clientAddress()),
   )
+  if (server !== undefined) {
+    app.route('/', oauthRoutes({ server, proofs, tellNonces: nonceRequired }))
+  }
   // The gateway's own paths are nobody else's, whatever patterns the policy has.
   app.all('/-/*', refuseUnknown(app.routes.slice()))
   for (const route of policy.routes) {

@@ -6,17 +6,29 @@ import { consoleAuditSink } from './audit/console-sink.ts'
 import type { AuditSink } from './audit/event.ts'
 import { type Config, parseConfig } from './config.ts'
 import { Misconfigured, Unavailable } from './errors.ts'
+import {
+  type AuthorizationServer,
+  createAuthorizationServer,
+} from './oauth/authorization-server.ts'
+import type { TokensDefinition } from './oauth/tokens-definition.ts'
 import { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 import type { ReadinessCheck } from './routes/health.ts'
 import { type AuditQueue, createAuditQueue, SPILL_TIMEOUT_MS } from './stores/queue/audit-queue.ts'
 import { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
 import { createAuditSpill } from './stores/upstash/audit-spill.ts'
+import { createClientLogins } from './stores/upstash/client-logins.ts'
+import { createGrantStore } from './stores/upstash/grant-store.ts'
+import { createReferenceStore } from './stores/upstash/references.ts'
+import { createRefreshFamilies } from './stores/upstash/refresh-families.ts'
 import { createRedisRest, type RedisRest } from './stores/upstash/rest.ts'
+import { createRevocations } from './stores/upstash/revocations.ts'
 import { type AssertionSigner, createAssertionSigner } from './tokens/assertion.ts'
 import { createDpopVerifier, type DpopVerifier, nonceSecretOf } from './tokens/dpop.ts'
 import type { TokenVerifier } from './tokens/principal.ts'
 import { createReferences, type References } from './tokens/references.ts'
+import { createRefreshTokens } from './tokens/refresh-tokens.ts'
 import { publicKeySet, publishedKeys } from './tokens/signing-keys.ts'
+import { createTokenIssuer, MAX_ACCESS_TOKEN_SECONDS } from './tokens/token-issuer.ts'
 import { createTokenVerifier } from './tokens/verifier.ts'
 
 /** What a Worker gives the gateway; checked by `parseConfig`. */
@@ -49,6 +61,13 @@ export interface Services {
   readonly origin: Origin
   /** Undefined without signing keys: the origin then gets no assertion. */
   readonly assertions: AssertionSigner | undefined
+  /**
+   * Makes the authorization server; how it issues tokens is the policy's to say. Undefined without
+   * signing keys: there is none then.
+   */
+  readonly authorizationServer:
+    | ((tokens: Required<TokensDefinition>, proofs: DpopVerifier) => AuthorizationServer)
+    | undefined
   readonly checks: readonly ReadinessCheck[]
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -82,6 +101,7 @@ export function createServices(env: GatewayEnv): Services {
     auditSink: queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue }),
     origin: createOrigin(originOf(env, config)),
     assertions: assertionsOf(config, now),
+    authorizationServer: authorizationServerOf(config, { redis, verifier, now }),
     checks: [
       { name: 'redis', check: () => ping(redis) },
       { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },
@@ -111,6 +131,48 @@ function assertionsOf(config: Config, now: () => number): AssertionSigner | unde
   const audience =
     config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin
   return createAssertionSigner({ keys, issuer: config.publicUrl, audience, now })
+}
+
+interface AuthorizationServerParts {
+  readonly redis: RedisRest
+  readonly verifier: TokenVerifier
+  readonly now: () => number
+}
+
+function authorizationServerOf(
+  { signingKeys, publicUrl: issuer, clients: configured }: Config,
+  { redis: rest, verifier, now }: AuthorizationServerParts,
+): Services['authorizationServer'] {
+  if (signingKeys === undefined) return undefined
+  const { keys } = signingKeys
+  const references = createReferenceStore(rest)
+  return ({ accessTokenSeconds, sessionSeconds, refreshGraceSeconds }, dpop) =>
+    createAuthorizationServer({
+      issuer,
+      keys,
+      logins: createClientLogins({ rest, configured, publicUrl: issuer }),
+      store: createGrantStore(rest),
+      tokens: createTokenIssuer({
+        keys,
+        issuer,
+        references,
+        defaultTtlSeconds: accessTokenSeconds,
+        now,
+      }),
+      refreshTokens: createRefreshTokens({
+        store: createRefreshFamilies(rest),
+        issuer,
+        graceSeconds: refreshGraceSeconds,
+        maxAccessTokenSeconds: MAX_ACCESS_TOKEN_SECONDS,
+        now,
+      }),
+      references,
+      revoker: createRevocations(rest, now),
+      verifier,
+      dpop,
+      sessionSeconds,
+      now,
+    })
 }
 
 async function queueTakesEvents(queue: AuditQueue): Promise<void> {

@@ -111,8 +111,11 @@ async function readJson(
   }
 }
 
-/** All of a body. One that breaks off or stalls is its sender's doing: 400 to whoever is left, not our 500. */
-async function wholeOf(body: BodyVariables['body']): Promise<Uint8Array> {
+/**
+ * All of a body, which `limitBody` has bounded, within 15 s. Throws `Denied`: one that breaks off or stalls
+ * is its sender's doing: 400 to whoever is left, not our 500.
+ */
+export async function wholeOf(body: BodyVariables['body']): Promise<Uint8Array> {
   if (body instanceof Uint8Array) return body
   try {
     return await withDeadline(new Response(body).bytes(), READ_TIMEOUT_MS)

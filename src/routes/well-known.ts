@@ -2,6 +2,8 @@
 import { Hono } from 'hono'
 import { etag } from 'hono/etag'
 import type { JSONWebKeySet } from 'jose'
+import { authorizationServerMetadata } from '../oauth/metadata.ts'
+import { DPOP_ALGORITHMS } from '../validators/dpop.ts'
 
 export interface WellKnownOptions {
   /** The resource identifier (RFC 9728 section 1.2). */
@@ -10,21 +12,34 @@ export interface WellKnownOptions {
   readonly issuers: readonly string[]
   /** Public keys, of this moment, that what the gateway signs verifies with. */
   readonly publicKeys: () => JSONWebKeySet
+  /** Whether the gateway issues tokens itself. Default false. */
+  readonly issuesTokens?: boolean
 }
 
 /** Shorter than the time a new key is published before it signs. */
 const MAX_AGE_SECONDS = 300
 
 /**
- * `GET /jwks.json` (RFC 7517) and `GET /oauth-protected-resource` (RFC 9728), both cacheable for
- * five minutes and with an ETag.
+ * `GET /jwks.json` (RFC 7517), `GET /oauth-protected-resource` (RFC 9728) and, where the gateway
+ * issues tokens, `GET /oauth-authorization-server` (RFC 8414): cacheable for five minutes, with an
+ * ETag.
  */
-export function wellKnownRoutes({ publicUrl, issuers, publicKeys }: WellKnownOptions): Hono {
+export function wellKnownRoutes({
+  publicUrl,
+  issuers,
+  publicKeys,
+  issuesTokens = false,
+}: WellKnownOptions): Hono {
   const headers = {
     'Cache-Control': `public, max-age=${MAX_AGE_SECONDS}`,
     'X-Content-Type-Options': 'nosniff',
   }
-  return new Hono()
+  const app = new Hono()
+  if (issuesTokens) {
+    const metadata = authorizationServerMetadata(publicUrl)
+    app.get('/oauth-authorization-server', etag(), (c) => c.json(metadata, 200, headers))
+  }
+  return app
     .get('/jwks.json', etag(), (c) => c.json(publicKeys(), 200, headers))
     .get('/oauth-protected-resource', etag(), (c) =>
       c.json(
@@ -33,6 +48,8 @@ export function wellKnownRoutes({ publicUrl, issuers, publicKeys }: WellKnownOpt
           authorization_servers: issuers,
           jwks_uri: `${publicUrl}/.well-known/jwks.json`,
           bearer_methods_supported: ['header'],
+          dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
+          dpop_bound_access_tokens_required: false,
         },
         200,
         headers,

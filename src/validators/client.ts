@@ -36,6 +36,7 @@ export const clientMembers = {
   grants: z.array(z.enum(GRANT_TYPES)).min(1),
   scopes: z
     .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/))
+    .min(1, 'leave it out for no bound')
     .max(100)
     .optional(),
   roles: z.array(z.string().min(1).max(256)).max(100).optional(),

@@ -72,7 +72,7 @@ export function describedClient(described: Described, id: string, publicUrl: str
 }
 
 /** A client of the configuration. It has always been there: its time of creation is 0. */
-export function configuredClientOf(configured: ConfiguredClient, publicUrl: string): Client {
+function configuredClientOf(configured: ConfiguredClient, publicUrl: string): Client {
   const { secretSha256 } = configured
   return {
     ...describedClient(configured, configured.id, publicUrl),
@@ -83,6 +83,14 @@ export function configuredClientOf(configured: ConfiguredClient, publicUrl: stri
     createdAtSeconds: 0,
     configured: true,
   }
+}
+
+/** The clients of the configuration, by their ids. */
+export function configuredClientsOf(
+  configured: readonly ConfiguredClient[],
+  publicUrl: string,
+): ReadonlyMap<string, Client> {
+  return new Map(configured.map((client) => [client.id, configuredClientOf(client, publicUrl)]))
 }
 
 function completed(record: z.output<typeof recordSchema>): Client {

@@ -7,7 +7,7 @@ import { type ConfiguredClient, isClientId } from '../../validators/client.ts'
 import {
   clientKey,
   clientRecord,
-  configuredClientOf,
+  configuredClientsOf,
   describedClient,
   parseClient,
 } from './client-record.ts'
@@ -53,9 +53,7 @@ export function createClientRegistry({
   publicUrl,
   now,
 }: ClientRegistryOptions): ClientRegistry {
-  const fixed = new Map(
-    configured.map((client) => [client.id, configuredClientOf(client, publicUrl)]),
-  )
+  const fixed = configuredClientsOf(configured, publicUrl)
 
   async function ask(command: RedisCommand): Promise<unknown> {
     const [reply] = await rest.send([command])

@@ -1,0 +1,34 @@
+/** `client_credentials`: a token for the client itself (RFC 6749 section 4.4). */
+import type { AccessGrant } from '../tokens/access-grant.ts'
+import { cutOffKeysOf, issuableAtSeconds, principalOfGrant, refuseReplay } from './grant-store.ts'
+import { grantedScope } from './scope.ts'
+import { grantedAudiences } from './target.ts'
+import {
+  type GrantHandler,
+  type GrantOptions,
+  issueOptionsOf,
+  tokenResponse,
+} from './token-request.ts'
+
+/** Makes the handler. `sub` is the client; there is no refresh token (RFC 6749 section 4.4.3). */
+export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
+  const { issuer, tokens, store, now } = options
+  return async function grantToClient({ client, form, proof, identify }) {
+    const { id, roles, scopes } = client
+    const grant: AccessGrant = {
+      subject: id,
+      client: id,
+      tenant: client.tenant,
+      roles,
+      scopes: grantedScope(form.one('scope'), { bounds: [scopes], roles }),
+      audiences: grantedAudiences(form, client.audiences),
+      confirmation: proof?.thumbprint,
+    }
+    const facts = await store.consult({ keys: await cutOffKeysOf(grant, issuer), proof })
+    refuseReplay(facts)
+    const issuedAtSeconds = issuableAtSeconds(facts.values, now())
+    const issued = await tokens.issue(grant, { ...issueOptionsOf(client), issuedAtSeconds })
+    identify(principalOfGrant(grant, issuer, issued))
+    return tokenResponse(issued, grant, now())
+  }
+}

@@ -1,0 +1,78 @@
+/** What the store knows of a grant that is about to be made. */
+import { revocationKeysOf } from '../admission/revocation.ts'
+import { Denied, Unavailable } from '../errors.ts'
+import type { AccessGrant, IssuedToken } from '../tokens/access-grant.ts'
+import type { DpopProof } from '../tokens/dpop.ts'
+import type { Principal } from '../tokens/principal.ts'
+import { oauthRefused } from './refusal.ts'
+
+/** Port: one round trip. Throws `Unavailable` when it cannot tell. */
+export interface GrantStore {
+  /**
+   * The values of strings, in the order of `keys`, and whether the proof is used for the first time,
+   * which is remembered. True where there is no proof.
+   */
+  consult(query: {
+    readonly keys: readonly string[]
+    readonly proof?: DpopProof | undefined
+  }): Promise<{ readonly values: readonly (string | null)[]; readonly proofIsNew: boolean }>
+}
+
+/** How far the gateways' clocks may be apart: a token from the future is taken up to that. */
+const CLOCK_TOLERANCE_SECONDS = 5
+const WHOLE_SECONDS = /^\d{1,12}$/
+
+/** The bearer of a granted token, as `authenticate` will see it; also who an audit event names. */
+export function principalOfGrant(
+  grant: AccessGrant,
+  tokenIssuer: string,
+  issued?: IssuedToken,
+): Principal {
+  return {
+    issuer: grant.subjectIssuer ?? tokenIssuer,
+    tokenIssuer,
+    subject: grant.subject,
+    client: grant.client,
+    tenant: grant.tenant,
+    session: grant.session,
+    roles: grant.roles,
+    scopes: grant.scopes,
+    tokenId: issued?.tokenId,
+    tokenIdHash: issued?.tokenIdHash,
+    confirmation: grant.confirmation,
+    issuedAtSeconds: issued?.issuedAtSeconds ?? 0,
+    expiresAtSeconds: issued?.expiresAtSeconds ?? 0,
+  }
+}
+
+/** Keys of the cut-offs that will cover a token of this grant. */
+export async function cutOffKeysOf(grant: AccessGrant, tokenIssuer: string): Promise<string[]> {
+  const { cutOffs } = await revocationKeysOf(principalOfGrant(grant, tokenIssuer))
+  return cutOffs.map(({ key }) => key)
+}
+
+/**
+ * The earliest `iat` that is not cut off: now, or the second after the latest cut-off. A token with
+ * the second of the cut-off itself would be dead, and whoever logs in right after "end all
+ * sessions" would be refused for the life of that token. Throws `Denied` (`invalid_grant`) where that
+ * second is further ahead than clocks may differ.
+ */
+export function issuableAtSeconds(cutOffs: readonly (string | null)[], nowMs: number): number {
+  const nowSeconds = Math.floor(nowMs / 1000)
+  const earliest = Math.max(nowSeconds, ...cutOffs.map((value) => (secondsOf(value) ?? -1) + 1))
+  if (earliest > nowSeconds + CLOCK_TOLERANCE_SECONDS)
+    throw oauthRefused('invalid_grant', 'cut_off')
+  return earliest
+}
+
+/** Throws for a value that is no second: an unreadable cut-off must not read as none. */
+export function secondsOf(value: string | null | undefined): number | undefined {
+  if (value === null || value === undefined) return undefined
+  if (!WHOLE_SECONDS.test(value)) throw new Unavailable('redis', 'malformed')
+  return Number(value)
+}
+
+/** Throws `Denied` (`dpop_rejected`) for a proof that was used before (RFC 9449 section 11.1). */
+export function refuseReplay({ proofIsNew }: { readonly proofIsNew: boolean }): void {
+  if (!proofIsNew) throw new Denied({ code: 'dpop_rejected', check: 'replay' })
+}

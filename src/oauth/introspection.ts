@@ -1,0 +1,128 @@
+/** What a token says, told to those it concerns (RFC 7662). */
+import type { Session } from '../tokens/access-grant.ts'
+import type { Principal } from '../tokens/principal.ts'
+import type { Client } from './client.ts'
+import type { ClientAuthenticator } from './client-authenticator.ts'
+import { type GrantStore, principalOfGrant } from './grant-store.ts'
+import type { Presented, PresentedAccess, PresentedTokenReader } from './presented-token.ts'
+import { oauthRefused } from './refusal.ts'
+import { clientPrincipal, type OAuthRequest } from './token-endpoint.ts'
+import { revocationQuestion } from './token-state.ts'
+
+/** RFC 7662 section 2.2. Times are seconds since the epoch. */
+export type Introspection =
+  | { readonly active: false }
+  | {
+      readonly active: true
+      readonly scope?: string
+      readonly client_id?: string
+      readonly token_type?: 'Bearer' | 'DPoP'
+      readonly exp?: number
+      readonly iat: number
+      readonly sub: string
+      readonly aud?: string | readonly string[]
+      readonly iss: string
+      readonly jti?: string
+      readonly sid?: string
+      /** Who vouches for `sub`, where that is not `iss`. */
+      readonly sub_iss?: string
+      readonly roles?: readonly string[]
+      readonly tenant?: string
+      readonly cnf?: { readonly jkt: string }
+    }
+
+export interface IntrospectionOptions {
+  readonly authenticate: ClientAuthenticator
+  readonly readPresented: PresentedTokenReader
+  readonly store: GrantStore
+  /** The gateway's public URL. */
+  readonly issuer: string
+}
+
+export type IntrospectionEndpoint = (request: OAuthRequest) => Promise<Introspection>
+
+const INACTIVE: Introspection = { active: false }
+
+/**
+ * Makes the endpoint. A client may know of tokens that were issued to it, and of access tokens for one
+ * of its audiences, which is what a resource server asks about; a refresh token concerns its own
+ * client only. Everything else is inactive, and does not say why: unknown, expired, revoked, cut off,
+ * none of this client's business. Bans are not looked at, for they are of callers, not of tokens.
+ */
+export function createIntrospectionEndpoint(options: IntrospectionOptions): IntrospectionEndpoint {
+  const { store, issuer } = options
+  return async function introspect(request) {
+    const client = await options.authenticate(request)
+    request.identify(clientPrincipal(client, issuer))
+    const token = request.form.one('token')
+    if (token === undefined) throw oauthRefused('invalid_request', 'token_missing')
+    const presented = await options.readPresented(token, request.waitUntil)
+    if (presented === undefined) return INACTIVE
+    if (!concerns(presented, client, issuer)) return INACTIVE
+    const { keys, answer } = await revocationQuestion(bearerOf(presented, issuer))
+    const { values } = await store.consult({ keys })
+    if (answer(values) !== undefined) return INACTIVE
+    return presented.kind === 'refresh'
+      ? sessionState(presented.session, issuer)
+      : tokenState(presented)
+  }
+}
+
+/** Whom cut-offs would cover: a session is over if one is at or after its start. */
+function bearerOf(presented: Presented, issuer: string): Principal {
+  if (presented.kind !== 'refresh') return presented.principal
+  const { grant, startedAtSeconds } = presented.session
+  return { ...principalOfGrant(grant, issuer), issuedAtSeconds: startedAtSeconds }
+}
+
+/** A token of another issuer is for the gateway: it was verified as that. */
+function concerns(presented: Presented, client: Client, issuer: string): boolean {
+  if (presented.kind === 'refresh') return presented.session.grant.client === client.id
+  const { principal, audiences } = presented
+  if (principal.tokenIssuer === issuer && principal.client === client.id) return true
+  return (audiences ?? [issuer]).some((audience) => client.audiences.includes(audience))
+}
+
+function tokenState({ kind, principal, audiences }: PresentedAccess): Introspection {
+  const { confirmation, scopes, roles, expiresAtSeconds } = principal
+  return without({
+    active: true,
+    scope: scopes.length > 0 ? scopes.join(' ') : undefined,
+    client_id: principal.client,
+    token_type: kind === 'api_key' ? undefined : confirmation === undefined ? 'Bearer' : 'DPoP',
+    exp: Number.isFinite(expiresAtSeconds) ? expiresAtSeconds : undefined,
+    iat: principal.issuedAtSeconds,
+    sub: principal.subject,
+    aud: audiences?.length === 1 ? audiences[0] : audiences,
+    iss: principal.tokenIssuer,
+    jti: principal.tokenId,
+    sid: principal.session,
+    sub_iss: principal.issuer === principal.tokenIssuer ? undefined : principal.issuer,
+    roles: roles.length > 0 ? roles : undefined,
+    tenant: principal.tenant,
+    cnf: confirmation === undefined ? undefined : { jkt: confirmation },
+  })
+}
+
+function sessionState(
+  { id, grant, startedAtSeconds, expiresAtSeconds }: Session,
+  issuer: string,
+): Introspection {
+  return without({
+    active: true,
+    scope: grant.scopes.length > 0 ? grant.scopes.join(' ') : undefined,
+    client_id: grant.client,
+    exp: Math.floor(expiresAtSeconds),
+    iat: startedAtSeconds,
+    sub: grant.subject,
+    iss: issuer,
+    sid: id,
+    sub_iss: grant.subjectIssuer,
+  })
+}
+
+/** Leaves out what is not there, as JSON would. */
+function without(members: Record<string, unknown>): Introspection {
+  const there = Object.entries(members).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(there) as unknown as Introspection
+}

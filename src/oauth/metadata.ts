@@ -1,0 +1,33 @@
+/** What the authorization server says of itself (RFC 8414 section 2). */
+import { ASSERTION_ALGORITHMS } from '../validators/client.ts'
+import { DPOP_ALGORITHMS } from '../validators/dpop.ts'
+import { GRANT_TYPES } from './client.ts'
+
+export const TOKEN_PATH = '/oauth/token'
+export const REVOCATION_PATH = '/oauth/revoke'
+export const INTROSPECTION_PATH = '/oauth/introspect'
+
+const CLIENT_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
+
+/**
+ * The metadata document. There is no authorization endpoint, hence no response types: people log in
+ * at their identity provider, and what it gives them is exchanged here.
+ */
+export function authorizationServerMetadata(issuer: string) {
+  return {
+    issuer,
+    token_endpoint: issuer + TOKEN_PATH,
+    revocation_endpoint: issuer + REVOCATION_PATH,
+    introspection_endpoint: issuer + INTROSPECTION_PATH,
+    jwks_uri: `${issuer}/.well-known/jwks.json`,
+    response_types_supported: [],
+    grant_types_supported: GRANT_TYPES,
+    token_endpoint_auth_methods_supported: CLIENT_METHODS,
+    token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    revocation_endpoint_auth_methods_supported: CLIENT_METHODS,
+    revocation_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    introspection_endpoint_auth_methods_supported: CLIENT_METHODS,
+    introspection_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,
+    dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
+  }
+}

@@ -1,0 +1,55 @@
+/** Reads the gateway's own JWTs, whoever they are for: its authorization server must know them all. */
+import type { IssuerConfig } from '../config.ts'
+import { principalFrom } from '../tokens/claims.ts'
+import { own, readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
+import { createInlineKeySet } from '../tokens/key-set.ts'
+import type { Principal } from '../tokens/principal.ts'
+import { rejected } from '../tokens/rejection.ts'
+import { ACCESS_TOKEN_TYPE } from '../tokens/token-issuer.ts'
+import { issuers } from '../validators/issuer.ts'
+import { algorithmsOf, publicJwk, type SigningJwk } from '../validators/signing-jwk.ts'
+
+export interface OwnTokenOptions {
+  /** The gateway's public URL. */
+  readonly issuer: string
+  readonly keys: readonly SigningJwk[]
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+export interface OwnTokenReader {
+  /** Throws `Denied` (`token_rejected`) for a token that is not the gateway's, or not good. */
+  read(token: string): Promise<{ principal: Principal; audiences: readonly string[] }>
+}
+
+/**
+ * Makes the reader: the checks of the gateway's verifier, but for the audience, which may be another
+ * resource. What it returns is for whoever may know of the token, and opens nothing here.
+ */
+export function createOwnTokenReader({ issuer, keys, now }: OwnTokenOptions): OwnTokenReader {
+  const algorithms = algorithmsOf(keys)
+  const jwks = { keys: keys.map((key) => ({ ...publicJwk(key), exp: key.exp })) }
+  const [config] = issuers.parse([{ issuer, audience: issuer, jwks, algorithms }]) as [IssuerConfig]
+  const keySet = createInlineKeySet(jwks, algorithms, now)
+
+  return {
+    async read(token) {
+      const header = readHeader(token)
+      const payload = readPayload(token)
+      if (own(payload, 'iss') !== issuer) throw rejected('iss')
+      if (!algorithms.some((algorithm) => algorithm === header.alg)) throw rejected('alg')
+      if (header.typ !== ACCESS_TOKEN_TYPE) throw rejected('typ')
+      await verifySignature(token, await keySet.find(header))
+      const audiences = audiencesOf(own(payload, 'aud'))
+      const options = { nowMs: now(), isOwn: true }
+      const principal = await principalFrom(payload, { ...config, audience: audiences }, options)
+      return { principal, audiences }
+    },
+  }
+}
+
+function audiencesOf(aud: unknown): string[] {
+  const all = Array.isArray(aud) ? aud : [aud]
+  if (all.length === 0 || !all.every((one) => typeof one === 'string')) throw rejected('aud')
+  return all
+}

@@ -1,0 +1,83 @@
+/** The token that says whom a client acts for (RFC 8693 section 2.1). */
+import { Denied } from '../errors.ts'
+import { kindOf } from '../tokens/credential.ts'
+import type { Principal, TokenVerifier, WaitUntil } from '../tokens/principal.ts'
+import { credentialHash, type ReferenceStore } from '../tokens/reference.ts'
+import { failedCheckOf, principalOfRecord } from '../tokens/reference-principal.ts'
+import { rejected } from '../tokens/rejection.ts'
+import type { OAuthForm } from './form.ts'
+import { oauthRefused } from './refusal.ts'
+
+export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+export const JWT = 'urn:ietf:params:oauth:token-type:jwt'
+const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token'
+
+/** What a subject token may be called; what it is, its issuer's entry in `ISSUERS` says. */
+const SUBJECT_TYPES: readonly string[] = [ACCESS_TOKEN, JWT, ID_TOKEN]
+
+/** What is asked to become what. */
+export interface ExchangeRequest {
+  readonly subjectToken: string
+  /** Of the new token. */
+  readonly issuedType: typeof ACCESS_TOKEN | typeof JWT
+}
+
+/**
+ * Reads the parameters of an exchange. Throws `Denied` (`invalid_request`, RFC 8693 section 2.2.2) for
+ * types that are not known, and for an actor: delegation is not supported, so it is not ignored.
+ */
+export function exchangeRequestOf(form: OAuthForm): ExchangeRequest {
+  const subjectToken = form.one('subject_token')
+  const subjectType = form.one('subject_token_type')
+  const issuedType = form.one('requested_token_type') ?? ACCESS_TOKEN
+  if (subjectToken === undefined) throw oauthRefused('invalid_request', 'subject_token_missing')
+  if (subjectType === undefined || !SUBJECT_TYPES.includes(subjectType))
+    throw oauthRefused('invalid_request', 'subject_token_type')
+  if (form.one('actor_token') !== undefined || form.one('actor_token_type') !== undefined)
+    throw oauthRefused('invalid_request', 'actor_token')
+  if (issuedType !== ACCESS_TOKEN && issuedType !== JWT)
+    throw oauthRefused('invalid_request', 'requested_token_type')
+  return { subjectToken, issuedType }
+}
+
+export interface SubjectTokenOptions {
+  /** The gateway's own: a subject token must be good at the gateway, and for it. */
+  readonly verifier: TokenVerifier
+  readonly references: ReferenceStore
+  /** The gateway's public URL: the audience of references. */
+  readonly issuer: string
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** Throws `Denied` (`invalid_request`, which RFC 8693 section 2.2.2 demands) and `Unavailable`. */
+export type SubjectTokenReader = (token: string, waitUntil?: WaitUntil) => Promise<Principal>
+
+/**
+ * Makes the reader: a JWT or an opaque access token that would be good on a request to the gateway.
+ * An API key is none, since it is not a login. Does NOT check revocation, nor possession of a key.
+ */
+export function createSubjectTokenReader(options: SubjectTokenOptions): SubjectTokenReader {
+  const { verifier, references, issuer, now } = options
+
+  async function read(token: string, waitUntil?: WaitUntil): Promise<Principal> {
+    const kind = kindOf(token, { references: true })
+    if (kind === 'jwt') return verifier.verify(token, waitUntil)
+    const record =
+      kind === 'opaque' ? await references.find(await credentialHash(token)) : undefined
+    if (record?.kind !== 'opaque') throw rejected('reference_unknown')
+    const failed = failedCheckOf(record, { audience: issuer, nowMs: now() })
+    if (failed !== undefined) throw rejected(failed)
+    return principalOfRecord(record)
+  }
+
+  return async function readSubject(token, waitUntil) {
+    try {
+      return await read(token, waitUntil)
+    } catch (error) {
+      if (!(error instanceof Denied) || error.denial.code !== 'token_rejected') throw error
+      const check = `subject_token_${error.denial.check}`
+      throw oauthRefused('invalid_request', check, { cause: error })
+    }
+  }
+}

@@ -1,0 +1,82 @@
+/** The token endpoint (RFC 6749 section 3.2), without HTTP. */
+import type { DpopVerifier } from '../tokens/dpop.ts'
+import type { Principal, WaitUntil } from '../tokens/principal.ts'
+import { type Client, GRANT_TYPES, type GrantType } from './client.ts'
+import type { ClientAuthenticator, ClientRequest } from './client-authenticator.ts'
+import { clientCredentialsGrant } from './client-credentials-grant.ts'
+import { refreshTokenGrant } from './refresh-token-grant.ts'
+import { oauthRefused } from './refusal.ts'
+import { type TokenExchangeOptions, tokenExchangeGrant } from './token-exchange-grant.ts'
+import type { GrantHandler, TokenResponse } from './token-request.ts'
+
+/** A request to the authorization server, taken from HTTP. */
+export interface OAuthRequest extends ClientRequest {
+  readonly method: string
+  /** As it arrived. */
+  readonly url: string
+  /** The values of all `DPoP` headers, joined by `, `. */
+  readonly dpop: string | undefined
+  /** Told whom it is about, as that becomes known, for the audit trail. */
+  readonly identify: (actor: Principal) => void
+  readonly waitUntil: WaitUntil
+}
+
+export interface TokenEndpointOptions extends TokenExchangeOptions {
+  readonly authenticate: ClientAuthenticator
+  readonly dpop: DpopVerifier
+}
+
+/** Throws `Denied` and `Unavailable`. A request that fails has used nothing up but its proof. */
+export type TokenEndpoint = (request: OAuthRequest) => Promise<TokenResponse>
+
+/** Makes the endpoint: who is asking, whether they may ask so, by which key, and then the grant. */
+export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoint {
+  const handlers: Readonly<Record<GrantType, GrantHandler>> = {
+    client_credentials: clientCredentialsGrant(options),
+    refresh_token: refreshTokenGrant(options),
+    'urn:ietf:params:oauth:grant-type:token-exchange': tokenExchangeGrant(options),
+  }
+
+  return async function token(request) {
+    const { form, identify, waitUntil } = request
+    const client = await options.authenticate(request)
+    identify(clientPrincipal(client, options.issuer))
+    const grantType = grantTypeOf(form.one('grant_type'))
+    if (!client.grants.includes(grantType)) throw oauthRefused('unauthorized_client', 'grant_type')
+    const proof = await proofOf(request, client)
+    return handlers[grantType]({ client, form, proof, identify, waitUntil })
+  }
+
+  /** RFC 9449 section 5: a proof binds what is issued; some clients must send one. */
+  async function proofOf({ method, url, dpop }: OAuthRequest, client: Client) {
+    if (dpop !== undefined) return options.dpop.verify({ method, url, header: dpop })
+    if (client.dpopBound) throw oauthRefused('invalid_dpop_proof', 'dpop_missing')
+    return undefined
+  }
+}
+
+function grantTypeOf(text: string | undefined): GrantType {
+  if (text === undefined) throw oauthRefused('invalid_request', 'grant_type_missing')
+  const grantType = GRANT_TYPES.find((name) => name === text)
+  if (grantType === undefined) throw oauthRefused('unsupported_grant_type', 'grant_type')
+  return grantType
+}
+
+/** A client as an actor of the audit trail, before it has any token. */
+export function clientPrincipal({ id, tenant, roles }: Client, issuer: string): Principal {
+  return {
+    issuer,
+    tokenIssuer: issuer,
+    subject: id,
+    client: id,
+    tenant,
+    session: undefined,
+    roles,
+    scopes: [],
+    tokenId: undefined,
+    tokenIdHash: undefined,
+    confirmation: undefined,
+    issuedAtSeconds: 0,
+    expiresAtSeconds: 0,
+  }
+}

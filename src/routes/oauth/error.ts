@@ -1,0 +1,102 @@
+/** The wire form of refusals at `/oauth/*` (RFC 6749 section 5.2): said once, saying little. */
+import type { Context } from 'hono'
+import { type Denial, Denied, type OAuthErrorCode, Unavailable } from '../../errors.ts'
+import { problemOf } from '../../problem-of.ts'
+
+/** Codes of the `error` member. Those that RFC 6749 gives no endpoint of ours are named where used. */
+export type OAuthWireCode =
+  | OAuthErrorCode
+  | 'access_denied'
+  | 'server_error'
+  | 'temporarily_unavailable'
+
+interface OAuthProblem {
+  readonly status: number
+  readonly error: OAuthWireCode
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** One text a code, in the alphabet of RFC 6749 section 5.2. */
+const DESCRIPTIONS: Readonly<Record<OAuthWireCode, string>> = {
+  invalid_request: 'The request is malformed, or asks for something that cannot be.',
+  invalid_client: 'Client authentication failed.',
+  invalid_grant: 'The grant is not valid, or was not issued to this client.',
+  unauthorized_client: 'This client may not use this grant type.',
+  unsupported_grant_type: 'This grant type is not supported.',
+  unsupported_token_type: 'Tokens of this type cannot be revoked here.',
+  invalid_scope: 'The requested scope is malformed, or exceeds what can be granted.',
+  invalid_target: 'A requested resource is malformed, or not for this client.',
+  invalid_dpop_proof: 'The request needs a valid DPoP proof.',
+  use_dpop_nonce: 'The DPoP proof must contain the nonce of this answer.',
+  access_denied: 'Requests from here, or for this subject, are refused for a while.',
+  server_error: 'The request could not be handled.',
+  temporarily_unavailable: 'The request cannot be decided at the moment.',
+}
+
+/** RFC 7617 section 2. On every 401, because RFC 9110 section 15.5.2 demands a challenge there. */
+const CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"'
+
+/** Headers of every answer (RFC 6749 section 5.1). */
+export const OAUTH_HEADERS = {
+  'Cache-Control': 'no-store',
+  Pragma: 'no-cache',
+  'X-Content-Type-Options': 'nosniff',
+} as const
+
+/** The error handler of these routes: the precise reason stays in the audit event. */
+export function toOAuthError(error: Error, c: Context): Response {
+  const { status, error: code, headers } = oauthProblemOf(error)
+  const body = { error: code, error_description: DESCRIPTIONS[code] }
+  return new Response(c.req.method === 'HEAD' ? null : JSON.stringify(body), {
+    status,
+    headers: { 'Content-Type': 'application/json', ...OAUTH_HEADERS, ...headers },
+  })
+}
+
+function oauthProblemOf(error: Error): OAuthProblem {
+  if (error instanceof Denied) return ofDenial(error.denial)
+  if (error instanceof Unavailable) {
+    // RFC 7009 section 2.2.1 has 503 with Retry-After; RFC 6749 section 4.1.2.1 the word for it.
+    return {
+      status: 503,
+      error: 'temporarily_unavailable',
+      headers: { 'Retry-After': String(error.retryAfterSeconds) },
+    }
+  }
+  // Logs a defect, as it does for the routes of the policy.
+  const { status } = problemOf(error, '')
+  return { status, error: 'server_error' }
+}
+
+function ofDenial(denial: Denial): OAuthProblem {
+  switch (denial.code) {
+    case 'oauth_refused':
+      return denial.error === 'invalid_client'
+        ? { status: 401, error: denial.error, headers: { 'WWW-Authenticate': CHALLENGE } }
+        : { status: 400, error: denial.error }
+    case 'dpop_rejected':
+      return { status: 400, error: 'invalid_dpop_proof' }
+    case 'dpop_nonce_missing':
+      // RFC 9449 section 8.
+      return { status: 400, error: 'use_dpop_nonce', headers: { 'DPoP-Nonce': denial.nonce } }
+    case 'banned':
+      return { status: 403, error: 'access_denied', headers: retryAfter(denial.retryAfterSeconds) }
+    case 'rate_limited':
+      // No RFC names a code for it at these endpoints; the status says what it is.
+      return {
+        status: 429,
+        error: 'invalid_request',
+        headers: retryAfter(denial.retryAfterSeconds),
+      }
+    case 'body_too_large':
+      return { status: 413, error: 'invalid_request' }
+    case 'method_unknown':
+      return { status: 405, error: 'invalid_request', headers: { Allow: denial.allow.join(', ') } }
+    default:
+      return { status: 400, error: 'invalid_request' }
+  }
+}
+
+function retryAfter(seconds: number): Record<string, string> {
+  return { 'Retry-After': String(seconds) }
+}

@@ -1,0 +1,46 @@
+/** From HTTP to a request of the authorization server. */
+import type { Context } from 'hono'
+import { bodyOf, clientAddressOf, type GatewayVariables } from '../../context.ts'
+import { Denied } from '../../errors.ts'
+import { wholeOf } from '../../middleware/validate.ts'
+import { waitUntilOf } from '../../middleware/wait-until.ts'
+import { type OAuthForm, parseForm } from '../../oauth/form.ts'
+import { oauthRefused } from '../../oauth/refusal.ts'
+import type { OAuthRequest } from '../../oauth/token-endpoint.ts'
+
+export type OAuthContext = Context<{ Variables: GatewayVariables }>
+
+/** Forms are UTF-8 (RFC 6749 appendix B); another charset is read differently by different servers. */
+const FORM_TYPE =
+  /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i
+
+/**
+ * Reads a request. Parameters stand in the body and nowhere else: a query is refused, for it stands
+ * in logs (RFC 6749 section 2.3.1). Throws `Denied`. Needs `limitBody` and `clientAddress` before it.
+ */
+export async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {
+  return {
+    method: c.req.method,
+    url: c.req.url,
+    authorization: c.req.header('Authorization'),
+    dpop: c.req.header('DPoP'),
+    form: await formOf(c),
+    address: clientAddressOf(c),
+    identify: (actor) => c.set('principal', actor),
+    waitUntil: waitUntilOf(c),
+  }
+}
+
+async function formOf(c: OAuthContext): Promise<OAuthForm> {
+  if (c.req.url.includes('?')) throw oauthRefused('invalid_request', 'query')
+  const encoding = c.req.header('Content-Encoding') ?? 'identity'
+  if (!FORM_TYPE.test(c.req.header('Content-Type') ?? '') || encoding !== 'identity')
+    throw oauthRefused('invalid_request', 'content_type')
+  const bytes = await wholeOf(bodyOf(c))
+  try {
+    return parseForm(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+  } catch (error) {
+    if (error instanceof Denied) throw error
+    throw oauthRefused('invalid_request', 'form_encoding', { cause: error })
+  }
+}

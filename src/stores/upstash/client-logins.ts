@@ -1,0 +1,130 @@
+/** Clients, and the failures of those who try to be one, in one pipeline. */
+import { addressBanKey } from '../../admission/ban.ts'
+import { keyPart } from '../../admission/key.ts'
+import { Unavailable } from '../../errors.ts'
+import {
+  type ClientLogins,
+  FAILURE_WINDOW_SECONDS,
+  type Failures,
+  KNOWN_ADDRESS_SECONDS,
+  type Login,
+} from '../../oauth/client-logins.ts'
+import type { ConfiguredClient } from '../../validators/client.ts'
+import { clientKey, configuredClientsOf, parseClient } from './client-record.ts'
+import type { RedisReply, RedisRest } from './rest.ts'
+
+export interface ClientLoginsOptions {
+  readonly rest: RedisRest
+  /** The clients of `CLIENTS`. */
+  readonly configured: readonly ConfiguredClient[]
+  /** Audience of clients that name none: the gateway. */
+  readonly publicUrl: string
+}
+
+/** Counts a failure under both keys; a window begins with its first one. */
+const FAILED_SCRIPT = `
+local counts = {}
+for i, key in ipairs(KEYS) do
+  counts[2 * i - 1] = redis.call('INCR', key)
+  if counts[2 * i - 1] == 1 then redis.call('EXPIRE', key, ARGV[1]) end
+  counts[2 * i] = redis.call('TTL', key)
+end
+return counts
+`
+
+/**
+ * The adapter over Upstash. Asks the same of Redis for a configured client as for a stored one, and
+ * for an unknown one: the time of the answer tells nobody which it is.
+ */
+export function createClientLogins({
+  rest,
+  configured,
+  publicUrl,
+}: ClientLoginsOptions): ClientLogins {
+  const fixed = configuredClientsOf(configured, publicUrl)
+
+  return {
+    async begin(login) {
+      const { clientId, address } = login
+      const [byAddress, byClient] = await failureKeys(login)
+      const replies = await rest.send([
+        ['GET', clientKey(await keyPart(clientId))],
+        ['GET', byAddress],
+        ['TTL', byAddress],
+        ['GET', byClient],
+        ['TTL', byClient],
+        ['TTL', await knownKey(login)],
+        ['GET', await addressBanKey(address)],
+      ])
+      const [record, addressCount, addressTtl, clientCount, clientTtl, known, ban] =
+        replies.map(resultOf)
+      return {
+        client: fixed.get(clientId) ?? (record === null ? undefined : parseClient(record)),
+        byAddress: failures(addressCount ?? 0, addressTtl),
+        byClient: failures(clientCount ?? 0, clientTtl),
+        knownForSeconds: whole(known),
+        bannedUntilSeconds: ban === null ? undefined : whole(ban),
+      }
+    },
+
+    async failed(login) {
+      const keys = await failureKeys(login)
+      const [reply] = await rest.send([
+        ['EVAL', FAILED_SCRIPT, keys.length, ...keys, FAILURE_WINDOW_SECONDS],
+      ])
+      const counts = resultOf(reply)
+      if (!Array.isArray(counts) || counts.length !== 2 * keys.length)
+        throw new Unavailable('redis', 'malformed')
+      return {
+        byAddress: failures(counts[0], counts[1]),
+        byClient: failures(counts[2], counts[3]),
+      }
+    },
+
+    async succeeded(login, { remember, use }) {
+      if (use !== undefined) {
+        const [reply] = await rest.send([['SET', use.key, '1', 'EX', use.ttlSeconds, 'NX']])
+        const result = resultOf(reply)
+        if (result === null) return false
+        if (result !== 'OK') throw new Unavailable('redis', 'malformed')
+      }
+      if (remember) {
+        const [reply] = await rest.send([
+          ['SET', await knownKey(login), '1', 'EX', KNOWN_ADDRESS_SECONDS],
+        ])
+        resultOf(reply)
+      }
+      return true
+    },
+  }
+}
+
+async function failureKeys({ clientId, address }: Login): Promise<[string, string]> {
+  return [await failureKey('address', address), await failureKey('client', clientId)]
+}
+
+async function failureKey(by: 'address' | 'client', whose: string): Promise<string> {
+  return `pc:client-failures:${by}:${await keyPart(whose)}`
+}
+
+async function knownKey({ clientId, address }: Login): Promise<string> {
+  return `pc:client-address:${await keyPart(clientId)}:${await keyPart(address)}`
+}
+
+/** A counter without a life left, as Redis tells it, is about to be forgotten. */
+function failures(count: unknown, ttlSeconds: unknown): Failures {
+  return { count: whole(count), resetSeconds: Math.max(1, whole(ttlSeconds)) }
+}
+
+/** Throws for what is no whole number: an unreadable count must not read as none. */
+function whole(value: unknown): number {
+  const number = typeof value === 'string' && /^\d{1,12}$/.test(value) ? Number(value) : value
+  if (!Number.isSafeInteger(number)) throw new Unavailable('redis', 'malformed')
+  return number as number
+}
+
+function resultOf(reply: RedisReply | undefined): unknown {
+  if (reply === undefined) throw new Unavailable('redis', 'malformed')
+  if (reply.error !== undefined) throw new Unavailable('redis', 'refused')
+  return reply.result
+}

@@ -1,0 +1,188 @@
+/** A whole gateway in this process, over a real Redis and a real origin, and clients of it. */
+import { generateKeyPairSync } from 'node:crypto'
+import { createGateway } from '../../src/app.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import type { NewClient } from '../../src/oauth/client.ts'
+import { definePolicy } from '../../src/policy.ts'
+import { createServices } from '../../src/services.ts'
+import { createClientRegistry } from '../../src/stores/upstash/clients.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import { startHttpServer } from '../harness/http-server.ts'
+import { createKey, ISSUER, mint, type TokenOptions } from '../harness/issuer.ts'
+import { startTestRedis } from '../harness/redis.ts'
+
+export const PUBLIC_URL = 'https://gateway.test'
+export const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+
+/** A client as tests hold it. */
+export interface TestClient {
+  readonly id: string
+  readonly secret: string
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the gateway says is compared, not used
+  readonly body: any
+}
+
+type Params = Readonly<Record<string, string | readonly string[] | undefined>>
+
+export interface SendOptions {
+  /** Whose address the platform tells. Default one of the test's own. */
+  readonly address?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export type TestGateway = Awaited<ReturnType<typeof startGateway>>
+
+const privateJwk = (kid: string, alg: string, type: 'ec' | 'ed25519' | 'rsa') => {
+  const pair =
+    type === 'ec'
+      ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
+      : type === 'rsa'
+        ? generateKeyPairSync('rsa', { modulusLength: 2048 })
+        : generateKeyPairSync('ed25519')
+  return { ...pair.privateKey.export({ format: 'jwk' }), kid, alg }
+}
+
+export interface GatewayOptions {
+  readonly nonceRequired?: boolean
+  readonly clients?: readonly object[]
+  /** False: a gateway that signs nothing. */
+  readonly signs?: boolean
+}
+
+export async function startGateway(options: GatewayOptions = {}) {
+  const redis = await startTestRedis()
+  await redis.direct.flushall()
+  let originCalls = 0
+  const origin = await startHttpServer((_request, response) => {
+    originCalls += 1
+    response.end('[]')
+  })
+  const idp = await createKey('idp')
+  const keys = [
+    privateJwk('es', 'ES256', 'ec'),
+    privateJwk('rs', 'RS256', 'rsa'),
+    privateJwk('ed', 'EdDSA', 'ed25519'),
+  ]
+  const policy = definePolicy({
+    roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
+    limits: {},
+    routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
+    tokens: { dpopNonceRequired: options.nonceRequired ?? false },
+  })
+  const env = {
+    UPSTASH_REDIS_REST_URL: redis.url,
+    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    PUBLIC_URL,
+    ORIGIN_URL: origin.url,
+    ISSUERS: JSON.stringify([
+      { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [idp.publicJwk] } },
+    ]),
+    ...(options.signs !== false && { SIGNING_KEYS: JSON.stringify({ keys }) }),
+    ...(options.clients && { CLIENTS: JSON.stringify(options.clients) }),
+  }
+  const events: AuditEvent[] = []
+  const sink = { record: (event: AuditEvent) => void events.push(event) }
+  /** As another isolate would have it: it knows nothing that is not in Redis. */
+  const isolate = () => createGateway({ ...createServices(env), auditSink: sink }, policy)
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
+  const now = () => Date.now()
+  const registry = createClientRegistry({ rest, configured: [], publicUrl: PUBLIC_URL, now })
+  const here = isolate()
+  let addresses = 0
+
+  async function send(path: string, init: RequestInit, { address, headers }: SendOptions = {}) {
+    const request = new Request(PUBLIC_URL + path, init)
+    request.headers.set('CF-Connecting-IP', address ?? '192.0.2.1')
+    for (const [name, value] of Object.entries(headers ?? {})) request.headers.set(name, value)
+    return replyOf(await here.fetch(request))
+  }
+
+  function post(path: string, params: Params | string, sendOptions?: SendOptions) {
+    const body = typeof params === 'string' ? params : formOf(params)
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    return send(path, { method: 'POST', headers, body }, sendOptions)
+  }
+
+  const withClient = ({ id, secret }: TestClient, params: Params) => ({
+    client_id: id,
+    client_secret: secret,
+    ...params,
+  })
+
+  return {
+    redis,
+    registry,
+    revocations: createRevocations(rest, now),
+    events,
+    idp,
+    isolate,
+    send,
+    post,
+    originCalls: () => originCalls,
+    /** An address that nobody has used before. */
+    newAddress: () => `198.51.100.${++addresses % 250}`,
+    async createClient(described: Partial<NewClient> = {}): Promise<TestClient> {
+      const { client, secret = '' } = await registry.create({
+        name: 'test',
+        grants: ['client_credentials', EXCHANGE, 'refresh_token'],
+        ...described,
+      })
+      return { id: client.id, secret }
+    },
+    token: (client: TestClient, params: Params, sendOptions?: SendOptions) =>
+      post('/oauth/token', withClient(client, params), sendOptions),
+    revoke: (client: TestClient, token: string, params: Params = {}) =>
+      post('/oauth/revoke', withClient(client, { token, ...params })),
+    introspect: (client: TestClient, token: string) =>
+      post('/oauth/introspect', withClient(client, { token })),
+    /** A login at the identity provider. */
+    login: (tokenOptions: TokenOptions = {}) =>
+      mint(idp, { ...tokenOptions, claims: { aud: PUBLIC_URL, ...tokenOptions.claims } }),
+    exchange(client: TestClient, subjectToken: string, params: Params = {}, more?: SendOptions) {
+      return post(
+        '/oauth/token',
+        withClient(client, {
+          grant_type: EXCHANGE,
+          subject_token: subjectToken,
+          subject_token_type: ACCESS_TOKEN,
+          ...params,
+        }),
+        more,
+      )
+    },
+    refresh(client: TestClient, refreshToken: string, params: Params = {}, more?: SendOptions) {
+      const grant = { grant_type: 'refresh_token', refresh_token: refreshToken }
+      return post('/oauth/token', withClient(client, { ...grant, ...params }), more)
+    },
+    /** Calls the API with a token. */
+    call: (token: string, headers: Record<string, string> = {}) =>
+      send('/orders', { method: 'GET', headers: { Authorization: `Bearer ${token}`, ...headers } }),
+    async close() {
+      await origin.close()
+      await redis.close()
+    },
+  }
+}
+
+async function replyOf(response: Response): Promise<Reply> {
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.includes('json') === true && text !== ''
+  const body = isJson ? JSON.parse(text) : undefined
+  return { status: response.status, headers: response.headers, text, body }
+}
+
+function formOf(params: Params): string {
+  const form = new URLSearchParams()
+  for (const [name, values] of Object.entries(params)) {
+    for (const value of [values].flat()) if (value !== undefined) form.append(name, value as string)
+  }
+  return form.toString()
+}
