@@ -21,7 +21,7 @@ const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 export function addHashSecret(clients: Command): void {
   offlineCommand(clients, {
     name: 'hash-secret [secret]',
-    does: 'make an id, a secret, and the entry of CLIENTS that knows its hash; offline',
+    does: 'make an id, a secret, and the value of CLIENTS that knows its hash; offline',
     examples: [
       'portcullis clients hash-secret --name operator --role operator',
       'portcullis clients hash-secret - < secret.txt',
@@ -47,8 +47,10 @@ export function addHashSecret(clients: Command): void {
       }
       const output = createOutput(options.json ?? false)
       const known = argument === undefined ? { clientId: id, clientSecret } : { clientId: id }
-      output.result({ ...known, entry }, `${record(known)}\n\n${visibleJson(entry)}`)
-      output.remark('CLIENTS is a JSON array of such entries. The secret is shown once.')
+      output.result({ ...known, entry }, `${record(known)}\n\n${visibleJson([entry])}`)
+      output.remark(
+        'The last line is the value of CLIENTS for this client alone. The secret is shown once.',
+      )
     })
 }
 

@@ -53,9 +53,9 @@ describe('clients hash-secret', () => {
     const [, id = ''] = /^clientId +(\S+)$/m.exec(stdout) ?? []
     const [, secret = ''] = /^clientSecret +(\S+)$/m.exec(stdout) ?? []
     expect(secret).toMatch(/^pcs_[\w-]{43}$/)
-    const entry = JSON.parse(stdout.split('\n\n')[1] ?? '')
-    expect(entry).toMatchObject({ id, roles: ['operator'], secretSha256: hash(secret) })
-    expect(configuredClients.safeParse([entry]).success).toBe(true)
+    const clients = JSON.parse(stdout.split('\n\n')[1] ?? '')
+    expect(clients).toMatchObject([{ id, roles: ['operator'], secretSha256: hash(secret) }])
+    expect(configuredClients.safeParse(clients).success).toBe(true)
     expect(stderr).not.toContain(secret)
     const again = await runCli(['clients', 'hash-secret'])
     expect(again.stdout).not.toContain(secret)
