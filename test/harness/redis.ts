@@ -13,6 +13,8 @@ export interface TestRedis {
   readonly redisUrl: string
   /** HTTP calls to the REST endpoint so far. */
   calls(): number
+  /** Whether the REST endpoint answers; otherwise it hangs up. It does at first. */
+  setAnswering(answering: boolean): void
   close(): Promise<void>
 }
 
@@ -23,8 +25,10 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
   const rest: UpstashRest = await startUpstashRest({ port: 0, token, redis })
   const direct = new Redis(redis.url)
   let calls = 0
+  let isAnswering = true
   const proxy = await startHttpServer(async (request, response) => {
     calls += 1
+    if (!isAnswering) return void response.destroy()
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const headers = Object.entries(request.headersDistinct).filter(
@@ -48,6 +52,9 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
     direct,
     redisUrl: redis.url,
     calls: () => calls,
+    setAnswering(answering) {
+      isAnswering = answering
+    },
     async close() {
       direct.disconnect()
       await proxy.close()
