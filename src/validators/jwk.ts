@@ -69,6 +69,7 @@ const rsa = z.object({
   dq: unpublished,
   qi: unpublished,
   oth: unpublished,
+  k: unpublished,
   n: modulus,
   e: exponent,
 })
@@ -77,6 +78,7 @@ const ec = z
     kty: z.literal('EC'),
     ...common,
     d: unpublished,
+    k: unpublished,
     crv: z.enum(['P-256', 'P-384', 'P-521']),
     x: octets,
     y: octets,
@@ -86,6 +88,7 @@ const okp = z.object({
   kty: z.literal('OKP'),
   ...common,
   d: unpublished,
+  k: unpublished,
   crv: z.literal('Ed25519'),
   x: octetsOf(ED25519_OCTETS),
 })

@@ -75,6 +75,14 @@ describe('S08: of a key set', () => {
     expect(await fault({ ...ec.publicJwk, kty: 'RSA' })).toBeDefined()
   })
 
+  it('keys that are two things at once, or end at no time, are ignored', async () => {
+    for (const { publicJwk } of [rsa, ec, ed])
+      expect(await fault({ ...publicJwk, k: secret }, ALGORITHMS)).toBe('k')
+    for (const exp of ['1', null, Number.NaN])
+      expect(await fault({ ...ec.publicJwk, exp })).toBe('exp')
+    expect((await sorted([{ ...ec.publicJwk, exp: 1.5 }])).usable).toEqual(['ec ES256'])
+  })
+
   it('secrets count only where the issuer names HS256, and only long ones', async () => {
     expect(await fault({ kty: 'oct', k: secret, kid: 's' })).toBe('alg')
     expect((await sorted([{ kty: 'oct', k: secret, kid: 's' }], ['HS256'])).usable).toEqual([
