@@ -7,10 +7,14 @@ import type { BenchTokens } from './tokens.ts'
 export interface Bench {
   readonly options: Options
   readonly backends: Backends
-  readonly tokens: BenchTokens
   /** For generated files; removed at the end. */
   readonly directory: string
   readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
   /** Told what happens next. */
   readonly onProgress: (what: string) => void
+}
+
+/** What the benchmarks of the pipeline are given besides. */
+export interface PipelineBench extends Bench {
+  readonly tokens: BenchTokens
 }

@@ -1,12 +1,12 @@
-/** Bundles the Worker of the benchmark with wrangler, as a deployment would. */
+/** Bundles a Worker of the benchmark with wrangler, as a deployment would. */
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { ROOT } from '../dev/start/settings.ts'
 import { complaint, startWrangler } from '../dev/start/wrangler.ts'
 
-/** Configuration of the Worker, from the checkout. */
-export const WORKER_CONFIG = 'bench/workers/layers.toml'
-const BUNDLE_FILE = 'layers.js'
+/** Configurations of the Workers, from the checkout; each is named as its entry point is. */
+export const LAYERS_CONFIG = 'bench/workers/layers.toml'
+export const TOKENS_CONFIG = 'bench/workers/tokens.toml'
 
 export interface Bundle {
   /** One ES module. */
@@ -16,24 +16,29 @@ export interface Bundle {
 }
 
 /** Writes the bundle below `directory`; with `names`, as it is written, not minified. */
-export async function bundleWorker(directory: string, names = false): Promise<Bundle> {
-  const outdir = join(directory, names ? 'bundle-with-names' : 'bundle')
+export async function bundleWorker(
+  config: string,
+  directory: string,
+  names = false,
+): Promise<Bundle> {
+  const name = basename(config, '.toml')
+  const outdir = join(directory, names ? `${name}-with-names` : name)
   const wrangler = startWrangler(
     [
-      ...['deploy', '-c', WORKER_CONFIG, '--dry-run', '--outdir', outdir],
+      ...['deploy', '-c', config, '--dry-run', '--outdir', outdir],
       ...(names ? ['--minify=false'] : []),
     ],
     directory,
   )
   const code = await wrangler.ended
   if (code !== 0) throw new Error(`the bundle: ${complaint(wrangler.lines())}`)
-  return { file: join(outdir, BUNDLE_FILE), ...compatibility() }
+  return { file: join(outdir, `${name}.js`), ...compatibilityOf(config) }
 }
 
-function compatibility(): Omit<Bundle, 'file'> {
-  const config = readFileSync(join(ROOT, WORKER_CONFIG), 'utf8')
+function compatibilityOf(path: string): Omit<Bundle, 'file'> {
+  const config = readFileSync(join(ROOT, path), 'utf8')
   const [, date] = /^compatibility_date = "(.*)"$/m.exec(config) ?? []
-  if (date === undefined) throw new Error(`${WORKER_CONFIG}: has no compatibility_date`)
+  if (date === undefined) throw new Error(`${path}: has no compatibility_date`)
   const [, flags = ''] = /^compatibility_flags = \[(.*)\]$/m.exec(config) ?? []
   return { compatibilityDate: date, compatibilityFlags: flags.match(/\w+/g) ?? [] }
 }

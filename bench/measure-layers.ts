@@ -1,6 +1,6 @@
 /** `--layers`: what each stage of the pipeline costs, under each runtime. */
-import type { Bench } from './bench.ts'
-import { type Bundle, bundleWorker } from './bundle.ts'
+import type { PipelineBench } from './bench.ts'
+import { type Bundle, bundleWorker, LAYERS_CONFIG } from './bundle.ts'
 import { figuresOf, type LayerFigures } from './figures.ts'
 import { startLayers } from './layers-workerd.ts'
 import type { Runtime } from './options.ts'
@@ -12,10 +12,10 @@ import type { Target } from './target.ts'
 import { startWranglerDev } from './wrangler-dev.ts'
 
 /** Prints a table for each runtime, and returns what it knows. Throws for a wrong answer. */
-export async function measureLayers(bench: Bench): Promise<object> {
+export async function measureLayers(bench: PipelineBench): Promise<object> {
   const { options, backends, tokens, shutdown } = bench
   bench.onProgress('bundling')
-  const bundle = await bundleWorker(bench.directory)
+  const bundle = await bundleWorker(LAYERS_CONFIG, bench.directory)
   const runtimes: { runtime: Runtime; layers: readonly LayerFigures[] }[] = []
   for (const runtime of options.runtimes) {
     const onProgress = (what: string) => bench.onProgress(`${runtime}: ${what}`)
@@ -42,7 +42,7 @@ export async function measureLayers(bench: Bench): Promise<object> {
 async function start(
   runtime: Runtime,
   bundle: Bundle,
-  { options, backends, tokens: { signingKeys }, directory }: Bench,
+  { options, backends, tokens: { signingKeys }, directory }: PipelineBench,
 ): Promise<Target> {
   if (runtime === 'wrangler') return startWranglerDev({ bundle, backends, signingKeys, directory })
   return startLayers({ bundle, backends, signingKeys, layers: options.measured, directory })

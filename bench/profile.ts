@@ -1,11 +1,11 @@
-/** `--profile`: where the full pipeline spends the time of its isolate. */
+/** `--profile`: where an isolate spends its time, that of the full pipeline unless asked otherwise. */
 import { readFileSync } from 'node:fs'
-import type { Bench } from './bench.ts'
-import { bundleWorker } from './bundle.ts'
+import type { Bench, PipelineBench } from './bench.ts'
+import { type Bundle, bundleWorker, LAYERS_CONFIG } from './bundle.ts'
 import { profileWhile } from './inspector.ts'
 import { LAYERS } from './layers.ts'
 import { startLayers } from './layers-workerd.ts'
-import { drive } from './load.ts'
+import { drive, type Load } from './load.ts'
 import { orderLoad } from './order-requests.ts'
 import { preflight } from './preflight.ts'
 import { cpuBetween, cpuTimesOf } from './process-times.ts'
@@ -20,11 +20,24 @@ const SHOWN_FUNCTIONS = 40
 const KEPT_FUNCTIONS = 100
 const SHOWN_MODULES = 30
 
-/** Prints a summary, and returns it. Throws for a wrong answer. */
-export async function profileGateway(bench: Bench): Promise<object> {
+/** An isolate that is up, and how to keep it busy. */
+export interface Profiled {
+  /** In the summary. */
+  readonly title: string
+  /** Not minified, so that functions have names. */
+  readonly bundle: Bundle
+  readonly pid: number
+  /** Authority of the inspector. */
+  readonly inspector: string
+  readonly service: string
+  readonly load: Omit<Load, 'seconds'>
+}
+
+/** Profiles the full pipeline. Prints a summary, and returns it. Throws for a wrong answer. */
+export async function profileGateway(bench: PipelineBench): Promise<object> {
   const { options, backends, tokens, directory, shutdown } = bench
   bench.onProgress('profile: starting')
-  const bundle = await bundleWorker(directory, true)
+  const bundle = await bundleWorker(LAYERS_CONFIG, directory, true)
   const layers = LAYERS.filter(({ id }) => id === PROFILED)
   const [layer] = layers
   const { signingKeys } = tokens
@@ -34,27 +47,37 @@ export async function profileGateway(bench: Bench): Promise<object> {
   })
   shutdown.defer(target.close)
   shutdown.signal.throwIfAborted()
-  if (layer === undefined || target.inspector === undefined)
-    throw new Error('there is nothing to profile')
+  const { pid, inspector } = target
+  if (layer === undefined || inspector === undefined) throw new Error('there is nothing to profile')
   await preflight(target, layers, tokens)
-  const { request, connections, seconds, warmUpSeconds } = options
+  const { request, connections } = options
   const orders = orderLoad(target.urlOf(layer), request, tokens[layer.tokens])
   const load = { ...orders, connections }
-  bench.onProgress('profile: warming up')
+  const title = 'Full pipeline'
+  const profile = await sample(bench, { title, bundle, pid, inspector, service: layer.id, load })
+  await target.close()
+  return { options: { request, connections, seconds: options.seconds }, ...profile }
+}
+
+/** Profiles an isolate under its load. Prints a summary, and returns it. */
+export async function sample(
+  { options, onProgress }: Pick<Bench, 'options' | 'onProgress'>,
+  { title, bundle, pid, inspector, service, load }: Profiled,
+): Promise<object> {
+  const { seconds, warmUpSeconds } = options
+  onProgress('profile: warming up')
   await drive({ ...load, seconds: Math.max(warmUpSeconds, MIN_WARM_UP_SECONDS) })
-  bench.onProgress('profile: sampling')
+  onProgress('profile: sampling')
   let requests = 0
-  const before = cpuTimesOf(target.pid)
-  const profile = await profileWhile(target.inspector, layer.id, async () => {
+  const before = cpuTimesOf(pid)
+  const profile = await profileWhile(inspector, service, async () => {
     requests = (await drive({ ...load, seconds })).requests
   })
-  const cpu = cpuBetween(before, cpuTimesOf(target.pid))
+  const cpu = cpuBetween(before, cpuTimesOf(pid))
   const cpuMicros = rounded((cpu.userMicros + cpu.systemMicros) / requests, 1)
-  await target.close()
   const summary = summarise(profile, requests, moduleFinder(readFileSync(bundle.file, 'utf8')))
-  console.log(`\n${profileTables(summary, requests, cpuMicros)}\n`)
+  console.log(`\n${profileTables(title, summary, requests, cpuMicros)}\n`)
   return {
-    options: { request, connections, seconds },
     requests,
     cpuMicros,
     busyMicros: summary.busyMicros,
@@ -64,13 +87,14 @@ export async function profileGateway(bench: Bench): Promise<object> {
 }
 
 function profileTables(
+  title: string,
   { busyMicros, modules, functions }: ProfileSummary,
   requests: number,
   cpuMicros: number,
 ): string {
   const percent = (share: number) => (share * 100).toFixed(1)
   return [
-    `Full pipeline under workerd serve, ${requests} requests: its isolate's thread was busy for`,
+    `${title} under workerd serve, ${requests} requests: its isolate's thread was busy for`,
     `${busyMicros.toFixed(0)} us of each by the clock, and the process took ${cpuMicros.toFixed(0)} us of CPU, profiler included.`,
     'Sampled: small figures are rough. Where the two differ much, threads waited for a core.',
     '',

@@ -8,6 +8,8 @@ import { measureLayers } from './measure-layers.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
 import { profileGateway } from './profile.ts'
 import { surroundings } from './surroundings.ts'
+import { measureTokens } from './token-costs/measure-tokens.ts'
+import { profileCase } from './token-costs/profile-case.ts'
 import { mintTokens } from './tokens.ts'
 
 function optionsOrExit(argv: readonly string[]): Options | 'help' {
@@ -31,17 +33,23 @@ async function bench(options: Options, argv: readonly string[], shutdown: Shutdo
   const backends = await startBackends()
   shutdown.defer(backends.close)
   const about = surroundings(argv, backends.redis.kind)
-  progress('signing tokens')
-  const tokens = await mintTokens(join(directory, 'keys.env'))
-  const bench = { options, backends, tokens, directory, shutdown, onProgress: progress }
-  if (options.layers) save('layers', { ...about, ...(await measureLayers(bench)) })
-  if (options.profile) save('profile', { ...about, ...(await profileGateway(bench)) })
+  const common = { options, backends, directory, shutdown, onProgress: progress }
+  const profilesPipeline = options.profile && options.case === undefined
+  if (options.layers || profilesPipeline) {
+    progress('signing tokens')
+    const bench = { ...common, tokens: await mintTokens(join(directory, 'keys.env')) }
+    if (options.layers) save('layers', await measureLayers(bench))
+    if (profilesPipeline) save('profile', await profileGateway(bench))
+  }
+  if (options.tokens) save('tokens', await measureTokens(common))
+  if (options.case !== undefined)
+    save(`profile-${options.case}`, await profileCase(common, options.case))
 
   function save(name: string, result: object): void {
     const folder = resolve(options.results ?? join(import.meta.dirname, 'results'))
     mkdirSync(folder, { recursive: true })
     const file = join(folder, `${about.date.slice(0, 'yyyy-mm-dd'.length)}-${name}.json`)
-    writeFileSync(file, `${JSON.stringify({ benchmark: name, ...result }, null, 2)}\n`)
+    writeFileSync(file, `${JSON.stringify({ benchmark: name, ...about, ...result }, null, 2)}\n`)
     progress(`written to ${file}`)
   }
 }

@@ -22,9 +22,8 @@ export interface Usage {
   readonly counts: Counts
   /** Of the process of the gateway. */
   readonly gateway: CpuTimes
-  readonly gatewayCores: number
   /** Of Redis and its REST server. */
-  readonly redisCores: number
+  readonly redisMicros: number
   /** Cores that processes of others used meanwhile. */
   readonly otherCores: number
 }
@@ -43,16 +42,12 @@ export async function readingOf(pid: number, backends: Backends): Promise<Readin
 
 /** What happened between two readings. */
 export function usageBetween(before: Reading, after: Reading): Usage {
-  const gateway = cpuBetween(before.gateway, after.gateway)
   const ours = after.oursMicros - before.oursMicros
   const others = after.machineMicros - before.machineMicros - ours
-  const cores = (micros: number) =>
-    rounded(Math.max(0, micros) / 1000 / (after.timeMs - before.timeMs), 2)
   return {
     counts: countsBetween(before.counts, after.counts),
-    gateway,
-    gatewayCores: cores(gateway.userMicros + gateway.systemMicros),
-    redisCores: cores(after.redisMicros - before.redisMicros),
-    otherCores: cores(others),
+    gateway: cpuBetween(before.gateway, after.gateway),
+    redisMicros: after.redisMicros - before.redisMicros,
+    otherCores: rounded(Math.max(0, others) / 1000 / (after.timeMs - before.timeMs), 2),
   }
 }

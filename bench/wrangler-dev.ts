@@ -7,7 +7,7 @@ import { line } from '../dev/dev-vars.ts'
 import { HOST, ROOT } from '../dev/start/settings.ts'
 import { complaint, startWrangler, type Wrangler } from '../dev/start/wrangler.ts'
 import type { Backends } from './backends.ts'
-import { type Bundle, WORKER_CONFIG } from './bundle.ts'
+import { type Bundle, LAYERS_CONFIG } from './bundle.ts'
 import { descendants, listensOn } from './process-times.ts'
 import { gatewayVariables, type Target } from './target.ts'
 
@@ -69,7 +69,7 @@ export async function startWranglerDev(options: WranglerDevOptions): Promise<Tar
  */
 function configFor(bundle: Bundle, directory: string): string {
   const file = join(directory, 'wrangler.toml')
-  const config = readFileSync(join(ROOT, WORKER_CONFIG), 'utf8')
+  const config = readFileSync(join(ROOT, LAYERS_CONFIG), 'utf8')
   writeFileSync(
     file,
     config

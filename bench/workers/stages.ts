@@ -25,7 +25,8 @@ type Middleware = MiddlewareHandler<{ Variables: GatewayVariables }>
 
 /** Builds what comes before the whole gateway: no audit, no assertions, no routes of its own. */
 export function createStages(stage: Stage, services: Services, policy: Policy): Gateway {
-  const { verifier, admission, origin } = services
+  const { verifier, references, admission, origin } = services
+  const proofs = services.proofs({ nonceRequired: policy.tokens.dpopNonceRequired })
   const authorizer = createAuthorizer(policy.roles)
   const app: Gateway = new Hono()
   app.onError(problemHandler({ publicUrl: services.publicUrl }))
@@ -36,7 +37,7 @@ export function createStages(stage: Stage, services: Services, policy: Policy): 
       matched(route) as MiddlewareHandler,
       limitBody({ maxBytes }),
       includes(stage, 'authenticate')
-        ? authenticate({ verifier, anonymous: permission === undefined })
+        ? authenticate({ verifier, references, proofs, anonymous: permission === undefined })
         : (nobody as MiddlewareHandler),
     ]
     if (includes(stage, 'admit')) stages.push(admit({ admission, limits }))

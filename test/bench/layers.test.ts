@@ -27,6 +27,7 @@ describe('the layers are those of the gateway', () => {
     const settings = (path: string) =>
       textOf(path).match(/^(?:compatibility_\w+|minify|keep_names) = .*$/gm)
     expect(settings('bench/workers/layers.toml')).toEqual(settings('wrangler.toml'))
+    expect(settings('bench/workers/tokens.toml')).toEqual(settings('wrangler.toml'))
   })
 
   test('what others say stands beside a layer that there is', () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { LAYERS } from '../../bench/layers.ts'
 import { type Options, readOptions, USAGE } from '../../bench/options.ts'
+import { CASE_IDS } from '../../bench/token-costs/cases.ts'
 
 const RUN = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
 
@@ -15,6 +16,9 @@ describe('what is asked for', () => {
     expect(readOptions([])).toEqual({
       layers: true,
       profile: false,
+      case: undefined,
+      tokens: false,
+      peers: true,
       runtimes: ['workerd', 'wrangler'],
       measured: LAYERS,
       request: 'read',
@@ -29,6 +33,25 @@ describe('what is asked for', () => {
   test('a profile alone measures no layers, and both can be asked for', () => {
     expect(readOptions(['--profile'])).toMatchObject({ layers: false, profile: true })
     expect(readOptions(['--profile', '--layers'])).toMatchObject({ layers: true, profile: true })
+  })
+
+  test('tokens alone measure no layers; quickly means less time, unless a time is given', () => {
+    expect(readOptions(['--tokens'])).toMatchObject({ layers: false, tokens: true, rounds: 3 })
+    expect(readOptions(['--tokens', '--quick', '--no-peers', '--rounds', '2'])).toMatchObject({
+      tokens: true,
+      peers: false,
+      seconds: 0.5,
+      warmUpSeconds: 0.2,
+      rounds: 2,
+    })
+  })
+
+  test('a profile can be that of one case', () => {
+    expect(readOptions(['--profile', '--case', 'issue-jwt'])).toMatchObject({
+      layers: false,
+      profile: true,
+      case: 'issue-jwt',
+    })
   })
 
   test('some layers come in the order of the pipeline, after the baseline', () => {
@@ -59,6 +82,8 @@ describe('what makes no run', () => {
     [['--runtime', 'node'], '--runtime must be one of workerd, wrangler, both'],
     [['--request', 'delete'], '--request must be one of read, write'],
     [['--only', 'full,nothing'], '--only: there is no "nothing"'],
+    [['--case', 'issue-jwt'], '--case needs --profile'],
+    [['--profile', '--case', 'issue'], '--case must be one of issue-jwt, issue-opaque'],
     [['--results', ''], '--results must name a directory'],
     [['--layer'], "Unknown option '--layer'"],
     [['fast'], 'Unexpected argument'],
@@ -73,6 +98,7 @@ describe('the command', () => {
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(stdout.trim()).toBe(USAGE)
     for (const { id } of LAYERS) expect(stdout).toContain(id)
+    for (const id of CASE_IDS) expect(stdout).toContain(id)
   })
 
   test('a bad option is one clear line on stderr and exit code 2', () => {

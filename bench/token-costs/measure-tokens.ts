@@ -1,0 +1,43 @@
+/** `--tokens`: what issuing and validating costs, by itself and over HTTP. */
+import type { Bench } from '../bench.ts'
+import { measureCases } from './measure-cases.ts'
+import { measureOperations } from './measure-operations.ts'
+import { measurePeers, type Peers } from './peers.ts'
+import { TOKEN_REFERENCE_NOTE, TOKEN_REFERENCES } from './reference.ts'
+import { caseTable, operationTable } from './report.ts'
+import { startTokens } from './token-workerd.ts'
+
+/** A batch needs no pause to settle and no latencies, so it is measured for less time. */
+const OPERATION_SHARE = 0.25
+
+const NO_PEERS: Peers = { measured: [], skipped: [] }
+
+/** Prints the tables, and returns what it knows. Throws for a wrong answer. */
+export async function measureTokens(bench: Bench): Promise<object> {
+  const { options, backends, directory, shutdown } = bench
+  const onProgress = (what: string) => bench.onProgress(`tokens: ${what}`)
+  const { workerd, cases } = await startTokens({ ...bench, onProgress })
+
+  const { connections, seconds, warmUpSeconds, rounds } = options
+  const operationSeconds = seconds * OPERATION_SHARE
+  const operations = await measureOperations({
+    ...{ workerd, rounds, onProgress },
+    seconds: operationSeconds,
+  })
+  const http = await measureCases({ cases, workerd, backends, options, onProgress })
+  await workerd.close()
+  const { signal } = shutdown
+  const peers = options.peers
+    ? await measurePeers({ seconds: operationSeconds, directory, signal, onProgress })
+    : NO_PEERS
+
+  console.log(`\n${operationTable(operations, peers)}\n`)
+  console.log(`${caseTable(http)}\n`)
+  return {
+    options: { seconds, operationSeconds, warmUpSeconds, rounds, connections },
+    operations,
+    peers,
+    http,
+    reference: { note: TOKEN_REFERENCE_NOTE, figures: TOKEN_REFERENCES },
+  }
+}

@@ -1,0 +1,40 @@
+/** Issues and verifies JWTs, with each algorithm. */
+import type { Config } from '../../src/index.ts'
+import { createTokenIssuer } from '../../src/tokens/token-issuer.ts'
+import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { forged } from '../token-costs/forged.ts'
+import { ALGORITHMS, FORGERIES } from '../token-costs/operations.ts'
+import { grantFor, subjectOf, TTL_SECONDS, tokensOf } from './grant.ts'
+import type { Operate, Operations } from './operations.ts'
+
+/** Cold: a verifier without a cache, whose keys are imported. */
+export async function jwtOperations(config: Config): Promise<Operations> {
+  const { publicUrl, issuers } = config
+  const issuer = createTokenIssuer({
+    keys: config.signingKeys?.keys ?? [],
+    issuer: publicUrl,
+    references: nowhere,
+    defaultTtlSeconds: TTL_SECONDS,
+  })
+  const cold = createTokenVerifier({ issuers, maxCachedTokens: 0 })
+  const warm = createTokenVerifier({ issuers })
+  const grant = grantFor(publicUrl)
+  const operations: Record<string, Operate> = {}
+  const refused: string[] = []
+
+  for (const algorithm of ALGORITHMS) {
+    const tokens = await tokensOf(issuer, grant, { algorithm })
+    operations[`issue-${algorithm}`] = async () => (await issuer.issue(grant, { algorithm })).token
+    operations[`verify-${algorithm}`] = async (index) => subjectOf(await cold.verify(tokens(index)))
+    operations['recall-jwt'] ??= async (index) => subjectOf(await warm.verify(tokens(index)))
+    await cold.verify(forged(tokens(0))).catch(() => refused.push(algorithm))
+  }
+  return { ...operations, [FORGERIES]: () => refused.join() }
+}
+
+/** JWTs are stored nowhere. */
+const nowhere = {
+  put: async () => {},
+  find: async () => undefined,
+  remove: async () => {},
+}

@@ -1,0 +1,164 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { CASE_IDS, type Case } from '../../bench/token-costs/cases.ts'
+import { forged } from '../../bench/token-costs/forged.ts'
+import { createIssuedTokens } from '../../bench/token-costs/issued-tokens.ts'
+import { type CaseRound, figuresOf } from '../../bench/token-costs/measure-cases.ts'
+import { type OperationFigures, roundOf } from '../../bench/token-costs/measure-operations.ts'
+import { ALGORITHMS, OPERATION_IDS, OPERATIONS } from '../../bench/token-costs/operations.ts'
+import { measurePeers, type Peers, parsePeer } from '../../bench/token-costs/peers.ts'
+import { TOKEN_REFERENCES } from '../../bench/token-costs/reference.ts'
+import { caseTable, operationTable } from '../../bench/token-costs/report.ts'
+
+const NO_PEERS: Peers = { measured: [], skipped: [] }
+
+describe('the time of an operation', () => {
+  const raw = {
+    size: 100,
+    batches: 4,
+    batchMicros: 42_000,
+    emptyMicros: 500,
+    cpu: { userMicros: 30_000, systemMicros: 20_000 },
+  }
+
+  test('is that of the batches without empty ones, divided by all that they did', () => {
+    expect(roundOf(raw)).toEqual({
+      operations: 400,
+      micros: 100,
+      cpuMicros: 120,
+      perSecond: 10_000,
+    })
+  })
+
+  test('is never told to be nothing', () => {
+    expect(() => roundOf({ ...raw, batchMicros: 2_000 })).toThrow(RangeError)
+  })
+})
+
+describe('the table of operations', () => {
+  const figures: OperationFigures[] = [
+    {
+      id: 'issue-RS256',
+      title: 'issue RS256 (2048)',
+      ...{ operations: 400, micros: 500, cpuMicros: 510, perSecond: 2_000, rounds: [] },
+    },
+  ]
+
+  test('a peer is told as a multiple of ours, and what others state stands beside it', () => {
+    const peer = parsePeer(
+      'Go',
+      '{"version":"go9"}\n{"id":"issue-RS256","micros":1250.04,"operations":8}',
+    )
+    const text = operationTable(figures, { measured: [peer], skipped: [] })
+    expect(text).toMatch(
+      /^issue RS256 \(2048\) +500 +510 +2,000 +1250 +2\.50 +1\.42 ms, 860\/s a core$/m,
+    )
+    expect(text).toContain('Go: go9; one core, same machine.')
+    expect(text).toContain('on other hardware')
+  })
+
+  test('a peer that is not there is said to be skipped', () => {
+    const skipped = [{ name: 'Python', reason: 'not on this machine' }]
+    const text = operationTable(figures, { ...NO_PEERS, skipped })
+    expect(text).toContain('Python: skipped (not on this machine).')
+    expect(text).not.toContain('the peer takes')
+  })
+
+  test('everything that others state is beside something that is measured', () => {
+    const ids: readonly string[] = [...OPERATION_IDS, ...CASE_IDS]
+    expect(TOKEN_REFERENCES.filter(({ of }) => !ids.includes(of))).toEqual([])
+    expect(OPERATIONS.map(({ id }) => id)).toEqual(OPERATION_IDS)
+  })
+})
+
+describe('the table of cases', () => {
+  const round = (requestsPerSecond: number, cpuMicros: number, loadCores = 0.3): CaseRound => ({
+    ...{ requests: 1_000, requestsPerSecond, p50Ms: 2, p95Ms: 3, p99Ms: 4, cpuMicros },
+    ...{ redisCalls: 1, gatewayCores: 0.9, redisCores: 0.4, loadCores, otherCores: 0 },
+  })
+  const issuing: Pick<Case, 'id' | 'title' | 'requiredPerSecond'> = {
+    id: 'issue-jwt',
+    title: 'issue ES256',
+    requiredPerSecond: 1_000,
+  }
+
+  test('figures are medians of the rounds, and CPU is told for a thousand', () => {
+    const figures = figuresOf(issuing, [round(900, 800), round(1_200, 500), round(1_000, 650)])
+    expect(figures).toMatchObject({
+      requestsPerSecond: 1_000,
+      cpuMicros: 650,
+      cpuSecondsPerThousand: 0.65,
+    })
+    expect(figures.rounds).toHaveLength(3)
+    expect(() => figuresOf(issuing, [])).toThrow(RangeError)
+  })
+
+  test('what is required is met or missed, and a load at its limit is told', () => {
+    const textOf = (each: CaseRound) => caseTable([figuresOf(issuing, [each])])
+    expect(textOf(round(1_000, 500))).toContain('Required: issue ES256: 1,000/s: met (1,000).')
+    expect(textOf(round(999, 500))).toContain('missed (999).')
+    expect(textOf(round(999, 500, 0.95))).toContain('missed (999; the load could send no more).')
+  })
+
+  test('nothing is required of what has no requirement', () => {
+    const free = { ...issuing, requiredPerSecond: undefined }
+    expect(caseTable([figuresOf(free, [round(10, 500)])])).not.toContain('Required')
+  })
+})
+
+describe('answers of a token endpoint', () => {
+  const token = 'd4f2c1de-8c0b-4a3e-9f55-0c1d2e3f4a5b'
+  const bodyOf = (members: object) =>
+    JSON.stringify({ access_token: token, token_type: 'Bearer', expires_in: 900, ...members })
+
+  test('a new token in a whole answer is right, and the same token again is not', () => {
+    const issued = createIssuedTokens('opaque')
+    expect(issued.take(bodyOf({}))).toBe(true)
+    expect(issued.take(bodyOf({}))).toBe(false)
+    expect(new Set(issued.samples())).toEqual(new Set([token]))
+    issued.clear()
+    expect(() => issued.samples()).toThrow('no token')
+  })
+
+  test.each([
+    ['no JSON', '<html>'],
+    ['nothing', 'null'],
+    ['another format', bodyOf({ access_token: 'a.b.c' })],
+    ['another type', bodyOf({ token_type: 'DPoP' })],
+    ['no life', bodyOf({ expires_in: 0 })],
+    ['an error', '{"error":"invalid_client"}'],
+  ])('%s is wrong', (_what, body) => {
+    expect(createIssuedTokens('opaque').take(body)).toBe(false)
+  })
+
+  test('a forged credential differs in one character', () => {
+    const other = forged(token)
+    expect([...token].filter((character, at) => character !== other[at])).toHaveLength(1)
+  })
+})
+
+describe('peers', () => {
+  test.each(['', '{"id":"uuid","micros":1}', '{"version":"1"}\n{"id":"uuid"}', 'Traceback'])(
+    'output without a version or figures is refused: %j',
+    (output) => {
+      expect(() => parsePeer('Go', output)).toThrow()
+    },
+  )
+
+  test('each peer measures every algorithm, or says why not', { timeout: 240_000 }, async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'bench-peers-'))
+    const { signal } = new AbortController()
+    const peers = await measurePeers({ seconds: 0.01, directory, signal, onProgress: () => {} })
+    rmSync(directory, { recursive: true })
+    const names = [...peers.measured, ...peers.skipped].map(({ name }) => name)
+    expect(names.sort()).toEqual(['Go', 'Python'])
+    for (const { micros } of peers.measured) {
+      expect(Object.keys(micros).sort()).toEqual(
+        ['uuid', ...ALGORITHMS.flatMap((name) => [`issue-${name}`, `verify-${name}`])].sort(),
+      )
+    }
+    for (const { reason } of peers.skipped) expect(reason).not.toBe('')
+  })
+})
