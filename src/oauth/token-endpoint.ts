@@ -1,6 +1,8 @@
 /** The token endpoint (RFC 6749 section 3.2), without HTTP. */
+import { Misconfigured } from '../errors.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
 import type { Principal, WaitUntil } from '../tokens/principal.ts'
+import { activeKey, type SigningJwk } from '../tokens/signing-keys.ts'
 import { type Client, GRANT_TYPES, type GrantType } from './client.ts'
 import type { ClientAuthenticator, ClientRequest } from './client-authenticator.ts'
 import { clientCredentialsGrant } from './client-credentials-grant.ts'
@@ -24,6 +26,8 @@ export interface OAuthRequest extends ClientRequest {
 export interface TokenEndpointOptions extends TokenExchangeOptions {
   readonly authenticate: ClientAuthenticator
   readonly dpop: DpopVerifier
+  /** Private keys that tokens are signed with. */
+  readonly keys: readonly SigningJwk[]
 }
 
 /** Throws `Denied` and `Unavailable`. A request that fails has used nothing up but its proof. */
@@ -43,8 +47,15 @@ export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoin
     identify(clientPrincipal(client, options.issuer))
     const grantType = grantTypeOf(form.one('grant_type'))
     if (!client.grants.includes(grantType)) throw oauthRefused('unauthorized_client', 'grant_type')
+    refuseUnsignable(client)
     const proof = await proofOf(request, client)
     return handlers[grantType]({ client, form, proof, identify, waitUntil })
+  }
+
+  /** Before anything is used up: a client for whose algorithm there is no key is a misconfiguration. */
+  function refuseUnsignable({ id, tokenFormat, tokenAlgorithm }: Client): void {
+    if (tokenFormat !== 'jwt' || activeKey(options.keys, options.now(), tokenAlgorithm)) return
+    throw new Misconfigured('SIGNING_KEYS', [`no key signs what client ${id} is to get`])
   }
 
   /** RFC 9449 section 5: a proof binds what is issued; some clients must send one. */
