@@ -1,0 +1,287 @@
+/** Tokens that are bound to a key, through `authenticate` and `admit` (RFC 9449 section 7). */
+import { Hono } from 'hono'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createAdmission } from '../../src/admission/admission.ts'
+import { callerOf, type GatewayVariables } from '../../src/context.ts'
+import { Denied, Unavailable } from '../../src/errors.ts'
+import { admit } from '../../src/middleware/admit.ts'
+import { type AuthenticateOptions, authenticate } from '../../src/middleware/authenticate.ts'
+import type { PolicyLimit } from '../../src/policy.ts'
+import { problemHandler } from '../../src/problem.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { createReferenceStore } from '../../src/stores/upstash/references.ts'
+import { createRedisRest, type RedisReply } from '../../src/stores/upstash/rest.ts'
+import { createDpopVerifier } from '../../src/tokens/dpop.ts'
+import { createReferences } from '../../src/tokens/references.ts'
+import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ath, createProver, GATEWAY } from '../tokens/prover.ts'
+import { createSigner, issuerOf } from '../tokens/signer.ts'
+import { ADDRESS, nowSeconds, principal, recordOf, stored } from './callers.ts'
+
+const URL_OF_ORDERS = `${GATEWAY}/orders?limit=1`
+const signer = await createSigner('ES256')
+const [prover, thief] = [await createProver(), await createProver('EdDSA')]
+const BOUND = { cnf: { jkt: prover.thumbprint } }
+
+const jwt = (claims: object = {}) =>
+  signer.token({
+    iat: nowSeconds(),
+    exp: nowSeconds() + 300,
+    jti: crypto.randomUUID(),
+    sub: crypto.randomUUID(),
+    ...claims,
+  })
+const proofFor = (token: string, claims: object = {}, by = prover) =>
+  by.proof({ jti: crypto.randomUUID(), iat: nowSeconds(), ath: ath(token), ...claims })
+
+const limit: PolicyLimit = {
+  name: 'standard',
+  limit: 5,
+  windowSeconds: 86_400,
+  by: 'subject',
+  onUnavailable: 'deny',
+}
+
+describe('bound tokens over Redis', () => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis()
+  })
+  afterAll(() => redis.close())
+  beforeEach(async () => {
+    // Redis knows the scripts afterwards: each costs a call once.
+    await redis.direct.flushall()
+    const { ask } = isolate()
+    const { text } = await keep()
+    for (const _ of ['cold', 'warm']) await ask(`DPoP ${text}`, await proofFor(text))
+    await redis.direct.flushall()
+  })
+
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const keep = (claims: object = { confirmation: prover.thumbprint }) =>
+    stored(createReferenceStore(rest()), recordOf(claims))
+
+  /** An app with the two stages, what reached its handler, and why it refused. */
+  function isolate(options: Partial<AuthenticateOptions> = {}, limits = [limit]) {
+    const reached: (string | undefined)[] = []
+    const reasons: string[] = []
+    const references = createReferences({ audience: GATEWAY })
+    const store = createUpstashAdmissionStore(rest())
+    const admission = createAdmission({ store, references, now: Date.now })
+    const proofs = createDpopVerifier({
+      publicUrl: GATEWAY,
+      nonceSecret: 'not the keys of a gateway, but as long as one',
+      nonceRequired: options.tellNonces ?? false,
+    })
+    const verifier = createTokenVerifier({ issuers: [issuerOf([signer.publicJwk])] })
+    const app = new Hono<{ Variables: GatewayVariables }>()
+    app.onError(problemHandler())
+    app.use(async (c, next) => {
+      c.set('clientAddress', ADDRESS)
+      await next()
+      if (c.error instanceof Denied) {
+        const { denial } = c.error
+        reasons.push('check' in denial ? `${denial.code}:${denial.check}` : denial.code)
+      }
+    })
+    app.all(
+      '/orders',
+      authenticate({ verifier, references, proofs, ...options }),
+      admit({ admission, limits }),
+      (c) => {
+        reached.push(callerOf(c)?.confirmation)
+        return c.text('ok')
+      },
+    )
+    const ask = async (authorization: string, ...dpop: string[]) => {
+      const headers = new Headers({ authorization })
+      for (const proof of dpop) headers.append('DPoP', proof)
+      return app.request(URL_OF_ORDERS, { headers })
+    }
+    return { ask, reached, reasons }
+  }
+
+  test('a bound JWT with its proof costs one call, and so do a cold and a warm opaque token', async () => {
+    const { ask, reached } = isolate({}, [limit, { ...limit, name: 'expensive', by: 'client' }])
+    const token = await jwt(BOUND)
+    const { text } = await keep()
+    // The first bound JWT of an isolate finds the scripts known already.
+    for (const credential of [token, token, text, text]) {
+      const before = redis.calls()
+      expect((await ask(`DPoP ${credential}`, await proofFor(credential))).status).toBe(200)
+      expect(redis.calls() - before).toBe(1)
+    }
+    expect(reached).toEqual(Array(4).fill(prover.thumbprint))
+  })
+
+  test.each(['jwt', 'cold', 'warm'] as const)(
+    'a proof is good once, at every gateway: the next use is 401 and counts nothing more (%s)',
+    async (kind) => {
+      const token = kind === 'jwt' ? await jwt(BOUND) : (await keep()).text
+      const [here, there] = [isolate(), isolate()]
+      if (kind === 'warm')
+        for (const { ask } of [here, there]) await ask(`DPoP ${token}`, await proofFor(token))
+      const proof = await proofFor(token)
+      const first = await here.ask(`DPoP ${token}`, proof)
+      expect(first.status).toBe(200)
+      for (const gateway of [there, here, there]) {
+        const replayed = await gateway.ask(`DPoP ${token}`, proof)
+        expect(replayed.status).toBe(401)
+        expect(replayed.headers.get('www-authenticate')).toMatch(
+          /^DPoP .*error="invalid_dpop_proof"/,
+        )
+        expect(gateway.reasons.at(-1)).toBe('dpop_rejected:replay')
+      }
+      const warmUps = kind === 'warm' ? 1 : 0
+      expect(here.reached.length).toBe(1 + warmUps)
+      expect(there.reached.length).toBe(warmUps)
+      // This isolate has seen the proof: it asks nobody.
+      const before = redis.calls()
+      expect((await here.ask(`DPoP ${token}`, proof)).status).toBe(401)
+      expect(redis.calls() - before).toBe(0)
+      const [key = ''] = await redis.direct.keys('pc:dpop:*')
+      expect(await redis.direct.ttl(key)).toBeGreaterThan(60)
+    },
+  )
+
+  test('20 parallel uses of one proof over two isolates: exactly one is admitted', async () => {
+    const { text } = await keep()
+    const gateways = [isolate(), isolate()] as const
+    const proof = await proofFor(text)
+    await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        gateways[index % 2 ? 0 : 1].ask(`DPoP ${text}`, proof),
+      ),
+    )
+    expect(gateways[0].reached.length + gateways[1].reached.length).toBe(1)
+    // Of a cold reference, the replays have spent nothing.
+    const [key = ''] = await redis.direct.keys('pc:limit:*')
+    expect(await redis.direct.get(key)).toBe('1')
+  })
+
+  test.each(['jwt', 'cold', 'warm'] as const)(
+    'a bound token without its own proof is refused in every way, and spends nothing (%s)',
+    async (kind) => {
+      const token = kind === 'jwt' ? await jwt(BOUND) : (await keep()).text
+      const { ask, reached, reasons } = isolate()
+      if (kind === 'warm') await ask(`DPoP ${token}`, await proofFor(token))
+      for (const key of await redis.direct.keys('pc:limit:*')) await redis.direct.del(key)
+      reached.length = 0
+      const other = await jwt()
+      const attempts: [string, string[], string][] = [
+        [`Bearer ${token}`, [], 'token_rejected:dpop_binding'],
+        [`Bearer ${token}`, [await proofFor(token)], 'token_rejected:dpop_binding'],
+        [`DPoP ${token}`, [], 'dpop_rejected:missing'],
+        [`DPoP ${token}`, [await proofFor(token, {}, thief)], 'token_rejected:dpop_binding'],
+        [`DPoP ${token}`, [await proofFor(other)], 'dpop_rejected:ath'],
+        [`DPoP ${token}`, [await proofFor(token, { ath: undefined })], 'dpop_rejected:ath'],
+        [`DPoP ${token}`, [await proofFor(token, { htm: 'POST' })], 'dpop_rejected:htm'],
+        [`DPoP ${token}`, [await proofFor(token, { htu: `${GATEWAY}/x` })], 'dpop_rejected:htu'],
+        [`DPoP ${token}`, [await proofFor(token), await proofFor(token)], 'dpop_rejected:multiple'],
+      ]
+      for (const [authorization, proofs, reason] of attempts) {
+        expect((await ask(authorization, ...proofs)).status, reason).toBe(401)
+        expect(reasons.at(-1)).toBe(reason)
+      }
+      expect(reached).toEqual([])
+      expect(await redis.direct.keys('pc:limit:*')).toEqual([])
+    },
+  )
+
+  test('a token that is bound to nothing is refused by the scheme DPoP, however good the proof', async () => {
+    const { text } = await keep({})
+    const { ask, reached, reasons } = isolate()
+    for (const token of [await jwt(), text, text]) {
+      expect((await ask(`DPoP ${token}`, await proofFor(token))).status).toBe(401)
+      expect(reasons.at(-1)).toBe('token_rejected:dpop_binding')
+    }
+    expect(reached).toEqual([])
+    expect((await ask(`Bearer ${text}`)).status).toBe(200)
+    // Now that it is known, too.
+    expect((await ask(`DPoP ${text}`, await proofFor(text))).status).toBe(401)
+  })
+
+  test('a route that requires DPoP takes no bearer token, bound or not, and asks nobody', async () => {
+    const { ask, reached, reasons } = isolate({ dpop: 'required' })
+    const before = redis.calls()
+    for (const token of [await jwt(), await jwt(BOUND), crypto.randomUUID()]) {
+      const response = await ask(`Bearer ${token}`)
+      expect(response.status).toBe(401)
+      expect(response.headers.get('www-authenticate')).toMatch(/^DPoP /)
+      expect(reasons.at(-1)).toBe('dpop_rejected:required')
+    }
+    expect(redis.calls()).toBe(before)
+    expect(reached).toEqual([])
+    const token = await jwt(BOUND)
+    expect((await ask(`DPoP ${token}`, await proofFor(token))).status).toBe(200)
+  })
+
+  test('where nonces are required, one is demanded, told with every answer, and taken', async () => {
+    const { ask, reached } = isolate({ tellNonces: true })
+    const token = await jwt(BOUND)
+    const refused = await ask(`DPoP ${token}`, await proofFor(token))
+    expect(refused.status).toBe(401)
+    expect(refused.headers.get('www-authenticate')).toContain('error="use_dpop_nonce"')
+    const nonce = refused.headers.get('dpop-nonce') ?? ''
+    const proof = await proofFor(token, { nonce })
+    const response = await ask(`DPoP ${token}`, proof)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('dpop-nonce')).toMatch(/^\S+$/)
+    // With a refusal by a later stage, too.
+    const replayed = await ask(`DPoP ${token}`, proof)
+    expect(replayed.status).toBe(401)
+    expect(replayed.headers.get('dpop-nonce')).toMatch(/^\S+$/)
+    expect(reached.length).toBe(1)
+    expect((await ask(`Bearer ${await jwt()}`)).headers.get('dpop-nonce')).toBeNull()
+  })
+
+  test('where nonces are not required, none is told', async () => {
+    const token = await jwt(BOUND)
+    const response = await isolate().ask(`DPoP ${token}`, await proofFor(token))
+    expect(response.status).toBe(200)
+    expect(response.headers.get('dpop-nonce')).toBeNull()
+  })
+
+  test('without a verifier of proofs a bound token is refused, and DPoP is no credential', async () => {
+    const { ask, reached, reasons } = isolate({ proofs: undefined })
+    const token = await jwt(BOUND)
+    expect((await ask(`Bearer ${token}`)).status).toBe(401)
+    expect((await ask(`DPoP ${token}`, await proofFor(token))).status).toBe(401)
+    expect((await ask(`Bearer ${(await keep()).text}`)).status).toBe(401)
+    expect(reasons).toEqual([
+      'token_rejected:dpop_binding',
+      'token_missing',
+      'token_rejected:dpop_binding',
+    ])
+    expect(reached).toEqual([])
+  })
+})
+
+test('what needs a verifier of proofs says so when the app is built', () => {
+  const verifier = createTokenVerifier({ issuers: [] })
+  expect(() => authenticate({ verifier, dpop: 'required' })).toThrow(TypeError)
+  expect(() => authenticate({ verifier, tellNonces: true })).toThrow(TypeError)
+})
+
+test.each([
+  ['an error', { error: 'ERR' }],
+  ['a number', { result: 1 }],
+  ['a text', { result: 'QUEUED' }],
+  ['false', { result: false }],
+  ['a list', { result: [] }],
+  ['nothing', {}],
+] as const)('R06: %s in place of the proof\'s use is an outage, never "new"', async (_, odd) => {
+  const store = createUpstashAdmissionStore({
+    async send(commands) {
+      return commands.map(([name, ...keys]): RedisReply => {
+        if (name === 'MGET') return { result: keys.map(() => null) }
+        return name === 'EXISTS' ? { result: 0 } : odd
+      })
+    },
+  })
+  const admission = createAdmission({ store, now: Date.now })
+  const proof = { replayKey: 'pc:dpop:x', replayTtlSeconds: 80 }
+  const request = { principal: principal(), address: ADDRESS, limits: [], proof }
+  await expect(admission.admit(request)).rejects.toBeInstanceOf(Unavailable)
+})
