@@ -20,6 +20,7 @@ import { stage } from './middleware/stage.ts'
 import { validate } from './middleware/validate.ts'
 import type { Policy, PolicyRoute } from './policy.ts'
 import { problemHandler } from './problem.ts'
+import { adminCalls } from './routes/admin.ts'
 import { healthRoutes } from './routes/health.ts'
 import { oauthRoutes } from './routes/oauth.ts'
 import { proxy } from './routes/proxy.ts'
@@ -54,33 +55,35 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   if (server !== undefined) {
     app.route('/', oauthRoutes({ server, proofs, tellNonces: nonceRequired }))
   }
-  // The gateway's own paths are nobody else's, whatever patterns the policy has.
-  app.all('/-/*', refuseUnknown(app.routes.slice()))
-  for (const route of policy.routes) {
+  /** What stands before a route, whoever answers behind it. */
+  function guards(route: PolicyRoute): MiddlewareHandler[] {
     const { permission, limits, maxBodyBytes: maxBytes } = route
-    app.on(
-      route.method,
-      route.path,
+    const credentials = {
+      ...{ verifier, references, proofs },
+      dpop: route.dpop ? 'required' : 'accepted',
+      tellNonces: nonceRequired,
+      anonymous: permission === undefined,
+    } as const
+    return [
       matched(route),
       stage('limitBody', limitBody({ maxBytes })),
-      stage(
-        'authenticate',
-        authenticate({
-          verifier,
-          references,
-          proofs,
-          dpop: route.dpop ? 'required' : 'accepted',
-          tellNonces: nonceRequired,
-          anonymous: permission === undefined,
-        }),
-      ),
+      stage('authenticate', authenticate(credentials)),
       stage('admit', admit({ admission, limits })),
       ...(permission === undefined
         ? []
         : [stage('authorize', authorize({ authorizer, permission }))]),
       stage('validate', validate(route.input)),
-      stage('proxy', proxy({ ...route, origin, assertions })),
-    )
+    ]
+  }
+
+  for (const { route, handlers } of adminCalls(services.admin(policy), policy.limits)) {
+    app.on(route.method, [route.path], ...guards(route), ...handlers)
+  }
+  // The gateway's own paths are nobody else's, whatever patterns the policy has.
+  app.all('/-/*', refuseUnknown(app.routes.slice()))
+  for (const route of policy.routes) {
+    const forward = stage('proxy', proxy({ ...route, origin, assertions }))
+    app.on(route.method, [route.path], ...guards(route), forward)
   }
   app.all('*', refuseUnknown(app.routes))
   return app

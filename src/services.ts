@@ -12,7 +12,10 @@ import {
 } from './oauth/authorization-server.ts'
 import type { TokensDefinition } from './oauth/tokens-definition.ts'
 import { createOrigin, type Origin, type OriginOptions } from './origin.ts'
+import type { Policy } from './policy.ts'
+import type { AdminOptions } from './routes/admin.ts'
 import type { ReadinessCheck } from './routes/health.ts'
+import { adminServices } from './services/admin.ts'
 import { type AuditQueue, createAuditQueue, SPILL_TIMEOUT_MS } from './stores/queue/audit-queue.ts'
 import { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
 import { createAuditSpill } from './stores/upstash/audit-spill.ts'
@@ -42,6 +45,7 @@ export interface GatewayEnv {
   readonly SIGNING_KEYS?: string
   readonly CLIENTS?: string
   readonly AUDIT_QUEUE?: Queue
+  readonly AUDIT_DB?: D1Database
 }
 
 /** Everything that the pipeline needs and does not make itself. */
@@ -68,6 +72,8 @@ export interface Services {
   readonly authorizationServer:
     | ((tokens: Required<TokensDefinition>, proofs: DpopVerifier) => AuthorizationServer)
     | undefined
+  /** Makes what the operators' API works with; how long things live is the policy's to say. */
+  readonly admin: (policy: Policy) => AdminOptions
   readonly checks: readonly ReadinessCheck[]
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -102,6 +108,7 @@ export function createServices(env: GatewayEnv): Services {
     origin: createOrigin(originOf(env, config)),
     assertions: assertionsOf(config, now),
     authorizationServer: authorizationServerOf(config, { redis, verifier, now }),
+    admin: adminServices(config, { rest: redis, auditDb: env.AUDIT_DB, now }),
     checks: [
       { name: 'redis', check: () => ping(redis) },
       { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },

@@ -55,7 +55,9 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
     expect(gateway).toContain('ORIGIN')
     const declared = found(read('wrangler.toml'), /^binding = "(\w+)"$/gm)
     expect(declared).toEqual(bindings)
-    expect(membersOf('src/services.ts', 'GatewayEnv')).toEqual([...gateway, 'AUDIT_QUEUE'].sort())
+    expect(membersOf('src/services.ts', 'GatewayEnv')).toEqual(
+      [...gateway, 'AUDIT_DB', 'AUDIT_QUEUE'].sort(),
+    )
     const named = tabled(configuration, '## Environment of the gateway')
     expect(named).toEqual([...new Set([...gateway, ...bindings, 'RETENTION_DAYS'])].sort())
   })

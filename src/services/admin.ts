@@ -1,0 +1,63 @@
+/** What the operators' API works with, made of an environment. */
+import type { Config } from '../config.ts'
+import type { Policy } from '../policy.ts'
+import type { AdminOptions } from '../routes/admin.ts'
+import { createAuditLog } from '../stores/d1/audit-events.ts'
+import { createApiKeys } from '../stores/upstash/api-keys.ts'
+import { createBanList } from '../stores/upstash/bans.ts'
+import { createClientRegistry } from '../stores/upstash/clients.ts'
+import { createLimitControls } from '../stores/upstash/limit-overrides.ts'
+import { createOverrideList } from '../stores/upstash/override-list.ts'
+import { createReferenceStore } from '../stores/upstash/references.ts'
+import type { RedisRest } from '../stores/upstash/rest.ts'
+import { createRevocationLog } from '../stores/upstash/revocation-log.ts'
+import { createRevocations } from '../stores/upstash/revocations.ts'
+import { createTokenIssuer, MAX_ACCESS_TOKEN_SECONDS } from '../tokens/token-issuer.ts'
+
+export interface AdminParts {
+  readonly rest: RedisRest
+  /** Undefined: the audit trail cannot be asked. */
+  readonly auditDb: D1Database | undefined
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** More than clocks differ, and than an isolate remembers. */
+const MARGIN_SECONDS = 300
+
+/** Makes the options of `adminCalls`; how long things live is partly the policy's to say. */
+export function adminServices(config: Config, { rest, auditDb, now }: AdminParts) {
+  const { publicUrl, clients: configured } = config
+  const signingKeys = config.signingKeys?.keys ?? []
+  const longestToken = Math.max(
+    MAX_ACCESS_TOKEN_SECONDS,
+    ...config.issuers.map(({ maxTokenAge }) => maxTokenAge),
+  )
+  return ({ tokens: { accessTokenSeconds, sessionSeconds } }: Policy): AdminOptions => ({
+    publicUrl,
+    // The gateway vouches for API keys, whether or not it has keys to sign with.
+    issuers: [...new Set([...config.issuers.map(({ issuer }) => issuer), publicUrl])],
+    clients: createClientRegistry({ rest, configured, publicUrl, now }),
+    apiKeys: createApiKeys({ rest, publicUrl, now }),
+    revocations: createRevocationLog(rest, now),
+    cutOffs: createRevocations(rest, now),
+    bans: createBanList(rest, now),
+    overrides: createOverrideList(rest, now),
+    windows: createLimitControls(rest, now),
+    auditLog: auditDb === undefined ? undefined : createAuditLog(auditDb),
+    tokenIssuer:
+      config.signingKeys === undefined
+        ? undefined
+        : createTokenIssuer({
+            keys: signingKeys,
+            issuer: publicUrl,
+            references: createReferenceStore(rest, now),
+            defaultTtlSeconds: accessTokenSeconds,
+            now,
+          }),
+    signingKeys,
+    cutOffSeconds: Math.max(longestToken, sessionSeconds) + MARGIN_SECONDS,
+    revokedTokenSeconds: longestToken + MARGIN_SECONDS,
+    now,
+  })
+}
