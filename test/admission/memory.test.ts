@@ -1,0 +1,116 @@
+/** What an isolate remembers of refusals, by a clock that the test moves. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createAdmission } from '../../src/admission/admission.ts'
+import { revokedTokenKey } from '../../src/admission/revocation.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import type { Principal } from '../../src/tokens/principal.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ADDRESS, limitOf, nowSeconds, principal } from './callers.ts'
+
+describe('an isolate that has refused a token', () => {
+  let redis: TestRedis
+  let nowMs = Date.now()
+  beforeAll(async () => {
+    redis = await startTestRedis()
+  })
+  afterAll(() => redis.close())
+  beforeEach(async () => {
+    await redis.direct.flushall()
+    nowMs = Date.now()
+  })
+
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const isolate = () =>
+    createAdmission({ store: createUpstashAdmissionStore(rest()), now: () => nowMs })
+  const revocations = () => createRevocations(rest(), Date.now)
+  const revoke = (who: Principal) =>
+    revocations().revokeToken({
+      tokenIdHash: who.tokenIdHash ?? '',
+      untilSeconds: nowSeconds() + 600,
+    })
+  const cutOffOf = (who: Principal) =>
+    ({ kind: 'subject', issuer: who.issuer, value: who.subject }) as const
+  const counted = async () => (await redis.direct.keys('pc:limit:*')).length
+  const calls = async (act: () => Promise<unknown>) => {
+    const before = redis.calls()
+    await act()
+    return redis.calls() - before
+  }
+
+  test('refuses a revoked one without a call for ten seconds, then asks again, and counts nothing', async () => {
+    const who = principal()
+    const request = { principal: who, address: ADDRESS, limits: [] }
+    const limited = { ...request, limits: [limitOf()] }
+    const here = isolate()
+    await revoke(who)
+    expect((await here.admit(request)).denial?.code).toBe('token_revoked')
+    nowMs += 9_999
+    expect(await calls(() => here.admit(limited))).toBe(0)
+    for (let round = 0; round < 3; round++) {
+      nowMs += 10_000
+      expect(await calls(() => here.admit(limited))).toBe(1)
+      expect(await calls(() => here.admit(limited))).toBe(0)
+      expect((await here.admit(limited)).denial?.code).toBe('token_revoked')
+    }
+    expect(await counted()).toBe(0)
+  })
+
+  test('admits it again after ten seconds once the revocation is taken back, and counts it once', async () => {
+    const who = principal()
+    const limit = limitOf()
+    const here = isolate()
+    await revoke(who)
+    expect(
+      (await here.admit({ principal: who, address: ADDRESS, limits: [] })).denial,
+    ).toBeDefined()
+    await redis.direct.del(revokedTokenKey(who.tokenIdHash ?? ''))
+    const request = { principal: who, address: ADDRESS, limits: [limit] }
+    expect((await here.admit(request)).denial?.code).toBe('token_revoked')
+    nowMs += 10_000
+    const verdict = await here.admit(request)
+    expect(verdict.denial).toBeUndefined()
+    expect(verdict.limits[0]?.remaining).toBe(2)
+    // From then on it is a token like any other: one call.
+    expect(await calls(() => here.admit(request))).toBe(1)
+  })
+
+  test('never spends the budget of one that is cut off, though it asks each time', async () => {
+    const who = principal()
+    const here = isolate()
+    await revocations().cutOff({ ...cutOffOf(who), atSeconds: nowSeconds(), ttlSeconds: 600 })
+    await here.admit({ principal: who, address: ADDRESS, limits: [] })
+    const request = { principal: who, address: ADDRESS, limits: [limitOf()] }
+    for (let round = 0; round < 3; round++) {
+      expect(await calls(() => here.admit(request))).toBe(1)
+      expect((await here.admit(request)).denial).toEqual({ code: 'token_revoked', by: 'subject' })
+    }
+    expect(await counted()).toBe(0)
+  })
+
+  test('admits one whose cut-off is taken back on the very next request, in every isolate', async () => {
+    const who = principal()
+    const request = { principal: who, address: ADDRESS, limits: [limitOf({ limit: 9 })] }
+    const [here, there] = [isolate(), isolate()]
+    await revocations().cutOff({ ...cutOffOf(who), atSeconds: nowSeconds(), ttlSeconds: 600 })
+    for (const gateway of [here, there])
+      expect((await gateway.admit(request)).denial?.code).toBe('token_revoked')
+    await revocations().liftCutOff(cutOffOf(who))
+    for (const gateway of [here, there])
+      expect((await gateway.admit(request)).denial).toBeUndefined()
+  })
+
+  test('is told at once that a token which it took back is revoked anew', async () => {
+    const who = principal()
+    const request = { principal: who, address: ADDRESS, limits: [] }
+    const here = isolate()
+    await revoke(who)
+    await here.admit(request)
+    await redis.direct.del(revokedTokenKey(who.tokenIdHash ?? ''))
+    nowMs += 10_000
+    expect((await here.admit(request)).denial).toBeUndefined()
+    await revoke(who)
+    expect((await here.admit(request)).denial?.code).toBe('token_revoked')
+  })
+})
