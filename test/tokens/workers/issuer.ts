@@ -1,0 +1,75 @@
+/** A Worker that begins sessions, refreshes them, and issues access tokens of each kind. */
+import { createReferenceStore } from '../../../src/stores/upstash/references.ts'
+import { createRefreshFamilies } from '../../../src/stores/upstash/refresh-families.ts'
+import { createRedisRest } from '../../../src/stores/upstash/rest.ts'
+import type { IssueOptions, RefreshTokens, TokenIssuer } from '../../../src/tokens/access-grant.ts'
+import { createRefreshTokens } from '../../../src/tokens/refresh-tokens.ts'
+import { parseSigningKeys } from '../../../src/tokens/signing-keys.ts'
+import { createTokenIssuer } from '../../../src/tokens/token-issuer.ts'
+
+interface Env {
+  readonly REST_URL: string
+  readonly REST_TOKEN: string
+  readonly SIGNING_KEYS: string
+}
+
+const ISSUER = 'https://gateway.test'
+const KINDS: readonly IssueOptions[] = [
+  { algorithm: 'ES256' },
+  { algorithm: 'RS256' },
+  { algorithm: 'EdDSA' },
+  { format: 'opaque' },
+]
+let services: { readonly issuer: TokenIssuer; readonly refreshTokens: RefreshTokens } | undefined
+
+function servicesOf({ REST_URL, REST_TOKEN, SIGNING_KEYS }: Env) {
+  const rest = createRedisRest({ url: REST_URL, token: REST_TOKEN, timeoutMs: 5_000 })
+  return {
+    issuer: createTokenIssuer({
+      keys: parseSigningKeys(JSON.parse(SIGNING_KEYS)),
+      issuer: ISSUER,
+      references: createReferenceStore(rest),
+      defaultTtlSeconds: 900,
+    }),
+    refreshTokens: createRefreshTokens({
+      store: createRefreshFamilies(rest),
+      issuer: ISSUER,
+      graceSeconds: 10,
+      maxAccessTokenSeconds: 3_600,
+    }),
+  }
+}
+
+function newSession() {
+  const id = crypto.randomUUID()
+  const nowSeconds = Math.floor(Date.now() / 1000)
+  return {
+    id,
+    grant: {
+      subject: 'alice',
+      client: 'app',
+      session: id,
+      roles: ['reader'],
+      scopes: ['a'],
+      audiences: [ISSUER],
+    },
+    startedAtSeconds: nowSeconds,
+    expiresAtSeconds: nowSeconds + 1_000,
+  }
+}
+
+export default {
+  /** A refresh token as the body is refreshed; none begins a session. */
+  async fetch(request: Request, env: Env): Promise<Response> {
+    services ??= servicesOf(env)
+    const { issuer, refreshTokens } = services
+    const presented = await request.text()
+    if (presented === '') return new Response(await refreshTokens.open(newSession()))
+    const session = await refreshTokens.inspect(presented)
+    const { refreshToken, ...rotation } = await refreshTokens.rotate(presented, session)
+    const issued = await Promise.all(
+      KINDS.map((kind) => issuer.issue(session.grant, { ...kind, ...rotation })),
+    )
+    return Response.json({ refreshToken, issued })
+  },
+}
