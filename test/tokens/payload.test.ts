@@ -59,7 +59,7 @@ describe('the payload', () => {
     expect(await checkText(inherited)).toBe('token_rejected:iss')
   })
 
-  it('a token that is bound to a key of its bearer is refused', async () => {
+  it('a token that is bound to its bearer in a way that is not checked is refused', async () => {
     for (const cnf of [{ jkt: 'x' }, { 'x5t#S256': 'x' }, {}, null])
       expect(await check({ cnf })).toBe('token_rejected:cnf')
   })
