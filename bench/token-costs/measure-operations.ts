@@ -17,11 +17,12 @@ const MAX_BATCH = 1_048_576
 const EMPTY_BATCHES = 3
 const DIGITS = 3
 
-/** One measurement of one operation. Times are those of one, an empty batch subtracted. */
+/** One measurement of one operation. */
 export interface OperationRound {
   readonly operations: number
+  /** Of one, by the clock; an empty batch is subtracted. */
   readonly micros: number
-  /** Of the workerd process, its other threads included. */
+  /** Of one: the workerd process with all its threads, and the operation's share of the batch. */
   readonly cpuMicros: number
   /** As many as one isolate does, one after the other. */
   readonly perSecond: number
@@ -80,10 +81,8 @@ export function roundOf({
   cpu,
 }: RawRound): OperationRound {
   const operations = size * batches
-  // A single thread does the empty batch, so its time is its CPU.
-  const each = (micros: number) =>
-    rounded(Math.max(0, micros - batches * emptyMicros) / operations, DIGITS)
-  const micros = each(batchMicros)
+  const each = (micros: number) => rounded(Math.max(0, micros) / operations, DIGITS)
+  const micros = each(batchMicros - batches * emptyMicros)
   const cpuMicros = each(cpu.userMicros + cpu.systemMicros)
   return { operations, micros, cpuMicros, perSecond: perSecondOf(micros) }
 }
@@ -128,7 +127,8 @@ async function measureOnce(
     batches++
   }
   const cpu = cpuBetween(before, cpuTimesOf(pid))
-  return { size, batches, batchMicros, emptyMicros: median(empty), cpu }
+  // Whatever is longer than the shortest has waited for something else.
+  return { size, batches, batchMicros, emptyMicros: Math.min(...empty), cpu }
 }
 
 /** Microseconds of a batch, by the clock. Throws unless it did all that it was asked. */

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
+import { CASE_IDS } from '../../bench/token-costs/cases.ts'
+import { OPERATION_IDS } from '../../bench/token-costs/operations.ts'
 
 const RUN = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
 /** A busy machine takes its time to start two runtimes. */
@@ -53,6 +55,26 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
       options: { request: 'write' },
       runtimes: [{ runtime: 'wrangler', layers: [{ id: 'passthrough' }, { id: 'full' }] }],
     })
+  })
+
+  test('tokens are issued and validated right, and the pipeline costs one call for each kind', async () => {
+    const stdout = await bench('--tokens', '--no-peers')
+    expect(stdout).toContain('on other hardware')
+    const { operations, http, peers } = resultOf('tokens') as {
+      operations: { id: string; operations: number }[]
+      http: { id: string; requests: number; redisCalls: number }[]
+      peers: object
+    }
+    expect(operations.map(({ id }) => id)).toEqual(OPERATION_IDS)
+    expect(http.map(({ id }) => id)).toEqual(CASE_IDS)
+    for (const { id, operations: count } of operations) expect(count, id).toBeGreaterThan(0)
+    for (const { id, requests, redisCalls } of http) {
+      expect(requests, id).toBeGreaterThan(0)
+      if (id.startsWith('validate')) expect(redisCalls, id).toBe(0)
+      else expect(redisCalls, id).toBeGreaterThanOrEqual(1)
+      if (id.startsWith('pipeline')) expect(redisCalls, id).toBeLessThan(1.1)
+    }
+    expect(peers).toEqual({ measured: [], skipped: [] })
   })
 
   test('a profile names our modules', async () => {
