@@ -1,0 +1,192 @@
+/** Opaque tokens, API keys and bound tokens, at two gateways in workerd on one Redis. */
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { revokedTokenKey } from '../../src/admission/revocation.ts'
+import { storedReference } from '../../src/admission/stored-reference.ts'
+import { newApiKey } from '../../src/tokens/api-key.ts'
+import { credentialHash, type ReferenceRecord, referenceKey } from '../../src/tokens/reference.ts'
+import { tokenIdHash } from '../../src/tokens/token-id.ts'
+import { nowSeconds, recordOf } from '../admission/callers.ts'
+import { forget, recordsOf } from '../harness/control.ts'
+import { ISSUER, mint } from '../harness/issuer.ts'
+import { ath, createProver } from '../tokens/prover.ts'
+
+const stack = inject('stack')
+const [here, there] = stack.gateways
+const redis = new Redis(stack.redisUrl)
+const prover = await createProver()
+
+const REPORT = '{"from":"2026-01-01","to":"2026-01-31"}'
+const redisCalls = async () => (await recordsOf(stack.rest)).length
+const originCalls = async () => (await recordsOf(stack.origin)).length
+let publicUrl = ''
+
+/** Keeps a record of somebody new, and returns the credential. */
+async function keep(claims: Partial<ReferenceRecord> = {}, text: string = crypto.randomUUID()) {
+  const record = recordOf({
+    issuer: ISSUER,
+    tokenIssuer: publicUrl,
+    audiences: [publicUrl],
+    roles: ['admin'],
+    scopes: [],
+    ...claims,
+  })
+  const key = referenceKey(await credentialHash(text))
+  await redis.set(key, await storedReference(record), 'EX', 600)
+  return { text, key, record }
+}
+
+/** `POST /reports` is under two limits. */
+const ask = (gateway: string, credential: string, headers: Record<string, string> = {}) =>
+  fetch(`${gateway}/reports`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${credential}`,
+      'content-type': 'application/json',
+      ...headers,
+    },
+    body: REPORT,
+  })
+const askBound = async (gateway: string, credential: string, proof?: string) =>
+  ask(gateway, credential, {
+    authorization: `DPoP ${credential}`,
+    dpop:
+      proof ??
+      (await prover.proof({
+        jti: crypto.randomUUID(),
+        iat: nowSeconds(),
+        htm: 'POST',
+        htu: `${gateway}/reports`,
+        ath: ath(credential),
+      })),
+  })
+
+beforeAll(async () => {
+  const metadata = await fetch(`${here}/.well-known/oauth-protected-resource`)
+  publicUrl = ((await metadata.json()) as { resource: string }).resource
+  // Redis knows the scripts afterwards: each costs a call once.
+  const { text } = await keep()
+  for (const gateway of [here, here, there]) expect((await ask(gateway, text)).status).toBe(200)
+})
+afterEach(async () => {
+  await forget(stack.rest)
+  await forget(stack.origin)
+})
+afterAll(() => redis.disconnect())
+
+describe('round trips, under two limits', () => {
+  /** Calls to the REST endpoint of each of two requests. */
+  async function calls(request: () => Promise<Response>): Promise<number[]> {
+    const counts: number[] = []
+    for (let count = 0; count < 2; count++) {
+      await forget(stack.rest)
+      const response = await request()
+      expect(response.status).toBe(200)
+      expect(response.headers.get('ratelimit-policy')).toContain('"expensive"')
+      counts.push(await redisCalls())
+    }
+    return counts
+  }
+
+  test('an opaque token makes one call, cold and warm', async () => {
+    const { text } = await keep()
+    expect(await calls(() => ask(here, text))).toEqual([1, 1])
+  })
+
+  test('an API key makes one call, cold and warm', async () => {
+    const { text } = await keep({ kind: 'api_key', expiresAtSeconds: null }, newApiKey())
+    expect(await calls(() => ask(here, text))).toEqual([1, 1])
+  })
+
+  test('an opaque token with a proof of possession makes one call, cold and warm', async () => {
+    const { text } = await keep({ confirmation: prover.thumbprint })
+    expect(await calls(() => askBound(here, text))).toEqual([1, 1])
+  })
+
+  test('a JWT with a proof of possession makes one call, cold and warm', async () => {
+    const cnf = { jkt: prover.thumbprint }
+    const token = await mint(stack.inlineKey, { claims: { roles: ['admin'], cnf } })
+    expect(await calls(() => askBound(here, token))).toEqual([1, 1])
+  })
+
+  test('a credential that is none by its form makes none', async () => {
+    const key = newApiKey()
+    const mistyped = `pk_${key[3] === 'x' ? 'y' : 'x'}${key.slice(4)}`
+    for (const text of [
+      mistyped,
+      crypto.randomUUID().toUpperCase(),
+      'pk_',
+      crypto.randomUUID().slice(1),
+    ])
+      expect((await ask(here, text)).status).toBe(401)
+    expect(await redisCalls()).toBe(0)
+    expect(await originCalls()).toBe(0)
+  })
+})
+
+describe('two gateways on one Redis', () => {
+  test('S30: a reference that is ended is refused by both on the next request, cold or warm', async () => {
+    const [warm, cold] = [await keep(), await keep()]
+    for (const gateway of [here, there]) expect((await ask(gateway, warm.text)).status).toBe(200)
+    await forget(stack.origin)
+    for (const { key, record } of [warm, cold]) {
+      const hash = await tokenIdHash(publicUrl, record.tokenId)
+      await redis.set(revokedTokenKey(hash), '1', 'EX', 310)
+      await redis.del(key)
+    }
+    for (const gateway of [here, there])
+      for (const { text } of [warm, cold]) expect((await ask(gateway, text)).status).toBe(401)
+    expect(await originCalls()).toBe(0)
+  })
+
+  test('S31: another spelling of an ended reference opens nothing', async () => {
+    const { text, record } = await keep()
+    expect((await ask(here, text)).status).toBe(200)
+    const hash = await tokenIdHash(publicUrl, record.tokenId)
+    await redis.set(revokedTokenKey(hash), '1', 'EX', 310)
+    await forget(stack.origin)
+    for (const other of [text, text.toUpperCase(), ` ${text}`, `{${text}}`, `urn:uuid:${text}`])
+      for (const scheme of ['Bearer', 'bearer', 'DPoP'])
+        expect((await ask(here, text, { authorization: `${scheme} ${other}` })).status).toBe(401)
+    expect(await originCalls()).toBe(0)
+  })
+
+  test('a proof that was used at one is refused by the other, and by itself', async () => {
+    const { text } = await keep({ confirmation: prover.thumbprint })
+    const proof = await prover.proof({
+      jti: crypto.randomUUID(),
+      iat: nowSeconds(),
+      htm: 'POST',
+      htu: `${publicUrl}/reports`,
+      ath: ath(text),
+    })
+    expect((await askBound(here, text, proof)).status).toBe(200)
+    await forget(stack.origin)
+    for (const gateway of [there, here]) {
+      const replayed = await askBound(gateway, text, proof)
+      expect(replayed.status).toBe(401)
+      expect(await replayed.json()).toMatchObject({ code: 'invalid_dpop_proof' })
+    }
+    expect(await originCalls()).toBe(0)
+  })
+
+  test('a bound token without its proof reaches nothing', async () => {
+    const { text } = await keep({ confirmation: prover.thumbprint })
+    expect((await ask(here, text)).status).toBe(401)
+    expect((await askBound(here, text)).status).toBe(200)
+    await forget(stack.origin)
+    expect((await ask(here, text)).status).toBe(401)
+    expect(await originCalls()).toBe(0)
+  })
+
+  test('the origin is told the subject and the issuer that vouches for it', async () => {
+    const { text, record } = await keep({ kind: 'api_key' }, newApiKey())
+    for (const gateway of [here, there]) expect((await ask(gateway, text)).status).toBe(200)
+    for (const { headers } of await recordsOf(stack.origin)) {
+      expect(headers['x-auth-subject']).toEqual([record.subject])
+      expect(headers['x-auth-issuer']).toEqual([ISSUER])
+      expect(headers.authorization).toBeUndefined()
+    }
+    expect(await originCalls()).toBe(2)
+  })
+})
