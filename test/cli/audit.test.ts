@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Operator, startOperator } from './operator.ts'
+
+let operator: Operator
+
+beforeAll(async () => {
+  operator = await startOperator()
+})
+
+afterAll(() => operator?.close())
+
+interface Event {
+  readonly id: string
+  readonly requestId: string
+  readonly reason: string
+  readonly change?: { readonly action: string; readonly target: string }
+}
+
+/** A request that is refused, and the id it got. */
+async function refusedRequest(): Promise<string> {
+  const answer = await fetch(`${operator.url}/orders`)
+  expect(answer.status).toBe(401)
+  return answer.headers.get('X-Request-Id') ?? ''
+}
+
+describe('audit query', () => {
+  test('finds who was refused, and what an operator did', async () => {
+    const requestId = await refusedRequest()
+    await operator.does('revoke', 'subject', 'alice')
+    const query = ['audit', 'query', '--since', '1h']
+    const refused = () => operator.does(...query, '--decision', 'deny', '--route', '/orders')
+    await expect.poll(refused, { timeout: 30_000 }).toContain(requestId)
+    const { events } = await operator.gets<{ events: Event[] }>(...query, '--reason', 'ok')
+    expect(events.map(({ change }) => change?.action)).toContain('revocation.create')
+    expect(await operator.does(...query, '--reason', 'ok')).toContain('revocation.create')
+  })
+
+  test('pages, newest first', async () => {
+    await refusedRequest()
+    const all = async (...args: string[]) =>
+      operator.gets<{ events: Event[]; cursor?: string }>('audit', 'query', ...args)
+    await expect.poll(async () => (await all()).events.length).toBeGreaterThan(1)
+    const first = await all('--limit', '1')
+    const next = await all('--limit', '1', '--cursor', first.cursor ?? '')
+    expect(next.events[0]?.id).not.toBe(first.events[0]?.id)
+    const hint = await operator.tries(['audit', 'query', '--limit', '1'])
+    expect(hint.stderr).toMatch(/^There are more: --cursor \S+\n$/)
+  })
+
+  test('tells what it cannot ask', async () => {
+    const { code, stdout, stderr } = await operator.tries(['audit', 'query', '--limit', '0'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toMatch(/^portcullis: invalid_input: .*\n {2}query\/limit: /)
+  })
+
+  test('says nothing on stdout where there is nothing', async () => {
+    const { code, stdout, stderr } = await operator.tries([
+      'audit',
+      'query',
+      '--subject',
+      'nobody-at-all',
+    ])
+    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: 'There is none.\n' })
+  })
+})
+
+test('audit tail tells each event once, outlives an outage of Redis, and ends in peace', async () => {
+  const before = await refusedRequest()
+  const reader = ['--route', '/orders', '--decision', 'deny', '--since', '10m']
+  const tail = operator.starts('audit', 'tail', '--json', ...reader)
+  await tail.said(new RegExp(before))
+
+  operator.redis.setAnswering(false)
+  await tail.said(/portcullis: dependency_unavailable, trying again\n/)
+  operator.redis.setAnswering(true)
+  await tail.said(/portcullis: the gateway answers again\n/)
+
+  const later = [await refusedRequest(), await refusedRequest()]
+  for (const requestId of later) await tail.said(new RegExp(requestId))
+  tail.kill('SIGINT')
+  const { code, stdout, stderr } = await tail.ended
+  expect(code).toBe(0)
+  expect(stderr.split('\n')).toEqual([
+    'portcullis: dependency_unavailable, trying again',
+    'portcullis: the gateway answers again',
+    '',
+  ])
+  const events = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Event)
+  expect(new Set(events.map(({ id }) => id)).size).toBe(events.length)
+  expect(events.map(({ requestId }) => requestId)).toEqual(expect.arrayContaining(later))
+})

@@ -1,0 +1,282 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Credentials, type Operator, startOperator } from './operator.ts'
+
+let operator: Operator
+
+beforeAll(async () => {
+  operator = await startOperator()
+})
+
+afterAll(() => operator?.close())
+
+const mint = (subject: string, ...args: string[]) =>
+  operator.gets('token', 'mint', '--sub', subject, '--role', 'reader', ...args)
+
+/** A failing command: its exit code, and the error that it tells in JSON. */
+async function failure(...args: string[]): Promise<[number | null, { code: string }]> {
+  const { code, stdout, stderr } = await operator.tries([...args, '--json'])
+  expect(stdout).toBe('')
+  return [code, JSON.parse(stderr).error]
+}
+
+const notFound = [1, expect.objectContaining({ code: 'not_found', requestId: expect.any(String) })]
+const invalid = [1, expect.objectContaining({ code: 'invalid_input', errors: expect.any(Array) })]
+
+describe('token', () => {
+  test('mint prints a token that opens what its roles allow, and nothing else', async () => {
+    const { code, stdout, stderr } = await operator.tries([
+      'token',
+      'mint',
+      '--sub',
+      'alice',
+      '--role',
+      'reader',
+      '--ttl',
+      '10m',
+    ])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
+    expect(stderr).toContain('It is shown once.')
+    expect(stderr).not.toContain(stdout.trim())
+    expect(await operator.statusFor(stdout.trim())).toBe(200)
+    const { token = '' } = await operator.gets('token', 'mint', '--sub', 'alice')
+    expect(await operator.statusFor(token)).toBe(403)
+  })
+
+  test('mint tells why it does not', async () => {
+    expect(await failure('token', 'mint', '--sub', 'alice', '--ttl', '10s')).toEqual(invalid)
+  })
+
+  test('verify asks the gateway, and ends with 1 for what is not good', async () => {
+    const { token = '', tokenId } = await mint('alice', '--format', 'opaque')
+    const answer = await operator.tries(['token', 'verify', '--json', '-'], `${token}\n`)
+    expect(answer.code).toBe(0)
+    expect(JSON.parse(answer.stdout)).toMatchObject({ active: true, sub: 'alice', jti: tokenId })
+    expect(await operator.does('token', 'verify', token)).toMatch(/^sub +alice$/m)
+    const other = await operator.tries(['token', 'verify', randomUUID()])
+    expect([other.code, other.stdout]).toEqual([1, 'active  no\n'])
+  })
+})
+
+describe('revoke', () => {
+  test('S33: ends all tokens of a subject, is listed, and can be taken back', async () => {
+    const { token = '' } = await mint('bob')
+    expect(await operator.statusFor(token)).toBe(200)
+    const { id = '' } = await operator.gets('revoke', 'subject', 'bob', '--reason', 'left')
+    expect(await operator.statusFor(token)).toBe(401)
+    expect(await operator.does('revocations', 'list')).toMatch(
+      new RegExp(`^${id} +subject +bob +- +left `, 'm'),
+    )
+    expect(await operator.does('revocations', 'delete', id)).toContain(id)
+    expect(await operator.statusFor(token)).toBe(200)
+    expect(await failure('revocations', 'delete', id)).toEqual(notFound)
+  })
+
+  test('S30: ends one token, by the token or by its id, and no other of the subject', async () => {
+    const [one, two, three] = await Promise.all([mint('carol'), mint('carol'), mint('carol')])
+    const byToken = await operator.tries(['revoke', 'token', '-'], one.token)
+    expect(byToken.code).toBe(0)
+    await operator.does('revoke', 'token', two.tokenId ?? '')
+    expect(await operator.statusFor(one.token ?? '')).toBe(401)
+    expect(await operator.statusFor(two.token ?? '')).toBe(401)
+    expect(await operator.statusFor(three.token ?? '')).toBe(200)
+  })
+
+  test('tells what is wrong', async () => {
+    const reason = 'x'.repeat(257)
+    expect(await failure('revoke', 'subject', 'bob', '--reason', reason)).toEqual(invalid)
+  })
+})
+
+describe('clients', () => {
+  async function tokenFor(id: string, secret: string): Promise<Response> {
+    return fetch(`${operator.url}/oauth/token`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Basic ${btoa(`${id}:${secret}`)}`,
+        'Content-Type': 'application/x-www-form-urlencoded',
+      },
+      body: 'grant_type=client_credentials',
+    })
+  }
+
+  test('are made, shown without their secret, given another one, and ended', async () => {
+    const made = await operator.gets(
+      ...['clients', 'create', '--name', 'billing', '--grant', 'client_credentials'],
+      ...['--role', 'reader', '--scope', 'orders:read'],
+    )
+    const { clientId = '', clientSecret = '' } = made
+    const granted = await tokenFor(clientId, clientSecret)
+    expect(granted.status).toBe(200)
+    const { access_token } = (await granted.json()) as { access_token: string }
+    expect(await operator.statusFor(access_token)).toBe(200)
+
+    const shown = await operator.does('clients', 'show', clientId)
+    const listed = await operator.does('clients', 'list')
+    expect(shown).toMatch(/^scopes +orders:read$/m)
+    expect(listed).toMatch(new RegExp(`^${clientId} +billing +client_credentials `, 'm'))
+    expect(shown + listed).not.toContain(clientSecret)
+
+    const rotated = await operator.gets('clients', 'rotate-secret', clientId)
+    expect((await tokenFor(clientId, clientSecret)).status).toBe(401)
+    expect((await tokenFor(clientId, rotated.clientSecret ?? '')).status).toBe(200)
+
+    await operator.does('clients', 'disable', clientId)
+    expect((await tokenFor(clientId, rotated.clientSecret ?? '')).status).toBe(401)
+    expect(await operator.statusFor(access_token)).toBe(401)
+  })
+
+  test('a secret is on stdout, once, and never on stderr', async () => {
+    const { stdout, stderr } = await operator.tries([
+      'clients',
+      'create',
+      '--name',
+      'web',
+      '--grant',
+      'token_exchange',
+    ])
+    const [, secret = ''] = /^clientSecret +(\S+)$/m.exec(stdout) ?? []
+    expect(secret.length).toBeGreaterThan(40)
+    expect(stdout.split(secret).length).toBe(2)
+    expect(stderr).toBe('The secret is shown once, and kept nowhere.\n')
+  })
+
+  test('that are not there, or make no sense', async () => {
+    const id = randomUUID()
+    expect(await failure('clients', 'show', id)).toEqual(notFound)
+    expect(await failure('clients', 'rotate-secret', id)).toEqual(notFound)
+    expect(await failure('clients', 'disable', id)).toEqual(notFound)
+    const long = ['clients', 'create', '--name', 'x'.repeat(129), '--grant', 'refresh_token']
+    expect(await failure(...long)).toEqual(invalid)
+  })
+})
+
+describe('apikeys', () => {
+  test('are made, listed without themselves, replaced, and ended', async () => {
+    const made = await operator.gets(
+      ...['apikeys', 'create', '--name', 'nightly', '--subject', 'reports', '--role', 'reader'],
+      ...['--expires-in', '30d'],
+    )
+    const { id = '', apiKey = '' } = made
+    expect(await operator.statusFor(apiKey)).toBe(200)
+    const listed = await operator.does('apikeys', 'list')
+    expect(listed).toMatch(new RegExp(`^${id} +nightly +reports +reader `, 'm'))
+    expect(listed).not.toContain(apiKey)
+    const next = await operator.gets('apikeys', 'rotate', id)
+    expect(await operator.statusFor(apiKey)).toBe(401)
+    expect(await operator.statusFor(next.apiKey ?? '')).toBe(200)
+    await operator.does('apikeys', 'disable', next.id ?? '')
+    expect(await operator.statusFor(next.apiKey ?? '')).toBe(401)
+  })
+
+  test('that are not there, or make no sense', async () => {
+    const id = randomUUID()
+    expect(await failure('apikeys', 'rotate', id)).toEqual(notFound)
+    expect(await failure('apikeys', 'disable', id)).toEqual(notFound)
+    expect(await failure('apikeys', 'create', '--name', '', '--subject', 's')).toEqual(invalid)
+  })
+})
+
+describe('limits', () => {
+  test('are listed, overridden for one caller, lifted and reset', async () => {
+    const { token = '' } = await mint('dave')
+    const override = ['limits', 'override', 'standard', 'dave', '--requests', '1']
+    const { id = '' } = await operator.gets(...override, '--expires-in', '1h')
+    expect(await operator.statusFor(token)).toBe(200)
+    expect(await operator.statusFor(token)).toBe(429)
+    const listed = await operator.does('limits', 'list')
+    expect(listed).toMatch(/^standard +100 +60 +subject +deny$/m)
+    expect(listed).toMatch(new RegExp(`^${id} +standard +dave `, 'm'))
+    await operator.does('limits', 'lift', id)
+    expect(await operator.does('limits', 'list')).not.toContain(id)
+    expect(await operator.does('limits', 'reset', 'standard', 'dave')).toContain('begins anew')
+    await expect.poll(() => operator.statusFor(token), { timeout: 20_000 }).toBe(200)
+  })
+
+  test('that are not there', async () => {
+    expect(await failure('limits', 'lift', randomUUID())).toEqual(notFound)
+    const unknown = await failure('limits', 'override', 'none', 'dave', '--requests', '1')
+    expect(unknown[0]).toBe(1)
+    expect((await failure('limits', 'reset', 'none', 'dave'))[0]).toBe(1)
+  })
+})
+
+describe('bans', () => {
+  test('keep somebody out until they are lifted', async () => {
+    const { token = '' } = await mint('mallory')
+    const ban = ['bans', 'create', 'subject', 'mallory', '--for', '1h', '--reason', 'abuse']
+    const { id = '' } = await operator.gets(...ban)
+    expect(await operator.statusFor(token)).toBe(403)
+    expect(await operator.does('bans', 'list')).toMatch(
+      new RegExp(`^${id} +subject +mallory +- +abuse `, 'm'),
+    )
+    await operator.does('bans', 'delete', id)
+    expect(await operator.statusFor(token)).toBe(200)
+    expect(await failure('bans', 'delete', id)).toEqual(notFound)
+  })
+
+  test('of what is no address', async () => {
+    expect(await failure('bans', 'create', 'address', 'nowhere', '--for', '1h')).toEqual(invalid)
+  })
+})
+
+test('keys list tells public facts only', async () => {
+  expect(await operator.does('keys', 'list')).toMatch(/^\S+ +ES256 +active /m)
+  const { keys } = await operator.gets<{ keys: object[] }>('keys', 'list')
+  expect(keys.length).toBe(1)
+  expect(keys.flatMap((key) => Object.keys(key))).not.toContain('d')
+})
+
+describe('whoever is no operator', () => {
+  test('S42: with a wrong secret is told so, and the secret is not repeated', async () => {
+    const clientSecret = `pcs_${'w'.repeat(43)}`
+    for (const clientId of [randomUUID(), await operator.clientId()]) {
+      const client = { clientId, clientSecret }
+      const { code, stdout, stderr } = await operator.triesAs(client, 'keys', 'list')
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+      expect(stderr).toMatch(/^portcullis: invalid_client: /)
+      expect(stderr).not.toContain(clientSecret)
+    }
+  })
+
+  test('is refused by each command, and changes nothing', async () => {
+    const reader = await operator.gets<Credentials & Record<string, unknown>>(
+      ...['clients', 'create', '--name', 'reader', '--role', 'reader'],
+      ...['--grant', 'client_credentials'],
+    )
+    const id = randomUUID()
+    for (const command of [
+      ['token', 'mint', '--sub', 'erin', '--role', 'operator'],
+      ['revoke', 'subject', 'erin'],
+      ['revocations', 'list'],
+      ['revocations', 'delete', id],
+      ['clients', 'create', '--name', 'spy', '--grant', 'client_credentials'],
+      ['clients', 'list'],
+      ['clients', 'show', reader.clientId],
+      ['clients', 'rotate-secret', reader.clientId],
+      ['clients', 'disable', reader.clientId],
+      ['apikeys', 'create', '--name', 'spy', '--subject', 'erin'],
+      ['apikeys', 'list'],
+      ['apikeys', 'rotate', id],
+      ['apikeys', 'disable', id],
+      ['limits', 'list'],
+      ['limits', 'override', 'standard', 'erin', '--requests', '1'],
+      ['limits', 'lift', id],
+      ['limits', 'reset', 'standard', 'erin'],
+      ['bans', 'create', 'subject', 'erin', '--for', '1h'],
+      ['bans', 'list'],
+      ['bans', 'delete', id],
+      ['audit', 'query'],
+      ['audit', 'tail'],
+      ['keys', 'list'],
+    ]) {
+      const { code, stdout, stderr } = await operator.triesAs(reader, ...command, '--json')
+      expect({ code, stdout }, command.join(' ')).toEqual({ code: 1, stdout: '' })
+      expect(JSON.parse(stderr).error.code).toBe('insufficient_permission')
+    }
+    const { token = '' } = await mint('erin')
+    expect(await operator.statusFor(token)).toBe(200)
+    expect(await operator.does('clients', 'list')).not.toContain('spy')
+  })
+})
