@@ -61,7 +61,7 @@ export function createClientAuthenticator({
     const before = { ...byAddress, count: byAddress.count - 1 }
     const beforeClient = { ...byClient, count: byClient.count - 1 }
     refuseTooMany(waitSeconds({ byAddress: before, byClient: beforeClient, knownForSeconds }))
-    throw oauthRefused('invalid_client', `client_${credential.method}`)
+    throw oauthRefused('invalid_client', credential.method)
   }
 
   async function check(client: Client | undefined, credential: ClientCredential): Promise<Checked> {

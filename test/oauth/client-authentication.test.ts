@@ -1,0 +1,297 @@
+import { createHash } from 'node:crypto'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { JWT_BEARER } from '../../src/oauth/client-credential.ts'
+import {
+  PUBLIC_URL,
+  type Reply,
+  startGateway,
+  type TestClient,
+  type TestGateway,
+} from './gateway.ts'
+
+const GRANT = { grant_type: 'client_credentials' }
+const CONFIGURED = {
+  id: '018f0000-0000-7000-8000-00000000c11e',
+  secret: 'p%a:s s+wörd of the test',
+}
+
+let gateway: TestGateway
+let client: TestClient
+beforeAll(async () => {
+  const secretSha256 = createHash('sha256').update(CONFIGURED.secret).digest('base64url')
+  gateway = await startGateway({
+    clients: [{ id: CONFIGURED.id, grants: ['client_credentials'], secretSha256 }],
+  })
+  client = await gateway.createClient()
+})
+afterAll(() => gateway.close())
+beforeEach(() => gateway.forgetFailures())
+
+const formEncoded = (text: string) => new URLSearchParams({ x: text }).toString().slice(2)
+const basic = (id: string, secret: string) =>
+  `Basic ${btoa(`${formEncoded(id)}:${formEncoded(secret)}`)}`
+const withBasic = (authorization: string, params: Record<string, string> = GRANT) =>
+  gateway.post('/oauth/token', params, { headers: { Authorization: authorization } })
+
+/** What of an answer a client can see, but for its time. */
+const seen = ({ status, headers, text }: Reply) => {
+  const told = Object.fromEntries(headers)
+  delete told['x-request-id']
+  return { status, text, headers: told }
+}
+
+describe('a client authenticates', () => {
+  test('S42: by Basic, with form-encoded parts, whatever the case of the scheme', async () => {
+    expect((await withBasic(basic(client.id, client.secret))).status).toBe(200)
+    const encoded = basic(CONFIGURED.id, CONFIGURED.secret)
+    expect((await withBasic(encoded)).status).toBe(200)
+    expect((await withBasic(encoded.replace('Basic', 'bAsIC'))).status).toBe(200)
+    // Not encoded, its `%a:` would mean something else.
+    const raw = `Basic ${Buffer.from(`${CONFIGURED.id}:${CONFIGURED.secret}`).toString('base64')}`
+    expect((await withBasic(raw)).status).toBe(401)
+  })
+
+  test('S42: in the form', async () => {
+    expect((await gateway.token(client, GRANT)).status).toBe(200)
+    expect((await gateway.token(CONFIGURED, GRANT)).status).toBe(200)
+  })
+
+  test('S42: by Basic with the same client_id in the form, but no other', async () => {
+    const header = basic(client.id, client.secret)
+    expect((await withBasic(header, { ...GRANT, client_id: client.id })).status).toBe(200)
+    const other = await withBasic(header, { ...GRANT, client_id: CONFIGURED.id })
+    expect(other).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+  })
+
+  test.each([
+    ['Basic and a secret in the form', { client_id: 'c', client_secret: 's' }],
+    ['Basic and an assertion', { client_assertion: 'a', client_assertion_type: JWT_BEARER }],
+  ])('S42: %s at once are refused', async (_, params) => {
+    const header = basic(client.id, client.secret)
+    const { status, body } = await withBasic(header, { ...GRANT, ...params })
+    expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' })
+  })
+
+  test('S42: a secret and an assertion at once are refused', async () => {
+    const params = { ...GRANT, client_assertion: 'a', client_assertion_type: JWT_BEARER }
+    expect((await gateway.token(client, params)).body.error).toBe('invalid_request')
+  })
+
+  test.each([
+    'Basic',
+    'Basic ',
+    'Basic !',
+    'Basic YQ',
+    'Basic Og==',
+    `Basic ${btoa('id:')}`,
+    `Basic ${btoa(':secret')}`,
+    `Basic ${btoa('no colon')}`,
+    `Basic ${btoa('%:%')}`,
+    `Basic ${btoa('id:\u0000')}`,
+    'Bearer abc',
+    'x',
+  ])('S42: Authorization: %j is refused, with a challenge', async (header) => {
+    const { status, headers, body } = await withBasic(header)
+    expect({ status, error: body.error }).toEqual({ status: 401, error: 'invalid_client' })
+    expect(headers.get('www-authenticate')).toMatch(/^Basic realm="/)
+  })
+
+  test.each([
+    ['no credentials', {}],
+    ['an id alone', { client_id: 'x' }],
+    ['an empty secret', { client_id: 'x', client_secret: '' }],
+    ['a secret alone', { client_secret: 'x' }],
+  ])('S42: %s: invalid_client', async (_, params) => {
+    const { status, body } = await gateway.post('/oauth/token', { ...GRANT, ...params })
+    expect({ status, error: body.error }).toEqual({ status: 401, error: 'invalid_client' })
+  })
+
+  test('S45: unknown, disabled, wrong secret and no secret of its own look the same', async () => {
+    const disabled = await gateway.createClient()
+    await gateway.registry.disable(disabled.id)
+    const { publicKey } = await generateKeyPair('ES256')
+    const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k' }] } as never
+    const keyed = await gateway.createClient({ jwks })
+    const attempts = [
+      { id: client.id, secret: `${client.secret}x` },
+      { id: crypto.randomUUID(), secret: client.secret },
+      { id: 'not-a-uuid', secret: client.secret },
+      disabled,
+      { id: keyed.id, secret: 'x' },
+      { id: CONFIGURED.id, secret: 'x' },
+      { id: client.id.toUpperCase(), secret: client.secret },
+    ]
+    const before = gateway.redis.calls()
+    const replies: Reply[] = []
+    const calls: number[] = []
+    for (const attempt of attempts) {
+      const start = gateway.redis.calls()
+      replies.push(await gateway.token(attempt, GRANT))
+      calls.push(gateway.redis.calls() - start)
+    }
+    expect(gateway.redis.calls()).toBeGreaterThan(before)
+    expect(new Set(calls)).toEqual(new Set([2]))
+    const [first, ...others] = replies.map(seen)
+    expect(first?.status).toBe(401)
+    for (const other of others) expect(other).toEqual(first)
+  })
+
+  test('a disabled client gets nothing, its refresh tokens included', async () => {
+    const mine = await gateway.createClient()
+    const { body } = await gateway.exchange(mine, await gateway.login())
+    await gateway.registry.disable(mine.id)
+    expect((await gateway.refresh(mine, body.refresh_token)).status).toBe(401)
+    expect((await gateway.token(mine, GRANT)).status).toBe(401)
+  })
+})
+
+describe('a client authenticates by private_key_jwt', () => {
+  let id: string
+  let sign: (claims?: object, header?: object) => Promise<string>
+  beforeAll(async () => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256')
+    const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1' }] } as never
+    id = (await gateway.createClient({ jwks })).id
+    sign = (claims = {}, header = {}) => {
+      const now = Math.floor(Date.now() / 1000)
+      const times = { iat: now, exp: now + 60 }
+      return new SignJWT({
+        ...{ iss: id, sub: id, aud: PUBLIC_URL, jti: crypto.randomUUID(), ...times },
+        ...claims,
+      })
+        .setProtectedHeader({ alg: 'ES256', kid: 'k1', ...header })
+        .sign(privateKey)
+    }
+  })
+
+  const assert = (assertion: string, params: Record<string, string> = {}) =>
+    gateway.post('/oauth/token', {
+      ...GRANT,
+      client_assertion: assertion,
+      client_assertion_type: JWT_BEARER,
+      ...params,
+    })
+
+  test('for the issuer, or for the token endpoint, and once', async () => {
+    const assertion = await sign()
+    expect((await assert(assertion)).status).toBe(200)
+    expect((await assert(assertion)).body.error).toBe('invalid_client')
+    expect((await assert(await sign({ aud: `${PUBLIC_URL}/oauth/token` }))).status).toBe(200)
+    expect((await assert(await sign({ aud: [PUBLIC_URL] }))).status).toBe(200)
+    expect((await assert(await sign(), { client_id: id })).status).toBe(200)
+  })
+
+  test.each([
+    ['another audience', { aud: 'https://other.test' }],
+    ['two audiences', { aud: [PUBLIC_URL, 'https://other.test'] }],
+    ['no audience', { aud: undefined }],
+    ['another issuer', { iss: 'other' }],
+    ['no issuer', { iss: undefined }],
+    ['no end', { exp: undefined }],
+    ['an end long ago', { exp: Math.floor(Date.now() / 1000) - 60 }],
+    ['an end far ahead', { exp: Math.floor(Date.now() / 1000) + 600 }],
+    ['a beginning in the future', { nbf: Math.floor(Date.now() / 1000) + 60 }],
+    ['issue in the future', { iat: Math.floor(Date.now() / 1000) + 60 }],
+    ['no id', { jti: undefined }],
+    ['an odd id', { jti: 1 }],
+  ])('an assertion with %s is refused', async (_, claims) => {
+    const { status, body } = await assert(await sign(claims))
+    expect({ status, error: body.error }).toEqual({ status: 401, error: 'invalid_client' })
+  })
+
+  test('an assertion of another kind of token is refused', async () => {
+    for (const typ of ['at+jwt', 'dpop+jwt', 'origin-assertion+jwt'])
+      expect((await assert(await sign({}, { typ }))).status, typ).toBe(401)
+    expect((await assert(await sign({}, { typ: 'JWT' }))).status).toBe(200)
+  })
+
+  test('an assertion by another key, without a signature, or by a secret is refused', async () => {
+    const { privateKey } = await generateKeyPair('ES256')
+    const now = Math.floor(Date.now() / 1000)
+    const claims = { iss: id, sub: id, aud: PUBLIC_URL, exp: now + 60, jti: 'x' }
+    const forged = await new SignJWT(claims)
+      .setProtectedHeader({ alg: 'ES256', kid: 'k1' })
+      .sign(privateKey)
+    const hmac = await new SignJWT(claims)
+      .setProtectedHeader({ alg: 'HS256', kid: 'k1' })
+      .sign(new Uint8Array(32))
+    const [, payload] = forged.split('.')
+    const none = `${btoa('{"alg":"none"}').replaceAll('=', '')}.${payload}.`
+    for (const assertion of [forged, hmac, none, 'x', `${await sign()}=`])
+      expect((await assert(assertion)).body.error).toBe('invalid_client')
+  })
+
+  test('a client of the same id elsewhere, and one without keys, are refused', async () => {
+    const sub = { iss: client.id, sub: client.id }
+    expect((await assert(await sign(sub))).status).toBe(401)
+    expect((await assert(await sign(), { client_id: client.id })).status).toBe(400)
+    expect((await assert(await sign(), { client_assertion_type: 'x' })).status).toBe(401)
+  })
+
+  test('the same assertion at once is good exactly once', async () => {
+    const assertion = await sign()
+    const replies = await Promise.all(Array.from({ length: 10 }, () => assert(assertion)))
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(1)
+  })
+})
+
+describe('failures are throttled', () => {
+  const attempt = (id: string, secret: string, address: string) =>
+    gateway.token({ id, secret }, GRANT, { address })
+  const codes = (replies: readonly Reply[]) => {
+    const count = (status: number) => replies.filter((reply) => reply.status === status).length
+    return { 200: count(200), 401: count(401), 429: count(429) }
+  }
+
+  test('S44: an address fails 20 times a minute, at once or one by one, as whichever clients', async () => {
+    const address = gateway.newAddress()
+    const replies = await Promise.all(
+      Array.from({ length: 30 }, () => attempt(crypto.randomUUID(), 'x', address)),
+    )
+    const counts = codes(replies)
+    expect(counts).toMatchObject({ 200: 0 })
+    // Fewer only where a failure was counted and its answer came too late.
+    expect(counts[401]).toBeLessThanOrEqual(20)
+    expect(counts[429]).toBeGreaterThanOrEqual(10)
+    const refused = await attempt(client.id, client.secret, address)
+    expect(refused).toMatchObject({ status: 429, body: { error: 'invalid_request' } })
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+    expect((await attempt(client.id, client.secret, gateway.newAddress())).status).toBe(200)
+  })
+
+  test('S44: 150 addresses that fail as one client do not lock it out where it is known', async () => {
+    const mine = await gateway.createClient()
+    const home = gateway.newAddress()
+    expect((await attempt(mine.id, mine.secret, home)).status).toBe(200)
+    const replies: Reply[] = []
+    for (let count = 0; count < 150; count += 25) {
+      const batch = Array.from({ length: 25 }, () => attempt(mine.id, 'x', gateway.newAddress()))
+      replies.push(...(await Promise.all(batch)))
+    }
+    const counts = codes(replies)
+    expect(counts).toMatchObject({ 200: 0 })
+    expect(counts[401]).toBeLessThanOrEqual(100)
+    expect(counts[429]).toBeGreaterThanOrEqual(50)
+    expect((await attempt(mine.id, mine.secret, home)).status).toBe(200)
+    // From a place it never was at, even the right secret is not looked at.
+    expect((await attempt(mine.id, mine.secret, gateway.newAddress())).status).toBe(429)
+    expect((await attempt(client.id, client.secret, gateway.newAddress())).status).toBe(200)
+  })
+
+  test('S34: every key of a failure, and of a known address, has an end', async () => {
+    await attempt(client.id, 'x', gateway.newAddress())
+    for (const key of await gateway.redis.direct.keys('pc:client-*'))
+      expect(await gateway.redis.direct.ttl(key), key).toBeGreaterThan(0)
+  })
+
+  test('a banned address is refused before its secret is looked at', async () => {
+    const address = gateway.newAddress()
+    const until = Math.floor(Date.now() / 1000) + 60
+    await gateway.redis.direct.set(`pc:ban:address:${address}`, until, 'EX', 60)
+    const { status, body, headers } = await attempt(client.id, client.secret, address)
+    expect({ status, error: body.error }).toEqual({ status: 403, error: 'access_denied' })
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0)
+  })
+})
