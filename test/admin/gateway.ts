@@ -1,0 +1,162 @@
+/** Two isolates of one gateway over a real Redis and a real origin, and operators of it. */
+import { createGateway, type Gateway } from '../../src/app.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import { definePolicy } from '../../src/policy.ts'
+import { createServices } from '../../src/services.ts'
+import { startHttpServer } from '../harness/http-server.ts'
+import { createKey, ISSUER, mint, REMOTE_ISSUER, type TestKey } from '../harness/issuer.ts'
+import { startTestRedis } from '../harness/redis.ts'
+import { generateSigningJwk } from './signing-jwk.ts'
+
+export const PUBLIC_URL = 'https://gateway.test'
+export { ISSUER, REMOTE_ISSUER }
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: whatever the gateway says is compared, not used
+  readonly body: any
+}
+
+export const policy = definePolicy({
+  roles: {
+    reader: ['orders:read'],
+    operator: ['portcullis:*'],
+    auditor: ['portcullis:audit:read', 'portcullis:revocations:list'],
+  },
+  limits: {
+    few: { limit: 2, windowSeconds: 3_600, by: 'subject', onUnavailable: 'deny' },
+    anonymous: { limit: 2, windowSeconds: 3_600, by: 'address', onUnavailable: 'deny' },
+    perPath: {
+      limit: 9,
+      windowSeconds: 60,
+      by: ({ request }) => request.url,
+      onUnavailable: 'allow',
+    },
+    operators: { limit: 10_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+  },
+  routes: [
+    { method: 'GET', path: '/orders', permission: 'orders:read' },
+    { method: 'GET', path: '/few', permission: 'orders:read', limits: ['few'] },
+    { method: 'GET', path: '/public', anonymous: true, limits: ['anonymous'] },
+  ],
+})
+
+export interface GatewayOptions {
+  readonly prefer?: 'auto' | 'embedded'
+  readonly auditDb?: D1Database
+  /** False: a gateway without signing keys. */
+  readonly signs?: boolean
+  readonly clients?: readonly object[]
+}
+
+export type TestGateway = Awaited<ReturnType<typeof startGateway>>
+
+export async function startGateway(options: GatewayOptions = {}) {
+  const redis = await startTestRedis(options.prefer ?? 'auto')
+  await redis.direct.flushall()
+  let originCalls = 0
+  const origin = await startHttpServer((_, response) => {
+    originCalls += 1
+    response.end('[]')
+  })
+  const [idp, remote] = [await createKey('idp'), await createKey('remote')]
+  const trusts = (issuer: string, { publicJwk }: TestKey) => ({
+    issuer,
+    audience: PUBLIC_URL,
+    jwks: { keys: [publicJwk] },
+  })
+  const env = {
+    UPSTASH_REDIS_REST_URL: redis.url,
+    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    PUBLIC_URL,
+    ORIGIN_URL: origin.url,
+    ISSUERS: JSON.stringify([trusts(ISSUER, idp), trusts(REMOTE_ISSUER, remote)]),
+    ...(options.signs !== false && {
+      SIGNING_KEYS: JSON.stringify({ keys: [generateSigningJwk('key-1')] }),
+    }),
+    ...(options.clients && { CLIENTS: JSON.stringify(options.clients) }),
+    ...(options.auditDb && { AUDIT_DB: options.auditDb }),
+  }
+  const events: AuditEvent[] = []
+  const sink = { record: (event: AuditEvent) => void events.push(event) }
+  const isolate = () => createGateway({ ...createServices(env), auditSink: sink }, policy)
+  const isolates: readonly [Gateway, Gateway] = [isolate(), isolate()]
+
+  async function send(path: string, init: RequestInit = {}, at: 0 | 1 = 0): Promise<Reply> {
+    const request = new Request(PUBLIC_URL + path, init)
+    if (!request.headers.has('CF-Connecting-IP'))
+      request.headers.set('CF-Connecting-IP', '192.0.2.1')
+    return replyOf(await isolates[at].fetch(request))
+  }
+
+  const token = (claims: Record<string, unknown> = {}, issuer = ISSUER) =>
+    mint(issuer === ISSUER ? idp : remote, {
+      claims: { iss: issuer, aud: PUBLIC_URL, ...claims },
+    })
+  const operator = await token({ sub: 'olga', roles: ['operator'] })
+
+  /** A call of the operators' API; `as` is a token. */
+  async function admin(
+    method: string,
+    path: string,
+    body?: unknown,
+    { as = operator, at = 0 as 0 | 1, headers = {} } = {},
+  ): Promise<Reply> {
+    return send(
+      `/-/admin${path}`,
+      {
+        method,
+        headers: {
+          ...(as && { Authorization: `Bearer ${as}` }),
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      },
+      at,
+    )
+  }
+
+  return {
+    redis,
+    events,
+    env,
+    isolate,
+    send,
+    token,
+    operator,
+    admin,
+    originCalls: () => originCalls,
+    /** Calls the API with a credential. */
+    call: (credential: string, at: 0 | 1 = 0, path = '/orders') =>
+      send(path, { headers: { Authorization: `Bearer ${credential}` } }, at),
+    /** Everything in Redis as text, keys included. */
+    async dump(): Promise<string> {
+      const lines: string[] = []
+      for (const key of await redis.direct.keys('*')) {
+        const type = await redis.direct.type(key)
+        const value =
+          type === 'string'
+            ? await redis.direct.get(key)
+            : type === 'hash'
+              ? await redis.direct.hgetall(key)
+              : await redis.direct.zrange(key, 0, -1, 'WITHSCORES')
+        lines.push(`${key} ${JSON.stringify(value)}`)
+      }
+      return lines.sort().join('\n')
+    },
+    async close() {
+      await origin.close()
+      await redis.close()
+    },
+  }
+}
+
+async function replyOf(response: Response): Promise<Reply> {
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.includes('json') === true && text !== ''
+  const body = isJson ? JSON.parse(text) : undefined
+  return { status: response.status, headers: response.headers, text, body }
+}
