@@ -27,7 +27,7 @@ export interface Revocations {
   revokeToken(token: RevokedToken): Promise<void>
   /** A later cut-off replaces an earlier one, never the other way round. */
   cutOff(cutOff: CutOff): Promise<void>
-  /** Takes a cut-off back; an isolate that met it may refuse for 5 more seconds. */
+  /** Takes a cut-off back, from the next request on in every isolate. */
   liftCutOff(cutOff: Pick<CutOff, 'kind' | 'issuer' | 'value'>): Promise<void>
 }
 
