@@ -64,6 +64,13 @@ export { createServices, type GatewayEnv, type Services } from './services.ts'
 export { type AuditQueueOptions, createAuditQueue } from './stores/queue/audit-queue.ts'
 export { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
 export { type AuditSpillOptions, createAuditSpill } from './stores/upstash/audit-spill.ts'
+export {
+  createLimitControls,
+  type LimitControls,
+  type LimitOverride,
+  type LimitReset,
+} from './stores/upstash/limit-overrides.ts'
+export { createReferenceStore } from './stores/upstash/references.ts'
 export { createRedisRest, type RedisRest, type RedisRestOptions } from './stores/upstash/rest.ts'
 export {
   type CutOff,
@@ -71,12 +78,16 @@ export {
   type Revocations,
   type RevokedToken,
 } from './stores/upstash/revocations.ts'
+export { newApiKey } from './tokens/api-key.ts'
 export {
   type AssertionSigner,
   type AssertionSignerOptions,
   createAssertionSigner,
 } from './tokens/assertion.ts'
 export { bearerToken } from './tokens/bearer.ts'
+export { createDpopVerifier, type DpopVerifier, type DpopVerifierOptions } from './tokens/dpop.ts'
 export type { Principal, TokenVerifier } from './tokens/principal.ts'
+export { credentialHash, type ReferenceRecord, type ReferenceStore } from './tokens/reference.ts'
+export { createReferences, type References, type ReferencesOptions } from './tokens/references.ts'
 export { tokenIdHash } from './tokens/token-id.ts'
 export { createTokenVerifier, type TokenVerifierOptions } from './tokens/verifier.ts'
