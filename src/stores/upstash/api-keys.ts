@@ -27,14 +27,22 @@ const REMEMBERED_SECONDS = 310
 /** Whoever changes the same key at the same time this often should not. */
 const MAX_ATTEMPTS = 5
 
+/** The token id of a record's present key; nothing where there is no record. */
+const PRESENT = `
+local function present(record)
+  local text = redis.call('GET', record)
+  return text and cjson.decode(text).tokenId or ''
+end
+`
+
 /**
  * KEYS: record, index, ends, new reference, then for a key that is replaced its reference and its
- * revocation. ARGV: id, record, reference, life in seconds or 0, end, the record that is replaced or
+ * revocation. ARGV: id, record, reference, life in seconds or 0, end, the token id that is replaced or
  * nothing, and how long the old token id stays revoked. 0: the record is another by now.
  */
-const WRITE_SCRIPT = `
+const WRITE_SCRIPT = `${PRESENT}
 local life = tonumber(ARGV[4])
-if (redis.call('GET', KEYS[1]) or '') ~= ARGV[6] then return 0 end
+if present(KEYS[1]) ~= ARGV[6] then return 0 end
 local function put(key, value)
   if life > 0 then redis.call('SET', key, value, 'EX', life) else redis.call('SET', key, value) end
 end
@@ -49,9 +57,9 @@ redis.call('ZADD', KEYS[3], ARGV[5], ARGV[1])
 return 1
 `
 
-/** KEYS: record, index, ends, reference, revocation. ARGV: id, the record, revoked for. */
-const END_SCRIPT = `
-if (redis.call('GET', KEYS[1]) or '') ~= ARGV[2] then return 0 end
+/** KEYS: record, index, ends, reference, revocation. ARGV: id, the token id, revoked for. */
+const END_SCRIPT = `${PRESENT}
+if present(KEYS[1]) ~= ARGV[2] then return 0 end
 redis.call('SET', KEYS[5], '1', 'EX', ARGV[3])
 redis.call('DEL', KEYS[4], KEYS[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
@@ -85,7 +93,7 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
       await storedReference(referenceOf(issued)),
       life,
       end ?? NEVER_ENDS,
-      old === undefined ? '' : JSON.stringify(old),
+      old?.tokenId ?? '',
       revokedSeconds(key),
     ])
     return done === 1 ? { key: issued, secret } : undefined
@@ -160,7 +168,7 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
       const ended = await changed(id, async (key) => {
         const { record, index, ends } = list.keysOf(id)
         const keys = [record, index, ends, ...(await keysOfCredential(key))]
-        const values = [id, JSON.stringify(key), revokedSeconds(key)]
+        const values = [id, key.tokenId, revokedSeconds(key)]
         return (await list.run(END_SCRIPT, keys, values)) === 1 ? true : undefined
       })
       return ended === true

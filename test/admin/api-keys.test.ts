@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isApiKey } from '../../src/tokens/api-key.ts'
+import { credentialHash } from '../../src/tokens/reference.ts'
+import { PUBLIC_URL, startGateway, type TestGateway } from './gateway.ts'
+
+describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => {
+  let gateway: TestGateway
+  beforeAll(async () => {
+    gateway = await startGateway({ prefer })
+  })
+  afterAll(() => gateway.close())
+
+  const create = async (body: object = {}) => {
+    const reply = await gateway.admin('POST', '/api-keys', {
+      name: 'nightly',
+      subject: `robot-${crypto.randomUUID()}`,
+      roles: ['reader'],
+      ...body,
+    })
+    expect(reply.status, reply.text).toBe(201)
+    return reply.body
+  }
+  const statuses = async (key: string) => [
+    (await gateway.call(key, 0)).status,
+    (await gateway.call(key, 1)).status,
+  ]
+
+  test('a key is good at once in every isolate, and ended at once in those that know it', async () => {
+    const { id, apiKey, ...view } = await create({ tenant: 'acme', expiresInSeconds: 3_600 })
+    expect(isApiKey(apiKey)).toBe(true)
+    expect(view).toMatchObject({ name: 'nightly', roles: ['reader'], scopes: [], tenant: 'acme' })
+    expect(Date.parse(view.expiresAt) - Date.parse(view.createdAt)).toBe(3_600_000)
+    expect(await statuses(apiKey)).toEqual([200, 200])
+    expect((await gateway.admin('DELETE', `/api-keys/${id}`)).status).toBe(204)
+    const before = gateway.originCalls()
+    expect(await statuses(apiKey)).toEqual([401, 401])
+    expect(gateway.originCalls()).toBe(before)
+    expect((await gateway.admin('DELETE', `/api-keys/${id}`)).status).toBe(404)
+    expect((await gateway.admin('POST', `/api-keys/${id}/secret`)).status).toBe(404)
+  })
+
+  test('after a rotation the new key is good and the old one is not, in both isolates', async () => {
+    const { id, apiKey, tokenId } = await create()
+    expect(await statuses(apiKey)).toEqual([200, 200])
+    const { status, body } = await gateway.admin('POST', `/api-keys/${id}/secret`, {})
+    expect(status).toBe(200)
+    expect(body.id).toBe(id)
+    expect(body.apiKey).not.toBe(apiKey)
+    expect(await statuses(apiKey)).toEqual([401, 401])
+    expect(await statuses(body.apiKey)).toEqual([200, 200])
+    const { apiKeys } = (await gateway.admin('GET', '/api-keys?limit=1')).body
+    expect(apiKeys[0].id).toBe(id)
+    expect(apiKeys[0].tokenId).not.toBe(tokenId)
+    const old = await gateway.redis.direct.get(`pc:reference:${await credentialHash(apiKey)}`)
+    expect(old).toBeNull()
+  })
+
+  test('of ten rotations at once one key is left, and it is the one that is listed', async () => {
+    const { id } = await create()
+    const replies = await Promise.all(
+      Array.from({ length: 10 }, () => gateway.admin('POST', `/api-keys/${id}/secret`)),
+    )
+    const keys = replies.filter(({ status }) => status === 200).map(({ body }) => body.apiKey)
+    expect(keys.length).toBeGreaterThan(0)
+    expect(replies.filter(({ status }) => ![200, 503].includes(status))).toEqual([])
+    const good: string[] = []
+    for (const key of keys) if ((await gateway.call(key)).status === 200) good.push(key)
+    expect(good).toHaveLength(1)
+  })
+
+  test('what a key may do is what it was given', async () => {
+    const { apiKey } = await create({ roles: [], scopes: ['orders:write'] })
+    expect((await gateway.call(apiKey)).status).toBe(403)
+    const operator = await create({ roles: ['operator'] })
+    const reply = await gateway.admin('GET', '/api-keys', undefined, { as: operator.apiKey })
+    expect(reply.status).toBe(200)
+  })
+
+  test('S40: a key is in its own answer and nowhere else', async () => {
+    const first = await create({ name: 'shown once' })
+    const rotated = (await gateway.admin('POST', `/api-keys/${first.id}/secret`)).body.apiKey
+    await gateway.call(rotated)
+    const list = (await gateway.admin('GET', '/api-keys?limit=200')).text
+    const dump = await gateway.dump()
+    for (const secret of [first.apiKey, rotated]) {
+      for (const place of [list, dump, JSON.stringify(gateway.events)])
+        expect(place).not.toContain(secret.slice(3, 20))
+      expect(list).not.toContain(await credentialHash(secret))
+    }
+    expect(dump).toContain(await credentialHash(rotated))
+  })
+
+  test.each([
+    ['subject', (key: { subject: string }) => key.subject],
+    ['tenant', () => 'acme-2'],
+    ['token', (key: { tokenId: string }) => key.tokenId],
+  ] as const)(
+    'S34: a revoked %s stays so for as long as any of its keys lives',
+    async (kind, of) => {
+      const key = await create({ tenant: 'acme-2', expiresInSeconds: 200 * 86_400 })
+      expect(await statuses(key.apiKey)).toEqual([200, 200])
+      const body = { kind, value: of(key), issuer: PUBLIC_URL }
+      const reply = await gateway.admin('POST', '/revocations', body)
+      expect(reply.status, reply.text).toBe(201)
+      expect(await statuses(key.apiKey)).toEqual([401, 401])
+      expect(Date.parse(reply.body.expiresAt)).toBeGreaterThanOrEqual(Date.parse(key.expiresAt))
+      await gateway.admin('DELETE', `/revocations/${reply.body.id}`)
+    },
+  )
+
+  test('a key without an end has no TTL, one with an end has; both are listed with it', async () => {
+    const [endless, ending] = [await create(), await create({ expiresInSeconds: 60 })]
+    expect(endless.expiresAt).toBeNull()
+    const ttl = async ({ id, apiKey }: { id: string; apiKey: string }) => [
+      await gateway.redis.direct.ttl(`pc:api-key:${id}`),
+      await gateway.redis.direct.ttl(`pc:reference:${await credentialHash(apiKey)}`),
+    ]
+    expect(await ttl(endless)).toEqual([-1, -1])
+    for (const seconds of await ttl(ending)) {
+      expect(seconds).toBeGreaterThan(55)
+      expect(seconds).toBeLessThanOrEqual(65)
+    }
+  })
+})

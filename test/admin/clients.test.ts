@@ -1,0 +1,137 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createKey } from '../harness/issuer.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+
+const CONFIGURED = randomUUID()
+const hash = createHash('sha256').update('a secret of the configuration').digest('base64url')
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startGateway({
+    clients: [{ id: CONFIGURED, grants: ['client_credentials'], secretSha256: hash }],
+  })
+})
+afterAll(() => gateway.close())
+
+const create = async (body: object = {}) => {
+  const reply = await gateway.admin('POST', '/clients', {
+    name: 'billing',
+    grants: ['client_credentials'],
+    roles: ['reader'],
+    ...body,
+  })
+  expect(reply.status, reply.text).toBe(201)
+  return reply.body
+}
+const tokenOf = (clientId: string, clientSecret: string, at: 0 | 1 = 0) =>
+  gateway.send(
+    '/oauth/token',
+    {
+      method: 'POST',
+      headers: {
+        'Content-Type': 'application/x-www-form-urlencoded',
+        Authorization: `Basic ${btoa(`${clientId}:${clientSecret}`)}`,
+      },
+      body: 'grant_type=client_credentials',
+    },
+    at,
+  )
+
+test('a client gets tokens at once; disabled, it gets none and has none, in both isolates', async () => {
+  const { clientId, clientSecret } = await create()
+  const { body } = await tokenOf(clientId, clientSecret, 1)
+  expect((await gateway.call(body.access_token, 0)).status).toBe(200)
+  expect((await gateway.call(body.access_token, 1)).status).toBe(200)
+  expect((await gateway.admin('DELETE', `/clients/${clientId}`)).status).toBe(204)
+  const before = gateway.originCalls()
+  for (const at of [0, 1] as const) {
+    expect((await gateway.call(body.access_token, at)).status).toBe(401)
+    expect((await tokenOf(clientId, clientSecret, at)).status).toBe(401)
+  }
+  expect(gateway.originCalls()).toBe(before)
+  const shown = await gateway.admin('GET', `/clients/${clientId}`)
+  expect(shown.body).toMatchObject({ clientId, disabled: true, configured: false })
+  expect((await gateway.admin('DELETE', `/clients/${clientId}`)).status).toBe(204)
+})
+
+test('a rotated secret ends at once, or after its grace', async () => {
+  const { clientId, clientSecret } = await create()
+  const graced = await gateway.admin('POST', `/clients/${clientId}/secret`, { graceSeconds: 60 })
+  expect(graced.status).toBe(200)
+  expect((await tokenOf(clientId, clientSecret)).status).toBe(200)
+  expect((await tokenOf(clientId, graced.body.clientSecret)).status).toBe(200)
+  const ended = await gateway.admin('POST', `/clients/${clientId}/secret`)
+  expect(ended.status).toBe(200)
+  expect((await tokenOf(clientId, clientSecret)).status).toBe(401)
+  expect((await tokenOf(clientId, graced.body.clientSecret)).status).toBe(401)
+  expect((await tokenOf(clientId, ended.body.clientSecret)).status).toBe(200)
+})
+
+test('a client of the configuration is shown, and cannot be changed', async () => {
+  const shown = await gateway.admin('GET', `/clients/${CONFIGURED}`)
+  expect(shown.body).toMatchObject({ clientId: CONFIGURED, configured: true })
+  for (const [method, path] of [
+    ['POST', `/clients/${CONFIGURED}/secret`],
+    ['DELETE', `/clients/${CONFIGURED}`],
+  ] as const) {
+    const reply = await gateway.admin(method, path)
+    expect(reply.status).toBe(422)
+    expect(reply.body.errors).toEqual([
+      { in: 'params', path: '/clientId', message: 'is configured in CLIENTS' },
+    ])
+  }
+})
+
+test('a client with keys has no secret, neither now nor later', async () => {
+  const { publicJwk } = await createKey('of-the-client')
+  const { clientId, clientSecret, authentication } = await create({ jwks: { keys: [publicJwk] } })
+  expect(clientSecret).toBeUndefined()
+  expect(authentication).toBe('private_key_jwt')
+  expect((await gateway.admin('POST', `/clients/${clientId}/secret`)).status).toBe(422)
+})
+
+test('S40: a secret is in its own answer and nowhere else, and no answer has a hash', async () => {
+  const { clientId, clientSecret } = await create()
+  const rotated = (await gateway.admin('POST', `/clients/${clientId}/secret`, { graceSeconds: 9 }))
+    .body.clientSecret
+  const answers =
+    (await gateway.admin('GET', '/clients?limit=200')).text +
+    (await gateway.admin('GET', `/clients/${clientId}`)).text
+  const dump = await gateway.dump()
+  for (const secret of [clientSecret, rotated]) {
+    for (const place of [answers, dump, JSON.stringify(gateway.events)])
+      expect(place).not.toContain(secret.slice(4, 24))
+    const stored = createHash('sha256').update(secret).digest('base64url')
+    expect(dump).toContain(stored)
+    expect(answers).not.toContain(stored)
+  }
+  expect(answers).not.toContain(hash)
+})
+
+test('clients are listed newest first, page by page, those of the configuration last', async () => {
+  const { clientId } = await create({ name: 'the newest' })
+  const seen: string[] = []
+  let cursor: string | undefined
+  do {
+    const query = cursor === undefined ? '' : `&cursor=${cursor}`
+    const { body, status } = await gateway.admin('GET', `/clients?limit=2${query}`)
+    expect(status).toBe(200)
+    seen.push(...body.clients.map((client: { clientId: string }) => client.clientId))
+    cursor = body.cursor
+  } while (cursor !== undefined)
+  expect(seen[0]).toBe(clientId)
+  expect(seen.at(-1)).toBe(CONFIGURED)
+  expect(new Set(seen).size).toBe(seen.length)
+  expect((await gateway.admin('GET', '/clients?cursor=nonsense')).status).toBe(422)
+})
+
+test('an unknown client is 404 in every call', async () => {
+  const id = randomUUID()
+  for (const [method, path] of [
+    ['GET', `/clients/${id}`],
+    ['POST', `/clients/${id}/secret`],
+    ['DELETE', `/clients/${id}`],
+  ] as const)
+    expect((await gateway.admin(method, path)).status).toBe(404)
+})
