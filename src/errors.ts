@@ -29,7 +29,8 @@ export type OAuthErrorCode =
 
 /** Why a request was refused. `check` names the precise check that failed, for audit only. */
 export type Denial =
-  | { readonly code: 'token_missing' }
+  /** `proof`: it must come with a proof of possession (RFC 9449). */
+  | { readonly code: 'token_missing'; readonly proof?: true }
   | { readonly code: 'token_rejected'; readonly check: string }
   | { readonly code: 'token_revoked'; readonly by: RevokedBy }
   /** The proof of possession (RFC 9449) is missing or not good for this request and token. */

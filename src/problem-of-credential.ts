@@ -26,9 +26,13 @@ export function credentialProblem(denial: CredentialDenial, metadata: string): P
         code: 'missing_token',
         status: 401,
         title: 'Authentication required',
-        detail: 'This resource needs a bearer token.',
+        detail: denial.proof
+          ? 'This resource needs a token with a proof of possession.'
+          : 'This resource needs a bearer token.',
         // RFC 6750 section 3.1: no credentials, no error attribute.
-        headers: { 'WWW-Authenticate': `Bearer realm="portcullis"${metadata}` },
+        headers: {
+          'WWW-Authenticate': denial.proof ? dpopChallenge('', metadata) : BEARER + metadata,
+        },
       }
     case 'token_rejected':
     case 'token_revoked':
@@ -39,7 +43,7 @@ export function credentialProblem(denial: CredentialDenial, metadata: string): P
         title: 'Invalid token',
         detail: 'The bearer token is not valid here.',
         headers: {
-          'WWW-Authenticate': `Bearer realm="portcullis", error="invalid_token"${metadata}`,
+          'WWW-Authenticate': `${BEARER}, error="invalid_token"${metadata}`,
         },
       }
     case 'dpop_rejected':
@@ -77,13 +81,16 @@ export function credentialProblem(denial: CredentialDenial, metadata: string): P
         title: 'Insufficient permission',
         detail: `This request needs the permission ${denial.permission}.`,
         headers: {
-          'WWW-Authenticate': `Bearer realm="portcullis", error="insufficient_scope", scope="${denial.permission}"${metadata}`,
+          'WWW-Authenticate': `${BEARER}, error="insufficient_scope", scope="${denial.permission}"${metadata}`,
         },
       }
   }
 }
 
-/** RFC 9449 section 7.1. */
+const BEARER = 'Bearer realm="portcullis"'
+
+/** RFC 9449 section 7.1. Without an error for a caller who sent nothing. */
 function dpopChallenge(error: string, metadata: string): string {
-  return `DPoP realm="portcullis", error="${error}", algs="${DPOP_ALGORITHMS.join(' ')}"${metadata}`
+  const attribute = error === '' ? '' : `, error="${error}"`
+  return `DPoP realm="portcullis"${attribute}, algs="${DPOP_ALGORITHMS.join(' ')}"${metadata}`
 }

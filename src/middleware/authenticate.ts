@@ -71,6 +71,8 @@ export const authenticate = ({
       c.set('principal', null)
       return next()
     }
+    if (header === undefined && dpop === 'required')
+      throw new Denied({ code: 'token_missing', proof: true })
     const credential = credentialOf(header, forms)
     if (dpop === 'required' && credential.scheme !== 'dpop')
       throw new Denied({ code: 'dpop_rejected', check: 'required' })

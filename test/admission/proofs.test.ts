@@ -94,8 +94,8 @@ describe('bound tokens over Redis', () => {
         return c.text('ok')
       },
     )
-    const ask = async (authorization: string, ...dpop: string[]) => {
-      const headers = new Headers({ authorization })
+    const ask = async (authorization?: string, ...dpop: string[]) => {
+      const headers = new Headers(authorization === undefined ? {} : { authorization })
       for (const proof of dpop) headers.append('DPoP', proof)
       return app.request(URL_OF_ORDERS, { headers })
     }
@@ -211,6 +211,10 @@ describe('bound tokens over Redis', () => {
       expect(response.headers.get('www-authenticate')).toMatch(/^DPoP /)
       expect(reasons.at(-1)).toBe('dpop_rejected:required')
     }
+    // S29: no credentials are challenged without an error attribute, and by the scheme that helps.
+    const challenge = (await ask()).headers.get('www-authenticate')
+    expect(challenge).toMatch(/^DPoP realm="portcullis", algs="ES256 /)
+    expect(challenge).not.toContain('error=')
     expect(redis.calls()).toBe(before)
     expect(reached).toEqual([])
     const token = await jwt(BOUND)
