@@ -1,7 +1,10 @@
-import { decodeJwt } from 'jose'
+import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ISSUER } from '../harness/issuer.ts'
-import { PUBLIC_URL, startGateway, type TestGateway } from './gateway.ts'
+import { createKey, ISSUER, mint } from '../harness/issuer.ts'
+import { ACCESS_TOKEN, PUBLIC_URL, startGateway, type TestGateway } from './gateway.ts'
+
+const OTHER_API = 'https://other-api.test/v1'
+const GRANT = { grant_type: 'client_credentials' }
 
 let gateway: TestGateway
 beforeAll(async () => {
@@ -9,50 +12,314 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
+const nowSeconds = () => Math.floor(Date.now() / 1000)
+
 describe('client credentials', () => {
-  test('a client gets a token for itself, and no refresh token', async () => {
-    const client = await gateway.createClient({ roles: ['reader'] })
-    const { status, body } = await gateway.token(client, { grant_type: 'client_credentials' })
+  test('give a token for the client itself, and no refresh token', async () => {
+    const client = await gateway.createClient({ roles: ['reader'], tenant: 'acme' })
+    const { status, body } = await gateway.token(client, GRANT)
     expect(status).toBe(200)
     expect(body).toEqual({
       access_token: expect.any(String),
       token_type: 'Bearer',
       expires_in: 900,
     })
-    expect(decodeJwt(body.access_token)).toMatchObject({
-      iss: PUBLIC_URL,
-      sub: client.id,
-      client_id: client.id,
-      aud: PUBLIC_URL,
-      roles: ['reader'],
+    const claims = decodeJwt(body.access_token)
+    expect(claims).toMatchObject({
+      ...{ iss: PUBLIC_URL, sub: client.id, client_id: client.id, aud: PUBLIC_URL },
+      ...{ roles: ['reader'], tenant: 'acme' },
     })
+    expect(claims).not.toHaveProperty('sub_iss')
     expect((await gateway.call(body.access_token)).status).toBe(200)
+  })
+
+  test('are for clients that may ask by them', async () => {
+    const client = await gateway.createClient({ grants: ['refresh_token'] })
+    const { status, body } = await gateway.token(client, GRANT)
+    expect({ status, error: body.error }).toEqual({ status: 400, error: 'unauthorized_client' })
+    expect((await gateway.token(client, {})).body.error).toBe('invalid_request')
+    for (const grant_type of ['password', 'authorization_code', 'CLIENT_CREDENTIALS'])
+      expect((await gateway.token(client, { grant_type })).body.error).toBe(
+        'unsupported_grant_type',
+      )
+  })
+
+  test('give the scope that is asked for, within that of the client', async () => {
+    const client = await gateway.createClient({ scopes: ['orders:read', 'orders:write'] })
+    const all = await gateway.token(client, GRANT)
+    expect(all.body.scope).toBe('orders:read orders:write')
+    const some = await gateway.token(client, { ...GRANT, scope: 'orders:read' })
+    expect(some.body.scope).toBe('orders:read')
+    expect(decodeJwt(some.body.access_token).scope).toBe('orders:read')
+    const more = await gateway.token(client, { ...GRANT, scope: 'orders:read orders:delete' })
+    expect(more).toMatchObject({ status: 400, body: { error: 'invalid_scope' } })
+  })
+
+  test('make nobody an operator who is none', async () => {
+    const client = await gateway.createClient()
+    const { body } = await gateway.token(client, { ...GRANT, scope: 'portcullis:clients:create' })
+    expect(body.error).toBe('invalid_scope')
+    expect(
+      (await gateway.call((await gateway.token(client, GRANT)).body.access_token)).status,
+    ).toBe(403)
+  })
+
+  test('are for audiences of the client, by resource or by name', async () => {
+    const client = await gateway.createClient({ audiences: [PUBLIC_URL, OTHER_API, 'reports'] })
+    const audience = async (params: object) => {
+      const { body } = await gateway.token(client, { ...GRANT, ...params })
+      return body.error ?? decodeJwt(body.access_token).aud
+    }
+    expect(await audience({})).toBe(PUBLIC_URL)
+    expect(await audience({ resource: OTHER_API })).toBe(OTHER_API)
+    expect(await audience({ audience: 'reports' })).toBe('reports')
+    const both = { resource: [PUBLIC_URL, OTHER_API], audience: [OTHER_API, 'reports'] }
+    expect(await audience(both)).toEqual([PUBLIC_URL, OTHER_API, 'reports'])
+    expect(await audience({ resource: 'https://elsewhere.test' })).toBe('invalid_target')
+    expect(await audience({ resource: `${OTHER_API}#x` })).toBe('invalid_target')
+    expect(await audience({ resource: 'reports' })).toBe('invalid_target')
+    expect(await audience({ resource: `${OTHER_API}/` })).toBe('invalid_target')
+    expect(await audience({ resource: [OTHER_API, 'https://elsewhere.test'] })).toBe(
+      'invalid_target',
+    )
+  })
+
+  test('a token for another audience opens nothing here', async () => {
+    const client = await gateway.createClient({ roles: ['reader'], audiences: [OTHER_API] })
+    const { body } = await gateway.token(client, GRANT)
+    const before = gateway.originCalls()
+    expect((await gateway.call(body.access_token)).status).toBe(401)
+    expect(gateway.originCalls()).toBe(before)
+  })
+
+  test('make tokens as the client is registered for: format, algorithm, life', async () => {
+    for (const [tokenAlgorithm, alg] of [
+      [undefined, 'ES256'],
+      ['RS256', 'RS256'],
+      ['EdDSA', 'EdDSA'],
+    ] as const) {
+      const client = await gateway.createClient({
+        ...{ tokenAlgorithm, accessTokenSeconds: 300, roles: ['reader'] },
+      })
+      const { body } = await gateway.token(client, GRANT)
+      expect(body.expires_in).toBe(300)
+      expect(decodeProtectedHeader(body.access_token)).toMatchObject({ alg, typ: 'at+jwt' })
+      expect((await gateway.call(body.access_token)).status).toBe(200)
+    }
+    const opaque = await gateway.createClient({ tokenFormat: 'opaque', roles: ['reader'] })
+    const { body } = await gateway.token(opaque, GRANT)
+    expect(body.access_token).toMatch(/^[\da-f-]{36}$/)
+    expect((await gateway.call(body.access_token)).status).toBe(200)
+  })
+
+  test('right after a cut-off of the client, its new token is good', async () => {
+    const client = await gateway.createClient({ roles: ['reader'] })
+    const old = await gateway.token(client, GRANT)
+    const cutOff = { kind: 'client', issuer: PUBLIC_URL, value: client.id } as const
+    await gateway.revocations.cutOff({ ...cutOff, atSeconds: nowSeconds() + 1, ttlSeconds: 600 })
+    expect((await gateway.call(old.body.access_token)).status).toBe(401)
+    const fresh = await gateway.token(client, GRANT)
+    expect((await gateway.call(fresh.body.access_token)).status).toBe(200)
+    await gateway.revocations.cutOff({ ...cutOff, atSeconds: nowSeconds() + 60, ttlSeconds: 600 })
+    expect((await gateway.token(client, GRANT)).body.error).toBe('invalid_grant')
   })
 })
 
 describe('token exchange', () => {
-  test('a login becomes a session: exchange, call, refresh, call, logout', async () => {
+  test('a login becomes a session: who, by whom, what, for which client', async () => {
     const client = await gateway.createClient()
-    const login = await gateway.login({ claims: { sub: 'alice', tenant: 'acme' } })
-    const first = await gateway.exchange(client, login)
-    expect(first.body).toMatchObject({ token_type: 'Bearer', expires_in: 900 })
-    expect(decodeJwt(first.body.access_token)).toMatchObject({
-      sub: 'alice',
-      sub_iss: ISSUER,
-      client_id: client.id,
-      tenant: 'acme',
-      roles: ['reader'],
+    const login = await gateway.login({ claims: { sub: 'alice', tenant: 'acme', sid: 'theirs' } })
+    const { body } = await gateway.exchange(client, login)
+    expect(body).toEqual({
+      access_token: expect.any(String),
+      refresh_token: expect.any(String),
+      issued_token_type: ACCESS_TOKEN,
+      token_type: 'Bearer',
+      expires_in: 900,
     })
-    expect((await gateway.call(first.body.access_token)).status).toBe(200)
-    const second = await gateway.refresh(client, first.body.refresh_token)
-    expect(second.status).toBe(200)
-    expect(second.body.refresh_token).not.toBe(first.body.refresh_token)
-    expect((await gateway.call(second.body.access_token)).status).toBe(200)
-    expect((await gateway.revoke(client, second.body.refresh_token)).status).toBe(200)
-    for (const { body } of [first, second])
+    const claims = decodeJwt(body.access_token)
+    expect(claims).toMatchObject({
+      ...{ iss: PUBLIC_URL, sub: 'alice', sub_iss: ISSUER, client_id: client.id },
+      ...{ tenant: 'acme', roles: ['reader'], aud: PUBLIC_URL },
+    })
+    expect(claims.sid).toMatch(/^[\da-f]{8}-/)
+    expect((await gateway.call(body.access_token)).status).toBe(200)
+  })
+
+  test('a client that may not refresh gets a token without a session', async () => {
+    const grants = ['urn:ietf:params:oauth:grant-type:token-exchange'] as const
+    const client = await gateway.createClient({ grants: [...grants] })
+    const { body } = await gateway.exchange(client, await gateway.login())
+    expect(body).not.toHaveProperty('refresh_token')
+    expect(decodeJwt(body.access_token)).not.toHaveProperty('sid')
+  })
+
+  test('the subject token may be called by any of its names, and gives what is asked for', async () => {
+    const client = await gateway.createClient()
+    const name = (type: string) => `urn:ietf:params:oauth:token-type:${type}`
+    const login = await gateway.login()
+    for (const type of ['access_token', 'jwt', 'id_token']) {
+      const { status } = await gateway.exchange(client, login, { subject_token_type: name(type) })
+      expect(status, type).toBe(200)
+    }
+    const jwt = await gateway.exchange(client, login, { requested_token_type: name('jwt') })
+    expect(jwt.body.issued_token_type).toBe(name('jwt'))
+    const opaque = await gateway.createClient({ tokenFormat: 'opaque' })
+    const refused = await gateway.exchange(opaque, login, { requested_token_type: name('jwt') })
+    expect(refused.body.error).toBe('invalid_request')
+  })
+
+  test.each([
+    ['no subject token', { subject_token: '' }],
+    ['no type', { subject_token_type: '' }],
+    ['an unknown type', { subject_token_type: 'urn:ietf:params:oauth:token-type:saml2' }],
+    ['an actor', { actor_token: 'x', actor_token_type: ACCESS_TOKEN }],
+    ['the type of an actor', { actor_token_type: ACCESS_TOKEN }],
+    [
+      'a refresh token wanted',
+      {
+        requested_token_type: 'urn:ietf:params:oauth:token-type:refresh_token',
+      },
+    ],
+  ])('with %s is refused', async (_, params) => {
+    const client = await gateway.createClient()
+    const { status, body } = await gateway.exchange(client, await gateway.login(), params)
+    expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' })
+  })
+
+  test('of a subject token that is not good is refused, whatever is wrong with it', async () => {
+    const client = await gateway.createClient()
+    const now = nowSeconds()
+    const stranger = await createKey('idp')
+    const { body } = await gateway.exchange(client, await gateway.login())
+    const tokens = [
+      await gateway.login({ claims: { aud: 'https://elsewhere.test' } }),
+      await gateway.login({ claims: { iss: 'https://stranger.test' } }),
+      await gateway.login({ claims: { iat: now - 600, exp: now - 60 } }),
+      await gateway.login({ claims: { sub: undefined } }),
+      await gateway.login({ header: { typ: 'JWT' } }),
+      await mint(stranger, { claims: { aud: PUBLIC_URL } }),
+      // Only the gateway itself may speak of another issuer's subjects.
+      await mint(stranger, { claims: { aud: PUBLIC_URL, iss: PUBLIC_URL, sub_iss: ISSUER } }),
+      crypto.randomUUID(),
+      `pk_${'0'.repeat(49)}`,
+      body.refresh_token,
+      'x',
+      'x'.repeat(9_000),
+    ]
+    for (const token of tokens) {
+      const reply = await gateway.exchange(client, token)
+      expect([reply.status, reply.body.error]).toEqual([400, 'invalid_request'])
+    }
+  })
+
+  test('a foreign issuer cannot name another subject issuer', async () => {
+    const client = await gateway.createClient()
+    const login = await gateway.login({ claims: { sub_iss: 'https://bank.test' } })
+    const { body } = await gateway.exchange(client, login)
+    expect(decodeJwt(body.access_token).sub_iss).toBe(ISSUER)
+  })
+
+  test('of a subject token that is revoked, cut off, or of a banned subject is refused', async () => {
+    const client = await gateway.createClient()
+    const login = async (sub: string) => gateway.login({ claims: { sub, jti: `of ${sub}` } })
+    const { tokenIdHash } = await import('../../src/tokens/token-id.ts')
+    const revoked = await login('revoked')
+    await gateway.revocations.revokeToken({
+      tokenIdHash: await tokenIdHash(ISSUER, 'of revoked'),
+      untilSeconds: nowSeconds() + 600,
+    })
+    expect((await gateway.exchange(client, revoked)).body.error).toBe('invalid_request')
+
+    const cut = await login('cut')
+    const cutOff = { kind: 'subject', issuer: ISSUER, value: 'cut' } as const
+    await gateway.revocations.cutOff({ ...cutOff, atSeconds: nowSeconds(), ttlSeconds: 600 })
+    expect((await gateway.exchange(client, cut)).body.error).toBe('invalid_request')
+
+    const key = `pc:ban:subject:${encodeURIComponent(ISSUER)}:banned`
+    await gateway.redis.direct.set(key, nowSeconds() + 60, 'EX', 60)
+    const banned = await gateway.exchange(client, await login('banned'))
+    expect(banned).toMatchObject({ status: 403, body: { error: 'access_denied' } })
+  })
+
+  test('R06: a cut-off that cannot be read is no absence of one', async () => {
+    const client = await gateway.createClient()
+    const key = `pc:cutoff:subject:${encodeURIComponent(ISSUER)}:odd`
+    for (const write of ['set', 'lpush'] as const) {
+      await gateway.redis.direct.del(key)
+      await gateway.redis.direct.call(write, key, 'x')
+      const login = await gateway.login({ claims: { sub: 'odd' } })
+      expect((await gateway.exchange(client, login)).status).toBe(503)
+    }
+  })
+
+  test('right after "end all sessions" a new login begins one that lives', async () => {
+    const client = await gateway.createClient()
+    const at = nowSeconds()
+    const login = await gateway.login({ claims: { sub: 'back', iat: at + 2 } })
+    // By a clock that is a little ahead, the cut-off lies in this gateway's future.
+    const cutOff = { kind: 'subject', issuer: ISSUER, value: 'back' } as const
+    await gateway.revocations.cutOff({ ...cutOff, atSeconds: at + 1, ttlSeconds: 600 })
+    const { body } = await gateway.exchange(client, login)
+    expect(decodeJwt(body.access_token).iat).toBe(at + 2)
+    expect((await gateway.call(body.access_token)).status).toBe(200)
+    const next = await gateway.refresh(client, body.refresh_token)
+    expect(next.status).toBe(200)
+    expect((await gateway.call(next.body.access_token)).status).toBe(200)
+  })
+
+  test('the scope is narrowed by the client, and by what the login had', async () => {
+    const client = await gateway.createClient({ scopes: ['orders:read', 'orders:write'] })
+    const login = await gateway.login({ claims: { scope: 'orders:read orders:delete' } })
+    const { body } = await gateway.exchange(client, login)
+    expect(body.scope).toBe('orders:read')
+    for (const scope of ['orders:write', 'orders:delete', 'openid'])
+      expect((await gateway.exchange(client, login, { scope })).body.error).toBe('invalid_scope')
+    const other = await gateway.login({ claims: { scope: 'other:read' } })
+    expect((await gateway.exchange(client, other)).body.error).toBe('invalid_scope')
+  })
+
+  describe('of a token of the gateway itself', () => {
+    test('gives a narrower one of the same session, which ends no later and renews nothing', async () => {
+      const front = await gateway.createClient({ accessTokenSeconds: 300 })
+      const back = await gateway.createClient({ accessTokenSeconds: 3_600 })
+      const login = await gateway.login({ claims: { scope: 'orders:read orders:write' } })
+      const session = (await gateway.exchange(front, login)).body
+      const { body } = await gateway.exchange(back, session.access_token, { scope: 'orders:read' })
+      expect(body).not.toHaveProperty('refresh_token')
+      const [outer, inner] = [session.access_token, body.access_token].map((jwt) => decodeJwt(jwt))
+      expect(inner).toMatchObject({
+        ...{ sub: outer?.sub, sub_iss: ISSUER, sid: outer?.sid },
+        ...{ client_id: back.id, scope: 'orders:read', exp: outer?.exp },
+      })
+      const wider = await gateway.exchange(back, body.access_token, { scope: 'orders:write' })
+      expect(wider.body.error).toBe('invalid_scope')
+      // Logout ends what was made of the session, too.
+      expect((await gateway.call(body.access_token)).status).toBe(200)
+      await gateway.revoke(front, session.refresh_token)
       expect((await gateway.call(body.access_token)).status).toBe(401)
-    expect((await gateway.refresh(client, second.body.refresh_token)).body.error).toBe(
-      'invalid_grant',
-    )
+      expect((await gateway.exchange(back, session.access_token)).status).toBe(400)
+    })
+
+    test('an opaque one is as good, an API key is not', async () => {
+      const front = await gateway.createClient({ tokenFormat: 'opaque' })
+      const session = (await gateway.exchange(front, await gateway.login())).body
+      const { body } = await gateway.exchange(await gateway.createClient(), session.access_token)
+      expect(decodeJwt(body.access_token).sid).toMatch(/^[\da-f]{8}-/)
+      await gateway.revoke(front, session.access_token)
+      expect((await gateway.exchange(front, session.access_token)).status).toBe(400)
+    })
+
+    test('one without a session cannot be renewed for ever', async () => {
+      const grants = [
+        'client_credentials',
+        'urn:ietf:params:oauth:grant-type:token-exchange',
+      ] as const
+      const client = await gateway.createClient({ grants: [...grants], accessTokenSeconds: 300 })
+      const long = await gateway.createClient({ grants: [...grants], accessTokenSeconds: 3_600 })
+      const first = (await gateway.token(client, GRANT)).body.access_token
+      const second = (await gateway.exchange(long, first)).body.access_token
+      expect(decodeJwt(second).exp).toBe(decodeJwt(first).exp)
+    })
   })
 })
