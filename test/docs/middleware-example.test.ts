@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 // Their types are checked with the tests; one of them is served below.
 import type {} from '../../examples/books/policy.ts'
 import type {} from '../../examples/middleware/worker.ts'
-import type {} from '../../examples/revoke.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, mint, type TestKey } from '../harness/issuer.ts'
 import { ROOT } from '../harness/process.ts'

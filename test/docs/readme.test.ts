@@ -18,6 +18,12 @@ const BOOKS_PORT = '9000'
 const IDP = 'https://idp.example.com'
 const UPSTASH_URL = 'https://example-12345.upstash.io'
 const UPSTASH_TOKEN = 'AbCdEfGhIjKlMnOpQrStUvWxYz'
+/** What commands say that make a promise in words. */
+const TOLD: readonly (readonly [command: string, told: RegExp])[] = [
+  ['portcullis revoke subject alice', /^\S+ +subject +alice +- +laptop stolen /m],
+  ['portcullis limits override standard alice', /^\S+ +standard +alice +- +1000 /m],
+  ['portcullis clients hash-secret', /^\[\{"id":"[\da-f-]{36}",.*"secretSha256":"[\w-]{43}"\}\]$/m],
+]
 /** An event is in the database some time after its request. */
 const AUDIT_TRIES = 15
 
@@ -43,7 +49,13 @@ beforeAll(async () => {
       [UPSTASH_URL, redis.url],
       [UPSTASH_TOKEN, redis.token],
     ],
-    { PORT: port, CI: 'true', NO_COLOR: '1', WRANGLER_SEND_METRICS: 'false' },
+    {
+      PORT: port,
+      PORTCULLIS_URL: `http://127.0.0.1:${port}`,
+      CI: 'true',
+      NO_COLOR: '1',
+      WRANGLER_SEND_METRICS: 'false',
+    },
   )
 })
 
@@ -88,7 +100,9 @@ describe('the commands of the README, in a checkout of their own', () => {
       if (promise !== undefined)
         expect(output).toMatch(patternOf(promise.replaceAll(GATEWAY_PORT, port)))
       if (block.text.includes('issuers.json')) await theProviderIsTrusted()
-      if (block.text.includes("decision <> 'allow'")) await theRevocationIsOnRecord(block)
+      if (block.text.includes('audit query --decision')) await theRevocationIsOnRecord(block)
+      const [, told] = TOLD.find(([command]) => block.text.includes(command)) ?? []
+      if (told !== undefined) expect(output).toMatch(told)
     },
   )
 

@@ -10,7 +10,7 @@ const CURL = join(import.meta.dirname, 'curl.mjs')
 
 /** Commands that go on until somebody stops them, and what they say when they are there. */
 const SERVERS: readonly (readonly [command: string, ready: RegExp])[] = [
-  ['npm start', /^# .*\ncurl .*\n# .*\ncurl .*\n# .*\ncurl .*\n/m],
+  ['npm start', /^# .*\ncurl .*\n# .*\ncurl .*\n# .*\ncurl .*\n# .*\nnpx .*\n/m],
   ['node examples/books/api.mjs', /listens on/],
 ]
 
@@ -35,7 +35,8 @@ export interface Terminal {
  * Opens one. `substitutions` are made in every block, and `env` is what a user would have.
  *
  * Two commands are not run as they stand: `npm ci` would replace the packages that everybody here
- * uses, so it only checks the lock file; and `npm test` would run this, so it runs one file.
+ * uses, so it only checks the lock file, and what it prepares is prepared beforehand; and `npm test`
+ * would run this, so it runs one file.
  */
 export async function openTerminal(
   substitutions: readonly (readonly [from: string, to: string])[],
@@ -43,6 +44,7 @@ export async function openTerminal(
 ): Promise<Terminal> {
   const checkout = await makeCheckout()
   await cp(join(ROOT, 'examples'), join(checkout.path, 'examples'), { recursive: true })
+  await checkout.run(['npm', 'run', '-s', 'prepare']).ended
   const scratch = await mkdtemp(join(tmpdir(), 'portcullis-terminal-'))
   for (const name of ['package.json', 'package-lock.json'])
     await cp(join(ROOT, name), join(scratch, name))
@@ -55,13 +57,15 @@ export async function openTerminal(
   const running = new Map<string, Command>()
   const stops: readonly (readonly [string, string])[] = [
     ...substitutions,
-    ['npm ci', `(cd ${scratch} && npm ci --dry-run --offline)`],
+    ['npm ci', `(cd ${scratch} && npm ci --dry-run --offline --ignore-scripts)`],
     ['npm test', `(cd ${ROOT} && npm test -- --project parts test/admission/window.test.ts)`],
   ]
 
   function shell(script: string): Command {
     return checkout.run(['sh', '-euc', `set -a; . ${state}\n${script}`], {
       ...env,
+      // What `npx` finds in the checkout is remembered there, not for the user.
+      npm_config_cache: join(scratch, 'npm'),
       PATH: [userPath(), programs].join(delimiter),
     })
   }
