@@ -23,6 +23,7 @@ import { problemHandler } from './problem.ts'
 import { adminCalls } from './routes/admin.ts'
 import { healthRoutes } from './routes/health.ts'
 import { oauthRoutes } from './routes/oauth.ts'
+import { openApiRoutes } from './routes/openapi.ts'
 import { proxy } from './routes/proxy.ts'
 import { wellKnownRoutes } from './routes/well-known.ts'
 import type { Services } from './services.ts'
@@ -43,8 +44,12 @@ export function createGateway(services: Services, policy: Policy): Gateway {
 
   app.use(requestId(), lingerOnRefusal())
   app.route('/-', healthRoutes(services))
+  const calls = adminCalls(services.admin(policy), policy.limits)
+  const operations = calls.map(({ operation }) => operation)
   const server = services.authorizationServer?.(policy.tokens, proofs)
-  app.route('/.well-known', wellKnownRoutes({ ...services, issuesTokens: server !== undefined }))
+  const described = { publicUrl: services.publicUrl, issuesTokens: server !== undefined }
+  app.route('/-', openApiRoutes({ ...described, operations }))
+  app.route('/.well-known', wellKnownRoutes({ ...services, ...described }))
 
   app.use(
     audit({ sink: auditSink }),
@@ -76,7 +81,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     ]
   }
 
-  for (const { route, handlers } of adminCalls(services.admin(policy), policy.limits)) {
+  for (const { route, handlers } of calls) {
     app.on(route.method, [route.path], ...guards(route), ...handlers)
   }
   // The gateway's own paths are nobody else's, whatever patterns the policy has.

@@ -1,9 +1,7 @@
 /** Reading the audit trail: what can be asked, and the port that answers. */
 import * as z from 'zod'
+import { pageSize } from '../operators/page.ts'
 import { type AuditEvent, DECISIONS } from './event.ts'
-
-const DEFAULT_PAGE_EVENTS = 50
-const MAX_PAGE_EVENTS = 200
 
 /** `{milliseconds}.{event id}` of the last event of a page. Callers treat it as opaque. */
 const CURSOR = /^\d{1,15}\.[0-9a-f-]{36}$/i
@@ -23,7 +21,7 @@ export const auditQuerySchema = z.strictObject({
   until: z.iso.datetime({ offset: true }).optional(),
   /** Goes on after the page that gave it, with the same filters. */
   cursor: z.string().regex(CURSOR, 'a cursor from an earlier page').optional(),
-  limit: z.coerce.number().pipe(z.int().min(1).max(MAX_PAGE_EVENTS)).default(DEFAULT_PAGE_EVENTS),
+  limit: pageSize,
 })
 
 export type AuditQuery = z.infer<typeof auditQuerySchema>

@@ -1,0 +1,26 @@
+/** HTML that cannot be broken out of. */
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Text as it can stand in an element or in a quoted attribute. */
+export function escaped(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
+}
+
+/** The same, with `code` between backticks. */
+export function prose(text: string): string {
+  return escaped(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
+}
+
+/** A table; cells are HTML. */
+export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  const head = heads.map((cell) => `<th scope="col">${cell}</th>`).join('')
+  const body = rows.map((row) => `<tr>${row.map((cell) => `<td>${cell}</td>`).join('')}</tr>`)
+  return `<table><thead><tr>${head}</tr></thead><tbody>${body.join('')}</tbody></table>`
+}

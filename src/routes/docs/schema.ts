@@ -1,0 +1,70 @@
+/** A JSON Schema in words. */
+import type { JsonSchema } from '../openapi/document.ts'
+import { escaped, prose, table } from './html.ts'
+
+/** What of a JSON Schema is shown. */
+interface Shown {
+  readonly $ref?: string
+  readonly type?: string | readonly string[]
+  readonly format?: string
+  readonly enum?: readonly unknown[]
+  readonly const?: unknown
+  readonly items?: Shown
+  readonly anyOf?: readonly Shown[]
+  readonly properties?: Readonly<Record<string, Shown>>
+  readonly required?: readonly string[]
+  readonly description?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minItems?: number
+  readonly maxItems?: number
+}
+
+/** Beyond any integer that means something. */
+const NO_BOUND = Number.MAX_SAFE_INTEGER
+
+/** The members of an object as a table, those of nested objects below them; empty for no members. */
+export function membersTable(schema: JsonSchema): string {
+  const rows = [...membersOf(schema as Shown, '')]
+  return rows.length === 0 ? '' : table(['member', 'type', ''], rows)
+}
+
+/** A schema's type in a few words, as HTML. */
+export function typeOf(schema: JsonSchema): string {
+  return escaped(wordsOf(schema as Shown))
+}
+
+function* membersOf(schema: Shown, prefix: string): Generator<readonly string[]> {
+  for (const [name, member] of Object.entries(schema.properties ?? {})) {
+    const required = schema.required?.includes(name) === true
+    yield [
+      `<code>${escaped(prefix + name)}</code>${required ? '' : ' <small>optional</small>'}`,
+      escaped(wordsOf(member)),
+      prose(member.description ?? ''),
+    ]
+    const inner = member.items ?? member
+    if (inner.properties) yield* membersOf(inner, `${prefix}${name}${member.items ? '[]' : ''}.`)
+  }
+}
+
+function wordsOf(schema: Shown): string {
+  if (schema.$ref) return schema.$ref.split('/').at(-1) ?? ''
+  if (schema.enum) return schema.enum.map(String).join(' | ')
+  if (schema.const !== undefined) return String(schema.const)
+  if (schema.anyOf) return schema.anyOf.map(wordsOf).join(' or ')
+  if (schema.items) return `array of ${wordsOf(schema.items)}${bounds(schema, 'Items')}`
+  const type = [schema.type ?? 'anything'].flat().join(' or ')
+  const named = schema.format ? `${type} (${schema.format})` : type
+  return named + bounds(schema, 'Length') + bounds(schema, 'imum')
+}
+
+/** `, 1 to 200`; nothing where there are no bounds. */
+function bounds(schema: Shown, of: 'Items' | 'Length' | 'imum'): string {
+  const [least, most] = [schema[`min${of}`], schema[`max${of}`]]
+  const upTo = most !== undefined && most < NO_BOUND ? most : undefined
+  const from = least !== undefined && least > -NO_BOUND ? least : undefined
+  if (upTo === undefined) return from === undefined ? '' : `, at least ${from}`
+  return from === undefined ? `, at most ${upTo}` : `, ${from} to ${upTo}`
+}
