@@ -1,0 +1,135 @@
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PUBLIC_URL, startGateway, type TestClient, type TestGateway } from './gateway.ts'
+import { createProver, type ProofOptions, type Prover } from './proof.ts'
+
+const TOKEN_URL = `${PUBLIC_URL}/oauth/token`
+const GRANT = { grant_type: 'client_credentials' }
+
+let gateway: TestGateway
+let client: TestClient
+let alice: Prover
+let mallory: Prover
+beforeAll(async () => {
+  gateway = await startGateway()
+  client = await gateway.createClient({ roles: ['reader'] })
+  alice = await createProver()
+  mallory = await createProver()
+})
+afterAll(() => gateway.close())
+
+const by = async (prover: Prover, options?: ProofOptions) => ({
+  headers: { DPoP: await prover.proof(TOKEN_URL, options) },
+})
+
+async function call(token: string, prover?: Prover) {
+  const url = `${PUBLIC_URL}/orders`
+  const proof = prover && (await prover.proof(url, { htm: 'GET', token }))
+  const scheme = prover === undefined ? 'Bearer' : 'DPoP'
+  return gateway.call(token, { Authorization: `${scheme} ${token}`, ...(proof && { DPoP: proof }) })
+}
+
+describe('a proof at the token endpoint', () => {
+  test('binds the token to its key, and the token is good with that key only', async () => {
+    const { body } = await gateway.token(client, GRANT, await by(alice))
+    expect(body.token_type).toBe('DPoP')
+    expect(decodeJwt(body.access_token).cnf).toEqual({ jkt: alice.thumbprint })
+    expect((await call(body.access_token, alice)).status).toBe(200)
+    const before = gateway.originCalls()
+    expect((await call(body.access_token)).status).toBe(401)
+    expect((await call(body.access_token, mallory)).status).toBe(401)
+    expect(gateway.originCalls()).toBe(before)
+  })
+
+  test('is good once', async () => {
+    const proof = await by(alice)
+    expect((await gateway.token(client, GRANT, proof)).status).toBe(200)
+    const again = await gateway.token(client, GRANT, proof)
+    expect(again).toMatchObject({ status: 400, body: { error: 'invalid_dpop_proof' } })
+    for (const grant of [
+      () => gateway.exchange(client, '', {}, proof),
+      async () => gateway.exchange(client, await gateway.login(), {}, proof),
+    ])
+      expect((await grant()).status).toBe(400)
+  })
+
+  test.each([
+    ['for another method', { htm: 'GET' }],
+    ['without an id', { jti: '' }],
+  ])('%s is refused', async (_, options) => {
+    const { status, body } = await gateway.token(client, GRANT, await by(alice, options))
+    expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_dpop_proof' })
+  })
+
+  test('that is none is refused, not ignored', async () => {
+    for (const DPoP of ['x', '', `${(await by(alice)).headers.DPoP}, x`]) {
+      const { body } = await gateway.token(client, GRANT, { headers: { DPoP } })
+      expect(body.error, DPoP).toBe('invalid_dpop_proof')
+    }
+  })
+
+  test('is demanded of clients that are registered so', async () => {
+    const bound = await gateway.createClient({ dpopBound: true })
+    expect((await gateway.token(bound, GRANT)).body.error).toBe('invalid_dpop_proof')
+    expect((await gateway.token(bound, GRANT, await by(alice))).status).toBe(200)
+  })
+})
+
+describe('a bound session', () => {
+  const open = async (tokenFormat: 'jwt' | 'opaque' = 'jwt') => {
+    const mine = await gateway.createClient({ tokenFormat })
+    const { body } = await gateway.exchange(mine, await gateway.login(), {}, await by(alice))
+    return { mine, body }
+  }
+
+  test.each(['jwt', 'opaque'] as const)('is refreshed with its key only (%s)', async (format) => {
+    const { mine, body } = await open(format)
+    expect(body.token_type).toBe('DPoP')
+    const none = await gateway.refresh(mine, body.refresh_token)
+    expect(none.body.error).toBe('invalid_dpop_proof')
+    const other = await gateway.refresh(mine, body.refresh_token, {}, await by(mallory))
+    expect(other.body.error).toBe('invalid_grant')
+    const next = await gateway.refresh(mine, body.refresh_token, {}, await by(alice))
+    expect(next).toMatchObject({ status: 200, body: { token_type: 'DPoP' } })
+    expect((await call(next.body.access_token, alice)).status).toBe(200)
+    expect((await call(next.body.access_token)).status).toBe(401)
+  })
+
+  test('S38: a used proof uses nothing else up', async () => {
+    const { mine, body } = await open()
+    const proof = await by(alice)
+    const next = await gateway.refresh(mine, body.refresh_token, {}, proof)
+    const replay = await gateway.refresh(mine, next.body.refresh_token, {}, proof)
+    expect(replay.body.error).toBe('invalid_dpop_proof')
+    const third = await gateway.refresh(mine, next.body.refresh_token, {}, await by(alice))
+    expect(third.status).toBe(200)
+  })
+
+  test('gives a narrower token to whoever holds its key', async () => {
+    const { mine, body } = await open()
+    const token = body.access_token
+    expect((await gateway.exchange(mine, token)).body.error).toBe('invalid_dpop_proof')
+    const other = await gateway.exchange(mine, token, {}, await by(mallory))
+    expect(other.body.error).toBe('invalid_request')
+    const own = await gateway.exchange(mine, token, {}, await by(alice))
+    expect(decodeJwt(own.body.access_token).cnf).toEqual({ jkt: alice.thumbprint })
+  })
+})
+
+test('where nonces are demanded, one is told, and every answer to a proof tells the next', async () => {
+  const strict = await startGateway({ nonceRequired: true })
+  try {
+    const mine = await strict.createClient()
+    const first = await strict.token(mine, GRANT, await by(alice))
+    expect(first).toMatchObject({ status: 400, body: { error: 'use_dpop_nonce' } })
+    const nonce = first.headers.get('dpop-nonce') ?? ''
+    const second = await strict.token(mine, GRANT, await by(alice, { nonce }))
+    expect(second.status).toBe(200)
+    expect(second.headers.get('dpop-nonce')).toMatch(/^\S+$/)
+    const wrong = await strict.token(mine, GRANT, await by(alice, { nonce: 'x' }))
+    expect(wrong.body.error).toBe('use_dpop_nonce')
+    expect((await strict.token(mine, GRANT)).headers.get('dpop-nonce')).toBeNull()
+  } finally {
+    await strict.close()
+  }
+})
