@@ -54,7 +54,7 @@ Reads CPU times from /proc, so it needs Linux.`
 
 /** What holds where nothing is said. */
 const THOROUGH = { seconds: '2', warmUp: '0.5', rounds: '3' }
-const QUICK = { seconds: '0.5', warmUp: '0.2', rounds: '1' }
+const QUICK = { seconds: '0.5', warmUp: '0.5', rounds: '1' }
 
 /** Throws an `Error` of one line for options that make no run. */
 export function readOptions(argv: readonly string[]): Options | 'help' {

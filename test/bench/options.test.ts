@@ -41,7 +41,7 @@ describe('what is asked for', () => {
       tokens: true,
       peers: false,
       seconds: 0.5,
-      warmUpSeconds: 0.2,
+      warmUpSeconds: 0.5,
       rounds: 2,
     })
   })

@@ -14,7 +14,7 @@ const results = mkdtempSync(join(tmpdir(), 'bench-test-'))
 afterAll(() => rmSync(results, { recursive: true, force: true }))
 
 /** One connection and one round: what is proven is that it works, not how fast. */
-const TINY = '--seconds 0.5 --warm-up 0.2 --rounds 1 --connections 1'.split(' ')
+const TINY = '--seconds 0.5 --warm-up 0.5 --rounds 1 --connections 1'.split(' ')
 
 async function bench(...args: readonly string[]) {
   const all = [...args, ...TINY, '--results', results]
