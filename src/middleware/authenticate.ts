@@ -52,6 +52,13 @@ type Environment = { Variables: PrincipalVariables & CredentialVariables }
  * const verifier = createTokenVerifier({ issuers: config.issuers })
  * app.get('/orders', authenticate({ verifier }), (c) => c.json(callerOf(c)?.subject))
  * ```
+ *
+ * @example With opaque tokens and API keys
+ * ```ts
+ * const references = createReferences({ audience: 'https://api.example' })
+ * const admission = createAdmission({ store, references, now: Date.now })
+ * app.use(authenticate({ verifier, references }), clientAddress(), admit({ admission }))
+ * ```
  */
 export const authenticate = ({
   verifier,

@@ -21,7 +21,7 @@ export function createScript(text: string): Script {
     name ??= await sha1(text)
     const tail = [keys.length, ...keys, ...args]
     const [byName] = await rest.send([['EVALSHA', name, ...tail]])
-    if (!byName?.error?.startsWith('NOSCRIPT')) return resultOf(byName)
+    if (!byName?.error?.includes('NOSCRIPT')) return resultOf(byName)
     const [inFull] = await rest.send([['EVAL', text, ...tail]])
     return resultOf(inFull)
   }

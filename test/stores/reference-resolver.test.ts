@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { storedReference } from '../../src/admission/stored-reference.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { createReferenceResolver } from '../../src/stores/upstash/reference-resolver.ts'
+import { REFERENCE_SCRIPT } from '../../src/stores/upstash/reference-script.ts'
+import type { RedisCommand, RedisReply } from '../../src/stores/upstash/rest.ts'
+import { GATEWAY, recordOf } from '../admission/callers.ts'
+
+const record = recordOf()
+const text = await storedReference(record)
+const read = ['pc:revoked:x', '', 'pc:cutoff:session:i:s', '1795183974', 'none', '']
+const counted = ['key', 2, 3, 0, 0]
+const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
+const query = {
+  reference: { hash: 'hash' },
+  audience: GATEWAY,
+  thumbprint: undefined,
+  addressBan: 'none',
+  limits: [{ rule, window: { key: 'key' } }],
+  proof: undefined,
+  nowMs: Date.UTC(2030, 0, 1),
+}
+
+/** Resolves over a Redis that gives these replies, one to each call; the commands it got. */
+function resolverOver(...replies: RedisReply[]) {
+  const sent: RedisCommand[] = []
+  const resolve = createReferenceResolver({
+    async send(commands) {
+      sent.push(...commands)
+      return [replies[sent.length - 1] ?? { error: 'ERR asked too often' }]
+    },
+  })
+  return { resolve: () => resolve(query), sent }
+}
+
+describe('what the script says', () => {
+  test('is read as it is meant', async () => {
+    const { resolve, sent } = resolverOver({ result: [text, 0, read, counted] })
+    const facts = await resolve()
+    expect(facts.record).toMatchObject({ subject: record.subject })
+    expect([...facts.read]).toEqual([
+      ['pc:revoked:x', undefined],
+      ['pc:cutoff:session:i:s', 1795183974],
+      ['none', undefined],
+    ])
+    expect(facts.limits).toMatchObject([{ key: 'key', state: { remaining: 2, admitted: true } }])
+    expect(sent.map(([name]) => name)).toEqual(['EVALSHA'])
+  })
+
+  test('S32: nothing of a caller stands in the script itself', async () => {
+    const { resolve, sent } = resolverOver(
+      { error: 'NOSCRIPT No matching script.' },
+      { error: 'ERR' },
+    )
+    await expect(resolve()).rejects.toBeInstanceOf(Unavailable)
+    expect(sent.map(([name, script]) => [name, script])).toEqual([
+      ['EVALSHA', createHash('sha1').update(REFERENCE_SCRIPT).digest('hex')],
+      ['EVAL', REFERENCE_SCRIPT],
+    ])
+  })
+
+  test.each([
+    ['an error', { error: 'ERR user_script:1: of the subject alice' }],
+    ['nothing', {}],
+    ['null', { result: null }],
+    ['a text', { result: text }],
+    ['an object', { result: { 0: text } }],
+    ['too little', { result: [text, 0, read] }],
+    ['too much', { result: [text, 0, read, counted, 1] }],
+    ['no record and no word of that', { result: [null, 0, read, counted] }],
+    ['an empty record', { result: ['', 0, read, counted] }],
+    ['a number for a record', { result: [1, 0, read, counted] }],
+    ['a record without parts', { result: [JSON.stringify({ record }), 0, read, counted] }],
+    ['an odd word about the proof', { result: [text, null, read, counted] }],
+    ['a text about the proof', { result: [text, '0', read, counted] }],
+    ['no readings', { result: [text, 0, null, counted] }],
+    ['a reading that is no text', { result: [text, 0, ['pc:revoked:x', null], counted] }],
+    ['half a reading', { result: [text, 0, ['pc:revoked:x'], counted] }],
+    ['a cut-off that is no second', { result: [text, 0, ['none', 'soon'], counted] }],
+    ['too few counts', { result: [text, 0, read, counted.slice(1)] }],
+    ['counts of more limits', { result: [text, 0, read, [...counted, ...counted]] }],
+    ['a count that is a text', { result: [text, 0, read, ['key', '2', 3, 0, 0]] }],
+    ['a count that is no number', { result: [text, 0, read, ['key', null, 3, 0, 0]] }],
+    ['a fraction', { result: [text, 0, read, ['key', 0.5, 3, 0, 0]] }],
+    ['a window without a name', { result: [text, 0, read, [1, 2, 3, 0, 0]] }],
+  ] as const)('R06: %s is an outage that repeats nothing of it', async (_, reply) => {
+    const failure = await resolverOver(reply as RedisReply)
+      .resolve()
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+    expect(failure).toBeInstanceOf(Unavailable)
+    expect((failure as Unavailable).message).toMatch(/^redis: (malformed|refused)$/)
+  })
+})
