@@ -2,7 +2,7 @@
  * Two gateways in real workerd, started as a user starts them, on one Redis; in front of an origin
  * and a key set that record what reaches them.
  */
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { Redis } from 'ioredis'
 import { startRedis } from '../../dev/redis.ts'
@@ -23,6 +23,8 @@ export interface Stack {
   readonly inlineKey: TestKey
   /** Key of the issuer whose keys are fetched. */
   readonly remoteKey: TestKey
+  /** An OAuth client of the configuration, with the role `operator`. */
+  readonly operator: { readonly id: string; readonly secret: string }
 }
 
 export interface RunningStack extends Stack {
@@ -52,7 +54,16 @@ export async function startStack(): Promise<RunningStack> {
     body: JSON.stringify({ keys: [remoteKey.publicJwk] }),
   }))
 
+  const ports = [await freePort(), await freePort()]
+  const urls = ports.map((port) => `http://127.0.0.1:${port}`)
+  const operator = { id: randomUUID(), secret: randomBytes(32).toString('base64url') }
+  const secretSha256 = createHash('sha256').update(operator.secret).digest('base64url')
   const env = {
+    // Of both: each takes what the other issues.
+    PUBLIC_URL: urls[0] ?? '',
+    CLIENTS: JSON.stringify([
+      { id: operator.id, grants: ['client_credentials'], roles: ['operator'], secretSha256 },
+    ]),
     UPSTASH_REDIS_REST_URL: rest.url,
     UPSTASH_REDIS_REST_TOKEN: token,
     ORIGIN_URL: origin.url,
@@ -62,13 +73,10 @@ export async function startStack(): Promise<RunningStack> {
     ]),
   }
   const gateways: Running[] = []
-  const urls: string[] = []
-  for (let count = 0; count < 2; count++) {
-    const port = await freePort()
+  for (const port of ports) {
     gateways.push(
       await run([process.execPath, 'dev/start.ts'], { ...env, PORT: String(port) }, READY),
     )
-    urls.push(`http://127.0.0.1:${port}`)
   }
   return {
     gateways: [urls[0] ?? '', urls[1] ?? ''],
@@ -78,6 +86,7 @@ export async function startStack(): Promise<RunningStack> {
     keySet: controlled(keySet),
     inlineKey,
     remoteKey,
+    operator,
     async close() {
       await Promise.all(gateways.map((gateway) => gateway.stop()))
       await Promise.all([rest.close(), origin.close(), keySet.close()])
