@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { Failure, UNREACHABLE } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
-import { createTail, type TrailEvent } from '../tail.ts'
+import { createTail, type Tail, type TrailEvent } from '../tail.ts'
 import { line } from '../text.ts'
 import {
   EVENT_COLUMNS,
@@ -27,6 +27,10 @@ export function addTail(audit: Command): void {
     does: 'print events as they arrive, until Ctrl-C; with --json one to a line',
     examples: ['portcullis audit tail --decision deny', 'portcullis audit tail --json --since 5m'],
   })
+  tail.addHelpText(
+    'after',
+    '\nAn event that reaches the trail more than 30 s late is not told; ask `audit query` for it.',
+  )
   filtered(tail).action(async (options: TailOptions) => {
     const stopped = new AbortController()
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopped.abort())
@@ -40,10 +44,11 @@ export function addTail(audit: Command): void {
 
 async function follow(options: TailOptions, signal: AbortSignal): Promise<void> {
   const { gateway, output } = workWith(options, signal)
-  const tail = createTail(options.since === undefined ? Date.now() : Date.parse(options.since))
+  let tail: Tail | undefined
   let troubled = false
   for (;;) {
     try {
+      tail ??= createTail(await startOf(gateway, options))
       const events = await eventsSince(gateway, options, tail.since())
       if (troubled) process.stderr.write('portcullis: the gateway answers again\n')
       troubled = false
@@ -55,6 +60,17 @@ async function follow(options: TailOptions, signal: AbortSignal): Promise<void> 
     }
     await pause(POLL_MS, undefined, { signal })
   }
+}
+
+/**
+ * After the newest event there is, by the clock of the gateway: that of this machine may be wrong.
+ * Milliseconds since the epoch.
+ */
+async function startOf(gateway: Gateway, options: TailOptions): Promise<number> {
+  if (options.since !== undefined) return Date.parse(options.since)
+  const query = { ...filterQuery(options), limit: 1 }
+  const { events } = await gateway.get<EventPage>('/audit', query)
+  return events[0] === undefined ? 0 : Date.parse(events[0].time) + 1
 }
 
 function passes(error: unknown): error is Failure {

@@ -69,19 +69,25 @@ function addRevoke(program: Command): void {
     .option('--reason <text>', 'why, for the list of revocations')
     .action(async (kind: string, argument: string, options: RevokeOptions) => {
       const { gateway, output } = workWith(options)
-      const named = kind === 'token' ? tokenNamedBy(await textOf(argument)) : { value: argument }
+      const { value, issuer }: TokenName =
+        kind === 'token' ? tokenNamedBy(await textOf(argument)) : { value: argument }
       const answer = await gateway.post<object>('/revocations', {
         kind,
-        issuer: options.issuer,
-        ...named,
+        value,
+        issuer: options.issuer ?? issuer,
         reason: options.reason,
       })
       output.thing(answer)
     })
 }
 
+interface TokenName {
+  readonly value: string
+  readonly issuer?: string
+}
+
 /** Read without being verified: to revoke a token that is none does no harm. */
-function tokenNamedBy(text: string): { readonly value: string; readonly issuer?: string } {
+function tokenNamedBy(text: string): TokenName {
   if (!text.includes('.')) return { value: text }
   const { jti, iss } = decodeToken(text)?.claims ?? {}
   if (typeof jti !== 'string' || typeof iss !== 'string') {

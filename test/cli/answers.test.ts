@@ -1,52 +1,15 @@
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
-import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { freePort } from '../harness/process.ts'
+import { type Answer, closeAnswers, METADATA, startAnswers } from './answers.ts'
 import { runCli } from './command-line.ts'
 
 const ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
 /** Characters that form-encoding changes, as RFC 6749 section 2.3.1 wants. */
 const SECRET = 'se:cr%et+ with/everything='
 const ENV = { PORTCULLIS_CLIENT_ID: ID, PORTCULLIS_CLIENT_SECRET: SECRET }
-const METADATA = '/.well-known/oauth-authorization-server'
 
-interface Answer {
-  readonly status?: number
-  readonly headers?: Record<string, string>
-  readonly body: unknown
-}
-
-interface Asked {
-  readonly path: string
-  readonly authorization: string | undefined
-  readonly body: string
-}
-
-const servers: TestServer[] = []
-
-afterEach(async () => {
-  await Promise.all(servers.splice(0).map((server) => server.close()))
-})
-
-/** Answers by path; metadata and tokens as a gateway does, unless `answers` says otherwise. */
-async function startAnswers(answers: Record<string, Answer>) {
-  const asked: Asked[] = []
-  const usual: Record<string, Answer> = {
-    [METADATA]: { body: { token_endpoint: 'https://public.example/oauth/token' } },
-    '/oauth/token': { body: { access_token: 'the-access-token', expires_in: 900 } },
-  }
-  const server = await startHttpServer(async (request, response) => {
-    const path = request.url?.split('?')[0] ?? ''
-    let body = ''
-    for await (const chunk of request) body += chunk
-    asked.push({ path, authorization: request.headers.authorization, body })
-    const answer = answers[path] ?? usual[path] ?? { status: 404, body: 'none' }
-    const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body)
-    response.writeHead(answer.status ?? 200, answer.headers).end(text)
-  })
-  servers.push(server)
-  return { url: server.url, asked }
-}
+afterEach(closeAnswers)
 
 const keysList = (url: string, ...args: string[]) =>
   runCli(['keys', 'list', '--url', url, ...args], { env: ENV })
@@ -94,13 +57,21 @@ describe('what asks for a token', () => {
     expect(await keysList(url, '--json')).toEqual({ code: 0, stdout: '{"keys":[]}\n', stderr: '' })
     const basic = 'se%3Acr%25et%2B+with%2Feverything%3D'
     expect(asked).toEqual([
-      { path: METADATA, authorization: undefined, body: '' },
+      { method: 'GET', path: METADATA, query: '', authorization: undefined, body: '' },
       {
+        method: 'POST',
         path: '/oauth/token',
+        query: '',
         authorization: `Basic ${Buffer.from(`${ID}:${basic}`).toString('base64')}`,
         body: 'grant_type=client_credentials',
       },
-      { path: '/-/admin/keys', authorization: 'Bearer the-access-token', body: '' },
+      {
+        method: 'GET',
+        path: '/-/admin/keys',
+        query: '',
+        authorization: 'Bearer the-access-token',
+        body: '',
+      },
     ])
   })
 

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Operator, startOperator } from './operator.ts'
 
@@ -91,4 +92,22 @@ test('audit tail tells each event once, outlives an outage of Redis, and ends in
     .map((line) => JSON.parse(line) as Event)
   expect(new Set(events.map(({ id }) => id)).size).toBe(events.length)
   expect(events.map(({ requestId }) => requestId)).toEqual(expect.arrayContaining(later))
+})
+
+test('audit tail begins with what comes after it, by the clock of the gateway', async () => {
+  const before = await refusedRequest()
+  const refused = () => operator.does('audit', 'query', '--decision', 'deny')
+  await expect.poll(refused, { timeout: 30_000 }).toContain(before)
+  const tail = operator.starts('audit', 'tail', '--decision', 'deny')
+  const asked: string[] = []
+  const told = tail.said(/ deny +401 +GET +\/orders /)
+  for (let isTold = false; !isTold; ) {
+    asked.push(await refusedRequest())
+    isTold = await Promise.race([told.then(() => true), pause(500, false)])
+  }
+  tail.kill('SIGTERM')
+  const { code, stdout, stderr } = await tail.ended
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout).not.toContain(before)
+  expect(asked.some((requestId) => stdout.includes(requestId))).toBe(true)
 })

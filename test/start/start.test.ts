@@ -87,6 +87,15 @@ describe('npm start', () => {
     }
   })
 
+  it('suggests a command that works', async () => {
+    const [, suggested = ''] = /^npx (portcullis .*)$/m.exec(firstOutput) ?? []
+    const [, ...args] = suggested.split(' ')
+    expect(args.at(-1)).toBe(`http://127.0.0.1:${ports[0]}`)
+    const command = ['npm', 'run', '-s', 'portcullis', '--', ...args] as const
+    const { code, stderr } = await checkout.run(command).ended
+    expect(code, stderr).toBe(0)
+  })
+
   it('keeps its secrets in a file that only its owner can read', async () => {
     const { mode } = await stat(join(checkout.path, '.dev.vars'))
     expect((mode & 0o777).toString(8)).toBe('600')
@@ -138,6 +147,13 @@ describe('npm start', () => {
     const before = await remaining(ports[0])
     expect(await remaining(ports[1])).toBe(before - 1)
     expect(await remaining(ports[0])).toBe(before - 2)
+    for (const port of ports) {
+      const list = ['npm', 'run', '-s', 'portcullis', '--', 'keys', 'list', '--json'] as const
+      const env = { PORTCULLIS_URL: `http://127.0.0.1:${port}` }
+      const { code, stdout, stderr } = await checkout.run(list, env).ended
+      expect(code, stderr).toBe(0)
+      expect(JSON.parse(stdout).keys.length).toBe(1)
+    }
     expect(await databases()).toEqual(['state', `state-${ports[1]}`])
     expect(await checkout.file('.dev.vars')).toContain(`PUBLIC_URL='http://127.0.0.1:${ports[0]}'`)
 

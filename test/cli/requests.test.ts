@@ -1,0 +1,240 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { exportJWK, generateKeyPair } from 'jose'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import type * as z from 'zod'
+import { newClientSchema } from '../../src/oauth/client.ts'
+import { newApiKeySchema } from '../../src/operators/api-key.ts'
+import { newBanSchema } from '../../src/operators/ban.ts'
+import { newOverrideSchema, windowResetSchema } from '../../src/operators/limit-override.ts'
+import { newRevocationSchema } from '../../src/operators/revocation.ts'
+import { createKey, mint } from '../harness/issuer.ts'
+import { closeAnswers, startAnswers } from './answers.ts'
+import { runCli } from './command-line.ts'
+
+const ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
+const ENV = { PORTCULLIS_CLIENT_ID: ID, PORTCULLIS_CLIENT_SECRET: 'a-secret' }
+const IDP = 'https://idp.example'
+
+/** What a command asks the API for: method, path with query, body. */
+async function requestOf(args: readonly string[], input = '') {
+  const paths = ['clients', `clients/${ID}/secret`, 'api-keys', `api-keys/${ID}/secret`, 'audit']
+  const others = ['revocations', 'bans', 'limits', 'limits/overrides', 'limits/reset', 'tokens']
+  const lists = { clients: [], apiKeys: [], events: [], revocations: [], bans: [], limits: [] }
+  const body = { id: ID, token: 't', overrides: [], ...lists }
+  const answers = [...paths, ...others].map((path) => [`/-/admin/${path}`, { body }])
+  const { url, asked } = await startAnswers(Object.fromEntries(answers))
+  const { code, stderr } = await runCli([...args, '--url', url], { env: ENV, input })
+  expect(code, stderr).toBe(0)
+  expect(asked.length).toBe(3)
+  const [, , call] = asked
+  const sent = call?.body ? (JSON.parse(call.body) as unknown) : undefined
+  const query = Object.fromEntries(new URLSearchParams(call?.query))
+  return { call: `${call?.method} ${call?.path.slice('/-/admin'.length)}`, query, sent }
+}
+
+afterEach(closeAnswers)
+
+describe('every option reaches the API, in its own words:', () => {
+  test.each<[string, string[], string, z.ZodType | undefined, object]>([
+    [
+      'token mint',
+      [
+        '--sub',
+        'a',
+        '--role',
+        'r',
+        '--role',
+        's',
+        '--scope',
+        'x',
+        '--tenant',
+        't',
+        '--client',
+        'c',
+      ],
+      'POST /tokens',
+      undefined,
+      { subject: 'a', roles: ['r', 's'], scopes: ['x'], tenant: 't', client: 'c' },
+    ],
+    [
+      'token mint',
+      ['--sub', 'a', '--ttl', '15m', '--format', 'opaque'],
+      'POST /tokens',
+      undefined,
+      { subject: 'a', ttlSeconds: 900, format: 'opaque' },
+    ],
+    [
+      'revoke session',
+      ['s', '--issuer', IDP, '--reason', 'why'],
+      'POST /revocations',
+      newRevocationSchema,
+      { kind: 'session', value: 's', issuer: IDP, reason: 'why' },
+    ],
+    [
+      'clients create',
+      [
+        ...['--name', 'n', '--grant', 'token_exchange', '--grant', 'refresh_token'],
+        ...['--scope', 'a', '--scope', 'b', '--role', 'r', '--audience', 'https://a.example'],
+        ...['--tenant', 't', '--token-format', 'opaque', '--token-algorithm', 'EdDSA'],
+        ...['--access-token-life', '10m', '--dpop-bound'],
+      ],
+      'POST /clients',
+      newClientSchema,
+      {
+        name: 'n',
+        grants: ['urn:ietf:params:oauth:grant-type:token-exchange', 'refresh_token'],
+        scopes: ['a', 'b'],
+        roles: ['r'],
+        audiences: ['https://a.example'],
+        tenant: 't',
+        tokenFormat: 'opaque',
+        tokenAlgorithm: 'EdDSA',
+        accessTokenSeconds: 600,
+        dpopBound: true,
+      },
+    ],
+    [
+      'clients rotate-secret',
+      [ID, '--grace', '1h'],
+      `POST /clients/${ID}/secret`,
+      undefined,
+      {
+        graceSeconds: 3_600,
+      },
+    ],
+    [
+      'apikeys create',
+      [
+        ...['--name', 'n', '--subject', 's', '--role', 'r', '--scope', 'x', '--tenant', 't'],
+        ...['--expires-in', '2d'],
+      ],
+      'POST /api-keys',
+      newApiKeySchema,
+      {
+        name: 'n',
+        subject: 's',
+        roles: ['r'],
+        scopes: ['x'],
+        tenant: 't',
+        expiresInSeconds: 172_800,
+      },
+    ],
+    [
+      'limits override',
+      ['standard', 'a', '--requests', '7', '--expires-in', '90', '--issuer', IDP],
+      'POST /limits/overrides',
+      newOverrideSchema,
+      { limit: 'standard', value: 'a', requests: 7, expiresInSeconds: 90, issuer: IDP },
+    ],
+    [
+      'limits reset',
+      ['standard', 'a', '--issuer', IDP],
+      'POST /limits/reset',
+      windowResetSchema,
+      { limit: 'standard', value: 'a', issuer: IDP },
+    ],
+    [
+      'bans create subject',
+      ['a', '--for', '90s', '--issuer', IDP, '--reason', 'why'],
+      'POST /bans',
+      newBanSchema,
+      { kind: 'subject', value: 'a', seconds: 90, issuer: IDP, reason: 'why' },
+    ],
+  ])('%s %j', async (command, args, call, schema, sent) => {
+    expect(await requestOf([...command.split(' '), ...args])).toEqual({ call, query: {}, sent })
+    if (schema !== undefined) expect(schema.safeParse(sent).error).toBeUndefined()
+  })
+
+  test.each<[string, string[], string, object]>([
+    ['revocations list', [], 'GET /revocations', {}],
+    [
+      'revocations list',
+      ['--limit', '7', '--cursor', 'c'],
+      'GET /revocations',
+      {
+        limit: '7',
+        cursor: 'c',
+      },
+    ],
+    ['clients list', ['--cursor', 'c'], 'GET /clients', { cursor: 'c' }],
+    ['apikeys list', ['--limit', '1'], 'GET /api-keys', { limit: '1' }],
+    ['limits list', ['--limit', '1'], 'GET /limits', { limit: '1' }],
+    ['bans list', ['--cursor', 'c'], 'GET /bans', { cursor: 'c' }],
+    [
+      'audit query',
+      [
+        ...['--subject', 'a&b', '--decision', 'deny', '--route', '/orders/:id', '--reason', 'r:x'],
+        ...['--since', '2026-11-20T17:00:00+01:00', '--until', '2026-11-21T00:00:00Z'],
+        ...['--limit', '9', '--cursor', 'c'],
+      ],
+      'GET /audit',
+      {
+        subject: 'a&b',
+        decision: 'deny',
+        route: '/orders/:id',
+        reason: 'r:x',
+        since: '2026-11-20T16:00:00.000Z',
+        until: '2026-11-21T00:00:00.000Z',
+        limit: '9',
+        cursor: 'c',
+      },
+    ],
+  ])('%s %j', async (command, args, call, query) => {
+    expect(await requestOf([...command.split(' '), ...args])).toEqual({ call, query })
+  })
+})
+
+describe('revoke token', () => {
+  test('takes id and issuer out of a JWT, and another issuer where one is given', async () => {
+    const token = await mint(await createKey('k'), { claims: { iss: IDP, jti: 'j' } })
+    const { sent } = await requestOf(['revoke', 'token', '-'], `${token}\n`)
+    expect(sent).toEqual({ kind: 'token', value: 'j', issuer: IDP })
+    const other = await requestOf(['revoke', 'token', token, '--issuer', 'https://other.example'])
+    expect(other.sent).toMatchObject({ value: 'j', issuer: 'https://other.example' })
+  })
+
+  test('takes any other text for an id', async () => {
+    const { sent } = await requestOf(['revoke', 'token', ID])
+    expect(sent).toEqual({ kind: 'token', value: ID })
+  })
+
+  test('refuses a JWT that has none', async () => {
+    const token = await mint(await createKey('k'), { claims: { jti: undefined } })
+    const { code, stderr } = await runCli(['revoke', 'token', '-'], { env: ENV, input: token })
+    expect(code).toBe(2)
+    expect(stderr).toContain('the token has no jti and iss')
+  })
+})
+
+describe('clients create --jwks', () => {
+  let folder: string
+  const create = ['clients', 'create', '--name', 'bank', '--grant', 'client_credentials', '--jwks']
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'portcullis-jwks-'))
+  })
+
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  test('sends public keys, and never private ones', async () => {
+    const pair = await generateKeyPair('ES256', { extractable: true })
+    const [open, secret] = [join(folder, 'public.json'), join(folder, 'private.json')]
+    const more = { kid: 'k', alg: 'ES256' }
+    const jwks = { keys: [{ ...(await exportJWK(pair.publicKey)), ...more }] }
+    await writeFile(open, JSON.stringify(jwks))
+    const { sent } = await requestOf([...create, open])
+    expect(sent).toEqual({ name: 'bank', grants: ['client_credentials'], jwks })
+    expect(newClientSchema.safeParse(sent).error).toBeUndefined()
+
+    const { url, asked } = await startAnswers({})
+    for (const key of [await exportJWK(pair.privateKey), { kty: 'oct', k: 'c2VjcmV0' }]) {
+      await writeFile(secret, JSON.stringify({ keys: [key] }))
+      const { code, stderr } = await runCli([...create, secret, '--url', url], { env: ENV })
+      expect(code).toBe(2)
+      expect(stderr).toContain('holds private keys')
+    }
+    expect(asked).toEqual([])
+  })
+})
