@@ -25,6 +25,8 @@ export interface Stack {
   readonly remoteKey: TestKey
   /** An OAuth client of the configuration, with the role `operator`. */
   readonly operator: { readonly id: string; readonly secret: string }
+  /** What another gateway of the same system is started with. */
+  readonly env: Readonly<Record<string, string>>
 }
 
 export interface RunningStack extends Stack {
@@ -87,6 +89,7 @@ export async function startStack(): Promise<RunningStack> {
     inlineKey,
     remoteKey,
     operator,
+    env,
     async close() {
       await Promise.all(gateways.map((gateway) => gateway.stop()))
       await Promise.all([rest.close(), origin.close(), keySet.close()])

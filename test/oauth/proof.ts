@@ -1,5 +1,5 @@
-/** A client that proves to hold a key (RFC 9449). */
-import { base64url, calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose'
+/** Proofs of possession for requests as they come (RFC 9449). */
+import { ath, createProver as createBareProver } from '../tokens/prover.ts'
 
 export interface ProofOptions {
   readonly htm?: string
@@ -9,24 +9,21 @@ export interface ProofOptions {
   readonly token?: string
 }
 
-export type Prover = Awaited<ReturnType<typeof createProver>>
+export interface Prover {
+  readonly thumbprint: string
+  /** A proof, made now, for a POST to `url` unless `htm` says otherwise. */
+  proof(url: string, options?: ProofOptions): Promise<string>
+}
 
-export async function createProver() {
-  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true })
-  const jwk = await exportJWK(publicKey)
+export async function createProver(): Promise<Prover> {
+  const { proof, thumbprint } = await createBareProver()
   return {
-    thumbprint: await calculateJwkThumbprint(jwk),
-    /** A proof for a request to `url`. */
-    async proof(url: string, { htm = 'POST', token, ...claims }: ProofOptions = {}) {
-      const digest =
-        token && (await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token)))
-      return new SignJWT({
-        ...{ htm, htu: url, jti: crypto.randomUUID(), ...claims },
-        ...(digest && { ath: base64url.encode(new Uint8Array(digest)) }),
-      })
-        .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk })
-        .setIssuedAt()
-        .sign(privateKey)
-    },
+    thumbprint,
+    proof: (htu, { token, ...claims } = {}) =>
+      proof({
+        ...{ htm: 'POST', htu, jti: crypto.randomUUID(), iat: Math.floor(Date.now() / 1000) },
+        ...claims,
+        ath: token === undefined ? undefined : ath(token),
+      }),
   }
 }

@@ -1,0 +1,94 @@
+/**
+ * Whole lives of sessions, many at once, each over several gateways: exchange, call, refresh, call,
+ * logout, and not one answer too many. `SESSIONS=1000 GATEWAYS=4` makes it a larger run.
+ */
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { mint } from '../harness/issuer.ts'
+import { freePort, ROOT, type Running, run } from '../harness/process.ts'
+import {
+  ACCESS_TOKEN,
+  createStackClient,
+  EXCHANGE,
+  postAs,
+  type StackClient,
+} from './oauth-clients.ts'
+
+const SESSIONS = Number(process.env.SESSIONS ?? 200)
+const GATEWAYS = Number(process.env.GATEWAYS ?? 2)
+const AT_ONCE = 50
+/** A busy machine may miss Redis' deadline of 250 ms: 503 decides nothing and is asked again. */
+const MAX_ATTEMPTS = 20
+
+const stack = inject('stack')
+const gateways: string[] = [...stack.gateways]
+const more: Running[] = []
+let client: StackClient
+beforeAll(async () => {
+  client = await createStackClient(stack)
+  while (gateways.length < GATEWAYS) {
+    const port = await freePort()
+    const command = [process.execPath, `${ROOT}/dev/start.ts`] as const
+    const env = { ...stack.env, PORT: String(port) }
+    more.push(await run([...command], env, 'Portcullis is ready on'))
+    gateways.push(`http://127.0.0.1:${port}`)
+  }
+})
+afterAll(async () => {
+  await Promise.all(more.map((gateway) => gateway.stop()))
+})
+
+async function ask(gateway: string, params: Record<string, string>, path = 'token') {
+  const response = await postAs(client, `${gateway}/oauth/${path}`, params, MAX_ATTEMPTS)
+  const text = await response.text()
+  return { status: response.status, body: text === '' ? {} : JSON.parse(text) }
+}
+
+async function call(gateway: string, token: string, attempts = MAX_ATTEMPTS): Promise<number> {
+  const headers = { authorization: `Bearer ${token}` }
+  const response = await fetch(`${gateway}/orders`, { headers })
+  await response.text()
+  if (response.status !== 503 || attempts === 1) return response.status
+  return call(gateway, token, attempts - 1)
+}
+
+/** Lives one session. Returns the answers that were not as they should be. */
+async function live(index: number): Promise<string[]> {
+  const wrong: string[] = []
+  const at = (step: number) => gateways[(index + step) % gateways.length] ?? ''
+  const check = (step: string, status: number, expected: number) => {
+    if (status !== expected) wrong.push(`${index} ${step}: ${status}, not ${expected}`)
+  }
+  const opened = await ask(at(0), {
+    grant_type: EXCHANGE,
+    subject_token: await mint(stack.inlineKey),
+    subject_token_type: ACCESS_TOKEN,
+  })
+  check('exchange', opened.status, 200)
+  check('call', await call(at(1), opened.body.access_token), 200)
+  const { refresh_token } = opened.body
+  const next = await ask(at(0), { grant_type: 'refresh_token', refresh_token })
+  check('refresh', next.status, 200)
+  check('call with the next token', await call(at(2), next.body.access_token), 200)
+  const ended = await ask(at(1), { token: next.body.refresh_token }, 'revoke')
+  check('logout', ended.status, 200)
+  for (const gateway of gateways) {
+    for (const { body } of [opened, next])
+      check('call after logout', await call(gateway, body.access_token), 401)
+  }
+  const revived = { grant_type: 'refresh_token', refresh_token: next.body.refresh_token }
+  check('refresh after logout', (await ask(at(0), revived)).status, 400)
+  return wrong
+}
+
+test(`S30: ${SESSIONS} sessions, ${AT_ONCE} at a time, over ${GATEWAYS} gateways: no wrong answer`, {
+  timeout: 600_000,
+}, async () => {
+  const wrong: string[] = []
+  let started = 0
+  const worker = async () => {
+    while (started < SESSIONS) wrong.push(...(await live(started++)))
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  expect(started).toBe(SESSIONS)
+  expect(wrong).toEqual([])
+})
