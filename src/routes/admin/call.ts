@@ -4,7 +4,7 @@ import type * as z from 'zod'
 import { bodyOf, callerOf, type GatewayVariables } from '../../context.ts'
 import { Denied } from '../../errors.ts'
 import type { ChangeVariables } from '../../middleware/audit.ts'
-import { validate } from '../../middleware/validate.ts'
+import { validate, wholeOf } from '../../middleware/validate.ts'
 import type { Method, PolicyLimit, PolicyRoute } from '../../policy.ts'
 import type { Operation } from '../operation.ts'
 
@@ -99,6 +99,7 @@ export function adminGroup(tag: string, limits: readonly PolicyLimit[]) {
         dpop: false,
       },
       handlers: [
+        ...(body === undefined ? [refuseBody] : []),
         ...(body !== undefined && bodyOptional ? [ifSent(validate({ body }))] : []),
         async function handleCall(context) {
           const c = context as AdminContext
@@ -153,6 +154,13 @@ export const unknownId = () => new Denied({ code: 'route_unknown' })
 /** Seconds since the epoch as RFC 3339 says them. */
 export const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString()
 export const timeOrNull = (seconds: number | null) => (seconds === null ? null : timeOf(seconds))
+
+/** Reads a body that should not be there, which `limitBody` refuses at its first byte. */
+const refuseBody: MiddlewareHandler = async function refuseBody(c, next) {
+  const body = bodyOf(c)
+  if (body !== null) await wholeOf(body)
+  await next()
+}
 
 /** Applies a guard to requests that have a body. */
 function ifSent(guard: MiddlewareHandler): MiddlewareHandler {

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startGateway, type TestGateway } from './gateway.ts'
+
+const ID = '0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'
+/** Every call with good input, and the permission that it needs. */
+const CALLS: readonly (readonly [string, string, string, object?])[] = [
+  ['POST', '/clients', 'clients:create', { name: 'x', grants: ['client_credentials'] }],
+  ['GET', '/clients', 'clients:list'],
+  ['GET', `/clients/${ID}`, 'clients:list'],
+  ['POST', `/clients/${ID}/secret`, 'clients:rotate', {}],
+  ['DELETE', `/clients/${ID}`, 'clients:disable'],
+  ['POST', '/api-keys', 'api-keys:create', { name: 'x', subject: 'x' }],
+  ['GET', '/api-keys', 'api-keys:list'],
+  ['POST', `/api-keys/${ID}/secret`, 'api-keys:rotate'],
+  ['DELETE', `/api-keys/${ID}`, 'api-keys:disable'],
+  ['POST', '/revocations', 'revocations:create', { kind: 'subject', value: 'x' }],
+  ['GET', '/revocations', 'revocations:list'],
+  ['DELETE', `/revocations/${ID}`, 'revocations:delete'],
+  ['POST', '/bans', 'bans:create', { kind: 'subject', value: 'x', seconds: 60 }],
+  ['GET', '/bans', 'bans:list'],
+  ['DELETE', `/bans/${ID}`, 'bans:delete'],
+  ['GET', '/limits', 'limits:list'],
+  ['POST', '/limits/overrides', 'limits:override', { limit: 'few', value: 'x', requests: 1 }],
+  ['DELETE', `/limits/overrides/${ID}`, 'limits:override'],
+  ['POST', '/limits/reset', 'limits:reset', { limit: 'few', value: 'x' }],
+  ['GET', '/audit', 'audit:read'],
+  ['GET', '/keys', 'keys:list'],
+  ['POST', '/tokens', 'tokens:mint', { subject: 'x' }],
+]
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.close())
+
+const state = async () => (await gateway.dump()).replaceAll(/^pc:limit:operators.*\n?/gm, '')
+
+test('the table has every call of the operators’ API', () => {
+  const routed = gateway
+    .isolate()
+    .routes.filter(({ method, path }) => method !== 'ALL' && path.startsWith('/-/admin/'))
+    .map(({ method, path }) => `${method} ${path.slice(8).replaceAll(/:\w+/g, ID)}`)
+  expect(CALLS.map(([method, path]) => `${method} ${path}`).sort()).toEqual(
+    [...new Set(routed)].sort(),
+  )
+})
+
+const ROWS = CALLS.map(([method, path, permission, body]) => ({ method, path, permission, body }))
+
+describe.each(ROWS)('S64: $method $path', ({ method, path, permission, body }) => {
+  const refused = async (as: string, status: number, code: string) => {
+    const before = await state()
+    const reply = await gateway.admin(method, path, body, { as })
+    expect(reply.status).toBe(status)
+    expect(reply.body.code).toBe(code)
+    expect(await state()).toBe(before)
+    expect(gateway.events.at(-1)?.change).toBeUndefined()
+    return reply
+  }
+
+  test('is 401 for nobody', async () => {
+    const reply = await refused('', 401, 'missing_token')
+    expect(reply.headers.get('www-authenticate')).not.toContain('error=')
+  })
+
+  test('is 403 for a reader, for look-alikes of the role, and for an operator of less', async () => {
+    for (const claims of [
+      { roles: ['reader'] },
+      { roles: [] },
+      { roles: ['Operator'] },
+      { roles: ['operator '].map((role) => role.trim().toUpperCase()) },
+      { roles: ['constructor'] },
+      { roles: ['operator'], scope: 'portcullis:nothing:at-all' },
+      { roles: ['operator'], scope: 'orders:read' },
+    ]) {
+      const reply = await refused(await gateway.token(claims), 403, 'insufficient_permission')
+      expect(reply.headers.get('www-authenticate')).toContain(`scope="portcullis:${permission}"`)
+    }
+  })
+
+  test('is decided before its input is looked at', async () => {
+    if (method !== 'POST') return expect(body).toBeUndefined()
+    const reader = await gateway.token()
+    const reply = await gateway.admin(method, path, '{"not": "json"', { as: reader })
+    return expect(reply.status).toBe(403)
+  })
+
+  test('is not refused to whoever has exactly its permission', async () => {
+    const scope = `portcullis:${permission}`
+    for (const claims of [
+      { roles: ['operator'], scope },
+      { roles: [], scope },
+    ]) {
+      const reply = await gateway.admin(method, path, body, { as: await gateway.token(claims) })
+      expect([200, 201, 204, 404, 503], reply.text).toContain(reply.status)
+      if (reply.status === 503) expect(path).toBe('/audit')
+    }
+  })
+})
+
+test('a role of a policy can have some calls and no others', async () => {
+  const as = await gateway.token({ roles: ['auditor'] })
+  expect((await gateway.admin('GET', '/revocations', undefined, { as })).status).toBe(200)
+  const body = { kind: 'subject', value: 'x' }
+  expect((await gateway.admin('POST', '/revocations', body, { as })).status).toBe(403)
+})
+
+test('a revoked operator is one no more', async () => {
+  const sub = crypto.randomUUID()
+  const as = await gateway.token({ sub, roles: ['operator'] })
+  expect((await gateway.admin('GET', '/keys', undefined, { as })).status).toBe(200)
+  await gateway.admin('POST', '/revocations', { kind: 'subject', value: sub })
+  for (const at of [0, 1] as const)
+    expect((await gateway.admin('GET', '/keys', undefined, { as, at })).status).toBe(401)
+})

@@ -1,0 +1,54 @@
+/** schemathesis, which makes requests out of an OpenAPI document and judges the answers. */
+import { spawn, spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const VERSION = '4.32.5'
+const FOLDER = join(tmpdir(), `portcullis-schemathesis-${VERSION}`)
+const PROGRAM = join(FOLDER, 'bin', 'schemathesis')
+const INSTALL_TIMEOUT_MS = 120_000
+
+/** Installs it into a folder of its own below the system's temporary one; returns what is missing, if anything. */
+export function installSchemathesis(): string | undefined {
+  if (existsSync(PROGRAM)) return undefined
+  const options = { encoding: 'utf8', timeout: INSTALL_TIMEOUT_MS } as const
+  const venv = spawnSync('python3', ['-m', 'venv', FOLDER], options)
+  if (venv.status !== 0) return venv.error?.message ?? lastLineOf(venv.stdout + venv.stderr)
+  const pip = spawnSync(
+    join(FOLDER, 'bin', 'pip'),
+    ['install', '--quiet', '--no-input', '--disable-pip-version-check', `schemathesis==${VERSION}`],
+    options,
+  )
+  return pip.status === 0 ? undefined : (pip.error?.message ?? lastLineOf(pip.stderr))
+}
+
+export interface Judgement {
+  /** 0: nothing found. */
+  readonly code: number | null
+  readonly output: string
+}
+
+/** Runs it against `url`; `args` choose the calls and the credentials. */
+export function runSchemathesis(url: string, args: readonly string[]): Promise<Judgement> {
+  const child = spawn(
+    PROGRAM,
+    [
+      ...['run', `${url}/-/openapi.json`, '--url', url, '--phases', 'examples,coverage,fuzzing'],
+      ...['--checks', 'all', '--max-examples', '10', '--seed', '20261120', '--continue-on-failure'],
+      // A JSON Schema cannot say "one of the trusted issuers" or "an address".
+      ...['--exclude-checks', 'positive_data_acceptance', '--warnings', 'off', ...args],
+    ],
+    { cwd: FOLDER, stdio: ['ignore', 'pipe', 'pipe'] },
+  )
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString()
+    })
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, output })))
+}
+
+function lastLineOf(text: string): string {
+  return text.trim().split('\n').at(-1) ?? ''
+}
