@@ -16,9 +16,9 @@ import { ALGORITHMS } from './operations.ts'
 const SUBJECTS = 50
 const FEW_TOKENS = 100
 /** Ten times what a token cache holds: used in turn, none is found there again. */
-const MANY_TOKENS = 10_000
+export const MANY_TOKENS = 10_000
 /** Twice as many as it holds are enough for that, and RSA signs slowly. */
-const MANY_RSA_TOKENS = 2_000
+export const MANY_RSA_TOKENS = 2_000
 const TTL_SECONDS = 3_600
 const RSA_BITS = 2_048
 const SECRET_BYTES = 32

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { MANY_RSA_TOKENS, MANY_TOKENS } from '../../bench/token-costs/callers.ts'
 import { CASE_IDS, type Case } from '../../bench/token-costs/cases.ts'
 import { forged } from '../../bench/token-costs/forged.ts'
 import { createIssuedTokens } from '../../bench/token-costs/issued-tokens.ts'
@@ -11,6 +12,7 @@ import { ALGORITHMS, OPERATION_IDS, OPERATIONS } from '../../bench/token-costs/o
 import { measurePeers, type Peers, parsePeer } from '../../bench/token-costs/peers.ts'
 import { TOKEN_REFERENCES } from '../../bench/token-costs/reference.ts'
 import { caseTable, operationTable } from '../../bench/token-costs/report.ts'
+import { DEFAULT_CACHED_TOKENS } from '../../src/tokens/token-cache.ts'
 
 const NO_PEERS: Peers = { measured: [], skipped: [] }
 
@@ -106,6 +108,10 @@ describe('the table of cases', () => {
     const free = { ...issuing, requiredPerSecond: undefined }
     expect(caseTable([figuresOf(free, [round(10, 500)])])).not.toContain('Required')
   })
+})
+
+test('tokens that count as cold are more than a cache holds', () => {
+  expect(Math.min(MANY_TOKENS, MANY_RSA_TOKENS)).toBeGreaterThanOrEqual(2 * DEFAULT_CACHED_TOKENS)
 })
 
 describe('answers of a token endpoint', () => {
