@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { Unavailable } from '../../src/errors.ts'
+import { waitSeconds } from '../../src/oauth/client-logins.ts'
+import { createClientLogins } from '../../src/stores/upstash/client-logins.ts'
+import { createGrantStore } from '../../src/stores/upstash/grant-store.ts'
+import { createRedisRest, type RedisReply, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const login = { clientId: crypto.randomUUID(), address: '192.0.2.1' }
+const proof = { thumbprint: 'x', replayKey: 'pc:dpop:x', replayTtlSeconds: 80 }
+const loginsOver = (rest: RedisRest) =>
+  createClientLogins({ rest, configured: [], publicUrl: 'https://gateway.test' })
+
+describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
+  let redis: TestRedis
+  let rest: RedisRest
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+    rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
+  })
+  afterAll(() => redis.close())
+  beforeEach(() => redis.direct.flushall())
+
+  test('failures are counted by address and by client, each with an end', async () => {
+    const logins = loginsOver(rest)
+    for (let count = 1; count <= 3; count++) {
+      const { byAddress, byClient } = await logins.failed(login)
+      expect([byAddress.count, byClient.count]).toEqual([count, count])
+      expect(byAddress.resetSeconds).toBeLessThanOrEqual(60)
+    }
+    await logins.failed({ ...login, address: '192.0.2.2' })
+    const { byAddress, byClient, knownForSeconds } = await logins.begin(login)
+    expect([byAddress.count, byClient.count]).toEqual([3, 4])
+    expect(knownForSeconds).toBeLessThanOrEqual(0)
+  })
+
+  test('an attempt begins in one call, and an address is remembered for a day', async () => {
+    const logins = loginsOver(rest)
+    expect(await logins.succeeded(login, { remember: true })).toBe(true)
+    const before = redis.calls()
+    const { knownForSeconds, client } = await logins.begin(login)
+    expect(redis.calls() - before).toBe(1)
+    expect(client).toBeUndefined()
+    expect(knownForSeconds).toBeGreaterThan(86_000)
+    expect((await logins.begin({ ...login, address: '192.0.2.2' })).knownForSeconds).toBe(-2)
+  })
+
+  test('an assertion is used once, however many come at once', async () => {
+    const use = { key: 'pc:client-assertion:x', ttlSeconds: 60 }
+    const logins = loginsOver(rest)
+    const uses = Array.from({ length: 10 }, () => logins.succeeded(login, { remember: false, use }))
+    expect((await Promise.all(uses)).filter(Boolean)).toHaveLength(1)
+    expect(await redis.direct.ttl(use.key)).toBeGreaterThan(0)
+  })
+
+  test('what a grant asks is one call, and a proof is new once', async () => {
+    const store = createGrantStore(rest)
+    await redis.direct.set('pc:cutoff:a', '5')
+    const before = redis.calls()
+    const facts = await store.consult({ keys: ['pc:cutoff:a', 'pc:cutoff:b'], proof })
+    expect(redis.calls() - before).toBe(1)
+    expect(facts).toEqual({ values: ['5', null], proofIsNew: true })
+    expect(await store.consult({ keys: [], proof })).toEqual({ values: [], proofIsNew: false })
+    expect(await redis.direct.ttl(proof.replayKey)).toBeGreaterThan(70)
+    expect(await store.consult({ keys: [] })).toEqual({ values: [], proofIsNew: true })
+  })
+
+  test('R06, R12: a key of a wrong type is no absence', async () => {
+    await redis.direct.lpush('pc:cutoff:a', 'x')
+    const asked = createGrantStore(rest).consult({ keys: ['pc:cutoff:a', 'pc:cutoff:b'] })
+    await expect(asked).rejects.toBeInstanceOf(Unavailable)
+    await redis.direct.lpush(`pc:client-failures:address:${login.address}`, 'x')
+    await expect(loginsOver(rest).begin(login)).rejects.toBeInstanceOf(Unavailable)
+  })
+})
+
+describe('R06: odd words of Redis are an outage, never a no:', () => {
+  const saying = (...replies: RedisReply[]): RedisRest => ({ send: async () => replies })
+  const good = [null, null, -2, null, -2, -2, null].map((result) => ({ result }))
+
+  test('the replies that the odd ones are made from are taken', async () => {
+    await expect(loginsOver(saying(...good)).begin(login)).resolves.toMatchObject({
+      client: undefined,
+    })
+  })
+
+  test.each(good.map((_, index) => index))('in place %i of a login', async (index) => {
+    for (const odd of [{ error: 'ERR' }, { result: {} }, { result: 'x' }, { result: true }]) {
+      const replies = good.map((reply, at) => (at === index ? odd : reply))
+      await expect(loginsOver(saying(...replies)).begin(login)).rejects.toBeInstanceOf(Unavailable)
+    }
+  })
+
+  test('about failures, assertions, cut-offs and proofs', async () => {
+    for (const odd of [null, 1, [], [1], [1, 60, 1, 'x'], 'OK'])
+      await expect(loginsOver(saying({ result: odd })).failed(login)).rejects.toBeInstanceOf(
+        Unavailable,
+      )
+    const use = { key: 'k', ttlSeconds: 1 }
+    for (const odd of [1, 'ok', {}, undefined])
+      await expect(
+        loginsOver(saying({ result: odd })).succeeded(login, { remember: false, use }),
+      ).rejects.toBeInstanceOf(Unavailable)
+    for (const odd of [1, 'ok', {}, undefined])
+      await expect(
+        createGrantStore(saying({ result: odd })).consult({ keys: [], proof }),
+      ).rejects.toBeInstanceOf(Unavailable)
+    for (const [values, existing] of [
+      [null, 0],
+      [[null], 1],
+      [[1], 1],
+      [['1'], null],
+      [[], 0],
+    ])
+      await expect(
+        createGrantStore(saying({ result: values }, { result: existing })).consult({ keys: ['k'] }),
+      ).rejects.toBeInstanceOf(Unavailable)
+  })
+})
+
+test('S44: who waits, and for how long', () => {
+  const few = { count: 19, resetSeconds: 50 }
+  const none = { count: 0, resetSeconds: 1 }
+  const waits = (state: object) =>
+    waitSeconds({ byAddress: none, byClient: none, knownForSeconds: 0, ...state })
+  expect(waits({})).toBeUndefined()
+  expect(waits({ byAddress: few })).toBeUndefined()
+  expect(waits({ byAddress: { ...few, count: 20 } })).toBe(50)
+  expect(waits({ byAddress: { ...few, count: 20 }, knownForSeconds: 60 })).toBe(50)
+  const many = { byClient: { count: 100, resetSeconds: 40 } }
+  expect(waits(many)).toBe(40)
+  expect(waits({ ...many, knownForSeconds: 1 })).toBeUndefined()
+  expect(waits({ byClient: { count: 99, resetSeconds: 40 } })).toBeUndefined()
+})
