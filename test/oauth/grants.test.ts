@@ -125,6 +125,22 @@ describe('client credentials', () => {
   })
 })
 
+test('a token is two calls to Redis, a session three, a refresh three', async () => {
+  const client = await gateway.createClient()
+  // From then on the address is known, and nothing of it is written again.
+  await gateway.token(client, GRANT)
+  const calls = async (request: () => Promise<{ status: number }>) => {
+    const before = gateway.redis.calls()
+    expect((await request()).status).toBe(200)
+    return gateway.redis.calls() - before
+  }
+  expect(await calls(() => gateway.token(client, GRANT))).toBe(2)
+  const login = await gateway.login()
+  expect(await calls(() => gateway.exchange(client, login))).toBe(3)
+  const { refresh_token } = (await gateway.exchange(client, login)).body
+  expect(await calls(() => gateway.refresh(client, refresh_token))).toBe(3)
+})
+
 describe('token exchange', () => {
   test('a login becomes a session: who, by whom, what, for which client', async () => {
     const client = await gateway.createClient()
