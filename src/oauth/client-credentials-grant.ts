@@ -1,6 +1,7 @@
 /** `client_credentials`: a token for the client itself (RFC 6749 section 4.4). */
 import type { AccessGrant } from '../tokens/access-grant.ts'
-import { cutOffKeysOf, issuableAtSeconds, principalOfGrant, refuseReplay } from './grant-store.ts'
+import { principalOfGrant } from './actor.ts'
+import { cutOffKeysOf, issuableAtSeconds, refuseReplay } from './grant-store.ts'
 import { grantedScope } from './scope.ts'
 import { grantedAudiences } from './target.ts'
 import {

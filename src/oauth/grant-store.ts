@@ -1,9 +1,9 @@
 /** What the store knows of a grant that is about to be made. */
 import { revocationKeysOf } from '../admission/revocation.ts'
 import { Denied, Unavailable } from '../errors.ts'
-import type { AccessGrant, IssuedToken } from '../tokens/access-grant.ts'
+import type { AccessGrant } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
-import type { Principal } from '../tokens/principal.ts'
+import { principalOfGrant } from './actor.ts'
 import { oauthRefused } from './refusal.ts'
 
 /** Port: one round trip. Throws `Unavailable` when it cannot tell. */
@@ -21,29 +21,6 @@ export interface GrantStore {
 /** How far the gateways' clocks may be apart: a token from the future is taken up to that. */
 const CLOCK_TOLERANCE_SECONDS = 5
 const WHOLE_SECONDS = /^\d{1,12}$/
-
-/** The bearer of a granted token, as `authenticate` will see it; also who an audit event names. */
-export function principalOfGrant(
-  grant: AccessGrant,
-  tokenIssuer: string,
-  issued?: IssuedToken,
-): Principal {
-  return {
-    issuer: grant.subjectIssuer ?? tokenIssuer,
-    tokenIssuer,
-    subject: grant.subject,
-    client: grant.client,
-    tenant: grant.tenant,
-    session: grant.session,
-    roles: grant.roles,
-    scopes: grant.scopes,
-    tokenId: issued?.tokenId,
-    tokenIdHash: issued?.tokenIdHash,
-    confirmation: grant.confirmation,
-    issuedAtSeconds: issued?.issuedAtSeconds ?? 0,
-    expiresAtSeconds: issued?.expiresAtSeconds ?? 0,
-  }
-}
 
 /** Keys of the cut-offs that will cover a token of this grant. */
 export async function cutOffKeysOf(grant: AccessGrant, tokenIssuer: string): Promise<string[]> {

@@ -1,12 +1,13 @@
 /** What a token says, told to those it concerns (RFC 7662). */
 import type { Session } from '../tokens/access-grant.ts'
 import type { Principal } from '../tokens/principal.ts'
+import { principalOfClient, principalOfGrant } from './actor.ts'
 import type { Client } from './client.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
-import { type GrantStore, principalOfGrant } from './grant-store.ts'
+import type { GrantStore } from './grant-store.ts'
 import type { Presented, PresentedAccess, PresentedTokenReader } from './presented-token.ts'
 import { oauthRefused } from './refusal.ts'
-import { clientPrincipal, type OAuthRequest } from './token-endpoint.ts'
+import type { OAuthRequest } from './token-endpoint.ts'
 import { revocationQuestion } from './token-state.ts'
 
 /** RFC 7662 section 2.2. Times are seconds since the epoch. */
@@ -53,7 +54,7 @@ export function createIntrospectionEndpoint(options: IntrospectionOptions): Intr
   const { store, issuer } = options
   return async function introspect(request) {
     const client = await options.authenticate(request)
-    request.identify(clientPrincipal(client, issuer))
+    request.identify(principalOfClient(client, issuer))
     const token = request.form.one('token')
     if (token === undefined) throw oauthRefused('invalid_request', 'token_missing')
     const presented = await options.readPresented(token, request.waitUntil)

@@ -1,11 +1,11 @@
 /** Revocation by the client that a token was issued to (RFC 7009): how a login ends. */
 import type { RefreshTokens } from '../tokens/access-grant.ts'
 import type { ReferenceStore } from '../tokens/reference.ts'
+import { principalOfClient, principalOfGrant } from './actor.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
-import { principalOfGrant } from './grant-store.ts'
 import type { PresentedTokenReader } from './presented-token.ts'
 import { oauthRefused } from './refusal.ts'
-import { clientPrincipal, type OAuthRequest } from './token-endpoint.ts'
+import type { OAuthRequest } from './token-endpoint.ts'
 
 /** Port: ends one access token. Throws `Unavailable` if that is not certain. */
 export interface TokenRevoker {
@@ -42,7 +42,7 @@ export function createRevocationEndpoint(options: RevocationOptions): Revocation
   const { refreshTokens, references, revoker, issuer } = options
   return async function revoke(request) {
     const client = await options.authenticate(request)
-    request.identify(clientPrincipal(client, issuer))
+    request.identify(principalOfClient(client, issuer))
     const token = request.form.one('token')
     if (token === undefined) throw oauthRefused('invalid_request', 'token_missing')
     const presented = await options.readPresented(token, request.waitUntil)

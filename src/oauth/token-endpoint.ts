@@ -3,6 +3,7 @@ import { Misconfigured } from '../errors.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
 import type { Principal, WaitUntil } from '../tokens/principal.ts'
 import { activeKey, type SigningJwk } from '../tokens/signing-keys.ts'
+import { principalOfClient } from './actor.ts'
 import { type Client, GRANT_TYPES, type GrantType } from './client.ts'
 import type { ClientAuthenticator, ClientRequest } from './client-authenticator.ts'
 import { clientCredentialsGrant } from './client-credentials-grant.ts'
@@ -44,7 +45,7 @@ export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoin
   return async function token(request) {
     const { form, identify, waitUntil } = request
     const client = await options.authenticate(request)
-    identify(clientPrincipal(client, options.issuer))
+    identify(principalOfClient(client, options.issuer))
     const grantType = grantTypeOf(form.one('grant_type'))
     if (!client.grants.includes(grantType)) throw oauthRefused('unauthorized_client', 'grant_type')
     refuseUnsignable(client)
@@ -71,23 +72,4 @@ function grantTypeOf(text: string | undefined): GrantType {
   const grantType = GRANT_TYPES.find((name) => name === text)
   if (grantType === undefined) throw oauthRefused('unsupported_grant_type', 'grant_type')
   return grantType
-}
-
-/** A client as an actor of the audit trail, before it has any token. */
-export function clientPrincipal({ id, tenant, roles }: Client, issuer: string): Principal {
-  return {
-    issuer,
-    tokenIssuer: issuer,
-    subject: id,
-    client: id,
-    tenant,
-    session: undefined,
-    roles,
-    scopes: [],
-    tokenId: undefined,
-    tokenIdHash: undefined,
-    confirmation: undefined,
-    issuedAtSeconds: 0,
-    expiresAtSeconds: 0,
-  }
 }

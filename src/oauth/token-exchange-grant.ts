@@ -4,13 +4,8 @@ import { Denied } from '../errors.ts'
 import type { AccessGrant, Session } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import type { Principal } from '../tokens/principal.ts'
-import {
-  cutOffKeysOf,
-  issuableAtSeconds,
-  principalOfGrant,
-  refuseReplay,
-  secondsOf,
-} from './grant-store.ts'
+import { principalOfGrant } from './actor.ts'
+import { cutOffKeysOf, issuableAtSeconds, refuseReplay, secondsOf } from './grant-store.ts'
 import { oauthRefused } from './refusal.ts'
 import { grantedScope } from './scope.ts'
 import { exchangeRequestOf, JWT, type SubjectTokenReader } from './subject-token.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createAuthorizer } from '../../src/authorization/permissions.ts'
-import { principalOfGrant } from '../../src/oauth/grant-store.ts'
+import { principalOfGrant } from '../../src/oauth/actor.ts'
 import { grantedScope } from '../../src/oauth/scope.ts'
 import { checkOf } from './denial.ts'
 
