@@ -1,0 +1,153 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { auditEventSchema } from '../../src/audit/event.ts'
+import { auditQuerySchema } from '../../src/audit/log.ts'
+import { createAuditLog, insertAuditEvents } from '../../src/stores/d1/audit-events.ts'
+import { anEvent } from '../audit/event.ts'
+import { type AuditHarness, startAuditHarness } from '../audit/harness.ts'
+import { ROOT } from '../harness/process.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { startGateway, type TestGateway } from './gateway.ts'
+
+const PATIENCE = { timeout: 30_000, interval: 100 }
+const CHANGE = { action: 'client.create', target: crypto.randomUUID() }
+const migration = (name: string) => readFileSync(join(ROOT, 'workers/migrations', name), 'utf8')
+
+let redis: TestRedis
+let harness: AuditHarness
+beforeAll(async () => {
+  redis = await startTestRedis()
+  harness = await startAuditHarness({ originUrl: 'http://127.0.0.1:9', redis })
+})
+afterAll(async () => {
+  await harness?.close()
+  await redis?.close()
+})
+
+describe('S66: what an operator changes is on record', () => {
+  let gateway: TestGateway
+  beforeAll(async () => {
+    gateway = await startGateway({ auditDb: harness.db })
+  })
+  afterAll(() => gateway.close())
+
+  test('each change is one event, with the pattern of its route and what was changed', async () => {
+    const { id } = (
+      await gateway.admin('POST', '/bans', { kind: 'subject', value: 'eve', seconds: 60 })
+    ).body
+    expect(gateway.events.at(-1)).toMatchObject({
+      method: 'POST',
+      route: '/-/admin/bans',
+      decision: 'allow',
+      status: 201,
+      actor: { subject: 'olga' },
+      change: { action: 'ban.create', target: id },
+    })
+    const before = gateway.events.length
+    await gateway.admin('DELETE', `/bans/${id}`)
+    expect(gateway.events.slice(before)).toMatchObject([
+      { route: '/-/admin/bans/:id', status: 204, change: { action: 'ban.delete', target: id } },
+    ])
+    expect(auditEventSchema.safeParse(gateway.events.at(-1)).success).toBe(true)
+  })
+
+  test('what was refused, not found or only looked at is an event without a change', async () => {
+    const id = crypto.randomUUID()
+    for (const [method, path, body, as] of [
+      ['DELETE', `/bans/${id}`, undefined, gateway.operator],
+      ['POST', '/bans', { kind: 'nonsense' }, gateway.operator],
+      ['POST', '/bans', { kind: 'subject', value: 'x', seconds: 1 }, await gateway.token()],
+      ['GET', '/bans', undefined, gateway.operator],
+    ] as const) {
+      const before = gateway.events.length
+      await gateway.admin(method, path, body, { as })
+      const events = gateway.events.slice(before)
+      expect(events).toHaveLength(1)
+      expect(events[0]?.route).toMatch(/^\/-\/admin\/bans/)
+      expect(events[0]).not.toHaveProperty('change')
+    }
+  })
+
+  test('GET /audit answers what D1 has, filtered, newest first, page by page', async () => {
+    await harness.migrate()
+    const reason = `test_${crypto.randomUUID()}`
+    const times = ['10', '11', '12'].map((hour) => `2026-11-20T${hour}:00:00.000Z`)
+    const events = times.map((time) => anEvent({ time, reason, change: CHANGE }))
+    await insertAuditEvents(harness.db, events)
+    const query = (more: string) => gateway.admin('GET', `/audit?reason=${reason}&${more}`)
+    const first = await query('limit=2&since=2026-11-20T10:00:00Z&until=2026-11-20T12:00:01Z')
+    expect(first.status, first.text).toBe(200)
+    expect(first.body.events).toHaveLength(2)
+    expect(first.body.events[0].change).toEqual(CHANGE)
+    const rest = await query(`limit=200&cursor=${first.body.cursor}`)
+    expect(rest.body.cursor).toBeUndefined()
+    const seen = [...first.body.events, ...rest.body.events].map(({ id }) => id)
+    expect(seen).toEqual(events.map(({ id }) => id).reverse())
+    expect((await query('decision=deny')).body.events).toEqual([])
+    expect((await query('subject=alice&route=%2Forders%2F%3Aid')).body.events).toHaveLength(3)
+    for (const bad of ['since=yesterday', 'decision=maybe', 'route=', 'until=2026-13-01T00:00:00Z'])
+      expect((await query(bad)).status).toBe(422)
+  })
+
+  test('R20: a database that fails is 503, and none at all as well', async () => {
+    const failing = await startGateway({
+      auditDb: {
+        prepare: () => {
+          throw new Error('D1_ERROR: secret-detail')
+        },
+      } as never,
+    })
+    const none = await startGateway()
+    try {
+      for (const one of [failing, none]) {
+        const reply = await one.admin('GET', '/audit')
+        expect(reply.status).toBe(503)
+        expect(reply.body.code).toBe('dependency_unavailable')
+        expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0)
+        expect(reply.text).not.toContain('secret-detail')
+        expect(one.events.at(-1)).toMatchObject({ decision: 'error', route: '/-/admin/audit' })
+      }
+    } finally {
+      await Promise.all([failing.close(), none.close()])
+    }
+  })
+})
+
+describe('a database from before there were changes', () => {
+  beforeEach(async () => {
+    await harness.db.batch(
+      ['audit_events', 'dead_letters', 'd1_migrations'].map((table) =>
+        harness.db.prepare(`DROP TABLE IF EXISTS ${table}`),
+      ),
+    )
+    for (const statement of migration('0001_audit_events.sql').split(';'))
+      if (statement.trim() !== '') await harness.db.prepare(statement).run()
+  })
+  const log = () => createAuditLog(harness.db)
+  const stored = async () =>
+    (await log().query(auditQuerySchema.parse({ reason: 'of_the_queue' }))).events
+
+  test('R20: loses no event: the audit Worker adds what is missing, once, and goes on', async () => {
+    const events = Array.from({ length: 30 }, (_, index) =>
+      anEvent({ reason: 'of_the_queue', ...(index % 2 && { change: CHANGE }) }),
+    )
+    await Promise.all(events.map((event) => harness.enqueue('audit', [event])))
+    await vi.waitFor(async () => expect(await stored()).toHaveLength(30), PATIENCE)
+    const changes = (await stored()).flatMap(({ change }) => change ?? [])
+    expect(changes).toEqual(Array.from({ length: 15 }, () => CHANGE))
+    await harness.migrate()
+    expect(await stored()).toHaveLength(30)
+  })
+
+  test('can be asked while nothing has been added', async () => {
+    await harness.db
+      .prepare(
+        'INSERT INTO audit_events VALUES (?,1,?,?,NULL,NULL,NULL,NULL,NULL,?,NULL,?,?,200,?,?,?,NULL,NULL)',
+      )
+      .bind(crypto.randomUUID(), 'r', 't', 'GET', 'allow', 'of_the_queue', '[]', '{}', 'unknown')
+      .run()
+    const [event] = await stored()
+    expect(auditEventSchema.parse(event)).not.toHaveProperty('change')
+  })
+})
