@@ -177,3 +177,40 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
     expect((await gateway.admin('DELETE', `/revocations/${unique()}`)).status).toBe(404)
   })
 })
+
+test('S30: a revoked subject has no session either, and has it again once that is taken back', async () => {
+  const gateway = await startGateway()
+  try {
+    const { clientId, clientSecret } = (
+      await gateway.admin('POST', '/clients', {
+        name: 'edge',
+        grants: ['urn:ietf:params:oauth:grant-type:token-exchange', 'refresh_token'],
+      })
+    ).body
+    const ask = (form: Record<string, string>) =>
+      gateway.send('/oauth/token', {
+        method: 'POST',
+        headers: { Authorization: `Basic ${btoa(`${clientId}:${clientSecret}`)}` },
+        body: new URLSearchParams(form),
+      })
+    const sub = crypto.randomUUID()
+    const login = await ask({
+      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+      subject_token: await gateway.token({ sub }),
+      subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
+    })
+    expect(login.status, login.text).toBe(200)
+    const { access_token, refresh_token } = login.body
+    expect((await gateway.call(access_token, 1)).status).toBe(200)
+    const revocation = { kind: 'subject', value: sub, issuer: ISSUER }
+    const { id } = (await gateway.admin('POST', '/revocations', revocation)).body
+    expect((await gateway.call(access_token, 1)).status).toBe(401)
+    const refresh = () => ask({ grant_type: 'refresh_token', refresh_token })
+    expect((await refresh()).body.error).toBe('invalid_grant')
+    expect((await gateway.admin('DELETE', `/revocations/${id}`)).status).toBe(204)
+    expect((await gateway.call(access_token, 1)).status).toBe(200)
+    expect((await refresh()).status).toBe(200)
+  } finally {
+    await gateway.close()
+  }
+})

@@ -35,10 +35,11 @@ export function createRevocationLog(rest: RedisRest, now: () => number): Revocat
   async function lastApiKeyEnd(): Promise<number> {
     const [reply] = await rest.send([['ZREVRANGE', API_KEY_ENDS_KEY, 0, 0, 'WITHSCORES']])
     if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
-    const [, score] = Array.isArray(reply?.result) ? reply.result : []
-    if (score === undefined) return 0
-    const end = score === 'inf' ? Number.POSITIVE_INFINITY : Number(score)
-    if (Number.isNaN(end)) throw new Unavailable('redis', 'malformed')
+    if (!Array.isArray(reply?.result)) throw new Unavailable('redis', 'malformed')
+    if (reply.result.length === 0) return 0
+    const score = String(reply.result[1])
+    const end = /^\+?inf/i.test(score) ? Number.POSITIVE_INFINITY : Number(score)
+    if (reply.result.length !== 2 || Number.isNaN(end)) throw new Unavailable('redis', 'malformed')
     return end
   }
 

@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { Unavailable } from '../../src/errors.ts'
+import { createApiKeys } from '../../src/stores/upstash/api-keys.ts'
+import { createBanList } from '../../src/stores/upstash/bans.ts'
+import { createOverrideList } from '../../src/stores/upstash/override-list.ts'
+import { createRedisRest, type RedisReply, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRevocationLog } from '../../src/stores/upstash/revocation-log.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const NOW_MS = 1_795_183_974_000
+const ISSUER = 'https://issuer.test'
+const REVOCATION = {
+  kind: 'subject',
+  value: 'alice',
+  issuer: undefined,
+  issuers: [ISSUER, 'https://other.test'],
+  createdBy: 'olga',
+  ttlSeconds: 600,
+} as const
+const BAN = {
+  kind: 'subject',
+  value: 'alice',
+  seconds: 600,
+  issuer: ISSUER,
+  issuers: [ISSUER],
+  createdBy: 'olga',
+} as const
+const OVERRIDE = {
+  limit: 'few',
+  value: 'alice',
+  requests: 5,
+  issuer: undefined,
+  windows: ['few:subject:a:alice', 'few:subject:b:alice'],
+  createdBy: 'olga',
+} as const
+const API_KEY = { name: 'robot', subject: 'robot' }
+
+const stores = (rest: RedisRest, nowMs = NOW_MS) => ({
+  revocations: createRevocationLog(rest, () => nowMs),
+  bans: createBanList(rest, () => nowMs),
+  overrides: createOverrideList(rest, () => nowMs),
+  apiKeys: createApiKeys({ rest, publicUrl: ISSUER, now: () => nowMs }),
+})
+const orders: readonly (readonly [string, (rest: RedisRest) => Promise<unknown>])[] = [
+  ['a revocation', (rest) => stores(rest).revocations.create(REVOCATION)],
+  ['a ban', (rest) => stores(rest).bans.create(BAN)],
+  ['an override', (rest) => stores(rest).overrides.create(OVERRIDE)],
+  ['an API key', (rest) => stores(rest).apiKeys.create(API_KEY, 'olga')],
+]
+
+describe.each(['auto', 'embedded'] as const)('what operators order (%s Redis)', (prefer) => {
+  let redis: TestRedis
+  let rest: RedisRest
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+    rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  })
+  afterAll(() => redis.close())
+  beforeEach(() => redis.direct.flushall())
+
+  test.each(orders)(
+    'R20: %s is written in one command, so no half of it can be',
+    async (_, order) => {
+      const writes: string[][] = []
+      const watched: RedisRest = {
+        send(commands) {
+          const words = commands.map(([word]) => String(word))
+          if (words.some((word) => !['GET', 'MGET', 'ZREVRANGE'].includes(word))) writes.push(words)
+          return rest.send(commands)
+        },
+      }
+      await order(watched)
+      expect(writes).toEqual([['EVAL']])
+    },
+  )
+
+  test('R20: an effect that cannot be written leaves no record of it', async () => {
+    const key = `pc:cutoff:subject:${encodeURIComponent(ISSUER)}:alice`
+    await redis.direct.rpush(key, 'not a cut-off')
+    const { revocations } = stores(rest)
+    await expect(revocations.create(REVOCATION)).rejects.toBeInstanceOf(Unavailable)
+    expect((await revocations.list({ limit: 9 })).items).toEqual([])
+    await redis.direct.set(key, 'nonsense')
+    await expect(revocations.create(REVOCATION)).rejects.toBeInstanceOf(Unavailable)
+    expect((await revocations.list({ limit: 9 })).items).toEqual([])
+  })
+
+  test('an order that is repeated after an outage holds as one does', async () => {
+    const { bans } = stores(rest)
+    const [first, second] = [await bans.create(BAN), await bans.create(BAN)]
+    const key = `pc:ban:subject:${encodeURIComponent(ISSUER)}:alice`
+    expect(await redis.direct.get(key)).toBe(String(NOW_MS / 1000 + 600))
+    expect(await bans.remove(first.id)).toBe(true)
+    expect(await redis.direct.get(key)).toBe(String(NOW_MS / 1000 + 600))
+    expect(await bans.remove(second.id)).toBe(true)
+    expect(await redis.direct.exists(key)).toBe(0)
+    expect(await bans.remove(second.id)).toBe(false)
+  })
+
+  test('of fifty operators who order and take back at once, what is left is what they left', async () => {
+    const { bans } = stores(rest)
+    const all = await Promise.all(Array.from({ length: 50 }, () => bans.create(BAN)))
+    await Promise.all(all.slice(0, 49).map(({ id }) => bans.remove(id)))
+    const key = `pc:ban:subject:${encodeURIComponent(ISSUER)}:alice`
+    expect(await redis.direct.exists(key)).toBe(1)
+    expect((await bans.list({ limit: 200 })).items.map(({ id }) => id)).toEqual([all[49]?.id])
+    await bans.remove(all[49]?.id ?? '')
+    expect(await redis.direct.keys('*alice*')).toEqual([])
+  })
+
+  test('what a ban had left behind is not in force for the next one', async () => {
+    await stores(rest).bans.create({ ...BAN, seconds: 9_000 })
+    const later = NOW_MS + 10_000_000
+    const { bans } = stores(rest, later)
+    await bans.create({ ...BAN, seconds: 60 })
+    const holders = await redis.direct.hvals(
+      `pc:holders:pc:ban:subject:${encodeURIComponent(ISSUER)}:alice`,
+    )
+    expect(holders.filter((held) => Number(held.split(' ')[1]) <= later / 1000)).toEqual([])
+  })
+
+  test('ids that have ended leave the lists, a thousand at a reading', async () => {
+    const ended = Array.from({ length: 1_500 }, (_, index) => `${index}`.padStart(8, '0'))
+    for (const id of ended) {
+      await redis.direct.zadd('pc:bans', 0, id)
+      await redis.direct.zadd('pc:bans:ends', 1, id)
+    }
+    const { bans } = stores(rest)
+    const { id } = await bans.create(BAN)
+    await bans.list({ limit: 1 })
+    expect(await redis.direct.zcard('pc:bans')).toBe(501)
+    const { items } = await bans.list({ limit: 9 })
+    expect(items.map((item) => item.id)).toEqual([id])
+    expect(await redis.direct.zrange('pc:bans:ends', 0, -1)).toEqual([id])
+  })
+
+  test('a record that is none is Unavailable, not one less in the list', async () => {
+    const { bans, apiKeys } = stores(rest)
+    const { id } = await bans.create(BAN)
+    for (const text of ['{}', 'nonsense', '[]', '{"id":"x"}']) {
+      await redis.direct.set(`pc:ban-record:${id}`, text)
+      await expect(bans.list({ limit: 9 })).rejects.toBeInstanceOf(Unavailable)
+      await expect(bans.remove(id)).rejects.toBeInstanceOf(Unavailable)
+    }
+    const { key } = await apiKeys.create(API_KEY, 'olga')
+    await redis.direct.set(`pc:api-key:${key.id}`, '{}')
+    await expect(apiKeys.rotate(key.id)).rejects.toBeInstanceOf(Unavailable)
+    await expect(apiKeys.end(key.id)).rejects.toBeInstanceOf(Unavailable)
+  })
+})
+
+describe('R20: whatever Redis says that decides nothing is Unavailable:', () => {
+  const answers: readonly (readonly [string, RedisReply])[] = [
+    ['an error', { error: 'OOM command not allowed' }],
+    ['a text', { result: 'OK' }],
+    ['nothing', { result: null }],
+    ['a list', { result: [1] }],
+    ['an object', { result: {} }],
+  ]
+  const odd = (reply: RedisReply): RedisRest => ({
+    send: async (commands) =>
+      commands.map(([word]) => (word === 'ZREVRANGE' ? { result: [] } : reply)),
+  })
+
+  describe.each(answers)('%s', (_, reply) => {
+    test.each(orders)('to %s', async (_name, order) => {
+      await expect(order(odd(reply))).rejects.toBeInstanceOf(Unavailable)
+    })
+
+    test('to a list', async () => {
+      const { bans } = stores(odd(reply))
+      const read = bans.list({ limit: 5 })
+      if (JSON.stringify(reply) === '{"result":[1]}')
+        await expect(read).rejects.toMatchObject({ fault: 'malformed' })
+      await expect(read).rejects.toBeInstanceOf(Unavailable)
+    })
+  })
+
+  test('an odd end of API keys', async () => {
+    for (const result of [null, 'x', ['id'], ['id', 'soon']]) {
+      const rest: RedisRest = {
+        send: async (commands) =>
+          commands.map(([word]) => (word === 'ZREVRANGE' ? { result } : { result: 1 })),
+      }
+      const created = stores(rest).revocations.create(REVOCATION)
+      await expect(created).rejects.toBeInstanceOf(Unavailable)
+    }
+  })
+})
