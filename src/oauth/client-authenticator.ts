@@ -3,7 +3,12 @@ import { Denied } from '../errors.ts'
 import type { Client } from './client.ts'
 import type { AssertionUse, ClientAssertionVerifier } from './client-assertion.ts'
 import { type ClientCredential, clientCredentialOf } from './client-credential.ts'
-import { type ClientLogins, KNOWN_ADDRESS_SECONDS, waitSeconds } from './client-logins.ts'
+import {
+  type ClientLogins,
+  type CutOffs,
+  KNOWN_ADDRESS_SECONDS,
+  waitSeconds,
+} from './client-logins.ts'
 import { isClientSecret } from './client-secret.ts'
 import type { OAuthForm } from './form.ts'
 import { oauthRefused } from './refusal.ts'
@@ -24,7 +29,13 @@ export interface ClientRequest {
   readonly address: string
 }
 
-export type ClientAuthenticator = (request: ClientRequest) => Promise<Client>
+/** A client that is who it says, and what was learned of it in the same round trip. */
+export interface AuthenticatedClient {
+  readonly client: Client
+  readonly cutOffs: CutOffs
+}
+
+export type ClientAuthenticator = (request: ClientRequest) => Promise<AuthenticatedClient>
 
 /** What throttled attempts are told and recorded as. */
 const LOGIN_LIMIT = 'client_authentication'
@@ -50,12 +61,12 @@ export function createClientAuthenticator({
     refuseBanned(state.bannedUntilSeconds, now())
     refuseTooMany(waitSeconds(state))
 
-    const { client, knownForSeconds } = state
+    const { client, knownForSeconds, cutOffs } = state
     const proof = await check(client, credential)
     if (client !== undefined && proof.good) {
       const remember = knownForSeconds < KNOWN_ADDRESS_SECONDS / 2
-      if (!remember && proof.use === undefined) return client
-      if (await logins.succeeded(login, { remember, use: proof.use })) return client
+      if (!remember && proof.use === undefined) return { client, cutOffs }
+      if (await logins.succeeded(login, { remember, use: proof.use })) return { client, cutOffs }
     }
     const { byAddress, byClient } = await logins.failed(login)
     const before = { ...byAddress, count: byAddress.count - 1 }

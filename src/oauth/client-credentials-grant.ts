@@ -11,10 +11,13 @@ import {
   tokenResponse,
 } from './token-request.ts'
 
-/** Makes the handler. `sub` is the client; there is no refresh token (RFC 6749 section 4.4.3). */
+/**
+ * Makes the handler. `sub` is the client; there is no refresh token (RFC 6749 section 4.4.3). Cut-offs
+ * that came with the client are not asked for again: only those of its tenant, and a proof's use.
+ */
 export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
   const { issuer, tokens, store, now } = options
-  return async function grantToClient({ client, form, proof, identify }) {
+  return async function grantToClient({ client, cutOffs, form, proof, identify }) {
     const { id, roles, scopes } = client
     const grant: AccessGrant = {
       subject: id,
@@ -25,9 +28,10 @@ export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
       audiences: grantedAudiences(form, client.audiences),
       confirmation: proof?.thumbprint,
     }
-    const facts = await store.consult({ keys: await cutOffKeysOf(grant, issuer), proof })
+    const keys = await cutOffKeysOf(grant, issuer)
+    const facts = await store.consult({ keys: keys.filter((key) => !cutOffs.has(key)), proof })
     refuseReplay(facts)
-    const issuedAtSeconds = issuableAtSeconds(facts.values, now())
+    const issuedAtSeconds = issuableAtSeconds([...cutOffs.values(), ...facts.values], now())
     const issued = await tokens.issue(grant, { ...issueOptionsOf(client), issuedAtSeconds })
     identify(principalOfGrant(grant, issuer, issued))
     return tokenResponse(issued, grant, now())

@@ -26,6 +26,9 @@ export interface Failures {
   readonly resetSeconds: number
 }
 
+/** Values of cut-offs by their keys: whole seconds since the epoch, null: none. */
+export type CutOffs = ReadonlyMap<string, string | null>
+
 /** What is known before anything is checked. */
 export interface LoginState {
   readonly client: Client | undefined
@@ -35,6 +38,8 @@ export interface LoginState {
   readonly knownForSeconds: number
   /** Until when the address is banned, seconds since the epoch. */
   readonly bannedUntilSeconds: number | undefined
+  /** Those of the client, and of the client as a subject: a token for itself needs no more. */
+  readonly cutOffs: CutOffs
 }
 
 /** Port: clients and their failures. Throws `Unavailable` when it cannot tell. */

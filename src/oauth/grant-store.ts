@@ -6,7 +6,7 @@ import type { DpopProof } from '../tokens/dpop.ts'
 import { principalOfGrant } from './actor.ts'
 import { oauthRefused } from './refusal.ts'
 
-/** Port: one round trip. Throws `Unavailable` when it cannot tell. */
+/** Port: one round trip, none for a query of nothing. Throws `Unavailable` when it cannot tell. */
 export interface GrantStore {
   /**
    * The values of strings, in the order of `keys`, and whether the proof is used for the first time,

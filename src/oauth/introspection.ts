@@ -53,7 +53,7 @@ const INACTIVE: Introspection = { active: false }
 export function createIntrospectionEndpoint(options: IntrospectionOptions): IntrospectionEndpoint {
   const { store, issuer } = options
   return async function introspect(request) {
-    const client = await options.authenticate(request)
+    const { client } = await options.authenticate(request)
     request.identify(principalOfClient(client, issuer))
     const token = request.form.one('token')
     if (token === undefined) throw oauthRefused('invalid_request', 'token_missing')

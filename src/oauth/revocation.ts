@@ -41,7 +41,7 @@ const REVOCATION_MARGIN_SECONDS = 300
 export function createRevocationEndpoint(options: RevocationOptions): RevocationEndpoint {
   const { refreshTokens, references, revoker, issuer } = options
   return async function revoke(request) {
-    const client = await options.authenticate(request)
+    const { client } = await options.authenticate(request)
     request.identify(principalOfClient(client, issuer))
     const token = request.form.one('token')
     if (token === undefined) throw oauthRefused('invalid_request', 'token_missing')

@@ -44,13 +44,13 @@ export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoin
 
   return async function token(request) {
     const { form, identify, waitUntil } = request
-    const client = await options.authenticate(request)
+    const { client, cutOffs } = await options.authenticate(request)
     identify(principalOfClient(client, options.issuer))
     const grantType = grantTypeOf(form.one('grant_type'))
     if (!client.grants.includes(grantType)) throw oauthRefused('unauthorized_client', 'grant_type')
     refuseUnsignable(client)
     const proof = await proofOf(request, client)
-    return handlers[grantType]({ client, form, proof, identify, waitUntil })
+    return handlers[grantType]({ client, cutOffs, form, proof, identify, waitUntil })
   }
 
   /** Before anything is used up: a client for whose algorithm there is no key is a misconfiguration. */

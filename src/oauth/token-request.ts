@@ -8,12 +8,12 @@ import type {
 import type { DpopProof } from '../tokens/dpop.ts'
 import type { Principal, WaitUntil } from '../tokens/principal.ts'
 import type { Client } from './client.ts'
+import type { AuthenticatedClient } from './client-authenticator.ts'
 import type { OAuthForm } from './form.ts'
 import type { GrantStore } from './grant-store.ts'
 
 /** A request of a client that has authenticated. */
-export interface TokenRequest {
-  readonly client: Client
+export interface TokenRequest extends AuthenticatedClient {
   readonly form: OAuthForm
   /** A good proof that has not been used in another request, or will be refused for it. */
   readonly proof: DpopProof | undefined

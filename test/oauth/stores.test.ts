@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { cutOffKey } from '../../src/admission/revocation.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { waitSeconds } from '../../src/oauth/client-logins.ts'
 import { createClientLogins } from '../../src/stores/upstash/client-logins.ts'
@@ -6,10 +7,11 @@ import { createGrantStore } from '../../src/stores/upstash/grant-store.ts'
 import { createRedisRest, type RedisReply, type RedisRest } from '../../src/stores/upstash/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
+const PUBLIC_URL = 'https://gateway.test'
 const login = { clientId: crypto.randomUUID(), address: '192.0.2.1' }
 const proof = { thumbprint: 'x', replayKey: 'pc:dpop:x', replayTtlSeconds: 80 }
 const loginsOver = (rest: RedisRest) =>
-  createClientLogins({ rest, configured: [], publicUrl: 'https://gateway.test' })
+  createClientLogins({ rest, configured: [], publicUrl: PUBLIC_URL })
 
 describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   let redis: TestRedis
@@ -71,12 +73,34 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     await expect(asked).rejects.toBeInstanceOf(Unavailable)
     await redis.direct.lpush(`pc:client-failures:address:${login.address}`, 'x')
     await expect(loginsOver(rest).begin(login)).rejects.toBeInstanceOf(Unavailable)
+    for (const kind of ['client', 'subject'] as const) {
+      await redis.direct.flushall()
+      await redis.direct.lpush(await cutOffKey(kind, PUBLIC_URL, login.clientId), 'x')
+      await expect(loginsOver(rest).begin(login)).rejects.toBeInstanceOf(Unavailable)
+    }
+  })
+
+  test('an attempt tells the cut-offs of the client and of it as a subject, and no others', async () => {
+    const keys = await Promise.all(
+      (['client', 'subject', 'tenant'] as const).map((kind) =>
+        cutOffKey(kind, PUBLIC_URL, login.clientId),
+      ),
+    )
+    for (const [at, key] of keys.entries()) await redis.direct.set(key, 5 + at)
+    await redis.direct.set(await cutOffKey('client', 'https://other.test', login.clientId), 9)
+    const { cutOffs } = await loginsOver(rest).begin(login)
+    expect([...cutOffs]).toEqual([
+      [keys[0], '5'],
+      [keys[1], '6'],
+    ])
+    const { cutOffs: none } = await loginsOver(rest).begin({ ...login, clientId: 'x' })
+    expect([...none.values()]).toEqual([null, null])
   })
 })
 
 describe('R06: odd words of Redis are an outage, never a no:', () => {
   const saying = (...replies: RedisReply[]): RedisRest => ({ send: async () => replies })
-  const good = [null, null, -2, null, -2, -2, null].map((result) => ({ result }))
+  const good = [null, null, -2, null, -2, -2, null, null, null].map((result) => ({ result }))
 
   test('the replies that the odd ones are made from are taken', async () => {
     await expect(loginsOver(saying(...good)).begin(login)).resolves.toMatchObject({
@@ -87,6 +111,13 @@ describe('R06: odd words of Redis are an outage, never a no:', () => {
   test.each(good.map((_, index) => index))('in place %i of a login', async (index) => {
     for (const odd of [{ error: 'ERR' }, { result: {} }, { result: 'x' }, { result: true }]) {
       const replies = good.map((reply, at) => (at === index ? odd : reply))
+      await expect(loginsOver(saying(...replies)).begin(login)).rejects.toBeInstanceOf(Unavailable)
+    }
+  })
+
+  test('a number in the place of a cut-off, which Redis has as text', async () => {
+    for (const index of [7, 8]) {
+      const replies = good.map((reply, at) => (at === index ? { result: 5 } : reply))
       await expect(loginsOver(saying(...replies)).begin(login)).rejects.toBeInstanceOf(Unavailable)
     }
   })

@@ -1,6 +1,7 @@
 /** Clients, and the failures of those who try to be one, in one pipeline. */
 import { addressBanKey } from '../../admission/ban.ts'
 import { keyPart } from '../../admission/key.ts'
+import { cutOffKey } from '../../admission/revocation.ts'
 import { Unavailable } from '../../errors.ts'
 import {
   type ClientLogins,
@@ -17,9 +18,11 @@ export interface ClientLoginsOptions {
   readonly rest: RedisRest
   /** The clients of `CLIENTS`. */
   readonly configured: readonly ConfiguredClient[]
-  /** Audience of clients that name none: the gateway. */
+  /** The gateway: audience of clients that name none, and issuer of the tokens of all. */
   readonly publicUrl: string
 }
+
+const WHOLE = /^\d{1,12}$/
 
 /** Counts a failure under both keys; a window begins with its first one. */
 const FAILED_SCRIPT = `
@@ -33,7 +36,7 @@ return counts
 `
 
 /**
- * The adapter over Upstash. Asks the same of Redis for a configured client as for a stored one, and
+ * The adapter over Upstash. Every key is read by a command that fails for one of a wrong type. Asks the same of Redis for a configured client as for a stored one, and
  * for an unknown one: the time of the answer tells nobody which it is.
  */
 export function createClientLogins({
@@ -47,6 +50,7 @@ export function createClientLogins({
     async begin(login) {
       const { clientId, address } = login
       const [byAddress, byClient] = await failureKeys(login)
+      const cutOffKeys = await cutOffKeysOf(publicUrl, clientId)
       const replies = await rest.send([
         ['GET', clientKey(await keyPart(clientId))],
         ['GET', byAddress],
@@ -55,8 +59,9 @@ export function createClientLogins({
         ['TTL', byClient],
         ['TTL', await knownKey(login)],
         ['GET', await addressBanKey(address)],
+        ...cutOffKeys.map((key) => ['GET', key]),
       ])
-      const [record, addressCount, addressTtl, clientCount, clientTtl, known, ban] =
+      const [record, addressCount, addressTtl, clientCount, clientTtl, known, ban, ...cutOffs] =
         replies.map(resultOf)
       return {
         client: fixed.get(clientId) ?? (record === null ? undefined : parseClient(record)),
@@ -64,6 +69,7 @@ export function createClientLogins({
         byClient: failures(clientCount ?? 0, clientTtl),
         knownForSeconds: whole(known),
         bannedUntilSeconds: ban === null ? undefined : whole(ban),
+        cutOffs: new Map(cutOffKeys.map((key, index) => [key, secondOrNull(cutOffs[index])])),
       }
     },
 
@@ -99,6 +105,14 @@ export function createClientLogins({
   }
 }
 
+/** Tokens for a client itself end with those of the client, and with those of the subject it is. */
+function cutOffKeysOf(issuer: string, clientId: string): Promise<string[]> {
+  return Promise.all([
+    cutOffKey('client', issuer, clientId),
+    cutOffKey('subject', issuer, clientId),
+  ])
+}
+
 async function failureKeys({ clientId, address }: Login): Promise<[string, string]> {
   return [await failureKey('address', address), await failureKey('client', clientId)]
 }
@@ -118,9 +132,15 @@ function failures(count: unknown, ttlSeconds: unknown): Failures {
 
 /** Throws for what is no whole number: an unreadable count must not read as none. */
 function whole(value: unknown): number {
-  const number = typeof value === 'string' && /^\d{1,12}$/.test(value) ? Number(value) : value
+  const number = typeof value === 'string' && WHOLE.test(value) ? Number(value) : value
   if (!Number.isSafeInteger(number)) throw new Unavailable('redis', 'malformed')
   return number as number
+}
+
+/** Throws for what is no second: an unreadable cut-off must not read as none. */
+function secondOrNull(value: unknown): string | null {
+  if (value === null || (typeof value === 'string' && WHOLE.test(value))) return value
+  throw new Unavailable('redis', 'malformed')
 }
 
 function resultOf(reply: RedisReply | undefined): unknown {
