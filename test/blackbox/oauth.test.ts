@@ -163,7 +163,9 @@ describe('oauth4webapi', () => {
         described(),
         await oauth.clientCredentialsGrantRequest(server, described(), auth, parameters, http),
       )
-    await expect(refused(wrong, {})).rejects.toThrow(oauth.WWWAuthenticateChallengeError)
+    const { privateKey } = await oauth.generateKeyPair('ES256')
+    for (const auth of [wrong, oauth.ClientSecretBasic('wrong'), oauth.PrivateKeyJwt(privateKey)])
+      await expect(refused(auth, {})).rejects.toThrow(oauth.WWWAuthenticateChallengeError)
     const right = oauth.ClientSecretPost(own.secret)
     await expect(refused(right, { scope: '"' })).rejects.toMatchObject({ error: 'invalid_scope' })
     await expect(refused(right, { resource: 'https://x.test' })).rejects.toMatchObject({

@@ -229,6 +229,21 @@ describe('a client authenticates by private_key_jwt', () => {
     expect((await assert(await sign(), { client_assertion_type: 'x' })).status).toBe(401)
   })
 
+  test('a client that was disabled is refused', async () => {
+    const { publicKey, privateKey } = await generateKeyPair('ES256')
+    const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k' }] } as never
+    const mine = await gateway.createClient({ jwks })
+    const now = Math.floor(Date.now() / 1000)
+    const claims = { iss: mine.id, sub: mine.id, aud: PUBLIC_URL, exp: now + 60 }
+    const one = () =>
+      new SignJWT({ ...claims, jti: crypto.randomUUID() })
+        .setProtectedHeader({ alg: 'ES256', kid: 'k' })
+        .sign(privateKey)
+    expect((await assert(await one())).status).toBe(200)
+    await gateway.registry.disable(mine.id)
+    expect((await assert(await one())).status).toBe(401)
+  })
+
   test('the same assertion at once is good exactly once', async () => {
     const assertion = await sign()
     const replies = await Promise.all(Array.from({ length: 10 }, () => assert(assertion)))

@@ -1,5 +1,7 @@
 /** A whole gateway in this process, over a real Redis and a real origin, and clients of it. */
 import { generateKeyPairSync } from 'node:crypto'
+import { importJWK, type JWK, SignJWT } from 'jose'
+import { storedReference } from '../../src/admission/stored-reference.ts'
 import { createGateway } from '../../src/app.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import type { NewClient } from '../../src/oauth/client.ts'
@@ -8,6 +10,7 @@ import { createServices } from '../../src/services.ts'
 import { createClientRegistry } from '../../src/stores/upstash/clients.ts'
 import { createRedisRest } from '../../src/stores/upstash/rest.ts'
 import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import { credentialHash, type ReferenceRecord, referenceKey } from '../../src/tokens/reference.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint, type TokenOptions } from '../harness/issuer.ts'
 import { startTestRedis } from '../harness/redis.ts'
@@ -60,6 +63,8 @@ export interface GatewayOptions {
   readonly clients?: readonly object[]
   /** False: a gateway that signs nothing. */
   readonly signs?: boolean
+  /** What it signs with. Default all that there is. */
+  readonly algorithms?: readonly string[]
 }
 
 export async function startGateway(options: GatewayOptions = {}) {
@@ -75,7 +80,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     privateJwk('es', 'ES256', 'ec'),
     privateJwk('rs', 'RS256', 'rsa'),
     privateJwk('ed', 'EdDSA', 'ed25519'),
-  ]
+  ].filter(({ alg }) => options.algorithms?.includes(alg) ?? true)
   const policy = definePolicy({
     roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
     limits: {},
@@ -135,6 +140,27 @@ export async function startGateway(options: GatewayOptions = {}) {
     send,
     post,
     originCalls: () => originCalls,
+    /** Signs a token with a key of the gateway itself. */
+    async sign(claims: object, header: object) {
+      const [key] = keys
+      const now = Math.floor(Date.now() / 1000)
+      const times = { iat: now, exp: now + 300, jti: crypto.randomUUID() }
+      return new SignJWT({ iss: PUBLIC_URL, aud: PUBLIC_URL, ...times, ...claims })
+        .setProtectedHeader({ alg: 'ES256', kid: 'es', ...header })
+        .sign(await importJWK(key as JWK, 'ES256'))
+    },
+    /** Keeps what an opaque token or an API key stands for, and returns the credential. */
+    async keep(text: string, record: Partial<ReferenceRecord> = {}) {
+      const issuedAtSeconds = Math.floor(Date.now() / 1000)
+      const stored = await storedReference({
+        ...{ kind: 'opaque', tokenId: crypto.randomUUID(), tokenIssuer: PUBLIC_URL },
+        ...{ issuer: PUBLIC_URL, subject: 'somebody', roles: ['reader'], scopes: [] },
+        ...{ audiences: [PUBLIC_URL], issuedAtSeconds, expiresAtSeconds: issuedAtSeconds + 300 },
+        ...record,
+      })
+      await redis.direct.set(referenceKey(await credentialHash(text)), stored, 'EX', 600)
+      return text
+    },
     /** An address that nobody has used before. */
     newAddress: () => `10.0.${++addresses >> 8}.${addresses & 255}`,
     /** Lets everybody try again. */

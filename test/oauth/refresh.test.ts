@@ -119,6 +119,29 @@ describe('S38: nothing is used up by a request that fails:', () => {
     expect(third.body.refresh_token).not.toBe(second.refresh_token)
   })
 
+  test('a key that is missing for the algorithm of the client', async () => {
+    const bare = await startGateway({ algorithms: ['ES256'] })
+    try {
+      const mine = await bare.createClient()
+      const first = (await bare.exchange(mine, await bare.login())).body
+      const key = `pc:client:${mine.id}`
+      const record = JSON.parse((await bare.redis.direct.get(key)) ?? '')
+      const wanting = { ...record, tokenAlgorithm: 'RS256' }
+      await bare.redis.direct.set(key, JSON.stringify(wanting))
+      for (let count = 0; count < 2; count++) {
+        const { status, body } = await bare.refresh(mine, first.refresh_token)
+        expect({ status, error: body.error }).toEqual({ status: 500, error: 'server_error' })
+      }
+      const family = (await bare.redis.direct.keys('pc:refresh:*'))[0] ?? ''
+      expect(await bare.redis.direct.hget(family, 'previous')).toBeFalsy()
+      await bare.redis.direct.set(key, JSON.stringify(record))
+      expect((await bare.refresh(mine, first.refresh_token)).status).toBe(200)
+      expect(await bare.redis.direct.hget(family, 'previous')).toBeTruthy()
+    } finally {
+      await bare.close()
+    }
+  })
+
   test('a wrong secret', async () => {
     const first = await open()
     const wrong = { ...client, secret: 'x' }

@@ -1,9 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createReferenceStore } from '../../src/stores/upstash/references.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
 import { newApiKey } from '../../src/tokens/api-key.ts'
-import { credentialHash } from '../../src/tokens/reference.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { PUBLIC_URL, startGateway, type TestClient, type TestGateway } from './gateway.ts'
 
@@ -23,20 +20,8 @@ const open = async (mine = client, claims: object = {}) =>
   (await gateway.exchange(mine, await gateway.login({ claims: { ...claims } }))).body
 
 /** An API key, as an operator would have made it. */
-async function apiKey(): Promise<string> {
-  const { url, token } = gateway.redis
-  const key = newApiKey()
-  const nowSeconds = Math.floor(Date.now() / 1000)
-  await createReferenceStore(createRedisRest({ url, token, timeoutMs: 2_000 })).put(
-    await credentialHash(key),
-    {
-      ...{ kind: 'api_key', tokenId: crypto.randomUUID(), tokenIssuer: PUBLIC_URL },
-      ...{ issuer: PUBLIC_URL, subject: 'a machine', roles: ['reader'], scopes: [] },
-      ...{ audiences: [PUBLIC_URL], issuedAtSeconds: nowSeconds, expiresAtSeconds: null },
-    },
-  )
-  return key
-}
+const apiKey = () =>
+  gateway.keep(newApiKey(), { kind: 'api_key', subject: 'a machine', expiresAtSeconds: null })
 
 describe('revocation', () => {
   test.each(['jwt', 'opaque'] as const)(
@@ -199,6 +184,8 @@ describe('introspection', () => {
   })
 
   test('of what is not good says nothing more than that', async () => {
+    const introspectOwn = async () =>
+      (await gateway.introspect(client, await gateway.sign({ sub: 'x' }, { typ: 'at+jwt' }))).body
     const revoked = await open()
     await gateway.revoke(client, revoked.refresh_token)
     const single = await open()
@@ -219,7 +206,14 @@ describe('introspection', () => {
       `pk_${'0'.repeat(49)}`,
       `${revoked.access_token}A`,
       await gateway.login({ claims: { aud: 'https://elsewhere.test' } }),
+      await gateway.sign({ sub: 'x', aud: 'https://origin.test' }, { typ: 'origin-assertion+jwt' }),
+      await gateway.sign({ sub: 'x' }, { typ: 'dpop+jwt' }),
+      await gateway.sign({ sub: 'x' }, {}),
+      await gateway.sign({ sub: 'x', exp: 1 }, { typ: 'at+jwt' }),
+      await gateway.keep(crypto.randomUUID(), { expiresAtSeconds: 1 }),
+      await gateway.keep(newApiKey()),
     ]
+    expect((await introspectOwn()).active).toBe(true)
     for (const token of tokens) {
       const { status, body } = await gateway.introspect(client, token)
       expect({ status, body }).toEqual({ status: 200, body: INACTIVE })
