@@ -4,7 +4,7 @@ import { name, roleNames, scopeNames } from './names.ts'
 import type { Page, PageQuery } from './page.ts'
 
 /** Ten years. */
-export const MAX_API_KEY_SECONDS = 315_360_000
+const MAX_API_KEY_SECONDS = 315_360_000
 
 /** The body of `POST /-/admin/api-keys`. */
 export const newApiKeySchema = z.strictObject({
@@ -18,7 +18,7 @@ export const newApiKeySchema = z.strictObject({
   expiresInSeconds: z.int().min(1).max(MAX_API_KEY_SECONDS).optional(),
 })
 
-export type NewApiKey = z.infer<typeof newApiKeySchema>
+type NewApiKey = z.infer<typeof newApiKeySchema>
 
 /** What is kept of a key: never the key. Times are seconds since the epoch. */
 export const apiKeySchema = z.strictObject({

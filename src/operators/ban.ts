@@ -5,7 +5,7 @@ import type { Page, PageQuery } from './page.ts'
 
 export const BAN_KINDS = ['address', 'subject'] as const
 /** A year. */
-export const MAX_BAN_SECONDS = 31_536_000
+const MAX_BAN_SECONDS = 31_536_000
 
 /** The body of `POST /-/admin/bans`. */
 export const newBanSchema = z
@@ -23,7 +23,7 @@ export const newBanSchema = z
     path: ['issuer'],
   })
 
-export type NewBan = z.infer<typeof newBanSchema>
+type NewBan = z.infer<typeof newBanSchema>
 
 /** What is kept of a ban until it ends. Times are seconds since the epoch. */
 export const banSchema = z.strictObject({

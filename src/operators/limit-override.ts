@@ -4,7 +4,7 @@ import { issuerName, name } from './names.ts'
 import type { Page, PageQuery } from './page.ts'
 
 /** A year. */
-export const MAX_OVERRIDE_SECONDS = 31_536_000
+const MAX_OVERRIDE_SECONDS = 31_536_000
 
 /** Which windows: the limit, and whose. */
 const windowMembers = {
@@ -24,7 +24,7 @@ export const newOverrideSchema = z.strictObject({
   expiresInSeconds: z.int().min(1).max(MAX_OVERRIDE_SECONDS).optional(),
 })
 
-export type NewOverride = z.infer<typeof newOverrideSchema>
+type NewOverride = z.infer<typeof newOverrideSchema>
 
 /** The body of `POST /-/admin/limits/reset`. */
 export const windowResetSchema = z.strictObject(windowMembers)

@@ -1,12 +1,11 @@
 /** Calls that keep an address or a subject out for a while. */
 import * as z from 'zod'
-import { addressGroup } from '../../middleware/client-address.ts'
 import { BAN_KINDS, type Ban, newBanSchema } from '../../operators/ban.ts'
 import { pageQuerySchema } from '../../operators/page.ts'
 import type { PolicyLimit } from '../../policy.ts'
-import { type AdminCall, adminGroup, inputRefused, timeOf, unknownId } from './call.ts'
+import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
 import { cursor, idParams, time } from './schemas.ts'
-import { issuersOf } from './scope.ts'
+import { addressOf, issuersOf } from './scope.ts'
 import type { AdminOptions } from './stores.ts'
 
 const banView = z.strictObject({
@@ -25,13 +24,6 @@ function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...ban }: Ban)
   return { ...ban, createdAt, expiresAt: timeOf(expiresAtSeconds) } satisfies z.infer<
     typeof banView
   >
-}
-
-/** An address as `admit` looks for it. */
-function addressOf(text: string): string {
-  const group = addressGroup(text.replace(/::\/64$/, '::'))
-  if (group === undefined) throw inputRefused('body', '/value', 'is no IP address')
-  return group
 }
 
 /** `/-/admin/bans`. */

@@ -1,7 +1,6 @@
 /** Calls that tell the limits, and change single windows of them. */
 import * as z from 'zod'
 import { limitKeyOf } from '../../admission/limit-key.ts'
-import { addressGroup } from '../../middleware/client-address.ts'
 import {
   type LimitOverrideRecord,
   newOverrideSchema,
@@ -12,7 +11,7 @@ import { pageQuerySchema } from '../../operators/page.ts'
 import type { PolicyLimit } from '../../policy.ts'
 import { type AdminCall, adminGroup, inputRefused, timeOf, timeOrNull, unknownId } from './call.ts'
 import { cursor, idParams, time } from './schemas.ts'
-import { issuersOf } from './scope.ts'
+import { addressOf, issuersOf } from './scope.ts'
 import type { AdminOptions } from './stores.ts'
 
 const limitView = z.strictObject({
@@ -72,8 +71,7 @@ export function limitCalls(
     }
     if (issuer !== undefined)
       throw inputRefused('body', '/issuer', 'is not what this limit counts by')
-    const whose = rule.by === 'address' ? addressGroup(value.replace(/::\/64$/, '::')) : value
-    if (whose === undefined) throw inputRefused('body', '/value', 'is no IP address')
+    const whose = rule.by === 'address' ? addressOf(value) : value
     return { rule, value: whose, keys: [await limitKeyOf(rule, { issuer: '', value: whose })] }
   }
 

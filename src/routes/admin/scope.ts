@@ -1,4 +1,5 @@
-/** Whose: the issuers that an operator's call is about. */
+/** Whose: the issuers and addresses that an operator's call is about. */
+import { addressGroup } from '../../middleware/client-address.ts'
 import { inputRefused } from './call.ts'
 
 /**
@@ -13,4 +14,14 @@ export function issuersOf(
   if (!trusted.includes(issuer))
     throw inputRefused('body', '/issuer', 'is not one of the trusted issuers')
   return [issuer]
+}
+
+/** How a group of IPv6 addresses is told, which is no address by itself. */
+const GROUP_END = /::\/64$/
+
+/** The `value` of a body as `admit` looks for it: IPv6 by its /64. Refuses what is no address. */
+export function addressOf(value: string): string {
+  const group = addressGroup(value.replace(GROUP_END, '::'))
+  if (group === undefined) throw inputRefused('body', '/value', 'is no IP address')
+  return group
 }
