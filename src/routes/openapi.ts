@@ -34,7 +34,7 @@ export function openApiRoutes({ publicUrl, issuesTokens, operations }: OpenApiOp
   function described(): OpenApiDocument {
     document ??= openApiDocument(
       [
-        ...(issuesTokens ? oauthOperations : []),
+        ...(issuesTokens ? oauthOperations() : []),
         ...operations,
         ...publicOperations({ issuesTokens }),
       ],

@@ -5,8 +5,8 @@ import type { Method } from '../policy.ts'
 /** An answer that is no problem. */
 export interface Answer {
   readonly description: string
-  /** Of its body, with its media type; absent: no body. */
-  readonly schema?: z.ZodType
+  /** Of its body, made when somebody asks for the description; absent: no body. */
+  readonly schema?: () => z.ZodType
   /** Default `application/json`. */
   readonly mediaType?: string
 }

@@ -8,21 +8,22 @@ import { cursor, idParams, time } from './schemas.ts'
 import { addressOf, issuersOf } from './scope.ts'
 import type { AdminOptions } from './stores.ts'
 
-const banView = z.strictObject({
-  id: z.uuid(),
-  kind: z.enum(BAN_KINDS),
-  value: z.string().describe('normalised: an IPv6 address is its /64'),
-  issuer: z.string().nullable().describe('null: an address, or every issuer that was trusted'),
-  reason: z.string().nullable(),
-  createdAt: time,
-  createdBy: z.string().describe('subject of the operator'),
-  expiresAt: time,
-})
+const banView = () =>
+  z.strictObject({
+    id: z.uuid(),
+    kind: z.enum(BAN_KINDS),
+    value: z.string().describe('normalised: an IPv6 address is its /64'),
+    issuer: z.string().nullable().describe('null: an address, or every issuer that was trusted'),
+    reason: z.string().nullable(),
+    createdAt: time,
+    createdBy: z.string().describe('subject of the operator'),
+    expiresAt: time,
+  })
 
 function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...ban }: Ban) {
   const createdAt = timeOf(createdAtSeconds)
   return { ...ban, createdAt, expiresAt: timeOf(expiresAtSeconds) } satisfies z.infer<
-    typeof banView
+    ReturnType<typeof banView>
   >
 }
 
@@ -68,7 +69,7 @@ export function banCalls(
       query: pageQuerySchema,
       status: 200,
       answer: 'Bans that hold, newest first.',
-      reply: z.strictObject({ bans: z.array(banView), cursor }),
+      reply: () => z.strictObject({ bans: z.array(banView()), cursor }),
       async handle({ query }) {
         const { items, ...rest } = await bans.list(query)
         return { bans: items.map(viewOf), ...rest }

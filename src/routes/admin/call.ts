@@ -46,7 +46,8 @@ export interface CallDefinition<
   readonly example?: object
   readonly status: 200 | 201 | 204
   readonly answer: string
-  readonly reply?: z.ZodType
+  /** Only described, so it is made when somebody asks for the description. */
+  readonly reply?: () => z.ZodType
   /** Statuses of problems that other calls of its kind do not have. */
   readonly problems?: readonly number[]
   handle(

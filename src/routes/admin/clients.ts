@@ -14,26 +14,27 @@ const IN_FLIGHT_SECONDS = 60
 
 const clientParams = z.strictObject({ clientId: z.uuid().toLowerCase() })
 const clientSecret = z.string().describe('shown this once')
-const clientView = z.strictObject({
-  clientId: z.uuid(),
-  name: z.string(),
-  grants: z.array(z.enum(GRANT_TYPES)),
-  scopes: z.array(z.string()).nullable().describe('null: no bound of its own'),
-  roles: z.array(z.string()),
-  audiences: z.array(z.string()),
-  tenant: z.string().nullable(),
-  authentication: z.enum(['client_secret', 'private_key_jwt']),
-  tokenFormat: z.enum(['jwt', 'opaque']),
-  tokenAlgorithm: z.string().nullable().describe('null: that of the first active key'),
-  accessTokenSeconds: z.int().nullable().describe("null: the policy's"),
-  dpopBound: z.boolean(),
-  disabled: z.boolean(),
-  configured: z.boolean().describe('in CLIENTS, where alone it can be changed'),
-  createdAt: time,
-})
+const clientView = () =>
+  z.strictObject({
+    clientId: z.uuid(),
+    name: z.string(),
+    grants: z.array(z.enum(GRANT_TYPES)),
+    scopes: z.array(z.string()).nullable().describe('null: no bound of its own'),
+    roles: z.array(z.string()),
+    audiences: z.array(z.string()),
+    tenant: z.string().nullable(),
+    authentication: z.enum(['client_secret', 'private_key_jwt']),
+    tokenFormat: z.enum(['jwt', 'opaque']),
+    tokenAlgorithm: z.string().nullable().describe('null: that of the first active key'),
+    accessTokenSeconds: z.int().nullable().describe("null: the policy's"),
+    dpopBound: z.boolean(),
+    disabled: z.boolean(),
+    configured: z.boolean().describe('in CLIENTS, where alone it can be changed'),
+    createdAt: time,
+  })
 
 /** Everything but the hashes. */
-function viewOf(client: Client): z.infer<typeof clientView> {
+function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
   const { name, tokenFormat, dpopBound, disabled, configured } = client
   return {
     clientId: client.id,
@@ -85,7 +86,7 @@ export function clientCalls(
       example: { name: 'billing', grants: ['client_credentials'], roles: ['reader'] },
       status: 201,
       answer: 'May ask for tokens.',
-      reply: clientView.extend({ clientSecret: clientSecret.optional() }),
+      reply: () => clientView().extend({ clientSecret: clientSecret.optional() }),
       async handle({ body, changed }) {
         const { client, secret } = await clients.create(body)
         changed('client.create', client.id)
@@ -101,7 +102,7 @@ export function clientCalls(
       query: z.strictObject({ limit: pageSize, cursor: z.string().min(1).max(64).optional() }),
       status: 200,
       answer: 'Clients, newest first and those of the configuration last; never a secret.',
-      reply: z.strictObject({ clients: z.array(clientView), cursor }),
+      reply: () => z.strictObject({ clients: z.array(clientView()), cursor }),
       async handle({ query }) {
         const { clients: page, ...rest } = await clients.list(query)
         return { clients: page.map(viewOf), ...rest }
@@ -138,7 +139,7 @@ export function clientCalls(
       example: { graceSeconds: 3_600 },
       status: 200,
       answer: 'The new secret, shown this once.',
-      reply: z.strictObject({ clientId: z.uuid(), clientSecret }),
+      reply: () => z.strictObject({ clientId: z.uuid(), clientSecret }),
       async handle({ params: { clientId }, body: { graceSeconds = 0 }, changed }) {
         const { jwks } = await changeable(clientId)
         if (jwks !== undefined) throw inputRefused('params', '/clientId', 'has keys, not a secret')

@@ -14,23 +14,25 @@ import { cursor, idParams, time } from './schemas.ts'
 import { addressOf, issuersOf } from './scope.ts'
 import type { AdminOptions } from './stores.ts'
 
-const limitView = z.strictObject({
-  name: z.string(),
-  limit: z.int().describe('requests per window'),
-  windowSeconds: z.int(),
-  by: z.enum(['subject', 'client', 'tenant', 'address', 'custom']),
-  onUnavailable: z.enum(['deny', 'allow']),
-})
-const overrideView = z.strictObject({
-  id: z.uuid(),
-  limit: z.string(),
-  value: z.string(),
-  issuer: z.string().nullable().describe('null: an address, or every issuer that was trusted'),
-  requests: z.int().describe('per window'),
-  createdAt: time,
-  createdBy: z.string().describe('subject of the operator'),
-  expiresAt: time.nullable().describe('null: when it is lifted'),
-})
+const limitView = () =>
+  z.strictObject({
+    name: z.string(),
+    limit: z.int().describe('requests per window'),
+    windowSeconds: z.int(),
+    by: z.enum(['subject', 'client', 'tenant', 'address', 'custom']),
+    onUnavailable: z.enum(['deny', 'allow']),
+  })
+const overrideView = () =>
+  z.strictObject({
+    id: z.uuid(),
+    limit: z.string(),
+    value: z.string(),
+    issuer: z.string().nullable().describe('null: an address, or every issuer that was trusted'),
+    requests: z.int().describe('per window'),
+    createdAt: time,
+    createdBy: z.string().describe('subject of the operator'),
+    expiresAt: time.nullable().describe('null: when it is lifted'),
+  })
 
 const limitViewOf = ({ name, limit, windowSeconds, by, onUnavailable }: PolicyLimit) => ({
   name,
@@ -40,7 +42,7 @@ const limitViewOf = ({ name, limit, windowSeconds, by, onUnavailable }: PolicyLi
   onUnavailable,
 })
 
-function overrideViewOf(record: LimitOverrideRecord): z.infer<typeof overrideView> {
+function overrideViewOf(record: LimitOverrideRecord): z.infer<ReturnType<typeof overrideView>> {
   const { id, limit, value, issuer, requests, createdBy } = record
   return {
     ...{ id, limit, value, issuer, requests, createdBy },
@@ -85,11 +87,12 @@ export function limitCalls(
       query: pageQuerySchema,
       status: 200,
       answer: 'All limits of the policy, and a page of the overrides in force, newest first.',
-      reply: z.strictObject({
-        limits: z.array(limitView),
-        overrides: z.array(overrideView),
-        cursor,
-      }),
+      reply: () =>
+        z.strictObject({
+          limits: z.array(limitView()),
+          overrides: z.array(overrideView()),
+          cursor,
+        }),
       async handle({ query }) {
         const { items, ...rest } = await overrides.list(query)
         const all = [...policyLimits.values()].map(limitViewOf)

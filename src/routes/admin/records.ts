@@ -9,15 +9,16 @@ import { type AdminCall, adminGroup, timeOf } from './call.ts'
 import { cursor, time } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
 
-const keyView = z.strictObject({
-  kid: z.string(),
-  alg: z.string(),
-  state: z
-    .enum(['active', 'next', 'retired'])
-    .describe('signs; will sign; signs no more, and verifies until it expires'),
-  notBefore: time.optional(),
-  expiresAt: time.optional(),
-})
+const keyView = () =>
+  z.strictObject({
+    kid: z.string(),
+    alg: z.string(),
+    state: z
+      .enum(['active', 'next', 'retired'])
+      .describe('signs; will sign; signs no more, and verifies until it expires'),
+    notBefore: time.optional(),
+    expiresAt: time.optional(),
+  })
 
 function viewOf(key: SigningJwk, keys: readonly SigningJwk[], nowMs: number) {
   const state = signingKeyState(key, keys, nowMs)
@@ -27,7 +28,7 @@ function viewOf(key: SigningJwk, keys: readonly SigningJwk[], nowMs: number) {
     state: state === 'active' || state === 'next' ? state : 'retired',
     ...(key.nbf !== undefined && { notBefore: timeOf(key.nbf) }),
     ...(key.exp !== undefined && { expiresAt: timeOf(key.exp) }),
-  } satisfies z.infer<typeof keyView>
+  } satisfies z.infer<ReturnType<typeof keyView>>
 }
 
 /** `/-/admin/audit` and `/-/admin/keys`. */
@@ -47,7 +48,7 @@ export function recordCalls(
       query: auditQuerySchema,
       status: 200,
       answer: 'Events, newest first.',
-      reply: z.strictObject({ events: z.array(auditEventSchema), cursor }),
+      reply: () => z.strictObject({ events: z.array(auditEventSchema), cursor }),
       handle({ query }) {
         if (auditLog === undefined) throw new Unavailable('audit_log', 'unreachable')
         return auditLog.query(query)
@@ -61,7 +62,7 @@ export function recordCalls(
       summary: 'List the signing keys',
       status: 200,
       answer: 'Their public facts, in the order of the configuration.',
-      reply: z.strictObject({ keys: z.array(keyView) }),
+      reply: () => z.strictObject({ keys: z.array(keyView()) }),
       handle: () => ({ keys: signingKeys.map((key) => viewOf(key, signingKeys, now())) }),
     }),
   ]

@@ -44,7 +44,7 @@ export function tokenCalls(
       example: { subject: 'alice', roles: ['reader'] },
       status: 201,
       answer: 'The token, shown this once.',
-      reply: z.strictObject({ token: z.string(), tokenId: z.string(), expiresAt: time }),
+      reply: () => z.strictObject({ token: z.string(), tokenId: z.string(), expiresAt: time }),
       problems: [404],
       async handle({ body, by, changed }) {
         if (tokenIssuer === undefined) throw unknownId()

@@ -81,8 +81,8 @@ export function openApiDocument(
     paths,
     components: {
       schemas: {
-        Problem: schemaOf(problemSchema, 'output'),
-        OAuthError: schemaOf(oauthErrorSchema, 'output'),
+        Problem: schemaOf(problemSchema(), 'output'),
+        OAuthError: schemaOf(oauthErrorSchema(), 'output'),
       },
       responses: Object.fromEntries([
         ...problemAnswers('Problem', 'application/problem+json'),
@@ -131,7 +131,7 @@ function documented(operation: Operation): DocumentedOperation {
 
 function answerOf({ description, schema, mediaType = JSON_TYPE }: Answer): DocumentedAnswer {
   if (schema === undefined) return { description }
-  return { description, content: { [mediaType]: { schema: schemaOf(schema, 'output') } } }
+  return { description, content: { [mediaType]: { schema: schemaOf(schema(), 'output') } } }
 }
 
 function* problemAnswers(

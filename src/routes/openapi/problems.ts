@@ -2,30 +2,32 @@
 import * as z from 'zod'
 
 /** RFC 9457, as `problem.ts` writes it. */
-export const problemSchema = z.strictObject({
-  type: z.string().describe('urn:portcullis:problem:, and the code'),
-  title: z.string(),
-  status: z.int(),
-  detail: z.string(),
-  code: z.string(),
-  requestId: z.string().optional(),
-  errors: z
-    .array(
-      z.strictObject({
-        in: z.enum(['params', 'query', 'headers', 'body']),
-        path: z.string().describe('a JSON Pointer'),
-        message: z.string(),
-      }),
-    )
-    .optional()
-    .describe('on 422: what is wrong, and where'),
-})
+export const problemSchema = () =>
+  z.strictObject({
+    type: z.string().describe('urn:portcullis:problem:, and the code'),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.string(),
+    requestId: z.string().optional(),
+    errors: z
+      .array(
+        z.strictObject({
+          in: z.enum(['params', 'query', 'headers', 'body']),
+          path: z.string().describe('a JSON Pointer'),
+          message: z.string(),
+        }),
+      )
+      .optional()
+      .describe('on 422: what is wrong, and where'),
+  })
 
 /** RFC 6749 section 5.2, as `oauth/error.ts` writes it. */
-export const oauthErrorSchema = z.strictObject({
-  error: z.string(),
-  error_description: z.string(),
-})
+export const oauthErrorSchema = () =>
+  z.strictObject({
+    error: z.string(),
+    error_description: z.string(),
+  })
 
 interface ProblemStatus {
   readonly description: string

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import type { Operation } from '../operation.ts'
 
 const PROBLEMS = [405, 500]
-const states = z.record(z.string(), z.enum(['ok', 'failed']))
+const states = () => z.record(z.string(), z.enum(['ok', 'failed']))
 
 function open(
   path: string,
@@ -15,7 +15,7 @@ function open(
   return { method: 'GET', path, id, tag, summary, answers, problems: PROBLEMS }
 }
 
-const json = (description: string, schema: z.ZodType) => ({ 200: { description, schema } })
+const json = (description: string, schema: () => z.ZodType) => ({ 200: { description, schema } })
 
 /** Well-known documents, health, and the descriptions themselves. */
 export function publicOperations({ issuesTokens }: { readonly issuesTokens: boolean }) {
@@ -25,14 +25,14 @@ export function publicOperations({ issuesTokens }: { readonly issuesTokens: bool
       'jwks',
       'Discovery',
       'Public keys of the gateway',
-      json('A JWK Set (RFC 7517).', z.looseObject({ keys: z.array(z.looseObject({})) })),
+      json('A JWK Set (RFC 7517).', () => z.looseObject({ keys: z.array(z.looseObject({})) })),
     ),
     open(
       '/.well-known/oauth-protected-resource',
       'protectedResource',
       'Discovery',
       'What the gateway is as a resource',
-      json('Metadata (RFC 9728).', z.looseObject({ resource: z.string() })),
+      json('Metadata (RFC 9728).', () => z.looseObject({ resource: z.string() })),
     ),
     ...(issuesTokens
       ? [
@@ -41,7 +41,7 @@ export function publicOperations({ issuesTokens }: { readonly issuesTokens: bool
             'authorizationServer',
             'Discovery',
             'What the gateway is as an authorization server',
-            json('Metadata (RFC 8414).', z.looseObject({ issuer: z.string() })),
+            json('Metadata (RFC 8414).', () => z.looseObject({ issuer: z.string() })),
           ),
         ]
       : []),
@@ -50,16 +50,16 @@ export function publicOperations({ issuesTokens }: { readonly issuesTokens: bool
       'liveness',
       'Health',
       'Does it run?',
-      json('It runs.', z.strictObject({ status: z.literal('ok') })),
+      json('It runs.', () => z.strictObject({ status: z.literal('ok') })),
     ),
     open('/-/readyz', 'readiness', 'Health', 'Does it have what it needs?', {
       200: {
         description: 'It has.',
-        schema: z.strictObject({ status: z.literal('ready'), checks: states }),
+        schema: () => z.strictObject({ status: z.literal('ready'), checks: states() }),
       },
       503: {
         description: 'Something is missing; what, but not why.',
-        schema: z.strictObject({ status: z.literal('unready'), checks: states }),
+        schema: () => z.strictObject({ status: z.literal('unready'), checks: states() }),
       },
     }),
     open(
@@ -67,10 +67,10 @@ export function publicOperations({ issuesTokens }: { readonly issuesTokens: bool
       'openapi',
       'Documentation',
       'This document',
-      json('OpenAPI 3.1.', z.looseObject({ openapi: z.string() })),
+      json('OpenAPI 3.1.', () => z.looseObject({ openapi: z.string() })),
     ),
     open('/-/docs', 'docs', 'Documentation', 'This document for people', {
-      200: { description: 'A page.', schema: z.string(), mediaType: 'text/html' },
+      200: { description: 'A page.', schema: () => z.string(), mediaType: 'text/html' },
     }),
   ] satisfies readonly Operation[]
 }
