@@ -159,6 +159,8 @@ function* mistakesInTable(
       .find(({ method, path }) => method === route.method && shadows(path, route.path))
     if (above !== undefined) yield `${name}: is never reached, for ${above.path} stands above it`
     if (/^\/-(\/|$)/.test(route.path)) yield `${name}: paths below /-/ are the gateway's own`
+    if (/^\/oauth\/(token|revoke|introspect)$/.test(route.path))
+      yield `${name}: this path is the gateway's own`
     for (const limit of route.limits ?? []) {
       const definition = limits.get(limit)
       if (definition === undefined) yield `${name}: no limit is called ${limit}`

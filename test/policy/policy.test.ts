@@ -46,6 +46,7 @@ describe('R31: a policy', () => {
     ['an unknown option', { ...route, allow: 'all' }, /allow/i],
     ['an unknown method', { ...route, method: 'TRACE' }, /method/],
     ['a path of the gateway', { ...route, path: '/-/admin' }, /gateway's own/],
+    ['a path of the authorization server', { ...route, path: '/oauth/token' }, /gateway's own/],
     ['an unknown limit', { ...route, limits: ['fast'] }, /no limit is called fast/],
     ['a permission without a verb', { ...route, permission: 'orders' }, /permission/],
     ['a body for a GET', { ...route, input: { body: z.strictObject({}) } }, /no body/],
