@@ -57,6 +57,7 @@ export {
 export { type ProblemOptions, problemHandler } from './problem.ts'
 export type { Problem, ProblemCode } from './problem-of.ts'
 export { refuseAll } from './refuse-all.ts'
+export type { AdminOptions } from './routes/admin.ts'
 export { type HealthOptions, healthRoutes, type ReadinessCheck } from './routes/health.ts'
 export { type ProxyOptions, proxy } from './routes/proxy.ts'
 export { type WellKnownOptions, wellKnownRoutes } from './routes/well-known.ts'

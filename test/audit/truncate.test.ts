@@ -28,6 +28,7 @@ test.each([
     reason: long,
     address: long,
     colo: long,
+    change: { action: long, target: long },
     limits: Array.from({ length: 500 }, () => ({
       name: long.slice(0, 999),
       limit: 9,
@@ -42,6 +43,7 @@ test.each([
   const cut = auditEventSchema.parse(JSON.parse(text))
   expect(cut).toMatchObject({ id: event.id, time: event.time, decision: 'allow', status: 200 })
   expect(cut.actor.subject).toMatch(/…\[\+\d+\]$/)
+  expect(cut.change?.target).toMatch(/…\[\+\d+\]$/)
   expect(cut.limits.at(-1)?.name).toMatch(/^…\[\+\d+\]$/)
 })
 
