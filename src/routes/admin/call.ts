@@ -64,7 +64,7 @@ export interface AdminCall {
   readonly operation: Operation
 }
 
-export const ADMIN_PATH = '/-/admin'
+const ADMIN_PATH = '/-/admin'
 /** 64 KiB. */
 const MAX_BODY_BYTES = 65_536
 /** What any guarded call can answer. */
