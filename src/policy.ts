@@ -55,7 +55,7 @@ export interface RouteDefinition<LimitName extends string = string> {
   readonly maxBodyBytes?: number
   /** How long the origin may take to send its headers, milliseconds. Default 15,000. */
   readonly originTimeoutMs?: number
-  /** Forwards the caller's `Authorization` to the origin. Default false. */
+  /** Forwards the caller's `Authorization`, and its `DPoP` proof, to the origin. Default false. */
   readonly forwardAuthorization?: boolean
   /** Forwards the caller's `Cookie` to the origin. Default false. */
   readonly forwardCookies?: boolean

@@ -17,8 +17,8 @@ const DROPPED: ReadonlySet<string> = new Set([
   'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings',
   // Set anew for the request to the origin.
   'host', 'content-length', 'expect', 'x-request-id', 'traceparent', 'tracestate',
-  // Added back where a route asks for them.
-  'authorization', 'cookie',
+  // Added back where a route asks for them; a proof of possession goes with its token.
+  'authorization', 'dpop', 'cookie',
   // Another path, method or host than the one that was decided on.
   'x-rewrite-url', 'x-rewrite-uri', 'x-method-override', 'x-host', 'x-script-name', 'x-proxy-url',
   'x-sendfile-type', 'base-url', 'request-uri',
@@ -43,8 +43,8 @@ const DROPPED_FAMILY =
 /**
  * Sets `forwardHeaders`: a copy of the request's headers without those that only the gateway may
  * write (`X-Auth-*`, `X-Request-Id`, trace context), those of the hop (also the ones that
- * `Connection` names), those that claim another path, method, host or client address, `Cookie`
- * and `Authorization`, and every name that is not plain letters, digits and hyphens. The request
+ * `Connection` names), those that claim another path, method, host or client address, `Cookie`,
+ * `Authorization` and `DPoP`, and every name that is not plain letters, digits and hyphens. The request
  * itself is left as it is.
  *
  * Throws `Denied` (`request_malformed`) above {@link MAX_HEADERS} or {@link MAX_HEADER_BYTES}.

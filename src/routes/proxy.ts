@@ -23,7 +23,7 @@ export interface ProxyOptions {
   readonly assertions?: AssertionSigner | undefined
   /** How long the origin may take to send its headers, milliseconds. Default 15,000. */
   readonly originTimeoutMs?: number
-  /** Forwards the caller's `Authorization`. Default false. */
+  /** Forwards the caller's `Authorization`, and its `DPoP` proof. Default false. */
   readonly forwardAuthorization?: boolean
   /** Forwards the caller's `Cookie`. Default false. */
   readonly forwardCookies?: boolean
@@ -36,8 +36,8 @@ export interface ProxyOptions {
  * they were sent, the sanitized headers, the admitted body as a stream, and, written by the
  * gateway alone: `X-Request-Id`, `traceparent`, `tracestate`, `X-Forwarded-For` (the one address
  * that Cloudflare saw), `X-Forwarded-Proto`, and for a known caller `X-Auth-*` (see
- * {@link setIdentity}). `X-Forwarded-Host` is not sent: a client chooses it. `Authorization` and
- * `Cookie` go on only on routes that ask for them.
+ * {@link setIdentity}). `X-Forwarded-Host` is not sent: a client chooses it. `Authorization`
+ * (with `DPoP`) and `Cookie` go on only on routes that ask for them.
  *
  * The client gets the origin's status, body and headers without those of {@link sanitizeResponse};
  * redirects are its own to follow. An answer to a known caller is made private to that caller.
@@ -98,7 +98,10 @@ function setProvenance(
   if (trace.tracestate !== undefined) headers.set('tracestate', trace.tracestate)
   headers.set('X-Forwarded-Proto', url.startsWith('https:') ? 'https' : 'http')
   if (clientAddressOf(c) !== UNKNOWN_ADDRESS) copy('CF-Connecting-IP', 'X-Forwarded-For')
-  if (forwardAuthorization) copy('Authorization')
+  if (forwardAuthorization) {
+    copy('Authorization')
+    copy('DPoP')
+  }
   // Fields that the platform has joined are one list of cookies (RFC 6265 section 5.4).
   const cookies = forwardCookies ? received.get('Cookie') : null
   if (cookies !== null) headers.set('Cookie', cookies.replace(/,\s*/g, '; '))

@@ -128,6 +128,7 @@ describe('sanitizeHeaders', () => {
     expect([
       ...(await forwarded([
         ['Authorization', 'Bearer a'],
+        ['DPoP', 'a.b.c'],
         ['Cookie', 'sid=1'],
       ])),
     ]).toEqual([])

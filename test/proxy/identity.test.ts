@@ -140,13 +140,14 @@ describe('what the origin is told', () => {
   })
 
   test('S59: credentials arrive only on a route that asks for them', async () => {
-    const credentials = ['Authorization: Bearer secret', 'Cookie: sid=secret']
+    const credentials = ['Authorization: DPoP secret', 'DPoP: a.secret.proof', 'Cookie: sid=secret']
     await get('/orders', ...credentials, asAlice)
     expect(JSON.stringify(told())).not.toContain('secret')
     origin.requests.length = 0
     const route = onRoute({ forwardAuthorization: true, forwardCookies: true })
     await get('/orders', ...credentials, route)
-    expect(named('authorization')).toEqual([['authorization', 'Bearer secret']])
+    expect(named('authorization')).toEqual([['authorization', 'DPoP secret']])
+    expect(named('dpop')).toEqual([['dpop', 'a.secret.proof']])
     expect(named('cookie')).toEqual([['cookie', 'sid=secret']])
   })
 
