@@ -24,7 +24,7 @@ export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
       client: id,
       tenant: client.tenant,
       roles,
-      scopes: grantedScope(form.one('scope'), { bounds: [scopes], roles }),
+      scopes: grantedScope(form.one('scope'), { bounds: [scopes], roles, granted: scopes }),
       audiences: grantedAudiences(form, client.audiences),
       confirmation: proof?.thumbprint,
     }

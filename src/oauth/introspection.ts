@@ -78,7 +78,8 @@ function bearerOf(presented: Presented, issuer: string): Principal {
 
 /** A token of another issuer is for the gateway: it was verified as that. */
 function concerns(presented: Presented, client: Client, issuer: string): boolean {
-  if (presented.kind === 'refresh') return presented.session.grant.client === client.id
+  if (presented.kind === 'refresh')
+    return presented.live && presented.session.grant.client === client.id
   const { principal, audiences } = presented
   if (principal.tokenIssuer === issuer && principal.client === client.id) return true
   return (audiences ?? [issuer]).some((audience) => client.audiences.includes(audience))

@@ -1,6 +1,6 @@
 /** A token that somebody holds out to the authorization server, whatever kind it is of. */
 import { Denied } from '../errors.ts'
-import type { RefreshTokens, Session } from '../tokens/access-grant.ts'
+import type { FoundSession, RefreshTokens } from '../tokens/access-grant.ts'
 import { kindOf } from '../tokens/credential.ts'
 import { readPayload } from '../tokens/jws.ts'
 import type { Principal, TokenVerifier, WaitUntil } from '../tokens/principal.ts'
@@ -19,7 +19,12 @@ export interface PresentedAccess {
   readonly referenceHash: string | undefined
 }
 
-export type Presented = PresentedAccess | { readonly kind: 'refresh'; readonly session: Session }
+/** A refresh token of a session that goes on; the token itself may be one that was used before. */
+export interface PresentedRefresh extends FoundSession {
+  readonly kind: 'refresh'
+}
+
+export type Presented = PresentedAccess | PresentedRefresh
 
 /** Undefined for what is not good: unknown, malformed, expired, ended. */
 export type PresentedTokenReader = (
@@ -40,7 +45,7 @@ export interface PresentedTokenOptions {
 }
 
 /**
- * Makes the reader. A token says by its form what it is, so a hint is not needed. Does NOT check
+ * Makes the reader, which changes nothing. A token says by its form what it is, so a hint is not needed. Does NOT check
  * revocation or cut-offs of access tokens, nor who may know of them. Throws `Unavailable` where
  * nobody can tell.
  */
@@ -48,8 +53,10 @@ export function createPresentedTokenReader(options: PresentedTokenOptions): Pres
   const { issuer, ownTokens, verifier, references, refreshTokens, now } = options
 
   async function read(token: string, waitUntil?: WaitUntil): Promise<Presented | undefined> {
-    if ((await parseRefreshToken(token)) !== undefined)
-      return { kind: 'refresh', session: await refreshTokens.inspect(token) }
+    if ((await parseRefreshToken(token)) !== undefined) {
+      const found = await refreshTokens.find(token)
+      return found && { kind: 'refresh', ...found }
+    }
     const kind = kindOf(token, { references: true })
     if (kind === 'jwt') {
       const isOwn = readPayload(token).iss === issuer

@@ -21,9 +21,7 @@ export function refreshTokenGrant(options: GrantOptions): GrantHandler {
   return async function grantAgain({ client, form, proof, identify }) {
     const refreshToken = form.one('refresh_token')
     if (refreshToken === undefined) throw oauthRefused('invalid_request', 'refresh_token_missing')
-    const session = await refreshTokens.inspect(refreshToken)
-    if (session.grant.client !== client.id)
-      throw oauthRefused('invalid_grant', 'refresh_token_of_another_client')
+    const session = await refreshTokens.inspect(refreshToken, client.id)
     identify(principalOfGrant(session.grant, issuer))
     const { confirmation } = session.grant
     if (confirmation !== undefined && proof?.thumbprint !== confirmation) {
@@ -37,6 +35,7 @@ export function refreshTokenGrant(options: GrantOptions): GrantHandler {
       scopes: grantedScope(form.one('scope'), {
         bounds: [session.grant.scopes],
         roles: session.grant.roles,
+        granted: session.grant.scopes,
       }),
       audiences: grantedAudiences(form, session.grant.audiences, session.grant.audiences),
       confirmation: proof?.thumbprint,

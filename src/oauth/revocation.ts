@@ -33,7 +33,8 @@ const REVOCATION_MARGIN_SECONDS = 300
 
 /**
  * Makes the endpoint. A refresh token ends its session, with every access token of it, in every
- * gateway from the next request on; an access token ends alone. A token that is not good is none to
+ * gateway from the next request on, even one that was used before: whoever logs out with an old one
+ * means the session. An access token ends alone. A token that is not good is none to
  * revoke, which is no error (RFC 7009 section 2.2); that of another client is, and stays as it is.
  * `token_type_hint` is not needed: a token says by its form what it is. Tokens of other issuers are
  * for those issuers to end.

@@ -14,6 +14,11 @@ export interface ScopeBounds {
   readonly bounds: readonly (readonly string[] | undefined)[]
   /** Roles of the token: what scopes narrow. */
   readonly roles: readonly string[]
+  /**
+   * The one bound that somebody has granted to the token's subject: scopes of the subject token, of
+   * the session, of a client that asks for itself. Undefined: nobody granted any.
+   */
+  readonly granted: readonly string[] | undefined
 }
 
 /**
@@ -23,11 +28,12 @@ export interface ScopeBounds {
  * roles, and grant by themselves where there are none:
  *
  * - a scope without permissions where a bound has some: roles would no longer be narrowed at all;
- * - permissions without a bound and without roles: nobody would have granted them.
+ * - permissions without roles that were not granted to the subject: a bound of the client says how
+ *   much its tokens may have, not that everybody has it.
  */
 export function grantedScope(
   requested: string | undefined,
-  { bounds, roles }: ScopeBounds,
+  { bounds, roles, granted: grantedBefore = [] }: ScopeBounds,
 ): readonly string[] {
   const limits = bounds.filter((bound) => bound !== undefined)
   const asked = requested === undefined ? undefined : namesIn(requested)
@@ -41,7 +47,8 @@ export function grantedScope(
     throw oauthRefused('invalid_scope', 'scope_unbounded')
   if (granted.length === 0 && limits.some((bound) => bound.length > 0))
     throw oauthRefused('invalid_scope', 'scope_empty')
-  if (named && limits.length === 0 && roles.length === 0)
+  const isGranted = (name: string) => !isPermission(name) || grantedBefore.includes(name)
+  if (roles.length === 0 && !granted.every(isGranted))
     throw oauthRefused('invalid_scope', 'scope_ungranted')
   return granted
 }

@@ -27,8 +27,8 @@ export interface TokenExchangeOptions extends GrantOptions {
  * Makes the handler. The new token speaks of the same subject, with the same roles and tenant, for the
  * client that asks. A client that may refresh gets a session with it, which lives as long as the
  * policy says. A token of the gateway itself gets a narrower one that ends no later than itself:
- * otherwise a stolen one could be exchanged for ever. Only where it belongs to no session, and the
- * client may refresh, does it begin one, as the login that it then is.
+ * otherwise a stolen one could be exchanged for ever. Only where it belongs to no session and speaks
+ * of somebody else than its client, does it begin one, as the login that it then is.
  */
 export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler {
   const { issuer, tokens, refreshTokens, readSubject, sessionSeconds, now } = options
@@ -42,8 +42,7 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
     const subject = await readSubject(subjectToken, waitUntil)
     identify(subject)
     const isOwn = subject.tokenIssuer === issuer
-    const opensSession =
-      client.grants.includes('refresh_token') && !(isOwn && subject.session !== undefined)
+    const opensSession = client.grants.includes('refresh_token') && !(isOwn && isNoLogin(subject))
     const grant: AccessGrant = {
       ...grantOf(subject, request),
       subjectIssuer: subject.issuer === issuer ? undefined : subject.issuer,
@@ -95,6 +94,11 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
   }
 }
 
+/** A token of a session that is there, or that a client got for itself (RFC 6749 section 4.4.3). */
+function isNoLogin({ session, subject, client }: Principal): boolean {
+  return session !== undefined || subject === client
+}
+
 /** What is granted, without I/O. A bound subject token is good only with a proof by its very key. */
 function grantOf(subject: Principal, { client, form, proof }: TokenRequest): AccessGrant {
   refuseUnbound(subject, proof)
@@ -105,7 +109,7 @@ function grantOf(subject: Principal, { client, form, proof }: TokenRequest): Acc
     client: client.id,
     tenant: subject.tenant,
     roles: subject.roles,
-    scopes: grantedScope(form.one('scope'), { bounds, roles: subject.roles }),
+    scopes: grantedScope(form.one('scope'), { bounds, roles: subject.roles, granted: ofSubject }),
     audiences: grantedAudiences(form, client.audiences),
     confirmation: proof?.thumbprint,
   }

@@ -23,8 +23,8 @@ export interface AccessGrant {
 export type TokenFormat = 'jwt' | 'opaque'
 
 /**
- * 32 unpredictable bytes. The first half becomes the token's id, which is no secret; the second half
- * an opaque token, which is: a seed is never stored, logged or sent.
+ * 32 unpredictable bytes that a token's id, which is no secret, and an opaque token, which is one, are
+ * made from: a seed is never stored, logged or sent.
  */
 export type TokenSeed = Uint8Array
 
@@ -38,8 +38,8 @@ export interface IssueOptions {
   /** The token never lives past this, seconds since the epoch: the end of its session. */
   readonly notAfterSeconds?: number | undefined
   /**
-   * What the token's id, and an opaque token itself, are made from: the `seed` of a {@link Rotation},
-   * so that a retry gets the same ones. Default: random.
+   * What the token's id, and an opaque token itself, are made from, together with the grant: the
+   * `seed` of a {@link Rotation}, so that a retry for the same gets the same ones. Default: random.
    */
   readonly seed?: TokenSeed | undefined
   /** `iat`, whole seconds since the epoch. Default: now. */
@@ -76,7 +76,14 @@ export interface Session {
   readonly expiresAtSeconds: number
 }
 
-/** What a refresh gave. A retry within the grace period gets the same of everything. */
+/** A session as a look at one of its refresh tokens finds it. */
+export interface FoundSession {
+  readonly session: Session
+  /** False for a token that was used before: whoever presents it to refresh ends the session. */
+  readonly live: boolean
+}
+
+/** What a refresh gave. A retry within the grace period gets the same of all this. */
 export interface Rotation {
   readonly refreshToken: string
   /** For the access token that goes with it; both go to `TokenIssuer.issue` as they are. */
@@ -86,14 +93,22 @@ export interface Rotation {
 }
 
 /**
- * Port: refresh tokens (RFC 6749 section 6, RFC 9700 section 4.14.2). All but `open` throw `Denied`
- * with `oauth_refused` / `invalid_grant`, and all throw `Unavailable` when the store cannot tell.
+ * Port: refresh tokens (RFC 6749 section 6, RFC 9700 section 4.14.2). `inspect` and `rotate`
+ * throw `Denied` with `oauth_refused` / `invalid_grant`, and all throw `Unavailable` when the store cannot tell.
  */
 export interface RefreshTokens {
   /** Begins a family and returns its first refresh token. */
   open(session: Session): Promise<string>
-  /** The session of a live token, without using it up. Reuse of a dead one ends the family here. */
-  inspect(refreshToken: string): Promise<Session>
+  /**
+   * The session of a token, and whether the token itself is good still: a look that changes nothing.
+   * Undefined for a token that is malformed or unknown, and for a session that is over.
+   */
+  find(refreshToken: string): Promise<FoundSession | undefined>
+  /**
+   * The session of a live token that `client` presents, without using it up. Reuse of a dead one ends
+   * the family here; but whatever another client presents is refused and changes nothing.
+   */
+  inspect(refreshToken: string, client: string): Promise<Session>
   /**
    * Uses a token up and returns its successor, in one atomic step; refuses if a cut-off covers the
    * session. Reuse ends the family and, by a cut-off of the session, its access tokens.

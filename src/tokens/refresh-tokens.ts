@@ -42,7 +42,7 @@ export interface RefreshTokensOptions {
  * token itself, so a retry within the grace period gets the same successor although only hashes are
  * stored. A dead token that comes back means that two hold it: the session ends for both. A
  * session lives until the earlier of what the gateway's clock and what the store's makes of its end.
- * Does NOT check which client presents a token: `inspect` says whose it is.
+ * `inspect` checks which client presents a token; `rotate` and `end` do NOT.
  */
 export function createRefreshTokens({
   store,
@@ -73,10 +73,22 @@ export function createRefreshTokens({
       return token.text
     },
 
-    async inspect(refreshToken) {
+    async find(refreshToken) {
+      const token = await parseRefreshToken(refreshToken)
+      const family = token && (await store.find(token.familyHash))
+      if (token === undefined || family === undefined) return undefined
+      const { session } = family
+      const nowMs = now()
+      const standing = standingOf(family, token.hash, { nowMs, graceMs })
+      if (standing === 'ended' || isExpired(session, nowMs)) return undefined
+      return { session, live: standing !== 'reused' }
+    },
+
+    async inspect(refreshToken, client) {
       const token = await read(refreshToken)
       const family = await store.find(token.familyHash)
       if (family === undefined) throw refused('unknown')
+      if (family.session.grant.client !== client) throw refused('of_another_client')
       const nowMs = now()
       const standing = standingOf(family, token.hash, { nowMs, graceMs })
       if (standing === 'reused') await store.end(token.familyHash, await endOf(family.session))
@@ -129,11 +141,22 @@ async function read(text: string): Promise<RefreshToken> {
 }
 
 /** The store forgets a session at its end; a store whose clock lags must not let it live on. */
-function refuseExpired({ expiresAtSeconds }: Session, nowMs: number): void {
-  if (nowMs >= expiresAtSeconds * 1000) throw refused('expired')
+function refuseExpired(session: Session, nowMs: number): void {
+  if (isExpired(session, nowMs)) throw refused('expired')
 }
 
-type RefreshCheck = 'malformed' | 'unknown' | 'ended' | 'reused' | 'cut_off' | 'expired'
+function isExpired({ expiresAtSeconds }: Pick<Session, 'expiresAtSeconds'>, nowMs: number) {
+  return nowMs >= expiresAtSeconds * 1000
+}
+
+type RefreshCheck =
+  | 'malformed'
+  | 'unknown'
+  | 'of_another_client'
+  | 'ended'
+  | 'reused'
+  | 'cut_off'
+  | 'expired'
 
 function refused(check: RefreshCheck): Denied {
   return oauthRefused('invalid_grant', `refresh_token_${check}`)

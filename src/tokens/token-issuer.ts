@@ -12,7 +12,7 @@ import {
   type SigningKey,
 } from './signing-keys.ts'
 import { tokenIdHash } from './token-id.ts'
-import { randomSeed, seededIds } from './token-seed.ts'
+import { randomSeed, seededIds, seedOf } from './token-seed.ts'
 
 /** RFC 9068 section 2.1. */
 export const ACCESS_TOKEN_TYPE = 'at+jwt'
@@ -63,7 +63,8 @@ export function createTokenIssuer({
     async issue(grant, options = {}) {
       const nowMs = now()
       const { iat, exp } = times(options, defaultTtlSeconds, nowMs)
-      const { tokenId, opaqueToken } = seededIds(options.seed ?? randomSeed())
+      const seed = options.seed === undefined ? randomSeed() : await seedOf(options.seed, grant)
+      const { tokenId, opaqueToken } = seededIds(seed)
       let token: string
       if (options.format === 'opaque') {
         token = opaqueToken

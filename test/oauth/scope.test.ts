@@ -8,7 +8,7 @@ const granted = (
   requested: string | undefined,
   bounds: readonly (readonly string[] | undefined)[],
   roles: readonly string[] = ['reader'],
-) => checkOf(() => grantedScope(requested, { bounds, roles }).join(' '))
+) => checkOf(() => grantedScope(requested, { bounds, roles, granted: bounds[0] }).join(' '))
 
 describe('a scope', () => {
   test.each([
@@ -63,6 +63,18 @@ describe('a scope', () => {
       'invalid_scope:scope_ungranted',
     )
     expect(granted('openid', [undefined], [])).toBe('openid')
+  })
+
+  test('is refused where only the bound of a client names it: that grants nobody anything', () => {
+    const ask = (requested?: string, roles: readonly string[] = []) =>
+      checkOf(() =>
+        grantedScope(requested, { bounds: [['a:r', 'openid']], roles, granted: undefined }).join(
+          ' ',
+        ),
+      )
+    expect(ask('a:r')).toBe('invalid_scope:scope_ungranted')
+    expect(ask()).toBe('invalid_scope:scope_ungranted')
+    expect(ask('a:r', ['reader'])).toBe('a:r')
   })
 
   test('never permits more than its bounds and the roles do, whatever is asked', () => {

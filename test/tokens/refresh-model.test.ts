@@ -114,7 +114,9 @@ async function live(seed: number, met: Set<string>): Promise<void> {
     if (act === 'rotate') await rotate(keeper, generation, where)
     else if (act === 'inspect') {
       const expected = model.inspect(generation)
-      expect(await checkOf(keeper.inspect(tokens[generation] ?? '')), where).toBe(expected)
+      expect(await checkOf(keeper.inspect(tokens[generation] ?? '', of.grant.client)), where).toBe(
+        expected,
+      )
     } else if (act === 'wait') clock.advance(random.below(GRACE_SECONDS + 5))
     else if (act === 'end' && random.below(10) === 0) {
       model.ended = true

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { cutOffKey } from '../../src/admission/revocation.ts'
 import { Unavailable } from '../../src/errors.ts'
+import type { RefreshTokens, Session } from '../../src/tokens/access-grant.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { GATEWAY } from './issuing.ts'
 import {
   checkOf,
+  dump,
   GRACE_SECONDS,
   gateway,
   MAX_ACCESS_TOKEN_SECONDS,
@@ -45,7 +47,9 @@ describe('parallel refreshes', () => {
     }
     expect(seen.size).toBe(21)
     expect(await redis.direct.keys('pc:cutoff:*')).toEqual([])
-    expect(await checkOf(gateways[1]?.tokens.inspect(current) ?? Promise.reject())).toBe('ok')
+    expect(await checkOf(gateways[1]?.tokens.inspect(current, 'app') ?? Promise.reject())).toBe(
+      'ok',
+    )
   })
 
   it('S35: 50 of one token, later than the grace period, get nothing at all', async () => {
@@ -75,12 +79,51 @@ describe('parallel refreshes', () => {
       // The retry came first and was told the same, or second and ended everything.
       expect(after.status).toBe('fulfilled')
       if (again.status === 'fulfilled') expect(again.value).toEqual(next)
-      else expect(await checkOf(tokens.inspect(next.refreshToken))).toBe('ended')
+      else expect(await checkOf(tokens.inspect(next.refreshToken, 'app'))).toBe('ended')
     }
   })
 })
 
 describe('reuse', () => {
+  const use = (
+    tokens: RefreshTokens,
+    act: 'rotate' | 'inspect',
+    token: string,
+    session: Session,
+  ): Promise<unknown> =>
+    act === 'rotate' ? tokens.rotate(token, session) : tokens.inspect(token, session.grant.client)
+
+  it('S38: by another client is refused, and the session goes on', async () => {
+    const { tokens } = gateway(redis)
+    const session = newSession()
+    const one = await tokens.open(session)
+    const two = (await tokens.rotate(one, session)).refreshToken
+    const three = (await tokens.rotate(two, session)).refreshToken
+    const before = await dump(redis)
+    for (const token of [one, two, three, `${one.slice(0, 22)}.${'A'.repeat(43)}`])
+      expect(await checkOf(tokens.inspect(token, 'another app'))).toBe('of_another_client')
+    expect(await dump(redis)).toBe(before)
+    expect(await checkOf(tokens.rotate(three, session))).toBe('ok')
+  })
+
+  it('S38: is found by a look, which changes nothing', async () => {
+    const { tokens } = gateway(redis)
+    const session = newSession()
+    const one = await tokens.open(session)
+    const two = (await tokens.rotate(one, session)).refreshToken
+    const three = (await tokens.rotate(two, session)).refreshToken
+    const before = await dump(redis)
+    expect(await tokens.find(one)).toEqual({ session, live: false })
+    expect(await tokens.find(two)).toEqual({ session, live: true })
+    expect(await tokens.find(three)).toEqual({ session, live: true })
+    for (const nobodys of ['x', `${'A'.repeat(22)}.${'A'.repeat(43)}`])
+      expect(await tokens.find(nobodys)).toBeUndefined()
+    expect(await dump(redis)).toBe(before)
+    expect(await checkOf(tokens.rotate(three, session))).toBe('ok')
+    await tokens.end(three)
+    expect(await tokens.find(three)).toBeUndefined()
+  })
+
   it.each(['rotate', 'inspect'] as const)(
     'S36: R1, R2, R3 and R1 again (%s) ends the family, R3 included, and its access tokens',
     async (act) => {
@@ -90,9 +133,9 @@ describe('reuse', () => {
       const one = await tokens.open(session)
       const two = (await tokens.rotate(one, session)).refreshToken
       const three = (await tokens.rotate(two, session)).refreshToken
-      expect(await checkOf(other[act](one, session))).toBe('reused')
+      expect(await checkOf(use(other, act, one, session))).toBe('reused')
       for (const token of [one, two, three]) {
-        expect(await checkOf(tokens.inspect(token))).toBe('ended')
+        expect(await checkOf(tokens.inspect(token, 'app'))).toBe('ended')
         expect(await checkOf(tokens.rotate(token, session))).toBe('ended')
       }
       const cutOff = await cutOffKey('session', GATEWAY, session.id)
@@ -107,9 +150,9 @@ describe('reuse', () => {
       const { tokens } = gateway(redis)
       const session = newSession()
       const token = await tokens.open(session)
-      expect(await checkOf(tokens[act](`${token.slice(0, 22)}.${'A'.repeat(43)}`, session))).toBe(
-        'reused',
-      )
+      expect(
+        await checkOf(use(tokens, act, `${token.slice(0, 22)}.${'A'.repeat(43)}`, session)),
+      ).toBe('reused')
       expect(await checkOf(tokens.rotate(token, session))).toBe('ended')
     },
   )
@@ -142,7 +185,7 @@ describe('a retry', () => {
     const token = await one.tokens.open(session)
     const rotation = await one.tokens.rotate(token, session)
     two.clock.advance(GRACE_SECONDS)
-    expect(await two.tokens.inspect(token)).toEqual(session)
+    expect(await two.tokens.inspect(token, 'app')).toEqual(session)
     expect(await two.tokens.rotate(token, session)).toEqual(rotation)
     expect(rotation.issuedAtSeconds).toBe(NOW_SECONDS)
     expect(await checkOf(two.tokens.rotate(rotation.refreshToken, session))).toBe('ok')
@@ -179,7 +222,7 @@ describe('a retry', () => {
       await expect(tokens.rotate(token, session)).rejects.toBeInstanceOf(Unavailable)
       answers = true
       const rotation = await tokens.rotate(token, session)
-      expect(await checkOf(tokens.inspect(rotation.refreshToken))).toBe('ok')
+      expect(await checkOf(tokens.inspect(rotation.refreshToken, 'app'))).toBe('ok')
     } finally {
       await proxy.close()
     }

@@ -26,7 +26,7 @@ describe('looking at a token', () => {
     const session = newSession()
     const token = await tokens.open(session)
     const before = await dump(redis)
-    for (let time = 0; time < 3; time++) expect(await tokens.inspect(token)).toEqual(session)
+    for (let time = 0; time < 3; time++) expect(await tokens.inspect(token, 'app')).toEqual(session)
     expect(await dump(redis)).toBe(before)
     expect(await checkOf(tokens.rotate(token, session))).toBe('ok')
   })
@@ -36,7 +36,7 @@ describe('looking at a token', () => {
     const session = newSession()
     const token = await tokens.open(session)
     const before = redis.calls()
-    await tokens.inspect(token)
+    await tokens.inspect(token, 'app')
     await tokens.rotate(token, session)
     expect(redis.calls() - before).toBe(2)
   })
@@ -45,7 +45,7 @@ describe('looking at a token', () => {
     const { tokens } = gateway(redis)
     const before = redis.calls()
     for (const text of ['', 'x', 'A'.repeat(66), `${'A'.repeat(22)}.${'A'.repeat(42)}B`]) {
-      expect(await checkOf(tokens.inspect(text))).toBe('malformed')
+      expect(await checkOf(tokens.inspect(text, 'app'))).toBe('malformed')
       expect(await checkOf(tokens.rotate(text, newSession()))).toBe('malformed')
       await tokens.end(text)
     }
@@ -55,7 +55,7 @@ describe('looking at a token', () => {
   it('of nobody is refused, and leaves nothing behind', async () => {
     const { tokens } = gateway(redis)
     const unknown = `${'A'.repeat(22)}.${'A'.repeat(43)}`
-    expect(await checkOf(tokens.inspect(unknown))).toBe('unknown')
+    expect(await checkOf(tokens.inspect(unknown, 'app'))).toBe('unknown')
     expect(await checkOf(tokens.rotate(unknown, newSession()))).toBe('unknown')
     await tokens.end(unknown)
     expect(await redis.direct.keys('*')).toEqual([])
@@ -82,9 +82,9 @@ describe('the absolute life of a session', () => {
     const session = newSession()
     const token = await tokens.open(session)
     clock.advance(SESSION_SECONDS - 1)
-    expect(await checkOf(tokens.inspect(token))).toBe('ok')
+    expect(await checkOf(tokens.inspect(token, 'app'))).toBe('ok')
     clock.advance(1)
-    expect(await checkOf(tokens.inspect(token))).toBe('expired')
+    expect(await checkOf(tokens.inspect(token, 'app'))).toBe('expired')
     expect(await checkOf(tokens.rotate(token, session))).toBe('expired')
   })
 
@@ -94,7 +94,7 @@ describe('the absolute life of a session', () => {
     const token = await tokens.open(session)
     await redis.direct.pexpire(await familyKey(), 1)
     while ((await familyKey()) !== '') await new Promise((resolve) => setTimeout(resolve, 1))
-    expect(await checkOf(tokens.inspect(token))).toBe('unknown')
+    expect(await checkOf(tokens.inspect(token, 'app'))).toBe('unknown')
     expect(await checkOf(tokens.rotate(token, session))).toBe('unknown')
   })
 
@@ -156,7 +156,7 @@ describe('the end of a session', () => {
     const two = (await tokens.rotate(one, session)).refreshToken
     clock.advance(GRACE_SECONDS * 2)
     await tokens.end(which === 'the current token' ? two : one)
-    expect(await checkOf(tokens.inspect(two))).toBe('ended')
+    expect(await checkOf(tokens.inspect(two, 'app'))).toBe('ended')
     expect(await redis.direct.exists(await cutOffKey('session', GATEWAY, session.id))).toBe(1)
     await tokens.end(two)
     expect(await checkOf(tokens.rotate(two, session))).toBe('ended')
@@ -204,7 +204,7 @@ it('with Redis out of reach nothing is decided', async () => {
     const session = newSession()
     for (const attempt of [
       () => tokens.open(session),
-      () => tokens.inspect(token),
+      () => tokens.inspect(token, 'app'),
       () => tokens.rotate(token, session),
       () => tokens.end(token),
     ])

@@ -65,7 +65,7 @@ export default {
     const { issuer, refreshTokens } = services
     const presented = await request.text()
     if (presented === '') return new Response(await refreshTokens.open(newSession()))
-    const session = await refreshTokens.inspect(presented)
+    const session = await refreshTokens.inspect(presented, 'app')
     const { refreshToken, ...rotation } = await refreshTokens.rotate(presented, session)
     const issued = await Promise.all(
       KINDS.map((kind) => issuer.issue(session.grant, { ...kind, ...rotation })),
