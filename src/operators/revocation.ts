@@ -64,7 +64,7 @@ export interface RevocationLog {
 export interface CutOffs {
   /** Everything issued up to `atSeconds` is dead, in every isolate from the next request on. */
   cutOff(cutOff: {
-    readonly kind: 'client'
+    readonly kind: 'client' | 'subject'
     readonly issuer: string
     readonly value: string
     readonly atSeconds: number

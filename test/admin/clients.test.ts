@@ -135,3 +135,53 @@ test('an unknown client is 404 in every call', async () => {
   ] as const)
     expect((await gateway.admin(method, path)).status).toBe(404)
 })
+
+test('S30: of a client that is disabled nothing is left that others made of its own tokens', async () => {
+  const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+  const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+  const ask = (client: { clientId: string; clientSecret: string }, params: object) =>
+    gateway.send(
+      '/oauth/token',
+      {
+        method: 'POST',
+        headers: {
+          'Content-Type': 'application/x-www-form-urlencoded',
+          Authorization: `Basic ${btoa(`${client.clientId}:${client.clientSecret}`)}`,
+        },
+        body: new URLSearchParams({ ...params }).toString(),
+      },
+      1,
+    )
+  const exchanged = async (client: { clientId: string; clientSecret: string }, token: string) => {
+    const subject = { subject_token: token, subject_token_type: ACCESS_TOKEN }
+    return (await ask(client, { grant_type: EXCHANGE, ...subject })).body
+  }
+  const service = await create()
+  const relay = await create({ grants: [EXCHANGE] })
+  const front = await create({ grants: [EXCHANGE, 'refresh_token'] })
+  const own = (await tokenOf(service.clientId, service.clientSecret)).body.access_token
+  const relayed = await exchanged(relay, own)
+  const session = await exchanged(front, relayed.access_token)
+  expect((await gateway.call(relayed.access_token, 1)).status).toBe(200)
+  expect((await gateway.call(session.access_token, 1)).status).toBe(200)
+  expect((await gateway.admin('DELETE', `/clients/${service.clientId}`)).status).toBe(204)
+  expect((await gateway.call(relayed.access_token, 1)).status).toBe(401)
+  expect((await gateway.call(session.access_token, 1)).status).toBe(401)
+  const refresh = { grant_type: 'refresh_token', refresh_token: session.refresh_token }
+  expect((await ask(front, refresh)).body.error).toBe('invalid_grant')
+})
+
+test('S33: what a client gets between two revocations in one second dies with the second one', async () => {
+  const { clientId, clientSecret } = await create()
+  for (let round = 0; round < 3; round++) {
+    await gateway.admin('POST', '/revocations', { kind: 'client', value: clientId })
+    const { status, body } = await tokenOf(clientId, clientSecret)
+    expect(status).toBe(200)
+    expect((await gateway.call(body.access_token, 1)).status).toBe(200)
+    const again = await gateway.admin('POST', '/revocations', { kind: 'client', value: clientId })
+    expect(again.status).toBe(201)
+    expect((await gateway.call(body.access_token, 1)).status).toBe(401)
+    await gateway.admin('DELETE', `/revocations/${again.body.id}`)
+    expect((await gateway.call(body.access_token, 1)).status).toBe(200)
+  }
+})

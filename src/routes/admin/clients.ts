@@ -163,13 +163,15 @@ export function clientCalls(
         await changeable(clientId)
         // First no more tokens, then the end of all there are: what fails in between can be repeated.
         if (!(await clients.disable(clientId))) throw unknownId()
-        await cutOffs.cutOff({
-          kind: 'client',
-          issuer: publicUrl,
-          value: clientId,
-          atSeconds: Math.floor(now() / 1000) + IN_FLIGHT_SECONDS,
-          ttlSeconds: cutOffSeconds + IN_FLIGHT_SECONDS,
-        })
+        // As a subject, too: others may have exchanged a token of its own for one of theirs.
+        for (const kind of ['client', 'subject'] as const)
+          await cutOffs.cutOff({
+            kind,
+            issuer: publicUrl,
+            value: clientId,
+            atSeconds: Math.floor(now() / 1000) + IN_FLIGHT_SECONDS,
+            ttlSeconds: cutOffSeconds + IN_FLIGHT_SECONDS,
+          })
         changed('client.disable', clientId)
       },
     }),

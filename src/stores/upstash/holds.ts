@@ -13,6 +13,11 @@ export interface Hold {
   readonly keys: readonly string[]
   /** A positive whole number. */
   readonly value: number
+  /**
+   * The value is a second that is cut off. Who was cut off in that second already has got tokens of
+   * the next one since, which are meant, too.
+   */
+  readonly isCutOff?: boolean
   readonly nowSeconds: number
   /** When record and hold end, seconds since the epoch. */
   readonly endsAtSeconds: number
@@ -20,6 +25,9 @@ export interface Hold {
 
 /** What each holder of a key wants, and until when: a hash of `<value> <end>` by id. */
 const HOLDERS_PREFIX = 'pc:holders:'
+
+/** Tokens are issued at most so far ahead: see `issuableAtSeconds`. */
+const CLOCK_TOLERANCE_SECONDS = 5
 
 /** What those who still hold a key want of it, and the last second that any of them does. */
 const STANDING = `
@@ -43,10 +51,11 @@ local function write(key, holders, value, ends, now)
 end
 `
 
-/** KEYS: record, index, ends, then each key and its holders. ARGV: id, text, value, end, now. */
+/** KEYS: record, index, ends, then each key and its holders. ARGV: id, text, value, end, now, lead. */
 const HOLD_SCRIPT = `${STANDING}
-local id, value, till, now = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
+local id, asked, till, now = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 for n = 4, #KEYS, 2 do
+  local value = asked
   local key, holders = KEYS[n], KEYS[n + 1]
   local wanted, ends = standing(holders, now)
   local present = redis.call('GET', key)
@@ -57,6 +66,7 @@ for n = 4, #KEYS, 2 do
     redis.call('HSET', holders, 'other', present .. ' ' .. string.format('%d', now + left))
     wanted, ends = math.max(wanted, tonumber(present)), math.max(ends, now + left)
   end
+  if wanted >= asked and wanted < asked + tonumber(ARGV[6]) then value = wanted + 1 end
   redis.call('HSET', holders, id, string.format('%d %d', value, till))
   write(key, holders, math.max(wanted, value), math.max(ends, till), now)
 end
@@ -88,11 +98,11 @@ return 1
 
 /** Writes the record, its place in the list, and what it holds: all of it or nothing. */
 export async function hold(list: RecordList<unknown>, order: Hold): Promise<void> {
-  const { record, id, json, keys, value, endsAtSeconds, nowSeconds } = order
+  const { record, id, json, keys, value, isCutOff = false, endsAtSeconds, nowSeconds } = order
   await list.run(
     HOLD_SCRIPT,
     [record.record, record.index, record.ends, ...withHolders(keys)],
-    [id, json, value, endsAtSeconds, nowSeconds],
+    [id, json, value, endsAtSeconds, nowSeconds, isCutOff ? CLOCK_TOLERANCE_SECONDS : 0],
   )
 }
 

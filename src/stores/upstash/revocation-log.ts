@@ -67,6 +67,7 @@ export function createRevocationLog(rest: RedisRest, now: () => number): Revocat
         json: JSON.stringify(revocation),
         keys: await effectsOf(revocation),
         value: kind === 'token' ? REVOKED_BY_OPERATOR : nowSeconds,
+        isCutOff: kind !== 'token',
         nowSeconds,
         endsAtSeconds: revocation.expiresAtSeconds,
       })
