@@ -1,4 +1,5 @@
 /** Parts of storage keys: any string in, no collision and no separator out. */
+import { sha256 } from '../tokens/sha256.ts'
 
 /** Longer parts are hashed, so that a key is bounded whatever a caller sends. */
 const MAX_PART_CHARACTERS = 160
@@ -25,10 +26,5 @@ function percentEncoded(character: string): string {
 
 async function hashedPart(text: string): Promise<string> {
   // JSON escapes lone surrogates, which UTF-8 would all turn into one replacement character.
-  const bytes = new TextEncoder().encode(JSON.stringify(text))
-  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes))
-  return `~${btoa(String.fromCharCode(...digest))
-    .replaceAll('+', '-')
-    .replaceAll('/', '_')
-    .replace('=', '')}`
+  return `~${await sha256(JSON.stringify(text))}`
 }

@@ -3,7 +3,7 @@ import { generateKeyPair, SignJWT } from 'jose'
 import { Denied } from '../errors.ts'
 import { readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
 import { importKeys, keyFor } from '../tokens/key-ring.ts'
-import { credentialHash } from '../tokens/reference.ts'
+import { sha256 } from '../tokens/sha256.ts'
 import { ASSERTION_ALGORITHMS } from '../validators/client.ts'
 import {
   ASSERTION_TOLERANCE_SECONDS,
@@ -65,6 +65,8 @@ export function createClientAssertionVerifier({
   return async function verifyAssertion(client, assertion) {
     try {
       const header = readHeader(assertion)
+      // Before anything depends on the client: what is cheap to refuse must tell nothing of it.
+      if (!TYPES.has(header.typ?.toLowerCase().replace(/^application\//, ''))) return undefined
       const keys = client === undefined || client.disabled ? undefined : client.jwks
       const imported = keys && (await importKeys(keys, ASSERTION_ALGORITHMS))
       const key = imported && keyFor(imported.ring, header)
@@ -72,7 +74,6 @@ export function createClientAssertionVerifier({
         await workInVain()
         return undefined
       }
-      if (!TYPES.has(header.typ?.toLowerCase().replace(/^application\//, ''))) return undefined
       await verifySignature(assertion, key)
       const claims = assertionClaims.safeParse(readPayload(assertion))
       if (!claims.success || client === undefined) return undefined
@@ -100,7 +101,7 @@ export function createClientAssertionVerifier({
   async function useOf({ sub, jti, exp }: AssertionClaims): Promise<AssertionUse> {
     const leftSeconds = Math.ceil(exp - now() / 1000)
     return {
-      key: `pc:client-assertion:${await credentialHash(JSON.stringify([sub, jti]))}`,
+      key: `pc:client-assertion:${await sha256(JSON.stringify([sub, jti]))}`,
       // Twice the tolerance: once for the client's clock, once for another gateway's.
       ttlSeconds: Math.max(1, leftSeconds + 2 * ASSERTION_TOLERANCE_SECONDS),
     }

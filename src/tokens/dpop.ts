@@ -1,5 +1,4 @@
 /** DPoP: proofs that a caller holds the key which its token is bound to (RFC 9449). */
-import { base64url } from 'jose'
 import { Denied, Misconfigured } from '../errors.ts'
 import { type DpopClaims, dpopClaims } from '../validators/dpop.ts'
 import { createProofKeys } from './dpop-key.ts'
@@ -7,6 +6,7 @@ import { createDpopNonces } from './dpop-nonce.ts'
 import { asDpopRejection, dpopRejected } from './dpop-rejection.ts'
 import { isTarget } from './dpop-target.ts'
 import { readPayload, verifySignature } from './jws.ts'
+import { sha256 } from './sha256.ts'
 
 export { nonceSecretOf } from './dpop-nonce.ts'
 
@@ -127,10 +127,4 @@ export function createDpopVerifier({
       return nonces.current()
     },
   }
-}
-
-/** base64url, as `ath` has it (RFC 9449 section 4.2). */
-async function sha256(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text))
-  return base64url.encode(new Uint8Array(digest))
 }

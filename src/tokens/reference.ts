@@ -2,8 +2,8 @@
  * References: credentials that say nothing by themselves (opaque access tokens and API keys). The
  * store has a record of each, under the SHA-256 of the reference; the reference itself is nowhere.
  */
-import { base64url } from 'jose'
 import * as z from 'zod'
+import { sha256 } from './sha256.ts'
 
 export type ReferenceKind = 'opaque' | 'api_key'
 
@@ -60,7 +60,6 @@ export function referenceKey(hash: string): string {
 }
 
 /** base64url SHA-256 of a credential: how secrets are stored and looked up. */
-export async function credentialHash(credential: string): Promise<string> {
-  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(credential))
-  return base64url.encode(new Uint8Array(digest))
+export function credentialHash(credential: string): Promise<string> {
+  return sha256(credential)
 }
