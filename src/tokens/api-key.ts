@@ -1,4 +1,5 @@
 /** The form of API keys: recognisable, checkable without asking anybody, and unguessable. */
+import { type RandomBytes, randomBytes } from './random.ts'
 
 /** How scanners of repositories and logs know one. */
 const PREFIX = 'pk_'
@@ -13,17 +14,12 @@ const FAIR_BYTES = 248
 /** The reversed polynomial of CRC-32 (ISO 3309, ITU-T V.42). */
 const CRC_POLYNOMIAL = 0xedb88320
 
-/** Gives so many random bytes, out of a generator that is fit for keys. */
-export type RandomBytes = (count: number) => Uint8Array
-
-const cryptoBytes: RandomBytes = (count) => crypto.getRandomValues(new Uint8Array(count))
-
 /**
  * Makes an API key: `pk_`, 43 random characters (256 bits), and 6 of CRC-32 over what precedes
  * them. The checksum is no secret and no proof: it tells a key that was cut off or mistyped from one
  * that is not known any more, without a look-up.
  */
-export function newApiKey(random: RandomBytes = cryptoBytes): string {
+export function newApiKey(random: RandomBytes = randomBytes): string {
   let text = PREFIX
   while (text.length < PREFIX.length + SECRET_LENGTH) {
     for (const byte of random(SECRET_LENGTH)) {

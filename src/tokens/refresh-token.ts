@@ -4,6 +4,7 @@
  */
 import { base64url } from 'jose'
 import type { TokenSeed } from './access-grant.ts'
+import type { RandomBytes } from './random.ts'
 import { credentialHash } from './reference.ts'
 
 const FAMILY_BYTES = 16
@@ -11,12 +12,6 @@ const SECRET_BYTES = 32
 const NONCE_BYTES = 16
 /** Canonical: the last character of either part has bits that must be zero. */
 const REFRESH_TOKEN = /^([\w-]{21}[AQgw])\.[\w-]{42}[AEIMQUYcgkosw048]$/
-
-/** Makes unpredictable bytes; injected by tests only. */
-export type RandomBytes = (length: number) => Uint8Array
-
-/** A CSPRNG. */
-export const randomBytes: RandomBytes = (length) => crypto.getRandomValues(new Uint8Array(length))
 
 /** A refresh token as it is presented, and as it is known. */
 export interface RefreshToken {

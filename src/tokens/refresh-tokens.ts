@@ -2,6 +2,7 @@
 import type { Denied } from '../errors.ts'
 import { oauthRefused } from '../oauth/refusal.ts'
 import type { RefreshTokens, Session } from './access-grant.ts'
+import { type RandomBytes, randomBytes } from './random.ts'
 import {
   type FamilyEnd,
   type RefreshFamilies,
@@ -14,9 +15,7 @@ import {
   firstRefreshToken,
   newNonce,
   parseRefreshToken,
-  type RandomBytes,
   type RefreshToken,
-  randomBytes,
   successorOf,
 } from './refresh-token.ts'
 

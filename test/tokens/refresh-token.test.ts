@@ -1,11 +1,11 @@
 import { randomBytes as nodeRandomBytes } from 'node:crypto'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { randomBytes } from '../../src/tokens/random.ts'
 import { credentialHash } from '../../src/tokens/reference.ts'
 import {
   firstRefreshToken,
   newNonce,
   parseRefreshToken,
-  randomBytes,
   successorOf,
 } from '../../src/tokens/refresh-token.ts'
 
