@@ -6,9 +6,9 @@ import { Unavailable } from '../../errors.ts'
 import { type ApiKey, type ApiKeys, apiKeySchema } from '../../operators/api-key.ts'
 import { newApiKey } from '../../tokens/api-key.ts'
 import { credentialHash, type ReferenceRecord, referenceKey } from '../../tokens/reference.ts'
+import { REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference-principal.ts'
 import { tokenIdHash } from '../../tokens/token-id.ts'
 import { createRecordList, NEVER_ENDS } from './record-list.ts'
-import { REFERENCE_TOLERANCE_SECONDS } from './references.ts'
 import type { RedisRest } from './rest.ts'
 
 export interface ApiKeysOptions {

@@ -2,10 +2,8 @@
 import { parseStoredReference, storedReference } from '../../admission/stored-reference.ts'
 import { Unavailable } from '../../errors.ts'
 import { type ReferenceStore, referenceKey } from '../../tokens/reference.ts'
+import { REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference-principal.ts'
 import type { RedisCommand, RedisRest } from './rest.ts'
-
-/** A token is good for so long after its end, by the tolerance of the gateway for its own tokens. */
-export const REFERENCE_TOLERANCE_SECONDS = 5
 
 /**
  * The adapter over Upstash. A text that is not exactly a record is `Unavailable`, never "unknown". A
