@@ -1,4 +1,4 @@
-/** What a DPoP proof is for: the `htu` claim (RFC 9449 section 4.3, checks 9). */
+/** What a DPoP proof is for: the `htu` claim (RFC 9449 section 4.3, check 9). */
 
 /** RFC 3986 section 2: a URI is ASCII, and has neither spaces nor backslashes. */
 const HTTP_URI = /^https?:\/\/[\x21\x23-\x5b\x5d-\x7e]+$/i

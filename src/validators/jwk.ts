@@ -142,7 +142,7 @@ export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKey
       continue
     }
     const { kid, alg, exp: expiresAtSeconds } = key.data
-    const algorithms = algorithmsOf(key.data).filter(
+    const algorithms = algorithmsFor(key.data).filter(
       (name) => allowed.includes(name) && (alg === undefined || alg === name),
     )
     if (algorithms.length === 0) ignored.push({ index, check: 'alg' })
@@ -161,7 +161,7 @@ export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKey
 }
 
 /** What a key of this type and curve can verify, before anybody's preferences. */
-function algorithmsOf(key: z.output<typeof verificationJwk>): readonly Algorithm[] {
+function algorithmsFor(key: z.output<typeof verificationJwk>): readonly Algorithm[] {
   switch (key.kty) {
     case 'RSA':
       return RSA_ALGORITHMS
