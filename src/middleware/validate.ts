@@ -83,7 +83,8 @@ function queryOf(c: Context, errors: InputError[]): Record<string, string> {
   const { url } = c.req
   const start = url.indexOf('?')
   if (start === -1) return query
-  for (const [name, value] of new URLSearchParams(url.slice(start + 1))) {
+  // With its `?`, which URLSearchParams takes off once: in `??a=1` the name is `?a`.
+  for (const [name, value] of new URLSearchParams(url.slice(start))) {
     if (name in query && errors.length < MAX_FINDINGS)
       errors.push({ in: 'query', path: pointer([name]), message: 'Must not be given twice' })
     query[name] = value

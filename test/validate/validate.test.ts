@@ -167,6 +167,9 @@ describe('validate', () => {
     ['?unknown=1', 422],
     ['?__proto__=1', 422],
     ['?constructor=1', 422],
+    // To an origin this is a parameter `?limit`, which no schema has.
+    ['??limit=5', 422],
+    ['?limit=5&?limit=7', 422],
   ])('S63: the query %j is %i', async (query, status) => {
     const { app, reached } = guarded()
     const response = await app.request(`/orders${query}`)

@@ -106,7 +106,7 @@ export function adminGroup(tag: string, limits: readonly PolicyLimit[]) {
           const c = context as AdminContext
           const reply = await call.handle({
             params: params?.parse(c.req.param()) as OutputOf<Params>,
-            query: query?.parse(c.req.query()) as OutputOf<Query>,
+            query: query?.parse(validatedQuery(c)) as OutputOf<Query>,
             body: body?.parse(sent(c)) as OutputOf<Body>,
             by: operatorOf(c),
             changed: (action, target) => c.set('change', { action, target }),
@@ -168,6 +168,11 @@ function ifSent(guard: MiddlewareHandler): MiddlewareHandler {
   return function guardBody(c, next) {
     return bodyOf(c) === null ? next() : guard(c, next)
   }
+}
+
+/** The query as `validate` read it: Hono's reading of odd escapes differs. */
+function validatedQuery(c: AdminContext): Record<string, string> {
+  return Object.fromEntries(new URL(c.req.url).searchParams)
 }
 
 /** The value of a body that `validate` has read and found good. */

@@ -1,0 +1,25 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startGateway, type TestGateway } from './gateway.ts'
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.close())
+
+test.each([
+  ['/bans??limit=1', 422],
+  ['/bans?%3Flimit=1', 422],
+  ['/bans?limit=%31', 200],
+  ['/bans?%6cimit=1&limit=2', 422],
+  ['/bans?limit=%ff', 422],
+  ['/clients?cursor=%ff', 422],
+  [`/clients?cursor=${'%ff'.repeat(30)}`, 422],
+  // One replacement character for each byte to the guard: as long as a subject may be.
+  [`/audit?subject=${'%ff'.repeat(255)}`, 503],
+  [`/audit?reason=${'%C3%28'.repeat(200)}`, 503],
+  [`/audit?subject=${'%ff'.repeat(256)}`, 422],
+])('S63: what the guard let pass is what the call reads: %s is %i', async (path, status) => {
+  const reply = await gateway.admin('GET', path)
+  expect(reply.status, reply.text).toBe(status)
+})
