@@ -15,10 +15,10 @@ import { ALGORITHMS } from './operations.ts'
 /** Callers of the pipeline, each with a window of its own in Redis. */
 const SUBJECTS = 50
 const FEW_TOKENS = 100
-/** Ten times what a token cache holds: used in turn, none is found there again. */
+/** As many as a token cache holds. */
 export const MANY_TOKENS = 10_000
-/** Twice as many as it holds are enough for that, and RSA signs slowly. */
-export const MANY_RSA_TOKENS = 2_000
+/** For a verifier without a cache, to which every one is new; RSA signs slowly. */
+const RSA_TOKENS = 100
 const TTL_SECONDS = 3_600
 const RSA_BITS = 2_048
 const SECRET_BYTES = 32
@@ -45,7 +45,7 @@ export interface TokenCallers {
   readonly few: readonly Holder[]
   readonly many: readonly Holder[]
   /** As most identity providers sign. */
-  readonly manyRsa: readonly Holder[]
+  readonly fewRsa: readonly Holder[]
   /** For the whole pipeline. */
   readonly jwts: readonly Holder[]
   readonly opaques: readonly Holder[]
@@ -90,7 +90,7 @@ export async function prepareCallers({ redis }: Backends): Promise<TokenCallers>
     client,
     few: await holders(FEW_TOKENS),
     many: await holders(MANY_TOKENS),
-    manyRsa: await holders(MANY_RSA_TOKENS, { algorithm: 'RS256' }),
+    fewRsa: await holders(RSA_TOKENS, { algorithm: 'RS256' }),
     jwts: await holders(SUBJECTS),
     opaques: await holders(SUBJECTS, { format: 'opaque' }),
     apiKeys,

@@ -5,6 +5,7 @@ import { COMMON_HEADERS } from '../order-requests.ts'
 import type { Workerd } from '../workerd.ts'
 import type { Holder, TokenCallers, TokenClient } from './callers.ts'
 import { createIssuedTokens, type IssuedTokens } from './issued-tokens.ts'
+import { COLD_VALIDATION_PATH, VALIDATION_PATH, validationAnswer } from './validation-answer.ts'
 
 /** What the product has to reach, requests a second. */
 export const REQUIRED_ISSUED = 1_000
@@ -14,6 +15,7 @@ export const CASE_IDS = [
   'issue-jwt',
   'issue-opaque',
   'validate-cached',
+  'validate-many-cached',
   'validate-cold',
   'validate-cold-rsa',
   'pipeline-jwt',
@@ -32,11 +34,13 @@ export interface Case {
   readonly method: Load['method']
   readonly requests: readonly LoadRequest[]
   readonly expectBody?: string
-  /** HTTP calls to Redis for each request; undefined: as many as it takes. */
-  readonly redisCalls: number | undefined
+  /** HTTP calls to Redis for each request. */
+  readonly redisCalls: number
   /** Requests that the origin must have got for each answer. */
   readonly originRequests: 0 | 1
   readonly requiredPerSecond: number | undefined
+  /** Where tokens are validated: whether each must be one that the isolate knows, or none. */
+  readonly remembered?: boolean
   /** Where tokens are issued: all of them. */
   readonly issued?: IssuedTokens
 }
@@ -52,7 +56,6 @@ const PIPELINE = {
 } as const
 const VALIDATION = {
   service: 'validation',
-  path: '/validation',
   method: 'GET',
   redisCalls: 0,
   originRequests: 0,
@@ -62,20 +65,20 @@ const ISSUING = {
   service: 'gateway',
   path: '/oauth/token',
   method: 'POST',
-  redisCalls: undefined,
   originRequests: 0,
   requiredPerSecond: REQUIRED_ISSUED,
 } as const
 
 /** All cases, in the order of {@link CASE_IDS}. */
-export function casesOf({ client, few, many, manyRsa, ...callers }: TokenCallers): readonly Case[] {
+export function casesOf({ client, few, many, fewRsa, ...callers }: TokenCallers): readonly Case[] {
   const issuing = { jwt: createIssuedTokens('jwt'), opaque: createIssuedTokens('opaque') }
   return [
-    issuingCase('issue-jwt', 'issue ES256', client.jwt, issuing.jwt),
-    issuingCase('issue-opaque', 'issue opaque', client.opaque, issuing.opaque),
-    validatingCase('validate-cached', 'ES256 tokens, cached', few),
-    validatingCase('validate-cold', 'ES256 tokens, cold', many),
-    validatingCase('validate-cold-rsa', 'RS256 tokens, cold', manyRsa),
+    issuingCase('issue-jwt', 'issue ES256', client.jwt, issuing.jwt, 1),
+    issuingCase('issue-opaque', 'issue opaque', client.opaque, issuing.opaque, 2),
+    validatingCase('validate-cached', 'ES256 tokens, cached', few, true),
+    validatingCase('validate-many-cached', 'ES256 tokens, cached', many, true),
+    validatingCase('validate-cold', 'ES256 tokens, cold', few, false),
+    validatingCase('validate-cold-rsa', 'RS256 tokens, cold', fewRsa, false),
     pipelineCase('pipeline-jwt', 'whole pipeline, ES256', callers.jwts),
     pipelineCase('pipeline-opaque', 'whole pipeline, opaque', callers.opaques),
     pipelineCase('pipeline-api-key', 'whole pipeline, API key', callers.apiKeys),
@@ -108,19 +111,32 @@ export function bearing(credential: string): Record<string, string> {
   return { authorization: `Bearer ${credential}`, ...COMMON_HEADERS }
 }
 
-function issuingCase(id: CaseId, title: string, client: TokenClient, issued: IssuedTokens): Case {
+function issuingCase(
+  id: CaseId,
+  title: string,
+  client: TokenClient,
+  issued: IssuedTokens,
+  redisCalls: number,
+): Case {
   const requests = [{ ...tokenRequest(client), isRight: issued.take }]
-  return { ...ISSUING, id, title, requests, issued }
+  return { ...ISSUING, id, title, requests, issued, redisCalls }
 }
 
-function validatingCase(id: CaseId, kind: string, holders: readonly Holder[]): Case {
+function validatingCase(
+  id: CaseId,
+  kind: string,
+  holders: readonly Holder[],
+  remembered: boolean,
+): Case {
   const requests = holders.map(({ credential, subject }) => ({
     headers: bearing(credential),
-    isRight: (body: string) => body === subject,
+    isRight: (body: string) => body === validationAnswer(subject, remembered),
   }))
   return {
     ...VALIDATION,
     id,
+    path: remembered ? VALIDATION_PATH : COLD_VALIDATION_PATH,
+    remembered,
     title: `validate, ${holders.length.toLocaleString('en')} ${kind}`,
     requests,
   }

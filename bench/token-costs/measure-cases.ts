@@ -134,13 +134,13 @@ function refuseOther(
   connections: number,
 ): void {
   // What is broken off at the end may have got to one of them, or to both.
-  const within = (count: number, expected: number) =>
-    count >= expected && count <= expected * (1 + STRAY_CALLS) + (expected > 0 ? connections : 0)
-  if (!within(counts.requests, answered * originRequests))
+  const within = (count: number, each: number) =>
+    count >= each * answered && count <= each * (answered * (1 + STRAY_CALLS) + connections)
+  if (!within(counts.requests, originRequests))
     throw new Error(`${title}: ${answered} answers, but ${counts.requests} requests to the origin`)
   if (counts.asserted !== counts.requests)
     throw new Error(`${title}: the origin was not always told who asks`)
-  if (redisCalls !== undefined && !within(counts.calls, answered * redisCalls))
+  if (!within(counts.calls, redisCalls))
     throw new Error(`${title}: ${answered} answers, but ${counts.calls} calls to Redis`)
 }
 

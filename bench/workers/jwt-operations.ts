@@ -16,7 +16,7 @@ export async function jwtOperations(config: Config): Promise<Operations> {
     references: nowhere,
     defaultTtlSeconds: TTL_SECONDS,
   })
-  const cold = createTokenVerifier({ issuers, maxCachedTokens: 0 })
+  const cold = createTokenVerifier({ issuers, maxCachedBytes: 0 })
   const warm = createTokenVerifier({ issuers })
   const grant = grantFor(publicUrl)
   const operations: Record<string, Operate> = {}

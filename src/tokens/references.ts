@@ -2,15 +2,18 @@
 import { LRUCache } from 'lru-cache'
 import type { Principal } from './principal.ts'
 import { REFERENCE_TOLERANCE_SECONDS } from './reference-principal.ts'
-import { DEFAULT_CACHED_TOKENS, MAX_CACHED_SECONDS } from './token-cache.ts'
+import { cachedBytes, MAX_CACHED_SECONDS } from './token-cache.ts'
+
+/** Half of what JWTs get, for some 5,000: one that is not remembered costs no call more. */
+const DEFAULT_CACHED_REFERENCE_BYTES = 8 * 1024 * 1024
 
 export interface ReferencesOptions {
   /** The resource that references must be for: the gateway's public URL. */
   readonly audience: string
   /** Milliseconds since the epoch. */
   readonly now?: () => number
-  /** References to remember. Default 1,000. */
-  readonly maxCached?: number
+  /** Bytes to remember references in. Default 8 MiB. */
+  readonly maxCachedBytes?: number
 }
 
 /** The references of an isolate: `authenticate` looks here first, and `admit` fills it. */
@@ -23,7 +26,7 @@ export interface References {
 }
 
 /**
- * Makes the memory of an isolate: a bounded LRU from a reference's exact text to its principal, each
+ * Makes the memory of an isolate: an LRU, bounded in bytes, from a reference's exact text to its principal, each
  * for as long as that is valid and 5 minutes at most, like verified JWTs. That its record is removed
  * is not noticed meanwhile, so whoever ends a reference revokes its token id too, which is asked for
  * on each request. References that are not known are NOT remembered: they cost their sender nothing.
@@ -31,10 +34,14 @@ export interface References {
 export function createReferences({
   audience,
   now = Date.now,
-  maxCached = DEFAULT_CACHED_TOKENS,
+  maxCachedBytes = DEFAULT_CACHED_REFERENCE_BYTES,
 }: ReferencesOptions): References {
   const entries = new LRUCache<string, { readonly principal: Principal; readonly untilMs: number }>(
-    { max: maxCached },
+    {
+      maxSize: maxCachedBytes,
+      // A reference's text says nothing of how much its principal holds.
+      sizeCalculation: ({ principal }) => cachedBytes(JSON.stringify(principal).length),
+    },
   )
   return {
     audience,

@@ -19,8 +19,8 @@ export interface TokenVerifierOptions {
   readonly ownIssuer?: string | undefined
   /** Milliseconds since the epoch. */
   readonly now?: () => number
-  /** Verified tokens to remember. Default 1,000; 0 remembers none. */
-  readonly maxCachedTokens?: number
+  /** Bytes to remember verified tokens in. Default 16 MiB, some 10,000 tokens; 0 remembers none. */
+  readonly maxCachedBytes?: number
   /** How key sets are fetched and kept; see `createRemoteKeySet`. */
   readonly keySets?: Omit<RemoteKeySetOptions, 'uri' | 'algorithms' | 'now'>
 }
@@ -47,7 +47,7 @@ export function createTokenVerifier({
   issuers,
   ownIssuer,
   now = Date.now,
-  maxCachedTokens,
+  maxCachedBytes,
   keySets,
 }: TokenVerifierOptions): ReadyTokenVerifier {
   const trusted = new Map<unknown, TrustedIssuer>()
@@ -58,7 +58,7 @@ export function createTokenVerifier({
     const keySet = keySetOf(config, now, keySets)
     trusted.set(config.issuer, { config, keySet, typ: mediaType(config.typ) })
   }
-  const cache = maxCachedTokens === 0 ? undefined : createTokenCache(maxCachedTokens)
+  const cache = maxCachedBytes === 0 ? undefined : createTokenCache(maxCachedBytes)
 
   async function verify(token: string, waitUntil?: WaitUntil): Promise<Principal> {
     const cached = cache?.get(token, now())

@@ -93,7 +93,7 @@ describe('the stored form of a record', () => {
 
 describe('references that an isolate knows', () => {
   let nowMs = NOW_MS
-  const references = createReferences({ audience: GATEWAY, now: () => nowMs, maxCached: 2 })
+  const references = createReferences({ audience: GATEWAY, now: () => nowMs })
 
   it('are given back as the same object, by their exact text', async () => {
     const principal = await principalOfRecord(record())
@@ -117,10 +117,18 @@ describe('references that an isolate knows', () => {
     expect(references.recall('long')).toBeUndefined()
   })
 
-  it('R19: are bounded in number', async () => {
+  it('R19: are bounded in bytes, by what their principals hold; the least used go first', async () => {
     nowMs = NOW_MS
-    const principal = await principalOfRecord(record())
-    for (const text of ['a', 'b', 'c']) references.remember(text, principal)
-    expect(['a', 'b', 'c'].filter((text) => references.recall(text))).toEqual(['b', 'c'])
+    const small = await principalOfRecord(record({ roles: [] }))
+    const large = await principalOfRecord(record({ roles: ['r'.repeat(5_000)] }))
+    const known = (principal: Principal, maxCachedBytes: number) => {
+      const bounded = createReferences({ audience: GATEWAY, now: () => nowMs, maxCachedBytes })
+      for (const text of ['a', 'b', 'c']) bounded.remember(text, principal)
+      return ['a', 'b', 'c'].filter((text) => bounded.recall(text))
+    }
+    expect(known(small, 10_000)).toEqual(['a', 'b', 'c'])
+    expect(known(small, 3_500)).toEqual(['b', 'c'])
+    expect(known(large, 30_000)).toEqual(['b', 'c'])
+    expect(known(large, 10_000)).toEqual([])
   })
 })

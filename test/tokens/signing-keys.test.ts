@@ -97,7 +97,7 @@ describe('S46: keys change by the clock', () => {
 describe('S46: tokens of the keys of a rotation', () => {
   const clock = { nowMs: NOW_MS }
   const { issuers } = parseConfig(environment(keys))
-  const verifierOf = (options: { maxCachedTokens?: number } = {}) =>
+  const verifierOf = (options: { maxCachedBytes?: number } = {}) =>
     createTokenVerifier({ issuers, now: () => clock.nowMs, ...options })
   const verdict = (verifier: ReturnType<typeof verifierOf>, token: string, seconds: number) => {
     clock.nowMs = at(seconds)
@@ -105,7 +105,7 @@ describe('S46: tokens of the keys of a rotation', () => {
   }
 
   it('no token is refused for the change, whenever it was issued', async () => {
-    const [cold, warm] = [verifierOf({ maxCachedTokens: 0 }), verifierOf()]
+    const [cold, warm] = [verifierOf({ maxCachedBytes: 0 }), verifierOf()]
     for (const issued of [0, SWITCH_SECONDS - 1, SWITCH_SECONDS, SWITCH_SECONDS + 1]) {
       const token = await tokenAt(issued)
       for (const later of [0, 299, 1_800, 3_599]) {
@@ -118,7 +118,7 @@ describe('S46: tokens of the keys of a rotation', () => {
 
   it('what an old key signed ends with it, remembered or not', async () => {
     const token = await tokenAt(0, 7_200)
-    const [cold, warm] = [verifierOf({ maxCachedTokens: 0 }), verifierOf()]
+    const [cold, warm] = [verifierOf({ maxCachedBytes: 0 }), verifierOf()]
     expect(await verdict(warm, token, END_SECONDS - 1)).toBe('ok')
     expect(await verdict(cold, token, END_SECONDS - 1)).toBe('ok')
     expect(await verdict(warm, token, END_SECONDS)).toBe('token_rejected:kid_unknown')

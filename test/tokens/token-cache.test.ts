@@ -1,15 +1,37 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it, vi } from 'vitest'
 import type { KeySet } from '../../src/tokens/key-set.ts'
-import { createTokenCache, type Verified } from '../../src/tokens/token-cache.ts'
+import { cachedBytes, createTokenCache, type Verified } from '../../src/tokens/token-cache.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { publishing, startProvider } from './provider.ts'
 import { AUDIENCE, createSigner, ISSUER, issuerOf, NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 
 const [signer, other] = await Promise.all([createSigner('ES256', 'a'), createSigner('ES256', 'b')])
 
-function clocked(issuers = [issuerOf([signer.publicJwk])], maxCachedTokens?: number) {
+/** More than the gateway's own tokens have. */
+const ORDINARY_CHARACTERS = 500
+
+const keySet: KeySet = {
+  find: () => Promise.reject(),
+  ready: () => Promise.reject(),
+  vouches: () => true,
+}
+const verified = { keySet, key: {}, principal: {}, expiresAtMs: NOW_MS + 1_000 } as Verified
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** Bytes, without garbage. */
+function usedHeap(): number {
+  collect()
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
+function clocked(issuers = [issuerOf([signer.publicJwk])], maxCachedBytes?: number) {
   const clock = { nowMs: NOW_MS }
-  const options = maxCachedTokens === undefined ? {} : { maxCachedTokens }
+  const options = maxCachedBytes === undefined ? {} : { maxCachedBytes }
   const verifier = createTokenVerifier({ issuers, now: () => clock.nowMs, ...options })
   return { clock, verifier }
 }
@@ -112,14 +134,8 @@ describe('verified tokens', () => {
     await provider.close()
   })
 
-  it('R19: are bounded in number, the least used first to go', () => {
-    const cache = createTokenCache(100)
-    const keySet: KeySet = {
-      find: () => Promise.reject(),
-      ready: () => Promise.reject(),
-      vouches: () => true,
-    }
-    const verified = { keySet, key: {}, principal: {}, expiresAtMs: NOW_MS + 1_000 } as Verified
+  it('R19: are bounded in bytes, the least used first to go', () => {
+    const cache = createTokenCache(100 * cachedBytes('token-1234'.length))
     for (let n = 0; n < 10_000; n++) {
       cache.set(`token-${n}`, verified, NOW_MS)
       cache.get('token-0', NOW_MS)
@@ -129,6 +145,56 @@ describe('verified tokens', () => {
     )
     expect(kept).toHaveLength(100)
     expect(cache.get('token-0', NOW_MS)).toBe(verified.principal)
+    cache.set(`token-${'x'.repeat(8_000)}`, verified, NOW_MS)
+    expect(cache.get('token-9901', NOW_MS)).toBeUndefined()
+    expect(cache.get('token-9999', NOW_MS)).toBeDefined()
+  })
+
+  it('10,000 ordinary ones are all remembered', () => {
+    const cache = createTokenCache()
+    const token = (n: number) => `${n}`.padEnd(ORDINARY_CHARACTERS, '.')
+    for (let n = 0; n < 10_000; n++) cache.set(token(n), verified, NOW_MS)
+    for (let n = 0; n < 10_000; n++) expect(cache.get(token(n), NOW_MS)).toBeDefined()
+  })
+
+  it.each([
+    ['ordinary', { client_id: 'c'.repeat(36), scope: 'orders:read orders:write' }],
+    [
+      'long',
+      { sub: 'ü'.repeat(250), roles: Array.from({ length: 40 }, (_, n) => `${n}`.repeat(50)) },
+    ],
+    ['full of small things', { roles: Array.from({ length: 400 }, (_, n) => `r${n}`) }],
+  ])('R19: take no more of the heap than is counted (%s)', async (_what, claims) => {
+    const { verifier } = clocked(undefined, 1_000_000_000)
+    const texts: Buffer[] = []
+    for (let n = 0; n < 1_000; n++) {
+      const claimed = { exp: NOW_SECONDS + 3_600, jti: `${n}`, ...claims }
+      texts.push(Buffer.from(await signer.token(claimed)))
+    }
+    // Once through, so that what is made only once is there before.
+    for (let n = 0; n < 50; n++)
+      await clocked().verifier.verify(await signer.token({ jti: `${n}`, ...claims }))
+    const before = usedHeap()
+    for (const text of texts) await verifier.verify(text.toString('latin1'))
+    const counted = texts.reduce((sum, text) => sum + cachedBytes(text.length), 0)
+    const taken = usedHeap() - before
+    expect(taken).toBeGreaterThan(counted / 4)
+    expect(taken).toBeLessThan(counted * 1.25)
+    expect(await verifier.verify(texts[0]?.toString('latin1') ?? '')).toBeDefined()
+  })
+
+  it('R19: a flood of distinct tokens fills no more than it may', async () => {
+    const maxBytes = 1_000_000
+    const { verifier } = clocked(undefined, maxBytes)
+    const texts: Buffer[] = []
+    for (let n = 0; n < 3_000; n++)
+      texts.push(Buffer.from(await signer.token({ exp: NOW_SECONDS + 3_600, jti: `${n}` })))
+    const before = usedHeap()
+    for (const text of texts) await verifier.verify(text.toString('latin1'))
+    expect(usedHeap() - before).toBeLessThan(maxBytes * 1.25)
+    // So that it still is in the heap then.
+    const last = texts.at(-1)?.toString('latin1') ?? ''
+    expect(await cryptoCalls(() => verifier.verify(last))).toBe(0)
   })
 
   it('can be left unremembered', async () => {
