@@ -84,7 +84,8 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
     const issued: ApiKey = { ...key, tokenId: v4(), hash: await credentialHash(secret) }
     const { record, index, ends } = list.keysOf(key.id)
     const end = key.expiresAtSeconds
-    const life = end === null ? 0 : end - nowSeconds() + REFERENCE_TOLERANCE_SECONDS
+    // Of a key in its last moment as well: 0 would be for ever.
+    const life = end === null ? 0 : Math.max(1, end - nowSeconds() + REFERENCE_TOLERANCE_SECONDS)
     const keys = [record, index, ends, referenceKey(issued.hash)]
     if (old !== undefined) keys.push(...(await keysOfCredential(old)))
     const done = await list.run(WRITE_SCRIPT, keys, [
@@ -141,8 +142,10 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
 
   return {
     list: (page) => list.list(page),
+    find: (id) => list.find(id),
 
-    async create({ name, subject, roles, scopes, tenant, expiresInSeconds }, createdBy) {
+    async create(described, createdBy, issuedAtSeconds) {
+      const { name, subject, roles, scopes, tenant, expiresInSeconds } = described
       const createdAtSeconds = nowSeconds()
       const issued = await write({
         id: v7(),
@@ -153,7 +156,7 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
         tenant: tenant ?? null,
         createdAtSeconds,
         createdBy,
-        rotatedAtSeconds: createdAtSeconds,
+        rotatedAtSeconds: issuedAtSeconds ?? createdAtSeconds,
         expiresAtSeconds:
           expiresInSeconds === undefined ? null : createdAtSeconds + expiresInSeconds,
       })
@@ -162,7 +165,10 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
       return issued
     },
 
-    rotate: (id) => changed(id, (old) => write({ ...old, rotatedAtSeconds: nowSeconds() }, old)),
+    rotate: (id, issuedAtSeconds) =>
+      changed(id, (old) =>
+        write({ ...old, rotatedAtSeconds: issuedAtSeconds ?? nowSeconds() }, old),
+      ),
 
     async end(id) {
       const ended = await changed(id, async (key) => {

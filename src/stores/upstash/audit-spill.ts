@@ -2,6 +2,7 @@
 import type { AuditSpill } from '../../audit/spill.ts'
 import { Unavailable } from '../../errors.ts'
 import type { RedisCommand, RedisRest } from './rest.ts'
+import { resultOf } from './result.ts'
 
 /** Sorted set of events (JSON) by the time they were kept, in milliseconds. */
 export const SPILL_KEY = 'pc:audit:spill'
@@ -32,11 +33,7 @@ export function createAuditSpill({
   now = Date.now,
 }: AuditSpillOptions): AuditSpill {
   async function run(commands: readonly RedisCommand[]): Promise<readonly unknown[]> {
-    const replies = await redis.send(commands)
-    return replies.map(({ result, error }) => {
-      if (error !== undefined) throw new Unavailable('redis', 'refused')
-      return result
-    })
+    return (await redis.send(commands)).map(resultOf)
   }
 
   return {

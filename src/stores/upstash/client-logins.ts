@@ -12,7 +12,8 @@ import {
 } from '../../oauth/client-logins.ts'
 import type { ConfiguredClient } from '../../validators/client.ts'
 import { clientKey, configuredClientsOf, parseClient } from './client-record.ts'
-import type { RedisReply, RedisRest } from './rest.ts'
+import type { RedisRest } from './rest.ts'
+import { ask, resultOf } from './result.ts'
 
 export interface ClientLoginsOptions {
   readonly rest: RedisRest
@@ -75,10 +76,13 @@ export function createClientLogins({
 
     async failed(login) {
       const keys = await failureKeys(login)
-      const [reply] = await rest.send([
-        ['EVAL', FAILED_SCRIPT, keys.length, ...keys, FAILURE_WINDOW_SECONDS],
+      const counts = await ask(rest, [
+        'EVAL',
+        FAILED_SCRIPT,
+        keys.length,
+        ...keys,
+        FAILURE_WINDOW_SECONDS,
       ])
-      const counts = resultOf(reply)
       if (!Array.isArray(counts) || counts.length !== 2 * keys.length)
         throw new Unavailable('redis', 'malformed')
       return {
@@ -89,17 +93,12 @@ export function createClientLogins({
 
     async succeeded(login, { remember, use }) {
       if (use !== undefined) {
-        const [reply] = await rest.send([['SET', use.key, '1', 'EX', use.ttlSeconds, 'NX']])
-        const result = resultOf(reply)
+        const result = await ask(rest, ['SET', use.key, '1', 'EX', use.ttlSeconds, 'NX'])
         if (result === null) return false
         if (result !== 'OK') throw new Unavailable('redis', 'malformed')
       }
-      if (remember) {
-        const [reply] = await rest.send([
-          ['SET', await knownKey(login), '1', 'EX', KNOWN_ADDRESS_SECONDS],
-        ])
-        resultOf(reply)
-      }
+      if (remember)
+        await ask(rest, ['SET', await knownKey(login), '1', 'EX', KNOWN_ADDRESS_SECONDS])
       return true
     },
   }
@@ -141,10 +140,4 @@ function whole(value: unknown): number {
 function secondOrNull(value: unknown): string | null {
   if (value === null || (typeof value === 'string' && WHOLE.test(value))) return value
   throw new Unavailable('redis', 'malformed')
-}
-
-function resultOf(reply: RedisReply | undefined): unknown {
-  if (reply === undefined) throw new Unavailable('redis', 'malformed')
-  if (reply.error !== undefined) throw new Unavailable('redis', 'refused')
-  return reply.result
 }

@@ -11,7 +11,8 @@ import {
   describedClient,
   parseClient,
 } from './client-record.ts'
-import type { RedisCommand, RedisRest } from './rest.ts'
+import type { RedisRest } from './rest.ts'
+import { ask } from './result.ts'
 
 export interface ClientRegistryOptions {
   readonly rest: RedisRest
@@ -55,15 +56,9 @@ export function createClientRegistry({
 }: ClientRegistryOptions): ClientRegistry {
   const fixed = configuredClientsOf(configured, publicUrl)
 
-  async function ask(command: RedisCommand): Promise<unknown> {
-    const [reply] = await rest.send([command])
-    if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
-    return reply?.result
-  }
-
   async function stored(ids: readonly string[]): Promise<Client[]> {
     if (ids.length === 0) return []
-    const texts = await ask(['MGET', ...ids.map(clientKey)])
+    const texts = await ask(rest, ['MGET', ...ids.map(clientKey)])
     if (!Array.isArray(texts) || texts.length !== ids.length)
       throw new Unavailable('redis', 'malformed')
     return texts.filter((text) => text !== null).map(parseClient)
@@ -72,7 +67,7 @@ export function createClientRegistry({
   /** At most `count` ids, newest first, older than `cursor`. */
   async function idsBefore(cursor: string | undefined, count: number): Promise<string[]> {
     const start = cursor === undefined ? '+' : `(${cursor}`
-    const ids = await ask(['ZREVRANGEBYLEX', INDEX_KEY, start, '-', 'LIMIT', 0, count])
+    const ids = await ask(rest, ['ZREVRANGEBYLEX', INDEX_KEY, start, '-', 'LIMIT', 0, count])
     if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string'))
       throw new Unavailable('redis', 'malformed')
     return ids
@@ -82,12 +77,12 @@ export function createClientRegistry({
   async function replace(id: string, change: (client: Client) => Client | undefined) {
     if (fixed.has(id) || !isClientId(id)) return false
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const text = await ask(['GET', clientKey(id)])
+      const text = await ask(rest, ['GET', clientKey(id)])
       if (text === null) return false
       const changed = change(parseClient(text))
       if (changed === undefined) return false
       const record = clientRecord(changed)
-      const done = await ask(['EVAL', REPLACE_SCRIPT, 1, clientKey(id), String(text), record])
+      const done = await ask(rest, ['EVAL', REPLACE_SCRIPT, 1, clientKey(id), String(text), record])
       if (done === 1) return true
       if (done !== 0) throw new Unavailable('redis', 'malformed')
     }
@@ -98,7 +93,7 @@ export function createClientRegistry({
     async find(id) {
       const known = fixed.get(id)
       if (known !== undefined || !isClientId(id)) return known
-      const text = await ask(['GET', clientKey(id)])
+      const text = await ask(rest, ['GET', clientKey(id)])
       return text === null ? undefined : parseClient(text)
     },
 
@@ -123,7 +118,7 @@ export function createClientRegistry({
         configured: false,
       }
       const { id } = client
-      const done = await ask([
+      const done = await ask(rest, [
         ...['EVAL', CREATE_SCRIPT, 2, clientKey(id), INDEX_KEY],
         ...[clientRecord(client), id],
       ])

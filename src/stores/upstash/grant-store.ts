@@ -1,7 +1,8 @@
 /** Answers in one pipeline what the authorization server asks before it grants. */
 import { Unavailable } from '../../errors.ts'
 import type { GrantStore } from '../../oauth/grant-store.ts'
-import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
+import type { RedisCommand, RedisRest } from './rest.ts'
+import { resultOf } from './result.ts'
 
 /**
  * The adapter over Upstash. `EXISTS` counts the keys that `MGET` reads, because `MGET` answers nil for
@@ -38,9 +39,4 @@ function stringsOf(values: unknown, existing: unknown, length: number): (string 
 function isFirstUse(result: unknown): boolean {
   if (result !== 'OK' && result !== null) throw new Unavailable('redis', 'malformed')
   return result === 'OK'
-}
-
-function resultOf(reply: RedisReply): unknown {
-  if (reply.error !== undefined) throw new Unavailable('redis', 'refused')
-  return reply.result
 }

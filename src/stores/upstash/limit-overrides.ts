@@ -1,6 +1,6 @@
 /** What an operator can do to one window of a limit: give it another size, or start it anew. */
-import { Unavailable } from '../../errors.ts'
-import type { RedisCommand, RedisRest } from './rest.ts'
+import type { RedisRest } from './rest.ts'
+import { ask } from './result.ts'
 
 /** Another limit for one window. */
 export interface LimitOverride {
@@ -55,10 +55,6 @@ export function counterName(limitKey: string): string {
 
 /** Makes the writer. `now` is milliseconds since the epoch. */
 export function createLimitControls(rest: RedisRest, now: () => number = Date.now): LimitControls {
-  async function write(command: RedisCommand): Promise<void> {
-    const [reply] = await rest.send([command])
-    if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
-  }
   return {
     async override({ key, requests, ttlSeconds }) {
       for (const number of [requests, ttlSeconds ?? 1]) {
@@ -66,16 +62,16 @@ export function createLimitControls(rest: RedisRest, now: () => number = Date.no
           throw new RangeError(`limit override: needs whole numbers above 0, not ${number}`)
       }
       const life = ttlSeconds === undefined ? [] : ['EX', ttlSeconds]
-      await write(['SET', overrideKey(key), requests, ...life])
+      await ask(rest, ['SET', overrideKey(key), requests, ...life])
     },
     async lift(key) {
-      await write(['DEL', overrideKey(key)])
+      await ask(rest, ['DEL', overrideKey(key)])
     },
     async reset({ key, windowSeconds }) {
       const current = Math.floor(now() / (windowSeconds * 1000))
       // And the next one, which an isolate whose clock is ahead may have begun.
       const numbers = [current - 1, current, current + 1]
-      await write(['DEL', ...numbers.map((number) => `${counterName(key)}:${number}`)])
+      await ask(rest, ['DEL', ...numbers.map((number) => `${counterName(key)}:${number}`)])
     },
   }
 }

@@ -3,6 +3,7 @@ import type * as z from 'zod'
 import { Unavailable } from '../../errors.ts'
 import type { Page, PageQuery } from '../../operators/page.ts'
 import type { RedisCommand, RedisRest } from './rest.ts'
+import { resultOf } from './result.ts'
 
 /** Where the records of one kind are. */
 export interface RecordListOptions<Schema extends z.ZodType> {
@@ -66,11 +67,7 @@ export function createRecordList<Schema extends z.ZodType>({
   const ends = `${index}:ends`
 
   async function ask(...commands: RedisCommand[]): Promise<readonly unknown[]> {
-    const replies = await rest.send(commands)
-    return replies.map(({ result, error }) => {
-      if (error !== undefined) throw new Unavailable('redis', 'refused')
-      return result
-    })
+    return (await rest.send(commands)).map(resultOf)
   }
 
   function parse(text: unknown): z.output<Schema> {

@@ -3,7 +3,8 @@ import { parseStoredReference, storedReference } from '../../admission/stored-re
 import { Unavailable } from '../../errors.ts'
 import { type ReferenceStore, referenceKey } from '../../tokens/reference.ts'
 import { REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference-principal.ts'
-import type { RedisCommand, RedisRest } from './rest.ts'
+import type { RedisRest } from './rest.ts'
+import { ask } from './result.ts'
 
 /**
  * The adapter over Upstash. A text that is not exactly a record is `Unavailable`, never "unknown". A
@@ -14,27 +15,26 @@ export function createReferenceStore(
   rest: RedisRest,
   now: () => number = Date.now,
 ): ReferenceStore {
-  async function run(command: RedisCommand): Promise<unknown> {
-    const [reply] = await rest.send([command])
-    if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
-    return reply?.result
-  }
-
   return {
     async put(hash, record) {
       const { expiresAtSeconds } = record
       const untilSeconds = (expiresAtSeconds ?? 0) + REFERENCE_TOLERANCE_SECONDS
       const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
       const expiry = expiresAtSeconds === null ? [] : ['EX', ttlSeconds]
-      const reply = await run(['SET', referenceKey(hash), await storedReference(record), ...expiry])
+      const reply = await ask(rest, [
+        'SET',
+        referenceKey(hash),
+        await storedReference(record),
+        ...expiry,
+      ])
       if (reply !== 'OK') throw new Unavailable('redis', 'malformed')
     },
     async find(hash) {
-      const text = await run(['GET', referenceKey(hash)])
+      const text = await ask(rest, ['GET', referenceKey(hash)])
       return text === null ? undefined : parseStoredReference(text)
     },
     async remove(hash) {
-      const reply = await run(['DEL', referenceKey(hash)])
+      const reply = await ask(rest, ['DEL', referenceKey(hash)])
       if (reply !== 0 && reply !== 1) throw new Unavailable('redis', 'malformed')
     },
   }

@@ -9,6 +9,7 @@ import {
   sessionSchema,
 } from '../../tokens/refresh-family.ts'
 import type { RedisCommand, RedisRest } from './rest.ts'
+import { ask } from './result.ts'
 
 const WHOLE_NUMBER = /^\d{1,15}$/
 /** What a rotation may say without a successor. */
@@ -75,13 +76,8 @@ return {'rotated', ARGV[3], ARGV[6]}
  * a refresh is rare, and so none of them is ever missing.
  */
 export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
-  async function run(command: RedisCommand): Promise<unknown> {
-    const [reply] = await rest.send([command])
-    if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
-    return reply?.result
-  }
   async function done(command: RedisCommand): Promise<void> {
-    if ((await run(command)) !== 1) throw new Unavailable('redis', 'malformed')
+    if ((await ask(rest, command)) !== 1) throw new Unavailable('redis', 'malformed')
   }
 
   return {
@@ -92,12 +88,15 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
     },
     async find(familyHash) {
       const fields = ['session', 'current', 'previous', 'rotated_ms', 'ended']
-      return familyOf(await run(['HMGET', refreshFamilyKey(familyHash), ...fields]), fields.length)
+      return familyOf(
+        await ask(rest, ['HMGET', refreshFamilyKey(familyHash), ...fields]),
+        fields.length,
+      )
     },
     async rotate(request) {
       const { cutOffKey, cutOffSeconds, cutOffTtlSeconds }: FamilyEnd = request.end
       const keys = [refreshFamilyKey(request.familyHash), cutOffKey, ...request.cutOffKeys]
-      const reply = await run([
+      const reply = await ask(rest, [
         ...['EVAL', ROTATE_SCRIPT, keys.length, ...keys],
         ...[request.presented, request.successor, request.nonce, request.nowMs, request.graceMs],
         ...[request.issuedAtSeconds, request.startedAtSeconds, cutOffSeconds, cutOffTtlSeconds],

@@ -12,6 +12,7 @@ import { API_KEY_ENDS_KEY } from './api-keys.ts'
 import { hold, release } from './holds.ts'
 import { createRecordList } from './record-list.ts'
 import type { RedisRest } from './rest.ts'
+import { ask } from './result.ts'
 
 /** Unlike the 1 of a client that revoked its own token, so that the two can be told apart. */
 const REVOKED_BY_OPERATOR = 2
@@ -33,13 +34,12 @@ export function createRevocationLog(rest: RedisRest, now: () => number): Revocat
 
   /** Seconds since the epoch until which any API key lives; infinite for one that does not end. */
   async function lastApiKeyEnd(): Promise<number> {
-    const [reply] = await rest.send([['ZREVRANGE', API_KEY_ENDS_KEY, 0, 0, 'WITHSCORES']])
-    if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
-    if (!Array.isArray(reply?.result)) throw new Unavailable('redis', 'malformed')
-    if (reply.result.length === 0) return 0
-    const score = String(reply.result[1])
+    const result = await ask(rest, ['ZREVRANGE', API_KEY_ENDS_KEY, 0, 0, 'WITHSCORES'])
+    if (!Array.isArray(result)) throw new Unavailable('redis', 'malformed')
+    if (result.length === 0) return 0
+    const score = String(result[1])
     const end = /^\+?inf/i.test(score) ? Number.POSITIVE_INFINITY : Number(score)
-    if (reply.result.length !== 2 || Number.isNaN(end)) throw new Unavailable('redis', 'malformed')
+    if (result.length !== 2 || Number.isNaN(end)) throw new Unavailable('redis', 'malformed')
     return end
   }
 

@@ -2,6 +2,7 @@
 import { type CutOffKind, cutOffKey, revokedTokenKey } from '../../admission/revocation.ts'
 import { Unavailable } from '../../errors.ts'
 import type { RedisCommand, RedisRest } from './rest.ts'
+import { ask } from './result.ts'
 
 /** A token to revoke, as its verified claims name it. */
 export interface RevokedToken {
@@ -42,22 +43,22 @@ return 1
 
 /** Makes the writer. `now` is milliseconds since the epoch. */
 export function createRevocations(rest: RedisRest, now: () => number): Revocations {
-  async function write(command: RedisCommand): Promise<void> {
-    const [reply] = await rest.send([command])
-    if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
+  async function write(command: RedisCommand, expected: unknown): Promise<void> {
+    if ((await ask(rest, command)) !== expected) throw new Unavailable('redis', 'malformed')
   }
   return {
     async revokeToken({ tokenIdHash, untilSeconds }) {
       // At least a second, so that a token in its last moments is not kept for ever.
       const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
-      await write(['SET', revokedTokenKey(tokenIdHash), '1', 'EX', ttlSeconds])
+      await write(['SET', revokedTokenKey(tokenIdHash), '1', 'EX', ttlSeconds], 'OK')
     },
     async cutOff({ kind, issuer, value, atSeconds, ttlSeconds }) {
       const key = await cutOffKey(kind, issuer, value)
-      await write(['EVAL', CUT_OFF_SCRIPT, 1, key, Math.floor(atSeconds), Math.ceil(ttlSeconds)])
+      const [at, ttl] = [Math.floor(atSeconds), Math.ceil(ttlSeconds)]
+      await write(['EVAL', CUT_OFF_SCRIPT, 1, key, at, ttl], 1)
     },
     async liftCutOff({ kind, issuer, value }) {
-      await write(['DEL', await cutOffKey(kind, issuer, value)])
+      await ask(rest, ['DEL', await cutOffKey(kind, issuer, value)])
     },
   }
 }

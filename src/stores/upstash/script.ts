@@ -1,6 +1,6 @@
 /** Lua scripts, sent by name where Redis knows them. */
-import { Unavailable } from '../../errors.ts'
-import type { RedisReply, RedisRest } from './rest.ts'
+import type { RedisRest } from './rest.ts'
+import { ask, resultOf } from './result.ts'
 
 /** A script with its keys and arguments; resolves to what it returned. */
 export type Script = (
@@ -22,14 +22,8 @@ export function createScript(text: string): Script {
     const tail = [keys.length, ...keys, ...args]
     const [byName] = await rest.send([['EVALSHA', name, ...tail]])
     if (!byName?.error?.includes('NOSCRIPT')) return resultOf(byName)
-    const [inFull] = await rest.send([['EVAL', text, ...tail]])
-    return resultOf(inFull)
+    return ask(rest, ['EVAL', text, ...tail])
   }
-}
-
-function resultOf(reply: RedisReply | undefined): unknown {
-  if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
-  return reply?.result
 }
 
 async function sha1(text: string): Promise<string> {
