@@ -6,10 +6,10 @@ import { limitBody } from '../middleware/limit-body.ts'
 import { stage } from '../middleware/stage.ts'
 import type { AuthorizationServer } from '../oauth/authorization-server.ts'
 import { INTROSPECTION_PATH, REVOCATION_PATH, TOKEN_PATH } from '../oauth/metadata.ts'
-import type { PolicyRoute } from '../policy.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
 import { OAUTH_HEADERS, toOAuthError } from './oauth/error.ts'
 import { type OAuthContext, oauthRequestOf } from './oauth/request.ts'
+import { ownRoute } from './own-route.ts'
 
 export interface OAuthOptions {
   readonly server: AuthorizationServer
@@ -64,19 +64,7 @@ export function oauthRoutes({ server, proofs, tellNonces }: OAuthOptions): Hono<
 
 /** Tells the audit event which endpoint this is. */
 function matched(path: string): MiddlewareHandler<Environment> {
-  const route: PolicyRoute = {
-    method: 'POST',
-    path,
-    permission: undefined,
-    limits: [],
-    input: {},
-    maxBodyBytes: MAX_BODY_BYTES,
-    originTimeoutMs: 0,
-    forwardAuthorization: false,
-    forwardCookies: false,
-    webSocketOrigins: [],
-    dpop: false,
-  }
+  const route = ownRoute({ method: 'POST', path, maxBodyBytes: MAX_BODY_BYTES })
   return async function matchedEndpoint(c, next) {
     c.set('route', route)
     await next()
