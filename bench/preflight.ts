@@ -16,8 +16,8 @@ interface Probe {
 
 const GOOD_PATH = '/orders?limit=20'
 
-function probesOf({ few, powerless }: BenchTokens): readonly Probe[] {
-  const [good = ''] = few
+function probesOf({ writers, powerless }: BenchTokens): readonly Probe[] {
+  const [good = ''] = writers
   // Another character in the middle of the signature; the last ones hold bits that do not count.
   const at = good.length - 10
   const forged = good.slice(0, at) + (good[at] === 'A' ? 'B' : 'A') + good.slice(at + 1)

@@ -51,7 +51,7 @@ export async function profileGateway(bench: PipelineBench): Promise<object> {
   if (layer === undefined || inspector === undefined) throw new Error('there is nothing to profile')
   await preflight(target, layers, tokens)
   const { request, connections } = options
-  const orders = orderLoad(target.urlOf(layer), request, tokens[layer.tokens])
+  const orders = orderLoad(target.urlOf(layer), request, tokens.writers)
   const load = { ...orders, connections }
   const title = 'Full pipeline'
   const profile = await sample(bench, { title, bundle, pid, inspector, service: layer.id, load })

@@ -63,7 +63,7 @@ async function measureOnce(
 ): Promise<Round> {
   const before = await readingOf(target.pid, backends)
   const driven = await drive({
-    ...orderLoad(target.urlOf(layer), options.request, tokens[layer.tokens]),
+    ...orderLoad(target.urlOf(layer), options.request, tokens.writers),
     connections: options.connections,
     seconds,
   })

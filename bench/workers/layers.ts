@@ -1,6 +1,13 @@
 /** Every layer of the benchmark: the first segment of the path chooses which. */
 import policy from '#policy'
-import { createGateway, createServices, type GatewayEnv } from '../../src/index.ts'
+import {
+  createGateway,
+  createServices,
+  createTokenVerifier,
+  type GatewayEnv,
+  parseConfig,
+  type Services,
+} from '../../src/index.ts'
 import { STAGES, type Stage } from '../layers.ts'
 import { roomy } from './policy.ts'
 import { createStages } from './stages.ts'
@@ -38,11 +45,18 @@ export default {
 
 function handlerOf(stage: Stage, env: BenchEnv): Handler {
   if (stage === 'passthrough') return passthrough
-  const services = createServices(env)
+  const services = servicesOf(stage, env)
   const table = roomy(policy, `/${stage}`)
   const app =
     stage === 'full' ? createGateway(services, table) : createStages(stage, services, table)
   return (request, bindings, context) => app.fetch(request, bindings, context)
+}
+
+function servicesOf(stage: Stage, env: BenchEnv): Services {
+  const services = createServices(env)
+  if (stage !== 'authenticate-cold') return services
+  const { issuers, publicUrl: ownIssuer } = parseConfig(env)
+  return { ...services, verifier: createTokenVerifier({ issuers, ownIssuer, maxCachedBytes: 0 }) }
 }
 
 /** The least that a proxy can do. */
