@@ -1,5 +1,7 @@
 /** What the store knows of a grant that is about to be made. */
 import { revocationKeysOf } from '../admission/revocation.ts'
+import { secondsOf } from '../admission/seconds.ts'
+import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../config.ts'
 import { Denied, Unavailable } from '../errors.ts'
 import type { AccessGrant } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
@@ -18,9 +20,8 @@ export interface GrantStore {
   }): Promise<{ readonly values: readonly (string | null)[]; readonly proofIsNew: boolean }>
 }
 
-/** How far the gateways' clocks may be apart: a token from the future is taken up to that. */
-const CLOCK_TOLERANCE_SECONDS = 5
-const WHOLE_SECONDS = /^\d{1,12}$/
+/** A token from the future is taken up to that. */
+export const MAX_ISSUED_AHEAD_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
 
 /** Keys of the cut-offs that will cover a token of this grant. */
 export async function cutOffKeysOf(grant: AccessGrant, tokenIssuer: string): Promise<string[]> {
@@ -36,17 +37,22 @@ export async function cutOffKeysOf(grant: AccessGrant, tokenIssuer: string): Pro
  */
 export function issuableAtSeconds(cutOffs: readonly (string | null)[], nowMs: number): number {
   const nowSeconds = Math.floor(nowMs / 1000)
-  const earliest = Math.max(nowSeconds, ...cutOffs.map((value) => (secondsOf(value) ?? -1) + 1))
-  if (earliest > nowSeconds + CLOCK_TOLERANCE_SECONDS)
+  const earliest = Math.max(
+    nowSeconds,
+    ...cutOffs.map((value) => (consultedSeconds(value) ?? -1) + 1),
+  )
+  if (earliest > nowSeconds + MAX_ISSUED_AHEAD_SECONDS)
     throw oauthRefused('invalid_grant', 'cut_off')
   return earliest
 }
 
-/** Throws for a value that is no second: an unreadable cut-off must not read as none. */
-export function secondsOf(value: string | null | undefined): number | undefined {
-  if (value === null || value === undefined) return undefined
-  if (!WHOLE_SECONDS.test(value)) throw new Unavailable('redis', 'malformed')
-  return Number(value)
+/**
+ * The second that a consulted key holds; undefined: none. Throws `Unavailable` for a value that is no
+ * second, and for one that is not there: neither must read as "not cut off".
+ */
+export function consultedSeconds(value: string | null | undefined): number | undefined {
+  if (value === undefined) throw new Unavailable('redis', 'malformed')
+  return value === null ? undefined : secondsOf(value)
 }
 
 /** Throws `Denied` (`dpop_rejected`) for a proof that was used before (RFC 9449 section 11.1). */

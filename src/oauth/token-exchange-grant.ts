@@ -5,7 +5,7 @@ import type { AccessGrant, Session } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import type { Principal } from '../tokens/principal.ts'
 import { principalOfGrant } from './actor.ts'
-import { cutOffKeysOf, issuableAtSeconds, refuseReplay, secondsOf } from './grant-store.ts'
+import { consultedSeconds, cutOffKeysOf, issuableAtSeconds, refuseReplay } from './grant-store.ts'
 import { oauthRefused } from './refusal.ts'
 import { grantedScope } from './scope.ts'
 import { exchangeRequestOf, JWT, type SubjectTokenReader } from './subject-token.ts'
@@ -86,7 +86,7 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
     const asked = revocation.keys.length
     const by = revocation.answer(facts.values.slice(0, asked))
     if (by !== undefined) throw oauthRefused('invalid_request', `subject_token_revoked_${by}`)
-    const untilSeconds = [secondsOf(facts.values[asked])]
+    const untilSeconds = [consultedSeconds(facts.values[asked])]
     const denial = banOf([{ by: 'subject', key: ban }], untilSeconds, now())
     if (denial !== undefined) throw new Denied(denial)
     refuseReplay(facts)

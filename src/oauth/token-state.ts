@@ -2,7 +2,7 @@
 import { revocationKeysOf, revokedBy } from '../admission/revocation.ts'
 import type { RevokedBy } from '../errors.ts'
 import type { Principal } from '../tokens/principal.ts'
-import { secondsOf } from './grant-store.ts'
+import { consultedSeconds } from './grant-store.ts'
 
 /** Storage keys that say so, and what their values mean, in the same order. */
 export interface RevocationQuestion {
@@ -20,7 +20,7 @@ export async function revocationQuestion(principal: Principal): Promise<Revocati
     keys: [...own, ...cutOffs.map(({ key }) => key)],
     answer(values) {
       const tokenRevoked = token !== undefined && values[0] !== null
-      const cutOffSeconds = values.slice(own.length).map(secondsOf)
+      const cutOffSeconds = cutOffs.map((_, index) => consultedSeconds(values[own.length + index]))
       return revokedBy(principal, revocation, { tokenRevoked, cutOffSeconds })
     },
   }

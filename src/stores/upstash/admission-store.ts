@@ -1,9 +1,9 @@
 /** Answers everything that `admit` asks in one pipeline. */
+import { secondsOf } from '../../admission/seconds.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../../admission/store.ts'
 import { Unavailable } from '../../errors.ts'
 import { createReferenceResolver } from './reference-resolver.ts'
 import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
-import { secondsOf } from './seconds.ts'
 import { askLimit } from './sliding-window.ts'
 
 /**

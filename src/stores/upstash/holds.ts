@@ -2,6 +2,7 @@
  * Keys that several records hold at once, such as the cut-off of a subject that was revoked twice:
  * taking one record back must leave what the others, and whoever else wrote the key, want.
  */
+import { MAX_ISSUED_AHEAD_SECONDS } from '../../oauth/grant-store.ts'
 import type { RecordKeys, RecordList } from './record-list.ts'
 
 /** A key that `admit` reads; the largest of the numbers that its holders want is its value. */
@@ -25,9 +26,6 @@ export interface Hold {
 
 /** What each holder of a key wants, and until when: a hash of `<value> <end>` by id. */
 const HOLDERS_PREFIX = 'pc:holders:'
-
-/** Tokens are issued at most so far ahead: see `issuableAtSeconds`. */
-const CLOCK_TOLERANCE_SECONDS = 5
 
 /** What those who still hold a key want of it, and the last second that any of them does. */
 const STANDING = `
@@ -102,7 +100,7 @@ export async function hold(list: RecordList<unknown>, order: Hold): Promise<void
   await list.run(
     HOLD_SCRIPT,
     [record.record, record.index, record.ends, ...withHolders(keys)],
-    [id, json, value, endsAtSeconds, nowSeconds, isCutOff ? CLOCK_TOLERANCE_SECONDS : 0],
+    [id, json, value, endsAtSeconds, nowSeconds, isCutOff ? MAX_ISSUED_AHEAD_SECONDS : 0],
   )
 }
 

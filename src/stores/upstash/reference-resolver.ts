@@ -1,5 +1,6 @@
 /** Answers everything about a reference in one script. */
 import type { LimitRule, RateLimit } from '../../admission/limit.ts'
+import { secondsOf } from '../../admission/seconds.ts'
 import type { AdmissionStore, ReferenceFacts, ReferenceLimit } from '../../admission/store.ts'
 import { parseStoredReference } from '../../admission/stored-reference.ts'
 import { nextAdmissionMs } from '../../admission/window.ts'
@@ -9,7 +10,6 @@ import { REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference-principal.ts
 import { REFERENCE_SCRIPT } from './reference-script.ts'
 import type { RedisRest } from './rest.ts'
 import { createScript } from './script.ts'
-import { secondsOf } from './seconds.ts'
 
 const NO_RECORD = 0
 /** What the script says of a window that is not a number of requests left. */

@@ -1,5 +1,5 @@
 /** Times as they are stored. */
-import { Unavailable } from '../../errors.ts'
+import { Unavailable } from '../errors.ts'
 
 const WHOLE_SECONDS = /^\d{1,12}$/
 
