@@ -1,8 +1,8 @@
 /** What is measured: the pipeline, one stage more each time. */
 
 /**
- * What a layer's requests run through. Each holds all stages before it; `full` is the gateway. `authenticate-cold`
- * is the one exception: it verifies without the token cache, those after it with it.
+ * What a layer's requests run through. Each holds all stages before it; `full` is the gateway. The
+ * one exception is `authenticate-cold`: it verifies without the token cache, those after it with it.
  */
 export const STAGES = [
   'passthrough',
