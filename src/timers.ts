@@ -1,7 +1,7 @@
 /** Waiting: for a while, or for something that cannot be cancelled, but not for ever. */
 
 /** The deadline passed. The work goes on; its outcome is unknown, and nobody waits for it. */
-class DeadlineExceeded extends Error {
+export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded'
 }
 

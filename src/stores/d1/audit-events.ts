@@ -2,11 +2,14 @@
 import type { AuditEvent } from '../../audit/event.ts'
 import type { AuditLog, AuditPage, AuditQuery } from '../../audit/log.ts'
 import { Unavailable } from '../../errors.ts'
+import { DeadlineExceeded, withDeadline } from '../../timers.ts'
 import { type AuditRow, COLUMNS, eventOfRow, valuesOf } from './audit-row.ts'
 import { insertStatement } from './insert.ts'
 import { isMissingTable } from './schema.ts'
 
 const INSERT = insertStatement('audit_events', COLUMNS)
+/** A page comes from an index within milliseconds; a filter without one may read the whole trail. */
+export const QUERY_TIMEOUT_MS = 5_000
 
 /**
  * Inserts events, all or none, in one statement. An event whose id is there already is passed
@@ -24,22 +27,25 @@ export async function insertAuditEvents(
     .run()
 }
 
-/** An {@link AuditLog} over a D1 database. One without tables has recorded nothing yet. */
+/**
+ * An {@link AuditLog} over a D1 database. One without tables has recorded nothing yet. Throws
+ * `Unavailable` for every other failure, and for an answer that takes longer than 5 s.
+ */
 export function createAuditLog(db: D1Database): AuditLog {
   return {
     async query(query) {
       const { sql, values } = selectionOf(query)
       let rows: AuditRow[]
       try {
-        rows = (
-          await db
-            .prepare(sql)
-            .bind(...values)
-            .all<AuditRow>()
-        ).results
+        const asked = db
+          .prepare(sql)
+          .bind(...values)
+          .all<AuditRow>()
+        rows = (await withDeadline(asked, QUERY_TIMEOUT_MS)).results
       } catch (cause) {
         if (isMissingTable(cause)) return { events: [] }
-        throw new Unavailable('audit_log', 'refused', { cause })
+        const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'refused'
+        throw new Unavailable('audit_log', fault, { cause })
       }
       return pageOf(rows, query.limit)
     },

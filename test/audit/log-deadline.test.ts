@@ -1,0 +1,26 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { auditQuerySchema } from '../../src/audit/log.ts'
+import { createAuditLog, QUERY_TIMEOUT_MS } from '../../src/stores/d1/audit-events.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+/** A database that takes a statement and never says another word. */
+function silentDatabase(): D1Database {
+  const statement = { bind: () => statement, all: () => new Promise(() => {}) }
+  return { prepare: () => statement } as unknown as D1Database
+}
+
+test('a database that does not answer is an outage after the deadline, and not before', async () => {
+  let outcome: unknown
+  const asked = createAuditLog(silentDatabase())
+    .query(auditQuerySchema.parse({}))
+    .catch((error: unknown) => {
+      outcome = error
+    })
+  await vi.advanceTimersByTimeAsync(QUERY_TIMEOUT_MS - 1)
+  expect(outcome).toBeUndefined()
+  await vi.advanceTimersByTimeAsync(1)
+  await asked
+  expect(outcome).toMatchObject({ name: 'Unavailable', dependency: 'audit_log', fault: 'timeout' })
+})
