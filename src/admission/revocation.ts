@@ -1,7 +1,14 @@
 /** Whether a verified token is still good: its own revocation, and the cut-offs that cover it. */
+import { MAX_CLOCK_TOLERANCE_SECONDS } from '../config.ts'
 import type { RevokedBy } from '../errors.ts'
 import type { Principal } from '../tokens/principal.ts'
 import { keyPart } from './key.ts'
+
+/**
+ * How much longer than a token its revocation is kept: no gateway takes a token for longer than this
+ * after its end.
+ */
+export const REVOCATION_MARGIN_SECONDS = MAX_CLOCK_TOLERANCE_SECONDS
 
 /** What can be cut off: everything issued to it up to a second is dead from then on. */
 export type CutOffKind = Exclude<RevokedBy, 'token'>

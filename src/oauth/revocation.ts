@@ -1,4 +1,5 @@
 /** Revocation by the client that a token was issued to (RFC 7009): how a login ends. */
+import { REVOCATION_MARGIN_SECONDS } from '../admission/revocation.ts'
 import type { RefreshTokens } from '../tokens/access-grant.ts'
 import type { ReferenceStore } from '../tokens/reference.ts'
 import { principalOfClient, principalOfGrant } from './actor.ts'
@@ -27,9 +28,6 @@ export interface RevocationOptions {
 }
 
 export type RevocationEndpoint = (request: OAuthRequest) => Promise<void>
-
-/** More than any clock tolerance: a token must not outlive its revocation in any gateway. */
-const REVOCATION_MARGIN_SECONDS = 300
 
 /**
  * Makes the endpoint. A refresh token ends its session, with every access token of it, in every

@@ -1,4 +1,5 @@
 /** Sessions that refresh tokens keep alive (RFC 6749 section 6, RFC 9700 section 4.14.2). */
+import { REVOCATION_MARGIN_SECONDS } from '../admission/revocation.ts'
 import type { Denied } from '../errors.ts'
 import { oauthRefused } from '../oauth/refusal.ts'
 import type { RefreshTokens, Session } from './access-grant.ts'
@@ -18,9 +19,6 @@ import {
   type RefreshToken,
   successorOf,
 } from './refresh-token.ts'
-
-/** How much longer than the longest access token its cut-off is kept: the largest clock tolerance. */
-export const CUT_OFF_MARGIN_SECONDS = 300
 
 export interface RefreshTokensOptions {
   readonly store: RefreshFamilies
@@ -58,7 +56,7 @@ export function createRefreshTokens({
     return {
       cutOffKey: await sessionCutOffKey(session, issuer),
       cutOffSeconds: Math.ceil(session.expiresAtSeconds),
-      cutOffTtlSeconds: maxAccessTokenSeconds + CUT_OFF_MARGIN_SECONDS,
+      cutOffTtlSeconds: maxAccessTokenSeconds + REVOCATION_MARGIN_SECONDS,
     }
   }
 
