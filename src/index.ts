@@ -9,8 +9,21 @@ export {
 } from './admission/admission.ts'
 export type { LimitRule, OnUnavailable, RateLimit } from './admission/limit.ts'
 export { limitKeyOf } from './admission/limit-key.ts'
+export type {
+  DeferredLimit,
+  ReferenceRequest,
+  ReferenceVerdict,
+} from './admission/reference-admission.ts'
 export type { CutOffKind } from './admission/revocation.ts'
-export type { AdmissionStore } from './admission/store.ts'
+export type {
+  AdmissionFacts,
+  AdmissionQuery,
+  AdmissionStore,
+  ProofUse,
+  ReferenceFacts,
+  ReferenceLimit,
+  ReferenceQuery,
+} from './admission/store.ts'
 export { createGateway, type Gateway } from './app.ts'
 export {
   type AuditTransport,
@@ -43,6 +56,8 @@ export { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
 export { requestId } from './middleware/request-id.ts'
 export { sanitizeHeaders } from './middleware/sanitize-headers.ts'
 export { type ValidateOptions, validate } from './middleware/validate.ts'
+export type { AuthorizationServer } from './oauth/authorization-server.ts'
+export { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
 export { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 export {
   definePolicy,
@@ -59,6 +74,7 @@ export type { Problem, ProblemCode } from './problem-of.ts'
 export { refuseAll } from './refuse-all.ts'
 export type { AdminOptions } from './routes/admin.ts'
 export { type HealthOptions, healthRoutes, type ReadinessCheck } from './routes/health.ts'
+export { type OAuthOptions, oauthRoutes } from './routes/oauth.ts'
 export { type ProxyOptions, proxy } from './routes/proxy.ts'
 export { type WellKnownOptions, wellKnownRoutes } from './routes/well-known.ts'
 export { createServices, type GatewayEnv, type Services } from './services.ts'
@@ -79,6 +95,12 @@ export {
   type Revocations,
   type RevokedToken,
 } from './stores/upstash/revocations.ts'
+export type {
+  AccessGrant,
+  IssuedToken,
+  IssueOptions,
+  TokenIssuer,
+} from './tokens/access-grant.ts'
 export { newApiKey } from './tokens/api-key.ts'
 export {
   type AssertionSigner,
@@ -86,9 +108,24 @@ export {
   createAssertionSigner,
 } from './tokens/assertion.ts'
 export { bearerToken } from './tokens/bearer.ts'
-export { createDpopVerifier, type DpopVerifier, type DpopVerifierOptions } from './tokens/dpop.ts'
+export {
+  createDpopVerifier,
+  type DpopProof,
+  type DpopRequest,
+  type DpopVerifier,
+  type DpopVerifierOptions,
+  nonceSecretOf,
+} from './tokens/dpop.ts'
 export type { Principal, TokenVerifier } from './tokens/principal.ts'
-export { credentialHash, type ReferenceRecord, type ReferenceStore } from './tokens/reference.ts'
+export {
+  credentialHash,
+  type Reference,
+  type ReferenceKind,
+  type ReferenceRecord,
+  type ReferenceStore,
+} from './tokens/reference.ts'
 export { createReferences, type References, type ReferencesOptions } from './tokens/references.ts'
+export { parseSigningKeys, type SigningJwk } from './tokens/signing-keys.ts'
 export { tokenIdHash } from './tokens/token-id.ts'
+export { createTokenIssuer, type TokenIssuerOptions } from './tokens/token-issuer.ts'
 export { createTokenVerifier, type TokenVerifierOptions } from './tokens/verifier.ts'

@@ -1,0 +1,89 @@
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
+import { Hono } from 'hono'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  admit,
+  audit,
+  authenticate,
+  callerOf,
+  clientAddress,
+  createServices,
+  credentialHash,
+  DEFAULT_TOKENS,
+  type GatewayVariables,
+  oauthRoutes,
+  problemHandler,
+  requestId,
+  sanitizeHeaders,
+} from '../../src/index.ts'
+import { startTestRedis } from '../harness/redis.ts'
+
+const PUBLIC_URL = 'https://own.test'
+const client = { id: randomUUID(), secret: 'a secret of one client, and of no other one' }
+
+let redis: Awaited<ReturnType<typeof startTestRedis>>
+let app: Hono<{ Variables: GatewayVariables }>
+let handled = 0
+
+beforeAll(async () => {
+  redis = await startTestRedis()
+  const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
+  const jwk = { ...key.export({ format: 'jwk' }), kid: 'own', alg: 'ES256' }
+  const digest = Buffer.from(await credentialHash(client.secret), 'base64url')
+  const services = createServices({
+    PUBLIC_URL,
+    UPSTASH_REDIS_REST_URL: redis.url,
+    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ORIGIN_URL: 'https://nobody.test',
+    SIGNING_KEYS: JSON.stringify({ keys: [jwk] }),
+    CLIENTS: JSON.stringify([
+      {
+        id: client.id,
+        grants: ['client_credentials'],
+        roles: ['reader'],
+        tokenFormat: 'opaque',
+        secretSha256: digest.toString('base64url'),
+      },
+    ]),
+  })
+  const proofs = services.proofs({ nonceRequired: false })
+  const server = services.authorizationServer?.(DEFAULT_TOKENS, proofs)
+  if (server === undefined) throw new Error('no authorization server')
+  const { verifier, references, admission, publicUrl } = services
+  app = new Hono<{ Variables: GatewayVariables }>()
+  app.onError(problemHandler({ publicUrl }))
+  app.use(requestId(), audit({ sink: { record: () => undefined } }))
+  app.use(sanitizeHeaders(), clientAddress())
+  app.route('/', oauthRoutes({ server, proofs, tellNonces: false }))
+  app.get('/mine', authenticate({ verifier, references, proofs }), admit({ admission }), (c) => {
+    handled += 1
+    return c.json({ subject: callerOf(c)?.subject })
+  })
+})
+
+afterAll(() => redis.close())
+
+const tokenRequest = (secret: string) =>
+  app.request(`${PUBLIC_URL}/oauth/token`, {
+    method: 'POST',
+    headers: { Authorization: `Basic ${btoa(`${client.id}:${encodeURIComponent(secret)}`)}` },
+    body: new URLSearchParams({ grant_type: 'client_credentials' }),
+  })
+
+test('an own Worker issues opaque tokens and takes them, by what is public alone', async () => {
+  const issued = await tokenRequest(client.secret)
+  expect(issued.status).toBe(200)
+  const { access_token: token } = (await issued.json()) as { access_token: string }
+  const headers = { Authorization: `Bearer ${token}` }
+  const answer = await app.request(`${PUBLIC_URL}/mine`, { headers })
+  expect(await answer.json()).toEqual({ subject: client.id })
+  expect(handled).toBe(1)
+})
+
+test('a wrong secret and an unknown token get nothing there, either', async () => {
+  const before = handled
+  expect((await tokenRequest('another secret of about the same length')).status).toBe(401)
+  const headers = { Authorization: `Bearer ${randomUUID()}` }
+  expect((await app.request(`${PUBLIC_URL}/mine`, { headers })).status).toBe(401)
+  expect(handled).toBe(before)
+})
