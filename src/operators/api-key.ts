@@ -50,11 +50,16 @@ export interface IssuedApiKey {
 
 /** Port: the API keys. Throws `Unavailable` for what it cannot tell or do. */
 export interface ApiKeys {
-  /** Good in every isolate from the next request on. */
-  create(key: NewApiKey, createdBy: string): Promise<IssuedApiKey>
+  /**
+   * Good in every isolate from the next request on. `issuedAtSeconds`: the second that cut-offs know it
+   * by; default: now.
+   */
+  create(key: NewApiKey, createdBy: string, issuedAtSeconds?: number): Promise<IssuedApiKey>
+  /** Undefined: no such key. */
+  find(id: string): Promise<ApiKey | undefined>
   list(page: PageQuery): Promise<Page<ApiKey>>
   /** Another secret; the old one ends with this call. Undefined: no such key. */
-  rotate(id: string): Promise<IssuedApiKey | undefined>
+  rotate(id: string, issuedAtSeconds?: number): Promise<IssuedApiKey | undefined>
   /** Ends a key in every isolate from the next request on. False: no such key. */
   end(id: string): Promise<boolean>
 }

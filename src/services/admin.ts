@@ -1,4 +1,5 @@
 /** What the operators' API works with, made of an environment. */
+import { createAuthorizer } from '../authorization/permissions.ts'
 import type { Config } from '../config.ts'
 import type { Policy } from '../policy.ts'
 import type { AdminOptions } from '../routes/admin.ts'
@@ -6,6 +7,7 @@ import { createAuditLog } from '../stores/d1/audit-events.ts'
 import { createApiKeys } from '../stores/upstash/api-keys.ts'
 import { createBanList } from '../stores/upstash/bans.ts'
 import { createClientRegistry } from '../stores/upstash/clients.ts'
+import { createGrantStore } from '../stores/upstash/grant-store.ts'
 import { createLimitControls } from '../stores/upstash/limit-overrides.ts'
 import { createOverrideList } from '../stores/upstash/override-list.ts'
 import { createReferenceStore } from '../stores/upstash/references.ts'
@@ -33,14 +35,16 @@ export function adminServices(config: Config, { rest, auditDb, now }: AdminParts
     MAX_ACCESS_TOKEN_SECONDS,
     ...config.issuers.map(({ maxTokenAge }) => maxTokenAge),
   )
-  return ({ tokens: { accessTokenSeconds, sessionSeconds } }: Policy): AdminOptions => ({
+  return ({ roles, tokens: { accessTokenSeconds, sessionSeconds } }: Policy): AdminOptions => ({
     publicUrl,
+    authorizer: createAuthorizer(roles),
     // The gateway vouches for API keys, whether or not it has keys to sign with.
     issuers: [...new Set([...config.issuers.map(({ issuer }) => issuer), publicUrl])],
     clients: createClientRegistry({ rest, configured, publicUrl, now }),
     apiKeys: createApiKeys({ rest, publicUrl, now }),
     revocations: createRevocationLog(rest, now),
     cutOffs: createRevocations(rest, now),
+    cutOffFacts: createGrantStore(rest),
     bans: createBanList(rest, now),
     overrides: createOverrideList(rest, now),
     windows: createLimitControls(rest, now),

@@ -1,5 +1,6 @@
 /** The claims of an access token (RFC 7519 section 4.1, RFC 9068 section 2.2). */
 import * as z from 'zod'
+import { name } from './name.ts'
 
 export const MAX_SUBJECT_CHARS = 255
 const MAX_TOKEN_ID_CHARS = 256
@@ -10,21 +11,6 @@ const MAX_ISSUER_CHARS = 2_048
 const THUMBPRINT = /^[\w-]{42}[AEIMQUYcgkosw048]$/
 /** The end of the year 9999, as an RFC 3339 time can tell it. */
 const MAX_TIME_SECONDS = 253_402_300_799
-
-/**
- * Control characters, line and paragraph separators would break out of a header or a log line;
- * halves of surrogate pairs have no UTF-8, so two subjects would become one.
- */
-const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
-/** White space at an end does not survive in a header: `alice ` would arrive as `alice`. */
-const PADDED = /^\s|\s$/
-
-const name = (maxChars: number) =>
-  z
-    .string()
-    .min(1)
-    .max(maxChars)
-    .refine((text) => !UNPRINTABLE.test(text) && !PADDED.test(text), 'printable')
 
 /** NumericDate: seconds since the epoch, not necessarily whole (RFC 7519 section 2). */
 const time = z.number().min(0).max(MAX_TIME_SECONDS)

@@ -2,6 +2,7 @@
 import type { JSONWebKeySet } from 'jose'
 import * as z from 'zod'
 import { sortKeys } from './jwk.ts'
+import { name } from './name.ts'
 import { octets } from './octets.ts'
 
 /** What the token endpoint grants by (RFC 6749 sections 4.4 and 6, RFC 8693). */
@@ -32,16 +33,16 @@ const clientKeys = z
 
 /** Members that describe any client. */
 export const clientMembers = {
-  name: z.string().min(1).max(128),
+  name: name(128),
   grants: z.array(z.enum(GRANT_TYPES)).min(1),
   scopes: z
     .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/))
     .min(1, 'leave it out for no bound')
     .max(100)
     .optional(),
-  roles: z.array(z.string().min(1).max(256)).max(100).optional(),
-  audiences: z.array(z.string().min(1).max(2_048)).min(1).max(20).optional(),
-  tenant: z.string().min(1).max(256).optional(),
+  roles: z.array(name(256)).max(100).optional(),
+  audiences: z.array(name(2_048)).min(1).max(20).optional(),
+  tenant: name(256).optional(),
   jwks: clientKeys.optional(),
   tokenFormat: z.enum(['jwt', 'opaque']).optional(),
   tokenAlgorithm: z.enum(['ES256', 'RS256', 'EdDSA']).optional(),

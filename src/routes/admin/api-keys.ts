@@ -4,6 +4,7 @@ import { type ApiKey, newApiKeySchema } from '../../operators/api-key.ts'
 import { pageQuerySchema } from '../../operators/page.ts'
 import type { PolicyLimit } from '../../policy.ts'
 import { type AdminCall, adminGroup, timeOf, timeOrNull, unknownId } from './call.ts'
+import { issuableSecond, refuseBeyond } from './grant.ts'
 import { cursor, idParams, time } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
 
@@ -38,10 +39,8 @@ function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
 }
 
 /** `/-/admin/api-keys`. */
-export function apiKeyCalls(
-  { apiKeys }: AdminOptions,
-  limits: readonly PolicyLimit[],
-): AdminCall[] {
+export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
+  const { apiKeys } = options
   const call = adminGroup('API keys', limits)
   return [
     call({
@@ -50,14 +49,17 @@ export function apiKeyCalls(
       permission: 'api-keys:create',
       id: 'createApiKey',
       summary: 'Hand out an API key',
-      description: 'The key is shown in this answer and kept nowhere.',
+      description:
+        'The key is shown in this answer and kept nowhere. Roles that can do more here than the ' +
+        'caller are refused (403).',
       body: newApiKeySchema,
       example: { name: 'nightly report', subject: 'reporter', roles: ['reader'] },
       status: 201,
       answer: 'Good with the next request, everywhere.',
       reply: () => apiKeyView().extend({ apiKey }),
-      async handle({ body, by, changed }) {
-        const { key, secret } = await apiKeys.create(body, by)
+      async handle({ body, operator, by, changed }) {
+        refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, options)
+        const { key, secret } = await apiKeys.create(body, by, await issuableSecond(body, options))
         changed('api-key.create', key.id)
         return { ...viewOf(key), apiKey: secret }
       },
@@ -83,15 +85,22 @@ export function apiKeyCalls(
       permission: 'api-keys:rotate',
       id: 'rotateApiKey',
       summary: 'Replace an API key',
-      description: 'The old key ends with this call, everywhere. Its life is not extended.',
+      description:
+        'The old key ends with this call, everywhere. Its life is not extended. A key that can do ' +
+        'more here than the caller stays as it is (403).',
       params: idParams,
       body: z.strictObject({}),
       bodyOptional: true,
       status: 200,
       answer: 'The new key, shown this once.',
       reply: () => z.strictObject({ id: z.uuid(), apiKey }),
-      async handle({ params: { id }, changed }) {
-        const issued = await apiKeys.rotate(id)
+      async handle({ params: { id }, operator, changed }) {
+        const key = await apiKeys.find(id)
+        if (key === undefined) throw unknownId()
+        refuseBeyond(operator, key, options)
+        const { subject, tenant } = key
+        const second = await issuableSecond({ subject, tenant: tenant ?? undefined }, options)
+        const issued = await apiKeys.rotate(id, second)
         if (issued === undefined) throw unknownId()
         changed('api-key.rotate', id)
         return { id, apiKey: issued.secret }

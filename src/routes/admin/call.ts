@@ -6,7 +6,10 @@ import { Denied } from '../../errors.ts'
 import type { ChangeVariables } from '../../middleware/audit.ts'
 import { validate, wholeOf } from '../../middleware/validate.ts'
 import type { Method, PolicyLimit, PolicyRoute } from '../../policy.ts'
+import type { Principal } from '../../tokens/principal.ts'
 import type { Operation } from '../operation.ts'
+import { ownRoute } from '../own-route.ts'
+import { type OperatorCall, permissionOf } from './permissions.ts'
 
 type AdminContext = Context<{ Variables: GatewayVariables & ChangeVariables }>
 
@@ -15,6 +18,7 @@ export interface AdminRequest<Params, Query, Body> {
   readonly params: Params
   readonly query: Query
   readonly body: Body
+  readonly operator: Principal
   /** Subject of the operator. */
   readonly by: string
   /** Puts what was done on record; `target` is an id, never a secret. */
@@ -32,8 +36,7 @@ export interface CallDefinition<
   readonly method: Method
   /** Below `/-/admin`. */
   readonly path: string
-  /** Last two parts of its permission, such as `bans:create`. */
-  readonly permission: string
+  readonly permission: OperatorCall
   readonly id: string
   readonly summary: string
   readonly description?: string
@@ -79,36 +82,29 @@ export function adminGroup(tag: string, limits: readonly PolicyLimit[]) {
   >(call: CallDefinition<Params, Query, Body>): AdminCall {
     const { method, params, query, body, status, bodyOptional = false } = call
     const path = ADMIN_PATH + call.path
-    const permission = `portcullis:${call.permission}`
+    const permission = permissionOf(call.permission)
     const input = {
       ...(params && { params }),
       ...(query && { query }),
       ...(body && !bodyOptional && { body }),
     }
     return {
-      route: {
-        method,
-        path,
-        permission,
-        limits,
-        input,
+      route: ownRoute({
+        ...{ method, path, permission, limits, input },
         maxBodyBytes: body === undefined ? 0 : MAX_BODY_BYTES,
-        originTimeoutMs: 0,
-        forwardAuthorization: false,
-        forwardCookies: false,
-        webSocketOrigins: [],
-        dpop: false,
-      },
+      }),
       handlers: [
         ...(body === undefined ? [refuseBody] : []),
         ...(body !== undefined && bodyOptional ? [ifSent(validate({ body }))] : []),
         async function handleCall(context) {
           const c = context as AdminContext
+          const operator = operatorOf(c)
           const reply = await call.handle({
             params: params?.parse(c.req.param()) as OutputOf<Params>,
             query: query?.parse(validatedQuery(c)) as OutputOf<Query>,
             body: body?.parse(sent(c)) as OutputOf<Body>,
-            by: operatorOf(c),
+            operator,
+            by: operator.subject,
             changed: (action, target) => c.set('change', { action, target }),
           })
           c.header('Cache-Control', 'no-store')
@@ -181,8 +177,8 @@ function sent(c: AdminContext): unknown {
   return body instanceof Uint8Array ? JSON.parse(new TextDecoder().decode(body)) : {}
 }
 
-function operatorOf(c: AdminContext): string {
+function operatorOf(c: AdminContext): Principal {
   const principal = callerOf(c)
   if (principal === null) throw new Error('operatorOf: authorize() must run before this')
-  return principal.subject
+  return principal
 }

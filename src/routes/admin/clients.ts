@@ -4,6 +4,7 @@ import { type Client, GRANT_TYPES, newClientSchema } from '../../oauth/client.ts
 import { pageSize } from '../../operators/page.ts'
 import type { PolicyLimit } from '../../policy.ts'
 import { type AdminCall, adminGroup, inputRefused, timeOf, unknownId } from './call.ts'
+import { ownGrantOf, refuseBeyond } from './grant.ts'
 import { cursor, time } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
 
@@ -56,10 +57,8 @@ function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
 }
 
 /** `/-/admin/clients`. */
-export function clientCalls(
-  { clients, cutOffs, publicUrl, cutOffSeconds, now }: AdminOptions,
-  limits: readonly PolicyLimit[],
-): AdminCall[] {
+export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
+  const { clients, cutOffs, publicUrl, cutOffSeconds, signingKeys, now } = options
   const call = adminGroup('Clients', limits)
 
   async function existing(id: string): Promise<Client> {
@@ -74,6 +73,12 @@ export function clientCalls(
     return client
   }
 
+  /** A client that nothing can sign for would get nothing but failures. */
+  function refuseUnsigned(algorithm: Client['tokenAlgorithm']): void {
+    if (algorithm !== undefined && !signingKeys.some(({ alg }) => alg === algorithm))
+      throw inputRefused('body', '/tokenAlgorithm', 'is that of no signing key')
+  }
+
   return [
     call({
       method: 'POST',
@@ -81,13 +86,17 @@ export function clientCalls(
       permission: 'clients:create',
       id: 'createClient',
       summary: 'Make an OAuth client',
-      description: 'Its secret is shown in this answer and kept nowhere; with `jwks` it has none.',
+      description:
+        'Its secret is shown in this answer and kept nowhere; with `jwks` it has none. One that ' +
+        'could do more here than the caller is refused (403).',
       body: newClientSchema,
       example: { name: 'billing', grants: ['client_credentials'], roles: ['reader'] },
       status: 201,
       answer: 'May ask for tokens.',
       reply: () => clientView().extend({ clientSecret: clientSecret.optional() }),
-      async handle({ body, changed }) {
+      async handle({ body, operator, changed }) {
+        refuseBeyond(operator, ownGrantOf(body), options)
+        refuseUnsigned(body.tokenAlgorithm)
         const { client, secret } = await clients.create(body)
         changed('client.create', client.id)
         return { ...viewOf(client), ...(secret !== undefined && { clientSecret: secret }) }
@@ -140,9 +149,12 @@ export function clientCalls(
       status: 200,
       answer: 'The new secret, shown this once.',
       reply: () => z.strictObject({ clientId: z.uuid(), clientSecret }),
-      async handle({ params: { clientId }, body: { graceSeconds = 0 }, changed }) {
-        const { jwks } = await changeable(clientId)
-        if (jwks !== undefined) throw inputRefused('params', '/clientId', 'has keys, not a secret')
+      description: 'One that can do more here than the caller keeps its secret (403).',
+      async handle({ params: { clientId }, body: { graceSeconds = 0 }, operator, changed }) {
+        const client = await changeable(clientId)
+        refuseBeyond(operator, ownGrantOf(client), options)
+        if (client.jwks !== undefined)
+          throw inputRefused('params', '/clientId', 'has keys, not a secret')
         const secret = await clients.rotateSecret(clientId, graceSeconds)
         if (secret === undefined) throw unknownId()
         changed('client.rotate', clientId)

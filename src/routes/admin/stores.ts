@@ -1,6 +1,8 @@
 /** What the operators' API works with. */
 import type { AuditLog } from '../../audit/log.ts'
+import type { Authorizer } from '../../authorization/permissions.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
+import type { GrantStore } from '../../oauth/grant-store.ts'
 import type { ApiKeys } from '../../operators/api-key.ts'
 import type { BanList } from '../../operators/ban.ts'
 import type { OverrideList, WindowControls } from '../../operators/limit-override.ts'
@@ -13,6 +15,8 @@ export interface AdminStores {
   readonly apiKeys: ApiKeys
   readonly revocations: RevocationLog
   readonly cutOffs: CutOffs
+  /** What is cut off, before something is issued. */
+  readonly cutOffFacts: GrantStore
   readonly bans: BanList
   readonly overrides: OverrideList
   readonly windows: WindowControls
@@ -25,6 +29,8 @@ export interface AdminStores {
 
 /** The same, and what is known of the gateway. */
 export interface AdminOptions extends AdminStores {
+  /** Decides over whom operators make, as over them. */
+  readonly authorizer: Authorizer
   /** The gateway's own issuer identifier. */
   readonly publicUrl: string
   /** Identifiers of the trusted issuers. */

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { name, roleNames, scopeNames } from '../../operators/names.ts'
 import type { PolicyLimit } from '../../policy.ts'
 import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
+import { issuableSecond, refuseBeyond } from './grant.ts'
 import { time } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
 
@@ -25,10 +26,8 @@ const newTokenSchema = z.strictObject({
 })
 
 /** `/-/admin/tokens`. */
-export function tokenCalls(
-  { tokenIssuer, publicUrl }: AdminOptions,
-  limits: readonly PolicyLimit[],
-): AdminCall[] {
+export function tokenCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
+  const { tokenIssuer, publicUrl } = options
   const call = adminGroup('Tokens', limits)
   return [
     call({
@@ -38,21 +37,21 @@ export function tokenCalls(
       id: 'mintToken',
       summary: 'Mint an access token',
       description:
-        'Whoever may do this may become anybody: the roles of the token are what this call says, ' +
-        'not what its caller has. Without signing keys there is no such call (404).',
+        'Whoever may do this may become anybody at the origin. Roles that can do more here than the ' +
+        'caller are refused (403). Without signing keys there is no such call (404).',
       body: newTokenSchema,
       example: { subject: 'alice', roles: ['reader'] },
       status: 201,
       answer: 'The token, shown this once.',
       reply: () => z.strictObject({ token: z.string(), tokenId: z.string(), expiresAt: time }),
       problems: [404],
-      async handle({ body, by, changed }) {
+      async handle({ body, operator, by, changed }) {
         if (tokenIssuer === undefined) throw unknownId()
         const { subject, roles = [], scopes = [], tenant, client = by, ttlSeconds, format } = body
-        const issued = await tokenIssuer.issue(
-          { subject, client, tenant, roles, scopes, audiences: [publicUrl] },
-          { ttlSeconds, format },
-        )
+        const grant = { subject, client, tenant, roles, scopes, audiences: [publicUrl] }
+        refuseBeyond(operator, grant, options)
+        const issuedAtSeconds = await issuableSecond(grant, options)
+        const issued = await tokenIssuer.issue(grant, { ttlSeconds, format, issuedAtSeconds })
         changed('token.mint', issued.tokenIdHash)
         const { token, tokenId, expiresAtSeconds } = issued
         return { token, tokenId, expiresAt: timeOf(expiresAtSeconds) }

@@ -1,0 +1,31 @@
+/** Every permission that a call of the operators' API asks for, without the `portcullis:` before it. */
+const CALLS = [
+  'clients:create',
+  'clients:list',
+  'clients:rotate',
+  'clients:disable',
+  'api-keys:create',
+  'api-keys:list',
+  'api-keys:rotate',
+  'api-keys:disable',
+  'revocations:create',
+  'revocations:list',
+  'revocations:delete',
+  'bans:create',
+  'bans:list',
+  'bans:delete',
+  'limits:list',
+  'limits:override',
+  'limits:reset',
+  'audit:read',
+  'keys:list',
+  'tokens:mint',
+] as const
+
+/** Last two parts of a permission. */
+export type OperatorCall = (typeof CALLS)[number]
+
+/** The permission of a call. */
+export const permissionOf = (call: OperatorCall): string => `portcullis:${call}`
+
+export const OPERATOR_PERMISSIONS: readonly string[] = CALLS.map(permissionOf)

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { OPERATOR_PERMISSIONS } from '../../src/routes/admin/permissions.ts'
+import { PUBLIC_URL, startGateway, type TestGateway } from './gateway.ts'
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.close())
+
+const state = async () => (await gateway.dump()).replaceAll(/^pc:limit:operators.*\n?/gm, '')
+/** An operator by scope alone: exactly these permissions. */
+const operatorOf = (...permissions: string[]) =>
+  gateway.token({ sub: 'less', roles: [], scope: permissions.join(' ') })
+const OWN = { name: 'x', grants: ['client_credentials'] }
+
+const HANDED_OUT = [
+  ['POST', '/tokens', 'portcullis:tokens:mint', { subject: 'x' }],
+  ['POST', '/api-keys', 'portcullis:api-keys:create', { name: 'x', subject: 'x' }],
+  ['POST', '/clients', 'portcullis:clients:create', OWN],
+] as const
+
+test('every permission that a call asks for bounds what is handed out', () => {
+  const asked = gateway.isolate().routes.filter(({ path }) => path.startsWith('/-/admin/'))
+  expect(new Set(OPERATOR_PERMISSIONS).size).toBe(OPERATOR_PERMISSIONS.length)
+  expect(asked.length).toBeGreaterThanOrEqual(OPERATOR_PERMISSIONS.length)
+})
+
+describe.each(HANDED_OUT)('S64: %s %s', (method, path, permission, body) => {
+  test.each([
+    { roles: ['operator'] },
+    { roles: ['reader', 'auditor'] },
+    { scopes: ['portcullis:*'] },
+    { roles: ['auditor'], scopes: ['portcullis:*'] },
+    { scopes: ['portcullis:bans:*'] },
+    { roles: ['operator'], scopes: ['openid'] },
+    { roles: ['operator'], scopes: ['portcullis:audit:read'] },
+  ])('gives nobody what its caller does not have: %j', async (granted) => {
+    const before = await state()
+    const as = await operatorOf(permission)
+    const reply = await gateway.admin(method, path, { ...body, ...granted }, { as })
+    expect(reply.status, reply.text).toBe(403)
+    expect(reply.body.code).toBe('insufficient_permission')
+    expect(reply.headers.get('www-authenticate')).toContain('scope="portcullis:')
+    expect(await state()).toBe(before)
+    expect(gateway.events.at(-1)?.change).toBeUndefined()
+  })
+
+  test.each([
+    { roles: ['reader'] },
+    { roles: ['reader'], scopes: ['orders:read'] },
+    { roles: ['operator'], scopes: ['orders:read'] },
+    { roles: ['unknown', 'constructor'] },
+    {},
+  ])('gives what has nothing to do with the gateway: %j', async (granted) => {
+    const as = await operatorOf(permission)
+    const reply = await gateway.admin(method, path, { ...body, ...granted }, { as })
+    expect(reply.status, reply.text).toBe(201)
+  })
+
+  test('gives as much as its caller has', async () => {
+    const as = await operatorOf(permission, 'portcullis:audit:*', 'portcullis:revocations:list')
+    const granted = { ...body, roles: ['auditor'] }
+    expect((await gateway.admin(method, path, granted, { as })).status).toBe(201)
+  })
+})
+
+test('S64: the secret of somebody stronger is not to be had by replacing it', async () => {
+  const client = (await gateway.admin('POST', '/clients', { ...OWN, roles: ['operator'] })).body
+  const described = { name: 'x', subject: 'x', roles: ['operator'] }
+  const key = (await gateway.admin('POST', '/api-keys', described)).body
+  const as = await operatorOf('portcullis:clients:*', 'portcullis:api-keys:*')
+  for (const path of [`/clients/${client.clientId}/secret`, `/api-keys/${key.id}/secret`]) {
+    const before = await state()
+    const reply = await gateway.admin('POST', path, undefined, { as })
+    expect(reply.status, reply.text).toBe(403)
+    expect(await state()).toBe(before)
+    expect((await gateway.admin('POST', path)).status).toBe(200)
+  }
+})
+
+test('a client for users only may be bound by any scope, for it gets none by itself', async () => {
+  const grants = ['urn:ietf:params:oauth:grant-type:token-exchange']
+  const as = await operatorOf('portcullis:clients:create')
+  const body = { name: 'x', grants, scopes: ['portcullis:*'] }
+  expect((await gateway.admin('POST', '/clients', body, { as })).status).toBe(201)
+})
+
+describe('S33: what is handed out right after a cut-off is good', () => {
+  const revoke = (kind: string, value: string) =>
+    gateway.admin('POST', '/revocations', { kind, value, issuer: PUBLIC_URL })
+
+  test.each(['subject', 'tenant'])('of its %s', async (kind) => {
+    const whose = { subject: `${kind}-s`, tenant: `${kind}-t`, roles: ['reader'] }
+    const earlier = (await gateway.admin('POST', '/api-keys', { name: 'x', ...whose })).body
+    await revoke(kind, kind === 'subject' ? whose.subject : whose.tenant)
+    expect((await gateway.call(earlier.apiKey)).status).toBe(401)
+    const key = (await gateway.admin('POST', '/api-keys', { name: 'x', ...whose })).body
+    const { token } = (await gateway.admin('POST', '/tokens', whose)).body
+    const opaque = (await gateway.admin('POST', '/tokens', { ...whose, format: 'opaque' })).body
+    const rotated = (await gateway.admin('POST', `/api-keys/${earlier.id}/secret`)).body
+    for (const credential of [key.apiKey, token, opaque.token, rotated.apiKey]) {
+      expect((await gateway.call(credential, 0)).status).toBe(200)
+      expect((await gateway.call(credential, 1)).status).toBe(200)
+    }
+  })
+
+  test('but for a client that was ended there is nothing', async () => {
+    const { clientId } = (await gateway.admin('POST', '/clients', OWN)).body
+    await gateway.admin('DELETE', `/clients/${clientId}`)
+    const asked = { subject: 'x', roles: ['reader'], client: clientId }
+    const reply = await gateway.admin('POST', '/tokens', asked)
+    expect(reply.status, reply.text).toBe(422)
+    expect(gateway.events.at(-1)?.change).toBeUndefined()
+  })
+})
+
+describe('S17: a client is described by names that a token can carry', () => {
+  test.each([
+    { name: 'a\u001b[2Jb' },
+    { name: 'a\nb' },
+    { tenant: 'a\r\nX-Auth-Roles: admin' },
+    { tenant: 'a\u0000' },
+    { tenant: ' padded' },
+    { roles: ['a\nb'] },
+    { roles: ['padded '] },
+    { audiences: ['https://a.example\n'] },
+    { tokenAlgorithm: 'RS256' },
+  ])('not %j', async (members) => {
+    const before = await state()
+    const reply = await gateway.admin('POST', '/clients', { ...OWN, ...members })
+    expect(reply.status, reply.text).toBe(422)
+    expect(await state()).toBe(before)
+  })
+
+  test('nor by half a character', async () => {
+    const body = JSON.stringify({ ...OWN, tenant: 'T' }).replace('"T"', String.raw`"\ud800"`)
+    expect((await gateway.admin('POST', '/clients', body)).status).toBeGreaterThanOrEqual(400)
+    expect((await gateway.admin('POST', '/clients', body)).status).toBeLessThan(500)
+  })
+})
