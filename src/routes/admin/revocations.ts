@@ -86,7 +86,8 @@ export function revocationCalls(
       id: 'deleteRevocation',
       summary: 'Take a revocation back',
       description:
-        'What it ended is good again with the next request, unless another revocation covers it.',
+        'What it ended is good again with the next request, a single token within 10 seconds, unless ' +
+        'another revocation covers it.',
       params: idParams,
       status: 204,
       answer: 'Taken back.',
