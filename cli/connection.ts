@@ -48,7 +48,7 @@ export function readConnection(
 function originOf(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw usage('the URL of the gateway must be an http or https URL')
+    throw usage(`the URL of the gateway must be an http or https URL, such as ${DEFAULT_URL}`)
   }
   if (url.href !== `${url.origin}/`) {
     throw usage('the URL of the gateway must have no credentials, path, query or fragment')

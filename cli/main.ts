@@ -27,6 +27,7 @@ function commandNamedBy(argv: readonly string[], program: Command): string {
 function complaint(error: CommanderError): string {
   return error.message
     .replace(/^error: /, '')
+    .replaceAll('\n', ' ')
     .replace(/=[^']*'/g, "'")
     .replace(/'([^']*)'/g, (quoted, text: string) =>
       text.length > MAX_ECHO_CHARACTERS ? "'…'" : quoted,
@@ -42,8 +43,10 @@ async function main(argv: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0
-      const hint = json ? '' : `; see ${commandNamedBy(argv, program)} --help`
-      if (error.code !== HELP_SHOWN) tell(usage(complaint(error) + hint), json)
+      const said = complaint(error)
+      const see = said.endsWith('.') ? ' See' : '; see'
+      const hint = json ? '' : `${see} ${commandNamedBy(argv, program)} --help`
+      if (error.code !== HELP_SHOWN) tell(usage(said + hint), json)
       return USAGE
     }
     if (!(error instanceof Failure)) throw error

@@ -37,6 +37,16 @@ export function createOutput(json: boolean): Output {
   }
 }
 
+/** What to do about a failure, where a code alone leaves people puzzled. */
+const HINTS: ReadonlyMap<string, string> = new Map([
+  ['gateway_unreachable', 'another gateway: --url, or PORTCULLIS_URL'],
+  [
+    'invalid_client',
+    'PORTCULLIS_CLIENT_ID with PORTCULLIS_CLIENT_SECRET is no client of this gateway',
+  ],
+  ['insufficient_permission', "the policy gives it to a role: operator: ['portcullis:*']"],
+])
+
 /** Says on stderr why a command failed: `{"error":{code,detail,requestId}}` for a machine. */
 export function tell(failure: Failure, json: boolean): void {
   const { code, message: detail, requestId, findings } = failure
@@ -47,6 +57,7 @@ export function tell(failure: Failure, json: boolean): void {
   }
   const lines = [
     code === 'usage' ? detail : `${code}: ${detail}`,
+    ...[HINTS.get(code)].flatMap((hint) => (hint === undefined ? [] : [`  ${hint}`])),
     ...findings.map((finding) => `  ${finding.in}${finding.path}: ${finding.message}`),
     ...(requestId === null ? [] : [`  request ${requestId}`]),
   ]

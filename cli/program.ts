@@ -1,5 +1,5 @@
 /** The commands of `portcullis`, put together. */
-import { Command } from 'commander'
+import { Command, Help, type Option } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import { addApiKeyCommands } from './commands/api-keys.ts'
 import { addAuditCommands } from './commands/audit.ts'
@@ -27,6 +27,11 @@ Examples:
   portcullis audit tail --decision deny
   portcullis clients create --name billing --grant client_credentials --role reader`
 
+function optionDescription(option: Option): string {
+  const description = new Help().optionDescription(option)
+  return option.mandatory ? `${description} (required)` : description
+}
+
 /** Throws commander's errors instead of ending the process; says nothing of them by itself. */
 export function createProgram(): Command {
   const program = new Command('portcullis')
@@ -34,6 +39,7 @@ export function createProgram(): Command {
     .version(manifest.version)
     .exitOverride()
     .configureOutput({ outputError() {} })
+    .configureHelp({ optionDescription })
     .addHelpText('after', HELP)
   addTokenCommands(program)
   addRevocationCommands(program)

@@ -33,7 +33,9 @@ export function cell(value: unknown): string {
 
 /** Rows under a heading, columns aligned. A column is the name of a member. */
 export function table(rows: readonly object[], columns: readonly string[]): string {
-  const heading = columns.map((name) => name.replace(/[A-Z.]/g, ' $&').toUpperCase())
+  const heading = columns.map((name) =>
+    name.replace(/[A-Z]/g, ' $&').replaceAll('.', ' ').toUpperCase(),
+  )
   return aligned([heading, ...rows.map((row) => columns.map((name) => cell(memberOf(row, name))))])
 }
 

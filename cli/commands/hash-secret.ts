@@ -48,7 +48,7 @@ export function addHashSecret(clients: Command): void {
       const output = createOutput(options.json ?? false)
       const known = argument === undefined ? { clientId: id, clientSecret } : { clientId: id }
       output.result({ ...known, entry }, `${record(known)}\n\n${visibleJson([entry])}`)
-      output.remark('The last line is the value of CLIENTS, for this client alone.')
+      output.remark('What is in brackets is the value of CLIENTS, for this client alone.')
       if (argument === undefined) output.remark('The secret is shown once, and kept nowhere.')
     })
 }

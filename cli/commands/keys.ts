@@ -7,10 +7,16 @@ interface KeyList {
   readonly cursor?: string
 }
 
+const MADE = `
+Keys are made and rotated in a file that you deploy, never by the gateway. In a checkout:
+  npm run -s keys -- --help`
 const COLUMNS = ['kid', 'alg', 'state', 'notBefore', 'expiresAt']
 
 export function addKeyCommands(program: Command): void {
-  const keys = program.command('keys').description("the gateway's signing keys")
+  const keys = program
+    .command('keys')
+    .description("the gateway's signing keys")
+    .addHelpText('after', MADE)
   onlineCommand(keys, {
     name: 'list',
     does: 'list the keys and their states: public facts only',

@@ -8,7 +8,7 @@ import { createOutput } from '../output.ts'
 import { record } from '../text.ts'
 
 interface MintOptions extends CommonOptions {
-  readonly sub: string
+  readonly subject: string
   readonly role?: readonly string[]
   readonly scope?: readonly string[]
   readonly tenant?: string
@@ -35,11 +35,11 @@ function addMint(token: Command): void {
     name: 'mint',
     does: 'make an access token for a subject; it is printed and kept nowhere',
     examples: [
-      'portcullis token mint --sub alice --role reader --ttl 15m',
-      'TOKEN=$(portcullis token mint --sub job-7 --scope orders:read --format opaque)',
+      'portcullis token mint --subject alice --role reader --ttl 15m',
+      'TOKEN=$(portcullis token mint --subject job-7 --scope orders:read --format opaque)',
     ],
   })
-    .requiredOption('--sub <subject>', 'whose token it is')
+    .requiredOption('--sub, --subject <subject>', 'whose token it is')
     .option('--role <role>', 'a role; may be given more than once', repeated)
     .option('--scope <scope>', 'a scope; may be given more than once', repeated)
     .option('--tenant <tenant>', 'tenant')
@@ -49,7 +49,7 @@ function addMint(token: Command): void {
     .action(async (options: MintOptions) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.post<MintedToken>('/tokens', {
-        subject: options.sub,
+        subject: options.subject,
         roles: options.role,
         scopes: options.scope,
         tenant: options.tenant,

@@ -9,6 +9,9 @@ const ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
 const SECRET = 'se:cr%et+ with/everything='
 const ENV = { PORTCULLIS_CLIENT_ID: ID, PORTCULLIS_CLIENT_SECRET: SECRET }
 
+const NO_CLIENT =
+  '  PORTCULLIS_CLIENT_ID with PORTCULLIS_CLIENT_SECRET is no client of this gateway\n'
+
 afterEach(closeAnswers)
 
 const keysList = (url: string, ...args: string[]) =>
@@ -20,7 +23,8 @@ describe('a gateway that is not there ends a command with 3:', () => {
     const { code, stdout, stderr } = await keysList(`http://127.0.0.1:${port}`)
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toBe(
-      `portcullis: gateway_unreachable: nobody answers at http://127.0.0.1:${port} (ECONNREFUSED)\n`,
+      `portcullis: gateway_unreachable: nobody answers at http://127.0.0.1:${port} (ECONNREFUSED)\n` +
+        '  another gateway: --url, or PORTCULLIS_URL\n',
     )
   })
 
@@ -118,7 +122,7 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
     const { code, stdout, stderr } = await keysList(url)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toBe(
-      `portcullis: invalid_client: Authentication failed\n  request ${requestId}\n`,
+      `portcullis: invalid_client: Authentication failed\n${NO_CLIENT}  request ${requestId}\n`,
     )
   })
 

@@ -54,6 +54,8 @@ describe('the help of every command', () => {
         expect(help).toContain(flags)
         expect(description).not.toBe('')
       }
+      const required = command.options.filter(({ mandatory }) => mandatory)
+      expect(help.match(/\(required\)/g) ?? []).toHaveLength(required.length)
       for (const argument of command.registeredArguments) expect(help).toContain(argument.name())
     })
 

@@ -40,6 +40,10 @@ describe('for people:', () => {
     )
   })
 
+  test('a heading names a member of a member by words', () => {
+    expect(table([], ['actor.subject', 'requestId'])).toBe('ACTOR SUBJECT  REQUEST ID')
+  })
+
   test('a record has a line for each member that is there', () => {
     expect(record({ id: '1', tenant: null, createdAt: 'now', gone: undefined })).toBe(
       ['id         1', 'createdAt  now'].join('\n'),

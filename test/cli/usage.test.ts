@@ -8,13 +8,17 @@ const CREDENTIALS = { PORTCULLIS_CLIENT_ID: ID, PORTCULLIS_CLIENT_SECRET: SECRET
 describe('a call that makes no sense ends with 2, before anything is sent:', () => {
   test.each<[string[], string]>([
     [['nonsense'], "unknown command 'nonsense'; see portcullis --help"],
+    [['client', 'list'], "unknown command 'client' (Did you mean clients?); see portcullis --help"],
     [['bans', 'make'], "unknown command 'make'; see portcullis bans --help"],
     [['revoke'], "missing required argument 'kind'; see portcullis revoke --help"],
     [['revoke', 'everything', 'x'], 'Allowed choices are token, session, subject, client, tenant'],
     [['bans', 'create', 'subject', 'x'], "required option '--for <time>' not specified"],
     [['bans', 'create', 'subject', 'x', '--for', 'long'], 'It must look like 90s, 15m, 1h or 2d.'],
     [['bans', 'delete', '../clients'], 'It is not an id.'],
-    [['limits', 'override', 'a', 'b', '--requests', '-1'], 'It must be a whole number.'],
+    [
+      ['limits', 'override', 'a', 'b', '--requests', '-1'],
+      'It must be a whole number. See portcullis limits override --help',
+    ],
     [['audit', 'query', '--since', 'yesterday'], 'It must be a time'],
     [['clients', 'create', '--name', 'a', '--grant', 'password'], 'It must be client_credentials'],
     [['keys', 'list', 'too', 'many'], 'too many arguments'],
