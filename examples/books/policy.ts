@@ -8,6 +8,7 @@ export default definePolicy({
   roles: {
     reader: ['books:read'],
     librarian: ['books:*'],
+    operator: ['portcullis:*'],
   },
   limits: {
     standard: { limit: 120, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
