@@ -31,7 +31,7 @@ const clientView = () =>
     dpopBound: z.boolean(),
     disabled: z.boolean(),
     configured: z.boolean().describe('in CLIENTS, where alone it can be changed'),
-    createdAt: time,
+    createdAt: time.nullable().describe('null: from CLIENTS, which does not say'),
   })
 
 /** Everything but the hashes. */
@@ -52,7 +52,7 @@ function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
     dpopBound,
     disabled,
     configured,
-    createdAt: timeOf(client.createdAtSeconds),
+    createdAt: configured ? null : timeOf(client.createdAtSeconds),
   }
 }
 
