@@ -46,7 +46,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   app.route('/-', healthRoutes(services))
   const calls = adminCalls(services.admin(policy), policy.limits)
   const operations = calls.map(({ operation }) => operation)
-  const server = services.authorizationServer?.(policy.tokens, proofs)
+  const server = services.authorizationServer?.(policy, proofs)
   const described = { publicUrl: services.publicUrl, issuesTokens: server !== undefined }
   app.route('/-', openApiRoutes({ ...described, operations }))
   app.route('/.well-known', wellKnownRoutes({ ...services, ...described }))

@@ -4,13 +4,13 @@ import { type Admission, createAdmission } from './admission/admission.ts'
 import { batchingAuditSink } from './audit/batching-sink.ts'
 import { consoleAuditSink } from './audit/console-sink.ts'
 import type { AuditSink } from './audit/event.ts'
+import { createScopeOfRoles } from './authorization/permissions.ts'
 import { type Config, parseConfig } from './config.ts'
 import { Misconfigured, Unavailable } from './errors.ts'
 import {
   type AuthorizationServer,
   createAuthorizationServer,
 } from './oauth/authorization-server.ts'
-import type { TokensDefinition } from './oauth/tokens-definition.ts'
 import { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 import type { Policy } from './policy.ts'
 import type { AdminOptions } from './routes/admin.ts'
@@ -66,11 +66,11 @@ export interface Services {
   /** Undefined without signing keys: the origin then gets no assertion. */
   readonly assertions: AssertionSigner | undefined
   /**
-   * Makes the authorization server; how it issues tokens is the policy's to say. Undefined without
+   * Makes the authorization server; what it may issue, and how, is the policy's to say. Undefined without
    * signing keys: there is none then.
    */
   readonly authorizationServer:
-    | ((tokens: Required<TokensDefinition>, proofs: DpopVerifier) => AuthorizationServer)
+    | ((policy: Pick<Policy, 'roles' | 'tokens'>, proofs: DpopVerifier) => AuthorizationServer)
     | undefined
   /** Makes what the operators' API works with; how long things live is the policy's to say. */
   readonly admin: (policy: Policy) => AdminOptions
@@ -153,7 +153,7 @@ function authorizationServerOf(
   if (signingKeys === undefined) return undefined
   const { keys } = signingKeys
   const references = createReferenceStore(rest)
-  return ({ accessTokenSeconds, sessionSeconds, refreshGraceSeconds }, dpop) =>
+  return ({ roles, tokens: { accessTokenSeconds, sessionSeconds, refreshGraceSeconds } }, dpop) =>
     createAuthorizationServer({
       issuer,
       keys,
@@ -177,6 +177,7 @@ function authorizationServerOf(
       revoker: createRevocations(rest, now),
       verifier,
       dpop,
+      scopeOfRoles: createScopeOfRoles(roles),
       sessionSeconds,
       now,
     })

@@ -30,6 +30,12 @@ export function permissionSet(patterns: Iterable<string>): PermissionSet {
   }
 }
 
+type Roles = ReadonlyMap<string, readonly string[]>
+
+function compiled(roles: Roles): ReadonlyMap<string, PermissionSet> {
+  return new Map([...roles].map(([role, patterns]) => [role, permissionSet(patterns)]))
+}
+
 /** Answers whether a principal has a permission. */
 export type Authorizer = (principal: Principal, permission: string) => boolean
 
@@ -42,8 +48,8 @@ export type Authorizer = (principal: Principal, permission: string) => boolean
  *   a token with roles and such scopes has what both cover (RFC 9068 section 5, least privilege).
  * - A token without roles has what its scopes name, because its issuer granted them.
  */
-export function createAuthorizer(roles: ReadonlyMap<string, readonly string[]>): Authorizer {
-  const sets = new Map([...roles].map(([role, patterns]) => [role, permissionSet(patterns)]))
+export function createAuthorizer(roles: Roles): Authorizer {
+  const sets = compiled(roles)
   /** Compiled once for each principal, which lives as long as its token is cached; null: none. */
   const scopeSets = new WeakMap<Principal, PermissionSet | null>()
 
@@ -62,5 +68,19 @@ export function createAuthorizer(roles: ReadonlyMap<string, readonly string[]>):
     if (principal.roles.length === 0) return scopes?.covers(permission) === true
     const byRole = principal.roles.some((role) => sets.get(role)?.covers(permission) === true)
     return byRole && (scopes === null || scopes.covers(permission))
+  }
+}
+
+/**
+ * Makes the answer to what of a scope's name some roles grant: `[name]` where it is all of it; of a
+ * pattern, else, what the roles have below it (`orders:read` of `orders:*`); else nothing.
+ */
+export function createScopeOfRoles(roles: Roles) {
+  const sets = compiled(roles)
+  return function scopeOfRoles(held: readonly string[], name: string): readonly string[] {
+    if (held.some((role) => sets.get(role)?.covers(name) === true)) return [name]
+    const below = permissionSet([name])
+    const patterns = held.flatMap((role) => roles.get(role) ?? [])
+    return [...new Set(patterns.filter((pattern) => below.covers(pattern)))]
   }
 }

@@ -17,6 +17,7 @@ import {
   type RevocationEndpoint,
   type TokenRevoker,
 } from './revocation.ts'
+import type { ScopeOfRoles } from './scope.ts'
 import { createSubjectTokenReader } from './subject-token.ts'
 import { createTokenEndpoint, type TokenEndpoint } from './token-endpoint.ts'
 
@@ -34,6 +35,8 @@ export interface AuthorizationServerOptions {
   /** The gateway's own: of the tokens that are good at it. */
   readonly verifier: TokenVerifier
   readonly dpop: DpopVerifier
+  /** What roles grant under the policy. */
+  readonly scopeOfRoles: ScopeOfRoles
   /** Life of a session, seconds. */
   readonly sessionSeconds: number
   /** Milliseconds since the epoch. */

@@ -16,7 +16,7 @@ import {
  * that came with the client are not asked for again: only those of its tenant, and a proof's use.
  */
 export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
-  const { issuer, tokens, store, now } = options
+  const { issuer, tokens, store, scopeOfRoles, now } = options
   return async function grantToClient({ client, cutOffs, form, proof, identify }) {
     const { id, roles, scopes } = client
     const grant: AccessGrant = {
@@ -24,7 +24,7 @@ export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
       client: id,
       tenant: client.tenant,
       roles,
-      scopes: grantedScope(form.one('scope'), { bounds: [scopes], roles, granted: scopes }),
+      scopes: grantedScope(form.one('scope'), { bound: scopes, held: scopes, roles, scopeOfRoles }),
       audiences: grantedAudiences(form, client.audiences),
       confirmation: proof?.thumbprint,
     }

@@ -17,7 +17,7 @@ import {
  * refuse the request: whoever asks for too much may ask again for less, with the same token.
  */
 export function refreshTokenGrant(options: GrantOptions): GrantHandler {
-  const { issuer, tokens, refreshTokens, store, now } = options
+  const { issuer, tokens, refreshTokens, store, scopeOfRoles, now } = options
   return async function grantAgain({ client, form, proof, identify }) {
     const refreshToken = form.one('refresh_token')
     if (refreshToken === undefined) throw oauthRefused('invalid_request', 'refresh_token_missing')
@@ -33,9 +33,10 @@ export function refreshTokenGrant(options: GrantOptions): GrantHandler {
       ...session.grant,
       // Not the client's bounds: what the session was granted was within them.
       scopes: grantedScope(form.one('scope'), {
-        bounds: [session.grant.scopes],
+        bound: session.grant.scopes,
+        held: session.grant.scopes,
         roles: session.grant.roles,
-        granted: session.grant.scopes,
+        scopeOfRoles,
       }),
       audiences: grantedAudiences(form, session.grant.audiences, session.grant.audiences),
       confirmation: proof?.thumbprint,

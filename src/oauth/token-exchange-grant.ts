@@ -44,7 +44,7 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
     const isOwn = subject.tokenIssuer === issuer
     const opensSession = client.grants.includes('refresh_token') && !(isOwn && isNoLogin(subject))
     const grant: AccessGrant = {
-      ...grantOf(subject, request),
+      ...grantOf(subject, request, options),
       subjectIssuer: subject.issuer === issuer ? undefined : subject.issuer,
       session: opensSession ? crypto.randomUUID() : isOwn ? subject.session : undefined,
     }
@@ -59,12 +59,13 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
             expiresAtSeconds: issuedAtSeconds + sessionSeconds,
           }
         : undefined
-    const refreshToken = session && (await refreshTokens.open(session))
     const issued = await tokens.issue(grant, {
       ...issueOptionsOf(client),
       issuedAtSeconds,
       notAfterSeconds: session?.expiresAtSeconds ?? (isOwn ? subject.expiresAtSeconds : undefined),
     })
+    // Last, for it lives longest: whatever fails before leaves no session that nobody can end.
+    const refreshToken = session && (await refreshTokens.open(session))
     identify(principalOfGrant(grant, issuer, issued))
     return {
       ...tokenResponse(issued, grant, now()),
@@ -100,16 +101,20 @@ function isNoLogin({ session, subject, client }: Principal): boolean {
 }
 
 /** What is granted, without I/O. A bound subject token is good only with a proof by its very key. */
-function grantOf(subject: Principal, { client, form, proof }: TokenRequest): AccessGrant {
+function grantOf(
+  subject: Principal,
+  { client, form, proof }: TokenRequest,
+  { scopeOfRoles }: TokenExchangeOptions,
+): AccessGrant {
   refuseUnbound(subject, proof)
-  const ofSubject = subject.scopes.length > 0 ? subject.scopes : undefined
-  const bounds = [client.scopes, ofSubject]
+  const { roles } = subject
+  const held = subject.scopes.length > 0 ? subject.scopes : undefined
   return {
     subject: subject.subject,
     client: client.id,
     tenant: subject.tenant,
-    roles: subject.roles,
-    scopes: grantedScope(form.one('scope'), { bounds, roles: subject.roles, granted: ofSubject }),
+    roles,
+    scopes: grantedScope(form.one('scope'), { bound: client.scopes, held, roles, scopeOfRoles }),
     audiences: grantedAudiences(form, client.audiences),
     confirmation: proof?.thumbprint,
   }

@@ -11,6 +11,7 @@ import type { Client } from './client.ts'
 import type { AuthenticatedClient } from './client-authenticator.ts'
 import type { OAuthForm } from './form.ts'
 import type { GrantStore } from './grant-store.ts'
+import type { ScopeOfRoles } from './scope.ts'
 
 /** A request of a client that has authenticated. */
 export interface TokenRequest extends AuthenticatedClient {
@@ -40,6 +41,8 @@ export interface GrantOptions {
   readonly tokens: TokenIssuer
   readonly refreshTokens: RefreshTokens
   readonly store: GrantStore
+  /** The policy's. */
+  readonly scopeOfRoles: ScopeOfRoles
   /** Life of a session, seconds. */
   readonly sessionSeconds: number
   /** Milliseconds since the epoch. */

@@ -82,7 +82,10 @@ export async function startGateway(options: GatewayOptions = {}) {
     privateJwk('ed', 'EdDSA', 'ed25519'),
   ].filter(({ alg }) => options.algorithms?.includes(alg) ?? true)
   const policy = definePolicy({
-    roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
+    roles: {
+      ...{ reader: ['orders:read'], clerk: ['orders:read', 'orders:write', 'other:*'] },
+      operator: ['portcullis:*'],
+    },
     limits: {},
     routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
     tokens: { dpopNonceRequired: options.nonceRequired ?? false },

@@ -47,7 +47,8 @@ beforeAll(async () => {
     ]),
   })
   const proofs = services.proofs({ nonceRequired: false })
-  const server = services.authorizationServer?.(DEFAULT_TOKENS, proofs)
+  const roles = new Map([['reader', ['orders:read']]])
+  const server = services.authorizationServer?.({ roles, tokens: DEFAULT_TOKENS }, proofs)
   if (server === undefined) throw new Error('no authorization server')
   const { verifier, references, admission, publicUrl } = services
   app = new Hono<{ Variables: GatewayVariables }>()

@@ -168,7 +168,7 @@ describe('S38: nothing is used up by a request that fails:', () => {
 
 describe('what a refresh may ask for', () => {
   test('less scope, and all of it again next time', async () => {
-    const first = await open({ scope: 'orders:read orders:write' })
+    const first = await open({ roles: ['clerk'], scope: 'orders:read orders:write' })
     const less = await gateway.refresh(client, first.refresh_token, { scope: 'orders:read' })
     expect(less.body.scope).toBe('orders:read')
     const all = await gateway.refresh(client, less.body.refresh_token)

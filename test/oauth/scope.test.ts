@@ -1,14 +1,28 @@
 import { describe, expect, test } from 'vitest'
-import { createAuthorizer } from '../../src/authorization/permissions.ts'
+import { createAuthorizer, createScopeOfRoles } from '../../src/authorization/permissions.ts'
 import { principalOfGrant } from '../../src/oauth/actor.ts'
 import { grantedScope } from '../../src/oauth/scope.ts'
 import { checkOf } from './denial.ts'
 
+type Names = readonly string[]
+
+const policyRoles = new Map<string, Names>([
+  ['reader', ['a:r', 'b:r']],
+  ['writer', ['a:*', 'c:w']],
+  ['all', ['*']],
+])
+const scopeOfRoles = createScopeOfRoles(policyRoles)
+
+/** One bound alone is both: that of a session, or of a client that asks for itself. */
 const granted = (
   requested: string | undefined,
-  bounds: readonly (readonly string[] | undefined)[],
-  roles: readonly string[] = ['reader'],
-) => checkOf(() => grantedScope(requested, { bounds, roles, granted: bounds[0] }).join(' '))
+  [bound, held = bound]: readonly [Names | undefined, Names?],
+  roles: Names = ['reader'],
+) => checkOf(() => grantedScope(requested, { bound, held, roles, scopeOfRoles }).join(' '))
+
+/** Of a client without scopes. */
+const unbound = (requested: string | undefined, held?: Names, roles: Names = ['reader']) =>
+  checkOf(() => grantedScope(requested, { bound: undefined, held, roles, scopeOfRoles }).join(' '))
 
 describe('a scope', () => {
   test.each([
@@ -22,8 +36,17 @@ describe('a scope', () => {
       ],
       'b:r',
     ],
-    ['nothing, where nothing bounds it', undefined, [undefined, undefined], ''],
-    ['what is asked, within its bounds', 'b:r', [['a:r', 'b:r'], undefined], 'b:r'],
+    ['of two patterns the narrower one', undefined, [['a:*'], ['a:r', 'b:r']], 'a:r'],
+    ['nothing, where nothing bounds it', undefined, [undefined], ''],
+    ['what is asked, within its bounds', 'b:r', [['a:r', 'b:r']], 'b:r'],
+    ['what is asked, below a pattern', 'a:r', [['a:*']], 'a:r'],
+    [
+      'of what a bound allows, what roles grant',
+      undefined,
+      [['a:r', 'd:r', 'openid']],
+      'a:r openid',
+    ],
+    ['of a pattern, what roles grant', undefined, [['a:*', 'd:*']], 'a:r'],
     ['what is asked, once each', 'b:r b:r', [['a:r', 'b:r']], 'b:r'],
     ['what narrows roles, where nothing bounds it', 'b:r', [undefined], 'b:r'],
     ['names that are no permissions', 'openid', [['openid', 'profile']], 'openid'],
@@ -32,7 +55,19 @@ describe('a scope', () => {
   })
 
   test.each([
-    ['beyond a bound', 'c:r', [['a:r'], undefined], 'scope_exceeded'],
+    ['beyond a bound', 'b:r', [['a:r']], 'scope_exceeded'],
+    ['beyond the roles', 'd:r', [['a:r', 'd:r']], 'scope_beyond_roles'],
+    ['partly beyond the roles', 'a:r d:r', [['a:r', 'd:r']], 'scope_beyond_roles'],
+    ['a pattern of which roles grant a part', 'a:*', [['a:*']], 'scope_beyond_roles'],
+    [
+      'a pattern beyond the roles, where nothing bounds it',
+      'a:*',
+      [undefined],
+      'scope_beyond_roles',
+    ],
+    ['a word, where nothing bounds it', 'superuser', [undefined], 'scope_exceeded'],
+    ['a word beside permissions', 'a:r superuser', [undefined], 'scope_exceeded'],
+    ['a bound that no role meets', undefined, [['d:r', 'openid']], 'scope_unbounded'],
     ['beyond one of two bounds', 'a:r', [['a:r'], ['b:r']], 'scope_exceeded'],
     ['partly beyond a bound', 'a:r c:r', [['a:r']], 'scope_exceeded'],
     ['a pattern that a bound does not have', 'a:*', [['a:r']], 'scope_exceeded'],
@@ -62,15 +97,41 @@ describe('a scope', () => {
     expect(granted('portcullis:clients:create', [undefined], [])).toBe(
       'invalid_scope:scope_ungranted',
     )
-    expect(granted('openid', [undefined], [])).toBe('openid')
+    expect(granted('openid', [undefined], [])).toBe('invalid_scope:scope_exceeded')
+  })
+
+  test('of a login narrows it, and is not left, whatever else its roles grant', () => {
+    expect(unbound(undefined, ['a:r', 'openid'])).toBe('a:r openid')
+    expect(unbound('a:r', ['a:r', 'openid'])).toBe('a:r')
+    expect(unbound('openid', ['openid'])).toBe('openid')
+    expect(unbound('b:r', ['a:r'])).toBe('invalid_scope:scope_exceeded')
+    expect(unbound('email', ['openid'])).toBe('invalid_scope:scope_exceeded')
+    expect(unbound('openid', ['a:r', 'openid'])).toBe('invalid_scope:scope_unbounded')
+    expect(unbound(undefined, ['a:r', 'd:r'])).toBe('a:r')
+    expect(unbound('d:r', ['a:r', 'd:r'])).toBe('invalid_scope:scope_beyond_roles')
+    expect(unbound('d:r', ['d:r'], [])).toBe('d:r')
+  })
+
+  test('of a login that names no permission leaves its roles to be narrowed', () => {
+    expect(unbound('a:r', ['openid'])).toBe('a:r')
+    expect(unbound('d:r', ['openid'])).toBe('invalid_scope:scope_beyond_roles')
+    expect(unbound('a:r', ['openid'], [])).toBe('invalid_scope:scope_ungranted')
+  })
+
+  test('is what any of the roles grants, by pattern too, but for roles that nobody knows', () => {
+    expect(unbound('a:x c:w b:r', undefined, ['reader', 'writer'])).toBe('a:x c:w b:r')
+    expect(unbound('a:*', undefined, ['writer'])).toBe('a:*')
+    expect(unbound('x:y:*', undefined, ['all'])).toBe('x:y:*')
+    for (const role of ['unknown', 'constructor', '__proto__'])
+      expect(unbound('a:r', undefined, [role])).toBe('invalid_scope:scope_beyond_roles')
   })
 
   test('is refused where only the bound of a client names it: that grants nobody anything', () => {
     const ask = (requested?: string, roles: readonly string[] = []) =>
       checkOf(() =>
-        grantedScope(requested, { bounds: [['a:r', 'openid']], roles, granted: undefined }).join(
-          ' ',
-        ),
+        grantedScope(requested, {
+          ...{ bound: ['a:r', 'openid'], held: undefined, roles, scopeOfRoles },
+        }).join(' '),
       )
     expect(ask('a:r')).toBe('invalid_scope:scope_ungranted')
     expect(ask()).toBe('invalid_scope:scope_ungranted')
@@ -79,7 +140,7 @@ describe('a scope', () => {
 
   test('never permits more than its bounds and the roles do, whatever is asked', () => {
     const names = ['a:r', 'a:w', 'b:r', 'openid', 'a:*']
-    const isPermitted = createAuthorizer(new Map([['reader', ['a:r', 'b:r']]]))
+    const isPermitted = createAuthorizer(policyRoles)
     const permitted = (roles: readonly string[], scopes: readonly string[]) => {
       const grant = { subject: 's', client: 'c', audiences: ['x'], roles, scopes }
       const principal = principalOfGrant(grant, 'https://gateway.test')
@@ -89,18 +150,25 @@ describe('a scope', () => {
       names.filter((_, at) => bits & (1 << at)),
     )
     let grants = 0
-    for (const roles of [[], ['reader'], ['unknown']])
+    for (const roles of [[], ['reader'], ['writer'], ['reader', 'writer'], ['unknown']])
       for (const bound of [undefined, ...subsets.filter(({ length }) => length > 0)])
         for (const asked of subsets) {
           const scope = granted(asked.join(' ') || undefined, [bound], roles)
           if (scope.startsWith('invalid_scope:')) continue
           grants += 1
-          const got = permitted(roles, scope === '' ? [] : scope.split(' '))
+          const named = scope === '' ? [] : scope.split(' ')
+          const got = permitted(roles, named)
           const most = permitted(roles, bound ?? [])
+          const tried = `${roles} ${bound} ${asked}`
           expect(
             got.filter((one) => !most.includes(one)),
-            `${roles} ${bound} ${asked}`,
+            tried,
           ).toEqual([])
+          if (asked.length === 0) expect(got, tried).toEqual(most)
+          if (roles.length === 0) continue
+          // Origins read it, too: it names nothing that the roles do not grant.
+          for (const name of named.filter((one) => one.includes(':')))
+            expect(scopeOfRoles(roles, name), tried).toEqual([name])
         }
     expect(grants).toBeGreaterThan(500)
   })

@@ -1,0 +1,126 @@
+/** Scopes narrow what roles grant, and never widen it, whichever way a token is got. */
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Reply, startGateway, type TestClient, type TestGateway } from './gateway.ts'
+
+const GRANT = { grant_type: 'client_credentials' }
+/** What a client may think of. */
+const TOO_MUCH = [
+  'admin superuser',
+  'openid',
+  'orders:delete',
+  'orders:*',
+  'orders:read admin',
+  '*',
+]
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.close())
+
+const login = (claims: object = {}) => gateway.login({ claims: { ...claims } })
+const scopeOf = ({ body }: Reply) => body.error ?? decodeJwt(body.access_token).scope
+const permitted = async ({ body }: Reply) => (await gateway.call(body.access_token)).status
+
+describe('S38: a client without scopes', () => {
+  let client: TestClient
+  beforeAll(async () => {
+    client = await gateway.createClient({ roles: ['clerk'] })
+  })
+
+  test.each(TOO_MUCH)('gets no token of its own that says %s', async (scope) => {
+    const before = gateway.originCalls()
+    const { status, body } = await gateway.token(client, { ...GRANT, scope })
+    expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_scope' })
+    expect(gateway.originCalls()).toBe(before)
+  })
+
+  test.each(TOO_MUCH)('gets no token of a user, and no session, that says %s', async (scope) => {
+    const before = await gateway.redis.direct.keys('pc:refresh:*')
+    for (const claims of [{}, { scope: 'orders:read' }, { scope: 'email' }, { roles: [] }]) {
+      const { status, body } = await gateway.exchange(client, await login(claims), { scope })
+      expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_scope' })
+    }
+    expect(await gateway.redis.direct.keys('pc:refresh:*')).toEqual(before)
+  })
+
+  test.each(TOO_MUCH)('gets no token of a session that says %s', async (scope) => {
+    for (const claims of [{}, { scope: 'orders:read' }]) {
+      const { body } = await gateway.exchange(client, await login(claims))
+      const next = await gateway.refresh(client, body.refresh_token, { scope })
+      expect(next.body.error).toBe('invalid_scope')
+    }
+  })
+
+  test('gets what its roles cover, or those of its users, where it asks for less', async () => {
+    const own = await gateway.token(client, { ...GRANT, scope: 'other:read' })
+    expect([scopeOf(own), await permitted(own)]).toEqual(['other:read', 403])
+    const pattern = await gateway.token(client, { ...GRANT, scope: 'other:* orders:read' })
+    expect([scopeOf(pattern), await permitted(pattern)]).toEqual(['other:* orders:read', 200])
+    for (const claims of [{}, { scope: 'openid' }]) {
+      const theirs = await gateway.exchange(client, await login(claims), { scope: 'orders:read' })
+      expect([scopeOf(theirs), await permitted(theirs)]).toEqual(['orders:read', 200])
+    }
+  })
+
+  test('that asks for nothing gets all that there is: by its roles, or as the login had it', async () => {
+    const own = await gateway.token(client, GRANT)
+    expect([scopeOf(own), await permitted(own)]).toEqual([undefined, 200])
+    const roles = ['reader', 'clerk']
+    const cases = [
+      [{ roles }, undefined],
+      [{ roles, scope: 'openid' }, 'openid'],
+      [{ roles, scope: 'openid orders:read orders:delete' }, 'openid orders:read'],
+      [{ roles: [], scope: 'orders:read orders:delete' }, 'orders:read orders:delete'],
+    ] as const
+    for (const [claims, scope] of cases) {
+      const theirs = await gateway.exchange(client, await login(claims))
+      expect([scopeOf(theirs), await permitted(theirs)]).toEqual([scope, 200])
+      const next = await gateway.refresh(client, theirs.body.refresh_token)
+      expect([scopeOf(next), await permitted(next)]).toEqual([scope, 200])
+    }
+  })
+})
+
+describe('S38: a client with scopes', () => {
+  test('has tokens that name only what their roles cover, too', async () => {
+    const scopes = ['orders:read', 'orders:delete', 'openid']
+    const client = await gateway.createClient({ scopes, roles: ['clerk'] })
+    for (const reply of [
+      await gateway.token(client, GRANT),
+      await gateway.exchange(client, await login()),
+    ])
+      expect([scopeOf(reply), await permitted(reply)]).toEqual(['orders:read openid', 200])
+    const asked = { scope: 'orders:delete' }
+    expect(scopeOf(await gateway.token(client, { ...GRANT, ...asked }))).toBe('invalid_scope')
+    expect(scopeOf(await gateway.exchange(client, await login(), asked))).toBe('invalid_scope')
+  })
+
+  test('without roles has what its scopes grant', async () => {
+    const client = await gateway.createClient({ scopes: ['orders:read', 'orders:delete'] })
+    const own = await gateway.token(client, GRANT)
+    expect([scopeOf(own), await permitted(own)]).toEqual(['orders:read orders:delete', 200])
+  })
+
+  test('that end with a star has what roles have below it, from client to client', async () => {
+    const [front, back] = [
+      await gateway.createClient({ scopes: ['orders:*'] }),
+      await gateway.createClient({ scopes: ['orders:*', 'other:*'] }),
+    ]
+    const first = await gateway.exchange(front, await login({ roles: ['clerk'] }))
+    expect(scopeOf(first)).toBe('orders:read orders:write')
+    const next = await gateway.refresh(front, first.body.refresh_token)
+    expect(scopeOf(next)).toBe('orders:read orders:write')
+    const second = await gateway.exchange(back, next.body.access_token)
+    expect([scopeOf(second), await permitted(second)]).toEqual(['orders:read orders:write', 200])
+    const third = await gateway.exchange(back, next.body.access_token, { scope: 'orders:read' })
+    expect([scopeOf(third), await permitted(third)]).toEqual(['orders:read', 200])
+  })
+
+  test('of which the roles of a user grant none gets no token of it, which would not be narrowed', async () => {
+    const client = await gateway.createClient({ scopes: ['orders:delete', 'openid'] })
+    expect(scopeOf(await gateway.exchange(client, await login()))).toBe('invalid_scope')
+  })
+})
