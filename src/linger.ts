@@ -21,7 +21,7 @@ export interface Chunks {
  * broken connection, or a 5xx of somebody else's, in place of the refusal. Never rejects.
  */
 export async function linger(chunks: Chunks): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let timer!: ReturnType<typeof setTimeout>
   const late = new Promise<'late'>((resolve) => {
     timer = setTimeout(resolve, LINGER_MS, 'late')
   })

@@ -14,7 +14,7 @@ export const sleep = (ms: number): Promise<void> =>
  * that take no `AbortSignal` (queues, the Cache API). A late rejection of `work` is swallowed.
  */
 export async function withDeadline<Value>(work: Promise<Value>, ms: number): Promise<Value> {
-  let timer: ReturnType<typeof setTimeout> | undefined
+  let timer!: ReturnType<typeof setTimeout>
   const deadline = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new DeadlineExceeded(`${ms} ms`)), ms)
   })
