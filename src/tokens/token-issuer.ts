@@ -2,6 +2,7 @@
 import { type JWTPayload, SignJWT } from 'jose'
 import { Misconfigured } from '../errors.ts'
 import { oauthRefused } from '../oauth/refusal.ts'
+import { MAX_ACCESS_TOKEN_SECONDS, MIN_ACCESS_TOKEN_SECONDS } from '../validators/access-token.ts'
 import type { AccessGrant, IssuedToken, IssueOptions, TokenIssuer } from './access-grant.ts'
 import { credentialHash, type ReferenceRecord, type ReferenceStore } from './reference.ts'
 import {
@@ -16,9 +17,8 @@ import { randomSeed, seededIds, seedOf } from './token-seed.ts'
 
 /** RFC 9068 section 2.1. */
 export const ACCESS_TOKEN_TYPE = 'at+jwt'
-/** A shorter life is all refreshing, a longer one outlives what it was granted for. */
-export const MIN_ACCESS_TOKEN_SECONDS = 300
-export const MAX_ACCESS_TOKEN_SECONDS = 3_600
+
+export { MAX_ACCESS_TOKEN_SECONDS }
 
 export interface TokenIssuerOptions {
   /** Private keys; the first active one signs, unless another algorithm is asked for. */

@@ -1,6 +1,6 @@
 /** The claims of an access token (RFC 7519 section 4.1, RFC 9068 section 2.2). */
 import * as z from 'zod'
-import { name } from './name.ts'
+import { name, scopeName } from './name.ts'
 
 export const MAX_SUBJECT_CHARS = 255
 const MAX_TOKEN_ID_CHARS = 256
@@ -15,11 +15,6 @@ const MAX_TIME_SECONDS = 253_402_300_799
 /** NumericDate: seconds since the epoch, not necessarily whole (RFC 7519 section 2). */
 const time = z.number().min(0).max(MAX_TIME_SECONDS)
 
-/** RFC 6749 section 3.3: names of printable ASCII without quote and backslash. */
-const scopeName = z
-  .string()
-  .max(MAX_NAME_CHARS)
-  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/)
 const scopeText = z
   .string()
   .transform((text) => (text === '' ? [] : text.split(' ')))

@@ -1,8 +1,9 @@
 /** OAuth clients as operators write them: in `CLIENTS`, and in the body of an API call. */
 import type { JSONWebKeySet } from 'jose'
 import * as z from 'zod'
+import { accessTokenSeconds } from './access-token.ts'
 import { sortKeys } from './jwk.ts'
-import { name } from './name.ts'
+import { name, scopeName } from './name.ts'
 import { octets } from './octets.ts'
 
 /** What the token endpoint grants by (RFC 6749 sections 4.4 and 6, RFC 8693). */
@@ -35,18 +36,14 @@ const clientKeys = z
 export const clientMembers = {
   name: name(128),
   grants: z.array(z.enum(GRANT_TYPES)).min(1),
-  scopes: z
-    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/))
-    .min(1, 'leave it out for no bound')
-    .max(100)
-    .optional(),
+  scopes: z.array(scopeName).min(1, 'leave it out for no bound').max(100).optional(),
   roles: z.array(name(256)).max(100).optional(),
   audiences: z.array(name(2_048)).min(1).max(20).optional(),
   tenant: name(256).optional(),
   jwks: clientKeys.optional(),
   tokenFormat: z.enum(['jwt', 'opaque']).optional(),
   tokenAlgorithm: z.enum(['ES256', 'RS256', 'EdDSA']).optional(),
-  accessTokenSeconds: z.int().min(300).max(3_600).optional(),
+  accessTokenSeconds: accessTokenSeconds.optional(),
   dpopBound: z.boolean().optional(),
 }
 

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 // By name: a value read off the namespace `z.core` would bundle all of zod.
 import { $ZodType } from 'zod/v4/core'
+import { accessTokenSeconds } from './access-token.ts'
 import { isPathPattern } from './path-pattern.ts'
 
 /** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
@@ -70,7 +71,7 @@ export const policySchema = z.strictObject({
   routes: z.array(routeSchema).min(1),
   tokens: z
     .strictObject({
-      accessTokenSeconds: z.int().min(300).max(3_600),
+      accessTokenSeconds,
       sessionSeconds: z.int().min(60).max(31_536_000),
       refreshGraceSeconds: z.int().min(0).max(60),
       dpopNonceRequired: z.boolean(),

@@ -2,13 +2,11 @@
 import * as z from 'zod'
 import { name, roleNames, scopeNames } from '../../operators/names.ts'
 import type { PolicyLimit } from '../../policy.ts'
+import { accessTokenSeconds } from '../../validators/access-token.ts'
 import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
 import { time } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
-
-const MIN_TTL_SECONDS = 300
-const MAX_TTL_SECONDS = 3_600
 
 const newTokenSchema = z.strictObject({
   subject: name(255),
@@ -16,12 +14,7 @@ const newTokenSchema = z.strictObject({
   scopes: scopeNames.optional(),
   tenant: name(256).optional(),
   client: name(256).optional().describe('default: the operator'),
-  ttlSeconds: z
-    .int()
-    .min(MIN_TTL_SECONDS)
-    .max(MAX_TTL_SECONDS)
-    .optional()
-    .describe("default: the policy's"),
+  ttlSeconds: accessTokenSeconds.optional().describe("default: the policy's"),
   format: z.enum(['jwt', 'opaque']).optional().describe('default jwt'),
 })
 
