@@ -1,4 +1,6 @@
 /** What the operators' API works with, made of an environment. */
+
+import { REVOCATION_MARGIN_SECONDS } from '../admission/revocation.ts'
 import { createAuthorizer } from '../authorization/permissions.ts'
 import type { Config } from '../config.ts'
 import type { Policy } from '../policy.ts'
@@ -23,9 +25,6 @@ export interface AdminParts {
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
-
-/** More than clocks differ, and than an isolate remembers. */
-const MARGIN_SECONDS = 300
 
 /** Makes the options of `adminCalls`; how long things live is partly the policy's to say. */
 export function adminServices(config: Config, { rest, auditDb, now }: AdminParts) {
@@ -60,8 +59,8 @@ export function adminServices(config: Config, { rest, auditDb, now }: AdminParts
             now,
           }),
     signingKeys,
-    cutOffSeconds: Math.max(longestToken, sessionSeconds) + MARGIN_SECONDS,
-    revokedTokenSeconds: longestToken + MARGIN_SECONDS,
+    cutOffSeconds: Math.max(longestToken, sessionSeconds) + REVOCATION_MARGIN_SECONDS,
+    revokedTokenSeconds: longestToken + REVOCATION_MARGIN_SECONDS,
     now,
   })
 }
