@@ -6,8 +6,8 @@ import { tokenIdHash } from '../tokens/token-id.ts'
 import { keyPart } from './key.ts'
 
 /**
- * Parts of the storage keys that decide over the record's principal (`keyPart` of each name, and the
- * token's `tokenIdHash`). A script cannot make them itself: Redis has no SHA-256.
+ * Parts of the storage keys that decide over the record's principal (`keyPart` of each name, and
+ * the token's `tokenIdHash`). A script cannot make them itself: Redis has no SHA-256.
  */
 const partsSchema = z.strictObject({
   token: z.string(),
@@ -37,7 +37,10 @@ export async function storedReference(record: ReferenceRecord): Promise<string> 
   return JSON.stringify({ record, parts })
 }
 
-/** The record in a stored text. Throws `Unavailable` for anything that {@link storedReference} did not make. */
+/**
+ * The record in a stored text. Throws `Unavailable` for anything that {@link storedReference} did
+ * not make.
+ */
 export function parseStoredReference(text: unknown): ReferenceRecord {
   const parsed = storedSchema.safeParse(jsonOf(text))
   if (parsed.success) return parsed.data.record

@@ -32,13 +32,13 @@ export interface AdmitOptions {
 }
 
 /**
- * Refuses revoked and cut-off tokens, used proofs of possession, banned callers and spent budgets, and
- * tells the consulted limits in `RateLimit` headers. Of an opaque token or an API key that this
+ * Refuses revoked and cut-off tokens, used proofs of possession, banned callers and spent budgets,
+ * and tells the consulted limits in `RateLimit` headers. Of an opaque token or an API key that this
  * isolate does not know, it finds out whose it is in the same round trip, sets `principal`, and
  * refuses what Redis does not know (`token_rejected`); a limit that counts by a function costs a
- * second one then, since the function is shown the principal. Needs `authenticate` and `clientAddress` before it. Throws
- * `Unavailable` when Redis cannot tell: revocation fails closed always, a limit as its
- * `onUnavailable` says.
+ * second one then, since the function is shown the principal. Needs `authenticate` and
+ * `clientAddress` before it. Throws `Unavailable` when Redis cannot tell: revocation fails closed
+ * always, a limit as its `onUnavailable` says.
  *
  * @example
  * ```ts
@@ -105,7 +105,10 @@ function checkLimit({ name, limit, windowSeconds }: PolicyLimit): void {
 
 type LimitKey = (of: LimitSubject) => string | Promise<string>
 
-/** Which limit's window counts, and whose, as a key; kept per principal where the principal decides it. */
+/**
+ * Which limit's window counts, and whose, as a key; kept per principal where the principal decides
+ * it.
+ */
 function limitKey({ by, name }: PolicyLimit): LimitKey {
   const ofAddress: LimitKey = ({ address }) =>
     limitKeyOf({ name, by: 'address' }, { issuer: '', value: address })

@@ -45,9 +45,9 @@ export interface PresentedTokenOptions {
 }
 
 /**
- * Makes the reader, which changes nothing. A token says by its form what it is, so a hint is not needed. Does NOT check
- * revocation or cut-offs of access tokens, nor who may know of them. Throws `Unavailable` where
- * nobody can tell.
+ * Makes the reader, which changes nothing. A token says by its form what it is, so a hint is not
+ * needed. Does NOT check revocation or cut-offs of access tokens, nor who may know of them. Throws
+ * `Unavailable` where nobody can tell.
  */
 export function createPresentedTokenReader(options: PresentedTokenOptions): PresentedTokenReader {
   const { issuer, ownTokens, verifier, references, refreshTokens, now } = options

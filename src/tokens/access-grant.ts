@@ -23,8 +23,8 @@ export interface AccessGrant {
 export type TokenFormat = 'jwt' | 'opaque'
 
 /**
- * 32 unpredictable bytes that a token's id, which is no secret, and an opaque token, which is one, are
- * made from: a seed is never stored, logged or sent.
+ * 32 unpredictable bytes that a token's id, which is no secret, and an opaque token, which is one,
+ * are made from: a seed is never stored, logged or sent.
  */
 export type TokenSeed = Uint8Array
 
@@ -56,9 +56,10 @@ export interface IssuedToken {
 }
 
 /**
- * Port: makes access tokens. Throws `Unavailable` where an opaque one cannot be stored, `Denied` with
- * `oauth_refused` / `invalid_grant` where `notAfterSeconds` leaves it no life, `Misconfigured` where
- * no active key signs with the algorithm, and `RangeError` for a life that is not 300 to 3600 s.
+ * Port: makes access tokens. Throws `Unavailable` where an opaque one cannot be stored, `Denied`
+ * with `oauth_refused` / `invalid_grant` where `notAfterSeconds` leaves it no life, `Misconfigured`
+ * where no active key signs with the algorithm, and `RangeError` for a life that is not 300 to 3600
+ * s.
  */
 export interface TokenIssuer {
   issue(grant: AccessGrant, options?: IssueOptions): Promise<IssuedToken>
@@ -94,19 +95,20 @@ export interface Rotation {
 
 /**
  * Port: refresh tokens (RFC 6749 section 6, RFC 9700 section 4.14.2). `inspect` and `rotate`
- * throw `Denied` with `oauth_refused` / `invalid_grant`, and all throw `Unavailable` when the store cannot tell.
+ * throw `Denied` with `oauth_refused` / `invalid_grant`, and all throw `Unavailable` when the store
+ * cannot tell.
  */
 export interface RefreshTokens {
   /** Begins a family and returns its first refresh token. */
   open(session: Session): Promise<string>
   /**
-   * The session of a token, and whether the token itself is good still: a look that changes nothing.
-   * Undefined for a token that is malformed or unknown, and for a session that is over.
+   * The session of a token, and whether the token itself is good still: a look that changes
+   * nothing. Undefined for a token that is malformed or unknown, and for a session that is over.
    */
   find(refreshToken: string): Promise<FoundSession | undefined>
   /**
-   * The session of a live token that `client` presents, without using it up. Reuse of a dead one ends
-   * the family here; but whatever another client presents is refused and changes nothing.
+   * The session of a live token that `client` presents, without using it up. Reuse of a dead one
+   * ends the family here; but whatever another client presents is refused and changes nothing.
    */
   inspect(refreshToken: string, client: string): Promise<Session>
   /**

@@ -26,10 +26,11 @@ export interface References {
 }
 
 /**
- * Makes the memory of an isolate: an LRU, bounded in bytes, from a reference's exact text to its principal, each
- * for as long as that is valid and 5 minutes at most, like verified JWTs. That its record is removed
- * is not noticed meanwhile, so whoever ends a reference revokes its token id too, which is asked for
- * on each request. References that are not known are NOT remembered: they cost their sender nothing.
+ * Makes the memory of an isolate: an LRU, bounded in bytes, from a reference's exact text to its
+ * principal, each for as long as that is valid and 5 minutes at most, like verified JWTs. That its
+ * record is removed is not noticed meanwhile, so whoever ends a reference revokes its token id too,
+ * which is asked for on each request. References that are not known are NOT remembered: they cost
+ * their sender nothing.
  */
 export function createReferences({
   audience,

@@ -32,8 +32,8 @@ export function parseSigningKeys(jwks: unknown): SigningJwk[] {
 
 /**
  * The key that signs at `nowMs`, with `algorithm` if one is asked for: the first whose `nbf` has
- * passed and whose `exp` has not. Undefined if there is none. Every gateway with the same keys gives
- * the same answer at the same time, so keys change by the clock and not by a deployment.
+ * passed and whose `exp` has not. Undefined if there is none. Every gateway with the same keys
+ * gives the same answer at the same time, so keys change by the clock and not by a deployment.
  */
 export function activeKey(
   keys: readonly SigningJwk[],
@@ -79,8 +79,9 @@ export function publicKeySet(keys: readonly SigningJwk[]) {
 const imported = new WeakMap<SigningJwk, SigningKey>()
 
 /**
- * Imports a private key, once for the same object. Throws `Misconfigured` if it cannot be imported, or if what it signs is
- * not good for its public half: such a gateway would issue tokens that it refuses itself.
+ * Imports a private key, once for the same object. Throws `Misconfigured` if it cannot be imported,
+ * or if what it signs is not good for its public half: such a gateway would issue tokens that it
+ * refuses itself.
  */
 export async function importSigningKey(jwk: SigningJwk): Promise<SigningKey> {
   const known = imported.get(jwk)

@@ -36,10 +36,11 @@ export interface TokenCache {
 }
 
 /**
- * An LRU from token to principal, bounded by what it takes of the heap. Its key is the token's exact text: the grammar leaves a
- * token one spelling, and another text is another token, which is verified by itself. An entry
- * lives until the token expires, for 5 minutes at most, and only while its key set still vouches
- * for its key. A look-up hashes one string and reads one map: no crypto, no JSON, no promise.
+ * An LRU from token to principal, bounded by what it takes of the heap. Its key is the token's
+ * exact text: the grammar leaves a token one spelling, and another text is another token, which is
+ * verified by itself. An entry lives until the token expires, for 5 minutes at most, and only while
+ * its key set still vouches for its key. A look-up hashes one string and reads one map: no crypto,
+ * no JSON, no promise.
  *
  * Refusals are NOT remembered: whoever sends bad tokens can vary them for nothing, so the memory
  * would be theirs; and a signature that is bad today may be good once a key is published.

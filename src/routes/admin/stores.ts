@@ -35,7 +35,10 @@ export interface AdminOptions extends AdminStores {
   readonly publicUrl: string
   /** Identifiers of the trusted issuers. */
   readonly issuers: readonly string[]
-  /** How long a cut-off must be remembered: as long as any token or session lives, and a little more. */
+  /**
+   * How long a cut-off must be remembered: as long as any token or session lives, and a little
+   * more.
+   */
   readonly cutOffSeconds: number
   /** The same of a revoked token. */
   readonly revokedTokenSeconds: number

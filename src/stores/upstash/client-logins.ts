@@ -37,8 +37,9 @@ return counts
 `
 
 /**
- * The adapter over Upstash. Every key is read by a command that fails for one of a wrong type. Asks the same of Redis for a configured client as for a stored one, and
- * for an unknown one: the time of the answer tells nobody which it is.
+ * The adapter over Upstash. Every key is read by a command that fails for one of a wrong type. Asks
+ * the same of Redis for a configured client as for a stored one, and for an unknown one: the time
+ * of the answer tells nobody which it is.
  */
 export function createClientLogins({
   rest,

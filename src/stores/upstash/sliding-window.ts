@@ -37,9 +37,10 @@ function windowOf(rule: LimitRule): Window {
 }
 
 /**
- * Asks one limit, or the one that an operator has set in its place. The limiter issues its `EVALSHA` before it first waits, so the command is known
- * as soon as this returns; nothing depends on counting microtasks. A script that Redis does not
- * know (`NOSCRIPT`, after a fail-over) is sent in full, once, in a call of its own.
+ * Asks one limit, or the one that an operator has set in its place. The limiter issues its
+ * `EVALSHA` before it first waits, so the command is known as soon as this returns; nothing depends
+ * on counting microtasks. A script that Redis does not know (`NOSCRIPT`, after a fail-over) is sent
+ * in full, once, in a call of its own.
  */
 export function askLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingLimit {
   const windowMs = rule.windowSeconds * 1000
