@@ -139,3 +139,14 @@ describe('S17: a client is described by names that a token can carry', () => {
     expect((await gateway.admin('POST', '/clients', body)).status).toBeLessThan(500)
   })
 })
+
+test('R06: a client of an earlier day whose tenant would be refused now hides no other', async () => {
+  const { clientId } = (await gateway.admin('POST', '/clients', OWN)).body
+  const key = `pc:client:${clientId}`
+  const record = JSON.parse(String(await gateway.redis.direct.get(key)))
+  await gateway.redis.direct.set(key, JSON.stringify({ ...record, tenant: 'a\nb' }))
+  const { status, body } = await gateway.admin('GET', '/clients?limit=200')
+  expect(status).toBe(200)
+  expect(body.clients.length).toBeGreaterThan(1)
+  expect((await gateway.admin('DELETE', `/clients/${clientId}`)).status).toBe(204)
+})

@@ -15,7 +15,7 @@ const recordSchema = z.strictObject({
   scopes: members.scopes,
   roles: z.array(z.string()),
   audiences: z.array(z.string()).min(1),
-  tenant: members.tenant,
+  tenant: z.string().optional(),
   secrets: z.array(z.strictObject({ hash: z.string(), untilSeconds: seconds.nullable() })),
   jwks: members.jwks,
   tokenFormat: z.enum(['jwt', 'opaque']),
