@@ -79,6 +79,15 @@ const environmentSchema = z
     // Told together with every other mistake, not after they are mended.
     when: () => true,
   })
+  .superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
+    // What no key can sign for would get nothing but failures.
+    for (const [index, { tokenAlgorithm }] of CLIENTS.entries()) {
+      if (tokenAlgorithm === undefined) continue
+      if (SIGNING_KEYS?.keys.some(({ alg }) => alg === tokenAlgorithm)) continue
+      const path = ['CLIENTS', index, 'tokenAlgorithm']
+      context.addIssue({ code: 'custom', path, message: 'is that of no key in SIGNING_KEYS' })
+    }
+  })
 
 /**
  * Reads a Worker's environment. Throws one {@link Misconfigured} that names every bad variable;

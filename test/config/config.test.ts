@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/config.ts'
-import { es256, good, mistakes, remote, withIssuers, withKeys } from './environment.ts'
+import { es256, good, mistakes, remote, rs256, withIssuers, withKeys } from './environment.ts'
 
 describe('the environment', () => {
   it('is parsed, with defaults', () => {
@@ -76,6 +76,26 @@ describe('the environment', () => {
       expect(mistakes({ ...good, PUBLIC_URL })).toEqual([
         'PUBLIC_URL: must be ASCII; write other names as xn-- or %XX',
       ])
+  })
+
+  it('a client has an algorithm that some key signs with', () => {
+    const withClients = (env: object, ...algorithms: (string | undefined)[]) => ({
+      ...env,
+      CLIENTS: JSON.stringify(
+        algorithms.map((tokenAlgorithm) => ({
+          ...{ id: crypto.randomUUID(), grants: ['client_credentials'], tokenAlgorithm },
+          secretSha256: 'A'.repeat(43),
+        })),
+      ),
+    })
+    const keys = withKeys({ ...es256.privateJwk, kid: 'a' }, { ...rs256.privateJwk, kid: 'b' })
+    expect(mistakes(withClients(keys, 'ES256', undefined, 'RS256'))).toEqual([])
+    expect(mistakes(withClients(keys, 'EdDSA', 'ES256', 'EdDSA'))).toEqual([
+      'CLIENTS[0].tokenAlgorithm: is that of no key in SIGNING_KEYS',
+      'CLIENTS[2].tokenAlgorithm: is that of no key in SIGNING_KEYS',
+    ])
+    expect(mistakes(withClients(good, undefined))).toEqual([])
+    expect(mistakes(withClients(good, 'ES256'))).toHaveLength(1)
   })
 
   it('S16 S47 R31: no value of a secret stands in an error', () => {
