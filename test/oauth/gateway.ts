@@ -48,7 +48,7 @@ const MAX_ATTEMPTS = 4
 
 export type TestGateway = Awaited<ReturnType<typeof startGateway>>
 
-const privateJwk = (kid: string, alg: string, type: 'ec' | 'ed25519' | 'rsa') => {
+export const privateJwk = (kid: string, alg: string, type: 'ec' | 'ed25519' | 'rsa') => {
   const pair =
     type === 'ec'
       ? generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -65,6 +65,8 @@ export interface GatewayOptions {
   readonly signs?: boolean
   /** What it signs with. Default all that there is. */
   readonly algorithms?: readonly string[]
+  /** Private keys in the place of its own. */
+  readonly signingKeys?: readonly object[]
 }
 
 export async function startGateway(options: GatewayOptions = {}) {
@@ -98,7 +100,9 @@ export async function startGateway(options: GatewayOptions = {}) {
     ISSUERS: JSON.stringify([
       { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [idp.publicJwk] } },
     ]),
-    ...(options.signs !== false && { SIGNING_KEYS: JSON.stringify({ keys }) }),
+    ...(options.signs !== false && {
+      SIGNING_KEYS: JSON.stringify({ keys: options.signingKeys ?? keys }),
+    }),
     ...(options.clients && { CLIENTS: JSON.stringify(options.clients) }),
   }
   const events: AuditEvent[] = []

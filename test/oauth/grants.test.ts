@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cutOffKey } from '../../src/admission/revocation.ts'
 import { newApiKey } from '../../src/tokens/api-key.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
-import { ACCESS_TOKEN, PUBLIC_URL, startGateway, type TestGateway } from './gateway.ts'
+import { ACCESS_TOKEN, PUBLIC_URL, privateJwk, startGateway, type TestGateway } from './gateway.ts'
 
 const OTHER_API = 'https://other-api.test/v1'
 const GRANT = { grant_type: 'client_credentials' }
@@ -261,6 +261,22 @@ describe('token exchange', () => {
     for (const token of tokens) {
       const reply = await gateway.exchange(client, token)
       expect([reply.status, reply.body.error]).toEqual([400, 'invalid_request'])
+    }
+  })
+
+  test('that cannot be answered leaves no session behind', async () => {
+    const [one, other] = [privateJwk('es', 'ES256', 'ec'), privateJwk('es', 'ES256', 'ec')]
+    const broken = await startGateway({ signingKeys: [{ ...one, d: other.d }] })
+    try {
+      const client = await broken.createClient()
+      const { status, body } = await broken.exchange(client, await broken.login())
+      expect({ status, error: body.error }).toEqual({ status: 500, error: 'server_error' })
+      expect(await broken.redis.direct.keys('pc:refresh:*')).toEqual([])
+      const opaque = await broken.createClient({ tokenFormat: 'opaque' })
+      expect((await broken.exchange(opaque, await broken.login())).status).toBe(200)
+      expect(await broken.redis.direct.keys('pc:refresh:*')).toHaveLength(1)
+    } finally {
+      await broken.close()
     }
   })
 
