@@ -4,13 +4,19 @@ import type { AssertionUse } from './client-assertion.ts'
 
 /** Failures of an address, as whichever clients, before it has to wait. */
 export const MAX_FAILURES_PER_ADDRESS = 20
+/**
+ * The same of an address that has authenticated as the client lately: others behind it may fail, as
+ * a client that was deployed with a wrong secret does, and not stop this one.
+ */
+export const MAX_FAILURES_PER_KNOWN_ADDRESS = 100
 /** Failures as one client, from wherever, before addresses that it never came from have to wait. */
 export const MAX_FAILURES_PER_CLIENT = 100
 /** Failures are counted for so long from the first one on. */
 export const FAILURE_WINDOW_SECONDS = 60
 /**
- * How long an address that authenticated as a client is spared the count of that client's failures:
- * whoever fails on purpose, from a thousand addresses, must not lock its owner out.
+ * How long an address that authenticated as a client is known as one of it, and spared the count of
+ * that client's failures: whoever fails on purpose, from a thousand addresses, must not lock its
+ * owner out.
  */
 export const KNOWN_ADDRESS_SECONDS = 86_400
 
@@ -64,9 +70,11 @@ export function waitSeconds({
   byClient,
   knownForSeconds,
 }: Pick<LoginState, 'byAddress' | 'byClient' | 'knownForSeconds'>): number | undefined {
+  const isKnown = knownForSeconds > 0
+  const most = isKnown ? MAX_FAILURES_PER_KNOWN_ADDRESS : MAX_FAILURES_PER_ADDRESS
   const waits = [
-    byAddress.count >= MAX_FAILURES_PER_ADDRESS ? byAddress.resetSeconds : 0,
-    byClient.count >= MAX_FAILURES_PER_CLIENT && knownForSeconds <= 0 ? byClient.resetSeconds : 0,
+    byAddress.count >= most ? byAddress.resetSeconds : 0,
+    byClient.count >= MAX_FAILURES_PER_CLIENT && !isKnown ? byClient.resetSeconds : 0,
   ]
   const longest = Math.max(...waits)
   return longest > 0 ? longest : undefined

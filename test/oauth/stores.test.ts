@@ -157,7 +157,9 @@ test('S44: who waits, and for how long', () => {
   expect(waits({})).toBeUndefined()
   expect(waits({ byAddress: few })).toBeUndefined()
   expect(waits({ byAddress: { ...few, count: 20 } })).toBe(50)
-  expect(waits({ byAddress: { ...few, count: 20 }, knownForSeconds: 60 })).toBe(50)
+  const known = { knownForSeconds: 60 }
+  expect(waits({ byAddress: { ...few, count: 99 }, ...known })).toBeUndefined()
+  expect(waits({ byAddress: { ...few, count: 100 }, ...known })).toBe(50)
   const many = { byClient: { count: 100, resetSeconds: 40 } }
   expect(waits(many)).toBe(40)
   expect(waits({ ...many, knownForSeconds: 1 })).toBeUndefined()
