@@ -2,7 +2,7 @@
 import { generateKeyPair, SignJWT } from 'jose'
 import { Denied } from '../errors.ts'
 import { readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
-import { importKeys, keyFor } from '../tokens/key-ring.ts'
+import { importKeys, type KeyHint, type KeyRing, keyFor } from '../tokens/key-ring.ts'
 import { sha256 } from '../tokens/sha256.ts'
 import { ASSERTION_ALGORITHMS } from '../validators/client.ts'
 import {
@@ -40,8 +40,8 @@ const TYPES = new Set([undefined, 'jwt', 'client-authentication+jwt'])
 /**
  * Makes the verifier: signed by a key of the client with an asymmetric algorithm, `iss` and `sub` the
  * client, `aud` exactly one and ours, `exp` at most 5 minutes ahead, and a `jti`. A client that is
- * unknown, disabled or has no keys costs a signature's verification all the same. Does NOT check
- * that the assertion is new: that is for the caller, by `key`.
+ * unknown, disabled or has no key that the assertion can mean costs a signature's verification all
+ * the same. Does NOT check that the assertion is new: that is for the caller, by `key`.
  */
 export function createClientAssertionVerifier({
   audiences,
@@ -69,7 +69,7 @@ export function createClientAssertionVerifier({
       if (!TYPES.has(header.typ?.toLowerCase().replace(/^application\//, ''))) return undefined
       const keys = client === undefined || client.disabled ? undefined : client.jwks
       const imported = keys && (await importKeys(keys, ASSERTION_ALGORITHMS))
-      const key = imported && keyFor(imported.ring, header)
+      const key = imported && keyOf(imported.ring, header)
       if (key === undefined) {
         await workInVain()
         return undefined
@@ -105,6 +105,16 @@ export function createClientAssertionVerifier({
       // Twice the tolerance: once for the client's clock, once for another gateway's.
       ttlSeconds: Math.max(1, leftSeconds + 2 * ASSERTION_TOLERANCE_SECONDS),
     }
+  }
+}
+
+/** Whether a token names no key, several, or one for another algorithm: nobody is told which. */
+function keyOf(ring: KeyRing, hint: KeyHint) {
+  try {
+    return keyFor(ring, hint)
+  } catch (error) {
+    if (error instanceof Denied) return undefined
+    throw error
   }
 }
 

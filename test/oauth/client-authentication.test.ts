@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { JWT_BEARER } from '../../src/oauth/client-credential.ts'
 import {
   PUBLIC_URL,
@@ -151,7 +151,14 @@ describe('a client authenticates by private_key_jwt', () => {
   let sign: (claims?: object, header?: object) => Promise<string>
   beforeAll(async () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256')
-    const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k1' }] } as never
+    const [rsa, other] = [await generateKeyPair('RS256'), await generateKeyPair('ES256')]
+    const jwks = {
+      keys: [
+        { ...(await exportJWK(publicKey)), kid: 'k1' },
+        { ...(await exportJWK(rsa.publicKey)), kid: 'k2', alg: 'RS256' },
+        { ...(await exportJWK(other.publicKey)), kid: 'k3' },
+      ],
+    } as never
     id = (await gateway.createClient({ jwks })).id
     sign = (claims = {}, header = {}) => {
       const now = Math.floor(Date.now() / 1000)
@@ -222,6 +229,29 @@ describe('a client authenticates by private_key_jwt', () => {
       expect((await assert(assertion)).body.error).toBe('invalid_client')
   })
 
+  test('S42: whatever is wrong with its key, an assertion is one verification, as for nobody', async () => {
+    const claims = { sub: crypto.randomUUID() }
+    const tried = {
+      'of nobody': await sign({ ...claims, iss: claims.sub }),
+      'by an unknown key': await sign({}, { kid: 'k9' }),
+      'by a key for something else': await sign({}, { kid: 'k2' }),
+      'by no key of two': await sign({}, { kid: undefined }),
+      'by the right key': `${(await sign()).split('.').slice(0, 2).join('.')}.${'A'.repeat(86)}`,
+    }
+    // The first one of all makes what is verified in vain.
+    await assert(tried['of nobody'])
+    const verify = vi.spyOn(crypto.subtle, 'verify')
+    try {
+      for (const [what, assertion] of Object.entries(tried)) {
+        verify.mockClear()
+        expect((await assert(assertion)).status, what).toBe(401)
+        expect(verify, what).toHaveBeenCalledTimes(1)
+      }
+    } finally {
+      verify.mockRestore()
+    }
+  })
+
   test('a client of the same id elsewhere, and one without keys, are refused', async () => {
     const sub = { iss: client.id, sub: client.id }
     expect((await assert(await sign(sub))).status).toBe(401)
@@ -274,6 +304,41 @@ describe('failures are throttled', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
     expect((await attempt(client.id, client.secret, gateway.newAddress())).status).toBe(200)
+  })
+
+  test('S44: a client that fails behind an address does not stop those that are known there', async () => {
+    const [mine, neighbour, stranger] = [
+      await gateway.createClient(),
+      await gateway.createClient(),
+      await gateway.createClient(),
+    ]
+    const address = gateway.newAddress()
+    expect((await attempt(mine.id, mine.secret, address)).status).toBe(200)
+    const misconfigured = () => attempt(neighbour.id, 'x', address)
+    const first = await Promise.all(Array.from({ length: 30 }, misconfigured))
+    expect(codes(first)).toMatchObject({ 200: 0 })
+    expect(codes(first)[429]).toBeGreaterThanOrEqual(10)
+    expect((await attempt(mine.id, mine.secret, address)).status).toBe(200)
+    // Who was never there is not told from who fails there: not even the right secret is looked at.
+    expect((await attempt(stranger.id, stranger.secret, address)).status).toBe(429)
+    expect((await attempt(neighbour.id, neighbour.secret, address)).status).toBe(429)
+  })
+
+  test('S44: an address fails 100 times a minute as a client that is known there, at once or not', async () => {
+    const mine = await gateway.createClient()
+    const address = gateway.newAddress()
+    expect((await attempt(mine.id, mine.secret, address)).status).toBe(200)
+    const replies: Reply[] = []
+    for (let count = 0; count < 125; count += 25) {
+      const batch = Array.from({ length: 25 }, () => attempt(mine.id, 'x', address))
+      replies.push(...(await Promise.all(batch)))
+    }
+    const counts = codes(replies)
+    expect(counts).toMatchObject({ 200: 0 })
+    expect(counts[401]).toBeGreaterThan(20)
+    expect(counts[401]).toBeLessThanOrEqual(100)
+    expect(counts[429]).toBeGreaterThanOrEqual(25)
+    expect((await attempt(mine.id, mine.secret, address)).status).toBe(429)
   })
 
   test('S44: 150 addresses that fail as one client do not lock it out where it is known', async () => {
