@@ -92,8 +92,18 @@ function ofDenial(denial: Denial): OAuthProblem {
       return { status: 413, error: 'invalid_request' }
     case 'method_unknown':
       return { status: 405, error: 'invalid_request', headers: { Allow: denial.allow.join(', ') } }
-    default:
+    case 'token_missing':
+    case 'token_rejected':
+    case 'token_revoked':
+    case 'permission_missing':
+    case 'path_ambiguous':
+    case 'request_malformed':
+    case 'input_invalid':
+    case 'media_type_unsupported':
+    case 'route_unknown':
       return { status: 400, error: 'invalid_request' }
+    default:
+      return denial satisfies never
   }
 }
 
