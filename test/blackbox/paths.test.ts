@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, inject, test } from 'vitest'
+import { beforeEach, describe, expect, inject, test } from 'vitest'
 import { forget, recordsOf } from '../harness/control.ts'
 import { mint } from '../harness/issuer.ts'
 import { getRaw } from '../harness/raw.ts'
@@ -63,7 +63,7 @@ const spellings = [
   '/public/ping%2f..%2f..%2forders',
 ]
 
-afterEach(() => forget(stack.origin))
+beforeEach(() => forget(stack.origin))
 
 describe('S50: a protected path in every spelling', () => {
   test.each(spellings)('%s reaches no origin without a token', async (target) => {
