@@ -59,16 +59,13 @@ export { type ValidateOptions, validate } from './middleware/validate.ts'
 export type { AuthorizationServer } from './oauth/authorization-server.ts'
 export { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
 export { createOrigin, type Origin, type OriginOptions } from './origin.ts'
-export {
-  definePolicy,
-  type LimitBy,
-  type LimitDefinition,
-  type Policy,
-  type PolicyDefinition,
-  type PolicyLimit,
-  type PolicyRoute,
-  type RouteDefinition,
-} from './policy.ts'
+export { definePolicy, type Policy, type PolicyLimit, type PolicyRoute } from './policy.ts'
+export type {
+  LimitBy,
+  LimitDefinition,
+  PolicyDefinition,
+  RouteDefinition,
+} from './policy-definition.ts'
 export { type ProblemOptions, problemHandler } from './problem.ts'
 export type { Problem, ProblemCode } from './problem-of.ts'
 export { refuseAll } from './refuse-all.ts'

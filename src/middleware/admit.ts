@@ -14,7 +14,8 @@ import {
   type RateLimitVariables,
 } from '../context.ts'
 import { Denied } from '../errors.ts'
-import type { LimitSubject, PolicyLimit } from '../policy.ts'
+import type { PolicyLimit } from '../policy.ts'
+import type { LimitSubject } from '../policy-definition.ts'
 import { setRateLimitHeaders } from '../rate-limit-headers.ts'
 import { mutableHeaders } from '../response-headers.ts'
 import type { Principal } from '../tokens/principal.ts'

@@ -95,8 +95,11 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
     ['## Tokens', 'TokensDefinition'],
     ['## Input', 'InputSchemas'],
   ])('fields of the policy: %s', (heading, name) => {
-    const file = name === 'TokensDefinition' ? 'src/oauth/tokens-definition.ts' : 'src/policy.ts'
-    const members = membersOf(file, name)
+    const tokens = 'src/oauth/tokens-definition.ts'
+    const members = membersOf(
+      name === 'TokensDefinition' ? tokens : 'src/policy-definition.ts',
+      name,
+    )
     expect(members.length).toBeGreaterThan(2)
     expect(tabled(configuration, heading)).toEqual(members)
   })

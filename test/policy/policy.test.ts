@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { Misconfigured } from '../../src/errors.ts'
-import { definePolicy, type RouteDefinition } from '../../src/policy.ts'
+import { definePolicy } from '../../src/policy.ts'
+import type { RouteDefinition } from '../../src/policy-definition.ts'
 
 const limit = { limit: 1, windowSeconds: 1, by: 'subject', onUnavailable: 'deny' } as const
 

@@ -23,7 +23,13 @@ const LAYERS: readonly (readonly string[])[] = [
     'src/linger.ts',
     'src/rate-limit-headers.ts',
   ],
-  ['src/policy.ts', 'src/stores/', 'src/authorization/', 'src/context.ts'],
+  [
+    'src/policy.ts',
+    'src/policy-definition.ts',
+    'src/stores/',
+    'src/authorization/',
+    'src/context.ts',
+  ],
   [
     'src/tokens/',
     'src/oauth/',

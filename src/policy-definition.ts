@@ -1,0 +1,72 @@
+/** What a user writes of a policy: roles, limits, and the table of routes. */
+import type * as z from 'zod'
+import type { OnUnavailable } from './admission/limit.ts'
+import type { TokensDefinition } from './oauth/tokens-definition.ts'
+import type { Principal } from './tokens/principal.ts'
+import type { Method } from './validators/policy.ts'
+
+/** What a limit's own key function may look at. */
+export interface LimitSubject {
+  readonly request: Request
+  readonly principal: Principal | null
+  /** The client's normalised address; IPv6 as its /64. */
+  readonly address: string
+}
+
+/** Whose window is counted. A function returns any string; it is escaped or hashed before use. */
+export type LimitBy = 'subject' | 'client' | 'tenant' | 'address' | ((of: LimitSubject) => string)
+
+/** A limit as the policy states it. */
+export interface LimitDefinition {
+  /** Requests per window. */
+  readonly limit: number
+  readonly windowSeconds: number
+  readonly by: LimitBy
+  readonly onUnavailable: OnUnavailable
+}
+
+/** zod schemas of a route's input. Objects refuse unknown keys unless they say otherwise. */
+export interface InputSchemas {
+  readonly params?: z.ZodType
+  readonly query?: z.ZodType
+  readonly headers?: z.ZodType
+  /** The body must then be `application/json`. */
+  readonly body?: z.ZodType
+}
+
+/** One row of the route table. Exactly one of `permission` and `anonymous` must be given. */
+export interface RouteDefinition<LimitName extends string = string> {
+  readonly method: Method
+  /** Hono pattern: `/orders/:id`, or `/files/*` for everything below. */
+  readonly path: string
+  /** `<thing>:<verb>`, demanded of roles and scopes. */
+  readonly permission?: string
+  /** Anyone may call; a token that is presented must be good all the same. */
+  readonly anonymous?: true
+  readonly limits?: readonly LimitName[]
+  readonly input?: InputSchemas
+  /** Largest request body, bytes. Default 1 MiB; 0 forbids a body. */
+  readonly maxBodyBytes?: number
+  /** How long the origin may take to send its headers, milliseconds. Default 15,000. */
+  readonly originTimeoutMs?: number
+  /** Forwards the caller's `Authorization`, and its `DPoP` proof, to the origin. Default false. */
+  readonly forwardAuthorization?: boolean
+  /** Forwards the caller's `Cookie` to the origin. Default false. */
+  readonly forwardCookies?: boolean
+  /** Origins (`https://app.test`) whose pages may open a WebSocket here. Default none. */
+  readonly webSocketOrigins?: readonly string[]
+  /**
+   * Demands a token that is bound to a key, with a DPoP proof (RFC 9449). Default false: a bound
+   * token needs its proof everywhere, and plain bearer tokens do as well.
+   */
+  readonly dpop?: boolean
+}
+
+export interface PolicyDefinition<RoleName extends string, LimitName extends string> {
+  /** Permissions of each role: `orders:read`, `orders:*` or `*`. */
+  readonly roles: Readonly<Record<RoleName, readonly string[]>>
+  readonly limits: Readonly<Record<LimitName, LimitDefinition>>
+  readonly routes: readonly RouteDefinition<NoInfer<LimitName>>[]
+  /** The gateway's own tokens. Every field has a default. */
+  readonly tokens?: TokensDefinition
+}
