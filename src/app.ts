@@ -17,6 +17,7 @@ import { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
 import { requestId } from './middleware/request-id.ts'
 import { sanitizeHeaders } from './middleware/sanitize-headers.ts'
 import { stage } from './middleware/stage.ts'
+import { throttle } from './middleware/throttle.ts'
 import { validate } from './middleware/validate.ts'
 import type { Policy, PolicyRoute } from './policy.ts'
 import { problemHandler } from './problem.ts'
@@ -38,6 +39,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   const { verifier, references, admission, auditSink, origin, assertions } = services
   const nonceRequired = policy.tokens.dpopNonceRequired
   const proofs = services.proofs({ nonceRequired })
+  const failures = services.failures(policy.abuse)
   const authorizer = createAuthorizer(policy.roles)
   const app: Gateway = new Hono()
   app.onError(problemHandler({ publicUrl: services.publicUrl }))
@@ -72,6 +74,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     return [
       matched(route),
       stage('limitBody', limitBody({ maxBytes })),
+      stage('throttle', throttle({ failures, verifier, references })),
       stage('authenticate', authenticate(credentials)),
       stage('admit', admit({ admission, limits })),
       ...(permission === undefined

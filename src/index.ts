@@ -1,12 +1,24 @@
 /** The public surface of Portcullis. */
 
 export {
+  type AbuseDefinition,
+  DEFAULT_ABUSE,
+  type FailureLimit,
+} from './admission/abuse-definition.ts'
+export {
   type Admission,
   type AdmissionOptions,
   type AdmissionRequest,
   type AdmissionVerdict,
   createAdmission,
 } from './admission/admission.ts'
+export {
+  type AuthenticationFailures,
+  type AuthenticationFailuresOptions,
+  createAuthenticationFailures,
+  type FailureCount,
+  type FailureCounter,
+} from './admission/authentication-failures.ts'
 export type { LimitRule, OnUnavailable, RateLimit } from './admission/limit.ts'
 export { limitKeyOf } from './admission/limit-key.ts'
 export type {
@@ -55,6 +67,7 @@ export { type LimitBodyOptions, limitBody } from './middleware/limit-body.ts'
 export { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
 export { requestId } from './middleware/request-id.ts'
 export { sanitizeHeaders } from './middleware/sanitize-headers.ts'
+export { type ThrottleOptions, throttle } from './middleware/throttle.ts'
 export { type ValidateOptions, validate } from './middleware/validate.ts'
 export type { AuthorizationServer } from './oauth/authorization-server.ts'
 export { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
@@ -78,6 +91,7 @@ export { createServices, type GatewayEnv, type Services } from './services.ts'
 export { type AuditQueueOptions, createAuditQueue } from './stores/queue/audit-queue.ts'
 export { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
 export { type AuditSpillOptions, createAuditSpill } from './stores/upstash/audit-spill.ts'
+export { createFailureCounter } from './stores/upstash/authentication-failures.ts'
 export {
   createLimitControls,
   type LimitControls,

@@ -1,5 +1,6 @@
 /** What a user writes of a policy: roles, limits, and the table of routes. */
 import type * as z from 'zod'
+import type { AbuseDefinition } from './admission/abuse-definition.ts'
 import type { OnUnavailable } from './admission/limit.ts'
 import type { TokensDefinition } from './oauth/tokens-definition.ts'
 import type { Principal } from './tokens/principal.ts'
@@ -69,4 +70,6 @@ export interface PolicyDefinition<RoleName extends string, LimitName extends str
   readonly routes: readonly RouteDefinition<NoInfer<LimitName>>[]
   /** The gateway's own tokens. Every field has a default. */
   readonly tokens?: TokensDefinition
+  /** What is done about those who keep trying. Every field has a default. */
+  readonly abuse?: AbuseDefinition
 }

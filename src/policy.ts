@@ -1,5 +1,6 @@
 /** The policy a user writes (`portcullis.config.ts`), checked, with its defaults filled in. */
 import { toDotPath } from 'zod/v4/core'
+import { type AbuseDefinition, DEFAULT_ABUSE } from './admission/abuse-definition.ts'
 import type { LimitRule } from './admission/limit.ts'
 import { Misconfigured } from './errors.ts'
 import { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
@@ -43,6 +44,7 @@ export interface Policy {
   /** Every limit by its name, also those that no route uses. */
   readonly limits: ReadonlyMap<string, PolicyLimit>
   readonly tokens: Required<TokensDefinition>
+  readonly abuse: Required<AbuseDefinition>
 }
 
 export const DEFAULT_MAX_BODY_BYTES = 1_048_576
@@ -83,6 +85,7 @@ export function definePolicy<const RoleName extends string, const LimitName exte
     routes: definition.routes.map((route) => complete(route, limits)),
     limits: new Map([...limits].map(([name, limit]) => [name, { name, ...limit }])),
     tokens: { ...DEFAULT_TOKENS, ...definition.tokens },
+    abuse: { ...DEFAULT_ABUSE, ...definition.abuse },
   }
 }
 

@@ -54,4 +54,6 @@ export type WaitUntil = (promise: Promise<unknown>) => void
 export interface TokenVerifier {
   /** `waitUntil` is for work that outlives the request, such as refreshing keys that still do. */
   verify(token: string, waitUntil?: WaitUntil): Promise<Principal>
+  /** The principal of a token that is cached as good; undefined: `verify` would have to check. */
+  recall(token: string): Principal | undefined
 }

@@ -60,8 +60,10 @@ export function createTokenVerifier({
   }
   const cache = maxCachedBytes === 0 ? undefined : createTokenCache(maxCachedBytes)
 
+  const recall = (token: string) => cache?.get(token, now())
+
   async function verify(token: string, waitUntil?: WaitUntil): Promise<Principal> {
-    const cached = cache?.get(token, now())
+    const cached = recall(token)
     if (cached !== undefined) return cached
 
     const header = readHeader(token)
@@ -85,6 +87,7 @@ export function createTokenVerifier({
 
   return {
     verify,
+    recall,
     async ready(waitUntil) {
       await Promise.all([...trusted.values()].map(({ keySet }) => keySet.ready(waitUntil)))
     },

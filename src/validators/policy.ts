@@ -78,4 +78,13 @@ export const policySchema = z.strictObject({
     })
     .partial()
     .optional(),
+  abuse: z
+    .strictObject({
+      authenticationFailures: z.strictObject({
+        limit: z.int().min(1).max(1_000_000),
+        windowSeconds: z.int().min(1).max(86_400),
+      }),
+    })
+    .partial()
+    .optional(),
 })

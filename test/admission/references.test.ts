@@ -22,6 +22,7 @@ import { ADDRESS, GATEWAY, IDP, nowSeconds, recordOf, stored } from './callers.t
 /** Only references are presented here. */
 const verifier: TokenVerifier = {
   verify: () => Promise.reject(new Error('no JWT is presented')),
+  recall: () => undefined,
 }
 const rule = (claims: Partial<PolicyLimit> = {}): PolicyLimit => ({
   name: 'standard',

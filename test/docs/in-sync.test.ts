@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { DEFAULT_ABUSE } from '../../src/admission/abuse-definition.ts'
 import { addressBanKey, subjectBanKey } from '../../src/admission/ban.ts'
 import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from '../../src/policy.ts'
 import { ROOT } from '../harness/process.ts'
@@ -102,6 +103,14 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
     )
     expect(members.length).toBeGreaterThan(2)
     expect(tabled(configuration, heading)).toEqual(members)
+  })
+
+  test('fields of the policy: ## Abuse', () => {
+    const members = membersOf('src/admission/abuse-definition.ts', 'AbuseDefinition')
+    expect(members).toContain('authenticationFailures')
+    expect(tabled(configuration, '## Abuse')).toEqual(members)
+    const { limit, windowSeconds } = DEFAULT_ABUSE.authenticationFailures
+    expect(configuration).toContain(`\`{ limit: ${limit}, windowSeconds: ${windowSeconds} }\``)
   })
 
   test('defaults of a route', () => {
