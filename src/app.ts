@@ -12,6 +12,7 @@ import { authenticate } from './middleware/authenticate.ts'
 import { authorize } from './middleware/authorize.ts'
 import { canonicalPath } from './middleware/canonical-path.ts'
 import { clientAddress } from './middleware/client-address.ts'
+import { inspect } from './middleware/inspect.ts'
 import { limitBody } from './middleware/limit-body.ts'
 import { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
 import { requestId } from './middleware/request-id.ts'
@@ -80,6 +81,9 @@ export function createGateway(services: Services, policy: Policy): Gateway {
       ...(permission === undefined
         ? []
         : [stage('authorize', authorize({ authorizer, permission }))]),
+      ...(route.inspect === undefined
+        ? []
+        : [stage('inspect', inspect({ ...route.inspect, authorizer }))]),
       stage('validate', validate(route.input)),
     ]
   }

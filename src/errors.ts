@@ -50,6 +50,8 @@ export type Denial =
       readonly retryAfterSeconds: number
     }
   | { readonly code: 'permission_missing'; readonly permission: string }
+  /** A method or a tool that the policy does not name for this route. */
+  | { readonly code: 'call_refused'; readonly what: 'method' | 'tool' }
   | { readonly code: 'path_ambiguous'; readonly check: string }
   | { readonly code: 'request_malformed'; readonly check: string }
   | { readonly code: 'input_invalid'; readonly errors: readonly InputError[] }

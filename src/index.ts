@@ -57,12 +57,19 @@ export {
   type RevokedBy,
   Unavailable,
 } from './errors.ts'
+export type {
+  InspectDefinition,
+  JsonRpcDefinition,
+  JsonRpcMethod,
+  McpTool,
+} from './inspection/definition.ts'
 export { type AdmitOptions, admit } from './middleware/admit.ts'
 export { type AuditOptions, audit } from './middleware/audit.ts'
 export { type AuthenticateOptions, authenticate } from './middleware/authenticate.ts'
 export { type AuthorizeOptions, authorize } from './middleware/authorize.ts'
 export { canonicalPath } from './middleware/canonical-path.ts'
 export { clientAddress } from './middleware/client-address.ts'
+export { type InspectOptions, inspect } from './middleware/inspect.ts'
 export { type LimitBodyOptions, limitBody } from './middleware/limit-body.ts'
 export { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
 export { requestId } from './middleware/request-id.ts'

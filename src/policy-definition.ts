@@ -2,6 +2,7 @@
 import type * as z from 'zod'
 import type { AbuseDefinition } from './admission/abuse-definition.ts'
 import type { OnUnavailable } from './admission/limit.ts'
+import type { InspectDefinition } from './inspection/definition.ts'
 import type { TokensDefinition } from './oauth/tokens-definition.ts'
 import type { Principal } from './tokens/principal.ts'
 import type { Method } from './validators/policy.ts'
@@ -46,6 +47,8 @@ export interface RouteDefinition<LimitName extends string = string> {
   readonly anonymous?: true
   readonly limits?: readonly LimitName[]
   readonly input?: InputSchemas
+  /** Inspection of query and body; `{}` for its defaults. Default none. */
+  readonly inspect?: InspectDefinition
   /** Largest request body, bytes. Default 1 MiB; 0 forbids a body. */
   readonly maxBodyBytes?: number
   /** How long the origin may take to send its headers, milliseconds. Default 15,000. */

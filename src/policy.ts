@@ -3,6 +3,7 @@ import { toDotPath } from 'zod/v4/core'
 import { type AbuseDefinition, DEFAULT_ABUSE } from './admission/abuse-definition.ts'
 import type { LimitRule } from './admission/limit.ts'
 import { Misconfigured } from './errors.ts'
+import type { InspectDefinition } from './inspection/definition.ts'
 import { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
 import type {
   InputSchemas,
@@ -11,6 +12,7 @@ import type {
   PolicyDefinition,
   RouteDefinition,
 } from './policy-definition.ts'
+import { demandsPermission } from './validators/inspect.ts'
 import { shadows } from './validators/path-pattern.ts'
 import { type Method, policySchema } from './validators/policy.ts'
 import { dropsUnknownKeys } from './validators/strictness.ts'
@@ -35,6 +37,8 @@ export interface PolicyRoute {
   readonly forwardCookies: boolean
   readonly webSocketOrigins: readonly string[]
   readonly dpop: boolean
+  /** Undefined where nothing is inspected. */
+  readonly inspect?: InspectDefinition | undefined
 }
 
 export interface Policy {
@@ -111,6 +115,10 @@ function* mistakesInTable(
     }
     if (route.method === 'GET' && route.input?.body !== undefined)
       yield `${name}: a GET has no body to validate`
+    if (route.method !== 'POST' && route.inspect?.jsonRpc !== undefined)
+      yield `${name}: JSON-RPC comes by POST`
+    if (route.anonymous && demandsPermission(route.inspect ?? {}))
+      yield `${name}: anonymous callers have no permission to inspect.jsonRpc by`
     for (const [part, schema] of Object.entries(route.input ?? {}))
       if (part !== 'headers' && dropsUnknownKeys(schema))
         yield `${name}: input.${part} drops unknown keys, which would still reach the origin; ` +
@@ -137,5 +145,6 @@ function complete(
     forwardCookies: route.forwardCookies ?? false,
     webSocketOrigins: route.webSocketOrigins ?? [],
     dpop: route.dpop ?? false,
+    inspect: route.inspect,
   }
 }

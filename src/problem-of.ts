@@ -59,6 +59,14 @@ function denialProblem(denial: Denial, metadata: string): Problem {
         detail: `The limit "${denial.limit}" is exhausted.`,
         headers: { 'Retry-After': String(denial.retryAfterSeconds) },
       }
+    case 'call_refused':
+      // One answer for what there is not and what nobody may call; no permission would help.
+      return {
+        code: 'insufficient_permission',
+        status: 403,
+        title: 'Insufficient permission',
+        detail: `This ${denial.what} is not allowed here.`,
+      }
     case 'path_ambiguous':
       return {
         code: 'ambiguous_path',

@@ -35,6 +35,8 @@ function reasonOfDenial(denial: Denial): string {
       return `${denial.code}:${denial.by}`
     case 'rate_limited':
       return `${denial.code}:${denial.limit}`
+    case 'call_refused':
+      return `${denial.code}:${denial.what}`
     case 'permission_missing':
       return `${denial.code}:${denial.permission}`
     case 'oauth_refused':

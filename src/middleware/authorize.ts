@@ -3,7 +3,7 @@ import { createMiddleware } from 'hono/factory'
 import type { Authorizer } from '../authorization/permissions.ts'
 import { callerOf, type PrincipalVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
-import { PERMISSION } from '../validators/policy.ts'
+import { PERMISSION } from '../validators/permission.ts'
 
 export interface AuthorizeOptions {
   /** From `createAuthorizer(policy.roles)`. */

@@ -6,6 +6,7 @@ import { type BodyVariables, bodyOf } from '../context.ts'
 import { Denied, type InputError } from '../errors.ts'
 import type { InputSchemas } from '../policy-definition.ts'
 import { withDeadline } from '../timers.ts'
+import { findingsOf, MAX_FINDINGS, pointer } from '../validators/findings.ts'
 import { JsonRefused, parseStrictJson } from '../validators/json.ts'
 import { isJsonMediaType } from '../validators/media-type.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
@@ -18,8 +19,6 @@ export interface ValidateOptions extends InputSchemas {
 const DEFAULT_MAX_DEPTH = 32
 /** For the whole body: these are small, and a stalled upload must not hold its request for ever. */
 const READ_TIMEOUT_MS = 15_000
-/** A wrong body of a million keys would otherwise be answered with a million findings. */
-const MAX_FINDINGS = 20
 
 /**
  * Checks params, query, headers and JSON body against zod schemas and sends on the very bytes that
@@ -43,38 +42,18 @@ export const validate = ({ params, query, headers, body, maxDepth }: ValidateOpt
   }
   return createMiddleware<{ Variables: BodyVariables }>(async function validate(c, next) {
     const errors: InputError[] = []
-    if (params !== undefined) check('params', params, c.req.param(), errors)
-    if (query !== undefined) check('query', query, queryOf(c, errors), errors)
-    if (headers !== undefined) check('headers', headers, c.req.header(), errors)
+    const check = (where: InputError['in'], schema: z.ZodType, value: unknown) => {
+      errors.push(...findingsOf(where, schema, value, { max: MAX_FINDINGS - errors.length }))
+    }
+    if (params !== undefined) check('params', params, c.req.param())
+    if (query !== undefined) check('query', query, queryOf(c, errors))
+    if (headers !== undefined) check('headers', headers, c.req.header())
     if (body !== undefined) {
-      check('body', body, await readJson(c, maxDepth ?? DEFAULT_MAX_DEPTH), errors)
+      check('body', body, await readJson(c, maxDepth ?? DEFAULT_MAX_DEPTH))
     }
     if (errors.length > 0) throw new Denied({ code: 'input_invalid', errors })
     await next()
   })
-}
-
-function check(
-  where: InputError['in'],
-  schema: z.core.$ZodType,
-  value: unknown,
-  errors: InputError[],
-): void {
-  const parsed = (schema as z.ZodType).safeParse(value)
-  if (parsed.success) return
-  for (const issue of parsed.error.issues.slice(0, MAX_FINDINGS - errors.length)) {
-    errors.push({ in: where, path: pointer(issue.path), message: messageOf(issue) })
-  }
-}
-
-/** zod quotes unknown keys in its message; what a caller sent does not come back. */
-function messageOf(issue: z.core.$ZodIssue): string {
-  return issue.code === 'unrecognized_keys' ? 'Unknown keys are not allowed' : issue.message
-}
-
-/** JSON Pointer (RFC 6901). */
-function pointer(path: readonly PropertyKey[]): string {
-  return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 
 /** Query parameters by name; each may stand once, because origins differ in which one they take. */
@@ -100,15 +79,26 @@ async function readJson(
   const encoding = c.req.header('Content-Encoding')
   if (!isJsonMediaType(c.req.header('Content-Type')) || (encoding ?? 'identity') !== 'identity')
     throw new Denied({ code: 'media_type_unsupported', expected: 'application/json' })
+  const text = await bodyTextOf(c)
+  try {
+    return parseStrictJson(text, { maxDepth })
+  } catch (error) {
+    if (!(error instanceof JsonRefused)) throw error
+    throw new Denied({ code: 'request_malformed', check: `body_${error.check}` })
+  }
+}
+
+/**
+ * The whole body as text, whose bytes are kept to be sent on. Throws `Denied` where they are not UTF-8.
+ */
+export async function bodyTextOf(c: Context<{ Variables: BodyVariables }>): Promise<string> {
   const bytes = await wholeOf(bodyOf(c))
   c.set('body', bytes)
   try {
     // ignoreBOM keeps a byte order mark, which is then no JSON: some origins skip it, some fail.
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-    return parseStrictJson(text, { maxDepth })
-  } catch (error) {
-    const check = error instanceof JsonRefused ? error.check : 'encoding'
-    throw new Denied({ code: 'request_malformed', check: `body_${check}` })
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch {
+    throw new Denied({ code: 'request_malformed', check: 'body_encoding' })
   }
 }
 

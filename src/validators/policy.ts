@@ -3,14 +3,14 @@ import * as z from 'zod'
 // By name: a value read off the namespace `z.core` would bundle all of zod.
 import { $ZodType } from 'zod/v4/core'
 import { accessTokenSeconds } from './access-token.ts'
+import { inspectSchema } from './inspect.ts'
 import { isPathPattern } from './path-pattern.ts'
+import { PERMISSION } from './permission.ts'
 
 /** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export type Method = (typeof METHODS)[number]
 
-/** `<thing>:<verb>`, as a route demands it; safe between quotes. */
-export const PERMISSION = /^[a-z0-9_-]+(:[a-z0-9_-]+)+$/i
 const PERMISSION_PATTERN = /^(\*|[a-z0-9_-]+(:[a-z0-9_-]+)*:([a-z0-9_-]+|\*))$/i
 /** The sf-string of `RateLimit` headers allows more; a policy name needs no more. */
 export const LIMIT_NAME = /^[a-z][a-z0-9_-]{0,63}$/i
@@ -33,6 +33,7 @@ const routeSchema = z
       .strictObject({ params: zodSchema, query: zodSchema, headers: zodSchema, body: zodSchema })
       .partial()
       .optional(),
+    inspect: inspectSchema.optional(),
     maxBodyBytes: z.int().min(0).max(104_857_600).optional(),
     originTimeoutMs: z.int().min(1).max(600_000).optional(),
     forwardAuthorization: z.boolean().optional(),

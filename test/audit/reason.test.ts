@@ -9,6 +9,7 @@ const DENIALS: readonly [Denial, string][] = [
   [{ code: 'banned', by: 'address', retryAfterSeconds: 9 }, 'banned:address'],
   [{ code: 'rate_limited', limit: 'standard', retryAfterSeconds: 9 }, 'rate_limited:standard'],
   [{ code: 'permission_missing', permission: 'orders:read' }, 'permission_missing:orders:read'],
+  [{ code: 'call_refused', what: 'tool' }, 'call_refused:tool'],
   [{ code: 'path_ambiguous', check: 'dot_segment' }, 'path_ambiguous:dot_segment'],
   [{ code: 'request_malformed', check: 'json' }, 'request_malformed:json'],
   [

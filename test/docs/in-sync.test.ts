@@ -95,12 +95,15 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
     ['## Routes', 'RouteDefinition'],
     ['## Tokens', 'TokensDefinition'],
     ['## Input', 'InputSchemas'],
+    ['## Inspection', 'InspectDefinition'],
+    ['## JSON-RPC', 'JsonRpcDefinition'],
   ])('fields of the policy: %s', (heading, name) => {
-    const tokens = 'src/oauth/tokens-definition.ts'
-    const members = membersOf(
-      name === 'TokensDefinition' ? tokens : 'src/policy-definition.ts',
-      name,
-    )
+    const elsewhere: Readonly<Record<string, string>> = {
+      TokensDefinition: 'src/oauth/tokens-definition.ts',
+      InspectDefinition: 'src/inspection/definition.ts',
+      JsonRpcDefinition: 'src/inspection/definition.ts',
+    }
+    const members = membersOf(elsewhere[name] ?? 'src/policy-definition.ts', name)
     expect(members.length).toBeGreaterThan(2)
     expect(tabled(configuration, heading)).toEqual(members)
   })

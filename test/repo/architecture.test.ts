@@ -34,6 +34,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'src/tokens/',
     'src/oauth/',
     'src/operators/',
+    'src/inspection/',
     'src/admission/',
     'src/audit/',
     'src/origin.ts',
@@ -117,6 +118,7 @@ describe('the shape of the house', () => {
       'src/tokens/',
       'src/oauth/',
       'src/operators/',
+      'src/inspection/',
     ]
     const offenders = sources.filter(
       (file) =>

@@ -96,6 +96,7 @@ function ofDenial(denial: Denial): OAuthProblem {
     case 'token_rejected':
     case 'token_revoked':
     case 'permission_missing':
+    case 'call_refused':
     case 'path_ambiguous':
     case 'request_malformed':
     case 'input_invalid':

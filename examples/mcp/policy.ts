@@ -1,0 +1,54 @@
+/** What is allowed at an MCP server for books: who may call which tool, and with what. */
+import { definePolicy } from 'portcullis'
+import * as z from 'zod'
+
+const isbn = z.string().regex(/^\d{13}$/, 'thirteen digits')
+
+export default definePolicy({
+  roles: {
+    reader: ['mcp:use', 'books:read'],
+    librarian: ['mcp:use', 'books:*'],
+    operator: ['portcullis:*'],
+  },
+  limits: {
+    standard: { limit: 120, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+  },
+  routes: [
+    {
+      method: 'POST',
+      path: '/mcp',
+      permission: 'mcp:use',
+      limits: ['standard'],
+      maxBodyBytes: 65_536,
+      inspect: {
+        jsonRpc: {
+          methods: {
+            initialize: true,
+            'notifications/initialized': true,
+            'notifications/cancelled': true,
+            ping: true,
+            'tools/list': true,
+            'tools/call': true,
+          },
+          tools: {
+            list_shelves: true,
+            search_books: {
+              permission: 'books:read',
+              arguments: z.strictObject({
+                text: z.string().min(1).max(200),
+                limit: z.int().min(1).max(50).optional(),
+              }),
+            },
+            remove_book: {
+              permission: 'books:delete',
+              arguments: z.strictObject({ isbn }),
+            },
+          },
+        },
+      },
+    },
+    // The server's stream of messages, and the end of a session.
+    { method: 'GET', path: '/mcp', permission: 'mcp:use', limits: ['standard'] },
+    { method: 'DELETE', path: '/mcp', permission: 'mcp:use', maxBodyBytes: 0 },
+  ],
+})

@@ -1,0 +1,55 @@
+/** The shape of a route's `inspect` in a policy, and of what the middleware is given. */
+import * as z from 'zod'
+// By name: a value read off the namespace `z.core` would bundle all of zod.
+import { $ZodType } from 'zod/v4/core'
+import { PERMISSION } from './permission.ts'
+import { dropsUnknownKeys } from './strictness.ts'
+
+/** MCP's method that calls a tool. */
+const TOOLS_CALL = 'tools/call'
+
+const permission = z.string().regex(PERMISSION, 'a permission such as orders:read').optional()
+const strictSchema = z
+  .custom<z.ZodType>((value) => value instanceof $ZodType, { error: 'a zod schema', abort: true })
+  .refine((schema) => !dropsUnknownKeys(schema), {
+    error:
+      'drops unknown keys, which would still reach the origin; use z.strictObject, or z.looseObject to let them pass',
+  })
+  .optional()
+/** At most what a name may be long in MCP's clients, with room. */
+const calledName = z.string().min(1).max(256)
+
+const jsonRpcSchema = z
+  .strictObject({
+    methods: z.record(
+      calledName,
+      z.union([z.literal(true), z.strictObject({ permission, params: strictSchema })]),
+    ),
+    tools: z
+      .record(
+        calledName,
+        z.union([z.literal(true), z.strictObject({ permission, arguments: strictSchema })]),
+      )
+      .optional(),
+    maxBatch: z.int().min(1).max(50).optional(),
+  })
+  .refine(({ methods, tools }) => Object.hasOwn(methods, TOOLS_CALL) === (tools !== undefined), {
+    error: `needs ${TOOLS_CALL} among its methods and tools, both or neither`,
+  })
+
+/** What a route's `inspect` may say. Does NOT know the route: `jsonRpc` needs one with a body. */
+export const inspectSchema = z.strictObject({
+  maxDepth: z.int().min(1).max(100).optional(),
+  maxNames: z.int().min(1).max(1_000_000).optional(),
+  maxStringChars: z.int().min(1).max(104_857_600).optional(),
+  repeatable: z.array(z.string()).optional(),
+  jsonRpc: jsonRpcSchema.optional(),
+})
+
+/** Whether a JSON-RPC part demands a permission, which an anonymous caller cannot have. */
+export function demandsPermission({
+  jsonRpc,
+}: Pick<z.output<typeof inspectSchema>, 'jsonRpc'>): boolean {
+  const entries = [...Object.values(jsonRpc?.methods ?? {}), ...Object.values(jsonRpc?.tools ?? {})]
+  return entries.some((entry) => entry !== true && entry.permission !== undefined)
+}
