@@ -1,0 +1,286 @@
+/** Bad credentials, one after the other, through `throttle`, `authenticate` and `admit`. */
+import { Hono } from 'hono'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { DEFAULT_ABUSE } from '../../src/admission/abuse-definition.ts'
+import { createAdmission } from '../../src/admission/admission.ts'
+import { createAuthenticationFailures } from '../../src/admission/authentication-failures.ts'
+import { callerOf } from '../../src/context.ts'
+import { admit } from '../../src/middleware/admit.ts'
+import { authenticate } from '../../src/middleware/authenticate.ts'
+import { clientAddress } from '../../src/middleware/client-address.ts'
+import { throttle } from '../../src/middleware/throttle.ts'
+import { problemHandler } from '../../src/problem.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { createFailureCounter } from '../../src/stores/upstash/authentication-failures.ts'
+import { createReferenceStore } from '../../src/stores/upstash/references.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import { createDpopVerifier } from '../../src/tokens/dpop.ts'
+import { createReferences } from '../../src/tokens/references.ts'
+import { tokenIdHash } from '../../src/tokens/token-id.ts'
+import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ath, createProver } from '../tokens/prover.ts'
+import { createSigner, encode, goodClaims, ISSUER, issuerOf } from '../tokens/signer.ts'
+import { GATEWAY, nowSeconds, recordOf, stored } from './callers.ts'
+
+const { limit, windowSeconds } = DEFAULT_ABUSE.authenticationFailures
+const BAD = '203.0.113.7'
+const GOOD = '198.51.100.1'
+const AT_ONCE = 50
+const KEYS = 'pc:authentication-failures:*'
+
+const signer = await createSigner('ES256')
+const prover = await createProver()
+const times = () => ({ iat: nowSeconds(), exp: nowSeconds() + 300, jti: crypto.randomUUID() })
+const token = (claims: object = {}) =>
+  signer.token({ ...times(), sub: crypto.randomUUID(), ...claims })
+const [header = '', , signature = ''] = (await token()).split('.')
+/** Well-formed to the last bit, but for whom it was signed: only its signature can tell. */
+const forged = () => `${header}.${encode({ ...goodClaims, ...times() })}.${signature}`
+
+describe('throttle over Redis', () => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis()
+  })
+  afterAll(() => redis.close())
+  afterEach(() => vi.restoreAllMocks())
+  beforeEach(async () => {
+    redis.setAnswering(true)
+    // Redis knows the scripts afterwards: each costs a call once.
+    const gateway = isolate()
+    await gateway.ask(await token(), GOOD)
+    await gateway.ask(crypto.randomUUID(), GOOD)
+    await redis.direct.flushall()
+  })
+
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+
+  interface IsolateOptions {
+    readonly now?: () => number
+    readonly maxAddresses?: number
+  }
+
+  /** An app with the stages, and who reached its handler. */
+  function isolate({ now = Date.now, maxAddresses = 1_000 }: IsolateOptions = {}) {
+    const reached: (string | undefined)[] = []
+    const verifier = createTokenVerifier({ issuers: [issuerOf([signer.publicJwk])] })
+    const references = createReferences({ audience: GATEWAY })
+    const proofs = createDpopVerifier({
+      publicUrl: GATEWAY,
+      nonceSecret: undefined,
+      nonceRequired: false,
+    })
+    const store = createUpstashAdmissionStore(rest())
+    const admission = createAdmission({ store, references, now: Date.now })
+    const failures = createAuthenticationFailures({
+      limit,
+      windowSeconds,
+      maxAddresses,
+      counter: createFailureCounter(rest()),
+      now,
+    })
+    const app = new Hono()
+    app.onError(problemHandler())
+    app.use(clientAddress(), throttle({ failures, verifier, references }))
+    app.use(authenticate({ verifier, references, proofs, anonymous: true }), admit({ admission }))
+    app.get('/', (c) => {
+      reached.push(callerOf(c)?.subject)
+      return c.text('ok')
+    })
+
+    /** Sends a request, and waits for what it left behind. */
+    async function send(headers: Record<string, string>): Promise<Response> {
+      const behind: Promise<unknown>[] = []
+      const context = {
+        waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
+        passThroughOnException() {},
+        props: {},
+      }
+      const response = await app.request(`${GATEWAY}/`, { headers }, {}, context)
+      await Promise.all(behind)
+      return response
+    }
+    const ask = (credential: string, address: string, more: Record<string, string> = {}) =>
+      send({ authorization: `Bearer ${credential}`, 'cf-connecting-ip': address, ...more })
+    return { reached, send, ask }
+  }
+
+  /** Sends as many bad tokens as an address has. */
+  async function spend(gateway: ReturnType<typeof isolate>, address = BAD): Promise<void> {
+    for (let sent = 0; sent < limit; sent++)
+      expect((await gateway.ask(forged(), address)).status).toBe(401)
+  }
+
+  test('S44, R18: of 10,000 forged tokens from one address the first are checked, and nobody else waits', async () => {
+    const gateway = isolate()
+    const verify = vi.spyOn(crypto.subtle, 'verify')
+    const statuses: number[] = []
+    let others = 0
+    for (let sent = 0; sent < 10_000; sent += AT_ONCE) {
+      const batch = Array.from({ length: AT_ONCE }, () => gateway.ask(forged(), BAD))
+      if (sent % 1_000 === 0) {
+        expect((await gateway.ask(await token(), `198.51.100.${others}`)).status).toBe(200)
+        others += 1
+      }
+      for (const response of await Promise.all(batch)) statuses.push(response.status)
+    }
+    const refused = statuses.filter((status) => status === 401).length
+    expect(statuses.filter((status) => status === 429).length).toBe(10_000 - refused)
+    expect(verify).toHaveBeenCalledTimes(refused + others)
+    expect(refused).toBeGreaterThanOrEqual(limit)
+    expect(refused).toBeLessThan(limit + AT_ONCE)
+    expect(gateway.reached.length).toBe(others)
+  })
+
+  test('one after the other exactly 20 are checked, and the next is told when to come again', async () => {
+    const gateway = isolate()
+    const verify = vi.spyOn(crypto.subtle, 'verify')
+    await spend(gateway)
+    const response = await gateway.ask(forged(), BAD)
+    expect(response.status).toBe(429)
+    const seconds = Number(response.headers.get('retry-after'))
+    expect(seconds).toBeGreaterThanOrEqual(1)
+    expect(seconds).toBeLessThanOrEqual(windowSeconds)
+    expect(await response.json()).toMatchObject({ code: 'rate_limited' })
+    expect(verify).toHaveBeenCalledTimes(limit)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test('S44: a caller whom the isolate knows goes on behind the same address, a new one waits', async () => {
+    const gateway = isolate()
+    const { text } = await stored(createReferenceStore(rest()), recordOf({ subject: 'carol' }))
+    const alice = await token({ sub: 'alice' })
+    expect((await gateway.ask(alice, BAD)).status).toBe(200)
+    expect((await gateway.ask(text, BAD)).status).toBe(200)
+    await spend(gateway)
+    const verify = vi.spyOn(crypto.subtle, 'verify')
+    expect((await gateway.ask(alice, BAD)).status).toBe(200)
+    expect((await gateway.ask(text, BAD)).status).toBe(200)
+    expect((await gateway.send({ 'cf-connecting-ip': BAD })).status).toBe(200)
+    expect((await gateway.ask(await token({ sub: 'bob' }), BAD)).status).toBe(429)
+    for (const authorization of ['Basic YTpi', 'Bearer', 'Bearer a.b.c', ''])
+      expect((await gateway.send({ authorization, 'cf-connecting-ip': BAD })).status).toBe(429)
+    expect(verify).not.toHaveBeenCalled()
+    expect(gateway.reached).toEqual(['alice', 'carol', 'alice', 'carol', undefined])
+  })
+
+  test('S44: another isolate hears of it with its first failure, and checks no second one', async () => {
+    await spend(isolate())
+    const other = isolate()
+    expect((await other.ask(forged(), BAD)).status).toBe(401)
+    expect((await other.ask(forged(), BAD)).status).toBe(429)
+    expect((await other.ask(forged(), GOOD)).status).toBe(401)
+    expect(other.reached).toEqual([])
+  })
+
+  test('references that nobody knows are counted alike, and then cost Redis nothing', async () => {
+    const gateway = isolate()
+    for (let sent = 0; sent < limit; sent++)
+      expect((await gateway.ask(crypto.randomUUID(), BAD)).status).toBe(401)
+    const before = redis.calls()
+    expect((await gateway.ask(crypto.randomUUID(), BAD)).status).toBe(429)
+    expect((await gateway.ask(forged(), BAD)).status).toBe(429)
+    expect(redis.calls()).toBe(before)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test('a good request makes no call for it, a failure one, a refusal none', async () => {
+    const gateway = isolate()
+    const callsOf = async (send: () => Promise<Response>) => {
+      const before = redis.calls()
+      const { status } = await send()
+      return [status, redis.calls() - before]
+    }
+    const alice = await token()
+    expect(await callsOf(() => gateway.ask(alice, BAD))).toEqual([200, 1])
+    expect(await callsOf(() => gateway.ask(forged(), BAD))).toEqual([401, 1])
+    expect(await callsOf(() => gateway.ask(alice, BAD))).toEqual([200, 1])
+    await spend(gateway, GOOD)
+    expect(await callsOf(() => gateway.ask(forged(), GOOD))).toEqual([429, 0])
+  })
+
+  test('R01: without Redis each isolate counts for itself, and no answer is a 5xx', async () => {
+    const gateway = isolate()
+    redis.setAnswering(false)
+    await spend(gateway)
+    expect((await gateway.ask(forged(), BAD)).status).toBe(429)
+    expect((await gateway.ask(forged(), GOOD)).status).toBe(401)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test.each(['LPUSH', 'SET'] as const)('R12: an odd counter (%s) lets nobody go on', async (by) => {
+    await redis.direct.call(by, `pc:authentication-failures:${BAD}`, 'x')
+    const gateway = isolate()
+    await spend(gateway)
+    expect((await gateway.ask(forged(), BAD)).status).toBe(429)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test('R18: a counter ends with its window, one that has lost its end gets one, and it is bounded', async () => {
+    const gateway = isolate()
+    await redis.direct.set(`pc:authentication-failures:${GOOD}`, '1')
+    await gateway.ask(forged(), GOOD)
+    await gateway.ask(forged(), BAD)
+    await gateway.ask(forged(), '2001:db8:1:2:3:4:5:6')
+    await gateway.ask(forged(), `${'9'.repeat(10_000)}:*`)
+    const keys = await redis.direct.keys(KEYS)
+    expect(keys.sort()).toEqual(
+      [GOOD, BAD, '2001%3Adb8%3A1%3A2%3A%3A%2F64', 'unknown']
+        .map((part) => KEYS.replace('*', part))
+        .sort(),
+    )
+    for (const key of keys) {
+      const ttl = await redis.direct.ttl(key)
+      expect(ttl).toBeGreaterThan(0)
+      expect(ttl).toBeLessThanOrEqual(windowSeconds)
+    }
+  })
+
+  test('R19: an address that others push out of the memory is refused again after one look', async () => {
+    const gateway = isolate({ maxAddresses: 10 })
+    await spend(gateway)
+    for (let host = 0; host < 10; host++) await gateway.ask(forged(), `198.51.100.${host}`)
+    expect((await gateway.ask(forged(), BAD)).status).toBe(401)
+    expect((await gateway.ask(forged(), BAD)).status).toBe(429)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test('S44: nobody is locked out for ever: the window ends by the clock', async () => {
+    let nowMs = Date.now()
+    const gateway = isolate({ now: () => nowMs })
+    await spend(gateway)
+    nowMs += windowSeconds * 1000 - 1_000
+    expect((await gateway.ask(await token(), BAD)).status).toBe(429)
+    nowMs += 1_000
+    await redis.direct.del(`pc:authentication-failures:${BAD}`)
+    expect((await gateway.ask(await token(), BAD)).status).toBe(200)
+    await spend(gateway)
+    expect((await gateway.ask(await token(), BAD)).status).toBe(429)
+  })
+
+  test('bad proofs are counted, revoked and missing tokens are not', async () => {
+    const gateway = isolate()
+    const revoked = await token({ jti: 'revoked', sub: 'alice' })
+    expect((await gateway.ask(revoked, GOOD)).status).toBe(200)
+    await createRevocations(rest(), Date.now).revokeToken({
+      tokenIdHash: await tokenIdHash(ISSUER, 'revoked'),
+      untilSeconds: nowSeconds() + 300,
+    })
+    for (let sent = 0; sent <= limit; sent++) {
+      expect((await gateway.ask(revoked, BAD)).status).toBe(401)
+      expect(
+        (await gateway.send({ authorization: 'Basic YTpi', 'cf-connecting-ip': BAD })).status,
+      ).toBe(401)
+    }
+    expect((await gateway.ask(await token(), BAD)).status).toBe(200)
+
+    const bound = await token({ cnf: { jkt: prover.thumbprint } })
+    const DPoP = await prover.proof({ iat: nowSeconds() - 3_600, ath: ath(bound) })
+    const headers = { authorization: `DPoP ${bound}`, 'cf-connecting-ip': BAD, DPoP }
+    for (let sent = 0; sent < limit; sent++) expect((await gateway.send(headers)).status).toBe(401)
+    expect((await gateway.ask(await token(), BAD)).status).toBe(429)
+    expect(gateway.reached.length).toBe(2)
+  })
+})
