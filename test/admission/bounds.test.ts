@@ -1,0 +1,159 @@
+/** What many callers, odd callers and wrong clocks can take of Redis and of an isolate. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createAdmission } from '../../src/admission/admission.ts'
+import { limitKeyOf } from '../../src/admission/limit-key.ts'
+import { createRefusalMemory } from '../../src/admission/memory.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ADDRESS, limitOf } from './callers.ts'
+
+const MEGABYTE = 1_048_576
+let redis: TestRedis
+beforeAll(async () => {
+  redis = await startTestRedis()
+})
+afterAll(() => redis.close())
+beforeEach(() => redis.direct.flushall())
+afterEach(() => vi.useRealTimers())
+
+function isolate() {
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  return createAdmission({ store: createUpstashAdmissionStore(rest), now: Date.now })
+}
+
+/** What Redis keeps beside the bytes of a key and its value. */
+const OVERHEAD_BYTES = 128
+
+/** What Redis takes for a key, by its own account where it gives one. The embedded one does not. */
+async function bytesOf(key: string): Promise<number> {
+  const told = await redis.direct.memory('USAGE', key).catch(() => undefined)
+  return Number(told ?? key.length + (await redis.direct.strlen(key)) + OVERHEAD_BYTES)
+}
+
+describe('R18: 100,000 callers of one limit', () => {
+  const CALLERS = 100_000
+  const SAMPLE = 300
+  const WINDOW_SECONDS = 60
+  /** Of the worst that a caller can be called; see `MAX_PART_CHARACTERS` in src/admission/key.ts. */
+  const MAX_KEY_BYTES = 512
+  const MAX_ENTRY_BYTES = 1_024
+
+  /** The n-th caller, hostile in one of the ways that there are. */
+  function callerOf(n: number): string {
+    const odd = [
+      '',
+      ':',
+      '*',
+      '{a}',
+      '\u0000',
+      '\r\n',
+      '\ud800',
+      'x'.repeat(10_240),
+      ':'.repeat(160),
+    ]
+    return `${odd[n % odd.length]}${n}`
+  }
+  const keyOf = (n: number) =>
+    limitKeyOf(
+      { name: 'standard', by: 'subject' },
+      { issuer: 'https://idp.test', value: callerOf(n) },
+    )
+
+  test('R18: have 100,000 bounded keys', async () => {
+    const keys = new Set<string>()
+    for (let n = 0; n < CALLERS; n++) {
+      const key = await keyOf(n)
+      if (key.length > MAX_KEY_BYTES) throw new Error(`${n}: ${key.length} characters`)
+      keys.add(key)
+    }
+    expect(keys.size).toBe(CALLERS)
+  })
+
+  test('R18: take 100 MB at most, and for two windows', async () => {
+    const gateway = isolate()
+    const before = new Set(await redis.direct.keys('*'))
+    for (let n = 0; n < SAMPLE; n++) {
+      const limit = limitOf({ windowSeconds: WINDOW_SECONDS })
+      const limits = [{ ...limit, key: await keyOf(n) }]
+      await gateway.admit({ principal: null, address: ADDRESS, limits })
+    }
+    const keys = (await redis.direct.keys('*')).filter((key) => !before.has(key))
+    // One each, or two where the sample meets the end of a window.
+    expect(keys.length).toBeGreaterThanOrEqual(SAMPLE)
+    expect(keys.length).toBeLessThanOrEqual(SAMPLE + 1)
+    const sizes: number[] = []
+    for (const key of keys) {
+      sizes.push(await bytesOf(key))
+      const ttlMs = await redis.direct.pttl(key)
+      expect(ttlMs, key).toBeGreaterThan(0)
+      expect(ttlMs, key).toBeLessThanOrEqual((2 * WINDOW_SECONDS + 1) * 1_000)
+    }
+    expect(Math.min(...sizes)).toBeGreaterThan(0)
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(MAX_ENTRY_BYTES)
+    expect(Math.max(...sizes) * CALLERS).toBeLessThanOrEqual(100 * MEGABYTE)
+  })
+})
+
+describe('R19: what an isolate remembers of refusals', () => {
+  test('R19: is 10,000 of them, however many there were; the least recalled go first', () => {
+    const REFUSED = 300_000
+    const memory = createRefusalMemory<string>()
+    for (let n = 0; n < REFUSED; n++) {
+      memory.remember(`key-${n}`, `reason-${n}`, n)
+      memory.recall('key-0')
+    }
+    let kept = 0
+    for (let n = 0; n < REFUSED; n++) {
+      const remembered = memory.recall(`key-${n}`)
+      if (remembered === undefined) continue
+      kept += 1
+      expect(remembered).toEqual({ reason: `reason-${n}`, untilMs: n })
+    }
+    expect(kept).toBe(10_000)
+    expect(memory.recall('key-0')).toBeDefined()
+    expect(memory.recall(`key-${REFUSED - 1}`)).toBeDefined()
+    expect(memory.recall('key-1')).toBeUndefined()
+  })
+})
+
+describe('R17: clocks', () => {
+  const WINDOW_MS = 60_000
+  const SKEW_MS = 5_000
+  const LIMIT = 10
+
+  /** 60 requests at `atMs`, at isolates that are early, right and late in turn. */
+  async function admittedAt(atMs: number) {
+    vi.useFakeTimers({ toFake: ['Date'] })
+    const limit = limitOf({ limit: LIMIT, windowSeconds: WINDOW_MS / 1_000 })
+    const isolates = [isolate(), isolate(), isolate()]
+    let admitted = 0
+    for (let n = 0; n < 60; n++) {
+      // It stands still while code runs, as it does on Workers.
+      vi.setSystemTime(atMs + ((n % 3) - 1) * SKEW_MS)
+      const { denial, limits } =
+        (await isolates[n % 3]?.admit({ principal: null, address: ADDRESS, limits: [limit] })) ?? {}
+      if (denial === undefined) admitted += 1
+      for (const { remaining, resetMs } of limits ?? []) {
+        expect(remaining).toBeGreaterThanOrEqual(0)
+        expect(resetMs).toBeGreaterThan(Date.now())
+      }
+      if (denial?.code === 'rate_limited') expect(denial.retryAfterSeconds).toBeGreaterThan(0)
+    }
+    return admitted
+  }
+  const windowStartMs = () => (Math.floor(Date.now() / WINDOW_MS) + 2) * WINDOW_MS
+
+  test('R17: five seconds off, early and late, in the middle of a window: exactly the limit', async () => {
+    expect(await admittedAt(windowStartMs() + WINDOW_MS / 2)).toBe(LIMIT)
+  })
+
+  test.each([-1, 0, 1])(
+    'R17: five seconds off, %i ms from the end of a window: one limit for each side at most',
+    async (offMs) => {
+      const admitted = await admittedAt(windowStartMs() + offMs)
+      expect(admitted).toBeGreaterThanOrEqual(LIMIT)
+      expect(admitted).toBeLessThanOrEqual(2 * LIMIT)
+    },
+  )
+})

@@ -1,0 +1,121 @@
+/** Every set of roles of the shipped policy against every path and method, tokens really signed. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import policy from '#policy'
+import { startGateway, type TestGateway } from '../rows/gateway.ts'
+
+const ID = '0190a4b0-5c1e-7f3a-8b2d-1c2d3e4f5a6b'
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
+const ORDER = '{"item":"nails","quantity":1}'
+const REPORT = '{"from":"2026-01-01","to":"2026-01-31"}'
+const ANYBODY = ['anybody']
+
+/**
+ * Who may do what, by the documentation's table and not by the policy: `method path` of a request
+ * with good input, and the roles of which one is enough.
+ */
+const ORACLE: Readonly<Record<string, readonly string[]>> = {
+  'GET /public/ping': ANYBODY,
+  'GET /orders': ['reader', 'writer', 'admin'],
+  [`GET /orders/${ID}`]: ['reader', 'writer', 'admin'],
+  'POST /orders': ['writer', 'admin'],
+  [`DELETE /orders/${ID}`]: ['admin'],
+  'POST /reports': ['admin'],
+}
+const BODIES: Readonly<Record<string, string>> = { 'POST /orders': ORDER, 'POST /reports': REPORT }
+const PATHS = [...new Set(Object.keys(ORACLE).map((row) => row.split(' ')[1] ?? ''))]
+
+let gateway: TestGateway
+let addresses = 0
+/** A limit by address is not what is asked about. */
+const newAddress = () => `10.1.${++addresses >> 8}.${addresses & 255}`
+
+beforeAll(async () => {
+  gateway = await startGateway(policy)
+})
+afterAll(() => gateway?.close())
+
+/** What becomes of a request with these roles; HEAD follows GET. */
+function expected(method: string, path: string, roles: readonly string[]): number {
+  const enough = ORACLE[`${method === 'HEAD' ? 'GET' : method} ${path}`]
+  if (enough === undefined) return 405
+  return enough === ANYBODY || roles.some((role) => enough.includes(role)) ? 200 : 403
+}
+
+async function ask(method: string, path: string, token: string | undefined): Promise<number> {
+  const before = gateway.asked.length
+  const body = BODIES[`${method} ${path}`]
+  const status = await gateway.send({ method, path, token, body, address: newAddress() })
+  // The origin was asked exactly where the caller was let through, and for exactly that.
+  expect(gateway.asked.slice(before)).toEqual(status === 200 ? [`${method} ${path}`] : [])
+  return status
+}
+
+function subsetsOf(roles: readonly string[]): string[][] {
+  return roles.reduce<string[][]>(
+    (sets, role) => sets.concat(sets.map((set) => [...set, role])),
+    [[]],
+  )
+}
+
+describe('S64: the matrix of the shipped policy', () => {
+  test('S64: the oracle has each route of the policy', () => {
+    const routed = policy.routes.map(({ method, path }) => `${method} ${path.replace(':id', ID)}`)
+    expect(Object.keys(ORACLE).sort()).toEqual(routed.sort())
+  })
+
+  test.each(
+    subsetsOf(Object.keys(policy.roles)).map((roles) => [roles.join('+') || 'none', roles]),
+  )(
+    'S64: roles %s may do on every path, with every method, what the table says and no more',
+    async (_, roles) => {
+      const token = await gateway.token({ roles })
+      for (const path of PATHS) {
+        for (const method of METHODS) {
+          const status = await ask(method, path, token)
+          expect(status, `${method} ${path}`).toBe(expected(method, path, roles as string[]))
+        }
+      }
+    },
+  )
+
+  test('S64: nobody without a token may do anything but what is for anybody', async () => {
+    for (const row of Object.keys(ORACLE)) {
+      const [method = '', path = ''] = row.split(' ')
+      expect(await ask(method, path, undefined), row).toBe(ORACLE[row] === ANYBODY ? 200 : 401)
+    }
+  })
+
+  test.each<[string, unknown]>([
+    ['of another case', ['Admin', 'READER']],
+    ['with spaces', ['admin ', ' reader', 'reader\u00a0']],
+    ['with commas', ['reader,admin']],
+    ['with a scope’s separator', ['reader admin']],
+    ['that are patterns', ['*', 'orders:*', 'orders:read']],
+    ['of an object’s own', ['constructor', '__proto__', 'toString', 'hasOwnProperty']],
+    ['of a tenant', ['acme/admin', 'admin@acme', 'tenant:admin']],
+    ['in look-alike letters', ['\u0430dmin', 're\u0430der']],
+    ['that are empty', ['']],
+    ['that are none', []],
+    ['in a list of lists', [['admin']]],
+    ['in an object', { admin: true }],
+    ['that are a number', 1],
+    ['that are true', true],
+    ['in one text', 'reader admin'],
+    ['in one text with commas', 'reader,admin'],
+    ['in JSON in a text', '["admin"]'],
+  ])('S64: roles %s grant nothing', async (_, roles) => {
+    const token = await gateway.token({ roles })
+    for (const row of Object.keys(ORACLE)) {
+      const [method = '', path = ''] = row.split(' ')
+      if (ORACLE[row] === ANYBODY) continue
+      // Not a claim of roles at all, or one that gives no permission.
+      expect([401, 403], row).toContain(await ask(method, path, token))
+    }
+  })
+
+  test('S64: one role may stand in a text, and is that role', async () => {
+    const token = await gateway.token({ roles: 'reader' })
+    expect(await ask('GET', '/orders', token)).toBe(200)
+    expect(await ask('POST', '/orders', token)).toBe(403)
+  })
+})

@@ -1,0 +1,255 @@
+/** What the edge refuses, hands on and asks for, with canaries where nobody may call. */
+import { get as httpGet } from 'node:http'
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import { type Controlled, forget, recordsOf, setMode } from '../harness/control.ts'
+import { startHttpServer } from '../harness/http-server.ts'
+import { mint, REMOTE_ISSUER } from '../harness/issuer.ts'
+import { sendRaw } from '../harness/raw.ts'
+import { postAs } from './oauth-clients.ts'
+
+const stack = inject('stack')
+const [here] = stack.gateways
+const { origin, rest, keySet } = stack
+const ORDER_ID = '0190a4b0-5c1e-7f3a-8b2d-1c2d3e4f5a6b'
+/** A busy machine may miss Redis' deadline: 503 decides nothing. */
+const MAX_ATTEMPTS = 8
+
+const bearer = (value: string) => ({ authorization: `Bearer ${value}` })
+let addresses = 0
+/** Failures are counted by address. */
+const newAddress = () => ({ 'cf-connecting-ip': `10.78.0.${++addresses}` })
+const countOf = async (server: Controlled) => (await recordsOf(server)).length
+const everything = { claims: { roles: ['admin', 'operator'] } }
+
+async function ask(path: string, init: RequestInit, attempts = MAX_ATTEMPTS): Promise<Response> {
+  const response = await fetch(here + path, init)
+  if (response.status !== 503 || attempts === 1) return response
+  await response.body?.cancel()
+  return ask(path, init, attempts - 1)
+}
+
+beforeEach(() => forget(origin))
+afterEach(() => setMode(origin, 'serve'))
+
+describe('S49: methods', () => {
+  const METHODS = 'TRACE TRACK PROPFIND QUERY PURGE LINK LOCK MKCOL OPTIONS SEARCH'.split(' ')
+  const INVENTED = ['GETS', 'get', 'Get', 'DEBUG', 'X', 'GET,POST', '*']
+  const PATHS = ['/orders', `/orders/${ORDER_ID}`, '/reports', '/public/ping', '/-/healthz']
+
+  test.each([...METHODS, ...INVENTED])(
+    'S49: %s reaches no origin, whoever asks',
+    async (method) => {
+      const token = await mint(stack.inlineKey, everything)
+      for (const path of PATHS) {
+        const lines = [`${method} ${path} HTTP/1.1`, 'Host: gateway.test', 'Connection: close']
+        const known = [...lines, `Authorization: Bearer ${token}`]
+        for (const head of [lines, known]) {
+          const { status, text } = await sendRaw(here, `${head.join('\r\n')}\r\n\r\n`)
+          expect([400, 405, 501], `${method} ${path}`).toContain(status)
+          // TRACE would read a caller's own credentials back to whoever made it ask.
+          expect(text).not.toContain(token)
+        }
+      }
+      expect(await recordsOf(origin)).toEqual([])
+    },
+  )
+})
+
+describe('S57: another origin', () => {
+  test('S57: no form of a target, of Host or of a forwarding header leads to it', async () => {
+    let canaryCalls = 0
+    const canary = await startHttpServer((_, response) => {
+      canaryCalls += 1
+      response.end()
+    })
+    const evil = `127.0.0.1:${canary.port}`
+    const token = await mint(stack.inlineKey)
+    const forms: readonly (readonly [target: string, ...headers: string[]])[] = [
+      [`http://${evil}/orders`],
+      [`//${evil}/orders`],
+      [`///${evil}/orders`],
+      [`/\\${evil}/orders`],
+      [`/@${evil}/orders`],
+      [`@${evil}/orders`],
+      [`http://gateway.test@${evil}/orders`],
+      [`/orders/..//${evil}`],
+      [`/%2f%2f${evil}/orders`],
+      [`http:%2f%2f${evil}/orders`],
+      [`/orders?url=http://${evil}/`],
+      ['/orders', `X-Forwarded-Host: ${evil}`, `X-Forwarded-Server: ${evil}`],
+      ['/orders', `X-Host: ${evil}`, `X-Original-Host: ${evil}`],
+      ['/orders', `Forwarded: host=${evil};proto=http`],
+      ['/orders', `X-Original-URL: http://${evil}/`, `X-Rewrite-URL: //${evil}/`],
+    ]
+    for (const [target, ...headers] of forms) {
+      for (const host of ['gateway.test', evil]) {
+        const lines = [`GET ${target} HTTP/1.1`, `Host: ${host}`, 'Connection: close', ...headers]
+        const head = [...lines, `Authorization: Bearer ${token}`].join('\r\n')
+        const { status } = await sendRaw(here, `${head}\r\n\r\n`)
+        expect([200, 400, 404, 422, 503], target).toContain(status)
+      }
+    }
+    expect(canaryCalls).toBe(0)
+    const configured = new URL(origin.url).host
+    const asked = await recordsOf(origin)
+    expect(asked.length).toBeGreaterThan(0)
+    for (const { headers } of asked) expect(headers.host).toEqual([configured])
+    await canary.close()
+  })
+})
+
+describe('S60: pages of other sites', () => {
+  const PATHS = [
+    '/orders',
+    '/nowhere',
+    '/public/ping',
+    '/oauth/token',
+    '/-/healthz',
+    '/-/admin/clients',
+    '/.well-known/jwks.json',
+    '/.well-known/oauth-protected-resource',
+  ]
+
+  test.each(PATHS)('S60: %s gives nothing to another origin, nor to "null"', async (path) => {
+    for (const from of ['https://evil.test', 'null']) {
+      const preflight = {
+        origin: from,
+        'access-control-request-method': 'GET',
+        'access-control-request-headers': 'authorization',
+      }
+      const asked = await ask(path, { method: 'OPTIONS', headers: preflight })
+      expect([404, 405]).toContain(asked.status)
+      const got = await ask(path, { headers: { origin: from, cookie: 'sid=1' } })
+      for (const { headers } of [asked, got]) {
+        const names = [...headers.keys()]
+        expect(names.filter((name) => name.startsWith('access-control-'))).toEqual([])
+        expect(names).not.toContain('x-powered-by')
+        expect(headers.get('x-content-type-options')).toBe('nosniff')
+      }
+    }
+  })
+})
+
+describe('S61: answers', () => {
+  test('S61: one caller’s HEAD answers nobody’s GET; each request is the origin’s to answer', async () => {
+    const [alice, bob] = [
+      await mint(stack.inlineKey, { claims: { sub: 'alice' } }),
+      await mint(stack.inlineKey, { claims: { sub: 'bob' } }),
+    ]
+    const path = `/orders?cursor=${crypto.randomUUID().slice(0, 8)}`
+    const asked: [string, string][] = []
+    for (const [method, token, sub] of [
+      ['HEAD', alice, 'alice'],
+      ['GET', bob, 'bob'],
+      ['GET', alice, 'alice'],
+      ['HEAD', bob, 'bob'],
+    ] as const) {
+      const response = await ask(path, { method, headers: bearer(token) })
+      expect(response.status).toBe(200)
+      expect(response.headers.get('cache-control')).toContain('private')
+      expect(response.headers.get('vary')?.toLowerCase()).toContain('authorization')
+      expect((await response.text()) === '').toBe(method === 'HEAD')
+      asked.push([method, sub])
+    }
+    const seen = (await recordsOf(origin)).map(({ method, headers }) => [
+      method,
+      headers['x-auth-subject']?.[0],
+    ])
+    expect(seen).toEqual(asked)
+    expect((await ask(path, {})).status).toBe(401)
+    expect(await countOf(origin)).toBe(asked.length)
+  })
+})
+
+describe('R22: a client that leaves early', () => {
+  test('R22: has spent one request of its budget for each, no more and no less', async () => {
+    const token = await mint(stack.inlineKey)
+    await setMode(origin, 'hang')
+    let [sent, unanswered] = [0, 0]
+    for (let arrived = 0; arrived < 3; ) {
+      sent += 1
+      const leaving = httpGet(`${here}/orders`, { headers: bearer(token) }, (response) => {
+        if (response.statusCode === 503) unanswered += 1
+      })
+      const closed = new Promise((done) => leaving.once('close', done))
+      leaving.on('error', () => {})
+      const before = unanswered
+      await vi.waitFor(
+        async () => expect((await countOf(origin)) + unanswered).toBeGreaterThan(arrived + before),
+        { timeout: 10_000 },
+      )
+      arrived = await countOf(origin)
+      leaving.destroy()
+      await closed
+    }
+    await setMode(origin, 'serve')
+    const response = await ask('/orders', { headers: bearer(token) })
+    const left = Number(/r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1])
+    // What missed its deadline may have been counted or not.
+    expect(left).toBeLessThanOrEqual(100 - 3 - 1)
+    expect(left).toBeGreaterThanOrEqual(100 - sent - MAX_ATTEMPTS)
+    if (unanswered === 0) expect(left).toBeGreaterThanOrEqual(100 - 3 - MAX_ATTEMPTS)
+  })
+})
+
+describe('R29: calls to others', () => {
+  const MAX_CALLS = 6
+  const json = { 'content-type': 'application/json' }
+
+  test('R29: no request makes more than six, and an ordinary one makes two', async () => {
+    const admin = await mint(stack.inlineKey, everything)
+    const remote = () => mint(stack.remoteKey, { claims: { iss: REMOTE_ISSUER, roles: ['admin'] } })
+    const report = { method: 'POST', body: '{"from":"2026-01-01","to":"2026-01-31"}' }
+    const grant = { grant_type: 'client_credentials' }
+    const issued = await postAs(stack.operator, `${here}/oauth/token`, grant)
+    const { access_token: own } = (await issued.json()) as { access_token: string }
+    const requests: readonly (readonly [string, () => Promise<Response>])[] = [
+      ['warm', () => fetch(`${here}/orders`, { headers: bearer(admin) })],
+      [
+        'two limits',
+        () => fetch(`${here}/reports`, { ...report, headers: { ...bearer(admin), ...json } }),
+      ],
+      ['anonymous', () => fetch(`${here}/public/ping`)],
+      [
+        'keys of an issuer',
+        async () => fetch(`${here}/orders`, { headers: bearer(await remote()) }),
+      ],
+      [
+        'unknown reference',
+        () =>
+          fetch(`${here}/orders`, { headers: { ...bearer(crypto.randomUUID()), ...newAddress() } }),
+      ],
+      [
+        'bad token',
+        () => fetch(`${here}/orders`, { headers: { ...bearer('a.b.c'), ...newAddress() } }),
+      ],
+      ['unknown route', () => fetch(`${here}/nowhere`)],
+      ['a token issued', () => postAs(stack.operator, `${here}/oauth/token`, grant, 1)],
+      [
+        'introspection',
+        () => postAs(stack.operator, `${here}/oauth/introspect`, { token: own }, 1),
+      ],
+      ['operators', () => fetch(`${here}/-/admin/clients`, { headers: bearer(own) })],
+      ['readiness', () => fetch(`${here}/-/readyz`)],
+    ]
+    const costs = new Map<string, number>()
+    for (const [what, send] of requests) {
+      // Once before, so that scripts are known and keys fetched; the second is counted.
+      await (await send()).text()
+      await Promise.all([forget(rest), forget(origin), forget(keySet)])
+      await (await send()).text()
+      const counts = await Promise.all([rest, origin, keySet].map(countOf))
+      costs.set(
+        what,
+        counts.reduce((sum, count) => sum + count, 0),
+      )
+    }
+    for (const [what, cost] of costs) expect(cost, what).toBeLessThanOrEqual(MAX_CALLS)
+    // That it failed is counted.
+    expect(costs.get('bad token')).toBeLessThanOrEqual(2)
+    expect(costs.get('unknown route')).toBe(0)
+    // Three where Redis is asked again for a call that broke off.
+    for (const what of ['warm', 'two limits', 'anonymous', 'keys of an issuer'])
+      expect(costs.get(what), what).toBeLessThanOrEqual(3)
+  })
+})

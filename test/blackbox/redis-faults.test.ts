@@ -1,0 +1,296 @@
+/** One gateway in real workerd, whose Redis misbehaves in every way that the wire allows. */
+import { createHash } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { storedReference } from '../../src/admission/stored-reference.ts'
+import { credentialHash, referenceKey } from '../../src/tokens/reference.ts'
+import { recordOf } from '../admission/callers.ts'
+import { forget, recordsOf } from '../harness/control.ts'
+import { ISSUER, mint } from '../harness/issuer.ts'
+import { freePort, type Running, run } from '../harness/process.ts'
+import {
+  type Fault,
+  type FaultyRest,
+  hanging,
+  hangingUp,
+  saying,
+  startFaultyRest,
+} from '../rows/faulty-rest.ts'
+import { ACCESS_TOKEN, createStackClient, EXCHANGE, postAs } from './oauth-clients.ts'
+
+const stack = inject('stack')
+/** On a busy machine a call to a sound Redis may miss its deadline, too. */
+const MAX_ATTEMPTS = 8
+const MEGABYTE = 1_048_576
+const SECRETS = /redis|upstash|WRONGPASS|max requests|READONLY|html|oops|pipeline|EVALSHA|pc:/i
+
+let rest: FaultyRest
+let gateway: Running
+let url: string
+
+beforeAll(async () => {
+  rest = await startFaultyRest()
+  const port = await freePort()
+  url = `http://127.0.0.1:${port}`
+  const env = {
+    ...stack.env,
+    PORT: String(port),
+    UPSTASH_REDIS_REST_URL: rest.url,
+    UPSTASH_REDIS_REST_TOKEN: rest.redis.token,
+  }
+  const command = [process.execPath, 'dev/start.ts'] as const
+  gateway = await run(command, env, 'Portcullis is ready on')
+})
+afterAll(async () => {
+  await gateway?.stop()
+  await rest?.close()
+})
+afterEach(async () => {
+  rest.setFault(undefined)
+  rest.setDelay(0)
+  rest.forget()
+  await forget(stack.origin)
+})
+
+let addresses = 0
+const newAddress = () => `10.77.${++addresses >> 8}.${addresses & 255}`
+const get = (token: string) =>
+  fetch(`${url}/orders`, {
+    // Of its own each: failures are counted by address.
+    headers: { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress() },
+  })
+const originCalls = async () => (await recordsOf(stack.origin)).length
+
+async function statusOf(token: string): Promise<number> {
+  const response = await get(token)
+  await response.text()
+  return response.status
+}
+
+/** The status once Redis has answered in time. */
+async function settled(token: string): Promise<number> {
+  let status = 0
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    status = await statusOf(token)
+    if (status !== 503) return status
+  }
+  return status
+}
+
+/** A token, and what makes it a revoked one everywhere. */
+async function revocable() {
+  const jti = crypto.randomUUID()
+  const hash = createHash('sha256')
+    .update(JSON.stringify([ISSUER, jti]))
+    .digest('base64url')
+  return {
+    token: await mint(stack.inlineKey, { claims: { jti } }),
+    revoke: () => rest.redis.direct.set(`pc:revoked:${hash}`, '1', 'EX', 600),
+  }
+}
+
+async function expectOutage(token: string): Promise<void> {
+  const response = await get(token)
+  const text = await response.text()
+  expect(response.status).toBe(503)
+  expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(JSON.parse(text)).toMatchObject({ code: 'dependency_unavailable' })
+  const said = JSON.stringify([...response.headers]) + text
+  expect(said).not.toMatch(SECRETS)
+  expect(said).not.toContain(rest.redis.token)
+  expect(said.length).toBeLessThan(2_000)
+}
+
+describe('R03: a slow Redis', () => {
+  test.each([50, 200])(
+    'R03: %i ms late: a good token is served or 503, a revoked one never served',
+    async (delayMs) => {
+      const [good, bad] = [await mint(stack.inlineKey), await revocable()]
+      await bad.revoke()
+      rest.setDelay(delayMs)
+      for (let round = 0; round < 5; round++) {
+        expect([200, 503]).toContain(await statusOf(good))
+        expect([401, 503]).toContain(await statusOf(bad.token))
+      }
+      // 50 ms are well within the deadline.
+      if (delayMs === 50)
+        expect([await settled(good), await settled(bad.token)]).toEqual([200, 401])
+    },
+  )
+
+  test('R03: the gateway does not wait for an answer past its deadline, and takes none later', async () => {
+    const bad = await revocable()
+    expect(await settled(bad.token)).toBe(200)
+    await bad.revoke()
+    await forget(stack.origin)
+    const held: (() => void)[] = []
+    // What Redis said before it knew of the revocation.
+    const stale = rest.lastReply()
+    rest.setFault((response) => held.push(() => response.end(stale)))
+    await expectOutage(bad.token)
+    // It has answered while Redis still holds its own answer back.
+    expect(held.length).toBeGreaterThan(0)
+    expect(held.length).toBeLessThanOrEqual(2)
+    for (const release of held) release()
+    expect(await originCalls()).toBe(0)
+    rest.setFault(undefined)
+    expect(await settled(bad.token)).toBe(401)
+    expect(await originCalls()).toBe(0)
+  })
+})
+
+describe('R04: a flapping Redis', () => {
+  test('R04, R32: no revoked token gets in, a good one whenever Redis is up, at once after it', async () => {
+    const [good, bad, unseen] = [await mint(stack.inlineKey), await revocable(), await revocable()]
+    expect([await settled(good), await settled(bad.token)]).toEqual([200, 200])
+    await bad.revoke()
+    await unseen.revoke()
+    for (const fault of [hangingUp, hanging, saying('<html>oops</html>', 502), hangingUp]) {
+      rest.setFault(fault)
+      const down = await Promise.all(
+        [good, bad.token, unseen.token, good, bad.token, unseen.token].map(statusOf),
+      )
+      for (const [index, status] of down.entries())
+        expect(index % 3 === 0 ? [503] : [401, 503]).toContain(status)
+      rest.setFault(undefined)
+      // No memory of the outage keeps anybody out.
+      expect(await settled(good)).toBe(200)
+      expect([await settled(bad.token), await settled(unseen.token)]).toEqual([401, 401])
+    }
+    await forget(stack.origin)
+    rest.forget()
+    // And nothing that failed is made up for: a request costs what it always costs.
+    const statuses: number[] = []
+    for (let count = 0; count < 10; count++) statuses.push(await statusOf(good))
+    expect(statuses).toContain(200)
+    expect(await originCalls()).toBe(statuses.filter((status) => status === 200).length)
+    expect(rest.calls.length).toBeLessThanOrEqual(2 * 10)
+  })
+})
+
+describe('R05: a Redis that refuses', () => {
+  test.each<[number, string]>([
+    [400, '{"error":"ERR max requests limit exceeded. Limit: 10000"}'],
+    [401, '{"error":"WRONGPASS invalid or missing auth token"}'],
+    [403, '{"error":"NOPERM this user has no permissions"}'],
+    [429, '{"error":"ERR max requests limit exceeded"}'],
+    [500, '<html>oops</html>'],
+    [502, '<html>oops</html>'],
+    [503, ''],
+    [200, '[{"error":"READONLY"},{"error":"READONLY"},{"error":"READONLY"}]'],
+  ])(
+    'R05: %i %s is 503 after two calls at most, and nothing of it is told',
+    async (status, body) => {
+      const token = await mint(stack.inlineKey)
+      rest.setFault(saying(body, status))
+      await expectOutage(token)
+      expect(rest.calls.length).toBeLessThanOrEqual(2)
+      expect(await originCalls()).toBe(0)
+      rest.setFault(undefined)
+      expect(await settled(token)).toBe(200)
+    },
+  )
+})
+
+describe('R06: a Redis that answers rubbish', () => {
+  const nothing = '{"result":[null,null,null,null,null,null,null,null]}'
+  const rubbish: readonly (readonly [string, Fault])[] = [
+    ['half an object', saying('{"result":')],
+    ['an empty object', saying('{}')],
+    ['an empty list', saying('[]')],
+    ['null', saying('null')],
+    ['a result that is an object', saying('{"result":{}}')],
+    ['objects for results', saying('[{"result":{}},{"result":{}},{"result":{}}]')],
+    ['numbers for results', saying('[{"result":7},{"result":7},{"result":7}]')],
+    ['texts for results', saying('[{"result":"no"},{"result":"no"},{"result":"no"}]')],
+    ['what is no base64', saying('[{"result":"%%%"},{"result":"!"},{"result":"="}]')],
+    ['a list that is too short', saying(`[${nothing}]`)],
+    ['nulls alone', saying('[{"result":null},{"result":null},{"result":null}]')],
+    ['bytes that are no UTF-8', saying(Buffer.from([0x5b, 0xff, 0xfe, 0x5d]))],
+    ['10 MB of a text', saying(JSON.stringify([{ result: 'x'.repeat(10 * MEGABYTE) }]))],
+    ['10 MB of brackets', saying('['.repeat(10 * MEGABYTE))],
+  ]
+
+  test.each(rubbish)(
+    'R06: %s is an outage, never a "no", to known and unknown',
+    async (_, fault) => {
+      const bad = await revocable()
+      expect(await settled(bad.token)).toBe(200)
+      await bad.revoke()
+      await forget(stack.origin)
+      const reference = crypto.randomUUID()
+      rest.setFault(fault)
+      await expectOutage(bad.token)
+      await expectOutage(reference)
+      expect((await fetch(`${url}/public/ping`)).status).toBe(503)
+      expect(await originCalls()).toBe(0)
+      rest.setFault(undefined)
+      expect(await settled(bad.token)).toBe(401)
+      expect(await settled(reference)).toBe(401)
+      expect(await originCalls()).toBe(0)
+    },
+  )
+})
+
+describe('R13: a replica that lags', () => {
+  test('R13: a revocation holds from the first answer on that knows of it', async () => {
+    const bad = await revocable()
+    expect(await settled(bad.token)).toBe(200)
+    const stale = rest.lastReply()
+    await bad.revoke()
+    rest.setFault((response) => response.end(stale))
+    // The bound that the threat model states: for as long as the replica lags, and no longer.
+    expect(await settled(bad.token)).toBe(200)
+    rest.setFault(undefined)
+    expect(await settled(bad.token)).toBe(401)
+    rest.setFault((response) => response.end(stale))
+    // What is known does not become unknown by an older answer, while it is remembered.
+    expect(await statusOf(bad.token)).toBe(401)
+  })
+})
+
+describe('R14: a Redis that loses everything', () => {
+  /** Keeps what an opaque token stands for, and returns it. */
+  async function opaque(): Promise<string> {
+    const text = crypto.randomUUID()
+    const publicUrl = stack.env.PUBLIC_URL ?? ''
+    const record = recordOf({ tokenIssuer: publicUrl, issuer: ISSUER, audiences: [publicUrl] })
+    const key = referenceKey(await credentialHash(text))
+    await rest.redis.direct.set(key, await storedReference(record), 'EX', 600)
+    return text
+  }
+
+  test('R14: what only Redis knows is gone and not open; the rest goes on, limits begin anew', async () => {
+    const [good, bad] = [await mint(stack.inlineKey), await revocable()]
+    const [opened, unopened] = [await opaque(), await opaque()]
+    const here = { ...stack, gateways: [url, url] } as const
+    const client = await createStackClient(here)
+    const login = { subject_token: await mint(stack.inlineKey), subject_token_type: ACCESS_TOKEN }
+    const exchange = { grant_type: EXCHANGE, ...login }
+    const granted = await postAs(client, `${url}/oauth/token`, exchange, MAX_ATTEMPTS)
+    const { refresh_token = '' } = (await granted.json()) as { refresh_token?: string }
+    expect(refresh_token).not.toBe('')
+    expect([await settled(good), await settled(opened)]).toEqual([200, 200])
+    await bad.revoke()
+    expect(await settled(bad.token)).toBe(401)
+
+    await rest.redis.direct.flushall()
+    await rest.redis.direct.script('FLUSH')
+    await forget(stack.origin)
+    // The isolate remembers for ten seconds.
+    expect(await statusOf(bad.token)).toBe(401)
+    expect(await settled(unopened)).toBe(401)
+    const refresh = { grant_type: 'refresh_token', refresh_token }
+    const refused = await postAs(client, `${url}/oauth/token`, refresh, MAX_ATTEMPTS)
+    expect([400, 401]).toContain(refused.status)
+    expect(await refused.text()).not.toContain('access_token')
+    expect(await originCalls()).toBe(0)
+
+    expect(await settled(good)).toBe(200)
+    const response = await get(await mint(stack.inlineKey))
+    expect([200, 503]).toContain(response.status)
+    if (response.ok) expect(response.headers.get('ratelimit')).toMatch(/^"standard";r=99;/)
+    // A revocation that is written anew holds at once.
+    await bad.revoke()
+    expect(await settled(bad.token)).toBe(401)
+  })
+})

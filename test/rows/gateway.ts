@@ -1,0 +1,76 @@
+/** A gateway in this process, over a real Redis and a real origin that writes down who asks. */
+import { createGateway } from '../../src/app.ts'
+import type { Policy } from '../../src/policy.ts'
+import { createServices } from '../../src/services.ts'
+import { startHttpServer } from '../harness/http-server.ts'
+import { createKey, ISSUER, mint } from '../harness/issuer.ts'
+import { startTestRedis } from '../harness/redis.ts'
+
+export const PUBLIC_URL = 'https://gateway.test'
+/** On a machine that is busy with other tests, a call to Redis may miss its deadline of 250 ms. */
+const MAX_ATTEMPTS = 6
+
+/** One request; `address` is the one that the platform tells, and undefined where it tells none. */
+export interface Sent {
+  readonly method?: string
+  readonly path: string
+  readonly token?: string | undefined
+  readonly address?: string | undefined
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | undefined
+}
+
+export type TestGateway = Awaited<ReturnType<typeof startGateway>>
+
+export async function startGateway(policy: Policy) {
+  const redis = await startTestRedis()
+  await redis.direct.flushall()
+  const asked: string[] = []
+  const origin = await startHttpServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`)
+    request.resume().on('end', () => response.end('[]'))
+  })
+  const key = await createKey('idp')
+  const services = createServices({
+    UPSTASH_REDIS_REST_URL: redis.url,
+    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    PUBLIC_URL,
+    ORIGIN_URL: origin.url,
+    ISSUERS: JSON.stringify([
+      { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
+    ]),
+  })
+  const app = createGateway({ ...services, auditSink: { record: () => undefined } }, policy)
+
+  async function send(sent: Sent, attempts = MAX_ATTEMPTS): Promise<number> {
+    const { method = 'GET', path, token, address, headers = {}, body } = sent
+    const request = new Request(PUBLIC_URL + path, {
+      method,
+      headers: {
+        ...headers,
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(address !== undefined && { 'cf-connecting-ip': address }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body }),
+    })
+    const response = await app.fetch(request)
+    await response.text()
+    if (response.status !== 503 || attempts === 1) return response.status
+    return send(sent, attempts - 1)
+  }
+
+  return {
+    redis,
+    /** What reached the origin, as method and path. */
+    asked,
+    /** Resolves to the status, once it is none of a Redis that was late. */
+    send,
+    token: (claims: Record<string, unknown>) =>
+      mint(key, { claims: { aud: PUBLIC_URL, ...claims } }),
+    async close() {
+      await origin.close()
+      await redis.close()
+    },
+  }
+}
