@@ -1,25 +1,35 @@
 /**
- * The audit Worker: writes the events of the queue into D1, each once, whatever the queue repeats
- * or reorders. Also reads the dead letter queue, and deletes what is older than its retention.
+ * The audit Worker: chains the events of the queue in D1, each once, whatever the queue repeats or
+ * reorders, and seals the chain. Also reads the dead letter queue, and deletes what is older than its
+ * retention.
  */
+import { type CheckpointSealer, createCheckpointSealer } from '../src/audit/chain-checkpoint.ts'
 import { type AuditEvent, auditEventSchema } from '../src/audit/event.ts'
-import { insertAuditEvents } from '../src/stores/d1/audit-events.ts'
+import { insertAuditEvents } from '../src/stores/d1/audit-chain.ts'
 import { keepDeadLetters } from '../src/stores/d1/dead-letters.ts'
 import { deleteBefore } from '../src/stores/d1/retention.ts'
-import { type Schema, withSchema } from '../src/stores/d1/schema.ts'
+import { type Migration, withSchema } from '../src/stores/d1/schema.ts'
+import { parseSigningKeys } from '../src/tokens/signing-keys.ts'
 import tables from './migrations/0001_audit_events.sql'
-import columns from './migrations/0002_audit_change.sql'
+import change from './migrations/0002_audit_change.sql'
+import chain from './migrations/0003_audit_chain.sql'
 
 export interface AuditEnv {
   readonly AUDIT_DB: D1Database
   /** Whole days that events are kept; default 90. */
   readonly RETENTION_DAYS?: string
+  /** Private JWK Set that signs checkpoints, as `SIGNING_KEYS` of the gateway; default none. */
+  readonly AUDIT_SIGNING_KEYS?: string
 }
 
-const SCHEMA: Schema = {
-  tables: { name: '0001_audit_events.sql', sql: tables },
-  columns: { name: '0002_audit_change.sql', sql: columns },
-}
+const MIGRATIONS: readonly Migration[] = [
+  { name: '0001_audit_events.sql', sql: tables },
+  { name: '0002_audit_change.sql', sql: change },
+  { name: '0003_audit_chain.sql', sql: chain },
+]
+
+/** Of `audit.toml`. What happens every minute seals; anything else also ends retention. */
+const SEALING_CRON = '* * * * *'
 
 /** How the dead letter queue of `audit.toml` ends; the same Worker consumes both. */
 const DEAD_LETTERS_SUFFIX = '-dead-letters'
@@ -33,6 +43,28 @@ const DAY_MS = 86_400_000
 interface Delivery {
   readonly message: Message
   readonly event: AuditEvent
+}
+
+const sealers = new Map<string | undefined, CheckpointSealer>()
+
+/** Parsed once. Keys that are no good sign nothing, but no event is lost over them. */
+function sealerOf({ AUDIT_SIGNING_KEYS: text }: AuditEnv): CheckpointSealer {
+  const known = sealers.get(text)
+  if (known !== undefined) return known
+  const unsigned = createCheckpointSealer([])
+  let signed = unsigned
+  try {
+    if (text !== undefined) signed = createCheckpointSealer(parseSigningKeys(JSON.parse(text)))
+  } catch {
+    console.error('audit: AUDIT_SIGNING_KEYS is no private JWK Set; checkpoints are not signed')
+  }
+  const sealer: CheckpointSealer = (...statement) =>
+    signed(...statement).catch(() => {
+      console.error('audit: a key of AUDIT_SIGNING_KEYS cannot sign')
+      return unsigned(...statement)
+    })
+  sealers.set(text, sealer)
+  return sealer
 }
 
 /** The event in a message, or undefined: then it will never be one, however often it comes. */
@@ -59,7 +91,8 @@ async function settle(messages: readonly Message[], work: Promise<void>) {
 }
 
 export default {
-  async queue(batch, { AUDIT_DB: db }) {
+  async queue(batch, env) {
+    const { AUDIT_DB: db } = env
     const deliveries: Delivery[] = []
     const poison: Message[] = []
     for (const message of batch.messages) {
@@ -69,10 +102,11 @@ export default {
     }
     await settle(
       deliveries.map(({ message }) => message),
-      withSchema(db, SCHEMA, () =>
+      withSchema(db, MIGRATIONS, () =>
         insertAuditEvents(
           db,
           deliveries.map(({ event }) => event),
+          { seal: sealerOf(env), nowMs: Date.now() },
         ),
       ),
     )
@@ -87,14 +121,18 @@ export default {
     }))
     await settle(
       poison,
-      withSchema(db, SCHEMA, () => keepDeadLetters(db, letters)),
+      withSchema(db, MIGRATIONS, () => keepDeadLetters(db, letters)),
     )
   },
 
-  async scheduled({ scheduledTime }, { AUDIT_DB: db, RETENTION_DAYS }) {
+  async scheduled({ cron, scheduledTime }, env) {
+    const { AUDIT_DB: db, RETENTION_DAYS } = env
+    const options = { seal: sealerOf(env), nowMs: Date.now() }
+    await withSchema(db, MIGRATIONS, () => insertAuditEvents(db, [], options))
+    if (cron === SEALING_CRON) return
     const days = Number(RETENTION_DAYS ?? DEFAULT_RETENTION_DAYS)
     if (!Number.isInteger(days) || days < 1)
       throw new Error(`RETENTION_DAYS must be a whole number of days, at least 1`)
-    await withSchema(db, SCHEMA, () => deleteBefore(db, scheduledTime - days * DAY_MS))
+    await withSchema(db, MIGRATIONS, () => deleteBefore(db, scheduledTime - days * DAY_MS, options))
   },
 } satisfies ExportedHandler<AuditEnv>

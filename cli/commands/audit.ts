@@ -17,6 +17,7 @@ import {
   filterQuery,
 } from './audit-filter.ts'
 import { addTail } from './audit-tail.ts'
+import { addVerify } from './audit-verify.ts'
 
 interface QueryOptions extends CommonOptions, PageOptions, EventFilter {
   readonly until?: string
@@ -44,4 +45,5 @@ export function addAuditCommands(program: Command): void {
       output.list(page, page.events, EVENT_COLUMNS)
     })
   addTail(audit)
+  addVerify(audit)
 }

@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import type { Policy } from '../policy.ts'
 import type { AdminOptions } from '../routes/admin.ts'
 import { createAuditLog } from '../stores/d1/audit-events.ts'
+import { createChainLog } from '../stores/d1/chain-log.ts'
 import { createApiKeys } from '../stores/upstash/api-keys.ts'
 import { createBanList } from '../stores/upstash/bans.ts'
 import { createClientRegistry } from '../stores/upstash/clients.ts'
@@ -48,6 +49,7 @@ export function adminServices(config: Config, { rest, auditDb, now }: AdminParts
     overrides: createOverrideList(rest, now),
     windows: createLimitControls(rest, now),
     auditLog: auditDb === undefined ? undefined : createAuditLog(auditDb),
+    chainLog: auditDb === undefined ? undefined : createChainLog(auditDb),
     tokenIssuer:
       config.signingKeys === undefined
         ? undefined

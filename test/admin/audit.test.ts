@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createCheckpointSealer } from '../../src/audit/chain-checkpoint.ts'
 import { auditEventSchema } from '../../src/audit/event.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
-import { createAuditLog, insertAuditEvents } from '../../src/stores/d1/audit-events.ts'
+import { insertAuditEvents } from '../../src/stores/d1/audit-chain.ts'
+import { createAuditLog } from '../../src/stores/d1/audit-events.ts'
 import { anEvent } from '../audit/event.ts'
 import { type AuditHarness, startAuditHarness } from '../audit/harness.ts'
 import { ROOT } from '../harness/process.ts'
@@ -74,7 +76,8 @@ describe('S66: what an operator changes is on record', () => {
     const reason = `test_${crypto.randomUUID()}`
     const times = ['10', '11', '12'].map((hour) => `2026-11-20T${hour}:00:00.000Z`)
     const events = times.map((time) => anEvent({ time, reason, change: CHANGE }))
-    await insertAuditEvents(harness.db, events)
+    const options = { seal: createCheckpointSealer([]), nowMs: Date.now() }
+    await insertAuditEvents(harness.db, events, options)
     const query = (more: string) => gateway.admin('GET', `/audit?reason=${reason}&${more}`)
     const first = await query('limit=2&since=2026-11-20T10:00:00Z&until=2026-11-20T12:00:01Z')
     expect(first.status, first.text).toBe(200)

@@ -24,6 +24,7 @@ const CALLS: readonly (readonly [string, string, string, object?])[] = [
   ['DELETE', `/limits/overrides/${ID}`, 'limits:override'],
   ['POST', '/limits/reset', 'limits:reset', { limit: 'few', value: 'x' }],
   ['GET', '/audit', 'audit:read'],
+  ['GET', '/audit/chain', 'audit:verify'],
   ['GET', '/keys', 'keys:list'],
   ['POST', '/tokens', 'tokens:mint', { subject: 'x' }],
 ]
@@ -94,7 +95,7 @@ describe.each(ROWS)('S64: $method $path', ({ method, path, permission, body }) =
     ]) {
       const reply = await gateway.admin(method, path, body, { as: await gateway.token(claims) })
       expect([200, 201, 204, 404, 503], reply.text).toContain(reply.status)
-      if (reply.status === 503) expect(path).toBe('/audit')
+      if (reply.status === 503) expect(path).toMatch(/^\/audit/)
     }
   })
 })

@@ -240,15 +240,22 @@ describe('the audit log', () => {
     expect(pages).toBe(3)
   })
 
-  test('forgets what is older than its retention, and nothing else', async () => {
-    const before = await rows<{ n: number }>('SELECT count(*) AS n FROM audit_events')
-    const recent = [anEvent({ reason: 'recent', time: new Date().toISOString() })]
-    await harness.enqueue('audit', recent)
-    await vi.waitFor(async () => expect(await idsOf('recent')).toHaveLength(1), PATIENCE)
+  test('forgets what is older than its retention and all that came before it, and nothing else', async () => {
+    const tables = ['audit_events', 'audit_heads', 'audit_checkpoints']
+    await harness.db.batch(tables.map((table) => harness.db.prepare(`DELETE FROM ${table}`)))
+    const arrive = async (reason: string, time: string) => {
+      await harness.enqueue('audit', [anEvent({ reason, time })])
+      await vi.waitFor(async () => expect(await idsOf(reason)).toHaveLength(1), PATIENCE)
+    }
+    await harness.enqueue('audit', stored)
+    await vi.waitFor(async () => expect(await ask()).toHaveLength(12), PATIENCE)
+    await arrive('recent', new Date().toISOString())
+    await arrive('late', '2020-01-01T00:00:00.000Z')
     await harness.runCron()
-    expect(await ask()).toEqual([])
-    expect(await idsOf('recent')).toHaveLength(1)
-    expect(before[0]?.n).toBeGreaterThan(12)
+    expect(await rows('SELECT reason, seq FROM audit_events ORDER BY seq')).toEqual([
+      { reason: 'recent', seq: 13 },
+      { reason: 'late', seq: 14 },
+    ])
   })
 })
 

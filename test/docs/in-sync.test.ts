@@ -50,6 +50,7 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
   const schema = between(read('src/config.ts'), 'const environmentSchema', '.refine((env)')
   const gateway = found(schema, /^ {4}([A-Z_]+): /gm)
   const bindings = ['AUDIT_DB', 'AUDIT_QUEUE', 'ORIGIN']
+  const ofAuditWorker = ['AUDIT_SIGNING_KEYS', 'RETENTION_DAYS']
 
   test('variables and bindings of the gateway', () => {
     expect(gateway).toContain('UPSTASH_REDIS_REST_URL')
@@ -60,11 +61,11 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
       [...gateway, 'AUDIT_DB', 'AUDIT_QUEUE'].sort(),
     )
     const named = tabled(configuration, '## Environment of the gateway')
-    expect(named).toEqual([...new Set([...gateway, ...bindings, 'RETENTION_DAYS'])].sort())
+    expect(named).toEqual([...new Set([...gateway, ...bindings, ...ofAuditWorker])].sort())
   })
 
   test('variables of the audit Worker', () => {
-    expect(membersOf('workers/audit.ts', 'AuditEnv')).toEqual(['AUDIT_DB', 'RETENTION_DAYS'])
+    expect(membersOf('workers/audit.ts', 'AuditEnv')).toEqual(['AUDIT_DB', ...ofAuditWorker])
   })
 
   test('variables of npm start', () => {

@@ -18,6 +18,7 @@ const CALLS = [
   'limits:override',
   'limits:reset',
   'audit:read',
+  'audit:verify',
   'keys:list',
   'tokens:mint',
 ] as const

@@ -1,5 +1,6 @@
 /** Calls that only look: the audit trail, and the public facts of the signing keys. */
 import * as z from 'zod'
+import { chainPageSchema, chainQuerySchema } from '../../audit/chain-log.ts'
 import { auditEventSchema } from '../../audit/event.ts'
 import { auditQuerySchema } from '../../audit/log.ts'
 import { Unavailable } from '../../errors.ts'
@@ -33,7 +34,7 @@ function viewOf(key: SigningJwk, keys: readonly SigningJwk[], nowMs: number) {
 
 /** `/-/admin/audit` and `/-/admin/keys`. */
 export function recordCalls(
-  { auditLog, signingKeys, now }: AdminOptions,
+  { auditLog, chainLog, signingKeys, now }: AdminOptions,
   limits: readonly PolicyLimit[],
 ): AdminCall[] {
   const call = adminGroup('Records', limits)
@@ -52,6 +53,24 @@ export function recordCalls(
       handle({ query }) {
         if (auditLog === undefined) throw new Unavailable('audit_log', 'unreachable')
         return auditLog.query(query)
+      },
+    }),
+    call({
+      method: 'GET',
+      path: '/audit/chain',
+      permission: 'audit:verify',
+      id: 'readAuditChain',
+      summary: 'Read the audit trail with its hashes',
+      description:
+        'For `portcullis audit verify`: whoever verifies computes the hashes anew, and does not ask ' +
+        'the gateway whether they are good.',
+      query: chainQuerySchema,
+      status: 200,
+      answer: 'Rows as they are stored, in the order of the chain.',
+      reply: () => chainPageSchema,
+      handle({ query }) {
+        if (chainLog === undefined) throw new Unavailable('audit_log', 'unreachable')
+        return chainLog.read(query)
       },
     }),
     call({

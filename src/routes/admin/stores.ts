@@ -1,4 +1,5 @@
 /** What the operators' API works with. */
+import type { ChainLog } from '../../audit/chain-log.ts'
 import type { AuditLog } from '../../audit/log.ts'
 import type { Authorizer } from '../../authorization/permissions.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
@@ -22,6 +23,8 @@ export interface AdminStores {
   readonly windows: WindowControls
   /** Undefined where the gateway has no database of it. */
   readonly auditLog: AuditLog | undefined
+  /** The same. */
+  readonly chainLog: ChainLog | undefined
   /** Undefined without signing keys. */
   readonly tokenIssuer: TokenIssuer | undefined
   readonly signingKeys: readonly SigningJwk[]

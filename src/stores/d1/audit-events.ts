@@ -1,31 +1,12 @@
-/** The audit trail in D1: idempotent insertion, and pages of it. */
-import type { AuditEvent } from '../../audit/event.ts'
+/** Pages of the audit trail in D1. */
 import type { AuditLog, AuditPage, AuditQuery } from '../../audit/log.ts'
 import { Unavailable } from '../../errors.ts'
 import { DeadlineExceeded, withDeadline } from '../../timers.ts'
-import { type AuditRow, COLUMNS, eventOfRow, valuesOf } from './audit-row.ts'
-import { insertStatement } from './insert.ts'
+import { type AuditRow, eventOfRow } from './audit-row.ts'
 import { isMissingTable } from './schema.ts'
 
-const INSERT = insertStatement('audit_events', COLUMNS)
 /** A page comes from an index within milliseconds; a filter without one may read the whole trail. */
 export const QUERY_TIMEOUT_MS = 5_000
-
-/**
- * Inserts events, all or none, in one statement. An event whose id is there already is passed
- * over, so delivering twice is harmless. Rejects with D1's error. Takes at most a queue's batch
- * (256 KB): D1 binds values of up to 1 MB.
- */
-export async function insertAuditEvents(
-  db: D1Database,
-  events: readonly AuditEvent[],
-): Promise<void> {
-  if (events.length === 0) return
-  await db
-    .prepare(INSERT)
-    .bind(JSON.stringify(events.map(valuesOf)))
-    .run()
-}
 
 /**
  * An {@link AuditLog} over a D1 database. One without tables has recorded nothing yet. Throws

@@ -1,4 +1,5 @@
 /** An audit event as a row of D1, and back. */
+import type { ChainRow, ChainValue } from '../../audit/chain.ts'
 import type { AuditEvent } from '../../audit/event.ts'
 
 /** A row of `audit_events`. */
@@ -28,8 +29,8 @@ export interface AuditRow {
   readonly change: string | null | undefined
 }
 
-/** Names of the columns, in the order in which {@link valuesOf} gives their values. */
-export const COLUMNS = [
+/** Names of the columns that an event gives their values. */
+const COLUMNS = [
   'id',
   'time_ms',
   'request_id',
@@ -52,29 +53,42 @@ export const COLUMNS = [
   'change',
 ] as const satisfies readonly (keyof AuditRow)[]
 
-/** The values of an event's row. */
-export const valuesOf = (event: AuditEvent): readonly (string | number | null)[] => [
-  event.id,
-  Date.parse(event.time),
-  event.requestId,
-  event.traceId,
-  event.actor.issuer,
-  event.actor.subject,
-  event.actor.client,
-  event.actor.tenant,
-  event.actor.tokenIdHash,
-  event.method,
-  event.route,
-  event.decision,
-  event.reason,
-  event.status,
-  JSON.stringify(event.limits),
-  JSON.stringify(event.durationsMs),
-  event.address,
-  event.colo,
-  event.lost ?? null,
-  event.change === undefined ? null : JSON.stringify(event.change),
-]
+/** The same, and those of the row's place in the chain. */
+export const CHAIN_COLUMNS = [...COLUMNS, 'partition', 'seq', 'previous_hash', 'hash'] as const
+
+/**
+ * What SQLite gives back as it was given: no lone surrogates and no NUL, or the row that is read
+ * would not be the one that was hashed.
+ */
+const storable = (value: ChainValue): ChainValue =>
+  typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value
+
+/** The columns of an event's row, before it has a place in the chain. */
+export const rowOf = (event: AuditEvent): ChainRow => {
+  const row: Record<(typeof COLUMNS)[number], ChainValue> = {
+    id: event.id,
+    time_ms: Date.parse(event.time),
+    request_id: event.requestId,
+    trace_id: event.traceId,
+    issuer: event.actor.issuer,
+    subject: event.actor.subject,
+    client: event.actor.client,
+    tenant: event.actor.tenant,
+    token_id_hash: event.actor.tokenIdHash,
+    method: event.method,
+    route: event.route,
+    decision: event.decision,
+    reason: event.reason,
+    status: event.status,
+    limits: JSON.stringify(event.limits),
+    durations_ms: JSON.stringify(event.durationsMs),
+    address: event.address,
+    colo: event.colo,
+    lost: event.lost ?? null,
+    change: event.change === undefined ? null : JSON.stringify(event.change),
+  }
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, storable(value)]))
+}
 
 /** The event that was inserted. Its time comes back in UTC with milliseconds. */
 export const eventOfRow = (row: AuditRow): AuditEvent => ({

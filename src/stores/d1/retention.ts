@@ -1,26 +1,58 @@
 /** The end of the audit trail's life. */
+import { type ChainPlace, PARTITION } from '../../audit/chain.ts'
+import type { AppendOptions } from './audit-chain.ts'
+import { keepCheckpoint } from './chain-head.ts'
 
 /** Rows a statement: a D1 statement may run 30 s, and others wait for it. */
 const ROWS_PER_STATEMENT = 5_000
 /** A run ends after a million rows; the next one goes on. */
 const MAX_STATEMENTS = 200
 
+/** The last row of the chain's beginning whose rows are all from before a time. */
+const LAST_BEFORE =
+  'SELECT seq, hash FROM audit_events WHERE partition = ?1 AND seq < coalesce((' +
+  'SELECT seq FROM audit_events WHERE partition = ?1 AND seq IS NOT NULL AND time_ms >= ?2 ' +
+  'ORDER BY seq LIMIT 1), 9e15) ORDER BY seq DESC LIMIT 1'
+
 /**
- * Deletes events and dead letters from before `beforeMs` (milliseconds since the epoch). Rejects
- * with D1's error; what was deleted until then stays deleted.
+ * Deletes events and dead letters from before `beforeMs` (milliseconds since the epoch). A chain
+ * ends at its beginning only: an event that arrived late goes with those that arrived before it.
+ * What is left begins behind a checkpoint that says so. Rejects with D1's error; what was deleted
+ * until then stays deleted.
  */
-export async function deleteBefore(db: D1Database, beforeMs: number): Promise<void> {
-  await deleteOldest(db, 'audit_events', 'time_ms', beforeMs)
-  await deleteOldest(db, 'dead_letters', 'received_ms', beforeMs)
+export async function deleteBefore(
+  db: D1Database,
+  beforeMs: number,
+  options: AppendOptions,
+): Promise<void> {
+  await prune(db, beforeMs, options)
+  await deleteAll(db, 'audit_events', 'seq IS NULL AND time_ms < ?', [beforeMs])
+  await deleteAll(db, 'dead_letters', 'received_ms < ?', [beforeMs])
 }
 
-async function deleteOldest(db: D1Database, table: string, column: string, beforeMs: number) {
+async function prune(db: D1Database, beforeMs: number, { seal, nowMs }: AppendOptions) {
+  const last = await db.prepare(LAST_BEFORE).bind(PARTITION, beforeMs).first<ChainPlace>()
+  if (last === null) return
+  await keepCheckpoint(db, await seal('pruned', last, nowMs)).run()
+  await deleteAll(db, 'audit_events', 'partition = ? AND seq <= ? ORDER BY seq', [
+    PARTITION,
+    last.seq,
+  ])
+  await deleteAll(db, 'audit_checkpoints', 'partition = ? AND seq < ?', [PARTITION, last.seq])
+}
+
+async function deleteAll(
+  db: D1Database,
+  table: string,
+  which: string,
+  values: readonly (string | number)[],
+) {
   const statement = db
     .prepare(
       `DELETE FROM ${table} WHERE rowid IN ` +
-        `(SELECT rowid FROM ${table} WHERE ${column} < ? LIMIT ${ROWS_PER_STATEMENT})`,
+        `(SELECT rowid FROM ${table} WHERE ${which} LIMIT ${ROWS_PER_STATEMENT})`,
     )
-    .bind(beforeMs)
+    .bind(...values)
   for (let run = 0; run < MAX_STATEMENTS; run += 1) {
     const { meta } = await statement.run()
     if (meta.changes === 0) return

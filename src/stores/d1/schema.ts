@@ -8,14 +8,6 @@ export interface Migration {
   readonly sql: string
 }
 
-/** What a database without one of its tables, and one without a later column, are missing. */
-export interface Schema {
-  /** Does nothing where its tables exist. */
-  readonly tables: Migration
-  /** Adds columns to them; fails where they exist. */
-  readonly columns: Migration
-}
-
 /** Where wrangler keeps which migrations were applied, and how it makes that table. */
 const APPLIED =
   'CREATE TABLE IF NOT EXISTS d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, ' +
@@ -25,28 +17,30 @@ const APPLIED =
 export const isMissingTable = (error: unknown): boolean =>
   error instanceof Error && /no such table/i.test(error.message)
 
-const isMissingColumn = (error: unknown): boolean =>
-  error instanceof Error && /has no column named|no such column/i.test(error.message)
+/** Whether D1 failed because a table or a column is not there. */
+export const isMissing = (error: unknown): boolean =>
+  isMissingTable(error) ||
+  (error instanceof Error && /has no column named|no such column/i.test(error.message))
 
 const isDuplicateColumn = (error: unknown): boolean =>
   error instanceof Error && /duplicate column name/i.test(error.message)
 
 /**
- * Runs `work`; where tables or columns are missing, makes them and runs it again. What is made this
- * way counts as applied, so that `wrangler d1 migrations apply` does not try to make it again.
+ * Runs `work`; where tables or columns are missing, applies the migrations in their order and runs
+ * it again. Each of them either does nothing where it was applied, or fails because its columns are
+ * there. What is made this way counts as applied, so that `wrangler d1 migrations apply` does not
+ * try to make it again.
  */
 export async function withSchema<Value>(
   db: D1Database,
-  { tables, columns }: Schema,
+  migrations: readonly Migration[],
   work: () => Promise<Value>,
 ): Promise<Value> {
   try {
     return await work()
   } catch (error) {
-    if (isMissingTable(error)) await apply(db, tables)
-    else if (!isMissingColumn(error)) throw error
-    // Tables of the first migration have none of the later columns.
-    await apply(db, columns)
+    if (!isMissing(error)) throw error
+    for (const migration of migrations) await apply(db, migration)
     return work()
   }
 }

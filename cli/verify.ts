@@ -1,0 +1,112 @@
+/** Verifies the chain of the audit trail page by page, and says which row is not as it was. */
+import type { JSONWebKeySet } from 'jose'
+import { type ChainFinding, createChainRows, type StoredRow } from './chain.ts'
+import { createCheckpoints } from './checkpoints.ts'
+
+/** A page of `GET /-/admin/audit/chain`. */
+export interface ChainPage {
+  readonly rows: readonly StoredRow[]
+  readonly checkpoints: readonly StoredRow[]
+  readonly head: { readonly seq: number; readonly hash: string } | null
+  readonly unchained?: number
+  readonly next?: number
+}
+
+export interface Verdict {
+  readonly ok: boolean
+  /** How many are in the chain. */
+  readonly events: number
+  /** The first and the last of them; null without any. */
+  readonly first: number | null
+  readonly last: number | null
+  /** Hash of the last: noted elsewhere, it is evidence against whoever rewrites everything. */
+  readonly hash: string | null
+  readonly checkpoints: number
+  /** With a good signature; null where no keys were given. */
+  readonly signed: number | null
+  /** The last row that a signature vouches for. */
+  readonly sealed: number | null
+  /** Rows outside of the chain: they are from before there was one. */
+  readonly unchained: number
+  readonly findings: readonly ChainFinding[]
+}
+
+/** Takes pages from `read` until the last. Rejects as it does. */
+export async function verifyChain(
+  read: (after: number) => Promise<ChainPage>,
+  keys: JSONWebKeySet | undefined,
+): Promise<Verdict> {
+  const rows = createChainRows()
+  const checkpoints = createCheckpoints(keys)
+  let [events, unchained] = [0, 0]
+  let first: number | null = null
+  let after: number | undefined = 0
+  let head: ChainPage['head'] = null
+  while (after !== undefined) {
+    const page: ChainPage = await read(after)
+    const hashes = new Map<unknown, unknown>()
+    for (const row of page.rows) {
+      rows.row(row)
+      hashes.set(row.seq, row.hash)
+      first ??= Number(row.seq)
+    }
+    for (const one of page.checkpoints) await checkpoints.checkpoint(one, hashes.get(one.seq))
+    events += page.rows.length
+    unchained += page.unchained ?? 0
+    head = page.head
+    after = page.next
+  }
+  const last = rows.last()
+  const pruned = checkpoints.pruned()
+  const gone = pruned?.seq ?? 0
+  const gaps = [...rows.gaps()]
+  if (head !== null && head.seq > Math.max(last.seq, gone)) {
+    gaps.push({ from: Math.max(last.seq, gone) + 1, to: head.seq, previousHash: head.hash })
+  }
+  const findings = [
+    ...gaps.flatMap(({ from, to, previousHash }): ChainFinding[] => {
+      if (to > gone) {
+        const start = Math.max(from, gone + 1)
+        const detail = start === to ? 'it is gone' : `${to - start + 1} rows are gone, up to ${to}`
+        return [{ kind: 'missing', seq: start, detail }]
+      }
+      return to === gone && previousHash !== pruned?.hash
+        ? [{ kind: 'checkpoint', seq: to, detail: 'the row behind it knows another hash' }]
+        : []
+    }),
+    ...rows.findings(),
+    ...checkpoints.findings(),
+    ...checkpoints
+      .orphans()
+      .filter((seq) => seq > gone && !gaps.some(({ from, to }) => from <= seq && seq <= to))
+      .map((seq): ChainFinding => ({ kind: 'checkpoint', seq, detail: 'its row is gone' })),
+    ...headFindings(head, last),
+  ].sort((a, b) => a.seq - b.seq)
+  const { signed, checkpoints: count } = checkpoints.counts()
+  return {
+    ok: findings.length === 0,
+    events,
+    first,
+    last: events === 0 ? null : last.seq,
+    hash: typeof last.hash === 'string' && events > 0 ? last.hash : null,
+    checkpoints: count,
+    signed: keys === undefined ? null : signed,
+    sealed: keys === undefined ? null : checkpoints.sealed(),
+    unchained,
+    findings,
+  }
+}
+
+function headFindings(
+  head: ChainPage['head'],
+  last: { readonly seq: number; readonly hash: unknown },
+): ChainFinding[] {
+  if (last.seq === 0) return []
+  if (head === null) return [{ kind: 'head', seq: last.seq, detail: 'the end is not on record' }]
+  if (head.seq < last.seq) {
+    return [{ kind: 'head', seq: head.seq, detail: `the chain goes on to ${last.seq}` }]
+  }
+  return head.seq === last.seq && last.hash !== undefined && head.hash !== last.hash
+    ? [{ kind: 'changed', seq: last.seq, detail: 'the end is on record with another hash' }]
+    : []
+}

@@ -1,0 +1,76 @@
+/** Appending to the chain of the audit trail, by any number of consumers at once. */
+import { type ChainRow, chainBehind } from '../../audit/chain.ts'
+import {
+  CHECKPOINT_INTERVAL_MS,
+  type CheckpointSealer,
+  EVENTS_PER_CHECKPOINT,
+} from '../../audit/chain-checkpoint.ts'
+import type { AuditEvent } from '../../audit/event.ts'
+import { sleep } from '../../timers.ts'
+import { CHAIN_COLUMNS, rowOf } from './audit-row.ts'
+import { type ChainHead, isOvertaken, keepCheckpoint, moveHead, readHead } from './chain-head.ts'
+
+export interface AppendOptions {
+  readonly seal: CheckpointSealer
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number
+}
+
+/** Seven statements each: an invocation may make 50 of them on the free plan. */
+const MAX_ATTEMPTS = 6
+const RETRY_MS = 20
+
+// Without ON CONFLICT: a place or an id that is taken has to fail the transaction.
+const INSERT =
+  `INSERT INTO audit_events (${CHAIN_COLUMNS.join(', ')}) ` +
+  `SELECT ${CHAIN_COLUMNS.map((_, index) => `value ->> ${index}`).join(', ')} FROM json_each(?)`
+const KNOWN = 'SELECT id FROM audit_events WHERE id IN (SELECT value FROM json_each(?))'
+
+/**
+ * Appends events in their order, all or none, and seals the chain when that is due. An event whose
+ * id is there already is passed over, so delivering twice is harmless. Whoever else has appended
+ * meanwhile is followed, never forked from. Rejects with D1's error. Takes at most a queue's batch
+ * (256 KB): D1 binds values of up to 1 MB.
+ */
+export async function insertAuditEvents(
+  db: D1Database,
+  events: readonly AuditEvent[],
+  options: AppendOptions,
+): Promise<void> {
+  const rows = new Map(events.map((event) => [event.id, rowOf(event)]))
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await append(db, rows, options)
+    } catch (error) {
+      if (!isOvertaken(error) || attempt === MAX_ATTEMPTS) throw error
+      await sleep(RETRY_MS * attempt * Math.random())
+    }
+  }
+}
+
+async function append(
+  db: D1Database,
+  events: ReadonlyMap<string, ChainRow>,
+  { seal, nowMs }: AppendOptions,
+): Promise<void> {
+  const ids = JSON.stringify([...events.keys()])
+  const { head, rows } = await readHead<{ id: string }>(db, nowMs, db.prepare(KNOWN).bind(ids))
+  const known = new Set(rows.map(({ id }) => id))
+  const fresh = [...events].filter(([id]) => !known.has(id)).map(([, row]) => row)
+  const chained = await chainBehind(head.end, fresh)
+  const end = chained.head
+  const checkpoint = isSealDue(head, end.seq, nowMs) ? await seal('sealed', end, nowMs) : undefined
+  if (fresh.length === 0 && checkpoint === undefined) return
+  const values = chained.rows.map((row) => CHAIN_COLUMNS.map((column) => row[column]))
+  await db.batch([
+    moveHead(db, head, end, checkpoint),
+    db.prepare(INSERT).bind(JSON.stringify(values)),
+    ...(checkpoint === undefined ? [] : [keepCheckpoint(db, checkpoint)]),
+  ])
+}
+
+function isSealDue({ sealedSeq, sealedMs }: ChainHead, seq: number, nowMs: number): boolean {
+  const unsealed = seq - sealedSeq
+  if (unsealed === 0) return false
+  return unsealed >= EVENTS_PER_CHECKPOINT || nowMs - sealedMs >= CHECKPOINT_INTERVAL_MS
+}
