@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
-import { afterAll, afterEach, describe, expect, inject, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, inject, test, vi } from 'vitest'
 import { forget, recordsOf, setMode } from '../harness/control.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 
@@ -77,11 +77,23 @@ describe('round trips', () => {
     expect(await originCalls()).toBe(0)
   })
 
-  test('a refused token, an unknown route and an ambiguous path make none', async () => {
-    await get(here, 'not.a.token')
+  test('an unknown route and an ambiguous path make none', async () => {
     await fetch(`${here}/nowhere`)
     await fetch(`${here}/a%2fb`)
     expect(await redisCalls()).toBe(0)
+  })
+
+  test('a refused token is counted in one, behind the answer', async () => {
+    // So that Redis knows the script.
+    await get(here, 'not.a.token')
+    await vi.waitFor(async () => expect(await redisCalls()).toBeGreaterThan(0))
+    await get(here, 'not.a.token')
+    await vi.waitFor(async () => {
+      const calls = await recordsOf(stack.rest)
+      expect(calls.filter(({ body }) => !body.includes('pc:authentication-failures:'))).toEqual([])
+      expect(calls.length).toBeGreaterThanOrEqual(2)
+    })
+    expect(await originCalls()).toBe(0)
   })
 
   test('a request over an exhausted limit makes none', async () => {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, inject, test } from 'vitest'
+import { newAddress } from '../harness/address.ts'
 import { storedEvents } from '../harness/audit-log.ts'
 import { forget, setMode } from '../harness/control.ts'
 import { mint } from '../harness/issuer.ts'
@@ -37,7 +38,10 @@ describe('S66: the audit trail', () => {
       get('/orders/not-an-id'),
       get('/nowhere'),
       get('/a%2fb'),
-      (gateway) => fetch(`${gateway}/orders`, { headers: { authorization: 'Bearer a.b.c' } }),
+      (gateway) =>
+        fetch(`${gateway}/orders`, {
+          headers: { authorization: 'Bearer a.b.c', 'cf-connecting-ip': newAddress() },
+        }),
       (gateway, token) =>
         fetch(`${gateway}/orders`, {
           method: 'POST',

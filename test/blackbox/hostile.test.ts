@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { base64url, SignJWT } from 'jose'
 import { afterEach, describe, expect, inject, test } from 'vitest'
 import policy from '#policy'
+import { newAddress } from '../harness/address.ts'
 import { forget, recordsOf } from '../harness/control.ts'
 import { AUDIENCE, createKey, ISSUER, mint, REMOTE_ISSUER } from '../harness/issuer.ts'
 import { sendRaw } from '../harness/raw.ts'
@@ -26,13 +27,6 @@ const routes = policy.routes.map(({ method, path, permission }) => ({
 }))
 const guarded = routes.filter((route) => route.guarded)
 type Route = (typeof routes)[number]
-
-let senders = 0
-/** Another address each time: the attacks are many, and each is to be looked at. */
-const newAddress = () => {
-  senders += 1
-  return `2001:db8:${(senders >> 16).toString(16)}:${(senders & 0xffff).toString(16)}::1`
-}
 
 function send(route: Route, headers: Record<string, string>, path = route.path): Promise<Response> {
   return fetch(here + path, {

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, inject, test } from 'vitest'
+import { newAddress } from '../harness/address.ts'
 import { forget, recordsOf, setMode } from '../harness/control.ts'
 import { createKey, mint, REMOTE_ISSUER } from '../harness/issuer.ts'
 
@@ -7,7 +8,8 @@ const [here] = stack.gateways
 
 const claims = { iss: REMOTE_ISSUER }
 const get = async (token: string) => {
-  const response = await fetch(`${here}/orders`, { headers: { authorization: `Bearer ${token}` } })
+  const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress() }
+  const response = await fetch(`${here}/orders`, { headers })
   await response.text()
   return response
 }
