@@ -1,0 +1,115 @@
+/** The gateway in real workerd, killed while it works, and another one in its place. */
+import { createHash } from 'node:crypto'
+import { get } from 'node:http'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { AUDIENCE, createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { type Running, startWorkerd } from './workerd.ts'
+
+const IN_FLIGHT = 10
+/** On a busy machine a call to Redis may miss its deadline: that decides nothing. */
+const MAX_ATTEMPTS = 8
+
+let redis: TestRedis
+let origin: TestServer
+let key: TestKey
+const gateways: Running[] = []
+let originCalls = 0
+let originAnswers = true
+
+beforeAll(async () => {
+  redis = await startTestRedis()
+  await redis.direct.flushall()
+  key = await createKey('idp')
+  origin = await startHttpServer((_, response) => {
+    originCalls += 1
+    if (originAnswers) response.end('[]')
+  })
+})
+afterAll(async () => {
+  await Promise.all(gateways.map((gateway) => gateway.stop()))
+  await origin?.close()
+  await redis?.close()
+})
+
+async function start(): Promise<Running> {
+  const vars = {
+    UPSTASH_REDIS_REST_URL: redis.url,
+    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    PUBLIC_URL: 'https://gateway.test',
+    ORIGIN_URL: origin.url,
+    ISSUERS: JSON.stringify([
+      { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [key.publicJwk] } },
+    ]),
+  }
+  const gateway = await startWorkerd({ entry: 'workers/gateway.ts', vars })
+  gateways.push(gateway)
+  return gateway
+}
+
+async function ask({ port }: Running, token: string, attempts = MAX_ATTEMPTS): Promise<Response> {
+  const headers = { authorization: `Bearer ${token}` }
+  const response = await fetch(`http://127.0.0.1:${port}/orders`, { headers })
+  await response.text()
+  return response.status === 503 && attempts > 1
+    ? ask({ port } as Running, token, attempts - 1)
+    : response
+}
+
+/** Requests that the caller may still make. */
+const left = (response: Response) =>
+  Number(/r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1])
+
+/** Windows are counted by the minute; what is compared must not straddle two. */
+async function awayFromWindowEnd() {
+  const leftMs = 60_000 - (Date.now() % 60_000)
+  if (leftMs < 10_000) await new Promise((done) => setTimeout(done, leftMs + 100))
+}
+
+test('R30: what one isolate decided holds in its successor, and only what was under way is lost', async () => {
+  const jti = crypto.randomUUID()
+  const [good, bad] = [await mint(key), await mint(key, { claims: { jti } })]
+  const first = await start()
+  await awayFromWindowEnd()
+  expect([(await ask(first, good)).status, (await ask(first, bad)).status]).toEqual([200, 200])
+  const hash = createHash('sha256')
+    .update(JSON.stringify([ISSUER, jti]))
+    .digest('base64url')
+  await redis.direct.set(`pc:revoked:${hash}`, '1', 'EX', 600)
+  expect((await ask(first, bad)).status).toBe(401)
+  const before = left(await ask(first, good))
+
+  originAnswers = false
+  originCalls = 0
+  const outcomes = Array.from(
+    { length: IN_FLIGHT },
+    () =>
+      new Promise<number | 'lost'>((done) => {
+        const headers = { authorization: `Bearer ${good}` }
+        get({ port: first.port, path: '/orders', headers, agent: false }, (response) => {
+          response.resume()
+          done(response.statusCode ?? 0)
+        }).on('error', () => done('lost'))
+      }),
+  )
+  const settled: (number | 'lost')[] = []
+  for (const outcome of outcomes) outcome.then((one) => settled.push(one))
+  await vi.waitFor(() => expect(originCalls + settled.length).toBe(IN_FLIGHT), { timeout: 20_000 })
+  const underWay = originCalls
+  expect(underWay).toBeGreaterThan(0)
+  process.kill(first.pid, 'SIGKILL')
+  await Promise.all(outcomes)
+  // No answer that was not one: those that were under way have none.
+  expect(settled.filter((one) => one === 'lost')).toHaveLength(underWay)
+  expect(settled.every((one) => one === 'lost' || one === 503)).toBe(true)
+
+  originAnswers = true
+  const second = await start()
+  originCalls = 0
+  expect((await ask(second, bad)).status).toBe(401)
+  expect(originCalls).toBe(0)
+  const after = await ask(second, good)
+  expect(after.status).toBe(200)
+  expect(left(after)).toBeLessThan(before - underWay)
+})
