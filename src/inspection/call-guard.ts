@@ -12,11 +12,11 @@ export type IsPermitted = (permission: string) => boolean
 const CALL_MEMBERS: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
 
 /**
- * Makes the guard of a route's calls. It throws `Denied`: `call_refused` for a method or a tool that is not
- * named, `permission_missing`, `input_invalid` for params and arguments that do not match their schema, and
- * `request_malformed` for a `tools/call` that is not one. Permission precedes the schema, so that findings do not
- * describe tools that the caller may not use. Names are compared exactly, in Maps: neither case nor
- * `constructor` finds anything.
+ * Makes the guard of a route's calls. It throws `Denied`: `request_malformed` where one of them is a `tools/call`
+ * that is none, and then for the first that is not allowed: `call_refused` for a method or a tool that is not named,
+ * `permission_missing`, `input_invalid` for params and arguments that do not match their schema. Permission
+ * precedes the schema, so that findings do not describe tools that the caller may not use. Names are compared
+ * exactly, in Maps: neither case nor `constructor` finds anything.
  *
  * Does NOT check what a tool does with arguments that are allowed.
  */
@@ -24,36 +24,50 @@ export function createCallGuard({ methods, tools = {} }: JsonRpcDefinition) {
   const methodsByName = new Map(Object.entries(methods))
   const toolsByName = new Map(Object.entries(tools))
 
-  function guardTool(call: JsonRpcCall, isPermitted: IsPermitted): void {
-    const { name, values } = toolCallOf(call)
+  function guardMethod({ method, params, pointer }: JsonRpcCall, isPermitted: IsPermitted): void {
+    const entry = methodsByName.get(method)
+    if (entry === undefined) throw new Denied({ code: 'call_refused', what: 'method' })
+    if (entry === true) return
+    demand(entry.permission, isPermitted)
+    if (entry.params !== undefined) refuseUnmatched(entry.params, params, `${pointer}/params`)
+  }
+
+  function guardTool({ name, values, at }: ToolCall, isPermitted: IsPermitted): void {
     const entry = toolsByName.get(name)
     if (entry === undefined) throw new Denied({ code: 'call_refused', what: 'tool' })
     const tool: McpTool = entry === true ? {} : entry
     demand(tool.permission, isPermitted)
-    const at = `${call.pointer}/params/arguments`
     if (tool.arguments !== undefined) refuseUnmatched(tool.arguments, values, at)
     else if (Object.keys(values).length > 0) throw noneTaken(at)
   }
 
-  return function guardCall(call: JsonRpcCall, isPermitted: IsPermitted): void {
-    const entry = methodsByName.get(call.method)
-    if (entry === undefined) throw new Denied({ code: 'call_refused', what: 'method' })
-    if (entry !== true) {
-      demand(entry.permission, isPermitted)
-      if (entry.params !== undefined)
-        refuseUnmatched(entry.params, call.params, `${call.pointer}/params`)
+  return function guardCalls(calls: readonly JsonRpcCall[], isPermitted: IsPermitted): void {
+    // The form of all of them first: a batch with a malformed message is nothing to decide about.
+    const toolCalls = calls.map((call) =>
+      call.method === TOOLS_CALL ? toolCallOf(call) : undefined,
+    )
+    for (const [index, call] of calls.entries()) {
+      guardMethod(call, isPermitted)
+      const toolCall = toolCalls[index]
+      if (toolCall !== undefined) guardTool(toolCall, isPermitted)
     }
-    if (call.method === TOOLS_CALL) guardTool(call, isPermitted)
   }
 }
 
-function toolCallOf({ params }: JsonRpcCall) {
+interface ToolCall {
+  readonly name: string
+  readonly values: Readonly<Record<string, unknown>>
+  /** JSON Pointer of the arguments. */
+  readonly at: string
+}
+
+function toolCallOf({ params, pointer }: JsonRpcCall): ToolCall {
   if (!isRecord(params)) throw malformedCall('tool')
   for (const member of Object.keys(params))
     if (!CALL_MEMBERS.has(member)) throw malformedCall('tool')
   const { name, arguments: values = {}, _meta: meta = {} } = params
   if (typeof name !== 'string' || !isRecord(values) || !isRecord(meta)) throw malformedCall('tool')
-  return { name, values }
+  return { name, values, at: `${pointer}/params/arguments` }
 }
 
 function demand(permission: string | undefined, isPermitted: IsPermitted): void {

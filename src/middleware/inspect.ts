@@ -58,15 +58,14 @@ export const inspect = ({ authorizer, jsonRpc, ...bounds }: InspectOptions) => {
     throw new TypeError('inspect: permissions need an authorizer')
   const limits: InspectionLimits = { ...DEFAULT_INSPECTION, ...bounds }
   const maxBatch = jsonRpc?.maxBatch ?? DEFAULT_MAX_BATCH
-  const guardCall = jsonRpc && createCallGuard(jsonRpc)
+  const guardCalls = jsonRpc && createCallGuard(jsonRpc)
 
   return createMiddleware<{ Variables: BodyVariables }>(async function inspect(c, next) {
     const seen: ParametersSeen = { names: new Set(), count: 0 }
     inspectParameters(queryOf(c.req.url), 'query', limits, seen)
-    if (guardCall !== undefined) {
+    if (guardCalls !== undefined) {
       const body = await inspectedJson(c, limits)
-      const isPermitted = permittedTo(c, authorizer)
-      for (const call of callsOf(body, maxBatch)) guardCall(call, isPermitted)
+      guardCalls(callsOf(body, maxBatch), permittedTo(c, authorizer))
     } else if (bodyOf(c) !== null) await inspectBody(c, limits, seen)
     await next()
   })

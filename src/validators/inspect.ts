@@ -16,7 +16,7 @@ const strictSchema = z
       'drops unknown keys, which would still reach the origin; use z.strictObject, or z.looseObject to let them pass',
   })
   .optional()
-/** At most what a name may be long in MCP's clients, with room. */
+/** Longer than any name in use. */
 const calledName = z.string().min(1).max(256)
 
 const jsonRpcSchema = z
