@@ -1,6 +1,6 @@
 /** The policy a user writes (`portcullis.config.ts`), checked, with its defaults filled in. */
 import { toDotPath } from 'zod/v4/core'
-import { type AbuseDefinition, DEFAULT_ABUSE } from './admission/abuse-definition.ts'
+import { type Abuse, abuseOf } from './admission/abuse-definition.ts'
 import type { LimitRule } from './admission/limit.ts'
 import { Misconfigured } from './errors.ts'
 import type { InspectDefinition } from './inspection/definition.ts'
@@ -48,7 +48,7 @@ export interface Policy {
   /** Every limit by its name, also those that no route uses. */
   readonly limits: ReadonlyMap<string, PolicyLimit>
   readonly tokens: Required<TokensDefinition>
-  readonly abuse: Required<AbuseDefinition>
+  readonly abuse: Abuse
 }
 
 export const DEFAULT_MAX_BODY_BYTES = 1_048_576
@@ -89,7 +89,7 @@ export function definePolicy<const RoleName extends string, const LimitName exte
     routes: definition.routes.map((route) => complete(route, limits)),
     limits: new Map([...limits].map(([name, limit]) => [name, { name, ...limit }])),
     tokens: { ...DEFAULT_TOKENS, ...definition.tokens },
-    abuse: { ...DEFAULT_ABUSE, ...definition.abuse },
+    abuse: abuseOf(definition.abuse),
   }
 }
 
@@ -117,8 +117,8 @@ function* mistakesInTable(
       yield `${name}: a GET has no body to validate`
     if (route.method !== 'POST' && route.inspect?.jsonRpc !== undefined)
       yield `${name}: JSON-RPC comes by POST`
-    if (route.anonymous && demandsPermission(route.inspect ?? {}))
-      yield `${name}: anonymous callers have no permission to inspect.jsonRpc by`
+    if (route.anonymous && demandsPermission(route.inspect?.jsonRpc))
+      yield `${name}: anonymous callers have no permission that inspect.jsonRpc demands`
     for (const [part, schema] of Object.entries(route.input ?? {}))
       if (part !== 'headers' && dropsUnknownKeys(schema))
         yield `${name}: input.${part} drops unknown keys, which would still reach the origin; ` +

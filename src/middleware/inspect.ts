@@ -54,7 +54,7 @@ type InspectedContext = Context<{ Variables: BodyVariables }>
 export const inspect = ({ authorizer, jsonRpc, ...bounds }: InspectOptions) => {
   const parsed = inspectSchema.safeParse({ ...bounds, jsonRpc })
   if (!parsed.success) throw new TypeError(`inspect: ${parsed.error.issues[0]?.message}`)
-  if (authorizer === undefined && demandsPermission(parsed.data))
+  if (authorizer === undefined && demandsPermission(jsonRpc))
     throw new TypeError('inspect: permissions need an authorizer')
   const limits: InspectionLimits = { ...DEFAULT_INSPECTION, ...bounds }
   const maxBatch = jsonRpc?.maxBatch ?? DEFAULT_MAX_BATCH

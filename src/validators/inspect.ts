@@ -19,17 +19,15 @@ const strictSchema = z
 /** Longer than any name in use. */
 const calledName = z.string().min(1).max(256)
 
+/** An entry, or `true` for one without conditions; not a union, whose mistakes would be anonymous. */
+const entry = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value) => (value === true ? {} : value), schema)
+
 const jsonRpcSchema = z
   .strictObject({
-    methods: z.record(
-      calledName,
-      z.union([z.literal(true), z.strictObject({ permission, params: strictSchema })]),
-    ),
+    methods: z.record(calledName, entry(z.strictObject({ permission, params: strictSchema }))),
     tools: z
-      .record(
-        calledName,
-        z.union([z.literal(true), z.strictObject({ permission, arguments: strictSchema })]),
-      )
+      .record(calledName, entry(z.strictObject({ permission, arguments: strictSchema })))
       .optional(),
     maxBatch: z.int().min(1).max(50).optional(),
   })
@@ -46,10 +44,13 @@ export const inspectSchema = z.strictObject({
   jsonRpc: jsonRpcSchema.optional(),
 })
 
-/** Whether a JSON-RPC part demands a permission, which an anonymous caller cannot have. */
-export function demandsPermission({
-  jsonRpc,
-}: Pick<z.output<typeof inspectSchema>, 'jsonRpc'>): boolean {
+type Entries = Readonly<Record<string, true | { readonly permission?: string }>>
+
+/** Whether any method or tool demands a permission, which an anonymous caller cannot have. */
+export function demandsPermission(jsonRpc?: {
+  readonly methods: Entries
+  readonly tools?: Entries
+}): boolean {
   const entries = [...Object.values(jsonRpc?.methods ?? {}), ...Object.values(jsonRpc?.tools ?? {})]
   return entries.some((entry) => entry !== true && entry.permission !== undefined)
 }

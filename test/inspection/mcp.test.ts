@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import policy from '../../examples/mcp/policy.ts'
+import { createGateway, type Gateway } from '../../src/app.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import { createServices } from '../../src/services.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const PUBLIC_URL = 'https://gateway.test'
+/** On a machine that is busy with other tests, a call to Redis may miss its deadline of 250 ms. */
+const MAX_ATTEMPTS = 4
+
+let redis: TestRedis
+let origin: TestServer
+let key: TestKey
+let gateway: Gateway
+let events: AuditEvent[] = []
+/** Method and body of what the origin was asked. */
+let asked: string[] = []
+
+beforeAll(async () => {
+  key = await createKey('idp')
+  redis = await startTestRedis()
+  await redis.direct.flushall()
+  origin = await startHttpServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    asked.push(`${request.method} ${body}`)
+    response.end('{"jsonrpc":"2.0","id":1,"result":{}}')
+  })
+  const services = createServices({
+    UPSTASH_REDIS_REST_URL: redis.url,
+    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    PUBLIC_URL,
+    ORIGIN_URL: origin.url,
+    ISSUERS: JSON.stringify([
+      { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
+    ]),
+  })
+  const auditSink = { record: (event: AuditEvent) => void events.push(event) }
+  gateway = createGateway({ ...services, auditSink }, policy)
+})
+
+beforeEach(() => {
+  asked = []
+  events = []
+})
+
+afterAll(async () => {
+  await origin?.close()
+  await redis?.close()
+})
+
+async function ask(role: string, body?: string, method = 'POST', attempt = 1): Promise<Response> {
+  const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: [role] } })
+  const response = await gateway.fetch(
+    new Request(`${PUBLIC_URL}/mcp`, {
+      method,
+      headers: {
+        Authorization: `Bearer ${token}`,
+        'CF-Connecting-IP': '192.0.2.1',
+        ...(body !== undefined && { 'Content-Type': 'application/json' }),
+      },
+      ...(body !== undefined && { body }),
+    }),
+  )
+  if (response.status !== 503 || attempt === MAX_ATTEMPTS) return response
+  asked = []
+  events = []
+  return ask(role, body, method, attempt + 1)
+}
+
+const message = (method: string, params?: unknown) =>
+  JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+const tool = (name: string, values?: unknown) => message('tools/call', { name, arguments: values })
+
+const SEARCH = tool('search_books', { text: 'moby dick', limit: 5 })
+const REMOVE = tool('remove_book', { isbn: '9780000000000' })
+
+describe('the example of a policy for an MCP server, in a whole gateway', () => {
+  test.each([
+    ['initialize', 'reader', message('initialize', { protocolVersion: '2025-06-18' })],
+    ['a notification', 'reader', '{"jsonrpc":"2.0","method":"notifications/initialized"}'],
+    ['the list of tools', 'reader', message('tools/list', {})],
+    ['a tool for everybody', 'reader', tool('list_shelves')],
+    ['a tool that the caller may use', 'reader', SEARCH],
+    ['a dangerous tool, to who may', 'librarian', REMOVE],
+    ['odd white space', 'reader', ` ${SEARCH.replaceAll(',', ' ,\n')} `],
+  ])('lets %s pass, byte by byte', async (_, role, body) => {
+    expect((await ask(role, body)).status).toBe(200)
+    expect(asked).toEqual([`POST ${body}`])
+  })
+
+  test.each([
+    ['a dangerous tool', REMOVE, 403, 'insufficient_permission', 'permission_missing:books:delete'],
+    [
+      'a tool of no policy',
+      tool('run_shell', { line: 'ls' }),
+      403,
+      'insufficient_permission',
+      'call_refused:tool',
+    ],
+    [
+      'a tool in another case',
+      tool('Search_Books', { text: 'a' }),
+      403,
+      'insufficient_permission',
+      'call_refused:tool',
+    ],
+    [
+      'a method of no policy',
+      message('resources/read', { uri: 'file:///etc/passwd' }),
+      403,
+      'insufficient_permission',
+      'call_refused:method',
+    ],
+    [
+      'arguments that do not match',
+      tool('search_books', { text: 'a', limit: 1e6 }),
+      422,
+      'invalid_input',
+      'input_invalid',
+    ],
+    [
+      'arguments of a tool without any',
+      tool('list_shelves', { all: true }),
+      422,
+      'invalid_input',
+      'input_invalid',
+    ],
+    [
+      'a batch',
+      `[${SEARCH},${SEARCH.replace('"id":1', '"id":2')}]`,
+      400,
+      'malformed_request',
+      'request_malformed:json_rpc_batch',
+    ],
+    [
+      'two names',
+      SEARCH.replace('"name"', '"name":"remove_book","name"'),
+      400,
+      'malformed_request',
+      'request_malformed:body_duplicate_name',
+    ],
+    [
+      'a response',
+      '{"jsonrpc":"2.0","id":1,"result":{}}',
+      400,
+      'malformed_request',
+      'request_malformed:json_rpc_member',
+    ],
+  ])(
+    'refuses a reader %s, and the origin hears nothing of it',
+    async (_, body, status, code, reason) => {
+      const response = await ask('reader', body)
+      expect(response.status).toBe(status)
+      expect(response.headers.get('Content-Type')).toBe('application/problem+json')
+      expect(await response.json()).toMatchObject({ code })
+      expect(asked).toEqual([])
+      expect(events.map((event) => [event.decision, event.reason, event.status])).toEqual([
+        ['deny', reason, status],
+      ])
+    },
+  )
+
+  test('tells which permission is missing, where one would help, and else none', async () => {
+    const missing = await ask('reader', REMOVE)
+    expect(missing.headers.get('WWW-Authenticate')).toContain('scope="books:delete"')
+    const unknown = await ask('librarian', tool('run_shell'))
+    expect([unknown.status, unknown.headers.get('WWW-Authenticate')]).toEqual([403, null])
+  })
+
+  test('leaves the stream of messages and the end of a session alone', async () => {
+    expect((await ask('reader', undefined, 'GET')).status).toBe(200)
+    expect((await ask('reader', undefined, 'DELETE')).status).toBe(200)
+    expect(asked).toEqual(['GET ', 'DELETE '])
+  })
+
+  test('who may not use the route is told nothing of what its calls look like', async () => {
+    for (const body of ['{', REMOVE]) {
+      const response = await ask('guest', body)
+      expect(response.status).toBe(403)
+      expect(response.headers.get('WWW-Authenticate')).toContain('scope="mcp:use"')
+    }
+    expect(asked).toEqual([])
+  })
+})

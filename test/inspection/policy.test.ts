@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import * as z from 'zod'
+import { definePolicy, Misconfigured, type RouteDefinition } from '../../src/index.ts'
+
+const methods = { 'tools/call': true, ping: true }
+const tools = { search: true }
+const route = { method: 'POST', path: '/mcp', permission: 'mcp:use' }
+
+function mistakesOf(bad: object): readonly string[] {
+  try {
+    definePolicy({
+      roles: {},
+      limits: {},
+      routes: [{ ...route, ...bad } as RouteDefinition<never>],
+    })
+    return []
+  } catch (error) {
+    if (!(error instanceof Misconfigured)) throw error
+    return error.mistakes
+  }
+}
+
+test.each([
+  ['inspection with its defaults', { inspect: {} }],
+  ['methods and tools', { inspect: { jsonRpc: { methods, tools, maxBatch: 50 } } }],
+  ['methods without tools', { inspect: { jsonRpc: { methods: { ping: true } } } }],
+  [
+    'anonymous callers of what demands nothing',
+    { permission: undefined, anonymous: true, inspect: { jsonRpc: { methods, tools } } },
+  ],
+])('R31: a policy may have %s', (_, good) => {
+  expect(mistakesOf(good)).toEqual([])
+})
+
+const dropping = { arguments: z.strictObject({ where: z.object({}) }) }
+test.each([
+  ['an option that is none', { signatures: true }, /signatures/],
+  ['no depth at all', { maxDepth: 0 }, /maxDepth/],
+  ['too deep a depth', { maxDepth: 101 }, /maxDepth/],
+  ['a batch too large', { jsonRpc: { methods, tools, maxBatch: 51 } }, /maxBatch/],
+  ['tools that nothing calls', { jsonRpc: { methods: { ping: true }, tools } }, /both or neither/],
+  ['a call of tools that are not named', { jsonRpc: { methods } }, /both or neither/],
+  ['a method that is false', { jsonRpc: { methods: { ping: false } } }, /ping/],
+  [
+    'a permission without a verb',
+    { jsonRpc: { methods: { ping: { permission: 'a' } } } },
+    /permission such as/,
+  ],
+  [
+    'a schema that is none',
+    { jsonRpc: { methods, tools: { a: { arguments: {} } } } },
+    /a zod schema/,
+  ],
+  [
+    'a schema that drops keys',
+    { jsonRpc: { methods, tools: { a: dropping } } },
+    /tools\.a.*z\.strictObject/,
+  ],
+])('R31: a policy whose inspection has %s is refused', (_, inspect, message) => {
+  expect(mistakesOf({ inspect }).join('\n')).toMatch(message)
+})
+
+test('R31: JSON-RPC comes by POST, and from callers who can have what it demands', () => {
+  const jsonRpc = { methods: { ping: { permission: 'a:b' } } }
+  expect(mistakesOf({ method: 'PUT', inspect: { jsonRpc } }).join()).toContain('by POST')
+  const anonymous = { permission: undefined, anonymous: true, inspect: { jsonRpc } }
+  expect(mistakesOf(anonymous).join()).toContain('anonymous callers have no permission')
+})
