@@ -10,6 +10,7 @@ import { admit } from './middleware/admit.ts'
 import { audit } from './middleware/audit.ts'
 import { authenticate } from './middleware/authenticate.ts'
 import { authorize } from './middleware/authorize.ts'
+import { banOffenders } from './middleware/ban-offenders.ts'
 import { canonicalPath } from './middleware/canonical-path.ts'
 import { clientAddress } from './middleware/client-address.ts'
 import { inspect } from './middleware/inspect.ts'
@@ -40,7 +41,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   const { verifier, references, admission, auditSink, origin, assertions } = services
   const nonceRequired = policy.tokens.dpopNonceRequired
   const proofs = services.proofs({ nonceRequired })
-  const failures = services.failures(policy.abuse)
+  const { failures, violations } = services.abuse(policy.abuse)
   const authorizer = createAuthorizer(policy.roles)
   const app: Gateway = new Hono()
   app.onError(problemHandler({ publicUrl: services.publicUrl }))
@@ -75,6 +76,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     return [
       matched(route),
       stage('limitBody', limitBody({ maxBytes })),
+      ...(violations === undefined ? [] : [stage('banOffenders', banOffenders({ violations }))]),
       stage('throttle', throttle({ failures, verifier, references })),
       stage('authenticate', authenticate(credentials)),
       stage('admit', admit({ admission, limits })),

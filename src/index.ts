@@ -1,8 +1,11 @@
 /** The public surface of Portcullis. */
 
 export {
+  type Abuse,
   type AbuseDefinition,
+  type BanDefinition,
   DEFAULT_ABUSE,
+  DEFAULT_BANS,
   type FailureLimit,
 } from './admission/abuse-definition.ts'
 export {

@@ -15,8 +15,8 @@ import { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 import type { Policy } from './policy.ts'
 import type { AdminOptions } from './routes/admin.ts'
 import type { ReadinessCheck } from './routes/health.ts'
+import { type AbuseServices, abuseServices } from './services/abuse.ts'
 import { adminServices } from './services/admin.ts'
-import { type FailuresOf, failureServices } from './services/failures.ts'
 import { type AuditQueue, createAuditQueue, SPILL_TIMEOUT_MS } from './stores/queue/audit-queue.ts'
 import { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
 import { createAuditSpill } from './stores/upstash/audit-spill.ts'
@@ -62,7 +62,7 @@ export interface Services {
   /** Makes the verifier of proofs of possession; nonces are the policy's to demand. */
   readonly proofs: (policy: { readonly nonceRequired: boolean }) => DpopVerifier
   readonly admission: Admission
-  readonly failures: FailuresOf
+  readonly abuse: AbuseServices
   readonly auditSink: AuditSink
   readonly origin: Origin
   /** Undefined without signing keys: the origin then gets no assertion. */
@@ -106,7 +106,7 @@ export function createServices(env: GatewayEnv): Services {
     proofs: ({ nonceRequired }) =>
       createDpopVerifier({ publicUrl, nonceSecret, nonceRequired, now }),
     admission: createAdmission({ store, references, now }),
-    failures: failureServices(redis, now),
+    abuse: abuseServices(redis, now),
     auditSink: queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue }),
     origin: createOrigin(originOf(env, config)),
     assertions: assertionsOf(config, now),

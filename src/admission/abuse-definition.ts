@@ -8,6 +8,20 @@ export interface FailureLimit {
   readonly windowSeconds: number
 }
 
+/** When an address or a subject is banned by itself, and for how long. */
+export interface BanDefinition {
+  /** Violations that bring a ban, 1 to 1,000. Default 5. */
+  readonly violations?: number
+  /** Counted from the first one on: 1 to 86,400. Default 600. */
+  readonly windowSeconds?: number
+  /** The first ban, 1 to 31,536,000. The next one is twice as long, and so on. Default 3,600. */
+  readonly seconds?: number
+  /** The longest ban, and how long after its end one is remembered. Default 86,400. */
+  readonly maxSeconds?: number
+  /** Addresses and CIDR ranges that are never banned. Default none. */
+  readonly never?: readonly string[]
+}
+
 /** What is done about abuse. */
 export interface AbuseDefinition {
   /**
@@ -15,9 +29,36 @@ export interface AbuseDefinition {
    * in 60 seconds.
    */
   readonly authenticationFailures?: FailureLimit
+  /** Bans who is refused too often. Default: nobody is banned but by operators. */
+  readonly bans?: BanDefinition
+}
+
+/** A checked definition, defaults filled in. */
+export interface Abuse {
+  readonly authenticationFailures: FailureLimit
+  readonly bans: Required<BanDefinition> | undefined
 }
 
 /** What holds where a policy says nothing. */
-export const DEFAULT_ABUSE: Required<AbuseDefinition> = {
+export const DEFAULT_ABUSE: Abuse = {
   authenticationFailures: { limit: 20, windowSeconds: 60 },
+  bans: undefined,
+}
+
+/** What holds of bans where a policy has some. */
+export const DEFAULT_BANS: Required<BanDefinition> = {
+  violations: 5,
+  windowSeconds: 600,
+  seconds: 3_600,
+  maxSeconds: 86_400,
+  never: [],
+}
+
+/** Fills in the defaults. */
+export function abuseOf({ bans, ...given }: AbuseDefinition = {}): Abuse {
+  return {
+    ...DEFAULT_ABUSE,
+    ...given,
+    bans: bans === undefined ? undefined : { ...DEFAULT_BANS, ...bans },
+  }
 }

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 // By name: a value read off the namespace `z.core` would bundle all of zod.
 import { $ZodType } from 'zod/v4/core'
+import { abuseSchema } from './abuse.ts'
 import { accessTokenSeconds } from './access-token.ts'
 import { inspectSchema } from './inspect.ts'
 import { isPathPattern } from './path-pattern.ts'
@@ -79,13 +80,5 @@ export const policySchema = z.strictObject({
     })
     .partial()
     .optional(),
-  abuse: z
-    .strictObject({
-      authenticationFailures: z.strictObject({
-        limit: z.int().min(1).max(1_000_000),
-        windowSeconds: z.int().min(1).max(86_400),
-      }),
-    })
-    .partial()
-    .optional(),
+  abuse: abuseSchema.optional(),
 })

@@ -11,11 +11,42 @@ const policyWith = (abuse?: object) =>
   }).abuse
 
 test('S44: bad credentials are limited unasked, and as the policy says', () => {
-  const unasked = { authenticationFailures: { limit: 20, windowSeconds: 60 } }
+  const unasked = { authenticationFailures: { limit: 20, windowSeconds: 60 }, bans: undefined }
   expect(policyWith()).toEqual(unasked)
   expect(policyWith({})).toEqual(unasked)
   const authenticationFailures = { limit: 100, windowSeconds: 3_600 }
-  expect(policyWith({ authenticationFailures })).toEqual({ authenticationFailures })
+  expect(policyWith({ authenticationFailures })).toEqual({ ...unasked, authenticationFailures })
+})
+
+test('bans are there for the asking, with defaults', () => {
+  const bans = { violations: 5, windowSeconds: 600, seconds: 3_600, maxSeconds: 86_400, never: [] }
+  expect(policyWith({ bans: {} }).bans).toEqual(bans)
+  const never = ['192.0.2.0/24', '203.0.113.7', '2001:db8::/32', '::1']
+  expect(policyWith({ bans: { violations: 50, never } }).bans).toEqual({
+    ...bans,
+    violations: 50,
+    never,
+  })
+})
+
+test.each([
+  { violations: 0 },
+  { seconds: 0 },
+  { maxSeconds: 31_536_001 },
+  { windowSeconds: 86_401 },
+  { after: 5 },
+  ...[
+    '10.1',
+    '010.0.0.1',
+    '192.0.2.0/33',
+    '192.0.2.0/',
+    '2001:db8::/129',
+    '10.0.0.0/8/8',
+    'all',
+    '',
+  ].map((text) => ({ never: [text] })),
+])('a ban that makes no sense is a mistake: %j', (bans) => {
+  expect(() => policyWith({ bans })).toThrow('abuse.bans')
 })
 
 test.each([

@@ -1,0 +1,36 @@
+/** The shape of a policy's `abuse`. */
+import ipaddr from 'ipaddr.js'
+import * as z from 'zod'
+
+const MAX_WINDOW_SECONDS = 86_400
+/** A year, as for the bans of operators. */
+const MAX_BAN_SECONDS = 31_536_000
+const MAX_EXEMPT = 1_000
+
+const windowSeconds = z.int().min(1).max(MAX_WINDOW_SECONDS)
+const banSeconds = z.int().min(1).max(MAX_BAN_SECONDS)
+
+/** An address or a CIDR range; IPv4 as four decimal parts and nothing shorter. */
+const addresses = z.string().refine(isAddressOrRange, 'an address or a CIDR range')
+
+/** What `definePolicy` takes; who fills in the defaults is `abuseOf`. */
+export const abuseSchema = z
+  .strictObject({
+    authenticationFailures: z.strictObject({ limit: z.int().min(1).max(1_000_000), windowSeconds }),
+    bans: z
+      .strictObject({
+        violations: z.int().min(1).max(1_000),
+        windowSeconds,
+        seconds: banSeconds,
+        maxSeconds: banSeconds,
+        never: z.array(addresses).max(MAX_EXEMPT),
+      })
+      .partial(),
+  })
+  .partial()
+
+function isAddressOrRange(text: string): boolean {
+  const [base = '', ...bits] = text.split('/')
+  if (!ipaddr.IPv4.isValidFourPartDecimal(base) && !ipaddr.IPv6.isValid(base)) return false
+  return bits.length === 0 || ipaddr.isValidCIDR(text)
+}
