@@ -21,7 +21,8 @@ const stack = inject('stack')
 /** On a busy machine a call to a sound Redis may miss its deadline, too. */
 const MAX_ATTEMPTS = 8
 const MEGABYTE = 1_048_576
-const SECRETS = /redis|upstash|WRONGPASS|max requests|READONLY|html|oops|pipeline|EVALSHA|pc:/i
+const SECRETS =
+  /redis|upstash|WRONGPASS|max requests|READONLY|LOADING|OOM|CLUSTERDOWN|html|oops|pipeline|EVALSHA|pc:/i
 
 let rest: FaultyRest
 let gateway: Running
@@ -177,8 +178,9 @@ describe('R05: a Redis that refuses', () => {
     [502, '<html>oops</html>'],
     [503, ''],
     [200, '[{"error":"READONLY"},{"error":"READONLY"},{"error":"READONLY"}]'],
+    [200, '[{"error":"LOADING"},{"error":"OOM command not allowed"},{"error":"CLUSTERDOWN"}]'],
   ])(
-    'R05: %i %s is 503 after two calls at most, and nothing of it is told',
+    'R05, R12: %i %s is 503 after two calls at most, and nothing of it is told',
     async (status, body) => {
       const token = await mint(stack.inlineKey)
       rest.setFault(saying(body, status))

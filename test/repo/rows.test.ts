@@ -1,0 +1,78 @@
+/** docs/checklist.md and the tests are in step. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ROOT } from '../harness/process.ts'
+
+interface Row {
+  readonly id: string
+  readonly files: readonly string[]
+  readonly state: string
+}
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+
+/** Cells of the table's rows, without the heading. */
+const table: readonly Row[] = read('docs/checklist.md')
+  .split('\n')
+  .filter((line) => /^\| [A-Z]\d/.test(line))
+  .map((line) => {
+    const [, id = '', , tests = '', state = ''] = line.split('|').map((cell) => cell.trim())
+    return { id, files: [...tests.matchAll(/`([^`]+)`/g)].map(([, file = '']) => file), state }
+  })
+const proven = table.filter(({ state }) => !state.startsWith('not yet'))
+const absent = table.filter(({ state }) => state.startsWith('not yet'))
+
+/** `R01` to `R34` as numbers tell. */
+const range = (letter: string, from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, n) => `${letter}${String(from + n).padStart(2, '0')}`)
+
+/** Whether a file has a test, or a group of them, with the row in its name. */
+function names(file: string, id: string): boolean {
+  // The name is the first text of the call, or of the one after a table of cases.
+  const title = new RegExp(
+    `(?:\\b(?:test|it|describe)\\b[^'"\`]*|\\)\\(\\s*)(['"\`])(?:(?!\\1).)*\\b${id}\\b`,
+  )
+  return title.test(read(file))
+}
+
+const testFiles = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.test.ts'))
+  .map((path) => join('test', path))
+
+describe('docs/checklist.md', () => {
+  test('has every row once, in order', () => {
+    const ids = [...range('R', 1, 34), 'S44', ...range('S', 49, 66)]
+    expect(table.map(({ id }) => id)).toEqual(ids)
+  })
+
+  test('says of each whether it is proven, and what is missing where it is not', () => {
+    const odd = table.filter(({ state }) => !/^(?:proven|in part: .+|not yet: .+)$/.test(state))
+    expect(odd).toEqual([])
+  })
+
+  test.each(proven.map(({ id, files }) => [id, files] as const))(
+    '%s: its files are there, and name it',
+    (id, files) => {
+      expect(files.length).toBeGreaterThan(0)
+      for (const file of files) {
+        expect(existsSync(join(ROOT, file)), file).toBe(true)
+        expect(names(file, id), `${file} names ${id}`).toBe(true)
+      }
+    },
+  )
+
+  test('says "not yet" only of what no test names', () => {
+    const named = absent.flatMap(({ id, files }) => [
+      ...files,
+      ...testFiles.filter((file) => names(file, id)),
+    ])
+    expect(named).toEqual([])
+  })
+})
+
+test('a name is found in a test, and not in what surrounds it', () => {
+  expect(names('test/stores/rest.test.ts', 'R06')).toBe(true)
+  expect(names('test/stores/rest.test.ts', 'R33')).toBe(false)
+  expect(names('test/blackbox/global-setup.ts', 'S34')).toBe(false)
+})
