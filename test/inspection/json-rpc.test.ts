@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { createAuthorizer } from '../../src/authorization/permissions.ts'
 import type { InspectOptions } from '../../src/middleware/inspect.ts'
-import type { Principal } from '../../src/tokens/principal.ts'
 import { inspected } from './app.ts'
+import { readerOf } from './reader.ts'
 import { shapeOf, type Worth } from './shapes.ts'
 
 const SHAPES = 4_000
@@ -27,21 +27,7 @@ const options: InspectOptions = {
   },
 }
 
-const reader: Principal = {
-  issuer: 'https://issuer.test',
-  tokenIssuer: 'https://issuer.test',
-  subject: 'alice',
-  client: undefined,
-  tenant: undefined,
-  session: undefined,
-  roles: ['reader'],
-  scopes: [],
-  tokenId: undefined,
-  tokenIdHash: undefined,
-  confirmation: undefined,
-  issuedAtSeconds: 0,
-  expiresAtSeconds: 1,
-}
+const reader = readerOf('reader')
 
 const ping = (id: unknown) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list' })
 const call = (params: unknown) =>

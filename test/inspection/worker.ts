@@ -1,0 +1,28 @@
+/** The inspection of the example for MCP, as a Worker that tells what it let through. */
+import { Hono } from 'hono'
+import policy from '../../examples/mcp/policy.ts'
+import {
+  type BodyVariables,
+  bodyOf,
+  createAuthorizer,
+  inspect,
+  limitBody,
+  type Principal,
+  problemHandler,
+} from '../../src/index.ts'
+import { readerOf } from './reader.ts'
+
+const app = new Hono<{ Variables: BodyVariables & { principal: Principal } }>()
+app.onError(problemHandler())
+app.use(limitBody({ maxBytes: 65_536 }))
+app.use(async (c, next) => {
+  c.set('principal', readerOf('reader'))
+  await next()
+})
+const authorizer = createAuthorizer(policy.roles)
+app.post('/mcp', inspect({ ...policy.routes[0]?.inspect, authorizer }), (c) =>
+  c.body(bodyOf(c) as Uint8Array<ArrayBuffer>),
+)
+app.all('/form', inspect({}), async (c) => c.body(await new Response(bodyOf(c)).arrayBuffer()))
+
+export default app

@@ -1,0 +1,50 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Running, startWorkerd } from '../proxy/workerd.ts'
+
+let worker: Running
+
+beforeAll(async () => {
+  worker = await startWorkerd({ entry: join(import.meta.dirname, 'worker.ts'), vars: {} })
+})
+afterAll(() => worker?.stop())
+
+/** Status, and the body of what got through. */
+async function ask(path: string, body: string, type = 'application/json') {
+  const response = await fetch(`http://127.0.0.1:${worker.port}${path}`, {
+    method: 'POST',
+    headers: { 'Content-Type': type },
+    body,
+  })
+  const text = await response.text()
+  return response.ok ? text : response.status
+}
+
+const call = (name: string, values: object) =>
+  JSON.stringify({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name, arguments: values },
+  })
+
+test('S63: workerd decides over calls as Node does', async () => {
+  const search = ` ${call('search_books', { text: '白鯨 🐋' })}\n`
+  expect(await ask('/mcp', search)).toBe(search)
+  expect(await ask('/mcp', call('remove_book', { isbn: '9780000000000' }))).toBe(403)
+  expect(await ask('/mcp', call('run_shell', {}))).toBe(403)
+  expect(await ask('/mcp', call('search_books', { text: '' }))).toBe(422)
+  expect(await ask('/mcp', '{"jsonrpc":"2.0","id":null,"method":"ping"}')).toBe(400)
+  expect(await ask('/mcp', search, 'text/plain')).toBe(415)
+})
+
+test('S63: workerd decides over forms, queries and texts as Node does', async () => {
+  const form = 'application/x-www-form-urlencoded'
+  expect(await ask('/form?a=%F0%9F%90%8B', 'b=c%0D%0A', form)).toBe('b=c%0D%0A')
+  expect(await ask('/form', '"\\ud83d\\udc0b"')).toBe('"\\ud83d\\udc0b"')
+  expect(await ask('/form?a=%c0%af', '{}')).toBe(400)
+  expect(await ask('/form?a=1', 'a=2', form)).toBe(400)
+  expect(await ask('/form', '"\\ud83d"')).toBe(400)
+  expect(await ask('/form', '{"__proto__":1}')).toBe(400)
+  expect(await ask('/form', 'bell \u0007', 'text/plain')).toBe(400)
+})
