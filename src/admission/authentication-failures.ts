@@ -2,9 +2,12 @@
 import { LRUCache } from 'lru-cache'
 import type { WaitUntil } from '../tokens/principal.ts'
 import type { FailureLimit } from './abuse-definition.ts'
+import { createWriteBudget } from './write-budget.ts'
 
 /** At about 200 bytes an entry, 2 MB. */
 const MAX_ADDRESSES = 10_000
+/** Bad credentials from ten thousand addresses must not become as many calls at once. */
+export const MAX_FAILURE_WRITES_PER_SECOND = 100
 
 /** Failures of an address in its window, over all isolates. */
 export interface FailureCount {
@@ -50,7 +53,8 @@ interface Window {
  * those. Where the counter is out of reach, each isolate counts for itself.
  *
  * An address that others push out of the memory costs one more look, if the counter answers. After
- * `limit` failures an isolate writes no more: a flood costs what it is allowed to.
+ * `limit` failures an isolate writes no more, and never more than 100 a second over all addresses:
+ * a flood costs what it is allowed to. What is not written is counted in the isolate alone.
  */
 export function createAuthenticationFailures({
   limit,
@@ -60,6 +64,8 @@ export function createAuthenticationFailures({
   maxAddresses = MAX_ADDRESSES,
 }: AuthenticationFailuresOptions): AuthenticationFailures {
   const windows = new LRUCache<string, Window>({ max: maxAddresses })
+
+  const mayWrite = createWriteBudget(MAX_FAILURE_WRITES_PER_SECOND, now)
 
   function windowOf(address: string, nowMs: number): Window {
     const known = windows.get(address)
@@ -93,7 +99,7 @@ export function createAuthenticationFailures({
       const window = windowOf(address, now())
       if (window.count >= limit) return
       window.count += 1
-      waitUntil(learn(address))
+      if (mayWrite()) waitUntil(learn(address))
     },
   }
 }

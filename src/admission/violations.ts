@@ -5,6 +5,7 @@ import type { WaitUntil } from '../tokens/principal.ts'
 import type { BanDefinition } from './abuse-definition.ts'
 import { createAddressList } from './address-list.ts'
 import { EXHAUSTED_LIMIT_MEMORY_MS } from './memory.ts'
+import { createWriteBudget } from './write-budget.ts'
 
 /** Who is counted: an address, or a subject of the issuer that vouches for it. */
 export type Offender =
@@ -43,14 +44,17 @@ export const AUTOMATIC_BANS_CREATOR = 'portcullis'
 const NOBODY = 'unknown'
 /** At about 200 bytes an entry, 2 MB. */
 const MAX_OFFENDERS = 10_000
+/** Bans can wait, in a flood from many addresses. */
+const MAX_WRITES_PER_SECOND = 100
 
 /**
  * Makes the count of an isolate. A limit that stays exhausted is one violation in 5 seconds: that
- * long an isolate answers from memory, and a flood must not become as many writes. What cannot be
- * counted bans nobody.
+ * long an isolate answers from memory, and a flood must not become as many writes; nor may one from
+ * many addresses, so at most 100 violations a second are counted. What is not counted bans nobody.
  */
 export function createViolations({ rule, counter, bans, now }: ViolationsOptions): Violations {
   const isExempt = createAddressList(rule.never)
+  const mayWrite = createWriteBudget(MAX_WRITES_PER_SECOND, now)
   const counted = new LRUCache<string, number>({ max: MAX_OFFENDERS })
 
   function isCountedAlready(offender: Offender): boolean {
@@ -85,7 +89,7 @@ export function createViolations({ rule, counter, bans, now }: ViolationsOptions
       if (offender.kind === 'address' && (offender.value === NOBODY || isExempt(offender.value)))
         return
       if (violation === 'limit' && isCountedAlready(offender)) return
-      waitUntil(count(offender))
+      if (mayWrite()) waitUntil(count(offender))
     },
   }
 }

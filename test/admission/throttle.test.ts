@@ -3,7 +3,10 @@ import { Hono } from 'hono'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { DEFAULT_ABUSE } from '../../src/admission/abuse-definition.ts'
 import { createAdmission } from '../../src/admission/admission.ts'
-import { createAuthenticationFailures } from '../../src/admission/authentication-failures.ts'
+import {
+  createAuthenticationFailures,
+  MAX_FAILURE_WRITES_PER_SECOND,
+} from '../../src/admission/authentication-failures.ts'
 import { callerOf } from '../../src/context.ts'
 import { admit } from '../../src/middleware/admit.ts'
 import { authenticate } from '../../src/middleware/authenticate.ts'
@@ -244,6 +247,23 @@ describe('throttle over Redis', () => {
     for (let host = 0; host < 10; host++) await gateway.ask(forged(), `198.51.100.${host}`)
     expect((await gateway.ask(forged(), BAD)).status).toBe(401)
     expect((await gateway.ask(forged(), BAD)).status).toBe(429)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test('a flood from many addresses is 100 calls a second, and each is counted here all the same', async () => {
+    let nowMs = Date.now()
+    const gateway = isolate({ now: () => nowMs })
+    const before = redis.calls()
+    const from = (host: number) => gateway.ask(forged(), `10.1.${host >> 8}.${host & 255}`)
+    const addresses = Array.from({ length: 300 }, (_, host) => host)
+    for (const response of await Promise.all(addresses.map(from))) expect(response.status).toBe(401)
+    expect(redis.calls() - before).toBe(MAX_FAILURE_WRITES_PER_SECOND)
+    for (let sent = 1; sent < limit; sent++) expect((await from(299)).status).toBe(401)
+    expect((await from(299)).status).toBe(429)
+    expect(redis.calls() - before).toBe(MAX_FAILURE_WRITES_PER_SECOND)
+    nowMs += 1_000
+    await from(1)
+    expect(redis.calls() - before).toBe(MAX_FAILURE_WRITES_PER_SECOND + 1)
     expect(gateway.reached).toEqual([])
   })
 
