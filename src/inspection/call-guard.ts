@@ -12,11 +12,12 @@ export type IsPermitted = (permission: string) => boolean
 const CALL_MEMBERS: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
 
 /**
- * Makes the guard of a route's calls. It throws `Denied`: `request_malformed` where one of them is a `tools/call`
- * that is none, and then for the first that is not allowed: `call_refused` for a method or a tool that is not named,
- * `permission_missing`, `input_invalid` for params and arguments that do not match their schema. Permission
- * precedes the schema, so that findings do not describe tools that the caller may not use. Names are compared
- * exactly, in Maps: neither case nor `constructor` finds anything.
+ * Makes the guard of a route's calls. It throws `Denied`: `request_malformed` where one of them is a
+ * `tools/call` that is none, and then for the first that is not allowed: `call_refused` for a method
+ * or a tool that is not named, `permission_missing`, `input_invalid` for params and arguments that
+ * do not match their schema. Permission precedes the schema, so that findings do not describe tools
+ * that the caller may not use. Names are compared exactly, in Maps: neither case nor `constructor`
+ * finds anything.
  *
  * Does NOT check what a tool does with arguments that are allowed.
  */

@@ -16,11 +16,11 @@ const MAX_ID_CHARS = 256
 
 /**
  * The calls in a parsed body, a single message or a batch of 1 to `maxBatch`. Throws `Denied`
- * (`request_malformed`) for the whole of it where one message is not well formed: another version, a member
- * that the specification does not have, `params` that are no object or array, an `id` that is no
- * text of at most 256 characters and no safe integer (null and fractions are discouraged by section 4, and
- * null is forbidden by MCP), or an `id` that stands twice in the batch. Responses to a server's own requests
- * are refused, too: they have no method.
+ * (`request_malformed`) for the whole of it where one message is not well formed: another version,
+ * a member that the specification does not have, `params` that are no object or array, an `id` that
+ * is no text of at most 256 characters and no safe integer (null and fractions are discouraged by
+ * section 4, and null is forbidden by MCP), or an `id` that stands twice in the batch. Responses to
+ * a server's own requests are refused, too: they have no method.
  *
  * Does NOT know which methods there are.
  */

@@ -5,8 +5,8 @@ import { malformed, refuseLine, refusePrototypeName, refuseText } from './text.t
 
 /**
  * Parses a JSON text. Throws `Denied` (`request_malformed`) for one that is not JSON or is nested
- * too deeply, for a name that stands twice in its object or is one of an object's prototype, for too
- * many names and too long strings, and for control characters other than tab, LF and CR.
+ * too deeply, for a name that stands twice in its object or is one of an object's prototype, for
+ * too many names and too long strings, and for control characters other than tab, LF and CR.
  *
  * Does NOT bound the number of elements of arrays: the route's `maxBodyBytes` does.
  */

@@ -13,10 +13,10 @@ export interface ParametersSeen {
 
 /**
  * Checks the parameters of a query (without its `?`) or of a form. Throws `Denied`
- * (`request_malformed`) for broken percent-encoding and octets that are not UTF-8 (overlong forms and
- * surrogates are not), for control characters, a name that stands twice (origins differ in which one they
- * take) or leads to an object's prototype, and for too many or too long parameters. A form's values may have
- * tab, LF and CR; a query's may not.
+ * (`request_malformed`) for broken percent-encoding and octets that are not UTF-8 (overlong forms
+ * and surrogates are not), for control characters, a name that stands twice (origins differ in
+ * which one they take) or leads to an object's prototype, and for too many or too long parameters.
+ * A form's values may have tab, LF and CR; a query's may not.
  *
  * `seen` is added to: with one object for query and form, neither can shadow the other. Does NOT
  * take `;` for a separator, and does not decode twice: `%2541` is the text `%41`.

@@ -22,20 +22,21 @@ import { targetOf } from '../validators/path.ts'
 import { bodyTextOf } from './validate.ts'
 
 export interface InspectOptions extends InspectDefinition {
-  /** From `createAuthorizer(policy.roles)`; needed where a method or a tool demands a permission. */
+  /** From `createAuthorizer(policy.roles)`; needed where a call demands a permission. */
   readonly authorizer?: Authorizer
 }
 
 type InspectedContext = Context<{ Variables: BodyVariables }>
 
 /**
- * Looks into query and body and sends on the very bytes that it looked at. Refused with `Denied` are
- * broken encodings, control characters, a parameter or a name that stands twice, names of an
- * object's prototype, too much depth, too many names, too long strings (`request_malformed`), and a body
- * that it cannot look into (`media_type_unsupported`). With `jsonRpc` the body must be JSON-RPC 2.0, and a
- * method or tool that is not named is refused (`call_refused`), one without its permission as well
- * (`permission_missing`), and arguments that do not match their schema (`input_invalid`); one bad
- * message refuses its batch. Needs `limitBody` before it, and `authenticate` and `admit` for permissions.
+ * Looks into query and body and sends on the very bytes that it looked at. Refused with `Denied`
+ * are broken encodings, control characters, a parameter or a name that stands twice, names of an
+ * object's prototype, too much depth, too many names, too long strings (`request_malformed`), and a
+ * body that it cannot look into (`media_type_unsupported`). With `jsonRpc` the body must be JSON-RPC
+ * 2.0, and a method or tool that is not named is refused (`call_refused`), one without its
+ * permission as well (`permission_missing`), and arguments that do not match their schema
+ * (`input_invalid`); one bad message refuses its batch. Needs `limitBody` before it, and
+ * `authenticate` and `admit` for permissions.
  *
  * Does NOT look for signatures of attacks, into headers, or at what the origin answers. Throws a
  * `TypeError` when built with options that are none.
@@ -46,7 +47,7 @@ type InspectedContext = Context<{ Variables: BodyVariables }>
  *   authorizer,
  *   jsonRpc: {
  *     methods: { initialize: true, 'tools/list': true, 'tools/call': true },
- *     tools: { search: { permission: 'books:read', arguments: z.strictObject({ text: z.string() }) } },
+ *     tools: { search: { arguments: z.strictObject({ text: z.string() }) } },
  *   },
  * }), handler)
  * ```

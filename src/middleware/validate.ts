@@ -89,7 +89,8 @@ async function readJson(
 }
 
 /**
- * The whole body as text, whose bytes are kept to be sent on. Throws `Denied` where they are not UTF-8.
+ * The whole body as text, whose bytes are kept to be sent on. Throws `Denied` where they are not
+ * UTF-8.
  */
 export async function bodyTextOf(c: Context<{ Variables: BodyVariables }>): Promise<string> {
   const bytes = await wholeOf(bodyOf(c))
@@ -103,8 +104,8 @@ export async function bodyTextOf(c: Context<{ Variables: BodyVariables }>): Prom
 }
 
 /**
- * All of a body, which `limitBody` has bounded, within 15 s. Throws `Denied`: one that breaks off or stalls
- * is its sender's doing: 400 to whoever is left, not our 500.
+ * All of a body, which `limitBody` has bounded, within 15 s. Throws `Denied`: one that breaks off
+ * or stalls is its sender's doing: 400 to whoever is left, not our 500.
  */
 export async function wholeOf(body: BodyVariables['body']): Promise<Uint8Array> {
   if (body instanceof Uint8Array) return body

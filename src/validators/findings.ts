@@ -12,7 +12,9 @@ export interface FindingsOptions {
   readonly max?: number
 }
 
-/** Why `value` does not match `schema`: places and rules, never what stands there; empty if it does. */
+/**
+ * Why `value` does not match `schema`: places and rules, never what stands there; empty if it does.
+ */
 export function findingsOf(
   where: InputError['in'],
   schema: z.core.$ZodType,

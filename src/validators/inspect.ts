@@ -13,13 +13,16 @@ const strictSchema = z
   .custom<z.ZodType>((value) => value instanceof $ZodType, { error: 'a zod schema', abort: true })
   .refine((schema) => !dropsUnknownKeys(schema), {
     error:
-      'drops unknown keys, which would still reach the origin; use z.strictObject, or z.looseObject to let them pass',
+      'drops unknown keys, which would still reach the origin; ' +
+      'use z.strictObject, or z.looseObject to let them pass',
   })
   .optional()
 /** Longer than any name in use. */
 const calledName = z.string().min(1).max(256)
 
-/** An entry, or `true` for one without conditions; not a union, whose mistakes would be anonymous. */
+/**
+ * An entry, or `true` for one without conditions; not a union, whose mistakes would be anonymous.
+ */
 const entry = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value) => (value === true ? {} : value), schema)
 

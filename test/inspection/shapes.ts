@@ -1,4 +1,7 @@
-/** Bodies of JSON-RPC, put together of parts whose worth is known: what becomes of each is known, too. */
+/**
+ * Bodies of JSON-RPC, put together of parts whose worth is known: what becomes of each is known,
+ * too.
+ */
 
 /** How a part, and with it a request, is to be answered; 200 is sound. */
 export type Worth = 200 | 400 | 403 | 422
@@ -126,8 +129,8 @@ function worstOf(worths: readonly Worth[]): Worth {
 }
 
 /**
- * A body: a message, or a batch of up to one more than `maxBatch`. A batch is malformed as a whole where one of its
- * messages is; else its first message that is not sound decides.
+ * A body: a message, or a batch of up to one more than `maxBatch`. A batch is malformed as a whole
+ * where one of its messages is; else its first message that is not sound decides.
  */
 export function shapeOf(draw: Draw, maxBatch: number): Shape {
   if (draw(2) > 0) return messageOf(draw, 1)
