@@ -77,7 +77,9 @@ export function createGateway(services: Services, policy: Policy): Gateway {
       matched(route),
       stage('limitBody', limitBody({ maxBytes })),
       ...(violations === undefined ? [] : [stage('banOffenders', banOffenders({ violations }))]),
-      stage('throttle', throttle({ failures, verifier, references })),
+      ...(failures === undefined
+        ? []
+        : [stage('throttle', throttle({ failures, verifier, references }))]),
       stage('authenticate', authenticate(credentials)),
       stage('admit', admit({ admission, limits })),
       ...(permission === undefined

@@ -4,8 +4,8 @@ export {
   type Abuse,
   type AbuseDefinition,
   type BanDefinition,
-  DEFAULT_ABUSE,
   DEFAULT_BANS,
+  DEFAULT_FAILURES,
   type FailureLimit,
 } from './admission/abuse-definition.ts'
 export {

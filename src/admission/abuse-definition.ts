@@ -2,10 +2,10 @@
 
 /** So many in so long. */
 export interface FailureLimit {
-  /** 1 to 1,000,000. */
-  readonly limit: number
-  /** Counted from the first one on: 1 to 86,400. */
-  readonly windowSeconds: number
+  /** 1 to 1,000,000. Default 20. */
+  readonly limit?: number
+  /** Counted from the first one on: 1 to 86,400. Default 60. */
+  readonly windowSeconds?: number
 }
 
 /** When an address or a subject is banned by itself, and for how long. */
@@ -25,8 +25,8 @@ export interface BanDefinition {
 /** What is done about abuse. */
 export interface AbuseDefinition {
   /**
-   * Credentials of one address that are refused before further ones are refused unread. Default 20
-   * in 60 seconds.
+   * Credentials of one address that are refused before further ones are refused unread. Default:
+   * each is looked at.
    */
   readonly authenticationFailures?: FailureLimit
   /** Bans who is refused too often. Default: nobody is banned but by operators. */
@@ -35,15 +35,12 @@ export interface AbuseDefinition {
 
 /** A checked definition, defaults filled in. */
 export interface Abuse {
-  readonly authenticationFailures: FailureLimit
+  readonly authenticationFailures: Required<FailureLimit> | undefined
   readonly bans: Required<BanDefinition> | undefined
 }
 
-/** What holds where a policy says nothing. */
-export const DEFAULT_ABUSE: Abuse = {
-  authenticationFailures: { limit: 20, windowSeconds: 60 },
-  bans: undefined,
-}
+/** What holds of failures where a policy counts them. */
+export const DEFAULT_FAILURES: Required<FailureLimit> = { limit: 20, windowSeconds: 60 }
 
 /** What holds of bans where a policy has some. */
 export const DEFAULT_BANS: Required<BanDefinition> = {
@@ -55,10 +52,12 @@ export const DEFAULT_BANS: Required<BanDefinition> = {
 }
 
 /** Fills in the defaults. */
-export function abuseOf({ bans, ...given }: AbuseDefinition = {}): Abuse {
+export function abuseOf({ authenticationFailures, bans }: AbuseDefinition = {}): Abuse {
   return {
-    ...DEFAULT_ABUSE,
-    ...given,
+    authenticationFailures: authenticationFailures && {
+      ...DEFAULT_FAILURES,
+      ...authenticationFailures,
+    },
     bans: bans === undefined ? undefined : { ...DEFAULT_BANS, ...bans },
   }
 }

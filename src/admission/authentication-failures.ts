@@ -32,7 +32,7 @@ export interface AuthenticationFailures {
   record(address: string, waitUntil: WaitUntil): void
 }
 
-export interface AuthenticationFailuresOptions extends FailureLimit {
+export interface AuthenticationFailuresOptions extends Required<FailureLimit> {
   readonly counter: FailureCounter
   /** Milliseconds since the epoch. */
   readonly now: () => number

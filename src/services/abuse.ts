@@ -12,7 +12,8 @@ import { createViolationCounter } from '../stores/upstash/violations.ts'
 
 /** Makes the counts of an isolate; how many are too many is the policy's to say. */
 export type AbuseServices = (abuse: Abuse) => {
-  readonly failures: AuthenticationFailures
+  /** Undefined where bad credentials are not counted. */
+  readonly failures: AuthenticationFailures | undefined
   /** Undefined where nobody is banned automatically. */
   readonly violations: Violations | undefined
 }
@@ -21,7 +22,9 @@ export type AbuseServices = (abuse: Abuse) => {
 export function abuseServices(rest: RedisRest, now: () => number): AbuseServices {
   const counter = createFailureCounter(rest)
   return ({ authenticationFailures, bans: rule }) => ({
-    failures: createAuthenticationFailures({ ...authenticationFailures, counter, now }),
+    failures:
+      authenticationFailures &&
+      createAuthenticationFailures({ ...authenticationFailures, counter, now }),
     violations:
       rule &&
       createViolations({

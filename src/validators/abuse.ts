@@ -16,7 +16,9 @@ const addresses = z.string().refine(isAddressOrRange, 'an address or a CIDR rang
 /** What `definePolicy` takes; who fills in the defaults is `abuseOf`. */
 export const abuseSchema = z
   .strictObject({
-    authenticationFailures: z.strictObject({ limit: z.int().min(1).max(1_000_000), windowSeconds }),
+    authenticationFailures: z
+      .strictObject({ limit: z.int().min(1).max(1_000_000), windowSeconds })
+      .partial(),
     bans: z
       .strictObject({
         violations: z.int().min(1).max(1_000),

@@ -1,7 +1,7 @@
 /** Bad credentials, one after the other, through `throttle`, `authenticate` and `admit`. */
 import { Hono } from 'hono'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { DEFAULT_ABUSE } from '../../src/admission/abuse-definition.ts'
+import { DEFAULT_FAILURES } from '../../src/admission/abuse-definition.ts'
 import { createAdmission } from '../../src/admission/admission.ts'
 import {
   createAuthenticationFailures,
@@ -27,7 +27,7 @@ import { ath, createProver } from '../tokens/prover.ts'
 import { createSigner, encode, goodClaims, ISSUER, issuerOf } from '../tokens/signer.ts'
 import { GATEWAY, nowSeconds, recordOf, stored } from './callers.ts'
 
-const { limit, windowSeconds } = DEFAULT_ABUSE.authenticationFailures
+const { limit, windowSeconds } = DEFAULT_FAILURES
 const BAD = '203.0.113.7'
 const GOOD = '198.51.100.1'
 const AT_ONCE = 50

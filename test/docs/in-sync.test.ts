@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { DEFAULT_ABUSE, DEFAULT_BANS } from '../../src/admission/abuse-definition.ts'
+import { DEFAULT_BANS, DEFAULT_FAILURES } from '../../src/admission/abuse-definition.ts'
 import { addressBanKey, subjectBanKey } from '../../src/admission/ban.ts'
 import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from '../../src/policy.ts'
 import { ROOT } from '../harness/process.ts'
@@ -117,7 +117,7 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
     expect(tabled(configuration, '## Bans')).toEqual(bans)
     for (const [name, value] of Object.entries({ ...DEFAULT_BANS, never: 'none' }))
       expect(configuration).toContain(`| \`${name}\` | ${value.toLocaleString('en')} |`)
-    const { limit, windowSeconds } = DEFAULT_ABUSE.authenticationFailures
+    const { limit, windowSeconds } = DEFAULT_FAILURES
     expect(configuration).toContain(`\`{ limit: ${limit}, windowSeconds: ${windowSeconds} }\``)
   })
 
