@@ -1,5 +1,6 @@
 /** What the edge refuses, hands on and asks for, with canaries where nobody may call. */
 import { get as httpGet } from 'node:http'
+import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import { type Controlled, forget, recordsOf, setMode } from '../harness/control.ts'
 import { startHttpServer } from '../harness/http-server.ts'
@@ -158,6 +159,26 @@ describe('S61: answers', () => {
     expect(seen).toEqual(asked)
     expect((await ask(path, {})).status).toBe(401)
     expect(await countOf(origin)).toBe(asked.length)
+  })
+})
+
+describe('S62: packed bodies', () => {
+  test('S62: a body that would unpack to 50 MB is refused as it is, and reaches nobody', async () => {
+    const order = JSON.stringify({ item: 'x', quantity: 1, more: 'x'.repeat(50 * 1_048_576) })
+    const body = gzipSync(order)
+    expect(body.length).toBeLessThan(65_536)
+    const token = await mint(stack.inlineKey, everything)
+    for (const encoding of ['gzip', 'GZIP', 'gzip, gzip', 'identity, gzip', 'x-gzip']) {
+      const headers = {
+        ...bearer(token),
+        'content-type': 'application/json',
+        'content-encoding': encoding,
+      }
+      const response = await ask('/orders', { method: 'POST', headers, body })
+      expect(response.status, encoding).toBe(415)
+      expect((await response.text()).length).toBeLessThan(2_000)
+    }
+    expect(await recordsOf(origin)).toEqual([])
   })
 })
 

@@ -233,6 +233,35 @@ describe('R06: a Redis that answers rubbish', () => {
   )
 })
 
+describe('R06: a Redis of whose answer one part is rubbish', () => {
+  type Parts = readonly { readonly result?: unknown; readonly error?: string }[]
+  const partly: readonly (readonly [string, (sound: Parts) => unknown])[] = [
+    ['null for the look-ups', ([, ...others]) => [{ result: null }, ...others]],
+    ['an object for the look-ups', ([, ...others]) => [{ result: {} }, ...others]],
+    ['an empty list of look-ups', ([, ...others]) => [{ result: [] }, ...others]],
+    ['an error for the look-ups', ([, ...others]) => [{ error: 'OOM' }, ...others]],
+    ['nothing for the look-ups', ([, ...others]) => [{}, ...others]],
+    ['another count of look-ups', ([first, , ...others]) => [first, { result: 1 }, ...others]],
+    ['no count of look-ups', ([first, , ...others]) => [first, { result: null }, ...others]],
+    ['an error for the window', ([first, count]) => [first, count, { error: 'READONLY' }]],
+    ['null for the window', ([first, count]) => [first, count, { result: null }]],
+    ['one part too few', (sound) => sound.slice(0, -1)],
+    ['one part too many', (sound) => [...sound, { result: null }]],
+  ]
+
+  test.each(partly)('R06: %s is an outage of all', async (_, spoil) => {
+    const bad = await revocable()
+    expect(await settled(bad.token)).toBe(200)
+    const sound = JSON.parse(rest.lastReply().toString()) as Parts
+    expect(sound).toHaveLength(3)
+    await bad.revoke()
+    await forget(stack.origin)
+    rest.setFault(saying(JSON.stringify(spoil(sound))))
+    await expectOutage(bad.token)
+    expect(await originCalls()).toBe(0)
+  })
+})
+
 describe('R13: a replica that lags', () => {
   test('R13: a revocation holds from the first answer on that knows of it', async () => {
     const bad = await revocable()
