@@ -8,7 +8,9 @@ const stack = inject('stack')
 const [here, there] = stack.gateways
 const LIMIT = 20
 const AT_ONCE = 50
-const FLOOD = 10_000
+/** Ten thousand are sent in process, where signatures can be counted: test/admission. */
+const FLOOD = 2_000
+const WINDOW_MS = 60_000
 const ABUSER = '203.0.113.99'
 
 /** The issuer's `kid`, and another's key: only the signature tells. */
@@ -27,12 +29,20 @@ function ask(gateway: string, token: string, address: string): Promise<Response>
   })
 }
 
+async function expectRefusal(token: string): Promise<void> {
+  const response = await ask(here, token, ABUSER)
+  expect(response.status).toBe(429)
+  expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+  expect(await response.json()).toMatchObject({ code: 'rate_limited' })
+}
+
 afterEach(() => forget(stack.origin))
 
-test('S44, R18: 10,000 bad tokens from one address: 20 are looked at, others are served, no other gateway starts anew', async () => {
+test('S44, R18: 2,000 bad tokens from one address: 20 are looked at, others are served, no other gateway starts anew', async () => {
   const known = await mint(stack.inlineKey, { claims: { sub: 'known' } })
   expect((await ask(here, known, ABUSER)).status).toBe(200)
 
+  const startMs = Date.now()
   const counts = new Map<number, number>()
   let served = 1
   for (let sent = 0; sent < FLOOD; sent += AT_ONCE) {
@@ -41,21 +51,22 @@ test('S44, R18: 10,000 bad tokens from one address: 20 are looked at, others are
       await response.arrayBuffer()
       counts.set(response.status, (counts.get(response.status) ?? 0) + 1)
     })
-    if (sent % 1_000 === 0) {
+    if (sent % 500 === 0) {
       const other = `198.51.100.${served}`
       expect((await ask(here, await mint(stack.inlineKey), other)).status).toBe(200)
       served += 1
     }
     await Promise.all(batch)
+    if (sent > 0) continue
+    await expectRefusal(await mint(stack.inlineKey))
+    expect((await ask(here, known, ABUSER)).status).toBe(200)
+    served += 1
   }
   expect([...counts.keys()].sort()).toEqual([401, 429])
   expect(counts.get(401)).toBeGreaterThanOrEqual(LIMIT)
-  expect(counts.get(401)).toBeLessThan(LIMIT + AT_ONCE)
-
-  const refused = await ask(here, await mint(stack.inlineKey), ABUSER)
-  expect(refused.status).toBe(429)
-  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
-  expect(await refused.json()).toMatchObject({ code: 'rate_limited' })
+  // On a starved machine the flood may outlive its window.
+  const windows = 1 + Math.ceil((Date.now() - startMs) / WINDOW_MS)
+  expect(counts.get(401)).toBeLessThan(windows * (LIMIT + AT_ONCE))
   expect((await recordsOf(stack.origin)).length).toBe(served)
 })
 
