@@ -17,7 +17,8 @@ export interface AuditHarness {
   enqueue(queue: 'audit' | 'crash' | 'outage', bodies: readonly unknown[]): Promise<void>
   /** Applies the migrations, as a deployment does. */
   migrate(): Promise<void>
-  runCron(): Promise<void>
+  /** The daily one, unless told otherwise. */
+  runCron(cron?: string): Promise<void>
   close(): Promise<void>
 }
 
@@ -25,11 +26,14 @@ export interface AuditHarnessOptions {
   readonly originUrl: string
   /** The REST endpoint in which the producer keeps what its queue does not take. */
   readonly redis: { readonly url: string; readonly token: string }
+  /** A private JWK Set that signs checkpoints. */
+  readonly auditSigningKeys?: string
 }
 
 export async function startAuditHarness({
   originUrl,
   redis,
+  auditSigningKeys,
 }: AuditHarnessOptions): Promise<AuditHarness> {
   // Spares a look-up of `Request.cf` on the internet.
   process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false'
@@ -42,6 +46,7 @@ export async function startAuditHarness({
           name: 'producer',
           main: 'test/audit/workers/producer.ts',
           compatibility_date: COMPATIBILITY_DATE,
+          d1_databases: [DATABASE],
           vars: { ORIGIN_URL: originUrl, REDIS_URL: redis.url, REDIS_TOKEN: redis.token },
           queues: {
             producers: [
@@ -52,7 +57,10 @@ export async function startAuditHarness({
           },
         },
       },
-      { configPath: 'workers/audit.toml' },
+      {
+        configPath: 'workers/audit.toml',
+        ...(auditSigningKeys && { secrets: { AUDIT_SIGNING_KEYS: auditSigningKeys } }),
+      },
       {
         config: {
           name: 'failing-consumer',
@@ -83,8 +91,8 @@ export async function startAuditHarness({
       if (response.status !== 202) throw new Error(`the producer answered ${response.status}`)
     },
     migrate: () => worker.applyD1Migrations('AUDIT_DB'),
-    async runCron() {
-      await worker.scheduled({ cron: '17 3 * * *' })
+    async runCron(cron = '17 3 * * *') {
+      await worker.scheduled({ cron })
     },
     close: () => harness.close(),
   }

@@ -1,14 +1,18 @@
 /** A Worker that audits every request over a real queue, as a gateway does. */
 import { Hono } from 'hono'
 import { batchingAuditSink } from '../../../src/audit/batching-sink.ts'
+import { chainQuerySchema } from '../../../src/audit/chain-log.ts'
 import type { AuditSink } from '../../../src/audit/event.ts'
 import { Denied } from '../../../src/errors.ts'
 import { audit } from '../../../src/middleware/audit.ts'
+import { createChainLog } from '../../../src/stores/d1/chain-log.ts'
 import { createAuditQueue, type QueueBinding } from '../../../src/stores/queue/audit-queue.ts'
 import { createAuditSpill } from '../../../src/stores/upstash/audit-spill.ts'
 import { createRedisRest } from '../../../src/stores/upstash/rest.ts'
 
 interface ProducerEnv {
+  /** For `/chain`, which answers as `GET /-/admin/audit/chain` does. */
+  readonly AUDIT_DB: D1Database
   readonly AUDIT_QUEUE: Queue
   readonly CRASH_QUEUE: Queue
   readonly OUTAGE_QUEUE: Queue
@@ -59,7 +63,11 @@ const gateway = (env: ProducerEnv) => {
 
 export default {
   async fetch(request, env, context) {
-    const { pathname } = new URL(request.url)
+    const { pathname, searchParams } = new URL(request.url)
+    if (pathname === '/chain') {
+      const query = chainQuerySchema.parse(Object.fromEntries(searchParams))
+      return Response.json(await createChainLog(env.AUDIT_DB).read(query))
+    }
     const queue = {
       '/raw/audit': env.AUDIT_QUEUE,
       '/raw/crash': env.CRASH_QUEUE,

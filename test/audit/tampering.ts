@@ -1,0 +1,81 @@
+/** What somebody with the database in their hands may do to one row of the audit trail. */
+
+export interface Tampering {
+  readonly name: string
+  /** Rows that it touches: a verdict has to name one of them. */
+  readonly seqs: readonly number[]
+  readonly statements: readonly string[]
+}
+
+const TEXTS = ['subject', 'reason', 'route', 'address', 'decision', 'limits', 'id', 'request_id']
+const NUMBERS = ['time_ms', 'status']
+const HASHES = ['hash', 'previous_hash']
+const PARKED = -1
+
+/** A tampering of a chain of `last` rows; `random` gives numbers from 0 to below 1. */
+export function randomTampering(last: number, random: () => number): Tampering {
+  const upTo = (count: number) => Math.floor(random() * count)
+  const pick = (names: readonly string[]) => names[upTo(names.length)] as string
+  const seq = 1 + upTo(last)
+  const other = 1 + ((seq + upTo(last - 1)) % last)
+  const at = (change: string, where = seq) =>
+    `UPDATE audit_events SET ${change} WHERE partition = '0' AND seq = ${where}`
+  const kinds: (() => Omit<Tampering, 'name'> & { name: string })[] = [
+    () => {
+      const column = pick(TEXTS)
+      return {
+        name: `change ${column} of ${seq}`,
+        seqs: [seq],
+        statements: [at(`${column} = coalesce(${column}, '') || 'x'`)],
+      }
+    },
+    () => {
+      const column = pick(NUMBERS)
+      return {
+        name: `change ${column} of ${seq}`,
+        seqs: [seq],
+        statements: [at(`${column} = ${column} + 1`)],
+      }
+    },
+    () => {
+      const column = pick(HASHES)
+      return {
+        name: `change ${column} of ${seq}`,
+        seqs: [seq],
+        statements: [at(`${column} = '${'B'.repeat(43)}'`)],
+      }
+    },
+    () => ({
+      name: `delete ${seq}`,
+      seqs: [seq],
+      statements: [`DELETE FROM audit_events WHERE partition = '0' AND seq = ${seq}`],
+    }),
+    () => ({
+      name: `take ${seq} out of the chain`,
+      seqs: [seq],
+      statements: [at('partition = NULL, seq = NULL')],
+    }),
+    () => ({
+      name: `swap ${seq} and ${other}`,
+      seqs: [seq, other],
+      statements: [at(`seq = ${PARKED}`), at(`seq = ${seq}`, other), at(`seq = ${other}`, PARKED)],
+    }),
+    () => ({
+      name: `move ${seq} behind the end`,
+      seqs: [seq],
+      statements: [at(`seq = ${last + 1}`)],
+    }),
+  ]
+  return (kinds[upTo(kinds.length)] as (typeof kinds)[number])()
+}
+
+/** Numbers from 0 to below 1, the same for the same seed (mulberry32). */
+export function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
