@@ -8,7 +8,7 @@ import { credentialHash, type ReferenceRecord, referenceKey } from '../../src/to
 import { tokenIdHash } from '../../src/tokens/token-id.ts'
 import { nowSeconds, recordOf } from '../admission/callers.ts'
 import { newAddress } from '../harness/address.ts'
-import { forget, recordsOf } from '../harness/control.ts'
+import { callsOfRequests, forget, recordsOf } from '../harness/control.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 import { ath, createProver } from '../tokens/prover.ts'
 
@@ -19,7 +19,7 @@ const prover = await createProver()
 
 const QUIET_MS = 500
 const REPORT = '{"from":"2026-01-01","to":"2026-01-31"}'
-const redisCalls = async () => (await recordsOf(stack.rest)).length
+const redisCalls = () => callsOfRequests(stack.rest)
 const originCalls = async () => (await recordsOf(stack.origin)).length
 let publicUrl = ''
 

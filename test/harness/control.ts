@@ -87,6 +87,14 @@ export async function recordsOf({ controlUrl }: Controlled): Promise<readonly Re
   return (await (await fetch(controlUrl)).json()) as Recorded[]
 }
 
+/** What is written behind an answer: refused credentials, and events that found no queue. */
+const BEHIND_ANSWERS = /pc:(authentication-failures|violations|audit):/
+
+/** How many calls to Redis requests made themselves; late writes of earlier ones do not count. */
+export async function callsOfRequests(rest: Controlled): Promise<number> {
+  return (await recordsOf(rest)).filter(({ body }) => !BEHIND_ANSWERS.test(body)).length
+}
+
 export async function forget({ controlUrl }: Controlled): Promise<void> {
   await (await fetch(controlUrl, { method: 'DELETE' })).text()
 }
