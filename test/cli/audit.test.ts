@@ -65,6 +65,12 @@ describe('audit query', () => {
   })
 })
 
+test('S66: audit verify finds what a gateway recorded to be whole', async () => {
+  await refusedRequest()
+  const verified = () => operator.does('audit', 'verify')
+  await expect.poll(verified, { timeout: 30_000 }).toMatch(/^ok: \d+ events, rows 1 to \d+\n/)
+})
+
 test('audit tail tells each event once, outlives an outage of Redis, and ends in peace', async () => {
   const before = await refusedRequest()
   const reader = ['--route', '/orders', '--decision', 'deny', '--since', '10m']
