@@ -1,6 +1,6 @@
 /** A flood of bad tokens against real gateways: told by statuses, and by what gets through. */
 import { Redis } from 'ioredis'
-import { afterEach, expect, inject, test, vi } from 'vitest'
+import { beforeEach, expect, inject, test, vi } from 'vitest'
 import { forget, recordsOf } from '../harness/control.ts'
 import { createKey, mint } from '../harness/issuer.ts'
 
@@ -43,7 +43,7 @@ async function expectRefusal(token: string): Promise<void> {
   expect(await response.json()).toMatchObject({ code: 'rate_limited' })
 }
 
-afterEach(() => forget(stack.origin))
+beforeEach(() => forget(stack.origin))
 
 test('S44, R18: 2,000 bad tokens from one address: 20 are looked at, others are served, no other gateway starts anew', async () => {
   const known = await mint(stack.inlineKey, { claims: { sub: 'known' } })

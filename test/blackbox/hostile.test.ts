@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { base64url, SignJWT } from 'jose'
-import { afterEach, describe, expect, inject, test } from 'vitest'
+import { beforeEach, describe, expect, inject, test } from 'vitest'
 import policy from '#policy'
 import { newAddress } from '../harness/address.ts'
 import { forget, recordsOf } from '../harness/control.ts'
@@ -120,7 +120,7 @@ async function forgeries(): Promise<[string, string][]> {
   ]
 }
 
-afterEach(() => forget(stack.origin))
+beforeEach(() => forget(stack.origin))
 
 describe.each(guarded)('$name', (route) => {
   test('the good token that the forgeries are made from is let through', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, inject, test } from 'vitest'
+import { beforeEach, describe, expect, inject, test } from 'vitest'
 import { forget, recordsOf } from '../harness/control.ts'
 import { mint } from '../harness/issuer.ts'
 
@@ -10,7 +10,7 @@ const bearer = (value: string) => ({ authorization: `Bearer ${value}` })
 /** Requests that the origin saw since the last `forget`. */
 const atOrigin = () => recordsOf(stack.origin)
 
-afterEach(() => forget(stack.origin))
+beforeEach(() => forget(stack.origin))
 
 describe('an admitted request', () => {
   test('reaches the origin with a verified identity and the answer comes back', async () => {
