@@ -1,5 +1,6 @@
 /** Authentication of clients at `/oauth/*` (RFC 6749 sections 2.3 and 3.2.1). */
 import { Denied } from '../errors.ts'
+import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import type { Client } from './client.ts'
 import type { AssertionUse, ClientAssertionVerifier } from './client-assertion.ts'
 import { type ClientCredential, clientCredentialOf } from './client-credential.ts'
@@ -11,7 +12,6 @@ import {
 } from './client-logins.ts'
 import { isClientSecret } from './client-secret.ts'
 import type { OAuthForm } from './form.ts'
-import { oauthRefused } from './refusal.ts'
 
 export interface ClientAuthenticatorOptions {
   readonly logins: ClientLogins

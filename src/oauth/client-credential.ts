@@ -1,7 +1,7 @@
 /** How a client says who it is (RFC 6749 section 2.3, RFC 7521 section 4.2): one way, once. */
 import { readPayload } from '../tokens/jws.ts'
+import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import { decodeFormText, type OAuthForm } from './form.ts'
-import { oauthRefused } from './refusal.ts'
 
 /** What a client presents. Nothing of it has been verified. */
 export type ClientCredential =

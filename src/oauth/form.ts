@@ -1,5 +1,5 @@
 /** Parameters of a request to `/oauth/*`: `application/x-www-form-urlencoded`, read in one way only. */
-import { oauthRefused } from './refusal.ts'
+import { oauthRefused } from '../tokens/oauth-refusal.ts'
 
 /** May stand there several times: RFC 8707 section 2, RFC 8693 section 2.1. */
 const REPEATABLE = new Set(['resource', 'audience'])

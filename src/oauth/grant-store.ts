@@ -5,8 +5,8 @@ import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../config.ts'
 import { Denied, Unavailable } from '../errors.ts'
 import type { AccessGrant } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
+import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import { principalOfGrant } from './actor.ts'
-import { oauthRefused } from './refusal.ts'
 
 /** Port: one round trip, none for a query of nothing. Throws `Unavailable` when it cannot tell. */
 export interface GrantStore {

@@ -1,12 +1,12 @@
 /** What a token says, told to those it concerns (RFC 7662). */
 import type { Session } from '../tokens/access-grant.ts'
+import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import type { Principal } from '../tokens/principal.ts'
 import { principalOfClient, principalOfGrant } from './actor.ts'
 import type { Client } from './client.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
 import type { GrantStore } from './grant-store.ts'
 import type { Presented, PresentedAccess, PresentedTokenReader } from './presented-token.ts'
-import { oauthRefused } from './refusal.ts'
 import type { OAuthRequest } from './token-endpoint.ts'
 import { revocationQuestion } from './token-state.ts'
 

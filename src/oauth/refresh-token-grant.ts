@@ -1,8 +1,8 @@
 /** `refresh_token`: the next access token of a session (RFC 6749 section 6). */
 import type { AccessGrant } from '../tokens/access-grant.ts'
+import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import { principalOfGrant } from './actor.ts'
 import { refuseReplay } from './grant-store.ts'
-import { oauthRefused } from './refusal.ts'
 import { grantedScope } from './scope.ts'
 import { grantedAudiences } from './target.ts'
 import {

@@ -1,11 +1,11 @@
 /** Revocation by the client that a token was issued to (RFC 7009): how a login ends. */
 import { REVOCATION_MARGIN_SECONDS } from '../admission/revocation.ts'
 import type { RefreshTokens } from '../tokens/access-grant.ts'
+import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import type { ReferenceStore } from '../tokens/reference.ts'
 import { principalOfClient, principalOfGrant } from './actor.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
 import type { PresentedTokenReader } from './presented-token.ts'
-import { oauthRefused } from './refusal.ts'
 import type { OAuthRequest } from './token-endpoint.ts'
 
 /** Port: ends one access token. Throws `Unavailable` if that is not certain. */

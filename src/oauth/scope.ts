@@ -1,5 +1,5 @@
 /** Which scope a token gets (RFC 6749 section 3.3): what is asked for, within every bound. */
-import { oauthRefused } from './refusal.ts'
+import { oauthRefused } from '../tokens/oauth-refusal.ts'
 
 const SCOPE_NAME = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/
 /** More than any token should carry. */

@@ -1,12 +1,12 @@
 /** The token that says whom a client acts for (RFC 8693 section 2.1). */
 import { Denied } from '../errors.ts'
 import { kindOf } from '../tokens/credential.ts'
+import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import type { Principal, TokenVerifier, WaitUntil } from '../tokens/principal.ts'
 import { credentialHash, type ReferenceStore } from '../tokens/reference.ts'
 import { failedCheckOf, principalOfRecord } from '../tokens/reference-principal.ts'
 import { rejected } from '../tokens/rejection.ts'
 import type { OAuthForm } from './form.ts'
-import { oauthRefused } from './refusal.ts'
 
 export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 export const JWT = 'urn:ietf:params:oauth:token-type:jwt'

@@ -1,6 +1,7 @@
 /** Who a token is for (RFC 8707 section 2, RFC 8693 section 2.1). */
+
+import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import type { OAuthForm } from './form.ts'
-import { oauthRefused } from './refusal.ts'
 
 /**
  * The audiences of a token: what `resource` and `audience` name, of `allowed` only; `otherwise` (the

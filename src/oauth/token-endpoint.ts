@@ -1,6 +1,7 @@
 /** The token endpoint (RFC 6749 section 3.2), without HTTP. */
 import { Misconfigured } from '../errors.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
+import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import type { Principal, WaitUntil } from '../tokens/principal.ts'
 import { activeKey, type SigningJwk } from '../tokens/signing-keys.ts'
 import { principalOfClient } from './actor.ts'
@@ -8,7 +9,6 @@ import { type Client, GRANT_TYPES, type GrantType } from './client.ts'
 import type { ClientAuthenticator, ClientRequest } from './client-authenticator.ts'
 import { clientCredentialsGrant } from './client-credentials-grant.ts'
 import { refreshTokenGrant } from './refresh-token-grant.ts'
-import { oauthRefused } from './refusal.ts'
 import { type TokenExchangeOptions, tokenExchangeGrant } from './token-exchange-grant.ts'
 import type { GrantHandler, TokenResponse } from './token-request.ts'
 

@@ -1,8 +1,8 @@
 /** Sessions that refresh tokens keep alive (RFC 6749 section 6, RFC 9700 section 4.14.2). */
 import { REVOCATION_MARGIN_SECONDS } from '../admission/revocation.ts'
 import type { Denied } from '../errors.ts'
-import { oauthRefused } from '../oauth/refusal.ts'
 import type { RefreshTokens, Session } from './access-grant.ts'
+import { oauthRefused } from './oauth-refusal.ts'
 import { type RandomBytes, randomBytes } from './random.ts'
 import {
   type FamilyEnd,

@@ -1,9 +1,9 @@
 /** Makes access tokens: JWTs that say everything, or references that say nothing. */
 import { type JWTPayload, SignJWT } from 'jose'
 import { Misconfigured } from '../errors.ts'
-import { oauthRefused } from '../oauth/refusal.ts'
 import { MAX_ACCESS_TOKEN_SECONDS, MIN_ACCESS_TOKEN_SECONDS } from '../validators/access-token.ts'
 import type { AccessGrant, IssuedToken, IssueOptions, TokenIssuer } from './access-grant.ts'
+import { oauthRefused } from './oauth-refusal.ts'
 import { credentialHash, type ReferenceRecord, type ReferenceStore } from './reference.ts'
 import {
   activeKey,

@@ -5,8 +5,8 @@ import { Denied } from '../../errors.ts'
 import { wholeOf } from '../../middleware/validate.ts'
 import { waitUntilOf } from '../../middleware/wait-until.ts'
 import { type OAuthForm, parseForm } from '../../oauth/form.ts'
-import { oauthRefused } from '../../oauth/refusal.ts'
 import type { OAuthRequest } from '../../oauth/token-endpoint.ts'
+import { oauthRefused } from '../../tokens/oauth-refusal.ts'
 
 export type OAuthContext = Context<{ Variables: GatewayVariables }>
 
