@@ -213,7 +213,10 @@ describe.each(guarded)('$name', (route) => {
     expect(headers['x-auth-subject']).toEqual(['alice'])
     expect(headers['x-auth-roles']).toEqual(['admin'])
     expect(headers['x-auth-assertion']?.length).toBe(1)
-    expect(JSON.stringify(headers)).not.toMatch(/eve|203\.0\.113|a\.b\.c|session=secret|evil\.test/)
+    const values = Object.values(headers).flat()
+    // Whole values: three letters may stand in a signature by chance.
+    expect(values.filter((value) => value === 'eve' || value.startsWith('eve,'))).toEqual([])
+    expect(values.join('\n')).not.toMatch(/203\.0\.113|a\.b\.c|session=secret|evil\.test/)
     for (const name of [
       'authorization',
       'cookie',
