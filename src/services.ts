@@ -4,35 +4,27 @@ import { type Admission, createAdmission } from './admission/admission.ts'
 import { batchingAuditSink } from './audit/batching-sink.ts'
 import { consoleAuditSink } from './audit/console-sink.ts'
 import type { AuditSink } from './audit/event.ts'
-import { createScopeOfRoles } from './authorization/permissions.ts'
 import { type Config, parseConfig } from './config.ts'
 import { Misconfigured, Unavailable } from './errors.ts'
-import {
-  type AuthorizationServer,
-  createAuthorizationServer,
-} from './oauth/authorization-server.ts'
 import { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 import type { Policy } from './policy.ts'
 import type { AdminOptions } from './routes/admin.ts'
 import type { ReadinessCheck } from './routes/health.ts'
 import { type AbuseServices, abuseServices } from './services/abuse.ts'
 import { adminServices } from './services/admin.ts'
+import {
+  authorizationServerOf,
+  type MakeAuthorizationServer,
+} from './services/authorization-server.ts'
 import { type AuditQueue, createAuditQueue, SPILL_TIMEOUT_MS } from './stores/queue/audit-queue.ts'
 import { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
 import { createAuditSpill } from './stores/upstash/audit-spill.ts'
-import { createClientLogins } from './stores/upstash/client-logins.ts'
-import { createGrantStore } from './stores/upstash/grant-store.ts'
-import { createReferenceStore } from './stores/upstash/references.ts'
-import { createRefreshFamilies } from './stores/upstash/refresh-families.ts'
 import { createRedisRest, type RedisRest } from './stores/upstash/rest.ts'
-import { createRevocations } from './stores/upstash/revocations.ts'
 import { type AssertionSigner, createAssertionSigner } from './tokens/assertion.ts'
 import { createDpopVerifier, type DpopVerifier, nonceSecretOf } from './tokens/dpop.ts'
 import type { TokenVerifier } from './tokens/principal.ts'
 import { createReferences, type References } from './tokens/references.ts'
-import { createRefreshTokens } from './tokens/refresh-tokens.ts'
 import { publicKeySet, publishedKeys } from './tokens/signing-keys.ts'
-import { createTokenIssuer, MAX_ACCESS_TOKEN_SECONDS } from './tokens/token-issuer.ts'
 import { createTokenVerifier } from './tokens/verifier.ts'
 
 /** What a Worker gives the gateway; checked by `parseConfig`. */
@@ -67,13 +59,8 @@ export interface Services {
   readonly origin: Origin
   /** Undefined without signing keys: the origin then gets no assertion. */
   readonly assertions: AssertionSigner | undefined
-  /**
-   * Makes the authorization server; what it may issue, and how, is the policy's to say. Undefined without
-   * signing keys: there is none then.
-   */
-  readonly authorizationServer:
-    | ((policy: Pick<Policy, 'roles' | 'tokens'>, proofs: DpopVerifier) => AuthorizationServer)
-    | undefined
+  /** Undefined without signing keys: there is none then. */
+  readonly authorizationServer: MakeAuthorizationServer | undefined
   /** Makes what the operators' API works with; how long things live is the policy's to say. */
   readonly admin: (policy: Policy) => AdminOptions
   readonly checks: readonly ReadinessCheck[]
@@ -141,49 +128,6 @@ function assertionsOf(config: Config, now: () => number): AssertionSigner | unde
   const audience =
     config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin
   return createAssertionSigner({ keys, issuer: config.publicUrl, audience, now })
-}
-
-interface AuthorizationServerParts {
-  readonly redis: RedisRest
-  readonly verifier: TokenVerifier
-  readonly now: () => number
-}
-
-function authorizationServerOf(
-  { signingKeys, publicUrl: issuer, clients: configured }: Config,
-  { redis: rest, verifier, now }: AuthorizationServerParts,
-): Services['authorizationServer'] {
-  if (signingKeys === undefined) return undefined
-  const { keys } = signingKeys
-  const references = createReferenceStore(rest)
-  return ({ roles, tokens: { accessTokenSeconds, sessionSeconds, refreshGraceSeconds } }, dpop) =>
-    createAuthorizationServer({
-      issuer,
-      keys,
-      logins: createClientLogins({ rest, configured, publicUrl: issuer }),
-      store: createGrantStore(rest),
-      tokens: createTokenIssuer({
-        keys,
-        issuer,
-        references,
-        defaultTtlSeconds: accessTokenSeconds,
-        now,
-      }),
-      refreshTokens: createRefreshTokens({
-        store: createRefreshFamilies(rest),
-        issuer,
-        graceSeconds: refreshGraceSeconds,
-        maxAccessTokenSeconds: MAX_ACCESS_TOKEN_SECONDS,
-        now,
-      }),
-      references,
-      revoker: createRevocations(rest, now),
-      verifier,
-      dpop,
-      scopeOfRoles: createScopeOfRoles(roles),
-      sessionSeconds,
-      now,
-    })
 }
 
 async function queueTakesEvents(queue: AuditQueue): Promise<void> {
