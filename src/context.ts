@@ -70,6 +70,11 @@ export interface RateLimitVariables {
   uncountedLimits: readonly string[]
 }
 
+/** Set by `observe`, for `audit`: what a rule in observe mode would have refused. */
+export interface ObservedVariables {
+  observed: string[]
+}
+
 /** Set by `limitBody` and replaced by `validate` once it has read it: the body to send on. */
 export interface BodyVariables {
   body: ReadableStream<Uint8Array> | Uint8Array | null
@@ -87,6 +92,7 @@ export type GatewayVariables = RequestIdVariables &
   PrincipalVariables &
   CredentialVariables &
   RateLimitVariables &
+  ObservedVariables &
   BodyVariables &
   TimelineVariables
 

@@ -44,6 +44,8 @@ export const auditEventSchema = z.strictObject({
   address: z.string(),
   /** The Cloudflare data centre (`request.cf.colo`). */
   colo: z.string().nullable(),
+  /** Only where a rule in observe mode would have refused: each as `reason` would have told it. */
+  observed: z.array(z.string()).min(1).optional(),
   /** Only where an operator changed something: what was done, and to what (an id, never a secret). */
   change: z.strictObject({ action: z.string(), target: z.string() }).optional(),
   /** Only on `audit_lost`: how many events, at most, never arrived. */

@@ -23,7 +23,8 @@ export function reasonOf(error: unknown): string {
   return error instanceof Misconfigured ? 'misconfigured' : 'internal_error'
 }
 
-function reasonOfDenial(denial: Denial): string {
+/** The same of a refusal that may not have happened (observe mode). */
+export function reasonOfDenial(denial: Denial): string {
   switch (denial.code) {
     case 'token_rejected':
     case 'dpop_rejected':

@@ -45,6 +45,7 @@ function truncate(event: AuditEvent, cap: number): AuditEvent {
   const kept = durations.slice(0, maxEntries).map(([stage, ms]) => [short(stage), ms] as const)
   const limitsCut = event.limits.length - limits.length
   const durationsCut = durations.length - kept.length
+  const observedCut = (event.observed?.length ?? 0) - maxEntries
   return {
     ...event,
     requestId: short(event.requestId),
@@ -69,6 +70,12 @@ function truncate(event: AuditEvent, cap: number): AuditEvent {
     ]),
     address: short(event.address),
     colo: shortOrNull(event.colo),
+    ...(event.observed && {
+      observed: [
+        ...event.observed.slice(0, maxEntries).map(short),
+        ...(observedCut > 0 ? [marker(observedCut)] : []),
+      ],
+    }),
     ...(event.change && {
       change: { action: short(event.change.action), target: short(event.change.target) },
     }),

@@ -91,6 +91,7 @@ function eventOf(c: Context<AuditEnvironment>, decided: Decided): AuditEvent {
   const route = c.get('route')
   const colo = c.req.raw.cf?.colo
   const change = c.get('change')
+  const observed = c.get('observed')
   return {
     id: decided.id,
     time: new Date(decided.nowMs).toISOString(),
@@ -112,6 +113,7 @@ function eventOf(c: Context<AuditEnvironment>, decided: Decided): AuditEvent {
     durationsMs: decided.timeline.durations(decided.nowMs),
     address: c.get('clientAddress') ?? 'unknown',
     colo: typeof colo === 'string' ? colo : null,
+    ...(observed !== undefined && { observed }),
     ...(change !== undefined && { change }),
   }
 }

@@ -4,6 +4,7 @@ import { type AuditEvent, type AuditSink, auditEventSchema } from '../../src/aud
 import type { GatewayVariables } from '../../src/context.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
 import { audit } from '../../src/middleware/audit.ts'
+import { observe } from '../../src/middleware/observe.ts'
 import type { PolicyRoute } from '../../src/policy.ts'
 
 const RULE = { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'allow' } as const
@@ -225,4 +226,21 @@ test('R22: before anything is decided, the platform is asked to let the pipeline
   await Promise.all(kept)
   expect(events).toMatchObject([{ decision: 'allow', status: 200 }])
   await answer
+})
+
+test('S66: what rules in observe mode would have refused is in the event, once each', async () => {
+  const { app, events } = gatewayWith()
+  app.get('/observed', (c) => {
+    for (const reason of ['rate_limited:standard', 'banned:address', 'rate_limited:standard'])
+      observe(c, reason)
+    return c.text('fine')
+  })
+  app.get('/plain', (c) => c.text('fine'))
+  await app.request('/observed')
+  await app.request('/plain')
+  expect(events.map(({ observed }) => observed)).toEqual([
+    ['rate_limited:standard', 'banned:address'],
+    undefined,
+  ])
+  for (const event of events) expect(auditEventSchema.parse(event)).toEqual(event)
 })

@@ -29,6 +29,7 @@ test.each([
     address: long,
     colo: long,
     change: { action: long, target: long },
+    observed: Array.from({ length: 500 }, (_, index) => `${index}${long.slice(0, 999)}`),
     limits: Array.from({ length: 500 }, () => ({
       name: long.slice(0, 999),
       limit: 9,
@@ -44,6 +45,7 @@ test.each([
   expect(cut).toMatchObject({ id: event.id, time: event.time, decision: 'allow', status: 200 })
   expect(cut.actor.subject).toMatch(/…\[\+\d+\]$/)
   expect(cut.change?.target).toMatch(/…\[\+\d+\]$/)
+  expect(cut.observed?.at(-1)).toMatch(/^…\[\+\d+\]$/)
   expect(cut.limits.at(-1)?.name).toMatch(/^…\[\+\d+\]$/)
 })
 
