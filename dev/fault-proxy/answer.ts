@@ -1,0 +1,19 @@
+/** The octets of an HTTP answer that a fault describes. */
+import type { LastingFault } from './fault.ts'
+
+/** As it is told: nothing in it is made right. */
+export function answerBytes(fault: Extract<LastingFault, { kind: 'answer' }>): Buffer {
+  const { status, headers = {}, body = '', bodyBase64 } = fault
+  const octets =
+    bodyBase64 === undefined ? Buffer.from(body, 'utf8') : Buffer.from(bodyBase64, 'base64')
+  const isFramed = Object.keys(headers).some((name) =>
+    ['content-length', 'transfer-encoding'].includes(name.toLowerCase()),
+  )
+  const lines = [
+    `HTTP/1.1 ${status} Fault`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ...(isFramed ? [] : [`Content-Length: ${octets.length}`]),
+    ...(fault.close ? ['Connection: close'] : []),
+  ]
+  return Buffer.concat([Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1'), octets])
+}

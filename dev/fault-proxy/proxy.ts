@@ -1,0 +1,136 @@
+/**
+ * A TCP proxy that misbehaves on demand: for tests and the soak, between the gateway and what it
+ * depends on. For protocols in which the client speaks first, as in HTTP.
+ */
+import { once } from 'node:events'
+import { createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Connection, serveConnection } from './connection.ts'
+import { startControl } from './control.ts'
+import { type Fault, type LastingFault, NO_FAULT } from './fault.ts'
+import { seededRandom } from './random.ts'
+import type { Connections, Traffic } from './state.ts'
+
+const HOST = '127.0.0.1'
+/**
+ * Below the ports that Linux gives to whoever asks for any: while nothing listens here, nobody
+ * gets this port by chance.
+ */
+const FIRST_PORT = 20_000
+const PORTS = 12_000
+const ATTEMPTS = 100
+const RETRY_MS = 50
+
+export interface FaultProxyOptions {
+  readonly target: { readonly host: string; readonly port: number }
+  /** Of jitter and garbage. Default 1. */
+  readonly seed?: number
+}
+
+export interface FaultProxy {
+  /** `http://127.0.0.1:<port>`: to be used instead of the target. */
+  readonly url: string
+  readonly port: number
+  /** For other processes, see `setFault` and `faultProxyState`. */
+  readonly controlUrl: string
+  /** Takes effect at once, for open connections too. Resolves when it has. */
+  set(fault: Fault): Promise<void>
+  fault(): Fault
+  connections(): Connections
+  bytes(): Traffic
+  close(): Promise<void>
+}
+
+/** Starts a proxy on a free loopback port, with nothing wrong at first. */
+export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
+  const random = seededRandom(options.seed ?? 1)
+  const traffic = { fromClients: 0, toTarget: 0, fromTarget: 0, toClients: 0 }
+  const open = new Map<Socket, Connection>()
+  let accepted = 0
+  let fault: Fault = NO_FAULT
+  let effective: LastingFault = NO_FAULT
+  let server: Server | undefined
+  let flapping: NodeJS.Timeout | undefined
+  let changes = Promise.resolve()
+
+  function accept(socket: Socket): void {
+    accepted++
+    open.set(
+      socket,
+      serveConnection(socket, { target: options.target, traffic, random, fault: () => effective }),
+    )
+    socket.on('close', () => open.delete(socket))
+  }
+
+  async function listen(): Promise<Server> {
+    const listener = createServer({ allowHalfOpen: true }, accept)
+    listener.listen(port, HOST)
+    await once(listener, 'listening')
+    return listener
+  }
+
+  /** Changes follow each other: of two, the later one is what stays. */
+  function apply(next: LastingFault): Promise<void> {
+    changes = changes.then(async () => {
+      effective = next
+      if (next.kind === 'refuse') {
+        server?.close()
+        server = undefined
+        for (const connection of open.values()) connection.reset()
+        return
+      }
+      for (let attempt = 1; server === undefined; attempt++) {
+        try {
+          server = await listen()
+        } catch (error) {
+          if (attempt === ATTEMPTS) throw error
+          await sleep(RETRY_MS)
+        }
+      }
+      for (const connection of open.values()) connection.refault()
+    })
+    return changes
+  }
+
+  function flap(next: Extract<Fault, { kind: 'flap' }>, isDown: boolean): Promise<void> {
+    flapping = setTimeout(() => void flap(next, !isDown), isDown ? next.downMs : next.upMs)
+    return apply(isDown ? (next.down ?? { kind: 'refuse' }) : NO_FAULT)
+  }
+
+  function set(next: Fault): Promise<void> {
+    clearTimeout(flapping)
+    fault = next
+    return next.kind === 'flap' ? flap(next, true) : apply(next)
+  }
+
+  let port = 0
+  for (let attempt = 1; server === undefined; attempt++) {
+    port = FIRST_PORT + Math.floor(Math.random() * PORTS)
+    try {
+      server = await listen()
+    } catch (error) {
+      if (attempt === ATTEMPTS) throw error
+    }
+  }
+
+  const state = () => ({
+    fault,
+    connections: { accepted, open: open.size },
+    bytes: { ...traffic },
+  })
+  const control = await startControl(state, set)
+  return {
+    url: `http://${HOST}:${port}`,
+    port,
+    controlUrl: control.url,
+    set,
+    fault: () => fault,
+    connections: () => state().connections,
+    bytes: () => state().bytes,
+    async close() {
+      clearTimeout(flapping)
+      await apply({ kind: 'refuse' })
+      await control.close()
+    },
+  }
+}
