@@ -14,6 +14,14 @@ export interface InputError {
   readonly message: string
 }
 
+/** What a signature is one of. */
+export type SignatureCategory =
+  | 'sql_injection'
+  | 'path_traversal'
+  | 'command_injection'
+  | 'ssrf_target'
+  | 'cross_site_scripting'
+
 /** What `/oauth/*` tells a client: RFC 6749 section 5.2, RFC 7009, RFC 8707, RFC 9449. */
 export type OAuthErrorCode =
   | 'invalid_request'
@@ -52,6 +60,8 @@ export type Denial =
   | { readonly code: 'permission_missing'; readonly permission: string }
   /** A method or a tool that the policy does not name for this route. */
   | { readonly code: 'call_refused'; readonly what: 'method' | 'tool' }
+  /** The input reads like an attack. */
+  | { readonly code: 'signature_matched'; readonly category: SignatureCategory }
   | { readonly code: 'path_ambiguous'; readonly check: string }
   | { readonly code: 'request_malformed'; readonly check: string }
   | { readonly code: 'input_invalid'; readonly errors: readonly InputError[] }

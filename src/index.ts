@@ -58,6 +58,7 @@ export {
   type InputError,
   Misconfigured,
   type RevokedBy,
+  type SignatureCategory,
   Unavailable,
 } from './errors.ts'
 export type {

@@ -13,6 +13,7 @@ export type ProblemCode =
   | 'ambiguous_path'
   | 'malformed_request'
   | 'invalid_input'
+  | 'input_refused'
   | 'payload_too_large'
   | 'unsupported_media_type'
   | 'not_found'

@@ -67,6 +67,14 @@ function denialProblem(denial: Denial, metadata: string): Problem {
         title: 'Insufficient permission',
         detail: `This ${denial.what} is not allowed here.`,
       }
+    case 'signature_matched':
+      // Not what it was taken for: whoever tries would learn what to write instead.
+      return {
+        code: 'input_refused',
+        status: 403,
+        title: 'Input refused',
+        detail: 'The input is not accepted here.',
+      }
     case 'path_ambiguous':
       return {
         code: 'ambiguous_path',

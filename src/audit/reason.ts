@@ -38,6 +38,8 @@ export function reasonOfDenial(denial: Denial): string {
       return `${denial.code}:${denial.limit}`
     case 'call_refused':
       return `${denial.code}:${denial.what}`
+    case 'signature_matched':
+      return `${denial.code}:${denial.category}`
     case 'permission_missing':
       return `${denial.code}:${denial.permission}`
     case 'oauth_refused':

@@ -97,6 +97,7 @@ function ofDenial(denial: Denial): OAuthProblem {
     case 'token_revoked':
     case 'permission_missing':
     case 'call_refused':
+    case 'signature_matched':
     case 'path_ambiguous':
     case 'request_malformed':
     case 'input_invalid':
