@@ -101,16 +101,22 @@ export class Unavailable extends Error {
   readonly dependency: Dependency
   readonly fault: Fault
   readonly retryAfterSeconds: number
+  /** It was not even asked, because it has failed too often just now. */
+  readonly unasked: boolean
 
   constructor(
     dependency: Dependency,
     fault: Fault,
-    options: ErrorOptions & { readonly retryAfterSeconds?: number } = {},
+    options: ErrorOptions & {
+      readonly retryAfterSeconds?: number
+      readonly unasked?: boolean
+    } = {},
   ) {
     super(`${dependency}: ${fault}`, options)
     this.dependency = dependency
     this.fault = fault
     this.retryAfterSeconds = options.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS
+    this.unasked = options.unasked ?? false
   }
 }
 

@@ -39,8 +39,9 @@ const LAYERS: readonly (readonly string[])[] = [
     'src/audit/',
     'src/origin.ts',
     'src/origin/',
+    'src/coalescing/',
   ],
-  ['src/errors.ts', 'src/timers.ts', 'src/validators/', 'src/config.ts'],
+  ['src/errors.ts', 'src/timers.ts', 'src/breakers/', 'src/validators/', 'src/config.ts'],
 ]
 
 function filesBelow(folder: string): string[] {

@@ -1,5 +1,6 @@
 /** The one way in which the gateway talks to Upstash Redis: an explicit pipeline, one HTTP call. */
 import { errors, Redis } from '@upstash/redis/cloudflare'
+import type { CircuitBreaker } from '../../breakers/breaker.ts'
 import { type Fault, Unavailable } from '../../errors.ts'
 import { createDeadlines } from './deadline.ts'
 
@@ -17,9 +18,13 @@ export interface RedisReply {
 export interface RedisRest {
   /**
    * Sends `commands` in one HTTP call and returns as many replies. Throws `Unavailable` for
-   * everything that is not a well-formed answer in time.
+   * everything that is not a well-formed answer in time. A call that got no answer is sent a second
+   * time, unless it is to be sent `once` because the repetition would be mistaken for another.
    */
-  send(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]>
+  send(
+    commands: readonly RedisCommand[],
+    options?: { readonly once?: boolean },
+  ): Promise<readonly RedisReply[]>
 }
 
 export interface RedisRestOptions {
@@ -27,21 +32,32 @@ export interface RedisRestOptions {
   readonly token: string
   /** For the whole call, its retry included; see `createDeadlines`. Default 250 ms. */
   readonly timeoutMs?: number
+  /** Refuses calls while Redis is down. Default none. */
+  readonly breaker?: Pick<CircuitBreaker, 'enter' | 'succeeded' | 'failed'> | undefined
+  /** Told the outcome of each call that was made; must not throw. */
+  readonly onCall?: ((outcome: 'answered' | Fault) => void) | undefined
 }
 
 export const DEFAULT_REDIS_TIMEOUT_MS = 250
 /** One retry, and only of a call that got no answer at all. */
 const RETRY = { retries: 1, backoff: () => 10 }
+const ONCE = { once: true }
 
 /**
  * Makes the client. It is `@upstash/redis` without its conveniences: no guessing of types, no
  * base64, no telemetry, and not its `Pipeline` class, whose some 250 closures an instance would be
  * built anew for each request.
+ *
+ * With a breaker a call may be refused unasked; what fails a call as a whole (no answer, none in
+ * time, none that can be read, an error status) counts against Redis, and what an answer says of a
+ * single command does not.
  */
 export function createRedisRest({
   url,
   token,
   timeoutMs = DEFAULT_REDIS_TIMEOUT_MS,
+  breaker,
+  onCall,
 }: RedisRestOptions): RedisRest {
   const client = new RestClient({
     url,
@@ -53,29 +69,60 @@ export function createRedisRest({
     enableAutoPipelining: false,
   })
   const deadlines = createDeadlines(timeoutMs)
+
+  function failure(entry: number, fault: Fault, options?: ErrorOptions): Unavailable {
+    breaker?.failed(entry, fault)
+    onCall?.(fault)
+    return new Unavailable('redis', fault, options)
+  }
+
   return {
-    async send(commands) {
+    async send(commands, { once } = {}) {
+      const entry = breaker?.enter() ?? 0
       const deadline = deadlines.start()
       let replies: unknown
       try {
-        replies = await client.pipelined(commands, deadline.signal)
+        replies = await client.pipelined(commands, deadline.signal, once)
         deadline.end(true)
       } catch (cause) {
         deadline.end(false)
-        throw new Unavailable('redis', faultOf(cause), { cause })
+        throw failure(entry, faultOf(cause), { cause })
       }
-      if (!isReplies(replies, commands.length)) throw new Unavailable('redis', 'malformed')
+      if (!isReplies(replies, commands.length)) throw failure(entry, 'malformed')
+      breaker?.succeeded()
+      onCall?.('answered')
       return replies
     },
   }
 }
 
+/** The same client, for commands that mean something else the second time, such as `SET NX`. */
+export const sentOnce = ({ send }: RedisRest): RedisRest => ({
+  send: (commands) => send(commands, ONCE),
+})
+
 class RestClient extends Redis {
-  pipelined(commands: readonly RedisCommand[], signal: AbortSignal): Promise<unknown> {
+  /** The same connection settings and sync token, without the retry. */
+  private readonly single: typeof this.client = Object.create(this.client, {
+    retry: { value: { attempts: 0 } },
+    upstashSyncToken: {
+      get: () => this.client.upstashSyncToken,
+      set: (syncToken: string) => {
+        this.client.upstashSyncToken = syncToken
+      },
+    },
+  })
+
+  pipelined(
+    commands: readonly RedisCommand[],
+    signal: AbortSignal,
+    once: boolean | undefined,
+  ): Promise<unknown> {
     // Behind a function, which the client takes but its type for one request does not tell: given
     // as an object, an abort would resolve to null, which reads as "not there".
     const signalOf = (() => signal) as unknown as AbortSignal
-    return this.client.request({ path: ['pipeline'], body: commands, signal: signalOf })
+    const client = once ? this.single : this.client
+    return client.request({ path: ['pipeline'], body: commands, signal: signalOf })
   }
 }
 
