@@ -4,6 +4,7 @@ import { METHOD_NAME_ALL } from 'hono/router'
 import { TrieRouter } from 'hono/router/trie-router'
 import type { RouterRoute } from 'hono/types'
 import { createAuthorizer } from './authorization/permissions.ts'
+import { coalescedOrigin } from './coalescing/coalesced-origin.ts'
 import type { GatewayVariables } from './context.ts'
 import { Denied } from './errors.ts'
 import { admit } from './middleware/admit.ts'
@@ -97,8 +98,10 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   }
   // The gateway's own paths are nobody else's, whatever patterns the policy has.
   app.all('/-/*', refuseUnknown(app.routes.slice()))
+  const shared = coalescedOrigin({ origin })
   for (const route of policy.routes) {
-    const forward = stage('proxy', proxy({ ...route, origin, assertions }))
+    const target = route.coalesce ? shared : origin
+    const forward = stage('proxy', proxy({ ...route, origin: target, assertions }))
     app.on(route.method, [route.path], ...guards(route), forward)
   }
   app.all('*', refuseUnknown(app.routes))

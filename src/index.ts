@@ -48,6 +48,7 @@ export {
 export { consoleAuditSink } from './audit/console-sink.ts'
 export { type AuditEvent, type AuditSink, auditEventSchema } from './audit/event.ts'
 export { type Authorizer, createAuthorizer } from './authorization/permissions.ts'
+export { type CoalescedOriginOptions, coalescedOrigin } from './coalescing/coalesced-origin.ts'
 export { type Config, type IssuerConfig, parseConfig } from './config.ts'
 export * from './context.ts'
 export {

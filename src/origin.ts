@@ -1,5 +1,6 @@
 /** The origin behind the gateway: where its requests go, how long they may take, how they fail. */
 import { Denied, Misconfigured, Unavailable } from './errors.ts'
+import type { WaitUntil } from './tokens/principal.ts'
 import { targetOf } from './validators/path.ts'
 
 /** What carries requests: a service binding, or anything else with a `fetch` like it. */
@@ -24,9 +25,14 @@ export interface OriginRequest {
   readonly body: ReadableStream<Uint8Array> | Uint8Array | null
   /** Milliseconds until the response's headers must be there, the upload included. */
   readonly timeoutMs: number
+  /** For work on the answer that outlives the client. */
+  readonly waitUntil?: WaitUntil | undefined
 }
 
-/** Port: sends a request to the one origin this gateway fronts. */
+/**
+ * Port: sends a request to the one origin this gateway fronts. The answer's body, where it is read,
+ * is encoded as the origin encoded it.
+ */
 export interface Origin {
   send(request: OriginRequest): Promise<Response>
 }
@@ -79,6 +85,7 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
         body: body instanceof ReadableStream && body !== incoming.body ? whole(body, abort) : body,
         redirect: 'manual',
         cache: 'no-store',
+        encodeResponseBody: 'manual',
         signal: abort.signal,
         // The Fetch standard wants this said of a body that streams.
         duplex: 'half',

@@ -64,6 +64,11 @@ export interface RouteDefinition<LimitName extends string = string> {
    * token needs its proof everywhere, and plain bearer tokens do as well.
    */
   readonly dpop?: boolean
+  /**
+   * Lets GET requests of one caller that are the same and come at once share one call to the origin.
+   * Default false: an answer may then be as old as the first of them.
+   */
+  readonly coalesce?: boolean
 }
 
 export interface PolicyDefinition<RoleName extends string, LimitName extends string> {

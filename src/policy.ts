@@ -37,6 +37,7 @@ export interface PolicyRoute {
   readonly forwardCookies: boolean
   readonly webSocketOrigins: readonly string[]
   readonly dpop: boolean
+  readonly coalesce: boolean
   /** Undefined where nothing is inspected. */
   readonly inspect?: InspectDefinition | undefined
 }
@@ -115,6 +116,11 @@ function* mistakesInTable(
     }
     if (route.method === 'GET' && route.input?.body !== undefined)
       yield `${name}: a GET has no body to validate`
+    if (route.coalesce && route.method !== 'GET') yield `${name}: only a GET can coalesce`
+    if (route.coalesce && route.webSocketOrigins !== undefined)
+      yield `${name}: a WebSocket is for one client, and cannot coalesce`
+    if (route.coalesce && route.forwardAuthorization)
+      yield `${name}: what a credential opens is for its bearer alone, and cannot coalesce`
     if (route.method !== 'POST' && route.inspect?.jsonRpc !== undefined)
       yield `${name}: JSON-RPC comes by POST`
     if (route.anonymous && demandsPermission(route.inspect?.jsonRpc))
@@ -145,6 +151,7 @@ function complete(
     forwardCookies: route.forwardCookies ?? false,
     webSocketOrigins: route.webSocketOrigins ?? [],
     dpop: route.dpop ?? false,
+    coalesce: route.coalesce ?? false,
     inspect: route.inspect,
   }
 }

@@ -17,6 +17,7 @@ export function ownRoute(
     forwardCookies: false,
     webSocketOrigins: [],
     dpop: false,
+    coalesce: false,
     ...guarded,
   }
 }

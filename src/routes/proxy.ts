@@ -9,7 +9,7 @@ import {
   requestIdOf,
   traceOf,
 } from '../context.ts'
-import { UNKNOWN_ADDRESS } from '../middleware/client-address.ts'
+import { waitUntilOf } from '../middleware/wait-until.ts'
 import type { Origin } from '../origin.ts'
 import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
@@ -29,6 +29,10 @@ export interface ProxyOptions {
   readonly forwardCookies?: boolean
   /** Origins (`https://app.test`) whose pages may open a WebSocket. Default none. */
   readonly webSocketOrigins?: readonly string[]
+  /**
+   * Lets others have an answer whose client has left: for an `origin` that coalesces. Default false.
+   */
+  readonly coalesce?: boolean
 }
 
 /**
@@ -58,6 +62,7 @@ export const proxy = ({
   assertions,
   originTimeoutMs: timeoutMs = DEFAULT_ORIGIN_TIMEOUT_MS,
   webSocketOrigins = [],
+  coalesce = false,
   ...forwarding
 }: ProxyOptions) =>
   async function proxy(c: Context<{ Variables: GatewayVariables }>): Promise<Response> {
@@ -77,6 +82,7 @@ export const proxy = ({
       headers,
       body: bodyOf(c),
       timeoutMs,
+      waitUntil: coalesce ? waitUntilOf(c) : undefined,
     })
     if (answer.status === 101) return acceptUpgrade(answer, caller, Date.now())
     // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.

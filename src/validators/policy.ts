@@ -41,6 +41,7 @@ const routeSchema = z
     forwardCookies: z.boolean().optional(),
     webSocketOrigins: z.array(origin).optional(),
     dpop: z.boolean().optional(),
+    coalesce: z.boolean().optional(),
   })
   .refine((route) => (route.permission === undefined) === (route.anonymous === true), {
     error: 'needs exactly one of permission and anonymous',

@@ -23,6 +23,7 @@ const ROUTE: PolicyRoute = {
   forwardCookies: false,
   webSocketOrigins: [],
   dpop: false,
+  coalesce: false,
 }
 const TOKEN = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl'
 

@@ -32,6 +32,7 @@ const ROUTE: PolicyRoute = {
   forwardCookies: false,
   webSocketOrigins: [],
   dpop: false,
+  coalesce: false,
 }
 
 function build(env: Env) {
