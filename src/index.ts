@@ -48,6 +48,21 @@ export {
 export { consoleAuditSink } from './audit/console-sink.ts'
 export { type AuditEvent, type AuditSink, auditEventSchema } from './audit/event.ts'
 export { type Authorizer, createAuthorizer } from './authorization/permissions.ts'
+export {
+  type Breaker,
+  type BreakerState,
+  type BreakerWatch,
+  bystanderOf,
+  type CircuitBreaker,
+  type CircuitBreakerOptions,
+  createCircuitBreaker,
+} from './breakers/breaker.ts'
+export {
+  type Breakers,
+  type BreakersOptions,
+  type BreakerTransition,
+  createBreakers,
+} from './breakers/registry.ts'
 export { type CoalescedOriginOptions, coalescedOrigin } from './coalescing/coalesced-origin.ts'
 export { type Config, type IssuerConfig, parseConfig } from './config.ts'
 export * from './context.ts'
@@ -83,6 +98,7 @@ export { type ThrottleOptions, throttle } from './middleware/throttle.ts'
 export { type ValidateOptions, validate } from './middleware/validate.ts'
 export type { AuthorizationServer } from './oauth/authorization-server.ts'
 export { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
+export { type GuardedOriginOptions, guardedOrigin } from './origin/guarded-origin.ts'
 export { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 export { definePolicy, type Policy, type PolicyLimit, type PolicyRoute } from './policy.ts'
 export type {

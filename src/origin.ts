@@ -25,6 +25,8 @@ export interface OriginRequest {
   readonly body: ReadableStream<Uint8Array> | Uint8Array | null
   /** Milliseconds until the response's headers must be there, the upload included. */
   readonly timeoutMs: number
+  /** Method and pattern of the route (`GET /orders/:id`), by which failures are told apart. */
+  readonly route?: string | undefined
   /** For work on the answer that outlives the client. */
   readonly waitUntil?: WaitUntil | undefined
 }

@@ -133,7 +133,8 @@ function denialProblem(denial: Denial, metadata: string): Problem {
   }
 }
 
-function unavailableProblem({ dependency, fault, retryAfterSeconds }: Unavailable): Problem {
+function unavailableProblem(error: Unavailable): Problem {
+  const { dependency, fault, retryAfterSeconds, unasked } = error
   const headers = { 'Retry-After': String(retryAfterSeconds) }
   if (dependency !== 'origin') {
     return {
@@ -150,11 +151,13 @@ function unavailableProblem({ dependency, fault, retryAfterSeconds }: Unavailabl
         status: 504,
         title: 'Origin timeout',
         detail: 'The origin did not answer in time.',
+        ...(unasked && { headers }),
       }
     : {
         code: 'origin_unreachable',
         status: 502,
         title: 'Origin unreachable',
         detail: 'The origin could not be reached.',
+        ...(unasked && { headers }),
       }
 }

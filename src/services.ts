@@ -4,8 +4,11 @@ import { type Admission, createAdmission } from './admission/admission.ts'
 import { batchingAuditSink } from './audit/batching-sink.ts'
 import { consoleAuditSink } from './audit/console-sink.ts'
 import type { AuditSink } from './audit/event.ts'
+import { bystanderOf, createCircuitBreaker } from './breakers/breaker.ts'
+import { type Breakers, createBreakers } from './breakers/registry.ts'
 import { type Config, parseConfig } from './config.ts'
 import { Misconfigured, Unavailable } from './errors.ts'
+import { guardedOrigin } from './origin/guarded-origin.ts'
 import { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 import type { Policy } from './policy.ts'
 import type { AdminOptions } from './routes/admin.ts'
@@ -63,6 +66,8 @@ export interface Services {
   readonly authorizationServer: MakeAuthorizationServer | undefined
   /** Makes what the operators' API works with; how long things live is the policy's to say. */
   readonly admin: (policy: Policy) => AdminOptions
+  /** Of Redis, of each key set that is fetched, and of each route of the origin. */
+  readonly breakers: Breakers
   readonly checks: readonly ReadinessCheck[]
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -76,10 +81,20 @@ export function createServices(env: GatewayEnv): Services {
   const config = parseConfig(env)
   const now = Date.now
   const signingKeys = config.signingKeys?.keys ?? []
-  const redis = createRedisRest(config.redis)
+  const breakers = createBreakers({ now })
+  const { watch } = breakers
+  const redisBreaker = createCircuitBreaker({ name: 'redis', watch, now })
+  const redis = createRedisRest({ ...config.redis, breaker: redisBreaker })
+  // For what is written behind answers: it learns from the breaker, and has no say in it.
+  const behindAnswers = createRedisRest({ ...config.redis, breaker: bystanderOf(redisBreaker) })
   const { publicUrl } = config
   const ownIssuer = config.signingKeys === undefined ? undefined : publicUrl
-  const verifier = createTokenVerifier({ issuers: config.issuers, ownIssuer, now })
+  const verifier = createTokenVerifier({
+    issuers: config.issuers,
+    ownIssuer,
+    now,
+    keySets: { watch },
+  })
   const references = createReferences({ audience: publicUrl, now })
   const store = createUpstashAdmissionStore(redis)
   const nonceSecret = nonceSecretOf(signingKeys)
@@ -93,12 +108,13 @@ export function createServices(env: GatewayEnv): Services {
     proofs: ({ nonceRequired }) =>
       createDpopVerifier({ publicUrl, nonceSecret, nonceRequired, now }),
     admission: createAdmission({ store, references, now }),
-    abuse: abuseServices(redis, now),
+    abuse: abuseServices(behindAnswers, now),
     auditSink: queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue }),
-    origin: createOrigin(originOf(env, config)),
+    origin: guardedOrigin({ origin: createOrigin(originOf(env, config)), watch, now }),
     assertions: assertionsOf(config, now),
     authorizationServer: authorizationServerOf(config, { redis, verifier, now }),
     admin: adminServices(config, { rest: redis, auditDb: env.AUDIT_DB, now }),
+    breakers,
     checks: [
       { name: 'redis', check: () => ping(redis) },
       { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },

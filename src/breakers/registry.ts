@@ -51,6 +51,8 @@ export function createBreakers({ now = Date.now, alarm }: BreakersOptions = {}):
             lastFault = fault
             down(fault, now())
           }
+          // A probe that never came back makes room for the next: that changes nothing.
+          if (from === to) return
           const transition = { breaker, from, to, fault }
           from = to
           for (const listener of listeners) listener(transition)

@@ -1,5 +1,6 @@
 /** Sends an admitted request on to the origin, and its answer back. */
 import type { Context } from 'hono'
+import { UNKNOWN_ADDRESS } from '../admission/address-list.ts'
 import {
   bodyOf,
   callerOf,
@@ -19,6 +20,9 @@ import { acceptUpgrade, isUpgrade, refuseBadUpgrade } from './web-socket.ts'
 
 export interface ProxyOptions {
   readonly origin: Origin
+  /** The route's own, such as `GET` and `/orders/:id`: failures of others are then not its own. */
+  readonly method?: string
+  readonly path?: string
   /** Signs `X-Auth-Assertion`. Without it the origin has to trust the other headers. */
   readonly assertions?: AssertionSigner | undefined
   /** How long the origin may take to send its headers, milliseconds. Default 15,000. */
@@ -63,9 +67,12 @@ export const proxy = ({
   originTimeoutMs: timeoutMs = DEFAULT_ORIGIN_TIMEOUT_MS,
   webSocketOrigins = [],
   coalesce = false,
+  method = '',
+  path,
   ...forwarding
-}: ProxyOptions) =>
-  async function proxy(c: Context<{ Variables: GatewayVariables }>): Promise<Response> {
+}: ProxyOptions) => {
+  const route = path === undefined ? undefined : `${method} ${path}`
+  return async function proxy(c: Context<{ Variables: GatewayVariables }>): Promise<Response> {
     const request = c.req.raw
     const upgrade = isUpgrade(request)
     const caller = callerOf(c)
@@ -82,6 +89,7 @@ export const proxy = ({
       headers,
       body: bodyOf(c),
       timeoutMs,
+      route,
       waitUntil: coalesce ? waitUntilOf(c) : undefined,
     })
     if (answer.status === 101) return acceptUpgrade(answer, caller, Date.now())
@@ -91,6 +99,7 @@ export const proxy = ({
     if (caller !== null) makePrivate(response.headers)
     return response
   }
+}
 
 function setProvenance(
   c: Context<{ Variables: GatewayVariables }>,

@@ -1,4 +1,5 @@
 /** Keeps one remote key set fresh: who fetches, who waits, who goes on with what there is. */
+import type { Breakers } from '../breakers/registry.ts'
 import { type Fault, Unavailable } from '../errors.ts'
 import { sleep } from '../timers.ts'
 import type { IgnoredKey, VerificationKey } from './key-ring.ts'
@@ -20,6 +21,8 @@ export interface RefresherOptions extends KeySetSourceOptions {
   readonly now: () => number
   /** Takes what an operator should know. Default: a line of JSON in the log. */
   readonly report?: (incident: KeySetIncident) => void
+  /** Watches the breaker that a refresher is; see `createBreakers`. Default nobody. */
+  readonly watch?: Breakers['watch'] | undefined
 }
 
 export interface KeySetRefresher {
@@ -54,6 +57,9 @@ interface Failure {
  * is renewing it. Who needs no newer set goes on with this one; who has none looks again every 20
  * ms. If the renewing request is cancelled, its lease runs out after 3 s and the next request takes
  * over.
+ *
+ * This is the breaker of the key set, too: open while the pause after a failure lasts, half open while
+ * the next attempt is under way; who has no keys is refused at once in both.
  */
 export function createKeySetRefresher(options: RefresherOptions): KeySetRefresher {
   const { uri, now, random = Math.random, report = log } = options
@@ -71,6 +77,12 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
   const usable = () => (snapshot && age(snapshot) < maxStaleMs ? snapshot : undefined)
   const isBusy = () => lease !== undefined && now() < lease.untilMs
   const isBackingOff = () => failed !== undefined && now() < failed.retryAtMs
+
+  const observer = options.watch?.({
+    name: 'key_set',
+    target: uri,
+    state: () => (failed === undefined ? 'closed' : isBusy() ? 'half_open' : 'open'),
+  })
 
   function failure(): Unavailable | undefined {
     if (failed === undefined) return undefined
@@ -94,11 +106,13 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
     if (failed === undefined) report({ kind: 'refresh_failed', uri, fault: error.fault })
     const count = (failed?.count ?? 0) + 1
     failed = { error, count, retryAtMs: now() + retryDelayMs(count, random()) }
+    observer?.changed('open', error.fault)
   }
 
   /** Takes the lease at once; never rejects. */
   function renew(waitUntil: WaitUntil | undefined): Promise<void> {
     lease = { untilMs: now() + LEASE_MS }
+    if (failed !== undefined) observer?.changed('half_open', failed.error.fault)
     const renewal = attempt(lease, waitUntil)
     waitUntil?.(renewal)
     return renewal
@@ -118,8 +132,11 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
         const keeping = source.keep(fetched)
         waitUntil?.(keeping)
       }
-      if (failed !== undefined) report({ kind: 'refresh_recovered', uri })
-      failed = undefined
+      if (failed !== undefined) {
+        failed = undefined
+        observer?.changed('closed', undefined)
+        report({ kind: 'refresh_recovered', uri })
+      }
     } catch (error) {
       // Without the lease this is old news: somebody else has tried since.
       if (lease === mine) fail(error)
@@ -140,7 +157,9 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
   async function current(waitUntil?: WaitUntil): Promise<Snapshot> {
     const known = usable()
     if (known === undefined) {
-      if (!isBackingOff()) await renewed(waitUntil)
+      // Nor for the next attempt of a provider that has failed, except the one who makes it.
+      const isProbed = failed !== undefined && isBusy()
+      if (!isBackingOff() && !isProbed) await renewed(waitUntil)
     } else if (age(known) >= known.lifetime.freshMs && !isBusy() && !isBackingOff()) {
       // While the provider fails nobody waits for it, except the first who finds out.
       const mustWait = age(known) >= known.lifetime.maxMs && failed === undefined
