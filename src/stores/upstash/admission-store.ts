@@ -3,7 +3,7 @@ import { secondsOf } from '../../admission/seconds.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../../admission/store.ts'
 import { Unavailable } from '../../errors.ts'
 import { createReferenceResolver } from './reference-resolver.ts'
-import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
+import { type RedisCommand, type RedisReply, type RedisRest, sentOnce } from './rest.ts'
 import { askLimit } from './sliding-window.ts'
 
 /**
@@ -13,6 +13,8 @@ import { askLimit } from './sliding-window.ts'
  * proof of possession, once.
  */
 export function createUpstashAdmissionStore(rest: RedisRest): AdmissionStore {
+  // Sent again, a proof would look used.
+  const once = sentOnce(rest)
   return {
     resolve: createReferenceResolver(rest),
     async consult({ revocation, bans, limits, proof }: AdmissionQuery): Promise<AdmissionFacts> {
@@ -30,7 +32,8 @@ export function createUpstashAdmissionStore(rest: RedisRest): AdmissionStore {
       ]
       if (proof !== undefined)
         commands.push(['SET', proof.replayKey, '1', 'NX', 'EX', proof.replayTtlSeconds])
-      const [valuesReply, existing, ...counted] = await rest.send(commands)
+      const redis = proof === undefined ? rest : once
+      const [valuesReply, existing, ...counted] = await redis.send(commands)
       const values = stringsOf(valuesReply, lookups.length + counters.length)
       const found = values.slice(0, lookups.length)
       // More keys than values: one that MGET could not read. Fewer: one expired in between.

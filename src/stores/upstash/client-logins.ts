@@ -12,7 +12,7 @@ import {
 } from '../../oauth/client-logins.ts'
 import type { ConfiguredClient } from '../../validators/client.ts'
 import { clientKey, configuredClientsOf, parseClient } from './client-record.ts'
-import type { RedisRest } from './rest.ts'
+import { type RedisRest, sentOnce } from './rest.ts'
 import { ask, resultOf } from './result.ts'
 
 export interface ClientLoginsOptions {
@@ -47,6 +47,8 @@ export function createClientLogins({
   publicUrl,
 }: ClientLoginsOptions): ClientLogins {
   const fixed = configuredClientsOf(configured, publicUrl)
+  // Sent again, an assertion would look used.
+  const once = sentOnce(rest)
 
   return {
     async begin(login) {
@@ -94,7 +96,7 @@ export function createClientLogins({
 
     async succeeded(login, { remember, use }) {
       if (use !== undefined) {
-        const result = await ask(rest, ['SET', use.key, '1', 'EX', use.ttlSeconds, 'NX'])
+        const result = await ask(once, ['SET', use.key, '1', 'EX', use.ttlSeconds, 'NX'])
         if (result === null) return false
         if (result !== 'OK') throw new Unavailable('redis', 'malformed')
       }

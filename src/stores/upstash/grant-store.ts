@@ -1,7 +1,7 @@
 /** Answers in one pipeline what the authorization server asks before it grants. */
 import { Unavailable } from '../../errors.ts'
 import type { GrantStore } from '../../oauth/grant-store.ts'
-import type { RedisCommand, RedisRest } from './rest.ts'
+import { type RedisCommand, type RedisRest, sentOnce } from './rest.ts'
 import { resultOf } from './result.ts'
 
 /**
@@ -9,6 +9,8 @@ import { resultOf } from './result.ts'
  * a key of a wrong type, and nil would read as "not cut off".
  */
 export function createGrantStore(rest: RedisRest): GrantStore {
+  // Sent again, a proof would look used.
+  const once = sentOnce(rest)
   return {
     async consult({ keys, proof }) {
       const commands: RedisCommand[] = []
@@ -16,7 +18,8 @@ export function createGrantStore(rest: RedisRest): GrantStore {
       if (proof !== undefined)
         commands.push(['SET', proof.replayKey, '1', 'EX', proof.replayTtlSeconds, 'NX'])
       if (commands.length === 0) return { values: [], proofIsNew: true }
-      const results = (await rest.send(commands)).map(resultOf)
+      const redis = proof === undefined ? rest : once
+      const results = (await redis.send(commands)).map(resultOf)
       return {
         values: keys.length > 0 ? stringsOf(results[0], results[1], keys.length) : [],
         proofIsNew: proof === undefined || isFirstUse(results.at(-1)),

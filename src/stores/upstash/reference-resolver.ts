@@ -8,7 +8,7 @@ import { Unavailable } from '../../errors.ts'
 import { referenceKey } from '../../tokens/reference.ts'
 import { REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference-principal.ts'
 import { REFERENCE_SCRIPT } from './reference-script.ts'
-import type { RedisRest } from './rest.ts'
+import { type RedisRest, sentOnce } from './rest.ts'
 import { createScript } from './script.ts'
 
 const NO_RECORD = 0
@@ -21,6 +21,8 @@ const LIMIT_WIDTH = 5
 /** Makes `resolve` of an {@link AdmissionStore}. */
 export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolve'] {
   const script = createScript(REFERENCE_SCRIPT)
+  // Sent again, a proof would look used.
+  const once = sentOnce(rest)
   return async function resolve({
     reference,
     audience,
@@ -40,7 +42,8 @@ export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolv
       proof?.replayTtlSeconds ?? 0,
       ...limits.flatMap(argumentsOf),
     ]
-    const [text, used, read, counted] = listOf(await script(rest, keys, args), 4)
+    const reply = await script(proof === undefined ? rest : once, keys, args)
+    const [text, used, read, counted] = listOf(reply, 4)
     const counts = listOf(counted, limits.length * LIMIT_WIDTH)
     return {
       record: text === NO_RECORD ? undefined : parseStoredReference(text),

@@ -97,8 +97,8 @@ export function createRedisRest({
 }
 
 /** The same client, for commands that mean something else the second time, such as `SET NX`. */
-export const sentOnce = ({ send }: RedisRest): RedisRest => ({
-  send: (commands) => send(commands, ONCE),
+export const sentOnce = (rest: RedisRest): RedisRest => ({
+  send: (commands) => rest.send(commands, ONCE),
 })
 
 class RestClient extends Redis {
