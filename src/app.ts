@@ -26,6 +26,7 @@ import type { Policy, PolicyRoute } from './policy.ts'
 import { problemHandler } from './problem.ts'
 import { adminCalls } from './routes/admin.ts'
 import { healthRoutes } from './routes/health.ts'
+import { metricsCall } from './routes/metrics.ts'
 import { oauthRoutes } from './routes/oauth.ts'
 import { openApiRoutes } from './routes/openapi.ts'
 import { proxy } from './routes/proxy.ts'
@@ -49,7 +50,10 @@ export function createGateway(services: Services, policy: Policy): Gateway {
 
   app.use(requestId(), lingerOnRefusal())
   app.route('/-', healthRoutes(services))
-  const calls = adminCalls(services.admin(policy), policy.limits)
+  const calls = [
+    ...adminCalls(services.admin(policy), policy.limits),
+    metricsCall({ ...services.metrics, now: services.now }),
+  ]
   const operations = calls.map(({ operation }) => operation)
   const server = services.authorizationServer?.(policy, proofs)
   const described = { publicUrl: services.publicUrl, issuesTokens: server !== undefined }

@@ -32,6 +32,8 @@ export interface Config {
   readonly signingKeys: { readonly keys: SigningJwk[] } | undefined
   /** OAuth clients that are there without anybody having created them. */
   readonly clients: readonly ConfiguredClient[]
+  /** Who may read the metrics. */
+  readonly metricsAccess: 'operators' | 'public'
 }
 
 /** More than any configuration has. */
@@ -72,6 +74,7 @@ const environmentSchema = z
     ISSUERS: json.pipe(issuers).optional(),
     SIGNING_KEYS: json.pipe(signingKeys).optional(),
     CLIENTS: json.pipe(configuredClients).optional(),
+    METRICS_ACCESS: z.enum(['operators', 'public']).optional(),
   })
   .refine((env) => env?.ORIGIN !== undefined || env?.ORIGIN_URL !== undefined, {
     error: 'is missing, and so is a service binding ORIGIN',
@@ -112,6 +115,7 @@ export function parseConfig(env: unknown): Config {
     issuers: keys === undefined || isNamed ? named : [...named, ownIssuer(data.PUBLIC_URL, keys)],
     signingKeys: keys === undefined ? undefined : { keys },
     clients: data.CLIENTS ?? [],
+    metricsAccess: data.METRICS_ACCESS ?? 'operators',
   }
 }
 

@@ -19,6 +19,7 @@ import {
   authorizationServerOf,
   type MakeAuthorizationServer,
 } from './services/authorization-server.ts'
+import { type MetricsServices, metricsServices } from './services/metrics.ts'
 import { type AuditQueue, createAuditQueue, SPILL_TIMEOUT_MS } from './stores/queue/audit-queue.ts'
 import { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
 import { createAuditSpill } from './stores/upstash/audit-spill.ts'
@@ -40,6 +41,7 @@ export interface GatewayEnv {
   readonly ISSUERS?: string
   readonly SIGNING_KEYS?: string
   readonly CLIENTS?: string
+  readonly METRICS_ACCESS?: string
   readonly AUDIT_QUEUE?: Queue
   readonly AUDIT_DB?: D1Database
 }
@@ -68,6 +70,8 @@ export interface Services {
   readonly admin: (policy: Policy) => AdminOptions
   /** Of Redis, of each key set that is fetched, and of each route of the origin. */
   readonly breakers: Breakers
+  /** What all isolates have counted. */
+  readonly metrics: Pick<MetricsServices, 'text'> & Pick<Config, 'metricsAccess'>
   readonly checks: readonly ReadinessCheck[]
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -84,9 +88,12 @@ export function createServices(env: GatewayEnv): Services {
   const breakers = createBreakers({ now })
   const { watch } = breakers
   const redisBreaker = createCircuitBreaker({ name: 'redis', watch, now })
-  const redis = createRedisRest({ ...config.redis, breaker: redisBreaker })
+  const metrics = metricsServices({ ...config, breakers, auditDb: env.AUDIT_DB, now })
+  const onCall = metrics.redisCall
+  const redis = createRedisRest({ ...config.redis, breaker: redisBreaker, onCall })
   // For what is written behind answers: it learns from the breaker, and has no say in it.
-  const behindAnswers = createRedisRest({ ...config.redis, breaker: bystanderOf(redisBreaker) })
+  const bystander = bystanderOf(redisBreaker)
+  const behindAnswers = createRedisRest({ ...config.redis, breaker: bystander, onCall })
   const { publicUrl } = config
   const ownIssuer = config.signingKeys === undefined ? undefined : publicUrl
   const verifier = createTokenVerifier({
@@ -109,12 +116,15 @@ export function createServices(env: GatewayEnv): Services {
       createDpopVerifier({ publicUrl, nonceSecret, nonceRequired, now }),
     admission: createAdmission({ store, references, now }),
     abuse: abuseServices(behindAnswers, now),
-    auditSink: queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue }),
+    auditSink: metrics.metered(
+      queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue }),
+    ),
     origin: guardedOrigin({ origin: createOrigin(originOf(env, config)), watch, now }),
     assertions: assertionsOf(config, now),
     authorizationServer: authorizationServerOf(config, { redis, verifier, now }),
     admin: adminServices(config, { rest: redis, auditDb: env.AUDIT_DB, now }),
     breakers,
+    metrics: { text: metrics.text, metricsAccess: config.metricsAccess },
     checks: [
       { name: 'redis', check: () => ping(redis) },
       { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },

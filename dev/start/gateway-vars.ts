@@ -8,12 +8,16 @@ const JSON_VARIABLES = ['ISSUERS', 'SIGNING_KEYS', 'CLIENTS']
 /** What only the command line needs: the gateway knows the secret's hash. */
 const CREDENTIALS = ['PORTCULLIS_CLIENT_ID', 'PORTCULLIS_CLIENT_SECRET']
 
+/** Nobody else is on this machine, and a newcomer wants to look. */
+const LOCAL_METRICS_ACCESS = 'public'
+
 /** Stands for the service binding, which only a Worker has. */
 const DEMO_ORIGIN = { fetch() {} }
 
 export type GatewayVars = DevVars & {
   readonly UPSTASH_REDIS_REST_URL: string
   readonly CLIENTS: string
+  readonly METRICS_ACCESS: string
 }
 
 /**
@@ -28,6 +32,7 @@ export function gatewayVars(
   redisRest: { readonly url: string; readonly token: string },
 ): GatewayVars {
   const vars: GatewayVars = {
+    METRICS_ACCESS: LOCAL_METRICS_ACCESS,
     ...devVars,
     ...settings.gatewayVars,
     PUBLIC_URL: publicUrl,

@@ -29,7 +29,8 @@ Environment, all optional:
   ISSUERS                   trusted issuers of tokens, JSON
   PUBLIC_URL                where clients find the gateway (default: http://${HOST}:<PORT>)
   SIGNING_KEYS              private JWKS (default: made on first use, kept in .dev.vars)
-  CLIENTS                   OAuth clients, JSON; one for the operator of this checkout is added`
+  CLIENTS                   OAuth clients, JSON; one for the operator of this checkout is added
+  METRICS_ACCESS            who may read /-/metrics: operators, or public (default: public)`
 
 /** Checked settings; undefined means: use the default. */
 export interface Settings {
@@ -44,7 +45,13 @@ export interface Settings {
   readonly gatewayVars: Readonly<Record<string, string>>
 }
 
-const PASSED_THROUGH = ['ORIGIN_URL', 'ISSUERS', 'SIGNING_KEYS', 'CLIENTS'] as const
+const PASSED_THROUGH = [
+  'ORIGIN_URL',
+  'ISSUERS',
+  'SIGNING_KEYS',
+  'CLIENTS',
+  'METRICS_ACCESS',
+] as const
 
 /** Throws an `Error` of one line. Relative paths start at `cwd`. */
 export function readSettings(

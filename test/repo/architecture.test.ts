@@ -40,6 +40,8 @@ const LAYERS: readonly (readonly string[])[] = [
     'src/origin.ts',
     'src/origin/',
     'src/coalescing/',
+    'src/metrics/',
+    'src/tracing/',
   ],
   ['src/errors.ts', 'src/timers.ts', 'src/breakers/', 'src/validators/', 'src/config.ts'],
 ]
@@ -120,6 +122,8 @@ describe('the shape of the house', () => {
       'src/oauth/',
       'src/operators/',
       'src/inspection/',
+      'src/metrics/',
+      'src/tracing/',
     ]
     const offenders = sources.filter(
       (file) =>

@@ -1,4 +1,4 @@
-/** Every permission that a call of the operators' API asks for, without the `portcullis:` before it. */
+/** Every permission that the operators' API and the metrics ask for, without the `portcullis:` before it. */
 const CALLS = [
   'clients:create',
   'clients:list',
@@ -21,6 +21,7 @@ const CALLS = [
   'audit:verify',
   'keys:list',
   'tokens:mint',
+  'metrics:read',
 ] as const
 
 /** Last two parts of a permission. */

@@ -1,0 +1,126 @@
+/** Every metric that there is: its name, its kind, its labels, and what it tells. */
+
+export type MetricKind = 'counter' | 'gauge' | 'histogram'
+
+export interface Metric {
+  readonly kind: MetricKind
+  readonly help: string
+  readonly labels: readonly string[]
+}
+
+/**
+ * By name. Whatever stands in a label comes from a bounded list: routes of the policy, codes of
+ * reasons, names of limits; never a text of a caller's. Counters and histograms are the sum over all
+ * isolates of all gateways on one Redis.
+ */
+export const METRICS = {
+  portcullis_requests_total: {
+    kind: 'counter',
+    help: 'Requests that were decided, by route pattern (none: no route has the path), code of the reason, and status sent.',
+    labels: ['method', 'route', 'decision', 'reason', 'status'],
+  },
+  portcullis_request_duration_seconds: {
+    kind: 'histogram',
+    help: 'Time from the first stage to the answer, headers of the origin included. The clock of Workers stands still while they compute: this is time spent waiting.',
+    labels: ['method', 'route'],
+  },
+  portcullis_stage_duration_seconds: {
+    kind: 'histogram',
+    help: 'The same of each stage of the pipeline by itself. Stages that only compute take 0 on Workers.',
+    labels: ['stage'],
+  },
+  portcullis_rate_limited_total: {
+    kind: 'counter',
+    help: 'Requests refused with 429, by the name of the limit; authentication_failures: credentials that were not looked at.',
+    labels: ['limit'],
+  },
+  portcullis_limits_uncounted_total: {
+    kind: 'counter',
+    help: 'Limits that could not be counted and let a request through (onUnavailable: allow).',
+    labels: ['limit'],
+  },
+  portcullis_observed_refusals_total: {
+    kind: 'counter',
+    help: 'What rules in observe mode would have refused, by the code of the reason.',
+    labels: ['reason'],
+  },
+  portcullis_bans_total: {
+    kind: 'counter',
+    help: 'Bans that the policy ordered, of an address or a subject.',
+    labels: ['kind'],
+  },
+  portcullis_cache_requests_total: {
+    kind: 'counter',
+    help: 'Look-ups in the memories of isolates.',
+    labels: ['cache', 'result'],
+  },
+  portcullis_redis_calls_total: {
+    kind: 'counter',
+    help: 'Calls to Redis that requests and operators made, by how they ended.',
+    labels: ['outcome'],
+  },
+  portcullis_breaker_transitions_total: {
+    kind: 'counter',
+    help: 'Changes of state of the breakers of isolates.',
+    labels: ['dependency', 'to'],
+  },
+  portcullis_breaker_open_isolates: {
+    kind: 'gauge',
+    help: 'Isolates whose breaker was not closed when they last reported, at most 35 s ago. An isolate that cannot reach Redis cannot report.',
+    labels: ['dependency'],
+  },
+  portcullis_isolates: {
+    kind: 'gauge',
+    help: 'Isolates that reported in the last 35 s.',
+    labels: [],
+  },
+  portcullis_audit_events_total: {
+    kind: 'counter',
+    help: 'Audit events that were sent to the queue or the log, spilled to Redis, or lost.',
+    labels: ['outcome'],
+  },
+  portcullis_audit_spilled_events: {
+    kind: 'gauge',
+    help: 'Audit events that wait in Redis for a queue that takes them.',
+    labels: [],
+  },
+  portcullis_audit_newest_event_timestamp_seconds: {
+    kind: 'gauge',
+    help: 'When the newest event in the audit database was decided. Absent where the gateway has no such database, or it is empty or does not answer.',
+    labels: [],
+  },
+  portcullis_spans_total: {
+    kind: 'counter',
+    help: 'Spans that were exported to the collector of traces, or dropped.',
+    labels: ['outcome'],
+  },
+  portcullis_metrics_flush_failures_total: {
+    kind: 'counter',
+    help: 'Reports of isolates that Redis did not take at once. They are sent again.',
+    labels: [],
+  },
+  portcullis_metrics_dropped_total: {
+    kind: 'counter',
+    help: 'Counts that were dropped: their report was too old, or there were too many series.',
+    labels: [],
+  },
+  portcullis_metrics_last_flush_timestamp_seconds: {
+    kind: 'gauge',
+    help: 'When any isolate last reported.',
+    labels: [],
+  },
+} as const satisfies Readonly<Record<string, Metric>>
+
+export type MetricName = keyof typeof METRICS
+
+/** Upper bounds of the buckets of every histogram, milliseconds; one without a bound follows. */
+export const BUCKETS_MS = [
+  0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000,
+] as const
+
+/** Which bucket a duration falls into, from 0 to `BUCKETS_MS.length`. */
+export function bucketOf(ms: number): number {
+  let at = 0
+  while (at < BUCKETS_MS.length && ms > (BUCKETS_MS[at] as number)) at++
+  return at
+}

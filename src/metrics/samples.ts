@@ -1,0 +1,55 @@
+/** From what the store knows to the samples that are told. */
+import { METRICS, type Metric, type MetricName } from './catalogue.ts'
+import type { Sample } from './exposition.ts'
+import type { MetricsTotals } from './store.ts'
+
+/** What breakers stand before; told also where none is open. */
+const DEPENDENCIES = ['redis', 'key_set', 'origin']
+const MS_PER_SECOND = 1_000
+
+/**
+ * The samples of the totals, and of the newest audit event where that is known (milliseconds since
+ * the epoch). A series that no metric of this version has, of gateways of another one, is left out.
+ */
+export function* samplesOf(
+  { counts, isolates, open, lastReportMs, spilledEvents }: MetricsTotals,
+  newestEventMs: number | undefined,
+): Generator<Sample> {
+  for (const [series, value] of counts) {
+    const sample = sampleOf(series, value)
+    if (sample !== undefined) yield sample
+  }
+  const gauge = (metric: MetricName, value: number, ...labels: string[]) => ({
+    ...{ metric, labels, value },
+  })
+  yield gauge('portcullis_isolates', isolates)
+  for (const dependency of DEPENDENCIES)
+    yield gauge('portcullis_breaker_open_isolates', open.get(dependency) ?? 0, dependency)
+  yield gauge('portcullis_audit_spilled_events', spilledEvents)
+  if (newestEventMs !== undefined)
+    yield gauge('portcullis_audit_newest_event_timestamp_seconds', newestEventMs / MS_PER_SECOND)
+  if (lastReportMs !== undefined)
+    yield gauge('portcullis_metrics_last_flush_timestamp_seconds', lastReportMs / MS_PER_SECOND)
+}
+
+function sampleOf(series: string, value: number): Sample | undefined {
+  const [name, ...rest] = partsOf(series)
+  if (name === undefined || !isMetric(name)) return undefined
+  const { kind, labels: names }: Metric = METRICS[name]
+  const labels = rest.slice(0, names.length)
+  const part = rest[names.length]
+  if (labels.length !== names.length || (kind === 'histogram') !== (part !== undefined))
+    return undefined
+  return { metric: name, labels, value, ...(part !== undefined && { part }) }
+}
+
+const isMetric = (name: string): name is MetricName => Object.hasOwn(METRICS, name)
+
+function partsOf(series: string): readonly string[] {
+  try {
+    const parts: unknown = JSON.parse(series)
+    return Array.isArray(parts) ? parts.map(String) : []
+  } catch {
+    return []
+  }
+}

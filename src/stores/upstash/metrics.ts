@@ -1,0 +1,108 @@
+/** Where isolates add up what they have counted: one hash in Upstash Redis. */
+import { Unavailable } from '../../errors.ts'
+import type { MetricsStore } from '../../metrics/store.ts'
+import { SPILL_KEY } from './audit-spill.ts'
+import type { RedisRest } from './rest.ts'
+import { resultOf } from './result.ts'
+import { createScript } from './script.ts'
+
+/** Hash: what was counted, by name of the series. */
+export const METRICS_KEY = 'pc:metrics:totals'
+/** Sorted set: isolates, and their breakers that are not closed, by the time of the report. */
+export const METRICS_ISOLATES_KEY = 'pc:metrics:isolates'
+/** Longer than any gateway stands still; a counter that begins anew is nothing to Prometheus. */
+export const METRICS_TTL_SECONDS = 2_592_000
+/** Numbers of reports are forgotten after so long. */
+export const REPORT_TTL_SECONDS = 3_600
+/** Of all gateways together: about 1.5 MB. */
+export const MAX_TOTAL_SERIES = 10_000
+/** Three reports, and some seconds. */
+const LATELY_MS = 35_000
+
+/**
+ * KEYS: totals, number of the isolate's last report, isolates. ARGV: number of this report, series
+ * that there may be, the series that counts what is over that, ttl of the totals, ttl of the number,
+ * now, from when on isolates count, how many members of the isolates follow, these, and then each
+ * series and what to add to it. A report that was taken before changes nothing.
+ */
+const ADD_SCRIPT = `
+if tonumber(ARGV[1]) <= tonumber(redis.call('GET', KEYS[2]) or '0') then return 0 end
+redis.call('SET', KEYS[2], ARGV[1], 'EX', ARGV[5])
+local members = tonumber(ARGV[8])
+for at = 9, 8 + members do redis.call('ZADD', KEYS[3], ARGV[6], ARGV[at]) end
+redis.call('ZREMRANGEBYSCORE', KEYS[3], '-inf', ARGV[7])
+redis.call('EXPIRE', KEYS[3], ARGV[5])
+local full = redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[2])
+for at = 9 + members, #ARGV, 2 do
+  local series = ARGV[at]
+  if full and redis.call('HEXISTS', KEYS[1], series) == 0 then series = ARGV[3] end
+  redis.call('HINCRBY', KEYS[1], series, ARGV[at + 1])
+end
+redis.call('EXPIRE', KEYS[1], ARGV[4])
+return 1
+`
+
+const DROPPED_SERIES = '["portcullis_metrics_dropped_total"]'
+
+/**
+ * A {@link MetricsStore} in Upstash Redis. There are at most 10,000 series and those of one report
+ * more; what would be beyond is added to the series of dropped counts. Isolates give times of their
+ * own clocks. Throws `Unavailable` for every odd reply.
+ */
+export function createMetricsStore(rest: RedisRest): MetricsStore {
+  const script = createScript(ADD_SCRIPT)
+  return {
+    async add({ isolate, number, series, values, open, nowMs }) {
+      const members = [isolate, ...new Set(open.map((name) => `${name} ${isolate}`))]
+      const keys = [METRICS_KEY, `pc:metrics:report:${isolate}`, METRICS_ISOLATES_KEY]
+      await script(rest, keys, [
+        ...[number, MAX_TOTAL_SERIES, DROPPED_SERIES, METRICS_TTL_SECONDS, REPORT_TTL_SECONDS],
+        ...[nowMs, nowMs - LATELY_MS, members.length, ...members],
+        ...series.flatMap((name, at) => [name, values[at] ?? 0]),
+      ])
+    },
+    async read(nowMs) {
+      const replies = await rest.send([
+        ['HGETALL', METRICS_KEY],
+        ['ZRANGEBYSCORE', METRICS_ISOLATES_KEY, nowMs - LATELY_MS, '+inf'],
+        ['ZREVRANGE', METRICS_ISOLATES_KEY, 0, 0, 'WITHSCORES'],
+        ['ZCARD', SPILL_KEY],
+      ])
+      const [totals, members, last, spilled] = replies.map(resultOf)
+      const names = textsOf(members)
+      const open = new Map<string, number>()
+      for (const name of names) {
+        const [dependency, isolate] = name.split(' ')
+        if (dependency === undefined || isolate === undefined) continue
+        open.set(dependency, (open.get(dependency) ?? 0) + 1)
+      }
+      const lastReport = textsOf(last)[1]
+      return {
+        counts: countsOf(textsOf(totals)),
+        isolates: names.filter((name) => !name.includes(' ')).length,
+        open,
+        lastReportMs: lastReport === undefined ? undefined : numberOf(lastReport),
+        spilledEvents: numberOf(spilled),
+      }
+    },
+  }
+}
+
+function textsOf(reply: unknown): readonly string[] {
+  if (!Array.isArray(reply)) throw new Unavailable('redis', 'malformed')
+  return reply.map(String)
+}
+
+function numberOf(reply: unknown): number {
+  const number = Number(reply)
+  if (reply === null || !Number.isFinite(number)) throw new Unavailable('redis', 'malformed')
+  return number
+}
+
+/** A hash as Redis gives it: names and values in turn. */
+function countsOf(flat: readonly string[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (let at = 0; at + 1 < flat.length; at += 2)
+    counts.set(flat[at] as string, numberOf(flat[at + 1]))
+  return counts
+}
