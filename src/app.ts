@@ -19,6 +19,7 @@ import { limitBody } from './middleware/limit-body.ts'
 import { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
 import { requestId } from './middleware/request-id.ts'
 import { sanitizeHeaders } from './middleware/sanitize-headers.ts'
+import { shedLoad } from './middleware/shed-load.ts'
 import { stage } from './middleware/stage.ts'
 import { throttle } from './middleware/throttle.ts'
 import { validate } from './middleware/validate.ts'
@@ -62,6 +63,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
 
   app.use(
     audit({ sink: auditSink }),
+    stage('shedLoad', shedLoad(policy)),
     stage('canonicalPath', canonicalPath()),
     stage('sanitizeHeaders', sanitizeHeaders()),
     stage('clientAddress', clientAddress()),

@@ -22,6 +22,9 @@ export type SignatureCategory =
   | 'ssrf_target'
   | 'cross_site_scripting'
 
+/** A rule within its category: `sql_injection.break_out`. */
+export type SignatureId = `${SignatureCategory}.${string}`
+
 /** What `/oauth/*` tells a client: RFC 6749 section 5.2, RFC 7009, RFC 8707, RFC 9449. */
 export type OAuthErrorCode =
   | 'invalid_request'
@@ -60,8 +63,8 @@ export type Denial =
   | { readonly code: 'permission_missing'; readonly permission: string }
   /** A method or a tool that the policy does not name for this route. */
   | { readonly code: 'call_refused'; readonly what: 'method' | 'tool' }
-  /** The input reads like an attack. */
-  | { readonly code: 'signature_matched'; readonly category: SignatureCategory }
+  /** The input reads like an attack; `signature` is the rule that says so. */
+  | { readonly code: 'signature_matched'; readonly signature: SignatureId }
   | { readonly code: 'path_ambiguous'; readonly check: string }
   | { readonly code: 'request_malformed'; readonly check: string }
   | { readonly code: 'input_invalid'; readonly errors: readonly InputError[] }
@@ -81,15 +84,15 @@ export class Denied extends Error {
   }
 }
 
-/** What the gateway needs and does not own. */
-export type Dependency = 'redis' | 'key_set' | 'origin' | 'audit_log'
+/** What the gateway needs and does not own; and its own isolate, which can have too much to do. */
+export type Dependency = 'redis' | 'key_set' | 'origin' | 'audit_log' | 'gateway'
 
 /**
  * How a dependency failed: `unreachable` (refused, reset, DNS, TLS), `timeout` (our deadline
  * passed), `malformed` (it answered, but not in its protocol), `refused` (it answered with an
- * error of its own).
+ * error of its own), `overloaded` (too many requests wait).
  */
-export type Fault = 'unreachable' | 'timeout' | 'malformed' | 'refused'
+export type Fault = 'unreachable' | 'timeout' | 'malformed' | 'refused' | 'overloaded'
 
 /**
  * A dependency did not answer in a way that decides anything: nobody knows whether the request is

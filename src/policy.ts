@@ -50,10 +50,13 @@ export interface Policy {
   readonly limits: ReadonlyMap<string, PolicyLimit>
   readonly tokens: Required<TokensDefinition>
   readonly abuse: Abuse
+  readonly maxConcurrentRequests: number
 }
 
 export const DEFAULT_MAX_BODY_BYTES = 1_048_576
 export const DEFAULT_ORIGIN_TIMEOUT_MS = 15_000
+/** See docs/decisions/0024. */
+export const DEFAULT_MAX_CONCURRENT_REQUESTS = 1_000
 
 /**
  * Checks a policy and fills in its defaults. Every mistake is named in one {@link Misconfigured}.
@@ -91,6 +94,7 @@ export function definePolicy<const RoleName extends string, const LimitName exte
     limits: new Map([...limits].map(([name, limit]) => [name, { name, ...limit }])),
     tokens: { ...DEFAULT_TOKENS, ...definition.tokens },
     abuse: abuseOf(definition.abuse),
+    maxConcurrentRequests: definition.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS,
   }
 }
 

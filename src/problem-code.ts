@@ -19,6 +19,7 @@ export type ProblemCode =
   | 'not_found'
   | 'method_not_allowed'
   | 'rate_limited'
+  | 'overloaded'
   | 'dependency_unavailable'
   | 'origin_unreachable'
   | 'origin_timeout'

@@ -136,6 +136,15 @@ function denialProblem(denial: Denial, metadata: string): Problem {
 function unavailableProblem(error: Unavailable): Problem {
   const { dependency, fault, retryAfterSeconds, unasked } = error
   const headers = { 'Retry-After': String(retryAfterSeconds) }
+  if (dependency === 'gateway') {
+    return {
+      code: 'overloaded',
+      status: 503,
+      title: 'Overloaded',
+      detail: 'Too many requests are waiting.',
+      headers,
+    }
+  }
   if (dependency !== 'origin') {
     return {
       code: 'dependency_unavailable',

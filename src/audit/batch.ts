@@ -46,7 +46,9 @@ export interface Batches {
   overdue(nowMs: number): Batch | undefined
   /** The batch has arrived, or has been counted as lost. */
   settle(batch: Batch): void
-  /** How many messages found no room since the last call. */
+  /** Counts a message as lost that is not even to be added. */
+  lose(): void
+  /** How many messages were lost since the last call. */
   takeLost(): number
 }
 
@@ -101,6 +103,9 @@ export function createBatches(): Batches {
     },
     settle(batch) {
       if (taken.delete(batch)) pendingBytes -= batch.bytes
+    },
+    lose() {
+      lost += 1
     },
     takeLost() {
       const count = lost

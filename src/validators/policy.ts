@@ -82,4 +82,5 @@ export const policySchema = z.strictObject({
     .partial()
     .optional(),
   abuse: abuseSchema.optional(),
+  maxConcurrentRequests: z.int().min(1).max(1_000_000).optional(),
 })

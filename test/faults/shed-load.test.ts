@@ -1,0 +1,180 @@
+import { Hono } from 'hono'
+import { describe, expect, test } from 'vitest'
+import { createWaiting, FORGOTTEN_AFTER_MS, FULL } from '../../src/admission/waiting.ts'
+import { batchingAuditSink, SHED_EVENTS_PER_SECOND } from '../../src/audit/batching-sink.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import { audit } from '../../src/middleware/audit.ts'
+import { requestId } from '../../src/middleware/request-id.ts'
+import { shedLoad } from '../../src/middleware/shed-load.ts'
+import { problemHandler } from '../../src/problem.ts'
+
+/** An app behind `shedLoad` whose handler answers when it is told to. */
+function build(maxConcurrentRequests: number, now?: () => number) {
+  const events: AuditEvent[] = []
+  const held: ((response: Response) => void)[] = []
+  const app = new Hono()
+  app.onError(problemHandler())
+  app.use(requestId(), audit({ sink: { record: (event) => void events.push(event) } }))
+  app.use(shedLoad({ maxConcurrentRequests, ...(now && { now }) }))
+  app.all('*', () => new Promise<Response>((resolve) => held.push(resolve)))
+  const arrived = (count: number) => expect.poll(() => held.length).toBe(count)
+  return { app, held, events, arrived }
+}
+
+describe('shedLoad', () => {
+  test('one more than may wait is 503 at once with Retry-After, and reaches nothing', async () => {
+    const { app, held, events, arrived } = build(2)
+    const waiting = [app.request('/a'), app.request('/b')]
+    await arrived(2)
+    const refused = await app.request('/c', { headers: { authorization: 'Bearer x' } })
+    expect(refused.status).toBe(503)
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expect(await refused.json()).toMatchObject({ code: 'overloaded', status: 503 })
+    expect(held).toHaveLength(2)
+    expect(events.map(({ reason, decision }) => [reason, decision])).toEqual([
+      ['gateway:overloaded', 'error'],
+    ])
+    for (const answer of held) answer(new Response('late'))
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200])
+  })
+
+  test('there is room again as soon as one is answered, and where one has failed', async () => {
+    const { app, held, arrived } = build(1)
+    const first = app.request('/')
+    await arrived(1)
+    held[0]?.(new Response('done'))
+    await first
+    const second = app.request('/')
+    await arrived(2)
+    held[1]?.(Promise.reject(new Error('oops')) as unknown as Response)
+    expect((await second).status).toBe(500)
+    const third = app.request('/')
+    await arrived(3)
+    held[2]?.(new Response('done'))
+    expect((await third).status).toBe(200)
+  })
+
+  test('an answer that still streams does not wait', async () => {
+    const { app, held, arrived } = build(1)
+    const first = app.request('/')
+    await arrived(1)
+    held[0]?.(new Response(new ReadableStream({ pull: () => new Promise(() => {}) })))
+    expect((await first).status).toBe(200)
+    const second = app.request('/')
+    await arrived(2)
+    held[1]?.(new Response('done'))
+    expect((await second).status).toBe(200)
+  })
+
+  test('operators have a tenth more room than everybody', async () => {
+    const { app, held, arrived } = build(10)
+    const waiting = Array.from({ length: 10 }, () => app.request('/'))
+    await arrived(10)
+    expect((await app.request('/')).status).toBe(503)
+    waiting.push(app.request('/-/admin/bans'))
+    await arrived(11)
+    expect((await app.request('/-/admin/bans')).status).toBe(503)
+    expect((await app.request('/x/-/admin')).status).toBe(503)
+    for (const answer of held) answer(new Response())
+    await Promise.all(waiting)
+  })
+
+  test('requests that ended without a word do not shut the gateway for ever', async () => {
+    let nowMs = 1_000_000
+    const { app, held, arrived } = build(3, () => nowMs)
+    for (let count = 0; count < 3; count++) void app.request('/never-answered')
+    await arrived(3)
+    expect((await app.request('/')).status).toBe(503)
+    nowMs += 2 * FORGOTTEN_AFTER_MS
+    const alive = app.request('/')
+    await arrived(4)
+    held[3]?.(new Response('done'))
+    expect((await alive).status).toBe(200)
+  })
+
+  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])(
+    '%d is no number of requests',
+    (max) => {
+      expect(() => shedLoad({ maxConcurrentRequests: max })).toThrow(RangeError)
+    },
+  )
+})
+
+describe('the count of those who wait', () => {
+  test('is exact while everybody says goodbye, over any time', () => {
+    const waiting = createWaiting()
+    let nowMs = 0
+    const slots: number[] = []
+    for (let step = 0; step < 2_000; step++) {
+      nowMs += (step * 7_919) % 700
+      if (step % 3 < 2) slots.push(waiting.enter(Number.POSITIVE_INFINITY, nowMs))
+      else waiting.leave(slots.shift() ?? FULL)
+      if (slots.length > 20) waiting.leave(slots.shift() ?? FULL)
+      expect(waiting.count()).toBe(slots.length)
+    }
+  })
+
+  test('forgets who is gone for long, and does not count such a one out twice', () => {
+    const waiting = createWaiting()
+    const early = waiting.enter(10, 0)
+    expect(waiting.enter(1, FORGOTTEN_AFTER_MS - 1)).toBe(FULL)
+    const late = waiting.enter(1, 2 * FORGOTTEN_AFTER_MS)
+    expect(late).not.toBe(FULL)
+    waiting.leave(early)
+    expect(waiting.count()).toBe(1)
+    waiting.leave(late)
+    expect(waiting.count()).toBe(0)
+  })
+
+  test('bears a clock that goes back', () => {
+    const waiting = createWaiting()
+    const slots = [100_000, 0, 50_000].map((nowMs) => waiting.enter(10, nowMs))
+    for (const slot of slots) waiting.leave(slot)
+    expect(waiting.count()).toBe(0)
+  })
+})
+
+describe('the audit trail of a flood that is shed', () => {
+  const event = (reason: string): AuditEvent => ({
+    id: crypto.randomUUID(),
+    time: '2026-01-01T00:00:00.000Z',
+    requestId: 'r',
+    traceId: '0'.repeat(32),
+    actor: { issuer: null, subject: null, client: null, tenant: null, tokenIdHash: null },
+    method: 'GET',
+    route: null,
+    decision: 'error',
+    reason,
+    status: 503,
+    limits: [],
+    durationsMs: {},
+    address: 'unknown',
+    colo: null,
+  })
+
+  test('has a bounded number of events a second, the number of the others, and all of others', async () => {
+    const nowMs = 5_000_000
+    const sent: string[] = []
+    let lost = 0
+    const sink = batchingAuditSink({
+      now: () => nowMs,
+      sleep: async () => {},
+      transport: {
+        async send(events, lostBefore) {
+          sent.push(...events)
+          lost += lostBefore
+        },
+      },
+    })
+    const duties: Promise<unknown>[] = []
+    const record = (reason: string) => sink.record(event(reason), (duty) => duties.push(duty))
+    for (let count = 0; count < 1_000; count++) record('gateway:overloaded')
+    for (let count = 0; count < 10; count++) record('ok')
+    await Promise.all(duties)
+    const reasons = sent.map((text) => (JSON.parse(text) as AuditEvent).reason)
+    const shed = reasons.filter((reason) => reason === 'gateway:overloaded').length
+    expect(shed).toBe(SHED_EVENTS_PER_SECOND)
+    expect(reasons.filter((reason) => reason === 'ok')).toHaveLength(10)
+    expect(shed + lost).toBe(1_000)
+  })
+})
