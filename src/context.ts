@@ -82,7 +82,7 @@ export interface BodyVariables {
 
 /** Set by `audit`: entry times of the stages, so that the event can tell what each took. */
 export interface TimelineVariables {
-  timeline: { enter(stage: string): void }
+  timeline: { enter(stage: string): void; current(): string | undefined }
 }
 
 export type GatewayVariables = RequestIdVariables &

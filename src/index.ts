@@ -5,6 +5,7 @@ export {
   type AbuseDefinition,
   type BanDefinition,
   DEFAULT_BANS,
+  DEFAULT_EXEMPT,
   DEFAULT_FAILURES,
   type FailureLimit,
 } from './admission/abuse-definition.ts'
@@ -75,13 +76,16 @@ export {
   Misconfigured,
   type RevokedBy,
   type SignatureCategory,
+  type SignatureId,
   Unavailable,
 } from './errors.ts'
 export type {
   InspectDefinition,
+  InspectMode,
   JsonRpcDefinition,
   JsonRpcMethod,
   McpTool,
+  SignaturesDefinition,
 } from './inspection/definition.ts'
 export { type AdmitOptions, admit } from './middleware/admit.ts'
 export { type AuditOptions, audit } from './middleware/audit.ts'

@@ -21,7 +21,17 @@ interface BanPage {
   readonly cursor?: string
 }
 
-const COLUMNS = ['id', 'kind', 'value', 'issuer', 'reason', 'createdAt', 'createdBy', 'expiresAt']
+const COLUMNS = [
+  'id',
+  'kind',
+  'value',
+  'issuer',
+  'reason',
+  'createdAt',
+  'createdBy',
+  'expiresAt',
+  'mode',
+]
 
 export function addBanCommands(program: Command): void {
   const bans = program.command('bans').description('who is kept out, whatever they show')

@@ -1,6 +1,9 @@
 /** Lists of addresses, as a policy writes them. */
 import ipaddr from 'ipaddr.js'
 
+/** The bucket that everybody shares of whom the platform told no address. */
+export const UNKNOWN_ADDRESS = 'unknown'
+
 /** What of an IPv6 address tells its holder apart; see `clientAddress`. */
 const IPV6_GROUP_BITS = 64
 const IPV4_BITS = 32

@@ -1,7 +1,9 @@
 /** Addresses that have sent too many bad credentials: whose next one is not worth looking at. */
 import { LRUCache } from 'lru-cache'
 import type { WaitUntil } from '../tokens/principal.ts'
+import type { Mode } from '../validators/mode.ts'
 import type { FailureLimit } from './abuse-definition.ts'
+import { UNKNOWN_ADDRESS } from './address-list.ts'
 import { createWriteBudget } from './write-budget.ts'
 
 /** At about 200 bytes an entry, 2 MB. */
@@ -26,16 +28,22 @@ export interface FailureCounter {
 }
 
 export interface AuthenticationFailures {
+  /** Whether {@link waitSeconds} is to be obeyed, or only told. */
+  readonly mode: Mode
   /** For how long credentials of an address are refused unread; undefined: they are looked at. */
   waitSeconds(address: string): number | undefined
   /** Counts a failure, in this isolate at once, and in the counter behind the answer. */
   record(address: string, waitUntil: WaitUntil): void
 }
 
-export interface AuthenticationFailuresOptions extends Required<FailureLimit> {
+export interface AuthenticationFailuresOptions extends FailureLimit {
+  readonly limit: number
+  readonly windowSeconds: number
   readonly counter: FailureCounter
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  /** Whether failures that come from an address are nobody's. Default: of none. */
+  readonly isExempt?: (address: string) => boolean
   /** Addresses that the isolate keeps in mind. Default 10,000. */
   readonly maxAddresses?: number
 }
@@ -55,12 +63,16 @@ interface Window {
  * An address that others push out of the memory costs one more look, if the counter answers. After
  * `limit` failures an isolate writes no more, and never more than 100 a second over all addresses:
  * a flood costs what it is allowed to. What is not written is counted in the isolate alone.
+ *
+ * Nothing is counted for those whose address nobody knows: the one bucket would be everybody's.
  */
 export function createAuthenticationFailures({
   limit,
   windowSeconds,
+  mode = 'enforce',
   counter,
   now,
+  isExempt = () => false,
   maxAddresses = MAX_ADDRESSES,
 }: AuthenticationFailuresOptions): AuthenticationFailures {
   const windows = new LRUCache<string, Window>({ max: maxAddresses })
@@ -88,6 +100,8 @@ export function createAuthenticationFailures({
   }
 
   return {
+    mode,
+
     waitSeconds(address) {
       const window = windows.get(address)
       if (window === undefined || window.count < limit) return undefined
@@ -96,6 +110,7 @@ export function createAuthenticationFailures({
     },
 
     record(address, waitUntil) {
+      if (address === UNKNOWN_ADDRESS || isExempt(address)) return
       const window = windowOf(address, now())
       if (window.count >= limit) return
       window.count += 1

@@ -1,9 +1,9 @@
 /** Those who are refused too often, and the bans that this brings them. */
 import { LRUCache } from 'lru-cache'
-import type { BanList } from '../operators/ban.ts'
 import type { WaitUntil } from '../tokens/principal.ts'
+import type { Mode } from '../validators/mode.ts'
 import type { BanDefinition } from './abuse-definition.ts'
-import { createAddressList } from './address-list.ts'
+import { UNKNOWN_ADDRESS } from './address-list.ts'
 import { EXHAUSTED_LIMIT_MEMORY_MS } from './memory.ts'
 import { createWriteBudget } from './write-budget.ts'
 
@@ -12,50 +12,74 @@ export type Offender =
   | { readonly kind: 'address'; readonly value: string }
   | { readonly kind: 'subject'; readonly issuer: string; readonly value: string }
 
-/** What a violation was: of a limit, or a credential that was not good. */
-export type Violation = 'limit' | 'credential'
+/** One refusal that counts. */
+export interface Violation {
+  /** Of a limit, a credential that was not good, or input that inspection refused. */
+  readonly of: 'limit' | 'credential' | 'inspection'
+  readonly by: Offender
+  /** The address that it came from, whoever is counted. */
+  readonly from: string
+}
 
-/** Port: counts where every isolate can see it. */
+/** Port: counts where every isolate can see it, and bans where it was one too many. */
 export interface ViolationCounter {
   /**
-   * Counts one violation. For how many seconds it earns a ban; 0: for none. Throws `Unavailable` if
-   * it may not have been counted.
+   * Counts one violation, unless a ban holds already. For how many more seconds one holds, 0: there
+   * is none. A ban is in the list of bans, too: both or neither. Throws `Unavailable` if it may not
+   * have been counted.
    */
   count(offender: Offender, rule: Required<BanDefinition>): Promise<number>
 }
 
 export interface Violations {
-  /** Counts a violation behind the answer, and bans where it was one too many. */
-  record(offender: Offender, violation: Violation, waitUntil: WaitUntil): void
+  /** Whether the bans are in force, or only told. */
+  readonly mode: Mode
+  /** Counts a violation behind the answer. */
+  record(violation: Violation, waitUntil: WaitUntil): void
+  /** For how long this address is banned, as far as this isolate knows; undefined: nothing known. */
+  banSeconds(address: string): number | undefined
+  /** An address was refused for being banned, for so many more seconds. */
+  learn(address: string, seconds: number): void
 }
 
 export interface ViolationsOptions {
   readonly rule: Required<BanDefinition>
   readonly counter: ViolationCounter
-  /** Where operators find, and lift, the bans. */
-  readonly bans: Pick<BanList, 'create'>
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  /** Whether what comes from an address counts for nobody. Default: of none. */
+  readonly isExempt?: (address: string) => boolean
 }
 
-/** Whose bans these are, in the list of bans. */
-export const AUTOMATIC_BANS_CREATOR = 'portcullis'
-/** The bucket of all whose address is not known: a ban of it would be one of everybody. */
-const NOBODY = 'unknown'
 /** At about 200 bytes an entry, 2 MB. */
 const MAX_OFFENDERS = 10_000
 /** Bans can wait, in a flood from many addresses. */
 const MAX_WRITES_PER_SECOND = 100
+/** An operator may lift a ban: who was told of it is looked at again after this. */
+const BAN_MEMORY_MS = 10_000
+
+interface KnownBan {
+  readonly endsAtMs: number
+  readonly sureUntilMs: number
+}
 
 /**
  * Makes the count of an isolate. A limit that stays exhausted is one violation in 5 seconds: that
  * long an isolate answers from memory, and a flood must not become as many writes; nor may one from
  * many addresses, so at most 100 violations a second are counted. What is not counted bans nobody.
+ *
+ * The bans that the isolate comes across are kept for 10 seconds, to tell them to those whose
+ * credentials are refused anyway. They refuse nobody else: a ban that is lifted is lifted at once.
  */
-export function createViolations({ rule, counter, bans, now }: ViolationsOptions): Violations {
-  const isExempt = createAddressList(rule.never)
+export function createViolations({
+  rule,
+  counter,
+  now,
+  isExempt = () => false,
+}: ViolationsOptions): Violations {
   const mayWrite = createWriteBudget(MAX_WRITES_PER_SECOND, now)
   const counted = new LRUCache<string, number>({ max: MAX_OFFENDERS })
+  const banned = new LRUCache<string, KnownBan>({ max: MAX_OFFENDERS })
 
   function isCountedAlready(offender: Offender): boolean {
     const name = JSON.stringify(offender)
@@ -65,31 +89,39 @@ export function createViolations({ rule, counter, bans, now }: ViolationsOptions
     return false
   }
 
+  function learn(address: string, seconds: number): void {
+    const nowMs = now()
+    banned.set(address, {
+      endsAtMs: nowMs + seconds * 1000,
+      sureUntilMs: nowMs + Math.min(seconds * 1000, BAN_MEMORY_MS),
+    })
+  }
+
   async function count(offender: Offender): Promise<void> {
     try {
       const seconds = await counter.count(offender, rule)
-      if (seconds === 0) return
-      const issuer = offender.kind === 'subject' ? offender.issuer : undefined
-      await bans.create({
-        kind: offender.kind,
-        value: offender.value,
-        issuer,
-        issuers: issuer === undefined ? [] : [issuer],
-        seconds,
-        reason: `${rule.violations} violations in ${rule.windowSeconds} s`,
-        createdBy: AUTOMATIC_BANS_CREATOR,
-      })
+      if (seconds > 0 && offender.kind === 'address' && rule.mode === 'enforce')
+        learn(offender.value, seconds)
     } catch {
       // Nobody waits for this who could be told, and the next violation counts again.
     }
   }
 
   return {
-    record(offender, violation, waitUntil) {
-      if (offender.kind === 'address' && (offender.value === NOBODY || isExempt(offender.value)))
-        return
-      if (violation === 'limit' && isCountedAlready(offender)) return
-      if (mayWrite()) waitUntil(count(offender))
+    mode: rule.mode,
+    learn,
+
+    record({ of, by, from }, waitUntil) {
+      if (isExempt(from) || (by.kind === 'address' && by.value === UNKNOWN_ADDRESS)) return
+      if (of === 'limit' && isCountedAlready(by)) return
+      if (mayWrite()) waitUntil(count(by))
+    },
+
+    banSeconds(address) {
+      const ban = banned.get(address)
+      const nowMs = now()
+      if (ban === undefined || nowMs >= ban.sureUntilMs) return undefined
+      return Math.ceil((ban.endsAtMs - nowMs) / 1000)
     },
   }
 }

@@ -3,6 +3,8 @@
 export interface Timeline {
   /** Marks the beginning of a stage, and with it the end of the one before. */
   enter(stage: string): void
+  /** The stage that was entered last: of a refused request, the one that refused it. */
+  current(): string | undefined
   /** Milliseconds by stage, the last one ending at `endMs`. A stage entered twice is summed. */
   durations(endMs: number): Record<string, number>
 }
@@ -19,6 +21,7 @@ export function createTimeline(now: () => number): Timeline {
       stages.push(stage)
       enteredMs.push(now())
     },
+    current: () => stages.at(-1),
     durations(endMs) {
       const durationsMs: Record<string, number> = {}
       for (const [index, stage] of stages.entries()) {

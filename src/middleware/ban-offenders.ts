@@ -1,12 +1,14 @@
 /** The `banOffenders` stage: who is refused too often is banned. */
+import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import type { Offender, Violation, Violations } from '../admission/violations.ts'
 import {
   type ClientAddressVariables,
   clientAddressOf,
   type PrincipalVariables,
+  type TimelineVariables,
 } from '../context.ts'
-import { Denied } from '../errors.ts'
+import { type Denial, Denied } from '../errors.ts'
 import { AUTHENTICATION_FAILURES_LIMIT } from './throttle.ts'
 import { waitUntilOf } from './wait-until.ts'
 
@@ -15,43 +17,86 @@ export interface BanOffendersOptions {
   readonly violations: Violations
 }
 
-type Environment = { Variables: ClientAddressVariables & Partial<PrincipalVariables> }
+/** The client hung up or stalled: nothing was found in what it sent. */
+const BODY_CUT_OFF = 'body_incomplete'
+
+type Environment = {
+  Variables: ClientAddressVariables & Partial<PrincipalVariables & TimelineVariables>
+}
 
 /**
  * Counts violations behind the answer: credentials that are not good (`token_rejected`,
- * `dpop_rejected`) for their address, and exhausted limits for the subject that is known, else for the
- * address. Refuses nobody by itself: a ban is what `admit` reads. Requests that `throttle` refuses
- * unread count no more. Comes after `clientAddress` and before `throttle`.
+ * `dpop_rejected`) for their address; exhausted limits, and input that `inspect` refused, for the
+ * subject that is known, else for the address. Tokens and proofs that have merely expired are none,
+ * nor are requests that `throttle` refuses unread.
+ *
+ * Whoever is banned is told so by `admit`, which a bad credential never reaches: where this isolate
+ * knows that the address is banned, its refusal becomes `banned`, too. Comes after `clientAddress`
+ * and before `throttle`.
  *
  * @example
  * ```ts
- * const violations = createViolations({ rule: DEFAULT_BANS, counter, bans, now: Date.now })
+ * const violations = createViolations({ rule: DEFAULT_BANS, counter, now: Date.now })
  * app.use(clientAddress(), banOffenders({ violations }), authenticate({ verifier }))
  * ```
  */
 export const banOffenders = ({ violations }: BanOffendersOptions) =>
   createMiddleware<Environment>(async function banOffenders(c, next) {
     await next()
-    const violation = violationOf(c.error)
-    if (violation === undefined) return
-    const principal = violation === 'limit' ? c.get('principal') : undefined
-    const offender: Offender =
-      principal == null
-        ? { kind: 'address', value: clientAddressOf(c) }
-        : { kind: 'subject', issuer: principal.issuer, value: principal.subject }
-    violations.record(offender, violation, waitUntilOf(c))
+    // Hono has turned what a guard threw into an answer, and keeps it here.
+    if (c.error !== undefined && c.error instanceof Denied) judge(c, c.error.denial, violations)
   })
 
-/** Hono has turned what a guard threw into an answer, and keeps it in the context. */
-function violationOf(error: unknown): Violation | undefined {
-  if (!(error instanceof Denied)) return undefined
-  const { denial } = error
+function judge(c: Context<Environment>, denial: Denial, violations: Violations): void {
+  const address = clientAddressOf(c)
+  if (denial.code === 'banned') {
+    if (denial.by === 'address') violations.learn(address, denial.retryAfterSeconds)
+    return
+  }
+  if (isCredential(denial)) {
+    const retryAfterSeconds = violations.banSeconds(address)
+    if (retryAfterSeconds !== undefined)
+      throw new Denied({ code: 'banned', by: 'address', retryAfterSeconds })
+  }
+  const of = violationOf(denial, c)
+  if (of === undefined) return
+  const principal = of === 'credential' ? undefined : c.get('principal')
+  const by: Offender =
+    principal == null
+      ? { kind: 'address', value: address }
+      : { kind: 'subject', issuer: principal.issuer, value: principal.subject }
+  violations.record({ of, by, from: address }, waitUntilOf(c))
+}
+
+/** Refused for its credential, looked at or not. */
+function isCredential(denial: Denial): boolean {
   switch (denial.code) {
     case 'token_rejected':
     case 'dpop_rejected':
-      return 'credential'
+      return true
+    case 'rate_limited':
+      return denial.limit === AUTHENTICATION_FAILURES_LIMIT
+    default:
+      return false
+  }
+}
+
+function violationOf(denial: Denial, c: Context<Environment>): Violation['of'] | undefined {
+  switch (denial.code) {
+    case 'token_rejected':
+      return denial.check === 'exp' ? undefined : 'credential'
+    case 'dpop_rejected':
+      return denial.check === 'iat' ? undefined : 'credential'
     case 'rate_limited':
       return denial.limit === AUTHENTICATION_FAILURES_LIMIT ? undefined : 'limit'
+    case 'call_refused':
+    case 'signature_matched':
+      return 'inspection'
+    case 'request_malformed':
+      // The stage that was entered last is the one that refused.
+      return c.get('timeline')?.current() === 'inspect' && denial.check !== BODY_CUT_OFF
+        ? 'inspection'
+        : undefined
     default:
       return undefined
   }

@@ -2,10 +2,8 @@
 import { createMiddleware } from 'hono/factory'
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
+import { UNKNOWN_ADDRESS } from '../admission/address-list.ts'
 import type { ClientAddressVariables } from '../context.ts'
-
-/** The bucket that everybody shares of whom the platform told no address. */
-export const UNKNOWN_ADDRESS = 'unknown'
 
 /** Dotted decimal without leading zeros, which some readers take for octal. */
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
@@ -33,7 +31,7 @@ export function addressGroup(text: string): string | undefined {
  * Sets `clientAddress` from `CF-Connecting-IP` and from nothing else: `X-Forwarded-For`,
  * `X-Real-IP`, `Forwarded` and the like are what a client likes to say. IPv6 is grouped by /64,
  * because one customer has 2^64 addresses to take turns with. A missing or invalid address is
- * {@link UNKNOWN_ADDRESS}, one bucket for all.
+ * `unknown`, one bucket for all.
  *
  * Trusts that the Worker is reached through Cloudflare, which overwrites the header. Elsewhere
  * (`wrangler dev`, another runtime) a client can write it.

@@ -1,11 +1,13 @@
 /** The `throttle` stage: who has sent too many bad credentials is not checked for another. */
 import { createMiddleware } from 'hono/factory'
 import type { AuthenticationFailures } from '../admission/authentication-failures.ts'
+import { reasonOfDenial } from '../audit/reason.ts'
 import { type ClientAddressVariables, clientAddressOf } from '../context.ts'
 import { Denied } from '../errors.ts'
 import { credentialOf } from '../tokens/credential.ts'
 import type { TokenVerifier } from '../tokens/principal.ts'
 import type { References } from '../tokens/references.ts'
+import { observe } from './observe.ts'
 import { waitUntilOf } from './wait-until.ts'
 
 export interface ThrottleOptions {
@@ -27,6 +29,7 @@ export const AUTHENTICATION_FAILURES_LIMIT = 'authentication_failures'
  * is let through, because looking it up costs nothing and its owner may only share the address; a
  * proof of possession beside it is still checked. Requests without `Authorization` are not looked at.
  *
+ * Where `failures` are only observed it refuses nobody, and tells the audit event whom it would have.
  * Comes after `clientAddress` and before `authenticate`. Does NOT count revoked tokens, missing
  * ones, or requests for a nonce: those are no guesses.
  *
@@ -57,12 +60,12 @@ export const throttle = ({ failures, verifier, references }: ThrottleOptions) =>
     if (header === undefined) return next()
     const address = clientAddressOf(c)
     const retryAfterSeconds = failures.waitSeconds(address)
-    if (retryAfterSeconds !== undefined && !isKnown(header))
-      throw new Denied({
-        code: 'rate_limited',
-        limit: AUTHENTICATION_FAILURES_LIMIT,
-        retryAfterSeconds,
-      })
+    if (retryAfterSeconds !== undefined && !isKnown(header)) {
+      const limit = AUTHENTICATION_FAILURES_LIMIT
+      const denial = { code: 'rate_limited', limit, retryAfterSeconds } as const
+      if (failures.mode === 'enforce') throw new Denied(denial)
+      observe(c, reasonOfDenial(denial))
+    }
     await next()
     // Hono has turned what a guard threw into an answer, and keeps it here.
     if (isFailure(c.error)) failures.record(address, waitUntilOf(c))

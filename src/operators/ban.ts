@@ -1,5 +1,6 @@
 /** Bans that operators set and lift. */
 import * as z from 'zod'
+import { modeSchema } from '../validators/mode.ts'
 import { issuerName, name } from './names.ts'
 import type { Page, PageQuery } from './page.ts'
 
@@ -35,6 +36,8 @@ export const banSchema = z.strictObject({
   /** As it was asked for; null: an address, or all issuers that were trusted then. */
   issuer: z.string().nullable(),
   issuers: z.array(z.string()),
+  /** `observe`: earned while the policy only observed bans; it keeps nobody out. */
+  mode: modeSchema.default('enforce'),
   reason: z.string().nullable(),
   createdAtSeconds: z.int(),
   createdBy: z.string(),

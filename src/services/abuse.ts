@@ -1,12 +1,12 @@
 /** What counts failed authentications and violations, made of the gateway's Redis. */
 import type { Abuse } from '../admission/abuse-definition.ts'
+import { createAddressList } from '../admission/address-list.ts'
 import {
   type AuthenticationFailures,
   createAuthenticationFailures,
 } from '../admission/authentication-failures.ts'
 import { createViolations, type Violations } from '../admission/violations.ts'
 import { createFailureCounter } from '../stores/upstash/authentication-failures.ts'
-import { createBanList } from '../stores/upstash/bans.ts'
 import type { RedisRest } from '../stores/upstash/rest.ts'
 import { createViolationCounter } from '../stores/upstash/violations.ts'
 
@@ -21,17 +21,15 @@ export type AbuseServices = (abuse: Abuse) => {
 /** `now` is milliseconds since the epoch. */
 export function abuseServices(rest: RedisRest, now: () => number): AbuseServices {
   const counter = createFailureCounter(rest)
-  return ({ authenticationFailures, bans: rule }) => ({
-    failures:
-      authenticationFailures &&
-      createAuthenticationFailures({ ...authenticationFailures, counter, now }),
-    violations:
-      rule &&
-      createViolations({
-        rule,
-        counter: createViolationCounter(rest),
-        bans: createBanList(rest, now),
-        now,
-      }),
-  })
+  return ({ authenticationFailures, bans: rule, exempt }) => {
+    const isExempt = createAddressList(exempt)
+    return {
+      failures:
+        authenticationFailures &&
+        createAuthenticationFailures({ ...authenticationFailures, counter, now, isExempt }),
+      violations:
+        rule &&
+        createViolations({ rule, counter: createViolationCounter(rest, now), now, isExempt }),
+    }
+  }
 }

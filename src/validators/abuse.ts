@@ -1,6 +1,7 @@
 /** The shape of a policy's `abuse`. */
 import ipaddr from 'ipaddr.js'
 import * as z from 'zod'
+import { modeSchema as mode } from './mode.ts'
 
 const MAX_WINDOW_SECONDS = 86_400
 /** A year, as for the bans of operators. */
@@ -13,21 +14,28 @@ const banSeconds = z.int().min(1).max(MAX_BAN_SECONDS)
 /** An address or a CIDR range; IPv4 as four decimal parts and nothing shorter. */
 const addresses = z.string().refine(isAddressOrRange, 'an address or a CIDR range')
 
+/** An object or `false`; not a union, whose mistakes would be anonymous. */
+const unlessOff = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value) => (value === false ? {} : value), schema)
+
 /** What `definePolicy` takes; who fills in the defaults is `abuseOf`. */
 export const abuseSchema = z
   .strictObject({
-    authenticationFailures: z
-      .strictObject({ limit: z.int().min(1).max(1_000_000), windowSeconds })
-      .partial(),
-    bans: z
-      .strictObject({
-        violations: z.int().min(1).max(1_000),
-        windowSeconds,
-        seconds: banSeconds,
-        maxSeconds: banSeconds,
-        never: z.array(addresses).max(MAX_EXEMPT),
-      })
-      .partial(),
+    authenticationFailures: unlessOff(
+      z.strictObject({ limit: z.int().min(1).max(1_000_000), windowSeconds, mode }).partial(),
+    ),
+    bans: unlessOff(
+      z
+        .strictObject({
+          violations: z.int().min(1).max(1_000),
+          windowSeconds,
+          seconds: banSeconds,
+          maxSeconds: banSeconds,
+          mode,
+        })
+        .partial(),
+    ),
+    exempt: z.array(addresses).max(MAX_EXEMPT),
   })
   .partial()
 

@@ -2,12 +2,13 @@
 import { Hono } from 'hono'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { DEFAULT_FAILURES } from '../../src/admission/abuse-definition.ts'
+import { createAddressList } from '../../src/admission/address-list.ts'
 import { createAdmission } from '../../src/admission/admission.ts'
 import {
   createAuthenticationFailures,
   MAX_FAILURE_WRITES_PER_SECOND,
 } from '../../src/admission/authentication-failures.ts'
-import { callerOf } from '../../src/context.ts'
+import { callerOf, type ObservedVariables } from '../../src/context.ts'
 import { admit } from '../../src/middleware/admit.ts'
 import { authenticate } from '../../src/middleware/authenticate.ts'
 import { clientAddress } from '../../src/middleware/client-address.ts'
@@ -22,6 +23,7 @@ import { createDpopVerifier } from '../../src/tokens/dpop.ts'
 import { createReferences } from '../../src/tokens/references.ts'
 import { tokenIdHash } from '../../src/tokens/token-id.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import type { Mode } from '../../src/validators/mode.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { ath, createProver } from '../tokens/prover.ts'
 import { createSigner, encode, goodClaims, ISSUER, issuerOf } from '../tokens/signer.ts'
@@ -62,12 +64,20 @@ describe('throttle over Redis', () => {
 
   interface IsolateOptions {
     readonly now?: () => number
+    readonly mode?: Mode
+    readonly exempt?: readonly string[]
     readonly maxAddresses?: number
   }
 
   /** An app with the stages, and who reached its handler. */
-  function isolate({ now = Date.now, maxAddresses = 1_000 }: IsolateOptions = {}) {
+  function isolate({
+    now = Date.now,
+    maxAddresses = 1_000,
+    mode = 'enforce',
+    exempt = [],
+  }: IsolateOptions = {}) {
     const reached: (string | undefined)[] = []
+    const observed: (string[] | undefined)[] = []
     const verifier = createTokenVerifier({ issuers: [issuerOf([signer.publicJwk])] })
     const references = createReferences({ audience: GATEWAY })
     const proofs = createDpopVerifier({
@@ -82,10 +92,16 @@ describe('throttle over Redis', () => {
       windowSeconds,
       maxAddresses,
       counter: createFailureCounter(rest()),
+      isExempt: createAddressList(exempt),
+      mode,
       now,
     })
-    const app = new Hono()
+    const app = new Hono<{ Variables: Partial<ObservedVariables> }>()
     app.onError(problemHandler())
+    app.use(async (c, next) => {
+      await next()
+      observed.push(c.get('observed'))
+    })
     app.use(clientAddress(), throttle({ failures, verifier, references }))
     app.use(authenticate({ verifier, references, proofs, anonymous: true }), admit({ admission }))
     app.get('/', (c) => {
@@ -107,7 +123,7 @@ describe('throttle over Redis', () => {
     }
     const ask = (credential: string, address: string, more: Record<string, string> = {}) =>
       send({ authorization: `Bearer ${credential}`, 'cf-connecting-ip': address, ...more })
-    return { reached, send, ask }
+    return { reached, observed, send, ask }
   }
 
   /** Sends as many bad tokens as an address has. */
@@ -178,6 +194,37 @@ describe('throttle over Redis', () => {
     expect(other.reached).toEqual([])
   })
 
+  test("S44: failures of exempt addresses, and of those that nobody knows, are nobody's", async () => {
+    const gateway = isolate({ exempt: ['127.0.0.0/8', '203.0.113.0/24', '::1/128'] })
+    for (const address of [BAD, '127.0.0.1', '::1', 'x']) {
+      for (let sent = 0; sent <= limit; sent++)
+        expect((await gateway.ask(forged(), address)).status, address).toBe(401)
+      expect((await gateway.ask(await token(), address)).status, address).toBe(200)
+    }
+    expect(await redis.direct.keys(KEYS)).toEqual([])
+    await spend(gateway, GOOD)
+    expect((await gateway.ask(await token(), GOOD)).status).toBe(429)
+    expect(gateway.reached.length).toBe(4)
+  })
+
+  test('S66: a throttle that only observes refuses nobody, and tells whom it would have', async () => {
+    const gateway = isolate({ mode: 'observe' })
+    const alice = await token({ sub: 'alice' })
+    expect((await gateway.ask(alice, BAD)).status).toBe(200)
+    await spend(gateway)
+    expect(gateway.observed).toEqual(Array(limit + 1).fill(undefined))
+    const told = ['rate_limited:authentication_failures']
+    expect((await gateway.ask(forged(), BAD)).status).toBe(401)
+    expect(gateway.observed.at(-1)).toEqual(told)
+    expect((await gateway.ask(await token({ sub: 'bob' }), BAD)).status).toBe(200)
+    expect(gateway.observed.at(-1)).toEqual(told)
+    // Known before, so no throttle would have refused her; nor anybody from elsewhere.
+    expect((await gateway.ask(alice, BAD)).status).toBe(200)
+    expect((await gateway.ask(forged(), GOOD)).status).toBe(401)
+    expect(gateway.observed.slice(-2)).toEqual([undefined, undefined])
+    expect(gateway.reached).toEqual(['alice', 'bob', 'alice'])
+  })
+
   test('references that nobody knows are counted alike, and then cost Redis nothing', async () => {
     const gateway = isolate()
     for (let sent = 0; sent < limit; sent++)
@@ -230,9 +277,7 @@ describe('throttle over Redis', () => {
     await gateway.ask(forged(), `${'9'.repeat(10_000)}:*`)
     const keys = await redis.direct.keys(KEYS)
     expect(keys.sort()).toEqual(
-      [GOOD, BAD, '2001%3Adb8%3A1%3A2%3A%3A%2F64', 'unknown']
-        .map((part) => KEYS.replace('*', part))
-        .sort(),
+      [GOOD, BAD, '2001%3Adb8%3A1%3A2%3A%3A%2F64'].map((part) => KEYS.replace('*', part)).sort(),
     )
     for (const key of keys) {
       const ttl = await redis.direct.ttl(key)

@@ -1,7 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { DEFAULT_BANS, DEFAULT_FAILURES } from '../../src/admission/abuse-definition.ts'
+import {
+  DEFAULT_BANS,
+  DEFAULT_EXEMPT,
+  DEFAULT_FAILURES,
+} from '../../src/admission/abuse-definition.ts'
 import { addressBanKey, subjectBanKey } from '../../src/admission/ban.ts'
 import { DEFAULT_MAX_BODY_BYTES, DEFAULT_ORIGIN_TIMEOUT_MS } from '../../src/policy.ts'
 import { ROOT } from '../harness/process.ts'
@@ -115,10 +119,14 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
     expect(tabled(configuration, '## Abuse')).toEqual(members)
     const bans = membersOf('src/admission/abuse-definition.ts', 'BanDefinition')
     expect(tabled(configuration, '## Bans')).toEqual(bans)
-    for (const [name, value] of Object.entries({ ...DEFAULT_BANS, never: 'none' }))
-      expect(configuration).toContain(`| \`${name}\` | ${value.toLocaleString('en')} |`)
-    const { limit, windowSeconds } = DEFAULT_FAILURES
-    expect(configuration).toContain(`\`{ limit: ${limit}, windowSeconds: ${windowSeconds} }\``)
+    for (const [name, value] of Object.entries(DEFAULT_BANS)) {
+      const shown = typeof value === 'number' ? value.toLocaleString('en') : `\`${value}\``
+      expect(configuration).toContain(`| \`${name}\` | ${shown} |`)
+    }
+    const { limit, windowSeconds, mode } = DEFAULT_FAILURES
+    const failures = `{ limit: ${limit}, windowSeconds: ${windowSeconds}, mode: '${mode}' }`
+    expect(configuration).toContain(failures)
+    expect(configuration).toContain(`\`${DEFAULT_EXEMPT.join('`, `')}\` |`)
   })
 
   test('defaults of a route', () => {

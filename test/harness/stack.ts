@@ -69,7 +69,6 @@ export async function startStack(): Promise<RunningStack> {
     UPSTASH_REDIS_REST_URL: rest.url,
     UPSTASH_REDIS_REST_TOKEN: token,
     ORIGIN_URL: origin.url,
-    PORTCULLIS_CONFIG: 'test/harness/policy.ts',
     ISSUERS: JSON.stringify([
       { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [inlineKey.publicJwk] } },
       { issuer: REMOTE_ISSUER, audience: AUDIENCE, jwksUri: `${keySet.url}/jwks.json` },

@@ -10,24 +10,47 @@ const policyWith = (abuse?: object) =>
     ...(abuse && { abuse }),
   }).abuse
 
-test('S44: bad credentials are limited where the policy says so, with defaults', () => {
-  expect(policyWith()).toEqual({ authenticationFailures: undefined, bans: undefined })
-  const limitOf = (authenticationFailures: object) =>
-    policyWith({ authenticationFailures }).authenticationFailures
-  expect(limitOf({})).toEqual({ limit: 20, windowSeconds: 60 })
-  expect(limitOf({ limit: 100 })).toEqual({ limit: 100, windowSeconds: 60 })
-  expect(limitOf({ limit: 5, windowSeconds: 3_600 })).toEqual({ limit: 5, windowSeconds: 3_600 })
+const failures = { limit: 20, windowSeconds: 60, mode: 'enforce' }
+const bans = {
+  violations: 5,
+  windowSeconds: 600,
+  seconds: 3_600,
+  maxSeconds: 86_400,
+  mode: 'enforce',
+}
+
+test('S44: a policy that says nothing limits bad credentials and bans; loopback is exempt', () => {
+  const exempt = ['127.0.0.0/8', '::1/128']
+  const defaults = { authenticationFailures: failures, bans, exempt }
+  expect(policyWith()).toEqual(defaults)
+  expect(policyWith({})).toEqual(defaults)
+  expect(policyWith({ authenticationFailures: {}, bans: {} })).toEqual(defaults)
 })
 
-test('bans are there for the asking, with defaults', () => {
-  const bans = { violations: 5, windowSeconds: 600, seconds: 3_600, maxSeconds: 86_400, never: [] }
-  expect(policyWith({ bans: {} }).bans).toEqual(bans)
-  const never = ['192.0.2.0/24', '203.0.113.7', '2001:db8::/32', '::1']
-  expect(policyWith({ bans: { violations: 50, never } }).bans).toEqual({
+test('each is turned off by itself, and off means off', () => {
+  expect(policyWith({ authenticationFailures: false })).toMatchObject({
+    authenticationFailures: undefined,
+    bans,
+  })
+  expect(policyWith({ bans: false })).toMatchObject({
+    authenticationFailures: failures,
+    bans: undefined,
+  })
+})
+
+test('what a policy says holds, and the rest stays', () => {
+  expect(policyWith({ authenticationFailures: { limit: 100 } }).authenticationFailures).toEqual({
+    ...failures,
+    limit: 100,
+  })
+  expect(policyWith({ bans: { violations: 50, mode: 'observe' } }).bans).toEqual({
     ...bans,
     violations: 50,
-    never,
+    mode: 'observe',
   })
+  const exempt = ['192.0.2.0/24', '203.0.113.7', '2001:db8::/32', '::1']
+  expect(policyWith({ exempt }).exempt).toEqual(exempt)
+  expect(policyWith({ exempt: [] }).exempt).toEqual([])
 })
 
 test.each([
@@ -35,19 +58,25 @@ test.each([
   { seconds: 0 },
   { maxSeconds: 31_536_001 },
   { windowSeconds: 86_401 },
-  { after: 5 },
-  ...[
-    '10.1',
-    '010.0.0.1',
-    '192.0.2.0/33',
-    '192.0.2.0/',
-    '2001:db8::/129',
-    '10.0.0.0/8/8',
-    'all',
-    '',
-  ].map((text) => ({ never: [text] })),
-])('a ban that makes no sense is a mistake: %j', (bans) => {
-  expect(() => policyWith({ bans })).toThrow('abuse.bans')
+  { mode: 'shadow' },
+  { never: [] },
+  true,
+  null,
+])('a ban that makes no sense is a mistake: %j', (wrong) => {
+  expect(() => policyWith({ bans: wrong })).toThrow('abuse.bans')
+})
+
+test.each([
+  '10.1',
+  '010.0.0.1',
+  '192.0.2.0/33',
+  '192.0.2.0/',
+  '2001:db8::/129',
+  '10.0.0.0/8/8',
+  'all',
+  '',
+])('what is no address and no range cannot be exempt: %j', (text) => {
+  expect(() => policyWith({ exempt: [text] })).toThrow('abuse.exempt')
 })
 
 test.each([
@@ -57,7 +86,8 @@ test.each([
   { limit: 20, windowSeconds: 0 },
   { limit: 20, windowSeconds: 86_401 },
   { limit: 20, windowSeconds: 60, by: 'subject' },
-  false,
+  { mode: 'off' },
+  0,
 ])('no throttle, or half of one, is a mistake: %j', (authenticationFailures) => {
   expect(() => policyWith({ authenticationFailures })).toThrow(Misconfigured)
   expect(() => policyWith({ authenticationFailures })).toThrow('abuse.authenticationFailures')

@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { BAN_KINDS, type Ban, newBanSchema } from '../../operators/ban.ts'
 import { pageQuerySchema } from '../../operators/page.ts'
 import type { PolicyLimit } from '../../policy.ts'
+import { modeSchema } from '../../validators/mode.ts'
 import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
 import { cursor, idParams, time } from './schemas.ts'
 import { addressOf, issuersOf } from './scope.ts'
@@ -16,8 +17,11 @@ const banView = () =>
     issuer: z.string().nullable().describe('null: an address, or every issuer that was trusted'),
     reason: z.string().nullable(),
     createdAt: time,
-    createdBy: z.string().describe('subject of the operator'),
+    createdBy: z.string().describe('subject of the operator, or portcullis'),
     expiresAt: time,
+    mode: modeSchema.describe(
+      'observe: it keeps nobody out, and the audit trail tells whom it would have',
+    ),
   })
 
 function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...ban }: Ban) {

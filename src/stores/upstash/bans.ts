@@ -1,4 +1,4 @@
-/** Bans of operators: what `admit` reads, and the list that they are lifted from. */
+/** Bans, of operators and by themselves: what `admit` reads, and the list that they are lifted from. */
 import { v7 } from 'uuid'
 import { addressBanKey, subjectBanKey } from '../../admission/ban.ts'
 import { type Ban, type BanList, banSchema } from '../../operators/ban.ts'
@@ -6,12 +6,14 @@ import { hold, release } from './holds.ts'
 import { createRecordList } from './record-list.ts'
 import type { RedisRest } from './rest.ts'
 
+/** Where the list is; what ends when is at `<index>:ends`. */
+export const BAN_KEYS = { prefix: 'pc:ban-record:', index: 'pc:bans' } as const
+
 /** Makes the list. Of several bans over the same, the one that ends last is told to the caller. */
 export function createBanList(rest: RedisRest, now: () => number): BanList {
   const list = createRecordList({
     rest,
-    prefix: 'pc:ban-record:',
-    index: 'pc:bans',
+    ...BAN_KEYS,
     schema: banSchema,
     now,
   })
@@ -26,6 +28,7 @@ export function createBanList(rest: RedisRest, now: () => number): BanList {
         value,
         issuer: issuer ?? null,
         issuers: kind === 'subject' ? [...issuers] : [],
+        mode: 'enforce',
         reason: reason ?? null,
         createdAtSeconds: nowSeconds,
         createdBy,
@@ -54,7 +57,12 @@ export function createBanList(rest: RedisRest, now: () => number): BanList {
 }
 
 /** The keys that `admit` finds a ban at. */
-async function effectsOf({ kind, value, issuers }: Ban): Promise<string[]> {
-  if (kind === 'address') return [await addressBanKey(value)]
-  return Promise.all(issuers.map((issuer) => subjectBanKey(issuer, value)))
+export async function effectsOf({
+  kind,
+  value,
+  issuers,
+  mode,
+}: Pick<Ban, 'kind' | 'value' | 'issuers' | 'mode'>): Promise<string[]> {
+  if (kind === 'address') return [await addressBanKey(value, mode)]
+  return Promise.all(issuers.map((issuer) => subjectBanKey(issuer, value, mode)))
 }

@@ -49,32 +49,44 @@ local function write(key, holders, value, ends, now)
 end
 `
 
-/** KEYS: record, index, ends, then each key and its holders. ARGV: id, text, value, end, now, lead. */
-const HOLD_SCRIPT = `${STANDING}
-local id, asked, till, now = ARGV[1], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
-for n = 4, #KEYS, 2 do
-  local value = asked
-  local key, holders = KEYS[n], KEYS[n + 1]
-  local wanted, ends = standing(holders, now)
-  local present = redis.call('GET', key)
-  if present and tonumber(present) ~= wanted then
-    -- Written by somebody who is no holder: kept as one, for as long as the key has to live.
-    local left = redis.call('TTL', key)
-    if left < 0 then left = 315360000 end
-    redis.call('HSET', holders, 'other', present .. ' ' .. string.format('%d', now + left))
-    wanted, ends = math.max(wanted, tonumber(present)), math.max(ends, now + left)
+/** `hold(keys, id, text, value, end, now, lead)`; keys: record, index, ends, then as `withHolders`. */
+export const HOLD = `${STANDING}
+local function hold(keys, id, text, asked, till, now, lead)
+  for n = 4, #keys, 2 do
+    local value = asked
+    local key, holders = keys[n], keys[n + 1]
+    local wanted, ends = standing(holders, now)
+    local present = redis.call('GET', key)
+    if present and tonumber(present) ~= wanted then
+      -- Written by somebody who is no holder: kept as one, for as long as the key has to live.
+      local left = redis.call('TTL', key)
+      if left < 0 then left = 315360000 end
+      redis.call('HSET', holders, 'other', present .. ' ' .. string.format('%d', now + left))
+      wanted, ends = math.max(wanted, tonumber(present)), math.max(ends, now + left)
+    end
+    if wanted >= asked and wanted < asked + lead then value = wanted + 1 end
+    redis.call('HSET', holders, id, string.format('%d %d', value, till))
+    write(key, holders, math.max(wanted, value), math.max(ends, till), now)
   end
-  if wanted >= asked and wanted < asked + tonumber(ARGV[6]) then value = wanted + 1 end
-  redis.call('HSET', holders, id, string.format('%d %d', value, till))
-  write(key, holders, math.max(wanted, value), math.max(ends, till), now)
+  redis.call('SET', keys[1], text, 'EX', string.format('%d', till - now))
+  redis.call('ZADD', keys[2], 0, id)
+  redis.call('ZADD', keys[3], till, id)
+  -- Each that is written takes some that have ended with it, should nobody ever read the list.
+  local ended = redis.call('ZRANGEBYSCORE', keys[3], '-inf', now, 'LIMIT', 0, 10)
+  if #ended > 0 then
+    redis.call('ZREM', keys[2], unpack(ended))
+    redis.call('ZREM', keys[3], unpack(ended))
+  end
 end
-redis.call('SET', KEYS[1], ARGV[2], 'EX', string.format('%d', till - now))
-redis.call('ZADD', KEYS[2], 0, id)
-redis.call('ZADD', KEYS[3], till, id)
+`
+
+const HOLD_SCRIPT = `${HOLD}
+local id, text, value, till, now, lead = unpack(ARGV)
+hold(KEYS, id, text, tonumber(value), tonumber(till), tonumber(now), tonumber(lead))
 return 1
 `
 
-/** KEYS: as above. ARGV: id, now. */
+/** KEYS: as `hold`. ARGV: id, now. */
 const RELEASE_SCRIPT = `${STANDING}
 local id, now = ARGV[1], tonumber(ARGV[2])
 if redis.call('DEL', KEYS[1]) == 0 then return 0 end
@@ -118,6 +130,7 @@ export async function release(
   return done === 1
 }
 
-function withHolders(keys: readonly string[]): string[] {
+/** Each key, and behind it the one that holds its holders. */
+export function withHolders(keys: readonly string[]): string[] {
   return keys.flatMap((key) => [key, HOLDERS_PREFIX + key])
 }
