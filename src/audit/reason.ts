@@ -39,7 +39,7 @@ export function reasonOfDenial(denial: Denial): string {
     case 'call_refused':
       return `${denial.code}:${denial.what}`
     case 'signature_matched':
-      return `${denial.code}:${denial.category}`
+      return `${denial.code}:${denial.signature}`
     case 'permission_missing':
       return `${denial.code}:${denial.permission}`
     case 'oauth_refused':

@@ -1,5 +1,6 @@
 /** The part of a policy that says what is inspected in the requests of a route. */
 import type * as z from 'zod'
+import type { SignatureCategory } from '../errors.ts'
 
 /** A method of JSON-RPC that may be called. */
 export interface JsonRpcMethod {
@@ -27,8 +28,23 @@ export interface JsonRpcDefinition {
   readonly maxBatch?: number
 }
 
+/** Whether what is found refuses the request, or is only written into its audit event. */
+export type InspectMode = 'enforce' | 'observe'
+
+/** Signatures of attacks: a second line, whose rules score what the first has let through. */
+export interface SignaturesDefinition {
+  /** Sum of a category's scores from which on a request is an attack, 1 to 100. Default 5. */
+  readonly threshold?: number
+  /** Default `observe`: rules are watched before they are believed. */
+  readonly mode?: InspectMode
+  /** Which of them are looked for. Default all. */
+  readonly categories?: readonly SignatureCategory[]
+}
+
 /** Inspection of a route's query and body. `{}` is all of it, with its defaults. */
 export interface InspectDefinition {
+  /** `observe` refuses nothing, and writes what it would have refused into the audit event. */
+  readonly mode?: InspectMode
   /** Containers within each other in a JSON body, 1 to 100. Default 32. */
   readonly maxDepth?: number
   /** Names in a JSON body, and parameters of a query and a form together. Default 1,000. */
@@ -37,12 +53,16 @@ export interface InspectDefinition {
   readonly maxStringChars?: number
   /** Parameters that may stand in a query or form more than once. Default none. */
   readonly repeatable?: readonly string[]
+  /** Signatures of attacks, in what the query, the path and the body say; false for none. */
+  readonly signatures?: false | SignaturesDefinition
   /** The body must then be JSON-RPC 2.0. */
   readonly jsonRpc?: JsonRpcDefinition
 }
 
 /** What bounds one request, defaults filled in. */
-export type InspectionLimits = Required<Omit<InspectDefinition, 'jsonRpc'>>
+export type InspectionLimits = Required<
+  Pick<InspectDefinition, 'maxDepth' | 'maxNames' | 'maxStringChars' | 'repeatable'>
+>
 
 /** What holds where a policy says nothing. */
 export const DEFAULT_INSPECTION: InspectionLimits = {
@@ -50,6 +70,16 @@ export const DEFAULT_INSPECTION: InspectionLimits = {
   maxNames: 1_000,
   maxStringChars: 100_000,
   repeatable: [],
+}
+
+/** One rule that is sure of itself, or two that are not. */
+export const DEFAULT_SIGNATURES: Required<SignaturesDefinition> = {
+  threshold: 5,
+  mode: 'observe',
+  categories: [
+    ...(['sql_injection', 'path_traversal', 'command_injection'] as const),
+    ...(['ssrf_target', 'cross_site_scripting'] as const),
+  ],
 }
 
 export const DEFAULT_MAX_BATCH = 1

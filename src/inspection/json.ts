@@ -1,6 +1,7 @@
 /** JSON bodies: one reading, of a sane size, without names that are traps. */
 import { JsonRefused, parseStrictJson } from '../validators/json.ts'
 import type { InspectionLimits } from './definition.ts'
+import type { TextTaker } from './signatures/text-taker.ts'
 import { malformed, refuseLine, refusePrototypeName, refuseText } from './text.ts'
 
 /**
@@ -8,9 +9,11 @@ import { malformed, refuseLine, refusePrototypeName, refuseText } from './text.t
  * too deeply, for a name that stands twice in its object or is one of an object's prototype, for
  * too many names and too long strings, and for control characters other than tab, LF and CR.
  *
+ * Names and strings are handed to `texts` once they are sound.
+ *
  * Does NOT bound the number of elements of arrays: the route's `maxBodyBytes` does.
  */
-export function inspectJson(text: string, limits: InspectionLimits): unknown {
+export function inspectJson(text: string, limits: InspectionLimits, texts?: TextTaker): unknown {
   const { maxNames, maxStringChars } = limits
   const value = parsed(text, limits.maxDepth)
   let names = 0
@@ -20,6 +23,7 @@ export function inspectJson(text: string, limits: InspectionLimits): unknown {
     if (typeof part === 'string') {
       if (part.length > maxStringChars) throw malformed('body', 'length')
       refuseText(part, 'body')
+      texts?.take(part)
     } else if (Array.isArray(part)) {
       for (const element of part) visit(element)
     } else if (typeof part === 'object' && part !== null) {
@@ -29,6 +33,7 @@ export function inspectJson(text: string, limits: InspectionLimits): unknown {
         if (name.length > maxStringChars) throw malformed('body', 'length')
         refuseLine(name, 'body')
         refusePrototypeName(name, 'body')
+        texts?.take(name)
         visit(member)
       }
     }

@@ -1,5 +1,6 @@
 /** Queries and forms (`application/x-www-form-urlencoded`): one value a name, one decoding. */
 import type { InspectionLimits } from './definition.ts'
+import type { TextTaker } from './signatures/text-taker.ts'
 import { malformed, refuseLine, refusePrototypeStep, refuseText, type Where } from './text.ts'
 
 /** Characters that mean something else than themselves. */
@@ -9,6 +10,8 @@ const ENCODED = /[%+]/
 export interface ParametersSeen {
   readonly names: Set<string>
   count: number
+  /** Is handed names and values once they are sound. */
+  readonly texts?: TextTaker | undefined
 }
 
 /**
@@ -44,6 +47,8 @@ export function inspectParameters(
     if (seen.names.has(name) && !limits.repeatable.includes(name))
       throw malformed(where, 'repeated')
     seen.names.add(name)
+    seen.texts?.take(name)
+    seen.texts?.take(value)
   }
 }
 

@@ -1,9 +1,10 @@
 /** The `inspect` stage: what is in a request, before anybody acts on it. */
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
+import { reasonOfDenial } from '../audit/reason.ts'
 import type { Authorizer } from '../authorization/permissions.ts'
 import { type BodyVariables, bodyOf, callerOf } from '../context.ts'
-import { Denied } from '../errors.ts'
+import { type Denial, Denied } from '../errors.ts'
 import { createCallGuard, type IsPermitted } from '../inspection/call-guard.ts'
 import {
   DEFAULT_INSPECTION,
@@ -15,16 +16,27 @@ import { inspectJson } from '../inspection/json.ts'
 import { callsOf } from '../inspection/json-rpc.ts'
 import { INSPECTED_TYPES, inspectedMedia } from '../inspection/media.ts'
 import { inspectParameters, type ParametersSeen } from '../inspection/parameters.ts'
+import { createSignatureJudge } from '../inspection/signatures/judge.ts'
+import type { TextTaker } from '../inspection/signatures/text-taker.ts'
 import { refuseText } from '../inspection/text.ts'
 import { demandsPermission, inspectSchema } from '../validators/inspect.ts'
 import { isJsonMediaType } from '../validators/media-type.ts'
 import { targetOf } from '../validators/path.ts'
+import { observe } from './observe.ts'
 import { bodyTextOf } from './validate.ts'
 
 export interface InspectOptions extends InspectDefinition {
   /** From `createAuthorizer(policy.roles)`; needed where a call demands a permission. */
   readonly authorizer?: Authorizer
 }
+
+/** What this stage refuses by its own judgement, besides what is malformed. */
+const OBSERVABLE: ReadonlySet<Denial['code']> = new Set<Denial['code']>([
+  'call_refused',
+  'permission_missing',
+  'input_invalid',
+  'media_type_unsupported',
+])
 
 type InspectedContext = Context<{ Variables: BodyVariables }>
 
@@ -52,24 +64,51 @@ type InspectedContext = Context<{ Variables: BodyVariables }>
  * }), handler)
  * ```
  */
-export const inspect = ({ authorizer, jsonRpc, ...bounds }: InspectOptions) => {
-  const parsed = inspectSchema.safeParse({ ...bounds, jsonRpc })
+export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
+  const parsed = inspectSchema.safeParse(definition)
   if (!parsed.success) throw new TypeError(`inspect: ${parsed.error.issues[0]?.message}`)
+  const { jsonRpc, mode = 'enforce', signatures = {}, ...bounds } = definition
   if (authorizer === undefined && demandsPermission(jsonRpc))
     throw new TypeError('inspect: permissions need an authorizer')
   const limits: InspectionLimits = { ...DEFAULT_INSPECTION, ...bounds }
   const maxBatch = jsonRpc?.maxBatch ?? DEFAULT_MAX_BATCH
   const guardCalls = jsonRpc && createCallGuard(jsonRpc)
+  const judge = signatures === false ? undefined : createSignatureJudge(signatures)
 
-  return createMiddleware<{ Variables: BodyVariables }>(async function inspect(c, next) {
-    const seen: ParametersSeen = { names: new Set(), count: 0 }
+  async function guardForm(c: InspectedContext, texts: TextTaker | undefined): Promise<void> {
+    const seen: ParametersSeen = { names: new Set(), count: 0, texts }
     inspectParameters(queryOf(c.req.url), 'query', limits, seen)
     if (guardCalls !== undefined) {
-      const body = await inspectedJson(c, limits)
+      const body = await inspectedJson(c, limits, texts)
       guardCalls(callsOf(body, maxBatch), permittedTo(c, authorizer))
     } else if (bodyOf(c) !== null) await inspectBody(c, limits, seen)
+  }
+
+  return createMiddleware<{ Variables: BodyVariables }>(async function inspect(c, next) {
+    const texts = judge?.begin(c.req.url)
+    try {
+      await guardForm(c, texts)
+    } catch (error) {
+      if (mode === 'enforce' || !isObservable(error)) throw error
+      observe(c, reasonOfDenial(error.denial))
+    }
+    if (texts !== undefined && texts.verdict !== 0) {
+      const denial = judge?.denialOf(texts.verdict)
+      if (denial !== undefined) {
+        if (mode === 'enforce' && judge?.mode === 'enforce') throw new Denied(denial)
+        observe(c, reasonOfDenial(denial))
+      }
+    }
     await next()
   })
+}
+
+/** Whether a refusal is this stage's own; a body that broke off cannot be sent on. */
+function isObservable(error: unknown): error is Denied {
+  if (!(error instanceof Denied)) return false
+  const { denial } = error
+  if (denial.code === 'request_malformed') return denial.check !== 'body_incomplete'
+  return OBSERVABLE.has(denial.code)
 }
 
 /** Asks the authorizer about the caller; an anonymous one needs a token first (401). */
@@ -88,11 +127,15 @@ function queryOf(url: string): string {
   return start === -1 ? '' : target.slice(start + 1)
 }
 
-async function inspectedJson(c: InspectedContext, limits: InspectionLimits): Promise<unknown> {
+async function inspectedJson(
+  c: InspectedContext,
+  limits: InspectionLimits,
+  texts: TextTaker | undefined,
+): Promise<unknown> {
   const expected = 'application/json'
   if (!isJsonMediaType(c.req.header('Content-Type')) || isEncoded(c))
     throw new Denied({ code: 'media_type_unsupported', expected })
-  return inspectJson(await bodyTextOf(c), limits)
+  return inspectJson(await bodyTextOf(c), limits, texts)
 }
 
 async function inspectBody(
@@ -106,13 +149,14 @@ async function inspectBody(
   const text = await bodyTextOf(c)
   switch (media) {
     case 'json':
-      inspectJson(text, limits)
+      inspectJson(text, limits, seen.texts)
       break
     case 'form':
       inspectParameters(text, 'body', limits, seen)
       break
     case 'text':
       refuseText(text, 'body')
+      seen.texts?.take(text)
   }
 }
 

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 // By name: a value read off the namespace `z.core` would bundle all of zod.
 import { $ZodType } from 'zod/v4/core'
+import type { SignatureCategory } from '../errors.ts'
 import { PERMISSION } from './permission.ts'
 import { dropsUnknownKeys } from './strictness.ts'
 
@@ -38,12 +39,32 @@ const jsonRpcSchema = z
     error: `needs ${TOOLS_CALL} among its methods and tools, both or neither`,
   })
 
+const mode = z.enum(['enforce', 'observe']).optional()
+const SIGNATURE_CATEGORIES = [
+  'sql_injection',
+  'path_traversal',
+  'command_injection',
+  'ssrf_target',
+  'cross_site_scripting',
+] as const satisfies readonly SignatureCategory[]
+
+const signaturesSchema = z.strictObject({
+  threshold: z.int().min(1).max(100).optional(),
+  mode,
+  categories: z.array(z.enum(SIGNATURE_CATEGORIES)).min(1).optional(),
+})
+
 /** What a route's `inspect` may say. Does NOT know the route: `jsonRpc` needs one with a body. */
 export const inspectSchema = z.strictObject({
+  mode,
   maxDepth: z.int().min(1).max(100).optional(),
   maxNames: z.int().min(1).max(1_000_000).optional(),
   maxStringChars: z.int().min(1).max(104_857_600).optional(),
   repeatable: z.array(z.string()).optional(),
+  // `false` as a schema without fields: a union's mistakes would be anonymous.
+  signatures: z
+    .preprocess((value) => (value === false ? undefined : value), signaturesSchema.optional())
+    .optional(),
   jsonRpc: jsonRpcSchema.optional(),
 })
 

@@ -10,7 +10,10 @@ const DENIALS: readonly [Denial, string][] = [
   [{ code: 'rate_limited', limit: 'standard', retryAfterSeconds: 9 }, 'rate_limited:standard'],
   [{ code: 'permission_missing', permission: 'orders:read' }, 'permission_missing:orders:read'],
   [{ code: 'call_refused', what: 'tool' }, 'call_refused:tool'],
-  [{ code: 'signature_matched', category: 'sql_injection' }, 'signature_matched:sql_injection'],
+  [
+    { code: 'signature_matched', signature: 'sql_injection.effect' },
+    'signature_matched:sql_injection.effect',
+  ],
   [{ code: 'path_ambiguous', check: 'dot_segment' }, 'path_ambiguous:dot_segment'],
   [{ code: 'request_malformed', check: 'json' }, 'request_malformed:json'],
   [

@@ -1,0 +1,89 @@
+/** Signatures of command injection: a short value, a shell's separator, and a command behind it. */
+import { DECISIVE, FAINT, NOTABLE, type SignatureSet } from './signature-set.ts'
+
+const CHAINED = 1
+const SUBSTITUTED = 2
+const BARE = 4
+const BURIED = 8
+const SHELL_IDIOM = 16
+const FUNCTION_IMPORT = 32
+
+/** Nothing below matches without one of these. */
+const SUSPICIOUS = /[;|&`\n]|\$[({I]|\/dev\/tcp|\/bin\/|cmd|powershell|\(\)/i
+/** A separator, what may disguise the command behind it, and its folder. */
+const SEPARATOR =
+  /(?:;|\|\|?|&&?|\n|\$\(|`|[<>]\()[\s;|&(!]{0,8}(?:\$\{?ifs\}?(?:\$\d)?)?(?:sudo\s{1,4}|time\s{1,4}|(?:\.|[a-z]:|%\w{1,20}%)?[/\\](?:[\w.]{1,20}[/\\]){0,4})?/gi
+/** Names that are no words of a language. */
+const NAMED =
+  /(?:whoami|uname|ifconfig|ipconfig|netstat|nslookup|systeminfo|tasklist|powershell(?:\.exe)?|pwsh|certutil|bitsadmin|bash|zsh|wget|curl|ncat|netcat|telnet|chmod|chown|printenv|mkfifo|crontab|rundll32|regsvr32|wmic|cmd(?:\.exe)?|python[23]?|perl|ruby|xxd|traceroute|tcpdump|lsof|awk|phpinfo|useradd|adduser|getent|busybox)(?=$|[\s;|&`)"'<>/+$#,(])/iy
+/** Names that are words, too: only as commands are given them. */
+const WORDED =
+  /(?:id|ls|dir|cat|tac|nl|od|echo|printf|ping6?|sleep|timeout|env|set|ps|pwd|type|net|rm|cp|mv|find|touch|kill|more|less|head|tail|sort|date|who|w|which|where|host|hostname|dig|shutdown|reboot|sh|ksh|dash|sed|grep|ssh|scp|ftp|tftp|nc|php|node|base64|tee|exec|eval|source|export|del|copy|start|ver|arp|route|locate|su|gcc|rev|strings|passwd|groups|mail|socat|xargs|nohup|setenv)(?:(?=\s{0,4}(?:-[a-z-]|\/[a-z?]|\$|%\w|>|<|\.\.?\/|~\/|\*|\\|"|'))|\s{1,4}(?=-{0,2}\d|https?:|[\w-]{1,40}\.[\w.-]{1,40}|localhost|\w{1,20}\s{0,2}[|>]|[a-z]:\\)|(?=\$\{?ifs|\{|,))/iy
+/** Commands that need no argument. */
+const ALONE =
+  /(?:id|ls|dir|ps|pwd|env|set|ver|w|who|date|hostname|whoami|sh|arp|reboot|groups)(?=\s{0,4}(?:$|[;&#`)"'\n]|\|\|?\s{0,2}$))/iy
+/** `c'a't`, `wh\oami`, `/b??/c?t`: nobody writes so by accident. */
+const DISGUISED =
+  /(?:[a-z]{1,3}(?:''|""|\\(?=[a-z])|'[a-z]{1,3}'|"[a-z]{1,3}"|\$@|\$\*)){1,3}[a-z]{1,8}(?=[\s/;|&`)<$]|$)|(?:\/[a-z?*]{1,6}){1,3}\/[a-z]{0,4}[?*]{1,4}[a-z?*]{0,6}\s|\{(?:cat|ls|id|ping|curl|wget|echo|nc|bash|sleep),/iy
+/** What shells understand and prose never says. */
+const IDIOM =
+  /\/dev\/(?:tcp|udp)\/|\$\{?IFS\}?|\/bin\/(?:ba|da|k|z|tc)?sh\b|\bcmd(?:\.exe)?\s{1,4}\/[ck]\b|\bpowershell(?:\.exe)?\s{1,4}-(?:e|enc|encodedcommand|nop|w|c|command|ep|exec)\b|\bnc\s{1,4}-[a-z]{0,4}[elp]|\bbash\s{1,4}-[ic]\b|\|\s{0,4}(?:ba|z)?sh\s{0,4}$/i
+/** CVE-2014-6271: a function in a variable, with more behind its end. */
+const IMPORTED_FUNCTION = /\(\)\s{0,4}\{\s{0,4}(?::|_|\w{1,10})\s{0,4};?[^}]{0,20}\}\s{0,4};/
+
+/** Words before the separator: an argument has few, a text has many. */
+const MAX_LEADING_WORDS = 3
+const MAX_LEADING_CHARS = 120
+/** A value such as a file or a host, which a command would be given. */
+const ARGUMENT = /^["'\w./:@=?+,%-]{0,100}["')\]}]{0,3}\s{0,4}$/
+const WORDLIKE = /^[a-z]{0,40}$/i
+
+export const commandInjection: SignatureSet = {
+  category: 'command_injection',
+  rules: [
+    ['chained', DECISIVE],
+    ['substituted', DECISIVE],
+    ['bare', NOTABLE],
+    ['buried', FAINT],
+    ['shell_idiom', NOTABLE],
+    ['function_import', DECISIVE],
+  ],
+  scan(text) {
+    if (!SUSPICIOUS.test(text)) return 0
+    let found = IDIOM.test(text) ? SHELL_IDIOM : 0
+    if (IMPORTED_FUNCTION.test(text)) found |= FUNCTION_IMPORT
+    SEPARATOR.lastIndex = 0
+    let separator = SEPARATOR.exec(text)
+    while (separator !== null) {
+      found |= foundAt(text, separator.index, SEPARATOR.lastIndex)
+      separator = SEPARATOR.exec(text)
+    }
+    return found
+  },
+}
+
+/** What stands behind the separator from `start` to `end`. */
+function foundAt(text: string, start: number, end: number): number {
+  const isNamed = stands(NAMED, text, end) || stands(DISGUISED, text, end)
+  const isArgued = isNamed || stands(WORDED, text, end)
+  const isAlone = stands(ALONE, text, end)
+  if (!isArgued && !isAlone) return 0
+  const before = text.slice(0, Math.min(start, MAX_LEADING_CHARS + 1))
+  if (!isLeading(before)) return BURIED
+  const isSubstitution = text[start] === '$' || text[start] === '`'
+  if (isSubstitution) return ARGUMENT.test(before) ? SUBSTITUTED : BURIED
+  if (isArgued) return CHAINED
+  const value = before.trim()
+  return ARGUMENT.test(before) && (value === '' || !WORDLIKE.test(value)) ? CHAINED : BARE
+}
+
+function isLeading(before: string): boolean {
+  if (before.length > MAX_LEADING_CHARS || before.includes('\n')) return false
+  const words = before.trim()
+  return words === '' || words.split(/\s{1,20}/).length <= MAX_LEADING_WORDS
+}
+
+function stands(pattern: RegExp, text: string, at: number): boolean {
+  pattern.lastIndex = at
+  return pattern.test(text)
+}

@@ -1,0 +1,123 @@
+/** Signatures of cross-site scripting: markup that runs, and ends of what would keep it from that. */
+import { DECISIVE, FAINT, NOTABLE, type SignatureSet } from './signature-set.ts'
+
+const SCRIPT = 1
+const HANDLER = 2
+const SCRIPT_URL = 4
+const ACTIVE_ELEMENT = 8
+const ATTRIBUTE_BREAK_OUT = 16
+const SCRIPT_BREAK_OUT = 32
+const TEMPLATE = 64
+const SINK = 128
+
+/** Nothing below matches without one of these. */
+const SUSPICIOUS = /<[a-z/!?]|[-+;,*)}|&^]\s{0,2}\(?[a-z]|\bon[a-z]{3,30}\s{0,4}=|script|data|\{\{/i
+/** The name of an element; some parsers take `/` and controls for what ends it. */
+const ELEMENT = /[/\s]{0,4}([a-z][a-z0-9:-]{0,40})(?=$|[\s/>"'<=+(])/iy
+/** One attribute of a tag, value included, and what separates it from the one before. */
+const ATTRIBUTE =
+  /[\s/"'\u00a0+]*([^\s/>"'=<\u00a0+]+)(?:\s*=\s*(?:"([^"]*)"?|'([^']*)'?|`([^`]*)`?|([^\s>"'`]*)))?/y
+const HANDLER_NAME = /^[^a-z]{0,2}on[a-z]{3,30}$/i
+/** Attributes whose value is fetched or run. */
+const URL_ATTRIBUTES: ReadonlySet<string> = new Set([
+  ...['href', 'src', 'action', 'formaction', 'xlink:href', 'data', 'poster', 'background', 'from'],
+  ...[
+    'to',
+    'values',
+    'content',
+    'lowsrc',
+    'dynsrc',
+    'code',
+    'codebase',
+    'srcset',
+    'style',
+    'folder',
+  ],
+])
+const ACTIVE: ReadonlySet<string> = new Set([
+  ...['iframe', 'object', 'embed', 'applet', 'base', 'frameset', 'frame', 'portal', 'bgsound'],
+  ...['xss', 'isindex', 'layer', 'ilayer', 'xml', 'animate', 'set', 'foreignobject', 'handler'],
+])
+const SCRIPTING: ReadonlySet<string> = new Set(['script', 'svg:script', 'x:script', 'html:script'])
+/** The scheme, however it is broken up, and something that runs: titles of books begin so, too. */
+const RUNS =
+  /^[^a-z]{0,20}(?:(?:j\s{0,3}a\s{0,3}v\s{0,3}a|v\s{0,3}b|live)\s{0,3}s\s{0,3}c\s{0,3}r\s{0,3}i\s{0,3}p\s{0,3}t\s{0,3}:\s{0,4}(?:[\w$.]{1,40}\s{0,2}[(=[`;]|[/({[!'"`%\\+;~-]|\w{1,20}$)|data:(?:text\/html|text\/xml|application\/xhtml|image\/svg|text\/javascript|application\/javascript|;base64|,)[^a-z]{0,4}[;,+])/i
+const STYLE_RUNS =
+  /expression\s{0,4}\(|-moz-binding|behaviou?r\s{0,4}:\s{0,4}url|@import|javascript:/i
+/** A quote, and a handler where the next attribute would stand. */
+const QUOTE_THEN_HANDLER =
+  /^[^"'<>]{0,100}["'`][\s/>]{0,10}(?:\w{1,20}(?:=[^\s/]{0,40})?[\s/]{1,10}){0,4}on[a-z]{3,30}\s{0,4}=/i
+/** A quote or end of a statement, and a call of what scripts are written for. */
+const QUOTE_THEN_CALL =
+  /^[^"'`]{0,100}["'`][\s)}\]]{0,6}(?:[;+\-*,|&^<>?:/%=]|\|\||&&|\/\/|\n){1,3}[\s({![+~-]{0,6}(?:alert|prompt|confirm|eval|fetch|settimeout|setinterval|function|import|document|window|location|self|top|parent|globalthis|this|console|xmlhttprequest|string\.fromcharcode|print|new\s{1,2}function)\s{0,2}(?:[.([`=]|\?\.)/i
+const SCRIPT_END = /<\/script[\s/>]/i
+const IN_TEMPLATE =
+  /constructor(?:\.|\[['"]?|['"]\]\[?['"]?)\s{0,2}(?:constructor|prototype)|\{\{[^{}]{0,80}(?:constructor|\$eval|\$on\.|__proto__|alert\s{0,2}\()|['"]constructor['"]\]\s{0,2}\(|\$\{\s{0,2}(?:alert|prompt|confirm|eval)\s{0,2}[(`]/i
+const SINKS =
+  /\bdocument\s{0,2}\.\s{0,2}(?:cookie|write|domain|location)|\b(?:alert|prompt|confirm)\s{0,2}[(`]|\bstring\s{0,2}\.\s{0,2}fromcharcode|\beval\s{0,2}\(|\.innerhtml\b/i
+
+export const crossSiteScripting: SignatureSet = {
+  category: 'cross_site_scripting',
+  rules: [
+    ['script', DECISIVE],
+    ['handler', DECISIVE],
+    ['script_url', DECISIVE],
+    ['active_element', NOTABLE],
+    ['attribute_break_out', DECISIVE],
+    ['script_break_out', DECISIVE],
+    ['template', DECISIVE],
+    ['sink', FAINT],
+  ],
+  scan(text) {
+    if (!SUSPICIOUS.test(text)) return 0
+    let found = RUNS.test(text) ? SCRIPT_URL : 0
+    if (QUOTE_THEN_HANDLER.test(text)) found |= ATTRIBUTE_BREAK_OUT
+    if (QUOTE_THEN_CALL.test(text) || SCRIPT_END.test(text)) found |= SCRIPT_BREAK_OUT
+    if (IN_TEMPLATE.test(text)) found |= TEMPLATE
+    if (SINKS.test(text)) found |= SINK
+    let at = text.indexOf('<')
+    while (at !== -1) {
+      const tag = tagAt(text, at + 1)
+      found |= tag.found
+      at = text.indexOf('<', tag.end)
+    }
+    return found
+  },
+}
+
+interface Tag {
+  readonly found: number
+  /** Where to go on: behind what was read, so that nothing is read twice. */
+  readonly end: number
+}
+
+/** What the tag whose `<` stands before `start` would do. */
+function tagAt(text: string, start: number): Tag {
+  ELEMENT.lastIndex = start
+  const name = ELEMENT.exec(text)?.[1]?.toLowerCase()
+  if (name === undefined) return { found: 0, end: start }
+  let found = SCRIPTING.has(name) ? SCRIPT : ACTIVE.has(name) ? ACTIVE_ELEMENT : 0
+  let end = ELEMENT.lastIndex
+  ATTRIBUTE.lastIndex = end
+  let attribute = ATTRIBUTE.exec(text)
+  while (attribute !== null) {
+    end = ATTRIBUTE.lastIndex
+    const [, key = '', ...values] = attribute
+    found |= attributeFound(
+      key.toLowerCase(),
+      values.find((value) => value !== undefined),
+    )
+    attribute = ATTRIBUTE.exec(text)
+  }
+  return { found, end }
+}
+
+function attributeFound(name: string, value: string | undefined): number {
+  if (value === undefined) return 0
+  if (HANDLER_NAME.test(name)) return HANDLER
+  if (name === 'srcdoc') return SCRIPT
+  if (name === 'style') return STYLE_RUNS.test(value) ? SCRIPT_URL : 0
+  if (!URL_ATTRIBUTES.has(name)) return 0
+  const target = name === 'content' ? value.replace(/^\s{0,4}\d{0,4};?\s{0,4}url=/i, '') : value
+  return RUNS.test(target) ? SCRIPT_URL : 0
+}

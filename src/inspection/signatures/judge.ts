@@ -1,0 +1,35 @@
+/** From what the texts of a request matched to whether it is refused. */
+import type { Denial } from '../../errors.ts'
+import { DEFAULT_SIGNATURES, type InspectMode, type SignaturesDefinition } from '../definition.ts'
+import { createVerdictReader } from './scanner.ts'
+import { createTextTaker, type TextTaker, takePath } from './text-taker.ts'
+import { createVerdictCache, type Verdict } from './verdict-cache.ts'
+
+/** One for all routes of an isolate: a verdict says what matched, whatever a route makes of it. */
+const verdicts = createVerdictCache()
+
+export interface SignatureJudge {
+  readonly mode: InspectMode
+  /** Begins a request, with the path of its URL. */
+  begin(url: string): TextTaker
+  /** The refusal (403) that a verdict stands for; undefined below the threshold. */
+  denialOf(verdict: Verdict): Denial | undefined
+}
+
+/** Makes the judge of a route, defaults filled in. */
+export function createSignatureJudge(definition: SignaturesDefinition): SignatureJudge {
+  const { mode, ...scoring } = { ...DEFAULT_SIGNATURES, ...definition }
+  const signatureIn = createVerdictReader(scoring)
+  return {
+    mode,
+    begin(url) {
+      const texts = createTextTaker(verdicts)
+      takePath(url, texts)
+      return texts
+    },
+    denialOf(verdict) {
+      const signature = signatureIn(verdict)
+      return signature && { code: 'signature_matched', signature }
+    },
+  }
+}

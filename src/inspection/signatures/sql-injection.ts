@@ -1,0 +1,74 @@
+/** Signatures of SQL injection: a text that ends a value, and goes on as a statement would. */
+import { DECISIVE, FAINT, NOTABLE, type SignatureSet } from './signature-set.ts'
+import { breakOutOf } from './sql-break-out.ts'
+import { sqlTokensOf } from './sql-tokens.ts'
+
+const BREAK_OUT = 1
+const STATEMENT = 2
+const EFFECT = 4
+const PROBE = 8
+const DISGUISE = 16
+
+/** Nothing below matches without one of these. */
+const SUSPICIOUS =
+  /['"(;=<>*#@`|&]|--|\b(?:union|select|order|group|having|procedure|like|is|in|between|waitfor|exec|xp_cmdshell)\b/i
+/** What only acts, or takes its time. */
+const SLOW_OR_ACTING =
+  /\b(?:pg_sleep|sleep|benchmark|randomblob|load_file|xp_cmdshell|xp_dirtree|xp_regread|dbms_(?:pipe\.receive_message|lock\.sleep)|utl_(?:http\.request|inaddr\.get_host_\w{4,7})|extractvalue|updatexml)[\s'"]{0,4}[(/]|\bwaitfor\s{1,4}delay\s{0,4}['"]|\binto\s{1,4}(?:out|dump)file\s{0,4}['"]|\bxp_cmdshell\b/i
+/** What tells how a database is made. */
+const CATALOGUE =
+  /\binformation_schema\b|@@(?:global\.)?\w|\bsys(?:objects|columns|databases|users)\b|\bpg_(?:catalog|user|shadow|tables)\b|\bsqlite_(?:master|version)\b|\ball_(?:tables|users|tab_columns)\b|\bv\$version\b|\bmysql\.user\b|\bfrom\s{1,4}dual\b/i
+/** Keywords that are kept apart or hidden by comments. */
+const COMMENTED_KEYWORDS =
+  /\b(?:union|select|from|where|and|or|all|by|order|insert|drop)(?:\/\*[^*]{0,40}\*\/|\/\*!\d{0,6})|\/\*!\d{0,6}\s{0,4}(?:union|select|from|where|and|or|all|order)\b/i
+/** A statement by itself, as an expression in parentheses or where a statement may begin. */
+const OPENING_STATEMENT =
+  /^[\s(;+-]{0,20}(?:select[\s(*/+]|if\s{0,2}\(|case\s{1,4}when\b|exec(?:ute)?\s{1,4}(?:master|xp_|sp_|immediate)|waitfor\s|declare\s{1,4}@|benchmark\s{0,2}\(|sleep\s{0,2}\(|pg_sleep\s{0,2}\()/i
+
+export const sqlInjection: SignatureSet = {
+  category: 'sql_injection',
+  rules: [
+    ['break_out', DECISIVE],
+    ['statement', FAINT],
+    ['effect', NOTABLE],
+    ['probe', FAINT],
+    ['disguise', NOTABLE],
+  ],
+  scan(text) {
+    if (!SUSPICIOUS.test(text)) return 0
+    let found = breaksOut(text) ? BREAK_OUT : 0
+    if (OPENING_STATEMENT.test(text)) found |= STATEMENT
+    if (SLOW_OR_ACTING.test(text)) found |= EFFECT
+    if (CATALOGUE.test(text)) found |= PROBE
+    if (COMMENTED_KEYWORDS.test(text)) found |= DISGUISE
+    return found
+  },
+}
+
+/**
+ * Reads the text as it would stand in a statement: as a number, and within quotes of either kind.
+ * Only the first quote can end a value: what follows a later one is text again, or no SQL.
+ */
+function breaksOut(text: string): boolean {
+  if (breakOutOf(sqlTokensOf(text, 0), 'bare')) return true
+  for (const quote of ["'", '"']) {
+    const plain = endOfValue(text, quote, false)
+    if (plain !== -1 && breakOutOf(sqlTokensOf(text, plain), 'quoted')) return true
+    const escaped = text.includes('\\') ? endOfValue(text, quote, true) : plain
+    if (escaped !== plain && escaped !== -1 && breakOutOf(sqlTokensOf(text, escaped), 'quoted'))
+      return true
+  }
+  return false
+}
+
+/** The place behind the quote that ends a value; -1 where none does. A doubled one is a character. */
+function endOfValue(text: string, quote: string, escapes: boolean): number {
+  let at = text.indexOf(quote)
+  while (at !== -1) {
+    const isDoubled = text[at + 1] === quote
+    const isEscaped = escapes && text[at - 1] === '\\' && text[at - 2] !== '\\'
+    if (!isDoubled && !isEscaped) return at + 1
+    at = text.indexOf(quote, at + (isDoubled ? 2 : 1))
+  }
+  return -1
+}

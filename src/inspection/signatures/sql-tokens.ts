@@ -1,0 +1,129 @@
+/** A text as an SQL server would read it from some place on: only as far as an attack shows. */
+
+/**
+ * What a token is. Parentheses are left out, for they change nothing about what follows what;
+ * `call` is a name with one behind it.
+ */
+export type SqlTokenKind =
+  | 'number'
+  | 'text'
+  /** A text whose closing quote is missing: the one of the statement around it closes it. */
+  | 'open_text'
+  | 'word'
+  | 'call'
+  | 'comparison'
+  | 'arithmetic'
+  | 'logic'
+  | 'comma'
+  | 'semicolon'
+  /** A comment that leaves no more than a blank of what follows. */
+  | 'cut'
+  | 'other'
+  | 'end'
+
+export interface SqlToken {
+  readonly kind: SqlTokenKind
+  /** Words in lower case; of a text its length in characters does. */
+  readonly text: string
+}
+
+/** What follows a break-out shows in fewer; more would only cost. */
+const MAX_TOKENS = 24
+/** What may stand between tokens: blanks, and MySQL's comments that are none (`/*!50000`). */
+const BLANKS = /(?:[\s()\u00a0]|\/\*!\d{0,6}|\*\/)+/y
+const NUMBER = /0x[0-9a-f]{1,64}|\d{1,40}(?:\.\d{0,40})?(?:e[+-]?\d{1,4})?(?![a-z_])|\.\d{1,40}/iy
+const WORD = /[a-z_@$\u0080-\uffff][\w@$.\u0080-\uffff]{0,127}/iy
+const CALLED = /[ \t]{0,8}\(/y
+const COMPARISON = /<=>|[<>!:]=|<>|=|<|>/y
+const LOGIC = /\|\||&&/y
+/** What may be left behind a comment that cuts the statement off. */
+const REST = /[-+\s]{0,8}\w?$/y
+const COMPARING: ReadonlySet<string> = new Set([
+  ...['like', 'rlike', 'regexp', 'ilike', 'similar', 'between', 'in', 'is', 'glob'],
+])
+const JOINING: ReadonlySet<string> = new Set(['and', 'or', 'xor', 'div', 'mod'])
+
+const END: SqlToken = { kind: 'end', text: '' }
+
+/** The first tokens of `text` from `start` on; the last is `end` or `cut` if there are no more. */
+export function sqlTokensOf(text: string, start: number): readonly SqlToken[] {
+  const tokens: SqlToken[] = []
+  let at = start
+  while (tokens.length < MAX_TOKENS) {
+    at = skip(BLANKS, text, at)
+    if (at >= text.length) {
+      tokens.push(END)
+      break
+    }
+    if (text.startsWith('/*', at)) {
+      const close = text.indexOf('*/', at + 2)
+      if (close === -1) {
+        tokens.push({ kind: 'cut', text: '/*' })
+        break
+      }
+      at = close + 2
+      continue
+    }
+    if (text[at] === '#' || text.startsWith('--', at)) {
+      const line = text.indexOf('\n', at)
+      if (line !== -1) {
+        at = line + 1
+        continue
+      }
+      const rest = at + (text[at] === '#' ? 1 : 2)
+      tokens.push(skip(REST, text, rest) === text.length ? { kind: 'cut', text: '--' } : OTHER)
+      break
+    }
+    const token = tokenAt(text, at)
+    tokens.push(token)
+    at += lengthOf(token, text, at)
+  }
+  return tokens
+}
+
+const OTHER: SqlToken = { kind: 'other', text: '' }
+
+function tokenAt(text: string, at: number): SqlToken {
+  const character = text[at] ?? ''
+  if (character === "'" || character === '"') return quoted(text, at, character)
+  const number = match(NUMBER, text, at)
+  if (number !== undefined) return { kind: 'number', text: number }
+  const word = match(WORD, text, at)?.toLowerCase()
+  if (word !== undefined) {
+    if (JOINING.has(word)) return { kind: 'logic', text: word }
+    if (COMPARING.has(word)) return { kind: 'comparison', text: word }
+    const isCall = match(CALLED, text, at + word.length) !== undefined
+    return { kind: isCall ? 'call' : 'word', text: word }
+  }
+  const logic = match(LOGIC, text, at)
+  if (logic !== undefined) return { kind: 'logic', text: logic }
+  const comparison = match(COMPARISON, text, at)
+  if (comparison !== undefined) return { kind: 'comparison', text: comparison }
+  if (character === ',') return { kind: 'comma', text: character }
+  if (character === ';') return { kind: 'semicolon', text: character }
+  if ('+-*/%^|&~!'.includes(character)) return { kind: 'arithmetic', text: character }
+  return { kind: 'other', text: character }
+}
+
+function quoted(text: string, at: number, quote: string): SqlToken {
+  const close = text.indexOf(quote, at + 1)
+  if (close === -1) return { kind: 'open_text', text: text.slice(at + 1) }
+  return { kind: 'text', text: text.slice(at + 1, close) }
+}
+
+/** Characters that a token takes of the text. */
+function lengthOf({ kind, text: own }: SqlToken, text: string, at: number): number {
+  if (kind === 'text') return own.length + 2
+  return kind === 'open_text' ? text.length - at : Math.max(own.length, 1)
+}
+
+function match(pattern: RegExp, text: string, at: number): string | undefined {
+  pattern.lastIndex = at
+  return pattern.exec(text)?.[0]
+}
+
+/** The place behind a pattern, or `at` where it does not stand. */
+function skip(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : at
+}

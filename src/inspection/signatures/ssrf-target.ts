@@ -1,0 +1,105 @@
+/** Signatures of server-side request forgery: a value that is an address of the inside. */
+import ipaddr from 'ipaddr.js'
+import { DECISIVE, NOTABLE, type SignatureSet } from './signature-set.ts'
+
+const METADATA = 1
+const INTERNAL = 2
+const DEVELOPMENT = 4
+const WRAPPER = 8
+
+/** Longest URL that is looked at, characters. */
+const MAX_URL_CHARS = 4_096
+/** A scheme and what is behind it; or a network-path reference, or a bare metadata address. */
+const URL_LIKE = /^[\s"'(<]{0,4}(?:url[:=]\s{0,2})?(?:([a-z][a-z0-9+.-]{1,20}):|(?=[/\\]{2}))/i
+/** Schemes by which libraries read files or speak to services, with what makes them one. */
+const WRAPPERS =
+  /^(?:file:[/\\.]|file:%2f|(?:gopher|dict|ldaps?|ldapi|tftp|netdoc|jar|php|phar|zip|expect|ogg|rar|glob|compress\.(?:zlib|bzip2)|zlib|ssh2|view-source|local_file|vbscript):(?:\/\/|http|file))/i
+const FETCHED: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp'])
+/** Clouds' metadata services: AWS, Azure, GCP, DigitalOcean, Oracle; Alibaba; AWS ECS; Oracle's own. */
+const METADATA_ADDRESSES: ReadonlySet<string> = new Set([
+  ...['169.254.169.254', '100.100.100.200', '169.254.170.2', '192.0.0.192'],
+  ...['fd00:ec2::254', 'fd20:ce::254', '169.254.169.123', '168.63.129.16'],
+])
+const METADATA_NAMES = /^(?:metadata(?:\.google\.internal|\.goog)?|instance-data(?:\..{0,40})?)$/
+const BARE_METADATA = /^[\s"']{0,2}(?:169\.254\.169\.254|metadata\.google\.internal)(?:[/:?\s]|$)/i
+const INTERNAL_NAMES =
+  /^(?:localhost|localhost\.localdomain|localtest\.me|lvh\.me|ip6-localhost|ip6-loopback|(?:.{1,100}\.)?(?:localhost|localtest\.me|lvh\.me|svc\.cluster\.local)|kubernetes(?:\.default(?:\.svc)?)?|host\.docker\.internal|spoofed\.burpcollaborator\.net)$/
+/** Names that resolve to the address that they contain. */
+const EMBEDDED = /(?:^|[.-])(\d{1,3}[.-]\d{1,3}[.-]\d{1,3}[.-]\d{1,3})\.(?:nip|sslip|xip)\.io$/
+/** Ranges that are not of the Internet. */
+const INSIDE: ReadonlySet<string> = new Set([
+  ...['loopback', 'private', 'linkLocal', 'uniqueLocal', 'unspecified', 'carrierGradeNat'],
+])
+/** RFC 8252 section 7.3: where applications on a developer's or user's own machine listen. */
+const FIRST_USER_PORT = 1_024
+
+export const ssrfTarget: SignatureSet = {
+  category: 'ssrf_target',
+  rules: [
+    ['metadata', DECISIVE],
+    ['internal', DECISIVE],
+    ['development', NOTABLE],
+    ['wrapper', DECISIVE],
+  ],
+  scan(text) {
+    const match = URL_LIKE.exec(text)
+    if (match === null) return BARE_METADATA.test(text) ? METADATA : 0
+    const url = text.slice(0, MAX_URL_CHARS).trim()
+    const [opening, scheme] = match
+    const start = url.indexOf(scheme === undefined ? opening.slice(-2) : `${scheme}:`)
+    const value = scheme === undefined ? url.slice(opening.trimStart().length) : url.slice(start)
+    // A text about an address is not a value that is one.
+    if (/\s/.test(value)) return 0
+    if (WRAPPERS.test(value)) return WRAPPER
+    if (scheme !== undefined && !FETCHED.has(scheme.toLowerCase())) return 0
+    return foundIn(scheme === undefined ? `http:${value}` : value)
+  },
+}
+
+/** Parsed as WHATWG URL says: decimal, octal and hexadecimal addresses come out in one spelling. */
+function foundIn(value: string): number {
+  let url: URL
+  try {
+    url = new URL(value.replace(/["')>]{1,4}$/, ''))
+  } catch {
+    return 0
+  }
+  const host = url.hostname.replace(/\.$/, '')
+  if (METADATA_NAMES.test(host)) return METADATA
+  const embedded = EMBEDDED.exec(host)?.[1]?.replaceAll('-', '.')
+  const address = addressOf(embedded ?? host)
+  if (address === undefined) {
+    if (!INTERNAL_NAMES.test(host)) return 0
+    return isOfDevelopment(url, value) ? DEVELOPMENT : INTERNAL
+  }
+  if (METADATA_ADDRESSES.has(address.toString())) return METADATA
+  const range = address.range()
+  if (!INSIDE.has(range)) return 0
+  return range === 'loopback' && isOfDevelopment(url, value) ? DEVELOPMENT : INTERNAL
+}
+
+/** IPv4 also where it is mapped into IPv6, or translated (RFC 6052) or tunnelled to it (6to4). */
+function addressOf(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+  const text = host.startsWith('[') ? host.slice(1, -1) : host
+  if (!ipaddr.isValid(text) || !/[.:]/.test(text)) return undefined
+  const address = ipaddr.process(text)
+  if (address.kind() === 'ipv4') return address
+  const bytes = address.toByteArray()
+  switch (address.range()) {
+    case 'rfc6052':
+      return ipaddr.fromByteArray(bytes.slice(12))
+    case '6to4':
+      return ipaddr.fromByteArray(bytes.slice(2, 6))
+    default:
+      return address
+  }
+}
+
+/** Spelled plainly, without credentials, and at a port that needs no privileges. */
+function isOfDevelopment(url: URL, value: string): boolean {
+  return (
+    Number(url.port) >= FIRST_USER_PORT &&
+    url.username === '' &&
+    value.toLowerCase().includes(`//${url.host}`)
+  )
+}
