@@ -62,9 +62,13 @@ export function coalescedOrigin({ origin, now = Date.now }: CoalescedOriginOptio
     return bytes
   }
 
-  async function lead(key: string, request: OriginRequest): Promise<Response> {
+  async function lead(
+    key: string,
+    request: OriginRequest,
+    predecessor: SharedCall | undefined,
+  ): Promise<Response> {
     if (now() - sweptAtMs > LEASE_MS) sweep()
-    const call = beginCall(now)
+    const call = beginCall(now, predecessor)
     calls.set(key, call)
     function end(outcome: Outcome): void {
       call.end(outcome)
@@ -120,14 +124,18 @@ export function coalescedOrigin({ origin, now = Date.now }: CoalescedOriginOptio
       if (!mayShare(request)) return origin.send(request)
       const key = keyOf(request)
       const sinceMs = now()
-      for (;;) {
-        const call = calls.get(key)
-        if (call === undefined || !call.isAlive()) return lead(key, request)
+      let call = calls.get(key)
+      while (call !== undefined) {
         const outcome = await follow(call, request, sinceMs)
         if (outcome.kind === 'answered') return responseOf(outcome.answer)
         if (outcome.kind === 'failed') throw failureFor(outcome.error)
         if (outcome.kind === 'private') return origin.send(request)
+        const next: SharedCall | undefined = call.successor ?? calls.get(key)
+        if (next === undefined || next === call) break
+        call.successor = next
+        call = next
       }
+      return lead(key, request, call)
     },
   }
 }

@@ -32,6 +32,8 @@ export interface SharedCall {
   readonly outcome: Outcome | undefined
   /** Set once somebody waits for it. */
   isFollowed: boolean
+  /** The call that those who wait for an abandoned one wait for instead, even if it has ended. */
+  successor: SharedCall | undefined
   /** How much of the answer may be held for others, bytes. */
   reservedBytes: number
   /** Ends it. What comes after the first time is not heard. */
@@ -40,28 +42,34 @@ export interface SharedCall {
 
 /**
  * Begins one. The request that does must end it; if the platform ends that request first, nothing
- * renews the lease, and those who wait see it run out.
+ * renews the lease, and those who wait see it run out. Who waited for `predecessor` waits for this one.
  */
-export function beginCall(now: () => number): SharedCall {
+export function beginCall(now: () => number, predecessor: SharedCall | undefined): SharedCall {
   let aliveUntilMs = now() + LEASE_MS
   const beat = setInterval(() => {
     aliveUntilMs = now() + LEASE_MS
   }, BEAT_MS)
   let ended: Outcome | undefined
-  return {
+  const call: SharedCall = {
     isAlive: () => now() < aliveUntilMs,
     get outcome() {
       return ended
     },
-    isFollowed: false,
+    isFollowed: predecessor?.isFollowed ?? false,
+    successor: undefined,
     reservedBytes: 0,
     end(outcome) {
       clearInterval(beat)
       ended ??= outcome
     },
   }
+  if (predecessor !== undefined) predecessor.successor = call
+  return call
 }
 
 /** A failure for another request than the one that saw it: its cause may be tied to that one. */
-export const failureFor = ({ dependency, fault, retryAfterSeconds }: Unavailable): Unavailable =>
-  new Unavailable(dependency, fault, { retryAfterSeconds })
+export const failureFor = ({ dependency, fault, ...rest }: Unavailable): Unavailable =>
+  new Unavailable(dependency, fault, {
+    retryAfterSeconds: rest.retryAfterSeconds,
+    unasked: rest.unasked,
+  })

@@ -1,0 +1,63 @@
+/**
+ * A Worker whose routes coalesce, without authentication: a test says in headers that go to no
+ * origin who the caller is and how the request ends.
+ */
+import { Hono } from 'hono'
+import { coalescedOrigin } from '../../src/coalescing/coalesced-origin.ts'
+import type { GatewayVariables } from '../../src/context.ts'
+import { Denied, Unavailable } from '../../src/errors.ts'
+import { canonicalPath } from '../../src/middleware/canonical-path.ts'
+import { clientAddress } from '../../src/middleware/client-address.ts'
+import { limitBody } from '../../src/middleware/limit-body.ts'
+import { requestId } from '../../src/middleware/request-id.ts'
+import { sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
+import { createOrigin, type Origin } from '../../src/origin.ts'
+import { proxy } from '../../src/routes/proxy.ts'
+import type { Principal } from '../../src/tokens/principal.ts'
+
+interface Env {
+  readonly ORIGIN_URL: string
+  /** How long the origin may take, milliseconds. */
+  readonly TIMEOUT_MS: string
+}
+
+function build(env: Env) {
+  const shared = coalescedOrigin({ origin: createOrigin({ url: env.ORIGIN_URL }) })
+  let entered = 0
+  const origin: Origin = {
+    send(request) {
+      entered += 1
+      return shared.send(request)
+    },
+  }
+  const app = new Hono<{ Bindings: Env; Variables: GatewayVariables }>()
+  app.onError((error, c) => {
+    if (error instanceof Denied) return c.json(error.denial, 400)
+    if (error instanceof Unavailable) return c.json({ fault: error.fault }, 502)
+    return c.json({ defect: String(error) }, 500)
+  })
+  // Also what says that workerd is there.
+  app.get('/read-here', (c) => c.text(String(entered)))
+  app.use(requestId(), canonicalPath(), sanitizeHeaders(), clientAddress())
+  app.use(limitBody({ maxBytes: 1_000_000 }))
+  app.use(async (c, next) => {
+    c.set('principal', JSON.parse(c.req.header('X-User-Test') ?? 'null') as Principal | null)
+    // As the audit trail does. A request without it ends with its client, and runs no code then.
+    if (c.req.header('X-User-Mortal') === undefined)
+      c.executionCtx.waitUntil(new Promise((resolve) => setTimeout(resolve, 60_000)))
+    await next()
+  })
+  const assertions = { sign: async () => `assertion-${crypto.randomUUID()}` }
+  const originTimeoutMs = Number(env.TIMEOUT_MS)
+  app.all('*', proxy({ origin, assertions, originTimeoutMs, coalesce: true, forwardCookies: true }))
+  return app
+}
+
+let app: ReturnType<typeof build> | undefined
+
+export default {
+  fetch(request: Request, env: Env, context: ExecutionContext) {
+    app ??= build(env)
+    return app.fetch(request, env, context)
+  },
+}
