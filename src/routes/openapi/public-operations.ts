@@ -3,7 +3,12 @@ import * as z from 'zod'
 import type { Operation } from '../operation.ts'
 
 const PROBLEMS = [405, 500]
-const states = () => z.record(z.string(), z.enum(['ok', 'failed']))
+const readiness = (status: string) =>
+  z.strictObject({
+    status: z.literal(status),
+    checks: z.record(z.string(), z.enum(['ok', 'failed'])),
+    breakers: z.record(z.string(), z.enum(['closed', 'half_open', 'open'])),
+  })
 
 function open(
   path: string,
@@ -55,11 +60,11 @@ export function publicOperations({ issuesTokens }: { readonly issuesTokens: bool
     open('/-/readyz', 'readiness', 'Health', 'Does it have what it needs?', {
       200: {
         description: 'It has.',
-        schema: () => z.strictObject({ status: z.literal('ready'), checks: states() }),
+        schema: () => readiness('ready'),
       },
       503: {
         description: 'Something is missing; what, but not why.',
-        schema: () => z.strictObject({ status: z.literal('unready'), checks: states() }),
+        schema: () => readiness('unready'),
       },
     }),
     open(

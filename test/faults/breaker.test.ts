@@ -1,0 +1,255 @@
+import { describe, expect, test } from 'vitest'
+import type { AlarmLine } from '../../src/breakers/alarm.ts'
+import {
+  bystanderOf,
+  createCircuitBreaker,
+  DEFAULT_FAILURES,
+  FIRST_PERIOD_MS,
+  MAX_PERIOD_MS,
+} from '../../src/breakers/breaker.ts'
+import { type BreakerTransition, createBreakers } from '../../src/breakers/registry.ts'
+import { Unavailable } from '../../src/errors.ts'
+
+const START_MS = 1_700_000_000_000
+
+/** A breaker whose time stands still until told otherwise; without jitter. */
+function build({ random = () => 0 } = {}) {
+  let nowMs = START_MS
+  const alarms: AlarmLine[] = []
+  const transitions: string[] = []
+  const breakers = createBreakers({ now: () => nowMs, alarm: (line) => alarms.push(line) })
+  breakers.onTransition(({ breaker, from, to, fault }: BreakerTransition) => {
+    expect(breaker.state()).toBe(to)
+    transitions.push(`${from} > ${to}${fault === undefined ? '' : ` (${fault})`}`)
+  })
+  const options = { watch: breakers.watch, now: () => nowMs, random }
+  const breaker = createCircuitBreaker({ name: 'redis', ...options })
+
+  function fail(times = 1) {
+    for (let count = 0; count < times; count++) breaker.failed(breaker.enter(), 'timeout')
+  }
+  function refusal(): Unavailable {
+    try {
+      breaker.enter()
+    } catch (error) {
+      return error as Unavailable
+    }
+    throw new Error('it let the call through')
+  }
+  return {
+    ...{ breaker, breakers, alarms, transitions, fail, refusal },
+    pass(ms: number) {
+      nowMs += ms
+    },
+  }
+}
+
+describe('a breaker', () => {
+  test('opens with the fifth failure in a row, and refuses at once with the last fault', () => {
+    const { breaker, fail, refusal, transitions } = build()
+    fail(DEFAULT_FAILURES - 1)
+    expect(breaker.state()).toBe('closed')
+    breaker.failed(breaker.enter(), 'unreachable')
+    expect(breaker.state()).toBe('open')
+    expect(refusal()).toBeInstanceOf(Unavailable)
+    expect(refusal()).toMatchObject({ dependency: 'redis', fault: 'unreachable', unasked: true })
+    expect(refusal().retryAfterSeconds).toBe(1)
+    expect(transitions).toEqual(['closed > open (unreachable)'])
+  })
+
+  test('does not open while answers arrive in between', () => {
+    const { breaker, fail } = build()
+    for (let round = 0; round < 20; round++) {
+      fail(DEFAULT_FAILURES - 1)
+      breaker.enter()
+      breaker.succeeded()
+    }
+    expect(breaker.state()).toBe('closed')
+  })
+
+  test('a call that is late beside others that were answered is no failure of the dependency', () => {
+    const { breaker } = build()
+    const late = Array.from({ length: 50 }, () => breaker.enter())
+    breaker.enter()
+    breaker.succeeded()
+    for (const entry of late) breaker.failed(entry, 'timeout')
+    expect(breaker.state()).toBe('closed')
+  })
+
+  test('lets one through after its period: a good answer closes it for all', () => {
+    const { breaker, fail, refusal, pass, transitions } = build()
+    fail(DEFAULT_FAILURES)
+    pass(FIRST_PERIOD_MS - 1)
+    refusal()
+    pass(1)
+    breaker.enter()
+    expect(breaker.state()).toBe('half_open')
+    for (let count = 0; count < 100; count++) refusal()
+    breaker.succeeded()
+    expect(breaker.state()).toBe('closed')
+    for (let count = 0; count < 100; count++) breaker.enter()
+    expect(transitions.slice(1)).toEqual(['open > half_open (timeout)', 'half_open > closed'])
+  })
+
+  test('a probe that fails opens it for twice as long, up to five seconds', () => {
+    const { breaker, fail, refusal, pass } = build()
+    fail(DEFAULT_FAILURES)
+    for (const periodMs of [1_000, 2_000, 4_000, MAX_PERIOD_MS, MAX_PERIOD_MS]) {
+      expect(refusal().retryAfterSeconds).toBe(periodMs / 1000)
+      pass(periodMs - 1)
+      refusal()
+      pass(1)
+      fail()
+      expect(breaker.state()).toBe('open')
+    }
+  })
+
+  test('chance takes off up to half of a period, so that isolates do not probe together', () => {
+    const { breaker, fail, refusal, pass } = build({ random: () => 0.999_999 })
+    fail(DEFAULT_FAILURES)
+    pass(FIRST_PERIOD_MS / 2 - 1)
+    refusal()
+    pass(1.1)
+    breaker.enter()
+    expect(breaker.state()).toBe('half_open')
+  })
+
+  test('a probe that never comes back costs one period, and the next request probes', () => {
+    const { breaker, fail, refusal, pass } = build()
+    fail(DEFAULT_FAILURES)
+    pass(FIRST_PERIOD_MS)
+    const lost = breaker.enter()
+    pass(FIRST_PERIOD_MS - 1)
+    refusal()
+    pass(1)
+    breaker.enter()
+    // Old news: another one probes by now.
+    breaker.failed(lost, 'timeout')
+    expect(breaker.state()).toBe('half_open')
+    breaker.succeeded()
+    expect(breaker.state()).toBe('closed')
+  })
+
+  test('calls from before it opened do not prolong it, and an answer to one closes it', () => {
+    const { breaker, fail, refusal, pass } = build()
+    const early = Array.from({ length: 100 }, () => breaker.enter())
+    fail(DEFAULT_FAILURES)
+    pass(500)
+    for (const entry of early) breaker.failed(entry, 'timeout')
+    expect(refusal().retryAfterSeconds).toBe(1)
+    breaker.succeeded()
+    expect(breaker.state()).toBe('closed')
+  })
+
+  test('starts anew once it has closed: five failures, one second', () => {
+    const { breaker, fail, refusal, pass } = build()
+    fail(DEFAULT_FAILURES)
+    for (let probes = 0; probes < 3; probes++) {
+      pass(MAX_PERIOD_MS)
+      fail()
+    }
+    pass(MAX_PERIOD_MS)
+    breaker.enter()
+    breaker.succeeded()
+    fail(DEFAULT_FAILURES - 1)
+    expect(breaker.state()).toBe('closed')
+    fail()
+    expect(refusal().retryAfterSeconds).toBe(1)
+  })
+
+  test('R04: of a dependency that flaps by the second, no up phase is slept through', () => {
+    const { breaker, pass } = build()
+    let served = 0
+    // 60 s, 100 requests a second: up in even seconds, down in odd ones.
+    for (let request = 0; request < 6_000; request++) {
+      const isUp = Math.floor(request / 100) % 2 === 0
+      try {
+        const entry = breaker.enter()
+        if (isUp) {
+          breaker.succeeded()
+          served++
+        } else breaker.failed(entry, 'unreachable')
+      } catch (error) {
+        expect(error).toBeInstanceOf(Unavailable)
+      }
+      pass(10)
+    }
+    // It opens 50 ms into a second that is down, and probes 50 ms into the next, which is up.
+    expect(served).toBeGreaterThan(0.9 * 3_000)
+  })
+})
+
+describe('a bystander', () => {
+  test('is refused while the breaker is not closed, and neither opens, probes nor closes it', () => {
+    const { breaker, fail, pass } = build()
+    const bystander = bystanderOf(breaker)
+    for (let count = 0; count < 50; count++) bystander.failed(bystander.enter(), 'timeout')
+    expect(breaker.state()).toBe('closed')
+    fail(DEFAULT_FAILURES)
+    expect(() => bystander.enter()).toThrow(Unavailable)
+    pass(10 * MAX_PERIOD_MS)
+    expect(() => bystander.enter()).toThrow(Unavailable)
+    bystander.succeeded()
+    expect(breaker.state()).toBe('open')
+  })
+})
+
+describe('R05: the alarm', () => {
+  test('R05: sounds when it opens, once a minute while requests are refused, and when it closes', () => {
+    const { breaker, alarms, fail, refusal, pass } = build()
+    fail(DEFAULT_FAILURES)
+    for (let second = 0; second < 150; second++) {
+      for (let request = 0; request < 20; request++) {
+        try {
+          breaker.failed(breaker.enter(), 'timeout')
+        } catch {
+          // Refused, as it should be.
+        }
+      }
+      pass(1_000)
+    }
+    pass(MAX_PERIOD_MS)
+    breaker.enter()
+    breaker.succeeded()
+    const down = { alarm: 'dependency_down', dependency: 'redis', fault: 'timeout' }
+    expect(alarms).toEqual([
+      { ...down, seconds: 0 },
+      { ...down, seconds: 60 },
+      { ...down, seconds: 120 },
+      { alarm: 'dependency_back', dependency: 'redis', seconds: 155 },
+    ])
+    expect(() => refusal()).toThrow('let the call through')
+  })
+
+  test('R05: a dependency that flaps is told once a minute, too', () => {
+    const { breaker, alarms, fail, pass } = build()
+    for (let second = 0; second < 120; second += 2) {
+      fail(DEFAULT_FAILURES)
+      pass(FIRST_PERIOD_MS)
+      breaker.enter()
+      breaker.succeeded()
+      pass(1_000)
+    }
+    const kinds = alarms.map(({ alarm }) => alarm)
+    expect(kinds).toEqual([
+      ...['dependency_down', 'dependency_back'],
+      ...['dependency_down', 'dependency_back'],
+    ])
+  })
+
+  test('names which one, where there are several', () => {
+    const { breakers, alarms } = build()
+    const breaker = createCircuitBreaker({
+      name: 'origin',
+      target: 'GET /orders',
+      watch: breakers.watch,
+    })
+    for (let count = 0; count < DEFAULT_FAILURES; count++)
+      breaker.failed(breaker.enter(), 'unreachable')
+    expect(alarms).toMatchObject([{ dependency: 'origin', target: 'GET /orders' }])
+    expect(breakers.list.map(({ name, target }) => [name, target])).toEqual([
+      ['redis', undefined],
+      ['origin', 'GET /orders'],
+    ])
+  })
+})
