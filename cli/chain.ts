@@ -1,17 +1,15 @@
 /** The chain of the audit trail, as the command line computes it: it takes no gateway's word. */
-import { createHash } from 'node:crypto'
-
-/** Columns by name, as the database has them. */
-export type StoredRow = Readonly<Record<string, string | number | null>>
+import { type RowState, type StoredRow, stateOf, wasAt } from './chain-hash.ts'
 
 /** What is wrong with a chain. */
 export interface ChainFinding {
   /**
    * `changed`: a row is not what it was. `missing`: rows are gone. `moved`: a row stands where
    * another belongs. `checkpoint`: one says otherwise, or is not signed as it should be. `head`:
-   * the end of the chain is not where it is said to be.
+   * the end of the chain is not where it is said to be. `erasure`: more was erased than the trail
+   * says.
    */
-  readonly kind: 'changed' | 'missing' | 'moved' | 'checkpoint' | 'head'
+  readonly kind: 'changed' | 'missing' | 'moved' | 'checkpoint' | 'head' | 'erasure'
   /** Of the row or the checkpoint; the first one of several. */
   readonly seq: number
   readonly detail: string
@@ -25,8 +23,8 @@ export interface Gap {
 }
 
 export interface ChainRows {
-  /** Takes the next row in the order of `seq`. */
-  row(row: StoredRow): void
+  /** Takes the next row in the order of `seq`. Returns what it is by itself. */
+  row(row: StoredRow): RowState
   /** Where the rows end: `seq` 0 before the first. `hash` is undefined where it cannot be trusted. */
   last(): { readonly seq: number; readonly hash: unknown }
   gaps(): readonly Gap[]
@@ -39,19 +37,6 @@ const GENESIS_HASH = 'A'.repeat(43)
 /** Where a row has gone is looked for among as many; more are a different chain. */
 const MAX_SUSPECTS = 200
 
-/** RFC 8785 for flat objects of strings, finite numbers and null. */
-export function canonical(row: StoredRow): string {
-  const names = Object.keys(row).sort()
-  return `{${names.map((name) => `${JSON.stringify(name)}:${JSON.stringify(row[name])}`).join(',')}}`
-}
-
-/** Base64url SHA-256 over the predecessor's hash, a line feed, and the row without its hashes. */
-function hashOf({ hash: _hash, previous_hash, ...row }: StoredRow): string {
-  return createHash('sha256')
-    .update(`${previous_hash}\n${canonical(row)}`)
-    .digest('base64url')
-}
-
 /** Checks the links between rows. Pure but for what it has seen. */
 export function createChainRows(): ChainRows {
   const gaps: Gap[] = []
@@ -61,13 +46,14 @@ export function createChainRows(): ChainRows {
   let lastSeq = 0
   let link: unknown = GENESIS_HASH
 
-  function row(row: StoredRow): void {
+  function row(row: StoredRow): RowState {
     const seq = Number(row.seq)
     if (seq > lastSeq + 1) {
       gaps.push({ from: lastSeq + 1, to: seq - 1, previousHash: row.previous_hash })
       link = undefined
     }
-    const whole = hashOf(row) === row.hash && seq !== lastSeq
+    const state = stateOf(row)
+    const whole = state !== 'changed' && seq !== lastSeq
     if (!whole) broken.push(row)
     else if (link !== undefined && row.previous_hash !== link) {
       // Both links of one row are broken: that row was replaced, not its neighbours.
@@ -78,6 +64,7 @@ export function createChainRows(): ChainRows {
     }
     link = whole ? row.hash : undefined
     lastSeq = seq
+    return state
   }
 
   function whereFrom(row: StoredRow): number | undefined {
@@ -85,9 +72,7 @@ export function createChainRows(): ChainRows {
       ...broken.map(({ seq }) => Number(seq)),
       ...gaps.flatMap(({ from, to }) => (from === to ? [from] : [])),
     ]
-    return places
-      .slice(0, MAX_SUSPECTS)
-      .find((seq) => seq !== row.seq && hashOf({ ...row, seq }) === row.hash)
+    return places.slice(0, MAX_SUSPECTS).find((seq) => wasAt(row, seq))
   }
 
   return {

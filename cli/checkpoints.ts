@@ -1,6 +1,7 @@
 /** Checkpoints of the audit trail, compared with its rows, and their signatures with keys. */
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose'
-import { type ChainFinding, canonical, type StoredRow } from './chain.ts'
+import type { ChainFinding } from './chain.ts'
+import { canonical, type StoredRow } from './chain-hash.ts'
 
 export interface Checkpoints {
   /** Takes one, and the hash of its row, if that is there. In the order of `seq`. */

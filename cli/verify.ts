@@ -1,7 +1,9 @@
 /** Verifies the chain of the audit trail page by page, and says which row is not as it was. */
 import type { JSONWebKeySet } from 'jose'
-import { type ChainFinding, createChainRows, type StoredRow } from './chain.ts'
+import { type ChainFinding, createChainRows, type Gap } from './chain.ts'
+import type { StoredRow } from './chain-hash.ts'
 import { createCheckpoints } from './checkpoints.ts'
+import { createErasures } from './erasures.ts'
 
 /** A page of `GET /-/admin/audit/chain`. */
 export interface ChainPage {
@@ -28,16 +30,30 @@ export interface Verdict {
   readonly sealed: number | null
   /** Rows outside of the chain: they are from before there was one. */
   readonly unchained: number
+  /** Rows that have forgotten whom they were about. */
+  readonly erased: number
+  /** How many of them by an erasure that is not in what was looked at. */
+  readonly unexplained: number
   readonly findings: readonly ChainFinding[]
+}
+
+/** What is known of the extent of a chain, where it is read from files. */
+export interface Extent {
+  /** The first row that there should be. What was before it is not asked for. */
+  readonly from: number
+  /** The last one; undefined where others go on behind the files. */
+  readonly to?: number
 }
 
 /** Takes pages from `read` until the last. Rejects as it does. */
 export async function verifyChain(
   read: (after: number) => Promise<ChainPage>,
   keys: JSONWebKeySet | undefined,
+  extent?: Extent,
 ): Promise<Verdict> {
   const rows = createChainRows()
   const checkpoints = createCheckpoints(keys)
+  const erasures = createErasures()
   let [events, unchained] = [0, 0]
   let first: number | null = null
   let after: number | undefined = 0
@@ -46,7 +62,7 @@ export async function verifyChain(
     const page: ChainPage = await read(after)
     const hashes = new Map<unknown, unknown>()
     for (const row of page.rows) {
-      rows.row(row)
+      erasures.row(row, rows.row(row))
       hashes.set(row.seq, row.hash)
       first ??= Number(row.seq)
     }
@@ -58,29 +74,23 @@ export async function verifyChain(
   }
   const last = rows.last()
   const pruned = checkpoints.pruned()
-  const gone = pruned?.seq ?? 0
+  const gone = extent === undefined ? (pruned?.seq ?? 0) : extent.from - 1
   const gaps = [...rows.gaps()]
-  if (head !== null && head.seq > Math.max(last.seq, gone)) {
-    gaps.push({ from: Math.max(last.seq, gone) + 1, to: head.seq, previousHash: head.hash })
+  const end = extent?.to ?? head?.seq ?? 0
+  if (end > Math.max(last.seq, gone)) {
+    gaps.push({ from: Math.max(last.seq, gone) + 1, to: end, previousHash: head?.hash })
   }
+  const isCutOff = extent?.to !== undefined
   const findings = [
-    ...gaps.flatMap(({ from, to, previousHash }): ChainFinding[] => {
-      if (to > gone) {
-        const start = Math.max(from, gone + 1)
-        const detail = start === to ? 'it is gone' : `${to - start + 1} rows are gone, up to ${to}`
-        return [{ kind: 'missing', seq: start, detail }]
-      }
-      return to === gone && previousHash !== pruned?.hash
-        ? [{ kind: 'checkpoint', seq: to, detail: 'the row behind it knows another hash' }]
-        : []
-    }),
+    ...gaps.flatMap((gap) => gapFindings(gap, gone, pruned)),
     ...rows.findings(),
     ...checkpoints.findings(),
     ...checkpoints
       .orphans()
       .filter((seq) => seq > gone && !gaps.some(({ from, to }) => from <= seq && seq <= to))
       .map((seq): ChainFinding => ({ kind: 'checkpoint', seq, detail: 'its row is gone' })),
-    ...headFindings(head, last),
+    ...(isCutOff ? [] : headFindings(head, last)),
+    ...erasures.findings(!isCutOff),
   ].sort((a, b) => a.seq - b.seq)
   const { signed, checkpoints: count } = checkpoints.counts()
   return {
@@ -93,8 +103,25 @@ export async function verifyChain(
     signed: keys === undefined ? null : signed,
     sealed: keys === undefined ? null : checkpoints.sealed(),
     unchained,
+    ...erasures.counts(),
     findings,
   }
+}
+
+/** `gone`: rows up to here are not missed. */
+function gapFindings(
+  { from, to, previousHash }: Gap,
+  gone: number,
+  pruned: { readonly seq: number; readonly hash: unknown } | undefined,
+): ChainFinding[] {
+  if (to > gone) {
+    const start = Math.max(from, gone + 1)
+    const detail = start === to ? 'it is gone' : `${to - start + 1} rows are gone, up to ${to}`
+    return [{ kind: 'missing', seq: start, detail }]
+  }
+  return to === pruned?.seq && previousHash !== pruned.hash
+    ? [{ kind: 'checkpoint', seq: to, detail: 'the row behind it knows another hash' }]
+    : []
 }
 
 function headFindings(

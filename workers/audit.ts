@@ -1,21 +1,24 @@
 /**
  * The audit Worker: chains the events of the queue in D1, each once, whatever the queue repeats or
- * reorders, and seals the chain. Also reads the dead letter queue, and deletes what is older than its
- * retention.
+ * reorders, and seals the chain. Also reads the dead letter queue, exports the chain to R2, carries
+ * out erasures, and deletes what is older than its retention.
  */
 import { type CheckpointSealer, createCheckpointSealer } from '../src/audit/chain-checkpoint.ts'
 import { type AuditEvent, auditEventSchema } from '../src/audit/event.ts'
 import { insertAuditEvents } from '../src/stores/d1/audit-chain.ts'
 import { keepDeadLetters } from '../src/stores/d1/dead-letters.ts'
-import { deleteBefore } from '../src/stores/d1/retention.ts'
 import { type Migration, withSchema } from '../src/stores/d1/schema.ts'
 import { parseSigningKeys } from '../src/tokens/signing-keys.ts'
 import tables from './migrations/0001_audit_events.sql'
 import change from './migrations/0002_audit_change.sql'
 import chain from './migrations/0003_audit_chain.sql'
+import evidence from './migrations/0004_audit_evidence.sql'
+import { carryOutErasures, endRetention, exportDue, type Upkeep } from './upkeep.ts'
 
 export interface AuditEnv {
   readonly AUDIT_DB: D1Database
+  /** Where the chain is exported to; default nowhere. */
+  readonly AUDIT_EXPORT?: R2Bucket
   /** Whole days that events are kept; default 90. */
   readonly RETENTION_DAYS?: string
   /** Private JWK Set that signs checkpoints, as `SIGNING_KEYS` of the gateway; default none. */
@@ -26,6 +29,7 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '0001_audit_events.sql', sql: tables },
   { name: '0002_audit_change.sql', sql: change },
   { name: '0003_audit_chain.sql', sql: chain },
+  { name: '0004_audit_evidence.sql', sql: evidence },
 ]
 
 /** Of `audit.toml`. What happens every minute seals; anything else also ends retention. */
@@ -39,6 +43,10 @@ const RETRY_FACTOR = 3
 const MAX_RETRY_SECONDS = 3_600
 const DEFAULT_RETENTION_DAYS = 90
 const DAY_MS = 86_400_000
+/** How often an isolate that takes events looks after the trail, so that it needs no cron for it. */
+const UPKEEP_INTERVAL_MS = 10_000
+/** What an operator's order of an erasure says of itself. */
+const ERASURE_ORDER = 'audit.erase'
 
 interface Delivery {
   readonly message: Message
@@ -66,6 +74,30 @@ function sealerOf({ AUDIT_SIGNING_KEYS: text }: AuditEnv): CheckpointSealer {
   sealers.set(text, sealer)
   return sealer
 }
+
+const upkeepOf = (env: AuditEnv): Upkeep => ({
+  db: env.AUDIT_DB,
+  bucket: env.AUDIT_EXPORT,
+  seal: sealerOf(env),
+  nowMs: Date.now(),
+})
+
+let lookedAfterMs = 0
+
+/** Erasures and exports; `isDaily`: also what is not due. What fails is said, and tried again later. */
+async function lookAfter(upkeep: Upkeep, isDaily = false) {
+  lookedAfterMs = upkeep.nowMs
+  for (const [what, work] of [
+    ['an erasure', () => carryOutErasures(upkeep)],
+    ['the export', () => exportDue(upkeep, isDaily)],
+  ] as const) {
+    await withSchema(upkeep.db, MIGRATIONS, work).catch((error: unknown) =>
+      console.error(`audit: ${what} failed (${nameOf(error)}), and is tried again`),
+    )
+  }
+}
+
+const nameOf = (error: unknown) => (error instanceof Error ? error.name : typeof error)
 
 /** The event in a message, or undefined: then it will never be one, however often it comes. */
 function eventOf(body: unknown): AuditEvent | undefined {
@@ -112,6 +144,9 @@ export default {
     )
     if (!batch.queue.endsWith(DEAD_LETTERS_SUFFIX)) {
       for (const message of poison) message.retry()
+      const isOrdered = deliveries.some(({ event }) => event.change?.action === ERASURE_ORDER)
+      const upkeep = upkeepOf(env)
+      if (isOrdered || upkeep.nowMs - lookedAfterMs >= UPKEEP_INTERVAL_MS) await lookAfter(upkeep)
       return
     }
     const letters = poison.map(({ id, timestamp, body }) => ({
@@ -127,12 +162,14 @@ export default {
 
   async scheduled({ cron, scheduledTime }, env) {
     const { AUDIT_DB: db, RETENTION_DAYS } = env
-    const options = { seal: sealerOf(env), nowMs: Date.now() }
-    await withSchema(db, MIGRATIONS, () => insertAuditEvents(db, [], options))
-    if (cron === SEALING_CRON) return
+    const upkeep = upkeepOf(env)
+    await withSchema(db, MIGRATIONS, () => insertAuditEvents(db, [], upkeep))
+    const isDaily = cron !== SEALING_CRON
+    await lookAfter(upkeep, isDaily)
+    if (!isDaily) return
     const days = Number(RETENTION_DAYS ?? DEFAULT_RETENTION_DAYS)
     if (!Number.isInteger(days) || days < 1)
       throw new Error(`RETENTION_DAYS must be a whole number of days, at least 1`)
-    await withSchema(db, MIGRATIONS, () => deleteBefore(db, scheduledTime - days * DAY_MS, options))
+    await endRetention(upkeep, scheduledTime - days * DAY_MS)
   },
 } satisfies ExportedHandler<AuditEnv>

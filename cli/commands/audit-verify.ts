@@ -3,12 +3,16 @@ import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { publicKeysIn } from '../checkpoints.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { type ExportedChain, readExports } from '../exports.ts'
 import { REFUSED, usage } from '../failure.ts'
+import { createOutput } from '../output.ts'
 import { line, table } from '../text.ts'
 import { type ChainPage, type Verdict, verifyChain } from '../verify.ts'
 
 interface VerifyOptions extends CommonOptions {
   readonly jwks?: string
+  readonly file?: readonly string[]
+  readonly andGateway?: boolean
 }
 
 const FINDING_COLUMNS = ['seq', 'kind', 'detail']
@@ -20,20 +24,53 @@ export function addVerify(audit: Command): void {
     examples: [
       'portcullis audit verify',
       'portcullis audit verify --jwks signing-keys-audit.json --json',
+      'portcullis audit verify --file exports/ --and-gateway',
     ],
   })
     .option('--jwks <file>', 'keys of the audit Worker, public or private: checks signatures, too')
+    .option('--file <paths...>', 'exported files, or folders of them, and no gateway')
+    .option('--and-gateway', 'with --file: go on with what the gateway has behind them')
     .addHelpText('after', '\nExit code 1 if anything is not as it was.')
     .action(async (options: VerifyOptions) => {
-      const { gateway, output } = workWith(options)
+      if (options.andGateway && options.file === undefined) {
+        throw usage('--and-gateway goes with --file')
+      }
       const keys = options.jwks === undefined ? undefined : await keysOf(options.jwks)
-      const verdict = await verifyChain(
-        (after) => gateway.get<ChainPage>('/audit/chain', { after }),
-        keys,
-      )
-      output.result(verdict, told(verdict))
+      const verdict = await verdictOf(options, keys)
+      createOutput(options.json ?? false).result(verdict, told(verdict))
       if (!verdict.ok) process.exitCode = REFUSED
     })
+}
+
+async function verdictOf(
+  options: VerifyOptions,
+  keys: Awaited<ReturnType<typeof keysOf>> | undefined,
+): Promise<Verdict> {
+  const { file, andGateway = false } = options
+  const files = file && (await readExports(file))
+  if (files !== undefined && !andGateway) {
+    return verifyChain(pagesOf(files), keys, files.extent)
+  }
+  const { gateway } = workWith(options)
+  const ask = (after: number) => gateway.get<ChainPage>('/audit/chain', { after })
+  if (files === undefined) return verifyChain(ask, keys)
+  return verifyChain(pagesOf(files, ask), keys, { from: files.extent.from })
+}
+
+/** The files one after the other, then what `ask` gives behind their last row. */
+function pagesOf(
+  { pages, extent }: ExportedChain,
+  ask?: (after: number) => Promise<ChainPage>,
+): (after: number) => Promise<ChainPage> {
+  let given = 0
+  return async (after) => {
+    const page = pages[given]
+    given += 1
+    if (page === undefined)
+      return ask === undefined ? { rows: [], checkpoints: [], head: null } : ask(after)
+    const isLast = given === pages.length
+    return isLast && ask === undefined ? page : { ...page, next: extent.to }
+  }
 }
 
 async function keysOf(file: string) {
@@ -45,12 +82,16 @@ async function keysOf(file: string) {
 }
 
 function told(verdict: Verdict): string {
-  const { events, first, last, checkpoints, signed, sealed, unchained, findings } = verdict
+  const { events, first, last, checkpoints, signed, sealed, findings } = verdict
+  const { unchained, erased, unexplained } = verdict
   const signatures =
     signed === null ? 'signatures not checked (--jwks)' : `${signed} signed, up to row ${sealed}`
+  const elsewhere =
+    unexplained === 0 ? '' : `, ${unexplained} of them by erasures that are not in these rows`
   const lines = [
     events === 0 ? 'no events in the chain' : `${events} events, rows ${first} to ${last}`,
     `${checkpoints} checkpoints, ${signatures}`,
+    ...(erased === 0 ? [] : [`${erased} rows erased${elsewhere}`]),
     ...(unchained === 0 ? [] : [`${unchained} rows outside of the chain, which nothing proves`]),
     ...(verdict.hash === null ? [] : [`the last hash is ${line(verdict, ['hash'])}`]),
   ]

@@ -1,7 +1,8 @@
 /** Statements about a chain at one moment, signed so that only the key's holder can make them. */
 import { CompactSign } from 'jose'
 import { activeKey, importSigningKey, type SigningJwk } from '../tokens/signing-keys.ts'
-import { type ChainPlace, canonicalJson, PARTITION } from './chain.ts'
+import { type ChainPlace, PARTITION } from './chain.ts'
+import { canonicalJson } from './chain-row.ts'
 
 /**
  * `sealed`: the chain went as far as this row, and the row had this hash. `pruned`: it was the

@@ -3,12 +3,8 @@
  * whoever changes, removes or moves one leaves a trace. Pure: no I/O, no clock.
  */
 import { sha256 } from '../tokens/sha256.ts'
-
-/** A value of a row, as D1 keeps it. */
-export type ChainValue = string | number | null
-
-/** Columns of a row by name. */
-export type ChainRow = Readonly<Record<string, ChainValue>>
+import { type ChainRow, canonicalJson, told } from './chain-row.ts'
+import { committed, PERSONAL_GROUPS } from './personal.ts'
 
 /** A place in a chain: the number of a row, from 1 on, and the row's hash. */
 export interface ChainPlace {
@@ -30,23 +26,22 @@ export type ChainedRow = ChainRow & {
   readonly hash: string
 }
 
-/**
- * JSON with its names in the order of their UTF-16 code units and no white space: RFC 8785, for
- * flat objects of strings, finite numbers and null, which are all that a row holds.
- */
-export function canonicalJson(row: ChainRow): string {
-  const members = Object.keys(row)
-    .sort()
-    .map((name) => `${JSON.stringify(name)}:${JSON.stringify(row[name])}`)
-  return `{${members.join(',')}}`
-}
+/** How rows are hashed, in their column `v`. Those of before have null there, and covered all. */
+export const ROW_VERSION = 2
+
+/** Columns that a hash does not cover itself: hashes, and what there are commitments to. */
+const UNCOVERED = new Set([
+  ...['previous_hash', 'hash', 'erasure'],
+  ...PERSONAL_GROUPS.flatMap(({ salt, erased }) => [salt, ...Object.keys(erased)]),
+])
 
 /**
  * The hash of a row that follows one with `previousHash`: base64url SHA-256 of that hash, a line
- * feed, and the canonical JSON of all columns but the two of hashes.
+ * feed, and the canonical JSON of all columns that are not null, but those of hashes, those that
+ * are about somebody, and those that came with them.
  */
 export const hashOf = (previousHash: string, row: ChainRow): Promise<string> =>
-  sha256(`${previousHash}\n${canonicalJson(row)}`)
+  sha256(`${previousHash}\n${canonicalJson(told(row, (name) => !UNCOVERED.has(name)))}`)
 
 /** Chains rows behind a place, in their order. Returns them and the place of the last. */
 export async function chainBehind(
@@ -56,7 +51,8 @@ export async function chainBehind(
   const chained: ChainedRow[] = []
   let { seq, hash } = head
   for (const row of rows) {
-    const placed = { ...row, partition: PARTITION, seq: seq + 1 }
+    const columns = await committed(row)
+    const placed = { ...columns, v: ROW_VERSION, partition: PARTITION, seq: seq + 1 }
     const previous_hash = hash
     seq += 1
     hash = await hashOf(previous_hash, placed)

@@ -2,16 +2,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JSONWebKeySet } from 'jose'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { StoredRow } from '../../cli/chain.ts'
+import type { StoredRow } from '../../cli/chain-hash.ts'
 import { publicKeysIn } from '../../cli/checkpoints.ts'
 import { type ChainPage, verifyChain } from '../../cli/verify.ts'
-import {
-  type ChainPlace,
-  type ChainRow,
-  canonicalJson,
-  chainBehind,
-} from '../../src/audit/chain.ts'
+import { type ChainPlace, chainBehind } from '../../src/audit/chain.ts'
 import { createCheckpointSealer } from '../../src/audit/chain-checkpoint.ts'
+import { type ChainRow, canonicalJson } from '../../src/audit/chain-row.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { insertAuditEvents } from '../../src/stores/d1/audit-chain.ts'
 import { deleteBefore } from '../../src/stores/d1/retention.ts'
@@ -235,9 +231,9 @@ describe('a chain', () => {
     await batch([
       "UPDATE audit_events SET subject = 'mallory' WHERE seq = 7",
       ...forged.rows.map(
-        ({ hash, previous_hash, seq }) =>
-          `UPDATE audit_events SET hash = '${hash}', previous_hash = '${previous_hash}' ` +
-          `WHERE seq = ${seq}`,
+        ({ hash, previous_hash, salt, commitment, seq }) =>
+          `UPDATE audit_events SET hash = '${hash}', previous_hash = '${previous_hash}', ` +
+          `salt = '${salt}', commitment = '${commitment}' WHERE seq = ${seq}`,
       ),
       `UPDATE audit_heads SET hash = '${forged.head.hash}'`,
     ])

@@ -13,6 +13,8 @@ const FAILING = { max_batch_size: 100, max_batch_timeout: 1, max_retries: 5 }
 export interface AuditHarness {
   readonly url: URL
   readonly db: D1Database
+  /** Of the export. */
+  readonly bucket: R2Bucket
   /** Puts messages straight into a queue. */
   enqueue(queue: 'audit' | 'crash' | 'outage', bodies: readonly unknown[]): Promise<void>
   /** Applies the migrations, as a deployment does. */
@@ -78,11 +80,14 @@ export async function startAuditHarness({
     ],
   })
   const { url } = await harness.listen()
-  const worker = harness.getWorker<{ AUDIT_DB: D1Database }>('portcullis-audit')
-  const { AUDIT_DB: db } = await worker.getEnv()
+  const worker = harness.getWorker<{ AUDIT_DB: D1Database; AUDIT_EXPORT: R2Bucket }>(
+    'portcullis-audit',
+  )
+  const { AUDIT_DB: db, AUDIT_EXPORT: bucket } = await worker.getEnv()
   return {
     url,
     db,
+    bucket,
     async enqueue(queue, bodies) {
       const response = await fetch(new URL(`/raw/${queue}`, url), {
         method: 'POST',

@@ -1,14 +1,16 @@
 /** Appending to the chain of the audit trail, by any number of consumers at once. */
-import { type ChainRow, chainBehind } from '../../audit/chain.ts'
+import { chainBehind } from '../../audit/chain.ts'
 import {
   CHECKPOINT_INTERVAL_MS,
   type CheckpointSealer,
   EVENTS_PER_CHECKPOINT,
 } from '../../audit/chain-checkpoint.ts'
+import { type Forgotten, forgettingLate } from '../../audit/erasure.ts'
 import type { AuditEvent } from '../../audit/event.ts'
 import { sleep } from '../../timers.ts'
 import { CHAIN_COLUMNS, rowOf } from './audit-row.ts'
 import { type ChainHead, isOvertaken, keepCheckpoint, moveHead, readHead } from './chain-head.ts'
+import { within } from './deadline.ts'
 
 export interface AppendOptions {
   readonly seal: CheckpointSealer
@@ -25,11 +27,13 @@ const INSERT =
   `INSERT INTO audit_events (${CHAIN_COLUMNS.join(', ')}) ` +
   `SELECT ${CHAIN_COLUMNS.map((_, index) => `value ->> ${index}`).join(', ')} FROM json_each(?)`
 const KNOWN = 'SELECT id FROM audit_events WHERE id IN (SELECT value FROM json_each(?))'
+const FORGOTTEN = 'SELECT * FROM audit_erasures WHERE salt IS NOT NULL'
 
 /**
  * Appends events in their order, all or none, and seals the chain when that is due. An event whose
  * id is there already is passed over, so delivering twice is harmless. Whoever else has appended
- * meanwhile is followed, never forked from. Rejects with D1's error. Takes at most a queue's batch
+ * meanwhile is followed, never forked from. What is about somebody who was erased before it came
+ * is left out. Rejects with D1's error. Takes at most a queue's batch
  * (256 KB): D1 binds values of up to 1 MB.
  */
 export async function insertAuditEvents(
@@ -37,10 +41,10 @@ export async function insertAuditEvents(
   events: readonly AuditEvent[],
   options: AppendOptions,
 ): Promise<void> {
-  const rows = new Map(events.map((event) => [event.id, rowOf(event)]))
+  const unique = new Map(events.map((event) => [event.id, event]))
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await append(db, rows, options)
+      return await append(db, unique, options)
     } catch (error) {
       if (!isOvertaken(error) || attempt === MAX_ATTEMPTS) throw error
       await sleep(RETRY_MS * attempt * Math.random())
@@ -50,23 +54,32 @@ export async function insertAuditEvents(
 
 async function append(
   db: D1Database,
-  events: ReadonlyMap<string, ChainRow>,
+  events: ReadonlyMap<string, AuditEvent>,
   { seal, nowMs }: AppendOptions,
 ): Promise<void> {
   const ids = JSON.stringify([...events.keys()])
-  const { head, rows } = await readHead<{ id: string }>(db, nowMs, db.prepare(KNOWN).bind(ids))
-  const known = new Set(rows.map(({ id }) => id))
-  const fresh = [...events].filter(([id]) => !known.has(id)).map(([, row]) => row)
+  const { head, more } = await readHead(db, nowMs, [
+    db.prepare(KNOWN).bind(ids),
+    db.prepare(FORGOTTEN),
+  ])
+  const [found = [], forgotten = []] = more.map(({ results }) => results)
+  const known = new Set((found as { id: string }[]).map(({ id }) => id))
+  const unknown = [...events.values()].filter(({ id }) => !known.has(id))
+  const fresh = await Promise.all(
+    unknown.map(async (event) => rowOf(await forgettingLate(event, forgotten as Forgotten[]))),
+  )
   const chained = await chainBehind(head.end, fresh)
   const end = chained.head
   const checkpoint = isSealDue(head, end.seq, nowMs) ? await seal('sealed', end, nowMs) : undefined
   if (fresh.length === 0 && checkpoint === undefined) return
   const values = chained.rows.map((row) => CHAIN_COLUMNS.map((column) => row[column]))
-  await db.batch([
-    moveHead(db, head, end, checkpoint),
-    db.prepare(INSERT).bind(JSON.stringify(values)),
-    ...(checkpoint === undefined ? [] : [keepCheckpoint(db, checkpoint)]),
-  ])
+  await within(
+    db.batch([
+      moveHead(db, head, end, checkpoint),
+      db.prepare(INSERT).bind(JSON.stringify(values)),
+      ...(checkpoint === undefined ? [] : [keepCheckpoint(db, checkpoint)]),
+    ]),
+  )
 }
 
 function isSealDue({ sealedSeq, sealedMs }: ChainHead, seq: number, nowMs: number): boolean {

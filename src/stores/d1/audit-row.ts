@@ -1,5 +1,5 @@
 /** An audit event as a row of D1, and back. */
-import type { ChainRow, ChainValue } from '../../audit/chain.ts'
+import type { ChainRow, ChainValue } from '../../audit/chain-row.ts'
 import type { AuditEvent } from '../../audit/event.ts'
 
 /** A row of `audit_events`. */
@@ -27,6 +27,8 @@ export interface AuditRow {
   readonly lost: number | null
   /** JSON; undefined in a database that has not got the column yet. */
   readonly change: string | null | undefined
+  /** The same. */
+  readonly observed: string | null | undefined
 }
 
 /** Names of the columns that an event gives their values. */
@@ -51,16 +53,21 @@ const COLUMNS = [
   'colo',
   'lost',
   'change',
+  'observed',
 ] as const satisfies readonly (keyof AuditRow)[]
 
-/** The same, and those of the row's place in the chain. */
-export const CHAIN_COLUMNS = [...COLUMNS, 'partition', 'seq', 'previous_hash', 'hash'] as const
+/** The same, and what a row has got once it has its place in the chain. */
+export const CHAIN_COLUMNS = [
+  ...COLUMNS,
+  ...['salt', 'commitment', 'change_salt', 'change_commitment'],
+  ...['v', 'partition', 'seq', 'previous_hash', 'hash'],
+]
 
 /**
  * What SQLite gives back as it was given: no lone surrogates and no NUL, or the row that is read
  * would not be the one that was hashed.
  */
-const storable = (value: ChainValue): ChainValue =>
+export const storable = (value: ChainValue): ChainValue =>
   typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\ufffd') : value
 
 /** The columns of an event's row, before it has a place in the chain. */
@@ -86,6 +93,7 @@ export const rowOf = (event: AuditEvent): ChainRow => {
     colo: event.colo,
     lost: event.lost ?? null,
     change: event.change === undefined ? null : JSON.stringify(event.change),
+    observed: event.observed === undefined ? null : JSON.stringify(event.observed),
   }
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, storable(value)]))
 }
@@ -113,5 +121,6 @@ export const eventOfRow = (row: AuditRow): AuditEvent => ({
   address: row.address,
   colo: row.colo,
   ...(typeof row.change === 'string' && { change: JSON.parse(row.change) }),
+  ...(typeof row.observed === 'string' && { observed: JSON.parse(row.observed) }),
   ...(row.lost === null ? {} : { lost: row.lost }),
 })

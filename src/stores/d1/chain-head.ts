@@ -1,6 +1,7 @@
 /** Where a chain of D1 ends, and the statements that move it. */
 import { type ChainPlace, GENESIS, PARTITION } from '../../audit/chain.ts'
 import type { Checkpoint } from '../../audit/chain-checkpoint.ts'
+import { within } from './deadline.ts'
 
 /** A row of `audit_heads`, and the place that the next row goes behind. */
 export interface ChainHead {
@@ -37,17 +38,19 @@ const SEAL =
   'VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
 
 /** Reads the head, and begins the chain where there is none; `more` is read at the same moment. */
-export async function readHead<Row>(
+export async function readHead(
   db: D1Database,
   nowMs: number,
-  more: D1PreparedStatement,
-): Promise<{ readonly head: ChainHead; readonly rows: readonly Row[] }> {
-  const [, heads, lasts, rows] = await db.batch([
-    db.prepare(BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs),
-    db.prepare(HEAD).bind(PARTITION),
-    db.prepare(LAST).bind(PARTITION),
-    more,
-  ])
+  more: readonly D1PreparedStatement[],
+): Promise<{ readonly head: ChainHead; readonly more: readonly D1Result[] }> {
+  const [, heads, lasts, ...answers] = await within(
+    db.batch([
+      db.prepare(BEGIN).bind(PARTITION, GENESIS.seq, GENESIS.hash, nowMs),
+      db.prepare(HEAD).bind(PARTITION),
+      db.prepare(LAST).bind(PARTITION),
+      ...more,
+    ]),
+  )
   const row = heads?.results[0] as HeadRow | undefined
   if (row === undefined) throw new Error('the head of the chain is gone')
   const last = lasts?.results[0] as ChainPlace | undefined
@@ -59,7 +62,7 @@ export async function readHead<Row>(
       sealedMs: row.sealed_ms,
       end: last !== undefined && last.seq > stored.seq ? last : stored,
     },
-    rows: (rows?.results ?? []) as Row[],
+    more: answers,
   }
 }
 

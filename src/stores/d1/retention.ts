@@ -2,6 +2,12 @@
 import { type ChainPlace, PARTITION } from '../../audit/chain.ts'
 import type { AppendOptions } from './audit-chain.ts'
 import { keepCheckpoint } from './chain-head.ts'
+import { within } from './deadline.ts'
+
+export interface RetentionOptions extends AppendOptions {
+  /** Keeps rows of the chain that no object of the export has. */
+  readonly onlyExported?: boolean
+}
 
 /** Rows a statement: a D1 statement may run 30 s, and others wait for it. */
 const ROWS_PER_STATEMENT = 5_000
@@ -12,28 +18,48 @@ const MAX_STATEMENTS = 200
 const LAST_BEFORE =
   'SELECT seq, hash FROM audit_events WHERE partition = ?1 AND seq < coalesce((' +
   'SELECT seq FROM audit_events WHERE partition = ?1 AND seq IS NOT NULL AND time_ms >= ?2 ' +
-  'ORDER BY seq LIMIT 1), 9e15) ORDER BY seq DESC LIMIT 1'
+  'ORDER BY seq LIMIT 1), 9e15) AND seq <= ?3 ORDER BY seq DESC LIMIT 1'
+/** The last row before any that is not in an object yet. */
+const EXPORTED =
+  'SELECT coalesce((SELECT min(first_seq) - 1 FROM audit_exports WHERE partition = ?1 AND ' +
+  'done_ms IS NULL), (SELECT max(last_seq) FROM audit_exports WHERE partition = ?1), 0) AS seq'
+const ERASING = 'SELECT 1 FROM audit_erasures WHERE done_ms IS NULL LIMIT 1'
+const EVERYTHING = Number.MAX_SAFE_INTEGER
 
 /**
  * Deletes events and dead letters from before `beforeMs` (milliseconds since the epoch). A chain
  * ends at its beginning only: an event that arrived late goes with those that arrived before it.
- * What is left begins behind a checkpoint that says so. Rejects with D1's error; what was deleted
+ * What is left begins behind a checkpoint that says so. While somebody is being erased the chain
+ * waits, since rows that go meanwhile would not be counted. Rejects with D1's error; what was deleted
  * until then stays deleted.
  */
 export async function deleteBefore(
   db: D1Database,
   beforeMs: number,
-  options: AppendOptions,
+  options: RetentionOptions,
 ): Promise<void> {
   await prune(db, beforeMs, options)
   await deleteAll(db, 'audit_events', 'seq IS NULL AND time_ms < ?', [beforeMs])
   await deleteAll(db, 'dead_letters', 'received_ms < ?', [beforeMs])
 }
 
-async function prune(db: D1Database, beforeMs: number, { seal, nowMs }: AppendOptions) {
-  const last = await db.prepare(LAST_BEFORE).bind(PARTITION, beforeMs).first<ChainPlace>()
+async function prune(
+  db: D1Database,
+  beforeMs: number,
+  { seal, nowMs, onlyExported = false }: RetentionOptions,
+) {
+  if ((await within(db.prepare(ERASING).first())) !== null) return
+  const exported = onlyExported
+    ? await within(db.prepare(EXPORTED).bind(PARTITION).first<{ seq: number }>())
+    : undefined
+  const values = [PARTITION, beforeMs, exported?.seq ?? EVERYTHING]
+  const found = db
+    .prepare(LAST_BEFORE)
+    .bind(...values)
+    .first<ChainPlace>()
+  const last = await within(found)
   if (last === null) return
-  await keepCheckpoint(db, await seal('pruned', last, nowMs)).run()
+  await within(keepCheckpoint(db, await seal('pruned', last, nowMs)).run())
   await deleteAll(db, 'audit_events', 'partition = ? AND seq <= ? ORDER BY seq', [
     PARTITION,
     last.seq,
@@ -54,7 +80,7 @@ async function deleteAll(
     )
     .bind(...values)
   for (let run = 0; run < MAX_STATEMENTS; run += 1) {
-    const { meta } = await statement.run()
+    const { meta } = await within(statement.run())
     if (meta.changes === 0) return
   }
 }

@@ -1,0 +1,104 @@
+/** Erasing somebody from the audit trail in D1, step by step: each can be repeated. */
+import { PARTITION } from '../../audit/chain.ts'
+import { erasureEvent } from '../../audit/erasure.ts'
+import { CALLER, CHANGE, type PersonalGroup } from '../../audit/personal.ts'
+import { type AppendOptions, insertAuditEvents } from './audit-chain.ts'
+import { within } from './deadline.ts'
+import type { ErasureRow } from './erasure-orders.ts'
+
+/** A statement may run 30 s, and others wait for it. */
+const ROWS_PER_STATEMENT = 1_000
+/** A run ends after so many; the next one goes on. */
+const MAX_STATEMENTS = 10
+/** Events come late from the spill (7 days) and from dead letters; later nobody needs to be known. */
+const RECOGNISED_MS = 8 * 86_400_000
+
+const NEXT =
+  'SELECT * FROM audit_erasures WHERE done_ms IS NULL AND ordered_ms <= ? ORDER BY ordered_ms LIMIT 1'
+const BEGIN =
+  'UPDATE audit_erasures SET first_seq = coalesce(first_seq, ' +
+  '(SELECT min(seq) FROM audit_events WHERE partition = ?)) WHERE id = ? RETURNING first_seq'
+const COUNT = 'SELECT count(*) AS rows FROM audit_events WHERE partition = ? AND erasure = ?'
+const DONE =
+  'UPDATE audit_erasures SET issuer = NULL, subject = NULL, rows = ?, done_ms = ? WHERE id = ?'
+const FORGET =
+  'UPDATE audit_erasures SET salt = NULL, caller_digest = NULL, name_digest = NULL ' +
+  'WHERE done_ms < ?'
+
+const OF_CALLER = 'subject = ?2 AND issuer = ?3 AND time_ms <= ?4'
+// What somebody has made of a column that should hold JSON must not stop an erasure.
+const TARGET = "CASE WHEN json_valid(change) THEN change ->> 'target' ELSE '' END"
+const OF_TARGET =
+  'change IS NOT NULL AND time_ms <= ?4 AND ' +
+  `(${TARGET} = ?2 OR substr(${TARGET}, -1 - length(?2)) = ':' || ?2)`
+const DEAD_LETTERS = 'DELETE FROM dead_letters WHERE instr(body, ?1) > 0 OR instr(body, ?2) > 0'
+
+/** The oldest erasure that is not done. */
+export const nextErasure = (db: D1Database, nowMs: number): Promise<ErasureRow | null> =>
+  within(db.prepare(NEXT).bind(nowMs).first<ErasureRow>())
+
+/**
+ * Puts the beginning into the chain, which moves its head: a consumer that had not seen the order
+ * fails, and reads it. Returns the erasure with the first row that there is.
+ */
+export async function beginErasure(
+  db: D1Database,
+  erasure: ErasureRow,
+  options: AppendOptions,
+): Promise<ErasureRow> {
+  if (erasure.first_seq !== null) return erasure
+  await insertAuditEvents(db, [erasureEvent(erasure, options.nowMs)], options)
+  const begun = db.prepare(BEGIN).bind(PARTITION, erasure.id).first<Pick<ErasureRow, 'first_seq'>>()
+  return { ...erasure, ...(await within(begun)) }
+}
+
+/** Erases rows and dead letters. False: there are more than a run takes. */
+export async function eraseRows(db: D1Database, erasure: ErasureRow): Promise<boolean> {
+  const quoted = JSON.stringify(erasure.subject)
+  await within(db.prepare(DEAD_LETTERS).bind(quoted, JSON.stringify(quoted).slice(1, -1)).run())
+  let left = MAX_STATEMENTS
+  for (const [group, which] of [
+    [CALLER, OF_CALLER],
+    [CHANGE, OF_TARGET],
+  ] as const) {
+    const statement = db
+      .prepare(statementOf(group, which))
+      .bind(erasure.id, erasure.subject, erasure.issuer, erasure.ordered_ms)
+    for (let changed = ROWS_PER_STATEMENT; changed > 0; left -= 1) {
+      if (left === 0) return false
+      changed = (await within(statement.run())).meta.changes
+    }
+  }
+  return true
+}
+
+/** Puts the end into the chain, with how many of its rows were erased, and forgets the subject. */
+export async function endErasure(
+  db: D1Database,
+  erasure: ErasureRow,
+  options: AppendOptions,
+): Promise<void> {
+  const counted = db.prepare(COUNT).bind(PARTITION, erasure.id).first<{ rows: number }>()
+  const rows = erasure.rows + ((await within(counted))?.rows ?? 0)
+  await insertAuditEvents(db, [erasureEvent(erasure, options.nowMs, rows)], options)
+  await within(db.prepare(DONE).bind(rows, options.nowMs, erasure.id).run())
+}
+
+/** Forgets how to recognise whom nobody will hear of any more. */
+export const forgetDigests = (db: D1Database, nowMs: number): Promise<unknown> =>
+  within(
+    db
+      .prepare(FORGET)
+      .bind(nowMs - RECOGNISED_MS)
+      .run(),
+  )
+
+function statementOf({ salt, erased }: PersonalGroup, which: string): string {
+  const columns = Object.entries(erased).map(([name, value]) =>
+    value === null ? `${name} = NULL` : `${name} = '${value}'`,
+  )
+  return (
+    `UPDATE audit_events SET ${columns.join(', ')}, ${salt} = NULL, erasure = ?1 WHERE rowid IN ` +
+    `(SELECT rowid FROM audit_events WHERE ${which} LIMIT ${ROWS_PER_STATEMENT})`
+  )
+}
