@@ -45,6 +45,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   const nonceRequired = policy.tokens.dpopNonceRequired
   const proofs = services.proofs({ nonceRequired })
   const { failures, violations } = services.abuse(policy.abuse)
+  const observesBans = policy.abuse.bans?.mode === 'observe'
   const authorizer = createAuthorizer(policy.roles)
   const app: Gateway = new Hono()
   app.onError(problemHandler({ publicUrl: services.publicUrl }))
@@ -73,7 +74,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   }
   /** What stands before a route, whoever answers behind it. */
   function guards(route: PolicyRoute): MiddlewareHandler[] {
-    const { permission, limits, maxBodyBytes: maxBytes } = route
+    const { permission, permissionMode: mode, limits, maxBodyBytes: maxBytes } = route
     const credentials = {
       ...{ verifier, references, proofs },
       dpop: route.dpop ? 'required' : 'accepted',
@@ -88,10 +89,10 @@ export function createGateway(services: Services, policy: Policy): Gateway {
         ? []
         : [stage('throttle', throttle({ failures, verifier, references }))]),
       stage('authenticate', authenticate(credentials)),
-      stage('admit', admit({ admission, limits })),
+      stage('admit', admit({ admission, limits, observesBans })),
       ...(permission === undefined
         ? []
-        : [stage('authorize', authorize({ authorizer, permission }))]),
+        : [stage('authorize', authorize({ authorizer, permission, mode }))]),
       ...(route.inspect === undefined
         ? []
         : [stage('inspect', inspect({ ...route.inspect, authorizer }))]),

@@ -108,6 +108,7 @@ export { definePolicy, type Policy, type PolicyLimit, type PolicyRoute } from '.
 export type {
   LimitBy,
   LimitDefinition,
+  PermissionDemand,
   PolicyDefinition,
   RouteDefinition,
 } from './policy-definition.ts'

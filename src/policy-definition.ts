@@ -5,6 +5,7 @@ import type { OnUnavailable } from './admission/limit.ts'
 import type { InspectDefinition } from './inspection/definition.ts'
 import type { TokensDefinition } from './oauth/tokens-definition.ts'
 import type { Principal } from './tokens/principal.ts'
+import type { Mode } from './validators/mode.ts'
 import type { Method } from './validators/policy.ts'
 
 /** What a limit's own key function may look at. */
@@ -25,6 +26,16 @@ export interface LimitDefinition {
   readonly windowSeconds: number
   readonly by: LimitBy
   readonly onUnavailable: OnUnavailable
+  /** `observe`: it counts and refuses nobody, and audit events tell whom. Default `enforce`. */
+  readonly mode?: Mode
+}
+
+/** A permission that a route demands, or is about to. */
+export interface PermissionDemand {
+  /** `<thing>:<verb>`. */
+  readonly name: string
+  /** `observe`: known callers without it pass, and audit events tell who. Default `enforce`. */
+  readonly mode?: Mode
 }
 
 /** zod schemas of a route's input. Objects refuse unknown keys unless they say otherwise. */
@@ -42,7 +53,7 @@ export interface RouteDefinition<LimitName extends string = string> {
   /** Hono pattern: `/orders/:id`, or `/files/*` for everything below. */
   readonly path: string
   /** `<thing>:<verb>`, demanded of roles and scopes. */
-  readonly permission?: string
+  readonly permission?: string | PermissionDemand
   /** Anyone may call; a token that is presented must be good all the same. */
   readonly anonymous?: true
   readonly limits?: readonly LimitName[]

@@ -9,10 +9,12 @@ import type {
   InputSchemas,
   LimitBy,
   LimitDefinition,
+  PermissionDemand,
   PolicyDefinition,
   RouteDefinition,
 } from './policy-definition.ts'
 import { demandsPermission } from './validators/inspect.ts'
+import type { Mode } from './validators/mode.ts'
 import { shadows } from './validators/path-pattern.ts'
 import { type Method, policySchema } from './validators/policy.ts'
 import { dropsUnknownKeys } from './validators/strictness.ts'
@@ -29,6 +31,8 @@ export interface PolicyRoute {
   readonly method: Method
   readonly path: string
   readonly permission: string | undefined
+  /** Whether the permission is demanded, or only watched. Undefined: demanded. */
+  readonly permissionMode?: Mode | undefined
   readonly limits: readonly PolicyLimit[]
   readonly input: InputSchemas
   readonly maxBodyBytes: number
@@ -140,10 +144,14 @@ function complete(
   route: RouteDefinition,
   limits: ReadonlyMap<string, LimitDefinition>,
 ): PolicyRoute {
+  const { permission } = route
+  const demand: PermissionDemand | undefined =
+    typeof permission === 'string' ? { name: permission } : permission
   return {
     method: route.method,
     path: route.path,
-    permission: route.permission,
+    permission: demand?.name,
+    permissionMode: demand?.mode,
     limits: (route.limits ?? []).flatMap((name) => {
       const definition = limits.get(name)
       return definition === undefined ? [] : [{ name, ...definition }]

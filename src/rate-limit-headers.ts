@@ -26,21 +26,25 @@ function secondsUntil(resetMs: number, nowMs: number): number {
 
 /**
  * Tells the consulted limits: every policy, and as `RateLimit` the tightest of them (the fewest
- * requests left; of equals the one that resets last). Sets nothing where none was consulted.
+ * requests left; of equals the one that resets last). Sets nothing where none was consulted, and
+ * tells nothing of limits that are only observed: who obeyed them would hide what is to be seen.
  */
 export function setRateLimitHeaders(
   headers: Headers,
   limits: readonly RateLimit[],
   nowMs: number,
 ): void {
-  const tightest = tightestOf(limits)
+  const told = limits.some(isObserved) ? limits.filter((limit) => !isObserved(limit)) : limits
+  const tightest = tightestOf(told)
   if (tightest === undefined) return
-  headers.set('RateLimit-Policy', limits.map(policyItem).join(', '))
+  headers.set('RateLimit-Policy', told.map(policyItem).join(', '))
   headers.set(
     'RateLimit',
     `"${tightest.rule.name}";r=${tightest.remaining};t=${secondsUntil(tightest.resetMs, nowMs)}`,
   )
 }
+
+const isObserved = ({ rule }: RateLimit): boolean => rule.mode === 'observe'
 
 /** The limit that binds the caller first, or undefined where none was consulted. */
 function tightestOf(limits: readonly RateLimit[]): RateLimit | undefined {

@@ -2,6 +2,7 @@
 import { Unavailable } from '../errors.ts'
 import type { Principal } from '../tokens/principal.ts'
 import type { References } from '../tokens/references.ts'
+import { observedBan } from './ban.ts'
 import { createKeyCache, type RequestKeys } from './keys.ts'
 import type { LimitRequest } from './limit.ts'
 import {
@@ -13,11 +14,14 @@ import type { AdmissionFacts, AdmissionStore, ProofUse } from './store.ts'
 import {
   type AdmissionVerdict,
   createRefusals,
+  NOTHING_OBSERVED,
   passesUncounted,
+  type RefusalTallies,
   recallCredential,
   recallLimits,
   refusalOf,
   weigh,
+  withObservedBan,
 } from './verdict.ts'
 
 export type { AdmissionVerdict } from './verdict.ts'
@@ -29,6 +33,8 @@ export interface AdmissionRequest {
   readonly limits: readonly LimitRequest[]
   /** A proof of possession, which may be used once. */
   readonly proof?: ProofUse | undefined
+  /** Whether bans that only would hold are looked for, too. Default false. */
+  readonly observesBans?: boolean
 }
 
 export interface Admission {
@@ -46,9 +52,16 @@ export interface AdmissionOptions {
   readonly references?: References | undefined
   /** Entries of each of the isolate's memories. Default 10,000. */
   readonly memoryEntries?: number
+  /** Where it is counted whether a refusal was remembered. */
+  readonly tallies?: RefusalTallies
 }
 
-const ASKED_NOTHING: AdmissionVerdict = { denial: undefined, limits: [], uncounted: [] }
+const ASKED_NOTHING: AdmissionVerdict = {
+  denial: undefined,
+  limits: [],
+  uncounted: [],
+  observed: NOTHING_OBSERVED,
+}
 
 /**
  * Makes the decision out of a store and a clock. Revocation fails closed always; a limit fails as
@@ -64,8 +77,9 @@ export function createAdmission({
   now,
   references,
   memoryEntries,
+  tallies,
 }: AdmissionOptions): Admission {
-  const refusals = createRefusals(memoryEntries)
+  const refusals = createRefusals(memoryEntries, tallies)
   const keysOf = createKeyCache()
 
   /** What the store still says of a token that was refused here once. */
@@ -80,7 +94,7 @@ export function createAdmission({
   }
 
   return {
-    async admit({ principal, address, limits, proof }) {
+    async admit({ principal, address, limits, proof, observesBans }) {
       if (principal === null && limits.length === 0) return ASKED_NOTHING
       const known = keysOf(principal, address)
       const keys = known instanceof Promise ? await known : known
@@ -94,17 +108,23 @@ export function createAdmission({
       const spent = recallLimits(limits, refusals, now())
       if (spent !== undefined) return spent
 
+      const watched = observesBans === true ? keys.bans.map(observedBan) : undefined
+      const bans = watched === undefined ? keys.bans : [...keys.bans, ...watched]
       let facts: AdmissionFacts
       try {
-        facts = await store.consult({ ...keys, limits, proof })
+        facts = await store.consult({ revocation: keys.revocation, bans, limits, proof })
       } catch (error) {
         if (principal !== null || !(error instanceof Unavailable) || !limits.every(passesUncounted))
           throw error
         return { ...ASKED_NOTHING, uncounted: limits.map(({ rule }) => rule.name) }
       }
       const nowMs = now()
-      const refusal = refusalOf(principal, keys, facts, { proof, refusals, nowMs })
-      return refusal ?? weigh(limits, facts.limits, refusals, nowMs)
+      const verdict =
+        refusalOf(principal, keys, facts, { proof, refusals, nowMs }) ??
+        weigh(limits, facts.limits, refusals, nowMs)
+      if (watched === undefined) return verdict
+      const untilSeconds = facts.bannedUntilSeconds.slice(keys.bans.length)
+      return withObservedBan(verdict, watched, untilSeconds, nowMs)
     },
 
     admitReference(request) {

@@ -1,4 +1,5 @@
 /** The vocabulary of rate limits: what a rule is, and what a consulted window says. */
+import type { Mode } from '../validators/mode.ts'
 
 /**
  * What happens to requests while nobody can count them: `deny` answers 503, `allow` lets them
@@ -14,6 +15,8 @@ export interface LimitRule {
   readonly limit: number
   readonly windowSeconds: number
   readonly onUnavailable: OnUnavailable
+  /** Default `enforce`. One that is observed counts, and refuses nobody. */
+  readonly mode?: Mode
 }
 
 /** A rule, and whose window it counts. */

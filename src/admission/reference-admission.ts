@@ -7,7 +7,7 @@ import type { Reference, ReferenceRecord } from '../tokens/reference.ts'
 import { failedCheckOf, principalOfRecord, type RecordUse } from '../tokens/reference-principal.ts'
 import type { References } from '../tokens/references.ts'
 import type { TokenCheck } from '../tokens/rejection.ts'
-import { addressBanKey } from './ban.ts'
+import { addressBanKey, type BanKey, observedBan } from './ban.ts'
 import type { createKeyCache, RequestKeys } from './keys.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
 import type { RevocationKeys } from './revocation.ts'
@@ -19,6 +19,7 @@ import {
   recallLimits,
   refusalOf,
   weigh,
+  withObservedBan,
 } from './verdict.ts'
 
 /** A limit whose window may depend on who the caller turns out to be. */
@@ -36,6 +37,8 @@ export interface ReferenceRequest {
   /** Normalised client address. */
   readonly address: string
   readonly limits: readonly DeferredLimit[]
+  /** As in `AdmissionRequest`. */
+  readonly observesBans?: boolean
 }
 
 export interface ReferenceVerdict extends AdmissionVerdict {
@@ -57,7 +60,7 @@ export interface ReferenceAdmission {
  * store read must be exactly what decides over that principal, or nobody can tell.
  */
 export async function admitReference(
-  { reference, proof, address, limits }: ReferenceRequest,
+  { reference, proof, address, limits, observesBans }: ReferenceRequest,
   { store, now, references, refusals, keysOf }: ReferenceAdmission,
 ): Promise<ReferenceVerdict> {
   const asked = limits.flatMap(withWindow)
@@ -68,25 +71,34 @@ export async function admitReference(
   if (remembered !== undefined) return { ...remembered, principal: undefined }
 
   const use = { audience: references.audience, thumbprint: proof?.thumbprint, nowMs }
-  const addressBan = await addressBanKey(address)
-  const facts = await store.resolve({ reference, ...use, addressBan, limits: asked, proof })
+  const addressBan: BanKey = { by: 'address', key: await addressBanKey(address) }
+  const facts = await store.resolve({
+    ...{ reference, ...use, limits: asked, proof },
+    addressBan: addressBan.key,
+    observedBan: observesBans === true ? observedBan(addressBan).key : undefined,
+  })
+  const withObserved = (verdict: AdmissionVerdict, bans: readonly BanKey[]): AdmissionVerdict => {
+    if (observesBans !== true) return verdict
+    const watched = bans.map(observedBan)
+    return withObservedBan(verdict, watched, watched.map(reader(facts)), nowMs)
+  }
   const failed = failureOf(facts.record, use)
   if (facts.record === undefined || failed !== undefined) {
-    const keys: RequestKeys = { revocation: NOTHING, bans: [{ by: 'address', key: addressBan }] }
+    const keys: RequestKeys = { revocation: NOTHING, bans: [addressBan] }
     const states = asked.flatMap((limit, index) => withKey(limit).map(() => facts.limits[index]))
     const verdict =
       refusalOf(null, keys, factsFor(keys, facts), { proof: undefined, refusals, nowMs }) ??
       weigh(named, statesOf(named, states), refusals, nowMs)
     const check = failed ?? 'reference_unknown'
     const denial = verdict.denial ?? { code: 'token_rejected', check }
-    return { ...verdict, denial, principal: undefined }
+    return { ...withObserved({ ...verdict, denial }, keys.bans), principal: undefined }
   }
 
   const principal = await principalOfRecord(facts.record)
   const keys = await keysOf(principal, address)
   const refusal = refusalOf(principal, keys, factsFor(keys, facts), { proof, refusals, nowMs })
   references.remember(reference.text, principal)
-  if (refusal !== undefined) return { ...refusal, principal }
+  if (refusal !== undefined) return { ...withObserved(refusal, keys.bans), principal }
 
   const requests = await Promise.all(
     limits.map(async ({ rule, keyOf }) => ({ rule, key: await keyOf(principal) })),
@@ -101,7 +113,8 @@ export async function admitReference(
     const { bans } = keys
     states.push(...(await store.consult({ revocation: NOTHING, bans, limits: later })).limits)
   }
-  return { ...weigh([...first, ...later], states, refusals, nowMs), principal }
+  const verdict = weigh([...first, ...later], states, refusals, nowMs)
+  return { ...withObserved(verdict, keys.bans), principal }
 }
 
 /** Nothing of the token itself is asked for. */
@@ -123,17 +136,23 @@ function failureOf(
   return failedCheckOf(record, use) ?? failedBindingOf(record.confirmation, thumbprint)
 }
 
-/** What was read, in the order of the keys. Throws `Unavailable` for a key that was not read. */
-function factsFor({ revocation, bans }: RequestKeys, { read, proofUsed }: ReferenceFacts) {
-  const readOf = (key: string): number | undefined => {
+/** What was read of a key. Throws `Unavailable` for one that was not read. */
+function reader({ read }: ReferenceFacts) {
+  return function readOf({ key }: { readonly key: string }): number | undefined {
     if (!read.has(key)) throw new Unavailable('redis', 'malformed')
     return read.get(key)
   }
+}
+
+/** What was read, in the order of the keys. Throws `Unavailable` for a key that was not read. */
+function factsFor({ revocation, bans }: RequestKeys, facts: ReferenceFacts) {
+  const readOf = reader(facts)
+  const { token: key } = revocation
   return {
-    tokenRevoked: revocation.token !== undefined && readOf(revocation.token) !== undefined,
-    cutOffSeconds: revocation.cutOffs.map(({ key }) => readOf(key)),
-    bannedUntilSeconds: bans.map(({ key }) => readOf(key)),
-    proofUsed,
+    tokenRevoked: key !== undefined && readOf({ key }) !== undefined,
+    cutOffSeconds: revocation.cutOffs.map(readOf),
+    bannedUntilSeconds: bans.map(readOf),
+    proofUsed: facts.proofUsed,
   } satisfies Omit<AdmissionFacts, 'limits'>
 }
 

@@ -45,6 +45,8 @@ export interface ReferenceQuery {
   readonly thumbprint: string | undefined
   /** The key of the client address's ban. */
   readonly addressBan: string
+  /** The key of the one that would hold, where such bans are looked for, the subject's as well. */
+  readonly observedBan?: string | undefined
   readonly limits: readonly ReferenceLimit[]
   readonly proof: ProofUse | undefined
   /** Milliseconds since the epoch. */

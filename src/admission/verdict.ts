@@ -1,7 +1,8 @@
 /** From what a store said of a request to the decision, and what the isolate keeps of refusals. */
 import { type Denial, type RevokedBy, Unavailable } from '../errors.ts'
+import { newTally, type Tally } from '../metrics/tally.ts'
 import type { Principal } from '../tokens/principal.ts'
-import { banOf } from './ban.ts'
+import { type BanKey, banOf } from './ban.ts'
 import type { RequestKeys } from './keys.ts'
 import type { LimitRequest, RateLimit } from './limit.ts'
 import {
@@ -20,10 +21,25 @@ export interface AdmissionVerdict {
   readonly limits: readonly RateLimit[]
   /** Limits that could not be counted and let the request through (`onUnavailable: 'allow'`). */
   readonly uncounted: readonly string[]
+  /** What rules in observe mode would have refused, whether the request is admitted or not. */
+  readonly observed: readonly Denial[]
 }
 
+export const NOTHING_OBSERVED: readonly Denial[] = []
+
 export function refused(denial: Denial, limits: readonly RateLimit[] = []): AdmissionVerdict {
-  return { denial, limits, uncounted: [] }
+  return { denial, limits, uncounted: [], observed: NOTHING_OBSERVED }
+}
+
+/** The same verdict, and the ban among `bans` that would have refused, were bans in force. */
+export function withObservedBan(
+  verdict: AdmissionVerdict,
+  bans: readonly BanKey[],
+  untilSeconds: readonly (number | undefined)[],
+  nowMs: number,
+): AdmissionVerdict {
+  const ban = banOf(bans, untilSeconds, nowMs)
+  return ban === undefined ? verdict : { ...verdict, observed: [ban, ...verdict.observed] }
 }
 
 /** The memories of an isolate. */
@@ -34,13 +50,24 @@ export interface Refusals {
   readonly exhausted: RefusalMemory<RateLimit>
   /** By the storage key of their use. */
   readonly usedProofs: RefusalMemory<true>
+  readonly tallies: RefusalTallies
 }
 
-export function createRefusals(maxEntries: number | undefined): Refusals {
+/** How often a refusal was told out of memory. */
+export interface RefusalTallies {
+  readonly revoked: Tally
+  readonly exhausted: Tally
+}
+
+export function createRefusals(
+  maxEntries: number | undefined,
+  tallies: RefusalTallies = { revoked: newTally(), exhausted: newTally() },
+): Refusals {
   return {
     revoked: createRefusalMemory(maxEntries),
     exhausted: createRefusalMemory(maxEntries),
     usedProofs: createRefusalMemory(maxEntries),
+    tallies,
   }
 }
 
@@ -48,12 +75,15 @@ export function createRefusals(maxEntries: number | undefined): Refusals {
 export function recallCredential(
   memory: string | undefined,
   proof: ProofUse | undefined,
-  { revoked, usedProofs }: Refusals,
+  { revoked, usedProofs, tallies }: Refusals,
   nowMs: number,
 ): AdmissionVerdict | undefined {
   const known = memory === undefined ? undefined : revoked.recall(memory)
-  if (known !== undefined && nowMs < known.untilMs)
+  if (known !== undefined && nowMs < known.untilMs) {
+    tallies.revoked.hits += 1
     return refused({ code: 'token_revoked', by: known.reason })
+  }
+  if (memory !== undefined) tallies.revoked.misses += 1
   const used = proof === undefined ? undefined : usedProofs.recall(proof.replayKey)
   return used !== undefined && nowMs < used.untilMs ? refused(REPLAYED) : undefined
 }
@@ -61,13 +91,16 @@ export function recallCredential(
 /** The refusal of a window that this isolate has just seen to be spent. */
 export function recallLimits(
   limits: readonly Pick<LimitRequest, 'key'>[],
-  { exhausted }: Refusals,
+  { exhausted, tallies }: Refusals,
   nowMs: number,
 ): AdmissionVerdict | undefined {
   for (const { key } of limits) {
     const known = exhausted.recall(key)
-    if (known !== undefined && nowMs < known.untilMs)
+    if (known !== undefined && nowMs < known.untilMs) {
+      tallies.exhausted.hits += 1
       return refused(rateLimited(known.reason, nowMs), [known.reason])
+    }
+    tallies.exhausted.misses += 1
   }
   return undefined
 }
@@ -104,7 +137,10 @@ function rateLimited({ rule, resetMs }: RateLimit, nowMs: number): Denial {
   return { code: 'rate_limited', limit: rule.name, retryAfterSeconds }
 }
 
-/** Refuses when any limit is exhausted; of several, for the one that stays so longest. */
+/**
+ * Refuses when any limit is exhausted; of several, for the one that stays so longest. Limits in
+ * observe mode refuse nobody and are not remembered: only refusals are answered from memory.
+ */
 export function weigh(
   requests: readonly LimitRequest[],
   answers: readonly (RateLimit | Unavailable | undefined)[],
@@ -113,6 +149,7 @@ export function weigh(
 ): AdmissionVerdict {
   const limits: RateLimit[] = []
   const uncounted: string[] = []
+  let observed: Denial[] | undefined
   let refusal: RateLimit | undefined
   for (const [index, request] of requests.entries()) {
     const answer = answers[index]
@@ -124,13 +161,18 @@ export function weigh(
     }
     limits.push(answer)
     if (answer.admitted) continue
+    if (request.rule.mode === 'observe') {
+      observed = [...(observed ?? []), rateLimited(answer, nowMs)]
+      continue
+    }
     const untilMs = Math.min(answer.resetMs, nowMs + EXHAUSTED_LIMIT_MEMORY_MS)
     exhausted.remember(request.key, answer, untilMs)
     if (refusal === undefined || answer.resetMs > refusal.resetMs) refusal = answer
   }
-  return { denial: refusal && rateLimited(refusal, nowMs), limits, uncounted }
+  const denial = refusal && rateLimited(refusal, nowMs)
+  return { denial, limits, uncounted, observed: observed ?? NOTHING_OBSERVED }
 }
 
 export function passesUncounted({ rule }: Pick<LimitRequest, 'rule'>): boolean {
-  return rule.onUnavailable === 'allow'
+  return rule.onUnavailable === 'allow' || rule.mode === 'observe'
 }

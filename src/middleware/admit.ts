@@ -4,6 +4,7 @@ import type { Admission, AdmissionVerdict } from '../admission/admission.ts'
 import type { LimitRequest } from '../admission/limit.ts'
 import { limitKeyOf } from '../admission/limit-key.ts'
 import type { DeferredLimit } from '../admission/reference-admission.ts'
+import { reasonOfDenial } from '../audit/reason.ts'
 import {
   type ClientAddressVariables,
   type CredentialVariables,
@@ -20,6 +21,7 @@ import { setRateLimitHeaders } from '../rate-limit-headers.ts'
 import { mutableHeaders } from '../response-headers.ts'
 import type { Principal } from '../tokens/principal.ts'
 import { LIMIT_NAME } from '../validators/policy.ts'
+import { observe } from './observe.ts'
 
 type Environment = {
   Variables: PrincipalVariables & CredentialVariables & ClientAddressVariables & RateLimitVariables
@@ -30,6 +32,8 @@ export interface AdmitOptions {
   readonly admission: Admission
   /** Limits of this route, each with its name; refused when any is exhausted. Default none. */
   readonly limits?: readonly PolicyLimit[]
+  /** Whether the policy only observes its automatic bans. Default false. */
+  readonly observesBans?: boolean
 }
 
 /**
@@ -37,7 +41,8 @@ export interface AdmitOptions {
  * and tells the consulted limits in `RateLimit` headers. Of an opaque token or an API key that this
  * isolate does not know, it finds out whose it is in the same round trip, sets `principal`, and
  * refuses what Redis does not know (`token_rejected`); a limit that counts by a function costs a
- * second one then, since the function is shown the principal. Needs `authenticate` and
+ * second one then, since the function is shown the principal. What limits and bans in observe mode
+ * would have refused is told to the audit event alone. Needs `authenticate` and
  * `clientAddress` before it. Throws `Unavailable` when Redis cannot tell: revocation fails closed
  * always, a limit as its `onUnavailable` says.
  *
@@ -54,7 +59,7 @@ export interface AdmitOptions {
  * )
  * ```
  */
-export const admit = ({ admission, limits = [] }: AdmitOptions) => {
+export const admit = ({ admission, limits = [], observesBans = false }: AdmitOptions) => {
   for (const limit of limits) checkLimit(limit)
   const rules = limits.map((rule) => ({ rule, keyOf: limitKey(rule) }))
   return createMiddleware<Environment>(async function admit(c, next) {
@@ -70,7 +75,8 @@ export const admit = ({ admission, limits = [] }: AdmitOptions) => {
         const key = keyOf(of)
         requests.push({ rule, key: typeof key === 'string' ? key : await key })
       }
-      verdict = await admission.admit({ principal, address, limits: requests, proof })
+      const request = { principal, address, limits: requests, proof, observesBans }
+      verdict = await admission.admit(request)
     } else {
       const of = { request: c.req.raw, address }
       const deferred = await Promise.all(rules.map((each) => deferredLimit(each, of)))
@@ -79,6 +85,7 @@ export const admit = ({ admission, limits = [] }: AdmitOptions) => {
         proof,
         address,
         limits: deferred,
+        observesBans,
       })
       // Of a refused one too: the audit event tells whose it was.
       if (resolved.principal !== undefined) c.set('principal', resolved.principal)
@@ -86,6 +93,7 @@ export const admit = ({ admission, limits = [] }: AdmitOptions) => {
     }
     c.set('rateLimits', verdict.limits)
     c.set('uncountedLimits', verdict.uncounted)
+    for (const denial of verdict.observed) observe(c, reasonOfDenial(denial))
     if (verdict.denial !== undefined) throw new Denied(verdict.denial)
     await next()
     if (verdict.limits.length > 0)

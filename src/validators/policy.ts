@@ -5,6 +5,7 @@ import { $ZodType } from 'zod/v4/core'
 import { abuseSchema } from './abuse.ts'
 import { accessTokenSeconds } from './access-token.ts'
 import { inspectSchema } from './inspect.ts'
+import { modeSchema } from './mode.ts'
 import { isPathPattern } from './path-pattern.ts'
 import { PERMISSION } from './permission.ts'
 
@@ -21,13 +22,22 @@ const origin = z.url({ protocol: /^https?$/ }).refine((value) => new URL(value).
   error: 'an origin, such as https://app.example',
 })
 
+/** A name, or an object that has one; not a union, whose mistakes would be anonymous. */
+const permissionSchema = z.preprocess(
+  (value) => (typeof value === 'string' ? { name: value } : value),
+  z.strictObject({
+    name: z.string().regex(PERMISSION, 'a permission such as orders:read'),
+    mode: modeSchema.optional(),
+  }),
+)
+
 const routeSchema = z
   .strictObject({
     method: z.enum(METHODS),
     path: z
       .string()
       .refine(isPathPattern, 'must be a path pattern such as /orders/:id or /files/*'),
-    permission: z.string().regex(PERMISSION, 'a permission such as orders:read').optional(),
+    permission: permissionSchema.optional(),
     anonymous: z.literal(true).optional(),
     limits: z.array(z.string()).optional(),
     input: z
@@ -69,6 +79,7 @@ export const policySchema = z.strictObject({
         ),
       ]),
       onUnavailable: z.enum(['deny', 'allow'], { error: "must be 'deny' or 'allow'" }),
+      mode: modeSchema.optional(),
     }),
   ),
   routes: z.array(routeSchema).min(1),

@@ -9,6 +9,7 @@ import {
 } from '../../operators/limit-override.ts'
 import { pageQuerySchema } from '../../operators/page.ts'
 import type { PolicyLimit } from '../../policy.ts'
+import { modeSchema } from '../../validators/mode.ts'
 import { type AdminCall, adminGroup, inputRefused, timeOf, timeOrNull, unknownId } from './call.ts'
 import { cursor, idParams, time } from './schemas.ts'
 import { addressOf, issuersOf } from './scope.ts'
@@ -21,6 +22,7 @@ const limitView = () =>
     windowSeconds: z.int(),
     by: z.enum(['subject', 'client', 'tenant', 'address', 'custom']),
     onUnavailable: z.enum(['deny', 'allow']),
+    mode: modeSchema.describe('observe: it counts and refuses nobody'),
   })
 const overrideView = () =>
   z.strictObject({
@@ -34,12 +36,13 @@ const overrideView = () =>
     expiresAt: time.nullable().describe('null: when it is lifted'),
   })
 
-const limitViewOf = ({ name, limit, windowSeconds, by, onUnavailable }: PolicyLimit) => ({
+const limitViewOf = ({ name, limit, windowSeconds, by, onUnavailable, mode }: PolicyLimit) => ({
   name,
   limit,
   windowSeconds,
   by: typeof by === 'function' ? 'custom' : by,
   onUnavailable,
+  mode: mode ?? 'enforce',
 })
 
 function overrideViewOf(record: LimitOverrideRecord): z.infer<ReturnType<typeof overrideView>> {

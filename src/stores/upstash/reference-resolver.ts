@@ -28,6 +28,7 @@ export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolv
     audience,
     thumbprint,
     addressBan,
+    observedBan,
     limits,
     proof,
     nowMs,
@@ -40,6 +41,7 @@ export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolv
       audience,
       thumbprint ?? '',
       proof?.replayTtlSeconds ?? 0,
+      observedBan ?? '',
       ...limits.flatMap(argumentsOf),
     ]
     const reply = await script(proof === undefined ? rest : once, keys, args)

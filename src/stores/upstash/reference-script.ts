@@ -5,7 +5,8 @@
  *
  * ARGV: now in milliseconds, for how long after its end a record still counts in seconds, the
  * audience, the thumbprint that was proved (empty: none), for how long the proof's use is kept in
- * seconds; then of each limit its requests, its window in milliseconds, and either an empty text and
+ * seconds, and the key of the ban that the address would have (empty: such bans are not looked for);
+ * then of each limit its requests, its window in milliseconds, and either an empty text and
  * the window's name, or `subject`, `client` or `tenant` and the limit's name.
  *
  * Returns the record's text (0: none), whether the proof was used before (1), the keys that were
@@ -42,6 +43,8 @@ local function includes(list, wanted)
 end
 
 ban(KEYS[2])
+local watches = ARGV[6] ~= ''
+if watches then look(ARGV[6]) end
 local text = redis.call('GET', KEYS[1])
 local part
 if text then
@@ -67,7 +70,9 @@ if text then
     cut('tenant', part.tokenIssuer, part.tenant)
     cut('subject', part.tokenIssuer, part.subject)
   end
-  ban('pc:ban:subject:' .. part.issuer .. ':' .. part.subject)
+  local whose = part.issuer .. ':' .. part.subject
+  ban('pc:ban:subject:' .. whose)
+  if watches then look('pc:observed-ban:subject:' .. whose) end
 end
 
 if KEYS[3] and good and holds and not redis.call('SET', KEYS[3], '1', 'NX', 'EX', ARGV[5]) then
@@ -88,7 +93,7 @@ local function count(name, requests, window)
   return limit - (counted + weight), limit, current, previous
 end
 
-for index = 6, #ARGV, 4 do
+for index = 7, #ARGV, 4 do
   local requests, window, by, name = tonumber(ARGV[index]), tonumber(ARGV[index + 1]), ARGV[index + 2], ARGV[index + 3]
   if by ~= '' and part then
     local issuer = by == 'client' and part.tokenIssuer or part.issuer
