@@ -13,7 +13,7 @@ import { Unavailable } from '../../src/errors.ts'
 const START_MS = 1_700_000_000_000
 
 /** A breaker whose time stands still until told otherwise; without jitter. */
-function build({ random = () => 0 } = {}) {
+function build({ random = () => 0 }: { readonly random?: () => number } = {}) {
   let nowMs = START_MS
   const alarms: AlarmLine[] = []
   const transitions: string[] = []

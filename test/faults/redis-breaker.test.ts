@@ -1,0 +1,244 @@
+/** The breaker before Redis, over a real Redis behind a proxy that misbehaves. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Fault } from '../../dev/fault-proxy/fault.ts'
+import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
+import { type AdmissionVerdict, createAdmission } from '../../src/admission/admission.ts'
+import { addressBanKey } from '../../src/admission/ban.ts'
+import {
+  bystanderOf,
+  createCircuitBreaker,
+  DEFAULT_FAILURES,
+  FIRST_PERIOD_MS,
+  MAX_PERIOD_MS,
+} from '../../src/breakers/breaker.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { createRedisRest, sentOnce } from '../../src/stores/upstash/rest.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import { limitOf, nowSeconds, principal } from '../admission/callers.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { FAULTS, RUBBISH } from './rubbish.ts'
+
+const ADDRESS = '192.0.2.1'
+const BANNED_ADDRESS = '192.0.2.66'
+
+let redis: TestRedis
+let proxy: FaultProxy
+beforeAll(async () => {
+  redis = await startTestRedis()
+  proxy = await startFaultProxy({
+    target: { host: '127.0.0.1', port: Number(new URL(redis.url).port) },
+  })
+})
+afterAll(async () => {
+  await proxy.close()
+  await redis.close()
+})
+beforeEach(async () => {
+  await proxy.set({ kind: 'none' })
+  await redis.direct.flushall()
+})
+
+/** An isolate: its own breaker, whose clock stands still unless told otherwise, and its own memory. */
+function isolate(timeoutMs = 150) {
+  let nowMs = Date.now()
+  const outcomes: string[] = []
+  const breaker = createCircuitBreaker({ name: 'redis', now: () => nowMs, random: () => 0 })
+  const connection = { url: proxy.url, token: redis.token, timeoutMs }
+  const rest = createRedisRest({
+    ...connection,
+    breaker,
+    onCall: (outcome) => outcomes.push(outcome),
+  })
+  const admission = createAdmission({ store: createUpstashAdmissionStore(rest), now: Date.now })
+  return {
+    ...{ breaker, rest, admission, outcomes },
+    bystander: createRedisRest({ ...connection, breaker: bystanderOf(breaker) }),
+    pass(ms: number) {
+      nowMs += ms
+    },
+    ping: () => rest.send([['PING']]),
+  }
+}
+
+const octets = () => proxy.bytes().fromClients
+const failed = (promise: Promise<unknown>) =>
+  promise.then(
+    () => expect.unreachable('it was answered'),
+    (error: unknown) => error,
+  )
+
+describe('while the breaker is open', () => {
+  test.each<[string, Fault, string]>([
+    ['silence', { kind: 'hang' }, 'timeout'],
+    ['no connection', { kind: 'refuse' }, 'unreachable'],
+    ['a page of HTML', RUBBISH[1]?.[1] ?? { kind: 'none' }, 'malformed'],
+    ['an error status', { kind: 'answer', status: 500, body: '{"error":"x"}' }, 'refused'],
+  ])('R02, R05: %s: no call goes out, and each says what is wrong', async (_, fault, name) => {
+    const { breaker, ping, outcomes } = isolate()
+    await proxy.set(fault)
+    for (let count = 0; count < DEFAULT_FAILURES; count++)
+      expect(await failed(ping())).toMatchObject({ fault: name, unasked: false })
+    expect(breaker.state()).toBe('open')
+    const [sent, { accepted }] = [octets(), proxy.connections()]
+    for (let count = 0; count < 100; count++)
+      expect(await failed(ping())).toMatchObject({
+        ...{ dependency: 'redis', fault: name, unasked: true },
+        retryAfterSeconds: 1,
+      })
+    expect([octets(), proxy.connections().accepted]).toEqual([sent, accepted])
+    expect(outcomes).toEqual(Array(DEFAULT_FAILURES).fill(name))
+  })
+
+  test('R02, R32: one probe a period; the first answer lets everybody in, each with one call', async () => {
+    const { breaker, ping, pass } = isolate()
+    await proxy.set({ kind: 'hang' })
+    for (let count = 0; count < DEFAULT_FAILURES; count++) await failed(ping())
+    const before = redis.calls()
+    for (let period = 0; period < 3; period++) {
+      pass(MAX_PERIOD_MS)
+      const probe = failed(ping())
+      expect(breaker.state()).toBe('half_open')
+      // While the probe is under way nobody waits for it.
+      for (let count = 0; count < 20; count++)
+        expect(await failed(ping())).toMatchObject({ unasked: true })
+      expect(await probe).toMatchObject({ unasked: false })
+    }
+    expect(redis.calls()).toBe(before)
+    await proxy.set({ kind: 'none' })
+    pass(MAX_PERIOD_MS)
+    await ping()
+    expect(breaker.state()).toBe('closed')
+    const [steady, recovered] = [50, redis.calls()]
+    await Promise.all(Array.from({ length: steady }, ping))
+    expect(redis.calls() - recovered).toBe(steady)
+  })
+
+  test('R32: of many requests at the end of a period one goes out, until it has been answered', async () => {
+    const { breaker, ping, pass } = isolate(1_000)
+    await proxy.set({ kind: 'refuse' })
+    for (let count = 0; count < DEFAULT_FAILURES; count++) await failed(ping())
+    await proxy.set({ kind: 'none' })
+    pass(FIRST_PERIOD_MS)
+    const before = redis.calls()
+    const answers = await Promise.allSettled(Array.from({ length: 200 }, ping))
+    expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    expect(redis.calls() - before).toBe(1)
+    expect(breaker.state()).toBe('closed')
+  })
+
+  test('what is written behind answers neither opens it nor probes', async () => {
+    const { breaker, bystander, ping, pass } = isolate()
+    await proxy.set({ kind: 'refuse' })
+    for (let count = 0; count < 2 * DEFAULT_FAILURES; count++)
+      await failed(bystander.send([['PING']]))
+    expect(breaker.state()).toBe('closed')
+    for (let count = 0; count < DEFAULT_FAILURES; count++) await failed(ping())
+    await proxy.set({ kind: 'none' })
+    pass(MAX_PERIOD_MS)
+    const before = redis.calls()
+    expect(await failed(bystander.send([['PING']]))).toMatchObject({ unasked: true })
+    expect(redis.calls()).toBe(before)
+    await ping()
+    await bystander.send([['PING']])
+  })
+})
+
+describe('what is no outage', () => {
+  test('R03: a Redis that takes 50 ms and more never opens it', async () => {
+    const { breaker, ping, outcomes } = isolate(1_000)
+    await proxy.set({ kind: 'latency', ms: 50, jitterMs: 20 })
+    for (let round = 0; round < 4; round++) await Promise.all(Array.from({ length: 40 }, ping))
+    expect(breaker.state()).toBe('closed')
+    expect(new Set(outcomes)).toEqual(new Set(['answered']))
+  })
+
+  test('errors of single commands in a good answer never open it', async () => {
+    const { breaker, rest } = isolate(1_000)
+    await redis.direct.lpush('a-list', 'x')
+    for (let count = 0; count < 2 * DEFAULT_FAILURES; count++) {
+      const [reply] = await rest.send([['GET', 'a-list']])
+      expect(reply?.error).toMatch(/WRONGTYPE/)
+    }
+    expect(breaker.state()).toBe('closed')
+  })
+})
+
+describe('what must not be repeated', () => {
+  test('is sent once, where other calls that got no answer are sent twice', async () => {
+    const { rest } = isolate(1_000)
+    await proxy.set({ kind: 'reset', afterBytes: 0 })
+    const before = redis.calls()
+    await failed(rest.send([['INCR', 'twice']]))
+    expect(redis.calls() - before).toBe(2)
+    await failed(sentOnce(rest).send([['INCR', 'once']]))
+    expect(await redis.direct.mget('twice', 'once')).toEqual(['2', '1'])
+  })
+
+  test('a proof of possession whose answer got lost does not look used to the retry', async () => {
+    const { admission } = isolate(1_000)
+    const proof = { replayKey: 'pc:dpop:test', replayTtlSeconds: 60, nowMs: Date.now() }
+    await proxy.set({ kind: 'reset', afterBytes: 0 })
+    const request = { principal: principal(), address: ADDRESS, limits: [], proof }
+    expect(await failed(admission.admit(request as never))).toBeInstanceOf(Unavailable)
+  })
+})
+
+describe.each([...FAULTS, ...RUBBISH])('with %s', (_, fault) => {
+  test('R01 to R06: nobody gets in who must not, and all who may do when it is over', async () => {
+    const good = principal()
+    const [revoked, cutOff] = [principal(), principal()]
+    const spent = limitOf({ limit: 1 })
+    const revocations = createRevocations(
+      createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 }),
+      Date.now,
+    )
+    await revocations.revokeToken({
+      tokenIdHash: revoked.tokenIdHash ?? '',
+      untilSeconds: nowSeconds() + 600,
+    })
+    await revocations.cutOff({
+      ...{ kind: 'subject', issuer: cutOff.issuer, value: cutOff.subject },
+      ...{ atSeconds: nowSeconds(), ttlSeconds: 600 },
+    })
+    await redis.direct.set(await addressBanKey(BANNED_ADDRESS), nowSeconds() + 600, 'EX', 600)
+    const limits = [limitOf({ limit: 1_000 })]
+    const callers = [
+      { principal: revoked, address: ADDRESS, limits },
+      { principal: cutOff, address: ADDRESS, limits },
+      { principal: good, address: BANNED_ADDRESS, limits },
+      { principal: good, address: ADDRESS, limits: [spent] },
+    ]
+    const arranging = isolate(5_000)
+    await arranging.admission.admit({ principal: good, address: ADDRESS, limits: [spent] })
+
+    const decided: (AdmissionVerdict | Unavailable)[] = []
+    for (let round = 0; round < 3; round++) {
+      // An isolate that remembers nobody: what it says, Redis has said, or nobody.
+      const { admission, breaker, pass, outcomes } = isolate()
+      await proxy.set(fault)
+      for (const caller of [...callers, ...callers]) {
+        const verdict = await admission.admit(caller).catch((error: unknown) => error)
+        if (verdict instanceof Error && !(verdict instanceof Unavailable)) throw verdict
+        decided.push(verdict as AdmissionVerdict | Unavailable)
+      }
+      const failures = outcomes.filter((outcome) => outcome !== 'answered').length
+      if (outcomes.every((outcome) => outcome !== 'answered')) {
+        expect(breaker.state()).toBe('open')
+        // Eight requests, five calls: nobody asks a Redis that has been found out.
+        expect(failures).toBe(DEFAULT_FAILURES)
+      }
+      await proxy.set({ kind: 'none' })
+      pass(MAX_PERIOD_MS)
+      await expect
+        .poll(() => admission.admit({ principal: good, address: ADDRESS, limits }).catch(() => {}))
+        .toMatchObject({ denial: undefined })
+      expect(breaker.state()).toBe('closed')
+    }
+    const accepted = decided.filter(
+      (verdict) => !(verdict instanceof Unavailable) && verdict.denial === undefined,
+    )
+    expect(accepted).toEqual([])
+    expect(decided).toHaveLength(24)
+  })
+})
