@@ -19,9 +19,11 @@ import { limitBody } from './middleware/limit-body.ts'
 import { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
 import { requestId } from './middleware/request-id.ts'
 import { sanitizeHeaders } from './middleware/sanitize-headers.ts'
+import { serverTiming } from './middleware/server-timing.ts'
 import { shedLoad } from './middleware/shed-load.ts'
 import { stage } from './middleware/stage.ts'
 import { throttle } from './middleware/throttle.ts'
+import { traceRequests } from './middleware/trace-requests.ts'
 import { validate } from './middleware/validate.ts'
 import type { Policy, PolicyRoute } from './policy.ts'
 import { problemHandler } from './problem.ts'
@@ -50,7 +52,9 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   const app: Gateway = new Hono()
   app.onError(problemHandler({ publicUrl: services.publicUrl }))
 
-  app.use(requestId(), lingerOnRefusal())
+  const { spans } = services
+  app.use(requestId(spans), lingerOnRefusal())
+  if (spans !== undefined) app.use(traceRequests(spans))
   app.route('/-', healthRoutes(services))
   const calls = [
     ...adminCalls(services.admin(policy), policy.limits),
@@ -90,6 +94,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
         : [stage('throttle', throttle({ failures, verifier, references }))]),
       stage('authenticate', authenticate(credentials)),
       stage('admit', admit({ admission, limits, observesBans })),
+      serverTiming({ authorizer }),
       ...(permission === undefined
         ? []
         : [stage('authorize', authorize({ authorizer, permission, mode }))]),

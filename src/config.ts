@@ -3,6 +3,7 @@ import * as z from 'zod'
 import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from './errors.ts'
 import { type ConfiguredClient, configuredClients } from './validators/client.ts'
+import { headerList, ratio } from './validators/otlp.ts'
 import { httpUrl, type IssuerConfig, issuers } from './validators/issuer.ts'
 import { JsonRefused, parseStrictJson } from './validators/json.ts'
 import { algorithmsOf, publicJwk, type SigningJwk, signingKeys } from './validators/signing-jwk.ts'
@@ -34,6 +35,17 @@ export interface Config {
   readonly clients: readonly ConfiguredClient[]
   /** Who may read the metrics. */
   readonly metricsAccess: 'operators' | 'public'
+  /** Where spans go; undefined: nowhere. */
+  readonly traces: TracesConfig | undefined
+}
+
+export interface TracesConfig {
+  /** Spans are posted to it. */
+  readonly url: string
+  /** Sent along; may hold credentials. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Of the traces that begin here, which share is recorded: 0 to 1. */
+  readonly sampleRatio: number
 }
 
 /** More than any configuration has. */
@@ -75,6 +87,9 @@ const environmentSchema = z
     SIGNING_KEYS: json.pipe(signingKeys).optional(),
     CLIENTS: json.pipe(configuredClients).optional(),
     METRICS_ACCESS: z.enum(['operators', 'public']).optional(),
+    OTLP_ENDPOINT: httpUrl.optional(),
+    OTLP_HEADERS: headerList.optional(),
+    OTLP_SAMPLE_RATIO: ratio.optional(),
   })
   .refine((env) => env?.ORIGIN !== undefined || env?.ORIGIN_URL !== undefined, {
     error: 'is missing, and so is a service binding ORIGIN',
@@ -116,6 +131,14 @@ export function parseConfig(env: unknown): Config {
     signingKeys: keys === undefined ? undefined : { keys },
     clients: data.CLIENTS ?? [],
     metricsAccess: data.METRICS_ACCESS ?? 'operators',
+    traces:
+      data.OTLP_ENDPOINT === undefined
+        ? undefined
+        : {
+            url: `${data.OTLP_ENDPOINT.replace(/\/+$/, '')}/v1/traces`,
+            headers: data.OTLP_HEADERS ?? {},
+            sampleRatio: data.OTLP_SAMPLE_RATIO ?? 1,
+          },
   }
 }
 

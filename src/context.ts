@@ -3,6 +3,7 @@
  * its doc names, and read through that middleware's accessor.
  */
 import type { RateLimit } from './admission/limit.ts'
+import type { Timeline } from './audit/timeline.ts'
 import type { PolicyRoute } from './policy.ts'
 import type { DpopProof } from './tokens/dpop.ts'
 import type { Principal } from './tokens/principal.ts'
@@ -21,6 +22,12 @@ export interface RequestIdVariables {
 export interface TraceContext {
   /** 32 lower-case hex digits. */
   readonly traceId: string
+  /** Ours, 16 lower-case hex digits. */
+  readonly spanId: string
+  /** The caller's; undefined where the trace begins here. */
+  readonly parentSpanId: string | undefined
+  /** Whether spans of this trace are recorded. */
+  readonly isSampled: boolean
   /** `00-{traceId}-{our span}-{flags}`. */
   readonly traceparent: string
   readonly tracestate: string | undefined
@@ -82,7 +89,7 @@ export interface BodyVariables {
 
 /** Set by `audit`: entry times of the stages, so that the event can tell what each took. */
 export interface TimelineVariables {
-  timeline: { enter(stage: string): void; current(): string | undefined }
+  timeline: Timeline
 }
 
 export type GatewayVariables = RequestIdVariables &

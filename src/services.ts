@@ -8,6 +8,7 @@ import { bystanderOf, createCircuitBreaker } from './breakers/breaker.ts'
 import { type Breakers, createBreakers } from './breakers/registry.ts'
 import { type Config, parseConfig } from './config.ts'
 import { Misconfigured, Unavailable } from './errors.ts'
+import type { AuditTally } from './metrics/tally.ts'
 import { guardedOrigin } from './origin/guarded-origin.ts'
 import { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 import type { Policy } from './policy.ts'
@@ -20,6 +21,7 @@ import {
   type MakeAuthorizationServer,
 } from './services/authorization-server.ts'
 import { type MetricsServices, metricsServices } from './services/metrics.ts'
+import { type SpanServices, spanServices } from './services/spans.ts'
 import { type AuditQueue, createAuditQueue, SPILL_TIMEOUT_MS } from './stores/queue/audit-queue.ts'
 import { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
 import { createAuditSpill } from './stores/upstash/audit-spill.ts'
@@ -42,6 +44,9 @@ export interface GatewayEnv {
   readonly SIGNING_KEYS?: string
   readonly CLIENTS?: string
   readonly METRICS_ACCESS?: string
+  readonly OTLP_ENDPOINT?: string
+  readonly OTLP_HEADERS?: string
+  readonly OTLP_SAMPLE_RATIO?: string
   readonly AUDIT_QUEUE?: Queue
   readonly AUDIT_DB?: D1Database
 }
@@ -72,6 +77,8 @@ export interface Services {
   readonly breakers: Breakers
   /** What all isolates have counted. */
   readonly metrics: Pick<MetricsServices, 'text'> & Pick<Config, 'metricsAccess'>
+  /** Undefined where no collector of traces is configured. */
+  readonly spans: SpanServices | undefined
   readonly checks: readonly ReadinessCheck[]
   /** Milliseconds since the epoch. */
   readonly now: () => number
@@ -100,12 +107,17 @@ export function createServices(env: GatewayEnv): Services {
     issuers: config.issuers,
     ownIssuer,
     now,
+    tally: metrics.memories.tokens,
     keySets: { watch },
   })
-  const references = createReferences({ audience: publicUrl, now })
+  const references = createReferences({
+    audience: publicUrl,
+    now,
+    tally: metrics.memories.references,
+  })
   const store = createUpstashAdmissionStore(redis)
   const nonceSecret = nonceSecretOf(signingKeys)
-  const queue = auditQueueOf(env, config)
+  const queue = auditQueueOf(env, config, metrics.audit)
   return {
     publicUrl,
     issuers: config.issuers.map(({ issuer }) => issuer),
@@ -114,7 +126,7 @@ export function createServices(env: GatewayEnv): Services {
     references,
     proofs: ({ nonceRequired }) =>
       createDpopVerifier({ publicUrl, nonceSecret, nonceRequired, now }),
-    admission: createAdmission({ store, references, now }),
+    admission: createAdmission({ store, references, now, tallies: metrics.memories }),
     abuse: abuseServices(behindAnswers, now),
     auditSink: metrics.metered(
       queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue }),
@@ -125,6 +137,7 @@ export function createServices(env: GatewayEnv): Services {
     admin: adminServices(config, { rest: redis, auditDb: env.AUDIT_DB, now }),
     breakers,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },
+    spans: spanServices(config, metrics.spans, now),
     checks: [
       { name: 'redis', check: () => ping(redis) },
       { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },
@@ -135,10 +148,15 @@ export function createServices(env: GatewayEnv): Services {
 }
 
 /** Undefined for a Worker without a queue, which writes its events to the log. */
-function auditQueueOf({ AUDIT_QUEUE }: GatewayEnv, { redis }: Config): AuditQueue | undefined {
+function auditQueueOf(
+  { AUDIT_QUEUE }: GatewayEnv,
+  { redis }: Config,
+  tally: AuditTally,
+): AuditQueue | undefined {
   if (AUDIT_QUEUE === undefined) return undefined
   const spillRedis = createRedisRest({ ...redis, timeoutMs: SPILL_TIMEOUT_MS })
-  return createAuditQueue({ queue: AUDIT_QUEUE, spill: createAuditSpill({ redis: spillRedis }) })
+  const spill = createAuditSpill({ redis: spillRedis })
+  return createAuditQueue({ queue: AUDIT_QUEUE, spill, tally })
 }
 
 /** A URL wins over a binding: whoever sets it wants another origin than the bound one. */

@@ -30,7 +30,9 @@ Environment, all optional:
   PUBLIC_URL                where clients find the gateway (default: http://${HOST}:<PORT>)
   SIGNING_KEYS              private JWKS (default: made on first use, kept in .dev.vars)
   CLIENTS                   OAuth clients, JSON; one for the operator of this checkout is added
-  METRICS_ACCESS            who may read /-/metrics: operators, or public (default: public)`
+  METRICS_ACCESS            who may read /-/metrics: operators, or public (default: public)
+  OTLP_ENDPOINT             a collector of traces (OTLP/HTTP), with OTLP_HEADERS for its credentials
+  OTLP_SAMPLE_RATIO         which share of the traces that begin here it gets (default: 1)`
 
 /** Checked settings; undefined means: use the default. */
 export interface Settings {
@@ -51,6 +53,9 @@ const PASSED_THROUGH = [
   'SIGNING_KEYS',
   'CLIENTS',
   'METRICS_ACCESS',
+  'OTLP_ENDPOINT',
+  'OTLP_HEADERS',
+  'OTLP_SAMPLE_RATIO',
 ] as const
 
 /** Throws an `Error` of one line. Relative paths start at `cwd`. */

@@ -76,7 +76,7 @@ export const METRICS = {
   },
   portcullis_audit_events_total: {
     kind: 'counter',
-    help: 'Audit events that were sent to the queue or the log, spilled to Redis, or lost.',
+    help: 'Audit events that the queue took (sent), that were put into Redis instead (spilled, and sent later), or that are lost.',
     labels: ['outcome'],
   },
   portcullis_audit_spilled_events: {

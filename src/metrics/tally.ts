@@ -10,6 +10,15 @@ export interface Tally {
 
 export const newTally = (): Tally => ({ hits: 0, misses: 0 })
 
+/** How many audit events went which way; whoever sends them counts. */
+export interface AuditTally {
+  sent: number
+  spilled: number
+  lost: number
+}
+
+export const newAuditTally = (): AuditTally => ({ sent: 0, spilled: 0, lost: 0 })
+
 /** Sums that only grow, and belong to somebody else. */
 export interface Sources {
   /** Adds what `read` returns more than at the last `collect` to a counter. */

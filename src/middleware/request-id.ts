@@ -12,8 +12,19 @@ const CLIENT_REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 const UUID_BYTES = 16
 const SPAN_ID_BYTES = 8
 const TRACE_ID_BYTES = 16
-/** A trace that begins here is sampled, or parent-based samplers would never record one. */
-const NEW_TRACE_FLAGS = '01'
+const SAMPLED = '01'
+const NOT_SAMPLED = '00'
+/** Where the random part of a trace id is read as a number from 0 to 1. */
+const SAMPLE_BYTES = 4
+const SAMPLE_RANGE = 2 ** (8 * SAMPLE_BYTES)
+
+export interface RequestIdOptions {
+  /**
+   * Of the traces that begin here, which share is told to be sampled: 0 to 1. Default 1, or samplers
+   * behind this gateway that heed their parent would never record one.
+   */
+  readonly sampleRatio?: number | undefined
+}
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
@@ -30,7 +41,7 @@ const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(
  * app.get('/', (c) => c.text(requestIdOf(c)))
  * ```
  */
-export const requestId = () =>
+export const requestId = ({ sampleRatio = 1 }: RequestIdOptions = {}) =>
   createMiddleware<{ Variables: RequestIdVariables }>(async function requestId(c, next) {
     const random = crypto.getRandomValues(
       new Uint8Array(UUID_BYTES + SPAN_ID_BYTES + TRACE_ID_BYTES),
@@ -43,25 +54,39 @@ export const requestId = () =>
       'parentRequestId',
       clientId !== null && CLIENT_REQUEST_ID.test(clientId) ? clientId : null,
     )
-    c.set('trace', continueTrace(headers, random))
+    c.set('trace', continueTrace(headers, random, sampleRatio))
     await next()
     mutableHeaders(c).set('X-Request-Id', id)
   })
 
-function continueTrace(headers: Headers, random: Uint8Array): TraceContext {
+function continueTrace(headers: Headers, random: Uint8Array, sampleRatio: number): TraceContext {
   const spanId = hex(random, UUID_BYTES, UUID_BYTES + SPAN_ID_BYTES)
   const parent = parseTraceparent(headers.get('traceparent'))
   if (parent === undefined) {
     const traceId = hex(random, UUID_BYTES + SPAN_ID_BYTES, random.length)
-    const traceparent = `00-${traceId}-${spanId}-${NEW_TRACE_FLAGS}`
-    return { traceId, traceparent, tracestate: undefined }
+    const isSampled = sampleOf(random) < sampleRatio
+    const traceparent = `00-${traceId}-${spanId}-${isSampled ? SAMPLED : NOT_SAMPLED}`
+    return {
+      ...{ traceId, spanId, parentSpanId: undefined, isSampled, traceparent },
+      tracestate: undefined,
+    }
   }
   const tracestate = headers.get('tracestate')
   return {
     traceId: parent.traceId,
+    spanId,
+    parentSpanId: parent.spanId,
+    isSampled: parent.isSampled,
     traceparent: `00-${parent.traceId}-${spanId}-${parent.flags}`,
     tracestate: tracestate !== null && isPassableTracestate(tracestate) ? tracestate : undefined,
   }
+}
+
+/** The end of the trace id as a number from 0 to 1: whoever sees the id can tell the same. */
+function sampleOf(random: Uint8Array): number {
+  let number = 0
+  for (const byte of random.subarray(-SAMPLE_BYTES)) number = number * 256 + byte
+  return number / SAMPLE_RANGE
 }
 
 function hex(bytes: Uint8Array, start: number, end: number): string {

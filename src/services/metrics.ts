@@ -7,10 +7,17 @@ import { meteredSink } from '../metrics/metered-sink.ts'
 import { createReporter } from '../metrics/reporter.ts'
 import { createRequestCounter } from '../metrics/request-metrics.ts'
 import { samplesOf } from '../metrics/samples.ts'
-import { createSources, newTally, type Tally } from '../metrics/tally.ts'
+import {
+  type AuditTally,
+  createSources,
+  newAuditTally,
+  newTally,
+  type Tally,
+} from '../metrics/tally.ts'
 import { newestEventMs } from '../stores/d1/newest-event.ts'
 import { createMetricsStore } from '../stores/upstash/metrics.ts'
 import { createRedisRest, type RedisRestOptions } from '../stores/upstash/rest.ts'
+import type { SpanTally } from '../tracing/exporter.ts'
 
 /** Nobody waits for a report, and a scrape may take a while. */
 const METRICS_TIMEOUT_MS = 2_000
@@ -24,13 +31,6 @@ export interface MetricsParts {
   readonly now: () => number
 }
 
-/** How many audit events went which way; kept by whoever sends them. */
-export interface AuditTally {
-  sent: number
-  spilled: number
-  lost: number
-}
-
 /** The memories of an isolate; whoever owns one counts. */
 export interface MemoryTallies {
   readonly tokens: Tally
@@ -42,6 +42,7 @@ export interface MemoryTallies {
 export interface MetricsServices {
   readonly memories: MemoryTallies
   readonly audit: AuditTally
+  readonly spans: SpanTally
   /** Counts what passes on its way to `sink`. */
   metered(sink: AuditSink): AuditSink
   /** Counts a call to Redis by how it ended. */
@@ -76,14 +77,18 @@ export function metricsServices({ redis, breakers, auditDb, now }: MetricsParts)
     exhausted: newTally(),
   }
   for (const [name, tally] of Object.entries(memories)) sources.addCache(name, tally)
-  const audit: AuditTally = { sent: 0, spilled: 0, lost: 0 }
+  const audit = newAuditTally()
   for (const outcome of ['sent', 'spilled', 'lost'] as const)
     sources.add('portcullis_audit_events_total', [outcome], () => audit[outcome])
+  const spans: SpanTally = { exported: 0, dropped: 0 }
+  for (const outcome of ['exported', 'dropped'] as const)
+    sources.add('portcullis_spans_total', [outcome], () => spans[outcome])
   const redisCalls = new Map<string, number>()
 
   return {
     memories,
     audit,
+    spans,
     metered: (sink) => meteredSink(sink, count, reporter),
     redisCall(outcome) {
       let place = redisCalls.get(outcome)

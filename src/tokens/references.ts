@@ -1,5 +1,6 @@
 /** References that this isolate knows: opaque tokens and API keys whose records it has seen. */
 import { LRUCache } from 'lru-cache'
+import { newTally, type Tally } from '../metrics/tally.ts'
 import type { Principal } from './principal.ts'
 import { REFERENCE_TOLERANCE_SECONDS } from './reference-principal.ts'
 import { cachedBytes, MAX_CACHED_SECONDS } from './token-cache.ts'
@@ -14,6 +15,8 @@ export interface ReferencesOptions {
   readonly now?: () => number
   /** Bytes to remember references in. Default 8 MiB. */
   readonly maxCachedBytes?: number
+  /** Where it is counted whether a reference was remembered. */
+  readonly tally?: Tally
 }
 
 /** The references of an isolate: `authenticate` looks here first, and `admit` fills it. */
@@ -36,6 +39,7 @@ export function createReferences({
   audience,
   now = Date.now,
   maxCachedBytes = DEFAULT_CACHED_REFERENCE_BYTES,
+  tally = newTally(),
 }: ReferencesOptions): References {
   const entries = new LRUCache<string, { readonly principal: Principal; readonly untilMs: number }>(
     {
@@ -48,9 +52,12 @@ export function createReferences({
     audience,
     recall(text) {
       const entry = entries.get(text)
-      if (entry === undefined) return undefined
-      if (now() < entry.untilMs) return entry.principal
-      entries.delete(text)
+      if (entry !== undefined && now() < entry.untilMs) {
+        tally.hits += 1
+        return entry.principal
+      }
+      tally.misses += 1
+      if (entry !== undefined) entries.delete(text)
       return undefined
     },
     remember(text, principal) {

@@ -1,6 +1,7 @@
 /** From a bearer token to a principal (RFC 7519 section 7.2, RFC 9068 section 4, RFC 8725). */
 import type { IssuerConfig } from '../config.ts'
 import { Misconfigured } from '../errors.ts'
+import { newTally, type Tally } from '../metrics/tally.ts'
 import { principalFrom } from './claims.ts'
 import { own, readHeader, readPayload, verifySignature } from './jws.ts'
 import { createInlineKeySet, type KeySet } from './key-set.ts'
@@ -21,6 +22,8 @@ export interface TokenVerifierOptions {
   readonly now?: () => number
   /** Bytes to remember verified tokens in. Default 16 MiB, some 10,000 tokens; 0 remembers none. */
   readonly maxCachedBytes?: number
+  /** Where it is counted whether a token was remembered. */
+  readonly tally?: Tally | undefined
   /** How key sets are fetched and kept; see `createRemoteKeySet`. */
   readonly keySets?: Omit<RemoteKeySetOptions, 'uri' | 'algorithms' | 'now'>
 }
@@ -48,6 +51,7 @@ export function createTokenVerifier({
   ownIssuer,
   now = Date.now,
   maxCachedBytes,
+  tally = newTally(),
   keySets,
 }: TokenVerifierOptions): ReadyTokenVerifier {
   const trusted = new Map<unknown, TrustedIssuer>()
@@ -64,7 +68,11 @@ export function createTokenVerifier({
 
   async function verify(token: string, waitUntil?: WaitUntil): Promise<Principal> {
     const cached = recall(token)
-    if (cached !== undefined) return cached
+    if (cached !== undefined) {
+      tally.hits += 1
+      return cached
+    }
+    tally.misses += 1
 
     const header = readHeader(token)
     const payload = readPayload(token)

@@ -4,15 +4,19 @@
 export interface ParentTrace {
   /** 32 lower-case hex digits, not all zero. */
   readonly traceId: string
+  /** The caller's span: 16 lower-case hex digits, not all zero. */
+  readonly spanId: string
   /** Two hex digits: the flags that are defined (sampled, random); all others are cleared. */
   readonly flags: string
+  readonly isSampled: boolean
 }
 
 /** Four fields; a version above `00` may have more (section 3.2.4). Neither id is all zero. */
 const TRACEPARENT =
-  /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-.*)?$/
+  /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 /** `sampled` (section 3.2.2.5.1) and the `random` of level 2, both to be passed on. */
 const KNOWN_FLAGS = 0x03
+const SAMPLED_FLAG = 0x01
 
 /** Section 3.3.1.1. */
 export const MAX_TRACESTATE_MEMBERS = 32
@@ -28,10 +32,11 @@ const PRINTABLE = /^[\t\x20-\x7e]+$/
 export function parseTraceparent(header: string | null): ParentTrace | undefined {
   if (header === null) return undefined
   const fields = TRACEPARENT.exec(header)
-  const [, version, traceId, flags, more] = fields ?? []
-  if (traceId === undefined || flags === undefined) return undefined
+  const [, version, traceId, spanId, flags, more] = fields ?? []
+  if (traceId === undefined || spanId === undefined || flags === undefined) return undefined
   if (version === '00' && more !== undefined) return undefined
-  return { traceId, flags: `0${Number.parseInt(flags, 16) & KNOWN_FLAGS}` }
+  const known = Number.parseInt(flags, 16) & KNOWN_FLAGS
+  return { traceId, spanId, flags: `0${known}`, isSampled: (known & SAMPLED_FLAG) !== 0 }
 }
 
 /**

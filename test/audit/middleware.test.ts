@@ -48,7 +48,14 @@ test('S66: an allowed request is one event with who, what, outcome, reason and i
   const { app, events } = gatewayWith()
   app.get('/orders/:id', (c) => {
     c.set('requestId', 'request-1')
-    c.set('trace', { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', traceparent: '', tracestate: '' })
+    c.set('trace', {
+      traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+      spanId: '00f067aa0ba902b7',
+      parentSpanId: undefined,
+      isSampled: true,
+      traceparent: '',
+      tracestate: '',
+    })
     c.set('clientAddress', '2001:db8:1:2::/64')
     c.set('route', ROUTE)
     c.get('timeline').enter('authenticate')

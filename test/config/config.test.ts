@@ -21,6 +21,8 @@ describe('the environment', () => {
       ],
       signingKeys: undefined,
       clients: [],
+      metricsAccess: 'operators',
+      traces: undefined,
     })
   })
 

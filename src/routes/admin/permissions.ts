@@ -22,6 +22,7 @@ const CALLS = [
   'keys:list',
   'tokens:mint',
   'metrics:read',
+  'timings:read',
 ] as const
 
 /** Last two parts of a permission. */

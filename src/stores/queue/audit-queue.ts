@@ -5,6 +5,7 @@ import type { AuditTransport } from '../../audit/batching-sink.ts'
 import { lostEvent } from '../../audit/lost.ts'
 import type { AuditSpill } from '../../audit/spill.ts'
 import { serialiseEvent, utf8Length } from '../../audit/truncate.ts'
+import { type AuditTally, newAuditTally } from '../../metrics/tally.ts'
 import { sleep as sleepFor, withDeadline } from '../../timers.ts'
 
 /** A queue that is overloaded hangs for up to a minute before it says so. */
@@ -37,6 +38,8 @@ export interface AuditQueueOptions {
   readonly sleep?: (ms: number) => Promise<void>
   /** Takes a line for an operator, at most one a minute; default `console.warn`. */
   readonly warn?: (line: string) => void
+  /** Where events are counted. */
+  readonly tally?: AuditTally
   /** Default {@link QUEUE_TIMEOUT_MS}. */
   readonly queueTimeoutMs?: number
 }
@@ -60,6 +63,7 @@ export function createAuditQueue({
   newId = v7,
   sleep = sleepFor,
   warn = (line) => console.warn(line),
+  tally = newAuditTally(),
   queueTimeoutMs = QUEUE_TIMEOUT_MS,
 }: AuditQueueOptions): AuditQueue {
   let unreported = 0
@@ -86,10 +90,14 @@ export function createAuditQueue({
     unreported = 0
     try {
       if (spill === undefined) throw new Error('no spill')
-      unreported += await withDeadline(spill.keep(events, carried), SPILL_TIMEOUT_MS)
+      const cut = await withDeadline(spill.keep(events, carried), SPILL_TIMEOUT_MS)
+      unreported += cut
+      tally.spilled += events.length
+      tally.lost += cut
       drainAtMs = 0
     } catch {
       unreported += carried + events.length
+      tally.lost += events.length
     }
     if (now() < logAtMs) return
     logAtMs = now() + LOG_INTERVAL_MS
@@ -105,6 +113,7 @@ export function createAuditQueue({
     unreported += kept.lost
     const events = oneBatchOf(kept.events)
     if (events.length === 0 || !(await enqueue(events))) return
+    tally.sent += events.length
     await withDeadline(spill.forget(events), SPILL_TIMEOUT_MS)
     drainAtMs = 0
   }
@@ -119,7 +128,9 @@ export function createAuditQueue({
   return {
     async send(events, lost) {
       unreported += lost
+      tally.lost += lost
       if (now() < queueShunnedUntilMs || !(await enqueue(events))) return keep(events)
+      tally.sent += events.length
       // A spill out of reach keeps what it has: there is nothing to save, and a next time.
       await drain().catch(() => {})
       await reportLost()

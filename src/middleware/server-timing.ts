@@ -1,0 +1,58 @@
+/** Tells operators how long each stage of their request took. */
+import type { Context, MiddlewareHandler, Next } from 'hono'
+import type { Authorizer } from '../authorization/permissions.ts'
+import { callerOf, type PrincipalVariables, type TimelineVariables } from '../context.ts'
+import { mutableHeaders } from '../response-headers.ts'
+import type { Principal } from '../tokens/principal.ts'
+
+export interface ServerTimingOptions {
+  /** From `createAuthorizer(roles)`. */
+  readonly authorizer: Authorizer
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+}
+
+type Environment = { Variables: PrincipalVariables & Partial<TimelineVariables> }
+
+/** Who may know. Times of stages tell strangers what is cached, and which guard refused. */
+export const TIMINGS_PERMISSION = 'portcullis:timings:read'
+
+/**
+ * Adds `Server-Timing` (W3C) to the answers to callers with the permission `portcullis:timings:read`:
+ * milliseconds of each stage that was entered, and `total`. Whether a caller has it is decided once for
+ * each principal, so that others cost a look-up. Comes right after `admit`: a token that is revoked is
+ * told nothing. On Workers a stage that only computes takes 0.
+ *
+ * @example
+ * ```ts
+ * app.use(authenticate({ verifier }), admit({ admission }), serverTiming({ authorizer }))
+ * ```
+ */
+export const serverTiming = ({
+  authorizer,
+  now = Date.now,
+}: ServerTimingOptions): MiddlewareHandler<Environment> => {
+  const decided = new WeakMap<Principal, boolean>()
+
+  function mayKnow(principal: Principal): boolean {
+    let may = decided.get(principal)
+    if (may === undefined) {
+      may = authorizer(principal, TIMINGS_PERMISSION)
+      decided.set(principal, may)
+    }
+    return may
+  }
+
+  async function timed(c: Context<Environment>, next: Next): Promise<void> {
+    await next()
+    const durations = Object.entries(c.get('timeline')?.durations(now()) ?? {})
+    const totalMs = durations.reduce((sum, [, tookMs]) => sum + tookMs, 0)
+    const entries = [...durations, ['total', totalMs]].map(([name, ms]) => `${name};dur=${ms}`)
+    mutableHeaders(c).set('Server-Timing', entries.join(', '))
+  }
+
+  return function serverTiming(c, next) {
+    const principal = callerOf(c)
+    return principal === null || !mayKnow(principal) ? next() : timed(c, next)
+  }
+}

@@ -1,0 +1,97 @@
+/** Exports what a request was as spans of its trace. */
+import type { Context } from 'hono'
+import { createMiddleware } from 'hono/factory'
+import { decisionOf, reasonOf } from '../audit/reason.ts'
+import {
+  type RequestIdVariables,
+  type RouteVariables,
+  requestIdOf,
+  type TimelineVariables,
+  traceOf,
+} from '../context.ts'
+import type { SpanExporter } from '../tracing/exporter.ts'
+import type { Span } from '../tracing/span.ts'
+import { waitUntilOf } from './wait-until.ts'
+
+export interface TraceRequestsOptions {
+  /** From `createSpanExporter`. */
+  readonly exporter: SpanExporter
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+}
+
+type Environment = {
+  Variables: RequestIdVariables & Partial<RouteVariables & TimelineVariables>
+}
+
+/** The conventions' name for a method that they do not know. */
+const OTHER_METHOD = '_OTHER'
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
+const SPAN_ID_BYTES = 8
+const SERVER_ERROR = 500
+
+/**
+ * Exports a server span of each request whose trace is sampled, the one that the origin is told as its
+ * parent, and one of each stage that took time. Attributes are those of the OpenTelemetry
+ * conventions for HTTP, but no path, query, address or subject: of the URL only the route's pattern.
+ * Comes after `requestId` and before `audit`, whose timeline tells the stages.
+ *
+ * A caller whose `traceparent` says "sampled" is heeded; how many spans an isolate sends is bounded
+ * by the exporter.
+ *
+ * @example
+ * ```ts
+ * const exporter = createSpanExporter({ url: 'https://collector.example/v1/traces' })
+ * app.use(requestId(), traceRequests({ exporter }), audit({ sink }))
+ * ```
+ */
+export const traceRequests = ({ exporter, now = Date.now }: TraceRequestsOptions) =>
+  createMiddleware<Environment>(async function traceRequests(c, next) {
+    if (!traceOf(c).isSampled) return next()
+    const startMs = now()
+    await next()
+    exporter.export(spansOf(c, startMs, now()), waitUntilOf(c))
+  })
+
+function spansOf(c: Context<Environment>, startMs: number, endMs: number): Span[] {
+  const { traceId, spanId, parentSpanId, tracestate } = traceOf(c)
+  const route = c.get('route')?.path
+  const method = METHODS.has(c.req.method) ? c.req.method : OTHER_METHOD
+  const { status } = c.res
+  const reason = reasonOf(c.error)
+  const spans: Span[] = [
+    {
+      ...{ traceId, spanId, parentSpanId, tracestate, startMs, endMs },
+      kind: 'server',
+      name: route === undefined ? method : `${method} ${route}`,
+      attributes: {
+        'http.request.method': method,
+        'http.route': route,
+        'http.response.status_code': status,
+        'url.scheme': c.req.raw.url.startsWith('https:') ? 'https' : 'http',
+        'error.type': status >= SERVER_ERROR ? (c.error ? reason : String(status)) : undefined,
+        'portcullis.request_id': requestIdOf(c),
+        'portcullis.decision': decisionOf(c.error),
+        'portcullis.reason': reason,
+      },
+      isError: status >= SERVER_ERROR,
+    },
+  ]
+  // Stages follow each other without a gap, so that their durations tell when each began.
+  let stageMs = startMs
+  for (const [name, tookMs] of Object.entries(c.get('timeline')?.durations(endMs) ?? {})) {
+    const began = stageMs
+    stageMs += tookMs
+    if (tookMs === 0) continue
+    spans.push({
+      ...{ traceId, spanId: newSpanId(), parentSpanId: spanId, tracestate, name },
+      ...{ kind: 'internal', startMs: began, endMs: stageMs, attributes: {}, isError: false },
+    })
+  }
+  return spans
+}
+
+function newSpanId(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(SPAN_ID_BYTES))
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

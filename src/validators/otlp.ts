@@ -1,0 +1,40 @@
+/** Where traces go: what of it is text in the environment. */
+import * as z from 'zod'
+
+/** A field name of HTTP (RFC 9110 section 5.1). */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+/** Visible ASCII and spaces inside: what every HTTP client sends. */
+const HEADER_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
+
+/**
+ * `name=value,name=value`, values percent-encoded: the form of `OTEL_EXPORTER_OTLP_HEADERS`. Told
+ * of a mistake is that there is one, for values may be secret.
+ */
+export const headerList = z.string().transform((text, context) => {
+  const headers: Record<string, string> = {}
+  for (const member of text.split(',')) {
+    const equals = member.indexOf('=')
+    const name = member.slice(0, Math.max(0, equals)).trim()
+    const value = decoded(member.slice(equals + 1).trim())
+    if (!HEADER_NAME.test(name) || value === undefined || !HEADER_VALUE.test(value)) {
+      context.addIssue('must be name=value pairs with commas between, values percent-encoded')
+      return z.NEVER
+    }
+    headers[name] = value
+  }
+  return headers
+})
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** A number from 0 to 1, as text. */
+export const ratio = z
+  .string()
+  .regex(/^(?:0|1|0?\.\d{1,9}|1\.0{1,9}|0\.\d{1,9})$/, 'must be a number from 0 to 1')
+  .transform(Number)
