@@ -108,6 +108,18 @@ describe('R31: a policy', () => {
     expect(mistakesOf({ ...route, path })).toEqual([expect.stringMatching(/path pattern/)])
   })
 
+  test.each([
+    [{ method: 'POST' }, /^POST \/a: only a GET can coalesce$/],
+    [{ webSocketOrigins: ['https://app.test'] }, /^GET \/a: a WebSocket .* cannot coalesce$/],
+    [{ forwardAuthorization: true }, /^GET \/a: .* cannot coalesce$/],
+    [{ coalesce: 'yes' }, /coalesce/],
+  ])('that lets requests share a call is refused with %j', (option, message) => {
+    expect(mistakesOf({ ...route, coalesce: true, ...option })).toEqual([
+      expect.stringMatching(message),
+    ])
+    expect(mistakesOf({ ...route, coalesce: true })).toEqual([])
+  })
+
   test('with several mistakes names every one in one message', () => {
     expect(mistakesOf({ ...route, limits: ['x'] }, { ...route, limits: ['y'] }).length).toBe(3)
   })
