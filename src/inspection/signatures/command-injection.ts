@@ -6,19 +6,19 @@ const SUBSTITUTED = 2
 const BARE = 4
 const BURIED = 8
 const SHELL_IDIOM = 16
-const FUNCTION_IMPORT = 32
+const FOREIGN = 32
 
 /** Nothing below matches without one of these. */
-const SUSPICIOUS = /[;|&`\n]|\$[({I]|\/dev\/tcp|\/bin\/|cmd|powershell|\(\)/i
+const SUSPICIOUS = /[;|&`\n(]|\$[{I]|\/dev\/|\/bin\/|cmd|powershell|<!--#/i
 /** A separator, what may disguise the command behind it, and its folder. */
 const SEPARATOR =
-  /(?:;|\|\|?|&&?|\n|\$\(|`|[<>]\()[\s;|&(!]{0,8}(?:\$\{?ifs\}?(?:\$\d)?)?(?:sudo\s{1,4}|time\s{1,4}|(?:\.|[a-z]:|%\w{1,20}%)?[/\\](?:[\w.]{1,20}[/\\]){0,4})?/gi
+  /(?:;|\|\|?|&&?|\n|\$\(|`|[<>]\()[\s;|&(!`$]{0,8}(?:\$\{?ifs\}?(?:\$\d)?)?(?:sudo\s{1,4}|time\s{1,4}|(?:\.|[a-z]:|%\w{1,20}%)?[/\\](?:[\w.]{1,20}[/\\]){0,4})?/gi
 /** Names that are no words of a language. */
 const NAMED =
-  /(?:whoami|uname|ifconfig|ipconfig|netstat|nslookup|systeminfo|tasklist|powershell(?:\.exe)?|pwsh|certutil|bitsadmin|bash|zsh|wget|curl|ncat|netcat|telnet|chmod|chown|printenv|mkfifo|crontab|rundll32|regsvr32|wmic|cmd(?:\.exe)?|python[23]?|perl|ruby|xxd|traceroute|tcpdump|lsof|awk|phpinfo|useradd|adduser|getent|busybox)(?=$|[\s;|&`)"'<>/+$#,(])/iy
+  /(?:whoami|uname|ifconfig|ipconfig|netstat|nslookup|systeminfo|tasklist|powershell(?:\.exe)?|pwsh|certutil|bitsadmin|bash|zsh|wget|curl|ncat|netcat|telnet|chmod|chown|printenv|mkfifo|crontab|rundll32|regsvr32|wmic|cmd(?:\.exe)?|python[23]?|perl|ruby|xxd|traceroute|tcpdump|lsof|awk|phpinfo|useradd|adduser|getent|busybox|netsh|schtasks|vssadmin|reg(?=\s{1,4}(?:add|query|delete)\b)|net(?=\s{1,4}(?:user|localgroup|view|share|start|group)\b))(?=$|[\s;|&`)"'<>/+$#,(])/iy
 /** Names that are words, too: only as commands are given them. */
 const WORDED =
-  /(?:id|ls|dir|cat|tac|nl|od|echo|printf|ping6?|sleep|timeout|env|set|ps|pwd|type|net|rm|cp|mv|find|touch|kill|more|less|head|tail|sort|date|who|w|which|where|host|hostname|dig|shutdown|reboot|sh|ksh|dash|sed|grep|ssh|scp|ftp|tftp|nc|php|node|base64|tee|exec|eval|source|export|del|copy|start|ver|arp|route|locate|su|gcc|rev|strings|passwd|groups|mail|socat|xargs|nohup|setenv)(?:(?=\s{0,4}(?:-[a-z-]|\/[a-z?]|\$|%\w|>|<|\.\.?\/|~\/|\*|\\|"|'))|\s{1,4}(?=-{0,2}\d|https?:|[\w-]{1,40}\.[\w.-]{1,40}|localhost|\w{1,20}\s{0,2}[|>]|[a-z]:\\)|(?=\$\{?ifs|\{|,))/iy
+  /(?:id|ls|dir|cat|tac|nl|od|echo|printf|ping6?|sleep|timeout|env|set|ps|pwd|type|net|rm|cp|mv|find|touch|kill|more|less|head|tail|sort|date|who|w|which|where|host|hostname|dig|shutdown|reboot|sh|ksh|dash|sed|grep|ssh|scp|ftp|tftp|nc|php|node|base64|tee|exec|eval|source|export|del|copy|start|ver|arp|route|locate|su|gcc|rev|strings|passwd|groups|mail|socat|xargs|nohup|setenv)(?:(?=\s{1,4}(?:-{1,2}[a-z]|\/[a-z?]|~\/|\*)|\s{0,4}(?:\$|%\w|>|<|\.\.?\/|\\|"|'))|\s{1,4}(?=-{0,2}\d|https?:|[\w-]{1,40}\.[\w.-]{1,40}|localhost|\w{1,20}\s{0,2}[|>]|[a-z]:[\\/])|(?=\$\{?ifs|\{))/iy
 /** Commands that need no argument. */
 const ALONE =
   /(?:id|ls|dir|ps|pwd|env|set|ver|w|who|date|hostname|whoami|sh|arp|reboot|groups)(?=\s{0,4}(?:$|[;&#`)"'\n]|\|\|?\s{0,2}$))/iy
@@ -28,14 +28,23 @@ const DISGUISED =
 /** What shells understand and prose never says. */
 const IDIOM =
   /\/dev\/(?:tcp|udp)\/|\$\{?IFS\}?|\/bin\/(?:ba|da|k|z|tc)?sh\b|\bcmd(?:\.exe)?\s{1,4}\/[ck]\b|\bpowershell(?:\.exe)?\s{1,4}-(?:e|enc|encodedcommand|nop|w|c|command|ep|exec)\b|\bnc\s{1,4}-[a-z]{0,4}[elp]|\bbash\s{1,4}-[ic]\b|\|\s{0,4}(?:ba|z)?sh\s{0,4}$/i
-/** CVE-2014-6271: a function in a variable, with more behind its end. */
-const IMPORTED_FUNCTION = /\(\)\s{0,4}\{\s{0,4}(?::|_|\w{1,10})\s{0,4};?[^}]{0,20}\}\s{0,4};/
+/**
+ * CVE-2014-6271: a function in a variable, with more behind its end. A directive of a server that
+ * assembles pages. A call of PHP or Python that runs what it is given, where a value begins.
+ */
+const FOREIGN_CODE =
+  /\(\)\s{0,4}\{\s{0,4}(?::|_|\w{1,10})\s{0,4};?[^}]{0,20}\}\s{0,4};|<!--#(?:exec|include)\s|^[\s;|&'"{}$@().<?=]{0,12}(?:php\s{1,4}|print\s{0,2}\(?)?@?(?:system|passthru|shell_exec|popen|proc_open|pcntl_exec|phpinfo|(?:exec|eval|assert)(?=\s{0,2}\(\s{0,2}["'$`])|__import__|os\.system|os\.popen|subprocess\.\w{3,12}|runtime\.getruntime)\s{0,2}\(/i
 
 /** Words before the separator: an argument has few, a text has many. */
 const MAX_LEADING_WORDS = 3
 const MAX_LEADING_CHARS = 120
 /** A value such as a file or a host, which a command would be given. */
 const ARGUMENT = /^["'\w./:@=?+,%-]{0,100}["')\]}]{0,3}\s{0,4}$/
+const ONE_WORD = /^\S{0,100}$/
+/** `| bash   | yes |`: a command's name in a table of Markdown. */
+const TABLE_CELL = /[\w.-]{1,20}`?\s{1,80}\|(?!\|)/y
+/** No shell has commands that are written like names. */
+const TITLE = /^[A-Z][a-z]/
 const WORDLIKE = /^[a-z]{0,40}$/i
 
 export const commandInjection: SignatureSet = {
@@ -46,12 +55,12 @@ export const commandInjection: SignatureSet = {
     ['bare', NOTABLE],
     ['buried', FAINT],
     ['shell_idiom', NOTABLE],
-    ['function_import', DECISIVE],
+    ['foreign_code', DECISIVE],
   ],
   scan(text) {
     if (!SUSPICIOUS.test(text)) return 0
     let found = IDIOM.test(text) ? SHELL_IDIOM : 0
-    if (IMPORTED_FUNCTION.test(text)) found |= FUNCTION_IMPORT
+    if (FOREIGN_CODE.test(text)) found |= FOREIGN
     SEPARATOR.lastIndex = 0
     let separator = SEPARATOR.exec(text)
     while (separator !== null) {
@@ -64,17 +73,26 @@ export const commandInjection: SignatureSet = {
 
 /** What stands behind the separator from `start` to `end`. */
 function foundAt(text: string, start: number, end: number): number {
+  if (stands(TABLE_CELL, text, end) || TITLE.test(text.slice(end, end + 2))) return 0
+  const isAt = end > start && /[/\\]/.test(text.slice(start, end))
   const isNamed = stands(NAMED, text, end) || stands(DISGUISED, text, end)
-  const isArgued = isNamed || stands(WORDED, text, end)
   const isAlone = stands(ALONE, text, end)
+  const isArgued = isNamed || (isAlone && isAt) || stands(WORDED, text, end)
   if (!isArgued && !isAlone) return 0
   const before = text.slice(0, Math.min(start, MAX_LEADING_CHARS + 1))
   if (!isLeading(before)) return BURIED
   const isSubstitution = text[start] === '$' || text[start] === '`'
-  if (isSubstitution) return ARGUMENT.test(before) ? SUBSTITUTED : BURIED
+  if (isSubstitution) return isWholeValue(text, before, start) ? SUBSTITUTED : BURIED
   if (isArgued) return CHAINED
   const value = before.trim()
   return ARGUMENT.test(before) && (value === '' || !WORDLIKE.test(value)) ? CHAINED : BARE
+}
+
+/** A value with a command in it; words around one are a sentence, and the marks are Markdown's. */
+function isWholeValue(text: string, before: string, start: number): boolean {
+  if (text[start] === '$') return ARGUMENT.test(before)
+  const close = text.indexOf('`', start + 1)
+  return ONE_WORD.test(before) && (close === -1 || ONE_WORD.test(text.slice(close + 1, close + 50)))
 }
 
 function isLeading(before: string): boolean {

@@ -16,7 +16,7 @@ const SUSPICIOUS = /<[a-z/!?]|[-+;,*)}|&^]\s{0,2}\(?[a-z]|\bon[a-z]{3,30}\s{0,4}
 const ELEMENT = /[/\s]{0,4}([a-z][a-z0-9:-]{0,40})(?=$|[\s/>"'<=+(])/iy
 /** One attribute of a tag, value included, and what separates it from the one before. */
 const ATTRIBUTE =
-  /[\s/"'\u00a0+]*([^\s/>"'=<\u00a0+]+)(?:\s*=\s*(?:"([^"]*)"?|'([^']*)'?|`([^`]*)`?|([^\s>"'`]*)))?/y
+  /[\s/"'\u00a0+]*([^\s/>"'=<\u00a0+]+)(?:\s*=\s*(?:\\?"([^"]*)"?|\\?'([^']*)'?|`([^`]*)`?|([^\s>"'`]*)))?/y
 const HANDLER_NAME = /^[^a-z]{0,2}on[a-z]{3,30}$/i
 /** Attributes whose value is fetched or run. */
 const URL_ATTRIBUTES: ReadonlySet<string> = new Set([
@@ -41,7 +41,7 @@ const ACTIVE: ReadonlySet<string> = new Set([
 const SCRIPTING: ReadonlySet<string> = new Set(['script', 'svg:script', 'x:script', 'html:script'])
 /** The scheme, however it is broken up, and something that runs: titles of books begin so, too. */
 const RUNS =
-  /^[^a-z]{0,20}(?:(?:j\s{0,3}a\s{0,3}v\s{0,3}a|v\s{0,3}b|live)\s{0,3}s\s{0,3}c\s{0,3}r\s{0,3}i\s{0,3}p\s{0,3}t\s{0,3}:\s{0,4}(?:[\w$.]{1,40}\s{0,2}[(=[`;]|[/({[!'"`%\\+;~-]|\w{1,20}$)|data:(?:text\/html|text\/xml|application\/xhtml|image\/svg|text\/javascript|application\/javascript|;base64|,)[^a-z]{0,4}[;,+])/i
+  /^[^a-z]{0,20}(?:(?:j\s{0,9}a\s{0,9}v\s{0,9}a|v\s{0,9}b|live)\s{0,9}s\s{0,9}c\s{0,9}r\s{0,9}i\s{0,9}p\s{0,9}t\s{0,9}:\s{0,4}(?:[\w$.]{1,40}\s{0,2}[(=[`;]|[/({[!'"`%\\+;~-]|\w{1,20}$)|data:(?:text\/html|text\/xml|application\/xhtml|image\/svg|text\/javascript|application\/javascript|;base64|,)[^a-z]{0,4}[;,+])/i
 const STYLE_RUNS =
   /expression\s{0,4}\(|-moz-binding|behaviou?r\s{0,4}:\s{0,4}url|@import|javascript:/i
 /** A quote, and a handler where the next attribute would stand. */

@@ -13,7 +13,7 @@ const MAX_PATH_CHARS = 4_096
 const DEEP = 5
 const NOTABLE_DEPTH = 3
 /** Nothing below matches without one of these. */
-const SUSPICIOUS = /\.\.|%|[/\\](?:etc|proc|windows|winnt|var|root|home|self)[/\\]/i
+const SUSPICIOUS = /\.\.|%|[/\\](?:etc|proc|windows|winnt|var|root|home|self)[/\\]|^[a-z]:[/\\]/i
 const CLIMBS = /\.\.[/\\]/g
 /** A path as a value: without blanks, but for those of Windows' own folders. */
 const LEADING_PATH = /^[^\s<>"'`]{1,4096}(?: files(?: \(x86\))?[/\\][^\s<>"'`]{0,4096})?/i
@@ -25,7 +25,7 @@ const ABSOLUTE =
   /^(?:[a-z]:)?[/\\]{1,3}(?:etc[/\\]{1,3}(?:passwd|shadow|group|sudoers|master\.passwd|security[/\\]passwd|issue|motd|fstab|crontab|hosts)|proc[/\\](?:self|\d{1,6}|version|cmdline|net)(?:[/\\]|$)|(?:windows|winnt)[/\\](?:win\.ini|system\.ini|system32[/\\](?:drivers[/\\]etc|config)|repair[/\\])|boot\.ini|(?:root|home[/\\][^/\\]{1,32})[/\\]\.(?:ssh|bash_history|aws)|var[/\\]log[/\\](?:apache|httpd|nginx|auth|mail|syslog|messages))/i
 /** Climbs that are spelled so that a filter sees none. */
 const DISGUISED =
-  /(?:\.|%2e|%252e|%c0%[a2]e|%e0%80%ae|%uff0e){2}(?:%2f|%5c|%252f|%255c|%c0%[a2]f|%c1%9c|%c1%1c|%e0%80%af|%u2215|%u2216|%uff0f)|(?:%2e|%252e|%c0%[a2]e|%e0%80%ae|%uff0e){1,2}\.?[/\\]|\.%2e[/\\]|\.{4,6}(?:\/\/|\\\\)|\.{2,4};[/\\]|(?:\.\.\\\/){2}|(?:\.\.\/\\){2}|(?:\.\.\/\/){2}|(?:\.\.\\\\){3}|\.\.(?:\u2215|\u2216|\uff0f|\uff3c)/i
+  /(?:\.|%2e|%252e|%c0%[a2]e|%e0%80%ae|%uff0e){2}(?:%2f|%5c|%252f|%255c|%c0%[a2]f|%c1%9c|%c1%1c|%e0%80%af|%u2215|%u2216|%uff0f)|(?:%2e|%252e|%c0%[a2]e|%e0%80%ae|%uff0e){1,2}\.?[/\\]|\.%2e[/\\]|\.{4,6}(?:\/\/|\\\\)|\.{2,4};[/\\]|(?:\.\.\\\/){2}|(?:\.\.\/\\){2}|(?:\.{2,8}[/\\]{2,8}){2}|(?:\.{3,8}[/\\]){3}|\.\.%(?:u[ef][0-9a-f]{3}|c[01]%)|(?:%c0%[25]e){2}|(?:0x2e){2}|\.\.0x(?:2f|5c)|(?:\.\.2f){2}|\.\.(?:\u2215|\u2216|\uff0f|\uff3c)/i
 
 export const pathTraversal: SignatureSet = {
   category: 'path_traversal',

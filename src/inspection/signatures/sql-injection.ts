@@ -4,11 +4,13 @@ import { breakOutOf } from './sql-break-out.ts'
 import { sqlTokensOf } from './sql-tokens.ts'
 
 const BREAK_OUT = 1
-const STATEMENT = 2
+const OPENING = 2
 const EFFECT = 4
 const PROBE = 8
 const DISGUISE = 16
 
+/** Where a value has ended, words are looked for in so many characters. */
+const MAX_VALUE_CHARS = 200
 /** Nothing below matches without one of these. */
 const SUSPICIOUS =
   /['"(;=<>*#@`|&]|--|\b(?:union|select|order|group|having|procedure|like|is|in|between|waitfor|exec|xp_cmdshell)\b/i
@@ -21,15 +23,15 @@ const CATALOGUE =
 /** Keywords that are kept apart or hidden by comments. */
 const COMMENTED_KEYWORDS =
   /\b(?:union|select|from|where|and|or|all|by|order|insert|drop)(?:\/\*[^*]{0,40}\*\/|\/\*!\d{0,6})|\/\*!\d{0,6}\s{0,4}(?:union|select|from|where|and|or|all|order)\b/i
-/** A statement by itself, as an expression in parentheses or where a statement may begin. */
-const OPENING_STATEMENT =
-  /^[\s(;+-]{0,20}(?:select[\s(*/+]|if\s{0,2}\(|case\s{1,4}when\b|exec(?:ute)?\s{1,4}(?:master|xp_|sp_|immediate)|waitfor\s|declare\s{1,4}@|benchmark\s{0,2}\(|sleep\s{0,2}\(|pg_sleep\s{0,2}\()/i
+/** The beginning of a statement, or of what a statement goes on with. */
+const BEGINNING =
+  /^[\s(;+-]{0,20}(?:select[\s(*/+]|if\s{0,2}\(|case\s{1,4}when\b|exec(?:ute)?\s{1,4}(?:master|xp_|sp_|immediate)|waitfor\s|declare\s{1,4}@|benchmark\s{0,2}\(|sleep\s{0,2}\(|pg_sleep\s{0,2}\()|^[\s(;)'\x22,+-]{0,20}(?:(?:and|or|xor|having|where|union|(?:order|group)\s{1,4}by)\b|\|\||&&)/i
 
 export const sqlInjection: SignatureSet = {
   category: 'sql_injection',
   rules: [
     ['break_out', DECISIVE],
-    ['statement', FAINT],
+    ['opening', FAINT],
     ['effect', NOTABLE],
     ['probe', FAINT],
     ['disguise', NOTABLE],
@@ -37,7 +39,7 @@ export const sqlInjection: SignatureSet = {
   scan(text) {
     if (!SUSPICIOUS.test(text)) return 0
     let found = breaksOut(text) ? BREAK_OUT : 0
-    if (OPENING_STATEMENT.test(text)) found |= STATEMENT
+    if (BEGINNING.test(text)) found |= OPENING
     if (SLOW_OR_ACTING.test(text)) found |= EFFECT
     if (CATALOGUE.test(text)) found |= PROBE
     if (COMMENTED_KEYWORDS.test(text)) found |= DISGUISE
@@ -51,14 +53,22 @@ export const sqlInjection: SignatureSet = {
  */
 function breaksOut(text: string): boolean {
   if (breakOutOf(sqlTokensOf(text, 0), 'bare')) return true
-  for (const quote of ["'", '"']) {
+  for (const quote of QUOTES) {
     const plain = endOfValue(text, quote, false)
-    if (plain !== -1 && breakOutOf(sqlTokensOf(text, plain), 'quoted')) return true
+    if (breaksOutAt(text, plain)) return true
     const escaped = text.includes('\\') ? endOfValue(text, quote, true) : plain
-    if (escaped !== plain && escaped !== -1 && breakOutOf(sqlTokensOf(text, escaped), 'quoted'))
-      return true
+    if (escaped !== plain && breaksOutAt(text, escaped)) return true
   }
   return false
+}
+
+const QUOTES = ["'", '"'] as const
+const SEVERAL_WORDS = /\S\s{1,8}\S/
+
+function breaksOutAt(text: string, end: number): boolean {
+  if (end === -1) return false
+  const isProse = SEVERAL_WORDS.test(text.slice(0, Math.min(end, MAX_VALUE_CHARS)))
+  return breakOutOf(sqlTokensOf(text, end), isProse ? 'prose' : 'quoted')
 }
 
 /** The place behind the quote that ends a value; -1 where none does. A doubled one is a character. */

@@ -32,14 +32,19 @@ const MAX_TOKENS = 24
 /** What may stand between tokens: blanks, and MySQL's comments that are none (`/*!50000`). */
 const BLANKS = /(?:[\s()\u00a0]|\/\*!\d{0,6}|\*\/)+/y
 const NUMBER = /0x[0-9a-f]{1,64}|\d{1,40}(?:\.\d{0,40})?(?:e[+-]?\d{1,4})?(?![a-z_])|\.\d{1,40}/iy
-const WORD = /[a-z_@$\u0080-\uffff][\w@$.\u0080-\uffff]{0,127}/iy
+const WORD = /[a-z_@$\u00aa-\u1fff\u3040-\ud7a3][\w@$.\u00aa-\u1fff\u3040-\ud7a3]{0,127}/iy
 const CALLED = /[ \t]{0,8}\(/y
 const COMPARISON = /<=>|[<>!:]=|<>|=|<|>/y
 const LOGIC = /\|\||&&/y
 /** What may be left behind a comment that cuts the statement off. */
-const REST = /[-+\s]{0,8}\w?$/y
+const REST = /[-+\s"')]{0,8}\w?$/y
 const COMPARING: ReadonlySet<string> = new Set([
   ...['like', 'rlike', 'regexp', 'ilike', 'similar', 'between', 'in', 'is', 'glob'],
+])
+/** Words of a statement that may stand before a parenthesis, and are no functions. */
+const KEYWORDS: ReadonlySet<string> = new Set([
+  ...['union', 'all', 'distinct', 'select', 'where', 'having', 'from', 'by', 'limit', 'values'],
+  ...['not', 'into', 'order', 'group', 'waitfor', 'delay', 'table'],
 ])
 const JOINING: ReadonlySet<string> = new Set(['and', 'or', 'xor', 'div', 'mod'])
 
@@ -92,7 +97,7 @@ function tokenAt(text: string, at: number): SqlToken {
   if (word !== undefined) {
     if (JOINING.has(word)) return { kind: 'logic', text: word }
     if (COMPARING.has(word)) return { kind: 'comparison', text: word }
-    const isCall = match(CALLED, text, at + word.length) !== undefined
+    const isCall = !KEYWORDS.has(word) && match(CALLED, text, at + word.length) !== undefined
     return { kind: isCall ? 'call' : 'word', text: word }
   }
   const logic = match(LOGIC, text, at)

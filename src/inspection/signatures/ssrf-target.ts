@@ -13,7 +13,7 @@ const MAX_URL_CHARS = 4_096
 const URL_LIKE = /^[\s"'(<]{0,4}(?:url[:=]\s{0,2})?(?:([a-z][a-z0-9+.-]{1,20}):|(?=[/\\]{2}))/i
 /** Schemes by which libraries read files or speak to services, with what makes them one. */
 const WRAPPERS =
-  /^(?:file:[/\\.]|file:%2f|(?:gopher|dict|ldaps?|ldapi|tftp|netdoc|jar|php|phar|zip|expect|ogg|rar|glob|compress\.(?:zlib|bzip2)|zlib|ssh2|view-source|local_file|vbscript):(?:\/\/|http|file))/i
+  /^(?:file:[/\\]|file:%2f|(?:gopher|dict|ldaps?|ldapi|tftp|netdoc|jar|php|phar|zip|expect|ogg|rar|glob|compress\.(?:zlib|bzip2)|zlib|ssh2|view-source|local_file|vbscript):(?:\/\/|http|file))/i
 const FETCHED: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp'])
 /** Clouds' metadata services: AWS, Azure, GCP, DigitalOcean, Oracle; Alibaba; AWS ECS; Oracle's own. */
 const METADATA_ADDRESSES: ReadonlySet<string> = new Set([
