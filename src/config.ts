@@ -2,10 +2,16 @@
 import * as z from 'zod'
 import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from './errors.ts'
+import {
+  type AuditAddresses,
+  auditAddresses,
+  auditAddressKey,
+  DEFAULT_AUDIT_ADDRESSES,
+} from './validators/audit-address.ts'
 import { type ConfiguredClient, configuredClients } from './validators/client.ts'
-import { headerList, ratio } from './validators/otlp.ts'
 import { httpUrl, type IssuerConfig, issuers } from './validators/issuer.ts'
 import { JsonRefused, parseStrictJson } from './validators/json.ts'
+import { headerList, ratio } from './validators/otlp.ts'
 import { algorithmsOf, publicJwk, type SigningJwk, signingKeys } from './validators/signing-jwk.ts'
 
 export {
@@ -35,6 +41,8 @@ export interface Config {
   readonly clients: readonly ConfiguredClient[]
   /** Who may read the metrics. */
   readonly metricsAccess: 'operators' | 'public'
+  /** How much of clients' addresses the audit trail keeps. */
+  readonly auditAddresses: AuditAddresses
   /** Where spans go; undefined: nowhere. */
   readonly traces: TracesConfig | undefined
 }
@@ -87,6 +95,8 @@ const environmentSchema = z
     SIGNING_KEYS: json.pipe(signingKeys).optional(),
     CLIENTS: json.pipe(configuredClients).optional(),
     METRICS_ACCESS: z.enum(['operators', 'public']).optional(),
+    AUDIT_ADDRESSES: auditAddresses.optional(),
+    AUDIT_ADDRESS_KEY: auditAddressKey.optional(),
     OTLP_ENDPOINT: httpUrl.optional(),
     OTLP_HEADERS: headerList.optional(),
     OTLP_SAMPLE_RATIO: ratio.optional(),
@@ -95,6 +105,11 @@ const environmentSchema = z
     error: 'is missing, and so is a service binding ORIGIN',
     path: ['ORIGIN_URL'],
     // Told together with every other mistake, not after they are mended.
+    when: () => true,
+  })
+  .refine((env) => env?.AUDIT_ADDRESSES !== 'hashed' || env.AUDIT_ADDRESS_KEY !== undefined, {
+    error: 'is missing, and AUDIT_ADDRESSES is hashed',
+    path: ['AUDIT_ADDRESS_KEY'],
     when: () => true,
   })
   .superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
@@ -131,6 +146,10 @@ export function parseConfig(env: unknown): Config {
     signingKeys: keys === undefined ? undefined : { keys },
     clients: data.CLIENTS ?? [],
     metricsAccess: data.METRICS_ACCESS ?? 'operators',
+    auditAddresses: {
+      form: data.AUDIT_ADDRESSES ?? DEFAULT_AUDIT_ADDRESSES,
+      key: data.AUDIT_ADDRESS_KEY ?? '',
+    },
     traces:
       data.OTLP_ENDPOINT === undefined
         ? undefined

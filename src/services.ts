@@ -1,6 +1,7 @@
 /** The composition root: the only place that names adapters. One set of services an isolate. */
 import type { JSONWebKeySet } from 'jose'
 import { type Admission, createAdmission } from './admission/admission.ts'
+import { addressSink } from './audit/address-sink.ts'
 import { batchingAuditSink } from './audit/batching-sink.ts'
 import { consoleAuditSink } from './audit/console-sink.ts'
 import type { AuditSink } from './audit/event.ts'
@@ -47,6 +48,8 @@ export interface GatewayEnv {
   readonly OTLP_ENDPOINT?: string
   readonly OTLP_HEADERS?: string
   readonly OTLP_SAMPLE_RATIO?: string
+  readonly AUDIT_ADDRESSES?: string
+  readonly AUDIT_ADDRESS_KEY?: string
   readonly AUDIT_QUEUE?: Queue
   readonly AUDIT_DB?: D1Database
 }
@@ -129,7 +132,10 @@ export function createServices(env: GatewayEnv): Services {
     admission: createAdmission({ store, references, now, tallies: metrics.memories }),
     abuse: abuseServices(behindAnswers, now),
     auditSink: metrics.metered(
-      queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue }),
+      addressSink(
+        queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue }),
+        config.auditAddresses,
+      ),
     ),
     origin: guardedOrigin({ origin: createOrigin(originOf(env, config)), watch, now }),
     assertions: assertionsOf(config, now),

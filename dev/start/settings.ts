@@ -32,7 +32,9 @@ Environment, all optional:
   CLIENTS                   OAuth clients, JSON; one for the operator of this checkout is added
   METRICS_ACCESS            who may read /-/metrics: operators, or public (default: public)
   OTLP_ENDPOINT             a collector of traces (OTLP/HTTP), with OTLP_HEADERS for its credentials
-  OTLP_SAMPLE_RATIO         which share of the traces that begin here it gets (default: 1)`
+  OTLP_SAMPLE_RATIO         which share of the traces that begin here it gets (default: 1)
+  AUDIT_ADDRESSES           how the audit trail tells addresses: full, truncated or hashed
+  AUDIT_ADDRESS_KEY         the key for hashed`
 
 /** Checked settings; undefined means: use the default. */
 export interface Settings {
@@ -56,6 +58,8 @@ const PASSED_THROUGH = [
   'OTLP_ENDPOINT',
   'OTLP_HEADERS',
   'OTLP_SAMPLE_RATIO',
+  'AUDIT_ADDRESSES',
+  'AUDIT_ADDRESS_KEY',
 ] as const
 
 /** Throws an `Error` of one line. Relative paths start at `cwd`. */

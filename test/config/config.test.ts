@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../src/config.ts'
-import { es256, good, mistakes, remote, rs256, withIssuers, withKeys } from './environment.ts'
+import {
+  es256,
+  good,
+  mistakes,
+  remote,
+  rs256,
+  secret,
+  withIssuers,
+  withKeys,
+} from './environment.ts'
 
 describe('the environment', () => {
   it('is parsed, with defaults', () => {
@@ -23,6 +32,7 @@ describe('the environment', () => {
       clients: [],
       metricsAccess: 'operators',
       traces: undefined,
+      auditAddresses: { form: 'truncated', key: '' },
     })
   })
 
@@ -53,6 +63,25 @@ describe('the environment', () => {
       'SIGNING_KEYS: is not JSON',
     ])
     for (const env of [undefined, null, 1, 'x', []]) expect(mistakes(env).length).toBeGreaterThan(0)
+  })
+
+  it('R31: addresses are hashed with a key that is one', () => {
+    const hashed = { ...good, AUDIT_ADDRESSES: 'hashed' }
+    expect(mistakes({ ...good, AUDIT_ADDRESSES: 'none', AUDIT_ADDRESS_KEY: 'short' })).toEqual([
+      'AUDIT_ADDRESSES: must be full, truncated or hashed',
+      'AUDIT_ADDRESS_KEY: must have at least 32 characters',
+      'AUDIT_ADDRESS_KEY: is a placeholder or a pattern',
+    ])
+    expect(mistakes(hashed)).toEqual([
+      'AUDIT_ADDRESS_KEY: is missing, and AUDIT_ADDRESSES is hashed',
+    ])
+    expect(mistakes({ ...hashed, AUDIT_ADDRESS_KEY: 'a'.repeat(32) })).toEqual([
+      'AUDIT_ADDRESS_KEY: is a placeholder or a pattern',
+    ])
+    expect(parseConfig({ ...hashed, AUDIT_ADDRESS_KEY: secret() }).auditAddresses).toEqual({
+      form: 'hashed',
+      key: secret(),
+    })
   })
 
   it('R31: JSON that says something twice is refused', () => {

@@ -1,0 +1,75 @@
+import { createHmac } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { truncatedAddress } from '../../src/audit/address.ts'
+import { addressSink } from '../../src/audit/address-sink.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import { addressGroup } from '../../src/middleware/client-address.ts'
+import { anEvent } from './event.ts'
+
+const KEY = 'q9TqzT0m8kYw5n2fJ4vXc7LrBdHsEaGu'
+
+function recording() {
+  const events: AuditEvent[] = []
+  const pending: Promise<unknown>[] = []
+  const waitUntil = (promise: Promise<unknown>) => void pending.push(promise)
+  return {
+    events,
+    pending,
+    waitUntil,
+    sink: { record: (event: AuditEvent) => void events.push(event) },
+  }
+}
+
+describe('S66: the address that leaves the gateway', () => {
+  test.each([
+    ['192.0.2.77', '192.0.2.0/24'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],
+    ['2001:0db8:0:ffff::1', '2001:db8:0::/48'],
+    ['::1', '0:0:0::/48'],
+    ['::ffff:192.0.2.77', '192.0.2.0/24'],
+  ])('%s is %s when it is truncated', (address, network) => {
+    const told = truncatedAddress(addressGroup(address) ?? '')
+    expect(told).toBe(network)
+    expect(truncatedAddress(told)).toBe(network)
+  })
+
+  test('is no address where there was none', () => {
+    expect(truncatedAddress('unknown')).toBe('unknown')
+  })
+
+  test('is whole, or without its end, and the rest of the event is as it was', () => {
+    const event = anEvent({ address: '192.0.2.77' })
+    const { events, pending, waitUntil, sink } = recording()
+    expect(addressSink(sink, { form: 'full', key: '' })).toBe(sink)
+    addressSink(sink, { form: 'truncated', key: '' }).record(event, waitUntil)
+    expect(events).toEqual([{ ...event, address: '192.0.2.0/24' }])
+    expect(event.address).toBe('192.0.2.77')
+    expect(pending).toEqual([])
+  })
+
+  test('is a keyed hash, made behind the answer and only once for an address', async () => {
+    const { events, pending, waitUntil, sink } = recording()
+    const hashing = addressSink(sink, { form: 'hashed', key: KEY })
+    hashing.record(anEvent({ address: '192.0.2.77' }), waitUntil)
+    expect(events).toEqual([])
+    await Promise.all(pending)
+    hashing.record(anEvent({ address: '192.0.2.77' }), waitUntil)
+    hashing.record(anEvent({ address: 'unknown' }), waitUntil)
+    expect(pending).toHaveLength(1)
+    const hash = `h:${createHmac('sha256', KEY).update('192.0.2.77').digest('base64url')}`
+    expect(events.map(({ address }) => address)).toEqual([hash, hash, 'unknown'])
+  })
+
+  test('is another hash with another key', async () => {
+    const told = await Promise.all(
+      [KEY, KEY.toLowerCase()].map(async (key) => {
+        const { events, pending, waitUntil, sink } = recording()
+        addressSink(sink, { form: 'hashed', key }).record(anEvent(), waitUntil)
+        await Promise.all(pending)
+        return events[0]?.address
+      }),
+    )
+    expect(new Set(told).size).toBe(2)
+    expect(told.join()).not.toContain('192.0.2')
+  })
+})
