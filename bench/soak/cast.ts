@@ -1,0 +1,89 @@
+/** Makes everyone who takes part: callers, those to be ended, sessions, the operator. */
+import {
+  addressOf,
+  type Caller,
+  createPool,
+  fixedCaller,
+  poolSize,
+  tokenCaller,
+} from './callers.ts'
+import { type Condemned, createCondemned } from './condemned.ts'
+import type { Issuer } from './issuers.ts'
+import { createLoad, type Load } from './load.ts'
+import { createMix, INLINE_SHARE, SHARES } from './mix.ts'
+import { createOperator, type Operator } from './operator.ts'
+import { MAX_RATE, type SoakOptions } from './options.ts'
+import type { Sender } from './sender.ts'
+import { createSessions } from './sessions.ts'
+import type { System } from './system.ts'
+
+const ROLES = ['writer']
+/** A busy machine may miss a deadline. */
+const ATTEMPTS = 5
+
+export interface CastOptions {
+  readonly system: System
+  readonly sender: Sender
+  readonly options: SoakOptions
+  random(): number
+}
+
+export interface Cast {
+  readonly load: Load
+  readonly condemned: Condemned
+  readonly operator: Operator
+}
+
+/** Throws an `Error` if the gateways do not give out the credentials that it takes. */
+export async function prepareCallers({
+  system,
+  sender,
+  options,
+  random,
+}: CastOptions): Promise<Cast> {
+  const { issuers } = system
+  const operator = createOperator(sender, system.operator)
+  if (!(await operator.login())) throw new Error('the operator gets no token')
+  // Before the peak is known, for the largest rate there can be.
+  const rate = options.rate ?? MAX_RATE
+  let addresses = 0
+  const address = () => addressOf(addresses++)
+  const some = (share: number) => poolSize((rate * share) / 100)
+  const tokenPool = (issuer: Issuer, share: number) =>
+    createPool(
+      Array.from({ length: some(share) }, (_, index) =>
+        tokenCaller(issuer, `caller-${index}`, { address: address(), roles: ROLES }),
+      ),
+    )
+  const fixedPool = async (
+    name: string,
+    share: number,
+    make: (subject: string) => Promise<string | undefined>,
+  ) => {
+    const callers: Caller[] = []
+    while (callers.length < some(share)) {
+      const subject = `${name}-${callers.length}`
+      callers.push(fixedCaller(subject, await patiently(() => make(subject)), address()))
+    }
+    return createPool(callers)
+  }
+
+  const condemned = createCondemned({ sender, operator, issuer: issuers.inline, random })
+  const shotOf = createMix({
+    inline: tokenPool(issuers.inline, INLINE_SHARE),
+    remote: tokenPool(issuers.remote, SHARES.remote),
+    opaque: await fixedPool('opaque', SHARES.opaque, operator.mintOpaque),
+    apiKeys: await fixedPool('robot', SHARES.apiKey, operator.createApiKey),
+    ...{ condemned, issuers, random },
+  })
+  const sessions = createSessions(sender, system.app, issuers.inline)
+  return { load: createLoad({ sender, sessions, shotOf, random }), condemned, operator }
+}
+
+async function patiently(make: () => Promise<string | undefined>): Promise<string> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const made = await make()
+    if (made !== undefined) return made
+  }
+  throw new Error('the operator could not make a credential')
+}

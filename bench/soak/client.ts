@@ -1,0 +1,85 @@
+/** Sends requests and says what came of them, without ever failing. */
+import { Agent, type IncomingMessage, request } from 'node:http'
+
+/** A hanging gateway must not hang the load; longer than anything the gateway waits for. */
+const TIMEOUT_MS = 40_000
+const MAX_SOCKETS = 1_024
+
+export interface Outgoing {
+  readonly url: string
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | undefined
+}
+
+export interface Answer {
+  /** 0: there was none. */
+  readonly status: number
+  /** Of a problem document or an OAuth error; empty otherwise. */
+  readonly code: string
+  readonly requestId: string
+  readonly body: string
+  /** The body broke off. */
+  readonly isCut: boolean
+}
+
+const NO_ANSWER: Answer = { status: 0, code: '', requestId: '', body: '', isCut: false }
+
+export interface Client {
+  send(outgoing: Outgoing): Promise<Answer>
+  close(): void
+}
+
+/** Keeps its connections, as proxies and libraries do. */
+export function createClient(): Client {
+  const agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, scheduling: 'lifo' })
+  return {
+    send({ url, method, headers, body }) {
+      return new Promise((resolve) => {
+        const outgoing = request(
+          url,
+          {
+            agent,
+            method,
+            headers: {
+              ...headers,
+              ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
+            },
+            timeout: TIMEOUT_MS,
+          },
+          (incoming) => readAnswer(incoming, resolve),
+        )
+        outgoing.on('timeout', () => outgoing.destroy())
+        outgoing.on('error', () => resolve(NO_ANSWER))
+        outgoing.end(body)
+      })
+    },
+    close: () => agent.destroy(),
+  }
+}
+
+function readAnswer(incoming: IncomingMessage, resolve: (answer: Answer) => void): void {
+  let body = ''
+  incoming.setEncoding('utf8')
+  incoming.on('data', (chunk: string) => {
+    body += chunk
+  })
+  const end = (isCut: boolean) => {
+    const status = incoming.statusCode ?? 0
+    const requestId = String(incoming.headers['x-request-id'] ?? '')
+    resolve({ status, code: status < 400 ? '' : codeOf(body), requestId, body, isCut })
+  }
+  incoming.on('end', () => end(false))
+  incoming.on('error', () => end(true))
+}
+
+function codeOf(body: string): string {
+  try {
+    const { code, error } = Object(JSON.parse(body)) as Record<string, unknown>
+    if (typeof code === 'string') return code
+    if (error === 'of the origin') return 'origin'
+    return typeof error === 'string' ? error : ''
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,83 @@
+/** Callers whose tokens are good at first, and are ended by an operator while the load goes on. */
+import { addressOf } from './callers.ts'
+import { type Claims, type Issuer, signToken } from './issuers.ts'
+import type { Operator, RevocationKind } from './operator.ts'
+import type { Sender } from './sender.ts'
+import { badShot, goodShot, type Shot } from './shots.ts'
+
+/** The newest stay in use, far longer than anything that an isolate remembers. */
+const MAX_KEPT = 200
+/** Apart from the addresses of others. */
+const FIRST_ADDRESS = 0x8000_0000
+
+type End = RevocationKind | 'ban'
+const ENDS: readonly End[] = ['token', 'session', 'subject', 'tenant', 'ban']
+
+export interface Condemned {
+  /** Makes another one, sees it be let in, and ends it. Forgets it where the end is not certain. */
+  condemn(): Promise<void>
+  /** A request by one that has been ended, or undefined while there is none. */
+  shot(): Shot | undefined
+  size(): number
+}
+
+export interface CondemnedOptions {
+  readonly sender: Sender
+  readonly operator: Operator
+  readonly issuer: Issuer
+  random(): number
+}
+
+export function createCondemned({ sender, operator, issuer, random }: CondemnedOptions): Condemned {
+  const ended: { readonly credential: string; readonly end: End }[] = []
+  let count = 0
+  let tries = 0
+
+  return {
+    async condemn() {
+      const name = `condemned-${count}`
+      const end = ENDS[count % ENDS.length] as End
+      const address = addressOf(FIRST_ADDRESS + count++)
+      const claims: Claims = {
+        sub: name,
+        jti: `jti-${name}`,
+        sid: `sid-${name}`,
+        tenant: `of-${name}`,
+      }
+      const credential = await signToken(issuer, claims)
+      for (const gateway of [0, 1]) {
+        const asked = goodShot(
+          'before its end',
+          { credential, address },
+          { path: '/orders', subject: name },
+        )
+        await sender.send(asked, { gateway })
+      }
+      const values = {
+        token: claims.jti,
+        session: claims.sid,
+        subject: name,
+        tenant: claims.tenant,
+      }
+      const isDone =
+        end === 'ban'
+          ? await operator.ban(name)
+          : await operator.revoke(end, values[end] ?? '', issuer.issuer)
+      if (!isDone) return
+      ended.push({ credential, end })
+      if (ended.length > MAX_KEPT) ended.shift()
+    },
+    shot() {
+      const one = ended[Math.floor(random() * ended.length)]
+      if (one === undefined) return undefined
+      const asker = {
+        credential: one.credential,
+        address: addressOf(FIRST_ADDRESS + 0x10_0000 + tries++),
+      }
+      return one.end === 'ban'
+        ? badShot('banned', [403], asker)
+        : badShot(`revoked by ${one.end}`, [401], asker)
+    },
+    size: () => ended.length,
+  }
+}

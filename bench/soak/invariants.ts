@@ -1,0 +1,63 @@
+/** What must hold at the end of a soak. */
+import type { AuditAccount } from './audit-account.ts'
+import type { Findings } from './ledger.ts'
+import { MAX_SLOPE_MB_PER_MINUTE, MIN_MINUTES, type Slope } from './memory.ts'
+
+export interface Invariant {
+  readonly what: string
+  readonly value: string
+  readonly aim: string
+  /** Undefined: the run was too short to tell. */
+  readonly holds: boolean | undefined
+  /** To begin a search with. */
+  readonly examples: readonly string[]
+}
+
+export interface Evidence {
+  readonly requests: number
+  readonly unsettled: number
+  readonly findings: Findings
+  readonly overruns: readonly string[]
+  readonly audit: AuditAccount
+  /** By gateway. */
+  readonly slopes: readonly (Slope | undefined)[]
+}
+
+export function invariantsOf(evidence: Evidence): readonly Invariant[] {
+  const { findings, audit, slopes } = evidence
+  const { counts } = findings
+  const none = (what: string, count: number, examples: readonly string[] = []): Invariant => ({
+    ...{ what, value: String(count), aim: '0', holds: count === 0, examples },
+  })
+  return [
+    {
+      ...{ what: 'requests answered', value: String(audit.answered), aim: '> 0', examples: [] },
+      holds: audit.answered > 0,
+    },
+    none('wrong accepts', counts.wrongAccepts, findings.wrongAccepts),
+    none('limits exceeded at the origin', evidence.overruns.length, evidence.overruns),
+    none('unexplained 5xx, cut or missing answers', counts.unexplained, findings.unexplained),
+    none('good requests refused', counts.wrongRefusals, findings.wrongRefusals),
+    none('POSTs executed twice', counts.repeats, findings.repeats),
+    none('requests without an end', evidence.unsettled),
+    none('lost audit events', audit.lost, audit.lostExamples),
+    none('audit events doubled or different', audit.doubled + audit.different),
+    ...slopes.map((slope, gateway) => memoryInvariant(slope, gateway)),
+  ]
+}
+
+function memoryInvariant(slope: Slope | undefined, gateway: number): Invariant {
+  const long = slope !== undefined && slope.minutes >= MIN_MINUTES
+  return {
+    what: `memory of gateway ${gateway + 1}, MB/min`,
+    value: slope === undefined ? '-' : `${slope.mbPerMinute} +- ${slope.plusMinus}`,
+    aim: `<= ${MAX_SLOPE_MB_PER_MINUTE}`,
+    // A slope that may just as well be flat is none.
+    holds: long ? slope.mbPerMinute - slope.plusMinus <= MAX_SLOPE_MB_PER_MINUTE : undefined,
+    examples: [],
+  }
+}
+
+/** Whether nothing is known to be wrong. */
+export const allHold = (invariants: readonly Invariant[]): boolean =>
+  invariants.every(({ holds }) => holds !== false)

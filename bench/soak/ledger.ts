@@ -1,0 +1,141 @@
+/** Every request of the soak: what was to come of it, and what did. */
+import type { Answer } from './client.ts'
+import type { Explanations } from './explanations.ts'
+import type { Trouble } from './faults.ts'
+import type { Arrival } from './protocol.ts'
+
+/** What may come of a request. */
+export interface Expectation {
+  readonly kind: string
+  /** Statuses that are right whatever else goes on. */
+  readonly right: readonly number[]
+  /** `no`: nothing of it may reach the origin, whatever goes wrong. */
+  readonly mayReachOrigin: 'yes' | 'no'
+  /** Whom the gateway must tell the origin; empty: nobody. */
+  readonly subject: string
+}
+
+export interface Sent {
+  readonly expectation: Expectation
+  readonly method: string
+  readonly gateway: number
+  readonly sentMs: number
+}
+
+/** An answered request, for the comparison with the audit trail. */
+export interface Answered {
+  readonly requestId: string
+  readonly gateway: number
+  readonly answeredMs: number
+  readonly status: number
+  readonly code: string
+}
+
+export type Verdict = 'right' | 'explained' | 'unexplained' | 'wrong_refusal' | 'wrong_accept'
+
+/** What may not happen; each has examples to begin a search with. */
+export interface Findings {
+  readonly wrongAccepts: readonly string[]
+  readonly unexplained: readonly string[]
+  readonly wrongRefusals: readonly string[]
+  /** Requests that are not idempotent, and reached the origin twice. */
+  readonly repeats: readonly string[]
+  readonly counts: Readonly<Record<keyof Omit<Findings, 'counts'>, number>>
+}
+
+export interface Ledger {
+  /** Answers the number that the request must carry. */
+  open(sent: Sent): number
+  settle(number: number, answer: Answer, nowMs: number): Verdict
+  arrive(arrival: Arrival): void
+  answered(): readonly Answered[]
+  findings(): Findings
+  /** Answers by kind of request, then by status and code. */
+  totals(): Readonly<Record<string, Readonly<Record<string, number>>>>
+  inFlight(): number
+}
+
+const MAX_EXAMPLES = 20
+
+export function createLedger(explanations: Explanations): Ledger {
+  const sent: Sent[] = []
+  const answered: Answered[] = []
+  const arrivals: number[] = []
+  const totals: Record<string, Record<string, number>> = {}
+  const examples = {
+    wrongAccepts: [] as string[],
+    unexplained: [] as string[],
+    wrongRefusals: [] as string[],
+    repeats: [] as string[],
+  }
+  const counts = { wrongAccepts: 0, unexplained: 0, wrongRefusals: 0, repeats: 0 }
+  let settled = 0
+
+  function find(what: keyof typeof counts, text: string): void {
+    counts[what]++
+    if (counts[what] <= MAX_EXAMPLES) examples[what].push(text)
+  }
+
+  function verdictOf(number: number, answer: Answer, nowMs: number): Verdict {
+    const { expectation, gateway, sentMs } = sent[number] as Sent
+    const { status, isCut } = answer
+    const says = `${new Date(sentMs).toISOString()} ${expectation.kind}: ${troubleOf(answer)} (${answer.requestId})`
+    if (status >= 200 && status < 300) {
+      if (expectation.mayReachOrigin === 'no') {
+        find('wrongAccepts', `${says} answered`)
+        return 'wrong_accept'
+      }
+      if (!isCut && expectation.right.includes(status)) return 'right'
+    } else if (!isCut && expectation.right.includes(status)) return 'right'
+    const span = { fromMs: sentMs, toMs: nowMs, gateway }
+    if (explanations.explain(troubleOf(answer), span) !== undefined) return 'explained'
+    if (status >= 200 && status < 500 && !isCut) {
+      find('wrongRefusals', says)
+      return 'wrong_refusal'
+    }
+    find('unexplained', says)
+    return 'unexplained'
+  }
+
+  return {
+    open: (request) => sent.push(request) - 1,
+    settle(number, answer, nowMs) {
+      settled++
+      const { expectation, gateway } = sent[number] as Sent
+      const { status, code, requestId } = answer
+      if (requestId !== '') answered.push({ requestId, gateway, answeredMs: nowMs, status, code })
+      totals[expectation.kind] ??= {}
+      const byAnswer = totals[expectation.kind] as Record<string, number>
+      const trouble = troubleOf(answer)
+      byAnswer[trouble] = (byAnswer[trouble] ?? 0) + 1
+      return verdictOf(number, answer, nowMs)
+    },
+    arrive([number, subject, method]) {
+      const request = sent[number]
+      if (request === undefined) {
+        find('wrongAccepts', `a request that nobody sent (${number}, ${method}) at the origin`)
+        return
+      }
+      const { expectation } = request
+      const before = arrivals[number] ?? 0
+      arrivals[number] = before + 1
+      if (expectation.mayReachOrigin === 'no')
+        find('wrongAccepts', `${expectation.kind} ${number} at the origin`)
+      else if (subject !== expectation.subject)
+        find('wrongAccepts', `${expectation.kind} ${number} at the origin as "${subject}"`)
+      if (before > 0 && method === 'POST')
+        find('repeats', `${expectation.kind} ${number} at the origin ${before + 1} times`)
+    },
+    answered: () => answered,
+    findings: () => ({ ...examples, counts: { ...counts } }),
+    totals: () => totals,
+    inFlight: () => sent.length - settled,
+  }
+}
+
+/** An answer in a few words: `503 dependency_unavailable`, `200`, `cut`, `none`. */
+export function troubleOf({ status, code, isCut }: Answer): Trouble {
+  if (status === 0) return 'none'
+  if (isCut) return 'cut'
+  return code === '' ? String(status) : `${status} ${code}`
+}

@@ -1,0 +1,77 @@
+/** Offers requests at a rate that does not depend on how they are answered. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { SHARES, type ShotKind } from './mix.ts'
+import type { Sender } from './sender.ts'
+import type { Sessions } from './sessions.ts'
+import type { Shot } from './shots.ts'
+
+const MS_PER_SECOND = 1_000
+
+export interface LoadOptions {
+  readonly sender: Sender
+  readonly sessions: Sessions
+  readonly shotOf: (kind: ShotKind) => Promise<Shot>
+  random(): number
+}
+
+export interface Load {
+  /** As many as `concurrency` allows, each after the one before it. Returns requests a second. */
+  measurePeak(concurrency: number, seconds: number): Promise<number>
+  /**
+   * `rate` requests a second in the mean, at random moments (a Poisson process), whether those before
+   * are answered or not. Resolves at the end of the offer; answers may still be on their way.
+   */
+  offer(rate: number, untilMs: number, signal: AbortSignal): Promise<void>
+}
+
+export function createLoad({ sender, sessions, shotOf, random }: LoadOptions): Load {
+  const kinds = Object.entries(SHARES) as readonly [ShotKind | 'session', number][]
+  const total = kinds.reduce((sum, [, share]) => sum + share, 0)
+  let answered = 0
+
+  function anyKind(): ShotKind | 'session' {
+    let at = random() * total
+    for (const [kind, share] of kinds) {
+      at -= share
+      if (at < 0) return kind
+    }
+    return 'inline'
+  }
+
+  async function fire(dueMs: number): Promise<void> {
+    const kind = anyKind()
+    if (kind === 'session') await sessions.live(dueMs)
+    else await sender.send(await shotOf(kind), { dueMs })
+    answered++
+  }
+
+  return {
+    async measurePeak(concurrency, seconds) {
+      const startMs = Date.now()
+      const untilMs = startMs + seconds * MS_PER_SECOND
+      // The first third warms up: compilers, connections, caches.
+      const countFromMs = startMs + (seconds * MS_PER_SECOND) / 3
+      let before: number | undefined
+      await Promise.all(
+        Array.from({ length: concurrency }, async () => {
+          while (Date.now() < untilMs) {
+            await fire(Date.now())
+            if (Date.now() >= countFromMs) before ??= answered
+          }
+        }),
+      )
+      return ((answered - (before ?? answered)) / (Date.now() - countFromMs)) * MS_PER_SECOND
+    },
+    async offer(rate, untilMs, signal) {
+      let dueMs = Date.now()
+      while (dueMs < untilMs && !signal.aborted) {
+        const nowMs = Date.now()
+        while (dueMs <= nowMs && dueMs < untilMs) {
+          void fire(dueMs)
+          dueMs += (-Math.log(1 - random()) * MS_PER_SECOND) / rate
+        }
+        await sleep(Math.max(1, dueMs - nowMs))
+      }
+    },
+  }
+}

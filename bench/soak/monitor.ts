@@ -1,0 +1,94 @@
+/** What goes on beside the load: looks at the origin and at memory, ends tokens, says how it goes. */
+import type { Condemned } from './condemned.ts'
+import type { Ledger } from './ledger.ts'
+import type { LimitWatch } from './limit-watch.ts'
+import type { Operator } from './operator.ts'
+import type { Arrival, Question } from './protocol.ts'
+import type { Series } from './series.ts'
+import type { System } from './system.ts'
+
+const ARRIVALS_MS = 1_000
+const MEMORY_MS = 5_000
+const PROGRESS_MS = 5_000
+const CONDEMN_MS = 1_000
+/** Far below the life of an operator's token. */
+const LOGIN_MS = 120_000
+const GREEDY = /^greedy-/
+
+export interface MonitorOptions {
+  readonly system: System
+  readonly ledger: Ledger
+  readonly limits: LimitWatch
+  readonly series: Series
+  readonly condemned: Condemned
+  readonly operator: Operator
+  /** When the load began. */
+  readonly startMs: number
+  readonly progress: (what: string) => void
+  /** Name of the fault of the moment. */
+  fault(): string
+}
+
+export interface Monitor {
+  /** Samples of each gateway, null while it was down. */
+  memory(): readonly (readonly (readonly [seconds: number, megabytes: number | null])[])[]
+  /** Looks at the origin a last time. */
+  stop(): Promise<void>
+}
+
+export function createMonitor(options: MonitorOptions): Monitor {
+  const { system, ledger, limits, series, condemned, operator, startMs, progress, fault } = options
+  const memory = system.gateways.map((): [number, number | null][] => [])
+  const seconds = () => Math.round((Date.now() - startMs) / 1_000)
+
+  async function takeArrivals(): Promise<void> {
+    const question = { kind: 'arrivals' } satisfies Question
+    for (const arrival of await system.surroundings.ask<readonly Arrival[]>(question)) {
+      ledger.arrive(arrival)
+      const [, subject, , timeMs] = arrival
+      if (GREEDY.test(subject)) limits.arrive(subject, timeMs)
+    }
+  }
+
+  function sampleMemory(): void {
+    for (const [index, gateway] of system.gateways.entries())
+      memory[index]?.push([seconds(), gateway.memoryMb() ?? null])
+  }
+
+  function tell(): void {
+    const lately = series.seconds(PROGRESS_MS / 1_000 + 1).slice(0, -1)
+    const sum = (of: 'answers' | 'ok' | 'refused' | 'failed' | 'none') =>
+      lately.reduce((total, figures) => total + figures[of], 0)
+    const { counts } = ledger.findings()
+    const worst = Math.max(0, ...lately.map(({ p99Ms }) => p99Ms ?? 0))
+    const wrong = counts.wrongAccepts + counts.wrongRefusals + counts.repeats
+    progress(
+      [
+        `${String(seconds()).padStart(4)} s`,
+        fault().padEnd(14),
+        `${Math.round(sum('answers') / Math.max(1, lately.length))}/s`,
+        `p99 ${worst} ms`,
+        `2xx ${sum('ok')} 4xx ${sum('refused')} 5xx ${sum('failed')} none ${sum('none')}`,
+        `unexplained ${counts.unexplained} wrong ${wrong}`,
+        `in flight ${ledger.inFlight()} ended ${condemned.size()}`,
+        `memory ${memory.map((samples) => Math.round(samples.at(-1)?.[1] ?? 0)).join('+')} MB`,
+      ].join('  '),
+    )
+  }
+
+  const timers = [
+    setInterval(() => void takeArrivals(), ARRIVALS_MS),
+    setInterval(sampleMemory, MEMORY_MS),
+    setInterval(tell, PROGRESS_MS),
+    setInterval(() => void condemned.condemn(), CONDEMN_MS),
+    setInterval(() => void operator.login(), LOGIN_MS),
+  ]
+  return {
+    memory: () => memory,
+    async stop() {
+      for (const timer of timers) clearInterval(timer)
+      timers.length = 0
+      await takeArrivals()
+    },
+  }
+}

@@ -1,0 +1,116 @@
+/** The operator of the system: makes credentials, and ends them while they are in use. */
+
+import type { Expectation } from './ledger.ts'
+import type { Outcome, Sender } from './sender.ts'
+
+export interface OperatorClient {
+  readonly id: string
+  readonly secret: string
+}
+
+/** What can be ended, and by what it is named. */
+export type RevocationKind = 'token' | 'session' | 'subject' | 'tenant'
+
+export interface Operator {
+  /** Gets a token. False where that did not work. */
+  login(): Promise<boolean>
+  /** An opaque token of a reader, or undefined. */
+  mintOpaque(subject: string): Promise<string | undefined>
+  createApiKey(subject: string): Promise<string | undefined>
+  /** True once the gateway has said that it is done. */
+  revoke(kind: RevocationKind, value: string, issuer: string): Promise<boolean>
+  ban(subject: string): Promise<boolean>
+}
+
+const ADDRESS = '2001:db8:ffff:ffff::1'
+const TOKEN_SECONDS = 3_600
+const BAN_SECONDS = 3_600
+
+export function createOperator(sender: Sender, { id, secret }: OperatorClient): Operator {
+  let token = ''
+
+  async function call(path: string, body: object): Promise<Record<string, unknown> | undefined> {
+    const answer = await sender.send({
+      expectation: own('operator', [201]),
+      outgoing: {
+        method: 'POST',
+        path: `/-/admin${path}`,
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          'cf-connecting-ip': ADDRESS,
+        },
+        body: JSON.stringify(body),
+      },
+    })
+    return answer.status === 201 ? parsed(answer) : undefined
+  }
+
+  return {
+    async login() {
+      const answer = await sender.send({
+        expectation: own('operator login', [200]),
+        outgoing: formOf('/oauth/token', { id, secret }, { grant_type: 'client_credentials' }),
+      })
+      const granted = parsed(answer).access_token
+      if (typeof granted !== 'string') return false
+      token = granted
+      return true
+    },
+    async mintOpaque(subject) {
+      const minted = await call('/tokens', {
+        subject,
+        roles: ['reader'],
+        format: 'opaque',
+        ttlSeconds: TOKEN_SECONDS,
+      })
+      return minted?.token as string | undefined
+    },
+    async createApiKey(subject) {
+      const created = await call('/api-keys', { name: 'soak', subject, roles: ['reader'] })
+      return created?.apiKey as string | undefined
+    },
+    async revoke(kind, value, issuer) {
+      return (await call('/revocations', { kind, value, issuer })) !== undefined
+    },
+    async ban(subject) {
+      const ban = { kind: 'subject', value: subject, seconds: BAN_SECONDS }
+      return (await call('/bans', ban)) !== undefined
+    },
+  }
+}
+
+/** Of a request that the gateway answers itself. */
+export const own = (kind: string, right: readonly number[]): Expectation => ({
+  kind,
+  right,
+  mayReachOrigin: 'yes',
+  subject: '',
+})
+
+/** A form that a client posts with its secret by HTTP Basic. */
+export function formOf(
+  path: string,
+  { id, secret }: OperatorClient,
+  fields: Record<string, string>,
+) {
+  return {
+    method: 'POST',
+    path,
+    headers: {
+      authorization: `Basic ${btoa(`${id}:${secret}`)}`,
+      'content-type': 'application/x-www-form-urlencoded',
+      'cf-connecting-ip': ADDRESS,
+    },
+    body: new URLSearchParams(fields).toString(),
+  }
+}
+
+/** The members of an answer's body; none if it is no JSON object. */
+export function parsed({ body }: Outcome): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(body)) as Record<string, unknown>
+  } catch {
+    return {}
+  }
+}

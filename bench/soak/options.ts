@@ -1,0 +1,86 @@
+/** What `npm run soak` was asked for. */
+import { parseArgs } from 'node:util'
+import { FAULT_NAMES, type FaultName } from './faults.ts'
+
+export interface SoakOptions {
+  readonly minutes: number
+  /** Requests a second; undefined: 70 % of the peak that is measured first. */
+  readonly rate: number | undefined
+  readonly peakSeconds: number
+  readonly windowSeconds: number
+  readonly faults: readonly FaultName[]
+  readonly seed: number
+  /** Path of the JSON file; the plot goes beside it. Undefined: `bench/results/<date>-soak.json`. */
+  readonly out: string | undefined
+}
+
+export const MAX_MINUTES = 24 * 60
+/** More callers than for these are not made, and their limits would be exhausted. */
+export const MAX_RATE = 1_500
+
+export const USAGE = `npm run soak [-- options]
+
+Starts two gateways over one Redis as \`npm start\` does, with fault proxies between them and what
+they depend on; offers mixed traffic at 70 % of the peak while faults rotate, looks at every answer,
+at all that reaches the origin and at every audit event, and ends with a table of invariants.
+
+  --minutes <n>      how long (default: 10)
+  --rate <n>         requests a second, to ${MAX_RATE} (default: 70 % of the measured peak)
+  --peak <seconds>   how long the peak is measured (default: 10)
+  --window <seconds> one fault, and the rest after it (default: 20)
+  --faults <names>   only these, with commas between them:
+                     ${columns(FAULT_NAMES)}
+  --seed <n>         of the order of faults and of the traffic (default: 1)
+  --out <file>       JSON; the plot goes beside it as .svg
+                     (default: bench/results/<date>-soak.json)
+  --help
+
+Exit code 1: an invariant does not hold, or something did not start. 2: the options make no run.`
+
+/** Reads the command line. Throws an `Error` of one line for what makes no run. */
+export function readOptions(argv: readonly string[]): SoakOptions | 'help' {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      minutes: { type: 'string', default: '10' },
+      rate: { type: 'string' },
+      peak: { type: 'string', default: '10' },
+      window: { type: 'string', default: '20' },
+      faults: { type: 'string' },
+      seed: { type: 'string', default: '1' },
+      out: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  })
+  if (values.help) return 'help'
+  return {
+    minutes: number('minutes', values.minutes, [0.1, MAX_MINUTES]),
+    rate: values.rate === undefined ? undefined : number('rate', values.rate, [5, MAX_RATE]),
+    peakSeconds: number('peak', values.peak, [1, 120]),
+    windowSeconds: number('window', values.window, [2, 600]),
+    faults: values.faults === undefined ? FAULT_NAMES : faultsOf(values.faults),
+    seed: number('seed', values.seed, [0, 2 ** 32 - 1]),
+    out: values.out,
+  }
+}
+
+function number(name: string, text: string, [least, most]: readonly [number, number]): number {
+  const value = Number(text)
+  if (text.trim() === '' || !(value >= least && value <= most))
+    throw new Error(`--${name} must be a number from ${least} to ${most}`)
+  return value
+}
+
+function faultsOf(text: string): readonly FaultName[] {
+  return text.split(',').map((name) => {
+    const fault = FAULT_NAMES.find((known) => known === name.trim())
+    if (fault === undefined) throw new Error(`--faults: there is no fault ${name.trim()}`)
+    return fault
+  })
+}
+
+function columns(names: readonly string[]): string {
+  const lines: string[] = []
+  for (let at = 0; at < names.length; at += 4) lines.push(names.slice(at, at + 4).join(', '))
+  return lines.join(',\n                     ')
+}

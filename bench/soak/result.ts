@@ -1,0 +1,126 @@
+/** What a soak leaves behind, and how it is written and printed. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { table } from '../report.ts'
+import type { AuditAccount } from './audit-account.ts'
+import type { Invariant } from './invariants.ts'
+import type { Slope } from './memory.ts'
+import type { SoakOptions } from './options.ts'
+import { plotSoak } from './plot.ts'
+import type { MinuteFigures, SecondFigures } from './series.ts'
+
+/** Seconds are those since the load began. */
+export interface SoakResult {
+  readonly benchmark: 'soak'
+  readonly date: string
+  readonly command: string
+  readonly commit: { readonly id: string; readonly changed: boolean }
+  readonly options: SoakOptions
+  readonly load: {
+    readonly peakPerSecond: number | undefined
+    readonly offeredPerSecond: number
+    readonly requests: number
+  }
+  readonly invariants: readonly Invariant[]
+  readonly minutes: readonly MinuteFigures[]
+  readonly faults: readonly {
+    readonly name: string
+    readonly startSeconds: number
+    readonly endSeconds: number
+    /** Answers that it explains, and how long after its end the last of them came. */
+    readonly troubles: number
+    readonly recoverySeconds: number | null
+  }[]
+  readonly audit: AuditAccount
+  readonly memory: {
+    readonly gateways: readonly {
+      readonly slope: Slope | undefined
+      readonly samples: readonly (readonly [seconds: number, megabytes: number | null])[]
+    }[]
+  }
+  readonly answers: Readonly<Record<string, Readonly<Record<string, number>>>>
+  /** A number for each second. */
+  readonly series: { readonly [Column in keyof SecondFigures]: readonly SecondFigures[Column][] }
+  readonly [about: string]: unknown
+}
+
+/** Turns figures of seconds into columns. */
+export function columnsOf(seconds: readonly SecondFigures[]): SoakResult['series'] {
+  const column = <Name extends keyof SecondFigures>(name: Name) =>
+    seconds.map((figures) => figures[name])
+  return {
+    answers: column('answers'),
+    ok: column('ok'),
+    refused: column('refused'),
+    failed: column('failed'),
+    none: column('none'),
+    p50Ms: column('p50Ms'),
+    p95Ms: column('p95Ms'),
+    p99Ms: column('p99Ms'),
+  }
+}
+
+/** Writes `<file>` and the plot beside it. Returns the names of both. */
+export function writeResult(file: string, result: SoakResult): readonly string[] {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, `${compactJson(result)}\n`)
+  const picture = `${file.replace(/\.json$/, '')}.svg`
+  writeFileSync(picture, `${plotSoak(result)}\n`)
+  return [file, picture]
+}
+
+/** JSON with an indent of two, but for what is a list of numbers, or of pairs of them. */
+function compactJson(value: unknown): string {
+  return JSON.stringify(value, null, 2).replace(
+    /\[\s+(?:(?:-?[\d.e+-]+|null|\[\s*[^[\]]*?\s*\]),?\s*)+\]/g,
+    (list) => list.replace(/\s+/g, ''),
+  )
+}
+
+/** The tables at the end. */
+export function report({ invariants, minutes, faults, audit, answers }: SoakResult): string {
+  const verdict = { true: 'holds', false: 'BROKEN', undefined: 'too short to tell' }
+  return [
+    table(
+      ['invariant', 'value', 'aim', ''],
+      invariants.map(({ what, value, aim, holds }) => [what, value, aim, verdict[`${holds}`]]),
+    ),
+    table(
+      ['minute', 'answers', 'p50 ms', 'p99 ms', 'max ms', 'p99 ms without faults', 'of'],
+      minutes.map((minute, index) => [
+        String(index + 1),
+        String(minute.answers),
+        ...[minute.p50Ms, minute.p99Ms, minute.maxMs, minute.quietP99Ms].map((ms) =>
+          String(ms ?? '-'),
+        ),
+        String(minute.quietAnswers),
+      ]),
+    ),
+    table(
+      ['fault', 'from', 'to', 'answers it explains', 'last of them after its end, s'],
+      faults.map(({ name, startSeconds, endSeconds, troubles, recoverySeconds }) => [
+        name,
+        startSeconds.toFixed(0),
+        endSeconds.toFixed(0),
+        String(troubles),
+        recoverySeconds === null ? '-' : recoverySeconds.toFixed(1),
+      ]),
+    ),
+    table(
+      ['request', 'answers'],
+      Object.entries(answers).map(([kind, byAnswer]) => [
+        kind,
+        Object.entries(byAnswer)
+          .toSorted(([, a], [, b]) => b - a)
+          .map(([answer, count]) => `${answer}: ${count}`)
+          .join(', '),
+      ]),
+      2,
+    ),
+    `Audit: ${audit.answered} answers, ${audit.matched} with exactly one event; ${audit.diedWithGateway} died ` +
+      `with a gateway that was killed, ${audit.declaredLost} declared lost, ${audit.shed} of shed load.`,
+    ...invariants
+      .filter(({ holds }) => holds === false)
+      .map(({ what, examples }) => [`${what}, for example:`, ...examples].join('\n  ')),
+  ].join('\n\n')
+}

@@ -1,0 +1,79 @@
+/** Turns the faults on and off as planned. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Fault } from '../../dev/fault-proxy/fault.ts'
+import type { Death } from './audit-account.ts'
+import type { Child } from './child.ts'
+import type { Explanations } from './explanations.ts'
+import { faultOf, type Proxied } from './faults.ts'
+import type { Gateway } from './gateway.ts'
+import type { Question, SurroundingsReady } from './protocol.ts'
+import type { PlannedFault } from './schedule.ts'
+
+const MS_PER_SECOND = 1_000
+const NO_FAULT: Fault = { kind: 'none' }
+
+export interface RotationOptions {
+  readonly plan: readonly PlannedFault[]
+  /** When the load began. */
+  readonly startMs: number
+  readonly surroundings: Child<SurroundingsReady>
+  readonly gateways: readonly [Gateway, Gateway]
+  readonly explanations: Explanations
+  readonly signal: AbortSignal
+}
+
+export interface Rotation {
+  /** Name of the fault of the moment. */
+  now(): string
+  readonly deaths: readonly Death[]
+  /** Resolves when every fault is over and every gateway is back. */
+  readonly done: Promise<void>
+}
+
+export function rotateFaults(options: RotationOptions): Rotation {
+  const { plan, startMs, surroundings, gateways, explanations, signal } = options
+  const deaths: Death[] = []
+  let current = 'none'
+  let kills = 0
+
+  const set = (at: Proxied, fault: Fault) =>
+    surroundings.ask({ kind: 'fault', at, fault } satisfies Question)
+  const until = (timeMs: number) =>
+    sleep(Math.max(0, timeMs - Date.now()), undefined, { signal }).catch(() => {})
+
+  async function kill(name: PlannedFault['name']): Promise<void> {
+    const victim = kills++ % gateways.length
+    const gateway = gateways[victim] as Gateway
+    const window = explanations.begin(name, Date.now(), victim)
+    deaths.push({ gateway: victim, timeMs: Date.now() })
+    await gateway.kill()
+    await gateway.start()
+    window.endMs = Date.now()
+  }
+
+  async function disturb(planned: PlannedFault): Promise<void> {
+    const { at, steps } = faultOf(planned.name)
+    if (at === 'gateway') return kill(planned.name)
+    const fromMs = Date.now()
+    const stepMs = (startMs + planned.endSeconds * MS_PER_SECOND - fromMs) / steps.length
+    const window = explanations.begin(planned.name, fromMs)
+    for (const [index, fault] of steps.entries()) {
+      if (signal.aborted) break
+      await set(at, fault)
+      await until(fromMs + (index + 1) * stepMs)
+    }
+    await set(at, NO_FAULT)
+    window.endMs = Date.now()
+  }
+
+  async function run(): Promise<void> {
+    for (const planned of plan) {
+      await until(startMs + planned.startSeconds * MS_PER_SECOND)
+      if (signal.aborted) return
+      current = planned.name
+      await disturb(planned)
+      current = 'none'
+    }
+  }
+  return { now: () => current, deaths, done: run() }
+}

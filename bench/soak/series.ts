@@ -1,0 +1,130 @@
+/** What was measured, second by second and minute by minute. */
+import { rounded } from '../statistics.ts'
+import type { Verdict } from './ledger.ts'
+
+const MS_PER_SECOND = 1_000
+const SECONDS_PER_MINUTE = 60
+
+export interface Measured {
+  readonly nowMs: number
+  readonly latencyMs: number
+  readonly status: number
+  /** A fault was on while it was under way, or had just ended. */
+  readonly isTroubled: boolean
+  readonly verdict: Verdict
+}
+
+/** One second of the load; latencies in milliseconds, null where nothing was answered. */
+export interface SecondFigures {
+  readonly answers: number
+  readonly ok: number
+  readonly refused: number
+  readonly failed: number
+  /** Requests that got no answer. */
+  readonly none: number
+  readonly p50Ms: number | null
+  readonly p95Ms: number | null
+  readonly p99Ms: number | null
+}
+
+export interface MinuteFigures {
+  readonly answers: number
+  readonly p50Ms: number | null
+  readonly p99Ms: number | null
+  readonly maxMs: number | null
+  /** Of requests that no fault was on for. */
+  readonly quietAnswers: number
+  readonly quietP99Ms: number | null
+}
+
+export interface Series {
+  /** The moment that seconds are counted from; what was measured before is forgotten. */
+  begin(nowMs: number): void
+  record(measured: Measured): void
+  /** All of them, or the last so many. */
+  seconds(last?: number): readonly SecondFigures[]
+  minutes(): readonly MinuteFigures[]
+}
+
+interface Bucket {
+  readonly latencies: number[]
+  readonly quiet: number[]
+  ok: number
+  refused: number
+  failed: number
+  none: number
+}
+
+const emptyBucket = (): Bucket => ({
+  latencies: [],
+  quiet: [],
+  ok: 0,
+  refused: 0,
+  failed: 0,
+  none: 0,
+})
+
+export function createSeries(): Series {
+  let startMs = Number.POSITIVE_INFINITY
+  let buckets: Bucket[] = []
+
+  function bucketOf(nowMs: number): Bucket | undefined {
+    const second = Math.floor((nowMs - startMs) / MS_PER_SECOND)
+    if (!(second >= 0)) return undefined
+    while (buckets.length <= second) buckets.push(emptyBucket())
+    return buckets[second]
+  }
+
+  return {
+    begin(nowMs) {
+      startMs = nowMs
+      buckets = []
+    },
+    record({ nowMs, latencyMs, status, isTroubled }) {
+      const bucket = bucketOf(nowMs)
+      if (bucket === undefined) return
+      if (status === 0) {
+        bucket.none++
+        return
+      }
+      bucket.latencies.push(latencyMs)
+      if (!isTroubled) bucket.quiet.push(latencyMs)
+      if (status < 400) bucket.ok++
+      else if (status < 500) bucket.refused++
+      else bucket.failed++
+    },
+    seconds: (last = buckets.length) =>
+      buckets.slice(-last).map(({ latencies, ok, refused, failed, none }) => ({
+        answers: latencies.length,
+        ...{ ok, refused, failed, none },
+        p50Ms: percentile(latencies, 0.5),
+        p95Ms: percentile(latencies, 0.95),
+        p99Ms: percentile(latencies, 0.99),
+      })),
+    minutes() {
+      const minutes: MinuteFigures[] = []
+      for (let at = 0; at < buckets.length; at += SECONDS_PER_MINUTE) {
+        const part = buckets.slice(at, at + SECONDS_PER_MINUTE)
+        const latencies = part.flatMap((bucket) => bucket.latencies)
+        const quiet = part.flatMap((bucket) => bucket.quiet)
+        minutes.push({
+          answers: latencies.length,
+          p50Ms: percentile(latencies, 0.5),
+          p99Ms: percentile(latencies, 0.99),
+          maxMs: percentile(latencies, 1),
+          quietAnswers: quiet.length,
+          quietP99Ms: percentile(quiet, 0.99),
+        })
+      }
+      return minutes
+    },
+  }
+}
+
+/** The nearest rank, or null where there are no values. */
+export function percentile(values: readonly number[], quantile: number): number | null {
+  if (values.length === 0) return null
+  const sorted = Float64Array.from(values).sort()
+  const rank = Math.max(1, Math.ceil(quantile * sorted.length))
+  return rounded(sorted[rank - 1] as number, 1)
+}

@@ -1,0 +1,76 @@
+/** Whole sessions: login, calls, refresh, logout, and what is tried after that. */
+import { addressOf } from './callers.ts'
+import { type Issuer, signToken } from './issuers.ts'
+import { formOf, type OperatorClient, own, parsed } from './operator.ts'
+import type { Outcome, Sender } from './sender.ts'
+import { badShot, goodShot } from './shots.ts'
+
+const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
+/** Addresses of sessions, apart from those of others. */
+const FIRST_ADDRESS = 0x4000_0000
+
+export interface Sessions {
+  /** Lives one session. Ends early where a dependency fails: nothing is tried again. */
+  live(dueMs: number): Promise<void>
+}
+
+export function createSessions(sender: Sender, app: OperatorClient, issuer: Issuer): Sessions {
+  let count = 0
+
+  function tokenRequest(kind: string, fields: Record<string, string>, dueMs?: number) {
+    return sender.send(
+      { expectation: own(kind, [200]), outgoing: formOf('/oauth/token', app, fields) },
+      dueMs === undefined ? {} : { dueMs },
+    )
+  }
+
+  return {
+    async live(dueMs) {
+      const subject = `session-${count}`
+      const address = addressOf(FIRST_ADDRESS + count++)
+      const login = await tokenRequest(
+        'login',
+        {
+          grant_type: EXCHANGE,
+          subject_token: await signToken(issuer, { sub: subject }),
+          subject_token_type: ACCESS_TOKEN,
+        },
+        dueMs,
+      )
+      const first = tokensOf(login)
+      if (first === undefined) return
+      const call = (credential: string) =>
+        sender.send(goodShot('session call', { credential, address }, { path: '/orders', subject }))
+      await call(first.access)
+      const refreshed = await tokenRequest('refresh', {
+        grant_type: 'refresh_token',
+        refresh_token: first.refresh,
+      })
+      const second = tokensOf(refreshed)
+      if (second === undefined) return
+      await call(second.access)
+      const logout = await sender.send({
+        expectation: own('logout', [200]),
+        outgoing: formOf('/oauth/revoke', app, { token: second.refresh }),
+      })
+      if (logout.status !== 200) return
+      for (const credential of [first.access, second.access])
+        await sender.send(badShot('call after logout', [401], { credential, address }))
+      await sender.send({
+        expectation: { ...own('refresh after logout', [400]), mayReachOrigin: 'no' },
+        outgoing: formOf('/oauth/token', app, {
+          grant_type: 'refresh_token',
+          refresh_token: second.refresh,
+        }),
+      })
+    },
+  }
+}
+
+function tokensOf(
+  answer: Outcome,
+): { readonly access: string; readonly refresh: string } | undefined {
+  const { access_token: access, refresh_token: refresh } = parsed(answer)
+  return typeof access === 'string' && typeof refresh === 'string' ? { access, refresh } : undefined
+}

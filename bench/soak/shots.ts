@@ -1,0 +1,61 @@
+/** What the soak sends, and what may come of each. */
+import type { Outgoing } from './client.ts'
+import type { Expectation } from './ledger.ts'
+
+export interface Shot {
+  readonly expectation: Expectation
+  readonly outgoing: Omit<Outgoing, 'url'> & { readonly path: string }
+}
+
+/** Whoever asks, and from where. */
+export interface Asker {
+  readonly credential?: string
+  readonly address: string
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' }
+
+/** A request that must be let through as `subject` (empty: anonymously), with this status. */
+export function goodShot(
+  kind: string,
+  { credential, address }: Asker,
+  request: { method?: string; path: string; body?: object; subject: string; right?: number[] },
+): Shot {
+  const { method = 'GET', path, body, subject, right = [200] } = request
+  return {
+    expectation: { kind, right, mayReachOrigin: 'yes', subject },
+    outgoing: { method, path, ...contentOf(credential, address, body) },
+  }
+}
+
+/** A request that must be refused with one of these statuses, and not reach the origin. */
+export function badShot(
+  kind: string,
+  right: readonly number[],
+  { credential, address }: Asker,
+  request: { method?: string; path?: string; body?: object | string; type?: string } = {},
+): Shot {
+  const { method = 'GET', path = '/orders', body, type } = request
+  const content = contentOf(credential, address, body)
+  return {
+    expectation: { kind, right, mayReachOrigin: 'no', subject: '' },
+    outgoing: {
+      method,
+      path,
+      ...content,
+      headers: { ...content.headers, ...(type !== undefined && { 'content-type': type }) },
+    },
+  }
+}
+
+function contentOf(credential: string | undefined, address: string, body?: object | string) {
+  return {
+    headers: {
+      accept: 'application/json',
+      'cf-connecting-ip': address,
+      ...(credential !== undefined && { authorization: `Bearer ${credential}` }),
+      ...(body !== undefined && JSON_TYPE),
+    },
+    body: typeof body === 'object' ? JSON.stringify(body) : body,
+  }
+}

@@ -1,0 +1,153 @@
+/** One soak, from the first process to the last figure. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { seededRandom } from '../../dev/fault-proxy/random.ts'
+import type { Shutdown } from '../../dev/start/shutdown.ts'
+import { rounded } from '../statistics.ts'
+import { aboutSoak } from './about.ts'
+import { accountFor } from './audit-account.ts'
+import { auditCount, auditRows } from './audit-trail.ts'
+import { prepareCallers } from './cast.ts'
+import { createClient } from './client.ts'
+import { createExplanations } from './explanations.ts'
+import { invariantsOf } from './invariants.ts'
+import { createLedger } from './ledger.ts'
+import { createLimitWatch } from './limit-watch.ts'
+import { longestLife, slopeOf } from './memory.ts'
+import { createMonitor } from './monitor.ts'
+import { MAX_RATE, type SoakOptions } from './options.ts'
+import { columnsOf, type SoakResult } from './result.ts'
+import { rotateFaults } from './rotation.ts'
+import { planFaults } from './schedule.ts'
+import { createSender } from './sender.ts'
+import { createSeries } from './series.ts'
+import { type System, startSystem } from './system.ts'
+
+const MS_PER_SECOND = 1_000
+const SECONDS_PER_MINUTE = 60
+const PEAK_SHARE = 0.7
+const PEAK_CONCURRENCY = 32
+/** Nothing waits for longer: the client's own deadline. */
+const SETTLE_MS = 45_000
+/** The local queue delivers after a second; behind by this much, it will not come any more. */
+const DRAIN_STALL_MS = 20_000
+const POLL_MS = 500
+
+export interface SoakContext {
+  readonly argv: readonly string[]
+  readonly shutdown: Shutdown
+  readonly progress: (what: string) => void
+}
+
+/** Runs it, and returns what it found. Throws an `Error` where something does not start. */
+export async function soak(options: SoakOptions, context: SoakContext): Promise<SoakResult> {
+  if (process.platform !== 'linux') throw new Error('memory comes from /proc: needs Linux')
+  const { shutdown, progress } = context
+  const { signal } = shutdown
+  const random = seededRandom(options.seed)
+  const system = await startSystem(options.seed, shutdown, progress)
+  const about = aboutSoak(context.argv, system.surroundings.ready.redisKind)
+
+  const explanations = createExplanations()
+  const [ledger, series, limits] = [createLedger(explanations), createSeries(), createLimitWatch()]
+  const client = createClient()
+  shutdown.defer(async () => client.close())
+  const urls = system.gateways.map(({ url }) => url)
+  const sender = createSender({ client, ledger, explanations, series, gateways: urls, random })
+
+  progress('making callers and their credentials')
+  const { load, condemned, operator } = await prepareCallers({ system, sender, random, options })
+  let peakPerSecond: number | undefined
+  if (options.rate === undefined) {
+    progress(`measuring the peak for ${options.peakSeconds} seconds`)
+    peakPerSecond = Math.round(await load.measurePeak(PEAK_CONCURRENCY, options.peakSeconds))
+    progress(`peak: ${peakPerSecond} requests a second`)
+  }
+  const rate = options.rate ?? Math.min(MAX_RATE, Math.round((peakPerSecond ?? 0) * PEAK_SHARE))
+  signal.throwIfAborted()
+
+  const seconds = options.minutes * SECONDS_PER_MINUTE
+  const startMs = Date.now()
+  series.begin(startMs)
+  const plan = planFaults({ ...options, seconds })
+  progress(
+    `offering ${rate} requests a second for ${options.minutes} minutes, ${plan.length} faults`,
+  )
+  const rotation = rotateFaults({ ...system, plan, startMs, explanations, signal })
+  const monitor = createMonitor({
+    ...{ system, ledger, limits, series, condemned, operator, startMs, progress },
+    fault: rotation.now,
+  })
+  shutdown.defer(monitor.stop)
+  await load.offer(rate, startMs + seconds * MS_PER_SECOND, signal)
+  await rotation.done
+  signal.throwIfAborted()
+  progress('waiting for the last answers')
+  await until(() => ledger.inFlight() === 0, SETTLE_MS)
+  await monitor.stop()
+  progress('waiting for the last audit events')
+  await drain(system)
+  const rows = system.gateways.flatMap(({ port }) => auditRows(port))
+  const audit = accountFor(ledger.answered(), rows, rotation.deaths)
+  const memory = monitor.memory().map((samples) => ({
+    samples,
+    slope: slopeOf(
+      longestLife(
+        samples.map(([at, megabytes]) =>
+          megabytes === null ? undefined : { seconds: at, megabytes },
+        ),
+      ),
+    ),
+  }))
+  const since = (ms: number) => rounded((ms - startMs) / MS_PER_SECOND, 1)
+  return {
+    benchmark: 'soak',
+    ...about,
+    options,
+    load: {
+      peakPerSecond,
+      offeredPerSecond: rate,
+      requests: ledger.answered().length,
+    },
+    invariants: invariantsOf({
+      requests: ledger.answered().length,
+      unsettled: ledger.inFlight(),
+      findings: ledger.findings(),
+      overruns: limits.overruns(),
+      audit,
+      slopes: memory.map(({ slope }) => slope),
+    }),
+    minutes: series.minutes(),
+    faults: explanations.windows.map(({ name, startMs: from, endMs, troubles, lastTroubleMs }) => ({
+      name,
+      startSeconds: since(from),
+      endSeconds: since(endMs ?? Date.now()),
+      troubles,
+      recoverySeconds:
+        lastTroubleMs === undefined || endMs === undefined
+          ? null
+          : rounded(Math.max(0, lastTroubleMs - endMs) / MS_PER_SECOND, 1),
+    })),
+    audit,
+    memory: { gateways: memory },
+    answers: ledger.totals(),
+    series: columnsOf(series.seconds()),
+  }
+}
+
+/** Until no further event has come for a while, or every answer could have its own. */
+async function drain({ gateways }: System): Promise<void> {
+  const count = () => gateways.reduce((sum, { port }) => sum + auditCount(port), 0)
+  let known = -1
+  let stalledMs = 0
+  while (stalledMs < DRAIN_STALL_MS) {
+    const now = count()
+    stalledMs = now === known ? stalledMs + POLL_MS : 0
+    known = now
+    await sleep(POLL_MS)
+  }
+}
+
+async function until(isDone: () => boolean, timeoutMs: number): Promise<void> {
+  const deadlineMs = Date.now() + timeoutMs
+  while (!isDone() && Date.now() < deadlineMs) await sleep(POLL_MS)
+}
