@@ -248,6 +248,18 @@ describe('never shared', () => {
     expect(callsFor(path)).toBe(5)
   })
 
+  test('an upgrade to a WebSocket', async () => {
+    const path = newPath()
+    handler = (_, response) => void response.writeHead(400).end()
+    const handshake = [
+      `GET ${path} HTTP/1.1\r\nHost: g.test\r\nConnection: upgrade\r\nUpgrade: websocket`,
+      'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
+      `X-User-Test: ${JSON.stringify(ALICE)}\r\n\r\n`,
+    ].join('\r\n')
+    await Promise.all(Array.from({ length: 3 }, () => dial(gateway.port, handshake)))
+    await expect.poll(() => callsFor(path), PATIENCE).toBe(3)
+  })
+
   test.each<[string, Record<string, string>, number]>([
     ['sets a cookie', { 'set-cookie': 'session=1' }, 10],
     ['is not to be stored', { 'cache-control': 'private, no-store' }, 10],
