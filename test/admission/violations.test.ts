@@ -1,21 +1,21 @@
 /** Automatic bans: who is refused too often, by the whole gateway over a real Redis. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import * as z from 'zod'
 import {
   type AbuseDefinition,
   type BanDefinition,
   DEFAULT_BANS,
 } from '../../src/admission/abuse-definition.ts'
-import { createGateway } from '../../src/app.ts'
 import { definePolicy } from '../../src/policy.ts'
-import { createServices } from '../../src/services.ts'
 import { createBanList } from '../../src/stores/upstash/bans.ts'
 import { createRedisRest } from '../../src/stores/upstash/rest.ts'
 import { createViolationCounter } from '../../src/stores/upstash/violations.ts'
 import { newAddress } from '../harness/address.ts'
 import { recordsOf, startControlled } from '../harness/control.ts'
-import { AUDIENCE, createKey, ISSUER, mint } from '../harness/issuer.ts'
+import { createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { complaintsAbout } from '../harness/redis-dump.ts'
+import { wholeGateway } from './gateway.ts'
 
 const key = await createKey('k1')
 const origin = await startControlled(() => ({ status: 200, headers: {}, body: 'ok' }))
@@ -41,15 +41,6 @@ describe('automatic bans', () => {
 
   /** A gateway as it ships, with what is told of its policy. */
   function gateway(rule: BanDefinition | false = {}, abuse: AbuseDefinition = {}) {
-    const services = createServices({
-      UPSTASH_REDIS_REST_URL: redis.url,
-      UPSTASH_REDIS_REST_TOKEN: redis.token,
-      PUBLIC_URL: 'https://gateway.test',
-      ORIGIN_URL: origin.url,
-      ISSUERS: JSON.stringify([
-        { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [key.publicJwk] } },
-      ]),
-    })
     const once = { limit: 1, windowSeconds: 86_400, onUnavailable: 'deny' } as const
     const policy = definePolicy({
       roles: { reader: ['orders:read'] },
@@ -58,30 +49,22 @@ describe('automatic bans', () => {
         { method: 'GET', path: '/free', permission: 'orders:read' },
         { method: 'GET', path: '/mine', permission: 'orders:read', limits: ['mine'] },
         { method: 'GET', path: '/public', anonymous: true, limits: ['from'] },
+        { method: 'GET', path: '/open', anonymous: true, inspect: {} },
+        {
+          method: 'POST',
+          path: '/rpc',
+          permission: 'orders:read',
+          inspect: { jsonRpc: { methods: { ping: true } } },
+          input: { query: z.strictObject({ page: z.string().optional() }) },
+        },
       ],
       abuse: { bans: rule, ...abuse },
     })
-    const app = createGateway({ ...services, auditSink: { record() {} } }, policy)
-    /** Sends a request, and waits for what it left behind. */
-    return async function ask(path: string, address: string, credential?: string) {
-      const behind: Promise<unknown>[] = []
-      const context = {
-        waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
-        passThroughOnException() {},
-        props: {},
-      }
-      const headers = {
-        'cf-connecting-ip': address,
-        ...(credential && { authorization: `Bearer ${credential}` }),
-      }
-      const response = await app.request(`https://gateway.test${path}`, { headers }, {}, context)
-      await Promise.all(behind)
-      return response
-    }
+    return wholeGateway({ redis, originUrl: origin.url, key, policy })
   }
 
   test('S44: five bad credentials ban their address, for an hour, everywhere, on record', async () => {
-    const [ask, other, address] = [gateway({}), gateway({}), newAddress()]
+    const [{ ask }, { ask: other }, address] = [gateway(), gateway(), newAddress()]
     const good = await token()
     for (let count = 0; count < 4; count++)
       expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
@@ -108,7 +91,10 @@ describe('automatic bans', () => {
   })
 
   test('a known caller over its limit is banned as a subject, wherever it comes from', async () => {
-    const [first, second] = [gateway({ violations: 2 }), gateway({ violations: 2 })]
+    const [{ ask: first }, { ask: second }] = [
+      gateway({ violations: 2 }),
+      gateway({ violations: 2 }),
+    ]
     const [alice, bob, address] = [await token('alice'), await token('bob'), newAddress()]
     expect((await first('/mine', address, alice)).status).toBe(200)
     expect((await first('/mine', address, alice)).status).toBe(429)
@@ -119,14 +105,14 @@ describe('automatic bans', () => {
   })
 
   test('an anonymous caller over a limit is banned by its address', async () => {
-    const [ask, address] = [gateway({ violations: 1 }), newAddress()]
+    const [{ ask }, address] = [gateway({ violations: 1 }), newAddress()]
     expect((await ask('/public', address)).status).toBe(200)
     expect((await ask('/public', address)).status).toBe(429)
     expect((await ask('/free', address, await token())).status).toBe(403)
   })
 
   test('a flood of refusals out of memory is one violation, and writes nothing', async () => {
-    const [ask, address] = [gateway({ violations: 3 }), newAddress()]
+    const [{ ask }, address] = [gateway({ violations: 3 }), newAddress()]
     const alice = await token('alice')
     for (const status of [200, 429])
       expect((await ask('/mine', address, alice)).status).toBe(status)
@@ -139,7 +125,7 @@ describe('automatic bans', () => {
 
   test('exempt addresses, and the one that nobody knows, are never banned', async () => {
     const list = ['192.0.2.0/24', '203.0.113.7', '2001:db8:1::/48', '2001:db8:2:3::1']
-    const ask = gateway({ violations: 1 }, { exempt: list })
+    const { ask } = gateway({ violations: 1 }, { exempt: list })
     const exempt = ['192.0.2.200', '203.0.113.7', '2001:db8:1:ffff::9', '2001:db8:2:3::2', 'x']
     for (const address of exempt) {
       expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
@@ -153,20 +139,140 @@ describe('automatic bans', () => {
   })
 
   test('nobody is banned where the policy turns bans off', async () => {
-    const [ask, address] = [gateway(false), newAddress()]
+    const [{ ask }, address] = [gateway(false), newAddress()]
     for (let count = 0; count < 10; count++) await ask('/free', address, 'a.b.c')
     expect((await ask('/free', address, await token())).status).toBe(200)
     expect(await redis.direct.keys('pc:violations:*')).toEqual([])
   })
 
   test('R01: without Redis nobody is banned, and no answer changes', async () => {
-    const [ask, address] = [gateway({ violations: 1 }), newAddress()]
+    const [{ ask }, address] = [gateway({ violations: 1 }), newAddress()]
     redis.setAnswering(false)
     expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
     redis.setAnswering(true)
     expect((await ask('/free', address, await token())).status).toBe(200)
     expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
     expect((await ask('/free', address, await token())).status).toBe(403)
+  })
+
+  test('a token that has expired is no violation, however often it comes; another check is', async () => {
+    const { ask } = gateway({ violations: 1 })
+    const past = Math.floor(Date.now() / 1000) - 600
+    const expired = await mint(key, { claims: { iat: past - 60, exp: past } })
+    const address = newAddress()
+    for (let count = 0; count < 10; count++)
+      expect((await ask('/free', address, expired)).status).toBe(401)
+    expect((await ask('/free', address, await token())).status).toBe(200)
+    // Expired as well, but that is what its sender says: the signature is not good.
+    const forged = await mint(await createKey('k1'), { claims: { iat: past - 60, exp: past } })
+    expect((await ask('/free', address, forged)).status).toBe(401)
+    expect((await ask('/free', address, await token())).status).toBe(403)
+  })
+
+  test('S63: input that inspection refused bans the subject, or an address where nobody is known', async () => {
+    const { ask } = gateway({ violations: 3 })
+    const call = (body: string, sub: string, query = '') =>
+      token(sub).then((credential) =>
+        ask(`/rpc${query}`, newAddress(), credential, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body,
+        }),
+      )
+    const good = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+    const unknown = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'drop' })
+    const before = await originCalls()
+    expect((await call(unknown, 'mallory')).status).toBe(403)
+    expect((await call('{"a":1,"a":2}', 'mallory')).status).toBe(400)
+    expect((await call(good, 'mallory', '?x=%00')).status).toBe(400)
+    expect(await (await call(good, 'mallory')).json()).toMatchObject({ code: 'banned' })
+    expect(await originCalls()).toBe(before)
+    expect((await call(good, 'alice')).status).toBe(200)
+
+    const address = newAddress()
+    for (let count = 0; count < 3; count++)
+      expect((await ask('/open?x=%ff', address)).status).toBe(400)
+    expect((await ask('/public', address)).status).toBe(403)
+    expect((await listed()).map(({ kind, value }) => [kind, value])).toEqual([
+      ['address', address.replace('::1', '::/64')],
+      ['subject', 'mallory'],
+    ])
+  })
+
+  test('what a schema refuses is a mistake and no violation', async () => {
+    const { ask } = gateway({ violations: 1 })
+    const alice = await token('alice')
+    const call = (query: string, body: string) =>
+      ask(`/rpc${query}`, newAddress(), alice, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      })
+    const good = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+    expect((await call('?size=1', good)).status).toBe(422)
+    expect((await ask('/mine', newAddress(), alice, { method: 'PUT' })).status).toBe(405)
+    expect((await call('', good)).status).toBe(200)
+    expect(await listed()).toEqual([])
+  })
+
+  test('what comes from an exempt address counts neither for it nor for the subject', async () => {
+    const { ask } = gateway({ violations: 1 }, { exempt: ['198.51.100.0/24'] })
+    const alice = await token('alice')
+    expect((await ask('/mine', '198.51.100.7', alice)).status).toBe(200)
+    expect((await ask('/mine', '198.51.100.7', alice)).status).toBe(429)
+    expect((await ask('/free', newAddress(), alice)).status).toBe(200)
+    expect(await redis.direct.keys('pc:violations:*')).toEqual([])
+  })
+
+  test('loopback is exempt unless the policy says otherwise, which is for development', async () => {
+    const [{ ask }, { ask: strict }] = [gateway(), gateway({}, { exempt: [] })]
+    for (const address of ['127.0.0.1', '::1'])
+      for (let count = 0; count < 30; count++)
+        expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
+    for (let count = 0; count < 5; count++) await strict('/free', '127.0.0.1', 'a.b.c')
+    expect((await strict('/free', '127.0.0.1', await token())).status).toBe(403)
+  })
+
+  test('S44: a bad credential from a banned address is told the ban, without a call to Redis', async () => {
+    const [{ ask, events }, { ask: other }, address] = [gateway(), gateway(), newAddress()]
+    for (let count = 0; count < 5; count++)
+      expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
+    const response = await ask('/free', address, 'a.b.c')
+    expect(response.status).toBe(403)
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(HOUR - 60)
+    expect(await response.json()).toMatchObject({ code: 'banned' })
+    expect(events.at(-1)).toMatchObject({ decision: 'deny', reason: 'banned:address', status: 403 })
+    // Also once the throttle looks at none of them.
+    for (let count = 0; count < 20; count++)
+      expect((await ask('/free', address, 'a.b.c')).status).toBe(403)
+    const before = redis.calls()
+    for (let count = 0; count < 20; count++)
+      expect((await ask('/free', address, 'a.b.c')).status).toBe(403)
+    expect(redis.calls()).toBe(before)
+    // Another isolate does not know it yet, and comes to know it with the first.
+    expect((await other('/free', address, 'a.b.c')).status).toBe(401)
+    expect((await other('/free', address, 'a.b.c')).status).toBe(403)
+    expect(await listed()).toHaveLength(1)
+  })
+
+  test('S44: a ban costs good requests no call more, and one that is lifted is lifted at once', async () => {
+    const [{ ask }, address] = [gateway(), newAddress()]
+    const alice = await token('alice')
+    const callsOf = async () => {
+      const before = redis.calls()
+      const { status } = await ask('/free', address, alice)
+      return [status, redis.calls() - before]
+    }
+    await callsOf()
+    expect(await callsOf()).toEqual([200, 1])
+    const order = { kind: 'address', issuer: undefined, issuers: [], seconds: 60 } as const
+    const value = address.replace('::1', '::/64')
+    const { id } = await bans().create({ ...order, value, reason: undefined, createdBy: 'carol' })
+    expect(await callsOf()).toEqual([403, 1])
+    expect((await ask('/free', address, 'a.b.c')).status).toBe(403)
+    expect(await bans().remove(id)).toBe(true)
+    expect(await callsOf()).toEqual([200, 1])
+    expect((await ask('/free', address, await token())).status).toBe(200)
   })
 
   test('R18: each ban is twice as long as the last, up to a day; and every key has an end', async () => {

@@ -41,6 +41,29 @@ describe('R31: a policy', () => {
     expect(policy.routes[1]?.permission).toBeUndefined()
   })
 
+  test('whose limits and permissions may be watched has them with their mode', () => {
+    const policy = definePolicy({
+      roles: {},
+      limits: { watched: { ...limit, mode: 'observe' } },
+      routes: [
+        {
+          method: 'GET',
+          path: '/a',
+          permission: { name: 'orders:read', mode: 'observe' },
+          limits: ['watched'],
+        },
+        { method: 'GET', path: '/b', permission: { name: 'orders:read' } },
+      ],
+    })
+    expect(policy.routes[0]).toMatchObject({
+      permission: 'orders:read',
+      permissionMode: 'observe',
+      limits: [{ name: 'watched', mode: 'observe' }],
+    })
+    expect(policy.routes[1]).toMatchObject({ permission: 'orders:read' })
+    expect(policy.routes[1]?.permissionMode).toBeUndefined()
+  })
+
   test.each([
     ['neither permission nor anonymous', { ...route, permission: undefined }, /exactly one/],
     ['both permission and anonymous', { ...route, anonymous: true }, /exactly one/],
@@ -50,6 +73,17 @@ describe('R31: a policy', () => {
     ['a path of the authorization server', { ...route, path: '/oauth/token' }, /gateway's own/],
     ['an unknown limit', { ...route, limits: ['fast'] }, /no limit is called fast/],
     ['a permission without a verb', { ...route, permission: 'orders' }, /permission/],
+    ['a permission without a name', { ...route, permission: { mode: 'observe' } }, /permission/],
+    [
+      'a mode that is none',
+      { ...route, permission: { name: 'orders:read', mode: 'shadow' } },
+      /permission\.mode: must be 'enforce' or 'observe'/,
+    ],
+    [
+      'an anonymous route with a permission that is watched',
+      { ...route, anonymous: true, permission: { name: 'orders:read', mode: 'observe' } },
+      /exactly one/,
+    ],
     ['a body for a GET', { ...route, input: { body: z.strictObject({}) } }, /no body/],
     ['a schema that is none', { ...route, input: { query: {} } }, /zod schema/],
     ['a schema that drops keys', { ...route, input: { query: z.object({}) } }, /strictObject/],

@@ -1,0 +1,66 @@
+/** A whole gateway as it ships, in process, over a real Redis, with its audit events at hand. */
+
+import { createGateway } from '../../src/app.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import type { definePolicy } from '../../src/policy.ts'
+import { createServices } from '../../src/services.ts'
+import { AUDIENCE, ISSUER, type TestKey } from '../harness/issuer.ts'
+import type { TestRedis } from '../harness/redis.ts'
+
+export const PUBLIC_URL = 'https://gateway.test'
+
+export interface WholeGatewayOptions {
+  readonly redis: TestRedis
+  readonly originUrl: string
+  /** Of the one trusted issuer. */
+  readonly key: TestKey
+  readonly policy: ReturnType<typeof definePolicy>
+}
+
+export interface WholeGateway {
+  /** In the order of the requests. */
+  readonly events: AuditEvent[]
+  /** Sends a request from an address, and waits for what it left behind. */
+  ask(
+    path: string,
+    address: string,
+    credential?: string,
+    init?: { readonly method?: string; readonly headers?: object; readonly body?: string },
+  ): Promise<Response>
+}
+
+/** Makes an isolate: two of them share nothing but Redis. */
+export function wholeGateway({ redis, originUrl, key, policy }: WholeGatewayOptions): WholeGateway {
+  const services = createServices({
+    UPSTASH_REDIS_REST_URL: redis.url,
+    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    PUBLIC_URL,
+    ORIGIN_URL: originUrl,
+    ISSUERS: JSON.stringify([
+      { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [key.publicJwk] } },
+    ]),
+  })
+  const events: AuditEvent[] = []
+  const auditSink = { record: (event: AuditEvent) => void events.push(event) }
+  const app = createGateway({ ...services, auditSink }, policy)
+  return {
+    events,
+    async ask(path, address, credential, init = {}) {
+      const behind: Promise<unknown>[] = []
+      const context = {
+        waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
+        passThroughOnException() {},
+        props: {},
+      }
+      const headers = {
+        'cf-connecting-ip': address,
+        ...(credential !== undefined && { authorization: `Bearer ${credential}` }),
+        ...init.headers,
+      }
+      const url = `${PUBLIC_URL}${path}`
+      const response = await app.request(url, { ...init, headers }, {}, context)
+      await Promise.all(behind)
+      return response
+    },
+  }
+}
