@@ -120,7 +120,7 @@ describe('round trips', () => {
 })
 
 describe('two gateways on one Redis', () => {
-  test('R15: 200 concurrent requests at a limit of 30: exactly 30 reach the origin', async () => {
+  test('R15: 200 concurrent requests at a limit of 30: 30 reach the origin, and no more', async () => {
     await awayFromWindowEnd()
     const token = await mint(stack.inlineKey, { claims: { roles: ['admin'] } })
     const responses = await Promise.all(
@@ -134,10 +134,17 @@ describe('two gateways on one Redis', () => {
         return response.status
       }),
     )
-    expect(await originCalls()).toBe(30)
-    expect(responses.filter((status) => status === 200).length).toBe(30)
-    // Refused as spent; on a starved machine some calls to Redis may miss their deadline instead.
-    expect(responses.filter((status) => status === 429 || status === 503).length).toBe(170)
+    const admitted = responses.filter((status) => status === 200).length
+    const spent = responses.filter((status) => status === 429).length
+    const undecided = responses.filter((status) => status === 503).length
+    expect(admitted + spent + undecided).toBe(200)
+    // Nobody is let in beyond the limit, and nobody but those who are told so.
+    expect(await originCalls()).toBe(admitted)
+    expect(admitted).toBeLessThanOrEqual(30)
+    // On a starved machine a call may be counted and its answer too late: that one is lost to all.
+    expect(admitted + undecided).toBeGreaterThanOrEqual(30)
+    if (undecided === 0) expect(admitted).toBe(30)
+    expect(spent).toBeGreaterThan(0)
   })
 
   test('S30: a token revoked anywhere is refused by both on the next request', async () => {
@@ -182,7 +189,10 @@ describe('with Redis out of reach', () => {
       }
       expect(await originCalls()).toBe(0)
       await setMode(stack.rest, 'serve')
-      expect((await get(here, token)).status).toBe(200)
+      // Within a period of the breaker.
+      await expect
+        .poll(async () => (await get(here, token)).status, { timeout: 20_000, interval: 200 })
+        .toBe(200)
     },
   )
 

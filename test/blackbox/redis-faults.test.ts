@@ -7,6 +7,7 @@ import { recordOf } from '../admission/callers.ts'
 import { forget, recordsOf } from '../harness/control.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 import { freePort, type Running, run } from '../harness/process.ts'
+import { complaintsAbout } from '../harness/redis-dump.ts'
 import {
   type Fault,
   type FaultyRest,
@@ -20,6 +21,8 @@ import { ACCESS_TOKEN, createStackClient, EXCHANGE, postAs } from './oauth-clien
 const stack = inject('stack')
 /** On a busy machine a call to a sound Redis may miss its deadline, too. */
 const MAX_ATTEMPTS = 8
+/** After an outage the breaker asks again within its period, which is 5 s at the most. */
+const RECOVERY = { timeout: 20_000, interval: 200 }
 const MEGABYTE = 1_048_576
 const SECRETS =
   /redis|upstash|WRONGPASS|max requests|READONLY|LOADING|OOM|CLUSTERDOWN|html|oops|pipeline|EVALSHA|pc:/i
@@ -67,13 +70,15 @@ async function statusOf(token: string): Promise<number> {
   return response.status
 }
 
-/** The status once Redis has answered in time. */
+/** The status once Redis is asked, and has answered in time. */
 async function settled(token: string): Promise<number> {
   let status = 0
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-    status = await statusOf(token)
-    if (status !== 503) return status
-  }
+  await expect
+    .poll(async () => {
+      status = await statusOf(token)
+      return status
+    }, RECOVERY)
+    .not.toBe(503)
   return status
 }
 
@@ -165,6 +170,63 @@ describe('R04: a flapping Redis', () => {
     expect(statuses).toContain(200)
     expect(await originCalls()).toBe(statuses.filter((status) => status === 200).length)
     expect(rest.calls.length).toBeLessThanOrEqual(2 * 10)
+  })
+})
+
+describe('R02: a Redis that is down for longer', () => {
+  /** No period is shorter, whatever chance takes off. */
+  const SHORTEST_PERIOD_MS = 500
+  const breakers = async () => {
+    const response = await fetch(`${url}/-/readyz`)
+    return ((await response.json()) as { breakers: Record<string, string> }).breakers
+  }
+
+  test.each<[string, Fault]>([
+    ['silence', hanging],
+    ['hanging up', hangingUp],
+    ['an error page', saying('<html>oops</html>', 502)],
+  ])('R02, R32: %s: found out once, then nobody waits and only probes go out', async (_, fault) => {
+    const [good, bad] = [await mint(stack.inlineKey), await revocable()]
+    expect([await settled(good), await settled(bad.token)]).toEqual([200, 200])
+    await bad.revoke()
+    await forget(stack.origin)
+    rest.setFault(fault)
+    await expect
+      .poll(async () => {
+        await expectOutage(good)
+        return (await breakers()).redis
+      }, RECOVERY)
+      .not.toBe('closed')
+
+    rest.forget()
+    const sinceMs = performance.now()
+    for (let count = 0; count < 100; count++) await expectOutage(count % 2 ? good : bad.token)
+    const probes = 1 + Math.floor((performance.now() - sinceMs) / SHORTEST_PERIOD_MS)
+    expect(rest.calls.length).toBeLessThanOrEqual(2 * probes)
+    expect(await originCalls()).toBe(0)
+
+    rest.setFault(undefined)
+    expect(await settled(good)).toBe(200)
+    expect((await breakers()).redis).toBe('closed')
+    expect(await settled(bad.token)).toBe(401)
+    // Nobody had to be told, and nothing is made up for.
+    rest.forget()
+    for (let count = 0; count < 20; count++) expect(await settled(good)).toBe(200)
+    expect(rest.calls.length).toBeLessThanOrEqual(2 * 20)
+  })
+
+  test('R05: operators are told in a line of JSON, not once per request, and nothing of it is secret', () => {
+    const told = gateway
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('dependency_'))
+    const down = told.filter((line) => line.includes('"alarm":"dependency_down"'))
+    expect(down.length).toBeGreaterThan(0)
+    // A minute apart, and these tests have not run for so long.
+    expect(down.length).toBeLessThan(20)
+    expect(told.join('\n')).toContain('"dependency":"redis"')
+    expect(told.join('\n')).not.toMatch(/WRONGPASS|html|oops|pipeline|EVALSHA|pc:|Bearer/)
+    expect(told.join('\n')).not.toContain(rest.redis.token)
   })
 })
 
@@ -277,6 +339,11 @@ describe('R13: a replica that lags', () => {
     // What is known does not become unknown by an older answer, while it is remembered.
     expect(await statusOf(bad.token)).toBe(401)
   })
+})
+
+test('S34, S40: after all of this its Redis holds what is documented, and no credential', async () => {
+  expect(await settled(await mint(stack.inlineKey))).toBe(200)
+  expect(await complaintsAbout(rest.redis.direct)).toEqual([])
 })
 
 describe('R14: a Redis that loses everything', () => {
