@@ -1,6 +1,5 @@
 /** What may follow a value in an SQL statement, and hardly ever follows a quote in prose. */
 import {
-  type At,
   closes,
   isAsking,
   isCondition,
@@ -10,15 +9,13 @@ import {
   operandEnd,
   PREFIXES,
 } from './sql-expression.ts'
-import type { SqlToken } from './sql-tokens.ts'
+import type { SqlTokens } from './sql-tokens.ts'
 
 /**
  * A value was ended by its quote, or was none that has quotes. In `prose` a quote stands behind
  * several words: there `"-"` is a character, and no subtraction.
  */
 export type SqlPlace = 'quoted' | 'prose' | 'bare'
-
-const NOTHING: SqlToken = { kind: 'end', text: '' }
 
 /** Words that begin a statement, and those of which one must follow. */
 const STATEMENTS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
@@ -42,12 +39,11 @@ const STATEMENTS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
  * a call of a telling function, or a comment that cuts the rest off. `bare` tokens begin with the
  * value itself, which an attack may leave out.
  */
-export function breakOutOf(tokens: readonly SqlToken[], place: SqlPlace): boolean {
-  const at: At = (index) => tokens[index] ?? NOTHING
+export function breakOutOf(at: SqlTokens, place: SqlPlace): boolean {
   return place === 'bare' ? followsValue(at) : followsQuote(at, place)
 }
 
-function followsQuote(at: At, place: SqlPlace): boolean {
+function followsQuote(at: SqlTokens, place: SqlPlace): boolean {
   const start = 0
   const next = at(start)
   switch (next.kind) {
@@ -71,7 +67,7 @@ function followsQuote(at: At, place: SqlPlace): boolean {
   }
 }
 
-function followsValue(at: At): boolean {
+function followsValue(at: SqlTokens): boolean {
   let start = 0
   while (PREFIXES.has(at(start).text)) start += 1
   const value = at(start)
@@ -101,7 +97,7 @@ function followsValue(at: At): boolean {
   }
 }
 
-function isStatement(at: At, index: number): boolean {
+function isStatement(at: SqlTokens, index: number): boolean {
   const { kind, text } = at(index)
   const next = at(index + 1)
   switch (text) {
@@ -124,7 +120,7 @@ function isStatement(at: At, index: number): boolean {
 }
 
 /** `',(select ...)`, `',null) waitfor ...`: what goes on in a list of values or of orders. */
-function isListed(at: At, index: number): boolean {
+function isListed(at: SqlTokens, index: number): boolean {
   let end = operandEnd(at, index)
   if (isQuery(at, index)) return true
   while (at(end).kind === 'comma') {
@@ -135,18 +131,18 @@ function isListed(at: At, index: number): boolean {
 }
 
 /** `'-0 --`, `'+'`, `'*'`: computed with, and then closed. */
-function isComputed(at: At, index: number): boolean {
+function isComputed(at: SqlTokens, index: number): boolean {
   return closes(at, index) || closes(at, operandEnd(at, index))
 }
 
-function isUnion(at: At, index: number): boolean {
+function isUnion(at: SqlTokens, index: number): boolean {
   const next = at(index + 1).text
   const select = next === 'all' || next === 'distinct' ? index + 2 : index + 1
   return at(select).text === 'select' && isSelected(at, select + 1)
 }
 
 /** Clauses that stand behind a condition, and that nobody writes as prose. */
-function isClause(at: At, index: number): boolean {
+function isClause(at: SqlTokens, index: number): boolean {
   const next = at(index + 1)
   switch (at(index).text) {
     case 'union':
@@ -175,20 +171,20 @@ function isClause(at: At, index: number): boolean {
 }
 
 /** `order by 3`, and no more: behind a value it counts columns. */
-function isOrder(at: At, index: number): boolean {
+function isOrder(at: SqlTokens, index: number): boolean {
   const end = endOfOrder(at, index)
   const { kind } = at(end)
   return end !== index && (kind === 'cut' || (kind === 'end' && at(end - 1).kind === 'number'))
 }
 
-function isCutOrder(at: At, index: number): boolean {
+function isCutOrder(at: SqlTokens, index: number): boolean {
   const end = endOfOrder(at, index)
   if (end === index) return false
   return at(end).kind === 'cut' || isClause(at, end)
 }
 
 /** The index behind `order by ...`, or `index` where that does not stand. */
-function endOfOrder(at: At, index: number): number {
+function endOfOrder(at: SqlTokens, index: number): number {
   const { text } = at(index)
   if ((text !== 'order' && text !== 'group') || at(index + 1).text !== 'by') return index
   let end = operandEnd(at, index + 2)

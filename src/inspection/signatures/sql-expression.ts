@@ -1,8 +1,5 @@
 /** Expressions of SQL, as far as they tell a condition from a sentence. */
-import type { SqlToken } from './sql-tokens.ts'
-
-/** The token at an index; `end` beyond the last. */
-export type At = (index: number) => SqlToken
+import type { SqlToken, SqlTokens } from './sql-tokens.ts'
 
 /** A text that is left open for the statement to close, as in `or 'a`. */
 const LEFT_OPEN = /^[\w%]{0,16}$/
@@ -28,7 +25,7 @@ export function isAsking({ kind, text }: SqlToken): boolean {
 }
 
 /** What a query may select, and a sentence about selecting does not. */
-export function isSelected(at: At, index: number): boolean {
+export function isSelected(at: SqlTokens, index: number): boolean {
   const { kind, text } = at(index)
   if (kind === 'word' && !LITERALS.has(text)) {
     const next = at(index + 1)
@@ -38,7 +35,7 @@ export function isSelected(at: At, index: number): boolean {
 }
 
 /** A query within, or a call that asks. */
-export function isQuery(at: At, index: number): boolean {
+export function isQuery(at: SqlTokens, index: number): boolean {
   const { text } = at(index)
   if (PREFIXES.has(text)) return isQuery(at, index + 1)
   return text === 'select' ? isSelected(at, index + 1) : isAsking(at(index))
@@ -53,7 +50,7 @@ function isLiteral({ kind, text }: SqlToken): boolean {
 }
 
 /** The index behind an operand and what is computed with it; `index` where none stands. */
-export function operandEnd(at: At, index: number): number {
+export function operandEnd(at: SqlTokens, index: number): number {
   let end = index
   while (PREFIXES.has(at(end).text)) end += 1
   if (!isOperand(at(end))) return end
@@ -63,13 +60,13 @@ export function operandEnd(at: At, index: number): number {
 }
 
 /** Whether nothing is left over that would break the statement. */
-export function closes(at: At, index: number): boolean {
+export function closes(at: SqlTokens, index: number): boolean {
   const { kind, text } = at(index)
   return kind === 'cut' || (kind === 'open_text' && LEFT_OPEN.test(text))
 }
 
 /** What follows `and` or `or` behind a value: a comparison with a literal, or all there is. */
-export function isCondition(at: At, index: number): boolean {
+export function isCondition(at: SqlTokens, index: number): boolean {
   if (isQuery(at, index)) return true
   let first = index
   while (PREFIXES.has(at(first).text)) first += 1
@@ -87,7 +84,7 @@ export function isCondition(at: At, index: number): boolean {
 }
 
 /** `1=1`, `'a'='a`: what compares two literals filters nothing, or everything. */
-export function isTautology(at: At, index: number): boolean {
+export function isTautology(at: SqlTokens, index: number): boolean {
   if (isQuery(at, index)) return true
   const end = operandEnd(at, index)
   if (end === index || !isLiteral(at(end - 1))) return false

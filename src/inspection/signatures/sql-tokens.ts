@@ -50,46 +50,60 @@ const JOINING: ReadonlySet<string> = new Set(['and', 'or', 'xor', 'div', 'mod'])
 
 const END: SqlToken = { kind: 'end', text: '' }
 
-/** The first tokens of `text` from `start` on; the last is `end` or `cut` if there are no more. */
-export function sqlTokensOf(text: string, start: number): readonly SqlToken[] {
+/** The token at an index, from the place on that was asked for; `end` beyond the last. */
+export type SqlTokens = (index: number) => SqlToken
+
+/** The tokens of `text` from `start` on, read as far as they are asked for. */
+export function sqlTokensOf(text: string, start: number): SqlTokens {
   const tokens: SqlToken[] = []
   let at = start
-  while (tokens.length < MAX_TOKENS) {
-    at = skip(BLANKS, text, at)
-    if (at >= text.length) {
-      tokens.push(END)
-      break
-    }
-    if (text.startsWith('/*', at)) {
-      const close = text.indexOf('*/', at + 2)
-      if (close === -1) {
-        tokens.push({ kind: 'cut', text: '/*' })
-        break
-      }
-      at = close + 2
-      continue
-    }
-    if (text[at] === '#' || text.startsWith('--', at)) {
-      const line = text.indexOf('\n', at)
-      if (line !== -1) {
-        at = line + 1
-        continue
-      }
-      const rest = at + (text[at] === '#' ? 1 : 2)
-      tokens.push(skip(REST, text, rest) === text.length ? { kind: 'cut', text: '--' } : OTHER)
-      break
-    }
-    const token = tokenAt(text, at)
+  let isOver = false
+
+  function read(): void {
+    at = skipBlanks(text, at)
+    const token = at >= text.length ? END : tokenAt(text, at)
+    isOver = token === END || token.kind === 'cut'
     tokens.push(token)
     at += lengthOf(token, text, at)
   }
-  return tokens
+  return function tokenOf(index) {
+    while (!isOver && tokens.length <= index && tokens.length < MAX_TOKENS) read()
+    return tokens[index] ?? END
+  }
+}
+
+/** The place behind blanks and comments, but before a comment that has no end. */
+function skipBlanks(text: string, start: number): number {
+  let at = start
+  while (at < text.length) {
+    const blank = skip(BLANKS, text, at)
+    const end = skipComment(text, blank)
+    if (end === at) return at
+    at = end
+  }
+  return at
+}
+
+function skipComment(text: string, at: number): number {
+  if (text.startsWith('/*', at)) {
+    const close = text.indexOf('*/', at + 2)
+    return close === -1 ? at : close + 2
+  }
+  if (text[at] !== '#' && !text.startsWith('--', at)) return at
+  const line = text.indexOf('\n', at)
+  return line === -1 ? at : line + 1
 }
 
 const OTHER: SqlToken = { kind: 'other', text: '' }
+const CUT: SqlToken = { kind: 'cut', text: '' }
 
 function tokenAt(text: string, at: number): SqlToken {
   const character = text[at] ?? ''
+  if (character === '#' || text.startsWith('--', at)) {
+    const rest = at + (character === '#' ? 1 : 2)
+    return skip(REST, text, rest) === text.length ? CUT : OTHER
+  }
+  if (text.startsWith('/*', at)) return CUT
   if (character === "'" || character === '"') return quoted(text, at, character)
   const number = match(NUMBER, text, at)
   if (number !== undefined) return { kind: 'number', text: number }
