@@ -9,6 +9,7 @@ import {
   pageQuery,
   workWith,
 } from '../command.ts'
+import { addErase } from './audit-erase.ts'
 import {
   EVENT_COLUMNS,
   type EventFilter,
@@ -46,4 +47,5 @@ export function addAuditCommands(program: Command): void {
     })
   addTail(audit)
   addVerify(audit)
+  addErase(audit)
 }

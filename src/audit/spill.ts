@@ -1,4 +1,5 @@
 /** Where events wait while the queue does not take them. */
+import type { Person } from './erasure.ts'
 
 /** What is kept: events as JSON, oldest first, and how many others are known to be lost. */
 export interface Spilled {
@@ -20,4 +21,10 @@ export interface AuditSpill {
   peek(max: number): Promise<Spilled>
   /** Removes events that have arrived. Unknown ones are no error. */
   forget(events: readonly string[]): Promise<void>
+}
+
+/** Port: takes somebody out of the events that are kept. Rejects when the store fails. */
+export interface SpillRedaction {
+  /** Events stay; what they say of this person goes. Those that join meanwhile are not covered. */
+  redact(person: Person): Promise<void>
 }

@@ -4,6 +4,7 @@ import { apiKeyCalls } from './admin/api-keys.ts'
 import { banCalls } from './admin/bans.ts'
 import type { AdminCall } from './admin/call.ts'
 import { clientCalls } from './admin/clients.ts'
+import { erasureCalls } from './admin/erasures.ts'
 import { limitCalls } from './admin/limits.ts'
 import { recordCalls } from './admin/records.ts'
 import { revocationCalls } from './admin/revocations.ts'
@@ -33,6 +34,7 @@ export function adminCalls(
     ...banCalls(options, limits),
     ...limitCalls(options, policyLimits, limits),
     ...recordCalls(options, limits),
+    ...erasureCalls(options, limits),
     ...tokenCalls(options, limits),
   ]
 }

@@ -7,6 +7,7 @@ import type { Policy } from '../policy.ts'
 import type { AdminOptions } from '../routes/admin.ts'
 import { createAuditLog } from '../stores/d1/audit-events.ts'
 import { createChainLog } from '../stores/d1/chain-log.ts'
+import { createErasureOrders } from '../stores/d1/erasure-orders.ts'
 import { createApiKeys } from '../stores/upstash/api-keys.ts'
 import { createBanList } from '../stores/upstash/bans.ts'
 import { createClientRegistry } from '../stores/upstash/clients.ts'
@@ -17,6 +18,7 @@ import { createReferenceStore } from '../stores/upstash/references.ts'
 import type { RedisRest } from '../stores/upstash/rest.ts'
 import { createRevocationLog } from '../stores/upstash/revocation-log.ts'
 import { createRevocations } from '../stores/upstash/revocations.ts'
+import { createSpillRedaction } from '../stores/upstash/spill-redaction.ts'
 import { createTokenIssuer, MAX_ACCESS_TOKEN_SECONDS } from '../tokens/token-issuer.ts'
 
 export interface AdminParts {
@@ -50,6 +52,8 @@ export function adminServices(config: Config, { rest, auditDb, now }: AdminParts
     windows: createLimitControls(rest, now),
     auditLog: auditDb === undefined ? undefined : createAuditLog(auditDb),
     chainLog: auditDb === undefined ? undefined : createChainLog(auditDb),
+    auditErasures: auditDb === undefined ? undefined : createErasureOrders(auditDb, now),
+    spillRedaction: createSpillRedaction(rest),
     tokenIssuer:
       config.signingKeys === undefined
         ? undefined

@@ -25,6 +25,8 @@ const CALLS: readonly (readonly [string, string, string, object?])[] = [
   ['POST', '/limits/reset', 'limits:reset', { limit: 'few', value: 'x' }],
   ['GET', '/audit', 'audit:read'],
   ['GET', '/audit/chain', 'audit:verify'],
+  ['POST', '/audit/erasures', 'audit:erase', { subject: 'x', issuer: 'https://idp.test' }],
+  ['GET', `/audit/erasures/${ID}`, 'audit:erase'],
   ['GET', '/keys', 'keys:list'],
   ['POST', '/tokens', 'tokens:mint', { subject: 'x' }],
 ]

@@ -40,7 +40,7 @@ describe('the help of every command', () => {
       ...['create', 'list', 'rotate', 'disable'].map((name) => `portcullis apikeys ${name}`),
       ...['list', 'override', 'lift', 'reset'].map((name) => `portcullis limits ${name}`),
       ...['create', 'list', 'delete'].map((name) => `portcullis bans ${name}`),
-      ...['query', 'tail', 'verify'].map((name) => `portcullis audit ${name}`),
+      ...['query', 'tail', 'verify', 'erase', 'erasure'].map((name) => `portcullis audit ${name}`),
       'portcullis keys list',
     ])
   })

@@ -19,6 +19,7 @@ const CALLS = [
   'limits:reset',
   'audit:read',
   'audit:verify',
+  'audit:erase',
   'keys:list',
   'tokens:mint',
   'metrics:read',

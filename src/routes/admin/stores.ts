@@ -1,6 +1,8 @@
 /** What the operators' API works with. */
 import type { ChainLog } from '../../audit/chain-log.ts'
+import type { AuditErasures } from '../../audit/erasure.ts'
 import type { AuditLog } from '../../audit/log.ts'
+import type { SpillRedaction } from '../../audit/spill.ts'
 import type { Authorizer } from '../../authorization/permissions.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
 import type { GrantStore } from '../../oauth/grant-store.ts'
@@ -25,6 +27,9 @@ export interface AdminStores {
   readonly auditLog: AuditLog | undefined
   /** The same. */
   readonly chainLog: ChainLog | undefined
+  /** The same. */
+  readonly auditErasures: AuditErasures | undefined
+  readonly spillRedaction: SpillRedaction
   /** Undefined without signing keys. */
   readonly tokenIssuer: TokenIssuer | undefined
   readonly signingKeys: readonly SigningJwk[]

@@ -1,0 +1,68 @@
+/** `portcullis audit erase`: makes the audit trail forget somebody. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { id, seconds } from '../arguments.ts'
+import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { Failure, REFUSED } from '../failure.ts'
+
+interface EraseOptions extends CommonOptions {
+  readonly subject: string
+  readonly issuer: string
+  readonly wait: number
+}
+
+interface Erasure {
+  readonly id: string
+  readonly state: string
+  readonly rows: number
+}
+
+const POLL_MS = 1_000
+const DEFAULT_WAIT_SECONDS = 120
+
+export function addErase(audit: Command): void {
+  onlineCommand(audit, {
+    name: 'erase',
+    does: 'make the audit trail forget a subject; events and their hashes stay',
+    examples: [
+      'portcullis audit erase --subject alice --issuer https://idp.example.com',
+      'portcullis audit erase --subject alice --issuer https://idp.example.com --wait 0 --json',
+    ],
+  })
+    .requiredOption('--subject <subject>', 'who is to be forgotten')
+    .requiredOption('--issuer <issuer>', 'who vouched for it, as `audit query --json` tells')
+    .option(
+      '--wait <time>',
+      'how long to wait for the end: 90s, 15m, 0',
+      seconds,
+      DEFAULT_WAIT_SECONDS,
+    )
+    .addHelpText('after', '\nExit code 1 if it was not done by then. It goes on by itself.')
+    .action(async ({ subject, issuer, wait, ...options }: EraseOptions) => {
+      const { gateway, output } = workWith(options)
+      let erasure = await gateway.post<Erasure>('/audit/erasures', { subject, issuer })
+      output.remark(`Erasure ${erasure.id} is ordered.`)
+      const until = Date.now() + wait * 1_000
+      while (erasure.state !== 'done' && Date.now() < until) {
+        await pause(Math.min(POLL_MS, until - Date.now()))
+        const before = erasure.state
+        erasure = await gateway.get<Erasure>(`/audit/erasures/${erasure.id}`)
+        if (erasure.state !== before) output.remark(`It is ${erasure.state}.`)
+      }
+      if (erasure.state !== 'done' && wait > 0) {
+        const detail = `it goes on by itself: portcullis audit erasure ${erasure.id}`
+        throw new Failure(REFUSED, 'erasure_not_done', detail)
+      }
+      output.thing(erasure)
+    })
+  onlineCommand(audit, {
+    name: 'erasure',
+    does: 'say how far an erasure is',
+    examples: ['portcullis audit erasure 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'],
+  })
+    .argument('<id>', 'as `audit erase` tells it', id)
+    .action(async (erasure: string, options: CommonOptions) => {
+      const { gateway, output } = workWith(options)
+      output.thing(await gateway.get<Erasure>(`/audit/erasures/${erasure}`))
+    })
+}
