@@ -1,0 +1,116 @@
+import { describe, expect, test } from 'vitest'
+import { DEFAULT_FAILURES, MAX_PERIOD_MS } from '../../src/breakers/breaker.ts'
+import { createBreakers } from '../../src/breakers/registry.ts'
+import { Denied, type Fault, Unavailable } from '../../src/errors.ts'
+import { guardedOrigin } from '../../src/origin/guarded-origin.ts'
+import type { OriginRequest } from '../../src/origin.ts'
+import { problemOf } from '../../src/problem-of.ts'
+
+/** An origin that does what it is told, and its guard; time stands still unless told otherwise. */
+function build() {
+  let nowMs = 1_700_000_000_000
+  let outcome: () => Response = () => new Response('ok')
+  let asked = 0
+  const breakers = createBreakers({ now: () => nowMs, alarm: () => undefined })
+  const origin = guardedOrigin({
+    origin: {
+      async send() {
+        asked++
+        return outcome()
+      },
+    },
+    watch: breakers.watch,
+    now: () => nowMs,
+    random: () => 0,
+  })
+  const request = (route: string, body: OriginRequest['body'] = null): OriginRequest => ({
+    incoming: new Request('http://gateway.test/'),
+    headers: new Headers(),
+    body,
+    timeoutMs: 1_000,
+    route,
+  })
+  return {
+    breakers,
+    asked: () => asked,
+    answering(next: () => Response) {
+      outcome = next
+    },
+    failing(error: Error) {
+      outcome = () => {
+        throw error
+      }
+    },
+    pass(ms: number) {
+      nowMs += ms
+    },
+    send: (route = 'GET /a', body?: OriginRequest['body']) => origin.send(request(route, body)),
+    failure: (route = 'GET /a', body?: OriginRequest['body']) =>
+      origin.send(request(route, body)).then(
+        () => expect.unreachable('it was answered'),
+        (error: unknown) => error,
+      ),
+  }
+}
+
+describe('the breaker of a route', () => {
+  test.each<[Fault, string, number]>([
+    ['unreachable', 'origin_unreachable', 502],
+    ['malformed', 'origin_unreachable', 502],
+    ['timeout', 'origin_timeout', 504],
+  ])(
+    'R23, R24: %s: opens, says the same unasked with Retry-After, and closes again',
+    async (fault, code, status) => {
+      const { failing, answering, failure, send, asked, pass, breakers } = build()
+      failing(new Unavailable('origin', fault))
+      for (let count = 0; count < DEFAULT_FAILURES; count++) {
+        const problem = problemOf((await failure()) as Error, '')
+        expect(problem).toMatchObject({ code, status })
+        expect(problem.headers).toBeUndefined()
+      }
+      for (let count = 0; count < 50; count++)
+        expect(problemOf((await failure()) as Error, '')).toMatchObject({
+          ...{ code, status },
+          headers: { 'Retry-After': '1' },
+        })
+      expect(asked()).toBe(DEFAULT_FAILURES)
+      expect(breakers.list.map(({ target, state }) => [target, state()])).toEqual([
+        ['GET /a', 'open'],
+      ])
+      answering(() => new Response('ok'))
+      pass(MAX_PERIOD_MS)
+      for (let count = 0; count < 50; count++) expect((await send()).status).toBe(200)
+      expect(asked()).toBe(DEFAULT_FAILURES + 50)
+    },
+  )
+
+  test('shuts off no other route', async () => {
+    const { failing, failure, asked } = build()
+    failing(new Unavailable('origin', 'timeout'))
+    for (let count = 0; count < 10; count++) await failure('GET /a')
+    expect(asked()).toBe(DEFAULT_FAILURES)
+    await failure('GET /b')
+    await failure('POST /a')
+    expect(asked()).toBe(DEFAULT_FAILURES + 2)
+  })
+
+  test.each([500, 503, 404])('an answer is an answer: %i never opens it', async (status) => {
+    const { answering, send, asked } = build()
+    answering(() => new Response('', { status }))
+    for (let count = 0; count < 50; count++) expect((await send()).status).toBe(status)
+    expect(asked()).toBe(50)
+  })
+
+  test('neither a client that has gone nor a body too large nor a slow upload opens it', async () => {
+    const { failing, failure, asked } = build()
+    failing(new Denied({ code: 'request_malformed', check: 'client_gone' }))
+    for (let count = 0; count < 50; count++) await failure()
+    failing(new Denied({ code: 'body_too_large', maxBytes: 1 }))
+    for (let count = 0; count < 50; count++) await failure()
+    failing(new Unavailable('origin', 'timeout'))
+    for (let count = 0; count < 50; count++) await failure('POST /a', new ReadableStream())
+    expect(asked()).toBe(150)
+    for (let count = 0; count < 50; count++) await failure('POST /a', new Uint8Array(1))
+    expect(asked()).toBe(150 + DEFAULT_FAILURES)
+  })
+})

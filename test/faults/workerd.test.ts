@@ -1,0 +1,132 @@
+/** Breakers in real workerd, where a request may not wait for another and may end without a word. */
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
+import { DEFAULT_FAILURES } from '../../src/breakers/breaker.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { type Running, startWorkerd } from '../proxy/workerd.ts'
+
+/** Longer than a period can be. */
+const RECOVERY = { timeout: 20_000, interval: 100 }
+
+let server: TestServer
+let proxy: FaultProxy
+let worker: Running
+let asked: string[]
+/** Paths whose requests stay without an answer. */
+const hanging = new Set<string>()
+
+beforeAll(async () => {
+  server = await startHttpServer((request, response) => {
+    asked.push(request.url ?? '')
+    request.resume()
+    if (!hanging.has(request.url ?? '')) response.end('here')
+  })
+  proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: server.port } })
+  worker = await startWorkerd({
+    entry: join(import.meta.dirname, 'workers/guarded.ts'),
+    vars: { ORIGIN_URL: proxy.url },
+  })
+})
+afterAll(async () => {
+  await worker.stop()
+  await proxy.close()
+  await server.close()
+})
+beforeEach(async () => {
+  asked = []
+  hanging.clear()
+  await proxy.set({ kind: 'none' })
+})
+
+let serial = 0
+/** A route that has no past. */
+const newPath = () => `/route-${++serial}`
+
+async function get(path: string, init: RequestInit = {}): Promise<string> {
+  const response = await fetch(`http://127.0.0.1:${worker.port}${path}`, init)
+  return `${response.status} ${await response.text()}`
+}
+const impatient = { headers: { 'x-timeout-ms': '100' } }
+
+async function open(path: string): Promise<void> {
+  for (let count = 0; count < DEFAULT_FAILURES; count++)
+    expect(await get(path, impatient)).toMatch(/^503 \w+$/)
+}
+
+describe('in workerd', () => {
+  test.each([
+    ['an origin that is not there', { kind: 'refuse' }, 'unreachable'],
+    ['an origin that says nothing', { kind: 'hang' }, 'timeout'],
+  ] as const)(
+    'R23, R24: %s is not asked any more, and is again when it is back',
+    async (_, fault, name) => {
+      const path = newPath()
+      await proxy.set(fault)
+      await open(path)
+      const [{ accepted }, { fromClients }] = [proxy.connections(), proxy.bytes()]
+      const answers = await Promise.all(Array.from({ length: 40 }, () => get(path, impatient)))
+      // A period may have ended meanwhile: then one of them was the probe.
+      const probes = answers.filter((answer) => answer === `503 ${name}`).length
+      expect(probes).toBeLessThanOrEqual(1)
+      expect(answers.filter((answer) => answer === `503 ${name}, unasked`)).toHaveLength(
+        40 - probes,
+      )
+      if (probes === 0)
+        expect([proxy.connections().accepted, proxy.bytes().fromClients]).toEqual([
+          accepted,
+          fromClients,
+        ])
+      await proxy.set({ kind: 'none' })
+      await expect.poll(() => get(path), RECOVERY).toBe('200 here')
+      expect(await get(path)).toBe('200 here')
+    },
+  )
+
+  test('nobody waits for a probe that hangs, and a probe whose client leaves locks nobody out', async () => {
+    const path = newPath()
+    await proxy.set({ kind: 'refuse' })
+    await open(path)
+    await proxy.set({ kind: 'none' })
+    hanging.add(path)
+    const leave = new AbortController()
+    let probe: Promise<string> | undefined
+    await expect
+      .poll(async () => {
+        probe = get(path, { signal: leave.signal }).catch(() => 'left')
+        const answer = await Promise.race([probe, new Promise((done) => setTimeout(done, 50, ''))])
+        return answer
+      }, RECOVERY)
+      .toBe('')
+    expect(asked).toEqual([path])
+    // Each of these is answered although the probe is not; one of them may be the next probe.
+    const others = await Promise.all(Array.from({ length: 20 }, () => get(path, impatient)))
+    expect(others.filter((answer) => answer === '503 unreachable, unasked').length).toBeGreaterThan(
+      18,
+    )
+    leave.abort()
+    expect(await probe).toBe('left')
+    hanging.clear()
+    await expect.poll(() => get(path), RECOVERY).toBe('200 here')
+  })
+
+  test('a route that hangs shuts off no other', async () => {
+    const [stuck, sound] = [newPath(), newPath()]
+    hanging.add(stuck)
+    await open(stuck)
+    for (let count = 0; count < 20; count++) expect(await get(sound)).toBe('200 here')
+    expect(await get('/states')).toContain(JSON.stringify([`GET ${sound}`, 'closed']))
+    expect(asked.filter((path) => path === sound)).toHaveLength(20)
+  })
+
+  test('an upload that is slow to come is no failure of the origin', async () => {
+    const path = newPath()
+    hanging.add(path)
+    for (let count = 0; count < 2 * DEFAULT_FAILURES; count++) {
+      const upload = { ...impatient, method: 'POST', body: 'x' }
+      expect(await get(path, upload)).toBe('503 timeout')
+    }
+    hanging.clear()
+    expect(await get(path, { method: 'POST', body: 'x' })).toBe('200 here')
+  })
+})
