@@ -1,9 +1,9 @@
 /** Which faults were on when, and what they can have caused. */
-import { type FaultName, faultOf, type Trouble } from './faults.ts'
+import { explainedBy, type FaultName, type FULL_LOAD, type Trouble } from './faults.ts'
 
 /** Milliseconds since the epoch. */
 export interface FaultWindow {
-  readonly name: FaultName
+  readonly name: FaultName | typeof FULL_LOAD
   readonly startMs: number
   /** Undefined while it lasts. */
   endMs: number | undefined
@@ -23,7 +23,7 @@ export interface Span {
 
 export interface Explanations {
   readonly windows: readonly FaultWindow[]
-  begin(name: FaultName, nowMs: number, gateway?: number): FaultWindow
+  begin(name: FaultWindow['name'], nowMs: number, gateway?: number): FaultWindow
   /** The fault that explains this trouble of a request, if there is one. */
   explain(trouble: Trouble, span: Span): FaultWindow | undefined
   /** Whether a fault was on, or had just ended, at any time of this span. */
@@ -35,7 +35,7 @@ export function createExplanations(): Explanations {
 
   function touches({ name, startMs, endMs }: FaultWindow, { fromMs, toMs }: Span): boolean {
     const untilMs =
-      endMs === undefined ? Number.POSITIVE_INFINITY : endMs + faultOf(name).recoveryMs
+      endMs === undefined ? Number.POSITIVE_INFINITY : endMs + explainedBy(name).recoveryMs
     return startMs <= toMs && fromMs <= untilMs
   }
 
@@ -57,7 +57,7 @@ export function createExplanations(): Explanations {
       const window = windows.findLast(
         (candidate) =>
           touches(candidate, span) &&
-          faultOf(candidate.name).explains.includes(trouble) &&
+          explainedBy(candidate.name).explains.includes(trouble) &&
           (candidate.gateway === undefined || candidate.gateway === span.gateway),
       )
       if (window !== undefined) {

@@ -96,3 +96,12 @@ export type FaultName = keyof typeof SOAK_FAULTS
 export const FAULT_NAMES = Object.keys(SOAK_FAULTS) as readonly FaultName[]
 
 export const faultOf = (name: FaultName): SoakFault => SOAK_FAULTS[name]
+
+/** Not a fault: the measurement of the peak, when a starved process may miss a deadline. */
+export const FULL_LOAD = 'full-load'
+
+/** What a fault, or full load, can cause. */
+export const explainedBy = (
+  name: FaultName | typeof FULL_LOAD,
+): Pick<SoakFault, 'explains' | 'recoveryMs'> =>
+  name === FULL_LOAD ? { explains: [...NO_REDIS, OVERLOADED], recoveryMs: 0 } : faultOf(name)

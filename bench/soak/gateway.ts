@@ -1,13 +1,12 @@
 /** One of the gateways, started as a user starts it, and killed as no user would. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { appendFileSync, readFileSync } from 'node:fs'
 import { HOST, ROOT } from '../../dev/start/settings.ts'
 import { descendants, listensOn } from '../process-times.ts'
 
 const READY = 'Portcullis is ready on'
 const KILOBYTES_PER_MEGABYTE = 1_024
-const KEPT_CHARACTERS = 20_000
 
 export interface Gateway {
   readonly port: number
@@ -20,14 +19,25 @@ export interface Gateway {
   stop(): Promise<void>
   /** Resident memory of the workerd that runs the Workers, MB; undefined while there is none. */
   memoryMb(): number | undefined
-  /** What it has printed lately. */
-  output(): string
+  /** How often its workerd has been replaced by another one that was not asked for. */
+  surprises(): number
 }
 
-export function createGateway(port: number, env: Readonly<Record<string, string>>): Gateway {
+/** `logFile` is where it prints to. */
+export function createGateway(
+  port: number,
+  env: Readonly<Record<string, string>>,
+  logFile: string,
+): Gateway {
   let child: ChildProcess | undefined
   let workerd: number | undefined
-  let output = ''
+  let surprises = 0
+
+  // wrangler runs two of workerd: the one that listens passes on to the one with the Workers.
+  const findWorkerd = () =>
+    child?.pid === undefined
+      ? undefined
+      : descendants(child.pid, 'workerd').find((pid) => !listensOn(pid, port))
 
   async function start(): Promise<void> {
     const started = spawn(process.execPath, ['dev/start.ts'], {
@@ -36,12 +46,14 @@ export function createGateway(port: number, env: Readonly<Record<string, string>
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     child = started
+    let output = ''
     const ready = new Promise<void>((resolve) => {
       const listen = (chunk: Buffer) => {
-        output = (output + chunk.toString()).slice(-KEPT_CHARACTERS)
+        appendFileSync(logFile, chunk)
+        if (output.includes(READY)) return
+        output += chunk.toString()
         if (output.includes(READY)) resolve()
       }
-      output = ''
       started.stdout.on('data', listen)
       started.stderr.on('data', listen)
     })
@@ -50,8 +62,7 @@ export function createGateway(port: number, env: Readonly<Record<string, string>
     })
     ended.catch(() => {})
     await Promise.race([ready, ended])
-    // wrangler runs two of workerd: the one that listens passes on to the one with the Workers.
-    workerd = descendants(started.pid as number, 'workerd').find((pid) => !listensOn(pid, port))
+    workerd = findWorkerd()
   }
 
   return {
@@ -75,13 +86,16 @@ export function createGateway(port: number, env: Readonly<Record<string, string>
       child = undefined
     },
     memoryMb() {
+      if (workerd === undefined) return undefined
       try {
         const status = readFileSync(`/proc/${workerd}/status`, 'utf8')
         return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / KILOBYTES_PER_MEGABYTE
       } catch {
+        surprises++
+        workerd = findWorkerd()
         return undefined
       }
     },
-    output: () => output,
+    surprises: () => surprises,
   }
 }

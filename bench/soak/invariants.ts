@@ -3,6 +3,10 @@ import type { AuditAccount } from './audit-account.ts'
 import type { Findings } from './ledger.ts'
 import { MAX_SLOPE_MB_PER_MINUTE, MIN_MINUTES, type Slope } from './memory.ts'
 
+/** The usual reason. */
+const SURPRISE =
+  'wrangler restarts workerd when a source file changes; see .wrangler/soak-gateway-*.log'
+
 export interface Invariant {
   readonly what: string
   readonly value: string
@@ -19,6 +23,8 @@ export interface Evidence {
   readonly findings: Findings
   readonly overruns: readonly string[]
   readonly audit: AuditAccount
+  /** Processes of gateways that ended without having been asked to. */
+  readonly surprises: number
   /** By gateway. */
   readonly slopes: readonly (Slope | undefined)[]
 }
@@ -40,6 +46,7 @@ export function invariantsOf(evidence: Evidence): readonly Invariant[] {
     none('good requests refused', counts.wrongRefusals, findings.wrongRefusals),
     none('POSTs executed twice', counts.repeats, findings.repeats),
     none('requests without an end', evidence.unsettled),
+    none('gateways that ended by themselves', evidence.surprises, [SURPRISE]),
     none('lost audit events', audit.lost, audit.lostExamples),
     none('audit events doubled or different', audit.doubled + audit.different),
     ...slopes.map((slope, gateway) => memoryInvariant(slope, gateway)),

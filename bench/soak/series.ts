@@ -103,8 +103,11 @@ export function createSeries(): Series {
       })),
     minutes() {
       const minutes: MinuteFigures[] = []
-      for (let at = 0; at < buckets.length; at += SECONDS_PER_MINUTE) {
-        const part = buckets.slice(at, at + SECONDS_PER_MINUTE)
+      const whole = Math.max(1, Math.round(buckets.length / SECONDS_PER_MINUTE))
+      for (let minute = 1; minute <= whole; minute++) {
+        const at = (minute - 1) * SECONDS_PER_MINUTE
+        // The last answers come a little after the last minute.
+        const part = buckets.slice(at, minute === whole ? undefined : at + SECONDS_PER_MINUTE)
         const latencies = part.flatMap((bucket) => bucket.latencies)
         const quiet = part.flatMap((bucket) => bucket.quiet)
         minutes.push({

@@ -59,7 +59,9 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
   let peakPerSecond: number | undefined
   if (options.rate === undefined) {
     progress(`measuring the peak for ${options.peakSeconds} seconds`)
+    const window = explanations.begin('full-load', Date.now())
     peakPerSecond = Math.round(await load.measurePeak(PEAK_CONCURRENCY, options.peakSeconds))
+    window.endMs = Date.now()
     progress(`peak: ${peakPerSecond} requests a second`)
   }
   const rate = options.rate ?? Math.min(MAX_RATE, Math.round((peakPerSecond ?? 0) * PEAK_SHARE))
@@ -114,6 +116,7 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
       findings: ledger.findings(),
       overruns: limits.overruns(),
       audit,
+      surprises: system.gateways.reduce((sum, gateway) => sum + gateway.surprises(), 0),
       slopes: memory.map(({ slope }) => slope),
     }),
     minutes: series.minutes(),

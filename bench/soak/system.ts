@@ -1,5 +1,6 @@
 /** Everything that a soak runs on, started in order and ended in order. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openInstance } from '../../dev/start/instance.ts'
 import { ROOT } from '../../dev/start/settings.ts'
@@ -71,9 +72,11 @@ export async function startSystem(
   // Holds the place of the gateway that keeps its database, so that each here gets one of its own.
   const place = await openInstance(ROOT, await freePort())
   shutdown.defer(place.close)
+  const logFile = (index: number) => join(ROOT, '.wrangler', `soak-gateway-${index + 1}.log`)
+  for (const index of ports.keys()) rmSync(logFile(index), { force: true })
   const gateways = [
-    createGateway(ports[0] as number, env),
-    createGateway(ports[1] as number, env),
+    createGateway(ports[0] as number, env, logFile(0)),
+    createGateway(ports[1] as number, env, logFile(1)),
   ] as const
   for (const [index, gateway] of gateways.entries()) {
     progress(`starting gateway ${index + 1}`)
