@@ -55,8 +55,11 @@ function judge(c: Context<Environment>, denial: Denial, violations: Violations):
   }
   if (isCredential(denial)) {
     const retryAfterSeconds = violations.banSeconds(address)
-    if (retryAfterSeconds !== undefined)
+    if (retryAfterSeconds !== undefined) {
+      // Hono would put the headers of the first answer, its challenge as well, into the second.
+      c.res = undefined
       throw new Denied({ code: 'banned', by: 'address', retryAfterSeconds })
+    }
   }
   const of = violationOf(denial, c)
   if (of === undefined) return

@@ -1,10 +1,11 @@
 /** Automatic bans: who is refused too often, by the whole gateway over a real Redis. */
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import {
   type AbuseDefinition,
   type BanDefinition,
   DEFAULT_BANS,
+  DEFAULT_FAILURES,
 } from '../../src/admission/abuse-definition.ts'
 import { definePolicy } from '../../src/policy.ts'
 import { createBanList } from '../../src/stores/upstash/bans.ts'
@@ -242,9 +243,13 @@ describe('automatic bans', () => {
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(HOUR - 60)
     expect(await response.json()).toMatchObject({ code: 'banned' })
     expect(events.at(-1)).toMatchObject({ decision: 'deny', reason: 'banned:address', status: 403 })
+    expect(response.headers.get('www-authenticate')).toBeNull()
     // Also once the throttle looks at none of them.
-    for (let count = 0; count < 20; count++)
-      expect((await ask('/free', address, 'a.b.c')).status).toBe(403)
+    for (let count = 0; count < 20; count++) {
+      const later = await ask('/free', address, 'a.b.c')
+      expect(later.status).toBe(403)
+      expect(Number(later.headers.get('retry-after'))).toBeGreaterThan(HOUR - 60)
+    }
     const before = redis.calls()
     for (let count = 0; count < 20; count++)
       expect((await ask('/free', address, 'a.b.c')).status).toBe(403)
@@ -273,6 +278,40 @@ describe('automatic bans', () => {
     expect(await bans().remove(id)).toBe(true)
     expect(await callsOf()).toEqual([200, 1])
     expect((await ask('/free', address, await token())).status).toBe(200)
+  })
+
+  test('S44, R18: of 10,000 forged tokens to a gateway with every default, 20 and those in flight are checked', async () => {
+    const { ask } = gateway()
+    const [address, atOnce] = [newAddress(), 50]
+    const [head = '', payload = '', signature = ''] = (await token()).split('.')
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
+    const forged = () => {
+      const text = JSON.stringify({ ...claims, jti: crypto.randomUUID() })
+      return `${head}.${Buffer.from(text).toString('base64url')}.${signature}`
+    }
+    const verify = vi.spyOn(crypto.subtle, 'verify')
+    const before = await originCalls()
+    const calls = redis.calls()
+    const statuses: number[] = []
+    let others = 0
+    for (let sent = 0; sent < 10_000; sent += atOnce) {
+      const batch = Array.from({ length: atOnce }, () => ask('/free', address, forged()))
+      if (sent % 1_000 === 0) {
+        expect((await ask('/free', newAddress(), await token())).status).toBe(200)
+        others += 1
+      }
+      for (const response of await Promise.all(batch)) statuses.push(response.status)
+    }
+    const checks = verify.mock.calls.length - others
+    verify.mockRestore()
+    expect(statuses).toHaveLength(10_000)
+    expect(new Set(statuses)).toEqual(new Set([401, 403]))
+    expect(checks).toBeGreaterThanOrEqual(DEFAULT_FAILURES.limit)
+    expect(checks).toBeLessThan(DEFAULT_FAILURES.limit + atOnce)
+    expect(await originCalls()).toBe(before + others)
+    // A failure and a violation of each that was looked at before the ban, and one for each other.
+    expect(redis.calls() - calls).toBeLessThan(2 * checks + 2 * others)
+    expect(await listed()).toHaveLength(1)
   })
 
   test('R18: each ban is twice as long as the last, up to a day; and every key has an end', async () => {
