@@ -16,22 +16,30 @@ export interface Metric {
 export const METRICS = {
   portcullis_requests_total: {
     kind: 'counter',
-    help: 'Requests that were decided, by route pattern (none: no route has the path), code of the reason, and status sent.',
+    help:
+      'Requests that were decided, by route pattern (none: no route has the path), code of ' +
+      'the reason, and status sent.',
     labels: ['method', 'route', 'decision', 'reason', 'status'],
   },
   portcullis_request_duration_seconds: {
     kind: 'histogram',
-    help: 'Time from the first stage to the answer, headers of the origin included. The clock of Workers stands still while they compute: this is time spent waiting.',
+    help:
+      'Time from the first stage to the answer, headers of the origin included. The clock ' +
+      'of Workers stands still while they compute: this is time spent waiting.',
     labels: ['method', 'route'],
   },
   portcullis_stage_duration_seconds: {
     kind: 'histogram',
-    help: 'The same of each stage of the pipeline by itself. Stages that only compute take 0 on Workers.',
+    help:
+      'The same of each stage of the pipeline by itself. Stages that only compute take 0 on ' +
+      'Workers.',
     labels: ['stage'],
   },
   portcullis_rate_limited_total: {
     kind: 'counter',
-    help: 'Requests refused with 429, by the name of the limit; authentication_failures: credentials that were not looked at.',
+    help:
+      'Requests refused with 429, by the name of the limit; authentication_failures: ' +
+      'credentials that were not looked at.',
     labels: ['limit'],
   },
   portcullis_limits_uncounted_total: {
@@ -44,10 +52,10 @@ export const METRICS = {
     help: 'What rules in observe mode would have refused, by the code of the reason.',
     labels: ['reason'],
   },
-  portcullis_bans_total: {
-    kind: 'counter',
-    help: 'Bans that the policy ordered, of an address or a subject.',
-    labels: ['kind'],
+  portcullis_bans: {
+    kind: 'gauge',
+    help: 'Bans that hold, of operators and of the policy, observed ones included.',
+    labels: [],
   },
   portcullis_cache_requests_total: {
     kind: 'counter',
@@ -66,7 +74,9 @@ export const METRICS = {
   },
   portcullis_breaker_open_isolates: {
     kind: 'gauge',
-    help: 'Isolates whose breaker was not closed when they last reported, at most 35 s ago. An isolate that cannot reach Redis cannot report.',
+    help:
+      'Isolates whose breaker was not closed when they last reported, at most 35 s ago. An ' +
+      'isolate that cannot reach Redis cannot report.',
     labels: ['dependency'],
   },
   portcullis_isolates: {
@@ -76,7 +86,9 @@ export const METRICS = {
   },
   portcullis_audit_events_total: {
     kind: 'counter',
-    help: 'Audit events that the queue took (sent), that were put into Redis instead (spilled, and sent later), or that are lost.',
+    help:
+      'Audit events that the queue took (sent), that were put into Redis instead (spilled, ' +
+      'and sent later), or that are lost.',
     labels: ['outcome'],
   },
   portcullis_audit_spilled_events: {
@@ -86,7 +98,9 @@ export const METRICS = {
   },
   portcullis_audit_newest_event_timestamp_seconds: {
     kind: 'gauge',
-    help: 'When the newest event in the audit database was decided. Absent where the gateway has no such database, or it is empty or does not answer.',
+    help:
+      'When the newest event in the audit database was decided. Absent where the gateway ' +
+      'has no such database, or it is empty or does not answer.',
     labels: [],
   },
   portcullis_spans_total: {

@@ -12,7 +12,7 @@ const MS_PER_SECOND = 1_000
  * the epoch). A series that no metric of this version has, of gateways of another one, is left out.
  */
 export function* samplesOf(
-  { counts, isolates, open, lastReportMs, spilledEvents }: MetricsTotals,
+  { counts, isolates, open, bans, lastReportMs, spilledEvents }: MetricsTotals,
   newestEventMs: number | undefined,
 ): Generator<Sample> {
   for (const [series, value] of counts) {
@@ -25,6 +25,7 @@ export function* samplesOf(
   yield gauge('portcullis_isolates', isolates)
   for (const dependency of DEPENDENCIES)
     yield gauge('portcullis_breaker_open_isolates', open.get(dependency) ?? 0, dependency)
+  yield gauge('portcullis_bans', bans)
   yield gauge('portcullis_audit_spilled_events', spilledEvents)
   if (newestEventMs !== undefined)
     yield gauge('portcullis_audit_newest_event_timestamp_seconds', newestEventMs / MS_PER_SECOND)
@@ -36,6 +37,8 @@ function sampleOf(series: string, value: number): Sample | undefined {
   const [name, ...rest] = partsOf(series)
   if (name === undefined || !isMetric(name)) return undefined
   const { kind, labels: names }: Metric = METRICS[name]
+  // Gauges are told by what is, not added up.
+  if (kind === 'gauge') return undefined
   const labels = rest.slice(0, names.length)
   const part = rest[names.length]
   if (labels.length !== names.length || (kind === 'histogram') !== (part !== undefined))

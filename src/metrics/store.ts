@@ -21,6 +21,8 @@ export interface MetricsTotals {
   readonly open: ReadonlyMap<string, number>
   /** Milliseconds since the epoch; undefined: nobody has reported. */
   readonly lastReportMs: number | undefined
+  /** Bans that hold. */
+  readonly bans: number
   /** Audit events that wait for the queue. */
   readonly spilledEvents: number
 }

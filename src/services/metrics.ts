@@ -1,6 +1,7 @@
 /** What counts, and where it is added up: made of an environment. */
 import type { AuditSink } from '../audit/event.ts'
 import type { Breakers } from '../breakers/registry.ts'
+import { verdictTally } from '../inspection/signatures/judge.ts'
 import { createCounters } from '../metrics/counters.ts'
 import { exposition } from '../metrics/exposition.ts'
 import { meteredSink } from '../metrics/metered-sink.ts'
@@ -47,8 +48,6 @@ export interface MetricsServices {
   metered(sink: AuditSink): AuditSink
   /** Counts a call to Redis by how it ended. */
   redisCall(outcome: string): void
-  /** Counts a ban that the policy ordered. */
-  ban(kind: 'address' | 'subject'): void
   /** Everything, of all isolates, in the Prometheus text format. Throws `Unavailable`. */
   text(): Promise<string>
 }
@@ -76,7 +75,8 @@ export function metricsServices({ redis, breakers, auditDb, now }: MetricsParts)
     revoked: newTally(),
     exhausted: newTally(),
   }
-  for (const [name, tally] of Object.entries(memories)) sources.addCache(name, tally)
+  for (const [name, tally] of Object.entries({ ...memories, verdicts: verdictTally }))
+    sources.addCache(name, tally)
   const audit = newAuditTally()
   for (const outcome of ['sent', 'spilled', 'lost'] as const)
     sources.add('portcullis_audit_events_total', [outcome], () => audit[outcome])
@@ -97,9 +97,6 @@ export function metricsServices({ redis, breakers, auditDb, now }: MetricsParts)
         redisCalls.set(outcome, place)
       }
       counters.add(place, 1)
-    },
-    ban(kind) {
-      counters.add(counters.counter('portcullis_bans_total', [kind]), 1)
     },
     async text() {
       const [totals, newestMs] = await Promise.all([

@@ -7,6 +7,8 @@ import { createVerdictCache, type Verdict } from './verdict-cache.ts'
 
 /** One for all routes of an isolate: a verdict says what matched, whatever a route makes of it. */
 const verdicts = createVerdictCache()
+/** How often a text had been scanned before. */
+export const verdictTally = verdicts.tally
 
 export interface SignatureJudge {
   readonly mode: InspectMode

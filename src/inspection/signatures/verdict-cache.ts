@@ -1,5 +1,6 @@
 /** Verdicts of texts that were scanned before. */
 import { LRUCache } from 'lru-cache'
+import { newTally, type Tally } from '../../metrics/tally.ts'
 
 /** An isolate has 128 MB; this is what some ten thousand short texts take. */
 export const DEFAULT_VERDICT_BYTES = 2 * 1_024 * 1_024
@@ -13,6 +14,7 @@ const BYTES_PER_CHARACTER = 2
 export type Verdict = number
 
 export interface VerdictCache {
+  readonly tally: Tally
   get(text: string): Verdict | undefined
   set(text: string, verdict: Verdict): void
 }
@@ -30,9 +32,14 @@ export function createVerdictCache(maxBytes: number = DEFAULT_VERDICT_BYTES): Ve
     maxSize: maxBytes,
     sizeCalculation: (_verdict, text) => ENTRY_BYTES + BYTES_PER_CHARACTER * text.length,
   })
+  const tally = newTally()
   return {
+    tally,
     get(text) {
-      return text.length > MAX_REMEMBERED_CHARS ? undefined : verdicts.get(text)
+      const known = text.length > MAX_REMEMBERED_CHARS ? undefined : verdicts.get(text)
+      if (known === undefined) tally.misses += 1
+      else tally.hits += 1
+      return known
     },
     set(text, verdict) {
       if (text.length <= MAX_REMEMBERED_CHARS) verdicts.set(ownCopy(text), verdict)

@@ -2,6 +2,7 @@
 import { Unavailable } from '../../errors.ts'
 import type { MetricsStore } from '../../metrics/store.ts'
 import { SPILL_KEY } from './audit-spill.ts'
+import { BAN_KEYS } from './bans.ts'
 import type { RedisRest } from './rest.ts'
 import { resultOf } from './result.ts'
 import { createScript } from './script.ts'
@@ -66,9 +67,10 @@ export function createMetricsStore(rest: RedisRest): MetricsStore {
         ['HGETALL', METRICS_KEY],
         ['ZRANGEBYSCORE', METRICS_ISOLATES_KEY, nowMs - LATELY_MS, '+inf'],
         ['ZREVRANGE', METRICS_ISOLATES_KEY, 0, 0, 'WITHSCORES'],
+        ['ZCOUNT', `${BAN_KEYS.index}:ends`, `(${Math.floor(nowMs / 1000)}`, '+inf'],
         ['ZCARD', SPILL_KEY],
       ])
-      const [totals, members, last, spilled] = replies.map(resultOf)
+      const [totals, members, last, bans, spilled] = replies.map(resultOf)
       const names = textsOf(members)
       const open = new Map<string, number>()
       for (const name of names) {
@@ -82,6 +84,7 @@ export function createMetricsStore(rest: RedisRest): MetricsStore {
         isolates: names.filter((name) => !name.includes(' ')).length,
         open,
         lastReportMs: lastReport === undefined ? undefined : numberOf(lastReport),
+        bans: numberOf(bans),
         spilledEvents: numberOf(spilled),
       }
     },

@@ -1,0 +1,101 @@
+/** Isolates that count and report over a real Redis, with a clock and sleeps of the test's own. */
+
+import type { AuditEvent } from '../../src/audit/event.ts'
+import { createCounters } from '../../src/metrics/counters.ts'
+import { exposition } from '../../src/metrics/exposition.ts'
+import { createReporter, REPORT_INTERVAL_MS } from '../../src/metrics/reporter.ts'
+import { createRequestCounter } from '../../src/metrics/request-metrics.ts'
+import { samplesOf } from '../../src/metrics/samples.ts'
+import { createMetricsStore } from '../../src/stores/upstash/metrics.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { anEvent } from '../audit/event.ts'
+import { startHttpServer } from '../harness/http-server.ts'
+import { startTestRedis } from '../harness/redis.ts'
+
+/** What becomes of a report: it is answered, applied without an answer, or not even received. */
+export type Line = 'good' | 'answers lost' | 'cut'
+
+/** Starts Redis and a line to it that can be bad. */
+export async function startMetrics() {
+  const redis = await startTestRedis()
+  let line: Line = 'good'
+  let calls = 0
+  const proxy = await startHttpServer(async (request, response) => {
+    calls += 1
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    if (line === 'cut') return void response.destroy()
+    const answer = await fetch(new URL(request.url ?? '/', redis.url), {
+      method: 'POST',
+      headers: { authorization: request.headers.authorization ?? '' },
+      body: Buffer.concat(chunks),
+    })
+    const body = Buffer.from(await answer.arrayBuffer())
+    if (line === 'answers lost') return void response.destroy()
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(body)
+  })
+  const clock = { nowMs: 1_800_000_000_000 }
+  const now = () => clock.nowMs
+  const rest = createRedisRest({ url: proxy.url, token: redis.token, timeoutMs: 5_000 })
+  const store = createMetricsStore(rest)
+
+  /** An isolate whose requests end when the test lets time pass. */
+  function isolate(open: readonly string[] = []) {
+    const counters = createCounters()
+    const count = createRequestCounter(counters)
+    const behind: Promise<unknown>[] = []
+    let sleepers: { readonly untilMs: number; readonly wake: () => void }[] = []
+    const sleep = (ms: number) =>
+      new Promise<void>((wake) => sleepers.push({ untilMs: clock.nowMs + ms, wake }))
+    const reporter = createReporter({ counters, store, open: () => open, now, sleep })
+    return {
+      counters,
+      /** As `meteredSink` does. Returns whether this request stays to report. */
+      decide(different: Partial<AuditEvent> = {}): boolean {
+        const before = behind.length
+        count(anEvent(different))
+        reporter.touch((promise) => void behind.push(promise))
+        return behind.length > before
+      },
+      /** All that were going to report die with their requests. */
+      kill() {
+        sleepers = []
+        behind.length = 0
+      },
+      async wake() {
+        const due = sleepers.filter(({ untilMs }) => untilMs <= clock.nowMs)
+        sleepers = sleepers.filter(({ untilMs }) => untilMs > clock.nowMs)
+        for (const { wake } of due) wake()
+        if (due.length > 0) await Promise.all(behind.splice(0))
+      },
+    }
+  }
+  type Isolate = ReturnType<typeof isolate>
+
+  return {
+    redis,
+    store,
+    clock,
+    isolate,
+    calls: () => calls,
+    setLine(next: Line) {
+      line = next
+    },
+    /** Lets a report's time pass. */
+    async pass(...isolates: readonly Isolate[]) {
+      clock.nowMs += REPORT_INTERVAL_MS
+      for (const each of isolates) await each.wake()
+    },
+    read: () => store.read(now()),
+    async text(newestEventMs?: number): Promise<string> {
+      return exposition(samplesOf(await store.read(now()), newestEventMs))
+    },
+    async close() {
+      await proxy.close()
+      await redis.close()
+    },
+  }
+}
+
+export type Metrics = Awaited<ReturnType<typeof startMetrics>>
+export type Isolate = ReturnType<Metrics['isolate']>
