@@ -9,6 +9,7 @@ export interface EventFilter {
   readonly decision?: string
   readonly route?: string
   readonly reason?: string
+  readonly observed?: string
   readonly since?: string
 }
 
@@ -26,6 +27,7 @@ export const EVENT_COLUMNS = [
   'route',
   'actor.subject',
   'reason',
+  'observed',
   'change.action',
   'change.target',
   'requestId',
@@ -37,9 +39,10 @@ export function filtered(command: Command): Command {
     .option('--decision <decision>', 'allow, deny or error')
     .option('--route <pattern>', 'such as /orders/:id')
     .option('--reason <reason>', 'such as token_rejected:exp, or its part before the colon')
+    .option('--observed <reason>', 'the same, of rules in observe mode: what they let through')
     .option('--since <time>', 'from then on: 2026-11-20T16:00:00Z, or 15m ago', instant)
 }
 
-export function filterQuery({ subject, decision, route, reason, since }: EventFilter) {
-  return { subject, decision, route, reason, since }
+export function filterQuery({ subject, decision, route, reason, observed, since }: EventFilter) {
+  return { subject, decision, route, reason, observed, since }
 }

@@ -17,6 +17,8 @@ export const auditQuerySchema = z.strictObject({
   route: z.string().min(1).max(2_048).optional(),
   /** A whole reason (`token_rejected:exp`), or its code alone (`token_rejected`) for all of them. */
   reason: z.string().min(1).max(512).optional(),
+  /** The same of what rules in observe mode would have refused for. */
+  observed: z.string().min(1).max(512).optional(),
   since: z.iso.datetime({ offset: true }).optional(),
   until: z.iso.datetime({ offset: true }).optional(),
   /** Goes on after the page that gave it, with the same filters. */

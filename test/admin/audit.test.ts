@@ -89,8 +89,40 @@ describe('S66: what an operator changes is on record', () => {
     expect(seen).toEqual(events.map(({ id }) => id).reverse())
     expect((await query('decision=deny')).body.events).toEqual([])
     expect((await query('subject=alice&route=%2Forders%2F%3Aid')).body.events).toHaveLength(3)
-    for (const bad of ['since=yesterday', 'decision=maybe', 'route=', 'until=2026-13-01T00:00:00Z'])
+    expect((await query('observed=banned')).body.events).toEqual([])
+    for (const bad of [
+      'since=yesterday',
+      'decision=maybe',
+      'observed=',
+      'route=',
+      'until=2026-13-01T00:00:00Z',
+    ])
       expect((await query(bad)).status).toBe(422)
+  })
+
+  test('S66: GET /audit finds what rules in observe mode would have refused', async () => {
+    await harness.migrate()
+    const reason = `test_${crypto.randomUUID()}`
+    const observed = [
+      ['rate_limited:standard', 'banned:address'],
+      ['rate_limited_otherwise'],
+      ['permission_missing:orders:read'],
+      undefined,
+    ]
+    const events = observed.map((reasons) =>
+      anEvent({ reason, ...(reasons && { observed: reasons }) }),
+    )
+    const options = { seal: createCheckpointSealer([]), nowMs: Date.now() }
+    await insertAuditEvents(harness.db, events, options)
+    const found = async (filter: string) => {
+      const { body } = await gateway.admin('GET', `/audit?reason=${reason}&observed=${filter}`)
+      return body.events.map((event: { observed: string[] }) => event.observed)
+    }
+    expect(await found('rate_limited')).toEqual([observed[0]])
+    expect(await found('banned%3Aaddress')).toEqual([observed[0]])
+    expect(await found('permission_missing')).toEqual([observed[2]])
+    expect(await found('permission_missing%3Aorders')).toEqual([])
+    expect(await found('banned%3Asubject')).toEqual([])
   })
 
   test('R20: a database that fails is 503, and none at all as well', async () => {
@@ -144,6 +176,8 @@ describe('a database from before there were changes', () => {
   })
 
   test('can be asked while nothing has been added', async () => {
+    const observed = auditQuerySchema.parse({ observed: 'banned' })
+    expect(await log().query(observed)).toEqual({ events: [] })
     await harness.db
       .prepare(
         'INSERT INTO audit_events VALUES (?,1,?,?,NULL,NULL,NULL,NULL,NULL,?,NULL,?,?,200,?,?,?,NULL,NULL)',

@@ -3,13 +3,14 @@ import type { AuditLog, AuditPage, AuditQuery } from '../../audit/log.ts'
 import { Unavailable } from '../../errors.ts'
 import { DeadlineExceeded, withDeadline } from '../../timers.ts'
 import { type AuditRow, eventOfRow } from './audit-row.ts'
-import { isMissingTable } from './schema.ts'
+import { isMissing } from './schema.ts'
 
 /** A page comes from an index within milliseconds; a filter without one may read the whole trail. */
 export const QUERY_TIMEOUT_MS = 5_000
 
 /**
- * An {@link AuditLog} over a D1 database. One without tables has recorded nothing yet. Throws
+ * An {@link AuditLog} over a D1 database. One without tables, or without the column that is asked for,
+ * has recorded nothing of it yet. Throws
  * `Unavailable` for every other failure, and for an answer that takes longer than 5 s.
  */
 export function createAuditLog(db: D1Database): AuditLog {
@@ -24,7 +25,7 @@ export function createAuditLog(db: D1Database): AuditLog {
           .all<AuditRow>()
         rows = (await withDeadline(asked, QUERY_TIMEOUT_MS)).results
       } catch (cause) {
-        if (isMissingTable(cause)) return { events: [] }
+        if (isMissing(cause)) return { events: [] }
         const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'refused'
         throw new Unavailable('audit_log', fault, { cause })
       }
@@ -43,15 +44,11 @@ function selectionOf(query: AuditQuery): { sql: string; values: (string | number
   if (query.subject !== undefined) where('subject = ?', query.subject)
   if (query.decision !== undefined) where('decision = ?', query.decision)
   if (query.route !== undefined) where('route = ?', query.route)
-  // `;` follows `:` in ASCII: the range holds every `code:detail`, and is read from the index.
-  if (query.reason?.includes(':') === false)
-    where(
-      '(reason = ? OR (reason >= ? AND reason < ?))',
-      query.reason,
-      `${query.reason}:`,
-      `${query.reason};`,
-    )
-  else if (query.reason !== undefined) where('reason = ?', query.reason)
+  if (query.reason !== undefined) where(...matching('reason', query.reason))
+  if (query.observed !== undefined) {
+    const [condition, ...bound] = matching('value', query.observed)
+    where(`EXISTS (SELECT 1 FROM json_each(observed) WHERE ${condition})`, ...bound)
+  }
   if (query.since !== undefined) where('time_ms >= ?', Date.parse(query.since))
   if (query.until !== undefined) where('time_ms < ?', Date.parse(query.until))
   if (query.cursor !== undefined) {
@@ -64,6 +61,14 @@ function selectionOf(query: AuditQuery): { sql: string; values: (string | number
     // One more than the page holds tells whether there is another.
     values: [...values, query.limit + 1],
   }
+}
+
+/** A condition on a reason, and its values: a whole one, or a code alone with every detail. */
+function matching(column: string, reason: string): [condition: string, ...bound: string[]] {
+  if (reason.includes(':')) return [`${column} = ?`, reason]
+  // `;` follows `:` in ASCII: the range holds every `code:detail`, and is read from an index.
+  const condition = `(${column} = ? OR (${column} >= ? AND ${column} < ?))`
+  return [condition, reason, `${reason}:`, `${reason};`]
 }
 
 function pageOf(rows: readonly AuditRow[], limit: number): AuditPage {
