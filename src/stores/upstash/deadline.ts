@@ -17,8 +17,11 @@ const DEAD_AFTER = 2 * BURST_STRETCH
 export interface Deadline {
   /** Aborts, with a `TimeoutError`, when the deadline has passed. */
   readonly signal: AbortSignal
-  /** Ends the deadline; `answered` tells that the dependency is alive. */
-  end(answered: boolean): void
+  /**
+   * Ends the deadline; `answered` tells that the dependency is alive. Returns whether this isolate
+   * ran for most of the time: if not, a call that got no answer says nothing of the dependency.
+   */
+  end(answered: boolean): boolean
 }
 
 /** Starts deadlines for the calls of one isolate to one dependency. */
@@ -92,9 +95,11 @@ export function createDeadlines(ms: number, now: () => number = Date.now): Deadl
           clearTimeout(timer)
           waiting.delete(call)
           if (waiting.size <= CALM_CALLS) burst = false
-          if (!answered) return
-          lastAnswerMs = now()
-          silent = false
+          if (answered) {
+            lastAnswerMs = now()
+            silent = false
+          }
+          return stalledMs < ms
         },
       }
     },

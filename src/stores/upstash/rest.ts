@@ -48,9 +48,10 @@ const ONCE = { once: true }
  * base64, no telemetry, and not its `Pipeline` class, whose some 250 closures an instance would be
  * built anew for each request.
  *
- * With a breaker a call may be refused unasked; what fails a call as a whole (no answer, none in
- * time, none that can be read, an error status) counts against Redis, and what an answer says of a
- * single command does not.
+ * With a breaker a call may be refused unasked. What fails a call as a whole (no answer, none in
+ * time, none that can be read, an error status) counts against Redis. What an answer says of a single
+ * command does not, nor does a deadline that passed while this isolate stood still: one with too
+ * much to do must not take itself for an outage.
  */
 export function createRedisRest({
   url,
@@ -69,13 +70,6 @@ export function createRedisRest({
     enableAutoPipelining: false,
   })
   const deadlines = createDeadlines(timeoutMs)
-
-  function failure(entry: number, fault: Fault, options?: ErrorOptions): Unavailable {
-    breaker?.failed(entry, fault)
-    onCall?.(fault)
-    return new Unavailable('redis', fault, options)
-  }
-
   return {
     async send(commands, { once } = {}) {
       const entry = breaker?.enter() ?? 0
@@ -85,10 +79,17 @@ export function createRedisRest({
         replies = await client.pipelined(commands, deadline.signal, once)
         deadline.end(true)
       } catch (cause) {
-        deadline.end(false)
-        throw failure(entry, faultOf(cause), { cause })
+        const fault = faultOf(cause)
+        const isEvidence = deadline.end(false) || fault !== 'timeout'
+        if (isEvidence) breaker?.failed(entry, fault)
+        onCall?.(fault)
+        throw new Unavailable('redis', fault, { cause })
       }
-      if (!isReplies(replies, commands.length)) throw failure(entry, 'malformed')
+      if (!isReplies(replies, commands.length)) {
+        breaker?.failed(entry, 'malformed')
+        onCall?.('malformed')
+        throw new Unavailable('redis', 'malformed')
+      }
       breaker?.succeeded()
       onCall?.('answered')
       return replies
