@@ -1,0 +1,49 @@
+import { Redis } from 'ioredis'
+import { afterAll, expect, inject, test, vi } from 'vitest'
+import { newAddress } from '../harness/address.ts'
+import { mint } from '../harness/issuer.ts'
+import { amountOf, hasPromtool, promtool } from '../metrics/text.ts'
+
+const stack = inject('stack')
+const [here, there] = stack.gateways
+const redis = new Redis(stack.redisUrl)
+afterAll(() => redis.disconnect())
+
+const scrape = async (gateway: string) => {
+  const response = await fetch(`${gateway}/-/metrics`)
+  expect(response.status).toBe(200)
+  return response.text()
+}
+const patience = { timeout: 40_000, interval: 1_000 }
+
+test('what one gateway has decided the other tells', async () => {
+  const path = { method: 'DELETE', route: '/orders/:id' }
+  const refusals = (text: string) =>
+    amountOf(text, 'portcullis_requests_total', { ...path, reason: 'permission_missing' })
+  const before = refusals(await scrape(there))
+  const token = await mint(stack.inlineKey, { claims: { roles: ['reader'] } })
+  for (let count = 0; count < 7; count++) {
+    const { status } = await fetch(`${here}/orders/${crypto.randomUUID()}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${token}`, 'CF-Connecting-IP': newAddress() },
+    })
+    expect(status).toBe(403)
+  }
+  await vi.waitFor(async () => expect(refusals(await scrape(there))).toBe(before + 7), patience)
+
+  const text = await scrape(here)
+  expect(amountOf(text, 'portcullis_isolates')).toBeGreaterThan(0)
+  expect(amountOf(text, 'portcullis_audit_events_total', { outcome: 'sent' })).toBeGreaterThan(0)
+  const newest = 'portcullis_audit_newest_event_timestamp_seconds'
+  await vi.waitFor(
+    async () => expect(amountOf(await scrape(here), newest)).toBeGreaterThan(1e9),
+    patience,
+  )
+  if (hasPromtool) expect(promtool(['check', 'metrics'], text)).toEqual({ status: 0, output: '' })
+})
+
+test('R18: every key of the metrics has a TTL', async () => {
+  const keys = await redis.keys('pc:metrics:*')
+  expect(keys).toContain('pc:metrics:totals')
+  for (const key of keys) expect(await redis.ttl(key)).toBeGreaterThan(0)
+})

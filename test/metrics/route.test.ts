@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createGateway } from '../../src/app.ts'
+import { createServices } from '../../src/services.ts'
+import { PUBLIC_URL, policy, startGateway, type TestGateway } from '../admin/gateway.ts'
+import { amountOf, familiesOf, hasPromtool, promtool } from './text.ts'
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.close())
+
+/** A gateway that reports as it does in a Worker. */
+function isolate(variables: Record<string, string> = {}) {
+  const app = createGateway(createServices({ ...gateway.env, ...variables }), policy)
+  const behind: Promise<unknown>[] = []
+  const context = {
+    waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
+    passThroughOnException() {},
+    props: {},
+  } as unknown as ExecutionContext
+  return {
+    async get(path: string, token = '', headers: Record<string, string> = {}) {
+      const authorization = token && { Authorization: `Bearer ${token}` }
+      const request = new Request(PUBLIC_URL + path, { headers: { ...authorization, ...headers } })
+      const response = await app.fetch(request, {}, context)
+      return { status: response.status, headers: response.headers, text: await response.text() }
+    },
+    /** Resolves when everything behind the answers is done. */
+    async settled() {
+      for (let seen = -1; seen !== behind.length; await Promise.all(behind)) seen = behind.length
+    },
+  }
+}
+
+// First, while nobody else has anything to report.
+test('what two isolates decided is told by a third, ten seconds later', async () => {
+  const [one, other, third] = [isolate(), isolate(), isolate({ METRICS_ACCESS: 'public' })]
+  const reader = await gateway.token({ sub: 'rita', roles: ['reader'] })
+  const secret = 'a'.repeat(43)
+  for (let count = 0; count < 3; count++)
+    expect((await one.get('/orders', reader)).status).toBe(200)
+  for (const { get } of [one, other])
+    expect((await get(`/orders?token=${secret}`, reader)).status).toBe(200)
+  for (const status of [200, 200, 429, 429])
+    expect((await other.get('/few', reader)).status).toBe(status)
+  expect((await other.get(`/nowhere/${secret}`)).status).toBe(404)
+  expect((await other.get('/orders', `${reader}x`)).status).toBe(401)
+  await Promise.all([one.settled(), other.settled()])
+
+  const { text } = await third.get('/-/metrics')
+  const requests = (labels: Record<string, string>) =>
+    amountOf(text, 'portcullis_requests_total', labels)
+  expect(requests({ route: '/orders', decision: 'allow', reason: 'ok', status: '200' })).toBe(5)
+  expect(requests({ route: '/few', decision: 'deny', reason: 'rate_limited' })).toBe(2)
+  expect(requests({ route: '/orders', reason: 'token_rejected', status: '401' })).toBe(1)
+  expect(requests({ route: 'none', reason: 'route_unknown', status: '404' })).toBe(1)
+  expect(amountOf(text, 'portcullis_rate_limited_total', { limit: 'few' })).toBe(2)
+  const cache = (cache: string, result: string) =>
+    amountOf(text, 'portcullis_cache_requests_total', { cache, result })
+  // The first of each isolate; what is no token by its form is not looked up.
+  expect(cache('tokens', 'miss')).toBe(2)
+  expect(cache('tokens', 'hit')).toBe(7)
+  expect(cache('exhausted', 'hit')).toBe(1)
+  const admitted = { stage: 'admit' }
+  expect(amountOf(text, 'portcullis_stage_duration_seconds_count', admitted)).toBe(9)
+  expect(amountOf(text, 'portcullis_redis_calls_total', { outcome: 'answered' })).toBeGreaterThan(7)
+  expect(amountOf(text, 'portcullis_isolates')).toBe(2)
+  for (const private_ of [secret, 'rita', PUBLIC_URL]) expect(text).not.toContain(private_)
+  expect([...familiesOf(text).keys()]).toContain('portcullis_bans')
+  if (hasPromtool) expect(promtool(['check', 'metrics'], text)).toEqual({ status: 0, output: '' })
+})
+
+describe('who may read them', () => {
+  test('S64: nobody without the permission, unless they are public', async () => {
+    const { get } = isolate()
+    const [reader, auditor, other] = [
+      await gateway.token({ roles: ['reader'] }),
+      await gateway.token({ roles: ['auditor'] }),
+      await gateway.token({ roles: ['operator'], scope: 'portcullis:timings:read' }),
+    ]
+    expect((await get('/-/metrics')).status).toBe(401)
+    for (const token of [reader, auditor, other]) {
+      const refused = await get('/-/metrics', token)
+      expect(refused.status).toBe(403)
+      expect(refused.headers.get('www-authenticate')).toContain('scope="portcullis:metrics:read"')
+      expect(refused.text).not.toContain('portcullis_requests_total')
+    }
+    const scoped = await gateway.token({ roles: [], scope: 'portcullis:metrics:read' })
+    for (const token of [gateway.operator, scoped])
+      expect((await get('/-/metrics', token)).status).toBe(200)
+  })
+
+  test('anybody, where they are public; a bad token is refused all the same', async () => {
+    const { get } = isolate({ METRICS_ACCESS: 'public' })
+    const read = await get('/-/metrics')
+    expect(read.status).toBe(200)
+    expect(read.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(read.headers.get('cache-control')).toBe('no-store')
+    expect((await get('/-/metrics', 'not.a.token')).status).toBe(401)
+    expect((await get('/-/metrics/')).status).not.toBe(200)
+  })
+
+  test('and asking often costs one call a second', async () => {
+    const { get } = isolate({ METRICS_ACCESS: 'public' })
+    const before = gateway.redis.calls()
+    const answers = []
+    for (let count = 0; count < 20; count++) answers.push(await get('/-/metrics'))
+    const texts = new Set(answers.map(({ text }) => text))
+    expect(gateway.redis.calls() - before).toBe(texts.size)
+  })
+
+  test('R01: 503 while Redis is away', async () => {
+    const { get } = isolate({ METRICS_ACCESS: 'public' })
+    gateway.redis.setAnswering(false)
+    const refused = await get('/-/metrics')
+    gateway.redis.setAnswering(true)
+    expect(refused.status).toBe(503)
+    expect(refused.headers.get('retry-after')).not.toBeNull()
+    expect(JSON.parse(refused.text).code).toBe('dependency_unavailable')
+  })
+})
+
+describe('Server-Timing', () => {
+  test('tells operators how long each stage took', async () => {
+    const { get } = isolate()
+    const told = (await get('/-/admin/keys', gateway.operator)).headers.get('server-timing')
+    expect(told).toMatch(/^(?:[A-Za-z]+;dur=\d+, )+total;dur=\d+$/)
+    for (const stage of ['authenticate', 'admit', 'authorize', 'validate'])
+      expect(told).toContain(`${stage};dur=`)
+    const refused = await get('/orders', gateway.operator)
+    expect(refused.status).toBe(403)
+    expect(refused.headers.get('server-timing')).toContain('authorize;dur=')
+    const scoped = await gateway.token({ roles: [], scope: 'orders:read portcullis:timings:read' })
+    const answered = await get('/orders', scoped)
+    expect(answered.status).toBe(200)
+    expect(answered.headers.get('server-timing')).toContain('proxy;dur=')
+  })
+
+  test('tells nobody else', async () => {
+    const { get } = isolate()
+    const revoked = await gateway.token({ sub: 'gone', roles: ['operator'] })
+    const cutOff = await gateway.admin('POST', '/revocations', { kind: 'subject', value: 'gone' })
+    expect(cutOff.status).toBe(201)
+    const asked = [
+      [await get('/orders', await gateway.token({ roles: ['reader'] })), 200],
+      [await get('/orders', await gateway.token({ roles: ['auditor'] })), 403],
+      [await get('/public', '', { 'CF-Connecting-IP': '192.0.2.77' }), 200],
+      [await get('/orders'), 401],
+      [await get('/orders', `${gateway.operator}x`), 401],
+      [await get('/orders', revoked), 401],
+      [await get('/nowhere', gateway.operator), 404],
+      [await get('/-/healthz', gateway.operator), 200],
+    ] as const
+    for (const [{ status, headers }, expected] of asked) {
+      expect(status).toBe(expected)
+      expect(headers.get('server-timing')).toBeNull()
+    }
+  })
+})
