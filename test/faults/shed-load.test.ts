@@ -1,5 +1,6 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
+import shipped from '../../portcullis.config.ts'
 import { createWaiting, FORGOTTEN_AFTER_MS, FULL } from '../../src/admission/waiting.ts'
 import { batchingAuditSink, SHED_EVENTS_PER_SECOND } from '../../src/audit/batching-sink.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
@@ -7,6 +8,7 @@ import { audit } from '../../src/middleware/audit.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { shedLoad } from '../../src/middleware/shed-load.ts'
 import { problemHandler } from '../../src/problem.ts'
+import { startGateway } from '../rows/gateway.ts'
 
 /** An app behind `shedLoad` whose handler answers when it is told to. */
 function build(maxConcurrentRequests: number, now?: () => number) {
@@ -98,6 +100,36 @@ describe('shedLoad', () => {
       expect(() => shedLoad({ maxConcurrentRequests: max })).toThrow(RangeError)
     },
   )
+})
+
+describe('a gateway in which as many wait as may', () => {
+  test('asks neither key set nor Redis nor origin for one more, and still tells operators how it is', async () => {
+    const policy = { ...shipped, maxConcurrentRequests: 2 }
+    const held: ((response: Response) => void)[] = []
+    const gateway = await startGateway(policy, {
+      send: () => new Promise<Response>((resolve) => held.push(resolve)),
+    })
+    try {
+      const token = await gateway.token({})
+      const orders = { path: '/orders', token, address: '192.0.2.1' }
+      const waiting = [gateway.send(orders), gateway.send(orders)]
+      await expect.poll(() => held.length, { timeout: 10_000 }).toBe(2)
+      const calls = gateway.redis.calls()
+      // A bad token is not looked at, either.
+      for (const refused of [orders, { ...orders, token: 'not.a.token' }, { path: '/public/ping' }])
+        expect(await gateway.send(refused, 1)).toBe(503)
+      expect(gateway.redis.calls()).toBe(calls)
+      expect(held).toHaveLength(2)
+      expect(await gateway.send({ path: '/-/healthz' }, 1)).toBe(200)
+      expect(await gateway.send({ path: '/-/readyz' })).toBe(200)
+      // There is room for one more below /-/: it is told that it needs credentials.
+      expect(await gateway.send({ path: '/-/admin/bans' }, 1)).toBe(401)
+      for (const answer of held) answer(new Response('[]'))
+      expect(await Promise.all(waiting)).toEqual([200, 200])
+    } finally {
+      await gateway.close()
+    }
+  })
 })
 
 describe('the count of those who wait', () => {

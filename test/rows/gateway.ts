@@ -1,5 +1,6 @@
 /** A gateway in this process, over a real Redis and a real origin that writes down who asks. */
 import { createGateway } from '../../src/app.ts'
+import type { Origin } from '../../src/origin.ts'
 import type { Policy } from '../../src/policy.ts'
 import { createServices } from '../../src/services.ts'
 import { startHttpServer } from '../harness/http-server.ts'
@@ -22,7 +23,8 @@ export interface Sent {
 
 export type TestGateway = Awaited<ReturnType<typeof startGateway>>
 
-export async function startGateway(policy: Policy) {
+/** `instead` stands in for the one that writes down who asks. */
+export async function startGateway(policy: Policy, instead?: Origin) {
   const redis = await startTestRedis()
   await redis.direct.flushall()
   const asked: string[] = []
@@ -40,7 +42,10 @@ export async function startGateway(policy: Policy) {
       { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
     ]),
   })
-  const app = createGateway({ ...services, auditSink: { record: () => undefined } }, policy)
+  const app = createGateway(
+    { ...services, auditSink: { record: () => undefined }, origin: instead ?? services.origin },
+    policy,
+  )
 
   async function send(sent: Sent, attempts = MAX_ATTEMPTS): Promise<number> {
     const { method = 'GET', path, token, address, headers = {}, body } = sent

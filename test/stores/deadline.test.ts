@@ -34,6 +34,18 @@ describe('a deadline', () => {
     expect(signal.aborted).toBe(true)
   })
 
+  test('tells at its end whether the isolate ran while it lasted', () => {
+    const deadlines = createDeadlines(MS)
+    const [punctual, late, stopped] = [deadlines.start(), deadlines.start(), deadlines.start()]
+    expect(punctual.end(false)).toBe(true)
+    vi.setSystemTime(Date.now() + MS / 2)
+    vi.advanceTimersByTime(MS / 2)
+    expect(late.end(false)).toBe(true)
+    vi.setSystemTime(Date.now() + MS)
+    vi.advanceTimersByTime(MS / 2)
+    expect(stopped.end(false)).toBe(false)
+  })
+
   test('passes in the end, however long the isolate stood still', () => {
     const { signal } = createDeadlines(MS).start()
     vi.setSystemTime(Date.now() + BURST_STRETCH * MS)
