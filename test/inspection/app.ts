@@ -1,6 +1,6 @@
 /** An app behind `limitBody` and `inspect`, whose handler keeps what reached it. */
 import { Hono } from 'hono'
-import { type BodyVariables, bodyOf } from '../../src/context.ts'
+import { type BodyVariables, bodyOf, type ObservedVariables } from '../../src/context.ts'
 import { type InspectOptions, inspect } from '../../src/middleware/inspect.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'
 import { problemHandler } from '../../src/problem.ts'
@@ -8,18 +8,24 @@ import type { Principal } from '../../src/tokens/principal.ts'
 
 const MAX_BODY_BYTES = 4_194_304
 
-/** Guards `/anything`; `principal` is who asks, as `authenticate` would have set it. */
+/** Guards `/anything` and what is below it; `principal` is who asks, as `authenticate` would have set it. */
 export function inspected(options: InspectOptions, principal: Principal | null = null) {
   /** What the handler was given, query and body. */
   const reached: { readonly query: string; readonly body: Uint8Array }[] = []
+  /** What would have been refused, of each request that was let through. */
+  const observed: (readonly string[] | undefined)[] = []
   /** Why requests were refused, precisely. */
   const reasons: string[] = []
-  const app = new Hono<{ Variables: BodyVariables & { principal: Principal | null } }>()
+  const app = new Hono<{
+    Variables: BodyVariables & Partial<ObservedVariables> & { principal: Principal | null }
+  }>()
   const toProblem = problemHandler()
   app.onError((error, c) => {
     const denial =
-      'denial' in error ? (error.denial as { code: string; check?: string }) : undefined
-    reasons.push(denial?.check ?? denial?.code ?? error.name)
+      'denial' in error
+        ? (error.denial as { code: string; check?: string; signature?: string })
+        : undefined
+    reasons.push(denial?.check ?? denial?.signature ?? denial?.code ?? error.name)
     return toProblem(error, c)
   })
   app.use(limitBody({ maxBytes: MAX_BODY_BYTES }))
@@ -27,12 +33,14 @@ export function inspected(options: InspectOptions, principal: Principal | null =
     c.set('principal', principal)
     await next()
   })
-  app.all('/anything', inspect(options), async (c) => {
+  app.all('/anything/*', inspect(options), async (c) => {
+    observed.push(c.get('observed'))
     const body = await new Response(bodyOf(c)).bytes()
     reached.push({ query: new URL(c.req.url).search, body })
     return c.text('reached')
   })
 
+  /** `query` may begin with further segments of the path. */
   async function send(query: string, body?: BodyInit, type?: string, encoding?: string) {
     const headers = new Headers()
     if (type !== undefined) headers.set('Content-Type', type)
@@ -40,9 +48,9 @@ export function inspected(options: InspectOptions, principal: Principal | null =
     const response = await app.request(`/anything${query}`, {
       method: body === undefined ? 'GET' : 'POST',
       headers,
-      ...(body !== undefined && { body }),
+      ...(body !== undefined && { body, duplex: 'half' as const }),
     })
     return { status: response.status, text: await response.text() }
   }
-  return { send, reached, reasons }
+  return { send, reached, reasons, observed }
 }

@@ -24,7 +24,7 @@ const ALONE =
   /(?:id|ls|dir|ps|pwd|env|set|ver|w|who|date|hostname|whoami|sh|arp|reboot|groups)(?=\s{0,4}(?:$|[;&#`)"'\n]|\|\|?\s{0,2}$))/iy
 /** `c'a't`, `wh\oami`, `/b??/c?t`: nobody writes so by accident. */
 const DISGUISED =
-  /(?:[a-z]{1,3}(?:''|""|\\(?=[a-z])|'[a-z]{1,3}'|"[a-z]{1,3}"|\$@|\$\*)){1,3}[a-z]{1,8}(?=[\s/;|&`)<$]|$)|(?:\/[a-z?*]{1,6}){1,3}\/[a-z]{0,4}[?*]{1,4}[a-z?*]{0,6}\s|\{(?:cat|ls|id|ping|curl|wget|echo|nc|bash|sleep),/iy
+  /(?:[a-z]{1,3}(?:''|""|\\(?=[a-z])|'[a-z]{1,3}'|"[a-z]{1,3}"|\$@|\$\*)){1,3}[a-z]{1,8}(?=[\s/;|&`)<$]|$)|\/?[a-z?*]{1,6}(?:\/[a-z?*]{1,6}){0,2}\/[a-z]{0,4}[?*]{1,4}[a-z?*]{0,6}\s|\{(?:cat|ls|id|ping|curl|wget|echo|nc|bash|sleep),/iy
 /** What shells understand and prose never says. */
 const IDIOM =
   /\/dev\/(?:tcp|udp)\/|\$\{?IFS\}?|\/bin\/(?:ba|da|k|z|tc)?sh\b|\bcmd(?:\.exe)?\s{1,4}\/[ck]\b|\bpowershell(?:\.exe)?\s{1,4}-(?:e|enc|encodedcommand|nop|w|c|command|ep|exec)\b|\bnc\s{1,4}-[a-z]{0,4}[elp]|\bbash\s{1,4}-[ic]\b|\|\s{0,4}(?:ba|z)?sh\s{0,4}$/i

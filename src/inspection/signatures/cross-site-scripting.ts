@@ -11,7 +11,8 @@ const TEMPLATE = 64
 const SINK = 128
 
 /** Nothing below matches without one of these. */
-const SUSPICIOUS = /<[a-z/!?]|[-+;,*)}|&^]\s{0,2}\(?[a-z]|\bon[a-z]{3,30}\s{0,4}=|script|data|\{\{/i
+const SUSPICIOUS =
+  /<[a-z/!?]|[-+;,*)}|&^]\s{0,2}\(?[a-z]|\bon[a-z]{3,30}\s{0,4}=|script|data|document|\{\{|(?:alert|eval|prompt|confirm)\s{0,2}[(`]|\.innerhtml|fromcharcode/i
 /** The name of an element; some parsers take `/` and controls for what ends it. */
 const ELEMENT = /[/\s]{0,4}([a-z][a-z0-9:-]{0,40})(?=$|[\s/>"'<=+(])/iy
 /** One attribute of a tag, value included, and what separates it from the one before. */

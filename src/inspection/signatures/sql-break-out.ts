@@ -130,9 +130,10 @@ function isListed(at: SqlTokens, index: number): boolean {
   return isClause(at, end)
 }
 
-/** `'-0 --`, `'+'`, `'*'`: computed with, and then closed. */
+/** `'-0 --`, `'+'a`: computed with, and then closed. `"*"` alone is an entity tag, or an asterisk. */
 function isComputed(at: SqlTokens, index: number): boolean {
-  return closes(at, index) || closes(at, operandEnd(at, index))
+  const end = operandEnd(at, index)
+  return closes(at, end) && (end > index || at(index).text !== '')
 }
 
 function isUnion(at: SqlTokens, index: number): boolean {

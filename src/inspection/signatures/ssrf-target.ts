@@ -32,6 +32,10 @@ const INSIDE: ReadonlySet<string> = new Set([
 ])
 /** RFC 8252 section 7.3: where applications on a developer's or user's own machine listen. */
 const FIRST_USER_PORT = 1_024
+/** Where databases and orchestrators listen, which nobody is sent back to. */
+const SERVICE_PORTS: ReadonlySet<string> = new Set(
+  '2375 2376 2379 3306 5432 5984 6379 6443 8500 9200 9300 10250 11211 27017'.split(' '),
+)
 
 export const ssrfTarget: SignatureSet = {
   category: 'ssrf_target',
@@ -95,10 +99,11 @@ function addressOf(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   }
 }
 
-/** Spelled plainly, without credentials, and at a port that needs no privileges. */
+/** Spelled plainly, without credentials, and at a port of applications. */
 function isOfDevelopment(url: URL, value: string): boolean {
   return (
     Number(url.port) >= FIRST_USER_PORT &&
+    !SERVICE_PORTS.has(url.port) &&
     url.username === '' &&
     value.toLowerCase().includes(`//${url.host}`)
   )

@@ -1,0 +1,102 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { sqlTokensOf } from '../../src/inspection/signatures/sql-tokens.ts'
+import { signatureOf } from './signature-figures.ts'
+
+const FOLDER = resolve(import.meta.dirname, '../../src/inspection/signatures')
+const CHARS = 100_000
+
+/** Regular expressions of a file, as they are written. */
+function patternsIn(file: string): { readonly source: string; readonly flags: string }[] {
+  const code = readFileSync(join(FOLDER, file), 'utf8').replace(
+    /\/\*\*?[\s\S]*?\*\/\n|\/\/ .*$/gm,
+    '',
+  )
+  return [
+    ...code.matchAll(
+      /(?<=[=(\s])\/((?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n\\[*])(?:\\.|\[(?:\\.|[^\]\n])*\]|[^/\n\\[])*)\/([a-z]*)/g,
+    ),
+  ].map(([, source = '', flags = '']) => ({ source, flags }))
+}
+
+/** The quantifiers without an end. */
+function endlessIn(source: string): string[] {
+  const bare = source.replace(/\\./g, 'x').replace(/\[[^\]]*\]/g, 'x')
+  return bare.match(/[*+]|\{\d+,\}/g) ?? []
+}
+
+describe('S63: what is hostile costs a bounded answer:', () => {
+  const patterns = readdirSync(FOLDER).flatMap((file) =>
+    patternsIn(file).map((pattern) => ({ file, ...pattern })),
+  )
+
+  test('the search finds the patterns', () => {
+    expect(patterns.length).toBeGreaterThan(40)
+    expect(endlessIn('a[+*]\\+b{1,3}c*(?:d+)e{2,}')).toEqual(['*', '+', '{2,}'])
+  })
+
+  // What begins anywhere and ends nowhere is tried from each place to the end: quadratic.
+  test('a pattern that is sought in a text repeats nothing without a bound', () => {
+    const endless = patterns.filter(
+      ({ source, flags }) =>
+        !flags.includes('y') && !source.startsWith('^') && endlessIn(source).length > 0,
+    )
+    expect(endless).toEqual([])
+  })
+
+  test.each([
+    "'",
+    '"',
+    '<a ',
+    '<a b="',
+    "<a b='",
+    '<',
+    '/*',
+    '/**/',
+    '/*!',
+    '--',
+    '#\n',
+    '(',
+    ';',
+    '; cat ',
+    '|a',
+    '`',
+    '$(',
+    '../',
+    '%2e',
+    '&#x',
+    '\\',
+    ' ',
+    "''",
+    "' or ",
+    'or 1=',
+    'java ',
+    '1,',
+    '-',
+    'on=',
+    '" a=b ',
+    '{{a',
+    ";c'a'",
+    '|/a/',
+    'union ',
+    '<a onload',
+    '<a = ',
+    '<a `\'"',
+    '0x',
+    '(((1)))',
+    "'||",
+  ])('a text of %j alone is read through', (unit) => {
+    for (const opening of ['', "x' or ", '<a ', '1;'])
+      expect(['string', 'undefined']).toContain(
+        typeof signatureOf(opening + unit.repeat(CHARS / unit.length)),
+      )
+  })
+
+  test('a text of tokens of SQL is read for a bounded number of them', () => {
+    const at = sqlTokensOf('1 + '.repeat(CHARS), 0)
+    expect(at(23).kind).toBe('arithmetic')
+    expect(at(24).kind).toBe('end')
+    expect(at(CHARS).kind).toBe('end')
+  })
+})

@@ -1,0 +1,39 @@
+/** What the signatures make of attacks and of harmless texts, at the default threshold. */
+import { DEFAULT_SIGNATURES } from '../../src/inspection/definition.ts'
+import { createVerdictReader, scan } from '../../src/inspection/signatures/scanner.ts'
+import { createVerdictCache } from '../../src/inspection/signatures/verdict-cache.ts'
+import { ATTACKS } from './attacks.ts'
+import { ABOUT_ATTACKS, HARMLESS } from './harmless-texts.ts'
+import { PROGRAMMING } from './programming-texts.ts'
+
+const cache = createVerdictCache()
+const signatureIn = createVerdictReader(DEFAULT_SIGNATURES)
+
+/** The rule by which an enforcing route would refuse a value. */
+export function signatureOf(text: string) {
+  return signatureIn(scan(text, cache))
+}
+
+export interface Share {
+  readonly texts: number
+  readonly refused: number
+}
+
+/** How many of the texts are refused, for whatever reason. */
+export function shareOf(texts: readonly string[]): Share {
+  const refused = texts.filter((text) => signatureOf(text) !== undefined)
+  return { texts: texts.length, refused: refused.length }
+}
+
+const sharesOf = (lists: Readonly<Record<string, readonly string[]>>) =>
+  Object.fromEntries(Object.entries(lists).map(([name, texts]) => [name, shareOf(texts)]))
+
+/** All that can be measured from this repository and its packages alone. */
+export function figures() {
+  return {
+    attacks: sharesOf(ATTACKS),
+    harmless: shareOf(HARMLESS),
+    aboutAttacks: shareOf(ABOUT_ATTACKS),
+    programming: sharesOf(PROGRAMMING),
+  }
+}

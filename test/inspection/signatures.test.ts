@@ -1,0 +1,142 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { InspectOptions } from '../../src/index.ts'
+import { inspected } from './app.ts'
+import { ATTACKS } from './attacks.ts'
+import { HARMLESS } from './harmless-texts.ts'
+import { figures, signatureOf } from './signature-figures.ts'
+
+const FORM = 'application/x-www-form-urlencoded'
+const JSON_TYPE = 'application/json'
+const enforced: InspectOptions = { signatures: { mode: 'enforce' } }
+/** One of each category, which no other category takes for its own. */
+const SAMPLES = {
+  sql_injection: "x' or 1=1 -- -",
+  path_traversal: '../../../../etc/passwd',
+  command_injection: '127.0.0.1; whoami',
+  ssrf_target: 'http://2852039166/latest/meta-data',
+  cross_site_scripting: '"><svg onload=alert(1)>',
+} as const
+const samples = Object.entries(SAMPLES)
+
+describe('S63: a text that reads like an attack is 403 and reaches nobody, where signatures are enforced:', () => {
+  test.each(samples)('%s', async (category, text) => {
+    const { send, reached, reasons } = inspected(enforced)
+    const encoded = encodeURIComponent(text)
+    const answers = [
+      await send(`?q=${encoded}`),
+      await send(`?${encoded}=1`),
+      // Once more than it is decoded here.
+      await send(`?q=${encodeURIComponent(encoded)}`),
+      await send('', `a=b&c=${encoded}`, FORM),
+      await send('', JSON.stringify({ a: [{ b: text }] }), JSON_TYPE),
+      await send('', JSON.stringify({ [text]: 1 }), JSON_TYPE),
+      await send('', text, 'text/plain'),
+    ]
+    for (const { status, text: body } of answers) {
+      expect(status).toBe(403)
+      expect(JSON.parse(body)).toEqual({
+        type: 'urn:portcullis:problem:input_refused',
+        title: 'Input refused',
+        status: 403,
+        detail: 'The input is not accepted here.',
+        code: 'input_refused',
+      })
+    }
+    expect(reasons.every((reason) => reason.startsWith(`${category}.`))).toBe(true)
+    expect(reasons).toHaveLength(answers.length)
+    expect(reached).toEqual([])
+  })
+})
+
+describe('S63: what is found is let through, where signatures are not enforced:', () => {
+  test.each(samples)('%s', async (category, text) => {
+    for (const options of [{}, { mode: 'observe', ...enforced }, { signatures: {} }] as const) {
+      const { send, reached, observed } = inspected(options)
+      expect((await send(`?q=${encodeURIComponent(text)}`)).status).toBe(200)
+      expect(reached).toHaveLength(1)
+      expect(observed).toEqual([[expect.stringContaining(`signature_matched:${category}.`)]])
+    }
+  })
+
+  test('with false for signatures nothing is looked for', async () => {
+    const { send, reached, observed } = inspected({ signatures: false })
+    expect((await send('', SAMPLES.sql_injection, 'text/plain')).status).toBe(200)
+    expect(reached).toHaveLength(1)
+    expect(observed).toEqual([undefined])
+  })
+
+  test('only categories that a route names are looked for', async () => {
+    const { send, reached } = inspected({
+      signatures: { mode: 'enforce', categories: ['ssrf_target'] },
+    })
+    expect((await send('', SAMPLES.sql_injection, 'text/plain')).status).toBe(200)
+    expect((await send('', SAMPLES.ssrf_target, 'text/plain')).status).toBe(403)
+    expect(reached).toHaveLength(1)
+  })
+})
+
+describe('S63: scores', () => {
+  test('of several values are summed, and no rule counts twice', async () => {
+    const { send, reached, reasons } = inspected(enforced)
+    expect((await send('?a=(document.cookie)&b=alert(1)&c=eval(x)')).status).toBe(200)
+    expect((await send('?a=%3Ciframe%3E&b=%3Cobject%3E')).status).toBe(200)
+    expect((await send('?a=(document.cookie)&b=%3Ciframe%3E')).status).toBe(403)
+    // The heavier of the two, 3 and 2.
+    expect(reasons).toEqual(['cross_site_scripting.active_element'])
+    expect(reached).toHaveLength(2)
+  })
+
+  test('of different categories are not', async () => {
+    const { send } = inspected(enforced)
+    expect((await send('?a=%3Ciframe%3E&b=http://localhost:3000/')).status).toBe(200)
+  })
+
+  test('below a higher threshold let a single rule pass', async () => {
+    const { send } = inspected({ signatures: { mode: 'enforce', threshold: 6 } })
+    expect((await send('', SAMPLES.sql_injection, 'text/plain')).status).toBe(200)
+  })
+})
+
+test('S63: a segment of the path is looked at, decoded', async () => {
+  const { send, reached, reasons } = inspected(enforced)
+  expect((await send('/x%27%20or%201=1%20--')).status).toBe(403)
+  expect((await send('/plain-segment')).status).toBe(200)
+  expect(reasons).toEqual(['sql_injection.break_out'])
+  expect(reached).toHaveLength(1)
+})
+
+test('form and calls are judged first: what is malformed is told as such', async () => {
+  const { send, reasons } = inspected(enforced)
+  expect((await send(`?a=${encodeURIComponent(SAMPLES.sql_injection)}&b=%00`)).status).toBe(400)
+  expect(reasons).toEqual(['query_control'])
+})
+
+test('a verdict that is remembered is the same, and of that very text only', async () => {
+  const { send, reached } = inspected(enforced)
+  const ask = async (text: string) => (await send('', text, 'text/plain')).status
+  const bad = SAMPLES.sql_injection
+  const texts = [bad, bad, "x' or one=two", "x' or one -- -", bad, bad.replace("x'", "x'x'")]
+  const statuses: number[] = []
+  for (const text of texts) statuses.push(await ask(text))
+  expect(statuses).toEqual([403, 403, 200, 200, 403, 200])
+  expect(reached).toHaveLength(3)
+})
+
+test('the lists are long, and no text stands in both', () => {
+  const attacks = Object.values(ATTACKS).flat()
+  expect(attacks.length).toBeGreaterThanOrEqual(500)
+  expect(HARMLESS.length).toBeGreaterThanOrEqual(2_000)
+  expect(HARMLESS.filter((text) => attacks.includes(text))).toEqual([])
+})
+
+test('no harmless text of the list would be refused, if signatures were enforced', () => {
+  expect(HARMLESS.filter((text) => signatureOf(text) !== undefined)).toEqual([])
+})
+
+test('the committed figures are those of these rules and lists (node test/inspection/measure.ts)', () => {
+  const file = join(import.meta.dirname, 'signature-figures.json')
+  const { others: _, ...committed } = JSON.parse(readFileSync(file, 'utf8'))
+  expect(figures()).toEqual(committed)
+})
