@@ -22,7 +22,7 @@ export interface OriginCounts {
 }
 
 export interface RedisCounts {
-  /** HTTP calls to the REST server. */
+  /** HTTP calls to the REST server, but for those behind answers: metrics, unqueued audit events. */
   readonly calls: number
 }
 

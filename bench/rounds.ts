@@ -7,10 +7,7 @@ import { orderLoad } from './order-requests.ts'
 import { ratio, rounded } from './statistics.ts'
 import type { Target } from './target.ts'
 import type { BenchTokens } from './tokens.ts'
-import { readingOf, usageBetween } from './usage.ts'
-
-/** Longer than an audit batch stays open, so that what a layer began has ended. */
-const SETTLE_MS = 150
+import { readingOf, untilQuiet, usageBetween } from './usage.ts'
 
 /** One measurement of one layer. */
 export interface Round {
@@ -67,7 +64,7 @@ async function measureOnce(
     connections: options.connections,
     seconds,
   })
-  await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
+  await untilQuiet(backends)
   const usage = usageBetween(before, await readingOf(target.pid, backends))
   const { counts, gateway, otherCores } = usage
   refuseOther(layer, driven.requests, counts)

@@ -1,4 +1,5 @@
 /** What a measurement used: counts of the backends, and CPU of everybody concerned. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Backends, type Counts, countsBetween } from './backends.ts'
 import {
   type CpuTimes,
@@ -37,6 +38,22 @@ export async function readingOf(pid: number, backends: Backends): Promise<Readin
     oursMicros: familyCpuMicros(process.pid),
     machineMicros: machineCpuMicros(),
     timeMs: Date.now(),
+  }
+}
+
+/** Longer than an audit batch stays open, so that what a measurement began has ended. */
+const SETTLE_MS = 150
+/** On a machine that is busy with something else. */
+const MAX_SETTLE_STEPS = 40
+
+/** Resolves once nothing has reached the backends for a while, or gives up after some seconds. */
+export async function untilQuiet(backends: Pick<Backends, 'counts'>): Promise<void> {
+  let last = ''
+  for (let step = 0; step < MAX_SETTLE_STEPS; step++) {
+    const counts = JSON.stringify(await backends.counts())
+    if (counts === last) return
+    last = counts
+    await sleep(SETTLE_MS)
   }
 }
 

@@ -9,17 +9,36 @@ import { OPERATION_IDS } from '../../bench/token-costs/operations.ts'
 
 const RUN = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
 /** A busy machine takes its time to start two runtimes. */
-const TIMEOUT_MS = 180_000
+const TIMEOUT_MS = 300_000
 const results = mkdtempSync(join(tmpdir(), 'bench-test-'))
 afterAll(() => rmSync(results, { recursive: true, force: true }))
 
 /** One connection and one round: what is proven is that it works, not how fast. */
 const TINY = '--seconds 0.5 --warm-up 0.5 --rounds 1 --connections 1'.split(' ')
 
-async function bench(...args: readonly string[]) {
+/** On a starved machine a call to Redis may miss its deadline: then nothing was measured. */
+const STARVED = /wrong answers from \S+: \d+ with status 503$/m
+const ATTEMPTS = 3
+
+async function bench(...args: readonly string[]): Promise<string> {
   const all = [...args, ...TINY, '--results', results]
-  const { stdout } = await promisify(execFile)(process.execPath, [RUN, ...all])
-  return stdout
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return (await promisify(execFile)(process.execPath, [RUN, ...all])).stdout
+    } catch (error) {
+      if (attempt === ATTEMPTS || !STARVED.test(String(error))) throw error
+    }
+  }
+}
+
+/** Share of calls, and how many, that may be those of requests that were broken off at the end. */
+const STRAY_SHARE = 0.1
+const STRAYS = 4
+
+/** A few calls are strays, however few requests a slow machine answers; a second call each is not. */
+function expectOneCallEach(of: { id: string; requests: number; redisCalls: number }): void {
+  const strays = Math.abs(of.redisCalls - 1) * of.requests
+  expect(strays, of.id).toBeLessThan(Math.max(of.requests * STRAY_SHARE, STRAYS))
 }
 
 function resultOf(name: string): Record<string, unknown> {
@@ -32,17 +51,17 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     const stdout = await bench('--layers', '--runtime', 'workerd')
     expect(stdout).toMatch(/^full +\d+/m)
     const { runtimes } = resultOf('layers') as {
-      runtimes: { layers: { id: string; redisCalls: number; auditEvents: number }[] }[]
+      runtimes: {
+        layers: { id: string; requests: number; redisCalls: number; auditEvents: number }[]
+      }[]
     }
     const layers = runtimes[0]?.layers ?? []
-    const calls = Object.fromEntries(layers.map(({ id, redisCalls }) => [id, redisCalls]))
-    for (const id of ['passthrough', 'hygiene', 'auth-cold', 'auth-cached']) {
-      expect(calls[id], id).toBe(0)
-    }
-    // A request that is broken off at the end may have asked Redis and not the origin.
-    for (const id of ['admit', 'authorize', 'validate', 'full']) {
-      expect(calls[id], id).toBeGreaterThanOrEqual(1)
-      expect(calls[id], id).toBeLessThan(1.1)
+    const WITHOUT_REDIS = ['passthrough', 'hygiene', 'auth-cold', 'auth-cached']
+    const WITH_REDIS = ['admit', 'authorize', 'validate', 'full']
+    expect(layers.map(({ id }) => id)).toEqual([...WITHOUT_REDIS, ...WITH_REDIS])
+    for (const layer of layers) {
+      if (WITH_REDIS.includes(layer.id)) expectOneCallEach(layer)
+      else expect(layer.redisCalls, layer.id).toBe(0)
     }
     expect(layers.find(({ id }) => id === 'full')?.auditEvents).toBeGreaterThan(0.9)
     expect(layers.find(({ id }) => id === 'validate')?.auditEvents).toBe(0)
@@ -71,8 +90,8 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     for (const { id, requests, redisCalls } of http) {
       expect(requests, id).toBeGreaterThan(0)
       if (id.startsWith('validate')) expect(redisCalls, id).toBe(0)
-      else expect(redisCalls, id).toBeGreaterThanOrEqual(1)
-      if (id.startsWith('pipeline') || id === 'issue-jwt') expect(redisCalls, id).toBeLessThan(1.1)
+      else if (id === 'issue-opaque') expect(redisCalls, id).toBeGreaterThan(1.5)
+      else expectOneCallEach({ id, requests, redisCalls })
     }
     expect(peers).toEqual({ measured: [], skipped: [] })
   })
