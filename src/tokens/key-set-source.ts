@@ -60,6 +60,8 @@ export interface KeySetSource {
 const MAX_JSON_DEPTH = 8
 /** The second tier saves time or is not worth asking. */
 const RECALL_TIMEOUT_MS = 250
+/** Beside the answer. */
+const KEEP_TIMEOUT_MS = 2_000
 /** Clocks of one data centre agree better than this. */
 const MAX_SKEW_MS = 5_000
 
@@ -113,7 +115,8 @@ export function createKeySetSource({
 
     async keep({ text, fetchedAtMs }) {
       try {
-        await cache?.write(uri, { text, fetchedAtMs }, maxStaleSeconds)
+        const kept = cache?.write(uri, { text, fetchedAtMs }, maxStaleSeconds)
+        if (kept !== undefined) await withDeadline(kept, KEEP_TIMEOUT_MS)
       } catch {
         // It is a convenience; the next isolate fetches for itself.
       }
