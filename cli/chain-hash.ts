@@ -46,10 +46,9 @@ const only = (row: StoredRow, isMeant: (name: string, value: unknown) => boolean
 
 /** Base64url SHA-256 over the predecessor's hash, a line feed, and what the format covers. */
 function hashOf(row: StoredRow): string {
-  const covered =
-    row.v === null || row.v === undefined
-      ? only(row, (name, value) => !HASHES.has(name) && !(LATER.has(name) && value === null))
-      : only(row, (name, value) => value !== null && !COMMITTED.has(name))
+  const covered = isOfFirstFormat(row)
+    ? only(row, (name, value) => !HASHES.has(name) && !(LATER.has(name) && value === null))
+    : only(row, (name, value) => value !== null && !COMMITTED.has(name))
   return digest(`${row.previous_hash}\n${canonical(covered)}`)
 }
 
@@ -61,10 +60,13 @@ export type RowState = 'whole' | 'erased' | 'changed'
 
 /** What a row is, judged by itself. */
 export function stateOf(row: StoredRow): RowState {
-  const isFirstFormat = row.v === null || row.v === undefined
+  const isFirstFormat = isOfFirstFormat(row)
   const erasedGroups = GROUPS.filter((group) => isErased(row, group))
   const isMarked = typeof row.erasure === 'string'
-  if (isFirstFormat && isMarked) return erasedGroups.length > 0 ? 'erased' : 'changed'
+  if (isFirstFormat && isMarked) {
+    const isCommitted = GROUPS.some(({ commitment }) => (row[commitment] ?? null) !== null)
+    return erasedGroups.length > 0 && !isCommitted ? 'erased' : 'changed'
+  }
   if (hashOf(row) !== row.hash) return 'changed'
   if (isFirstFormat) return 'whole'
   const isGood = GROUPS.every((group) => erasedGroups.includes(group) || isCommitted(row, group))
@@ -73,6 +75,9 @@ export function stateOf(row: StoredRow): RowState {
   if (!isGood || isTaken !== isMarked) return 'changed'
   return isTaken ? 'erased' : 'whole'
 }
+
+/** Whether the row is of the format that has no commitments: none comes behind one that has. */
+export const isOfFirstFormat = ({ v }: StoredRow): boolean => v === null || v === undefined
 
 const isErased = (row: StoredRow, { salt, erased }: (typeof GROUPS)[number]): boolean =>
   (row[salt] ?? null) === null &&

@@ -1,5 +1,5 @@
 /** The chain of the audit trail, as the command line computes it: it takes no gateway's word. */
-import { type RowState, type StoredRow, stateOf, wasAt } from './chain-hash.ts'
+import { isOfFirstFormat, type RowState, type StoredRow, stateOf, wasAt } from './chain-hash.ts'
 
 /** What is wrong with a chain. */
 export interface ChainFinding {
@@ -45,6 +45,7 @@ export function createChainRows(): ChainRows {
   let replaced: number[] = []
   let lastSeq = 0
   let link: unknown = GENESIS_HASH
+  let seenCommitments = false
 
   function row(row: StoredRow): RowState {
     const seq = Number(row.seq)
@@ -52,7 +53,9 @@ export function createChainRows(): ChainRows {
       gaps.push({ from: lastSeq + 1, to: seq - 1, previousHash: row.previous_hash })
       link = undefined
     }
-    const state = stateOf(row)
+    const isOlder = isOfFirstFormat(row)
+    const state = isOlder && seenCommitments ? 'changed' : stateOf(row)
+    seenCommitments ||= !isOlder
     const whole = state !== 'changed' && seq !== lastSeq
     if (!whole) broken.push(row)
     else if (link !== undefined && row.previous_hash !== link) {

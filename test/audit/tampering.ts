@@ -7,8 +7,16 @@ export interface Tampering {
   readonly statements: readonly string[]
 }
 
-const TEXTS = ['subject', 'reason', 'route', 'address', 'decision', 'limits', 'id', 'request_id']
-const NUMBERS = ['time_ms', 'status']
+const TEXTS = [
+  ...['subject', 'reason', 'route', 'address', 'decision', 'limits', 'id', 'request_id'],
+  ...['issuer', 'client', 'tenant', 'token_id_hash', 'trace_id', 'change', 'observed'],
+  ...['salt', 'commitment', 'change_salt', 'change_commitment', 'erasure'],
+]
+const NUMBERS = ['time_ms', 'status', 'v']
+/** What an erasure leaves of whoever asked. */
+const NOBODY =
+  'issuer = NULL, subject = NULL, client = NULL, tenant = NULL, token_id_hash = NULL, ' +
+  "request_id = '', trace_id = '', address = 'erased', salt = NULL"
 const HASHES = ['hash', 'previous_hash']
 const PARKED = -1
 
@@ -45,6 +53,16 @@ export function randomTampering(last: number, random: () => number): Tampering {
         statements: [at(`${column} = '${'B'.repeat(43)}'`)],
       }
     },
+    () => ({
+      name: `forget ${seq} in secret`,
+      seqs: [seq],
+      statements: [at(NOBODY)],
+    }),
+    () => ({
+      name: `call ${seq} a row of before`,
+      seqs: [seq],
+      statements: [at('v = NULL')],
+    }),
     () => ({
       name: `delete ${seq}`,
       seqs: [seq],
