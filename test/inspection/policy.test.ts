@@ -22,6 +22,12 @@ function mistakesOf(bad: object): readonly string[] {
 
 test.each([
   ['inspection with its defaults', { inspect: {} }],
+  ['inspection that only observes', { inspect: { mode: 'observe', signatures: {} } }],
+  ['no signatures', { inspect: { signatures: false } }],
+  [
+    'signatures of its own choice',
+    { inspect: { signatures: { mode: 'enforce', threshold: 8, categories: ['ssrf_target'] } } },
+  ],
   ['methods and tools', { inspect: { jsonRpc: { methods, tools, maxBatch: 50 } } }],
   ['methods without tools', { inspect: { jsonRpc: { methods: { ping: true } } } }],
   [
@@ -35,6 +41,11 @@ test.each([
 const dropping = { arguments: z.strictObject({ where: z.object({}) }) }
 test.each([
   ['an option that is none', { signatures: true }, /signatures/],
+  ['a mode that is none', { mode: 'off' }, /mode/],
+  ['a threshold of nothing', { signatures: { threshold: 0 } }, /signatures\.threshold/],
+  ['a category that is none', { signatures: { categories: ['ldap'] } }, /signatures\.categories/],
+  ['no category at all', { signatures: { categories: [] } }, /signatures\.categories/],
+  ['a mode of signatures that is none', { signatures: { mode: true } }, /signatures\.mode/],
   ['no depth at all', { maxDepth: 0 }, /maxDepth/],
   ['too deep a depth', { maxDepth: 101 }, /maxDepth/],
   ['a batch too large', { jsonRpc: { methods, tools, maxBatch: 51 } }, /maxBatch/],

@@ -23,6 +23,7 @@ const authorizer = createAuthorizer(policy.roles)
 app.post('/mcp', inspect({ ...policy.routes[0]?.inspect, authorizer }), (c) =>
   c.body(bodyOf(c) as Uint8Array<ArrayBuffer>),
 )
+app.all('/enforced', inspect({ signatures: { mode: 'enforce' } }), (c) => c.text('reached'))
 app.all('/form', inspect({}), async (c) => c.body(await new Response(bodyOf(c)).arrayBuffer()))
 
 export default app

@@ -1,6 +1,8 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Running, startWorkerd } from '../proxy/workerd.ts'
+import { ATTACKS } from './attacks.ts'
+import { HARMLESS } from './harmless-texts.ts'
 
 let worker: Running
 
@@ -47,4 +49,16 @@ test('S63: workerd decides over forms, queries and texts as Node does', async ()
   expect(await ask('/form', '"\\ud83d"')).toBe(400)
   expect(await ask('/form', '{"__proto__":1}')).toBe(400)
   expect(await ask('/form', 'bell \u0007', 'text/plain')).toBe(400)
+})
+
+test('S63: workerd knows signatures as Node does', async () => {
+  for (const texts of Object.values(ATTACKS)) {
+    const statuses = new Set<unknown>()
+    // Every ninth, for these are many.
+    for (const text of texts.filter((_, index) => index % 9 === 0))
+      statuses.add(await ask('/enforced', JSON.stringify({ text })))
+    expect([...statuses]).toEqual([403])
+  }
+  for (const text of HARMLESS.filter((_, index) => index % 90 === 0))
+    expect([text, await ask('/enforced', JSON.stringify({ text }))]).toEqual([text, 'reached'])
 })

@@ -4,8 +4,8 @@ import { newTally, type Tally } from '../../metrics/tally.ts'
 
 /** An isolate has 128 MB; this is what some ten thousand short texts take. */
 export const DEFAULT_VERDICT_BYTES = 2 * 1_024 * 1_024
-/** Longer texts seldom repeat, and V8 hashes none of their characters. */
-export const MAX_REMEMBERED_CHARS = 8_192
+/** Longer texts seldom repeat, and V8 hashes them by their length alone. */
+export const MAX_REMEMBERED_CHARS = 16_000
 /** An entry of the map and its place in the list, measured; the text aside. */
 const ENTRY_BYTES = 160
 const BYTES_PER_CHARACTER = 2
