@@ -4,7 +4,7 @@ import { seededRandom } from '../../dev/fault-proxy/random.ts'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
 import { rounded } from '../statistics.ts'
 import { aboutSoak } from './about.ts'
-import { accountFor } from './audit-account.ts'
+import { type AuditAccount, accountFor } from './audit-account.ts'
 import { auditCount, auditRows } from './audit-trail.ts'
 import { prepareCallers } from './cast.ts'
 import { createClient } from './client.ts'
@@ -87,9 +87,13 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
   await until(() => ledger.inFlight() === 0, SETTLE_MS)
   await monitor.stop()
   progress('waiting for the last audit events')
-  await drain(system)
-  const rows = system.gateways.flatMap(({ port }) => auditRows(port))
-  const audit = accountFor(ledger.answered(), rows, rotation.deaths)
+  const audit = await drain(system, () =>
+    accountFor(
+      ledger.answered(),
+      system.gateways.flatMap(({ port }) => auditRows(port)),
+      rotation.deaths,
+    ),
+  )
   const memory = monitor.memory().map((samples) => ({
     samples,
     slope: slopeOf(
@@ -137,17 +141,19 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
   }
 }
 
-/** Until no further event has come for a while, or every answer could have its own. */
-async function drain({ gateways }: System): Promise<void> {
+/** Until every answer has its event, or no further event has come for a while. */
+async function drain({ gateways }: System, account: () => AuditAccount): Promise<AuditAccount> {
   const count = () => gateways.reduce((sum, { port }) => sum + auditCount(port), 0)
   let known = -1
   let stalledMs = 0
   while (stalledMs < DRAIN_STALL_MS) {
     const now = count()
     stalledMs = now === known ? stalledMs + POLL_MS : 0
+    if (now !== known && account().lost === 0) break
     known = now
     await sleep(POLL_MS)
   }
+  return account()
 }
 
 async function until(isDone: () => boolean, timeoutMs: number): Promise<void> {

@@ -1,0 +1,383 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { accountFor } from '../../bench/soak/audit-account.ts'
+import { createExplanations } from '../../bench/soak/explanations.ts'
+import { FAULT_NAMES, faultOf } from '../../bench/soak/faults.ts'
+import { allHold, type Evidence, invariantsOf } from '../../bench/soak/invariants.ts'
+import { type Answered, createLedger, type Expectation } from '../../bench/soak/ledger.ts'
+import { createLimitWatch } from '../../bench/soak/limit-watch.ts'
+import { longestLife, slopeOf } from '../../bench/soak/memory.ts'
+import { readOptions } from '../../bench/soak/options.ts'
+import { columnsOf, report, type SoakResult, writeResult } from '../../bench/soak/result.ts'
+import { planFaults } from '../../bench/soak/schedule.ts'
+import { createSeries } from '../../bench/soak/series.ts'
+
+const GOOD: Expectation = { kind: 'read', right: [200], mayReachOrigin: 'yes', subject: 'alice' }
+const BAD: Expectation = { kind: 'revoked', right: [401], mayReachOrigin: 'no', subject: '' }
+
+const answer = (status: number, code = '', more: object = {}) => ({
+  ...{ status, code, requestId: crypto.randomUUID(), body: '', isCut: false },
+  ...more,
+})
+
+/** A ledger in which time is what a test says it is. */
+function ledgerWith() {
+  const explanations = createExplanations()
+  const ledger = createLedger(explanations)
+  return {
+    explanations,
+    ledger,
+    open: (expectation: Expectation, { method = 'GET', gateway = 0, sentMs = 1_000 } = {}) =>
+      ledger.open({ expectation, method, gateway, sentMs }),
+  }
+}
+
+describe('what is asked for', () => {
+  test('ten minutes, every fault, at 70 % of a peak that is measured', () => {
+    expect(readOptions([])).toEqual({
+      minutes: 10,
+      rate: undefined,
+      peakSeconds: 10,
+      windowSeconds: 20,
+      faults: FAULT_NAMES,
+      seed: 1,
+      out: undefined,
+    })
+    expect(readOptions(['--help'])).toBe('help')
+    expect(readOptions(['--faults', 'redis-hang, origin-5xx'])).toMatchObject({
+      faults: ['redis-hang', 'origin-5xx'],
+    })
+  })
+
+  test.each([
+    ['--minutes', 'x'],
+    ['--minutes', '0'],
+    ['--rate', '100000'],
+    ['--faults', 'earthquake'],
+    ['--unknown', '1'],
+  ])('%s %s makes no run', (...argv) => {
+    expect(() => readOptions(argv)).toThrow()
+  })
+})
+
+describe('the plan', () => {
+  const options = { seconds: 700, windowSeconds: 20, faults: FAULT_NAMES, seed: 4 }
+
+  test('every fault comes before any comes again, each followed by a rest, none in the first window', () => {
+    const plan = planFaults(options)
+    expect(plan[0]?.startSeconds).toBe(20)
+    expect(plan.length).toBe(34)
+    const round = plan.slice(0, FAULT_NAMES.length).map(({ name }) => name)
+    expect(new Set(round).size).toBe(FAULT_NAMES.length)
+    for (const [index, { startSeconds, endSeconds }] of plan.entries()) {
+      expect(endSeconds).toBeGreaterThan(startSeconds)
+      expect(endSeconds).toBeLessThan(plan[index + 1]?.startSeconds ?? 700)
+    }
+  })
+
+  test('the same seed is the same plan, another one is another', () => {
+    expect(planFaults(options)).toEqual(planFaults(options))
+    expect(planFaults({ ...options, seed: 5 })).not.toEqual(planFaults(options))
+  })
+})
+
+describe('what a fault explains', () => {
+  test('its own codes, from its beginning to the end of its recovery, and nothing else', () => {
+    const explanations = createExplanations()
+    const window = explanations.begin('redis-hang', 10_000)
+    const at = (fromMs: number, toMs: number) => ({ fromMs, toMs, gateway: 0 })
+    const trouble = '503 dependency_unavailable'
+    expect(explanations.explain(trouble, at(9_000, 9_900))).toBeUndefined()
+    expect(explanations.explain(trouble, at(9_900, 10_100))).toBe(window)
+    window.endMs = 20_000
+    const lastMs = 20_000 + faultOf('redis-hang').recoveryMs
+    expect(explanations.explain(trouble, at(lastMs, lastMs + 1))).toBe(window)
+    expect(explanations.explain(trouble, at(lastMs + 1, lastMs + 2))).toBeUndefined()
+    for (const other of ['500', '502 origin_unreachable', '401 invalid_token', 'none', 'cut'])
+      expect(explanations.explain(other, at(11_000, 12_000)), other).toBeUndefined()
+  })
+
+  test('a gateway that was killed explains nothing of the other', () => {
+    const explanations = createExplanations()
+    const window = explanations.begin('gateway-kill', 10_000, 1)
+    const span = { fromMs: 10_000, toMs: 10_001 }
+    expect(explanations.explain('none', { ...span, gateway: 1 })).toBe(window)
+    expect(explanations.explain('none', { ...span, gateway: 0 })).toBeUndefined()
+  })
+
+  test('no fault explains a refusal, or an error of our own', () => {
+    for (const name of FAULT_NAMES)
+      for (const trouble of faultOf(name).explains)
+        expect(trouble).not.toMatch(/^4|internal_error|misconfigured/)
+  })
+})
+
+describe('R33: the ledger finds', () => {
+  test('a request that must be refused and is not, by its answer or by its arrival', () => {
+    const { ledger, open } = ledgerWith()
+    expect(ledger.settle(open(BAD), answer(200), 2_000)).toBe('wrong_accept')
+    const silent = open(BAD)
+    expect(ledger.settle(silent, answer(401, 'invalid_token'), 2_000)).toBe('right')
+    ledger.arrive([silent, 'alice', 'GET', 1_500])
+    expect(ledger.findings().counts.wrongAccepts).toBe(2)
+    ledger.arrive([999, 'alice', 'GET', 1_500])
+    expect(ledger.findings().counts.wrongAccepts).toBe(3)
+  })
+
+  test('a wrong accept during a fault, too: nothing explains one', () => {
+    const { ledger, open, explanations } = ledgerWith()
+    explanations.begin('redis-rubbish', 0)
+    expect(ledger.settle(open(BAD), answer(200), 2_000)).toBe('wrong_accept')
+    expect(ledger.settle(open(BAD), answer(503, 'dependency_unavailable'), 2_000)).toBe('explained')
+  })
+
+  test('a caller who is told to the origin as somebody else', () => {
+    const { ledger, open } = ledgerWith()
+    ledger.arrive([open(GOOD), 'alice', 'GET', 1_500])
+    expect(ledger.findings().counts.wrongAccepts).toBe(0)
+    ledger.arrive([open(GOOD), 'bob', 'GET', 1_500])
+    expect(ledger.findings().counts.wrongAccepts).toBe(1)
+  })
+
+  test.each([
+    ['an error', answer(503, 'dependency_unavailable')],
+    ['an error of our own', answer(500, 'internal_error')],
+    ['a body that breaks off', answer(200, '', { isCut: true })],
+    ['no answer', answer(0)],
+  ])('%s that no fault explains', (_, given) => {
+    const { ledger, open } = ledgerWith()
+    expect(ledger.settle(open(GOOD), given, 2_000)).toBe('unexplained')
+    expect(ledger.findings().counts.unexplained).toBe(1)
+  })
+
+  test.each([401, 403, 429])('a good request that is answered %i, whatever the fault', (status) => {
+    const { ledger, open, explanations } = ledgerWith()
+    explanations.begin('redis-refuse', 0)
+    expect(ledger.settle(open(GOOD), answer(status), 2_000)).toBe('wrong_refusal')
+  })
+
+  test('a POST that reaches the origin twice; a GET may, for the runtime repeats it', () => {
+    const { ledger, open } = ledgerWith()
+    for (const method of ['GET', 'POST']) {
+      const number = open(GOOD, { method })
+      for (const _ of 'ab') ledger.arrive([number, 'alice', method, 1_500])
+    }
+    expect(ledger.findings().counts.repeats).toBe(1)
+  })
+
+  test('requests that never end', () => {
+    const { ledger, open } = ledgerWith()
+    open(GOOD)
+    expect(ledger.inFlight()).toBe(1)
+  })
+
+  test('a limit that lets more through in one of its windows than it is', () => {
+    const watch = createLimitWatch()
+    for (let count = 0; count < 100; count++) watch.arrive('greedy', 65_000 + count * 500)
+    // Admitted before the minute ended, and on the way for a while.
+    watch.arrive('greedy', 121_000)
+    expect(watch.overruns()).toEqual([])
+    watch.arrive('greedy', 119_999)
+    expect(watch.overruns()).toEqual(['101: greedy in minute 1'])
+  })
+})
+
+describe('R33: the account of audit events', () => {
+  const answered = (requestId: string, more: Partial<Answered> = {}): Answered => ({
+    ...{ requestId, gateway: 0, answeredMs: 50_000, status: 200, code: '' },
+    ...more,
+  })
+  const row = (request_id: string, status = 200) => ({
+    request_id,
+    status,
+    reason: 'ok',
+    lost: null,
+  })
+  const lostRow = { request_id: 'x', status: 0, reason: 'audit_lost', lost: 2 }
+
+  test('one event for each answer is none lost', () => {
+    const account = accountFor([answered('a'), answered('b')], [row('b'), row('a')], [])
+    expect(account).toMatchObject({ matched: 2, lost: 0, doubled: 0, different: 0 })
+  })
+
+  test('a missing one is lost, and named', () => {
+    const account = accountFor([answered('a'), answered('b')], [row('a')], [])
+    expect(account).toMatchObject({ matched: 1, lost: 1 })
+    expect(account.lostExamples[0]).toContain('b')
+  })
+
+  test('two for one answer, or one of another status, are found', () => {
+    const account = accountFor(
+      [answered('a'), answered('b')],
+      [row('a'), row('a'), row('b', 401)],
+      [],
+    )
+    expect(account).toMatchObject({ matched: 0, doubled: 1, different: 1 })
+  })
+
+  test('a gateway that is killed accounts for its own last seconds only', () => {
+    const deaths = [{ gateway: 0, timeMs: 51_000 }]
+    const requests = [
+      answered('late'),
+      answered('early', { answeredMs: 40_000 }),
+      answered('elsewhere', { gateway: 1 }),
+      answered('after', { answeredMs: 60_000 }),
+    ]
+    expect(accountFor(requests, [], deaths)).toMatchObject({ diedWithGateway: 1, lost: 3 })
+  })
+
+  test('what is declared lost is not lost without a word, but what exceeds it is', () => {
+    const requests = ['a', 'b', 'c'].map((id) => answered(id))
+    expect(accountFor(requests, [lostRow], [])).toMatchObject({ declaredLost: 2, lost: 1 })
+  })
+
+  test('load that was shed has no event for each answer', () => {
+    const shed = answered('a', { status: 503, code: 'overloaded' })
+    expect(accountFor([shed], [], [])).toMatchObject({ shed: 1, lost: 0 })
+  })
+})
+
+describe('memory', () => {
+  const line = (perMinute: number, noise = 0) =>
+    Array.from({ length: 120 }, (_, index) => ({
+      seconds: index * 5,
+      megabytes: 200 + (perMinute * index) / 12 + (index % 2 === 0 ? noise : -noise),
+    }))
+
+  test('a slope is found through noise, with the certainty it has', () => {
+    expect(slopeOf(line(3, 10))?.mbPerMinute).toBeCloseTo(3, 0)
+    expect(slopeOf(line(0, 10))?.mbPerMinute).toBeCloseTo(0, 0)
+    expect(slopeOf(line(3, 0))?.plusMinus).toBe(0)
+    expect(slopeOf(line(3, 10))?.plusMinus).toBeGreaterThan(0.5)
+    expect(slopeOf(line(3).slice(0, 8))).toBeUndefined()
+  })
+
+  test('what a cache takes in the first part of a run is no leak', () => {
+    const filled = line(0).map((sample, index) =>
+      index < 30 ? { ...sample, megabytes: 100 + index } : sample,
+    )
+    expect(slopeOf(filled)?.mbPerMinute).toBe(0)
+  })
+
+  test('another process begins anew', () => {
+    const life = longestLife([...line(0).slice(0, 5), undefined, ...line(0).slice(6, 30)])
+    expect(life.length).toBe(24)
+  })
+})
+
+const SOUND: Evidence = {
+  requests: 10,
+  unsettled: 0,
+  findings: createLedger(createExplanations()).findings(),
+  overruns: [],
+  audit: { ...accountFor([], [], []), answered: 10, matched: 10 },
+  surprises: 0,
+  slopes: [
+    undefined,
+    slopeOf(Array.from({ length: 200 }, (_, i) => ({ seconds: i * 5, megabytes: 9 }))),
+  ],
+}
+
+describe('the invariants', () => {
+  test('hold for what is sound, and a run too short to tell memory breaks none', () => {
+    expect(allHold(invariantsOf(SOUND))).toBe(true)
+  })
+
+  const counts = SOUND.findings.counts
+  test.each<[string, Partial<Evidence>]>([
+    ['nothing answered', { audit: { ...SOUND.audit, answered: 0 } }],
+    ...(['wrongAccepts', 'unexplained', 'wrongRefusals', 'repeats'] as const).map(
+      (what): [string, Partial<Evidence>] => [
+        what,
+        { findings: { ...SOUND.findings, counts: { ...counts, [what]: 1 } } },
+      ],
+    ),
+    ['a limit exceeded', { overruns: ['101: greedy'] }],
+    ['a request without an end', { unsettled: 1 }],
+    ['a lost event', { audit: { ...SOUND.audit, lost: 1 } }],
+    ['an event twice', { audit: { ...SOUND.audit, doubled: 1 } }],
+    ['an event that differs', { audit: { ...SOUND.audit, different: 1 } }],
+    ['a gateway that ended', { surprises: 1 }],
+    ['a leak', { slopes: [{ mbPerMinute: 9, plusMinus: 2, samples: 99, minutes: 8 }] }],
+  ])('are broken by %s', (_, broken) => {
+    expect(allHold(invariantsOf({ ...SOUND, ...broken }))).toBe(false)
+  })
+})
+
+describe('what is left behind', () => {
+  const series = createSeries()
+  series.begin(0)
+  for (let ms = 0; ms < 90_000; ms += 100)
+    series.record({
+      ...{ nowMs: ms, latencyMs: ms % 1_000, isTroubled: ms < 45_000, verdict: 'right' },
+      status: ms % 500 === 0 ? 503 : 200,
+    })
+  const result: SoakResult = {
+    ...{ benchmark: 'soak', date: '2026-01-02T03:04:05Z', command: 'npm run soak' },
+    commit: { id: 'abc', changed: false },
+    options: { ...(readOptions([]) as SoakResult['options']), minutes: 1.5 },
+    load: { peakPerSecond: 20, offeredPerSecond: 10, requests: 900 },
+    invariants: invariantsOf(SOUND),
+    minutes: series.minutes(),
+    faults: [
+      { name: 'redis-hang', startSeconds: 10, endSeconds: 20, troubles: 5, recoverySeconds: 1.5 },
+      { name: 'origin-5xx', startSeconds: 40, endSeconds: 52, troubles: 0, recoverySeconds: null },
+    ],
+    audit: SOUND.audit,
+    memory: {
+      gateways: [
+        {
+          slope: undefined,
+          samples: [
+            [5, 200],
+            [10, null],
+            [15, 210],
+          ],
+        },
+      ],
+    },
+    answers: { read: { '200': 3, '503 dependency_unavailable': 1 } },
+    series: columnsOf(series.seconds()),
+  }
+
+  test('figures of seconds and minutes; what was quiet by itself', () => {
+    expect(result.series.answers.slice(0, 3)).toEqual([10, 10, 10])
+    expect([result.series.ok[0], result.series.failed[0]]).toEqual([8, 2])
+    expect(result.series.p50Ms[0]).toBe(400)
+    expect(result.minutes.map(({ answers }) => answers)).toEqual([600, 300])
+    expect(result.minutes.map(({ quietAnswers }) => quietAnswers)).toEqual([150, 300])
+  })
+
+  test('JSON that reads back as it was, and a picture with every line and every fault', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'soak-test-'))
+    try {
+      const [json = '', svg = ''] = writeResult(join(folder, 'soak.json'), result)
+      expect(JSON.parse(readFileSync(json, 'utf8'))).toEqual(JSON.parse(JSON.stringify(result)))
+      expect(readFileSync(json, 'utf8').split('\n').length).toBeLessThan(250)
+      const picture = readFileSync(svg, 'utf8')
+      expect(picture).toMatch(/^<svg [\s\S]*<\/svg>\n$/)
+      for (const text of ['redis-hang', 'origin-5xx', 'p99', '5xx', 'gateway 1', '2026-01-02'])
+        expect(picture).toContain(`>${text}`.replace('>2026', 'Soak of 2026'))
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+
+  test('tables that say which invariant is broken, and how to begin to search', () => {
+    expect(report(result)).not.toContain('BROKEN')
+    const { findings } = SOUND
+    const broken = invariantsOf({
+      ...SOUND,
+      findings: {
+        ...findings,
+        wrongAccepts: ['revoked: 200'],
+        counts: { ...findings.counts, wrongAccepts: 1 },
+      },
+    })
+    const text = report({ ...result, invariants: broken })
+    expect(text).toMatch(/^wrong accepts +1 +0 +BROKEN$/m)
+    expect(text).toContain('wrong accepts, for example:\n  revoked: 200')
+  })
+})
