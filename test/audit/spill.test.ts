@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { auditEventSchema } from '../../src/audit/event.ts'
 import { Unavailable } from '../../src/errors.ts'
 import {
   createAuditSpill,
@@ -7,7 +8,9 @@ import {
   SPILL_TTL_SECONDS,
 } from '../../src/stores/upstash/audit-spill.ts'
 import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createSpillRedaction } from '../../src/stores/upstash/spill-redaction.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { anEvent } from './event.ts'
 
 /** Both kinds, for what the embedded Redis does is what most people see first. */
 for (const kind of ['auto', 'embedded'] as const) {
@@ -83,9 +86,41 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect((await spill.peek(1)).events).toEqual([])
   })
 
+  test(`${kind}: S66: somebody is taken out of what is kept, wherever it stands, and events stay`, async () => {
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const person = { issuer: 'https://issuer.example', subject: 'alice@home.example' }
+    const actor = { ...anEvent().actor, ...person }
+    const theirs = Array.from({ length: 120 }, () => anEvent({ actor }))
+    const target = `standard:${person.subject}`
+    const reset = anEvent({ change: { action: 'limit.reset', target } })
+    const namesake = anEvent({ actor: { ...actor, issuer: 'https://other.example' } })
+    const others = [...Array.from({ length: 130 }, () => anEvent()), namesake]
+    const texts = [...theirs, ...others, reset].map((event) => JSON.stringify(event)).sort()
+    const spill = spillOf()
+    for (let from = 0; from < texts.length; from += 60)
+      await spill.keep([...texts.slice(from, from + 60), `no event ${from}`], 0)
+    await createSpillRedaction(rest).redact(person)
+    const kept = (await spill.peek(999)).events
+    expect(kept).toHaveLength(texts.length + 5)
+    const events = kept
+      .filter((text) => !text.startsWith('no event'))
+      .map((text) => auditEventSchema.parse(JSON.parse(text)))
+    expect(events.map(({ id }) => id).sort()).toEqual(
+      [...theirs, ...others, reset].map(({ id }) => id).sort(),
+    )
+    const about = events.filter(({ actor: { subject } }) => subject === person.subject)
+    expect(about).toEqual([namesake])
+    expect(kept.filter((text) => text.includes(person.subject))).toHaveLength(1)
+    expect(events.filter(({ address }) => address === 'erased')).toHaveLength(120)
+    for (const event of others) expect(kept).toContain(JSON.stringify(event))
+  })
+
   test(`${kind}: a key of another type is an outage, not an empty spill`, async () => {
     await redis.direct.set(SPILL_KEY, 'not a sorted set')
     await expect(spillOf().peek(1)).rejects.toBeInstanceOf(Unavailable)
     await expect(spillOf().keep(['a'], 0)).rejects.toBeInstanceOf(Unavailable)
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const redaction = createSpillRedaction(rest).redact({ issuer: 'i', subject: 's' })
+    await expect(redaction).rejects.toBeInstanceOf(Unavailable)
   })
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { chainBehind, GENESIS } from '../../src/audit/chain.ts'
+import { exportName, ndjsonOf } from '../../src/audit/chain-export.ts'
 import { chainPageSchema } from '../../src/audit/chain-log.ts'
 import { rowOf } from '../../src/stores/d1/audit-row.ts'
 import { generateSigningJwk } from '../admin/signing-jwk.ts'
@@ -83,4 +84,33 @@ test('keys that signed nothing of it are a finding', async () => {
   } finally {
     await rm(folder, { recursive: true })
   }
+})
+
+test('files are verified without a gateway, and with the rest of it', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'portcullis-verify-'))
+  try {
+    const exported = { rows: rows.slice(0, 3), checkpoints: [] }
+    await writeFile(join(folder, exportName(1, 3).replaceAll('/', '-')), ndjsonOf(exported))
+    const offline = await runCli(['audit', 'verify', '--file', folder])
+    expect(offline).toMatchObject({ code: 0, stderr: '' })
+    expect(offline.stdout).toMatch(/^ok: 3 events, rows 1 to 3\n/)
+    const rest = { rows: rows.slice(3), checkpoints: [], head }
+    const both = await verify(rest, '--file', folder, '--and-gateway', '--json')
+    expect(both.code).toBe(0)
+    expect(JSON.parse(both.stdout)).toMatchObject({ ok: true, events: 5, last: 5 })
+    expect(both.asked.at(-1)?.query).toBe('after=3')
+    const gap = await verify({ ...rest, rows: rows.slice(4) }, '--file', folder, '--and-gateway')
+    expect(gap.code).toBe(1)
+    expect(gap.stdout).toMatch(/\n4 +missing +it is gone\n/)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})
+
+test('files that are not there, and a gateway without files, are told before anything is asked', async () => {
+  const nothing = await verify(page, '--file', join(tmpdir(), 'not-there'))
+  expect(nothing).toMatchObject({ code: 2, stdout: '', asked: [] })
+  expect(nothing.stderr).toMatch(/^portcullis: --file: .*not-there cannot be read\n$/)
+  const alone = await verify(page, '--and-gateway')
+  expect(alone).toMatchObject({ code: 2, stdout: '', asked: [] })
 })
