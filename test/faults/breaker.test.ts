@@ -45,7 +45,7 @@ function build({ random = () => 0 }: { readonly random?: () => number } = {}) {
 }
 
 describe('a breaker', () => {
-  test('opens with the fifth failure in a row, and refuses at once with the last fault', () => {
+  test('R02: opens with the fifth failure in a row, and refuses at once with the last fault', () => {
     const { breaker, fail, refusal, transitions } = build()
     fail(DEFAULT_FAILURES - 1)
     expect(breaker.state()).toBe('closed')
@@ -76,7 +76,7 @@ describe('a breaker', () => {
     expect(breaker.state()).toBe('closed')
   })
 
-  test('lets one through after its period: a good answer closes it for all', () => {
+  test('R02, R32: lets one through after its period: a good answer closes it for all', () => {
     const { breaker, fail, refusal, pass, transitions } = build()
     fail(DEFAULT_FAILURES)
     pass(FIRST_PERIOD_MS - 1)
