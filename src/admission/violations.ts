@@ -36,8 +36,12 @@ export interface Violations {
   readonly mode: Mode
   /** Counts a violation behind the answer. */
   record(violation: Violation, waitUntil: WaitUntil): void
-  /** For how long this address is banned, as far as this isolate knows; undefined: nothing known. */
-  banSeconds(address: string): number | undefined
+  /**
+   * For how long an address is banned, as far as this isolate knows; undefined: it knows of no ban.
+   * For those whose credentials are refused: knowledge that is older than 10 seconds is told, and
+   * looked up behind the answer, where it counts as a violation should the ban have been lifted.
+   */
+  banSeconds(address: string, waitUntil: WaitUntil): number | undefined
   /** An address was refused for being banned, for so many more seconds. */
   learn(address: string, seconds: number): void
 }
@@ -55,12 +59,12 @@ export interface ViolationsOptions {
 const MAX_OFFENDERS = 10_000
 /** Bans can wait, in a flood from many addresses. */
 const MAX_WRITES_PER_SECOND = 100
-/** An operator may lift a ban: who was told of it is looked at again after this. */
+/** An operator may lift a ban: it is looked up again after this. */
 const BAN_MEMORY_MS = 10_000
 
 interface KnownBan {
   readonly endsAtMs: number
-  readonly sureUntilMs: number
+  sureUntilMs: number
 }
 
 /**
@@ -68,8 +72,8 @@ interface KnownBan {
  * long an isolate answers from memory, and a flood must not become as many writes; nor may one from
  * many addresses, so at most 100 violations a second are counted. What is not counted bans nobody.
  *
- * The bans that the isolate comes across are kept for 10 seconds, to tell them to those whose
- * credentials are refused anyway. They refuse nobody else: a ban that is lifted is lifted at once.
+ * The bans of addresses that the isolate comes across are kept, to tell them to those whose credentials
+ * are refused anyway. They refuse nobody else: a ban that is lifted is lifted at once.
  */
 export function createViolations({
   rule,
@@ -90,18 +94,17 @@ export function createViolations({
   }
 
   function learn(address: string, seconds: number): void {
+    if (rule.mode === 'observe' || isExempt(address)) return
     const nowMs = now()
-    banned.set(address, {
-      endsAtMs: nowMs + seconds * 1000,
-      sureUntilMs: nowMs + Math.min(seconds * 1000, BAN_MEMORY_MS),
-    })
+    banned.set(address, { endsAtMs: nowMs + seconds * 1000, sureUntilMs: nowMs + BAN_MEMORY_MS })
   }
 
   async function count(offender: Offender): Promise<void> {
     try {
       const seconds = await counter.count(offender, rule)
-      if (seconds > 0 && offender.kind === 'address' && rule.mode === 'enforce')
-        learn(offender.value, seconds)
+      if (offender.kind === 'subject') return
+      if (seconds > 0) learn(offender.value, seconds)
+      else banned.delete(offender.value)
     } catch {
       // Nobody waits for this who could be told, and the next violation counts again.
     }
@@ -117,10 +120,14 @@ export function createViolations({
       if (mayWrite()) waitUntil(count(by))
     },
 
-    banSeconds(address) {
+    banSeconds(address, waitUntil) {
       const ban = banned.get(address)
       const nowMs = now()
-      if (ban === undefined || nowMs >= ban.sureUntilMs) return undefined
+      if (ban === undefined || nowMs >= ban.endsAtMs) return undefined
+      if (nowMs >= ban.sureUntilMs && mayWrite()) {
+        ban.sureUntilMs = nowMs + BAN_MEMORY_MS
+        waitUntil(count({ kind: 'address', value: address }))
+      }
       return Math.ceil((ban.endsAtMs - nowMs) / 1000)
     },
   }

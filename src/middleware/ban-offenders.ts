@@ -54,7 +54,7 @@ function judge(c: Context<Environment>, denial: Denial, violations: Violations):
     return
   }
   if (isCredential(denial)) {
-    const retryAfterSeconds = violations.banSeconds(address)
+    const retryAfterSeconds = violations.banSeconds(address, waitUntilOf(c))
     if (retryAfterSeconds !== undefined) {
       // Hono would put the headers of the first answer, its challenge as well, into the second.
       c.res = undefined

@@ -7,6 +7,7 @@ import {
   DEFAULT_BANS,
   DEFAULT_FAILURES,
 } from '../../src/admission/abuse-definition.ts'
+import { createViolations } from '../../src/admission/violations.ts'
 import { definePolicy } from '../../src/policy.ts'
 import { createBanList } from '../../src/stores/upstash/bans.ts'
 import { createRedisRest } from '../../src/stores/upstash/rest.ts'
@@ -258,6 +259,56 @@ describe('automatic bans', () => {
     expect((await other('/free', address, 'a.b.c')).status).toBe(401)
     expect((await other('/free', address, 'a.b.c')).status).toBe(403)
     expect(await listed()).toHaveLength(1)
+  })
+
+  test('S44: a ban is told for as long as it holds, and looked up every ten seconds by who tells it', async () => {
+    let nowMs = Date.now()
+    const clock = () => nowMs
+    const address = newAddress()
+    const violations = createViolations({
+      rule: { ...DEFAULT_BANS, violations: 1 },
+      counter: createViolationCounter(rest(), clock),
+      now: clock,
+    })
+    const behind: Promise<unknown>[] = []
+    const waitUntil = (promise: Promise<unknown>) => void behind.push(promise)
+    const told = async () => {
+      const seconds = violations.banSeconds(address, waitUntil)
+      await Promise.all(behind)
+      return seconds
+    }
+    const by = { kind: 'address', value: address } as const
+    violations.record({ of: 'credential', by, from: address }, waitUntil)
+    await Promise.all(behind)
+    expect(await told()).toBe(HOUR)
+    nowMs += 30_000
+    const before = redis.calls()
+    expect([await told(), await told(), await told()]).toEqual(Array(3).fill(HOUR - 30))
+    expect(redis.calls()).toBe(before + 1)
+    const [ban] = await listed()
+    expect(await bans().remove(ban?.id ?? '')).toBe(true)
+    nowMs += 10_000
+    // Lifted, but who comes with bad credentials all the while has earned the next.
+    expect(await told()).toBe(HOUR - 40)
+    expect(await told()).toBe(2 * HOUR)
+    nowMs += 2 * HOUR * 1000
+    expect(await told()).toBeUndefined()
+  })
+
+  test('a ban that was lifted is forgotten with the next bad credential that asks', async () => {
+    let nowMs = Date.now()
+    const address = newAddress()
+    const rule = { ...DEFAULT_BANS, violations: 2 }
+    const counter = createViolationCounter(rest(), () => nowMs)
+    const violations = createViolations({ rule, counter, now: () => nowMs })
+    const behind: Promise<unknown>[] = []
+    const waitUntil = (promise: Promise<unknown>) => void behind.push(promise)
+    violations.learn(address, HOUR)
+    expect(violations.banSeconds(address, waitUntil)).toBe(HOUR)
+    nowMs += 10_000
+    expect(violations.banSeconds(address, waitUntil)).toBe(HOUR - 10)
+    await Promise.all(behind)
+    expect(violations.banSeconds(address, waitUntil)).toBeUndefined()
   })
 
   test('S44: a ban costs good requests no call more, and one that is lifted is lifted at once', async () => {
