@@ -1,10 +1,29 @@
 /** From what the store knows to the samples that are told. */
 import { METRICS, type Metric, type MetricName } from './catalogue.ts'
+import { seriesName } from './counters.ts'
 import type { Sample } from './exposition.ts'
 import type { MetricsTotals } from './store.ts'
 
 /** What breakers stand before; told also where none is open. */
 const DEPENDENCIES = ['redis', 'key_set', 'origin']
+const BREAKER_STATES = ['closed', 'half_open', 'open']
+/**
+ * Series that are told from the beginning, as 0: Prometheus sees no increase in one that appears with
+ * its first count, and these are rare, and what alerts are about.
+ */
+const ALWAYS_TOLD: readonly (readonly [MetricName, ...string[]])[] = [
+  ...DEPENDENCIES.flatMap((dependency) =>
+    BREAKER_STATES.map((to) => ['portcullis_breaker_transitions_total', dependency, to] as const),
+  ),
+  ...['sent', 'spilled', 'lost'].map(
+    (outcome) => ['portcullis_audit_events_total', outcome] as const,
+  ),
+  ...['exported', 'dropped'].map((outcome) => ['portcullis_spans_total', outcome] as const),
+  ['portcullis_rate_limited_total', 'authentication_failures'],
+  ['portcullis_metrics_flush_failures_total'],
+  ['portcullis_metrics_dropped_total'],
+]
+
 const MS_PER_SECOND = 1_000
 
 /**
@@ -15,6 +34,9 @@ export function* samplesOf(
   { counts, isolates, open, bans, lastReportMs, spilledEvents }: MetricsTotals,
   newestEventMs: number | undefined,
 ): Generator<Sample> {
+  for (const [metric, ...labels] of ALWAYS_TOLD) {
+    if (!counts.has(seriesName(metric, labels))) yield { metric, labels, value: 0 }
+  }
   for (const [series, value] of counts) {
     const sample = sampleOf(series, value)
     if (sample !== undefined) yield sample

@@ -1,0 +1,133 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { METRICS, type Metric } from '../../src/metrics/catalogue.ts'
+import { ROOT } from '../harness/process.ts'
+import { hasPromtool, promtool } from '../metrics/text.ts'
+import { expressionOf } from './promql.ts'
+
+interface Rule {
+  readonly alert: string
+  readonly expr: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+}
+interface AlertCase {
+  readonly alert_rule_test: readonly {
+    readonly alertname: string
+    readonly exp_alerts: readonly object[]
+  }[]
+  readonly input_series: readonly { readonly series: string }[]
+}
+interface Panel {
+  readonly type: string
+  readonly title: string
+  readonly targets?: readonly { readonly expr: string }[]
+}
+
+const read = (name: string) => readFileSync(join(ROOT, 'ops', name), 'utf8')
+const rules: readonly Rule[] = parse(read('alerts.yml')).groups.flatMap(
+  ({ rules }: { rules: Rule[] }) => rules,
+)
+const cases: readonly AlertCase[] = parse(read('alerts.test.yml')).tests
+const dashboard: { panels: readonly Panel[] } = JSON.parse(read('dashboard.json'))
+/** Grafana's variables stand where PromQL wants a duration. */
+const shown = dashboard.panels.flatMap(({ title, targets = [] }) =>
+  targets.map(({ expr }) => ({ title, expr: expr.replaceAll('$__rate_interval', '5m') })),
+)
+
+/** Names that samples have, and the labels of each. */
+const samples = new Map<string, readonly string[]>()
+for (const [name, { kind, labels }] of Object.entries(METRICS) as [string, Metric][]) {
+  if (kind !== 'histogram') samples.set(name, labels)
+  else {
+    samples.set(`${name}_bucket`, [...labels, 'le'])
+    samples.set(`${name}_sum`, labels)
+    samples.set(`${name}_count`, labels)
+  }
+}
+/** Made by `label_replace` in the dashboard. */
+const MADE_LABELS = ['class']
+
+test('the parser tells good from bad', () => {
+  expect(expressionOf('sum by (a) (rate(b{c="d"}[5m])) > 1')).toEqual({
+    mistakes: [],
+    metrics: ['b'],
+    labels: ['a', 'c'],
+  })
+  expect(expressionOf('sum by a (rate(b[5m])').mistakes).not.toEqual([])
+})
+
+describe.each([...rules.map(({ alert, expr }) => ({ title: alert, expr })), ...shown])(
+  '$title: $expr',
+  ({ expr }) => {
+    const { mistakes, metrics, labels } = expressionOf(expr)
+
+    test('is PromQL over metrics and labels that there are', () => {
+      expect(mistakes).toEqual([])
+      expect(metrics.length).toBeGreaterThan(0)
+      expect(metrics.filter((name) => !samples.has(name))).toEqual([])
+      const known = [...MADE_LABELS, ...metrics.flatMap((name) => samples.get(name) ?? [])]
+      expect(labels.filter((label) => !known.includes(label))).toEqual([])
+    })
+  },
+)
+
+test('the dashboard shows every metric', () => {
+  const used = shown.flatMap(({ expr }) => expressionOf(expr).metrics)
+  const families = used.map((name) => name.replace(/_(?:bucket|sum|count)$/, ''))
+  expect(Object.keys(METRICS).filter((name) => !families.includes(name))).toEqual([])
+})
+
+test('every alert has a severity, says what is wrong, and a test that it fires and one that it does not', () => {
+  expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
+  for (const { alert, labels, annotations } of rules) {
+    expect(['warning', 'critical']).toContain(labels.severity)
+    expect(Object.keys(annotations).sort()).toEqual(['description', 'summary'])
+    const own = cases
+      .flatMap(({ alert_rule_test }) => alert_rule_test)
+      .filter(({ alertname }) => alertname === alert)
+    expect(
+      own.some(({ exp_alerts }) => exp_alerts.length > 0),
+      alert,
+    ).toBe(true)
+    expect(
+      own.some(({ exp_alerts }) => exp_alerts.length === 0),
+      alert,
+    ).toBe(true)
+  }
+})
+
+test('the tests of the alerts are about metrics that there are', () => {
+  for (const { series } of cases.flatMap(({ input_series }) => input_series)) {
+    const { mistakes, metrics, labels } = expressionOf(series)
+    expect(mistakes).toEqual([])
+    expect([...labels].sort()).toEqual([...(samples.get(metrics[0] ?? '') ?? ['-'])].sort())
+  }
+})
+
+describe.runIf(hasPromtool)('promtool', () => {
+  const inOps = (name: string) => join(ROOT, 'ops', name)
+
+  test('takes the rules and the configuration', () => {
+    expect(promtool(['check', 'rules', inOps('alerts.yml')])).toMatchObject({ status: 0 })
+    const configuration = ['check', 'config', '--syntax-only', inOps('prometheus.yml')]
+    expect(promtool(configuration)).toMatchObject({ status: 0 })
+  })
+
+  test('sees each alert fire, and not fire, as it should', () => {
+    const { status, output } = promtool(['test', 'rules', inOps('alerts.test.yml')])
+    expect(status, output).toBe(0)
+  })
+})
+
+test('the scrape goes to one gateway, with the permission that it needs', () => {
+  const { scrape_configs, rule_files } = parse(read('prometheus.yml'))
+  expect(rule_files).toEqual(['alerts.yml'])
+  const [{ metrics_path, static_configs, oauth2 }] = scrape_configs
+  expect(metrics_path).toBe('/-/metrics')
+  expect(static_configs[0].targets).toHaveLength(1)
+  expect(oauth2.scopes).toEqual(['portcullis:metrics:read'])
+  expect(oauth2).not.toHaveProperty('client_secret')
+})

@@ -1,0 +1,26 @@
+/** What an expression of PromQL is made of, by Prometheus' own grammar. */
+import { parser } from '@prometheus-io/lezer-promql'
+
+export interface Expression {
+  /** Where the grammar does not hold; empty for a good expression. */
+  readonly mistakes: readonly string[]
+  /** Names of metrics. */
+  readonly metrics: readonly string[]
+  /** Names of labels: those that are compared, grouped by, or made. */
+  readonly labels: readonly string[]
+}
+
+export function expressionOf(text: string): Expression {
+  const mistakes: string[] = []
+  const metrics: string[] = []
+  const labels: string[] = []
+  parser.parse(text).iterate({
+    enter({ name, from, to, type, node }) {
+      const part = text.slice(from, to)
+      if (type.isError) mistakes.push(`${from}: ${part}`)
+      if (name === 'Identifier' && node.parent?.name === 'VectorSelector') metrics.push(part)
+      if (name === 'LabelName') labels.push(part)
+    },
+  })
+  return { mistakes, metrics, labels }
+}
