@@ -72,6 +72,16 @@ test('S64: nobody but an operator who may erase gives such an order', async () =
   expect(results).toEqual([])
 })
 
+test('S66: an operator cannot erase what says who he is', async () => {
+  const own = await gateway.admin('POST', '/audit/erasures', { subject: 'olga', issuer: ISSUER })
+  expect(own.status).toBe(422)
+  expect(own.body.errors).toMatchObject([{ in: 'body', path: '/subject' }])
+  const { results } = await harness.db
+    .prepare("SELECT id FROM audit_erasures WHERE subject = 'olga'")
+    .all()
+  expect(results).toEqual([])
+})
+
 test('an order without an issuer, and an erasure that is not there, are told so', async () => {
   expect((await gateway.admin('POST', '/audit/erasures', { subject: 'bob' })).status).toBe(422)
   const unknown = await gateway.admin('GET', `/audit/erasures/${crypto.randomUUID()}`)

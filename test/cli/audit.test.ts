@@ -71,6 +71,28 @@ test('S66: audit verify finds what a gateway recorded to be whole', async () => 
   await expect.poll(verified, { timeout: 30_000 }).toMatch(/^ok: \d+ events, rows 1 to \d+\n/)
 })
 
+test('S66: audit erase makes the trail of a running gateway forget somebody', async () => {
+  const minted = await operator.gets<{ token: string }>(
+    'token',
+    'mint',
+    '--sub',
+    'erin',
+    '--role',
+    'reader',
+  )
+  expect(await operator.statusFor(minted.token)).toBe(200)
+  const query = ['audit', 'query', '--subject', 'erin']
+  const found = async () => (await operator.gets<{ events: Event[] }>(...query)).events
+  await expect.poll(async () => (await found()).length, { timeout: 30_000 }).toBe(1)
+  const issuer = operator.url
+  const erased = await operator.gets<{ state: string; rows: number }>(
+    ...['audit', 'erase', '--subject', 'erin', '--issuer', issuer],
+  )
+  expect(erased).toMatchObject({ state: 'done', rows: 1 })
+  expect(await found()).toEqual([])
+  expect(await operator.does('audit', 'verify')).toMatch(/^ok: [^]*\n1 rows erased\n/)
+})
+
 test('audit tail tells each event once, outlives an outage of Redis, and ends in peace', async () => {
   const before = await refusedRequest()
   const reader = ['--route', '/orders', '--decision', 'deny', '--since', '10m']

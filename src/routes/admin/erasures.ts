@@ -4,7 +4,7 @@ import type { Erasure } from '../../audit/erasure.ts'
 import { Unavailable } from '../../errors.ts'
 import { newErasureSchema } from '../../operators/erasure.ts'
 import type { PolicyLimit } from '../../policy.ts'
-import { type AdminCall, adminGroup, unknownId } from './call.ts'
+import { type AdminCall, adminGroup, inputRefused, unknownId } from './call.ts'
 import { idParams, time } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
 
@@ -46,13 +46,16 @@ export function erasureCalls(
         'Events stay, and so do their hashes: what was decided, when and why. Who it was, from ' +
         'where, and what joins the event with records of others goes. The audit Worker does it, in ' +
         'the database and in its export; ask for the erasure to see how far it is. What the person ' +
-        'does from now on is recorded again.',
+        'does from now on is recorded again. Nobody can erase themselves.',
       body: newErasureSchema,
       example: { subject: 'alice', issuer: 'https://idp.example.com' },
       status: 201,
       answer: 'Ordered.',
       reply: erasureView,
-      async handle({ body, changed }) {
+      async handle({ body, operator, changed }) {
+        // Or the trail could not say any more who has ordered what.
+        if (body.subject === operator.subject && body.issuer === operator.issuer)
+          throw inputRefused('body', '/subject', 'is who asks: somebody else has to')
         const erasure = await erasures().order(body)
         // From here on it will be done, whatever happens to this request.
         changed('audit.erase', erasure.id)

@@ -15,8 +15,11 @@ export interface ExportRow {
   readonly done_ms: number | null
 }
 
-/** Of an object: 2 MB of ordinary rows, 16 MB at the very most. */
-const MAX_ROWS = 2_000
+/**
+ * Of an object: 1 MB of ordinary rows, 10 MB at the very most, for an isolate has 128 MB. A little
+ * more than lie between two checkpoints, so that there is one to end with.
+ */
+const MAX_ROWS = 1_200
 /** An object is due with so many rows, */
 const DUE_ROWS = 1_000
 /** or after so many milliseconds, if there are any. */

@@ -1,7 +1,7 @@
 /** An object that is written only as long as nobody else has written it. */
 import { withDeadline } from '../../timers.ts'
 
-/** An object has up to 16 MB; what R2 has not taken or given by then is tried again later. */
+/** An object has up to 10 MB; what R2 has not taken or given by then is tried again later. */
 export const R2_TIMEOUT_MS = 20_000
 
 /** What is used of an R2 bucket. */

@@ -3,7 +3,7 @@ import { ndjsonOf } from '../../audit/chain-export.ts'
 import { type ExportRow, nextPart, partIsExported, readPart } from '../d1/chain-parts.ts'
 import { type ExportBucket, etagOf, replaceObject } from './bucket.ts'
 
-/** Objects a run: about eight D1 queries each, and an invocation may make 50 on the free plan. */
+/** Objects a run: about nine D1 queries each, and an invocation may make 50 on the free plan. */
 const MAX_OBJECTS = 4
 
 export interface ExportOptions {
