@@ -91,7 +91,7 @@ function told(verdict: Verdict): string {
   const lines = [
     events === 0 ? 'no events in the chain' : `${events} events, rows ${first} to ${last}`,
     `${checkpoints} checkpoints, ${signatures}`,
-    ...(erased === 0 ? [] : [`${erased} rows erased${elsewhere}`]),
+    ...(erased === 0 ? [] : [`${erased} ${erased === 1 ? 'row' : 'rows'} erased${elsewhere}`]),
     ...(unchained === 0 ? [] : [`${unchained} rows outside of the chain, which nothing proves`]),
     ...(verdict.hash === null ? [] : [`the last hash is ${line(verdict, ['hash'])}`]),
   ]
