@@ -2,7 +2,9 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { coalescedOrigin } from '../../src/coalescing/coalesced-origin.ts'
+import { createOrigin } from '../../src/origin.ts'
 import { type Handler, startHttpOrigin } from './origin-server.ts'
 import { dial, exchange } from './wire.ts'
 import { freePort, type Running, startWorkerd } from './workerd.ts'
@@ -343,11 +345,16 @@ describe('the one who asked first', () => {
     const before = await entered()
     const first = await dial(gateway.port, text(path, own))
     await expect.poll(() => held.length, PATIENCE).toBe(1)
-    const others = Array.from({ length: 20 }, () => exchange(gateway.port, text(path)))
+    // Who waits longer looks less often, and those who came one by one look at different times.
+    const others = Array.from({ length: 20 }, async (_, at) => {
+      await sleep(at * 10)
+      return exchange(gateway.port, text(path))
+    })
     await expect.poll(entered, PATIENCE).toBe(before + 21)
+    await sleep(800)
+    // At once, so that the second call has ended before most of them look.
+    handler = serve
     first.resetAndDestroy()
-    await expect.poll(() => held.length, PATIENCE).toBe(2)
-    releaseAll()
     for (const { status, body } of await Promise.all(others)) {
       expect([status, body]).toEqual([200, JSON.stringify({ url: path })])
     }
@@ -377,6 +384,49 @@ describe('the one who asked first', () => {
     expect(callsFor(path)).toBe(1)
   })
 })
+
+describe('requests that died', () => {
+  test('take no share of the 8 MiB for ever', async () => {
+    // Nobody is seen any more, as where the platform has ended a request.
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      let nowMs = 0
+      const url = `http://127.0.0.1:${origin.port}`
+      const shared = coalescedOrigin({ origin: createOrigin({ url }), now: () => nowMs })
+      const send = (path: string, signal?: AbortSignal) => {
+        const incoming = new Request(url + path, { ...(signal && { signal }) })
+        const [headers, timeoutMs] = [new Headers(), 30_000]
+        return shared.send({ incoming, headers, body: null, timeoutMs })
+      }
+      const path = newPath()
+      handler = hold
+      const leave = new AbortController()
+      const leaders = Array.from({ length: 32 }, (_, at) => send(`${path}?${at}`))
+      const followers = Array.from({ length: 32 }, (_, at) => send(`${path}?${at}`, leave.signal))
+      await expect.poll(() => held.length, PATIENCE).toBe(32)
+      for (const [, response] of held) response.writeHead(200).write('begun')
+      await Promise.all(leaders)
+      leave.abort()
+      expect(new Set(await Promise.allSettled(followers).then(statuses))).toEqual(
+        new Set(['rejected']),
+      )
+
+      nowMs += 4_000
+      held = []
+      const pair = [send(`${path}-then`), send(`${path}-then`)]
+      await expect.poll(() => held.length, PATIENCE).toBe(1)
+      releaseAll()
+      const texts = await Promise.all(pair.map(async (answer) => (await answer).text()))
+      expect(new Set(texts)).toEqual(new Set([JSON.stringify({ url: `${path}-then` })]))
+      expect(callsFor(`${path}-then`)).toBe(1)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+})
+
+const statuses = (results: readonly PromiseSettledResult<unknown>[]) =>
+  results.map(({ status }) => status)
 
 describe('an origin that fails', () => {
   test('by breaking off before its headers: all are told, and it was asked once', async () => {
