@@ -1,7 +1,8 @@
 /**
  * `node test/inspection/measure.ts`: writes the figures of the signatures, which the decisions
  * quote, to `signature-figures.json`. With `--list <name> <category> <file>...` it measures lists of
- * others, a text a line, and keeps their figures beside its own.
+ * others, a text a line (with tabs between the values of one request), and keeps their figures
+ * beside its own.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,8 +10,9 @@ import { figures, signatureOf } from './signature-figures.ts'
 
 export const FIGURES = join(import.meta.dirname, 'signature-figures.json')
 
-/** As it stands, and as a query's value would arrive. */
+/** Whether any of its values is, as it stands or as a query's value would arrive. */
 function isRefused(line: string): boolean {
+  if (line.includes('\t')) return line.split('\t').some(isRefused)
   if (signatureOf(line) !== undefined) return true
   try {
     return signatureOf(decodeURIComponent(line.replaceAll('+', ' '))) !== undefined

@@ -1,12 +1,11 @@
 /** Signatures of command injection: a short value, a shell's separator, and a command behind it. */
-import { DECISIVE, FAINT, NOTABLE, type SignatureSet } from './signature-set.ts'
+import { DECISIVE, NOTABLE, type SignatureSet } from './signature-set.ts'
 
 const CHAINED = 1
 const SUBSTITUTED = 2
 const BARE = 4
-const BURIED = 8
-const SHELL_IDIOM = 16
-const FOREIGN = 32
+const SHELL_IDIOM = 8
+const FOREIGN = 16
 
 /** Nothing below matches without one of these. */
 const SUSPICIOUS = /[;|&`\n(]|\$[{I]|\/dev\/|\/bin\/|cmd|powershell|<!--#/i
@@ -53,7 +52,6 @@ export const commandInjection: SignatureSet = {
     ['chained', DECISIVE],
     ['substituted', DECISIVE],
     ['bare', NOTABLE],
-    ['buried', FAINT],
     ['shell_idiom', NOTABLE],
     ['foreign_code', DECISIVE],
   ],
@@ -63,7 +61,7 @@ export const commandInjection: SignatureSet = {
     if (FOREIGN_CODE.test(text)) found |= FOREIGN
     SEPARATOR.lastIndex = 0
     let separator = SEPARATOR.exec(text)
-    while (separator !== null) {
+    while (separator !== null && isLeading(text, separator.index)) {
       found |= foundAt(text, separator.index, SEPARATOR.lastIndex)
       separator = SEPARATOR.exec(text)
     }
@@ -73,17 +71,15 @@ export const commandInjection: SignatureSet = {
 
 /** What stands behind the separator from `start` to `end`. */
 function foundAt(text: string, start: number, end: number): number {
-  if (stands(TABLE_CELL, text, end) || TITLE.test(text.slice(end, end + 2))) return 0
-  const isAt = end > start && /[/\\]/.test(text.slice(start, end))
   const isNamed = stands(NAMED, text, end) || stands(DISGUISED, text, end)
   const isAlone = stands(ALONE, text, end)
-  const isArgued = isNamed || (isAlone && isAt) || stands(WORDED, text, end)
-  if (!isArgued && !isAlone) return 0
-  const before = text.slice(0, Math.min(start, MAX_LEADING_CHARS + 1))
-  if (!isLeading(before)) return BURIED
-  const isSubstitution = text[start] === '$' || text[start] === '`'
-  if (isSubstitution) return isWholeValue(text, before, start) ? SUBSTITUTED : BURIED
-  if (isArgued) return CHAINED
+  if (!isNamed && !isAlone && !stands(WORDED, text, end)) return 0
+  if (stands(TABLE_CELL, text, end) || TITLE.test(text.slice(end, end + 2))) return 0
+  const before = text.slice(0, start)
+  if (text[start] === '$' || text[start] === '`')
+    return isWholeValue(text, before, start) ? SUBSTITUTED : 0
+  const isAt = /[/\\]/.test(text.slice(start, end))
+  if (isNamed || isAt || stands(WORDED, text, end)) return CHAINED
   const value = before.trim()
   return ARGUMENT.test(before) && (value === '' || !WORDLIKE.test(value)) ? CHAINED : BARE
 }
@@ -95,10 +91,11 @@ function isWholeValue(text: string, before: string, start: number): boolean {
   return ONE_WORD.test(before) && (close === -1 || ONE_WORD.test(text.slice(close + 1, close + 50)))
 }
 
-function isLeading(before: string): boolean {
-  if (before.length > MAX_LEADING_CHARS || before.includes('\n')) return false
-  const words = before.trim()
-  return words === '' || words.split(/\s{1,20}/).length <= MAX_LEADING_WORDS
+/** Whether what stands before is so short that a command could be given it. */
+function isLeading(text: string, start: number): boolean {
+  if (start > MAX_LEADING_CHARS) return false
+  const before = text.slice(0, start).trim()
+  return !before.includes('\n') && before.split(/\s{1,20}/).length <= MAX_LEADING_WORDS
 }
 
 function stands(pattern: RegExp, text: string, at: number): boolean {
