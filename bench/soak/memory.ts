@@ -10,7 +10,7 @@ const MIN_SAMPLES = 10
 /** More than this says that there is a leak; less is what collections of garbage leave to chance. */
 export const MAX_SLOPE_MB_PER_MINUTE = 2
 /** Over less time a slope is the sawtooth of a garbage collector. */
-export const MIN_MINUTES = 5
+export const MIN_MINUTES = 3
 
 export interface MemorySample {
   readonly seconds: number

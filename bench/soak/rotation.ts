@@ -10,6 +10,8 @@ import type { Question, SurroundingsReady } from './protocol.ts'
 import type { PlannedFault } from './schedule.ts'
 
 const MS_PER_SECOND = 1_000
+/** The other one lives as long as the soak does, so that its memory can be watched. */
+const VICTIM = 1
 const NO_FAULT: Fault = { kind: 'none' }
 
 export interface RotationOptions {
@@ -34,7 +36,6 @@ export function rotateFaults(options: RotationOptions): Rotation {
   const { plan, startMs, surroundings, gateways, explanations, signal } = options
   const deaths: Death[] = []
   let current = 'none'
-  let kills = 0
 
   const set = (at: Proxied, fault: Fault) =>
     surroundings.ask({ kind: 'fault', at, fault } satisfies Question)
@@ -42,12 +43,10 @@ export function rotateFaults(options: RotationOptions): Rotation {
     sleep(Math.max(0, timeMs - Date.now()), undefined, { signal }).catch(() => {})
 
   async function kill(name: PlannedFault['name']): Promise<void> {
-    const victim = kills++ % gateways.length
-    const gateway = gateways[victim] as Gateway
-    const window = explanations.begin(name, Date.now(), victim)
-    deaths.push({ gateway: victim, timeMs: Date.now() })
-    await gateway.kill()
-    await gateway.start()
+    const window = explanations.begin(name, Date.now(), VICTIM)
+    deaths.push({ gateway: VICTIM, timeMs: Date.now() })
+    await gateways[VICTIM].kill()
+    await gateways[VICTIM].start()
     window.endMs = Date.now()
   }
 
