@@ -96,9 +96,11 @@ export { clientAddress } from './middleware/client-address.ts'
 export { type InspectOptions, inspect } from './middleware/inspect.ts'
 export { type LimitBodyOptions, limitBody } from './middleware/limit-body.ts'
 export { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
-export { requestId } from './middleware/request-id.ts'
+export { type RequestIdOptions, requestId } from './middleware/request-id.ts'
 export { sanitizeHeaders } from './middleware/sanitize-headers.ts'
+export { type ServerTimingOptions, serverTiming } from './middleware/server-timing.ts'
 export { type ThrottleOptions, throttle } from './middleware/throttle.ts'
+export { type TraceRequestsOptions, traceRequests } from './middleware/trace-requests.ts'
 export { type ValidateOptions, validate } from './middleware/validate.ts'
 export type { AuthorizationServer } from './oauth/authorization-server.ts'
 export { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
@@ -173,3 +175,10 @@ export { parseSigningKeys, type SigningJwk } from './tokens/signing-keys.ts'
 export { tokenIdHash } from './tokens/token-id.ts'
 export { createTokenIssuer, type TokenIssuerOptions } from './tokens/token-issuer.ts'
 export { createTokenVerifier, type TokenVerifierOptions } from './tokens/verifier.ts'
+export {
+  createSpanExporter,
+  type SpanExporter,
+  type SpanExporterOptions,
+  type SpanTally,
+} from './tracing/exporter.ts'
+export type { Span } from './tracing/span.ts'

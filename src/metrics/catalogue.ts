@@ -10,8 +10,8 @@ export interface Metric {
 
 /**
  * By name. Whatever stands in a label comes from a bounded list: routes of the policy, codes of
- * reasons, names of limits; never a text of a caller's. Counters and histograms are the sum over all
- * isolates of all gateways on one Redis.
+ * reasons, names of limits; never a text of a caller's. Counters and histograms are the sum over
+ * all isolates of all gateways on one Redis.
  */
 export const METRICS = {
   portcullis_requests_total: {

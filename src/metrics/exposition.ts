@@ -15,8 +15,8 @@ export interface Sample {
 const MS_PER_SECOND = 1_000
 
 /**
- * Writes samples as text: metrics in the order of the catalogue, each with HELP and TYPE, also where
- * it has no samples. Buckets become cumulative, milliseconds seconds.
+ * Writes samples as text: metrics in the order of the catalogue, each with HELP and TYPE, also
+ * where it has no samples. Buckets become cumulative, milliseconds seconds.
  */
 export function exposition(samples: Iterable<Sample>): string {
   const byMetric = Map.groupBy(samples, ({ metric }) => metric)

@@ -8,8 +8,8 @@ import type { MetricsTotals } from './store.ts'
 const DEPENDENCIES = ['redis', 'key_set', 'origin']
 const BREAKER_STATES = ['closed', 'half_open', 'open']
 /**
- * Series that are told from the beginning, as 0: Prometheus sees no increase in one that appears with
- * its first count, and these are rare, and what alerts are about.
+ * Series that are told from the beginning, as 0: Prometheus sees no increase in one that appears
+ * with its first count, and these are rare, and what alerts are about.
  */
 const ALWAYS_TOLD: readonly (readonly [MetricName, ...string[]])[] = [
   ...DEPENDENCIES.flatMap((dependency) =>

@@ -20,8 +20,8 @@ const SAMPLE_RANGE = 2 ** (8 * SAMPLE_BYTES)
 
 export interface RequestIdOptions {
   /**
-   * Of the traces that begin here, which share is told to be sampled: 0 to 1. Default 1, or samplers
-   * behind this gateway that heed their parent would never record one.
+   * Of the traces that begin here, which share is told to be sampled: 0 to 1. Default 1, or
+   * samplers behind this gateway that heed their parent would never record one.
    */
   readonly sampleRatio?: number | undefined
 }

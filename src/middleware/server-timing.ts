@@ -18,10 +18,11 @@ type Environment = { Variables: PrincipalVariables & Partial<TimelineVariables> 
 export const TIMINGS_PERMISSION = 'portcullis:timings:read'
 
 /**
- * Adds `Server-Timing` (W3C) to the answers to callers with the permission `portcullis:timings:read`:
- * milliseconds of each stage that was entered, and `total`. Whether a caller has it is decided once for
- * each principal, so that others cost a look-up. Comes right after `admit`: a token that is revoked is
- * told nothing. On Workers a stage that only computes takes 0.
+ * Adds `Server-Timing` (W3C) to the answers to callers with the permission
+ * `portcullis:timings:read`: milliseconds of each stage that was entered, and `total`. Whether a
+ * caller has it is decided once for each principal, so that others cost a look-up. Comes right
+ * after `admit`: a token that is revoked is told nothing. On Workers a stage that only computes
+ * takes 0.
  *
  * @example
  * ```ts

@@ -31,10 +31,10 @@ const SPAN_ID_BYTES = 8
 const SERVER_ERROR = 500
 
 /**
- * Exports a server span of each request whose trace is sampled, the one that the origin is told as its
- * parent, and one of each stage that took time. Attributes are those of the OpenTelemetry
- * conventions for HTTP, but no path, query, address or subject: of the URL only the route's pattern.
- * Comes after `requestId` and before `audit`, whose timeline tells the stages.
+ * Exports a server span of each request whose trace is sampled, the one that the origin is told as
+ * its parent, and one of each stage that took time. Attributes are those of the OpenTelemetry
+ * conventions for HTTP, but no path, query, address or subject: of the URL only the route's
+ * pattern. Comes after `requestId` and before `audit`, whose timeline tells the stages.
  *
  * A caller whose `traceparent` says "sampled" is heeded; how many spans an isolate sends is bounded
  * by the exporter.

@@ -30,6 +30,8 @@ export function metricsCall({ text, metricsAccess, now }: MetricsOptions): Admin
   let known: { readonly text: string; readonly untilMs: number } | undefined
   const permission = metricsAccess === 'public' ? undefined : permissionOf('metrics:read')
 
+  const needed = permission === undefined ? '' : `\n\nNeeds the permission \`${permission}\`.`
+
   return {
     route: ownRoute({ method: 'GET', path: METRICS_PATH, permission, maxBodyBytes: 0 }),
     handlers: [
@@ -50,8 +52,8 @@ export function metricsCall({ text, metricsAccess, now }: MetricsOptions): Admin
       tag: 'Records',
       summary: 'Read the metrics',
       description:
-        'Of all gateways on this Redis, in the Prometheus text format 0.0.4; isolates report every ' +
-        `ten seconds.${permission === undefined ? '' : `\n\nNeeds the permission \`${permission}\`.`}`,
+        'Of all gateways on this Redis, in the Prometheus text format 0.0.4; isolates report ' +
+        `every ten seconds.${needed}`,
       answers: {
         200: {
           description: 'What was counted.',

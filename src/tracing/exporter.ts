@@ -36,10 +36,10 @@ const EXPORT_TIMEOUT_MS = 5_000
 export const COOL_DOWN_MS = 10_000
 
 /**
- * Makes the exporter of an isolate: one call in two seconds at most, with at most 512 spans. What is
- * beyond, and what a collector does not take within five seconds, is dropped and counted: a trace is
- * worth no memory and no retry. A collector that failed is not asked for ten seconds, and the spans of
- * that time are dropped.
+ * Makes the exporter of an isolate: one call in two seconds at most, with at most 512 spans. What
+ * is beyond, and what a collector does not take within five seconds, is dropped and counted: a
+ * trace is worth no memory and no retry. A collector that failed is not asked for ten seconds, and
+ * the spans of that time are dropped.
  */
 export function createSpanExporter({
   url,

@@ -22,7 +22,14 @@ app.onError((_, c) => c.text('failed', 500))
 interface Seen {
   id: string
   parent: string | null
-  trace: { traceId: string; traceparent: string; tracestate?: string }
+  trace: {
+    traceId: string
+    spanId: string
+    parentSpanId?: string
+    isSampled: boolean
+    traceparent: string
+    tracestate?: string
+  }
 }
 
 async function see(headers: Record<string, string>): Promise<Seen> {
@@ -58,6 +65,28 @@ describe('requestId', () => {
 })
 
 describe('trace context', () => {
+  test('the caller’s span is known, and whether the trace is sampled', async () => {
+    const { trace } = await see({ traceparent: `00-${TRACE_ID}-${PARENT}-00` })
+    expect(trace).toMatchObject({ parentSpanId: PARENT, isSampled: false })
+    expect(trace.traceparent).toBe(`00-${TRACE_ID}-${trace.spanId}-00`)
+    const began = (await see({})).trace
+    expect(began).not.toHaveProperty('parentSpanId')
+    expect(began.isSampled).toBe(true)
+  })
+
+  test('of traces that begin here only a share is sampled, and no caller is overruled', async () => {
+    const none = new Hono<{ Variables: RequestIdVariables }>()
+    none.use(requestId({ sampleRatio: 0 }))
+    none.get('/', (c) => c.json(traceOf(c)))
+    const began = (await (await none.request('/')).json()) as Seen['trace']
+    expect(began.isSampled).toBe(false)
+    expect(began.traceparent).toMatch(/-00$/)
+    const headers = { traceparent: `00-${TRACE_ID}-${PARENT}-01` }
+    const continued = (await (await none.request('/', { headers })).json()) as Seen['trace']
+    expect(continued.isSampled).toBe(true)
+    expect(continued.traceparent).toMatch(/-01$/)
+  })
+
   test('a valid parent is continued with a span of ours', async () => {
     const { trace } = await see({
       traceparent: `00-${TRACE_ID}-${PARENT}-01`,

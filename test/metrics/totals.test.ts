@@ -82,7 +82,7 @@ describe('isolates add up', () => {
     expect(amountOf(text, 'portcullis_observed_refusals_total', observed)).toBe(1)
   })
 
-  test('breakers that are not closed are told by how many isolates say so, for half a minute', async () => {
+  test('isolates whose breakers are not closed are counted, for half a minute', async () => {
     const [one, other, well] = [
       metrics.isolate(['origin', 'origin', 'key_set']),
       metrics.isolate(['origin']),

@@ -22,9 +22,9 @@ const LATELY_MS = 35_000
 
 /**
  * KEYS: totals, number of the isolate's last report, isolates. ARGV: number of this report, series
- * that there may be, the series that counts what is over that, ttl of the totals, ttl of the number,
- * now, from when on isolates count, how many members of the isolates follow, these, and then each
- * series and what to add to it. A report that was taken before changes nothing.
+ * that there may be, the series that counts what is over that, ttl of the totals, ttl of the
+ * number, now, from when on isolates count, how many members of the isolates follow, these, and
+ * then each series and what to add to it. A report that was taken before changes nothing.
  */
 const ADD_SCRIPT = `
 if tonumber(ARGV[1]) <= tonumber(redis.call('GET', KEYS[2]) or '0') then return 0 end
