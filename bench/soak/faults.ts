@@ -24,7 +24,6 @@ export interface SoakFault {
 
 /** The longest period of the breakers, its jitter, and a deadline. */
 const BREAKER_RECOVERY_MS = 7_000
-const KEY_SET_RECOVERY_MS = 15_000
 /** A process that is killed takes connections along that clients only then find dead. */
 const GATEWAY_RECOVERY_MS = 3_000
 
@@ -37,7 +36,7 @@ const redis = (steps: readonly Fault[], explains: readonly Trouble[] = NO_REDIS)
 const origin = (steps: readonly Fault[], ...explains: readonly Trouble[]) =>
   ({ at: 'origin', steps, explains, recoveryMs: BREAKER_RECOVERY_MS }) satisfies SoakFault
 const keySet = (steps: readonly Fault[]) =>
-  ({ at: 'keySet', steps, explains: [], recoveryMs: KEY_SET_RECOVERY_MS }) satisfies SoakFault
+  ({ at: 'keySet', steps, explains: [], recoveryMs: 0 }) satisfies SoakFault
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const said = (

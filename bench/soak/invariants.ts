@@ -54,7 +54,7 @@ export function invariantsOf(evidence: Evidence): readonly Invariant[] {
 }
 
 function memoryInvariant(slope: Slope | undefined, gateway: number): Invariant {
-  const long = slope !== undefined && slope.minutes >= MIN_MINUTES
+  const long = slope?.isWarm && slope.minutes >= MIN_MINUTES
   return {
     what: `memory of gateway ${gateway + 1}, MB/min`,
     value: slope === undefined ? '-' : `${slope.mbPerMinute} +- ${slope.plusMinus}`,

@@ -49,6 +49,8 @@ export interface Ledger {
   settle(number: number, answer: Answer, nowMs: number): Verdict
   arrive(arrival: Arrival): void
   answered(): readonly Answered[]
+  /** How many a gateway has answered. */
+  answeredBy(gateway: number): number
   findings(): Findings
   /** Answers by kind of request, then by status and code. */
   totals(): Readonly<Record<string, Readonly<Record<string, number>>>>
@@ -69,6 +71,7 @@ export function createLedger(explanations: Explanations): Ledger {
     repeats: [] as string[],
   }
   const counts = { wrongAccepts: 0, unexplained: 0, wrongRefusals: 0, repeats: 0 }
+  const answersOf: number[] = []
   let settled = 0
 
   function find(what: keyof typeof counts, text: string): void {
@@ -103,7 +106,10 @@ export function createLedger(explanations: Explanations): Ledger {
       settled++
       const { expectation, gateway } = sent[number] as Sent
       const { status, code, requestId } = answer
-      if (requestId !== '') answered.push({ requestId, gateway, answeredMs: nowMs, status, code })
+      if (requestId !== '') {
+        answered.push({ requestId, gateway, answeredMs: nowMs, status, code })
+        answersOf[gateway] = (answersOf[gateway] ?? 0) + 1
+      }
       totals[expectation.kind] ??= {}
       const byAnswer = totals[expectation.kind] as Record<string, number>
       const trouble = troubleOf(answer)
@@ -127,6 +133,7 @@ export function createLedger(explanations: Explanations): Ledger {
         find('repeats', `${expectation.kind} ${number} at the origin ${before + 1} times`)
     },
     answered: () => answered,
+    answeredBy: (gateway) => answersOf[gateway] ?? 0,
     findings: () => ({ ...examples, counts: { ...counts } }),
     totals: () => totals,
     inFlight: () => sent.length - settled,

@@ -4,8 +4,10 @@ import { rounded } from '../statistics.ts'
 const SECONDS_PER_MINUTE = 60
 /** Of a normal distribution, 95 %; there are always enough samples for it. */
 const Z_95 = 1.96
-/** The first part of a run fills caches, compiles and sizes heaps. */
+/** What a new process does first: fill caches, compile, size heaps. */
 const WARM_UP_SHARE = 0.3
+/** Under `wrangler dev` workerd collects old garbage in earnest only after about 30,000. */
+export const WARM_UP_REQUESTS = 40_000
 const MIN_SAMPLES = 10
 /** More than this says that there is a leak; less is what collections of garbage leave to chance. */
 export const MAX_SLOPE_MB_PER_MINUTE = 2
@@ -15,6 +17,8 @@ export const MIN_MINUTES = 3
 export interface MemorySample {
   readonly seconds: number
   readonly megabytes: number
+  /** Answered by the gateway so far, since any moment before. */
+  readonly answered: number
 }
 
 export interface Slope {
@@ -23,6 +27,8 @@ export interface Slope {
   readonly plusMinus: number
   readonly samples: number
   readonly minutes: number
+  /** So many requests had been answered when the line begins. */
+  readonly isWarm: boolean
 }
 
 /**
@@ -33,7 +39,9 @@ export function slopeOf(samples: readonly MemorySample[]): Slope | undefined {
   const [first] = samples
   const last = samples.at(-1)
   if (first === undefined || last === undefined) return undefined
-  const from = first.seconds + (last.seconds - first.seconds) * WARM_UP_SHARE
+  const warm = samples.find(({ answered }) => answered - first.answered >= WARM_UP_REQUESTS)
+  const share = first.seconds + (last.seconds - first.seconds) * WARM_UP_SHARE
+  const from = Math.max(share, warm?.seconds ?? 0)
   const kept = samples.filter(({ seconds }) => seconds >= from)
   const count = kept.length
   if (count < MIN_SAMPLES) return undefined
@@ -54,6 +62,7 @@ export function slopeOf(samples: readonly MemorySample[]): Slope | undefined {
     plusMinus: rounded(Z_95 * error * SECONDS_PER_MINUTE, 2),
     samples: count,
     minutes: rounded((last.seconds - from) / SECONDS_PER_MINUTE, 1),
+    isWarm: warm !== undefined,
   }
 }
 

@@ -29,16 +29,18 @@ export interface MonitorOptions {
   fault(): string
 }
 
+export type Sampled = readonly [seconds: number, megabytes: number | null, answered: number]
+
 export interface Monitor {
   /** Samples of each gateway, null while it was down. */
-  memory(): readonly (readonly (readonly [seconds: number, megabytes: number | null])[])[]
+  memory(): readonly (readonly Sampled[])[]
   /** Looks at the origin a last time. */
   stop(): Promise<void>
 }
 
 export function createMonitor(options: MonitorOptions): Monitor {
   const { system, ledger, limits, series, condemned, operator, startMs, progress, fault } = options
-  const memory = system.gateways.map((): [number, number | null][] => [])
+  const memory = system.gateways.map((): Sampled[] => [])
   const seconds = () => Math.round((Date.now() - startMs) / 1_000)
 
   async function takeArrivals(): Promise<void> {
@@ -52,7 +54,7 @@ export function createMonitor(options: MonitorOptions): Monitor {
 
   function sampleMemory(): void {
     for (const [index, gateway] of system.gateways.entries())
-      memory[index]?.push([seconds(), gateway.memoryMb() ?? null])
+      memory[index]?.push([seconds(), gateway.memoryMb() ?? null, ledger.answeredBy(index)])
   }
 
   function tell(): void {

@@ -113,7 +113,7 @@ function panelsOf({ series, memory }: SoakResult): readonly Panel[] {
       axis: 'value',
       lines: memory.gateways.map(({ samples }, index) => ({
         name: `gateway ${index + 1}`,
-        values: samples,
+        values: samples.map(([seconds, megabytes]) => [seconds, megabytes] as const),
         colour: ['#2f7ed8', '#e07b39'][index] ?? '#000000',
       })),
     },

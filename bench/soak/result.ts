@@ -5,6 +5,7 @@ import { table } from '../report.ts'
 import type { AuditAccount } from './audit-account.ts'
 import type { Invariant } from './invariants.ts'
 import type { Slope } from './memory.ts'
+import type { Sampled } from './monitor.ts'
 import type { SoakOptions } from './options.ts'
 import { plotSoak } from './plot.ts'
 import type { MinuteFigures, SecondFigures } from './series.ts'
@@ -35,7 +36,7 @@ export interface SoakResult {
   readonly memory: {
     readonly gateways: readonly {
       readonly slope: Slope | undefined
-      readonly samples: readonly (readonly [seconds: number, megabytes: number | null])[]
+      readonly samples: readonly Sampled[]
     }[]
   }
   readonly answers: Readonly<Record<string, Readonly<Record<string, number>>>>

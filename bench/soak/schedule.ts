@@ -3,7 +3,7 @@ import { seededRandom } from '../../dev/fault-proxy/random.ts'
 import { FAULT_NAMES, type FaultName } from './faults.ts'
 
 /** Share of a window that its fault lasts; the rest shows that the gateway comes back. */
-const FAULT_SHARE = 0.6
+const FAULT_SHARE = 0.5
 
 /** Times in seconds since the start of the load. */
 export interface PlannedFault {

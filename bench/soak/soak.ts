@@ -98,8 +98,8 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
     samples,
     slope: slopeOf(
       longestLife(
-        samples.map(([at, megabytes]) =>
-          megabytes === null ? undefined : { seconds: at, megabytes },
+        samples.map(([at, megabytes, answered]) =>
+          megabytes === null ? undefined : { seconds: at, megabytes, answered },
         ),
       ),
     ),

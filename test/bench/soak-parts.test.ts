@@ -243,6 +243,7 @@ describe('memory', () => {
   const line = (perMinute: number, noise = 0) =>
     Array.from({ length: 120 }, (_, index) => ({
       seconds: index * 5,
+      answered: index * 1_000,
       megabytes: 200 + (perMinute * index) / 12 + (index % 2 === 0 ? noise : -noise),
     }))
 
@@ -261,6 +262,16 @@ describe('memory', () => {
     expect(slopeOf(filled)?.mbPerMinute).toBe(0)
   })
 
+  test('the line begins where the process is warm: after so many requests', () => {
+    const slow = line(0).map((sample, index) =>
+      index < 80 ? { ...sample, megabytes: 100 + 2 * index } : { ...sample, answered: 90_000 },
+    )
+    const fewer = slow.map((sample) => ({ ...sample, answered: sample.answered / 2 }))
+    expect(slopeOf(fewer)).toMatchObject({ isWarm: true, mbPerMinute: 0 })
+    const few = slow.map((sample) => ({ ...sample, answered: sample.answered / 9 }))
+    expect(slopeOf(few)).toMatchObject({ isWarm: false })
+  })
+
   test('another process begins anew', () => {
     const life = longestLife([...line(0).slice(0, 5), undefined, ...line(0).slice(6, 30)])
     expect(life.length).toBe(24)
@@ -276,7 +287,9 @@ const SOUND: Evidence = {
   surprises: 0,
   slopes: [
     undefined,
-    slopeOf(Array.from({ length: 200 }, (_, i) => ({ seconds: i * 5, megabytes: 9 }))),
+    slopeOf(
+      Array.from({ length: 200 }, (_, i) => ({ seconds: i * 5, megabytes: 9, answered: i * 500 })),
+    ),
   ],
 }
 
@@ -300,10 +313,19 @@ describe('the invariants', () => {
     ['an event twice', { audit: { ...SOUND.audit, doubled: 1 } }],
     ['an event that differs', { audit: { ...SOUND.audit, different: 1 } }],
     ['a gateway that ended', { surprises: 1 }],
-    ['a leak', { slopes: [{ mbPerMinute: 9, plusMinus: 2, samples: 99, minutes: 8 }] }],
+    [
+      'a leak',
+      { slopes: [{ mbPerMinute: 9, plusMinus: 2, samples: 99, minutes: 8, isWarm: true }] },
+    ],
   ])('are broken by %s', (_, broken) => {
     expect(allHold(invariantsOf({ ...SOUND, ...broken }))).toBe(false)
   })
+})
+
+test('growth of a process that is not warm yet says nothing, however steep', () => {
+  const steep = { mbPerMinute: 60, plusMinus: 3, samples: 99, minutes: 8, isWarm: false }
+  const [memory] = invariantsOf({ ...SOUND, slopes: [steep] }).slice(-1)
+  expect(memory).toMatchObject({ value: '60 +- 3', holds: undefined })
 })
 
 describe('what is left behind', () => {
@@ -331,9 +353,9 @@ describe('what is left behind', () => {
         {
           slope: undefined,
           samples: [
-            [5, 200],
-            [10, null],
-            [15, 210],
+            [5, 200, 1],
+            [10, null, 2],
+            [15, 210, 3],
           ],
         },
       ],
