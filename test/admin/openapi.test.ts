@@ -86,7 +86,10 @@ test('the examples of bodies are good bodies', async () => {
     if (example === undefined || path.includes('{')) continue
     const body = path.includes('/limits/') ? { ...example, limit: 'few' } : example
     const reply = await gateway.admin(method.toUpperCase(), path.slice('/-/admin'.length), body)
-    expect(reply.status, `${path}: ${reply.text}`).toBeLessThan(300)
+    // This gateway has no audit database, which it only says of orders that are good.
+    const { code } = reply.body ?? {}
+    if (path.startsWith('/-/admin/audit/')) expect(code, reply.text).toBe('dependency_unavailable')
+    else expect(reply.status, `${path}: ${reply.text}`).toBeLessThan(300)
   }
 })
 
