@@ -50,8 +50,12 @@ type InspectedContext = Context<{ Variables: BodyVariables }>
  * (`input_invalid`); one bad message refuses its batch. Needs `limitBody` before it, and
  * `authenticate` and `admit` for permissions.
  *
- * Does NOT look for signatures of attacks, into headers, or at what the origin answers. Throws a
- * `TypeError` when built with options that are none.
+ * What passes is searched for signatures of attacks: noted for the audit event (`observe`), or
+ * refused (`signature_matched`) with `signatures: { mode: 'enforce' }`. With `mode: 'observe'` nothing
+ * of all this is refused but a body that broke off; it is noted.
+ *
+ * Does NOT look into headers, or at what the origin answers. Throws a `TypeError` when built with
+ * options that are none.
  *
  * @example
  * ```ts

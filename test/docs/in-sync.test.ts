@@ -101,11 +101,13 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
     ['## Tokens', 'TokensDefinition'],
     ['## Input', 'InputSchemas'],
     ['## Inspection', 'InspectDefinition'],
+    ['## Signatures', 'SignaturesDefinition'],
     ['## JSON-RPC', 'JsonRpcDefinition'],
   ])('fields of the policy: %s', (heading, name) => {
     const elsewhere: Readonly<Record<string, string>> = {
       TokensDefinition: 'src/oauth/tokens-definition.ts',
       InspectDefinition: 'src/inspection/definition.ts',
+      SignaturesDefinition: 'src/inspection/definition.ts',
       JsonRpcDefinition: 'src/inspection/definition.ts',
     }
     const members = membersOf(elsewhere[name] ?? 'src/policy-definition.ts', name)

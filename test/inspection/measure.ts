@@ -1,14 +1,12 @@
 /**
- * `node test/inspection/measure.ts`: writes the figures of the signatures, which the decisions
- * quote, to `signature-figures.json`. With `--list <name> <category> <file>...` it measures lists of
+ * `node test/inspection/measure.ts`: writes the figures of the signatures to
+ * `signature-figures.json`, and prints the tables of decision 0025. With `--list <name> <category> <file>...` it measures lists of
  * others, a text a line (with tabs between the values of one request), and keeps their figures
  * beside its own.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { FIGURES, readFigures, tablesOf } from './figure-tables.ts'
 import { figures, signatureOf } from './signature-figures.ts'
-
-export const FIGURES = join(import.meta.dirname, 'signature-figures.json')
 
 /** Whether any of its values is, as it stands or as a query's value would arrive. */
 function isRefused(line: string): boolean {
@@ -22,11 +20,14 @@ function isRefused(line: string): boolean {
 }
 
 const [option, name = '', category = '', ...files] = process.argv.slice(2)
-const { others = {} } = JSON.parse(readFileSync(FIGURES, 'utf8'))
+const others = { ...readFigures().others }
 if (option === '--list') {
   const lines = files.flatMap((file) => readFileSync(file, 'utf8').split(/\r?\n/))
   const texts = [...new Set(lines.filter((line) => line.trim() !== ''))]
   const refused = texts.filter(isRefused).length
   others[name] = { ...others[name], [category]: { texts: texts.length, refused } }
 }
-writeFileSync(FIGURES, `${JSON.stringify({ ...figures(), others }, null, 2)}\n`)
+const measured = { ...figures(), others }
+writeFileSync(FIGURES, `${JSON.stringify(measured, null, 2)}\n`)
+const { harmless, attacks } = tablesOf(measured)
+console.log([...harmless, '', ...attacks].join('\n'))

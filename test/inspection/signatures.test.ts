@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { InspectOptions } from '../../src/index.ts'
 import { inspected } from './app.ts'
 import { ATTACKS } from './attacks.ts'
+import { readFigures, tablesOf } from './figure-tables.ts'
 import { HARMLESS } from './harmless-texts.ts'
 import { figures, signatureOf } from './signature-figures.ts'
 
@@ -136,7 +137,14 @@ test('no harmless text of the list would be refused, if signatures were enforced
 })
 
 test('the committed figures are those of these rules and lists (node test/inspection/measure.ts)', () => {
-  const file = join(import.meta.dirname, 'signature-figures.json')
-  const { others: _, ...committed } = JSON.parse(readFileSync(file, 'utf8'))
+  const { others: _, ...committed } = readFigures()
   expect(figures()).toEqual(committed)
+})
+
+test('decision 0025 tells these figures, and no others', () => {
+  const file = '../../docs/decisions/0025-signatures-second-and-watched.md'
+  const decision = readFileSync(join(import.meta.dirname, file), 'utf8')
+  const { harmless, attacks } = tablesOf(readFigures())
+  const told = decision.match(/^\| .+ \| [\d,]+ \| [\d,]+ \([\d.]+ %\) \|$/gm)
+  expect(told).toEqual([...harmless, ...attacks])
 })

@@ -46,7 +46,7 @@ export const sqlInjection: SignatureSet = {
     if (!TELLING.test(text)) return found
     if (SLOW_OR_ACTING.test(text)) found |= EFFECT
     if (CATALOGUE.test(text)) found |= PROBE
-    if (COMMENTED_KEYWORDS.test(text)) found |= DISGUISE
+    if (text.includes('/*') && COMMENTED_KEYWORDS.test(text)) found |= DISGUISE
     return found
   },
 }
