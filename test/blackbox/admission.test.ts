@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, inject, test, vi } from 'vitest'
+import { newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf, setMode } from '../harness/control.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 
@@ -83,16 +84,21 @@ describe('round trips', () => {
     expect(await redisCalls()).toBe(0)
   })
 
-  test('a refused token is counted in one, behind the answer', async () => {
-    // So that Redis knows the script.
-    await get(here, 'not.a.token')
-    await vi.waitFor(async () => expect((await recordsOf(stack.rest)).length).toBeGreaterThan(0))
-    await get(here, 'not.a.token')
-    await vi.waitFor(async () => {
+  test('a refused token is counted in two, as a failure and as a violation, behind the answer', async () => {
+    const refuse = () =>
+      fetch(`${here}/orders`, {
+        headers: { ...bearer('not.a.token'), 'cf-connecting-ip': newAddress() },
+      })
+    const counts = async (kind: string) => {
       const calls = await recordsOf(stack.rest)
-      expect(calls.filter(({ body }) => !body.includes('pc:authentication-failures:'))).toEqual([])
-      expect(calls.length).toBeGreaterThanOrEqual(2)
+      return calls.filter(({ body }) => body.includes(`pc:${kind}:`)).length
+    }
+    for (let sent = 0; sent < 2; sent++) expect((await refuse()).status).toBe(401)
+    await vi.waitFor(async () => {
+      expect(await counts('authentication-failures')).toBeGreaterThanOrEqual(2)
+      expect(await counts('violations')).toBeGreaterThanOrEqual(2)
     })
+    expect(await redisCalls()).toBe(0)
     expect(await originCalls()).toBe(0)
   })
 

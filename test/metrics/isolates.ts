@@ -16,8 +16,8 @@ import { startTestRedis } from '../harness/redis.ts'
 export type Line = 'good' | 'answers lost' | 'cut'
 
 /** Starts Redis and a line to it that can be bad. */
-export async function startMetrics() {
-  const redis = await startTestRedis()
+export async function startMetrics(prefer: 'auto' | 'embedded' = 'auto') {
+  const redis = await startTestRedis(prefer)
   let line: Line = 'good'
   let calls = 0
   const proxy = await startHttpServer(async (request, response) => {

@@ -98,6 +98,30 @@ describe('isolates add up', () => {
   })
 })
 
+test('the Redis that npm start embeds adds up alike', async () => {
+  const embedded = await startMetrics('embedded')
+  try {
+    const [one, other] = [embedded.isolate(['redis']), embedded.isolate()]
+    for (const each of [one, one, other]) each.decide()
+    await embedded.pass(one, other)
+    embedded.setLine('answers lost')
+    one.decide()
+    await embedded.pass(one)
+    embedded.setLine('good')
+    one.decide()
+    await embedded.pass(one)
+    one.decide()
+    await embedded.pass(one)
+    const text = await embedded.text()
+    expect(amountOf(text, 'portcullis_requests_total', ORDERS)).toBe(6)
+    expect(amountOf(text, 'portcullis_breaker_open_isolates', { dependency: 'redis' })).toBe(1)
+    for (const key of await embedded.redis.direct.keys('*'))
+      expect(await embedded.redis.direct.ttl(key)).toBeGreaterThan(3_000)
+  } finally {
+    await embedded.close()
+  }
+})
+
 describe('a report counts once:', () => {
   test('whose answer was lost', async () => {
     const isolate = metrics.isolate()

@@ -1,0 +1,28 @@
+/** A Worker that traces its requests: what `createGateway` puts around everything else. */
+import { Hono } from 'hono'
+import { audit } from '../../src/middleware/audit.ts'
+import { requestId } from '../../src/middleware/request-id.ts'
+import { stage } from '../../src/middleware/stage.ts'
+import { traceRequests } from '../../src/middleware/trace-requests.ts'
+import { createSpanExporter } from '../../src/tracing/exporter.ts'
+
+interface Env {
+  readonly COLLECTOR: string
+}
+
+let app: ReturnType<typeof build> | undefined
+
+function build({ COLLECTOR: url }: Env) {
+  return new Hono()
+    .use(requestId(), traceRequests({ exporter: createSpanExporter({ url }) }))
+    .use(audit({ sink: { record() {} } }))
+    .use(stage('limitBody', (_, next) => next()))
+    .get('/', (c) => c.text('ok'))
+}
+
+export default {
+  fetch(request, env, context) {
+    app ??= build(env)
+    return app.fetch(request, env, context)
+  },
+} satisfies ExportedHandler<Env>
