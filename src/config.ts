@@ -97,7 +97,9 @@ const environmentSchema = z
     METRICS_ACCESS: z.enum(['operators', 'public']).optional(),
     AUDIT_ADDRESSES: auditAddresses.optional(),
     AUDIT_ADDRESS_KEY: auditAddressKey.optional(),
-    OTLP_ENDPOINT: httpUrl.optional(),
+    OTLP_ENDPOINT: httpUrl
+      .refine((url) => !/[?#]/.test(url), 'must have no query or fragment')
+      .optional(),
     OTLP_HEADERS: headerList.optional(),
     OTLP_SAMPLE_RATIO: ratio.optional(),
   })

@@ -1,0 +1,80 @@
+import { describe, expect, test } from 'vitest'
+import { parseConfig } from '../../src/config.ts'
+import { good, mistakes } from './environment.ts'
+
+const SECRET = 'Bearer%20hush'
+const traced = { ...good, OTLP_ENDPOINT: 'https://collector.example/otlp/' }
+
+describe('who may read the metrics', () => {
+  test.each([
+    [undefined, 'operators'],
+    ['operators', 'operators'],
+    ['public', 'public'],
+  ])('%s means %s', (METRICS_ACCESS, access) => {
+    const env = { ...good, ...(METRICS_ACCESS && { METRICS_ACCESS }) }
+    expect(parseConfig(env).metricsAccess).toBe(access)
+  })
+
+  test.each(['', 'Public', 'everyone', ' public'])('R31: %j is a mistake', (METRICS_ACCESS) => {
+    const [mistake, ...others] = mistakes({ ...good, METRICS_ACCESS })
+    expect(mistake).toMatch(/^METRICS_ACCESS: /)
+    expect(others).toEqual([])
+  })
+})
+
+describe('where traces go', () => {
+  test('is nowhere without a collector', () => {
+    expect(parseConfig({ ...good, OTLP_SAMPLE_RATIO: '0.5' }).traces).toBeUndefined()
+  })
+
+  test('is below the endpoint, with its headers, and all that begin here', () => {
+    expect(parseConfig(traced).traces).toEqual({
+      url: 'https://collector.example/otlp/v1/traces',
+      headers: {},
+      sampleRatio: 1,
+    })
+    const OTLP_HEADERS = `authorization=${SECRET}, x-team = a%2Cb%3Dc`
+    expect(parseConfig({ ...traced, OTLP_HEADERS }).traces?.headers).toEqual({
+      authorization: 'Bearer hush',
+      'x-team': 'a,b=c',
+    })
+  })
+
+  test.each(['0', '1', '0.25', '.5', '1.0', '0.000001'])('takes a share of %s', (ratio) => {
+    expect(parseConfig({ ...traced, OTLP_SAMPLE_RATIO: ratio }).traces?.sampleRatio).toBe(
+      Number(ratio),
+    )
+  })
+
+  test.each(['', '2', '1.1', '-0.1', 'half', '1e-3', '0x1', 'NaN', ' 1'])(
+    'R31: a share of %j is a mistake',
+    (OTLP_SAMPLE_RATIO) => {
+      expect(mistakes({ ...traced, OTLP_SAMPLE_RATIO })).toEqual([
+        'OTLP_SAMPLE_RATIO: must be a number from 0 to 1',
+      ])
+    },
+  )
+
+  test.each([
+    'hush',
+    '=hush',
+    'a b=hush',
+    'authorization=hush%0d%0aX-Evil: 1',
+    'authorization=%zz-hush',
+    'a=hush,',
+    'a=',
+    'a=h%C3%BCsh',
+  ])('R31: headers %j are a mistake, and their values are not told', (OTLP_HEADERS) => {
+    const told = mistakes({ ...traced, OTLP_HEADERS })
+    expect(told).toEqual([
+      'OTLP_HEADERS: must be name=value pairs with commas between, values percent-encoded',
+    ])
+  })
+
+  test.each(['collector.example', 'ftp://collector.example', 'https://collector.example/?a=b', ''])(
+    'R31: the endpoint %j is a mistake',
+    (OTLP_ENDPOINT) => {
+      expect(mistakes({ ...good, OTLP_ENDPOINT }).join()).toMatch(/^OTLP_ENDPOINT: /)
+    },
+  )
+})
