@@ -48,6 +48,9 @@ const STYLE_RUNS =
 /** A quote, and a handler where the next attribute would stand. */
 const QUOTE_THEN_HANDLER =
   /^[^"'<>]{0,100}["'`][\s/>]{0,10}(?:\w{1,20}(?:=[^\s/]{0,40})?[\s/]{1,10}){0,4}on[a-z]{3,30}\s{0,4}=/i
+/** A handler by itself, for an attribute that stands without quotes. */
+const BARE_HANDLER =
+  /(?:^|[\s/"'`])on[a-z]{3,30}\s{0,4}=\s{0,4}["'`]?\s{0,4}(?:alert|prompt|confirm|eval|fetch|import|javascript:)\s{0,2}[(`\w]/i
 /** A quote or end of a statement, and a call of what scripts are written for. */
 const QUOTE_THEN_CALL =
   /^[^"'`]{0,100}["'`][\s)}\]]{0,6}(?:[;+\-*,|&^<>?:/%=]|\|\||&&|\/\/|\n){1,3}[\s({![+~-]{0,6}(?:alert|prompt|confirm|eval|fetch|settimeout|setinterval|function|import|document|window|location|self|top|parent|globalthis|this|console|xmlhttprequest|string\.fromcharcode|print|new\s{1,2}function)\s{0,2}(?:[.([`=]|\?\.)/i
@@ -72,7 +75,7 @@ export const crossSiteScripting: SignatureSet = {
   scan(text) {
     if (!SUSPICIOUS.test(text)) return 0
     let found = RUNS.test(text) ? SCRIPT_URL : 0
-    if (QUOTE_THEN_HANDLER.test(text)) found |= ATTRIBUTE_BREAK_OUT
+    if (QUOTE_THEN_HANDLER.test(text) || BARE_HANDLER.test(text)) found |= ATTRIBUTE_BREAK_OUT
     if (QUOTE_THEN_CALL.test(text) || SCRIPT_END.test(text)) found |= SCRIPT_BREAK_OUT
     if (IN_TEMPLATE.test(text)) found |= TEMPLATE
     if (SINKS.test(text)) found |= SINK
