@@ -5,6 +5,7 @@
  */
 import { type CheckpointSealer, createCheckpointSealer } from '../src/audit/chain-checkpoint.ts'
 import { type AuditEvent, auditEventSchema } from '../src/audit/event.ts'
+import { Misconfigured } from '../src/errors.ts'
 import { insertAuditEvents } from '../src/stores/d1/audit-chain.ts'
 import { keepDeadLetters } from '../src/stores/d1/dead-letters.ts'
 import { type Migration, withSchema } from '../src/stores/d1/schema.ts'
@@ -97,7 +98,11 @@ async function lookAfter(upkeep: Upkeep, isDaily = false) {
   }
 }
 
-const nameOf = (error: unknown) => (error instanceof Error ? error.name : typeof error)
+/** What D1 and R2 say may hold anything. */
+function nameOf(error: unknown): string {
+  if (error instanceof Misconfigured) return error.message
+  return error instanceof Error ? error.name : typeof error
+}
 
 /** The event in a message, or undefined: then it will never be one, however often it comes. */
 function eventOf(body: unknown): AuditEvent | undefined {

@@ -31,13 +31,12 @@ const MAX_ERASURES = 3
 export async function carryOutErasures({ db, bucket, seal, nowMs }: Upkeep): Promise<void> {
   const options = { seal, nowMs }
   for (let ended = 0; ended < MAX_ERASURES; ended += 1) {
-    const next = await nextErasure(db, nowMs)
+    const next = await nextErasure(db)
     if (next === null) return
     const begun = await beginErasure(db, next, options)
     if (!(await eraseRows(db, begun))) return
-    const { erasure, isDone } = await eraseExported(db, bucket, begun, nowMs)
-    if (!isDone) return
-    await endErasure(db, erasure, options)
+    if (!(await eraseExported(db, bucket, begun, nowMs))) return
+    await endErasure(db, begun, options)
   }
 }
 

@@ -1,4 +1,5 @@
 /** Messages of the audit queue that are no audit events, kept as they came. */
+import { within } from './deadline.ts'
 import { insertStatement } from './insert.ts'
 
 /** What is kept of a message. */
@@ -22,7 +23,7 @@ export async function keepDeadLetters(
     receivedMs,
     textOf(body),
   ])
-  await db.prepare(INSERT).bind(JSON.stringify(rows)).run()
+  await within(db.prepare(INSERT).bind(JSON.stringify(rows)).run())
 }
 
 /** Text as it is, JSON where that can be made, else whatever the value says of itself. */

@@ -13,14 +13,17 @@ const MAX_STATEMENTS = 10
 /** Events come late from the spill (7 days) and from dead letters; later nobody needs to be known. */
 const RECOGNISED_MS = 8 * 86_400_000
 
-const NEXT =
-  'SELECT * FROM audit_erasures WHERE done_ms IS NULL AND ordered_ms <= ? ORDER BY ordered_ms LIMIT 1'
+const NEXT = 'SELECT * FROM audit_erasures WHERE done_ms IS NULL ORDER BY ordered_ms LIMIT 1'
 const BEGIN =
   'UPDATE audit_erasures SET first_seq = coalesce(first_seq, ' +
   '(SELECT min(seq) FROM audit_events WHERE partition = ?)) WHERE id = ? RETURNING first_seq'
-const COUNT = 'SELECT count(*) AS rows FROM audit_events WHERE partition = ? AND erasure = ?'
+/** In D1 now, and those that were in the export only. */
+const COUNT =
+  'SELECT (SELECT count(*) FROM audit_events WHERE partition = ?1 AND erasure = ?2) + rows AS rows ' +
+  'FROM audit_erasures WHERE id = ?2'
 const DONE =
-  'UPDATE audit_erasures SET issuer = NULL, subject = NULL, rows = ?, done_ms = ? WHERE id = ?'
+  'UPDATE audit_erasures SET issuer = NULL, subject = NULL, rows = ?, done_ms = ? ' +
+  'WHERE id = ? AND done_ms IS NULL'
 const FORGET =
   'UPDATE audit_erasures SET salt = NULL, caller_digest = NULL, name_digest = NULL ' +
   'WHERE done_ms < ?'
@@ -34,8 +37,8 @@ const OF_TARGET =
 const DEAD_LETTERS = 'DELETE FROM dead_letters WHERE instr(body, ?1) > 0 OR instr(body, ?2) > 0'
 
 /** The oldest erasure that is not done. */
-export const nextErasure = (db: D1Database, nowMs: number): Promise<ErasureRow | null> =>
-  within(db.prepare(NEXT).bind(nowMs).first<ErasureRow>())
+export const nextErasure = (db: D1Database): Promise<ErasureRow | null> =>
+  within(db.prepare(NEXT).first<ErasureRow>())
 
 /**
  * Puts the beginning into the chain, which moves its head: a consumer that had not seen the order
@@ -79,7 +82,7 @@ export async function endErasure(
   options: AppendOptions,
 ): Promise<void> {
   const counted = db.prepare(COUNT).bind(PARTITION, erasure.id).first<{ rows: number }>()
-  const rows = erasure.rows + ((await within(counted))?.rows ?? 0)
+  const rows = (await within(counted))?.rows ?? 0
   await insertAuditEvents(db, [erasureEvent(erasure, options.nowMs, rows)], options)
   await within(db.prepare(DONE).bind(rows, options.nowMs, erasure.id).run())
 }

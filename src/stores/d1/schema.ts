@@ -1,4 +1,5 @@
 /** Tables that make themselves, for a database whose migrations nobody has applied. */
+import { within } from './deadline.ts'
 
 /** A file of `workers/migrations`. */
 export interface Migration {
@@ -49,11 +50,13 @@ export async function withSchema<Value>(
 async function apply(db: D1Database, { name, sql }: Migration): Promise<void> {
   const statements = sql.split(';').filter((statement) => statement.trim() !== '')
   try {
-    await db.batch([
-      ...statements.map((statement) => db.prepare(statement)),
-      db.prepare(APPLIED),
-      db.prepare('INSERT OR IGNORE INTO d1_migrations (name) VALUES (?)').bind(name),
-    ])
+    await within(
+      db.batch([
+        ...statements.map((statement) => db.prepare(statement)),
+        db.prepare(APPLIED),
+        db.prepare('INSERT OR IGNORE INTO d1_migrations (name) VALUES (?)').bind(name),
+      ]),
+    )
   } catch (error) {
     if (!isDuplicateColumn(error)) throw error
   }

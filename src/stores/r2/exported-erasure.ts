@@ -4,6 +4,7 @@ import { ndjsonOf, partOf } from '../../audit/chain-export.ts'
 import type { ChainRow } from '../../audit/chain-row.ts'
 import { isTarget } from '../../audit/erasure.ts'
 import { CALLER, CHANGE, erased } from '../../audit/personal.ts'
+import { Misconfigured } from '../../errors.ts'
 import { type ExportRow, partsBehind } from '../d1/chain-parts.ts'
 import { within } from '../d1/deadline.ts'
 import type { ErasureRow } from '../d1/erasure-orders.ts'
@@ -15,29 +16,33 @@ const MAX_OBJECTS = 10
 /** Somebody else may write the same object at the same moment, but not all day. */
 const MAX_ATTEMPTS = 3
 
-const PROGRESS = 'UPDATE audit_erasures SET exported_seq = ?, rows = rows + ? WHERE id = ?'
+// Whoever does the same at the same moment counts it once.
+const PROGRESS =
+  'UPDATE audit_erasures SET exported_seq = ?1, rows = rows + ?2 ' +
+  'WHERE id = ?3 AND exported_seq < ?1 AND done_ms IS NULL'
 
 /**
  * Erases somebody from the objects that there are, in their order, at most 10. Comes after D1 was
- * done, so that whatever is exported from now on is without them. Returns the erasure as it is then,
- * and whether there is no more. Rejects with what D1 or R2 said.
+ * done, so that whatever is exported from now on is without them. False: there are more. Rejects with
+ * what D1 or R2 said, or with `Misconfigured`.
  */
 export async function eraseExported(
   db: D1Database,
   bucket: ExportBucket | undefined,
   erasure: ErasureRow,
   nowMs: number,
-): Promise<{ readonly erasure: ErasureRow; readonly isDone: boolean }> {
+): Promise<boolean> {
   const parts = await partsBehind(db, erasure.exported_seq, MAX_OBJECTS + 1)
-  let { exported_seq, rows } = erasure
+  if (bucket === undefined && parts.length > 0)
+    throw new Misconfigured('The audit Worker', [
+      'AUDIT_EXPORT: is missing, and there is an export',
+    ])
+  if (bucket === undefined) return true
   for (const part of parts.slice(0, MAX_OBJECTS)) {
-    if (bucket === undefined) throw new Error('there is an export, and no binding AUDIT_EXPORT')
-    const erasedRows = await erasePart(db, bucket, part, erasure, nowMs)
-    await within(db.prepare(PROGRESS).bind(part.last_seq, erasedRows, erasure.id).run())
-    exported_seq = part.last_seq
-    rows += erasedRows
+    const rows = await erasePart(db, bucket, part, erasure, nowMs)
+    await within(db.prepare(PROGRESS).bind(part.last_seq, rows, erasure.id).run())
   }
-  return { erasure: { ...erasure, exported_seq, rows }, isDone: parts.length <= MAX_OBJECTS }
+  return parts.length <= MAX_OBJECTS
 }
 
 /** Returns how many rows of the object are erased by this, and are in D1 no more. */
