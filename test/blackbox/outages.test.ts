@@ -1,0 +1,200 @@
+/** A gateway in real workerd whose Redis and origin are behind TCP proxies that misbehave. */
+import { createHash } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import type { Fault } from '../../dev/fault-proxy/fault.ts'
+import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
+import { addressBanKey } from '../../src/admission/ban.ts'
+import { cutOffKey } from '../../src/admission/revocation.ts'
+import { DEFAULT_FAILURES } from '../../src/breakers/breaker.ts'
+import { FAULTS, RUBBISH } from '../faults/rubbish.ts'
+import { newAddress } from '../harness/address.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { ISSUER, mint } from '../harness/issuer.ts'
+import { freePort, type Running, run } from '../harness/process.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const stack = inject('stack')
+/** Longer than a breaker stays open, on a machine with other things to do. */
+const RECOVERY = { timeout: 20_000, interval: 200 }
+/** The policy lets a subject call so often in a minute. */
+const STANDARD_LIMIT = 100
+
+let redis: TestRedis
+let toRedis: FaultProxy
+let origin: TestServer
+let toOrigin: FaultProxy
+let gateway: Running
+let url: string
+/** Whose requests the origin has seen. */
+const reached: string[] = []
+
+const portOf = (base: string) => Number(new URL(base).port)
+const before = (base: string) =>
+  startFaultProxy({ target: { host: '127.0.0.1', port: portOf(base) } })
+
+beforeAll(async () => {
+  redis = await startTestRedis()
+  toRedis = await before(redis.url)
+  origin = await startHttpServer((request, response) => {
+    reached.push(String(request.headers['x-auth-subject'] ?? 'anonymous'))
+    request.resume().on('end', () => response.end('[]'))
+  })
+  toOrigin = await before(origin.url)
+  const port = await freePort()
+  url = `http://127.0.0.1:${port}`
+  const env = {
+    ...stack.env,
+    PORT: String(port),
+    UPSTASH_REDIS_REST_URL: toRedis.url,
+    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ORIGIN_URL: toOrigin.url,
+  }
+  gateway = await run([process.execPath, 'dev/start.ts'], env, 'Portcullis is ready on')
+})
+afterAll(async () => {
+  await gateway?.stop()
+  await Promise.all([toRedis?.close(), toOrigin?.close()])
+  await Promise.all([redis?.close(), origin?.close()])
+})
+afterEach(async () => {
+  await toRedis.set({ kind: 'none' })
+  await toOrigin.set({ kind: 'none' })
+  reached.length = 0
+})
+
+interface Caller {
+  readonly token: string
+  readonly subject: string
+  readonly address: string
+}
+
+async function newCaller(address = newAddress()): Promise<Caller & { readonly jti: string }> {
+  const [subject, jti] = [`caller-${crypto.randomUUID()}`, crypto.randomUUID()]
+  const token = await mint(stack.inlineKey, { claims: { sub: subject, jti, roles: ['writer'] } })
+  return { token, subject, address, jti }
+}
+
+async function ask({ token, address }: Caller, path = '/orders', init: RequestInit = {}) {
+  const response = await fetch(url + path, {
+    ...init,
+    headers: { authorization: `Bearer ${token}`, 'cf-connecting-ip': address },
+  })
+  return { status: response.status, headers: response.headers, text: await response.text() }
+}
+const statusOf = async (caller: Caller) => (await ask(caller)).status
+const recovered = (caller: Caller) => expect.poll(() => statusOf(caller), RECOVERY).toBe(200)
+
+/** One that may, and four that may not: revoked, cut off, from a banned address, out of budget. */
+async function cast() {
+  const nowSeconds = Math.floor(Date.now() / 1000)
+  const [good, revoked, cutOff, spent] = await Promise.all(
+    Array.from({ length: 4 }, () => newCaller()),
+  )
+  if (!good || !revoked || !cutOff || !spent) throw new Error('nobody came')
+  const [third = 0, fourth = 0] = crypto.getRandomValues(new Uint8Array(2))
+  const banned = await newCaller(`198.18.${third}.${fourth}`)
+  const hash = createHash('sha256')
+    .update(JSON.stringify([ISSUER, revoked.jti]))
+    .digest('base64url')
+  await redis.direct
+    .multi()
+    .set(`pc:revoked:${hash}`, '1', 'EX', 600)
+    .set(await cutOffKey('subject', ISSUER, cutOff.subject), nowSeconds + 5, 'EX', 600)
+    .set(await addressBanKey(banned.address), nowSeconds + 600, 'EX', 600)
+    .exec()
+  return { good, spent, refused: [revoked, cutOff, banned] }
+}
+
+const wire = RUBBISH.filter(([name]) =>
+  /empty body|HTML|bare nulls|objects|gzip|packed page|announced|chunk|UTF-8|redirect|no content/.test(
+    name,
+  ),
+)
+const flapping: [string, Fault] = [
+  'a connection that comes and goes',
+  { kind: 'flap', upMs: 400, downMs: 400 },
+]
+
+describe('a Redis behind a bad wire', () => {
+  test.each<readonly [string, Fault]>([...FAULTS, flapping, ...wire])(
+    'R01 to R06, R32: %s: who must not get in does not, and who may does when it is over',
+    async (_, fault) => {
+      const { good, refused } = await cast()
+      await toRedis.set(fault)
+      for (let round = 0; round < 3; round++) {
+        const statuses = await Promise.all(refused.map(statusOf))
+        for (const status of statuses) expect([401, 403, 503]).toContain(status)
+        expect([200, 503]).toContain(await statusOf(good))
+      }
+      await toRedis.set({ kind: 'none' })
+      await recovered(good)
+      for (const caller of refused)
+        await expect.poll(() => statusOf(caller), RECOVERY).toBeOneOf([401, 403])
+      expect(new Set(reached)).toEqual(new Set([good.subject]))
+    },
+  )
+
+  test('R01, R15: an exhausted limit stays exhausted while Redis comes and goes', async () => {
+    const { spent } = await cast()
+    let admitted = 0
+    for (let sent = 0; sent < 2 * STANDARD_LIMIT; sent += 20) {
+      const isDown = (sent / 20) % 3 === 2
+      await toRedis.set(isDown ? { kind: 'reset', afterBytes: 0 } : { kind: 'none' })
+      const statuses = await Promise.all(Array.from({ length: 20 }, () => statusOf(spent)))
+      if (!isDown) await expect.poll(() => statusOf(spent), RECOVERY).toBeOneOf([200, 429])
+      for (const status of statuses) expect([200, 429, 503]).toContain(status)
+      admitted += statuses.filter((status) => status === 200).length
+    }
+    // A minute may end meanwhile, and with it a window: two of them at most.
+    expect(admitted).toBeLessThanOrEqual(2 * STANDARD_LIMIT)
+    expect(admitted).toBeLessThanOrEqual(reached.length)
+  })
+
+  test('R02: while Redis is down nothing is sent to it but probes, and then one call a request', async () => {
+    const { good } = await cast()
+    await recovered(good)
+    await toRedis.set({ kind: 'refuse' })
+    for (let count = 0; count < DEFAULT_FAILURES; count++) expect(await statusOf(good)).toBe(503)
+    const answer = await ask(good)
+    expect(answer.status).toBe(503)
+    expect(answer.headers.get('retry-after')).toMatch(/^[1-5]$/)
+    // It is back, and the gateway does not know: whoever is refused now has caused no connection.
+    await toRedis.set({ kind: 'none' })
+    const calls = redis.calls()
+    let refused = 0
+    while ((await statusOf(good)) !== 200) refused++
+    expect(refused).toBeGreaterThan(0)
+    // The probe, and its repetition at most.
+    expect(redis.calls() - calls).toBeLessThanOrEqual(2)
+    const steady = redis.calls()
+    for (let count = 0; count < 10; count++) expect(await statusOf(good)).toBe(200)
+    expect(redis.calls() - steady).toBe(10)
+  })
+})
+
+describe('an origin behind a bad wire', () => {
+  test.each<readonly [string, Fault, number, string]>([
+    ['no connection', { kind: 'refuse' }, 502, 'origin_unreachable'],
+    ['random octets', { kind: 'garbage' }, 502, 'origin_unreachable'],
+  ])(
+    'R23: %s: after five the route is spared, with Retry-After, and no other',
+    async (_, fault, status, code) => {
+      const { good } = await cast()
+      await recovered(good)
+      await toOrigin.set(fault)
+      const told = async () => {
+        const answer = await ask(good)
+        expect(answer.status).toBe(status)
+        expect(JSON.parse(answer.text)).toMatchObject({ code })
+        return answer.headers.get('retry-after')
+      }
+      await expect.poll(told, { ...RECOVERY, interval: 1 }).toMatch(/^[1-5]$/)
+      await toOrigin.set({ kind: 'none' })
+      reached.length = 0
+      const another = `/orders/${crypto.randomUUID()}`
+      expect((await ask(good, another)).status).toBe(200)
+      await recovered(good)
+      expect(reached.length).toBeLessThanOrEqual(3)
+    },
+  )
+})
