@@ -9,6 +9,7 @@ export {
   DEFAULT_FAILURES,
   type FailureLimit,
 } from './admission/abuse-definition.ts'
+export { createAddressList } from './admission/address-list.ts'
 export {
   type Admission,
   type AdmissionOptions,
@@ -40,6 +41,14 @@ export type {
   ReferenceLimit,
   ReferenceQuery,
 } from './admission/store.ts'
+export {
+  createViolations,
+  type Offender,
+  type Violation,
+  type ViolationCounter,
+  type Violations,
+  type ViolationsOptions,
+} from './admission/violations.ts'
 export { createGateway, type Gateway } from './app.ts'
 export {
   type AuditTransport,
@@ -91,6 +100,7 @@ export { type AdmitOptions, admit } from './middleware/admit.ts'
 export { type AuditOptions, audit } from './middleware/audit.ts'
 export { type AuthenticateOptions, authenticate } from './middleware/authenticate.ts'
 export { type AuthorizeOptions, authorize } from './middleware/authorize.ts'
+export { type BanOffendersOptions, banOffenders } from './middleware/ban-offenders.ts'
 export { canonicalPath } from './middleware/canonical-path.ts'
 export { clientAddress } from './middleware/client-address.ts'
 export { type InspectOptions, inspect } from './middleware/inspect.ts'
@@ -141,6 +151,7 @@ export {
   type Revocations,
   type RevokedToken,
 } from './stores/upstash/revocations.ts'
+export { createViolationCounter } from './stores/upstash/violations.ts'
 export type {
   AccessGrant,
   IssuedToken,

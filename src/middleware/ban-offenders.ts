@@ -28,7 +28,8 @@ type Environment = {
  * Counts violations behind the answer: credentials that are not good (`token_rejected`,
  * `dpop_rejected`) for their address; exhausted limits, and input that `inspect` refused, for the
  * subject that is known, else for the address. Tokens and proofs that have merely expired are none,
- * nor are requests that `throttle` refuses unread.
+ * nor are requests that `throttle` refuses unread. A malformed request counts where the timeline of
+ * `audit` tells that `inspect` refused it.
  *
  * Whoever is banned is told so by `admit`, which a bad credential never reaches: where this isolate
  * knows that the address is banned, its refusal becomes `banned`, too. Comes after `clientAddress`
