@@ -91,6 +91,6 @@ export interface PolicyDefinition<RoleName extends string, LimitName extends str
   readonly tokens?: TokensDefinition
   /** What is done about those who keep trying. Every field has a default. */
   readonly abuse?: AbuseDefinition
-  /** Requests that may wait in one isolate; more are refused at once. Default 500. */
+  /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
   readonly maxConcurrentRequests?: number
 }

@@ -60,7 +60,7 @@ export interface Policy {
 export const DEFAULT_MAX_BODY_BYTES = 1_048_576
 export const DEFAULT_ORIGIN_TIMEOUT_MS = 15_000
 /** See docs/decisions/0024. */
-export const DEFAULT_MAX_CONCURRENT_REQUESTS = 500
+export const DEFAULT_MAX_CONCURRENT_REQUESTS = 1_000
 
 /**
  * Checks a policy and fills in its defaults. Every mistake is named in one {@link Misconfigured}.

@@ -25,7 +25,7 @@ const RETRY_AFTER_SECONDS = 1
  *
  * @example
  * ```ts
- * app.use(requestId(), audit({ sink }), shedLoad({ maxConcurrentRequests: 500 }))
+ * app.use(requestId(), audit({ sink }), shedLoad({ maxConcurrentRequests: 1_000 }))
  * ```
  */
 export const shedLoad = ({ maxConcurrentRequests, now = Date.now }: ShedLoadOptions) => {
