@@ -1,0 +1,86 @@
+/** Observe mode from outside: everybody is served, and operators see who would not have been. */
+import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest'
+import { runCli } from '../cli/command-line.ts'
+import { newAddress } from '../harness/address.ts'
+import { forget, recordsOf } from '../harness/control.ts'
+import { mint } from '../harness/issuer.ts'
+import { freePort, type Running, run } from '../harness/process.ts'
+
+const stack = inject('stack')
+const VIOLATIONS = 5
+const PATIENCE = { timeout: 30_000, interval: 500 }
+
+let gateway: Running
+let url: string
+beforeAll(async () => {
+  const port = String(await freePort())
+  url = `http://127.0.0.1:${port}`
+  const policy = { PORTCULLIS_CONFIG: 'test/harness/observing-policy.ts' }
+  // Its own PUBLIC_URL, for it is asked for its own tokens.
+  const env = { ...stack.env, ...policy, PUBLIC_URL: url, PORT: port }
+  gateway = await run([process.execPath, 'dev/start.ts'], env, 'Portcullis is ready on')
+})
+afterAll(() => gateway.stop())
+beforeEach(() => forget(stack.origin))
+
+/** Asks until Redis was in time, and tells the answer and its id. */
+async function ask(path: string, token: string, address: string) {
+  return vi.waitFor(async () => {
+    const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': address }
+    const response = await fetch(url + path, { headers })
+    await response.arrayBuffer()
+    expect(response.status).not.toBe(503)
+    return { status: response.status, id: response.headers.get('x-request-id'), response }
+  }, PATIENCE)
+}
+
+async function portcullis(...args: string[]) {
+  const env = {
+    PORTCULLIS_URL: url,
+    PORTCULLIS_CLIENT_ID: stack.operator.id,
+    PORTCULLIS_CLIENT_SECRET: stack.operator.secret,
+  }
+  const { code, stdout, stderr } = await runCli([...args, '--json'], { env })
+  if (code !== 0) throw new Error(`portcullis ${args.join(' ')}: ${code} ${stderr}`)
+  return JSON.parse(stdout)
+}
+
+/** What the trail tells of a request, found by what was observed. */
+function observedOf(id: string | null, reason: string): Promise<string[]> {
+  return vi.waitFor(async () => {
+    const { events } = await portcullis('audit', 'query', '--observed', reason, '--limit', '100')
+    const event = events.find(({ requestId }: { requestId: string }) => requestId === id)
+    if (event === undefined) throw new Error(`no event of ${id} has ${reason}`)
+    expect(event).toMatchObject({ decision: 'allow', reason: 'ok', status: 200 })
+    return event.observed
+  }, PATIENCE)
+}
+
+test('S66: a limit, a permission, a throttle and a ban that are observed refuse nobody, and are told', async () => {
+  const address = newAddress()
+  const alice = await mint(stack.inlineKey)
+  for (let sent = 0; sent < 2; sent++)
+    expect((await ask('/orders', alice, address)).status).toBe(200)
+  const over = await ask('/orders', alice, address)
+  expect(over.status).toBe(200)
+  expect(over.response.headers.get('ratelimit-policy')).toBeNull()
+  const unpermitted = await ask('/reports', alice, address)
+  expect(unpermitted.status).toBe(200)
+  expect(await recordsOf(stack.origin)).toHaveLength(4)
+
+  for (let sent = 0; sent < VIOLATIONS; sent++)
+    expect((await ask('/orders', 'a.b.c', address)).status).toBe(401)
+  await vi.waitFor(async () => {
+    const { bans } = await portcullis('bans', 'list', '--limit', '100')
+    const value = address.replace(/::1$/, '::/64')
+    expect(bans).toContainEqual(expect.objectContaining({ value, mode: 'observe' }))
+  }, PATIENCE)
+  const banned = await ask('/reports', alice, address)
+  expect(banned.status).toBe(200)
+  expect((await ask('/reports', alice, newAddress())).status).toBe(200)
+
+  const lacks = 'permission_missing:reports:read'
+  expect(await observedOf(over.id, 'rate_limited:watched')).toEqual(['rate_limited:watched'])
+  expect(await observedOf(unpermitted.id, 'permission_missing')).toEqual([lacks])
+  expect(await observedOf(banned.id, 'banned')).toEqual(['banned:address', lacks])
+})
