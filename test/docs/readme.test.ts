@@ -144,7 +144,10 @@ describe('what else the README shows', () => {
       (line) => /^npx wrangler ([a-z0-9]+(?: [a-z]+)?)/.exec(line)?.slice(1) ?? [],
     )
     expect(new Set(wrangler)).toEqual(
-      new Set(['login', 'queues create', 'd1 create', 'secret put', 'd1 execute']),
+      new Set([
+        ...['login', 'queues create', 'd1 create', 'secret put', 'd1 execute'],
+        ...['r2 bucket', 'r2 object'],
+      ]),
     )
     for (const command of new Set(wrangler)) {
       const { code, output } = await terminal.run(`npx wrangler ${command} --help`)
