@@ -1,4 +1,5 @@
 /** Signatures of command injection: a short value, a shell's separator, and a command behind it. */
+import { anyOf, oneOf } from './pattern.ts'
 import { DECISIVE, NOTABLE, type SignatureSet } from './signature-set.ts'
 
 const CHAINED = 1
@@ -13,26 +14,72 @@ const SUSPICIOUS = /[;|&`\n(]|\$[{I]|\/dev\/|\/bin\/|cmd|powershell|<!--#/i
 const SEPARATOR =
   /(?:;|\|\|?|&&?|\n|\$\(|`|[<>]\()[\s;|&(!`$]{0,8}(?:\$\{?ifs\}?(?:\$\d)?)?(?:sudo\s{1,4}|time\s{1,4}|(?:\.|[a-z]:|%\w{1,20}%)?[/\\](?:[\w.]{1,20}[/\\]){0,4})?/gi
 /** Names that are no words of a language. */
-const NAMED =
-  /(?:whoami|uname|ifconfig|ipconfig|netstat|nslookup|systeminfo|tasklist|powershell(?:\.exe)?|pwsh|certutil|bitsadmin|bash|zsh|wget|curl|ncat|netcat|telnet|chmod|chown|printenv|mkfifo|crontab|rundll32|regsvr32|wmic|cmd(?:\.exe)?|python[23]?|perl|ruby|xxd|traceroute|tcpdump|lsof|awk|phpinfo|useradd|adduser|getent|busybox|netsh|schtasks|vssadmin|reg(?=\s{1,4}(?:add|query|delete)\b)|net(?=\s{1,4}(?:user|localgroup|view|share|start|group)\b))(?=$|[\s;|&`)"'<>/+$#,(])/iy
+const NAMED = anyOf(
+  'iy',
+  oneOf(
+    'whoami uname ifconfig ipconfig netstat nslookup systeminfo tasklist pwsh certutil bitsadmin',
+    'bash zsh wget curl ncat netcat telnet chmod chown printenv mkfifo crontab rundll32 regsvr32',
+    'wmic python[23]? perl ruby xxd traceroute tcpdump lsof awk phpinfo useradd adduser getent',
+    'busybox netsh schtasks vssadmin',
+    String.raw`powershell(?:\.exe)? cmd(?:\.exe)?`,
+    String.raw`reg(?=\s{1,4}(?:add|query|delete)\b)`,
+    String.raw`net(?=\s{1,4}(?:user|localgroup|view|share|start|group)\b)`,
+  ) + String.raw`(?=$|[\s;|&\x60)"'<>/+$#,(])`,
+)
 /** Names that are words, too: only as commands are given them. */
-const WORDED =
-  /(?:id|ls|dir|cat|tac|nl|od|echo|printf|ping6?|sleep|timeout|env|set|ps|pwd|type|net|rm|cp|mv|find|touch|kill|more|less|head|tail|sort|date|who|w|which|where|host|hostname|dig|shutdown|reboot|sh|ksh|dash|sed|grep|ssh|scp|ftp|tftp|nc|php|node|base64|tee|exec|eval|source|export|del|copy|start|ver|arp|route|locate|su|gcc|rev|strings|passwd|groups|mail|socat|xargs|nohup|setenv)(?:(?=\s{1,4}(?:-{1,2}[a-z]|\/[a-z?]|~\/|\*)|\s{0,4}(?:\$|%\w|>|<|\.\.?\/|\\|"|'))|\s{1,4}(?=-{0,2}\d|https?:|[\w-]{1,40}\.[\w.-]{1,40}|localhost|\w{1,20}\s{0,2}[|>]|[a-z]:[\\/])|(?=\$\{?ifs|\{))/iy
+const WORDED = anyOf(
+  'iy',
+  oneOf(
+    'id ls dir cat tac nl od echo printf ping6? sleep timeout env set ps pwd type net rm cp mv',
+    'find touch kill more less head tail sort date who w which where host hostname dig shutdown reboot',
+    'sh ksh dash sed grep ssh scp ftp tftp nc php node base64 tee exec eval source export del copy',
+    'start ver arp route locate su gcc rev strings passwd groups mail socat xargs nohup setenv',
+  ) +
+    oneOf(
+      // Options, folders, variables, redirections, quotes.
+      String.raw`(?=\s{1,4}(?:-{1,2}[a-z]|\/[a-z?]|~\/|\*))`,
+      String.raw`(?=\s{0,4}(?:\$|%\w|>|<|\.\.?\/|\\|"|'))`,
+      // Numbers, hosts, files, a word and another separator, drives.
+      String.raw`\s{1,4}(?=-{0,2}\d|https?:|[\w-]{1,40}\.[\w.-]{1,40}|localhost)`,
+      String.raw`\s{1,4}(?=\w{1,20}\s{0,2}[|>]|[a-z]:[\\/])`,
+      String.raw`(?=\$\{?ifs|\{)`,
+    ),
+)
 /** Commands that need no argument. */
 const ALONE =
   /(?:id|ls|dir|ps|pwd|env|set|ver|w|who|date|hostname|whoami|sh|arp|reboot|groups)(?=\s{0,4}(?:$|[;&#`)"'\n]|\|\|?\s{0,2}$))/iy
 /** `c'a't`, `wh\oami`, `/b??/c?t`: nobody writes so by accident. */
-const DISGUISED =
-  /(?:[a-z]{1,3}(?:''|""|\\(?=[a-z])|'[a-z]{1,3}'|"[a-z]{1,3}"|\$@|\$\*)){1,3}[a-z]{1,8}(?=[\s/;|&`)<$]|$)|\/?[a-z?*]{1,6}(?:\/[a-z?*]{1,6}){0,2}\/[a-z]{0,4}[?*]{1,4}[a-z?*]{0,6}\s|\{(?:cat|ls|id|ping|curl|wget|echo|nc|bash|sleep),/iy
+const DISGUISED = anyOf(
+  'iy',
+  String.raw`(?:[a-z]{1,3}(?:''|""|\\(?=[a-z])|'[a-z]{1,3}'|"[a-z]{1,3}"|\$@|\$\*)){1,3}` +
+    String.raw`[a-z]{1,8}(?=[\s/;|&\x60)<$]|$)`,
+  String.raw`\/?[a-z?*]{1,6}(?:\/[a-z?*]{1,6}){0,2}\/[a-z]{0,4}[?*]{1,4}[a-z?*]{0,6}\s`,
+  String.raw`\{(?:cat|ls|id|ping|curl|wget|echo|nc|bash|sleep),`,
+)
 /** What shells understand and prose never says. */
-const IDIOM =
-  /\/dev\/(?:tcp|udp)\/|\$\{?IFS\}?|\/bin\/(?:ba|da|k|z|tc)?sh\b|\bcmd(?:\.exe)?\s{1,4}\/[ck]\b|\bpowershell(?:\.exe)?\s{1,4}-(?:e|enc|encodedcommand|nop|w|c|command|ep|exec)\b|\bnc\s{1,4}-[a-z]{0,4}[elp]|\bbash\s{1,4}-[ic]\b|\|\s{0,4}(?:ba|z)?sh\s{0,4}$/i
+const IDIOM = anyOf(
+  'i',
+  String.raw`\/dev\/(?:tcp|udp)\/|\$\{?IFS\}?|\/bin\/(?:ba|da|k|z|tc)?sh\b`,
+  String.raw`\bcmd(?:\.exe)?\s{1,4}\/[ck]\b`,
+  String.raw`\bpowershell(?:\.exe)?\s{1,4}-(?:e|enc|encodedcommand|nop|w|c|command|ep|exec)\b`,
+  String.raw`\bnc\s{1,4}-[a-z]{0,4}[elp]|\bbash\s{1,4}-[ic]\b|\|\s{0,4}(?:ba|z)?sh\s{0,4}$`,
+)
 /**
  * CVE-2014-6271: a function in a variable, with more behind its end. A directive of a server that
  * assembles pages. A call of PHP or Python that runs what it is given, where a value begins.
  */
-const FOREIGN_CODE =
-  /\(\)\s{0,4}\{\s{0,4}(?::|_|\w{1,10})\s{0,4};?[^}]{0,20}\}\s{0,4};|<!--#(?:exec|include)\s|^[\s;|&'"{}$@().<?=]{0,12}(?:php\s{1,4}|print\s{0,2}\(?)?@?(?:system|passthru|shell_exec|popen|proc_open|pcntl_exec|phpinfo|(?:exec|eval|assert)(?=\s{0,2}\(\s{0,2}["'$`])|__import__|os\.system|os\.popen|subprocess\.\w{3,12}|runtime\.getruntime)\s{0,2}\(/i
+const FOREIGN_CODE = anyOf(
+  'i',
+  String.raw`\(\)\s{0,4}\{\s{0,4}(?::|_|\w{1,10})\s{0,4};?[^}]{0,20}\}\s{0,4};`,
+  String.raw`<!--#(?:exec|include)\s`,
+  String.raw`^[\s;|&'"{}$@().<?=]{0,12}(?:php\s{1,4}|print\s{0,2}\(?)?@?` +
+    oneOf(
+      'system passthru shell_exec popen proc_open pcntl_exec phpinfo __import__',
+      String.raw`(?:exec|eval|assert)(?=\s{0,2}\(\s{0,2}["'$\x60])`,
+      String.raw`os\.system os\.popen subprocess\.\w{3,12} runtime\.getruntime`,
+    ) +
+    String.raw`\s{0,2}\(`,
+)
 
 /** Words before the separator: an argument has few, a text has many. */
 const MAX_LEADING_WORDS = 3

@@ -1,4 +1,5 @@
-/** Signatures of cross-site scripting: markup that runs, and ends of what would keep it from that. */
+/** Signatures of cross-site scripting: markup that runs, and ends of what would keep it from it. */
+import { anyOf, oneOf } from './pattern.ts'
 import { DECISIVE, FAINT, NOTABLE, type SignatureSet } from './signature-set.ts'
 
 const SCRIPT = 1
@@ -40,9 +41,19 @@ const ACTIVE: ReadonlySet<string> = new Set([
   ...['xss', 'isindex', 'layer', 'ilayer', 'xml', 'animate', 'set', 'foreignobject', 'handler'],
 ])
 const SCRIPTING: ReadonlySet<string> = new Set(['script', 'svg:script', 'x:script', 'html:script'])
+/** What browsers leave out of a scheme. */
+const GAP = String.raw`\s{0,9}`
+const brokenUp = (scheme: string) => [...scheme].join(GAP)
 /** The scheme, however it is broken up, and something that runs: titles of books begin so, too. */
-const RUNS =
-  /^[^a-z]{0,20}(?:(?:j\s{0,9}a\s{0,9}v\s{0,9}a|v\s{0,9}b|live)\s{0,9}s\s{0,9}c\s{0,9}r\s{0,9}i\s{0,9}p\s{0,9}t\s{0,9}:\s{0,4}(?:[\w$.]{1,40}\s{0,2}[(=[`;]|[/({[!'"`%\\+;~-]|\w{1,20}$)|data:(?:text\/html|text\/xml|application\/xhtml|image\/svg|text\/javascript|application\/javascript|;base64|,)[^a-z]{0,4}[;,+])/i
+const RUNS = anyOf(
+  'i',
+  `^[^a-z]{0,20}(?:${brokenUp('java')}|${brokenUp('vb')}|live)${GAP}${brokenUp('script:')}` +
+    String.raw`\s{0,4}(?:[\w$.]{1,40}\s{0,2}[(=[\x60;]|[/({[!'"\x60%\\+;~-]|\w{1,20}$)`,
+  `^[^a-z]{0,20}data:${oneOf(
+    String.raw`text\/html text\/xml application\/xhtml image\/svg text\/javascript`,
+    String.raw`application\/javascript ;base64 ,`,
+  )}[^a-z]{0,4}[;,+]`,
+)
 const STYLE_RUNS =
   /expression\s{0,4}\(|-moz-binding|behaviou?r\s{0,4}:\s{0,4}url|@import|javascript:/i
 /** A quote, and a handler where the next attribute would stand. */
@@ -52,11 +63,24 @@ const QUOTE_THEN_HANDLER =
 const BARE_HANDLER =
   /(?:^|[\s/"'`])on[a-z]{3,30}\s{0,4}=\s{0,4}["'`]?\s{0,4}(?:alert|prompt|confirm|eval|fetch|import|javascript:)\s{0,2}[(`\w]/i
 /** A quote or end of a statement, and a call of what scripts are written for. */
-const QUOTE_THEN_CALL =
-  /^[^"'`]{0,100}["'`][\s)}\]]{0,6}(?:[;+\-*,|&^<>?:/%=]|\|\||&&|\/\/|\n){1,3}[\s({![+~-]{0,6}(?:alert|prompt|confirm|eval|fetch|settimeout|setinterval|function|import|document|window|location|self|top|parent|globalthis|this|console|xmlhttprequest|string\.fromcharcode|print|new\s{1,2}function)\s{0,2}(?:[.([`=]|\?\.)/i
+const QUOTE_THEN_CALL = anyOf(
+  'i',
+  String.raw`^[^"'\x60]{0,100}["'\x60][\s)}\]]{0,6}` +
+    String.raw`(?:[;+\-*,|&^<>?:/%=]|\|\||&&|\/\/|\n){1,3}[\s({![+~-]{0,6}` +
+    oneOf(
+      'alert prompt confirm eval fetch settimeout setinterval function import document window',
+      'location self top parent globalthis this console xmlhttprequest print',
+      String.raw`string\.fromcharcode new\s{1,2}function`,
+    ) +
+    String.raw`\s{0,2}(?:[.([\x60=]|\?\.)`,
+)
 const SCRIPT_END = /<\/script[\s/>]/i
-const IN_TEMPLATE =
-  /constructor(?:\.|\[['"]?|['"]\]\[?['"]?)\s{0,2}(?:constructor|prototype)|\{\{[^{}]{0,80}(?:constructor|\$eval|\$on\.|__proto__|alert\s{0,2}\()|['"]constructor['"]\]\s{0,2}\(|\$\{\s{0,2}(?:alert|prompt|confirm|eval)\s{0,2}[(`]/i
+const IN_TEMPLATE = anyOf(
+  'i',
+  String.raw`constructor(?:\.|\[['"]?|['"]\]\[?['"]?)\s{0,2}(?:constructor|prototype)`,
+  String.raw`\{\{[^{}]{0,80}(?:constructor|\$eval|\$on\.|__proto__|alert\s{0,2}\()`,
+  String.raw`['"]constructor['"]\]\s{0,2}\(|\$\{\s{0,2}(?:alert|prompt|confirm|eval)\s{0,2}[(\x60]`,
+)
 const SINKS =
   /\bdocument\s{0,2}\.\s{0,2}(?:cookie|write|domain|location)|\b(?:alert|prompt|confirm)\s{0,2}[(`]|\bstring\s{0,2}\.\s{0,2}fromcharcode|\beval\s{0,2}\(|\.innerhtml\b/i
 

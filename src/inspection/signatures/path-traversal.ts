@@ -1,4 +1,5 @@
 /** Signatures of path traversal: a value that is a path, and leads where no caller's files are. */
+import { anyOf, oneOf } from './pattern.ts'
 import { DECISIVE, NOTABLE, type SignatureSet } from './signature-set.ts'
 
 const CLIMB_TO_TARGET = 1
@@ -18,14 +19,55 @@ const CLIMBS = /\.\.[/\\]/g
 /** A path as a value: without blanks, but for those of Windows' own folders. */
 const LEADING_PATH = /^[^\s<>"'`]{1,4096}(?: files(?: \(x86\))?[/\\][^\s<>"'`]{0,4096})?/i
 /** What stands in many lists of interesting files, because it is on every such machine. */
-const FILES =
-  /(?:^|[/\\])(?:etc[/\\]{1,3}(?:passwd|shadow|group|hosts|issue|motd|sudoers|crontab|fstab|resolv\.conf|ssh[/\\]|apache2?[/\\]|httpd[/\\]|nginx[/\\]|mysql[/\\]|my\.cnf|php\d?[/\\]|environment|profile|os-release|[a-z]{2,10}-release)|proc[/\\](?:self|version|cmdline|cpuinfo|net|mounts|sched_debug|\d{1,6}[/\\])|(?:windows|winnt)[/\\](?:win\.ini|system\.ini|system32|repair|panther|php\.ini|debug|iis\d?\.log)|boot\.ini|(?:\.ssh|\.aws|\.kube)[/\\]|\.git[/\\](?:config|head)|\.htpasswd|\.htaccess|\.bash_history|\.env$|web-inf[/\\]|meta-inf[/\\]|var[/\\]log[/\\]|var[/\\](?:mail|spool)[/\\]|usr[/\\]local[/\\](?:apache2?|etc)[/\\]|inetpub[/\\]|wp-config\.php|config\.inc\.php|web\.config|autoexec\.bat|ntuser\.dat|sam$|id_rsa)/i
+const FILES = anyOf(
+  'i',
+  String.raw`(?:^|[/\\])` +
+    oneOf(
+      String.raw`etc[/\\]{1,3}${oneOf(
+        'passwd shadow group hosts issue motd sudoers crontab fstab environment profile os-release',
+        String.raw`[a-z]{2,10}-release resolv\.conf my\.cnf`,
+        String.raw`(?:ssh|apache2?|httpd|nginx|mysql)[/\\] php\d?[/\\]`,
+      )}`,
+      String.raw`proc[/\\](?:self|version|cmdline|cpuinfo|net|mounts|sched_debug|\d{1,6}[/\\])`,
+      String.raw`(?:windows|winnt)[/\\]${oneOf(
+        String.raw`win\.ini system\.ini system32 repair panther php\.ini debug iis\d?\.log`,
+      )}`,
+      String.raw`var[/\\](?:log|mail|spool)[/\\] usr[/\\]local[/\\](?:apache2?|etc)[/\\]`,
+      String.raw`(?:\.ssh|\.aws|\.kube|web-inf|meta-inf|inetpub)[/\\] \.git[/\\](?:config|head)`,
+      String.raw`\.htpasswd \.htaccess \.bash_history \.env$ id_rsa sam$ boot\.ini autoexec\.bat`,
+      String.raw`ntuser\.dat wp-config\.php config\.inc\.php web\.config`,
+    ),
+)
 /** As a whole value, and as an absolute path of a machine. */
-const ABSOLUTE =
-  /^(?:[a-z]:)?[/\\]{1,3}(?:etc[/\\]{1,3}(?:passwd|shadow|group|sudoers|master\.passwd|security[/\\]passwd|issue|motd|fstab|crontab|hosts)|proc[/\\](?:self|\d{1,6}|version|cmdline|net)(?:[/\\]|$)|(?:windows|winnt)[/\\](?:win\.ini|system\.ini|system32[/\\](?:drivers[/\\]etc|config)|repair[/\\])|boot\.ini|(?:root|home[/\\][^/\\]{1,32})[/\\]\.(?:ssh|bash_history|aws)|var[/\\]log[/\\](?:apache|httpd|nginx|auth|mail|syslog|messages))/i
+const ABSOLUTE = anyOf(
+  'i',
+  String.raw`^(?:[a-z]:)?[/\\]{1,3}` +
+    oneOf(
+      String.raw`etc[/\\]{1,3}${oneOf(
+        'passwd shadow group sudoers issue motd fstab crontab hosts',
+        String.raw`master\.passwd security[/\\]passwd`,
+      )}`,
+      String.raw`proc[/\\](?:self|\d{1,6}|version|cmdline|net)(?:[/\\]|$) boot\.ini`,
+      String.raw`(?:windows|winnt)[/\\](?:win\.ini|system\.ini|repair[/\\])`,
+      String.raw`(?:windows|winnt)[/\\]system32[/\\](?:drivers[/\\]etc|config)`,
+      String.raw`(?:root|home[/\\][^/\\]{1,32})[/\\]\.(?:ssh|bash_history|aws)`,
+      String.raw`var[/\\]log[/\\](?:apache|httpd|nginx|auth|mail|syslog|messages)`,
+    ),
+)
+/** A dot and a separator of paths in the spellings that decoders have taken for them. */
+const ODD_DOT = oneOf('%2e %252e %c0%[a2]e %e0%80%ae %uff0e')
+const ODD_SEPARATOR = oneOf(
+  '%2f %5c %252f %255c %c0%[a2]f %c1%9c %c1%1c %e0%80%af %u2215 %u2216 %uff0f',
+)
 /** Climbs that are spelled so that a filter sees none. */
-const DISGUISED =
-  /(?:\.|%2e|%252e|%c0%[a2]e|%e0%80%ae|%uff0e){2}(?:%2f|%5c|%252f|%255c|%c0%[a2]f|%c1%9c|%c1%1c|%e0%80%af|%u2215|%u2216|%uff0f)|(?:%2e|%252e|%c0%[a2]e|%e0%80%ae|%uff0e){1,2}\.?[/\\]|\.%2e[/\\]|\.{4,6}(?:\/\/|\\\\)|\.{2,4};[/\\]|(?:\.\.\\\/){2}|(?:\.\.\/\\){2}|(?:\.{2,8}[/\\]{2,8}){2}|(?:\.{3,8}[/\\]){3}|\.\.%(?:u[ef][0-9a-f]{3}|c[01]%)|(?:%c0%[25]e){2}|(?:0x2e){2}|\.\.0x(?:2f|5c)|(?:\.\.2f){2}|\.\.(?:\u2215|\u2216|\uff0f|\uff3c)/i
+const DISGUISED = anyOf(
+  'i',
+  String.raw`(?:\.|${ODD_DOT}){2}${ODD_SEPARATOR}`,
+  String.raw`${ODD_DOT}{1,2}\.?[/\\]|\.%2e[/\\]|\.{4,6}(?:\/\/|\\\\)|\.{2,4};[/\\]`,
+  String.raw`(?:\.\.\\\/){2}|(?:\.\.\/\\){2}|(?:\.{2,8}[/\\]{2,8}){2}|(?:\.{3,8}[/\\]){3}`,
+  String.raw`\.\.%(?:u[ef][0-9a-f]{3}|c[01]%)|(?:%c0%[25]e){2}`,
+  String.raw`(?:0x2e){2}|\.\.0x(?:2f|5c)|(?:\.\.2f){2}|\.\.(?:\u2215|\u2216|\uff0f|\uff3c)`,
+)
 
 export const pathTraversal: SignatureSet = {
   category: 'path_traversal',

@@ -39,8 +39,8 @@ const SHIFTS: readonly number[] = SETS.map((_, index) =>
 )
 
 /**
- * The rules that a text matches, as it stands and decoded once more, out of `cache` where that knows
- * it. Takes time linear in the length of the text. Does NOT decide: see {@link createVerdictReader}.
+ * The rules that a text matches, as it stands and decoded once more, out of `cache` where that
+ * knows it. Takes time linear in the text's length. Does NOT decide: {@link createVerdictReader}.
  */
 export function scan(text: string, cache: VerdictCache): Verdict {
   if (PLAIN.test(text)) return 0

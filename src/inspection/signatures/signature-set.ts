@@ -15,8 +15,8 @@ export interface SignatureSet {
   readonly category: SignatureCategory
   readonly rules: readonly SignatureRule[]
   /**
-   * The rules that a text matches: bit n for the rule at index n. Takes time linear in the length of
-   * the text, whatever stands in it.
+   * The rules that a text matches: bit n for the rule at index n. Takes time linear in the text's
+   * length, whatever stands in it.
    */
   scan(text: string): number
 }

@@ -130,7 +130,7 @@ function isListed(at: SqlTokens, index: number): boolean {
   return isClause(at, end)
 }
 
-/** `'-0 --`, `'+'a`: computed with, and then closed. `"*"` alone is an entity tag, or an asterisk. */
+/** `'-0 --`, `'+'a`: computed with, and then closed. `"*"` alone is an asterisk. */
 function isComputed(at: SqlTokens, index: number): boolean {
   const end = operandEnd(at, index)
   return closes(at, end) && (end > index || at(index).text !== '')

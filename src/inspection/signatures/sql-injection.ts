@@ -1,4 +1,5 @@
 /** Signatures of SQL injection: a text that ends a value, and goes on as a statement would. */
+import { anyOf, oneOf } from './pattern.ts'
 import { DECISIVE, FAINT, NOTABLE, type SignatureSet } from './signature-set.ts'
 import { breakOutOf } from './sql-break-out.ts'
 import { sqlTokensOf } from './sql-tokens.ts'
@@ -18,17 +19,36 @@ const SUSPICIOUS =
 const TELLING =
   /sleep|benchm|_file|outfile|dumpfile|xp_|dbms|utl_|delay|xml|tvalue|blob|schema|@@|sys[ocdu]|pg_|sqlite|all_[tu]|v\$|mysql\.|dual|\/\*/i
 /** What only acts, or takes its time. */
-const SLOW_OR_ACTING =
-  /\b(?:pg_sleep|sleep|benchmark|randomblob|load_file|xp_cmdshell|xp_dirtree|xp_regread|dbms_(?:pipe\.receive_message|lock\.sleep)|utl_(?:http\.request|inaddr\.get_host_\w{4,7})|extractvalue|updatexml)[\s'"]{0,4}[(/]|\bwaitfor\s{1,4}delay\s{0,4}['"]|\binto\s{1,4}(?:out|dump)file\s{0,4}['"]|\bxp_cmdshell\b/i
+const SLOW_OR_ACTING = anyOf(
+  'i',
+  String.raw`\b${oneOf(
+    'pg_sleep sleep benchmark randomblob load_file xp_cmdshell xp_dirtree xp_regread',
+    String.raw`dbms_pipe\.receive_message dbms_lock\.sleep extractvalue updatexml`,
+    String.raw`utl_http\.request utl_inaddr\.get_host_\w{4,7}`,
+  )}[\s'"]{0,4}[(/]`,
+  String.raw`\bwaitfor\s{1,4}delay\s{0,4}['"]|\binto\s{1,4}(?:out|dump)file\s{0,4}['"]`,
+  String.raw`\bxp_cmdshell\b`,
+)
 /** What tells how a database is made. */
-const CATALOGUE =
-  /\binformation_schema\b|@@(?:global\.)?\w|\bsys(?:objects|columns|databases|users)\b|\bpg_(?:catalog|user|shadow|tables)\b|\bsqlite_(?:master|version)\b|\ball_(?:tables|users|tab_columns)\b|\bv\$version\b|\bmysql\.user\b|\bfrom\s{1,4}dual\b/i
+const CATALOGUE = anyOf(
+  'i',
+  String.raw`\binformation_schema\b|@@(?:global\.)?\w|\bsys(?:objects|columns|databases|users)\b`,
+  String.raw`\bpg_(?:catalog|user|shadow|tables)\b|\bsqlite_(?:master|version)\b`,
+  String.raw`\ball_(?:tables|users|tab_columns)\b|\bv\$version\b|\bmysql\.user\b`,
+  String.raw`\bfrom\s{1,4}dual\b`,
+)
 /** Keywords that are kept apart or hidden by comments. */
 const COMMENTED_KEYWORDS =
   /\b(?:union|select|from|where|and|or|all|by|order|insert|drop)(?:\/\*[^*]{0,40}\*\/|\/\*!\d{0,6})|\/\*!\d{0,6}\s{0,4}(?:union|select|from|where|and|or|all|order)\b/i
 /** The beginning of a statement, or of what a statement goes on with. */
-const BEGINNING =
-  /^[\s(;+-]{0,20}(?:select[\s(*/+]|if\s{0,2}\(|case\s{1,4}when\b|exec(?:ute)?\s{1,4}(?:master|xp_|sp_|immediate)|waitfor\s|declare\s{1,4}@|benchmark\s{0,2}\(|sleep\s{0,2}\(|pg_sleep\s{0,2}\()|^[\s(;)'\x22,+-]{0,20}(?:(?:and|or|xor|having|where|union|(?:order|group)\s{1,4}by)\b|\|\||&&)/i
+const BEGINNING = anyOf(
+  'i',
+  String.raw`^[\s(;+-]{0,20}(?:select[\s(*/+]|case\s{1,4}when\b|waitfor\s|declare\s{1,4}@)`,
+  String.raw`^[\s(;+-]{0,20}exec(?:ute)?\s{1,4}(?:master|xp_|sp_|immediate)`,
+  String.raw`^[\s(;+-]{0,20}(?:if|benchmark|sleep|pg_sleep)\s{0,2}\(`,
+  String.raw`^[\s(;)'",+-]{0,20}(?:(?:and|or|xor|having|where|union)\b|(?:order|group)\s{1,4}by\b)`,
+  String.raw`^[\s(;)'",+-]{0,20}(?:\|\||&&)`,
+)
 
 export const sqlInjection: SignatureSet = {
   category: 'sql_injection',
@@ -75,7 +95,7 @@ function breaksOutAt(text: string, end: number): boolean {
   return breakOutOf(sqlTokensOf(text, end), isProse ? 'prose' : 'quoted')
 }
 
-/** The place behind the quote that ends a value; -1 where none does. A doubled one is a character. */
+/** The place behind the quote that ends a value, or -1. A doubled one is a character. */
 function endOfValue(text: string, quote: string, escapes: boolean): number {
   let at = text.indexOf(quote)
   while (at !== -1) {

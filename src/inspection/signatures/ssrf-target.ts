@@ -1,5 +1,6 @@
 /** Signatures of server-side request forgery: a value that is an address of the inside. */
 import ipaddr from 'ipaddr.js'
+import { anyOf, oneOf } from './pattern.ts'
 import { DECISIVE, NOTABLE, type SignatureSet } from './signature-set.ts'
 
 const METADATA = 1
@@ -12,18 +13,28 @@ const MAX_URL_CHARS = 4_096
 /** A scheme and what is behind it; or a network-path reference, or a bare metadata address. */
 const URL_LIKE = /^[\s"'(<]{0,4}(?:url[:=]\s{0,2})?(?:([a-z][a-z0-9+.-]{1,20}):|(?=[/\\]{2}))/i
 /** Schemes by which libraries read files or speak to services, with what makes them one. */
-const WRAPPERS =
-  /^(?:file:[/\\]|file:%2f|(?:gopher|dict|ldaps?|ldapi|tftp|netdoc|jar|php|phar|zip|expect|ogg|rar|glob|compress\.(?:zlib|bzip2)|zlib|ssh2|view-source|local_file|vbscript):(?:\/\/|http|file))/i
+const WRAPPERS = anyOf(
+  'i',
+  String.raw`^file:(?:[/\\]|%2f)`,
+  String.raw`^${oneOf(
+    'gopher dict ldaps? ldapi tftp netdoc jar php phar zip expect ogg rar glob zlib ssh2',
+    String.raw`compress\.(?:zlib|bzip2) view-source local_file vbscript`,
+  )}:(?:\/\/|http|file)`,
+)
 const FETCHED: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp'])
-/** Clouds' metadata services: AWS, Azure, GCP, DigitalOcean, Oracle; Alibaba; AWS ECS; Oracle's own. */
+/** Metadata services of clouds: most of them; Alibaba, Amazon's containers, Oracle, Azure. */
 const METADATA_ADDRESSES: ReadonlySet<string> = new Set([
   ...['169.254.169.254', '100.100.100.200', '169.254.170.2', '192.0.0.192'],
   ...['fd00:ec2::254', 'fd20:ce::254', '169.254.169.123', '168.63.129.16'],
 ])
 const METADATA_NAMES = /^(?:metadata(?:\.google\.internal|\.goog)?|instance-data(?:\..{0,40})?)$/
 const BARE_METADATA = /^[\s"']{0,2}(?:169\.254\.169\.254|metadata\.google\.internal)(?:[/:?\s]|$)/i
-const INTERNAL_NAMES =
-  /^(?:localhost|localhost\.localdomain|localtest\.me|lvh\.me|ip6-localhost|ip6-loopback|(?:.{1,100}\.)?(?:localhost|localtest\.me|lvh\.me|svc\.cluster\.local)|kubernetes(?:\.default(?:\.svc)?)?|host\.docker\.internal|spoofed\.burpcollaborator\.net)$/
+const INTERNAL_NAMES = anyOf(
+  '',
+  String.raw`^(?:.{1,100}\.)?(?:localhost|localtest\.me|lvh\.me|svc\.cluster\.local)$`,
+  String.raw`^(?:localhost\.localdomain|ip6-localhost|ip6-loopback|host\.docker\.internal)$`,
+  String.raw`^kubernetes(?:\.default(?:\.svc)?)?$`,
+)
 /** Names that resolve to the address that they contain. */
 const EMBEDDED = /(?:^|[.-])(\d{1,3}[.-]\d{1,3}[.-]\d{1,3}[.-]\d{1,3})\.(?:nip|sslip|xip)\.io$/
 /** Ranges that are not of the Internet. */
