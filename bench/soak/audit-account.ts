@@ -81,3 +81,15 @@ function tookAlong({ gateway, timeMs }: Death, request: Answered): boolean {
   const ageMs = timeMs - request.answeredMs
   return request.gateway === gateway && ageMs >= -ON_THE_WAY_MS && ageMs <= IN_MEMORY_MS
 }
+
+/** Examples that name a request, with the reason that stands in its event. */
+export function withReasons(
+  examples: readonly string[],
+  rows: readonly AuditRow[],
+): readonly string[] {
+  return examples.map((text) => {
+    const [, requestId] = /\(([\w-]{36})\)/.exec(text) ?? []
+    const event = rows.find(({ request_id }) => request_id === requestId)
+    return event === undefined ? text : `${text} ${event.reason}`
+  })
+}

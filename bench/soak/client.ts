@@ -4,6 +4,8 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 /** A hanging gateway must not hang the load; longer than anything the gateway waits for. */
 const TIMEOUT_MS = 40_000
 const MAX_SOCKETS = 1_024
+/** Before workerd ends an idle connection, which it does after 5 s. */
+const IDLE_MS = 2_000
 
 export interface Outgoing {
   readonly url: string
@@ -18,6 +20,7 @@ export interface Answer {
   /** Of a problem document or an OAuth error; empty otherwise. */
   readonly code: string
   readonly requestId: string
+  /** Why there was none, where there was none. */
   readonly body: string
   /** The body broke off. */
   readonly isCut: boolean
@@ -30,11 +33,20 @@ export interface Client {
   close(): void
 }
 
-/** Keeps its connections, as proxies and libraries do. */
+/**
+ * Keeps its connections, as proxies and libraries do, and like them repeats a GET once that a kept
+ * connection has dropped unanswered (RFC 9112 section 9.3.1).
+ */
 export function createClient(): Client {
-  const agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, scheduling: 'lifo' })
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: MAX_SOCKETS,
+    scheduling: 'lifo',
+    timeout: IDLE_MS,
+  })
   return {
-    send({ url, method, headers, body }) {
+    send(sent) {
+      const { url, method, headers, body } = sent
       return new Promise((resolve) => {
         const outgoing = request(
           url,
@@ -50,7 +62,10 @@ export function createClient(): Client {
           (incoming) => readAnswer(incoming, resolve),
         )
         outgoing.on('timeout', () => outgoing.destroy())
-        outgoing.on('error', () => resolve(NO_ANSWER))
+        outgoing.on('error', ({ code }: NodeJS.ErrnoException) => {
+          const isDropped = outgoing.reusedSocket && code === 'ECONNRESET' && method === 'GET'
+          resolve(isDropped ? this.send(sent) : { ...NO_ANSWER, body: code ?? '' })
+        })
         outgoing.end(body)
       })
     },

@@ -82,7 +82,7 @@ export function createLedger(explanations: Explanations): Ledger {
   function verdictOf(number: number, answer: Answer, nowMs: number): Verdict {
     const { expectation, gateway, sentMs } = sent[number] as Sent
     const { status, isCut } = answer
-    const says = `${new Date(sentMs).toISOString()} ${expectation.kind}: ${troubleOf(answer)} (${answer.requestId})`
+    const says = `${new Date(sentMs).toISOString()} ${expectation.kind}: ${troubleOf(answer)} (${status === 0 ? answer.body : answer.requestId})`
     if (status >= 200 && status < 300) {
       if (expectation.mayReachOrigin === 'no') {
         find('wrongAccepts', `${says} answered`)

@@ -4,7 +4,7 @@ import { seededRandom } from '../../dev/fault-proxy/random.ts'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
 import { rounded } from '../statistics.ts'
 import { aboutSoak } from './about.ts'
-import { type AuditAccount, accountFor } from './audit-account.ts'
+import { type AuditAccount, accountFor, withReasons } from './audit-account.ts'
 import { auditCount, auditRows } from './audit-trail.ts'
 import { prepareCallers } from './cast.ts'
 import { createClient } from './client.ts'
@@ -87,13 +87,10 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
   await until(() => ledger.inFlight() === 0, SETTLE_MS)
   await monitor.stop()
   progress('waiting for the last audit events')
-  const audit = await drain(system, () =>
-    accountFor(
-      ledger.answered(),
-      system.gateways.flatMap(({ port }) => auditRows(port)),
-      rotation.deaths,
-    ),
-  )
+  const rows = () => system.gateways.flatMap(({ port }) => auditRows(port))
+  const account = () => accountFor(ledger.answered(), rows(), rotation.deaths)
+  const audit = await drain(system, account)
+  const findings = ledger.findings()
   const memory = monitor.memory().map((samples) => ({
     samples,
     slope: slopeOf(
@@ -117,7 +114,7 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
     invariants: invariantsOf({
       requests: ledger.answered().length,
       unsettled: ledger.inFlight(),
-      findings: ledger.findings(),
+      findings: { ...findings, unexplained: withReasons(findings.unexplained, rows()) },
       overruns: limits.overruns(),
       audit,
       surprises: system.gateways.reduce((sum, gateway) => sum + gateway.surprises(), 0),

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { accountFor } from '../../bench/soak/audit-account.ts'
+import { accountFor, withReasons } from '../../bench/soak/audit-account.ts'
 import { createExplanations } from '../../bench/soak/explanations.ts'
 import { FAULT_NAMES, faultOf } from '../../bench/soak/faults.ts'
 import { allHold, type Evidence, invariantsOf } from '../../bench/soak/invariants.ts'
@@ -231,6 +231,13 @@ describe('R33: the account of audit events', () => {
   test('what is declared lost is not lost without a word, but what exceeds it is', () => {
     const requests = ['a', 'b', 'c'].map((id) => answered(id))
     expect(accountFor(requests, [lostRow], [])).toMatchObject({ declaredLost: 2, lost: 1 })
+  })
+
+  test('an example of trouble is told with the reason of its event', () => {
+    const requestId = crypto.randomUUID()
+    const rows = [{ ...row(requestId, 503), reason: 'redis:timeout' }]
+    const examples = [`read: 503 (${requestId})`, 'read: none (ECONNRESET)']
+    expect(withReasons(examples, rows)).toEqual([`${examples[0]} redis:timeout`, examples[1]])
   })
 
   test('load that was shed has no event for each answer', () => {
