@@ -34,7 +34,7 @@ function isolate(variables: Record<string, string> = {}) {
 }
 
 // First, while nobody else has anything to report.
-test('what two isolates decided is told by a third, ten seconds later', async () => {
+test('what isolates decided, and met, is told by another, ten seconds later', async () => {
   const [one, other, third] = [isolate(), isolate(), isolate({ METRICS_ACCESS: 'public' })]
   const reader = await gateway.token({ sub: 'rita', roles: ['reader'] })
   const secret = 'a'.repeat(43)
@@ -46,7 +46,12 @@ test('what two isolates decided is told by a third, ten seconds later', async ()
     expect((await other.get('/few', reader)).status).toBe(status)
   expect((await other.get(`/nowhere/${secret}`)).status).toBe(404)
   expect((await other.get('/orders', `${reader}x`)).status).toBe(401)
-  await Promise.all([one.settled(), other.settled()])
+  const unlucky = isolate()
+  gateway.redis.setAnswering(false)
+  for (let count = 0; count < 6; count++)
+    expect((await unlucky.get('/orders', reader)).status).toBe(503)
+  gateway.redis.setAnswering(true)
+  await Promise.all([one.settled(), other.settled(), unlucky.settled()])
 
   const { text } = await third.get('/-/metrics')
   const requests = (labels: Record<string, string>) =>
@@ -59,13 +64,22 @@ test('what two isolates decided is told by a third, ten seconds later', async ()
   const cache = (cache: string, result: string) =>
     amountOf(text, 'portcullis_cache_requests_total', { cache, result })
   // The first of each isolate; what is no token by its form is not looked up.
-  expect(cache('tokens', 'miss')).toBe(2)
-  expect(cache('tokens', 'hit')).toBe(7)
+  expect(cache('tokens', 'miss')).toBe(3)
+  expect(cache('tokens', 'hit')).toBe(12)
   expect(cache('exhausted', 'hit')).toBe(1)
   const admitted = { stage: 'admit' }
-  expect(amountOf(text, 'portcullis_stage_duration_seconds_count', admitted)).toBe(9)
+  expect(amountOf(text, 'portcullis_stage_duration_seconds_count', admitted)).toBe(15)
   expect(amountOf(text, 'portcullis_redis_calls_total', { outcome: 'answered' })).toBeGreaterThan(7)
-  expect(amountOf(text, 'portcullis_isolates')).toBe(2)
+  expect(amountOf(text, 'portcullis_isolates')).toBe(3)
+  expect(requests({ decision: 'error', reason: 'redis:unreachable', status: '503' })).toBe(6)
+  // Five in a row open the breaker; whether the sixth is asked as a probe is up to the clock.
+  expect(
+    amountOf(text, 'portcullis_redis_calls_total', { outcome: 'unreachable' }),
+  ).toBeGreaterThan(4)
+  const redis = { dependency: 'redis' }
+  const opened = { ...redis, to: 'open' }
+  expect(amountOf(text, 'portcullis_breaker_transitions_total', opened)).toBeGreaterThan(0)
+  expect(amountOf(text, 'portcullis_breaker_open_isolates', redis)).toBe(1)
   for (const private_ of [secret, 'rita', PUBLIC_URL]) expect(text).not.toContain(private_)
   expect([...familiesOf(text).keys()]).toContain('portcullis_bans')
   if (hasPromtool) expect(promtool(['check', 'metrics'], text)).toEqual({ status: 0, output: '' })
