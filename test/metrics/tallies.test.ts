@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createCounters, seriesName } from '../../src/metrics/counters.ts'
+import { createSources, newAuditTally, newTally } from '../../src/metrics/tally.ts'
+import { createAuditQueue, QUEUE_COOL_DOWN_MS } from '../../src/stores/queue/audit-queue.ts'
+import { createAuditSpill } from '../../src/stores/upstash/audit-spill.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { anEvent } from '../audit/event.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+describe('what others count', () => {
+  test('is reported as what it has grown by, and not at all where it has not', () => {
+    const counters = createCounters()
+    const sources = createSources(counters)
+    const tally = newTally()
+    sources.addCache('tokens', tally)
+    tally.hits = 5
+    tally.misses = 2
+    const hits = seriesName('portcullis_cache_requests_total', ['tokens', 'hit'])
+    const misses = seriesName('portcullis_cache_requests_total', ['tokens', 'miss'])
+    sources.collect()
+    expect(counters.take()).toEqual({ series: [hits, misses], values: [5, 2] })
+    tally.hits = 6
+    sources.collect()
+    expect(counters.take()).toEqual({ series: [hits], values: [1] })
+    sources.collect()
+    expect(counters.take()).toEqual({ series: [], values: [] })
+  })
+})
+
+describe('audit events', () => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis()
+    await redis.direct.flushall()
+  })
+  afterAll(() => redis.close())
+
+  const events = (count: number) => Array.from({ length: count }, () => JSON.stringify(anEvent()))
+
+  test('are counted as sent, spilled and sent later, or lost', async () => {
+    const tally = newAuditTally()
+    const state = { isWell: true, nowMs: 1_000_000 }
+    const { url, token } = redis
+    const queue = createAuditQueue({
+      queue: {
+        sendBatch: () => (state.isWell ? Promise.resolve() : Promise.reject(new Error('full'))),
+      },
+      spill: createAuditSpill({ redis: createRedisRest({ url, token }), maxEvents: 4 }),
+      tally,
+      now: () => state.nowMs,
+      sleep: () => Promise.resolve(),
+      warn: () => undefined,
+    })
+    await queue.send(events(3), 0)
+    expect(tally).toEqual({ sent: 3, spilled: 0, lost: 0 })
+    state.isWell = false
+    await queue.send(events(5), 2)
+    // Two had found no room in the isolate, and one finds none in Redis.
+    expect(tally).toEqual({ sent: 3, spilled: 5, lost: 3 })
+    redis.setAnswering(false)
+    await queue.send(events(7), 0)
+    expect(tally).toEqual({ sent: 3, spilled: 5, lost: 10 })
+    redis.setAnswering(true)
+    state.isWell = true
+    state.nowMs += QUEUE_COOL_DOWN_MS
+    await queue.send(events(1), 0)
+    expect(tally).toEqual({ sent: 3 + 1 + 4, spilled: 5, lost: 10 })
+  })
+})
