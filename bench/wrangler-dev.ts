@@ -1,13 +1,12 @@
 /** Runs the gateway under `wrangler dev`. */
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { line } from '../dev/dev-vars.ts'
 import { HOST, ROOT } from '../dev/start/settings.ts'
 import { complaint, startWrangler, type Wrangler } from '../dev/start/wrangler.ts'
 import type { Backends } from './backends.ts'
 import { type Bundle, LAYERS_CONFIG } from './bundle.ts'
+import { freePort } from './free-port.ts'
 import { descendants, listensOn } from './process-times.ts'
 import { gatewayVariables, type Target } from './target.ts'
 
@@ -106,13 +105,4 @@ async function untilAnswering(url: string, wrangler: Wrangler): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, POLL_MS))
     }
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, HOST)
-  await once(probe, 'listening')
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, 'close')
-  return port
 }

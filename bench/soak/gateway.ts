@@ -42,7 +42,8 @@ export function createGateway(
   async function start(): Promise<void> {
     const started = spawn(process.execPath, ['dev/start.ts'], {
       cwd: ROOT,
-      env: { ...process.env, ...env, PORT: String(port) },
+      // As a script of npm it ends when its parent is gone, even if that was killed.
+      env: { ...process.env, npm_lifecycle_event: 'soak', ...env, PORT: String(port) },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     child = started

@@ -79,7 +79,7 @@ export function createMonitor(options: MonitorOptions): Monitor {
   }
 
   const timers = [
-    setInterval(() => void takeArrivals(), ARRIVALS_MS),
+    setInterval(() => void takeArrivals().catch(() => {}), ARRIVALS_MS),
     setInterval(sampleMemory, MEMORY_MS),
     setInterval(tell, PROGRESS_MS),
     setInterval(() => void condemned.condemn(), CONDEMN_MS),

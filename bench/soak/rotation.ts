@@ -76,5 +76,8 @@ export function rotateFaults(options: RotationOptions): Rotation {
       current = 'none'
     }
   }
-  return { now: () => current, deaths, done: run() }
+  const done = run()
+  // Whoever waits for it later hears of it then; until then nobody does, and Node would end everything.
+  done.catch(() => {})
+  return { now: () => current, deaths, done }
 }
