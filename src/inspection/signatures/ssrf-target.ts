@@ -8,8 +8,9 @@ const INTERNAL = 2
 const DEVELOPMENT = 4
 const WRAPPER = 8
 
-/** Longest URL that is looked at, characters. */
-const MAX_URL_CHARS = 4_096
+const UNSEEN = /[\t\n\r]/g
+/** With so many words a text is a sentence. */
+const MAX_WORDS = 4
 /** A scheme and what is behind it; or a network-path reference, or a bare metadata address. */
 const URL_LIKE = /^[\s"'(<]{0,4}(?:url[:=]\s{0,2})?(?:([a-z][a-z0-9+.-]{1,20}):|(?=[/\\]{2}))/i
 /** Schemes by which libraries read files or speak to services, with what makes them one. */
@@ -59,12 +60,16 @@ export const ssrfTarget: SignatureSet = {
   scan(text) {
     const match = URL_LIKE.exec(text)
     if (match === null) return BARE_METADATA.test(text) ? METADATA : 0
-    const url = text.slice(0, MAX_URL_CHARS).trim()
     const [opening, scheme] = match
-    const start = url.indexOf(scheme === undefined ? opening.slice(-2) : `${scheme}:`)
-    const value = scheme === undefined ? url.slice(opening.trimStart().length) : url.slice(start)
+    const start = scheme === undefined ? opening.length : opening.length - scheme.length - 1
+    // As parsers of URLs do, which leave these out wherever they stand.
+    const [value = '', ...words] = text
+      .slice(start)
+      .replace(UNSEEN, '')
+      .trim()
+      .split(' ', MAX_WORDS)
     // A text about an address is not a value that is one.
-    if (/\s/.test(value)) return 0
+    if (words.length === MAX_WORDS - 1) return 0
     if (WRAPPERS.test(value)) return WRAPPER
     if (scheme !== undefined && !FETCHED.has(scheme.toLowerCase())) return 0
     return foundIn(scheme === undefined ? `http:${value}` : value)
