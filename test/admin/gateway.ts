@@ -19,7 +19,11 @@ export interface Reply {
   readonly body: any
 }
 
+/** Where all requests come from that do not say otherwise, the bad ones of every test as well. */
+const ADDRESS = '192.0.2.1'
+
 export const policy = definePolicy({
+  abuse: { exempt: [ADDRESS] },
   roles: {
     reader: ['orders:read'],
     operator: ['portcullis:*'],
@@ -86,8 +90,7 @@ export async function startGateway(options: GatewayOptions = {}) {
 
   async function send(path: string, init: RequestInit = {}, at: 0 | 1 = 0): Promise<Reply> {
     const request = new Request(PUBLIC_URL + path, init)
-    if (!request.headers.has('CF-Connecting-IP'))
-      request.headers.set('CF-Connecting-IP', '192.0.2.1')
+    if (!request.headers.has('CF-Connecting-IP')) request.headers.set('CF-Connecting-IP', ADDRESS)
     return replyOf(await isolates[at].fetch(request))
   }
 

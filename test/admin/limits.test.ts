@@ -22,6 +22,7 @@ test("the list has the policy's limits, and how each counts", async () => {
     windowSeconds: 3_600,
     by: 'subject',
     onUnavailable: 'deny',
+    mode: 'enforce',
   })
   expect(body.limits).toContainEqual(expect.objectContaining({ name: 'perPath', by: 'custom' }))
 })
