@@ -18,6 +18,7 @@ const stack = inject('stack')
 const RECOVERY = { timeout: 20_000, interval: 200 }
 /** The policy lets a subject call so often in a minute. */
 const STANDARD_LIMIT = 100
+const WINDOW_MS = 60_000
 
 let redis: TestRedis
 let toRedis: FaultProxy
@@ -117,7 +118,7 @@ const flapping: [string, Fault] = [
 
 describe('a Redis behind a bad wire', () => {
   test.each<readonly [string, Fault]>([...FAULTS, flapping, ...wire])(
-    'R01 to R06, R32: %s: who must not get in does not, and who may does when it is over',
+    'R01, R02, R03, R04, R05, R06, R32: %s: who must not get in does not, and who may does when it is over',
     async (_, fault) => {
       const { good, refused } = await cast()
       await toRedis.set(fault)
@@ -134,20 +135,31 @@ describe('a Redis behind a bad wire', () => {
     },
   )
 
-  test('R01, R15: an exhausted limit stays exhausted while Redis comes and goes', async () => {
+  test('R01, R15: a limit admits no more while Redis comes and goes', async () => {
     const { spent } = await cast()
-    let admitted = 0
-    for (let sent = 0; sent < 2 * STANDARD_LIMIT; sent += 20) {
-      const isDown = (sent / 20) % 3 === 2
-      await toRedis.set(isDown ? { kind: 'reset', afterBytes: 0 } : { kind: 'none' })
-      const statuses = await Promise.all(Array.from({ length: 20 }, () => statusOf(spent)))
-      if (!isDown) await expect.poll(() => statusOf(spent), RECOVERY).toBeOneOf([200, 429])
-      for (const status of statuses) expect([200, 429, 503]).toContain(status)
-      admitted += statuses.filter((status) => status === 200).length
+    const window = () => Math.floor(Date.now() / WINDOW_MS)
+    const leftMs = WINDOW_MS - (Date.now() % WINDOW_MS)
+    if (leftMs < WINDOW_MS / 3) await new Promise((done) => setTimeout(done, leftMs))
+    const firstWindow = window()
+    const counts = new Map<number, number>()
+    const count = async () => {
+      const status = await statusOf(spent)
+      counts.set(status, (counts.get(status) ?? 0) + 1)
+      return status
     }
-    // A minute may end meanwhile, and with it a window: two of them at most.
-    expect(admitted).toBeLessThanOrEqual(2 * STANDARD_LIMIT)
-    expect(admitted).toBeLessThanOrEqual(reached.length)
+    for (let round = 0; round < 12; round++) {
+      const isDown = round % 3 === 2
+      await toRedis.set(isDown ? { kind: 'reset', afterBytes: 0 } : { kind: 'none' })
+      if (!isDown) await expect.poll(count, RECOVERY).toBeOneOf([200, 429])
+      await Promise.all(Array.from({ length: 20 }, count))
+    }
+    const admitted = counts.get(200) ?? 0
+    // On a machine that is slow enough another window may have begun.
+    expect(admitted).toBeLessThanOrEqual(STANDARD_LIMIT * (1 + window() - firstWindow))
+    expect(admitted).toBe(reached.length)
+    expect(counts.get(429) ?? 0).toBeGreaterThan(0)
+    expect(counts.get(503) ?? 0).toBeGreaterThan(0)
+    expect([...counts.keys()].sort()).toEqual([200, 429, 503])
   })
 
   test('R02: while Redis is down nothing is sent to it but probes, and then one call a request', async () => {
@@ -157,13 +169,12 @@ describe('a Redis behind a bad wire', () => {
     for (let count = 0; count < DEFAULT_FAILURES; count++) expect(await statusOf(good)).toBe(503)
     const answer = await ask(good)
     expect(answer.status).toBe(503)
-    expect(answer.headers.get('retry-after')).toMatch(/^[1-5]$/)
-    // It is back, and the gateway does not know: whoever is refused now has caused no connection.
+    // A breaker that has opened says so; five seconds is what a call says that has failed.
+    expect(answer.headers.get('retry-after')).toMatch(/^[1-4]$/)
+    // It is back, and the gateway does not know: whoever is refused now has asked nobody.
     await toRedis.set({ kind: 'none' })
     const calls = redis.calls()
-    let refused = 0
-    while ((await statusOf(good)) !== 200) refused++
-    expect(refused).toBeGreaterThan(0)
+    await expect.poll(() => statusOf(good), { ...RECOVERY, interval: 1 }).toBe(200)
     // The probe, and its repetition at most.
     expect(redis.calls() - calls).toBeLessThanOrEqual(2)
     const steady = redis.calls()

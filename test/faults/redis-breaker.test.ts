@@ -185,7 +185,7 @@ describe('what must not be repeated', () => {
 })
 
 describe.each([...FAULTS, ...RUBBISH])('with %s', (_, fault) => {
-  test('R01 to R06: nobody gets in who must not, and all who may do when it is over', async () => {
+  test('R01, R02, R03, R04, R05, R06: nobody gets in who must not, and all who may do when it is over', async () => {
     const good = principal()
     const [revoked, cutOff] = [principal(), principal()]
     const spent = limitOf({ limit: 1 })
