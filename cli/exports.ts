@@ -10,32 +10,47 @@ const RANGE = /^(\d{15})-(\d{15})\.ndjson$/
 const ENDING = '.ndjson'
 
 export interface ExportedChain {
-  /** Each a file; none of them knows where the chain ends. */
-  readonly pages: readonly ChainPage[]
   readonly extent: Required<Extent>
+  /**
+   * For `verifyChain`: a file after the other, each read when it is its turn; then what `ask` gives
+   * behind their last row.
+   */
+  reader(ask?: (after: number) => Promise<ChainPage>): (after: number) => Promise<ChainPage>
 }
 
 interface ExportFile {
-  readonly rows: readonly StoredRow[]
-  readonly checkpoints: readonly StoredRow[]
+  readonly path: string
   readonly first: number
   readonly last: number
 }
 
+type FileRows = Pick<ChainPage, 'rows' | 'checkpoints'>
+
 /**
- * Reads files and folders of them (`*.ndjson`, with what is below), in the order of their rows,
- * however they are given. A name with a range says which rows have to be there. Throws a
- * {@link Failure} for what cannot be read.
+ * Files and folders of them (`*.ndjson`, with what is below), in the order of their rows, however they
+ * are given. A name with a range says which rows have to be there. Throws a {@link Failure} for
+ * what cannot be read, and so does the reader.
  */
 export async function readExports(paths: readonly string[]): Promise<ExportedChain> {
   const names = (await Promise.all(paths.map(filesOf))).flat()
-  const files = await Promise.all([...new Set(names)].map(fileOf))
+  const files: ExportFile[] = []
+  for (const path of new Set(names)) files.push(await fileOf(path))
   files.sort((a, b) => a.first - b.first)
   const [first, last] = [files[0], files.at(-1)]
   if (first === undefined || last === undefined) throw usage('--file: there is no .ndjson file')
   return {
-    pages: files.map(({ rows, checkpoints }) => ({ rows, checkpoints, head: null })),
     extent: { from: first.first, to: last.last },
+    reader(ask) {
+      let given = 0
+      return async (after) => {
+        const file = files[given]
+        if (file === undefined) return ask ? ask(after) : { rows: [], checkpoints: [], head: null }
+        given += 1
+        const goesOn = given < files.length || ask !== undefined
+        const page = { ...(await rowsOf(file.path)), head: null }
+        return goesOn ? { ...page, next: last.last } : page
+      }
+    },
   }
 }
 
@@ -49,7 +64,15 @@ async function filesOf(path: string): Promise<readonly string[]> {
   }
 }
 
+/** Only a file whose name does not say what is in it has to be read for that. */
 async function fileOf(path: string): Promise<ExportFile> {
+  const [, first, last] = RANGE.exec(basename(path)) ?? []
+  if (first !== undefined) return { path, first: Number(first), last: Number(last) }
+  const { rows } = await rowsOf(path)
+  return { path, first: Number(rows[0]?.seq ?? 1), last: Number(rows.at(-1)?.seq ?? 0) }
+}
+
+async function rowsOf(path: string): Promise<FileRows> {
   const text = await readFile(path, 'utf8').catch(() => {
     throw usage(`--file: ${path} cannot be read`)
   })
@@ -64,13 +87,7 @@ async function fileOf(path: string): Promise<ExportFile> {
       throw new Failure(REFUSED, 'unreadable_export', detail)
     }
   }
-  const [, first, last] = RANGE.exec(basename(path)) ?? []
-  return {
-    rows,
-    checkpoints,
-    first: Number(first ?? rows[0]?.seq ?? 1),
-    last: Number(last ?? rows.at(-1)?.seq ?? 0),
-  }
+  return { rows, checkpoints }
 }
 
 function lineOf(line: string): { readonly event?: StoredRow; readonly checkpoint?: StoredRow } {

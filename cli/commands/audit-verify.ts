@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { publicKeysIn } from '../checkpoints.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
-import { type ExportedChain, readExports } from '../exports.ts'
+import { readExports } from '../exports.ts'
 import { REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
 import { line, table } from '../text.ts'
@@ -49,28 +49,12 @@ async function verdictOf(
   const { file, andGateway = false } = options
   const files = file && (await readExports(file))
   if (files !== undefined && !andGateway) {
-    return verifyChain(pagesOf(files), keys, files.extent)
+    return verifyChain(files.reader(), keys, files.extent)
   }
   const { gateway } = workWith(options)
   const ask = (after: number) => gateway.get<ChainPage>('/audit/chain', { after })
   if (files === undefined) return verifyChain(ask, keys)
-  return verifyChain(pagesOf(files, ask), keys, { from: files.extent.from })
-}
-
-/** The files one after the other, then what `ask` gives behind their last row. */
-function pagesOf(
-  { pages, extent }: ExportedChain,
-  ask?: (after: number) => Promise<ChainPage>,
-): (after: number) => Promise<ChainPage> {
-  let given = 0
-  return async (after) => {
-    const page = pages[given]
-    given += 1
-    if (page === undefined)
-      return ask === undefined ? { rows: [], checkpoints: [], head: null } : ask(after)
-    const isLast = given === pages.length
-    return isLast && ask === undefined ? page : { ...page, next: extent.to }
-  }
+  return verifyChain(files.reader(ask), keys, { from: files.extent.from })
 }
 
 async function keysOf(file: string) {

@@ -68,15 +68,8 @@ async function download(): Promise<void> {
   }
 }
 async function verifyFiles(then?: (after: number) => Promise<ChainPage>) {
-  const { pages, extent } = await readExports([folder])
-  let given = 0
-  const read = async (after: number) => {
-    const page = pages[given]
-    given += 1
-    if (page === undefined) return (then as (after: number) => Promise<ChainPage>)(after)
-    return given < pages.length || then ? { ...page, next: extent.to } : page
-  }
-  return verifyChain(read, keys, then ? { from: extent.from } : extent)
+  const { reader, extent } = await readExports([folder])
+  return verifyChain(reader(then), keys, then ? { from: extent.from } : extent)
 }
 async function page(after: number): Promise<ChainPage> {
   const answer = await fetch(new URL(`/chain?after=${after}`, harness.url))

@@ -71,6 +71,18 @@ test('S66: audit verify finds what a gateway recorded to be whole', async () => 
   await expect.poll(verified, { timeout: 30_000 }).toMatch(/^ok: \d+ events, rows 1 to \d+\n/)
 })
 
+test('S66: the address of a caller leaves the gateway without its end', async () => {
+  const answer = await fetch(`${operator.url}/orders`, {
+    headers: { 'CF-Connecting-IP': '203.0.113.99' },
+  })
+  const requestId = answer.headers.get('X-Request-Id') ?? ''
+  const trail = () => operator.does('audit', 'query', '--since', '1h', '--json')
+  await expect.poll(trail, { timeout: 30_000 }).toContain(requestId)
+  const { events } = JSON.parse(await trail()) as { events: (Event & { address: string })[] }
+  expect(events.find((event) => event.requestId === requestId)?.address).toBe('203.0.113.0/24')
+  expect(JSON.stringify(events)).not.toContain('203.0.113.99')
+})
+
 test('S66: audit erase makes the trail of a running gateway forget somebody', async () => {
   const minted = await operator.gets<{ token: string }>(
     'token',
