@@ -96,10 +96,9 @@ export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
       if (mode === 'enforce' || !isObservable(error)) throw error
       observe(c, reasonOfDenial(error.denial))
     }
-    if (texts !== undefined && texts.verdict !== 0) {
-      const denial = judge?.denialOf(texts.verdict)
-      if (denial !== undefined) {
-        if (mode === 'enforce' && judge?.mode === 'enforce') throw new Denied(denial)
+    if (judge !== undefined && texts !== undefined && texts.verdict !== 0) {
+      for (const denial of judge.denialsOf(texts.verdict)) {
+        if (mode === 'enforce' && judge.mode === 'enforce') throw new Denied(denial)
         observe(c, reasonOfDenial(denial))
       }
     }

@@ -7,11 +7,11 @@ import { ABOUT_ATTACKS, HARMLESS } from './harmless-texts.ts'
 import { PROGRAMMING } from './programming-texts.ts'
 
 const cache = createVerdictCache()
-const signatureIn = createVerdictReader(DEFAULT_SIGNATURES)
+const signaturesIn = createVerdictReader(DEFAULT_SIGNATURES)
 
 /** The rule by which an enforcing route would refuse a value. */
 export function signatureOf(text: string) {
-  return signatureIn(scan(text, cache))
+  return signaturesIn(scan(text, cache))[0]
 }
 
 export interface Share {

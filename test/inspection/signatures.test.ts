@@ -61,6 +61,15 @@ describe('S63: what is found is let through, where signatures are not enforced:'
     }
   })
 
+  test('each kind is noted once', async () => {
+    const { send, observed } = inspected({})
+    const { sql_injection: sql, ssrf_target: ssrf } = SAMPLES
+    await send('', JSON.stringify([sql, ssrf, `${sql} `, sql]), JSON_TYPE)
+    expect(observed).toEqual([
+      ['signature_matched:sql_injection.break_out', 'signature_matched:ssrf_target.metadata'],
+    ])
+  })
+
   test('with false for signatures nothing is looked for', async () => {
     const { send, reached, observed } = inspected({ signatures: false })
     expect((await send('', SAMPLES.sql_injection, 'text/plain')).status).toBe(200)

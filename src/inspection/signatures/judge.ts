@@ -14,14 +14,14 @@ export interface SignatureJudge {
   readonly mode: InspectMode
   /** Begins a request, with the path of its URL. */
   begin(url: string): TextTaker
-  /** The refusal (403) that a verdict stands for; undefined below the threshold. */
-  denialOf(verdict: Verdict): Denial | undefined
+  /** The refusals (403) that a verdict stands for, one a category; none below the threshold. */
+  denialsOf(verdict: Verdict): readonly Denial[]
 }
 
 /** Makes the judge of a route, defaults filled in. */
 export function createSignatureJudge(definition: SignaturesDefinition): SignatureJudge {
   const { mode, ...scoring } = { ...DEFAULT_SIGNATURES, ...definition }
-  const signatureIn = createVerdictReader(scoring)
+  const signaturesIn = createVerdictReader(scoring)
   return {
     mode,
     begin(url) {
@@ -29,9 +29,8 @@ export function createSignatureJudge(definition: SignaturesDefinition): Signatur
       takePath(url, texts)
       return texts
     },
-    denialOf(verdict) {
-      const signature = signatureIn(verdict)
-      return signature && { code: 'signature_matched', signature }
+    denialsOf(verdict) {
+      return signaturesIn(verdict).map((signature) => ({ code: 'signature_matched', signature }))
     },
   }
 }

@@ -65,24 +65,21 @@ export interface VerdictReaderOptions {
   readonly categories: readonly SignatureCategory[]
 }
 
+const NONE: readonly SignatureId[] = []
+
 /**
  * Makes the reader of a request's verdict, the union of those of its texts: each rule counts once,
- * scores are summed by category, and the heaviest rule of the highest sum is told, or undefined
- * where no sum reaches the threshold.
+ * and scores are summed by category. Told is the heaviest rule of each category whose sum reaches
+ * the threshold, in the order of `categories`.
  */
 export function createVerdictReader({ threshold, categories }: VerdictReaderOptions) {
-  const watched = SIGNATURES.filter(({ category }) => categories.includes(category))
-  return function signatureIn(verdict: Verdict): SignatureId | undefined {
-    if (verdict === 0) return undefined
-    let heaviest: PlacedRule | undefined
-    let highest = threshold - 1
-    for (const category of categories) {
-      const matched = watched.filter((rule) => rule.category === category && verdict & rule.bit)
+  return function signaturesIn(verdict: Verdict): readonly SignatureId[] {
+    if (verdict === 0) return NONE
+    return categories.flatMap((category) => {
+      const matched = SIGNATURES.filter((rule) => rule.category === category && verdict & rule.bit)
       const sum = matched.reduce((total, { score }) => total + score, 0)
-      if (sum <= highest) continue
-      highest = sum
-      heaviest = matched.reduce((one, other) => (other.score > one.score ? other : one))
-    }
-    return heaviest?.id
+      if (sum < threshold) return NONE
+      return matched.reduce((one, other) => (other.score > one.score ? other : one)).id
+    })
   }
 }
