@@ -88,7 +88,9 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     return [
       matched(route),
       stage('limitBody', limitBody({ maxBytes })),
-      ...(violations === undefined ? [] : [stage('banOffenders', banOffenders({ violations }))]),
+      ...(violations === undefined
+        ? []
+        : [stage('banOffenders', banOffenders({ violations, limits }))]),
       ...(failures === undefined
         ? []
         : [stage('throttle', throttle({ failures, verifier, references }))]),

@@ -113,6 +113,37 @@ describe('automatic bans', () => {
     expect((await ask('/free', address, await token())).status).toBe(403)
   })
 
+  test.each(['tenant', 'client', 'address', () => 'everybody'] as const)(
+    'S44: nobody is banned for a window that another has spent (by %s)',
+    async (by) => {
+      const rule = { limit: 1, windowSeconds: 86_400, by, onUnavailable: 'deny' } as const
+      const policy = definePolicy({
+        roles: { reader: ['orders:read'] },
+        limits: { shared: rule },
+        routes: [
+          { method: 'GET', path: '/free', permission: 'orders:read' },
+          { method: 'GET', path: '/shared', permission: 'orders:read', limits: ['shared'] },
+        ],
+        abuse: { bans: { violations: 1 } },
+      })
+      const [{ ask }, address] = [
+        wholeGateway({ redis, originUrl: origin.url, key, policy }),
+        newAddress(),
+      ]
+      const [mallory, alice] = await Promise.all(
+        ['mallory', 'alice'].map((sub) =>
+          mint(key, { claims: { sub, tenant: 'acme', client_id: 'app' } }),
+        ),
+      )
+      expect((await ask('/shared', address, mallory)).status).toBe(200)
+      const before = await originCalls()
+      expect((await ask('/shared', address, alice)).status).toBe(429)
+      expect(await originCalls()).toBe(before)
+      expect((await ask('/free', address, alice)).status).toBe(200)
+      expect(await listed()).toEqual([])
+    },
+  )
+
   test('a flood of refusals out of memory is one violation, and writes nothing', async () => {
     const [{ ask }, address] = [gateway({ violations: 3 }), newAddress()]
     const alice = await token('alice')
