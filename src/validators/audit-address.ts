@@ -5,8 +5,8 @@ import { isGuessable } from './secret.ts'
 /** Whole, the network it is in, or a keyed hash of it. */
 export const AUDIT_ADDRESS_FORMS = ['full', 'truncated', 'hashed'] as const
 
-/** Data protection by default: who is banned is told whole elsewhere, for as long as that lasts. */
-export const DEFAULT_AUDIT_ADDRESSES = 'truncated'
+/** Who reads the trail wants to ban the one and not the neighbours. */
+export const DEFAULT_AUDIT_ADDRESSES = 'full'
 
 export interface AuditAddresses {
   readonly form: (typeof AUDIT_ADDRESS_FORMS)[number]

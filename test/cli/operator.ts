@@ -29,7 +29,8 @@ export interface Operator {
   close(): Promise<void>
 }
 
-export async function startOperator(): Promise<Operator> {
+/** `env` is for the gateway, on top of what it needs. */
+export async function startOperator(env: Record<string, string> = {}): Promise<Operator> {
   const checkout = await makeCheckout()
   const redis = await startTestRedis()
   await redis.direct.flushall()
@@ -39,6 +40,7 @@ export async function startOperator(): Promise<Operator> {
     PORT: String(port),
     UPSTASH_REDIS_REST_URL: redis.url,
     UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ...env,
   })
   await gateway.said(/^npx portcullis /m)
   const surroundings = { cwd: checkout.path, env: { PORTCULLIS_URL: url } }

@@ -32,7 +32,7 @@ describe('the environment', () => {
       clients: [],
       metricsAccess: 'operators',
       traces: undefined,
-      auditAddresses: { form: 'truncated', key: '' },
+      auditAddresses: { form: 'full', key: '' },
     })
   })
 
