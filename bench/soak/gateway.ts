@@ -31,6 +31,7 @@ export function createGateway(
 ): Gateway {
   let child: ChildProcess | undefined
   let workerd: number | undefined
+  let isUp = false
   let surprises = 0
 
   // wrangler runs two of workerd: the one that listens passes on to the one with the Workers.
@@ -64,6 +65,7 @@ export function createGateway(
     ended.catch(() => {})
     await Promise.race([ready, ended])
     workerd = findWorkerd()
+    isUp = true
   }
 
   return {
@@ -74,29 +76,47 @@ export function createGateway(
       const pid = child?.pid
       if (child === undefined || pid === undefined) return
       const exited = once(child, 'exit')
-      workerd = undefined
-      for (const each of [pid, ...descendants(pid)]) process.kill(each, 'SIGKILL')
+      isUp = false
+      for (const each of [pid, ...descendants(pid)]) killOutright(each)
       await exited
       child = undefined
     },
     async stop() {
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
       const exited = once(child, 'exit')
+      isUp = false
       child.kill('SIGTERM')
       await exited
       child = undefined
     },
     memoryMb() {
-      if (workerd === undefined) return undefined
-      try {
-        const status = readFileSync(`/proc/${workerd}/status`, 'utf8')
-        return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1]) / KILOBYTES_PER_MEGABYTE
-      } catch {
+      if (!isUp) return undefined
+      workerd ??= findWorkerd()
+      const memory = workerd === undefined ? undefined : residentMb(workerd)
+      if (workerd !== undefined && memory === undefined) {
         surprises++
-        workerd = findWorkerd()
-        return undefined
+        workerd = undefined
       }
+      return memory
     },
     surprises: () => surprises,
+  }
+}
+
+/** Undefined for a process that has ended, or is ending. */
+function residentMb(pid: number): number | undefined {
+  try {
+    const [, kilobytes] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    return kilobytes === undefined ? undefined : Number(kilobytes) / KILOBYTES_PER_MEGABYTE
+  } catch {
+    return undefined
+  }
+}
+
+function killOutright(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // Ended since it was listed.
   }
 }
