@@ -21,6 +21,8 @@ const OTHERS = 4
  * here, too, and tells what others wait meanwhile.
  */
 const FLOOD = Number(process.env.FLOOD ?? 2_000)
+/** Longer where it is measured, with as many good requests in turns. */
+const FLOOD_TIMEOUT_MS = process.env.FLOOD === undefined ? 60_000 : 600_000
 const HOUR = 3_600
 /** On a starved machine a call to Redis may miss its deadline: asked again then. */
 const PATIENCE = { timeout: 30_000, interval: 200 }
@@ -229,41 +231,45 @@ async function waitOf(another: Promise<Response>): Promise<number> {
   return response.status === 200 ? performance.now() - startMs : Number.NaN
 }
 
-test('S44, R18: a flood of bad tokens from one address: few are looked at, and others are served', async () => {
-  const address = newAddress()
-  const counts = new Map<number, number>()
-  const waits = { alone: [] as number[], ordinary: [] as number[], flood: [] as number[] }
-  const isMeasured = process.env.FLOOD !== undefined
-  const others = () =>
-    Promise.all(
-      Array.from({ length: OTHERS }, async () => waitOf(ask(here, await good(), newAddress()))),
-    )
-  for (let sent = 0; sent < FLOOD; sent += AT_ONCE) {
-    const batch = Array.from({ length: AT_ONCE }, async () => {
-      const status = await statusOf(here, forgery(), address)
-      counts.set(status, (counts.get(status) ?? 0) + 1)
-    })
-    waits.flood.push(...(await others()))
-    await Promise.all(batch)
-    if (!isMeasured) continue
-    waits.alone.push(...(await others()))
-    const token = await good()
-    const ordinary = Array.from({ length: AT_ONCE }, () => statusOf(here, token, newAddress()))
-    waits.ordinary.push(...(await others()))
-    await Promise.all(ordinary)
-  }
-  await vi.waitFor(async () => expectBanned(here, forgery(), address), PATIENCE)
-  await vi.waitFor(async () => expectBanned(there, await good(), address), PATIENCE)
-  // 429 where a request came when twenty had failed, and the ban was not known yet.
-  expect([...counts.keys()].filter((status) => ![401, 403, 429].includes(status))).toEqual([])
-  expect(counts.get(401)).toBeGreaterThanOrEqual(VIOLATIONS)
-  expect(counts.get(401)).toBeLessThan(LIMIT + AT_ONCE)
-  // On a starved machine some of the others may have missed a deadline; none was refused for good.
-  const served = waits.flood.filter((wait) => !Number.isNaN(wait))
-  expect(served.length).toBeGreaterThan(waits.flood.length / 2)
-  expect((await recordsOf(stack.origin)).length).toBeGreaterThanOrEqual(served.length)
-  if (isMeasured) report(counts, waits)
-})
+test(
+  'S44, R18: a flood of bad tokens from one address: few are looked at, and others are served',
+  async () => {
+    const address = newAddress()
+    const counts = new Map<number, number>()
+    const waits = { alone: [] as number[], ordinary: [] as number[], flood: [] as number[] }
+    const isMeasured = process.env.FLOOD !== undefined
+    const others = () =>
+      Promise.all(
+        Array.from({ length: OTHERS }, async () => waitOf(ask(here, await good(), newAddress()))),
+      )
+    for (let sent = 0; sent < FLOOD; sent += AT_ONCE) {
+      const batch = Array.from({ length: AT_ONCE }, async () => {
+        const status = await statusOf(here, forgery(), address)
+        counts.set(status, (counts.get(status) ?? 0) + 1)
+      })
+      waits.flood.push(...(await others()))
+      await Promise.all(batch)
+      if (!isMeasured) continue
+      waits.alone.push(...(await others()))
+      const token = await good()
+      const ordinary = Array.from({ length: AT_ONCE }, () => statusOf(here, token, newAddress()))
+      waits.ordinary.push(...(await others()))
+      await Promise.all(ordinary)
+    }
+    await vi.waitFor(async () => expectBanned(here, forgery(), address), PATIENCE)
+    await vi.waitFor(async () => expectBanned(there, await good(), address), PATIENCE)
+    // 429 where a request came when twenty had failed, and the ban was not known yet.
+    expect([...counts.keys()].filter((status) => ![401, 403, 429].includes(status))).toEqual([])
+    expect(counts.get(401)).toBeGreaterThanOrEqual(VIOLATIONS)
+    expect(counts.get(401)).toBeLessThan(LIMIT + AT_ONCE)
+    // On a starved machine some of the others may have missed a deadline; none was refused for good.
+    const served = waits.flood.filter((wait) => !Number.isNaN(wait))
+    expect(served.length).toBeGreaterThan(waits.flood.length / 2)
+    expect((await recordsOf(stack.origin)).length).toBeGreaterThanOrEqual(served.length)
+    if (isMeasured) report(counts, waits)
+  },
+  FLOOD_TIMEOUT_MS,
+)
 
 /** What others waited beside a flood, beside as many good requests, and alone: same run, in turns. */
 function report(counts: Map<number, number>, waits: Readonly<Record<string, number[]>>): void {
