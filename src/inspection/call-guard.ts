@@ -2,7 +2,8 @@
 import type * as z from 'zod'
 import { Denied } from '../errors.ts'
 import { findingsOf } from '../validators/findings.ts'
-import { type JsonRpcDefinition, type McpTool, TOOLS_CALL } from './definition.ts'
+import { TOOLS_CALL } from '../validators/inspect.ts'
+import type { JsonRpcDefinition, McpTool } from './definition.ts'
 import { isRecord, type JsonRpcCall, malformedCall } from './json-rpc.ts'
 
 /** Answers whether the caller has a permission. */
@@ -77,7 +78,7 @@ function demand(permission: string | undefined, isPermitted: IsPermitted): void 
 }
 
 function refuseUnmatched(schema: z.ZodType, value: unknown, at: string): void {
-  const errors = findingsOf('body', schema, value, { at })
+  const errors = findingsOf('body', schema, value, at)
   if (errors.length > 0) throw new Denied({ code: 'input_invalid', errors })
 }
 

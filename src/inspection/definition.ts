@@ -1,6 +1,8 @@
 /** The part of a policy that says what is inspected in the requests of a route. */
 import type * as z from 'zod'
 import type { SignatureCategory } from '../errors.ts'
+import { SIGNATURE_CATEGORIES } from '../validators/inspect.ts'
+import type { Mode } from '../validators/mode.ts'
 
 /** A method of JSON-RPC that may be called. */
 export interface JsonRpcMethod {
@@ -28,15 +30,12 @@ export interface JsonRpcDefinition {
   readonly maxBatch?: number
 }
 
-/** Whether what is found refuses the request, or is only written into its audit event. */
-export type InspectMode = 'enforce' | 'observe'
-
 /** Signatures of attacks: a second line, whose rules score what the first has let through. */
 export interface SignaturesDefinition {
   /** Sum of a category's scores from which on a request is an attack, 1 to 100. Default 5. */
   readonly threshold?: number
   /** Default `observe`: rules are watched before they are believed. */
-  readonly mode?: InspectMode
+  readonly mode?: Mode
   /** Which of them are looked for. Default all. */
   readonly categories?: readonly SignatureCategory[]
 }
@@ -44,7 +43,7 @@ export interface SignaturesDefinition {
 /** Inspection of a route's query and body. `{}` is all of it, with its defaults. */
 export interface InspectDefinition {
   /** `observe` refuses nothing, and writes what it would have refused into the audit event. */
-  readonly mode?: InspectMode
+  readonly mode?: Mode
   /** Containers within each other in a JSON body, 1 to 100. Default 32. */
   readonly maxDepth?: number
   /** Names in a JSON body, and parameters of a query and a form together. Default 1,000. */
@@ -76,12 +75,7 @@ export const DEFAULT_INSPECTION: InspectionLimits = {
 export const DEFAULT_SIGNATURES: Required<SignaturesDefinition> = {
   threshold: 5,
   mode: 'observe',
-  categories: [
-    ...(['sql_injection', 'path_traversal', 'command_injection'] as const),
-    ...(['ssrf_target', 'cross_site_scripting'] as const),
-  ],
+  categories: SIGNATURE_CATEGORIES,
 }
 
 export const DEFAULT_MAX_BATCH = 1
-/** MCP's method that calls a tool; `params.name` says which. */
-export const TOOLS_CALL = 'tools/call'

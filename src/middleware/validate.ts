@@ -42,18 +42,25 @@ export const validate = ({ params, query, headers, body, maxDepth }: ValidateOpt
   }
   return createMiddleware<{ Variables: BodyVariables }>(async function validate(c, next) {
     const errors: InputError[] = []
-    const check = (where: InputError['in'], schema: z.ZodType, value: unknown) => {
-      errors.push(...findingsOf(where, schema, value, { max: MAX_FINDINGS - errors.length }))
-    }
-    if (params !== undefined) check('params', params, c.req.param())
-    if (query !== undefined) check('query', query, queryOf(c, errors))
-    if (headers !== undefined) check('headers', headers, c.req.header())
+    if (params !== undefined) check('params', params, c.req.param(), errors)
+    if (query !== undefined) check('query', query, queryOf(c, errors), errors)
+    if (headers !== undefined) check('headers', headers, c.req.header(), errors)
     if (body !== undefined) {
-      check('body', body, await readJson(c, maxDepth ?? DEFAULT_MAX_DEPTH))
+      check('body', body, await readJson(c, maxDepth ?? DEFAULT_MAX_DEPTH), errors)
     }
     if (errors.length > 0) throw new Denied({ code: 'input_invalid', errors })
     await next()
   })
+}
+
+function check(
+  where: InputError['in'],
+  schema: z.ZodType,
+  value: unknown,
+  errors: InputError[],
+): void {
+  const found = findingsOf(where, schema, value)
+  if (found.length > 0) errors.push(...found.slice(0, MAX_FINDINGS - errors.length))
 }
 
 /** Query parameters by name; each may stand once, because origins differ in which one they take. */

@@ -5,26 +5,22 @@ import type { InputError } from '../errors.ts'
 /** A wrong body of a million keys would otherwise be answered with a million findings. */
 export const MAX_FINDINGS = 20
 
-export interface FindingsOptions {
-  /** JSON Pointer of `value` within the input. Default empty: it is all of it. */
-  readonly at?: string
-  /** How many there may still be. Default 20. */
-  readonly max?: number
-}
+const NONE: readonly InputError[] = []
 
 /**
- * Why `value` does not match `schema`: places and rules, never what stands there; empty if it does.
+ * Why `value` does not match `schema`: places and rules, never what stands there, 20 of them at
+ * most; empty if it does. `at` is the JSON Pointer of `value` within the input.
  */
 export function findingsOf(
   where: InputError['in'],
   schema: z.core.$ZodType,
   value: unknown,
-  { at = '', max = MAX_FINDINGS }: FindingsOptions = {},
+  at = '',
 ): readonly InputError[] {
   const parsed = (schema as z.ZodType).safeParse(value)
-  if (parsed.success) return []
+  if (parsed.success) return NONE
   return parsed.error.issues
-    .slice(0, max)
+    .slice(0, MAX_FINDINGS)
     .map((issue) => ({ in: where, path: at + pointer(issue.path), message: messageOf(issue) }))
 }
 

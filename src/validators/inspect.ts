@@ -3,11 +3,12 @@ import * as z from 'zod'
 // By name: a value read off the namespace `z.core` would bundle all of zod.
 import { $ZodType } from 'zod/v4/core'
 import type { SignatureCategory } from '../errors.ts'
+import { modeSchema } from './mode.ts'
 import { PERMISSION } from './permission.ts'
 import { dropsUnknownKeys } from './strictness.ts'
 
-/** MCP's method that calls a tool. */
-const TOOLS_CALL = 'tools/call'
+/** MCP's method that calls a tool; `params.name` says which. */
+export const TOOLS_CALL = 'tools/call'
 
 const permission = z.string().regex(PERMISSION, 'a permission such as orders:read').optional()
 const strictSchema = z
@@ -39,8 +40,10 @@ const jsonRpcSchema = z
     error: `needs ${TOOLS_CALL} among its methods and tools, both or neither`,
   })
 
-const mode = z.enum(['enforce', 'observe']).optional()
-const SIGNATURE_CATEGORIES = [
+const mode = modeSchema.optional()
+
+/** Every kind of attack that has signatures. */
+export const SIGNATURE_CATEGORIES = [
   'sql_injection',
   'path_traversal',
   'command_injection',

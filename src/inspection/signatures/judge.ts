@@ -1,6 +1,7 @@
 /** From what the texts of a request matched to whether it is refused. */
 import type { Denial } from '../../errors.ts'
-import { DEFAULT_SIGNATURES, type InspectMode, type SignaturesDefinition } from '../definition.ts'
+import type { Mode } from '../../validators/mode.ts'
+import { DEFAULT_SIGNATURES, type SignaturesDefinition } from '../definition.ts'
 import { createVerdictReader } from './scanner.ts'
 import { createTextTaker, type TextTaker, takePath } from './text-taker.ts'
 import { createVerdictCache, type Verdict } from './verdict-cache.ts'
@@ -11,7 +12,7 @@ const verdicts = createVerdictCache()
 export const verdictTally = verdicts.tally
 
 export interface SignatureJudge {
-  readonly mode: InspectMode
+  readonly mode: Mode
   /** Begins a request, with the path of its URL. */
   begin(url: string): TextTaker
   /** The refusals (403) that a verdict stands for, one a category; none below the threshold. */
