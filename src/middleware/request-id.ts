@@ -64,10 +64,13 @@ function continueTrace(headers: Headers, random: Uint8Array, sampleRatio: number
   const parent = parseTraceparent(headers.get('traceparent'))
   if (parent === undefined) {
     const traceId = hex(random, UUID_BYTES + SPAN_ID_BYTES, random.length)
-    const isSampled = sampleOf(random) < sampleRatio
-    const traceparent = `00-${traceId}-${spanId}-${isSampled ? SAMPLED : NOT_SAMPLED}`
+    const isSampled = sampleRatio === 1 || sampleOf(random) < sampleRatio
     return {
-      ...{ traceId, spanId, parentSpanId: undefined, isSampled, traceparent },
+      traceId,
+      spanId,
+      parentSpanId: undefined,
+      isSampled,
+      traceparent: `00-${traceId}-${spanId}-${isSampled ? SAMPLED : NOT_SAMPLED}`,
       tracestate: undefined,
     }
   }
