@@ -90,7 +90,6 @@ export {
 } from './errors.ts'
 export type {
   InspectDefinition,
-  InspectMode,
   JsonRpcDefinition,
   JsonRpcMethod,
   McpTool,
@@ -106,9 +105,11 @@ export { clientAddress } from './middleware/client-address.ts'
 export { type InspectOptions, inspect } from './middleware/inspect.ts'
 export { type LimitBodyOptions, limitBody } from './middleware/limit-body.ts'
 export { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
+export { observe } from './middleware/observe.ts'
 export { type RequestIdOptions, requestId } from './middleware/request-id.ts'
 export { sanitizeHeaders } from './middleware/sanitize-headers.ts'
 export { type ServerTimingOptions, serverTiming } from './middleware/server-timing.ts'
+export { type ShedLoadOptions, shedLoad } from './middleware/shed-load.ts'
 export { type ThrottleOptions, throttle } from './middleware/throttle.ts'
 export { type TraceRequestsOptions, traceRequests } from './middleware/trace-requests.ts'
 export { type ValidateOptions, validate } from './middleware/validate.ts'
@@ -193,3 +194,4 @@ export {
   type SpanTally,
 } from './tracing/exporter.ts'
 export type { Span } from './tracing/span.ts'
+export type { Mode } from './validators/mode.ts'
