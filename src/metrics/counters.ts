@@ -33,8 +33,8 @@ export const seriesName = (metric: MetricName, labels: readonly string[], part?:
 
 /**
  * Makes the counters of an isolate. Adding is two reads and a write of an array: no text, no
- * object. Series beyond 5,000 share the one that tells of dropped counts, so that neither a mistake
- * nor a caller fills the isolate.
+ * object. Counters beyond 5,000 series share the one that tells of dropped counts, and histograms
+ * are not kept, so that neither a mistake nor a caller fills the isolate.
  */
 export function createCounters(): Counters {
   const places = new Map<string, number>()

@@ -22,9 +22,9 @@ const METRICS_PATH = '/-/metrics'
 
 /**
  * `GET /-/metrics`: what all isolates of all gateways on this Redis have counted, in the Prometheus
- * text format, whichever of them answers. An isolate reads it once a second at most. Needs the
- * permission `portcullis:metrics:read`, unless it is public; the guards before it are those of any
- * route.
+ * text format, whichever of them answers. An isolate keeps what it has read for a second; requests
+ * that come while it reads read as well. Needs the permission `portcullis:metrics:read`, unless it
+ * is public; the guards before it are those of any route.
  */
 export function metricsCall({ text, metricsAccess, now }: MetricsOptions): AdminCall {
   let known: { readonly text: string; readonly untilMs: number } | undefined
