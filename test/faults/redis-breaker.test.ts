@@ -175,12 +175,14 @@ describe('what must not be repeated', () => {
     expect(await redis.direct.mget('twice', 'once')).toEqual(['2', '1'])
   })
 
-  test('a proof of possession whose answer got lost does not look used to the retry', async () => {
+  test('a proof of possession whose answer got lost is not sent again, which would look used', async () => {
     const { admission } = isolate(1_000)
     const proof = { replayKey: 'pc:dpop:test', replayTtlSeconds: 60, nowMs: Date.now() }
     await proxy.set({ kind: 'reset', afterBytes: 0 })
     const request = { principal: principal(), address: ADDRESS, limits: [], proof }
+    const before = redis.calls()
     expect(await failed(admission.admit(request as never))).toBeInstanceOf(Unavailable)
+    expect(redis.calls() - before).toBe(1)
   })
 })
 
