@@ -1,5 +1,4 @@
 /** What the operators' API works with, made of an environment. */
-
 import { REVOCATION_MARGIN_SECONDS } from '../admission/revocation.ts'
 import { createAuthorizer } from '../authorization/permissions.ts'
 import type { Config } from '../config.ts'

@@ -9,9 +9,9 @@ import { isMissing } from './schema.ts'
 export const QUERY_TIMEOUT_MS = 5_000
 
 /**
- * An {@link AuditLog} over a D1 database. One without tables, or without the column that is asked for,
- * has recorded nothing of it yet. Throws
- * `Unavailable` for every other failure, and for an answer that takes longer than 5 s.
+ * An {@link AuditLog} over a D1 database. One without tables, or without the column that is asked
+ * for, has recorded nothing of it yet. Throws `Unavailable` for every other failure, and for an
+ * answer that takes longer than 5 s.
  */
 export function createAuditLog(db: D1Database): AuditLog {
   return {

@@ -1,5 +1,4 @@
 /** Erasing somebody from the exported chain: objects are rewritten, with the same commitments. */
-
 import { ndjsonOf, partOf } from '../../audit/chain-export.ts'
 import type { ChainRow } from '../../audit/chain-row.ts'
 import { isTarget } from '../../audit/erasure.ts'
