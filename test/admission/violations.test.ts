@@ -375,16 +375,21 @@ describe('automatic bans', () => {
     const before = await originCalls()
     const calls = redis.calls()
     const statuses: number[] = []
-    let others = 0
+    let [others, asked] = [0, 0]
+    const other = async () => {
+      asked += 1
+      expect((await ask('/free', newAddress(), await token())).status).toBe(200)
+    }
     for (let sent = 0; sent < 10_000; sent += atOnce) {
       const batch = Array.from({ length: atOnce }, () => ask('/free', address, forged()))
       if (sent % 1_000 === 0) {
-        expect((await ask('/free', newAddress(), await token())).status).toBe(200)
+        // On a starved machine a call to Redis may miss its deadline.
+        await vi.waitFor(other, { timeout: 10_000, interval: 200 })
         others += 1
       }
       for (const response of await Promise.all(batch)) statuses.push(response.status)
     }
-    const checks = verify.mock.calls.length - others
+    const checks = verify.mock.calls.length - asked
     verify.mockRestore()
     expect(statuses).toHaveLength(10_000)
     expect(new Set(statuses)).toEqual(new Set([401, 403]))
@@ -392,7 +397,7 @@ describe('automatic bans', () => {
     expect(checks).toBeLessThan(DEFAULT_FAILURES.limit + atOnce)
     expect(await originCalls()).toBe(before + others)
     // A failure and a violation of each that was looked at before the ban, and one for each other.
-    expect(redis.calls() - calls).toBeLessThan(2 * checks + 2 * others)
+    expect(redis.calls() - calls).toBeLessThan(2 * checks + 2 * asked)
     expect(await listed()).toHaveLength(1)
   })
 
