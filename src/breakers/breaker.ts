@@ -48,15 +48,18 @@ export interface CircuitBreakerOptions {
 }
 
 export const DEFAULT_FAILURES = 5
-/** How long it stays open before the first probe, at most; doubles with each probe that fails. */
-export const FIRST_PERIOD_MS = 1_000
+/** How long it stays open before the first probe, at most. */
+export const FIRST_PERIOD_MS = 500
+/** Periods of this length, so that what comes and goes by the second is met while it is there. */
+export const FIRST_PERIODS = 4
 /** No dependency that is back is kept waiting for longer. */
 export const MAX_PERIOD_MS = 5_000
 
 /**
  * Makes the breaker of one isolate before one dependency. It opens after so many failures in a row,
- * refuses without asking for one period (1 s, doubling to 5 s, up to half of it taken off by
- * chance), then lets one request through as a probe, and closes with the first answer.
+ * refuses without asking for one period (half a second, from the fifth on doubling to 5 s, up to half
+ * of it taken off by chance), then lets one request through as a probe, and closes with the first
+ * answer.
  *
  * There is nothing to await in it, because on Workers a request may not wait for another's promise,
  * and a request may end without a word: who meets a probe that is under way is refused at once, and a
@@ -91,7 +94,8 @@ export function createCircuitBreaker({
   }
 
   function open(): void {
-    periodMs = Math.min(FIRST_PERIOD_MS * 2 ** periods, MAX_PERIOD_MS) * (1 - random() / 2)
+    const doublings = Math.max(0, periods - FIRST_PERIODS + 1)
+    periodMs = Math.min(FIRST_PERIOD_MS * 2 ** doublings, MAX_PERIOD_MS) * (1 - random() / 2)
     periods += 1
     probeAtMs = now() + periodMs
     become('open')

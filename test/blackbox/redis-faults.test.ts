@@ -175,7 +175,7 @@ describe('R04: a flapping Redis', () => {
 
 describe('R02: a Redis that is down for longer', () => {
   /** No period is shorter, whatever chance takes off. */
-  const SHORTEST_PERIOD_MS = 500
+  const SHORTEST_PERIOD_MS = 250
   const breakers = async () => {
     const response = await fetch(`${url}/-/readyz`)
     return ((await response.json()) as { breakers: Record<string, string> }).breakers

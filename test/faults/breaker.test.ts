@@ -91,11 +91,21 @@ describe('a breaker', () => {
     expect(transitions.slice(1)).toEqual(['open > half_open (timeout)', 'half_open > closed'])
   })
 
-  test('a probe that fails opens it for twice as long, up to five seconds', () => {
+  test('probes come by the half second at first, then at most every five seconds', () => {
     const { breaker, fail, refusal, pass } = build()
     fail(DEFAULT_FAILURES)
-    for (const periodMs of [1_000, 2_000, 4_000, MAX_PERIOD_MS, MAX_PERIOD_MS]) {
-      expect(refusal().retryAfterSeconds).toBe(periodMs / 1000)
+    for (const periodMs of [
+      500,
+      500,
+      500,
+      500,
+      1_000,
+      2_000,
+      4_000,
+      MAX_PERIOD_MS,
+      MAX_PERIOD_MS,
+    ]) {
+      expect(refusal().retryAfterSeconds).toBe(Math.ceil(periodMs / 1000))
       pass(periodMs - 1)
       refusal()
       pass(1)
@@ -134,14 +144,14 @@ describe('a breaker', () => {
     const { breaker, fail, refusal, pass } = build()
     const early = Array.from({ length: 100 }, () => breaker.enter())
     fail(DEFAULT_FAILURES)
-    pass(500)
+    pass(FIRST_PERIOD_MS / 2)
     for (const entry of early) breaker.failed(entry, 'timeout')
     expect(refusal().retryAfterSeconds).toBe(1)
     breaker.succeeded()
     expect(breaker.state()).toBe('closed')
   })
 
-  test('starts anew once it has closed: five failures, one second', () => {
+  test('starts anew once it has closed: five failures, half a second', () => {
     const { breaker, fail, refusal, pass } = build()
     fail(DEFAULT_FAILURES)
     for (let probes = 0; probes < 3; probes++) {
@@ -154,29 +164,39 @@ describe('a breaker', () => {
     fail(DEFAULT_FAILURES - 1)
     expect(breaker.state()).toBe('closed')
     fail()
-    expect(refusal().retryAfterSeconds).toBe(1)
+    refusal()
+    pass(FIRST_PERIOD_MS)
+    breaker.enter()
   })
 
-  test('R04: of a dependency that flaps by the second, no up phase is slept through', () => {
-    const { breaker, pass } = build()
-    let served = 0
-    // 60 s, 100 requests a second: up in even seconds, down in odd ones.
-    for (let request = 0; request < 6_000; request++) {
-      const isUp = Math.floor(request / 100) % 2 === 0
-      try {
-        const entry = breaker.enter()
-        if (isUp) {
-          breaker.succeeded()
-          served++
-        } else breaker.failed(entry, 'unreachable')
-      } catch (error) {
-        expect(error).toBeInstanceOf(Unavailable)
+  test.each([0, 0.25, 0.5, 0.75, 0.99])(
+    'R04: of a dependency that flaps by the second, no up phase is slept through (%d)',
+    (first) => {
+      let chance = first
+      const random = () => {
+        chance = (chance * 7.13 + 0.37) % 1
+        return chance
       }
-      pass(10)
-    }
-    // It opens 50 ms into a second that is down, and probes 50 ms into the next, which is up.
-    expect(served).toBeGreaterThan(0.9 * 3_000)
-  })
+      const { breaker, pass } = build({ random })
+      let served = 0
+      // 60 s, 100 requests a second: up in even seconds, down in odd ones.
+      for (let request = 0; request < 6_000; request++) {
+        const isUp = Math.floor(request / 100) % 2 === 0
+        try {
+          const entry = breaker.enter()
+          if (isUp) {
+            breaker.succeeded()
+            served++
+          } else breaker.failed(entry, 'unreachable')
+        } catch (error) {
+          expect(error).toBeInstanceOf(Unavailable)
+        }
+        pass(10)
+      }
+      // The next probe is at most half a second away, and 19 hundredths of one on average.
+      expect(served).toBeGreaterThan(0.7 * 3_000)
+    },
+  )
 })
 
 describe('a bystander', () => {

@@ -77,9 +77,12 @@ describe('while the breaker is open', () => {
   ])('R02, R05: %s: no call goes out, and each says what is wrong', async (_, fault, name) => {
     const { breaker, ping, outcomes } = isolate()
     await proxy.set(fault)
-    for (let count = 0; count < DEFAULT_FAILURES; count++)
+    while (breaker.state() === 'closed')
       expect(await failed(ping())).toMatchObject({ fault: name, unasked: false })
-    expect(breaker.state()).toBe('open')
+    const found = outcomes.length
+    // Of deadlines, one that passes while this process stands still does not count.
+    if (name === 'timeout') expect(found).toBeGreaterThanOrEqual(DEFAULT_FAILURES)
+    else expect(found).toBe(DEFAULT_FAILURES)
     const [sent, { accepted }] = [octets(), proxy.connections()]
     for (let count = 0; count < 100; count++)
       expect(await failed(ping())).toMatchObject({
@@ -87,13 +90,13 @@ describe('while the breaker is open', () => {
         retryAfterSeconds: 1,
       })
     expect([octets(), proxy.connections().accepted]).toEqual([sent, accepted])
-    expect(outcomes).toEqual(Array(DEFAULT_FAILURES).fill(name))
+    expect(outcomes).toEqual(Array(found).fill(name))
   })
 
   test('R02, R32: one probe a period; the first answer lets everybody in, each with one call', async () => {
     const { breaker, ping, pass } = isolate()
     await proxy.set({ kind: 'hang' })
-    for (let count = 0; count < DEFAULT_FAILURES; count++) await failed(ping())
+    while (breaker.state() === 'closed') await failed(ping())
     const before = redis.calls()
     for (let period = 0; period < 3; period++) {
       pass(MAX_PERIOD_MS)
@@ -225,7 +228,8 @@ describe.each([...FAULTS, ...RUBBISH])('with %s', (_, fault) => {
         decided.push(verdict as AdmissionVerdict | Unavailable)
       }
       const failures = outcomes.filter((outcome) => outcome !== 'answered').length
-      if (outcomes.every((outcome) => outcome !== 'answered')) {
+      // A deadline that passes while this process stands still is no evidence; the others are.
+      if (outcomes.every((outcome) => outcome !== 'answered' && outcome !== 'timeout')) {
         expect(breaker.state()).toBe('open')
         // Eight requests, five calls: nobody asks a Redis that has been found out.
         expect(failures).toBe(DEFAULT_FAILURES)
