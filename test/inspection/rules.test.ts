@@ -65,7 +65,16 @@ describe('S63: padding is no way past', () => {
     ['attributes', `<img ${pad('a=1 ')}onerror=alert(1)>`, 'cross_site_scripting.handler'],
     ['text', `${pad('harmless ')}<svg onload=alert(1)>`, 'cross_site_scripting.handler'],
     ['steps', `${pad('../')}etc/passwd`, 'path_traversal.deep_climb'],
+    ['a separator of lines', '\u20281 union select a from b', 'sql_injection.break_out'],
+    ['a separator of paragraphs', '\u2029..\u2029exec xp_cmdshell dir', 'sql_injection.effect'],
   ])('%s', (_, text, id) => {
     expect(matchedBy(text)).toContain(id)
   })
+})
+
+test('S63: what has no punctuation but that of prose is looked into, too', () => {
+  expect(matchedBy('169.254.169.254')).toEqual(['ssrf_target.metadata'])
+  expect(matchedBy('metadata.google.internal')).toEqual(['ssrf_target.metadata'])
+  expect(matchedBy('exec xp_cmdshell dir')).toContain('sql_injection.break_out')
+  expect(matchedBy('@@version')).toEqual(['sql_injection.probe'])
 })

@@ -3,6 +3,7 @@ import type { SignatureCategory, SignatureId } from '../../errors.ts'
 import { commandInjection } from './command-injection.ts'
 import { crossSiteScripting } from './cross-site-scripting.ts'
 import { pathTraversal } from './path-traversal.ts'
+import { anyOf, oneOf } from './pattern.ts'
 import { decodedOnce } from './readings.ts'
 import type { SignatureSet } from './signature-set.ts'
 import { sqlInjection } from './sql-injection.ts'
@@ -17,9 +18,13 @@ const SETS: readonly SignatureSet[] = [
   crossSiteScripting,
 ]
 
+/** What tells by itself, in whatever prose it stands. */
+const TELLING = oneOf(
+  String.raw`\.\. -- @@ xp_ 169\.254 metadata\.google`,
+  String.raw`\b${oneOf('union select order having procedure exec execute waitfor')}\b`,
+)
 /** Names, spaces and punctuation of prose; nothing that starts an attack is among them. */
-const PLAIN =
-  /^(?!.{0,200}(?:\.\.|--|\b(?:union|select|order|having|procedure)\b))[\w .,!?+@\u00a1-\uffff-]{0,200}$/i
+const PLAIN = anyOf('i', String.raw`^(?![^]{0,200}${TELLING})[\w .,!?+@\u00a1-\uffff-]{0,200}$`)
 
 interface PlacedRule {
   readonly id: SignatureId
