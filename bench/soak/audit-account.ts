@@ -67,7 +67,8 @@ export function accountFor(
     else if (event.status !== request.status) different++
     else matched++
   }
-  const declaredLost = Math.min(declared, missing.length)
+  // Those of shed requests are declared as well, and excuse no others.
+  const declaredLost = Math.min(Math.max(0, declared - shed), missing.length)
   return {
     answered: answered.length,
     events: rows.length,

@@ -244,6 +244,12 @@ describe('R33: the account of audit events', () => {
     const shed = answered('a', { status: 503, code: 'overloaded' })
     expect(accountFor([shed], [], [])).toMatchObject({ shed: 1, lost: 0 })
   })
+
+  test('what is declared of load that was shed excuses no other', () => {
+    const shed = ['a', 'b'].map((id) => answered(id, { status: 503, code: 'overloaded' }))
+    const account = accountFor([...shed, answered('c')], [lostRow], [])
+    expect(account).toMatchObject({ shed: 2, declaredLost: 0, lost: 1 })
+  })
 })
 
 describe('memory', () => {
