@@ -1,5 +1,4 @@
 /** The traffic: so many of each kind of request in a hundred. */
-
 import { addressOf, type Pool } from './callers.ts'
 import type { Condemned } from './condemned.ts'
 import { type Issuer, signToken } from './issuers.ts'
@@ -12,7 +11,7 @@ export interface MixOptions {
   readonly apiKeys: Pool
   readonly condemned: Condemned
   readonly issuers: { readonly inline: Issuer; readonly remote: Issuer; readonly stranger: Issuer }
-  /** Whether an exhausted limit is told as 403 by now: who comes again and again is banned. */
+  /** In [0, 1). */
   random(): number
 }
 
