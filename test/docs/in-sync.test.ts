@@ -69,7 +69,11 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
   })
 
   test('variables of the audit Worker', () => {
-    expect(membersOf('workers/audit.ts', 'AuditEnv')).toEqual(['AUDIT_DB', 'AUDIT_EXPORT', ...ofAuditWorker])
+    expect(membersOf('workers/audit.ts', 'AuditEnv')).toEqual([
+      'AUDIT_DB',
+      'AUDIT_EXPORT',
+      ...ofAuditWorker,
+    ])
   })
 
   test('variables of npm start', () => {
