@@ -124,6 +124,23 @@ describe('who may read them', () => {
     expect(gateway.redis.calls() - before).toBe(texts.size)
   })
 
+  test('R18: asking at once costs one call, also where Redis is away', async () => {
+    const { get } = isolate({ METRICS_ACCESS: 'public' })
+    const atOnce = async () => {
+      const before = gateway.redis.calls()
+      const answers = await Promise.all(Array.from({ length: 50 }, () => get('/-/metrics')))
+      return [new Set(answers.map(({ status }) => status)), gateway.redis.calls() - before]
+    }
+    expect(await atOnce()).toEqual([new Set([200]), 1])
+    const other = isolate({ METRICS_ACCESS: 'public' })
+    gateway.redis.setAnswering(false)
+    const statuses = await Promise.all(
+      Array.from({ length: 50 }, () => other.get('/-/metrics').then(({ status }) => status)),
+    )
+    gateway.redis.setAnswering(true)
+    expect(new Set(statuses)).toEqual(new Set([503]))
+  })
+
   test('R01: 503 while Redis is away', async () => {
     const { get } = isolate({ METRICS_ACCESS: 'public' })
     gateway.redis.setAnswering(false)
