@@ -32,6 +32,8 @@ export interface CircuitBreaker extends Breaker {
   succeeded(): void
   /** The call that `enter` gave this number to has failed. */
   failed(entry: number, fault: Fault): void
+  /** The same call has ended, and tells nothing: if it was the probe, the next one is. */
+  abandoned(entry: number): void
 }
 
 export interface CircuitBreakerOptions {
@@ -62,10 +64,11 @@ export const MAX_PERIOD_MS = 5_000
  * answer.
  *
  * There is nothing to await in it, because on Workers a request may not wait for another's promise,
- * and a request may end without a word: who meets a probe that is under way is refused at once, and a
- * probe that never comes back costs one period, after which the next request probes. A failure
- * counts only if no answer has arrived since its call began: what is late beside others that are
- * answered is no outage, and calls from before an outage do not prolong it.
+ * and a request may end without a word: who meets a probe that is under way is refused at once. A
+ * probe that never comes back costs one period, after which the next request probes; one that is
+ * known to have been abandoned costs nothing. A failure counts only if no answer has arrived since
+ * its call began: what is late beside others that are answered is no outage, and calls from before
+ * an outage do not prolong it.
  */
 export function createCircuitBreaker({
   name,
@@ -127,6 +130,9 @@ export function createCircuitBreaker({
       lastFault = fault
       failuresInRow += 1
       if (state === 'half_open' || failuresInRow >= failures) open()
+    },
+    abandoned(entry) {
+      if (entry === round && state === 'half_open') probeAtMs = Number.NEGATIVE_INFINITY
     },
   }
 }

@@ -22,7 +22,8 @@ export interface GuardedOriginOptions {
  *
  * Failures are what `send` reports as `Unavailable`: no connection, no headers in time, no HTTP. An
  * answer is an answer, 500 included. A request whose body still streams from the client counts only
- * if it succeeds, because a slow client looks like a slow origin.
+ * if it succeeds, because a slow client looks like a slow origin. Who leaves before the answer tells
+ * nothing: if theirs was the probe, the next request is one.
  *
  * @example
  * ```ts
@@ -51,6 +52,8 @@ export function guardedOrigin({ origin, ...options }: GuardedOriginOptions): Ori
       } catch (error) {
         if (error instanceof Unavailable && !isStreaming(request))
           breaker.failed(entry, error.fault)
+        // Or whoever leaves as often as they probe would keep the route shut for everybody.
+        else breaker.abandoned(entry)
         throw error
       }
     },

@@ -101,6 +101,25 @@ describe('the breaker of a route', () => {
     expect(asked()).toBe(50)
   })
 
+  test('R23: who leaves as often as they probe does not keep others from the origin', async () => {
+    const { failing, answering, failure, send, asked, pass, breakers } = build()
+    failing(new Unavailable('origin', 'timeout'))
+    for (let count = 0; count < DEFAULT_FAILURES; count++) await failure()
+    pass(MAX_PERIOD_MS)
+    failing(new Denied({ code: 'request_malformed', check: 'client_gone' }))
+    for (let count = 0; count < 3; count++) expect(await failure()).toBeInstanceOf(Denied)
+    expect(asked()).toBe(DEFAULT_FAILURES + 3)
+    expect(breakers.list[0]?.state()).toBe('half_open')
+    answering(() => new Response('ok'))
+    expect((await send()).status).toBe(200)
+    expect(breakers.list[0]?.state()).toBe('closed')
+    // Closed or open, leaving changes nothing.
+    failing(new Denied({ code: 'request_malformed', check: 'client_gone' }))
+    await failure()
+    answering(() => new Response('ok'))
+    expect((await send()).status).toBe(200)
+  })
+
   test('neither a client that has gone nor a body too large nor a slow upload opens it', async () => {
     const { failing, failure, asked } = build()
     failing(new Denied({ code: 'request_malformed', check: 'client_gone' }))
