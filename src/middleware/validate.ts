@@ -111,13 +111,17 @@ export async function bodyTextOf(c: Context<{ Variables: BodyVariables }>): Prom
 }
 
 /**
- * All of a body, which `limitBody` has bounded, within 15 s. Throws `Denied`: one that breaks off
- * or stalls is its sender's doing: 400 to whoever is left, not our 500.
+ * All of a body, which `limitBody` has bounded, within `timeoutMs` milliseconds (default 15 s).
+ * Throws `Denied`: one that breaks off or stalls is its sender's doing: 400 to whoever is left, not
+ * our 500.
  */
-export async function wholeOf(body: BodyVariables['body']): Promise<Uint8Array> {
+export async function wholeOf(
+  body: BodyVariables['body'],
+  timeoutMs = READ_TIMEOUT_MS,
+): Promise<Uint8Array> {
   if (body instanceof Uint8Array) return body
   try {
-    return await withDeadline(new Response(body).bytes(), READ_TIMEOUT_MS)
+    return await withDeadline(new Response(body).bytes(), timeoutMs)
   } catch (error) {
     if (error instanceof Denied) throw error
     throw new Denied({ code: 'request_malformed', check: 'body_incomplete' })

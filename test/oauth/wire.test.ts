@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { ISSUER } from '../harness/issuer.ts'
 import { PUBLIC_URL, startGateway, type TestClient, type TestGateway } from './gateway.ts'
 
@@ -37,6 +37,34 @@ describe('S43: the endpoints', () => {
       expect(headers.get('x-content-type-options')).toBe('nosniff')
     }
     expect((await gateway.revoke(client, 'x')).headers.get('cache-control')).toBe('no-store')
+  })
+
+  test.each(PATHS)('%s waits three seconds for a form, and no more', async (path) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      let isAnswered = false
+      const pulled = Promise.withResolvers<void>()
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          pulled.resolve()
+          controller.enqueue(new TextEncoder().encode('grant_type='))
+          return new Promise(() => undefined)
+        },
+      })
+      const init = { method: 'POST', headers: FORM, body, duplex: 'half' }
+      const reply = gateway.send(path, init).then((answer) => {
+        isAnswered = true
+        return answer
+      })
+      await pulled.promise
+      await vi.advanceTimersByTimeAsync(2_900)
+      expect(isAnswered).toBe(false)
+      await vi.advanceTimersByTimeAsync(200)
+      const { status, text } = await reply
+      expect([status, JSON.parse(text).error]).toEqual([400, 'invalid_request'])
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   test.each(PATHS)('%s takes no other method than POST', async (path) => {

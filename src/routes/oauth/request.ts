@@ -13,6 +13,11 @@ export type OAuthContext = Context<{ Variables: GatewayVariables }>
 /** Forms are UTF-8 (RFC 6749 appendix B); another charset is read differently by different servers. */
 const FORM_TYPE =
   /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i
+/**
+ * A form is a packet or two. Nobody is known before it has been read, and no limit holds: who could
+ * make it last would fill the isolate's room (see `shedLoad`) with few requests.
+ */
+const FORM_TIMEOUT_MS = 3_000
 
 /**
  * Reads a request. Parameters stand in the body and nowhere else: a query is refused, for it stands
@@ -36,7 +41,7 @@ async function formOf(c: OAuthContext): Promise<OAuthForm> {
   const encoding = c.req.header('Content-Encoding') ?? 'identity'
   if (!FORM_TYPE.test(c.req.header('Content-Type') ?? '') || encoding !== 'identity')
     throw oauthRefused('invalid_request', 'content_type')
-  const bytes = await wholeOf(bodyOf(c))
+  const bytes = await wholeOf(bodyOf(c), FORM_TIMEOUT_MS)
   try {
     return parseForm(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
   } catch (error) {
