@@ -46,6 +46,8 @@ export function createChainRows(): ChainRows {
   let lastSeq = 0
   let link: unknown = GENESIS_HASH
   let seenCommitments = false
+  /** Erased rows of the first format that no whole one has come behind yet. */
+  let unproven: StoredRow[] = []
 
   function row(row: StoredRow): RowState {
     const seq = Number(row.seq)
@@ -56,6 +58,8 @@ export function createChainRows(): ChainRows {
     const isOlder = isOfFirstFormat(row)
     const state = isOlder && seenCommitments ? 'changed' : stateOf(row)
     seenCommitments ||= !isOlder
+    if (isOlder && state === 'erased') unproven.push(row)
+    else if (isOlder && state === 'whole') unproven = []
     const whole = state !== 'changed' && seq !== lastSeq
     if (!whole) broken.push(row)
     else if (link !== undefined && row.previous_hash !== link) {
@@ -88,6 +92,15 @@ export function createChainRows(): ChainRows {
           kind: 'changed',
           seq,
           detail: 'its successor knows another hash of it',
+        }),
+      ),
+      // Their hash covers nothing that is left. That there were rows of this format at all takes one
+      // with a hash that is right, or any row could be passed off as one of them.
+      ...unproven.map(
+        ({ seq }): ChainFinding => ({
+          kind: 'changed',
+          seq: Number(seq),
+          detail: 'it says it is of the first format, and no whole row of that comes behind it',
         }),
       ),
       ...broken.map((row, index): ChainFinding => {

@@ -69,7 +69,8 @@ async function fileOf(path: string): Promise<ExportFile> {
   const [, first, last] = RANGE.exec(basename(path)) ?? []
   if (first !== undefined) return { path, first: Number(first), last: Number(last) }
   const { rows } = await rowsOf(path)
-  return { path, first: Number(rows[0]?.seq ?? 1), last: Number(rows.at(-1)?.seq ?? 0) }
+  if (rows.length === 0) throw new Failure(REFUSED, 'unreadable_export', `${path}: there is no row`)
+  return { path, first: Number(rows[0]?.seq), last: Number(rows.at(-1)?.seq) }
 }
 
 async function rowsOf(path: string): Promise<FileRows> {

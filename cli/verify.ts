@@ -89,7 +89,7 @@ export async function verifyChain(
       .orphans()
       .filter((seq) => seq > gone && !gaps.some(({ from, to }) => from <= seq && seq <= to))
       .map((seq): ChainFinding => ({ kind: 'checkpoint', seq, detail: 'its row is gone' })),
-    ...(isCutOff ? [] : headFindings(head, last)),
+    ...(isCutOff ? [] : headFindings(head, last.seq === 0 ? (pruned ?? last) : last)),
     ...erasures.findings(!isCutOff),
   ].sort((a, b) => a.seq - b.seq)
   const { signed, checkpoints: count } = checkpoints.counts()

@@ -107,6 +107,28 @@ test('files are verified without a gateway, and with the rest of it', async () =
   }
 })
 
+test('S66: a file without a row, and a chain that is gone behind what was pruned, are not ok', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'portcullis-verify-'))
+  try {
+    await writeFile(join(folder, 'exported.ndjson'), '')
+    const { code, stderr } = await runCli(['audit', 'verify', '--file', folder])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^portcullis: unreadable_export: .*exported\.ndjson: there is no row\n$/)
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+  const pruned = { ...head, partition: '0', kind: 'pruned', time_ms: 1, signature: null }
+  const emptied = { rows: [], checkpoints: [pruned] }
+  expect((await verify({ ...emptied, head })).code).toBe(0)
+  const without = await verify({ ...emptied, head: null }, '--json')
+  expect(without.code).toBe(1)
+  expect(JSON.parse(without.stdout).findings).toEqual([
+    { kind: 'head', seq: 5, detail: 'the end is not on record' },
+  ])
+  const other = await verify({ ...emptied, head: { seq: 5, hash: 'B'.repeat(43) } }, '--json')
+  expect(JSON.parse(other.stdout).findings).toMatchObject([{ kind: 'changed', seq: 5 }])
+})
+
 test('files that are not there, and a gateway without files, are told before anything is asked', async () => {
   const nothing = await verify(page, '--file', join(tmpdir(), 'not-there'))
   expect(nothing).toMatchObject({ code: 2, stdout: '', asked: [] })
