@@ -1,6 +1,6 @@
 /** Forgetting somebody in the audit trail: who is meant, and which events are about them. */
 import { sha256 } from '../tokens/sha256.ts'
-import type { AuditEvent } from './event.ts'
+import type { AuditChange, AuditEvent } from './event.ts'
 import { NO_TRACE_ID } from './lost.ts'
 import { ERASED_ADDRESS } from './personal.ts'
 
@@ -29,11 +29,18 @@ export interface AuditErasures {
 }
 
 /**
- * Whether what an operator changed is named by a subject: as a client, which is the subject of its
- * own tokens, or as whose limit it was (`limit:subject`). Says nothing of who vouches for it.
+ * How the actions begin whose targets can be somebody: clients, which are the subjects of their own
+ * tokens, and limits (`limit:subject`). All others are about ids; if these could be erased, so could what
+ * an operator did, and what the trail says of erasures.
  */
-export const isTarget = (target: string, subject: string): boolean =>
-  target === subject || target.endsWith(`:${subject}`)
+export const PERSONAL_ACTIONS = ['client.', 'limit.'] as const
+
+/** Whether what an operator changed is named by a subject. Says nothing of who vouches for it. */
+export const isAbout = ({ action, target }: AuditChange, subject: string): boolean =>
+  isPersonal(action) && (target === subject || target.endsWith(`:${subject}`))
+
+const isPersonal = (action: string): boolean =>
+  PERSONAL_ACTIONS.some((beginning) => action.startsWith(beginning))
 
 /** The event without whoever asked. */
 const withoutCaller = (event: AuditEvent): AuditEvent => ({
@@ -52,7 +59,7 @@ function withoutChange({ change: _, ...event }: AuditEvent): AuditEvent {
 export function forgetting(event: AuditEvent, { issuer, subject }: Person): AuditEvent {
   const { actor, change } = event
   const others = actor.issuer === issuer && actor.subject === subject ? withoutCaller(event) : event
-  return change !== undefined && isTarget(change.target, subject) ? withoutChange(others) : others
+  return change !== undefined && isAbout(change, subject) ? withoutChange(others) : others
 }
 
 /** Somebody who was forgotten and may still be in events that come late. No subject is in it. */
@@ -83,14 +90,15 @@ export async function forgettingLate(
       const digest = await callerDigest(salt, actor.issuer, actor.subject)
       if (digest === caller_digest) left = withoutCaller(left)
     }
-    for (const name of change === undefined ? [] : namesIn(change.target))
+    for (const name of change === undefined ? [] : namesIn(change))
       if ((await nameDigest(salt, name)) === name_digest) left = withoutChange(left)
   }
   return left
 }
 
-/** All that {@link isTarget} would find in a target. */
-function namesIn(target: string): readonly string[] {
+/** All that {@link isAbout} would find in a change. */
+function namesIn({ action, target }: AuditChange): readonly string[] {
+  if (!isPersonal(action)) return []
   const names = [target]
   for (let colon = target.indexOf(':'); colon !== -1; colon = target.indexOf(':', colon + 1))
     names.push(target.slice(colon + 1))

@@ -238,6 +238,44 @@ describe('S66: an erasure', () => {
     ])
   })
 
+  test('of rows that were erased is no way to change what they decided', async () => {
+    await append([by(ALICE), by('bob')])
+    await order()
+    await carryOut()
+    expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, erased: 1 })
+    // Rows of the first format have no commitments, and a hash that covers what is gone.
+    await sql(
+      'UPDATE audit_events SET v = NULL, commitment = NULL, change_commitment = NULL, ' +
+        "decision = 'allow', reason = 'ok' WHERE seq = 1",
+    ).run()
+    expect((await verifyChain(page, undefined)).findings).toMatchObject([
+      { kind: 'changed', seq: 1 },
+    ])
+  })
+
+  test('takes the names of clients and of limits, and no other id that an operator changed', async () => {
+    const changed = (action: string, target: string) => by('olga', { change: { action, target } })
+    const { id } = await order(T0, 'bob')
+    await append([by('olga')], T0 - 60_000)
+    const kept = ['audit.erase', 'ban.delete', 'token.mint'].map((action) => changed(action, id))
+    const gone = [changed('client.create', id), changed('limit.reset', `standard:${id}`)]
+    await append([...kept, ...gone])
+    await exportDue(upkeep(T0), true)
+    await order(T0, id)
+    await carryOut()
+    await append([changed('ban.create', id), changed('client.disable', id)])
+    const changes = (await rows()).map(({ change }) => change && JSON.parse(String(change)).action)
+    const told = [null, 'audit.erase', 'ban.delete', 'token.mint', null, null]
+    expect(changes.slice(0, 6)).toEqual(told)
+    expect(changes.slice(-2)).toEqual(['ban.create', null])
+    const [name = ''] = await names()
+    const exported = partOf((await (await harness.bucket.get(name))?.text()) ?? '').rows
+    expect(exported.map(({ change }) => change === null)).toEqual(
+      told.map((action) => action === null),
+    )
+    expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, unexplained: 0 })
+  })
+
   test('takes what was decided until it was ordered, and nothing later', async () => {
     await append([by(ALICE), by(ALICE, { time: iso(T0 + 1) })])
     await order(T0)
@@ -395,7 +433,9 @@ describe('S66: an erasure', () => {
       unexplained: 0,
     })
     await sql("UPDATE audit_events SET reason = 'x' WHERE seq = 3").run()
+    // It was the last that proved there were rows of this kind.
     expect((await verifyChain(page, undefined)).findings).toMatchObject([
+      { kind: 'changed', seq: 2 },
       { kind: 'changed', seq: 3 },
     ])
   })

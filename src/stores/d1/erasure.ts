@@ -1,6 +1,6 @@
 /** Erasing somebody from the audit trail in D1, step by step: each can be repeated. */
 import { PARTITION } from '../../audit/chain.ts'
-import { erasureEvent } from '../../audit/erasure.ts'
+import { erasureEvent, PERSONAL_ACTIONS } from '../../audit/erasure.ts'
 import { CALLER, CHANGE, type PersonalGroup } from '../../audit/personal.ts'
 import { type AppendOptions, insertAuditEvents } from './audit-chain.ts'
 import { within } from './deadline.ts'
@@ -30,9 +30,12 @@ const FORGET =
 
 const OF_CALLER = 'subject = ?2 AND issuer = ?3 AND time_ms <= ?4'
 // What somebody has made of a column that should hold JSON must not stop an erasure.
-const TARGET = "CASE WHEN json_valid(change) THEN change ->> 'target' ELSE '' END"
+const ofChange = (name: string) =>
+  `CASE WHEN json_valid(change) THEN change ->> '${name}' ELSE '' END`
+const TARGET = ofChange('target')
+const IS_PERSONAL = PERSONAL_ACTIONS.map((action) => `${ofChange('action')} GLOB '${action}*'`)
 const OF_TARGET =
-  'change IS NOT NULL AND time_ms <= ?4 AND ' +
+  `change IS NOT NULL AND time_ms <= ?4 AND (${IS_PERSONAL.join(' OR ')}) AND ` +
   `(${TARGET} = ?2 OR substr(${TARGET}, -1 - length(?2)) = ':' || ?2)`
 const DEAD_LETTERS = 'DELETE FROM dead_letters WHERE instr(body, ?1) > 0 OR instr(body, ?2) > 0'
 

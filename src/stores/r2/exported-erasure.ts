@@ -1,7 +1,8 @@
 /** Erasing somebody from the exported chain: objects are rewritten, with the same commitments. */
 import { ndjsonOf, partOf } from '../../audit/chain-export.ts'
 import type { ChainRow } from '../../audit/chain-row.ts'
-import { isTarget } from '../../audit/erasure.ts'
+import { isAbout } from '../../audit/erasure.ts'
+import type { AuditChange } from '../../audit/event.ts'
 import { CALLER, CHANGE, erased } from '../../audit/personal.ts'
 import { Misconfigured } from '../../errors.ts'
 import { type ExportRow, partsBehind } from '../d1/chain-parts.ts'
@@ -78,14 +79,14 @@ function without(row: ChainRow, { id, issuer, subject, ordered_ms }: ErasureRow)
   if (subject === null || Number(row.time_ms) > ordered_ms) return row
   const isTheirs = row.subject === subject && row.issuer === issuer
   const left = isTheirs ? erased(row, CALLER, id) : row
-  return isTarget(targetOf(row.change), subject) ? erased(left, CHANGE, id) : left
+  return isAbout(changeOf(row.change), subject) ? erased(left, CHANGE, id) : left
 }
 
-function targetOf(change: unknown): string {
-  if (typeof change !== 'string') return ''
+function changeOf(text: unknown): AuditChange {
   try {
-    return String((JSON.parse(change) as { readonly target?: unknown }).target ?? '')
+    const { action, target } = JSON.parse(String(text)) as Record<string, unknown>
+    return { action: String(action), target: String(target) }
   } catch {
-    return ''
+    return { action: '', target: '' }
   }
 }
