@@ -60,6 +60,30 @@ describe('S66: the address that leaves the gateway', () => {
     expect(events.map(({ address }) => address)).toEqual([hash, hash, 'unknown'])
   })
 
+  test.each([
+    ['192.0.2.77', '192.0.2.0/24'],
+    ['2001:db8:1:2::/64', '2001:db8:1::/48'],
+  ])('is %s nowhere else in an event: an operator may have named it', async (address, network) => {
+    const change = { action: 'limit.reset', target: `anonymous:${address}` }
+    const event = anEvent({ address: '198.51.100.7', change })
+    const hash = `h:${createHmac('sha256', KEY).update(address).digest('base64url')}`
+    for (const [form, told] of [
+      ['truncated', network],
+      ['hashed', hash],
+    ] as const) {
+      const { events, pending, waitUntil, sink } = recording()
+      const telling = addressSink(sink, { form, key: KEY })
+      telling.record(event, waitUntil)
+      telling.record(anEvent({ change: { action: 'ban.create', target: 'an-id' } }), waitUntil)
+      telling.record(anEvent({ address: 'unknown', change }), waitUntil)
+      await Promise.all(pending)
+      const reset = { action: 'limit.reset', target: `anonymous:${told}` }
+      expect(events[0]?.change).toEqual(reset)
+      expect(events[1]?.change).toEqual({ action: 'ban.create', target: 'an-id' })
+      expect(events[2]).toMatchObject({ address: 'unknown', change: reset })
+    }
+  })
+
   test('is another hash with another key', async () => {
     const told = await Promise.all(
       [KEY, KEY.toLowerCase()].map(async (key) => {
