@@ -440,6 +440,32 @@ describe('automatic bans', () => {
     expect(await counter.count(offender, rule)).toBe(2 * HOUR)
   })
 
+  test('R18: violations of many addresses are 100 calls a second, and no more', async () => {
+    let nowMs = Date.now()
+    const counter = createViolationCounter(rest(), () => nowMs)
+    const violations = createViolations({ rule: DEFAULT_BANS, counter, now: () => nowMs })
+    const behind: Promise<unknown>[] = []
+    const waitUntil = (promise: Promise<unknown>) => void behind.push(promise)
+    async function callsOf(count: number): Promise<number> {
+      const before = redis.calls()
+      for (let each = 0; each < count; each++) {
+        const value = newAddress()
+        violations.record(
+          { of: 'credential', by: { kind: 'address', value }, from: value },
+          waitUntil,
+        )
+      }
+      await Promise.all(behind.splice(0))
+      return redis.calls() - before
+    }
+    // The script is sent in full once; from then on each violation is one call.
+    await callsOf(1)
+    nowMs += 1_000
+    expect(await callsOf(150)).toBe(100)
+    nowMs += 1_000
+    expect(await callsOf(1)).toBe(1)
+  })
+
   test('R18: 50 violations at once in as many isolates are one ban', async () => {
     const offender = { kind: 'address', value: newAddress() } as const
     const counts = Array.from({ length: 50 }, () =>
