@@ -38,7 +38,8 @@ export function createUpstashAdmissionStore(rest: RedisRest): AdmissionStore {
       const found = values.slice(0, lookups.length)
       // More keys than values: one that MGET could not read. Fewer: one expired in between.
       const readable = found.filter((value) => value !== null).length
-      if (!(Number.isSafeInteger(existing?.result) && Number(existing?.result) <= readable))
+      const there = existing?.result
+      if (!Number.isSafeInteger(there) || Number(there) < 0 || Number(there) > readable)
         throw new Unavailable('redis', 'malformed')
 
       const tokens = revocation.token === undefined ? 0 : 1

@@ -25,6 +25,9 @@ export interface PendingLimit {
   settle(reply: RedisReply, before: readonly [number, number]): Promise<RateLimit | Unavailable>
 }
 
+/** What the script says of a request beyond the limit. */
+const REFUSED = -1
+
 const windows = new WeakMap<LimitRule, Window>()
 
 function windowOf(rule: LimitRule): Window {
@@ -55,7 +58,7 @@ export function askLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingL
       const [answer] = await rest.send([
         ['EVAL', script, keys.length, ...keys, ...args.map(asArgument)],
       ])
-      return resultOf(answer)
+      return countedOf(answer)
     },
   }
   const state = windowOf(rule).limit(
@@ -77,14 +80,12 @@ export function askLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingL
     counters: [current, previous],
     async settle(answer, [countedNow, countedBefore]) {
       try {
-        reply.resolve(resultOf(answer))
+        reply.resolve(countedOf(answer))
       } catch (error) {
         reply.reject(error)
       }
       try {
         const { success, limit, remaining, reset } = await state
-        if (!Number.isSafeInteger(remaining) || !Number.isSafeInteger(limit))
-          return new Unavailable('redis', 'malformed')
         const counts = { current: countedNow, previous: countedBefore, limit, windowMs }
         const resetMs = success ? reset : nextAdmissionMs(counts, Date.now())
         return { rule, limit, remaining: success ? remaining : 0, resetMs, admitted: success }
@@ -99,8 +100,17 @@ function asArgument(value: unknown): string | number {
   return typeof value === 'number' ? value : String(value)
 }
 
-function resultOf(reply: RedisReply | undefined): unknown {
-  if (reply === undefined) throw new Unavailable('redis', 'malformed')
-  if (reply.error !== undefined) throw new Error(reply.error)
-  return reply.result
+/**
+ * What the limiter's script returns: requests left, -1 for one that was refused, and the limit. The
+ * limiter takes anything that is not below zero for an admission, null as well.
+ */
+function countedOf(reply: RedisReply | undefined): unknown {
+  if (reply?.error !== undefined) throw new Error(reply.error)
+  const result = reply?.result
+  const [left, limit] = Array.isArray(result) && result.length === 2 ? result : []
+  if (!Number.isSafeInteger(left) || !Number.isSafeInteger(limit) || limit < 0)
+    throw new Unavailable('redis', 'malformed')
+  if (left < REFUSED || (left !== REFUSED && left >= limit))
+    throw new Unavailable('redis', 'malformed')
+  return result
 }
