@@ -294,6 +294,17 @@ describe('S66: an erasure', () => {
     expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, erased: 0 })
   })
 
+  test('leaves alone what was decided after the order, though it knows whom it was about', async () => {
+    await order(T0)
+    await carryOut(T0)
+    const change = { action: 'limit.reset', target: `standard:${ALICE}` }
+    await append([by(ALICE, { time: iso(T0 + 1) }), by('olga', { time: iso(T0 + 1), change })])
+    expect((await rows()).slice(-2)).toMatchObject([
+      { subject: ALICE, change: null },
+      { subject: 'olga', change: JSON.stringify(change) },
+    ])
+  })
+
   test('covers events that a consumer is writing at that moment', async () => {
     await append([by('bob')], T0 - 60_000)
     let isOrdered = false
