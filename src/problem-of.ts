@@ -16,13 +16,24 @@ export function problemOf(error: Error, metadata: string): Problem {
   if (error instanceof Unavailable) return unavailableProblem(error)
   if (error instanceof Misconfigured) return MISCONFIGURED
   // The kind and place of a defect, never its message: that may quote a header or a reply.
-  console.error(`internal error: ${error.name}\n${error.stack?.split('\n').slice(1, 6).join('\n')}`)
+  console.error([`internal error: ${error.name}`, ...placeOf(error)].join('\n'))
   return {
     code: 'internal_error',
     status: 500,
     title: 'Internal error',
     detail: 'The request could not be handled.',
   }
+}
+
+const MAX_FRAMES = 5
+/** A place in code as V8 writes it; a message may have several lines, and any of them may be this. */
+const FRAME = /^ {4}at .+/
+
+/** Where an error was made, innermost first. Its stack begins with its name and message, as they were then. */
+function placeOf({ stack = '', message }: Error): readonly string[] {
+  const begins = stack.indexOf(message)
+  const lines = begins === -1 ? [] : stack.slice(begins + message.length).split('\n')
+  return lines.filter((line) => FRAME.test(line)).slice(0, MAX_FRAMES)
 }
 
 /** What a gateway that is set up wrongly answers to everything. */

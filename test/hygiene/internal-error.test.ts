@@ -1,0 +1,43 @@
+import { Hono } from 'hono'
+import { afterEach, expect, test, vi } from 'vitest'
+import * as z from 'zod'
+import { problemHandler } from '../../src/problem.ts'
+
+afterEach(() => void vi.restoreAllMocks())
+
+const SECRET = 'Bearer of-somebody'
+
+/** What is logged of a request whose handler throws. */
+async function logOf(defect: () => never) {
+  const logged = vi.spyOn(console, 'error').mockImplementation(() => {})
+  const app = new Hono()
+  app.onError(problemHandler())
+  app.get('/', defect)
+  const response = await app.request('/')
+  expect(response.status).toBe(500)
+  expect(await response.text()).not.toContain(SECRET)
+  return logged.mock.calls.flat().join('\n')
+}
+
+test.each([
+  ['a line of it', `bad reply:\n${SECRET}\n`],
+  ['a line of it that reads like a place', `bad reply:\n    at ${SECRET}\n`],
+])(
+  'S66: the log has the kind and the place of a defect, and of its message not %s',
+  async (_, message) => {
+    const log = await logOf(() => {
+      throw new RangeError(message)
+    })
+    expect(log).toMatch(/^internal error: RangeError\n {4}at .*internal-error\.test\.ts/)
+    expect(log).not.toContain(SECRET)
+  },
+)
+
+test('S66: the log does not have what a schema says of a value', async () => {
+  const log = await logOf(() => {
+    z.strictObject({}).parse({ [SECRET]: 1 })
+    throw new Error('the schema took it')
+  })
+  expect(log).toMatch(/^internal error: \w+/)
+  expect(log).not.toContain(SECRET)
+})
