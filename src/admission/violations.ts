@@ -73,7 +73,8 @@ interface KnownBan {
  * many addresses, so at most 100 violations a second are counted. What is not counted bans nobody.
  *
  * The bans of addresses that the isolate comes across are kept, to tell them to those whose credentials
- * are refused anyway. They refuse nobody else: a ban that is lifted is lifted at once.
+ * are refused anyway, and to write nothing of an address that has just been found to be banned. They
+ * refuse nobody else: a ban that is lifted is lifted at once.
  */
 export function createViolations({
   rule,
@@ -116,6 +117,7 @@ export function createViolations({
 
     record({ of, by, from }, waitUntil) {
       if (isExempt(from) || (by.kind === 'address' && by.value === UNKNOWN_ADDRESS)) return
+      if (by.kind === 'address' && now() < (banned.get(by.value)?.sureUntilMs ?? 0)) return
       if (of === 'limit' && isCountedAlready(by)) return
       if (mayWrite()) waitUntil(count(by))
     },

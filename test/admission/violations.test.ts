@@ -156,6 +156,18 @@ describe('automatic bans', () => {
     expect(await listed()).toEqual([])
   })
 
+  test('R18: a banned address that goes on writes nothing, where nothing asks for its ban', async () => {
+    const [{ ask }, address] = [gateway({ violations: 1 }), newAddress()]
+    expect((await ask('/open?x=%ff', address)).status).toBe(400)
+    expect(await listed()).toHaveLength(1)
+    const before = redis.calls()
+    for (let count = 0; count < 50; count++)
+      expect((await ask('/open?x=%ff', address)).status).toBe(400)
+    expect(redis.calls()).toBe(before)
+    expect((await ask('/open?x=%ff', newAddress())).status).toBe(400)
+    expect(await listed()).toHaveLength(2)
+  })
+
   test('exempt addresses, and the one that nobody knows, are never banned', async () => {
     const list = ['192.0.2.0/24', '203.0.113.7', '2001:db8:1::/48', '2001:db8:2:3::1']
     const { ask } = gateway({ violations: 1 }, { exempt: list })
