@@ -3,6 +3,18 @@ import ipaddr from 'ipaddr.js'
 
 /** The bucket that everybody shares of whom the platform told no address. */
 export const UNKNOWN_ADDRESS = 'unknown'
+/**
+ * What Cloudflare tells of every request that a Worker of another zone makes, whoever's it is:
+ * `2a06:98c0:3600::103`, by its network.
+ */
+const WORKERS_ADDRESS = '2a06:98c0:3600:0::/64'
+
+/**
+ * Whether callers who have nothing to do with each other share an address, as a rule: a ban of it
+ * would let each lock out all others.
+ */
+export const isAnybodys = (address: string): boolean =>
+  address === UNKNOWN_ADDRESS || address === WORKERS_ADDRESS
 
 /** What of an IPv6 address tells its holder apart; see `clientAddress`. */
 const IPV6_GROUP_BITS = 64

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { WaitUntil } from '../tokens/principal.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { BanDefinition } from './abuse-definition.ts'
-import { UNKNOWN_ADDRESS } from './address-list.ts'
+import { isAnybodys } from './address-list.ts'
 import { EXHAUSTED_LIMIT_MEMORY_MS } from './memory.ts'
 import { createWriteBudget } from './write-budget.ts'
 
@@ -116,7 +116,7 @@ export function createViolations({
     learn,
 
     record({ of, by, from }, waitUntil) {
-      if (isExempt(from) || (by.kind === 'address' && by.value === UNKNOWN_ADDRESS)) return
+      if (isExempt(from) || (by.kind === 'address' && isAnybodys(by.value))) return
       if (by.kind === 'address' && now() < (banned.get(by.value)?.sureUntilMs ?? 0)) return
       if (of === 'limit' && isCountedAlready(by)) return
       if (mayWrite()) waitUntil(count(by))
