@@ -16,13 +16,14 @@ export function whole(text: string): number {
   return Number(text)
 }
 
-/** Seconds, from `90s`, `15m`, `1h`, `2d` or a number of seconds. */
+/** Seconds, from `90s`, `15m`, `1h` or `2d`. Only nothing at all (`0`) needs no unit. */
 export function seconds(text: string): number {
-  const [, count, unit = 's'] = /^(\d{1,10})([smhd]?)$/.exec(text) ?? []
+  if (text === '0') return 0
+  const [, count, unit] = /^(\d{1,10})([smhd])$/.exec(text) ?? []
   if (count === undefined) {
     throw new InvalidArgumentError('It must look like 90s, 15m, 1h or 2d.')
   }
-  return Number(count) * UNIT_SECONDS[(unit || 's') as keyof typeof UNIT_SECONDS]
+  return Number(count) * UNIT_SECONDS[unit as keyof typeof UNIT_SECONDS]
 }
 
 /** An instant in RFC 3339, from that or from how long ago it was (`15m`). */

@@ -24,18 +24,25 @@ export class Failure extends Error {
   readonly code: string
   readonly requestId: string | null
   readonly findings: readonly Finding[]
+  /** When asking again may be answered otherwise; null where the gateway did not say. */
+  readonly retryAfterSeconds: number | null
 
   constructor(
     exitCode: ExitCode,
     code: string,
     detail: string,
-    answer: { readonly requestId?: string | null; readonly findings?: readonly Finding[] } = {},
+    answer: {
+      readonly requestId?: string | null
+      readonly findings?: readonly Finding[]
+      readonly retryAfterSeconds?: number | null
+    } = {},
   ) {
     super(detail)
     this.exitCode = exitCode
     this.code = code
     this.requestId = answer.requestId ?? null
     this.findings = answer.findings ?? []
+    this.retryAfterSeconds = answer.retryAfterSeconds ?? null
   }
 }
 

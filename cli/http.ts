@@ -68,12 +68,19 @@ function refusal(response: Response, answer: object | undefined): Failure {
   return new Failure(REFUSED, name, words ?? `status ${response.status}`, {
     requestId: id ?? null,
     findings: Array.isArray(errors) ? errors.filter(isFinding) : [],
+    retryAfterSeconds: retryAfterOf(response),
   })
 }
 
 function unexpected({ status, url }: Response): Failure {
   const detail = `${new URL(url).origin} answered with status ${status}, and not as a gateway does`
   return new Failure(REFUSED, 'unexpected_answer', detail)
+}
+
+/** RFC 9110 section 10.2.3, in seconds: gateways do not send dates. */
+function retryAfterOf({ headers }: Response): number | null {
+  const text = headers.get('Retry-After') ?? ''
+  return /^\d{1,9}$/.test(text) ? Number(text) : null
 }
 
 function isFinding(value: unknown): value is Finding {

@@ -4,6 +4,8 @@
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 const HEX = 16
 const HEX_DIGITS = 4
+const MINUTE_SECONDS = 60
+const HOUR_SECONDS = 3_600
 
 /** The text in one line, with every unsafe character as `\u{1b}`. */
 export function visible(text: string): string {
@@ -31,12 +33,27 @@ export function cell(value: unknown): string {
   return visible(typeof value === 'object' ? JSON.stringify(value) : String(value))
 }
 
+/** `1 row`, `2 rows`: nouns whose plural ends in s. */
+export const counted = (count: number, noun: string): string =>
+  `${count} ${noun}${count === 1 ? '' : 's'}`
+
+/** Seconds as a person says them, rounded up: `45 s`, `60 min`, `24 h`. */
+export function duration(seconds: number): string {
+  if (seconds <= 2 * MINUTE_SECONDS) return `${seconds} s`
+  if (seconds <= 2 * HOUR_SECONDS) return `${Math.ceil(seconds / MINUTE_SECONDS)} min`
+  return `${Math.ceil(seconds / HOUR_SECONDS)} h`
+}
+
+/** Names of columns as a person reads them: `actor.subject` is `ACTOR SUBJECT`. */
+export const headingOf = (columns: readonly string[]): readonly string[] =>
+  columns.map((name) => name.replace(/[A-Z]/g, ' $&').replaceAll('.', ' ').toUpperCase())
+
 /** Rows under a heading, columns aligned. A column is the name of a member. */
 export function table(rows: readonly object[], columns: readonly string[]): string {
-  const heading = columns.map((name) =>
-    name.replace(/[A-Z]/g, ' $&').replaceAll('.', ' ').toUpperCase(),
-  )
-  return aligned([heading, ...rows.map((row) => columns.map((name) => cell(memberOf(row, name))))])
+  return aligned([
+    headingOf(columns),
+    ...rows.map((row) => columns.map((name) => cell(memberOf(row, name)))),
+  ])
 }
 
 /** One row of a table whose other rows are not there yet. */

@@ -43,7 +43,7 @@ export function addApiKeyCommands(program: Command): void {
   ).action(async (options: CommonOptions & PageOptions) => {
     const { gateway, output } = workWith(options)
     const page = await gateway.get<ApiKeyPage>('/api-keys', pageQuery(options))
-    output.list(page, page.apiKeys, COLUMNS)
+    output.list(page, page.apiKeys, COLUMNS, 'API keys')
   })
   onlineCommand(keys, {
     name: 'rotate',

@@ -53,6 +53,8 @@ export function addErase(audit: Command): void {
         const detail = `it goes on by itself: portcullis audit erasure ${erasure.id}`
         throw new Failure(REFUSED, 'erasure_not_done', detail)
       }
+      if (erasure.state === 'done' && erasure.rows === 0)
+        output.remark('No event has this subject and issuer: nothing was erased.')
       output.thing(erasure)
     })
   onlineCommand(audit, {

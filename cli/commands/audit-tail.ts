@@ -5,7 +5,7 @@ import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { Failure, UNREACHABLE } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
 import { createTail, type Tail, type TrailEvent } from '../tail.ts'
-import { line } from '../text.ts'
+import { headingOf, line } from '../text.ts'
 import {
   EVENT_COLUMNS,
   type EventFilter,
@@ -46,12 +46,15 @@ async function follow(options: TailOptions, signal: AbortSignal): Promise<void> 
   const { gateway, output } = workWith(options, signal)
   let tail: Tail | undefined
   let troubled = false
+  let told = false
   for (;;) {
     try {
       tail ??= createTail(await startOf(gateway, options))
       const events = await eventsSince(gateway, options, tail.since())
       if (troubled) process.stderr.write('portcullis: the gateway answers again\n')
       troubled = false
+      if (!told) output.remark(headingOf(EVENT_COLUMNS).join('  '))
+      told = true
       for (const event of tail.unseen(events)) output.result(event, line(event, EVENT_COLUMNS))
     } catch (error) {
       if (signal.aborted || !passes(error)) throw error

@@ -6,7 +6,7 @@ import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { readExports } from '../exports.ts'
 import { REFUSED, usage } from '../failure.ts'
 import { createOutput } from '../output.ts'
-import { line, table } from '../text.ts'
+import { counted, line, table } from '../text.ts'
 import { type ChainPage, type Verdict, verifyChain } from '../verify.ts'
 
 interface VerifyOptions extends CommonOptions {
@@ -73,10 +73,14 @@ function told(verdict: Verdict): string {
   const elsewhere =
     unexplained === 0 ? '' : `, ${unexplained} of them by erasures that are not in these rows`
   const lines = [
-    events === 0 ? 'no events in the chain' : `${events} events, rows ${first} to ${last}`,
-    `${checkpoints} checkpoints, ${signatures}`,
-    ...(erased === 0 ? [] : [`${erased} ${erased === 1 ? 'row' : 'rows'} erased${elsewhere}`]),
-    ...(unchained === 0 ? [] : [`${unchained} rows outside of the chain, which nothing proves`]),
+    events === 0
+      ? 'no events in the chain'
+      : `${counted(events, 'event')}, rows ${first} to ${last}`,
+    `${counted(checkpoints, 'checkpoint')}, ${signatures}`,
+    ...(erased === 0 ? [] : [`${counted(erased, 'row')} erased${elsewhere}`]),
+    ...(unchained === 0
+      ? []
+      : [`${counted(unchained, 'row')} outside of the chain, which nothing proves`]),
     ...(verdict.hash === null ? [] : [`the last hash is ${line(verdict, ['hash'])}`]),
   ]
   return verdict.ok

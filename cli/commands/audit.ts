@@ -21,6 +21,7 @@ import { addTail } from './audit-tail.ts'
 import { addVerify } from './audit-verify.ts'
 
 interface QueryOptions extends CommonOptions, PageOptions, EventFilter {
+  readonly requestId?: string
   readonly until?: string
 }
 
@@ -32,18 +33,21 @@ export function addAuditCommands(program: Command): void {
     examples: [
       'portcullis audit query --subject alice --decision deny --since 1h',
       'portcullis audit query --reason rate_limited --json',
+      'portcullis audit query --request-id 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c',
     ],
   })
   paged(filtered(query))
+    .option('--request-id <id>', 'the X-Request-Id of an answer')
     .option('--until <time>', 'up to then', instant)
     .action(async (options: QueryOptions) => {
       const { gateway, output } = workWith(options)
       const page = await gateway.get<EventPage>('/audit', {
         ...filterQuery(options),
+        requestId: options.requestId,
         until: options.until,
         ...pageQuery(options),
       })
-      output.list(page, page.events, EVENT_COLUMNS)
+      output.list(page, page.events, EVENT_COLUMNS, 'events like that')
     })
   addTail(audit)
   addVerify(audit)

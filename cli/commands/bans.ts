@@ -68,7 +68,7 @@ export function addBanCommands(program: Command): void {
   ).action(async (options: CommonOptions & PageOptions) => {
     const { gateway, output } = workWith(options)
     const page = await gateway.get<BanPage>('/bans', pageQuery(options))
-    output.list(page, page.bans, COLUMNS)
+    output.list(page, page.bans, COLUMNS, 'bans in force')
   })
   onlineCommand(bans, {
     name: 'delete',

@@ -39,7 +39,7 @@ export function addClientCommands(program: Command): void {
   ).action(async (options: CommonOptions & PageOptions) => {
     const { gateway, output } = workWith(options)
     const page = await gateway.get<ClientPage>('/clients', pageQuery(options))
-    output.list(page, page.clients, COLUMNS)
+    output.list(page, page.clients, COLUMNS, 'clients')
   })
   onlineCommand(clients, {
     name: 'show',

@@ -24,6 +24,6 @@ export function addKeyCommands(program: Command): void {
   }).action(async (options: CommonOptions) => {
     const { gateway, output } = workWith(options)
     const answer = await gateway.get<KeyList>('/keys')
-    output.list(answer, answer.keys, COLUMNS)
+    output.list(answer, answer.keys, COLUMNS, 'signing keys')
   })
 }

@@ -38,7 +38,7 @@ export function addRevocationCommands(program: Command): void {
   ).action(async (options: CommonOptions & PageOptions) => {
     const { gateway, output } = workWith(options)
     const page = await gateway.get<RevocationPage>('/revocations', pageQuery(options))
-    output.list(page, page.revocations, COLUMNS)
+    output.list(page, page.revocations, COLUMNS, 'revocations')
   })
   onlineCommand(revocations, {
     name: 'delete',

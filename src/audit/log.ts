@@ -19,6 +19,8 @@ export const auditQuerySchema = z.strictObject({
   reason: z.string().min(1).max(512).optional(),
   /** The same of what rules in observe mode would have refused for. */
   observed: z.string().min(1).max(512).optional(),
+  /** `X-Request-Id` of an answer: UUIDv7, in either case. */
+  requestId: z.uuidv7().toLowerCase().optional(),
   since: z.iso.datetime({ offset: true }).optional(),
   until: z.iso.datetime({ offset: true }).optional(),
   /** Goes on after the page that gave it, with the same filters. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createCheckpointSealer } from '../../src/audit/chain-checkpoint.ts'
 import { auditEventSchema } from '../../src/audit/event.ts'
@@ -123,6 +124,44 @@ describe('S66: what an operator changes is on record', () => {
     expect(await found('permission_missing')).toEqual([observed[2]])
     expect(await found('permission_missing%3Aorders')).toEqual([])
     expect(await found('banned%3Asubject')).toEqual([])
+  })
+
+  test('S66: GET /audit finds the events of one request by its id, and no others', async () => {
+    await harness.migrate()
+    const startedMs = Date.parse('2026-11-20T09:00:00.000Z')
+    const [requestId, another] = [uuidv7({ msecs: startedMs }), uuidv7({ msecs: startedMs })]
+    const at = (afterMs: number, id: string) =>
+      anEvent({ requestId: id, time: new Date(startedMs + afterMs).toISOString() })
+    const events = [at(0, requestId), at(60_000, requestId), at(30_000, another)]
+    const options = { seal: createCheckpointSealer([]), nowMs: Date.now() }
+    await insertAuditEvents(harness.db, events, options)
+    const query = (id: string) => gateway.admin('GET', `/audit?requestId=${id}`)
+    const ids = async (id: string) =>
+      (await query(id)).body.events.map((event: { id: string }) => event.id)
+    expect(await ids(requestId)).toEqual([events[1]?.id, events[0]?.id])
+    expect(await ids(another.toUpperCase())).toEqual([events[2]?.id])
+    expect(await ids(uuidv7({ msecs: startedMs }))).toEqual([])
+    for (const bad of ['', 'x', crypto.randomUUID(), `${requestId}0`, `${requestId}%25`])
+      expect((await query(bad)).status, bad).toBe(422)
+  })
+
+  test('S66: what is looked up by a request id is read from an index', async () => {
+    const asked: string[] = []
+    const db = {
+      prepare(sql: string) {
+        asked.push(sql)
+        return harness.db.prepare(sql)
+      },
+    } as D1Database
+    const requestId = uuidv7()
+    await createAuditLog(db).query(auditQuerySchema.parse({ requestId }))
+    const { results } = await harness.db
+      .prepare(`EXPLAIN QUERY PLAN ${asked[0]}`)
+      .bind(requestId, 0, 1, 51)
+      .all<{ detail: string }>()
+    expect(results.map(({ detail }) => detail)).toEqual([
+      expect.stringMatching(/^SEARCH audit_events USING INDEX audit_events_by_time .*time_ms[><]/),
+    ])
   })
 
   test('R20: a database that fails is 503, and none at all as well', async () => {

@@ -126,6 +126,24 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
     )
   })
 
+  test.each([
+    ['/oauth/token', { error: 'access_denied', error_description: 'Refused.' }, 'access_denied'],
+    ['/-/admin/keys', { code: 'banned', detail: 'Refused.' }, 'banned'],
+  ])('who is banned learns for how long, and the way out: %s', async (path, body, code) => {
+    const { url } = await startAnswers({
+      [path]: { status: 403, headers: { 'Retry-After': '3541' }, body },
+    })
+    const { stderr, ...ended } = await keysList(url)
+    expect(ended).toEqual({ code: 1, stdout: '' })
+    expect(stderr).toBe(
+      `portcullis: ${code}: Refused.\n` +
+        '  a ban is lifted by `portcullis bans delete` from elsewhere, ' +
+        'or by hand: docs/storage-schema.md\n  try again in 60 min\n',
+    )
+    const { error } = JSON.parse((await keysList(url, '--json')).stderr)
+    expect(error).toEqual({ code, detail: 'Refused.', requestId: null, retryAfterSeconds: 3541 })
+  })
+
   test.each<[string, Answer]>([
     ['a page', { status: 502, body: '<html>secret-detail</html>' }],
     ['JSON that is no problem', { status: 500, body: { message: 'secret-detail' } }],

@@ -43,6 +43,15 @@ test('with --json only the erasure is printed, and with --wait 0 at once', async
   expect(asked.map(({ path }) => path)).not.toContain(`/-/admin/audit/erasures/${ID}`)
 })
 
+test('where nobody was found it says so, and is done all the same', async () => {
+  const { url } = await startAnswers(answers({ ...done, rows: 0 }))
+  const args = ['audit', 'erase', ...WHO, '--url', url]
+  const { code, stdout, stderr } = await runCli(args, { env: ENV })
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/\nrows +0\n$/)
+  expect(stderr).toContain('No event has this subject and issuer: nothing was erased.\n')
+})
+
 test('one that takes longer than the patience is told to go on, with 1', async () => {
   const { url } = await startAnswers(answers({ ...pending, state: 'running' }))
   const args = ['audit', 'erase', ...WHO, '--wait', '1s', '--url', url]

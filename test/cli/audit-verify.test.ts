@@ -60,6 +60,15 @@ test('S66: a chain that is not as it was ends with 1, and names its rows', async
   })
 })
 
+test('one of a thing is one, not several', async () => {
+  const [row] = rows
+  const one = { kind: 'sealed', seq: 1, hash: row?.hash, time_ms: 1, signature: null }
+  const alone = { rows: [row], checkpoints: [one], head: { seq: 1, hash: row?.hash }, unchained: 1 }
+  const { stdout } = await verify(alone)
+  expect(stdout).toContain('ok: 1 event, rows 1 to 1\n1 checkpoint, signatures')
+  expect(stdout).toContain('1 row outside of the chain')
+})
+
 test('a chain that has not begun is ok', async () => {
   const { code, stdout } = await verify({ rows: [], checkpoints: [], head: null })
   expect(code).toBe(0)

@@ -10,6 +10,10 @@ beforeAll(async () => {
 
 afterAll(() => operator?.close())
 
+const HEADING =
+  'TIME  DECISION  STATUS  METHOD  ROUTE  ACTOR SUBJECT  REASON  OBSERVED  CHANGE ACTION  ' +
+  'CHANGE TARGET  REQUEST ID\n'
+
 interface Event {
   readonly id: string
   readonly requestId: string
@@ -34,6 +38,10 @@ describe('audit query', () => {
     const { events } = await operator.gets<{ events: Event[] }>(...query, '--reason', 'ok')
     expect(events.map(({ change }) => change?.action)).toContain('revocation.create')
     expect(await operator.does(...query, '--reason', 'ok')).toContain('revocation.create')
+    const one = await operator.gets<{ events: Event[] }>(
+      ...['audit', 'query', '--request-id', requestId.toUpperCase()],
+    )
+    expect(one.events).toMatchObject([{ requestId, reason: 'token_missing' }])
   })
 
   test('pages, newest first', async () => {
@@ -61,7 +69,11 @@ describe('audit query', () => {
       '--subject',
       'nobody-at-all',
     ])
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: '', stderr: 'There is none.\n' })
+    expect({ code, stdout, stderr }).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: 'There are no events like that.\n',
+    })
   })
 })
 
@@ -147,7 +159,7 @@ test('audit tail begins with what comes after it, by the clock of the gateway', 
   }
   tail.kill('SIGTERM')
   const { code, stdout, stderr } = await tail.ended
-  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect({ code, stderr }).toEqual({ code: 0, stderr: HEADING })
   expect(stdout).not.toContain(before)
   expect(asked.some((requestId) => stdout.includes(requestId))).toBe(true)
 })

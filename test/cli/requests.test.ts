@@ -123,7 +123,7 @@ describe('every option reaches the API, in its own words:', () => {
     ],
     [
       'limits override',
-      ['standard', 'a', '--requests', '7', '--expires-in', '90', '--issuer', IDP],
+      ['standard', 'a', '--requests', '7', '--expires-in', '90s', '--issuer', IDP],
       'POST /limits/overrides',
       newOverrideSchema,
       { limit: 'standard', value: 'a', requests: 7, expiresInSeconds: 90, issuer: IDP },

@@ -14,6 +14,12 @@ describe('a call that makes no sense ends with 2, before anything is sent:', () 
     [['revoke', 'everything', 'x'], 'Allowed choices are token, session, subject, client, tenant'],
     [['bans', 'create', 'subject', 'x'], "required option '--for <time>' not specified"],
     [['bans', 'create', 'subject', 'x', '--for', 'long'], 'It must look like 90s, 15m, 1h or 2d.'],
+    [['bans', 'create', 'subject', 'x', '--for', '1'], 'It must look like 90s, 15m, 1h or 2d.'],
+    [['clients', 'rotate-secret', ID, '--grace', '60'], 'It must look like'],
+    [['apikeys', 'create', '--expires-in', '90'], 'It must look like'],
+    [['limits', 'override', 'a', 'b', '--expires-in', '7'], 'It must look like'],
+    [['audit', 'erase', '--wait', '5'], 'It must look like'],
+    [['audit', 'query', '--since', '15'], 'It must be a time'],
     [['bans', 'delete', '../clients'], 'It is not an id.'],
     [
       ['limits', 'override', 'a', 'b', '--requests', '-1'],

@@ -9,6 +9,16 @@ import { isMissing } from './schema.ts'
 export const QUERY_TIMEOUT_MS = 5_000
 
 /**
+ * A request's id tells when it began (RFC 9562 section 5.7), its event when it was answered: what is
+ * looked through lies between, so that this needs no index of its own. Nothing is answered as late
+ * as that, and no clock is set back that far.
+ */
+const MAX_REQUEST_MS = 3_600_000
+const MAX_CLOCK_STEP_MS = 60_000
+/** Hexadecimal digits of a UUIDv7, hyphen included, that are milliseconds since the epoch. */
+const UUID_TIME_CHARACTERS = 13
+
+/**
  * An {@link AuditLog} over a D1 database. One without tables, or without the column that is asked
  * for, has recorded nothing of it yet. Throws `Unavailable` for every other failure, and for an
  * answer that takes longer than 5 s.
@@ -48,6 +58,15 @@ function selectionOf(query: AuditQuery): { sql: string; values: (string | number
   if (query.observed !== undefined) {
     const [condition, ...bound] = matching('value', query.observed)
     where(`EXISTS (SELECT 1 FROM json_each(observed) WHERE ${condition})`, ...bound)
+  }
+  if (query.requestId !== undefined) {
+    const startedMs = Number.parseInt(
+      query.requestId.slice(0, UUID_TIME_CHARACTERS).replace('-', ''),
+      16,
+    )
+    where('request_id = ?', query.requestId)
+    where('time_ms >= ?', startedMs - MAX_CLOCK_STEP_MS)
+    where('time_ms < ?', startedMs + MAX_REQUEST_MS)
   }
   if (query.since !== undefined) where('time_ms >= ?', Date.parse(query.since))
   if (query.until !== undefined) where('time_ms < ?', Date.parse(query.until))
