@@ -44,8 +44,9 @@ export interface AuditOptions {
  * app.use(requestId(), audit({ sink }))
  * ```
  */
-export const audit = ({ sink, now = Date.now, newId = v7 }: AuditOptions) =>
-  createMiddleware<AuditEnvironment>(async function audit(c, next) {
+export const audit = ({ sink, now = Date.now, newId = v7 }: AuditOptions) => {
+  const dataCentreOf = createDataCentre()
+  return createMiddleware<AuditEnvironment>(async function audit(c, next) {
     const timeline = createTimeline(now)
     c.set('timeline', timeline)
     const waitUntil = waitUntilOf(c)
@@ -64,7 +65,14 @@ export const audit = ({ sink, now = Date.now, newId = v7 }: AuditOptions) =>
       } finally {
         try {
           sink.record(
-            eventOf(c, { id: newId(), status, thrown, timeline, nowMs: now() }),
+            eventOf(c, {
+              id: newId(),
+              status,
+              thrown,
+              timeline,
+              nowMs: now(),
+              colo: dataCentreOf(c.req.raw),
+            }),
             waitUntil,
           )
         } catch (error) {
@@ -77,6 +85,18 @@ export const audit = ({ sink, now = Date.now, newId = v7 }: AuditOptions) =>
     waitUntil(decided)
     await decided
   })
+}
+
+/** An isolate never moves, and the platform parses `cf` anew for each request that is asked for it. */
+function createDataCentre(): (request: Request) => string | null {
+  let known: string | null = null
+  return function dataCentreOf(request) {
+    if (known !== null) return known
+    const colo = request.cf?.colo
+    if (typeof colo === 'string') known = colo
+    return known
+  }
+}
 
 interface Decided {
   readonly id: string
@@ -84,12 +104,12 @@ interface Decided {
   readonly thrown: unknown
   readonly timeline: Timeline
   readonly nowMs: number
+  readonly colo: string | null
 }
 
 function eventOf(c: Context<AuditEnvironment>, decided: Decided): AuditEvent {
   const principal = c.get('principal') ?? undefined
   const route = c.get('route')
-  const colo = c.req.raw.cf?.colo
   const change = c.get('change')
   const observed = c.get('observed')
   return {
@@ -112,7 +132,7 @@ function eventOf(c: Context<AuditEnvironment>, decided: Decided): AuditEvent {
     limits: limitsOf(route, c.get('rateLimits'), c.get('uncountedLimits')),
     durationsMs: decided.timeline.durations(decided.nowMs),
     address: c.get('clientAddress') ?? 'unknown',
-    colo: typeof colo === 'string' ? colo : null,
+    colo: decided.colo,
     ...(observed !== undefined && { observed }),
     ...(change !== undefined && { change }),
   }

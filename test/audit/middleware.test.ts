@@ -116,6 +116,18 @@ test('S66: an allowed request is one event with who, what, outcome, reason and i
   expect(JSON.stringify(events)).not.toMatch(/secret|eyJ|Bearer|jti-1/)
 })
 
+test('S66: the data centre is told, once any request has told it', async () => {
+  const { app, events } = gatewayWith()
+  app.get('/orders', (c) => c.text('fine'))
+  const from = (cf: object | undefined) =>
+    app.request(Object.defineProperty(new Request('http://gateway/orders'), 'cf', { value: cf }))
+  await from(undefined)
+  await from({ colo: 7 })
+  await from({ colo: 'FRA' })
+  await from(undefined)
+  expect(events.map(({ colo }) => colo)).toEqual([null, null, 'FRA', 'FRA'])
+})
+
 test("S66: an origin's own error is an allowed request with the origin's status", async () => {
   const { app, events } = gatewayWith()
   app.get('/orders', (c) => c.text('broken', 500))
