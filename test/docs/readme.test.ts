@@ -72,6 +72,13 @@ function statuses(block: Block, output: string): readonly [promised: string[], g
   return [promised, got]
 }
 
+/** The anchor that a heading has where Markdown is shown. */
+const slugOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replace(/[^\w\s-]/g, '')
+    .replaceAll(' ', '-')
+
 async function writeFilesBefore(block: Block): Promise<void> {
   const previous = blocks[blocks.indexOf(block) - 1]
   if (previous?.language !== 'json') return
@@ -100,7 +107,10 @@ describe('the commands of the README, in a checkout of their own', () => {
       if (promise !== undefined)
         expect(output).toMatch(patternOf(promise.replaceAll(GATEWAY_PORT, port)))
       if (block.text.includes('issuers.json')) await theProviderIsTrusted()
-      if (block.text.includes('audit query --decision')) await theRevocationIsOnRecord(block)
+      if (block.text.includes('audit query --decision'))
+        await itIsOnRecord(block, 'token_revoked:subject')
+      if (block.text.includes('audit query --request-id'))
+        await itIsOnRecord(block, 'token_missing')
       const [, told] = TOLD.find(([command]) => block.text.includes(command)) ?? []
       if (told !== undefined) expect(output).toMatch(told)
     },
@@ -115,13 +125,13 @@ describe('the commands of the README, in a checkout of their own', () => {
     expect(answer.status).toBe(200)
   }
 
-  async function theRevocationIsOnRecord(block: Block): Promise<void> {
+  async function itIsOnRecord(block: Block, reason: string): Promise<void> {
     let output = ''
     for (let tries = 0; tries < AUDIT_TRIES; tries++) {
       output = (await terminal.run(block.text)).output
-      if (output.includes('token_revoked:subject')) break
+      if (output.includes(reason)) break
     }
-    expect(output).toContain('token_revoked:subject')
+    expect(output).toContain(reason)
   }
 })
 
@@ -135,7 +145,12 @@ describe('what else the README shows', () => {
   test('are links that lead somewhere', async () => {
     const targets = [...README.matchAll(/\]\(([^):]+)\)/g)].map(([, target = '']) => target)
     expect(targets.length).toBeGreaterThan(5)
-    expect(targets.filter((target) => !existsSync(join(ROOT, target)))).toEqual([])
+    const anchors = new Set(
+      [...README.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => `#${slugOf(heading)}`),
+    )
+    const leads = (target: string) =>
+      target.startsWith('#') ? anchors.has(target) : existsSync(join(ROOT, target))
+    expect(targets.filter((target) => !leads(target))).toEqual([])
   })
 
   test('are commands for an account that wrangler has', async () => {
