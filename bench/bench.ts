@@ -1,11 +1,11 @@
 /** What every kind of benchmark is given. */
 import type { Shutdown } from '../dev/start/shutdown.ts'
 import type { Backends } from './backends.ts'
-import type { Options } from './options.ts'
+import type { Detail } from './options.ts'
 import type { BenchTokens } from './tokens.ts'
 
 export interface Bench {
-  readonly options: Options
+  readonly options: Detail
   readonly backends: Backends
   /** For generated files; removed at the end. */
   readonly directory: string

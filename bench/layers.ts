@@ -12,6 +12,7 @@ export const STAGES = [
   'admit',
   'authorize',
   'validate',
+  'audit',
   'full',
 ] as const
 export type Stage = (typeof STAGES)[number]
@@ -34,6 +35,7 @@ export const LAYERS: readonly Layer[] = [
   { id: 'admit', title: '+ admit', stage: 'admit' },
   { id: 'authorize', title: '+ authorize', stage: 'authorize' },
   { id: 'validate', title: '+ validate', stage: 'validate' },
+  { id: 'audit', title: '+ audit', stage: 'audit' },
   { id: 'full', title: 'full', stage: 'full' },
 ]
 

@@ -1,6 +1,7 @@
 /** What `npm run bench` was asked for. */
 import { parseArgs } from 'node:util'
 import { BASELINE, LAYERS, type Layer } from './layers.ts'
+import type { Effort } from './scenario.ts'
 import { CASE_IDS, type CaseId } from './token-costs/cases.ts'
 
 export const RUNTIMES = ['workerd', 'wrangler'] as const
@@ -10,101 +11,124 @@ export const REQUESTS = ['read', 'write'] as const
 /** `read`: `GET /orders` with a query; `write`: `POST /orders` with a body. */
 export type RequestKind = (typeof REQUESTS)[number]
 
-export interface Options {
-  readonly layers: boolean
-  readonly profile: boolean
-  /** Of tokens, to profile instead of the full pipeline. */
-  readonly case: CaseId | undefined
-  readonly tokens: boolean
-  readonly runtimes: readonly Runtime[]
-  /** What to measure; always begins with the baseline. */
-  readonly measured: readonly Layer[]
+/** How `layers`, `tokens` and profiles measure; the other scenarios know that themselves. */
+export interface Detail {
+  /** Always begins with the baseline. */
+  readonly layers: readonly Layer[]
   readonly request: RequestKind
+  /** Of one measurement. */
   readonly seconds: number
   readonly warmUpSeconds: number
   readonly rounds: number
   readonly connections: number
   /** Of tokens: measures other languages on this machine, too. */
   readonly peers: boolean
+}
+
+export interface Options extends Detail {
+  readonly effort: Effort
+  /** Ids of scenarios, not looked up yet; undefined: all of them. */
+  readonly only: readonly string[] | undefined
+  /** Where to run; undefined: where each scenario would. */
+  readonly runtime: Runtime | undefined
+  readonly list: boolean
+  readonly profile: boolean
+  /** Of tokens, to profile instead of the full pipeline. */
+  readonly case: CaseId | undefined
   /** Where the results go instead of `bench/results/`; a directory. */
   readonly results: string | undefined
 }
 
+/** What holds where nothing is said. */
+export const USUAL: Readonly<Record<Effort, Detail>> = {
+  quick: {
+    ...{ layers: LAYERS, request: 'read', connections: 20 },
+    ...{ seconds: 0.5, warmUpSeconds: 0.3, rounds: 1, peers: false },
+  },
+  full: {
+    ...{ layers: LAYERS, request: 'read', connections: 20 },
+    ...{ seconds: 2, warmUpSeconds: 0.5, rounds: 3, peers: true },
+  },
+}
+
 export const USAGE = `npm run bench [-- options]
 
-  --layers             what each stage of the pipeline costs (what happens without a choice)
-  --profile            where the CPU of the full pipeline goes, by function and by module
-  --case <id>          with --profile: of what --tokens measures over HTTP, one of
+  --list               what there is to measure, and measures nothing
+  --only <ids>         some scenarios, with commas (default: all)
+  --quick              all of it within three minutes; rough
+  --runtime <name>     workerd or wrangler (default: where each scenario runs)
+  --results <dir>      where the results go (default: bench/results)
+  --profile            where the CPU of the full pipeline goes, by function and by module;
+                       no scenarios then, but those of --only
+  --case <id>          with --profile: of what \`tokens\` measures over HTTP, one of
                        ${CASE_IDS.slice(0, 5).join(', ')},
                        ${CASE_IDS.slice(5).join(', ')}
-  --tokens             what issuing and validating tokens costs, beside Go and Python
-  --quick              half a second each and one round, unless said otherwise
-  --no-peers           with --tokens: without Go and Python
-  --runtime <name>     workerd, wrangler or both (default: both)
-  --only <ids>         some layers, with commas: ${LAYERS.map(({ id }) => id).join(',')}
-  --request <kind>     read: GET /orders?limit=20; write: POST /orders with a body (default: read)
-  --seconds <n>        length of one measurement, 0.2 to 60 (default: 2)
-  --warm-up <n>        seconds each layer runs unmeasured before, 0.2 to 60 (default: 0.5)
-  --rounds <n>         measurements of each layer, in turn, 1 to 20 (default: 3)
-  --connections <n>    1 to 200 (default: 20)
-  --results <dir>      where the results go (default: bench/results)
   --help
 
-Reads CPU times from /proc, so it needs Linux.`
+For the scenarios \`layers\` and \`tokens\`, and for profiles:
 
-/** What holds where nothing is said. */
-const THOROUGH = { seconds: '2', warmUp: '0.5', rounds: '3' }
-const QUICK = { seconds: '0.5', warmUp: '0.5', rounds: '1' }
+  --layers <ids>       some layers, with commas:
+                       ${LAYERS.map(({ id }) => id).join(',')}
+  --request <kind>     read: GET /orders?limit=20; write: POST /orders with a body (default: read)
+  --seconds <n>        length of one measurement, 0.2 to 60 (default: 2; quick: 0.5)
+  --warm-up <n>        seconds of load unmeasured before, 0.2 to 60 (default: 0.5; quick: 0.3)
+  --rounds <n>         measurements of each, in turn, 1 to 20 (default: 3; quick: 1)
+  --connections <n>    1 to 200 (default: 20)
+  --no-peers           without Go and Python beside the tokens (quick: always)
+
+Reads CPU times from /proc, so it needs Linux.`
 
 /** Throws an `Error` of one line for options that make no run. */
 export function readOptions(argv: readonly string[]): Options | 'help' {
   const { values } = parseArgs({
     args: [...argv],
     options: {
-      layers: { type: 'boolean' },
+      list: { type: 'boolean' },
+      only: { type: 'string' },
+      quick: { type: 'boolean' },
+      runtime: { type: 'string' },
+      results: { type: 'string' },
       profile: { type: 'boolean' },
       case: { type: 'string' },
-      tokens: { type: 'boolean' },
-      quick: { type: 'boolean' },
-      'no-peers': { type: 'boolean' },
-      runtime: { type: 'string' },
-      only: { type: 'string' },
+      layers: { type: 'string' },
       request: { type: 'string' },
       seconds: { type: 'string' },
       'warm-up': { type: 'string' },
       rounds: { type: 'string' },
       connections: { type: 'string' },
-      results: { type: 'string' },
+      'no-peers': { type: 'boolean' },
       help: { type: 'boolean', short: 'h' },
     },
   })
   if (values.help) return 'help'
-  const runtime = oneOf('--runtime', values.runtime ?? 'both', [...RUNTIMES, 'both'])
-  const usual = values.quick ? QUICK : THOROUGH
-  if (values.case !== undefined && !values.profile) throw new Error('--case needs --profile')
+  const effort = values.quick ? 'quick' : 'full'
+  const usual = USUAL[effort]
+  const { case: named, runtime } = values
+  if (named !== undefined && !values.profile) throw new Error('--case needs --profile')
   if (values.results === '') throw new Error('--results must name a directory')
   return {
-    layers: values.layers ?? !(values.profile || values.tokens),
+    effort,
+    only: values.only?.split(','),
+    runtime: runtime === undefined ? undefined : oneOf('--runtime', runtime, RUNTIMES),
+    list: values.list ?? false,
     profile: values.profile ?? false,
-    case: values.case === undefined ? undefined : oneOf('--case', values.case, CASE_IDS),
-    tokens: values.tokens ?? false,
-    peers: !values['no-peers'],
-    runtimes: runtime === 'both' ? RUNTIMES : [runtime],
-    measured: measuredLayers(values.only),
-    request: oneOf('--request', values.request ?? 'read', REQUESTS),
-    seconds: number('--seconds', values.seconds ?? usual.seconds, 0.2, 60),
-    warmUpSeconds: number('--warm-up', values['warm-up'] ?? usual.warmUp, 0.2, 60),
-    rounds: whole('--rounds', values.rounds ?? usual.rounds, 1, 20),
-    connections: whole('--connections', values.connections ?? '20', 1, 200),
+    case: named === undefined ? undefined : oneOf('--case', named, CASE_IDS),
     results: values.results,
+    layers: chosenLayers(values.layers),
+    request: oneOf('--request', values.request ?? usual.request, REQUESTS),
+    seconds: number('--seconds', values.seconds ?? usual.seconds, 0.2, 60),
+    warmUpSeconds: number('--warm-up', values['warm-up'] ?? usual.warmUpSeconds, 0.2, 60),
+    rounds: whole('--rounds', values.rounds ?? usual.rounds, 1, 20),
+    connections: whole('--connections', values.connections ?? usual.connections, 1, 200),
+    peers: usual.peers && !values['no-peers'],
   }
 }
 
-function measuredLayers(only: string | undefined): readonly Layer[] {
-  if (only === undefined) return LAYERS
-  const ids = new Set([BASELINE, ...only.split(',')])
+function chosenLayers(names: string | undefined): readonly Layer[] {
+  if (names === undefined) return LAYERS
+  const ids = new Set([BASELINE, ...names.split(',')])
   for (const id of ids) {
-    if (!LAYERS.some((layer) => layer.id === id)) throw new Error(`--only: there is no "${id}"`)
+    if (!LAYERS.some((layer) => layer.id === id)) throw new Error(`--layers: there is no "${id}"`)
   }
   return LAYERS.filter(({ id }) => ids.has(id))
 }
@@ -115,15 +139,15 @@ function oneOf<Name extends string>(option: string, value: string, names: readon
   return found
 }
 
-function number(option: string, text: string, least: number, most: number): number {
-  const value = /^\d{1,4}(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
+function number(option: string, given: string | number, least: number, most: number): number {
+  const value = /^\d{1,4}(\.\d{1,3})?$/.test(String(given)) ? Number(given) : Number.NaN
   if (!(value >= least && value <= most))
     throw new Error(`${option} must be a number from ${least} to ${most}`)
   return value
 }
 
-function whole(option: string, text: string, least: number, most: number): number {
-  const value = number(option, text, least, most)
+function whole(option: string, given: string | number, least: number, most: number): number {
+  const value = number(option, given, least, most)
   if (!Number.isInteger(value)) throw new Error(`${option} must be a whole number`)
   return value
 }

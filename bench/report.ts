@@ -1,91 +1,79 @@
 /** What the benchmark prints. */
-import type { LayerFigures } from './figures.ts'
-import type { Runtime } from './options.ts'
-import { REFERENCE_FIGURES, REFERENCE_NOTE } from './reference.ts'
+import { PUBLISHED, PUBLISHED_NOTE, type PublishedId, SYSTEMS } from './published.ts'
+import type { Figure, Measured, Scenario } from './scenario.ts'
 
-/** CPU of the full pipeline, as a multiple of passthrough, that the project aims at. */
-export const MAX_CPU_RATIO = 2.6
+const DIGITS_OF_SMALL = 3
+const SMALL = 10
+const MIDDLE = 100
 
-/** Cores that others may use without it showing. */
-const QUIET_CORES = 0.1
-
-const RUNTIME_NAMES: Readonly<Record<Runtime, string>> = {
-  workerd: 'workerd serve',
-  wrangler: 'wrangler dev',
+/** What there is to measure, for `--list`. */
+export function listOf(scenarios: Iterable<Scenario>): string {
+  return [...scenarios]
+    .map(({ id, title, measures, runtimes, seconds, answers }) =>
+      [
+        `${id}: ${title}`,
+        `  ${measures}`,
+        `  runs under ${runtimes.join(' and ')}; about ${seconds.quick} s quickly, ${seconds.full} s in full`,
+        `  beside ${answers.length === 0 ? 'nothing that is published' : answers.join(', ')}`,
+      ].join('\n'),
+    )
+    .join('\n\n')
 }
 
-const HEADINGS = [
-  'layer',
-  'req/s',
-  'p50 ms',
-  'p95 ms',
-  'p99 ms',
-  'Redis calls',
-  'CPU us',
-  'user',
-  'system',
-  'CPU ratio',
-  'req/s ratio',
-]
-
-/** The figures of one runtime, medians of its rounds. */
-export function layerTable(runtime: Runtime, figures: readonly LayerFigures[]): string {
-  const rows = figures.map((layer) => [
-    layer.title,
-    String(layer.requestsPerSecond),
-    layer.p50Ms.toFixed(2),
-    layer.p95Ms.toFixed(2),
-    layer.p99Ms.toFixed(2),
-    layer.redisCalls.toFixed(2),
-    layer.cpuMicros.toFixed(0),
-    layer.cpuUserMicros.toFixed(0),
-    layer.cpuSystemMicros.toFixed(0),
-    layer.toBaseline.cpu.toFixed(2),
-    layer.toBaseline.requestsPerSecond.toFixed(2),
-  ])
+/** All that a scenario found: its tables, its figures, what was looked at, what others say. */
+export function measuredText(measured: Measured): string {
+  const { title, runtime, tookSeconds, figures, checks, tables = [], notes = [] } = measured
+  const heading = `${title} (${runtime}, ${tookSeconds} s)`
+  const rows = figures.map((figure) => [figure.title, valueText(figure), aimText(figure)])
   return [
-    `${RUNTIME_NAMES[runtime]}`,
     '',
-    table(HEADINGS, rows),
-    ...noise(figures),
-    ...verdict(runtime, figures),
+    heading,
+    '='.repeat(heading.length),
+    ...tables.flatMap((each) => ['', each.title, '', table(each.headings, each.rows)]),
+    '',
+    table(['figure', 'value', 'aim'], rows),
+    ...besideText(figures),
+    '',
+    ...checks.map(({ what, seen }) => `Looked at: ${what}: ${seen}.`),
+    ...notes,
+    '',
   ].join('\n')
 }
 
-/** What others say of the work that a layer does, below what was measured of it here. */
-export function referenceTable(runtime: Runtime, figures: readonly LayerFigures[]): string {
-  const rows = figures.flatMap(({ id, title, p50Ms, p95Ms, p99Ms, requestsPerSecond }) => {
-    const others = REFERENCE_FIGURES.filter(({ layer }) => layer === id)
-    if (others.length === 0) return []
-    const ours = `${requestsPerSecond} req/s, p50 ${p50Ms} ms, p95 ${p95Ms} ms, p99 ${p99Ms} ms`
-    return [
-      [title, `Portcullis, ${RUNTIME_NAMES[runtime]}`, ours],
-      ...others.map(({ system, says }) => ['', system, says]),
-    ]
-  })
-  return `${REFERENCE_NOTE}\n\n${table(['layer', 'system', 'figures'], rows, 3)}`
+/** `value`, with its unit and as many digits as say something. */
+export function valueText({ value, unit }: Pick<Figure, 'value' | 'unit'>): string {
+  const digits = Number.isInteger(value) || Math.abs(value) >= MIDDLE ? 0 : 1
+  const text =
+    Math.abs(value) < SMALL && !Number.isInteger(value)
+      ? value.toFixed(DIGITS_OF_SMALL)
+      : value.toLocaleString('en', { maximumFractionDigits: digits })
+  return unit === 'ratio' || unit === 'count' ? text : `${text} ${unit}`
 }
 
-/** A busy machine inflates everything: shared caches, shared cores, waiting. */
-function noise(figures: readonly LayerFigures[]): readonly string[] {
-  const cores = Math.max(...figures.map(({ otherCores }) => otherCores))
-  if (cores <= QUIET_CORES) return []
-  return [
-    '',
-    `Other processes kept up to ${cores.toFixed(1)} cores busy meanwhile: take only the ratios, and those with care.`,
-  ]
+/** Whether the aim of a figure is met; undefined where it has none. */
+export function isMet({ value, aim }: Pick<Figure, 'value' | 'aim'>): boolean | undefined {
+  if (aim === undefined) return undefined
+  return aim.at === 'most' ? value <= aim.value : value >= aim.value
 }
 
-/** The aim is about our own code, so only the runtime without a development proxy counts. */
-function verdict(runtime: Runtime, figures: readonly LayerFigures[]): readonly string[] {
-  const full = figures.find(({ id }) => id === 'full')
-  if (full === undefined || runtime !== 'workerd') return []
-  const { cpu } = full.toBaseline
-  const met = cpu <= MAX_CPU_RATIO ? 'met' : 'missed'
-  return [
-    '',
-    `Aim: the full pipeline at no more than ${MAX_CPU_RATIO} times the CPU of passthrough: ${met} (${cpu.toFixed(2)}).`,
-  ]
+function aimText(figure: Figure): string {
+  const { aim, unit } = figure
+  if (aim === undefined) return ''
+  return `at ${aim.at} ${valueText({ value: aim.value, unit })}: ${isMet(figure) ? 'met' : 'missed'}`
+}
+
+/** What others say of the same kind of work, below what was measured of it here. */
+function besideText(figures: readonly Figure[]): readonly string[] {
+  const rows = figures.flatMap((figure) =>
+    (figure.beside ?? []).map((id: PublishedId, index) => {
+      const { system, of, says } = PUBLISHED[id]
+      const ours = index === 0 ? [figure.title, valueText(figure)] : ['', '']
+      return [...ours, `${SYSTEMS[system]}: ${of}`, says]
+    }),
+  )
+  if (rows.length === 0) return []
+  const headings = ['figure', 'here', 'elsewhere', 'says']
+  return ['', PUBLISHED_NOTE, '', table(headings, rows, headings.length)]
 }
 
 /** Columns in line; the first `left` of them begin, the others end, where their heading does. */

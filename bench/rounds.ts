@@ -2,7 +2,7 @@
 import type { Backends, Counts } from './backends.ts'
 import type { Layer } from './layers.ts'
 import { drive } from './load.ts'
-import type { Options } from './options.ts'
+import type { Detail } from './options.ts'
 import { orderLoad } from './order-requests.ts'
 import { ratio, rounded } from './statistics.ts'
 import type { Target } from './target.ts'
@@ -31,16 +31,21 @@ export interface Measurement {
   readonly target: Target
   readonly backends: Backends
   readonly tokens: BenchTokens
-  readonly options: Options
+  readonly options: Detail
   /** Told what happens next. */
   readonly onProgress: (what: string) => void
+}
+
+/** What one measurement needs. */
+export type Measured = Omit<Measurement, 'options' | 'onProgress'> & {
+  readonly options: Pick<Detail, 'request' | 'connections'>
 }
 
 /** Rounds of each layer, in the order in which they ran. */
 export async function measure(measurement: Measurement): Promise<Map<Layer, readonly Round[]>> {
   const { options, onProgress } = measurement
-  const rounds = new Map<Layer, Round[]>(options.measured.map((layer) => [layer, []]))
-  for (const layer of options.measured) {
+  const rounds = new Map<Layer, Round[]>(options.layers.map((layer) => [layer, []]))
+  for (const layer of options.layers) {
     onProgress(`warming up ${layer.title}`)
     await measureOnce(measurement, layer, options.warmUpSeconds)
   }
@@ -53,8 +58,9 @@ export async function measure(measurement: Measurement): Promise<Map<Layer, read
   return rounds
 }
 
-async function measureOnce(
-  { target, backends, tokens, options }: Measurement,
+/** Measures a layer for so many seconds. Throws for a wrong answer, or a wrong count at the origin. */
+export async function measureOnce(
+  { target, backends, tokens, options }: Measured,
   layer: Layer,
   seconds: number,
 ): Promise<Round> {

@@ -1,6 +1,6 @@
 /** What a scenario of the suite is, and what it hands to results and report. */
 import type { Shutdown } from '../dev/start/shutdown.ts'
-import type { Runtime } from './options.ts'
+import type { Detail, Runtime } from './options.ts'
 import type { PublishedId } from './published.ts'
 
 /** `quick`: the whole suite within three minutes; `full`: as long as the figures need. */
@@ -17,9 +17,9 @@ export interface Scenario {
   readonly answers: readonly PublishedId[]
   /** One sentence each: what makes this fail while it measures. */
   readonly asserts: readonly string[]
-  /** Where it can run; the first is where it runs by default in a quick run. */
+  /** Where it runs; a quick run takes the first only. */
   readonly runtimes: readonly Runtime[]
-  /** About how long it takes, seconds, for the progress and for `--list`. */
+  /** About how long it takes under one runtime, for the progress and for `--list`. */
   readonly seconds: Readonly<Record<Effort, number>>
   /** Throws an `Error` of one line as soon as anything answers wrong: then nothing was measured. */
   run(context: ScenarioContext): Promise<ScenarioResult>
@@ -28,12 +28,17 @@ export interface Scenario {
 export interface ScenarioContext {
   readonly effort: Effort
   readonly runtime: Runtime
-  /** Scratch; removed afterwards. */
+  /** Of nobody else; removed afterwards. */
   readonly directory: string
-  /** Processes are deferred here as they start, and closed by the scenario when it is done. */
+  /**
+   * Processes are deferred here as they start, and closed by the scenario when it is done; what is
+   * left is closed before the next scenario begins.
+   */
   readonly shutdown: Shutdown
   /** One line about what happens next. */
   readonly onProgress: (what: string) => void
+  /** What was asked of `layers` and `tokens`; undefined: what is usual for the effort. */
+  readonly detail?: Detail
 }
 
 export type Unit =

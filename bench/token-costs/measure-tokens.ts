@@ -1,7 +1,8 @@
 /** `--tokens`: what issuing and validating costs, by itself and over HTTP. */
 import type { Bench } from '../bench.ts'
-import { measureCases } from './measure-cases.ts'
-import { measureOperations } from './measure-operations.ts'
+import type { Detail } from '../options.ts'
+import { type CaseFigures, measureCases } from './measure-cases.ts'
+import { measureOperations, type OperationFigures } from './measure-operations.ts'
 import { measurePeers, type Peers } from './peers.ts'
 import { TOKEN_REFERENCE_NOTE, TOKEN_REFERENCES } from './reference.ts'
 import { caseTable, operationTable } from './report.ts'
@@ -12,8 +13,19 @@ const OPERATION_SHARE = 0.25
 
 const NO_PEERS: Peers = { measured: [], skipped: [] }
 
+export interface TokenCosts {
+  readonly operations: readonly OperationFigures[]
+  readonly http: readonly CaseFigures[]
+  readonly peers: Peers
+  /** How it was measured. */
+  readonly options: Pick<Detail, 'seconds' | 'warmUpSeconds' | 'rounds' | 'connections'> & {
+    readonly operationSeconds: number
+  }
+  readonly reference: object
+}
+
 /** Prints the tables, and returns what it knows. Throws for a wrong answer. */
-export async function measureTokens(bench: Bench): Promise<object> {
+export async function measureTokens(bench: Bench): Promise<TokenCosts> {
   const { options, backends, directory, shutdown } = bench
   const onProgress = (what: string) => bench.onProgress(`tokens: ${what}`)
   const { workerd, cases } = await startTokens({ ...bench, onProgress })

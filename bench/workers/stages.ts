@@ -2,6 +2,7 @@
 import { Hono, type MiddlewareHandler } from 'hono'
 import {
   admit,
+  audit,
   authenticate,
   authorize,
   canonicalPath,
@@ -23,14 +24,16 @@ import { includes, type Stage } from '../layers.ts'
 
 type Middleware = MiddlewareHandler<{ Variables: GatewayVariables }>
 
-/** Builds what comes before the whole gateway: no audit, no assertions, no routes of its own. */
+/** Builds what comes before the whole gateway: no assertions, no routes of its own. */
 export function createStages(stage: Stage, services: Services, policy: Policy): Gateway {
-  const { verifier, references, admission, origin } = services
+  const { verifier, references, admission, auditSink, origin } = services
   const proofs = services.proofs({ nonceRequired: policy.tokens.dpopNonceRequired })
   const authorizer = createAuthorizer(policy.roles)
   const app: Gateway = new Hono()
   app.onError(problemHandler({ publicUrl: services.publicUrl }))
-  app.use(requestId(), canonicalPath(), sanitizeHeaders(), clientAddress())
+  app.use(requestId())
+  if (includes(stage, 'audit')) app.use(audit({ sink: auditSink }))
+  app.use(canonicalPath(), sanitizeHeaders(), clientAddress())
   for (const route of policy.routes) {
     const { permission, limits, maxBodyBytes: maxBytes } = route
     const stages: MiddlewareHandler[] = [

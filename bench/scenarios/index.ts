@@ -1,0 +1,7 @@
+/** Every scenario, in the order in which they run. */
+import type { Scenario } from '../scenario.ts'
+import { layers } from './layers.ts'
+import { tokens } from './tokens.ts'
+
+/** One import and one line for each file of this folder. */
+export const SCENARIOS: readonly Scenario[] = [layers, tokens]

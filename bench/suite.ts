@@ -1,0 +1,147 @@
+/** Runs scenarios one after the other, and keeps what each of them found. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Shutdown } from '../dev/start/shutdown.ts'
+import type { Detail, Options, Runtime } from './options.ts'
+import type { Effort, Measured, Scenario, SuiteResult } from './scenario.ts'
+import { rounded } from './statistics.ts'
+
+/** A scenario that takes so many times what it says, and a minute more, hangs. */
+const PATIENCE = 5
+const PATIENCE_SECONDS = 60
+
+/** One scenario under one runtime. */
+export interface Job {
+  readonly scenario: Scenario
+  readonly runtime: Runtime
+}
+
+/**
+ * What is to run, in the order of the registry. Throws an `Error` of one line for an id that it
+ * does not hold, and where nothing is left to run.
+ */
+export function jobsOf(
+  scenarios: readonly Scenario[],
+  { only, runtime, effort }: Pick<Options, 'only' | 'runtime' | 'effort'>,
+): readonly Job[] {
+  const known = scenarios.map(({ id }) => id)
+  for (const id of only ?? []) {
+    if (!known.includes(id))
+      throw new Error(`--only: there is no "${id}"; there are ${known.join(', ')}`)
+  }
+  const jobs = scenarios
+    .filter(({ id }) => only?.includes(id) ?? true)
+    .flatMap((scenario) =>
+      runtimesOf(scenario, effort, runtime).map((each) => ({ scenario, runtime: each })),
+    )
+  if (jobs.length === 0) throw new Error(`nothing of it runs under ${runtime}`)
+  return jobs
+}
+
+function runtimesOf(
+  { runtimes }: Scenario,
+  effort: Effort,
+  wanted: Runtime | undefined,
+): readonly Runtime[] {
+  if (wanted !== undefined) return runtimes.filter((runtime) => runtime === wanted)
+  return effort === 'quick' ? runtimes.slice(0, 1) : runtimes
+}
+
+export interface SuiteOptions {
+  readonly jobs: readonly Job[]
+  readonly effort: Effort
+  readonly detail: Detail
+  /** For generated files; each job gets a folder of its own in it. */
+  readonly directory: string
+  readonly shutdown: Shutdown
+  readonly onProgress: (what: string) => void
+  /** Told after each job: all that there is so far, and what is new of it. */
+  readonly onResult: (
+    result: Pick<SuiteResult, 'measured' | 'failed'>,
+    latest: Measured | undefined,
+  ) => void
+}
+
+/** Runs all of them; one that fails does not stop the others. Stops where it is asked to end. */
+export async function runSuite(
+  options: SuiteOptions,
+): Promise<Pick<SuiteResult, 'measured' | 'failed'>> {
+  const { jobs, shutdown, onProgress, onResult } = options
+  const measured: Measured[] = []
+  const failed: { scenario: string; runtime: Runtime; why: string }[] = []
+  const startedMs = Date.now()
+  for (const [index, job] of jobs.entries()) {
+    if (shutdown.signal.aborted) break
+    const left = secondsLeft(options, index, (Date.now() - startedMs) / 1000)
+    const { scenario, runtime } = job
+    const place = `[${index + 1}/${jobs.length}] ${scenario.id}, ${runtime}`
+    onProgress(`${place}: ${scenario.title}; about ${timeOf(left)} left in all`)
+    let latest: Measured | undefined
+    try {
+      latest = await runJob(options, job, (what) => onProgress(`${place}: ${what}`))
+      measured.push(latest)
+    } catch (error) {
+      if (shutdown.signal.aborted) break
+      const [why = 'failed'] = messageOf(error).split('\n')
+      failed.push({ scenario: scenario.id, runtime, why })
+      onProgress(`${place}: FAILED: ${why}`)
+    }
+    onResult({ measured, failed }, latest)
+  }
+  return { measured, failed }
+}
+
+async function runJob(
+  { effort, detail, directory: parent, shutdown }: SuiteOptions,
+  { scenario, runtime }: Job,
+  onProgress: (what: string) => void,
+): Promise<Measured> {
+  const directory = join(parent, `${scenario.id}-${runtime}`)
+  mkdirSync(directory, { recursive: true })
+  const startedMs = Date.now()
+  const closers: (() => Promise<void>)[] = []
+  async function closeAll(): Promise<void> {
+    for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close()
+  }
+  // Of a run that is broken off; afterwards there is nothing left in it.
+  shutdown.defer(closeAll)
+  const own: Shutdown = { ...shutdown, defer: (close) => void closers.push(close) }
+  try {
+    const result = await within(
+      scenario.seconds[effort] * PATIENCE + PATIENCE_SECONDS,
+      scenario.run({ effort, runtime, directory, shutdown: own, onProgress, detail }),
+    )
+    const tookSeconds = rounded((Date.now() - startedMs) / 1000, 1)
+    return { scenario: scenario.id, title: scenario.title, runtime, tookSeconds, ...result }
+  } finally {
+    await closeAll()
+  }
+}
+
+async function within<Result>(seconds: number, work: Promise<Result>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done after ${seconds} s`)), seconds * 1000)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** What the rest is said to take, corrected by how long those before took. */
+function secondsLeft({ jobs, effort }: SuiteOptions, done: number, tookSeconds: number): number {
+  const sumOf = (some: readonly Job[]) =>
+    some.reduce((sum, { scenario }) => sum + scenario.seconds[effort], 0)
+  const expected = sumOf(jobs.slice(0, done))
+  return sumOf(jobs.slice(done)) * (expected > 0 ? tookSeconds / expected : 1)
+}
+
+function timeOf(seconds: number): string {
+  return seconds < 100 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
