@@ -1,0 +1,87 @@
+/** The keys and callers of the scenarios about requests. */
+import { randomUUID } from 'node:crypto'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
+import { createReferenceStore } from '../../src/stores/upstash/references.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import type { IssueOptions } from '../../src/tokens/access-grant.ts'
+import { newApiKey } from '../../src/tokens/api-key.ts'
+import { credentialHash } from '../../src/tokens/reference.ts'
+import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
+import { createTokenIssuer } from '../../src/tokens/token-issuer.ts'
+import type { Backends } from '../backends.ts'
+import { PUBLIC_URL } from '../tokens.ts'
+
+/** Callers, each with a window of its own in Redis. */
+const SUBJECTS = 50
+const TTL_SECONDS = 3_600
+const RSA_BITS = 2_048
+/** The first one signs unless another is asked for. */
+const ALGORITHMS = ['ES256', 'RS256'] as const
+
+/** A credential, and whose it is. */
+export interface Holder {
+  readonly credential: string
+  readonly subject: string
+}
+
+export interface MintOptions extends IssueOptions {
+  /** Default `['writer']`. */
+  readonly roles?: readonly string[]
+  /** Default `caller-0` to `caller-49`, in turn. */
+  readonly subject?: string
+}
+
+export interface Credentials {
+  /** Private JWK Set, JSON. */
+  readonly signingKeys: string
+  /** Issues tokens of an hour, made by the product's own issuer. */
+  mint(count: number, options?: MintOptions): Promise<Holder[]>
+  /** Puts so many API keys into Redis. */
+  mintApiKeys(count: number): Promise<Holder[]>
+}
+
+/** Makes new keys. What is opaque goes into the Redis of the backends. */
+export async function createCredentials({ redis }: Pick<Backends, 'redis'>): Promise<Credentials> {
+  const keys = parseSigningKeys({ keys: await Promise.all(ALGORITHMS.map(newKey)) })
+  const references = createReferenceStore(createRedisRest(redis))
+  const issuer = createTokenIssuer({
+    ...{ keys, references, issuer: PUBLIC_URL },
+    defaultTtlSeconds: TTL_SECONDS,
+  })
+
+  async function mint(
+    count: number,
+    { roles = ['writer'], subject: one, ...options }: MintOptions = {},
+  ): Promise<Holder[]> {
+    const holders: Holder[] = []
+    for (let i = 0; i < count; i++) {
+      const subject = one ?? `caller-${i % SUBJECTS}`
+      const grant = { subject, client: 'bench', roles, scopes: [], audiences: [PUBLIC_URL] }
+      holders.push({ subject, credential: (await issuer.issue(grant, options)).token })
+    }
+    return holders
+  }
+
+  async function mintApiKeys(count: number): Promise<Holder[]> {
+    const holders: Holder[] = []
+    const issuedAtSeconds = Math.floor(Date.now() / 1000)
+    for (let i = 0; i < count; i++) {
+      const subject = `caller-${i % SUBJECTS}`
+      const credential = newApiKey()
+      await references.put(await credentialHash(credential), {
+        ...{ kind: 'api_key', tokenId: randomUUID(), tokenIssuer: PUBLIC_URL, issuer: PUBLIC_URL },
+        ...{ subject, roles: ['writer'], scopes: [], audiences: [PUBLIC_URL] },
+        ...{ issuedAtSeconds, expiresAtSeconds: issuedAtSeconds + TTL_SECONDS },
+      })
+      holders.push({ subject, credential })
+    }
+    return holders
+  }
+  return { signingKeys: JSON.stringify({ keys }), mint, mintApiKeys }
+}
+
+async function newKey(alg: (typeof ALGORITHMS)[number]) {
+  const { privateKey } = await generateKeyPair(alg, { extractable: true, modulusLength: RSA_BITS })
+  const jwk = await exportJWK(privateKey)
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg, use: 'sig' }
+}

@@ -1,0 +1,81 @@
+/** Starts what the scenarios about requests measure: backends, callers, and workerd. */
+import { type Backends, startBackends } from '../backends.ts'
+import { type Bundle, bundleWorker } from '../bundle.ts'
+import type { ScenarioContext } from '../scenario.ts'
+import { gatewayVariables } from '../target.ts'
+import { untilQuiet } from '../usage.ts'
+import { startWorkerd } from '../workerd.ts'
+import { type Asking, ask } from './ask.ts'
+import { type Credentials, createCredentials } from './credentials.ts'
+import type { Variant } from './variants.ts'
+
+const CONFIG = 'bench/workers/requests.toml'
+const WARM_UP_SECONDS = 1
+const WARM_UP_CONNECTIONS = 20
+
+export interface RequestsGateway extends Credentials {
+  readonly backends: Backends
+  /** The workerd process with all isolates. */
+  readonly pid: number
+  /** Scheme, authority and first segment of an isolate. */
+  urlOf(isolate: string): string
+  /** Ends all of it. */
+  close(): Promise<void>
+}
+
+export interface RequestsGatewayOptions {
+  /** Which variant each isolate runs, by its name. */
+  readonly isolates: Readonly<Record<string, Variant>>
+  /** Variables of the Worker besides those that every gateway has. */
+  readonly variables?: Readonly<Record<string, string>>
+}
+
+/** One for each directory: a run needs no other. */
+const bundles = new Map<string, Promise<Bundle>>()
+
+/** Throws an `Error` of one line if something does not come up. */
+export async function startRequestsGateway(
+  { directory, shutdown, onProgress }: ScenarioContext,
+  { isolates, variables = {} }: RequestsGatewayOptions,
+): Promise<RequestsGateway> {
+  onProgress('starting')
+  const [backends, bundle] = await Promise.all([startBackends(), bundleOf(directory)])
+  shutdown.defer(backends.close)
+  const credentials = await createCredentials(backends)
+  const workerd = await startWorkerd({
+    ...{ bundle, directory, names: Object.keys(isolates) },
+    variables: { ...gatewayVariables(backends, credentials.signingKeys), ...variables },
+    queueAddress: new URL(backends.originUrl).host,
+  })
+  shutdown.defer(workerd.close)
+  shutdown.signal.throwIfAborted()
+  return {
+    ...credentials,
+    backends,
+    pid: workerd.pid,
+    urlOf: (isolate) => `${workerd.originOf(isolate)}/${isolates[isolate]}`,
+    async close() {
+      await workerd.close()
+      await backends.close()
+    },
+  }
+}
+
+/** Asks until V8 has compiled what is measured then. Throws for a wrong answer. */
+export async function warmUp(
+  { backends }: Pick<RequestsGateway, 'backends'>,
+  asking: Omit<Asking, 'connections' | 'until'>,
+): Promise<void> {
+  await ask({
+    ...asking,
+    connections: Math.min(WARM_UP_CONNECTIONS, asking.questions.length),
+    until: { seconds: WARM_UP_SECONDS },
+  })
+  await untilQuiet(backends)
+}
+
+function bundleOf(directory: string): Promise<Bundle> {
+  const bundle = bundles.get(directory) ?? bundleWorker(CONFIG, directory)
+  bundles.set(directory, bundle)
+  return bundle
+}

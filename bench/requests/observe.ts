@@ -1,0 +1,82 @@
+/** A load, and what it took of everybody meanwhile. */
+import type { Counts } from '../backends.ts'
+import { ratio, rounded } from '../statistics.ts'
+import { readingOf, untilQuiet, usageBetween } from '../usage.ts'
+import { type Answers, type Asking, ask } from './ask.ts'
+import type { RequestsGateway } from './gateway.ts'
+
+/**
+ * Share of requests that may have asked Redis again, or late; and how many, on a machine that is too
+ * slow for a share to mean something.
+ */
+const STRAY_SHARE = 0.02
+const MIN_STRAYS = 2
+
+/** How often each of these has to be reached for one answer. */
+export interface Expected {
+  readonly origin: 0 | 1
+  readonly redis: 0 | 1
+  /** Whether the origin has to be told who asks. Default true. */
+  readonly identified?: boolean
+  /** Calls to Redis beside those of the answers, at most. Default 0. */
+  readonly redisBeside?: number
+}
+
+export interface Observed extends Answers {
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly p95Ms: number
+  readonly p99Ms: number
+  /** Of the gateway's process, user and system, for each answer. */
+  readonly cpuMicros: number
+  readonly counts: Counts
+  /** Cores that processes of others used meanwhile. */
+  readonly otherCores: number
+}
+
+/** Asks, and throws unless origin and Redis were reached as often as they have to be. */
+export async function observe(
+  gateway: Pick<RequestsGateway, 'pid' | 'backends'>,
+  asking: Asking,
+  expected: Expected,
+): Promise<Observed> {
+  const { pid, backends } = gateway
+  const before = await readingOf(pid, backends)
+  const answers = await ask(asking)
+  await untilQuiet(backends)
+  const usage = usageBetween(before, await readingOf(pid, backends))
+  refuseOther(answers.right, usage.counts, expected, asking)
+  const { latencies, seconds, right } = answers
+  const { userMicros, systemMicros } = usage.gateway
+  return {
+    ...answers,
+    perSecond: rounded(right / seconds, 0),
+    p50Ms: latencies.percentile(0.5),
+    p95Ms: latencies.percentile(0.95),
+    p99Ms: latencies.percentile(0.99),
+    cpuMicros: rounded(ratio(userMicros + systemMicros, right + answers.shed), 1),
+    counts: usage.counts,
+    otherCores: usage.otherCores,
+  }
+}
+
+/** Throws an `Error` of one line that says which count is another one. */
+export function refuseOther(
+  answered: number,
+  { requests, identified, asserted, calls }: Counts,
+  { origin, redis, identified: isIdentified = true, redisBeside = 0 }: Expected,
+  { url, connections }: Pick<Asking, 'url' | 'connections'>,
+): void {
+  // What is broken off at the end may have got to one of them, or to both.
+  const strays = Math.max(answered * STRAY_SHARE, MIN_STRAYS) + connections
+  const within = (count: number, each: 0 | 1, beside: number) =>
+    count >= each * answered && count <= each * (answered + strays) + beside
+  const where = new URL(url).pathname
+  if (!within(requests, origin, 0))
+    throw new Error(`${where}: ${answered} answers, but ${requests} requests to the origin`)
+  const told = isIdentified ? requests : 0
+  if (identified !== told || asserted !== told)
+    throw new Error(`${where}: the origin was not told who asks, or was told too much`)
+  if (!within(calls, redis, redisBeside))
+    throw new Error(`${where}: ${answered} answers, but ${calls} calls to Redis`)
+}

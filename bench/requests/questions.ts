@@ -1,0 +1,72 @@
+/** What is asked of the gateway, and what it has to answer. */
+import { ORIGIN_BODY } from '../backends.ts'
+import { COMMON_HEADERS } from '../order-requests.ts'
+import type { Question } from './ask.ts'
+import { EXEMPT_ADDRESS } from './variants.ts'
+
+const ORDER = '{"item":"lamp","quantity":2,"position":[120.5,-40,3.25]}'
+const JSON_HEADERS = { 'content-type': 'application/json' }
+
+/** What every caller sends, from an address of which nothing is counted unless said otherwise. */
+export const anybody = (address = EXEMPT_ADDRESS): Record<string, string> => ({
+  ...COMMON_HEADERS,
+  'cf-connecting-ip': address,
+})
+
+/** What a caller sends who shows a credential. */
+export const bearing = (credential: string, address?: string): Record<string, string> => ({
+  authorization: `Bearer ${credential}`,
+  ...anybody(address),
+})
+
+/** A list of orders, which the origin answers. */
+export const read = (credential: string): Question => ({
+  method: 'GET',
+  path: '/orders?limit=20',
+  headers: bearing(credential),
+  status: 200,
+  answer: ORIGIN_BODY,
+})
+
+/** A new order, which the origin answers. */
+export const write = (credential: string): Question => ({
+  method: 'POST',
+  path: '/orders',
+  headers: { ...bearing(credential), ...JSON_HEADERS },
+  body: ORDER,
+  status: 200,
+  answer: ORIGIN_BODY,
+})
+
+/** A body of so many bytes, give or take two hundred, which the gateway validates. */
+export const payload = (credential: string, bytes: number): Question => ({
+  ...write(credential),
+  path: '/payloads',
+  body: payloadOf(bytes),
+})
+
+const BATCH = '0190a6b4-0000-7000-8000-000000000001'
+const TEXT = 'a note of ordinary length, as people write them into such a field. '
+
+/** Notes until there are so many bytes of them. */
+export function payloadOf(bytes: number): string {
+  const notes: object[] = []
+  const text = () => JSON.stringify({ batch: BATCH, notes })
+  while (text().length < bytes - 100) {
+    const id = notes.length
+    notes.push({ id, tag: 'changed', text: TEXT.repeat(2), position: [id, -id / 2, 3.25] })
+  }
+  return text()
+}
+
+/** A problem that the gateway tells by itself. */
+export const problem = (
+  code: string,
+  status: number,
+  of: Partial<Pick<Question, 'method' | 'path' | 'headers' | 'body'>>,
+): Question => ({
+  ...{ method: 'GET', path: '/orders?limit=20', headers: anybody() },
+  ...of,
+  status,
+  answer: { holds: `"code":"${code}"` },
+})

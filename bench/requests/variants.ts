@@ -1,0 +1,31 @@
+/** What the Worker of the scenarios about requests can be, each under a first segment of its own. */
+
+/**
+ * `passthrough` proxies and nothing else, `gateway` is the whole pipeline. `other` is that before an
+ * origin of the scenario's own, and `crowded` the same with room for one request. `admit` and
+ * `authorize` are the pipeline up to there, `validation` is `authenticate` by itself, and `checks`
+ * repeats permission checks.
+ */
+export const VARIANTS = [
+  'passthrough',
+  'gateway',
+  'other',
+  'crowded',
+  'admit',
+  'authorize',
+  'validation',
+  'checks',
+] as const
+export type Variant = (typeof VARIANTS)[number]
+
+/** Where the `validation` variant tells what its memory of tokens has counted. */
+export const TALLY_PATH = '/tally'
+/** Where it validates. */
+export const WHO_PATH = '/who'
+
+/** Characters of each of the notes of a payload, at most, and how many notes there may be. */
+export const PAYLOAD_NOTE_CHARACTERS = 200
+export const PAYLOAD_NOTES = 100
+
+/** From here bad credentials are not counted as failures or violations: each is looked at. */
+export const EXEMPT_ADDRESS = '203.0.113.7'

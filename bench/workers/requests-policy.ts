@@ -1,0 +1,69 @@
+/** The policy that ships, with room, and with routes for what the scenarios ask besides. */
+import * as z from 'zod'
+import { definePolicy, type Policy } from '../../src/index.ts'
+import { EXEMPT_ADDRESS, PAYLOAD_NOTE_CHARACTERS, PAYLOAD_NOTES } from '../requests/variants.ts'
+import { roomy } from './policy.ts'
+
+const MAX_PAYLOAD_BYTES = 65_536
+/** Longer than any run. */
+const HOUR_SECONDS = 3_600
+/** More than any run asks for. */
+const AMPLE = 1_000_000_000
+
+const payload = z.strictObject({
+  batch: z.uuid(),
+  notes: z
+    .array(
+      z.strictObject({
+        id: z.int().min(0),
+        tag: z.enum(['new', 'changed', 'gone']),
+        text: z.string().min(1).max(PAYLOAD_NOTE_CHARACTERS),
+        position: z.tuple([z.number(), z.number(), z.number()]),
+      }),
+    )
+    .min(1)
+    .max(PAYLOAD_NOTES),
+})
+
+const additions = definePolicy({
+  roles: {},
+  limits: {
+    ample: { limit: AMPLE, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+    once: { limit: 1, windowSeconds: HOUR_SECONDS, by: 'subject', onUnavailable: 'deny' },
+  },
+  // Whoever sends bad credentials from here has each of them looked at: what a refusal costs at most.
+  abuse: { exempt: ['127.0.0.0/8', `${EXEMPT_ADDRESS}/32`] },
+  routes: [
+    {
+      method: 'POST',
+      path: '/payloads',
+      permission: 'orders:write',
+      limits: ['ample'],
+      input: { body: payload },
+      maxBodyBytes: MAX_PAYLOAD_BYTES,
+    },
+    { method: 'GET', path: '/once', permission: 'orders:read', limits: ['once'] },
+    {
+      method: 'GET',
+      path: '/shared',
+      permission: 'orders:read',
+      limits: ['ample'],
+      coalesce: true,
+    },
+    {
+      method: 'GET',
+      path: '/search',
+      permission: 'orders:read',
+      limits: ['ample'],
+      input: { query: z.strictObject({ q: z.string().max(PAYLOAD_NOTE_CHARACTERS) }) },
+      inspect: { signatures: { mode: 'enforce' } },
+    },
+  ],
+})
+
+/** Returns it below `prefix`. Its own routes are all but `/once` as roomy as the shipped ones. */
+export function requestsPolicy(shipped: Policy, prefix: string): Policy {
+  const { routes, ...policy } = roomy(shipped, prefix)
+  const own = additions.routes.map((route) => ({ ...route, path: prefix + route.path }))
+  return { ...policy, abuse: additions.abuse, routes: [...routes, ...own] }
+}

@@ -1,0 +1,72 @@
+/** What the scenarios about requests are asked of: the first segment of the path chooses which. */
+import shipped from '#policy'
+import { createGateway, createServices, type GatewayEnv } from '../../src/index.ts'
+import { VARIANTS, type Variant } from '../requests/variants.ts'
+import { createPermissionChecks } from './permission-checks.ts'
+import { requestsPolicy } from './requests-policy.ts'
+import { createStages } from './stages.ts'
+import { createTalliedValidation } from './tallied-validation.ts'
+
+interface RequestsEnv extends GatewayEnv {
+  readonly ORIGIN_URL: string
+  /** An origin that a scenario has in its hands. */
+  readonly OTHER_ORIGIN_URL?: string
+}
+
+type Handler = (
+  request: Request,
+  env: RequestsEnv,
+  context: ExecutionContext,
+) => Response | Promise<Response>
+
+/** Where the path begins cannot be sooner than after `http://`. */
+const SCHEME_LENGTH = 'http://'.length
+
+const makers: Readonly<Record<Variant, (env: RequestsEnv) => Handler>> = {
+  passthrough: () => passthrough,
+  gateway: (env) => gateway('gateway', env),
+  other: (env) => gateway('other', { ...env, ORIGIN_URL: env.OTHER_ORIGIN_URL ?? '' }),
+  crowded: (env) => gateway('crowded', { ...env, ORIGIN_URL: env.OTHER_ORIGIN_URL ?? '' }, 1),
+  admit: (env) => stages('admit', env),
+  authorize: (env) => stages('authorize', env),
+  validation: (env) => createTalliedValidation(env),
+  checks: () => createPermissionChecks(),
+}
+
+const handlers = new Map<string, Handler>()
+
+export default {
+  fetch(request, env, context) {
+    const { url } = request
+    const path = url.indexOf('/', SCHEME_LENGTH)
+    const name = url.slice(path + 1, url.indexOf('/', path + 1))
+    let handler = handlers.get(name)
+    if (handler === undefined) {
+      const variant = VARIANTS.find((known) => known === name)
+      if (variant === undefined) return new Response('no such variant', { status: 404 })
+      handler = makers[variant](env)
+      handlers.set(name, handler)
+    }
+    return handler(request, env, context)
+  },
+} satisfies ExportedHandler<RequestsEnv>
+
+function gateway(variant: Variant, env: RequestsEnv, maxConcurrentRequests?: number): Handler {
+  const policy = requestsPolicy(shipped, `/${variant}`)
+  const app = createGateway(
+    createServices(env),
+    maxConcurrentRequests === undefined ? policy : { ...policy, maxConcurrentRequests },
+  )
+  return (request, bindings, context) => app.fetch(request, bindings, context)
+}
+
+function stages(stage: 'admit' | 'authorize', env: RequestsEnv): Handler {
+  const app = createStages(stage, createServices(env), requestsPolicy(shipped, `/${stage}`))
+  return (request, bindings, context) => app.fetch(request, bindings, context)
+}
+
+/** The least that a proxy can do. */
+function passthrough(request: Request, { ORIGIN_URL }: RequestsEnv): Promise<Response> {
+  const { url } = request
+  return fetch(ORIGIN_URL + url.slice(url.indexOf('/', SCHEME_LENGTH)), request)
+}
