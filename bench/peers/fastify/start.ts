@@ -1,0 +1,52 @@
+/** Fastify with its own plugins, on Node. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort } from '../../free-port.ts'
+import type { Contestant } from '../contestant.ts'
+import { installed } from '../installed.ts'
+import { startServer } from '../server.ts'
+
+export const fastify: Contestant = {
+  id: 'fastify',
+  title: 'Fastify',
+  optional: true,
+  inQuick: false,
+  refuses: { missing: 401, forged: 401, expired: 401, powerless: 403, 'bad-query': 400 },
+  identifies: true,
+  redisCalls: [0, 0],
+  does: {
+    remembers: 'yes',
+    cutOffs: 'no',
+    limit: 'in its memory',
+    audit: 'no',
+    tells: 'subject',
+    hygiene: 'no',
+  },
+  async start({ backends, publicKey, issuer, directory, signal }) {
+    const home = await installed(
+      {
+        name: 'fastify',
+        files: ['server.js', 'package.json', 'package-lock.json'],
+        commands: [['npm', 'ci', '--ignore-scripts', '--no-audit', '--no-fund']],
+      },
+      signal,
+    )
+    const port = await freePort()
+    const server = await startServer({
+      program: process.execPath,
+      args: [join(home, 'server.js')],
+      env: {
+        NODE_ENV: 'production',
+        PORT: String(port),
+        ORIGIN_URL: backends.originUrl,
+        ISSUER: issuer,
+        PUBLIC_KEY: publicKey,
+      },
+      port,
+      directory,
+    })
+    const lock = readFileSync(join(home, 'package.json'), 'utf8')
+    const { dependencies } = JSON.parse(lock) as { dependencies: Record<string, string> }
+    return { ...server, version: `Fastify ${dependencies.fastify}` }
+  },
+}

@@ -1,0 +1,75 @@
+/** What all gateways have in common: one origin, one Redis, one issuer, the same tokens. */
+import { createPublicKey, type JsonWebKey } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Shutdown } from '../../dev/start/shutdown.ts'
+import type { Backends } from '../backends.ts'
+import { type BenchTokens, PUBLIC_URL } from '../tokens.ts'
+import type { Contestant, Grounds, Running } from './contestant.ts'
+
+/** A gateway that is up. */
+export interface Entrant {
+  readonly contestant: Contestant
+  readonly running: Running
+}
+
+export interface Entry {
+  readonly cast: readonly Contestant[]
+  readonly backends: Backends
+  readonly tokens: BenchTokens
+  /** Scratch. */
+  readonly directory: string
+  readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
+  readonly onProgress: (what: string) => void
+}
+
+/**
+ * Starts everybody. Who may be missing and does not start is told in `skipped`, one line each; of
+ * the others it throws.
+ */
+export async function startAll(entry: Entry): Promise<{
+  readonly entrants: readonly Entrant[]
+  readonly skipped: readonly string[]
+}> {
+  const { cast, backends, tokens, directory, shutdown, onProgress } = entry
+  const entrants: Entrant[] = []
+  const skipped: string[] = []
+  for (const contestant of cast) {
+    onProgress(`starting ${contestant.title}`)
+    const own = join(directory, contestant.id)
+    mkdirSync(own, { recursive: true })
+    try {
+      const running = await contestant.start({
+        backends,
+        ...issuerOf(tokens),
+        directory: own,
+        bundles: directory,
+        signal: shutdown.signal,
+      })
+      shutdown.defer(running.close)
+      entrants.push({ contestant, running })
+    } catch (error) {
+      shutdown.signal.throwIfAborted()
+      if (!contestant.optional) throw error
+      skipped.push(`${contestant.title} is left out: ${(error as Error).message}`)
+    }
+    shutdown.signal.throwIfAborted()
+  }
+  return { entrants, skipped }
+}
+
+/** The public half of the key that signed the tokens, in the forms that gateways read. */
+export function issuerOf({
+  signingKeys,
+}: Pick<BenchTokens, 'signingKeys'>): Pick<
+  Grounds,
+  'signingKeys' | 'jwks' | 'publicKey' | 'issuer'
+> {
+  const { keys } = JSON.parse(signingKeys) as { keys: (JsonWebKey & Record<string, unknown>)[] }
+  const [key] = keys
+  if (key === undefined) throw new Error('there is no key')
+  const { kty, crv, x, y, kid, alg } = key
+  const jwks = JSON.stringify({ keys: [{ kty, crv, x, y, kid, alg, use: 'sig' }] })
+  const publicKey = createPublicKey({ key, format: 'jwk' }).export({ type: 'spki', format: 'pem' })
+  return { signingKeys, jwks, publicKey: String(publicKey), issuer: PUBLIC_URL }
+}

@@ -1,0 +1,67 @@
+/** The stack that is written by hand, under the same `workerd serve` as ours. */
+import { bundleOnce } from '../../gateway.ts'
+import { startWorkerd } from '../../workerd.ts'
+import type { Contestant, Grounds } from '../contestant.ts'
+
+/** The Worker's configuration, from the checkout. */
+export const HANDWRITTEN_CONFIG = 'bench/peers/handwritten/worker.toml'
+
+const COMMON = {
+  optional: false,
+  identifies: true,
+  refuses: {
+    missing: 401,
+    forged: 401,
+    expired: 401,
+    revoked: 401,
+    powerless: 403,
+    'bad-query': 400,
+  },
+  does: {
+    remembers: 'no',
+    cutOffs: 'no',
+    limit: 'in Redis',
+    audit: 'no',
+    tells: 'subject',
+    hygiene: 'no',
+  },
+} as const satisfies Partial<Contestant>
+
+/** Revocation, then the limit: a middleware each, as the READMEs have it. */
+export const handwritten: Contestant = {
+  ...COMMON,
+  id: 'handwritten',
+  title: 'by hand',
+  inQuick: true,
+  redisCalls: [2, 2],
+  start: (grounds) => start('in-turn', grounds),
+}
+
+/** Both asked at once, so that the client may send them in one call. */
+export const handwrittenAtOnce: Contestant = {
+  ...COMMON,
+  id: 'handwritten-at-once',
+  title: 'by hand, Redis asked at once',
+  inQuick: false,
+  redisCalls: [1, 2],
+  start: (grounds) => start('at-once', grounds),
+}
+
+async function start(path: string, { backends, jwks, issuer, directory, bundles }: Grounds) {
+  const { url, token } = backends.redis
+  const workerd = await startWorkerd({
+    bundle: await bundleOnce(HANDWRITTEN_CONFIG, bundles),
+    variables: {
+      UPSTASH_REDIS_REST_URL: url,
+      UPSTASH_REDIS_REST_TOKEN: token,
+      ORIGIN_URL: backends.originUrl,
+      JWKS: jwks,
+      ISSUER: issuer,
+    },
+    names: ['handwritten'],
+    queueAddress: new URL(backends.originUrl).host,
+    directory,
+  })
+  const { pid, close } = workerd
+  return { url: `${workerd.originOf('handwritten')}/${path}`, pid, version: 'workerd', close }
+}

@@ -1,0 +1,62 @@
+/** nginx as a bare proxy with kept connections: what moving a request costs, and nothing else. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { HOST } from '../../../dev/start/settings.ts'
+import { freePort } from '../../free-port.ts'
+import type { Contestant } from '../contestant.ts'
+import { versionOf } from '../installed.ts'
+import { startServer } from '../server.ts'
+
+export const nginx: Contestant = {
+  id: 'nginx',
+  title: 'nginx, bare proxy',
+  optional: true,
+  inQuick: true,
+  refuses: {},
+  identifies: false,
+  redisCalls: [0, 0],
+  does: { remembers: '-', cutOffs: 'no', limit: 'no', audit: 'no', tells: 'no', hygiene: 'no' },
+  async start({ backends, directory }) {
+    const port = await freePort()
+    const file = join(directory, 'nginx.conf')
+    writeFileSync(file, nginxConfig(port, new URL(backends.originUrl).host))
+    const server = await startServer({
+      program: 'nginx',
+      args: ['-p', directory, '-c', file, '-e', 'stderr'],
+      port,
+      directory,
+    })
+    return { ...server, version: `nginx ${await versionOf('nginx', '-v')}` }
+  },
+}
+
+/** One worker. `origin` is `host:port`. */
+export function nginxConfig(port: number, origin: string): string {
+  return `daemon off;
+worker_processes 1;
+pid nginx.pid;
+events { worker_connections 1024; }
+http {
+  access_log off;
+  client_body_temp_path body;
+  proxy_temp_path proxy;
+  fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi;
+  scgi_temp_path scgi;
+  keepalive_requests 1000000000;
+  upstream origin {
+    server ${origin};
+    keepalive 64;
+    keepalive_requests 1000000000;
+  }
+  server {
+    listen ${HOST}:${port};
+    location / {
+      proxy_pass http://origin;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+    }
+  }
+}
+`
+}

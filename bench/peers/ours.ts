@@ -1,0 +1,55 @@
+/** The gateway itself, as it ships but for the room in its limits, and a bare proxy beside it. */
+import { LAYERS_CONFIG } from '../bundle.ts'
+import { bundleOnce } from '../gateway.ts'
+import { LAYERS } from '../layers.ts'
+import { startLayers } from '../layers-workerd.ts'
+import type { Contestant, Grounds, Running } from './contestant.ts'
+
+/** The least that a proxy can do on this runtime. */
+export const passthrough: Contestant = {
+  id: 'passthrough',
+  title: 'passthrough (workerd)',
+  optional: false,
+  inQuick: true,
+  refuses: {},
+  identifies: false,
+  redisCalls: [0, 0],
+  does: { remembers: '-', cutOffs: 'no', limit: 'no', audit: 'no', tells: 'no', hygiene: 'no' },
+  start: (grounds) => start('passthrough', grounds),
+}
+
+/** The full pipeline. */
+export const ours: Contestant = {
+  id: 'portcullis',
+  title: 'Portcullis',
+  optional: false,
+  inQuick: true,
+  refuses: {
+    missing: 401,
+    forged: 401,
+    expired: 401,
+    revoked: 401,
+    powerless: 403,
+    'bad-query': 422,
+  },
+  identifies: true,
+  redisCalls: [1, 1],
+  does: {
+    remembers: 'yes',
+    cutOffs: 'yes',
+    limit: 'in Redis',
+    audit: 'yes',
+    tells: 'eight headers, signed assertion',
+    hygiene: 'yes',
+  },
+  start: (grounds) => start('full', grounds),
+}
+
+async function start(id: string, grounds: Grounds): Promise<Running> {
+  const { backends, signingKeys, directory, bundles } = grounds
+  const layer = LAYERS.find((known) => known.id === id)
+  if (layer === undefined) throw new Error(`there is no layer ${id}`)
+  const bundle = await bundleOnce(LAYERS_CONFIG, bundles)
+  const target = await startLayers({ bundle, backends, signingKeys, layers: [layer], directory })
+  return { url: target.urlOf(layer), pid: target.pid, version: 'workerd', close: target.close }
+}

@@ -1,0 +1,96 @@
+/** Starts a gateway of others as a child, and waits until it listens. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { HOST } from '../../dev/start/settings.ts'
+
+const START_TIMEOUT_MS = 15_000
+const STOP_TIMEOUT_MS = 3_000
+const POLL_MS = 25
+/** Of what it complains about, characters. */
+const MAX_COMPLAINT = 160
+
+export interface ServerOptions {
+  readonly program: string
+  readonly args: readonly string[]
+  /** The whole environment. Default: this process's search path, and nothing else. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Where it has been told to listen, on loopback. */
+  readonly port: number
+  /** Scratch, whose name is left out of complaints. */
+  readonly directory: string
+}
+
+export interface Server {
+  readonly url: string
+  readonly pid: number
+  close(): Promise<void>
+}
+
+/** Throws an `Error` of one line if the program is not there, ends, or does not listen in time. */
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const { program, args, env = {}, port, directory } = options
+  const child = spawn(program, args, {
+    cwd: directory,
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  let complaints = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    complaints = (complaints + text).slice(-MAX_COMPLAINT * 10)
+  })
+  const killWithParent = () => child.kill('SIGKILL')
+  process.once('exit', killWithParent)
+  const close = async () => {
+    await stop(child)
+    process.off('exit', killWithParent)
+  }
+  try {
+    await Promise.race([untilSpawned(child), once(child, 'spawn')])
+    const end = Date.now() + START_TIMEOUT_MS
+    while (!(await listens(port))) {
+      if (hasEnded(child) || Date.now() > end)
+        throw new Error(`does not start: ${lastLine(complaints).replaceAll(directory, '')}`)
+      await sleep(POLL_MS)
+    }
+    return { url: `http://${HOST}:${port}`, pid: child.pid as number, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function untilSpawned(child: ChildProcess): Promise<never> {
+  const [error] = (await once(child, 'error')) as [NodeJS.ErrnoException]
+  throw new Error(error.code === 'ENOENT' ? 'not on this machine' : 'cannot be run')
+}
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, HOST)
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
+  }
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.pid === undefined || child.exitCode !== null || child.signalCode !== null
+}
+
+function lastLine(text: string): string {
+  return (text.trim().split('\n').at(-1) ?? '').slice(0, MAX_COMPLAINT)
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return
+  const exited = once(child, 'exit')
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+  await exited
+  clearTimeout(timer)
+}
