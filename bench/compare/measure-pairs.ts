@@ -7,6 +7,7 @@ import { ratio, rounded } from '../statistics.ts'
 import type { BenchTokens } from '../tokens.ts'
 import { readingOf, untilQuiet, usageBetween } from '../usage.ts'
 import type { CompareOptions } from './options.ts'
+import { createPatience } from './patience.ts'
 import type { Side, SideName } from './sides.ts'
 
 /** What a gateway did in its slices of a pair. */
@@ -45,6 +46,8 @@ export interface MeasuredPairs {
   readonly redisCalls: Readonly<Record<SideName, number>>
   /** Rounds that HEAD computed in vain for each request; 0 without a slow-down. */
   readonly burnedRounds: number
+  /** Measurements that a starved machine spoiled. */
+  readonly repeats: number
 }
 
 /** Short, for a machine's mood changes; long enough that a starved gateway answers at all. */
@@ -56,19 +59,22 @@ const RATIO_DIGITS = 4
 /** Warms both up, then measures pair after pair. Throws for a wrong answer. */
 export async function measurePairs(measurement: PairsOptions): Promise<MeasuredPairs> {
   const { sides, options, onProgress } = measurement
+  const patiently = createPatience(onProgress)
   const warmUp = async (side: Side) => {
     onProgress(`warming up ${side.layer.title}`)
-    return (await measureAlone(measurement, side, options.warmUpSeconds)).redisCalls
+    const alone = () => measureAlone(measurement, side, options.warmUpSeconds)
+    return (await patiently(alone)).redisCalls
   }
   const redisCalls = { base: await warmUp(sides.base), head: await warmUp(sides.head) }
-  const burnedRounds = options.slowDownPercent === 0 ? 0 : await slowDown(measurement)
+  const burnedRounds =
+    options.slowDownPercent === 0 ? 0 : await patiently(() => slowDown(measurement))
   const pairs: Pair[] = []
   while (pairs.length < options.pairs) {
-    const pair = await measurePair(measurement, pairs.length % 2 === 1)
+    const pair = await patiently(() => measurePair(measurement, pairs.length % 2 === 1))
     pairs.push(pair)
     onProgress(`pair ${pairs.length} of ${options.pairs}: CPU ratio ${pair.cpuRatio.toFixed(3)}`)
   }
-  return { pairs, redisCalls, burnedRounds }
+  return { pairs, redisCalls, burnedRounds, repeats: patiently.repeats }
 }
 
 /** Slices in the order A B B A A B B A: what changes steadily meanwhile is no one's advantage. */
@@ -120,6 +126,7 @@ async function slowDown(measurement: PairsOptions): Promise<number> {
   const { sides, options, onProgress } = measurement
   const { head } = sides
   onProgress(`slowing ${head.layer.title} down by ${options.slowDownPercent} %`)
+  await head.burn(0)
   const before = await measureAlone(measurement, head, options.seconds)
   await head.burn(CALIBRATING_ROUNDS)
   const burning = await measureAlone(measurement, head, options.seconds)

@@ -41,7 +41,7 @@ export function comparisonText(
     slowDownPercent,
   }: Pick<CompareOptions, 'thresholdPercent' | 'slowDownPercent'>,
 ): string {
-  const { pairs, redisCalls, cpu, throughput } = comparison
+  const { pairs, redisCalls, cpu, throughput, repeats } = comparison
   const rowOf = (name: SideName) => {
     const middle = (key: keyof Slices) => median(pairs.map((pair) => pair[name][key]))
     return [
@@ -58,6 +58,7 @@ export function comparisonText(
     `CPU for each request, HEAD to BASE: ${intervalText(cpu)}, of ${pairs.length} pairs.`,
     `Requests a second, HEAD to BASE:    ${intervalText(throughput)}; not judged.`,
     `Other processes used up to ${others.toFixed(1)} cores meanwhile.`,
+    ...(repeats === 0 ? [] : [`${repeats} measurements were spoiled by them, and repeated.`]),
     ...(slowDownPercent === 0
       ? []
       : [`HEAD was made to burn ${slowDownPercent} % more, so this says nothing of its code.`]),
