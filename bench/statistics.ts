@@ -21,41 +21,99 @@ export function rounded(value: number, digits: number): number {
 }
 
 const BUCKET_MS = 0.01
-/** Two seconds; what takes longer is counted as this long. */
-const BUCKETS = 200_000
+/** Up to two seconds. */
+const FINE_BUCKETS = 200_000
+const FINE_MS = FINE_BUCKETS * BUCKET_MS
+const COARSE_MS = 10
+/** Two minutes more; what takes longer is counted as this long. */
+const COARSE_BUCKETS = 12_000
 
-/** Latencies in buckets of 10 us: however many are recorded, they take 800 KB. */
+/** What a histogram holds, for another process. */
+export interface LatencyCounts {
+  /** Places and counts of the buckets that are not empty, in turn. */
+  readonly buckets: readonly number[]
+  readonly sumMs: number
+  readonly maxMs: number
+}
+
+/** Latencies in buckets of 10 us, above two seconds of 10 ms: however many, they take 850 KB. */
 export interface LatencyHistogram {
   readonly count: number
+  /** Milliseconds. Throws a `RangeError` if nothing was recorded, as `maxMs` does. */
+  readonly meanMs: number
+  readonly maxMs: number
   record(ms: number): void
   /**
    * The latency, milliseconds, that a share of `quantile` (0 to 1) does not exceed: the nearest
    * rank, as the upper end of its bucket. Throws a `RangeError` if nothing was recorded.
    */
   percentile(quantile: number): number
+  counts(): LatencyCounts
+  /** Adds what another one has recorded. */
+  add(counts: LatencyCounts): void
 }
 
+/** Creates an empty one. */
 export function createLatencyHistogram(): LatencyHistogram {
-  const buckets = new Uint32Array(BUCKETS)
+  const buckets = new Uint32Array(FINE_BUCKETS + COARSE_BUCKETS)
   let count = 0
+  let sumMs = 0
+  let maxMs = 0
+  const recorded = <Value>(value: Value): Value => {
+    if (count === 0) throw new RangeError('percentile: nothing was recorded')
+    return value
+  }
   return {
     get count() {
       return count
     },
+    get meanMs() {
+      return recorded(sumMs) / count
+    },
+    get maxMs() {
+      return recorded(maxMs)
+    },
     record(ms) {
-      const bucket = Math.min(Math.max(Math.ceil(ms / BUCKET_MS) - 1, 0), BUCKETS - 1)
+      const bucket = bucketOf(ms)
       buckets[bucket] = (buckets[bucket] as number) + 1
       count++
+      sumMs += ms
+      maxMs = Math.max(maxMs, ms)
     },
     percentile(quantile) {
-      if (count === 0) throw new RangeError('percentile: nothing was recorded')
-      const rank = Math.max(1, Math.ceil(quantile * count))
+      const rank = Math.max(1, Math.ceil(quantile * recorded(count)))
       let seen = 0
-      for (let bucket = 0; bucket < BUCKETS; bucket++) {
-        seen += buckets[bucket] as number
-        if (seen >= rank) return rounded((bucket + 1) * BUCKET_MS, 2)
+      let bucket = -1
+      while (seen < rank) seen += buckets[++bucket] as number
+      return upperEndOf(bucket)
+    },
+    counts() {
+      const pairs: number[] = []
+      buckets.forEach((held, bucket) => {
+        if (held > 0) pairs.push(bucket, held)
+      })
+      return { buckets: pairs, sumMs, maxMs }
+    },
+    add(other) {
+      for (let at = 0; at < other.buckets.length; at += 2) {
+        const bucket = other.buckets[at] as number
+        const held = other.buckets[at + 1] as number
+        buckets[bucket] = (buckets[bucket] as number) + held
+        count += held
       }
-      return BUCKETS * BUCKET_MS
+      sumMs += other.sumMs
+      maxMs = Math.max(maxMs, other.maxMs)
     },
   }
+}
+
+function bucketOf(ms: number): number {
+  if (ms <= FINE_MS) return Math.max(Math.ceil(ms / BUCKET_MS) - 1, 0)
+  const coarse = Math.ceil((ms - FINE_MS) / COARSE_MS) - 1
+  return FINE_BUCKETS + Math.min(coarse, COARSE_BUCKETS - 1)
+}
+
+function upperEndOf(bucket: number): number {
+  if (bucket < FINE_BUCKETS) return rounded((bucket + 1) * BUCKET_MS, 2)
+  return FINE_MS + (bucket + 1 - FINE_BUCKETS) * COARSE_MS
 }

@@ -1,0 +1,24 @@
+/** A process of a load that comes from several. */
+import { drive } from './load.ts'
+import type { LoadAnswer, LoadJob } from './load-processes.ts'
+import { offer } from './open-load.ts'
+
+process.on('message', async (job: LoadJob) => {
+  process.send?.(await answerTo(job))
+})
+process.on('disconnect', () => process.exit())
+// The parent ends this; Ctrl-C reaches the whole group.
+process.on('SIGINT', () => {})
+
+async function answerTo(job: LoadJob): Promise<LoadAnswer> {
+  try {
+    if (job.kind === 'drive') {
+      const { latencies, ...driven } = await drive(job.load)
+      return { driven, latencies: latencies.counts() }
+    }
+    const { latencies, lateness, ...offered } = await offer(job.load)
+    return { offered, latencies: latencies.counts(), lateness: lateness.counts() }
+  } catch (error) {
+    return { error: (error as Error).message }
+  }
+}

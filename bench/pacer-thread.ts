@@ -1,0 +1,28 @@
+/** A thread that says when requests are due, however busy the one that sends them is. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { monotonicMs, type Pace } from './pacer.ts'
+
+/** Of messages; what is due in between comes with the next. */
+const TICK_MS = 0.5
+
+const { ratePerSecond, seconds, spacing } = workerData as Pace
+const startMs = monotonicMs()
+const untilMs = startMs + seconds * 1000
+const meanMs = 1000 / ratePerSecond
+const never = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
+
+/** By their number, so that no rounding adds up. */
+const evenly = (index: number) => startMs + index * meanMs
+const atRandom = (_: number, beforeMs: number) => beforeMs - Math.log(1 - Math.random()) * meanMs
+const momentOf = spacing === 'even' ? evenly : atRandom
+
+let index = 0
+let nextMs = startMs
+while (nextMs < untilMs) {
+  // Nobody wakes it: a sleep that ends within some ten microseconds, as timers do not.
+  Atomics.wait(never, 0, 0, Math.max(nextMs - monotonicMs(), TICK_MS))
+  const nowMs = monotonicMs()
+  const due: number[] = []
+  for (; nextMs <= nowMs && nextMs < untilMs; nextMs = momentOf(++index, nextMs)) due.push(nextMs)
+  if (due.length > 0) parentPort?.postMessage(due)
+}
