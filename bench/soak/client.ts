@@ -35,12 +35,13 @@ export interface Client {
 
 /**
  * Keeps its connections, as proxies and libraries do, and like them repeats a GET once that a kept
- * connection has dropped unanswered (RFC 9112 section 9.3.1).
+ * connection has dropped unanswered (RFC 9112 section 9.3.1). Opens `maxSockets` of them to each host at
+ * most.
  */
-export function createClient(): Client {
+export function createClient(maxSockets: number = MAX_SOCKETS): Client {
   const agent = new Agent({
     keepAlive: true,
-    maxSockets: MAX_SOCKETS,
+    maxSockets,
     scheduling: 'lifo',
     timeout: IDLE_MS,
   })

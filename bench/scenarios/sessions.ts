@@ -1,0 +1,82 @@
+/** Log in, verify, log out: with many users at once, at one gateway and at several. */
+import type { PublishedId } from '../published.ts'
+import type { Effort, Scenario, ScenarioContext } from '../scenario.ts'
+import { startFleet } from '../sessions/fleet.ts'
+import { type Run, type RunOptions, runSessions } from '../sessions/measure.ts'
+import { ratesOf } from '../sessions/rates.ts'
+import { resultOf } from '../sessions/result.ts'
+import { startSenders } from '../sessions/senders.ts'
+
+interface Plan {
+  readonly users: readonly number[]
+  /** Of the run that finds out how fast each step goes. */
+  readonly peakUsers: number
+  readonly warmUpUsers: number
+  readonly processes: readonly number[]
+  readonly verifies: number
+  readonly connections: number
+}
+
+const PLANS: Readonly<Record<Effort, Plan>> = {
+  quick: {
+    ...{ users: [200], peakUsers: 200, warmUpUsers: 60, processes: [1, 2] },
+    ...{ verifies: 2, connections: 32 },
+  },
+  full: {
+    ...{ users: [1_000, 5_000, 10_000], peakUsers: 1_000, warmUpUsers: 300, processes: [1, 4] },
+    ...{ verifies: 2, connections: 128 },
+  },
+}
+
+const ANSWERS = [
+  'catalytic-1000',
+  'catalytic-5000',
+  'catalytic-10000',
+  'catalytic-workers',
+] as const satisfies readonly PublishedId[]
+
+export const sessions: Scenario = {
+  id: 'sessions',
+  title: 'Log in, verify, log out',
+  measures:
+    'Users who are all logged in at once: a login (the token of an identity provider exchanged for ' +
+    'a session), two calls, a logout, and the dead token once more; at one gateway and at several ' +
+    'over one Redis. Each step as fast as it goes first, then offered at a part of that.',
+  answers: ANSWERS,
+  asserts: [
+    'Every login gives an access token and a refresh token, every call the answer of the origin.',
+    'After its logout a token is answered 401 by another gateway, which had remembered it.',
+    'The origin gets exactly the calls with live tokens.',
+  ],
+  runtimes: ['workerd'],
+  seconds: { quick: 12, full: 280 },
+  async run(context) {
+    const plan = PLANS[context.effort]
+    const fleet = await startFleet(context, Math.max(...plan.processes))
+    const senders = await startSenders(context.shutdown)
+    const runs: Run[] = []
+    for (const processes of plan.processes)
+      runs.push(...(await runAt(context, plan, { fleet, senders, processes })))
+    return resultOf(runs)
+  },
+}
+
+/** Warms up, finds out how fast each step goes, and offers each number of users a part of it. */
+async function runAt(
+  { onProgress }: ScenarioContext,
+  { users: sizes, peakUsers, warmUpUsers, verifies, connections }: Plan,
+  at: Pick<RunOptions, 'fleet' | 'senders' | 'processes'>,
+): Promise<readonly Run[]> {
+  const common = { ...at, verifies, connections }
+  const place = at.processes === 1 ? 'one gateway' : `${at.processes} gateways`
+  onProgress(`${place}: warming up`)
+  await runSessions({ ...common, users: warmUpUsers, rates: undefined })
+  onProgress(`${place}: as fast as it goes`)
+  const peak = await runSessions({ ...common, users: peakUsers, rates: undefined })
+  const runs = [peak]
+  for (const users of sizes) {
+    onProgress(`${place}: ${users.toLocaleString('en')} users`)
+    runs.push(await runSessions({ ...common, users, rates: ratesOf(peak) }))
+  }
+  return runs
+}

@@ -1,0 +1,137 @@
+/** From runs to figures, tables and plots. */
+import type { PublishedId } from '../published.ts'
+import type { Figure, Plot, ScenarioResult, Table } from '../scenario.ts'
+import { rounded } from '../statistics.ts'
+import type { Run, StepFigures } from './measure.ts'
+import { OFFERED_SHARE } from './rates.ts'
+
+/** Their figures, by the users that they are of. */
+const BESIDE: Readonly<Record<number, readonly PublishedId[]>> = {
+  1000: ['catalytic-1000'],
+  5000: ['catalytic-5000'],
+  10000: ['catalytic-10000'],
+}
+
+/** What the scenario hands over. */
+export function resultOf(runs: readonly Run[]): ScenarioResult {
+  const offered = runs.filter(({ pace }) => pace === 'offered')
+  const answers = runs.reduce((sum, { all }) => sum + all.answers, 0)
+  const dead = runs.reduce((sum, { steps }) => sum + (steps.at(-1)?.answers ?? 0), 0)
+  return {
+    figures: [
+      ...runs.filter(({ pace }) => pace === 'closed').map(peakFigure),
+      ...offered.flatMap(offeredFigures),
+    ],
+    checks: [
+      { what: 'answers that were wrong', seen: `0 of ${answers.toLocaleString('en')}` },
+      {
+        what: 'tokens that were good after their logout',
+        seen: `0 of ${dead.toLocaleString('en')}`,
+      },
+      {
+        what: 'users logged in at once',
+        seen: offered.map(({ sessions }) => sessions.toLocaleString('en')).join(', '),
+      },
+    ],
+    tables: [
+      tableOf('As fast as it goes', runs, 'closed'),
+      tableOf(`Offered ${OFFERED_SHARE * 100} % of that`, runs, 'offered'),
+    ],
+    plots: offered.length > 0 ? [latencyPlot(offered)] : [],
+    notes: [
+      'A login is a token exchange (RFC 8693) that opens a session: the gateway takes no passwords, ' +
+        'so no slow hash of one is in it.',
+      'All users are logged in before any calls, and all calls are made before any logs out. ' +
+        'Latencies of what is offered count from when a request was due.',
+      'All gateways, Redis, the origin and the senders share the cores of one machine: several ' +
+        'gateways are here to show that they act as one, not that they are faster.',
+    ],
+    details: { runs },
+  }
+}
+
+const idOf = ({ users, processes }: Run) => `users-${users}-at-${processes}`
+const placeOf = ({ processes }: Run) => (processes === 1 ? 'one gateway' : `${processes} gateways`)
+
+function peakFigure(run: Run): Figure {
+  return {
+    id: `peak-at-${run.processes}`,
+    title: `As fast as it goes, ${placeOf(run)}`,
+    value: run.all.perSecond,
+    unit: '1/s',
+  }
+}
+
+function offeredFigures(run: Run): readonly Figure[] {
+  const { all, users } = run
+  const title = `${users.toLocaleString('en')} users, ${placeOf(run)}`
+  const known = BESIDE[users] ?? []
+  const besideOf = (ids: readonly PublishedId[]) => (ids.length > 0 ? { beside: ids } : {})
+  const beside = besideOf(known)
+  const id = idOf(run)
+  return [
+    { id: `${id}-rate`, title: `${title}: requests`, value: all.perSecond, unit: '1/s', ...beside },
+    ...([50, 95, 99] as const).map(
+      (percent): Figure => ({
+        id: `${id}-p${percent}`,
+        title: `${title}: p${percent}`,
+        value: all[`p${percent}Ms`],
+        unit: 'ms',
+        ...beside,
+      }),
+    ),
+    {
+      id: `${id}-failed`,
+      title: `${title}: failed`,
+      value: failedPercent(all),
+      unit: '%',
+      // Theirs failed because they share nothing.
+      ...besideOf(run.processes > 1 ? [...known, 'catalytic-workers'] : known),
+      aim: { at: 'most', value: 0 },
+    },
+  ]
+}
+
+/** Of all requests. */
+export function failedPercent({ answers, failed }: Pick<StepFigures, 'answers' | 'failed'>) {
+  return rounded((failed / Math.max(1, answers + failed)) * 100, 2)
+}
+
+function tableOf(title: string, runs: readonly Run[], pace: Run['pace']): Table {
+  return {
+    title,
+    headings: [
+      ...['users', 'gateways', 'step', 'req/s', 'p50 ms', 'p95 ms', 'p99 ms', 'failed %'],
+      ...['CPU us', 'Redis calls'],
+    ],
+    rows: runs
+      .filter((run) => run.pace === pace)
+      .flatMap(({ users, processes, steps, all }) =>
+        [...steps, all].map((step) => [
+          users.toLocaleString('en'),
+          String(processes),
+          step.step,
+          String(step.perSecond),
+          ...[step.p50Ms, step.p95Ms, step.p99Ms].map((ms) => ms.toFixed(1)),
+          failedPercent(step).toFixed(2),
+          String(step.cpuMicros),
+          step.redisCalls.toFixed(2),
+        ]),
+      ),
+  }
+}
+
+function latencyPlot(runs: readonly Run[]): Plot {
+  return {
+    id: 'latency',
+    title: 'Latency of all steps',
+    kind: 'bar',
+    x: { title: 'users, gateways' },
+    y: { title: 'ms', log: true },
+    categories: runs.map((run) => `${run.users.toLocaleString('en')}, ${placeOf(run)}`),
+    series: (['p50Ms', 'p95Ms', 'p99Ms'] as const).map((name) => ({
+      name: name.slice(0, 'p50'.length),
+      points: runs.map(({ all }) => all[name]),
+    })),
+  }
+}
