@@ -58,8 +58,8 @@ export const USAGE = `npm run bench [-- options]
   --quick              all of it within three minutes; rough
   --runtime <name>     workerd or wrangler (default: where each scenario runs)
   --results <dir>      where the results go (default: bench/results)
-  --profile            where the CPU of the full pipeline goes, by function and by module;
-                       no scenarios then, but those of --only
+  --profile            where the CPU of the full pipeline goes (or of the last of --layers), by stage,
+                       module and function, and a flame graph; no scenarios then, but those of --only
   --case <id>          with --profile: of what \`tokens\` measures over HTTP, one of
                        ${CASE_IDS.slice(0, 5).join(', ')},
                        ${CASE_IDS.slice(5).join(', ')}

@@ -1,5 +1,6 @@
 /** Where the time of a CPU profile went: by module and by function. No I/O. */
 import type { CpuProfile, ProfileNode } from './inspector.ts'
+import { IDLE, isPlatform, parentsOf, timesOf } from './profile-tree.ts'
 import { rounded } from './statistics.ts'
 
 export interface FunctionTime {
@@ -30,7 +31,6 @@ export interface ProfileSummary {
   readonly functions: readonly FunctionTime[]
 }
 
-const IDLE = '(idle)'
 /** What a module name says before the bundle's first module. */
 const BUNDLE = 'bundle'
 const DIGITS = 2
@@ -58,10 +58,7 @@ export function summarise(
   moduleOf: (line: number) => string,
 ): ProfileSummary {
   const times = timesOf(profile)
-  const parents = new Map<number, ProfileNode>()
-  for (const node of profile.nodes)
-    for (const child of node.children ?? []) parents.set(child, node)
-  const isPlatform = ({ callFrame }: ProfileNode) => callFrame.url === ''
+  const parents = parentsOf(profile)
   const callerOf = (node: ProfileNode) => {
     let at: ProfileNode | undefined = node
     while (at !== undefined && isPlatform(at)) at = parents.get(at.id)
@@ -110,15 +107,4 @@ export function summarise(
       .toSorted((a, b) => b.us - a.us)
       .map(({ of, us }) => ({ ...of, selfMicros: each(us), share: share(us) })),
   }
-}
-
-/** Microseconds that each node was on top of the stack. */
-function timesOf({ samples, timeDeltas }: CpuProfile): ReadonlyMap<number, number> {
-  const times = new Map<number, number>()
-  for (const [index, id] of samples.entries()) {
-    // A sample lasts until the next one begins.
-    const us = timeDeltas[index + 1] ?? 0
-    times.set(id, (times.get(id) ?? 0) + Math.max(0, us))
-  }
-  return times
 }

@@ -2,26 +2,26 @@
 import { readFileSync } from 'node:fs'
 import type { Bench, PipelineBench } from './bench.ts'
 import { type Bundle, bundleWorker, LAYERS_CONFIG } from './bundle.ts'
+import { flameGraph } from './flame-graph.ts'
 import { profileWhile } from './inspector.ts'
-import { LAYERS } from './layers.ts'
 import { startLayers } from './layers-workerd.ts'
 import { drive, type Load } from './load.ts'
 import { orderLoad } from './order-requests.ts'
 import { preflight } from './preflight.ts'
 import { cpuBetween, cpuTimesOf } from './process-times.ts'
-import { moduleFinder, type ProfileSummary, summarise } from './profile-summary.ts'
-import { table } from './report.ts'
+import { flamesOf } from './profile-flames.ts'
+import { profileTables } from './profile-report.ts'
+import { attribute, stageTimes } from './profile-stages.ts'
+import { moduleFinder, summarise } from './profile-summary.ts'
+import { sampledStacks } from './profile-tree.ts'
 import { rounded } from './statistics.ts'
 
-const PROFILED = 'full'
 /** V8's optimising compiler needs thousands of requests until nothing changes any more. */
 const MIN_WARM_UP_SECONDS = 2
-const SHOWN_FUNCTIONS = 40
 const KEPT_FUNCTIONS = 100
-const SHOWN_MODULES = 30
 
 /** An isolate that is up, and how to keep it busy. */
-export interface Profiled {
+export interface Profiled extends Pick<Profile, 'name'> {
   /** In the summary. */
   readonly title: string
   /** Not minified, so that functions have names. */
@@ -33,12 +33,25 @@ export interface Profiled {
   readonly load: Omit<Load, 'seconds'>
 }
 
-/** Profiles the full pipeline. Prints a summary, and returns it. Throws for a wrong answer. */
-export async function profileGateway(bench: PipelineBench): Promise<object> {
+/** What a profile leaves behind. */
+export interface Profile {
+  /** How its files are called, after the date. */
+  readonly name: string
+  /** For the file of results. */
+  readonly result: object
+  /** A flame graph: an SVG document. */
+  readonly flames: string
+}
+
+/**
+ * Profiles the last of the layers that were asked for: the full pipeline, where none was. Prints a
+ * summary. Throws for a wrong answer.
+ */
+export async function profileGateway(bench: PipelineBench): Promise<Profile> {
   const { options, backends, tokens, directory, shutdown } = bench
   bench.onProgress('profile: starting')
   const bundle = await bundleWorker(LAYERS_CONFIG, directory, true)
-  const layers = LAYERS.filter(({ id }) => id === PROFILED)
+  const layers = options.layers.slice(-1)
   const [layer] = layers
   const { signingKeys } = tokens
   const target = await startLayers({
@@ -53,17 +66,20 @@ export async function profileGateway(bench: PipelineBench): Promise<object> {
   const { request, connections } = options
   const orders = orderLoad(target.urlOf(layer), request, tokens.writers)
   const load = { ...orders, connections }
-  const title = 'Full pipeline'
-  const profile = await sample(bench, { title, bundle, pid, inspector, service: layer.id, load })
+  const { id, title } = layer
+  const name = id === 'full' ? 'profile' : `profile-${id}`
+  const profiled = { name, title, bundle, pid, inspector, service: id, load }
+  const { result, flames } = await sample(bench, profiled)
   await target.close()
-  return { options: { request, connections, seconds: options.seconds }, ...profile }
+  const asked = { layer: id, request, connections, seconds: options.seconds }
+  return { name, result: { options: asked, ...result }, flames }
 }
 
-/** Profiles an isolate under its load. Prints a summary, and returns it. */
+/** Profiles an isolate under its load. Prints a summary. */
 export async function sample(
   { options, onProgress }: Pick<Bench, 'options' | 'onProgress'>,
-  { title, bundle, pid, inspector, service, load }: Profiled,
-): Promise<object> {
+  { name, title, bundle, pid, inspector, service, load }: Profiled,
+): Promise<Profile> {
   const { seconds, warmUpSeconds } = options
   onProgress('profile: warming up')
   await drive({ ...load, seconds: Math.max(warmUpSeconds, MIN_WARM_UP_SECONDS) })
@@ -75,52 +91,26 @@ export async function sample(
   })
   const cpu = cpuBetween(before, cpuTimesOf(pid))
   const cpuMicros = rounded((cpu.userMicros + cpu.systemMicros) / requests, 1)
-  const summary = summarise(profile, requests, moduleFinder(readFileSync(bundle.file, 'utf8')))
-  console.log(`\n${profileTables(title, summary, requests, cpuMicros)}\n`)
+  const moduleOf = moduleFinder(readFileSync(bundle.file, 'utf8'))
+  const summary = summarise(profile, requests, moduleOf)
+  const attributed = sampledStacks(profile, moduleOf).map(attribute)
+  const stages = stageTimes(attributed, requests)
+  console.log(`\n${profileTables({ title, requests, cpuMicros, stages, summary })}\n`)
+  const { busyMicros, modules, functions } = summary
   return {
-    requests,
-    cpuMicros,
-    busyMicros: summary.busyMicros,
-    modules: summary.modules,
-    functions: summary.functions.slice(0, KEPT_FUNCTIONS),
+    name,
+    result: {
+      requests,
+      cpuMicros,
+      busyMicros,
+      stages,
+      modules,
+      functions: functions.slice(0, KEPT_FUNCTIONS),
+    },
+    flames: flameGraph(flamesOf(attributed, requests), {
+      title: `${title}: where the time of its isolate goes`,
+      subtitle: `${requests} requests under workerd serve, ${busyMicros.toFixed(0)} us each by the clock; stages, and upon each what it called; paler: the platform's own functions`,
+      format: (micros) => `${micros.toFixed(1)} us of each request`,
+    }),
   }
-}
-
-function profileTables(
-  title: string,
-  { busyMicros, modules, functions }: ProfileSummary,
-  requests: number,
-  cpuMicros: number,
-): string {
-  const percent = (share: number) => (share * 100).toFixed(1)
-  return [
-    `${title} under workerd serve, ${requests} requests: its isolate's thread was busy for`,
-    `${busyMicros.toFixed(0)} us of each by the clock, and the process took ${cpuMicros.toFixed(0)} us of CPU, profiler included.`,
-    'Sampled: small figures are rough. Where the two differ much, threads waited for a core.',
-    '',
-    table(
-      ['module', 'self us', 'platform us', '%'],
-      modules
-        .slice(0, SHOWN_MODULES)
-        .map(({ module, selfMicros, platformMicros, share }) => [
-          module,
-          selfMicros.toFixed(1),
-          platformMicros.toFixed(1),
-          percent(share),
-        ]),
-    ),
-    '',
-    table(
-      ['function', 'module', 'self us', '%'],
-      functions
-        .slice(0, SHOWN_FUNCTIONS)
-        .map(({ name, module, platform, selfMicros, share }) => [
-          platform ? `${name} (platform)` : name,
-          module,
-          selfMicros.toFixed(1),
-          percent(share),
-        ]),
-      2,
-    ),
-  ].join('\n')
 }

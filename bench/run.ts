@@ -74,20 +74,15 @@ async function profile(
   const backends = await startBackends()
   shutdown.defer(backends.close)
   const common = { options, backends, directory, shutdown, onProgress: progress }
-  const [name, result] =
+  const { name, result, flames } =
     options.case === undefined
-      ? [
-          'profile',
-          await profileGateway({
-            ...common,
-            tokens: await mintTokens(join(directory, 'keys.env')),
-          }),
-        ]
-      : [`profile-${options.case}`, await profileCase(common, options.case)]
+      ? await profileGateway({ ...common, tokens: await mintTokens(join(directory, 'keys.env')) })
+      : await profileCase(common, options.case)
   await backends.close()
   const file = fileOf(options, about.date, name)
   write(file, { benchmark: name, ...about, ...result })
-  progress(`written to ${file}`)
+  writeFileSync(file.replace(/json$/, 'svg'), flames)
+  progress(`written to ${file} and its .svg`)
 }
 
 /** Which Redis the scenarios get; each starts its own. */

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const STARVED = /: (?:\d+ with status 503, \d+ with another body|none answered)$/
 /** In a whole run. A gateway that is really broken does it again each time. */
 const MAX_REPEATS = 5
-/** Longer than breakers stay open. */
+/** Longer than a breaker stays open at first. */
 const REST_MS = 2_000
 
 /** Counts what it repeated. */
