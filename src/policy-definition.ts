@@ -1,7 +1,7 @@
 /** What a user writes of a policy: roles, limits, and the table of routes. */
 import type * as z from 'zod'
 import type { AbuseDefinition } from './admission/abuse-definition.ts'
-import type { OnUnavailable } from './admission/limit.ts'
+import type { LimitEngine, OnUnavailable } from './admission/limit.ts'
 import type { InspectDefinition } from './inspection/definition.ts'
 import type { TokensDefinition } from './oauth/tokens-definition.ts'
 import type { Principal } from './tokens/principal.ts'
@@ -21,13 +21,17 @@ export type LimitBy = 'subject' | 'client' | 'tenant' | 'address' | ((of: LimitS
 
 /** A limit as the policy states it. */
 export interface LimitDefinition {
-  /** Requests per window. */
+  /** Requests per window; units, where one costs more than one. */
   readonly limit: number
   readonly windowSeconds: number
   readonly by: LimitBy
   readonly onUnavailable: OnUnavailable
   /** `observe`: it counts and refuses nobody, and audit events tell whom. Default `enforce`. */
   readonly mode?: Mode
+  /** Who counts: exact windows, or `@upstash/ratelimit`'s approximation. Default `exact`. */
+  readonly engine?: LimitEngine
+  /** What a request takes of an exact limit, 1 to the limit. Default 1. */
+  readonly cost?: number
 }
 
 /** A permission that a route demands, or is about to. */

@@ -87,8 +87,9 @@ export function createAdmission({
     principal: Principal,
     keys: RequestKeys,
   ): Promise<AdmissionVerdict | undefined> {
-    const facts = await store.consult({ ...keys, limits: [] })
-    const still = refusalOf(principal, keys, facts, { proof: undefined, refusals, nowMs: now() })
+    const nowMs = now()
+    const facts = await store.consult({ ...keys, limits: [], nowMs })
+    const still = refusalOf(principal, keys, facts, { proof: undefined, refusals, nowMs })
     if (still === undefined) refusals.revoked.forget(keys.revocation.memory)
     return still
   }
@@ -109,22 +110,23 @@ export function createAdmission({
       if (spent !== undefined) return spent
 
       const watched = observesBans === true ? keys.bans.map(observedBan) : undefined
-      const bans = watched === undefined ? keys.bans : [...keys.bans, ...watched]
+      const { revocation, bans } = keys
+      // Of before the call: what holds is decided there by the same moment as here.
+      const nowMs = now()
+      const query = { revocation, bans, observedBans: watched, limits, proof, nowMs }
       let facts: AdmissionFacts
       try {
-        facts = await store.consult({ revocation: keys.revocation, bans, limits, proof })
+        facts = await store.consult(query)
       } catch (error) {
         if (principal !== null || !(error instanceof Unavailable) || !limits.every(passesUncounted))
           throw error
         return { ...ASKED_NOTHING, uncounted: limits.map(({ rule }) => rule.name) }
       }
-      const nowMs = now()
       const verdict =
         refusalOf(principal, keys, facts, { proof, refusals, nowMs }) ??
-        weigh(limits, facts.limits, refusals, nowMs)
+        weigh(limits, facts.limits, refusals, now())
       if (watched === undefined) return verdict
-      const untilSeconds = facts.bannedUntilSeconds.slice(keys.bans.length)
-      return withObservedBan(verdict, watched, untilSeconds, nowMs)
+      return withObservedBan(verdict, watched, facts.observedUntilSeconds, nowMs)
     },
 
     admitReference(request) {

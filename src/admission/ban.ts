@@ -35,12 +35,16 @@ export function observedBan({ by, key }: BanKey): BanKey {
   return { by, key: observe + key.slice(enforce.length) }
 }
 
-/** The ban that holds longest at `nowMs`, if one does. `untilSeconds` is in the order of `keys`. */
+/**
+ * The ban that holds longest at `nowMs`, if one does. `untilSeconds` is in the order of `keys`, and may
+ * end before those that are not there.
+ */
 export function banOf(
   keys: readonly BanKey[],
   untilSeconds: readonly (number | undefined)[],
   nowMs: number,
 ): Denial | undefined {
+  if (untilSeconds.length === 0) return undefined
   let ban: (Denial & { readonly code: 'banned' }) | undefined
   for (const [index, { by }] of keys.entries()) {
     const until = untilSeconds[index]

@@ -11,7 +11,12 @@ export interface RequestKeys {
 }
 
 /** Nothing about an anonymous caller can be revoked. */
-const ANONYMOUS: RevocationKeys = { memory: 'anonymous', token: undefined, cutOffs: [] }
+const ANONYMOUS: RevocationKeys = {
+  memory: 'anonymous',
+  token: undefined,
+  cutOffs: [],
+  issuedAtSeconds: 0,
+}
 const MAX_ADDRESSES = 1_000
 
 /**

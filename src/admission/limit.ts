@@ -7,13 +7,24 @@ import type { Mode } from '../validators/mode.ts'
  */
 export type OnUnavailable = 'deny' | 'allow'
 
+/**
+ * Who counts. `exact`: in no stretch of time of the window's length is more than the limit admitted, and
+ * a refused request has cost nothing. `upstash`: `@upstash/ratelimit`'s approximation, which a
+ * caller who aims at it gets twice the limit out of.
+ */
+export type LimitEngine = 'exact' | 'upstash'
+
 /** One sliding-window limit. */
 export interface LimitRule {
   /** Name in the policy, in `RateLimit` headers and in audit events. */
   readonly name: string
-  /** Requests per window. */
+  /** Requests per window; units, where one costs more than one. */
   readonly limit: number
   readonly windowSeconds: number
+  /** Default `exact`. */
+  readonly engine?: LimitEngine
+  /** Units that a request takes, a whole number up to the limit; of exact limits only. Default 1. */
+  readonly cost?: number
   readonly onUnavailable: OnUnavailable
   /** Default `enforce`. One that is observed counts, and refuses nobody. */
   readonly mode?: Mode
@@ -34,13 +45,14 @@ export interface RateLimit {
   readonly rule: LimitRule
   /** The limit in force. */
   readonly limit: number
-  /** Requests left; never negative. */
+  /** Units left; never negative. */
   readonly remaining: number
   /**
-   * Milliseconds since the epoch: when the window ends or, on an exhausted limit, when the next
-   * request can be counted.
+   * Milliseconds since the epoch: of an exact limit, when more units are free, enough for another
+   * request where it could not be counted now; of the other engine, when the window ends or, if it
+   * is exhausted, when the next request can be counted.
    */
   readonly resetMs: number
-  /** Whether this request was counted. */
+  /** Whether there was room for this request: it was counted, if no other limit refused it. */
   readonly admitted: boolean
 }

@@ -108,17 +108,22 @@ export async function admitReference(
     requests.filter(isAsked),
     requests.filter((request, index) => !isAsked(request, index)),
   ]
-  const states = statesOf(first, facts.limits)
+  const states: AdmissionFacts['limits'][number][] = statesOf(first, facts.limits)
   if (later.length > 0) {
-    const { bans } = keys
-    states.push(...(await store.consult({ revocation: NOTHING, bans, limits: later })).limits)
+    const query = { revocation: NOTHING, bans: [], limits: later, nowMs }
+    states.push(...(await store.consult(query)).limits)
   }
   const verdict = weigh([...first, ...later], states, refusals, nowMs)
   return { ...withObserved(verdict, keys.bans), principal }
 }
 
 /** Nothing of the token itself is asked for. */
-const NOTHING: RevocationKeys = { memory: 'reference', token: undefined, cutOffs: [] }
+const NOTHING: RevocationKeys = {
+  memory: 'reference',
+  token: undefined,
+  cutOffs: [],
+  issuedAtSeconds: 0,
+}
 
 function withWindow({ rule, window }: DeferredLimit): ReferenceLimit[] {
   return window === undefined ? [] : [{ rule, window }]
@@ -152,6 +157,7 @@ function factsFor({ revocation, bans }: RequestKeys, facts: ReferenceFacts) {
     tokenRevoked: key !== undefined && readOf({ key }) !== undefined,
     cutOffSeconds: revocation.cutOffs.map(readOf),
     bannedUntilSeconds: bans.map(readOf),
+    observedUntilSeconds: [],
     proofUsed: facts.proofUsed,
   } satisfies Omit<AdmissionFacts, 'limits'>
 }

@@ -23,12 +23,14 @@ export interface RevocationKeys {
   /** Undefined for a token without `jti`: it can only be cut off. */
   readonly token: string | undefined
   readonly cutOffs: readonly { readonly kind: CutOffKind; readonly key: string }[]
+  /** What a cut-off is held against, seconds since the epoch. */
+  readonly issuedAtSeconds: number
 }
 
 /** What the store knows. */
 export interface RevocationFacts {
   readonly tokenRevoked: boolean
-  /** Seconds since the epoch per entry of {@link RevocationKeys.cutOffs}; undefined: none. */
+  /** Seconds since the epoch per entry of {@link RevocationKeys.cutOffs}; undefined or absent: none. */
   readonly cutOffSeconds: readonly (number | undefined)[]
 }
 
@@ -42,6 +44,7 @@ export function revokedBy(
   facts: RevocationFacts,
 ): RevokedBy | undefined {
   if (facts.tokenRevoked) return 'token'
+  if (facts.cutOffSeconds.length === 0) return undefined
   for (const [index, { kind }] of keys.cutOffs.entries()) {
     const cutOff = facts.cutOffSeconds[index]
     if (cutOff !== undefined && principal.issuedAtSeconds <= cutOff) return kind
@@ -79,7 +82,8 @@ export async function revocationKeysOf(principal: Principal): Promise<Revocation
   }
   const token = tokenIdHash === undefined ? undefined : revokedTokenKey(tokenIdHash)
   // Without an id, a token is known by all that it can be cut off by, and when it was issued.
-  const known = [...cutOffs.map(({ key }) => key), principal.issuedAtSeconds]
+  const { issuedAtSeconds } = principal
+  const known = [...cutOffs.map(({ key }) => key), issuedAtSeconds]
   const memory = token ?? known.join(' ')
-  return { memory, token, cutOffs }
+  return { memory, token, cutOffs, issuedAtSeconds }
 }

@@ -15,16 +15,24 @@ export interface AdmissionQuery {
   /** No keys at all for an anonymous caller. */
   readonly revocation: RevocationKeys
   readonly bans: readonly BanKey[]
+  /** Bans that only would hold: told, and nothing else. */
+  readonly observedBans?: readonly BanKey[] | undefined
   readonly limits: readonly LimitRequest[]
   readonly proof?: ProofUse | undefined
+  /** By which it is decided whether a ban has ended, milliseconds since the epoch. */
+  readonly nowMs: number
 }
 
-/** The store's answer, in the order of the query. */
+/** The store's answer, in the order of the query. A list may end before those that are not there. */
 export interface AdmissionFacts extends RevocationFacts {
   /** Seconds since the epoch until which each ban holds; undefined: none. */
   readonly bannedUntilSeconds: readonly (number | undefined)[]
-  /** A window that could not be counted while the rest could is `Unavailable` by itself. */
-  readonly limits: readonly (RateLimit | Unavailable)[]
+  readonly observedUntilSeconds: readonly (number | undefined)[]
+  /**
+   * A window that could not be counted while the rest could is `Unavailable` by itself; undefined:
+   * nobody looked, for the caller was to be refused anyway.
+   */
+  readonly limits: readonly (RateLimit | Unavailable | undefined)[]
   /** The proof had been used before. False without one. */
   readonly proofUsed: boolean
 }
@@ -68,12 +76,16 @@ export interface ReferenceFacts {
 
 /** Port. Throws `Unavailable` whenever it cannot tell; an absent or odd reply is never a "no". */
 export interface AdmissionStore {
-  /** Answers a query in ONE round trip and counts the request in every limit. */
+  /**
+   * Answers a query in ONE round trip. What the request costs is taken of every exact limit or of
+   * none: of none where it is revoked, cut off or banned, where its proof was used before, or where
+   * one of its limits refuses it. A proof is used up unless a revocation, a cut-off or a ban holds.
+   */
   consult(query: AdmissionQuery): Promise<AdmissionFacts>
   /**
    * Finds out what a reference stands for, and answers all that {@link consult} would, in ONE round
-   * trip. Limits count what is admitted: nothing for a banned address, a revoked or cut-off token or
-   * a used proof; only windows that are known beforehand for a reference that is unknown or not good.
+   * trip. Limits count only windows that are known beforehand for a reference that is unknown or not
+   * good.
    */
   resolve(query: ReferenceQuery): Promise<ReferenceFacts>
 }

@@ -104,12 +104,14 @@ export const admit = ({ admission, limits = [], observesBans = false }: AdmitOpt
 const NOTHING_PENDING: PendingCredential = { reference: undefined, proof: undefined }
 
 /** The name stands between quotes in headers and in keys; the numbers go to the limiter as text. */
-function checkLimit({ name, limit, windowSeconds }: PolicyLimit): void {
+function checkLimit({ name, limit, windowSeconds, engine, cost = 1 }: PolicyLimit): void {
   if (!LIMIT_NAME.test(name)) throw new TypeError(`admit: "${name}" is no name of a limit`)
-  for (const number of [limit, windowSeconds]) {
+  for (const number of [limit, windowSeconds, cost]) {
     if (!Number.isSafeInteger(number) || number < 1)
       throw new RangeError(`admit: ${name} needs whole numbers above 0, not ${number}`)
   }
+  if (cost > limit || (cost > 1 && engine === 'upstash'))
+    throw new RangeError(`admit: ${name} cannot count requests that cost ${cost}`)
 }
 
 type LimitKey = (of: LimitSubject) => string | Promise<string>

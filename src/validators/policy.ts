@@ -31,6 +31,27 @@ const permissionSchema = z.preprocess(
   }),
 )
 
+const limitSchema = z
+  .strictObject({
+    limit: z.int().min(1).max(1_000_000_000),
+    windowSeconds: z.int().min(1).max(86_400),
+    by: z.union([
+      z.enum(['subject', 'client', 'tenant', 'address']),
+      z.custom<(...of: never) => string>(
+        (value) => typeof value === 'function',
+        'a name or a function',
+      ),
+    ]),
+    onUnavailable: z.enum(['deny', 'allow'], { error: "must be 'deny' or 'allow'" }),
+    mode: modeSchema.optional(),
+    engine: z.enum(['exact', 'upstash']).optional(),
+    cost: z.int().min(1).optional(),
+  })
+  .refine(({ cost = 1, limit }) => cost <= limit, { error: 'cost is more than the limit' })
+  .refine(({ cost = 1, engine }) => cost === 1 || engine !== 'upstash', {
+    error: 'a cost other than 1 needs the engine exact',
+  })
+
 const routeSchema = z
   .strictObject({
     method: z.enum(METHODS),
@@ -66,22 +87,7 @@ export const policySchema = z.strictObject({
     z.string().regex(LIMIT_NAME),
     z.array(z.string().regex(PERMISSION_PATTERN, 'orders:read, orders:* or *')),
   ),
-  limits: z.record(
-    z.string().regex(LIMIT_NAME),
-    z.strictObject({
-      limit: z.int().min(1).max(1_000_000_000),
-      windowSeconds: z.int().min(1).max(86_400),
-      by: z.union([
-        z.enum(['subject', 'client', 'tenant', 'address']),
-        z.custom<(...of: never) => string>(
-          (value) => typeof value === 'function',
-          'a name or a function',
-        ),
-      ]),
-      onUnavailable: z.enum(['deny', 'allow'], { error: "must be 'deny' or 'allow'" }),
-      mode: modeSchema.optional(),
-    }),
-  ),
+  limits: z.record(z.string().regex(LIMIT_NAME), limitSchema),
   routes: z.array(routeSchema).min(1),
   tokens: z
     .strictObject({

@@ -45,6 +45,9 @@ export function limitOf(rule: Partial<LimitRule> = {}): LimitRequest {
   }
 }
 
+/** Units that were taken of an exact window, by its text in Redis. */
+export const takenOf = (text: string | null): number => Number(text?.slice(0, 10))
+
 /** What the gateway keeps of a token that it gave somebody new in exchange for the provider's. */
 export function recordOf(claims: Partial<ReferenceRecord> = {}): ReferenceRecord {
   serial += 1

@@ -11,7 +11,7 @@ import { newAddress } from '../harness/address.ts'
 import { recordsOf, startControlled } from '../harness/control.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { nowSeconds, recordOf, stored } from './callers.ts'
+import { nowSeconds, recordOf, stored, takenOf } from './callers.ts'
 import { wholeGateway } from './gateway.ts'
 
 const key = await createKey('k1')
@@ -89,7 +89,7 @@ describe('observe mode', () => {
       )
       for (const event of events) expect(event).toMatchObject({ decision: 'allow', reason: 'ok' })
       const [counter] = await redis.direct.keys('pc:limit:watched:*')
-      expect(await redis.direct.get(counter ?? '')).toBe('1')
+      expect(takenOf(await redis.direct.get(counter ?? ''))).toBe(1)
     },
   )
 

@@ -17,7 +17,7 @@ import { type Reference, type ReferenceRecord, referenceKey } from '../../src/to
 import { createReferences } from '../../src/tokens/references.ts'
 import { tokenIdHash } from '../../src/tokens/token-id.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { ADDRESS, GATEWAY, IDP, nowSeconds, recordOf, stored } from './callers.ts'
+import { ADDRESS, GATEWAY, IDP, nowSeconds, recordOf, stored, takenOf } from './callers.ts'
 
 /** Only references are presented here. */
 const verifier: TokenVerifier = {
@@ -109,7 +109,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     await gateway.ask((await stored(store, { ...record, tokenId: crypto.randomUUID() })).text)
     const counters = await redis.direct.keys('pc:limit:*')
     expect(counters.length).toBe(4)
-    for (const key of counters) expect(await redis.direct.get(key), key).toBe('3')
+    for (const key of counters) expect(takenOf(await redis.direct.get(key)), key).toBe(3)
     expect(
       counters.some((key) => key.includes(`by-client:client:${encodeURIComponent(GATEWAY)}:`)),
     ).toBe(true)

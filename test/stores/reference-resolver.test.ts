@@ -10,7 +10,7 @@ import { GATEWAY, recordOf } from '../admission/callers.ts'
 const record = recordOf()
 const text = await storedReference(record)
 const read = ['pc:revoked:x', '', 'pc:cutoff:session:i:s', '1795183974', 'none', '']
-const counted = ['key', 2, 3, 0, 0]
+const counted = ['key', 3, 2, 60_000, 0]
 const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
 const query = {
   reference: { hash: 'hash' },
@@ -80,10 +80,12 @@ describe('what the script says', () => {
     ['a cut-off that is no second', { result: [text, 0, ['none', 'soon'], counted] }],
     ['too few counts', { result: [text, 0, read, counted.slice(1)] }],
     ['counts of more limits', { result: [text, 0, read, [...counted, ...counted]] }],
-    ['a count that is a text', { result: [text, 0, read, ['key', '2', 3, 0, 0]] }],
-    ['a count that is no number', { result: [text, 0, read, ['key', null, 3, 0, 0]] }],
-    ['a fraction', { result: [text, 0, read, ['key', 0.5, 3, 0, 0]] }],
-    ['a window without a name', { result: [text, 0, read, [1, 2, 3, 0, 0]] }],
+    ['a count that is a text', { result: [text, 0, read, ['key', 3, '2', 60_000, 0]] }],
+    ['a count that is no number', { result: [text, 0, read, ['key', 3, null, 60_000, 0]] }],
+    ['a fraction', { result: [text, 0, read, ['key', 3, 0.5, 60_000, 0]] }],
+    ['more left than the limit', { result: [text, 0, read, ['key', 3, 4, 60_000, 0]] }],
+    ['a time that has passed', { result: [text, 0, read, ['key', 3, 2, -1, 0]] }],
+    ['a window without a name', { result: [text, 0, read, [1, 3, 2, 60_000, 0]] }],
   ] as const)('R06: %s is an outage that repeats nothing of it', async (_, reply) => {
     const failure = await resolverOver(reply as RedisReply)
       .resolve()

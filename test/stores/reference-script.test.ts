@@ -50,7 +50,10 @@ describe.each(['auto', 'embedded'] as const)('windows counted by script (%s)', (
       const windowSeconds = [1, 7, 60, 86_400][random(4)] ?? 1
       const windowMs = windowSeconds * 1000
       const nowMs = Date.UTC(2030, 0, 1) + random(5 * windowMs)
-      const rule = { name: 'test', limit, windowSeconds, onUnavailable: 'deny' } as const
+      const rule = {
+        ...{ name: 'test', limit, windowSeconds },
+        ...({ onUnavailable: 'deny', engine: 'upstash' } as const),
+      }
       vi.setSystemTime(nowMs)
 
       const number = Math.floor(nowMs / windowMs)
@@ -64,9 +67,10 @@ describe.each(['auto', 'embedded'] as const)('windows counted by script (%s)', (
       }
 
       const byLimiter = await store.consult({
-        revocation: { memory: '', token: undefined, cutOffs: [] },
+        revocation: { memory: '', token: undefined, cutOffs: [], issuedAtSeconds: 0 },
         bans: [{ by: 'address', key: 'none' }],
         limits: [{ rule, key: keys[0] }],
+        nowMs,
       })
       const byScript = await store.resolve({
         reference,

@@ -1,85 +1,79 @@
-/** Answers everything that `admit` asks in one pipeline. */
-import { secondsOf } from '../../admission/seconds.ts'
+/** Answers everything that `admit` asks in one call: one script, and nothing else as a rule. */
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../../admission/store.ts'
-import { Unavailable } from '../../errors.ts'
+import { factsOf } from './admission-reply.ts'
+import { ADMISSION_SCRIPT } from './admission-script.ts'
+import { isExact, pushExactArguments } from './exact-limit.ts'
+import { counterName, overrideKey } from './limit-overrides.ts'
 import { createReferenceResolver } from './reference-resolver.ts'
 import { type RedisCommand, type RedisReply, type RedisRest, sentOnce } from './rest.ts'
-import { askLimit } from './sliding-window.ts'
+import { ask, resultOf } from './result.ts'
+import { isUnknownScript, scriptName } from './script.ts'
+import { askLimits } from './sliding-window.ts'
 
 /**
- * The adapter over Upstash. `MGET` reads revocation, cut-offs, bans and the limits' counters;
- * `EXISTS` counts the same keys again, because `MGET` answers nil for a key of a wrong type and
- * nil would read as "not revoked"; one `EVALSHA` a limit counts the request; and `SET NX` takes a
- * proof of possession, once.
+ * The adapter over Upstash. One `EVALSHA` reads revocation, cut-offs and bans, uses a proof of
+ * possession up, once, and takes what the request costs of all exact limits or of none. Limits of
+ * the other engine ride in the same call, and count by themselves.
  */
 export function createUpstashAdmissionStore(rest: RedisRest): AdmissionStore {
   // Sent again, a proof would look used.
   const once = sentOnce(rest)
+  /** The name, not its promise: another request may not wait for it. */
+  let name: string | undefined
+
   return {
     resolve: createReferenceResolver(rest),
-    async consult({ revocation, bans, limits, proof }: AdmissionQuery): Promise<AdmissionFacts> {
-      const lookups = [
-        ...(revocation.token === undefined ? [] : [revocation.token]),
-        ...revocation.cutOffs.map(({ key }) => key),
-        ...bans.map(({ key }) => key),
-      ]
-      const pending = limits.map((limit) => askLimit(limit, rest))
-      const counters = pending.flatMap((limit) => limit.counters)
-      const commands: RedisCommand[] = [
-        ['MGET', ...lookups, ...counters],
-        ['EXISTS', ...lookups],
-        ...pending.map(({ command }) => command),
-      ]
-      if (proof !== undefined)
-        commands.push(['SET', proof.replayKey, '1', 'NX', 'EX', proof.replayTtlSeconds])
-      const redis = proof === undefined ? rest : once
-      const [valuesReply, existing, ...counted] = await redis.send(commands)
-      const values = stringsOf(valuesReply, lookups.length + counters.length)
-      const found = values.slice(0, lookups.length)
-      // More keys than values: one that MGET could not read. Fewer: one expired in between.
-      const readable = found.filter((value) => value !== null).length
-      const there = existing?.result
-      if (!Number.isSafeInteger(there) || Number(there) < 0 || Number(there) > readable)
-        throw new Unavailable('redis', 'malformed')
-
-      const tokens = revocation.token === undefined ? 0 : 1
-      const seconds = found
-        .slice(tokens)
-        .map((value) => (value === null ? undefined : secondsOf(value)))
-      return {
-        tokenRevoked: tokens === 1 && found[0] !== null,
-        cutOffSeconds: seconds.slice(0, revocation.cutOffs.length),
-        bannedUntilSeconds: seconds.slice(revocation.cutOffs.length),
-        proofUsed: proof !== undefined && isUsed(counted[pending.length]),
-        limits: await Promise.all(
-          pending.map((limit, index) =>
-            limit.settle(counted[index] ?? {}, [
-              Number(values[lookups.length + 2 * index] ?? 0),
-              Number(values[lookups.length + 2 * index + 1] ?? 0),
-            ]),
-          ),
-        ),
+    async consult(query: AdmissionQuery): Promise<AdmissionFacts> {
+      name ??= await scriptName(ADMISSION_SCRIPT)
+      const redis = query.proof === undefined ? rest : once
+      const command = commandOf(name, query)
+      const others = query.limits.filter(({ rule }) => !isExact(rule))
+      if (others.length === 0) {
+        const [reply] = await redis.send([command])
+        return factsOf(await resultOfScript(redis, reply, command), query, Date.now())
       }
+      const asked = askLimits(others, rest)
+      const [reply, ...counted] = await redis.send([command, ...asked.commands])
+      const result = await resultOfScript(redis, reply, command)
+      const facts = factsOf(result, query, Date.now())
+      const states = (await asked.settle(counted)).values()
+      const limits = query.limits.map(({ rule }, index) =>
+        isExact(rule) ? facts.limits[index] : states.next().value,
+      )
+      return { ...facts, limits }
     },
   }
 }
 
-function stringsOf(reply: RedisReply | undefined, length: number): readonly (string | null)[] {
-  if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
-  const result = reply?.result
-  if (!Array.isArray(result) || result.length !== length || !result.every(isStringOrNull))
-    throw new Unavailable('redis', 'malformed')
-  return result
+/** The script's keys and arguments, as it wants them. */
+function commandOf(name: string, query: AdmissionQuery): RedisCommand {
+  const { revocation, bans, observedBans, limits, proof, nowMs } = query
+  const command: (string | number)[] = ['EVALSHA', name, 0]
+  if (revocation.token !== undefined) command.push(revocation.token)
+  for (const { key } of revocation.cutOffs) command.push(key)
+  for (const { key } of bans) command.push(key)
+  for (const { key } of observedBans ?? NONE) command.push(key)
+  for (const { rule, key } of limits)
+    if (isExact(rule)) command.push(counterName(key), overrideKey(key))
+  if (proof !== undefined) command.push(proof.replayKey)
+  command[2] = command.length - 3
+
+  const tokens = revocation.token === undefined ? 0 : 1
+  const cutOffs = tokens + revocation.cutOffs.length
+  const { issuedAtSeconds } = revocation
+  command.push(tokens, cutOffs, cutOffs + bans.length, issuedAtSeconds, nowMs)
+  command.push(proof?.replayTtlSeconds ?? 0)
+  for (const { rule } of limits) if (isExact(rule)) pushExactArguments(command, rule)
+  return command
 }
 
-/** Nil where the key was there; anything but that and `OK` says nothing at all. */
-function isUsed(reply: RedisReply | undefined): boolean {
-  if (reply?.error !== undefined) throw new Unavailable('redis', 'refused')
-  if (reply?.result === null) return true
-  if (reply?.result !== 'OK') throw new Unavailable('redis', 'malformed')
-  return false
-}
+const NONE: AdmissionQuery['bans'] = []
 
-function isStringOrNull(value: unknown): value is string | null {
-  return value === null || typeof value === 'string'
+/** What the script returned; sent in full, once more, where Redis did not know it. */
+async function resultOfScript(
+  redis: RedisRest,
+  reply: RedisReply | undefined,
+  [, , ...tail]: RedisCommand,
+): Promise<unknown> {
+  return isUnknownScript(reply) ? ask(redis, ['EVAL', ADMISSION_SCRIPT, ...tail]) : resultOf(reply)
 }

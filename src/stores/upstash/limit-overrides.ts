@@ -21,7 +21,7 @@ export interface LimitReset {
 }
 
 /**
- * Writes what the limiter reads. Each call is one command, in force in every isolate from the next
+ * Writes what both limiters read. Each call is one command, in force in every isolate from the next
  * request on, but that an isolate which has just refused goes on for up to 5 s. Throws
  * `Unavailable` where it was not stored.
  */
@@ -35,10 +35,10 @@ export interface LimitControls {
 }
 
 const OVERRIDE_PREFIX = 'pc:limit-override:'
-/** `@upstash/ratelimit` adds this to a limiter's prefix (`DYNAMIC_LIMIT_KEY_SUFFIX`). */
+/** `@upstash/ratelimit` adds this to a limiter's prefix (`DYNAMIC_LIMIT_KEY_SUFFIX`); exact windows follow. */
 const LIMITER_SUFFIX = ':dynamic:global'
 
-/** The limiter's prefix for a window: it reads the override at {@link overrideKey}. */
+/** `@upstash/ratelimit`'s prefix for a window: it reads the override at {@link overrideKey}. */
 export function overridePrefix(limitKey: string): string {
   return OVERRIDE_PREFIX + limitKey
 }
@@ -48,7 +48,7 @@ export function overrideKey(limitKey: string): string {
   return overridePrefix(limitKey) + LIMITER_SUFFIX
 }
 
-/** What the limiter counts a window under; it appends `:` and the window's number. */
+/** Where an exact window is; the other limiter appends `:` and the number of one of its windows. */
 export function counterName(limitKey: string): string {
   return `pc:limit:${limitKey}`
 }
@@ -71,7 +71,8 @@ export function createLimitControls(rest: RedisRest, now: () => number = Date.no
       const current = Math.floor(now() / (windowSeconds * 1000))
       // And the next one, which an isolate whose clock is ahead may have begun.
       const numbers = [current - 1, current, current + 1]
-      await ask(rest, ['DEL', ...numbers.map((number) => `${counterName(key)}:${number}`)])
+      const counters = numbers.map((number) => `${counterName(key)}:${number}`)
+      await ask(rest, ['DEL', counterName(key), ...counters])
     },
   }
 }

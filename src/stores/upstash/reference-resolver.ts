@@ -7,14 +7,19 @@ import { nextAdmissionMs } from '../../admission/window.ts'
 import { Unavailable } from '../../errors.ts'
 import { referenceKey } from '../../tokens/reference.ts'
 import { REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference-principal.ts'
+import { exactStateOf, isExact, pushExactArguments } from './exact-limit.ts'
 import { REFERENCE_SCRIPT } from './reference-script.ts'
 import { type RedisRest, sentOnce } from './rest.ts'
 import { createScript } from './script.ts'
 
 const NO_RECORD = 0
-/** What the script says of a window that is not a number of requests left. */
-const REFUSED = -1
+/** What the script says in the place of the limit in force. */
+const FAILED = -1
 const NOT_COUNTED = -2
+/** And of a window of the other engine, in the place of what is left. */
+const REFUSED = -1
+/** In the place of when a limit refuses. */
+const NOT_EXACT = -1
 /** Things that the script returns of a limit. */
 const LIMIT_WIDTH = 5
 
@@ -59,8 +64,10 @@ export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolv
 }
 
 function argumentsOf({ rule, window }: ReferenceLimit): (string | number)[] {
-  const numbers = [rule.limit, rule.windowSeconds * 1000]
-  return 'key' in window ? [...numbers, '', window.key] : [...numbers, window.by, rule.name]
+  const args: (string | number)[] = []
+  if (isExact(rule)) pushExactArguments(args, rule)
+  else args.push(rule.limit, rule.windowSeconds, 1, NOT_EXACT)
+  return 'key' in window ? [...args, '', window.key] : [...args, window.by, rule.name]
 }
 
 /** Of a revocation only its being there counts, of all others the second. */
@@ -80,10 +87,11 @@ function windowOf(
   [name, ...numbers]: readonly unknown[],
   nowMs: number,
 ): ReferenceFacts['limits'][number] {
-  const [left = NaN, limit = NaN, current = NaN, previous = NaN] = numbers.map(numberOf)
   const key = textOf(name)
-  if (left === NOT_COUNTED) return undefined
-  if (left < REFUSED) return { key, state: new Unavailable('redis', 'refused') }
+  const [limit = NaN, left = NaN, current = NaN, previous = NaN] = numbers.map(numberOf)
+  if (limit === NOT_COUNTED) return undefined
+  if (limit === FAILED) return { key, state: new Unavailable('redis', 'refused') }
+  if (isExact(rule)) return { key, state: exactStateOf(rule, numbers, Date.now()) }
   const windowMs = rule.windowSeconds * 1000
   const admitted = left !== REFUSED
   const endMs = (Math.floor(nowMs / windowMs) + 1) * windowMs

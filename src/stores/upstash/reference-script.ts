@@ -1,4 +1,5 @@
 /** The script that answers for a reference in one step: who it is, what holds, what is counted. */
+import { EXACT_WINDOW } from './exact-window.ts'
 
 /**
  * KEYS: the record, the address's ban, and of a proof of possession the key of its use.
@@ -6,24 +7,27 @@
  * ARGV: now in milliseconds, for how long after its end a record still counts in seconds, the
  * audience, the thumbprint that was proved (empty: none), for how long the proof's use is kept in
  * seconds, and the key of the ban that the address would have (empty: such bans are not looked for);
- * then of each limit its requests, its window in milliseconds, and either an empty text and
- * the window's name, or `subject`, `client` or `tenant` and the limit's name.
+ * then of each limit its units, its window in seconds, what the request costs, when it refuses (as
+ * `ADMISSION_SCRIPT` has it; -1: it is not exact), and either an empty text and the window's name, or
+ * `subject`, `client` or `tenant` and the limit's name.
  *
  * Returns the record's text (0: none), whether the proof was used before (1), the keys that were
- * read, each with its value (empty: none), and of each limit five things: the window's name, what is
- * left (-1: refused, -2: not counted, -3: failed), the limit in force, and the counters of this window
- * and the last as they were before.
+ * read, each with its value (empty: none), and of each limit five things: the window's name, and the
+ * answer of {@link EXACT_WINDOW} and a 0; or the limit in force, what is left (-1: refused), and the
+ * counters of this window and the last as they were before. The limit is -1 where it failed, and -2
+ * where it was not counted.
  *
  * What it decides serves only to count nothing for those who are to be refused: the caller decides
- * anew out of what was read. It counts as `@upstash/ratelimit`'s sliding window does, on the same
- * keys. It makes names of keys out of the record, so it needs a Redis that is no cluster.
+ * anew out of what was read. Limits that are not exact are counted as `@upstash/ratelimit`'s sliding
+ * window does, on the same keys. It makes names of keys out of the record, so it needs a Redis that is no
+ * cluster.
  */
-export const REFERENCE_SCRIPT = `
-local now, tolerance, audience, thumbprint = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
+export const REFERENCE_SCRIPT = `${EXACT_WINDOW}
+local wall, tolerance, audience, thumbprint = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local read, limits = {}, {}
 local holds, good, used = true, false, 0
 
-local function look(key)
+local function get(key)
   local value = redis.call('GET', key) or ''
   read[#read + 1] = key
   read[#read + 1] = value
@@ -31,8 +35,8 @@ local function look(key)
 end
 
 local function ban(key)
-  local till = look(key)
-  if till ~= '' and (tonumber(till) or math.huge) > now / 1000 then holds = false end
+  local till = get(key)
+  if till ~= '' and (tonumber(till) or math.huge) > wall / 1000 then holds = false end
 end
 
 local function includes(list, wanted)
@@ -44,7 +48,7 @@ end
 
 ban(KEYS[2])
 local watches = ARGV[6] ~= ''
-if watches then look(ARGV[6]) end
+if watches then get(ARGV[6]) end
 local text = redis.call('GET', KEYS[1])
 local part
 if text then
@@ -52,16 +56,16 @@ if text then
   local record = stored.record
   part = stored.parts
   local ends = record.expiresAtSeconds
-  good = (ends == cjson.null or now / 1000 < ends + tolerance)
+  good = (ends == cjson.null or wall / 1000 < ends + tolerance)
     and includes(record.audiences, audience)
     and (record.confirmation or '') == thumbprint
 
   local function cut(kind, issuer, value)
     if not value then return end
-    local at = look('pc:cutoff:' .. kind .. ':' .. issuer .. ':' .. value)
+    local at = get('pc:cutoff:' .. kind .. ':' .. issuer .. ':' .. value)
     if at ~= '' and record.issuedAtSeconds <= (tonumber(at) or math.huge) then holds = false end
   end
-  if look('pc:revoked:' .. part.token) ~= '' then holds = false end
+  if get('pc:revoked:' .. part.token) ~= '' then holds = false end
   cut('session', part.tokenIssuer, part.session)
   cut('client', part.tokenIssuer, part.client)
   cut('tenant', part.issuer, part.tenant)
@@ -72,39 +76,57 @@ if text then
   end
   local whose = part.issuer .. ':' .. part.subject
   ban('pc:ban:subject:' .. whose)
-  if watches then look('pc:observed-ban:subject:' .. whose) end
+  if watches then get('pc:observed-ban:subject:' .. whose) end
 end
 
 if KEYS[3] and good and holds and not redis.call('SET', KEYS[3], '1', 'NX', 'EX', ARGV[5]) then
   used, holds = 1, false
 end
 
-local function count(name, requests, window)
-  local limit = tonumber(redis.call('GET', 'pc:limit-override:' .. name .. ':dynamic:global') or requests)
-  local number = math.floor(now / window)
+local function count(name, limit, seconds, override)
+  if override then limit = tonumber(override) end
+  local window = seconds * 1000
+  local number = math.floor(wall / window)
   local counter = 'pc:limit:' .. name .. ':'
   local current_key = counter .. string.format('%d', number)
   local current = tonumber(redis.call('GET', current_key) or 0)
   local previous = tonumber(redis.call('GET', counter .. string.format('%d', number - 1)) or 0)
-  local weight = math.floor((1 - (now % window) / window) * previous)
-  if weight + current >= limit then return -1, limit, current, previous end
+  local weight = math.floor((1 - (wall % window) / window) * previous)
+  if weight + current >= limit then return limit, -1, current, previous end
   local counted = redis.call('INCRBY', current_key, 1)
   if counted == 1 then redis.call('PEXPIRE', current_key, window * 2 + 1000) end
-  return limit - (counted + weight), limit, current, previous
+  return limit, limit - (counted + weight), current, previous
 end
 
-for index = 7, #ARGV, 4 do
-  local requests, window, by, name = tonumber(ARGV[index]), tonumber(ARGV[index + 1]), ARGV[index + 2], ARGV[index + 3]
+local function ask(name, limit, seconds, cost, force)
+  local override = redis.call('GET', 'pc:limit-override:' .. name .. ':dynamic:global')
+  if force < 0 then return { count(name, limit, seconds, override) } end
+  return look(redis.call('GET', 'pc:limit:' .. name), override, limit, seconds, cost)
+end
+
+local asked, fits = {}, true
+for index = 7, #ARGV, 6 do
+  local force, by, name = tonumber(ARGV[index + 3]), ARGV[index + 4], ARGV[index + 5]
   if by ~= '' and part then
     local issuer = by == 'client' and part.tokenIssuer or part.issuer
     name = name .. ':' .. by .. ':' .. issuer .. ':' .. (part[by] or '')
   end
-  local ok, left, limit, current, previous = true, -2, 0, 0, 0
+  local known, found = true, { -2, 0, 0, 0 }
   if holds and (by == '' or good) then
-    ok, left, limit, current, previous = pcall(count, name, requests, window)
-    if not ok then left, limit, current, previous = -3, 0, 0, 0 end
+    known, found = pcall(ask, name, tonumber(ARGV[index]), tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2]), force)
+    if not known then found = { -1, 0, 0, 0 } end
+    if known and found.fits == false and force % 2 == 1 or not known and force >= 2 then fits = false end
   end
-  for _, item in ipairs({ name, left, limit, current, previous }) do limits[#limits + 1] = item end
+  asked[#asked + 1] = { name, found }
+end
+for _, each in ipairs(asked) do
+  local name, found = each[1], each[2]
+  if found.shares then
+    if found.fits and fits then take(found) end
+    keep('pc:limit:' .. name, found)
+    found = { answer(found) }
+  end
+  for _, item in ipairs({ name, found[1], found[2], found[3], found[4] or 0 }) do limits[#limits + 1] = item end
 end
 
 return { text or 0, used, read, limits }

@@ -5,6 +5,7 @@ import { nextAdmissionMs } from '../../admission/window.ts'
 import { Unavailable } from '../../errors.ts'
 import { counterName, overridePrefix } from './limit-overrides.ts'
 import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
+import { resultOf } from './result.ts'
 
 type Window = ReturnType<ReturnType<typeof Ratelimit.slidingWindow>>
 type WindowRedis = Parameters<Window['limit']>[0]['redis']
@@ -16,7 +17,7 @@ interface ScriptRunner {
 }
 
 /** A limit that has been asked and whose command waits to be sent. */
-export interface PendingLimit {
+interface PendingLimit {
   /** Counts the request; stands in the pipeline. */
   readonly command: RedisCommand
   /** The current and the previous counter, for {@link settle}. */
@@ -45,7 +46,7 @@ function windowOf(rule: LimitRule): Window {
  * on counting microtasks. A script that Redis does not know (`NOSCRIPT`, after a fail-over) is sent
  * in full, once, in a call of its own.
  */
-export function askLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingLimit {
+function askLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingLimit {
   const windowMs = rule.windowSeconds * 1000
   const reply = Promise.withResolvers<unknown>()
   let asked: { keys: readonly string[]; command: RedisCommand } | undefined
@@ -92,6 +93,34 @@ export function askLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingL
       } catch (cause) {
         return cause instanceof Unavailable ? cause : new Unavailable('redis', 'refused', { cause })
       }
+    },
+  }
+}
+
+/** Limits that have been asked together. */
+export interface PendingLimits {
+  /** Read their counters, and count the request in each. */
+  readonly commands: readonly RedisCommand[]
+  /** Turns the replies to {@link commands} into states, in the order of the limits. */
+  settle(replies: readonly RedisReply[]): Promise<readonly (RateLimit | Unavailable)[]>
+}
+
+/** Asks several limits. Each counts by itself, whatever the others say. */
+export function askLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
+  const pending = limits.map((limit) => askLimit(limit, rest))
+  const counters = pending.flatMap((limit) => limit.counters)
+  return {
+    commands: [['MGET', ...counters], ...pending.map(({ command }) => command)],
+    settle([values, ...counted]) {
+      const before = resultOf(values)
+      if (!Array.isArray(before) || before.length !== counters.length)
+        throw new Unavailable('redis', 'malformed')
+      const countAt = (index: number) => Number(before[index] ?? 0)
+      return Promise.all(
+        pending.map((limit, index) =>
+          limit.settle(counted[index] ?? {}, [countAt(2 * index), countAt(2 * index + 1)]),
+        ),
+      )
     },
   }
 }

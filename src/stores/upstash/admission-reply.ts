@@ -1,0 +1,63 @@
+/** What the script of admission says of a request, read as facts. */
+import { secondsOf } from '../../admission/seconds.ts'
+import type { AdmissionFacts, AdmissionQuery } from '../../admission/store.ts'
+import { Unavailable } from '../../errors.ts'
+import { EXACT_ANSWERS, exactStateOf, isExact } from './exact-limit.ts'
+
+type Seconds = (number | undefined)[]
+
+/** How many are there, and whether the proof was used. */
+const HEAD = 2
+
+/**
+ * Reads a reply of `ADMISSION_SCRIPT`; states of exact limits only. Throws `Unavailable` for every
+ * reply that the script does not give: an absent value must not read as "not revoked".
+ */
+export function factsOf(reply: unknown, query: AdmissionQuery, nowMs: number): AdmissionFacts {
+  if (!Array.isArray(reply)) throw new Unavailable('redis', 'malformed')
+  const [there, used] = reply
+  if (!Number.isSafeInteger(there) || there < 0 || (used !== 0 && used !== 1))
+    throw new Unavailable('redis', 'malformed')
+
+  const { revocation, bans, observedBans = [] } = query
+  const tokens = revocation.token === undefined ? 0 : 1
+  const cutOffs = tokens + revocation.cutOffs.length
+  const seconds: Seconds = []
+  const states = HEAD + 2 * there
+  const looked = cutOffs + bans.length + observedBans.length
+  for (let index = HEAD; index < states; index += 2) {
+    const [number, value] = [reply[index], reply[index + 1]]
+    if (!Number.isSafeInteger(number) || number < 1 || number > looked || typeof value !== 'string')
+      throw new Unavailable('redis', 'malformed')
+    // Of a revocation only its being there counts.
+    seconds[number - 1] = number <= tokens ? 0 : secondsOf(value)
+  }
+  return {
+    tokenRevoked: tokens === 1 && seconds[0] !== undefined,
+    cutOffSeconds: there === 0 ? NONE : seconds.slice(tokens, cutOffs),
+    bannedUntilSeconds: there === 0 ? NONE : seconds.slice(cutOffs, cutOffs + bans.length),
+    observedUntilSeconds: there === 0 ? NONE : seconds.slice(cutOffs + bans.length),
+    proofUsed: used === 1,
+    limits: statesOf(reply, states, query, nowMs),
+  }
+}
+
+const NONE: readonly undefined[] = []
+
+/** In the order of the query; undefined for those of the other engine, and where none was taken. */
+function statesOf(
+  reply: readonly unknown[],
+  from: number,
+  { limits }: AdmissionQuery,
+  nowMs: number,
+): AdmissionFacts['limits'] {
+  let at = from
+  const states = limits.map(({ rule }) => {
+    if (!isExact(rule) || reply.length === from) return undefined
+    const state = exactStateOf(rule, reply.slice(at, at + EXACT_ANSWERS), nowMs)
+    at += EXACT_ANSWERS
+    return state
+  })
+  if (reply.length !== at) throw new Unavailable('redis', 'malformed')
+  return states
+}
