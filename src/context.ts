@@ -38,9 +38,18 @@ export interface RouteVariables {
   route: PolicyRoute
 }
 
-/** Set by `sanitizeHeaders`: what may go on to the origin. A copy; the request is untouched. */
+/** Set by whoever asks for them first: see `receivedHeaders`. */
+export interface ReceivedHeadersVariables {
+  /** By lower-case name. */
+  receivedHeaders: ReadonlyMap<string, string>
+}
+
+/**
+ * Set by `sanitizeHeaders`: what may go on to the origin, by lower-case name. A copy; the request is
+ * untouched.
+ */
 export interface ForwardHeadersVariables {
-  forwardHeaders: Headers
+  forwardHeaders: Map<string, string>
 }
 
 /** Set by `clientAddress`. */
@@ -94,6 +103,7 @@ export interface TimelineVariables {
 
 export type GatewayVariables = RequestIdVariables &
   RouteVariables &
+  ReceivedHeadersVariables &
   ForwardHeadersVariables &
   ClientAddressVariables &
   PrincipalVariables &

@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import type { CredentialVariables, PrincipalVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
+import { receivedHeaders } from '../request-headers.ts'
 import { mutableHeaders } from '../response-headers.ts'
 import { type Credential, credentialOf, failedBindingOf } from '../tokens/credential.ts'
 import type { DpopProof, DpopVerifier } from '../tokens/dpop.ts'
@@ -73,7 +74,7 @@ export const authenticate = ({
   const forms = { references: references !== undefined, dpop: proofs !== undefined }
 
   return createMiddleware<Environment>(async function authenticate(c, next) {
-    const header = c.req.header('Authorization')
+    const header = receivedHeaders(c).get('authorization')
     if (header === undefined && anonymous) {
       c.set('principal', null)
       return next()
@@ -118,5 +119,5 @@ async function proofOf(
   { text }: Credential,
 ): Promise<DpopProof | undefined> {
   const { method, url } = c.req
-  return proofs?.verify({ method, url, header: c.req.header('DPoP'), token: text })
+  return proofs?.verify({ method, url, header: receivedHeaders(c).get('dpop'), token: text })
 }

@@ -1,6 +1,7 @@
 /** Refuses paths that the gateway and an origin could read differently. */
 import { createMiddleware } from 'hono/factory'
 import { Denied } from '../errors.ts'
+import { receivedHeaders } from '../request-headers.ts'
 import { ambiguity, pathOf } from '../validators/path.ts'
 
 /** `Host: a/b?c` makes a runtime that builds URLs of its parts see another path than was sent. */
@@ -23,8 +24,8 @@ const MOVES_PATH = /[/\\?#@]/
  */
 export const canonicalPath = () =>
   createMiddleware(async function canonicalPath(c, next) {
-    const { headers, url } = c.req.raw
-    const check = MOVES_PATH.test(headers.get('Host') ?? '') ? 'host' : ambiguity(pathOf(url))
+    const host = receivedHeaders(c).get('host') ?? ''
+    const check = MOVES_PATH.test(host) ? 'host' : ambiguity(pathOf(c.req.raw.url))
     if (check !== undefined) throw new Denied({ code: 'path_ambiguous', check })
     await next()
   })

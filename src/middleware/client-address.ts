@@ -4,6 +4,7 @@ import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 import { UNKNOWN_ADDRESS } from '../admission/address-list.ts'
 import type { ClientAddressVariables } from '../context.ts'
+import { receivedHeaders } from '../request-headers.ts'
 
 /** Dotted decimal without leading zeros, which some readers take for octal. */
 const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
@@ -45,8 +46,8 @@ export function addressGroup(text: string): string | undefined {
 export const clientAddress = () => {
   const groups = new LRUCache<string, string>({ max: MAX_REMEMBERED })
 
-  function groupOf(connecting: string | null): string {
-    if (connecting === null) return UNKNOWN_ADDRESS
+  function groupOf(connecting: string | undefined): string {
+    if (connecting === undefined) return UNKNOWN_ADDRESS
     const known = groups.get(connecting)
     if (known !== undefined) return known
     const group = addressGroup(connecting)
@@ -57,7 +58,7 @@ export const clientAddress = () => {
 
   return createMiddleware<{ Variables: ClientAddressVariables }>(
     async function clientAddress(c, next) {
-      c.set('clientAddress', groupOf(c.req.raw.headers.get('CF-Connecting-IP')))
+      c.set('clientAddress', groupOf(receivedHeaders(c).get('cf-connecting-ip')))
       await next()
     },
   )

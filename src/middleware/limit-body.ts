@@ -3,6 +3,7 @@ import { createMiddleware } from 'hono/factory'
 import type { BodyVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
 import { chunksOf, linger } from '../linger.ts'
+import { receivedHeaders } from '../request-headers.ts'
 
 export interface LimitBodyOptions {
   /** Largest body, bytes as sent (before any `Content-Encoding` is undone); 0 forbids a body. */
@@ -44,7 +45,7 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions) => {
     throw new RangeError(`limitBody: maxBytes must be a whole number, not ${maxBytes}`)
 
   return createMiddleware<{ Variables: BodyVariables }>(async function limitBody(c, next) {
-    const { body, headers, method } = c.req.raw
+    const { body } = c.req.raw
     if (body === null) {
       c.set('body', null)
       return next()
@@ -52,12 +53,12 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions) => {
     let refusal: Denied | undefined
     let passed: Bytes = body
     try {
-      const length = contentLength(headers)
+      const length = contentLength(receivedHeaders(c))
       if (length === 0) {
         c.set('body', null)
         return await next()
       }
-      if (method === 'GET' || method === 'HEAD')
+      if (c.req.method === 'GET' || c.req.method === 'HEAD')
         throw new Denied({ code: 'request_malformed', check: 'unexpected_body' })
       if (length !== undefined && length > maxBytes)
         throw new Denied({ code: 'body_too_large', maxBytes })
@@ -84,10 +85,10 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions) => {
 }
 
 /** The declared length; undefined where the body's end is told by its framing. */
-function contentLength(headers: Headers): number | undefined {
-  const declared = headers.get('Content-Length')
+function contentLength(received: ReadonlyMap<string, string>): number | undefined {
+  const declared = received.get('content-length')
   // RFC 9112 section 6.1: Transfer-Encoding overrides a length that stands beside it.
-  if (declared === null || headers.has('Transfer-Encoding')) return undefined
+  if (declared === undefined || received.has('transfer-encoding')) return undefined
   if (!CONTENT_LENGTH.test(declared))
     throw new Denied({ code: 'request_malformed', check: 'content_length' })
   return Number(declared)

@@ -16,6 +16,7 @@ import { chunksOf, linger } from '../linger.ts'
 export const lingerOnRefusal = () =>
   createMiddleware(async function lingerOnRefusal(c, next) {
     await next()
+    if (c.error === undefined) return
     const { body } = c.req.raw
-    if (c.error !== undefined && body !== null && !body.locked) await linger(chunksOf(body))
+    if (body !== null && !body.locked) await linger(chunksOf(body))
   })

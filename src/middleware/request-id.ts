@@ -2,6 +2,7 @@
 import { createMiddleware } from 'hono/factory'
 import { v7 as uuidv7 } from 'uuid'
 import type { RequestIdVariables, TraceContext } from '../context.ts'
+import { receivedHeaders } from '../request-headers.ts'
 import { mutableHeaders } from '../response-headers.ts'
 import { isPassableTracestate, parseTraceparent } from '../validators/trace-context.ts'
 
@@ -47,21 +48,25 @@ export const requestId = ({ sampleRatio = 1 }: RequestIdOptions = {}) =>
       new Uint8Array(UUID_BYTES + SPAN_ID_BYTES + TRACE_ID_BYTES),
     )
     const id = uuidv7({ random: random.subarray(0, UUID_BYTES) })
-    const { headers } = c.req.raw
-    const clientId = headers.get('X-Request-Id')
+    const received = receivedHeaders(c)
+    const clientId = received.get('x-request-id')
     c.set('requestId', id)
     c.set(
       'parentRequestId',
-      clientId !== null && CLIENT_REQUEST_ID.test(clientId) ? clientId : null,
+      clientId !== undefined && CLIENT_REQUEST_ID.test(clientId) ? clientId : null,
     )
-    c.set('trace', continueTrace(headers, random, sampleRatio))
+    c.set('trace', continueTrace(received, random, sampleRatio))
     await next()
     mutableHeaders(c).set('X-Request-Id', id)
   })
 
-function continueTrace(headers: Headers, random: Uint8Array, sampleRatio: number): TraceContext {
+function continueTrace(
+  received: ReadonlyMap<string, string>,
+  random: Uint8Array,
+  sampleRatio: number,
+): TraceContext {
   const spanId = hex(random, UUID_BYTES, UUID_BYTES + SPAN_ID_BYTES)
-  const parent = parseTraceparent(headers.get('traceparent'))
+  const parent = parseTraceparent(received.get('traceparent'))
   if (parent === undefined) {
     const traceId = hex(random, UUID_BYTES + SPAN_ID_BYTES, random.length)
     const isSampled = sampleRatio === 1 || sampleOf(random) < sampleRatio
@@ -74,14 +79,15 @@ function continueTrace(headers: Headers, random: Uint8Array, sampleRatio: number
       tracestate: undefined,
     }
   }
-  const tracestate = headers.get('tracestate')
+  const tracestate = received.get('tracestate')
   return {
     traceId: parent.traceId,
     spanId,
     parentSpanId: parent.spanId,
     isSampled: parent.isSampled,
     traceparent: `00-${parent.traceId}-${spanId}-${parent.flags}`,
-    tracestate: tracestate !== null && isPassableTracestate(tracestate) ? tracestate : undefined,
+    tracestate:
+      tracestate !== undefined && isPassableTracestate(tracestate) ? tracestate : undefined,
   }
 }
 

@@ -2,6 +2,7 @@
 import { createMiddleware } from 'hono/factory'
 import type { ForwardHeadersVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
+import { receivedHeaders } from '../request-headers.ts'
 
 /** Cloudflare's limit on all request headers, bytes; `wrangler dev` takes more. */
 export const MAX_HEADER_BYTES = 131_072
@@ -53,34 +54,36 @@ const DROPPED_FAMILY =
  * @example
  * ```ts
  * app.use(sanitizeHeaders())
- * app.all('*', (c) => fetch(ORIGIN, { headers: forwardHeadersOf(c) }))
+ * app.all('*', (c) => fetch(ORIGIN, { headers: Object.fromEntries(forwardHeadersOf(c)) }))
  * ```
  */
 export const sanitizeHeaders = () =>
   createMiddleware<{ Variables: ForwardHeadersVariables }>(async function sanitizeHeaders(c, next) {
-    const received = c.req.raw.headers
-    const forward = new Headers(received)
-    let count = 0
+    const received = receivedHeaders(c)
+    const forward = new Map<string, string>()
     let bytes = 0
     for (const [name, value] of received) {
-      count++
       bytes += name.length + value.length + LINE_OVERHEAD_BYTES
-      if (DROPPED.has(name) || DROPPED_FAMILY.test(name)) forward.delete(name)
+      if (!DROPPED.has(name) && !DROPPED_FAMILY.test(name)) forward.set(name, value)
     }
-    if (count > MAX_HEADERS) throw new Denied({ code: 'request_malformed', check: 'header_count' })
+    if (received.size > MAX_HEADERS)
+      throw new Denied({ code: 'request_malformed', check: 'header_count' })
     if (bytes > MAX_HEADER_BYTES)
       throw new Denied({ code: 'request_malformed', check: 'header_bytes' })
-    deleteNamedIn(received.get('Connection'), forward)
+    deleteNamedIn(received.get('connection'), forward)
     c.set('forwardHeaders', forward)
     await next()
   })
 
 /** RFC 9110 section 7.6.1: what `Connection` names belongs to this hop, too. */
-export function deleteNamedIn(connection: string | null, headers: Headers): void {
-  if (connection === null) return
+export function deleteNamedIn(
+  connection: string | undefined,
+  headers: { delete(name: string): unknown },
+): void {
+  if (connection === undefined) return
   for (const option of connection.split(',')) {
     const name = option.trim()
-    if (TOKEN.test(name)) headers.delete(name)
+    if (TOKEN.test(name)) headers.delete(name.toLowerCase())
   }
 }
 

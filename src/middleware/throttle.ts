@@ -4,6 +4,7 @@ import type { AuthenticationFailures } from '../admission/authentication-failure
 import { reasonOfDenial } from '../audit/reason.ts'
 import { type ClientAddressVariables, clientAddressOf } from '../context.ts'
 import { Denied } from '../errors.ts'
+import { receivedHeaders } from '../request-headers.ts'
 import { credentialOf } from '../tokens/credential.ts'
 import type { TokenVerifier } from '../tokens/principal.ts'
 import type { References } from '../tokens/references.ts'
@@ -56,7 +57,7 @@ export const throttle = ({ failures, verifier, references }: ThrottleOptions) =>
   }
 
   return createMiddleware<{ Variables: ClientAddressVariables }>(async function throttle(c, next) {
-    const header = c.req.header('Authorization')
+    const header = receivedHeaders(c).get('authorization')
     if (header === undefined) return next()
     const address = clientAddressOf(c)
     const retryAfterSeconds = failures.waitSeconds(address)

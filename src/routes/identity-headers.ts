@@ -23,13 +23,16 @@ const listWord = (value: string): string => headerWord(value).replaceAll(',', '%
  * list) and `-Scope` (a space list, RFC 6749 section 3.3). What the token does not say is left
  * out. `headers` must be free of a client's own `X-Auth-*`: see `sanitizeHeaders`.
  */
-export function setIdentity(headers: Headers, principal: Principal): void {
-  headers.set('X-Auth-Subject', headerWord(principal.subject))
-  headers.set('X-Auth-Issuer', headerWord(principal.issuer))
-  if (principal.client !== undefined) headers.set('X-Auth-Client', headerWord(principal.client))
-  if (principal.tenant !== undefined) headers.set('X-Auth-Tenant', headerWord(principal.tenant))
+export function setIdentity(
+  headers: { set(name: string, value: string): unknown },
+  principal: Principal,
+): void {
+  headers.set('x-auth-subject', headerWord(principal.subject))
+  headers.set('x-auth-issuer', headerWord(principal.issuer))
+  if (principal.client !== undefined) headers.set('x-auth-client', headerWord(principal.client))
+  if (principal.tenant !== undefined) headers.set('x-auth-tenant', headerWord(principal.tenant))
   if (principal.roles.length > 0)
-    headers.set('X-Auth-Roles', principal.roles.map(listWord).join(','))
+    headers.set('x-auth-roles', principal.roles.map(listWord).join(','))
   if (principal.scopes.length > 0)
-    headers.set('X-Auth-Scope', principal.scopes.map(headerWord).join(' '))
+    headers.set('x-auth-scope', principal.scopes.map(headerWord).join(' '))
 }

@@ -33,7 +33,7 @@ const SHARED_CACHE_HEADERS = [
  * allows it. `Set-Cookie` stays, each by itself.
  */
 export function sanitizeResponse(headers: Headers): void {
-  const connection = headers.get('Connection')
+  const connection = headers.get('Connection') ?? undefined
   for (const name of [...headers.keys()]) {
     if (DROPPED.has(name) || DROPPED_FAMILY.test(name)) headers.delete(name)
   }

@@ -13,6 +13,7 @@ import {
 import { waitUntilOf } from '../middleware/wait-until.ts'
 import type { Origin } from '../origin.ts'
 import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy.ts'
+import { receivedHeaders } from '../request-headers.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import { setIdentity } from './identity-headers.ts'
 import { makePrivate, sanitizeResponse } from './origin-response.ts'
@@ -74,19 +75,19 @@ export const proxy = ({
   const route = path === undefined ? undefined : `${method} ${path}`
   return async function proxy(c: Context<{ Variables: GatewayVariables }>): Promise<Response> {
     const request = c.req.raw
-    const upgrade = isUpgrade(request)
+    const upgrade = isUpgrade(receivedHeaders(c))
     const caller = callerOf(c)
     if (upgrade) refuseBadUpgrade(request, webSocketOrigins, caller)
     const headers = forwardHeadersOf(c)
     setProvenance(c, headers, forwarding)
-    if (upgrade) headers.set('Upgrade', 'websocket')
+    if (upgrade) headers.set('upgrade', 'websocket')
     if (caller !== null) {
       setIdentity(headers, caller)
-      if (assertions !== undefined) headers.set('X-Auth-Assertion', await assertions.sign(caller))
+      if (assertions !== undefined) headers.set('x-auth-assertion', await assertions.sign(caller))
     }
     const answer = await origin.send({
       incoming: request,
-      headers,
+      headers: new Headers(Object.fromEntries(headers)),
       body: bodyOf(c),
       timeoutMs,
       route,
@@ -103,26 +104,26 @@ export const proxy = ({
 
 function setProvenance(
   c: Context<{ Variables: GatewayVariables }>,
-  headers: Headers,
+  headers: Map<string, string>,
   { forwardAuthorization, forwardCookies }: Omit<ProxyOptions, 'origin'>,
 ): void {
-  const { url, headers: received } = c.req.raw
+  const received = receivedHeaders(c)
   const trace = traceOf(c)
-  headers.set('X-Request-Id', requestIdOf(c))
+  headers.set('x-request-id', requestIdOf(c))
   headers.set('traceparent', trace.traceparent)
   if (trace.tracestate !== undefined) headers.set('tracestate', trace.tracestate)
-  headers.set('X-Forwarded-Proto', url.startsWith('https:') ? 'https' : 'http')
-  if (clientAddressOf(c) !== UNKNOWN_ADDRESS) copy('CF-Connecting-IP', 'X-Forwarded-For')
+  headers.set('x-forwarded-proto', c.req.raw.url.startsWith('https:') ? 'https' : 'http')
+  if (clientAddressOf(c) !== UNKNOWN_ADDRESS) copy('cf-connecting-ip', 'x-forwarded-for')
   if (forwardAuthorization) {
-    copy('Authorization')
-    copy('DPoP')
+    copy('authorization')
+    copy('dpop')
   }
   // Fields that the platform has joined are one list of cookies (RFC 6265 section 5.4).
-  const cookies = forwardCookies ? received.get('Cookie') : null
-  if (cookies !== null) headers.set('Cookie', cookies.replace(/,\s*/g, '; '))
+  const cookies = forwardCookies ? received.get('cookie') : undefined
+  if (cookies !== undefined) headers.set('cookie', cookies.replace(/,\s*/g, '; '))
 
   function copy(name: string, as = name): void {
     const value = received.get(name)
-    if (value !== null) headers.set(as, value)
+    if (value !== undefined) headers.set(as, value)
   }
 }

@@ -15,8 +15,8 @@ const NO_STATUS_RECEIVED = 1005
 const MAX_DELAY_MS = 2_147_483_647
 
 /** Whether a request asks for a WebSocket; any other `Upgrade` is left unheard. */
-export function isUpgrade(request: Request): boolean {
-  return request.headers.get('Upgrade')?.toLowerCase() === 'websocket'
+export function isUpgrade(received: ReadonlyMap<string, string>): boolean {
+  return received.get('upgrade')?.toLowerCase() === 'websocket'
 }
 
 /**

@@ -29,8 +29,8 @@ const PRINTABLE = /^[\t\x20-\x7e]+$/
  * restarted: upper-case digits, version `ff`, an id of zeros, a version `00` with a fifth field.
  * Of a higher version the first four fields are read.
  */
-export function parseTraceparent(header: string | null): ParentTrace | undefined {
-  if (header === null) return undefined
+export function parseTraceparent(header: string | undefined): ParentTrace | undefined {
+  if (header === undefined) return undefined
   const fields = TRACEPARENT.exec(header)
   const [, version, traceId, spanId, flags, more] = fields ?? []
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined

@@ -19,6 +19,7 @@ const LAYERS: readonly (readonly string[])[] = [
     'src/problem-of.ts',
     'src/problem-of-credential.ts',
     'src/problem-code.ts',
+    'src/request-headers.ts',
     'src/response-headers.ts',
     'src/linger.ts',
     'src/rate-limit-headers.ts',

@@ -1,0 +1,33 @@
+/** The headers of a request as plain data. */
+import type { ReceivedHeadersVariables } from './context.ts'
+
+/** The slice of Hono's `Context` that is needed (`Context` itself is invariant). */
+interface Carrier {
+  readonly req: { readonly raw: Request }
+  get(name: never): unknown
+  set(name: never, value: never): void
+}
+
+type Received = ReceivedHeadersVariables['receivedHeaders']
+
+/**
+ * The headers that were received, by lower-case name; what came under one name several times is one
+ * list (RFC 9110 section 5.2). They are read once for all stages: each look into the platform's
+ * own `Headers` leaves JavaScript, and a request would do so some fifteen times.
+ */
+export function receivedHeaders(c: Carrier): Received {
+  const variables = c as {
+    get(name: 'receivedHeaders'): Received | undefined
+    set(name: 'receivedHeaders', value: Received): void
+  }
+  const known = variables.get('receivedHeaders')
+  if (known !== undefined) return known
+  const received = new Map<string, string>()
+  for (const [name, value] of c.req.raw.headers) {
+    // The one name whose fields `Headers` do not join.
+    const before = name === 'set-cookie' ? received.get(name) : undefined
+    received.set(name, before === undefined ? value : `${before}, ${value}`)
+  }
+  variables.set('receivedHeaders', received)
+  return received
+}
