@@ -24,18 +24,25 @@ export interface Holder {
   readonly subject: string
 }
 
+/** A token, and its identity in revocation. */
+export interface MintedToken extends Holder {
+  readonly tokenIdHash: string
+}
+
 export interface MintOptions extends IssueOptions {
   /** Default `['writer']`. */
   readonly roles?: readonly string[]
   /** Default `caller-0` to `caller-49`, in turn. */
   readonly subject?: string
+  /** Issued so many seconds ago. Default 0. */
+  readonly ageSeconds?: number
 }
 
 export interface Credentials {
   /** Private JWK Set, JSON. */
   readonly signingKeys: string
   /** Issues tokens of an hour, made by the product's own issuer. */
-  mint(count: number, options?: MintOptions): Promise<Holder[]>
+  mint(count: number, options?: MintOptions): Promise<MintedToken[]>
   /** Puts so many API keys into Redis. */
   mintApiKeys(count: number): Promise<Holder[]>
 }
@@ -44,20 +51,21 @@ export interface Credentials {
 export async function createCredentials({ redis }: Pick<Backends, 'redis'>): Promise<Credentials> {
   const keys = parseSigningKeys({ keys: await Promise.all(ALGORITHMS.map(newKey)) })
   const references = createReferenceStore(createRedisRest(redis))
-  const issuer = createTokenIssuer({
-    ...{ keys, references, issuer: PUBLIC_URL },
-    defaultTtlSeconds: TTL_SECONDS,
-  })
 
   async function mint(
     count: number,
-    { roles = ['writer'], subject: one, ...options }: MintOptions = {},
-  ): Promise<Holder[]> {
-    const holders: Holder[] = []
+    { roles = ['writer'], subject: one, ageSeconds = 0, ...options }: MintOptions = {},
+  ): Promise<MintedToken[]> {
+    const issuer = createTokenIssuer({
+      ...{ keys, references, issuer: PUBLIC_URL, defaultTtlSeconds: TTL_SECONDS },
+      now: () => Date.now() - ageSeconds * 1000,
+    })
+    const holders: MintedToken[] = []
     for (let i = 0; i < count; i++) {
       const subject = one ?? `caller-${i % SUBJECTS}`
       const grant = { subject, client: 'bench', roles, scopes: [], audiences: [PUBLIC_URL] }
-      holders.push({ subject, credential: (await issuer.issue(grant, options)).token })
+      const { token: credential, tokenIdHash } = await issuer.issue(grant, options)
+      holders.push({ subject, credential, tokenIdHash })
     }
     return holders
   }

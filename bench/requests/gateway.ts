@@ -1,6 +1,6 @@
 /** Starts what the scenarios about requests measure: backends, callers, and workerd. */
 import { type Backends, startBackends } from '../backends.ts'
-import { type Bundle, bundleWorker } from '../bundle.ts'
+import { bundleOnce } from '../gateway.ts'
 import type { ScenarioContext } from '../scenario.ts'
 import { gatewayVariables } from '../target.ts'
 import { untilQuiet } from '../usage.ts'
@@ -30,16 +30,13 @@ export interface RequestsGatewayOptions {
   readonly variables?: Readonly<Record<string, string>>
 }
 
-/** One for each directory: a run needs no other. */
-const bundles = new Map<string, Promise<Bundle>>()
-
 /** Throws an `Error` of one line if something does not come up. */
 export async function startRequestsGateway(
   { directory, shutdown, onProgress }: ScenarioContext,
   { isolates, variables = {} }: RequestsGatewayOptions,
 ): Promise<RequestsGateway> {
   onProgress('starting')
-  const [backends, bundle] = await Promise.all([startBackends(), bundleOf(directory)])
+  const [backends, bundle] = await Promise.all([startBackends(), bundleOnce(CONFIG, directory)])
   shutdown.defer(backends.close)
   const credentials = await createCredentials(backends)
   const workerd = await startWorkerd({
@@ -72,10 +69,4 @@ export async function warmUp(
     until: { seconds: WARM_UP_SECONDS },
   })
   await untilQuiet(backends)
-}
-
-function bundleOf(directory: string): Promise<Bundle> {
-  const bundle = bundles.get(directory) ?? bundleWorker(CONFIG, directory)
-  bundles.set(directory, bundle)
-  return bundle
 }

@@ -18,6 +18,8 @@ export interface Expected {
   readonly redis: 0 | 1
   /** Whether the origin has to be told who asks. Default true. */
   readonly identified?: boolean
+  /** Whether the origin gets an assertion, too. Default: where it is told who asks. */
+  readonly asserted?: boolean
   /** Calls to Redis beside those of the answers, at most. Default 0. */
   readonly redisBeside?: number
 }
@@ -64,9 +66,12 @@ export async function observe(
 export function refuseOther(
   answered: number,
   { requests, identified, asserted, calls }: Counts,
-  { origin, redis, identified: isIdentified = true, redisBeside = 0 }: Expected,
+  expected: Expected,
   { url, connections }: Pick<Asking, 'url' | 'connections'>,
 ): void {
+  const { origin, redis, redisBeside = 0 } = expected
+  const isIdentified = expected.identified ?? true
+  const isAsserted = expected.asserted ?? isIdentified
   // What is broken off at the end may have got to one of them, or to both.
   const strays = Math.max(answered * STRAY_SHARE, MIN_STRAYS) + connections
   const within = (count: number, each: 0 | 1, beside: number) =>
@@ -74,8 +79,7 @@ export function refuseOther(
   const where = new URL(url).pathname
   if (!within(requests, origin, 0))
     throw new Error(`${where}: ${answered} answers, but ${requests} requests to the origin`)
-  const told = isIdentified ? requests : 0
-  if (identified !== told || asserted !== told)
+  if (identified !== (isIdentified ? requests : 0) || asserted !== (isAsserted ? requests : 0))
     throw new Error(`${where}: the origin was not told who asks, or was told too much`)
   if (!within(calls, redis, redisBeside))
     throw new Error(`${where}: ${answered} answers, but ${calls} calls to Redis`)

@@ -45,6 +45,24 @@ export const payload = (credential: string, bytes: number): Question => ({
   body: payloadOf(bytes),
 })
 
+/** Every fifth request of a caller writes. */
+const IN_ALL = 5
+/** How far apart callers are who ask one after the other; coprime to their number. */
+const STRIDE = 77
+
+/**
+ * Four reads and a write of each of `credentials`, whose number has to be a multiple of five and not
+ * of seven or eleven: one write in five, and kinds of credentials that stand together dealt out.
+ */
+export function mixed(credentials: readonly string[]): readonly Question[] {
+  const { length } = credentials
+  return Array.from({ length: length * IN_ALL }, (_, index) => {
+    const credential = credentials[(index * STRIDE) % length] ?? ''
+    const writes = index % IN_ALL === Math.floor(index / length)
+    return writes ? write(credential) : read(credential)
+  })
+}
+
 const BATCH = '0190a6b4-0000-7000-8000-000000000001'
 const TEXT = 'a note of ordinary length, as people write them into such a field. '
 

@@ -5,8 +5,8 @@ import { EXEMPT_ADDRESS, PAYLOAD_NOTE_CHARACTERS, PAYLOAD_NOTES } from '../reque
 import { roomy } from './policy.ts'
 
 const MAX_PAYLOAD_BYTES = 65_536
-/** Longer than any run. */
-const HOUR_SECONDS = 3_600
+/** So long that hardly any run meets its end. */
+const DAY_SECONDS = 86_400
 /** More than any run asks for. */
 const AMPLE = 1_000_000_000
 
@@ -29,7 +29,7 @@ const additions = definePolicy({
   roles: {},
   limits: {
     ample: { limit: AMPLE, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
-    once: { limit: 1, windowSeconds: HOUR_SECONDS, by: 'subject', onUnavailable: 'deny' },
+    once: { limit: 1, windowSeconds: DAY_SECONDS, by: 'subject', onUnavailable: 'deny' },
   },
   // Whoever sends bad credentials from here has each of them looked at: what a refusal costs at most.
   abuse: { exempt: ['127.0.0.0/8', `${EXEMPT_ADDRESS}/32`] },

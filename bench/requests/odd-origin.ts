@@ -1,0 +1,63 @@
+/** A server of a scenario's own, in its own process: it counts, and answers as it is told to. */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { HOST } from '../../dev/start/settings.ts'
+
+/** Longer than any pause of a scenario. */
+const KEEP_ALIVE_MS = 120_000
+
+export interface OddOrigin {
+  readonly url: string
+  /** Since the start. */
+  requests(): number
+  connections(): number
+  close(): Promise<void>
+}
+
+/** `answer` is asked for each request; a body is read and thrown away. */
+export async function startOddOrigin(
+  answer: (response: ServerResponse, request: IncomingMessage) => void,
+): Promise<OddOrigin> {
+  let [requests, connections] = [0, 0]
+  const server = createServer((request, response) => {
+    requests++
+    request.resume()
+    answer(response, request)
+  })
+  server.keepAliveTimeout = KEEP_ALIVE_MS
+  server.on('connection', () => connections++)
+  server.listen(0, HOST)
+  await once(server, 'listening')
+  return {
+    url: `http://${HOST}:${(server.address() as AddressInfo).port}`,
+    requests: () => requests,
+    connections: () => connections,
+    async close() {
+      if (!server.listening) return
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+export interface HoldingOrigin extends OddOrigin {
+  /** Answers everything that waits. */
+  release(): void
+}
+
+/** One that answers with `body`, and not before it is told to. */
+export async function startHoldingOrigin(body: string): Promise<HoldingOrigin> {
+  const held: ServerResponse[] = []
+  const origin = await startOddOrigin((response) => void held.push(response))
+  return {
+    ...origin,
+    release() {
+      for (const response of held.splice(0)) {
+        response.writeHead(200, { 'Content-Type': 'application/json' }).end(body)
+      }
+    },
+  }
+}

@@ -1,0 +1,162 @@
+/** Each kind of refusal: what is asked, what has to be answered, and how it comes to that. */
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import { ORIGIN_BODY } from '../backends.ts'
+import type { ScenarioContext } from '../scenario.ts'
+import { forged } from '../token-costs/forged.ts'
+import { PUBLIC_URL } from '../tokens.ts'
+import { ask, type Question } from './ask.ts'
+import { type RequestsGateway, startRequestsGateway, warmUp } from './gateway.ts'
+import { startHoldingOrigin } from './odd-origin.ts'
+import { bearing, problem, read } from './questions.ts'
+import { crowding, repeating } from './refusal-states.ts'
+
+/** Of the shipped policy. */
+const FAILURES_BEFORE_THROTTLE = 20
+const VIOLATIONS_BEFORE_BAN = 5
+const HOUR_SECONDS = 3_600
+/** Of a token that lived for an hour. */
+const EXPIRED_AGE_SECONDS = 7_200
+/** When a memory ends each connection asks Redis once; measurements are shorter than two memories. */
+const ASKED_AGAIN = 45
+
+/** What is to be asked now, and what undoes the state that it is refused in. */
+export interface Ready {
+  readonly question: Question
+  readonly done?: () => Promise<void>
+}
+
+export interface Refusal {
+  readonly id: string
+  /** In tables. */
+  readonly title: string
+  readonly isolate: 'gateway' | 'crowded'
+  /** Calls to Redis for each. */
+  readonly calls: 0 | 1
+  /** Calls behind answers, or now and then, at most in a measurement. */
+  readonly callsBeside: number
+  /** Brings about what it is refused for, before each measurement. */
+  prepare(): Promise<Ready>
+}
+
+export interface Refusals {
+  readonly gateway: RequestsGateway
+  readonly list: readonly Refusal[]
+  /** What is let through. */
+  readonly good: Question
+}
+
+/** Starts the gateway and makes all callers; warms up. */
+export async function prepareRefusals(context: ScenarioContext): Promise<Refusals> {
+  const holding = await startHoldingOrigin(ORIGIN_BODY)
+  context.shutdown.defer(holding.close)
+  const gateway = await startRequestsGateway(context, {
+    isolates: { passthrough: 'passthrough', gateway: 'gateway', crowded: 'crowded' },
+    variables: { OTHER_ORIGIN_URL: holding.url },
+  })
+  const callers = await callersOf(gateway)
+  const { good, spent } = callers
+  const url = gateway.urlOf('gateway')
+  const crowdedUrl = gateway.urlOf('crowded')
+  const bad = (credential: string, address?: string) =>
+    problem('invalid_token', 401, { headers: bearing(credential, address) })
+  const of = (code: string, status: number, path: string) =>
+    problem(code, status, { path, headers: bearing(good) })
+
+  const list: readonly Refusal[] = [
+    refusal('no-token', 'no token', problem('missing_token', 401, {})),
+    refusal('malformed', 'a malformed token', bad('not.a.token')),
+    refusal('forged', 'a forged signature', bad(forged(good))),
+    refusal('expired', 'an expired token', bad(callers.expired)),
+    refusal('no-route', 'a path that is no route', of('not_found', 404, '/customers')),
+    refusal('ambiguous', 'an ambiguous path', of('ambiguous_path', 400, '/orders%2f1')),
+    refusal('wrong-method', 'a wrong method', {
+      ...of('method_not_allowed', 405, '/orders'),
+      method: 'DELETE',
+    }),
+    {
+      ...refusal('exhausted', 'a limit, remembered', {
+        ...problem('rate_limited', 429, { path: '/once', headers: bearing(spent) }),
+      }),
+      callsBeside: ASKED_AGAIN,
+    },
+    {
+      ...refusal('revoked', 'a revoked token, remembered', bad(callers.revoked)),
+      callsBeside: ASKED_AGAIN,
+    },
+    {
+      ...refusal('throttled', 'a throttled address', bad(callers.expired)),
+      prepare: repeating(url, FAILURES_BEFORE_THROTTLE, (address) => ({
+        before: bad(callers.expired, address),
+        after: problem('rate_limited', 429, { headers: bearing(callers.expired, address) }),
+      })),
+    },
+    {
+      ...refusal('banned', 'a banned address', bad(forged(good))),
+      callsBeside: FAILURES_BEFORE_THROTTLE + 2,
+      prepare: repeating(url, VIOLATIONS_BEFORE_BAN, (address) => ({
+        before: bad(forged(good), address),
+        after: problem('banned', 403, { headers: bearing(forged(good), address) }),
+      })),
+    },
+    {
+      ...refusal('crowded', 'load that is shed', of('overloaded', 503, '/orders')),
+      isolate: 'crowded',
+      prepare: crowding(holding, crowdedUrl, {
+        held: read(good),
+        after: of('overloaded', 503, '/orders'),
+      }),
+    },
+    { ...refusal('cut-off', 'a subject cut off', bad(callers.cutOff)), calls: 1 },
+    {
+      ...refusal('no-permission', 'no permission', {
+        ...problem('insufficient_permission', 403, { headers: bearing(callers.powerless) }),
+      }),
+      calls: 1,
+    },
+    { ...refusal('bad-input', 'bad input', of('invalid_input', 422, '/orders?limit=0')), calls: 1 },
+    {
+      ...refusal('signatures', 'input like an attack', of('input_refused', 403, ATTACK_PATH)),
+      calls: 1,
+    },
+  ]
+  // Uses the limit up, too.
+  await ask({ url, questions: [{ ...read(spent), path: '/once' }], connections: 1, until: 'once' })
+  for (const isolate of ['passthrough', 'gateway'])
+    await warmUp(gateway, { url: gateway.urlOf(isolate), questions: [read(good)] })
+  return { gateway, list, good: read(good) }
+}
+
+/** SQL, as scanners write it. */
+const ATTACK_PATH = `/search?q=${encodeURIComponent("1' UNION SELECT password FROM users--")}`
+
+const refusal = (id: string, title: string, question: Question): Refusal => ({
+  ...{ id, title, isolate: 'gateway', calls: 0, callsBeside: 0 },
+  prepare: async () => ({ question }),
+})
+
+async function callersOf({ backends, mint }: RequestsGateway) {
+  const revocations = createRevocations(createRedisRest(backends.redis), Date.now)
+  const nowSeconds = Math.floor(Date.now() / 1000)
+  const tokenOf = async (options: Parameters<typeof mint>[1] = {}) => {
+    const [token] = await mint(1, options)
+    if (token === undefined) throw new Error('no token was minted')
+    return token
+  }
+  const revoked = await tokenOf()
+  const untilSeconds = nowSeconds + HOUR_SECONDS
+  await revocations.revokeToken({ tokenIdHash: revoked.tokenIdHash, untilSeconds })
+  const cutOff = await tokenOf({ subject: 'cut-off' })
+  await revocations.cutOff({
+    ...{ kind: 'subject', issuer: PUBLIC_URL, value: cutOff.subject },
+    ...{ atSeconds: nowSeconds + 1, ttlSeconds: HOUR_SECONDS },
+  })
+  return {
+    good: (await tokenOf()).credential,
+    expired: (await tokenOf({ ageSeconds: EXPIRED_AGE_SECONDS })).credential,
+    spent: (await tokenOf({ subject: 'spent' })).credential,
+    powerless: (await tokenOf({ roles: [] })).credential,
+    revoked: revoked.credential,
+    cutOff: cutOff.credential,
+  }
+}
