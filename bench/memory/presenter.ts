@@ -1,0 +1,43 @@
+/** Shows credentials to a gateway, each once, and looks at every answer. */
+import { ORIGIN_BODY } from '../backends.ts'
+import { COMMON_HEADERS } from '../order-requests.ts'
+import { createClient } from '../soak/client.ts'
+
+const CONNECTIONS = 24
+
+export interface Presenter {
+  /** Throws an `Error` of one line unless each of them is answered as the origin answers. */
+  present(credentials: readonly string[]): Promise<void>
+  /** Answers so far. */
+  answered(): number
+  close(): void
+}
+
+/** `url` is that of the gateway. */
+export function createPresenter(url: string): Presenter {
+  const client = createClient(CONNECTIONS)
+  let answered = 0
+
+  async function presentOne(credential: string): Promise<void> {
+    const { status, body } = await client.send({
+      url: `${url}/orders?limit=20`,
+      method: 'GET',
+      headers: { ...COMMON_HEADERS, authorization: `Bearer ${credential}` },
+    })
+    if (status !== 200 || body !== ORIGIN_BODY)
+      throw new Error(`a good credential was answered with ${status || 'nothing'}`)
+    answered++
+  }
+
+  return {
+    async present(credentials) {
+      const rest = credentials.values()
+      async function goOn(): Promise<void> {
+        for (const credential of rest) await presentOne(credential)
+      }
+      await Promise.all(Array.from({ length: CONNECTIONS }, goOn))
+    },
+    answered: () => answered,
+    close: client.close,
+  }
+}
