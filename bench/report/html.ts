@@ -1,0 +1,72 @@
+/** Text that becomes part of a page without becoming markup. */
+
+/** Markup that is safe to put into a page: whatever came from outside is escaped in it. */
+export interface Html {
+  readonly markup: string
+}
+
+type Piece = Html | readonly Html[] | string | number | undefined
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+/** Also for attributes in quotes. */
+export function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character)
+}
+
+/** A template of markup: every value but markup is escaped; `undefined` is nothing. */
+export function html(strings: TemplateStringsArray, ...pieces: readonly Piece[]): Html {
+  return { markup: String.raw({ raw: strings }, ...pieces.map(markupOf)) }
+}
+
+/** Markup that was made elsewhere, as it is. Nothing that was read from a file may come here. */
+export function trusted(markup: string): Html {
+  return { markup }
+}
+
+function markupOf(piece: Piece): string {
+  if (piece === undefined) return ''
+  if (typeof piece === 'object') {
+    return 'markup' in piece ? piece.markup : piece.map(({ markup }) => markup).join('\n')
+  }
+  return escapeHtml(String(piece))
+}
+
+/** Cells of texts, or of markup. */
+export type Cell = Html | string
+
+const NUMERIC = /^[-+]?[\d,.]+(?: ?(?:ms|us|s|\/s|%|KB|MB|MB\/min|bytes|cores))?$/
+
+/**
+ * A table with a caption. The first cell of a row is its heading; numbers end in line. It scrolls
+ * by itself where it is wider than the page.
+ */
+export function tableOf(
+  caption: string,
+  headings: readonly string[],
+  rows: readonly (readonly Cell[])[],
+): Html {
+  const numeric = headings.map(
+    (_, column) =>
+      column > 0 &&
+      rows.every(([...cells]) => {
+        const cell = cells[column] ?? ''
+        return typeof cell === 'string' && (cell === '' || cell === '-' || NUMERIC.test(cell))
+      }),
+  )
+  const align = (column: number) =>
+    numeric[column] === true ? trusted(' class="number"') : undefined
+  const cellOf = (cell: Cell, column: number) =>
+    column === 0 ? html`<th scope="row">${cell}</th>` : html`<td${align(column)}>${cell}</td>`
+  return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0"><table>
+<caption>${caption}</caption>
+<thead><tr>${headings.map((heading, column) => html`<th scope="col"${align(column)}>${heading}</th>`)}</tr></thead>
+<tbody>${rows.map((row) => html`<tr>${row.map(cellOf)}</tr>`)}</tbody>
+</table></div>`
+}

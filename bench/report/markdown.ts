@@ -1,0 +1,179 @@
+/** The report as Markdown, for `docs/benchmarks.md`: the same figures, without the pictures. */
+import { PUBLISHED_NOTE } from '../published.ts'
+import { counted, dayOf, numberText, valueText } from './format.ts'
+import type { Results, Saved } from './results.ts'
+import { intervalText } from './runs.ts'
+import type { Result } from './schema.ts'
+import type { Described } from './section.ts'
+import { besides, type Placed, standingsOf, verdictText } from './standing.ts'
+
+/** What the summary is made of, besides results. */
+export interface MarkdownOptions {
+  readonly scenarios: ReadonlyMap<string, Described>
+  /** The address of a file, from the summary. */
+  readonly linkTo: (path: string) => string
+  /** Whole path of the page. */
+  readonly page: string
+}
+
+/** What stands beside a published figure, before the page is left to tell the rest. */
+const SHOWN = 4
+
+/** A whole document; the same for the same results. */
+export function markdownOf(results: Results, options: MarkdownOptions): string {
+  return `${[
+    '# What was measured',
+    `Made by \`npm run bench:report\` of the files of results that it names; the same with plots is
+one page, [report.html](${options.linkTo(options.page)}) (to open in a browser). How it was measured,
+and what the figures do not say, is in [bench/README.md](${options.linkTo('bench/README.md')}).`,
+    ...missing(results, options),
+    ...aims(results),
+    ...environment(results, options),
+    ...beside(results),
+    ...scenarios(results, options),
+    ...comparisons(results, options),
+  ].join('\n\n')}\n`
+}
+
+/** A table; whatever would end a cell is escaped. */
+export function markdownTable(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+): string {
+  const line = (cells: readonly string[]) =>
+    `| ${cells.map((cell) => cell.replace(/\s+/g, ' ').replaceAll('|', '\\|')).join(' | ')} |`
+  return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n')
+}
+
+/** Text of a file of results: nothing in it is markup. */
+const plain = (text: string) => text.replace(/[\\`*_[\]<>]/g, '\\$&')
+
+function missing({ suite }: Results, { scenarios: all }: MarkdownOptions): readonly string[] {
+  const { measured = [], failed = [] } = suite?.result ?? {}
+  const tried = new Set([...measured, ...failed].map(({ scenario }) => scenario))
+  const lines = [
+    ...failed.map(
+      ({ scenario, runtime, why }) => `* **failed:** \`${scenario}\`, ${runtime}: ${plain(why)}`,
+    ),
+    ...[...all]
+      .filter(([id]) => !tried.has(id))
+      .map(([id, { title }]) => `* not in these results: ${plain(title)} (\`${id}\`)`),
+  ]
+  return lines.length === 0 ? [] : ['## What is missing', lines.join('\n')]
+}
+
+function aims(results: Results): readonly string[] {
+  const standings = standingsOf(results)
+  if (standings.length === 0) return []
+  const met = standings.filter(({ isMet }) => isMet).length
+  return [
+    '## Aims',
+    `${met} of ${standings.length} are met; those that are not come first.`,
+    markdownTable(
+      ['what', 'aim', 'measured', '', 'by'],
+      standings.map((standing) => [
+        plain(standing.what),
+        plain(standing.aim),
+        plain(standing.value),
+        standing.isMet ? 'met' : `**${verdictText(standing)}**`,
+        plain(standing.of),
+      ]),
+    ),
+  ]
+}
+
+function environment(results: Results, { linkTo }: MarkdownOptions): readonly string[] {
+  const { suite, soak, profile, comparisons: compared } = results
+  const saved: readonly (Saved<Result> | undefined)[] = [suite, soak, profile, ...compared]
+  return [
+    '## Where it was measured',
+    markdownTable(
+      ['results', 'of', 'command', 'revision', 'machine'],
+      saved
+        .filter((one) => one !== undefined)
+        .map(({ path, result: { date, command, commit, machine } }) => [
+          `[${path.split('/').at(-1)}](${linkTo(path)})`,
+          dayOf(date),
+          `\`${command}\``,
+          `\`${commit.id}\`${commit.changed ? ', with changes' : ''}`,
+          plain(`${machine.processor}, ${machine.cores} cores, ${machine.system}`),
+        ]),
+    ),
+  ]
+}
+
+function beside(results: Results): readonly string[] {
+  const oursOf = (ours: readonly Placed[]) => {
+    const shown = ours
+      .slice(0, SHOWN)
+      .map(({ figure, of }) => `${plain(figure.title)}: ${valueText(figure)} (${of.runtime})`)
+    const rest = ours.length - shown.length
+    return [...shown, ...(rest > 0 ? [`${rest} more`] : [])].join('; ')
+  }
+  return [
+    '## Beside what others publish',
+    PUBLISHED_NOTE,
+    ...besides(results).flatMap(({ system, rows }) => [
+      `### ${system}`,
+      markdownTable(
+        ['of', 'it says', 'here'],
+        rows.map(({ published, ours }) => [
+          plain(published.of),
+          plain(published.says),
+          ours.length > 0 ? oursOf(ours) : (published.notMeasured ?? 'no figure in these results'),
+        ]),
+      ),
+    ]),
+  ]
+}
+
+function scenarios({ suite }: Results, options: MarkdownOptions): readonly string[] {
+  const measured = suite?.result.measured ?? []
+  if (measured.length === 0) return []
+  return [
+    '## What each scenario measured',
+    ...measured.flatMap(
+      ({ scenario, title, runtime, figures, checks, tables = [], notes = [] }) => [
+        `### ${title} (${runtime})`,
+        ...[options.scenarios.get(scenario)?.measures ?? []].flat(),
+        ...(notes.length === 0 ? [] : [notes.map((note) => `* ${plain(note)}`).join('\n')]),
+        ...(tables.length === 0 ? [figuresTable(figures)] : []),
+        ...tables.flatMap((table) => [
+          `${plain(table.title)}:`,
+          markdownTable(
+            table.headings.map(plain),
+            table.rows.map((row) => row.map(plain)),
+          ),
+        ]),
+        `Looked at meanwhile: ${checks.map(({ what, seen }) => plain(`${what}: ${seen}`)).join('; ')}.`,
+      ],
+    ),
+  ]
+}
+
+const figuresTable = (figures: readonly Placed['figure'][]) =>
+  markdownTable(
+    ['what', 'measured'],
+    figures.map((figure) => [plain(figure.title), valueText(figure)]),
+  )
+
+function comparisons(results: Results, { linkTo }: MarkdownOptions): readonly string[] {
+  const { comparisons: all } = results
+  if (all.length === 0) return []
+  return [
+    '## Revisions side by side',
+    markdownTable(
+      ['revisions', 'CPU of a request', 'of', 'verdict'],
+      all.map(({ path, result: { base, head, cpu, pairs, verdict, options } }) => [
+        `[${plain(base.name)} and ${plain(head.name)}](${linkTo(path)})${
+          options.slowDownPercent === 0
+            ? ''
+            : `, slowed down by ${numberText(options.slowDownPercent)} %`
+        }`,
+        intervalText(cpu),
+        counted(pairs.length, 'pair'),
+        verdict,
+      ]),
+    ),
+  ]
+}

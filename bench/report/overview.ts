@@ -1,0 +1,125 @@
+/** The parts of the page that look across all scenarios. */
+import { PUBLISHED_NOTE } from '../published.ts'
+import { badge } from './cards.ts'
+import { counted, dayOf, numberText, valueText } from './format.ts'
+import { type Html, html, tableOf } from './html.ts'
+import type { Results, Saved } from './results.ts'
+import type { Result } from './schema.ts'
+import type { PageOptions, Section } from './section.ts'
+import { anchorOf, besides, type Placed, standingsOf } from './standing.ts'
+
+/** What stands beside a published figure before the rest is folded away. */
+const SHOWN = 4
+
+/** What is missing, before anything else; undefined where nothing is. */
+export function failures({ suite }: Results, { scenarios }: PageOptions): Section | undefined {
+  const { measured = [], failed = [] } = suite?.result ?? {}
+  const tried = new Set([...measured, ...failed].map(({ scenario }) => scenario))
+  const untried = [...scenarios].filter(([id]) => !tried.has(id))
+  if (failed.length === 0 && untried.length === 0) return undefined
+  const alarm = html`<div class="alarm" role="note">
+<h3>${counted(failed.length, 'run')} of a scenario failed</h3>
+<p>A scenario fails as soon as anything answers wrong: then it has no figures.</p>
+<ul>${failed.map(
+    ({ scenario, runtime, why }) => html`<li><code>${scenario}</code>, ${runtime}: ${why}</li>`,
+  )}</ul></div>`
+  const absent = html`<div class="note"><p>Not in these results:</p><ul>${untried.map(
+    ([id, { title }]) => html`<li>${title} (<code>${id}</code>)</li>`,
+  )}</ul></div>`
+  return {
+    id: 'missing',
+    title: 'What is missing',
+    body: html`${failed.length > 0 ? alarm : undefined}${untried.length > 0 ? absent : undefined}`,
+  }
+}
+
+/** Each aim with what was measured of it. */
+export function aims(results: Results): Section {
+  const standings = standingsOf(results)
+  const rows = standings.map(({ what, aim, value, isMet, anchor, of }) => [
+    what,
+    aim,
+    value,
+    badge(isMet),
+    html`<a href="#${anchor}">${of}</a>`,
+  ])
+  const body =
+    rows.length === 0
+      ? html`<p>No figure of these results has an aim.</p>`
+      : tableOf(
+          'Aims and what was measured of them; those that are missed come first',
+          ['what', 'aim', 'measured', '', 'by'],
+          rows,
+        )
+  return { id: 'aims', title: 'Aims', body }
+}
+
+/** On what, of what revision, by which command. */
+export function environment(results: Results, { linkTo }: PageOptions): Section {
+  const { suite, soak, profile, comparisons } = results
+  const saved: readonly (Saved<Result> | undefined)[] = [suite, soak, profile, ...comparisons]
+  const rows = saved
+    .filter((one) => one !== undefined)
+    .map(({ path, result }) => {
+      const { commit, machine, versions, redis } = result
+      return [
+        html`<a href="${linkTo(path)}">${path.split('/').at(-1)}</a>`,
+        dayOf(result.date),
+        html`<code>${result.command}</code>`,
+        html`<code>${commit.id}</code>${commit.changed ? ', with changes' : ''}`,
+        `${machine.processor}, ${machine.cores} cores, ${numberText(machine.memoryGiB)} GiB, ${
+          machine.system
+        }; load before ${machine.loadAverageBefore.join(', ')}`,
+        `${Object.entries(versions)
+          .map(([name, version]) => `${name} ${version}`)
+          .join(', ')}; Redis: ${redis}`,
+      ]
+    })
+  const headings = ['results', 'of', 'command', 'revision', 'machine', 'versions']
+  const caption = 'The files of results that this page was made of'
+  return {
+    id: 'environment',
+    title: 'Where it was measured',
+    body: tableOf(caption, headings, rows),
+  }
+}
+
+/** What others publish, and what stands beside it. */
+export function beside(results: Results): Section {
+  const systems = besides(results)
+  return {
+    id: 'beside',
+    title: 'Beside what others publish',
+    parts: systems.map(({ system }, index) => ({ id: `beside-${index}`, title: system })),
+    body: html`<p>${PUBLISHED_NOTE}</p>${systems.map(
+      ({ system, rows }, index) =>
+        html`<h3 id="beside-${index}">${system}</h3>${tableOf(
+          `What ${system} says of itself, and what was measured here`,
+          ['of', 'it says', 'here'],
+          rows.map(({ published, ours }) => [
+            published.of,
+            published.says,
+            ours.length > 0
+              ? oursOf(ours)
+              : (published.notMeasured ?? 'no figure in these results'),
+          ]),
+        )}`,
+    )}`,
+  }
+}
+
+function oursOf(ours: readonly Placed[]): Html {
+  const rest = ours.slice(SHOWN)
+  return html`${listOf(ours.slice(0, SHOWN))}${
+    rest.length === 0
+      ? undefined
+      : html`<details><summary>${rest.length} more</summary>${listOf(rest)}</details>`
+  }`
+}
+
+const listOf = (placed: readonly Placed[]) =>
+  html`<ul>${placed.map(
+    ({ figure, of }) =>
+      html`<li><a href="#${anchorOf(of)}">${figure.title}</a>:
+<b>${valueText(figure)}</b> (${of.runtime})</li>`,
+  )}</ul>`

@@ -1,0 +1,128 @@
+/** Plots as SVG that stands in a page among others. Needs no browser. */
+import { init } from 'echarts'
+import type { Plot } from '../scenario.ts'
+import { numberText } from './format.ts'
+import { escapeHtml, type Html, trusted } from './html.ts'
+
+const WIDTH = 760
+const LINES_HEIGHT = 380
+/** Of bars: above and below them, of a category, and of each further bar in it. */
+const FRAME_HEIGHT = 110
+const CATEGORY_HEIGHT = 18
+const BAR_HEIGHT = 15
+const LABEL_WIDTH = 170
+/** Distinct from each other, also for people who see few colours (Okabe and Ito), none too pale. */
+const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#a0468a', '#b07d00', '#3d9ad1', '#444a57']
+const INK = '#1d2433'
+const FAINT = '#dfe3ea'
+
+/** Lines have points, bars have values. */
+type Points = Plot['series'][number]['points']
+
+/** The plot as an image with a text in its stead. `anchor` makes its ids unique in the page. */
+export function plotSvg(plot: Plot, anchor: string): Html {
+  const height = heightOf(plot)
+  const chart = init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height })
+  try {
+    chart.setOption({
+      animation: false,
+      color: COLOURS,
+      textStyle: { fontFamily: 'system-ui, sans-serif', color: INK },
+      legend: { top: 0, left: 0, itemHeight: 10, textStyle: { fontSize: 13, color: INK } },
+      ...(plot.kind === 'line' ? lines(plot) : bars(plot)),
+    })
+    return trusted(embeddable(chart.renderToSVGString(), plot, anchor))
+  } finally {
+    chart.dispose()
+  }
+}
+
+/** What the plot shows, in words. */
+export function altText({ title, kind, x, y, series }: Plot): string {
+  const against = kind === 'line' ? `${y.title} against ${x.title}` : y.title
+  return `${title}: ${against}, for ${series.map(({ name }) => name).join(', ')}`
+}
+
+function heightOf({ kind, categories = [], series }: Plot): number {
+  if (kind === 'line') return LINES_HEIGHT
+  const bars = kind === 'stacked' ? 1 : series.length
+  return FRAME_HEIGHT + categories.length * (CATEGORY_HEIGHT + bars * BAR_HEIGHT)
+}
+
+function lines({ x, y, series }: Plot) {
+  const axis = ({ title, log }: Plot['x']) => ({
+    type: log === true ? 'log' : 'value',
+    name: title,
+    nameTextStyle: { color: INK },
+    splitLine: { lineStyle: { color: FAINT } },
+    axisLabel: { formatter: numberText, hideOverlap: true },
+  })
+  return {
+    grid: { left: 70, right: 30, top: 70, bottom: 60 },
+    xAxis: { ...axis(x), nameLocation: 'middle', nameGap: 32 },
+    yAxis: { ...axis(y), nameTextStyle: { align: 'left', color: INK } },
+    series: series.map(({ name, points }) => ({
+      type: 'line',
+      name,
+      data: pairsOf(points).filter(([at, value]) => drawable(at, x) && drawable(value, y)),
+      showSymbol: points.length <= 40,
+      symbolSize: 6,
+      lineStyle: { width: 2 },
+    })),
+  }
+}
+
+/** A logarithm has no zero. */
+const drawable = (value: number, { log }: Plot['x']) => log !== true || value > 0
+
+const pairsOf = (points: Points) => points.filter((point) => Array.isArray(point))
+
+/** They lie, for names are long. */
+function bars({ kind, y, categories = [], series }: Plot) {
+  const stacked = kind === 'stacked'
+  return {
+    grid: { left: LABEL_WIDTH + 20, right: 60, top: 50, bottom: 50 },
+    xAxis: {
+      type: y.log === true ? 'log' : 'value',
+      name: y.title,
+      nameLocation: 'middle',
+      nameGap: 30,
+      nameTextStyle: { color: INK },
+      splitLine: { lineStyle: { color: FAINT } },
+      axisLabel: { formatter: numberText, hideOverlap: true },
+    },
+    yAxis: {
+      type: 'category',
+      data: categories,
+      inverse: true,
+      axisTick: { show: false },
+      axisLabel: { width: LABEL_WIDTH, overflow: 'break', fontSize: 13, color: INK, interval: 0 },
+    },
+    series: series.map(({ name, points }) => ({
+      type: 'bar',
+      name,
+      data: points.map((value) => (typeof value === 'number' && drawable(value, y) ? value : '-')),
+      barMaxWidth: 22,
+      ...(stacked
+        ? { stack: 'all' }
+        : { label: { show: true, position: 'right', formatter: labelOf, color: INK } }),
+    })),
+  }
+}
+
+const labelOf = ({ value }: { readonly value: unknown }) =>
+  typeof value === 'number' ? numberText(value) : ''
+
+/** Without what only a browser's pointer would need, and with ids of its own. */
+function embeddable(svg: string, plot: Plot, anchor: string): string {
+  const label = escapeHtml(altText(plot))
+  return svg
+    .replace(/<style >[\s\S]*?<\/style>\n?/g, '')
+    .replace(/ (?:class="zr\d+-cls-\d+"|ecmeta_\w+="[^"]*"|pointer-events="\w+")/g, '')
+    .replace(/\bzr\d+-/g, `${anchor}-${plot.id}-`)
+    .replace(
+      /^<svg width="(\d+)" height="(\d+)"[^>]*>/,
+      (_, width, height) =>
+        `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}">`,
+    )
+}

@@ -1,0 +1,127 @@
+/** The parts of the page that tell what runs by itself: soak, profile, comparisons. */
+import { readFileSync } from 'node:fs'
+import { badge } from './cards.ts'
+import { dayOf, numberText } from './format.ts'
+import { type Html, html, tableOf } from './html.ts'
+import type { Results, Saved } from './results.ts'
+import type { Compared, Result } from './schema.ts'
+import type { PageOptions, Section } from './section.ts'
+
+/** Of a profile, the modules that take most. */
+const MODULES = 20
+
+/** Invariants, minutes and faults, and the picture of all of it over time. */
+export function soak({ soak: saved }: Results, options: PageOptions): Section | undefined {
+  if (saved === undefined) return undefined
+  const { load, invariants, minutes, faults, audit, options: asked } = saved.result
+  const ms = (value: number | null) => (value === null ? '-' : numberText(value))
+  const body = html`<p>Two gateways over one Redis for ${numberText(asked.minutes)} minutes, with
+${numberText(load.offeredPerSecond)} requests a second offered and a fault in each window:
+${numberText(load.requests)} requests. Of ${numberText(audit.answered)} answers
+${numberText(audit.matched)} have exactly one audit event; ${numberText(audit.diedWithGateway)} died
+with a gateway that was killed, ${numberText(audit.lost)} are lost.</p>
+${pictureOf(saved, 'Latency, answers and memory over time, with the faults behind them', options)}
+${tableOf(
+  'Invariants',
+  ['invariant', 'measured', 'aim', ''],
+  invariants.map(({ what, value, aim, holds }) => [what, value, aim, badge(holds)]),
+)}
+${tableOf(
+  'Minute by minute; latency in ms',
+  ['minute', 'answers', 'p50', 'p99', 'longest', 'p99 without faults'],
+  minutes.map(({ answers, p50Ms, p99Ms, maxMs, quietP99Ms }, index) => [
+    String(index + 1),
+    numberText(answers),
+    ...[p50Ms, p99Ms, maxMs, quietP99Ms].map(ms),
+  ]),
+)}
+<details><summary>Every fault</summary>${tableOf(
+    'Faults, in seconds since the load began',
+    ['fault', 'from', 'to', 'answers it explains', 'last of them after its end'],
+    faults.map(({ name, startSeconds, endSeconds, troubles, recoverySeconds }) => [
+      name,
+      ...[startSeconds, endSeconds, troubles].map(numberText),
+      ms(recoverySeconds),
+    ]),
+  )}</details>`
+  return { id: 'soak', title: `The soak of ${dayOf(saved.result.date)}`, body }
+}
+
+/** Where the CPU of the full pipeline goes. */
+export function profile({ profile: saved }: Results, options: PageOptions): Section | undefined {
+  if (saved === undefined) return undefined
+  const { stages, modules, requests, cpuMicros } = saved.result
+  const share = (of: number) => `${numberText(Math.round(of * 1000) / 10)} %`
+  const body = html`<p>${numberText(requests)} requests, ${numberText(cpuMicros)} us of CPU each.</p>
+${pictureOf(saved, 'Flame graph: the functions on top of those that call them', options)}
+${
+  stages &&
+  tableOf(
+    'Stages of the pipeline',
+    ['stage', 'us of a request', 'share'],
+    stages.map(({ stage, micros, share: of }) => [stage, numberText(micros), share(of)]),
+  )
+}
+${tableOf(
+  `The ${Math.min(MODULES, modules.length)} modules that take most; us of a request`,
+  ['module', 'its own', 'in functions of the platform', 'share'],
+  modules
+    .slice(0, MODULES)
+    .map(({ module, selfMicros, platformMicros, share: of }) => [
+      module,
+      numberText(selfMicros),
+      numberText(platformMicros),
+      share(of),
+    ]),
+)}`
+  return { id: 'profile', title: 'Where the CPU goes', body }
+}
+
+const TONES = { ok: true, regression: false, noisy: undefined } as const
+
+/** Revisions side by side. */
+export function comparisons({ comparisons: all }: Results, options: PageOptions) {
+  if (all.length === 0) return undefined
+  const rows = all.map(({ path, result }) => {
+    const { base, head, cpu, throughput, pairs, verdict, options: asked } = result
+    const slowed = asked.slowDownPercent === 0 ? '' : `, slowed down by ${asked.slowDownPercent} %`
+    const tone = TONES[verdict] === undefined ? 'open' : TONES[verdict] ? 'good' : 'bad'
+    return [
+      html`<a href="${options.linkTo(path)}">${base.name} and ${head.name}${slowed}</a>`,
+      intervalText(cpu),
+      intervalText(throughput),
+      String(pairs.length),
+      html`<span class="badge ${tone}">${verdict}</span>`,
+    ]
+  })
+  const section: Section = {
+    id: 'comparisons',
+    title: 'Revisions side by side',
+    body: tableOf(
+      'The later revision to the earlier one: the median of pairs, and where the true one lies',
+      ['revisions', 'CPU of a request', 'requests a second', 'pairs', 'verdict'],
+      rows,
+    ),
+  }
+  return section
+}
+
+/** A ratio with its interval. */
+export function intervalText({ median, low, high, coverage }: Compared['cpu']): string {
+  return `${median.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)}, ${numberText(
+    Math.round(coverage * 100),
+  )} %)`
+}
+
+/** The picture beside a file of results: as an image, so that neither can change the other. */
+function pictureOf(
+  { picture }: Saved<Result>,
+  title: string,
+  { linkTo }: PageOptions,
+): Html | undefined {
+  if (picture === undefined) return undefined
+  const data = readFileSync(picture).toString('base64')
+  return html`<figure><figcaption>${title} (<a href="${linkTo(picture)}">by itself</a>)</figcaption>
+<div class="wide" role="region" aria-label="Picture: ${title}" tabindex="0"><img
+src="data:image/svg+xml;base64,${data}" alt="${title}"></div></figure>`
+}

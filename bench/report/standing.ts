@@ -1,0 +1,97 @@
+/** What was measured, held against aims and against what others publish. Pure. */
+import {
+  PUBLISHED,
+  type Published,
+  type PublishedId,
+  SYSTEMS,
+  type SystemId,
+} from '../published.ts'
+import type { Figure, Measured } from '../scenario.ts'
+import { aimText, valueText } from './format.ts'
+import type { Results } from './results.ts'
+
+/** A figure, and what it was measured by. */
+export interface Placed {
+  readonly figure: Figure
+  readonly of: Measured
+}
+
+/** An aim and what was measured of it. `isMet` is undefined where the run was too short to tell. */
+export interface Standing {
+  readonly what: string
+  readonly aim: string
+  readonly value: string
+  readonly isMet: boolean | undefined
+  /** Where it is told more of; an anchor of the page. */
+  readonly anchor: string
+  readonly of: string
+}
+
+/** One system, and each figure that it publishes with what stands beside it here. */
+export interface Beside {
+  readonly system: string
+  readonly rows: readonly { readonly published: Published; readonly ours: readonly Placed[] }[]
+}
+
+/** Every figure of the suite, in the order in which it was measured. */
+export function figuresOf({ suite }: Pick<Results, 'suite'>): readonly Placed[] {
+  return (suite?.result.measured ?? []).flatMap((of) =>
+    of.figures.map((figure) => ({ figure, of })),
+  )
+}
+
+/** The anchor of a scenario in the page. */
+export function anchorOf({ scenario, runtime }: Pick<Measured, 'scenario' | 'runtime'>): string {
+  return `${scenario}-${runtime}`
+}
+
+/** Whether a value is what it should be; an aim that is just reached is met. */
+export function meets(value: number, { at, value: bound }: NonNullable<Figure['aim']>): boolean {
+  return at === 'most' ? value <= bound : value >= bound
+}
+
+/** Every aim, of the suite's figures and of the soak; those that are missed come first. */
+export function standingsOf(results: Pick<Results, 'suite' | 'soak'>): readonly Standing[] {
+  const figures = figuresOf(results).flatMap(({ figure, of }): Standing[] =>
+    figure.aim === undefined
+      ? []
+      : [
+          {
+            what: figure.title,
+            aim: aimText(figure),
+            value: valueText(figure),
+            isMet: meets(figure.value, figure.aim),
+            anchor: anchorOf(of),
+            of: `${of.title}, ${of.runtime}`,
+          },
+        ],
+  )
+  const invariants = (results.soak?.result.invariants ?? []).map(
+    ({ what, aim, value, holds }): Standing => ({
+      ...{ what, aim, value, isMet: holds, anchor: 'soak', of: 'The soak' },
+    }),
+  )
+  const all = [...figures, ...invariants]
+  return [...all.filter(({ isMet }) => isMet !== true), ...all.filter(({ isMet }) => isMet)]
+}
+
+/** `met`, `missed`, or that the run was too short to tell. */
+export function verdictText({ isMet }: Pick<Standing, 'isMet'>): string {
+  if (isMet === undefined) return 'too short to tell'
+  return isMet ? 'met' : 'missed'
+}
+
+/** Everything published, system by system, whether or not something of ours stands beside it. */
+export function besides(results: Pick<Results, 'suite'>): readonly Beside[] {
+  const placed = figuresOf(results)
+  const ids = Object.keys(PUBLISHED) as PublishedId[]
+  return (Object.keys(SYSTEMS) as SystemId[]).map((system) => ({
+    system: SYSTEMS[system],
+    rows: ids
+      .filter((id) => PUBLISHED[id].system === system)
+      .map((id) => ({
+        published: PUBLISHED[id],
+        ours: placed.filter(({ figure }) => figure.beside?.includes(id)),
+      })),
+  }))
+}
