@@ -1,7 +1,10 @@
 /** From the figures of layers to what a scenario says. */
 import type { LayerFigures } from './figures.ts'
+import { addedBy, COLD_STEP, type Measured, STEPS } from './layer-steps.ts'
+import { BASELINE } from './layers.ts'
 import type { Runtime } from './options.ts'
-import type { Figure, ScenarioResult, Table } from './scenario.ts'
+import { middle, type PacedLayer } from './paced-figures.ts'
+import type { Figure, Plot, Table } from './scenario.ts'
 
 /** CPU of the full pipeline, as a multiple of passthrough, that the project aims at. */
 export const MAX_CPU_RATIO = 2.4
@@ -9,33 +12,28 @@ export const MAX_CPU_RATIO = 2.4
 /** Cores that others may use without it showing. */
 const QUIET_CORES = 0.1
 
-/** Figures and checks. The aim is about our own code: that of a development proxy does not count. */
-export function layerFigures(
-  runtime: Runtime,
-  layers: readonly LayerFigures[],
-): Pick<ScenarioResult, 'figures' | 'checks' | 'notes'> {
-  const answers = layers.reduce(
-    (sum, { rounds }) => sum + rounds.reduce((all, { requests }) => all + requests, 0),
-    0,
-  )
-  return {
-    figures: layers.flatMap((layer) => [
-      cpuFigure(layer),
-      ...(layer.id === 'full' ? [ratioFigure(runtime, layer)] : []),
-    ]),
-    checks: [{ what: 'answers that were wrong', seen: `0 of ${answers.toLocaleString('en')}` }],
-    notes: noise(layers),
-  }
-}
-
-function cpuFigure({ id, title, cpuMicros }: LayerFigures): Figure {
-  return { id: `${id}-cpu`, title: `CPU of a request, ${title}`, value: cpuMicros, unit: 'us' }
+/** What each layer and each step takes. Of a development proxy nothing is aimed at. */
+export function cpuFigures(runtime: Runtime, layers: readonly LayerFigures[]): readonly Figure[] {
+  const steps = [...STEPS, COLD_STEP].flatMap((step): Figure[] => {
+    const value = addedBy(step, layers, 'cpuMicros')
+    if (value === undefined) return []
+    return [{ id: `${step.id}-added-cpu`, title: `${step.title}: adds, CPU`, value, unit: 'us' }]
+  })
+  return [
+    ...layers.map(
+      ({ id, title, cpuMicros: value }): Figure => ({
+        ...{ id: `${id}-cpu`, title: `${title}: CPU of a request`, value, unit: 'us' },
+      }),
+    ),
+    ...layers.filter(({ id }) => id === 'full').map((full) => ratioFigure(runtime, full)),
+    ...steps,
+  ]
 }
 
 function ratioFigure(runtime: Runtime, { toBaseline }: LayerFigures): Figure {
   return {
     id: 'full-cpu-ratio',
-    title: 'CPU of the full pipeline to passthrough',
+    title: 'full: CPU to that of passthrough',
     value: toBaseline.cpu,
     unit: 'ratio',
     ...(runtime === 'workerd' && { aim: { at: 'most', value: MAX_CPU_RATIO } }),
@@ -45,7 +43,7 @@ function ratioFigure(runtime: Runtime, { toBaseline }: LayerFigures): Figure {
 /** The figures of one runtime, medians of its rounds. */
 export function layerTable(layers: readonly LayerFigures[]): Table {
   return {
-    title: 'As fast as it goes (closed load); medians of the rounds',
+    title: 'As fast as it goes (closed load)',
     headings: [
       ...['layer', 'req/s', 'p50 ms', 'p95 ms', 'p99 ms', 'Redis calls'],
       ...['CPU us', 'user', 'system', 'CPU ratio', 'req/s ratio'],
@@ -66,8 +64,55 @@ export function layerTable(layers: readonly LayerFigures[]): Table {
   }
 }
 
+/** Steps on top of each other. A step that the noise makes negative is drawn as none. */
+export function layerPlots(
+  layers: readonly LayerFigures[],
+  paced: readonly PacedLayer[],
+): readonly Plot[] {
+  const [closedBase, pacedBase] = [layers, paced].map((all) =>
+    all.find(({ id }) => id === BASELINE),
+  ) as [LayerFigures | undefined, PacedLayer | undefined]
+  if (closedBase === undefined || pacedBase === undefined) return []
+  return [
+    stacked('layer-cpu', 'CPU of a request, by stage', 'us', [
+      { category: 'CPU', base: closedBase.cpuMicros, addedOf: added(layers, 'cpuMicros') },
+    ]),
+    stacked('layer-time', 'Time of a request at a fixed rate, by stage', 'ms', [
+      { category: 'mean', base: middle(pacedBase, 'meanMs'), addedOf: added(paced, 'meanMs') },
+      { category: 'p50', base: middle(pacedBase, 'p50Ms'), addedOf: added(paced, 'p50Ms') },
+    ]),
+  ]
+}
+
+interface Bar {
+  readonly category: string
+  readonly base: number
+  addedOf(step: (typeof STEPS)[number]): number | undefined
+}
+
+function added<Key extends string>(layers: readonly Measured<Key>[], key: Key): Bar['addedOf'] {
+  return (step) => addedBy(step, layers, key)
+}
+
+function stacked(id: string, title: string, unit: string, bars: readonly Bar[]): Plot {
+  return {
+    ...{ id, title, kind: 'stacked', x: { title: '' }, y: { title: unit } },
+    categories: bars.map(({ category }) => category),
+    series: [
+      { name: BASELINE, points: bars.map(({ base }) => base) },
+      ...STEPS.map((step) => ({
+        name: step.title,
+        points: bars.map(({ addedOf }) => {
+          const value = addedOf(step)
+          return value === undefined ? null : Math.max(0, value)
+        }),
+      })),
+    ],
+  }
+}
+
 /** A busy machine inflates everything: shared caches, shared cores, waiting. */
-function noise(layers: readonly LayerFigures[]): readonly string[] {
+export function noise(layers: readonly LayerFigures[]): readonly string[] {
   const cores = Math.max(...layers.map(({ otherCores }) => otherCores))
   if (cores <= QUIET_CORES) return []
   return [

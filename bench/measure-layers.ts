@@ -1,29 +1,41 @@
-/** Measures layers under a runtime: as fast as they go. */
+/** Measures layers under a runtime: as fast as they go, and at a fixed rate. */
 import type { PipelineBench } from './bench.ts'
 import { LAYERS_CONFIG } from './bundle.ts'
 import { figuresOf, type LayerFigures } from './figures.ts'
 import { bundleOnce } from './gateway.ts'
 import { startLayers } from './layers-workerd.ts'
 import type { Runtime } from './options.ts'
+import { type PacedLayer, pacedLayers } from './paced-figures.ts'
+import { measurePaced } from './paced-rounds.ts'
 import { preflight } from './preflight.ts'
 import { measure } from './rounds.ts'
 import type { Target } from './target.ts'
 import { startWranglerDev } from './wrangler-dev.ts'
 
+/** Far below what the slowest layer can do, requests a second. */
+export const PACED_RATES: Readonly<Record<Runtime, number>> = { workerd: 500, wrangler: 100 }
+
+export interface MeasuredLayers {
+  readonly closed: readonly LayerFigures[]
+  readonly paced: readonly PacedLayer[]
+}
+
 /** Throws for a wrong answer. */
 export async function measureLayers(
   bench: PipelineBench,
   runtime: Runtime,
-): Promise<readonly LayerFigures[]> {
+): Promise<MeasuredLayers> {
   const { options, backends, tokens, shutdown, onProgress } = bench
   onProgress('starting')
   const target = await start(bench, runtime)
   shutdown.defer(target.close)
   shutdown.signal.throwIfAborted()
   await preflight(target, options.layers, tokens)
-  const layers = figuresOf(await measure({ target, backends, tokens, options, onProgress }))
+  const measurement = { target, backends, tokens, options, onProgress }
+  const closed = figuresOf(await measure(measurement))
+  const paced = pacedLayers(await measurePaced(measurement, PACED_RATES[runtime]))
   await target.close()
-  return layers
+  return { closed, paced }
 }
 
 async function start(

@@ -1,5 +1,11 @@
 /** The connections of an open load, and how its answers are judged. */
-import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
+import {
+  Agent,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type RequestOptions,
+  request,
+} from 'node:http'
 import type { Load, LoadRequest } from './load.ts'
 
 const TIMEOUT_MS = 10_000
@@ -7,16 +13,19 @@ const TIMEOUT_MS = 10_000
 const IDLE_MS = 2_000
 const MAX_SHOWN = 5
 
-export interface OpenClientOptions
-  extends Pick<Load, 'url' | 'method' | 'requests' | 'expectBody'> {
+/** What is asked for, and what is right. */
+export type OpenTarget = Pick<Load, 'url' | 'method' | 'requests' | 'expectBody'>
+
+export interface OpenClientOptions {
+  readonly targets: readonly OpenTarget[]
   readonly maxOutstanding: number
   /** Counts answers with status 503 apart instead of refusing them. Default false. */
   readonly mayShed?: boolean
 }
 
 export interface OpenClient {
-  /** Sends the next of the requests; tells once it is answered, or will not be. */
-  send(onEnd: (isRight: boolean) => void): void
+  /** Sends the next request of a target; tells once it is answered, or will not be. */
+  send(target: number, onEnd: (isRight: boolean) => void): void
   /** Throws if an answer was wrong or did not come; else returns those with 503, by their code. */
   close(): Readonly<Record<string, number>>
 }
@@ -27,65 +36,86 @@ export interface OpenClient {
  * unanswered (RFC 9112 section 9.3.1).
  */
 export function createOpenClient(options: OpenClientOptions): OpenClient {
-  const { url, method, requests, expectBody, maxOutstanding, mayShed = false } = options
-  const { hostname, port, pathname, search } = new URL(url)
+  const { targets, maxOutstanding, mayShed = false } = options
   const agent = new Agent({
     ...{ keepAlive: true, scheduling: 'lifo', timeout: IDLE_MS },
     ...{ maxSockets: maxOutstanding, maxFreeSockets: maxOutstanding },
   })
-  const target = { agent, host: hostname, port, path: pathname + search, method }
-  const prepared = requests.map((each) => ({ ...each, headers: headersOf(each) }))
+  const requests = targets.map(requestsOf)
   const wrong = new Map<string, number>()
   const shed: Record<string, number> = {}
-  let next = 0
 
-  function isRight(
-    { status, body }: Answer,
-    { isRight: judge }: Pick<LoadRequest, 'isRight'>,
-  ): boolean {
-    if (
-      status === 200 &&
-      (expectBody === undefined || body === expectBody) &&
-      judge?.(body) !== false
-    )
-      return true
+  function judge({ isRight, url }: Prepared, { status, body }: Answer): boolean {
+    if (status === 200 && isRight(body)) return true
     const code = status === 503 && mayShed ? codeOf(body) : undefined
     if (code !== undefined) shed[code] = (shed[code] ?? 0) + 1
-    else count(status === 200 ? 'with another body' : `with status ${status}`)
+    else count(url, status === 200 ? 'with another body' : `with status ${status}`)
     return false
   }
 
-  function count(what: string): void {
-    wrong.set(what, (wrong.get(what) ?? 0) + 1)
+  function count(url: string, what: string): void {
+    const key = `${what} from ${url}`
+    wrong.set(key, (wrong.get(key) ?? 0) + 1)
   }
 
-  function ask(chosen: (typeof prepared)[number], onEnd: (isRight: boolean) => void): void {
-    const { headers, body } = chosen
-    const outgoing = request({ ...target, headers, timeout: TIMEOUT_MS }, (incoming) =>
+  function ask(asked: Prepared, onEnd: (isRight: boolean) => void, isRepeated = false): void {
+    let isDone = false
+    const end = (isRight: boolean) => {
+      if (!isDone) onEnd(isRight)
+      isDone = true
+    }
+    const outgoing = request({ ...asked.target, agent, timeout: TIMEOUT_MS }, (incoming) =>
       readAnswer(incoming, (answer) => {
-        if (answer === undefined) count('broken off')
-        onEnd(answer !== undefined && isRight(answer, chosen))
+        if (answer === undefined) count(asked.url, 'broken off')
+        end(answer !== undefined && judge(asked, answer))
       }),
     )
-    outgoing.on('timeout', () => outgoing.destroy())
-    outgoing.on('error', ({ code = 'failed' }: NodeJS.ErrnoException) => {
-      if (outgoing.reusedSocket && code === 'ECONNRESET' && method === 'GET')
-        return ask(chosen, onEnd)
-      count(code)
-      onEnd(false)
+    outgoing.on('timeout', () => outgoing.destroy(new TimedOut()))
+    outgoing.on('error', (error: NodeJS.ErrnoException) => {
+      const isDropped = outgoing.reusedSocket && error.code === 'ECONNRESET'
+      if (isDropped && asked.target.method === 'GET' && !isRepeated) return ask(asked, onEnd, true)
+      count(asked.url, `failed (${error.code ?? error.message})`)
+      end(false)
     })
-    outgoing.end(body)
+    outgoing.end(asked.body)
   }
 
   return {
-    send: (onEnd) => ask(prepared[next++ % prepared.length] as (typeof prepared)[number], onEnd),
+    send: (target, onEnd) => ask((requests[target] as () => Prepared)(), onEnd),
     close() {
       agent.destroy()
       const seen = [...wrong].slice(0, MAX_SHOWN).map(([what, times]) => `${times} ${what}`)
-      if (seen.length > 0) throw new Error(`wrong answers from ${url}: ${seen.join(', ')}`)
+      if (seen.length > 0) throw new Error(`wrong answers: ${seen.join(', ')}`)
       return shed
     },
   }
+}
+
+class TimedOut extends Error {
+  override readonly message = 'timed out'
+}
+
+interface Prepared {
+  readonly url: string
+  readonly target: RequestOptions
+  readonly body: string | undefined
+  isRight(body: string): boolean
+}
+
+/** Returns what gives the requests of a target one after the other, over and over. */
+function requestsOf({ url, method, requests, expectBody }: OpenTarget): () => Prepared {
+  const { hostname, port, pathname, search } = new URL(url)
+  const target = { host: hostname, port, path: pathname + search, method }
+  const prepared = requests.map((each): Prepared => {
+    const { body, isRight } = each
+    return {
+      ...{ url, body, target: { ...target, headers: headersOf(each) } },
+      isRight: (answer) =>
+        (expectBody === undefined || answer === expectBody) && isRight?.(answer) !== false,
+    }
+  })
+  let next = 0
+  return () => prepared[next++ % prepared.length] as Prepared
 }
 
 interface Answer {

@@ -1,6 +1,5 @@
 /** Offers requests at a rate that does not depend on how they are answered. */
-import type { Load } from './load.ts'
-import { createOpenClient } from './open-client.ts'
+import { createOpenClient, type OpenTarget } from './open-client.ts'
 import { monotonicMs, type Pace, pace } from './pacer.ts'
 import { createLatencyHistogram, type LatencyHistogram } from './statistics.ts'
 
@@ -8,7 +7,8 @@ const MICROS_PER_SECOND = 1_000_000
 const MAX_OUTSTANDING = 256
 const PATIENCE_MS = 1_000
 
-export interface OpenLoad extends Omit<Load, 'connections' | 'seconds'> {
+/** How requests are offered. */
+export interface Offer {
   readonly ratePerSecond: number
   readonly seconds: number
   /** Default `even`. */
@@ -20,6 +20,9 @@ export interface OpenLoad extends Omit<Load, 'connections' | 'seconds'> {
   /** Counts answers with status 503 apart instead of refusing them. Default false. */
   readonly mayShed?: boolean
 }
+
+/** One target, and how it is asked. */
+export type OpenLoad = OpenTarget & Offer
 
 /** What came of an open load. */
 export interface Offered {
@@ -43,10 +46,21 @@ export interface Offered {
 
 /** Throws if a single answer is wrong or does not come. */
 export async function offer(load: OpenLoad): Promise<Offered> {
+  return offerInTurn([load], load)
+}
+
+/**
+ * Offers one load to several targets, each request to the next of them: whatever disturbs the
+ * machine meets all of them alike. `each` are the latencies by target.
+ */
+export async function offerInTurn(
+  targets: readonly OpenTarget[],
+  load: Offer,
+): Promise<Offered & { readonly each: readonly LatencyHistogram[] }> {
   const { ratePerSecond, seconds, spacing = 'even', patienceMs = PATIENCE_MS } = load
   const maxOutstanding = load.maxOutstanding ?? MAX_OUTSTANDING
-  const client = createOpenClient({ ...load, maxOutstanding })
-  const latencies = createLatencyHistogram()
+  const client = createOpenClient({ ...load, targets, maxOutstanding })
+  const each = targets.map(() => createLatencyHistogram())
   const lateness = createLatencyHistogram()
   const waiting: number[] = []
   let first = 0
@@ -54,11 +68,11 @@ export async function offer(load: OpenLoad): Promise<Offered> {
   let onIdle: (() => void) | undefined
 
   function send(dueMs: number): void {
+    const target = sent++ % targets.length
     outstanding++
-    sent++
     lateness.record(monotonicMs() - dueMs)
-    client.send((isRight) => {
-      if (isRight) latencies.record(monotonicMs() - dueMs)
+    client.send(target, (isRight) => {
+      if (isRight) each[target]?.record(monotonicMs() - dueMs)
       outstanding--
       sendWaiting()
       if (outstanding === 0) onIdle?.()
@@ -94,7 +108,10 @@ export async function offer(load: OpenLoad): Promise<Offered> {
   const took = (endMs - (startMs ?? endMs)) / 1000
   const { user, system } = process.cpuUsage(cpu)
   const shed = client.close()
+  const latencies = createLatencyHistogram()
+  for (const one of each) latencies.add(one.counts())
   return {
+    each,
     ...{ offered, sent, givenUp, right: latencies.count, shed, seconds: took, latencies, lateness },
     loadCores: (user + system) / MICROS_PER_SECOND / took,
   }
