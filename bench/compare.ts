@@ -42,7 +42,7 @@ async function compare({ options, revisions }: Asked, shutdown: Shutdown): Promi
   // Below the checkout, so that what is bundled there finds its dependencies.
   const parent = join(ROOT, '.wrangler', 'compare')
   mkdirSync(parent, { recursive: true })
-  const directory = mkdtempSync(join(parent, 'run-'))
+  const directory = mkdtempSync(join(parent, `${process.pid}-`))
   shutdown.defer(async () => rmSync(directory, { recursive: true, force: true }))
 
   progress('starting the origin and Redis')

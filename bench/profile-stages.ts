@@ -28,9 +28,10 @@ export interface StageTime {
 }
 
 /** Each stage, in the order of `src/app.ts`, and the file with its function. */
-const STAGE_MODULES: Readonly<Record<string, string>> = {
+export const STAGE_MODULES: Readonly<Record<string, string>> = {
   requestId: 'src/middleware/request-id.ts',
   lingerOnRefusal: 'src/middleware/linger-on-refusal.ts',
+  traceRequests: 'src/middleware/trace-requests.ts',
   audit: 'src/middleware/audit.ts',
   shedLoad: 'src/middleware/shed-load.ts',
   canonicalPath: 'src/middleware/canonical-path.ts',
@@ -43,6 +44,7 @@ const STAGE_MODULES: Readonly<Record<string, string>> = {
   admit: 'src/middleware/admit.ts',
   serverTiming: 'src/middleware/server-timing.ts',
   authorize: 'src/middleware/authorize.ts',
+  inspect: 'src/middleware/inspect.ts',
   validate: 'src/middleware/validate.ts',
   proxy: 'src/routes/proxy.ts',
 }
@@ -77,6 +79,8 @@ const OWNERS: readonly (readonly [beginning: string, stage: string])[] = [
   ['src/app.ts', FRAMEWORK],
   ['bench/workers/', FRAMEWORK],
   ['layers.ts', FRAMEWORK],
+  ['src/inspection/', 'inspect'],
+  ['src/tracing/', 'traceRequests'],
   ['zod', 'validate'],
   ['hono', FRAMEWORK],
 ]

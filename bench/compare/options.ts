@@ -28,7 +28,7 @@ both under workerd serve, with the load, origin and Redis of this checkout, meas
 Both are revisions of git, or directories where they begin with . or /, such as . for
 what is not committed yet.
 
-  --pairs <n>          measurements of each, ${MIN_PAIRS} to 99 (default: 9)
+  --pairs <n>          measurements of each, ${MIN_PAIRS} to 99 (default: 12)
   --seconds <n>        length of one measurement, in slices that take turns, 0.5 to 60 (default: 2)
   --warm-up <n>        seconds each runs unmeasured before, 0.5 to 60 (default: 5)
   --threshold <n>      percent more CPU that are accepted, 1 to 1000 (default: 10)
@@ -47,7 +47,7 @@ export function readOptions(argv: readonly string[]): CompareOptions | 'help' {
     args: [...argv],
     allowPositionals: true,
     options: {
-      pairs: { type: 'string', default: '9' },
+      pairs: { type: 'string', default: '12' },
       seconds: { type: 'string', default: '2' },
       'warm-up': { type: 'string', default: '5' },
       threshold: { type: 'string', default: '10' },

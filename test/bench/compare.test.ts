@@ -1,0 +1,230 @@
+import { execFile, spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, describe, expect, test } from 'vitest'
+import { readOptions, USAGE } from '../../bench/compare/options.ts'
+import { createPatience } from '../../bench/compare/patience.ts'
+import type { Comparison } from '../../bench/compare/report.ts'
+import { findRevision } from '../../bench/compare/revision.ts'
+import { MIN_PAIRS, medianInterval, verdictOf } from '../../bench/compare/verdict.ts'
+import { seededRandom } from '../../dev/fault-proxy/random.ts'
+import { ROOT } from '../../dev/start/settings.ts'
+
+const RUN = join(ROOT, 'bench', 'compare.ts')
+const COMPARED = join(ROOT, '.wrangler', 'compare')
+const PAIRS = 12
+const THRESHOLD = 1.1
+const SEEDS = 400
+
+/** Ratios around `slowDown`, each of its two measurements off by up to `noise` either way. */
+function syntheticRatios(seed: number, slowDown: number, noise: number): readonly number[] {
+  const random = seededRandom(seed)
+  const off = () => 1 + noise * (2 * random() - 1)
+  return Array.from({ length: PAIRS }, () => (slowDown * off()) / off())
+}
+
+/** How often each verdict is reached over many seeds. */
+function verdicts(slowDown: number, noise: number) {
+  const counts = { ok: 0, regression: 0, noisy: 0 }
+  for (let seed = 1; seed <= SEEDS; seed++)
+    counts[verdictOf(medianInterval(syntheticRatios(seed, slowDown, noise)), THRESHOLD)]++
+  return counts
+}
+
+describe('the interval of a median', () => {
+  test.each([
+    [6, 1, 6, 0.969],
+    [9, 2, 8, 0.961],
+    [12, 3, 10, 0.961],
+    [20, 6, 15, 0.959],
+  ])('of %i values is from the %i. to the %i.', (length, low, high, coverage) => {
+    const values = Array.from({ length }, (_, index) => index + 1)
+    const interval = medianInterval(values.toReversed())
+    expect(interval).toMatchObject({ low, high, median: (length + 1) / 2 })
+    expect(interval.coverage).toBeCloseTo(coverage, 3)
+  })
+
+  test('holds the true median as often as it says, of a skewed distribution too', () => {
+    let held = 0
+    for (let seed = 1; seed <= SEEDS; seed++) {
+      const random = seededRandom(seed)
+      const values = Array.from({ length: PAIRS }, () => -Math.log(1 - random()))
+      const { low, high } = medianInterval(values)
+      if (low <= Math.LN2 && Math.LN2 <= high) held++
+    }
+    expect(held / SEEDS).toBeGreaterThan(0.93)
+    expect(held / SEEDS).toBeLessThan(1)
+  })
+
+  test('two wild pairs on a side move neither the median nor the interval far', () => {
+    const calm = [0.98, 0.99, 0.99, 1, 1, 1, 1, 1.01, 1.01, 1.02]
+    expect(medianInterval([...calm, 5, 9])).toMatchObject({ median: 1, low: 0.99, high: 1.02 })
+  })
+
+  test('fewer values than make an interval are refused', () => {
+    const few = Array.from({ length: MIN_PAIRS - 1 }, () => 1)
+    expect(() => medianInterval(few)).toThrow(RangeError)
+  })
+})
+
+describe('a verdict', () => {
+  test.each([
+    [{ median: 1.2, low: 1.15, high: 1.25 }, 'regression'],
+    [{ median: 1.11, low: 1.01, high: 1.3 }, 'regression'],
+    [{ median: 1.2, low: 0.99, high: 1.5 }, 'noisy'],
+    [{ median: 1, low: 0.9, high: 1.11 }, 'noisy'],
+    [{ median: 1.08, low: 1.06, high: 1.1 }, 'ok'],
+    [{ median: 0.8, low: 0.6, high: 1.05 }, 'ok'],
+  ])('of %j is %s', (interval, verdict) => {
+    expect(verdictOf({ ...interval, coverage: 0.96 }, THRESHOLD)).toBe(verdict)
+  })
+
+  test('a fifth slower is always caught where measurements are off by 5 %', () => {
+    expect(verdicts(1.2, 0.05)).toEqual({ ok: 0, regression: SEEDS, noisy: 0 })
+  })
+
+  test('equals are never a regression there, and told to be equal', () => {
+    expect(verdicts(1, 0.05)).toEqual({ ok: SEEDS, regression: 0, noisy: 0 })
+  })
+
+  test('where measurements are off by 40 %, it says that it cannot tell', () => {
+    const equal = verdicts(1, 0.4)
+    expect(equal.noisy).toBeGreaterThan(SEEDS * 0.7)
+    expect(equal.regression).toBeLessThan(SEEDS * 0.05)
+    expect(verdicts(1.2, 0.4).ok).toBeLessThan(SEEDS * 0.05)
+  })
+})
+
+describe('what is asked for', () => {
+  test('BASE alone is compared with HEAD', () => {
+    expect(readOptions(['main'])).toMatchObject({
+      ...{ base: 'main', head: 'HEAD', pairs: 12, seconds: 2, thresholdPercent: 10 },
+      ...{ slowDownPercent: 0, request: 'read', results: undefined },
+    })
+  })
+
+  test.each([
+    [[], 'BASE is missing'],
+    [['a', 'b', 'c'], 'two are compared, and not "c" too'],
+    [['a', '--pairs', '5'], '--pairs must be a number from 6 to 99'],
+    [['a', '--pairs', '6.5'], '--pairs must be a whole number'],
+    [['a', '--seconds', '0'], '--seconds must be a number from 0.5 to 60'],
+    [['a', '--threshold', '0'], '--threshold must be a number from 1 to 1000'],
+    [['a', '--slow-down', '0'], '--slow-down must be a number from 1 to 1000'],
+    [['a', '--request', 'delete'], '--request must be one of read, write'],
+    [['a', '--results', ''], '--results must name a directory'],
+    [['a', '--fast'], "Unknown option '--fast'"],
+  ])('%j makes no run', (argv, message) => {
+    expect(() => readOptions(argv)).toThrow(message)
+  })
+
+  test('what begins with a dot or a slash is a directory, and must be a checkout', async () => {
+    expect(await findRevision('.', ROOT)).toMatchObject({ directory: ROOT, commit: undefined })
+    await expect(findRevision('./src', ROOT)).rejects.toThrow('./src is not a checkout')
+  })
+
+  test('a revision that git would take for an option, or does not know, is none', async () => {
+    await expect(findRevision('--all', ROOT)).rejects.toThrow('there is no revision --all')
+    await expect(findRevision('no-such', ROOT)).rejects.toThrow('there is no revision no-such')
+  })
+
+  test('a bad option is one clear line on stderr and exit code 2, --help a success', () => {
+    const run = (...args: readonly string[]) =>
+      spawnSync(process.execPath, [RUN, ...args], { encoding: 'utf8' })
+    expect(run('no-such')).toMatchObject({
+      status: 2,
+      stdout: '',
+      stderr: 'compare: there is no revision no-such here\nSee: npm run bench:compare -- --help\n',
+    })
+    expect(run('--help')).toMatchObject({ status: 0, stdout: `${USAGE}\n`, stderr: '' })
+  })
+})
+
+describe('a measurement that a starved machine spoiled', () => {
+  const starved = 'wrong answers from http://x: 3 with status 503, 3 with another body'
+  const patience = () =>
+    createPatience(
+      () => {},
+      async () => {},
+    )
+
+  test('is repeated, and the repeats are counted', async () => {
+    const patiently = patience()
+    const outcomes = [starved, 'wrong answers from http://x: none answered', undefined]
+    const measured = await patiently(async () => {
+      const problem = outcomes.shift()
+      if (problem !== undefined) throw new Error(problem)
+      return 'measured'
+    })
+    expect(measured).toBe('measured')
+    expect(patiently.repeats).toBe(2)
+  })
+
+  test('is given up when it happens again and again', async () => {
+    let tries = 0
+    const broken = async () => {
+      tries++
+      throw new Error(starved)
+    }
+    await expect(patience()(broken)).rejects.toThrow('503')
+    expect(tries).toBe(6)
+  })
+
+  test.each([
+    'wrong answers from http://x: 3 with another body',
+    'wrong answers from http://x: 3 with status 401, 3 with status 503, 6 with another body',
+    'the origin was not always told who asks',
+  ])('%s: is no such thing', async (problem) => {
+    const patiently = patience()
+    await expect(patiently(() => Promise.reject(new Error(problem)))).rejects.toThrow(problem)
+    expect(patiently.repeats).toBe(0)
+  })
+})
+
+describe('npm run bench:compare', () => {
+  const results = mkdtempSync(join(tmpdir(), 'compare-test-'))
+  afterAll(() => rmSync(results, { recursive: true, force: true }))
+
+  // A checkout without its history, such as an archive, has no revisions to compare.
+  const hasHistory = existsSync(join(ROOT, '.git'))
+
+  test.skipIf(!hasHistory)(
+    'the last commit, made three times as slow, is a regression, and leaves nothing behind',
+    { timeout: 300_000 },
+    async () => {
+      const run = promisify(execFile)
+      const running = run(
+        process.execPath,
+        [
+          ...[RUN, 'HEAD', '--slow-down', '200', '--pairs', '6', '--seconds', '0.5'],
+          ...['--warm-up', '1', '--connections', '4', '--results', results],
+        ],
+        { cwd: ROOT },
+      )
+      const own = join(COMPARED, `${running.child.pid}-`)
+      const ended = await running.catch(
+        (error: { code: number; stdout: string; stderr: string }) => error,
+      )
+      expect(ended, ended.stderr).toMatchObject({ code: 1 })
+      expect(ended.stdout).toContain('regression: HEAD takes more than 10 % more CPU than BASE.')
+
+      const [file = ''] = readdirSync(results)
+      const comparison = JSON.parse(readFileSync(join(results, file), 'utf8')) as Comparison
+      expect(comparison.verdict).toBe('regression')
+      expect(comparison.burnedRounds).toBeGreaterThan(0)
+      expect(comparison.base.commit).toMatch(/^[0-9a-f]{12}$/)
+      expect(comparison.pairs).toHaveLength(6)
+      for (const { base, head } of comparison.pairs) {
+        expect(base.requests).toBeGreaterThan(0)
+        expect(head.requests).toBeGreaterThan(0)
+      }
+      expect(ended.stderr).toContain('bundling HEAD')
+      expect((await run('git', ['worktree', 'list'], { cwd: ROOT })).stdout).not.toContain(own)
+      expect(readdirSync(COMPARED).map((name) => join(COMPARED, name))).not.toContainEqual(
+        expect.stringContaining(own),
+      )
+    },
+  )
+})
