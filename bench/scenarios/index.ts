@@ -4,6 +4,7 @@ import { connections } from './connections.ts'
 import { fullStack } from './full-stack.ts'
 import { layers } from './layers.ts'
 import { memory } from './memory.ts'
+import { offeredLoad } from './offered-load.ts'
 import { peers } from './peers.ts'
 import { permissions } from './permissions.ts'
 import { refusals } from './refusals.ts'
@@ -15,6 +16,7 @@ import { validationCache } from './validation-cache.ts'
 /** One import and one line for each file of this folder. */
 export const SCENARIOS: readonly Scenario[] = [
   layers,
+  offeredLoad,
   tokens,
   sessions,
   scaling,

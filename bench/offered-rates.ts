@@ -1,0 +1,103 @@
+/** One rate offered to a gateway, and what came of it. */
+import type { Shutdown } from '../dev/start/shutdown.ts'
+import type { Counts } from './backends.ts'
+import type { FullGateway } from './gateway.ts'
+import { startLoadProcesses } from './load-processes.ts'
+import type { Offered } from './open-load.ts'
+import { orderLoad } from './order-requests.ts'
+import { rounded } from './statistics.ts'
+import { readingOf, untilQuiet, usageBetween } from './usage.ts'
+
+/** Two of them send more than the gateway beside them can answer. */
+const PROCESSES = 2
+/** More than the gateway lets wait, so that it has to say so. */
+const MAX_OUTSTANDING = 1_600
+/** Far below what any machine does that this is run on: there nobody may be turned away. */
+const ALWAYS_SERVED_PER_SECOND = 100
+const MICROS_PER_SECOND = 1_000_000
+
+export interface RateFigures {
+  readonly rate: number
+  readonly offered: number
+  readonly sent: number
+  readonly givenUp: number
+  readonly right: number
+  readonly shed: Offered['shed']
+  /** Sent a second. */
+  readonly sentRate: number
+  /** Answered right a second, until the last answer. */
+  readonly reached: number
+  /** Answered right, of all that were due. */
+  readonly okShare: number
+  /** Answered right, of all that were sent. */
+  readonly okOfSent: number
+  readonly p50Ms: number
+  readonly p95Ms: number
+  readonly p99Ms: number
+  readonly p999Ms: number
+  /** By how much the load itself was late with half of its requests. */
+  readonly lateP50Ms: number
+  readonly gatewayCores: number
+  readonly redisCores: number
+  readonly loadCores: number
+  /** Cores that processes of others used meanwhile. */
+  readonly otherCores: number
+}
+
+export interface RateOptions {
+  /** Requests a second. */
+  readonly rate: number
+  readonly seconds: number
+  readonly shutdown: Pick<Shutdown, 'defer' | 'signal'>
+}
+
+/** Throws for an answer that is neither right nor an honest 503. */
+export async function measureRate(
+  { url, pid, backends, tokens }: FullGateway,
+  { rate, seconds, shutdown }: RateOptions,
+): Promise<RateFigures> {
+  const processes = startLoadProcesses(PROCESSES)
+  shutdown.defer(processes.close)
+  shutdown.signal.throwIfAborted()
+  const before = await readingOf(pid, backends)
+  const offered = await processes.offer({
+    ...orderLoad(url, 'read', tokens.writers),
+    ...{ ratePerSecond: rate, seconds, spacing: 'poisson' },
+    ...{ maxOutstanding: MAX_OUTSTANDING, mayShed: rate > ALWAYS_SERVED_PER_SECOND },
+  })
+  await untilQuiet(backends)
+  const usage = usageBetween(before, await readingOf(pid, backends))
+  await processes.close()
+  refuseOther(offered, usage.counts)
+  const { latencies, lateness } = offered
+  const { gateway, redisMicros, otherCores } = usage
+  const cores = (micros: number) => rounded(micros / MICROS_PER_SECOND / offered.seconds, 2)
+  const { right, sent, givenUp, shed } = offered
+  return {
+    ...{ rate, offered: offered.offered, sent, givenUp, right, shed },
+    sentRate: rounded(sent / offered.seconds, 0),
+    reached: rounded(right / offered.seconds, 0),
+    okShare: rounded(right / offered.offered, 4),
+    okOfSent: rounded(right / sent, 4),
+    p50Ms: latencies.percentile(0.5),
+    p95Ms: latencies.percentile(0.95),
+    p99Ms: latencies.percentile(0.99),
+    p999Ms: latencies.percentile(0.999),
+    lateP50Ms: lateness.percentile(0.5),
+    gatewayCores: cores(gateway.userMicros + gateway.systemMicros),
+    redisCores: cores(redisMicros),
+    loadCores: rounded(offered.loadCores, 2),
+    otherCores,
+  }
+}
+
+/**
+ * What was answered right came from the origin, which was told who asks. What it was asked besides
+ * was answered with 503: too late, or repeated after a connection that dropped.
+ */
+function refuseOther({ right, sent }: Offered, { requests, identified, asserted }: Counts): void {
+  if (requests < right) throw new Error('not every answer came from the origin')
+  if (requests > sent * 2) throw new Error('the origin was asked more often than the gateway')
+  if (identified !== requests || asserted !== requests)
+    throw new Error('the origin was not always told who asks')
+}
