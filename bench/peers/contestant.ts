@@ -38,6 +38,7 @@ export type ProbeId =
   | 'revoked'
   | 'powerless'
   | 'bad-query'
+  | 'ambiguous'
 
 export interface Contestant {
   /** Kebab-case; figures are named after it. */
@@ -46,6 +47,8 @@ export interface Contestant {
   /** Whether it has to be there: what is not, is skipped. */
   readonly optional: boolean
   readonly inQuick: boolean
+  /** Whether it compiles code while it runs, so that only warm it is what it is. */
+  readonly compiles: boolean
   /** The statuses that it answers probes with; 200 where it is not named. */
   readonly refuses: Readonly<Partial<Record<ProbeId, number>>>
   /** Whether it tells the origin who asks, in `X-Auth-Subject`. */
@@ -65,6 +68,5 @@ export const FEATURES = {
   limit: 'limit by subject, counted',
   audit: 'audit event for each request',
   tells: 'tells the origin who asks',
-  hygiene: 'refuses ambiguous paths',
 } as const
 export type Feature = keyof typeof FEATURES

@@ -11,10 +11,11 @@ export const passthrough: Contestant = {
   title: 'passthrough (workerd)',
   optional: false,
   inQuick: true,
+  compiles: true,
   refuses: {},
   identifies: false,
   redisCalls: [0, 0],
-  does: { remembers: '-', cutOffs: 'no', limit: 'no', audit: 'no', tells: 'no', hygiene: 'no' },
+  does: { remembers: '-', cutOffs: 'no', limit: 'no', audit: 'no', tells: 'no' },
   start: (grounds) => start('passthrough', grounds),
 }
 
@@ -24,6 +25,7 @@ export const ours: Contestant = {
   title: 'Portcullis',
   optional: false,
   inQuick: true,
+  compiles: true,
   refuses: {
     missing: 401,
     forged: 401,
@@ -31,6 +33,7 @@ export const ours: Contestant = {
     revoked: 401,
     powerless: 403,
     'bad-query': 422,
+    ambiguous: 400,
   },
   identifies: true,
   redisCalls: [1, 1],
@@ -39,8 +42,7 @@ export const ours: Contestant = {
     cutOffs: 'yes',
     limit: 'in Redis',
     audit: 'yes',
-    tells: 'eight headers, signed assertion',
-    hygiene: 'yes',
+    tells: 'identity headers, signed assertion',
   },
   start: (grounds) => start('full', grounds),
 }

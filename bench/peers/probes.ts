@@ -19,9 +19,12 @@ export const PROBES: Readonly<Record<ProbeId, string>> = {
   revoked: 'a revoked token',
   powerless: 'a caller without the role',
   'bad-query': 'a query that is not as it should be',
+  ambiguous: 'a path that origins read in two ways',
 }
 
 const GOOD_PATH = '/orders?limit=20'
+/** `/orders` to whoever decodes it before it looks for `..`. */
+const AMBIGUOUS_PATH = '/nothing/..%2forders?limit=20'
 const BAD_PATH = '/orders?limit=0'
 const TTL_SECONDS = 600
 const HOUR_SECONDS = 3_600
@@ -64,6 +67,7 @@ export async function makeProbes(
     { id: 'revoked', path: GOOD_PATH, token: await sign(nowSeconds) },
     { id: 'powerless', path: GOOD_PATH, token: powerless },
     { id: 'bad-query', path: BAD_PATH, token: good },
+    { id: 'ambiguous', path: AMBIGUOUS_PATH, token: good },
   ]
 }
 

@@ -47,7 +47,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     process.off('exit', killWithParent)
   }
   try {
-    await Promise.race([untilSpawned(child), once(child, 'spawn')])
+    await spawned(child)
     const end = Date.now() + START_TIMEOUT_MS
     while (!(await listens(port))) {
       if (hasEnded(child) || Date.now() > end)
@@ -61,9 +61,13 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   }
 }
 
-async function untilSpawned(child: ChildProcess): Promise<never> {
-  const [error] = (await once(child, 'error')) as [NodeJS.ErrnoException]
-  throw new Error(error.code === 'ENOENT' ? 'not on this machine' : 'cannot be run')
+async function spawned(child: ChildProcess): Promise<void> {
+  try {
+    await once(child, 'spawn')
+  } catch (error) {
+    const isAbsent = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    throw new Error(isAbsent ? 'not on this machine' : 'cannot be run', { cause: error })
+  }
 }
 
 async function listens(port: number): Promise<boolean> {

@@ -31,10 +31,15 @@ export interface Contest {
 /** `ours` is the id of the one that all are compared with. Throws if it, or a round, is missing. */
 export function standingsOf(contests: readonly Contest[], ours: string): readonly Standing[] {
   const own = contests.find(({ contestant }) => contestant.id === ours)?.rounds ?? []
+  const ownRound = (index: number): Bout => {
+    const round = own[index]
+    if (round === undefined) throw new RangeError(`standings: ${ours} has no round ${index + 1}`)
+    return round
+  }
   return contests.map(({ contestant: { id, title }, version, rounds }) => {
     const compared = (key: Compared) =>
       rounded(
-        median(rounds.map((round, index) => ratio(own[index]?.[key] ?? 0, round[key]))),
+        median(rounds.map((round, index) => ratio(ownRound(index)[key], round[key]))),
         RATIO_DIGITS,
       )
     return {
@@ -73,6 +78,30 @@ const RATIOS = {
   requestsPerSecond: 'requests a second',
   p99Ms: 'p99',
 } as const satisfies Partial<Record<Compared, string>>
+
+/** p99 of each at one rate, then ours as a share of each other one's. */
+export function pacedFiguresOf(standings: readonly Standing[], ours: string): readonly Figure[] {
+  const others = standings.filter(({ id }) => id !== ours)
+  return [
+    ...standings.map(
+      ({ id, title, median: { p99Ms } }): Figure => ({
+        id: `${id}-paced-p99`,
+        title: `${title}: p99 at the same rate`,
+        value: p99Ms,
+        unit: 'ms',
+      }),
+    ),
+    ...others.map(
+      ({ id, title, oursToIt }): Figure => ({
+        id: `paced-p99-to-${id}`,
+        title: `p99 at the same rate, ours to ${title}`,
+        value: oursToIt.p99Ms,
+        unit: 'ratio',
+        ...(id === AIMED_AT && { aim: AIMS.p99Ms }),
+      }),
+    ),
+  ]
+}
 
 /** The figures of each, then ours as a share of each other one's. */
 export function figuresOf(standings: readonly Standing[], ours: string): readonly Figure[] {

@@ -37,6 +37,23 @@ export function costTable(standings: readonly Standing[]): Table {
   }
 }
 
+/** Latencies at one rate, requests a second: here nobody waits for the load of the others. */
+export function pacedTable(standings: readonly Standing[], ratePerSecond: number): Table {
+  return {
+    title: `At ${ratePerSecond} requests a second each`,
+    headings: ['gateway', 'req/s', 'given up', 'p50 ms', 'p99 ms', 'CPU s per 1,000', 'p99 ratio'],
+    rows: standings.map(({ title, median, oursToIt, rounds }) => [
+      title,
+      median.requestsPerSecond.toFixed(0),
+      String(rounds.reduce((sum, { givenUp }) => sum + givenUp, 0)),
+      median.p50Ms.toFixed(2),
+      median.p99Ms.toFixed(2),
+      median.cpuSeconds.toFixed(4),
+      oursToIt.p99Ms.toFixed(2),
+    ]),
+  }
+}
+
 /** Without this table the ratios would say less than nothing. */
 export function featureTable(cast: readonly Contestant[]): Table {
   const probes = Object.entries(PROBES) as [ProbeId, string][]
@@ -51,25 +68,27 @@ export function featureTable(cast: readonly Contestant[]): Table {
   }
 }
 
-/** Bars, gateway beside gateway. */
-export function plotsOf(standings: readonly Standing[]): readonly Plot[] {
-  const plot = (
-    id: string,
-    title: string,
-    y: string,
-    of: (standing: Standing) => number,
-  ): Plot => ({
+/** Bars, gateway beside gateway; `paced` is empty where no rate was offered. */
+export function plotsOf(
+  standings: readonly Standing[],
+  paced: readonly Standing[],
+): readonly Plot[] {
+  type Of = (standing: Standing) => number
+  const plot = (id: string, title: string, y: string, of: Of, all = standings): Plot => ({
     id,
     title,
     kind: 'bar',
     x: { title: 'gateway' },
     y: { title: y },
-    categories: standings.map(({ title: name }) => name),
-    series: [{ name: y, points: standings.map(of) }],
+    categories: all.map((each) => each.title),
+    series: [{ name: y, points: all.map(of) }],
   })
   return [
     plot('cpu', 'CPU of the gateway', 's per 1,000 requests', ({ median }) => median.cpuSeconds),
     plot('rps', 'Throughput', 'requests a second', ({ median }) => median.requestsPerSecond),
     plot('p99', 'p99 at the same closed load', 'ms', ({ median }) => median.p99Ms),
+    ...(paced.length > 0
+      ? [plot('paced-p99', 'p99 at the same rate', 'ms', ({ median }) => median.p99Ms, paced)]
+      : []),
   ]
 }

@@ -12,6 +12,7 @@ export const envoy: Contestant = {
   title: 'Envoy',
   optional: true,
   inQuick: false,
+  compiles: false,
   refuses: { missing: 401, forged: 401, expired: 401 },
   identifies: true,
   redisCalls: [0, 0],
@@ -21,7 +22,6 @@ export const envoy: Contestant = {
     limit: 'in its memory',
     audit: 'no',
     tells: 'subject',
-    hygiene: 'no',
   },
   async start({ backends, jwks, issuer, directory, signal }) {
     const home = await installed(

@@ -11,7 +11,15 @@ export const fastify: Contestant = {
   title: 'Fastify',
   optional: true,
   inQuick: false,
-  refuses: { missing: 401, forged: 401, expired: 401, powerless: 403, 'bad-query': 400 },
+  compiles: true,
+  refuses: {
+    missing: 401,
+    forged: 401,
+    expired: 401,
+    powerless: 403,
+    'bad-query': 400,
+    ambiguous: 404,
+  },
   identifies: true,
   redisCalls: [0, 0],
   does: {
@@ -20,7 +28,6 @@ export const fastify: Contestant = {
     limit: 'in its memory',
     audit: 'no',
     tells: 'subject',
-    hygiene: 'no',
   },
   async start({ backends, publicKey, issuer, directory, signal }) {
     const home = await installed(

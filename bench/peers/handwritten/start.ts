@@ -8,6 +8,7 @@ export const HANDWRITTEN_CONFIG = 'bench/peers/handwritten/worker.toml'
 
 const COMMON = {
   optional: false,
+  compiles: true,
   identifies: true,
   refuses: {
     missing: 401,
@@ -16,6 +17,7 @@ const COMMON = {
     revoked: 401,
     powerless: 403,
     'bad-query': 400,
+    ambiguous: 404,
   },
   does: {
     remembers: 'no',
@@ -23,7 +25,6 @@ const COMMON = {
     limit: 'in Redis',
     audit: 'no',
     tells: 'subject',
-    hygiene: 'no',
   },
 } as const satisfies Partial<Contestant>
 

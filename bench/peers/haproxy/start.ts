@@ -12,6 +12,7 @@ export const haproxy: Contestant = {
   title: 'HAProxy',
   optional: true,
   inQuick: true,
+  compiles: false,
   refuses: { missing: 401, forged: 401, expired: 401 },
   identifies: true,
   redisCalls: [0, 0],
@@ -21,7 +22,6 @@ export const haproxy: Contestant = {
     limit: 'in its memory',
     audit: 'no',
     tells: 'subject',
-    hygiene: 'no',
   },
   async start({ backends, publicKey, issuer, directory }) {
     const port = await freePort()

@@ -12,10 +12,11 @@ export const nginx: Contestant = {
   title: 'nginx, bare proxy',
   optional: true,
   inQuick: true,
+  compiles: false,
   refuses: {},
   identifies: false,
   redisCalls: [0, 0],
-  does: { remembers: '-', cutOffs: 'no', limit: 'no', audit: 'no', tells: 'no', hygiene: 'no' },
+  does: { remembers: '-', cutOffs: 'no', limit: 'no', audit: 'no', tells: 'no' },
   async start({ backends, directory }) {
     const port = await freePort()
     const file = join(directory, 'nginx.conf')
