@@ -9,6 +9,7 @@ import { withDeadline } from '../timers.ts'
 import { findingsOf, MAX_FINDINGS, pointer } from '../validators/findings.ts'
 import { JsonRefused, parseStrictJson } from '../validators/json.ts'
 import { isJsonMediaType } from '../validators/media-type.ts'
+import { queryParameters } from '../validators/query.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
 
 export interface ValidateOptions extends InputSchemas {
@@ -69,8 +70,7 @@ function queryOf(c: Context, errors: InputError[]): Record<string, string> {
   const { url } = c.req
   const start = url.indexOf('?')
   if (start === -1) return query
-  // With its `?`, which URLSearchParams takes off once: in `??a=1` the name is `?a`.
-  for (const [name, value] of new URLSearchParams(url.slice(start))) {
+  for (const [name, value] of queryParameters(url.slice(start + 1))) {
     if (name in query && errors.length < MAX_FINDINGS)
       errors.push({ in: 'query', path: pointer([name]), message: 'Must not be given twice' })
     query[name] = value

@@ -1,0 +1,26 @@
+import { describe, expect, test } from 'vitest'
+import { queryParameters } from '../../src/validators/query.ts'
+
+/** Everything that has a meaning in a query, and something that has none. */
+const PIECES = ['a', 'é', '=', '&', '?', '#', '+', '%', '%41', '%zz', ';', ' ', '\t', '\ud800', '~']
+
+describe('a query', () => {
+  test('is read as the platform reads it, whatever stands next to what', () => {
+    for (const first of PIECES)
+      for (const second of PIECES)
+        for (const third of PIECES)
+          for (const fourth of PIECES) {
+            const query = first + second + third + fourth
+            expect([...queryParameters(query)], query).toEqual([
+              ...new URLSearchParams(`?${query}`),
+            ])
+          }
+  })
+
+  test('of printable ASCII needs no decoding, and each character of it stands for itself', () => {
+    for (let code = 0x20; code < 0x80; code++) {
+      const query = `a${String.fromCharCode(code)}b=c${String.fromCharCode(code)}`
+      expect([...queryParameters(query)]).toEqual([...new URLSearchParams(`?${query}`)])
+    }
+  })
+})
