@@ -14,6 +14,9 @@ const CHARACTERS_PER_ENTRY = 16
 const BEYOND_ASCII = /[^\0-\x7f]/
 const encoder = new TextEncoder()
 
+/** UTF-8 takes at most so many for each unit of a JavaScript string. */
+const MAX_BYTES_PER_UNIT = 3
+
 /** Length of a text in UTF-8, bytes. */
 export const utf8Length = (text: string): number =>
   BEYOND_ASCII.test(text) ? encoder.encode(text).byteLength : text.length
@@ -26,6 +29,8 @@ export const utf8Length = (text: string): number =>
  */
 export function serialiseEvent(event: AuditEvent): string {
   let text = JSON.stringify(event)
+  // Nearly every event: too short to need a look at its characters.
+  if (text.length * MAX_BYTES_PER_UNIT <= MAX_EVENT_BYTES) return text
   for (const cap of CAPS) {
     if (utf8Length(text) <= MAX_EVENT_BYTES) return text
     text = JSON.stringify(truncate(event, cap))

@@ -87,11 +87,16 @@ export const audit = ({ sink, now = Date.now, newId = v7 }: AuditOptions) => {
   })
 }
 
+/** Where so many requests say nothing of a data centre, there is none to be told. */
+const DATA_CENTRE_LOOKS = 20
+
 /** An isolate never moves, and the platform parses `cf` anew for each request that is asked for it. */
 function createDataCentre(): (request: Request) => string | null {
   let known: string | null = null
+  let looks = 0
   return function dataCentreOf(request) {
-    if (known !== null) return known
+    if (known !== null || looks >= DATA_CENTRE_LOOKS) return known
+    looks += 1
     const colo = request.cf?.colo
     if (typeof colo === 'string') known = colo
     return known
