@@ -19,8 +19,8 @@ export interface OriginOptions {
 export interface OriginRequest {
   /** The client's request: its method, path, query, and the signal that it has gone. */
   readonly incoming: Request
-  /** Instead of the client's own headers. */
-  readonly headers: Headers
+  /** Instead of the client's own headers, by lower-case name. */
+  readonly headers: ReadonlyMap<string, string>
   /** The client's body as it is, or what has become of it. */
   readonly body: ReadableStream<Uint8Array> | Uint8Array | null
   /** Milliseconds until the response's headers must be there, the upload included. */
@@ -89,7 +89,8 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
       }, untilWatchedMs)
       const init = {
         method: incoming.method,
-        headers,
+        // Turned into the platform's own once, by `fetch`.
+        headers: Object.fromEntries(headers),
         body: body instanceof ReadableStream && body !== incoming.body ? whole(body, abort) : body,
         redirect: 'manual',
         cache: 'no-store',

@@ -2,19 +2,18 @@
 import type { Context } from 'hono'
 
 /**
- * The headers of the response that is being sent, made writable first where they are not (those of
- * a fetched response throw). Status, body and WebSocket stay as they are.
+ * Lets `write` set headers of the response that is being sent. Where they cannot be written (those
+ * of a fetched response throw), the response is copied, and `write` called once more. Status, body
+ * and WebSocket stay as they are.
  */
-export function mutableHeaders(c: Context): Headers {
-  const { headers } = c.res
+export function writeHeaders(c: Context, write: (headers: Headers) => void): void {
   try {
-    headers.delete('X-Portcullis-Writable')
-    return headers
+    write(c.res.headers)
   } catch {
     const response = new Response(c.res.body, c.res)
     // Hono merges headers of the old response into an assigned one unless it is cleared first.
     c.res = undefined
     c.res = response
-    return response.headers
+    write(response.headers)
   }
 }

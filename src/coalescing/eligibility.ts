@@ -15,7 +15,7 @@ const OF_THE_REQUEST: ReadonlySet<string> = new Set([
 
 /** Whether a request asks for nothing but an answer: a GET without a body that stays HTTP. */
 export const mayShare = ({ incoming, body, headers }: OriginRequest): boolean =>
-  incoming.method === 'GET' && body === null && !headers.has('Upgrade')
+  incoming.method === 'GET' && body === null && !headers.has('upgrade')
 
 /**
  * What an origin is told, as text: URL and every header that goes to it, identity included, but for
@@ -23,7 +23,7 @@ export const mayShare = ({ incoming, body, headers }: OriginRequest): boolean =>
  */
 export function keyOf({ incoming, headers, timeoutMs }: OriginRequest): string {
   let key = `${timeoutMs} ${incoming.url}`
-  // No name and no value has a line break, and `Headers` come sorted.
+  // No name and no value has a line break, and the same names come in the same order.
   for (const [name, value] of headers) {
     if (!OF_THE_REQUEST.has(name)) key += `\n${name}:${value}`
   }

@@ -18,7 +18,7 @@ import { Denied } from '../errors.ts'
 import type { PolicyLimit } from '../policy.ts'
 import type { LimitSubject } from '../policy-definition.ts'
 import { setRateLimitHeaders } from '../rate-limit-headers.ts'
-import { mutableHeaders } from '../response-headers.ts'
+import { writeHeaders } from '../response-headers.ts'
 import type { Principal } from '../tokens/principal.ts'
 import { LIMIT_NAME } from '../validators/policy.ts'
 import { observe } from './observe.ts'
@@ -96,8 +96,9 @@ export const admit = ({ admission, limits = [], observesBans = false }: AdmitOpt
     for (const denial of verdict.observed) observe(c, reasonOfDenial(denial))
     if (verdict.denial !== undefined) throw new Denied(verdict.denial)
     await next()
-    if (verdict.limits.length > 0)
-      setRateLimitHeaders(mutableHeaders(c), verdict.limits, Date.now())
+    const { limits: told } = verdict
+    if (told.length > 0)
+      writeHeaders(c, (headers) => setRateLimitHeaders(headers, told, Date.now()))
   })
 }
 

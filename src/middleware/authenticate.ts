@@ -4,7 +4,7 @@ import { createMiddleware } from 'hono/factory'
 import type { CredentialVariables, PrincipalVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
 import { receivedHeaders } from '../request-headers.ts'
-import { mutableHeaders } from '../response-headers.ts'
+import { writeHeaders } from '../response-headers.ts'
 import { type Credential, credentialOf, failedBindingOf } from '../tokens/credential.ts'
 import type { DpopProof, DpopVerifier } from '../tokens/dpop.ts'
 import type { Principal, TokenVerifier } from '../tokens/principal.ts'
@@ -92,8 +92,10 @@ export const authenticate = ({
     if (principal === undefined) await leaveToAdmit(c, credential, proof)
     else accept(c, principal, proof)
     await next()
-    if (tellNonces && proof !== undefined && proofs !== undefined)
-      mutableHeaders(c).set('DPoP-Nonce', await proofs.nonce())
+    if (tellNonces && proof !== undefined && proofs !== undefined) {
+      const nonce = await proofs.nonce()
+      writeHeaders(c, (headers) => headers.set('DPoP-Nonce', nonce))
+    }
   })
 }
 

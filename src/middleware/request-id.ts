@@ -3,7 +3,7 @@ import { createMiddleware } from 'hono/factory'
 import { v7 as uuidv7 } from 'uuid'
 import type { RequestIdVariables, TraceContext } from '../context.ts'
 import { receivedHeaders } from '../request-headers.ts'
-import { mutableHeaders } from '../response-headers.ts'
+import { writeHeaders } from '../response-headers.ts'
 import { isPassableTracestate, parseTraceparent } from '../validators/trace-context.ts'
 
 /** What a client's own id may look like; anything else is dropped, for ids end up in logs. */
@@ -57,7 +57,7 @@ export const requestId = ({ sampleRatio = 1 }: RequestIdOptions = {}) =>
     )
     c.set('trace', continueTrace(received, random, sampleRatio))
     await next()
-    mutableHeaders(c).set('X-Request-Id', id)
+    writeHeaders(c, (headers) => headers.set('X-Request-Id', id))
   })
 
 function continueTrace(

@@ -2,7 +2,7 @@
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { Authorizer } from '../authorization/permissions.ts'
 import { callerOf, type PrincipalVariables, type TimelineVariables } from '../context.ts'
-import { mutableHeaders } from '../response-headers.ts'
+import { writeHeaders } from '../response-headers.ts'
 import type { Principal } from '../tokens/principal.ts'
 
 export interface ServerTimingOptions {
@@ -49,7 +49,7 @@ export const serverTiming = ({
     const durations = Object.entries(c.get('timeline')?.durations(now()) ?? {})
     const totalMs = durations.reduce((sum, [, tookMs]) => sum + tookMs, 0)
     const entries = [...durations, ['total', totalMs]].map(([name, ms]) => `${name};dur=${ms}`)
-    mutableHeaders(c).set('Server-Timing', entries.join(', '))
+    writeHeaders(c, (headers) => headers.set('Server-Timing', entries.join(', ')))
   }
 
   return function serverTiming(c, next) {

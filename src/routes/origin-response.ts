@@ -20,24 +20,44 @@ const DROPPED_FAMILY =
 
 /** Cache rules for intermediaries only; an authenticated answer has none of them. */
 const SHARED_CACHE_HEADERS = [
-  'CDN-Cache-Control',
-  'Cloudflare-CDN-Cache-Control',
-  'Surrogate-Control',
-  'Surrogate-Key',
-  'Cache-Tag',
+  'cdn-cache-control',
+  'cloudflare-cdn-cache-control',
+  'surrogate-control',
+  'surrogate-key',
+  'cache-tag',
 ]
+
+/**
+ * Headers beside what is in them, by lower-case name, so that each stage need not ask the platform
+ * anew: a look into its `Headers` costs more than one into a map.
+ */
+export interface ResponseFields {
+  readonly headers: Headers
+  readonly values: Map<string, string>
+}
+
+/** Reads `headers` once; of several `Set-Cookie` fields the map has the last. */
+export const fieldsOf = (headers: Headers): ResponseFields => ({
+  headers,
+  values: new Map(headers),
+})
+
+function remove({ headers, values }: ResponseFields, name: string): void {
+  if (values.delete(name)) headers.delete(name)
+}
 
 /**
  * Removes from an origin's headers what is of its own hop, tells about its machinery, or is for
  * the gateway alone to say: limits, ids, and all of CORS, which is denied unless the gateway
  * allows it. `Set-Cookie` stays, each by itself.
  */
-export function sanitizeResponse(headers: Headers): void {
-  const connection = headers.get('Connection') ?? undefined
-  for (const name of [...headers.keys()]) {
-    if (DROPPED.has(name) || DROPPED_FAMILY.test(name)) headers.delete(name)
+export function sanitizeResponse(fields: ResponseFields): void {
+  const { headers, values } = fields
+  const connection = values.get('connection')
+  for (const name of values.keys()) {
+    if (DROPPED.has(name) || DROPPED_FAMILY.test(name)) remove(fields, name)
   }
-  deleteNamedIn(connection, headers)
+  deleteNamedIn(connection, { delete: (name) => remove(fields, name) })
   headers.set('X-Content-Type-Options', 'nosniff')
 }
 
@@ -48,14 +68,15 @@ const SHARING = /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revali
  * Makes an answer private to its caller: `Cache-Control: private` in place of whatever would let
  * a shared cache keep it (RFC 9111 section 5.2.2.7), and `Vary: Authorization`. `no-store` stays.
  */
-export function makePrivate(headers: Headers): void {
-  const directives = splitDirectives(headers.get('Cache-Control') ?? '')
+export function makePrivate(fields: ResponseFields): void {
+  const { headers, values } = fields
+  const directives = splitDirectives(values.get('cache-control') ?? '')
   if (!directives.some((directive) => /^no-store$/i.test(directive))) {
     const kept = directives.filter((directive) => !SHARING.test(directive))
     headers.set('Cache-Control', ['private', ...kept].join(', '))
   }
-  for (const name of SHARED_CACHE_HEADERS) headers.delete(name)
-  if (!/(?:^|,)\s*(?:\*|authorization)\s*(?:,|$)/i.test(headers.get('Vary') ?? ''))
+  for (const name of SHARED_CACHE_HEADERS) remove(fields, name)
+  if (!/(?:^|,)\s*(?:\*|authorization)\s*(?:,|$)/i.test(values.get('vary') ?? ''))
     headers.append('Vary', 'Authorization')
 }
 

@@ -16,7 +16,7 @@ import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy.ts'
 import { receivedHeaders } from '../request-headers.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import { setIdentity } from './identity-headers.ts'
-import { makePrivate, sanitizeResponse } from './origin-response.ts'
+import { fieldsOf, makePrivate, sanitizeResponse } from './origin-response.ts'
 import { acceptUpgrade, isUpgrade, refuseBadUpgrade } from './web-socket.ts'
 
 export interface ProxyOptions {
@@ -87,7 +87,7 @@ export const proxy = ({
     }
     const answer = await origin.send({
       incoming: request,
-      headers: new Headers(Object.fromEntries(headers)),
+      headers,
       body: bodyOf(c),
       timeoutMs,
       route,
@@ -96,8 +96,9 @@ export const proxy = ({
     if (answer.status === 101) return acceptUpgrade(answer, caller, Date.now())
     // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.
     const response = new Response(answer.body, answer)
-    sanitizeResponse(response.headers)
-    if (caller !== null) makePrivate(response.headers)
+    const fields = fieldsOf(response.headers)
+    sanitizeResponse(fields)
+    if (caller !== null) makePrivate(fields)
     return response
   }
 }

@@ -25,7 +25,7 @@ function build() {
   })
   const request = (route: string, body: OriginRequest['body'] = null): OriginRequest => ({
     incoming: new Request('http://gateway.test/'),
-    headers: new Headers(),
+    headers: new Map<string, string>(),
     body,
     timeoutMs: 1_000,
     route,

@@ -395,7 +395,7 @@ describe('requests that died', () => {
       const shared = coalescedOrigin({ origin: createOrigin({ url }), now: () => nowMs })
       const send = (path: string, signal?: AbortSignal) => {
         const incoming = new Request(url + path, { ...(signal && { signal }) })
-        const [headers, timeoutMs] = [new Headers(), 30_000]
+        const [headers, timeoutMs] = [new Map<string, string>(), 30_000]
         return shared.send({ incoming, headers, body: null, timeoutMs })
       }
       const path = newPath()

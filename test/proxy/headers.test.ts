@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { headerWord, setIdentity } from '../../src/routes/identity-headers.ts'
-import { makePrivate, sanitizeResponse } from '../../src/routes/origin-response.ts'
+import { fieldsOf, makePrivate, sanitizeResponse } from '../../src/routes/origin-response.ts'
 import type { Principal } from '../../src/tokens/principal.ts'
 
 const ALICE: Principal = {
@@ -98,7 +98,7 @@ describe('response headers', () => {
       'Retry-After': '5',
       'X-Custom': 'kept',
     })
-    sanitizeResponse(headers)
+    sanitizeResponse(fieldsOf(headers))
     expect([...headers.keys()]).toEqual([
       'etag',
       'retry-after',
@@ -107,11 +107,19 @@ describe('response headers', () => {
     ])
   })
 
+  test('S61: what `Connection` takes away is not taken for there', () => {
+    const headers = new Headers({ Connection: 'vary', Vary: 'Authorization' })
+    const fields = fieldsOf(headers)
+    sanitizeResponse(fields)
+    makePrivate(fields)
+    expect(headers.get('Vary')).toBe('Authorization')
+  })
+
   test('S60: Set-Cookie fields stay apart', () => {
     const headers = new Headers()
     const cookies = ['a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT', 'b=2', 'c=3']
     for (const cookie of cookies) headers.append('Set-Cookie', cookie)
-    sanitizeResponse(headers)
+    sanitizeResponse(fieldsOf(headers))
     expect(headers.getSetCookie()).toEqual(cookies)
   })
 
@@ -130,7 +138,7 @@ describe('response headers', () => {
     ['"unterminated, public', 'private, "unterminated, public'],
   ])('S61: Cache-Control %j becomes %j', (before, after) => {
     const headers = new Headers(before === undefined ? {} : { 'Cache-Control': before })
-    makePrivate(headers)
+    makePrivate(fieldsOf(headers))
     expect(headers.get('Cache-Control')).toBe(after)
   })
 
@@ -140,7 +148,7 @@ describe('response headers', () => {
       'Cloudflare-CDN-Cache-Control': 'max-age=60',
       'Surrogate-Control': 'max-age=60',
     })
-    makePrivate(headers)
+    makePrivate(fieldsOf(headers))
     expect([...headers.keys()]).toEqual(['cache-control', 'vary'])
   })
 
@@ -152,7 +160,7 @@ describe('response headers', () => {
     ['*', '*'],
   ])('S61: Vary %j becomes %j', (before, after) => {
     const headers = new Headers(before === undefined ? {} : { Vary: before })
-    makePrivate(headers)
+    makePrivate(fieldsOf(headers))
     expect(headers.get('Vary')).toBe(after)
   })
 })

@@ -15,7 +15,7 @@ function incoming(url: string, init: RequestInit = {}): Request {
 const send = (url: string, target: string, timeoutMs = 5_000, init: RequestInit = {}) =>
   createOrigin({ url }).send({
     incoming: incoming(target, init),
-    headers: new Headers(),
+    headers: new Map<string, string>(),
     body: null,
     timeoutMs,
   })
@@ -45,7 +45,7 @@ describe('createOrigin', () => {
       asked.push(String(url))
       return new Response('ok')
     }
-    const request = { headers: new Headers(), body: null, timeoutMs: 5_000 }
+    const request = { headers: new Map<string, string>(), body: null, timeoutMs: 5_000 }
     const target = incoming('http://gateway.test/a?b')
     await createOrigin({ binding: { fetch: fetched } }).send({ ...request, incoming: target })
     await createOrigin({ url: 'https://api.test/v2/', binding: { fetch: fetched } }).send({

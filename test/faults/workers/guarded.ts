@@ -22,7 +22,7 @@ export default {
     const route = `${incoming.method} ${pathname}`
     try {
       const answer = await origin.send({
-        ...{ incoming, headers: new Headers(), body: incoming.body, timeoutMs, route },
+        ...{ incoming, headers: new Map<string, string>(), body: incoming.body, timeoutMs, route },
       })
       return new Response(answer.body, answer)
     } catch (error) {
