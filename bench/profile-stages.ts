@@ -58,9 +58,9 @@ export const OTHERS = [FRAMEWORK, UNATTRIBUTED, GARBAGE, RUNTIME] as const
 
 /**
  * Whose a module is where no stage is on the stack: after an `await` the platform calls a function
- * without those that awaited it. The first beginning that fits counts.
+ * without those that awaited it. The first rule that fits counts.
  */
-const OWNERS: readonly (readonly [beginning: string, stage: string])[] = [
+const OWNERS: readonly (readonly [beginning: string, stage: string, functions?: RegExp])[] = [
   ['src/admission/', 'admit'],
   ['src/stores/upstash/', 'admit'],
   ['src/rate-limit-headers.ts', 'admit'],
@@ -81,9 +81,13 @@ const OWNERS: readonly (readonly [beginning: string, stage: string])[] = [
   ['layers.ts', FRAMEWORK],
   ['src/inspection/', 'inspect'],
   ['src/tracing/', 'traceRequests'],
-  ['zod', 'validate'],
+  // It signs assertions for the origin, and verifies tokens.
+  ['jose', 'proxy', /sign(?!ature)/i],
+  ['jose', 'authenticate', /verif/i],
   ['hono', FRAMEWORK],
 ]
+
+const ANY = /(?:)/
 
 /** Hono calls what comes next in here: what is below it on the stack waits, and does not work. */
 const DISPATCH: Pick<Frame, 'name' | 'module'> = { name: 'dispatch', module: 'hono' }
@@ -95,13 +99,14 @@ const SHARE_DIGITS = 4
 /** Finds the stage nearest to where the time went. */
 export function attribute({ frames, micros }: SampledStack): Attributed {
   let owner: string | undefined
-  for (const [depth, { name, module }] of frames.entries()) {
+  for (const [depth, frame] of frames.entries()) {
+    const { name, module } = frame
     const stage = STAGE_OF.get(module ?? '')
     if (stage !== undefined)
       return { stage, evidence: 'stack', path: frames.slice(0, depth + 1).toReversed(), micros }
     if (name === DISPATCH.name && module === DISPATCH.module)
       return found(owner ?? FRAMEWORK, frames.slice(0, depth + 1))
-    owner ??= ownerOf(module)
+    owner ??= ownerOf(frame)
   }
   return found(owner ?? withoutOwner(frames), frames)
 
@@ -127,8 +132,10 @@ export function stageTimes(attributed: readonly Attributed[], requests: number):
   })
 }
 
-function ownerOf(module: string | undefined): string | undefined {
-  return OWNERS.find(([beginning]) => module?.startsWith(beginning))?.[1]
+function ownerOf({ name, module }: Frame): string | undefined {
+  return OWNERS.find(
+    ([beginning, , functions = ANY]) => module?.startsWith(beginning) && functions.test(name),
+  )?.[1]
 }
 
 /** Nothing but the platform itself, or code that no rule names. */

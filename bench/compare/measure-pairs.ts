@@ -121,18 +121,18 @@ async function measurePair(measurement: PairsOptions, headFirst: boolean): Promi
   }
 }
 
-/** Finds out what a round costs in HEAD, and sets as many as make the share that was asked for. */
+/** Finds out, beside BASE, what rounds add to HEAD, and sets as many as make the share asked for. */
 async function slowDown(measurement: PairsOptions): Promise<number> {
   const { sides, options, onProgress } = measurement
   const { head } = sides
   onProgress(`slowing ${head.layer.title} down by ${options.slowDownPercent} %`)
   await head.burn(0)
-  const before = await measureAlone(measurement, head, options.seconds)
+  const before = await measurePair(measurement, false)
   await head.burn(CALIBRATING_ROUNDS)
-  const burning = await measureAlone(measurement, head, options.seconds)
-  const microsPerRound = (burning.cpuMicros - before.cpuMicros) / CALIBRATING_ROUNDS
-  const micros = (before.cpuMicros * options.slowDownPercent) / 100
-  const rounds = Math.round(ratio(micros, microsPerRound))
+  const burning = await measurePair(measurement, true)
+  const added = ratio(burning.cpuRatio, before.cpuRatio) - 1
+  if (added <= 0) throw new Error('the machine is too busy to tell what slows a gateway down')
+  const rounds = Math.round((options.slowDownPercent / 100 / added) * CALIBRATING_ROUNDS)
   await head.burn(rounds)
   return rounds
 }
