@@ -4,6 +4,7 @@ import { USUAL } from '../options.ts'
 import type { PublishedId } from '../published.ts'
 import type { Figure, Scenario } from '../scenario.ts'
 import { type CaseId, REQUIRED_ISSUED, REQUIRED_VALIDATED } from '../token-costs/cases.ts'
+import type { Allocations } from '../token-costs/measure-allocations.ts'
 import type { CaseFigures } from '../token-costs/measure-cases.ts'
 import type { OperationFigures } from '../token-costs/measure-operations.ts'
 import { measureTokens } from '../token-costs/measure-tokens.ts'
@@ -51,7 +52,11 @@ export const tokens: Scenario = {
       .flatMap(({ rounds }) => rounds)
       .reduce((sum, { requests }) => sum + requests, 0)
     return {
-      figures: [...operations.map(timeFigure), ...http.flatMap(caseFigures)],
+      figures: [
+        ...operations.map(timeFigure),
+        ...operations.map((operation) => allocationFigure(operation, costs.allocations)),
+        ...http.flatMap(caseFigures),
+      ],
       checks: [{ what: 'answers that were wrong', seen: `0 of ${answers.toLocaleString('en')}` }],
       plots: [
         {
@@ -71,6 +76,18 @@ export const tokens: Scenario = {
 
 function timeFigure({ id, title, micros }: OperationFigures): Figure {
   return { id: `${id}-time`, title, value: micros, unit: 'us', ...besideOf(id) }
+}
+
+function allocationFigure(
+  { id, title }: Pick<OperationFigures, 'id' | 'title'>,
+  allocations: Allocations,
+): Figure {
+  return {
+    id: `${id}-heap`,
+    title: `${title}: heap allocated`,
+    value: allocations[id],
+    unit: 'bytes',
+  }
 }
 
 function caseFigures({ id, title, ...figures }: CaseFigures): readonly Figure[] {

@@ -1,6 +1,7 @@
 /** `--tokens`: what issuing and validating costs, by itself and over HTTP. */
 import type { Bench } from '../bench.ts'
 import type { Detail } from '../options.ts'
+import { type Allocations, measureAllocations } from './measure-allocations.ts'
 import { type CaseFigures, measureCases } from './measure-cases.ts'
 import { measureOperations, type OperationFigures } from './measure-operations.ts'
 import { measurePeers, type Peers } from './peers.ts'
@@ -15,6 +16,7 @@ const NO_PEERS: Peers = { measured: [], skipped: [] }
 
 export interface TokenCosts {
   readonly operations: readonly OperationFigures[]
+  readonly allocations: Allocations
   readonly http: readonly CaseFigures[]
   readonly peers: Peers
   /** How it was measured. */
@@ -28,7 +30,7 @@ export interface TokenCosts {
 export async function measureTokens(bench: Bench): Promise<TokenCosts> {
   const { options, backends, directory, shutdown } = bench
   const onProgress = (what: string) => bench.onProgress(`tokens: ${what}`)
-  const { workerd, cases } = await startTokens({ ...bench, onProgress })
+  const { workerd, bundle, variables, cases } = await startTokens({ ...bench, onProgress })
 
   const { connections, seconds, warmUpSeconds, rounds } = options
   const operationSeconds = seconds * OPERATION_SHARE
@@ -38,16 +40,21 @@ export async function measureTokens(bench: Bench): Promise<TokenCosts> {
   })
   const http = await measureCases({ cases, workerd, backends, options, onProgress })
   await workerd.close()
+  onProgress('what operations allocate')
+  const allocations = await measureAllocations({
+    ...{ bundle, variables, directory, queueAddress: new URL(backends.originUrl).host },
+  })
   const { signal } = shutdown
   const peers = options.peers
     ? await measurePeers({ seconds: operationSeconds, directory, signal, onProgress })
     : NO_PEERS
 
-  console.log(`\n${operationTable(operations, peers)}\n`)
+  console.log(`\n${operationTable(operations, allocations, peers)}\n`)
   console.log(`${caseTable(http)}\n`)
   return {
     options: { seconds, operationSeconds, warmUpSeconds, rounds, connections },
     operations,
+    allocations,
     peers,
     http,
     reference: { note: TOKEN_REFERENCE_NOTE, figures: TOKEN_REFERENCES },

@@ -1,5 +1,6 @@
 /** What `--tokens` prints. */
 import { table } from '../report.ts'
+import type { Allocations } from './measure-allocations.ts'
 import type { CaseFigures } from './measure-cases.ts'
 import type { OperationFigures } from './measure-operations.ts'
 import type { Peers } from './peers.ts'
@@ -11,13 +12,25 @@ const SATURATED_CORES = 0.9
 const QUIET_CORES = 0.1
 
 /** Operations inside an isolate, and the same work elsewhere. */
-export function operationTable(figures: readonly OperationFigures[], peers: Peers): string {
-  const headings = ['operation', 'us', 'CPU us', 'per s', ...peers.measured.flatMap(headingsOf)]
+export function operationTable(
+  figures: readonly OperationFigures[],
+  allocations: Allocations,
+  peers: Peers,
+): string {
+  const headings = [
+    'operation',
+    'us',
+    'CPU us',
+    'per s',
+    'heap bytes',
+    ...peers.measured.flatMap(headingsOf),
+  ]
   const rows = figures.map(({ id, title, micros, cpuMicros, perSecond }) => [
     title,
     short(micros),
     short(cpuMicros),
     perSecond.toLocaleString('en'),
+    allocations[id].toLocaleString('en'),
     ...peers.measured.flatMap(({ micros: of }) => {
       const each = of[id]
       return each === undefined ? ['', ''] : [short(each), (each / micros).toFixed(2)]
@@ -31,6 +44,7 @@ export function operationTable(figures: readonly OperationFigures[], peers: Peer
     '',
     ...peers.measured.map(({ name, version }) => `${name}: ${version}; one core, same machine.`),
     ...peers.skipped.map(({ name, reason }) => `${name}: skipped (${reason}).`),
+    'heap bytes: what one allocates in the isolate, garbage too; buffers off the heap do not count.',
     ...(peers.measured.length > 0 ? ['x: how many times our time the peer takes.'] : []),
     TOKEN_REFERENCE_NOTE,
   ].join('\n')

@@ -13,6 +13,8 @@ export interface TokenWorkerd {
   readonly workerd: Workerd
   readonly bundle: Bundle
   readonly cases: readonly Case[]
+  /** Of the Worker. */
+  readonly variables: Readonly<Record<string, string>>
 }
 
 /** Starts an isolate for each service, with callers, and makes sure that all of it works. */
@@ -23,11 +25,15 @@ export async function startTokens(bench: Bench, inspect = false): Promise<TokenW
   const bundle = await bundleWorker(TOKENS_CONFIG, directory, inspect)
   onProgress('signing tokens')
   const callers = await prepareCallers(backends)
+  const variables = {
+    ...gatewayVariables(backends, callers.signingKeys),
+    CLIENTS: callers.clients,
+  }
   const workerd = await startWorkerd({
     bundle,
     directory,
     inspect,
-    variables: { ...gatewayVariables(backends, callers.signingKeys), CLIENTS: callers.clients },
+    variables,
     names: TOKEN_SERVICES,
     queueAddress: new URL(backends.originUrl).host,
   })
@@ -35,5 +41,5 @@ export async function startTokens(bench: Bench, inspect = false): Promise<TokenW
   shutdown.signal.throwIfAborted()
   const cases = casesOf(callers)
   await preflightTokens(workerd, cases, callers)
-  return { workerd, bundle, cases }
+  return { workerd, bundle, cases, variables }
 }

@@ -6,6 +6,7 @@ import { MANY_TOKENS } from '../../bench/token-costs/callers.ts'
 import { CASE_IDS, type Case } from '../../bench/token-costs/cases.ts'
 import { forged } from '../../bench/token-costs/forged.ts'
 import { createIssuedTokens } from '../../bench/token-costs/issued-tokens.ts'
+import { type Allocations, bytesEach } from '../../bench/token-costs/measure-allocations.ts'
 import { type CaseRound, figuresOf } from '../../bench/token-costs/measure-cases.ts'
 import { type OperationFigures, roundOf } from '../../bench/token-costs/measure-operations.ts'
 import { ALGORITHMS, OPERATION_IDS, OPERATIONS } from '../../bench/token-costs/operations.ts'
@@ -42,7 +43,15 @@ describe('the time of an operation', () => {
   })
 })
 
+describe('the heap of an operation', () => {
+  test('is what a batch allocates beyond an empty one, divided by all that it did', () => {
+    expect(bytesEach(780_000, 30_000, 100)).toBe(7_500)
+    expect(bytesEach(29_000, 30_000, 100)).toBe(0)
+  })
+})
+
 describe('the table of operations', () => {
+  const allocations = Object.fromEntries(OPERATION_IDS.map((id) => [id, 7_700])) as Allocations
   const figures: OperationFigures[] = [
     {
       id: 'issue-RS256',
@@ -56,9 +65,9 @@ describe('the table of operations', () => {
       'Go',
       '{"version":"go9"}\n{"id":"issue-RS256","micros":1250.04,"operations":8}',
     )
-    const text = operationTable(figures, { measured: [peer], skipped: [] })
+    const text = operationTable(figures, allocations, { measured: [peer], skipped: [] })
     expect(text).toMatch(
-      /^issue RS256 \(2048\) +500 +510 +2,000 +1250 +2\.50 +1\.42 ms, 860\/s a core$/m,
+      /^issue RS256 \(2048\) +500 +510 +2,000 +7,700 +1250 +2\.50 +1\.42 ms, 860\/s a core$/m,
     )
     expect(text).toContain('Go: go9; one core, same machine.')
     expect(text).toContain('on other hardware')
@@ -66,7 +75,7 @@ describe('the table of operations', () => {
 
   test('a peer that is not there is said to be skipped', () => {
     const skipped = [{ name: 'Python', reason: 'not on this machine' }]
-    const text = operationTable(figures, { ...NO_PEERS, skipped })
+    const text = operationTable(figures, allocations, { ...NO_PEERS, skipped })
     expect(text).toContain('Python: skipped (not on this machine).')
     expect(text).not.toContain('the peer takes')
   })
