@@ -28,14 +28,14 @@ export interface Asking {
   readonly connections: number
   /** `once`: until each question has been asked once; `connections` must divide their number. */
   readonly until: { readonly seconds: number } | 'once'
-  /** Whether 503 with `overloaded` is an answer, too; counted apart. Default false. */
+  /** Whether 503 of {@link isShed} is an answer, too; counted apart. Default false. */
   readonly mayShed?: boolean
 }
 
 export interface Answers {
   /** Answers that were right, `shed` not among them. */
   readonly right: number
-  /** 503 with `overloaded`. */
+  /** 503 of {@link isShed}. */
   readonly shed: number
   readonly seconds: number
   /** Of right answers. */
@@ -52,7 +52,7 @@ export async function ask(asking: Asking): Promise<Answers> {
   const { origin, pathname } = new URL(url)
   const size = Math.max(1, Math.floor(questions.length / connections))
   const latencies = createLatencyHistogram()
-  let [connection, wrong, shed, sumMs] = [0, 0, 0, 0]
+  let [connection, wrong, shed] = [0, 0, 0]
   let firstWrong = ''
   let started = performance.now()
   let cpu = process.cpuUsage()
@@ -100,7 +100,6 @@ export async function ask(asking: Asking): Promise<Answers> {
       judgedShed = shed
       if (isOne) return
       latencies.record(ms)
-      sumMs += ms
     })
   })
   const seconds = (performance.now() - started) / 1000
@@ -116,7 +115,7 @@ export async function ask(asking: Asking): Promise<Answers> {
   ]
   if (reasons.length > 0) throw new Error(`answers of ${pathname}: ${reasons.join('; ')}`)
   const loadCores = (user + system) / MICROS_PER_SECOND / seconds
-  return { right, shed, seconds, latencies, meanMs: sumMs / right, loadCores }
+  return { right, shed, seconds, latencies, meanMs: latencies.meanMs, loadCores }
 }
 
 /** Whether this is what the question is to be answered. */
@@ -125,5 +124,6 @@ export function isRight({ status, answer }: Question, got: number, body: string)
   return typeof answer === 'string' ? body === answer : body.includes(answer.holds)
 }
 
-const isShed = (status: number, body: string): boolean =>
-  status === 503 && body.includes('"code":"overloaded"')
+/** Whether the gateway says that too many requests wait, or that Redis was too late to tell. */
+export const isShed = (status: number, body: string): boolean =>
+  status === 503 && /"code":"(?:overloaded|dependency_unavailable)"/.test(body)

@@ -47,7 +47,8 @@ export async function observe(
   const answers = await ask(asking)
   await untilQuiet(backends)
   const usage = usageBetween(before, await readingOf(pid, backends))
-  refuseOther(answers.right, usage.counts, expected, asking)
+  const connections = asking.connections + answers.shed
+  refuseOther(answers.right, usage.counts, expected, { ...asking, connections })
   const { latencies, seconds, right } = answers
   const { userMicros, systemMicros } = usage.gateway
   return {

@@ -48,10 +48,19 @@ export interface HoldingOrigin extends OddOrigin {
   release(): void
 }
 
-/** One that answers with `body`, and not before it is told to. */
-export async function startHoldingOrigin(body: string): Promise<HoldingOrigin> {
+/**
+ * One that answers with `body`, and not before it is told to; on paths that end with `brokenPath` it
+ * hangs up instead, at once.
+ */
+export async function startHoldingOrigin(
+  body: string,
+  brokenPath?: string,
+): Promise<HoldingOrigin> {
   const held: ServerResponse[] = []
-  const origin = await startOddOrigin((response) => void held.push(response))
+  const origin = await startOddOrigin((response, { url = '' }) => {
+    if (brokenPath !== undefined && url.endsWith(brokenPath)) response.destroy()
+    else held.push(response)
+  })
   return {
     ...origin,
     release() {

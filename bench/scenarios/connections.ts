@@ -28,7 +28,8 @@ export const connections: Scenario = {
     'of 10 to 300 connections; with validated bodies of 10 KB; and 50 connections without a pause.',
   answers: ['ramparts-peak', 'ramparts-connections', 'ramparts-payload', 'ramparts-sustained'],
   asserts: [
-    'Every answer is the origin’s, to the byte; 503 `overloaded` is counted apart, nothing else is.',
+    'Every answer is the origin’s, to the byte; 503 (`overloaded`, `dependency_unavailable`) is ' +
+      'counted apart, nothing else is.',
     'Every answer has reached the origin, once, which was told who asks, with an assertion.',
     'Every answer has cost one call to Redis.',
   ],

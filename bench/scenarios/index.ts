@@ -3,6 +3,7 @@ import type { Scenario } from '../scenario.ts'
 import { connections } from './connections.ts'
 import { fullStack } from './full-stack.ts'
 import { layers } from './layers.ts'
+import { manyConnections } from './many-connections.ts'
 import { memory } from './memory.ts'
 import { offeredLoad } from './offered-load.ts'
 import { peers } from './peers.ts'
@@ -10,6 +11,7 @@ import { permissions } from './permissions.ts'
 import { refusals } from './refusals.ts'
 import { scaling } from './scaling.ts'
 import { sessions } from './sessions.ts'
+import { singleFlight } from './single-flight.ts'
 import { tokens } from './tokens.ts'
 import { validationCache } from './validation-cache.ts'
 
@@ -27,4 +29,6 @@ export const SCENARIOS: readonly Scenario[] = [
   validationCache,
   permissions,
   refusals,
+  manyConnections,
+  singleFlight,
 ]
