@@ -10,9 +10,9 @@ import { readingOf, untilQuiet, usageBetween } from './usage.ts'
 
 /** Two of them send more than the gateway beside them can answer. */
 const PROCESSES = 2
-/** More than the gateway lets wait, so that it has to say so. */
-const MAX_OUTSTANDING = 1_600
-/** Far below what any machine does that this is run on: there nobody may be turned away. */
+/** Half of what the gateway lets wait: what is measured is how much it does, not how it refuses. */
+export const MAX_OUTSTANDING = 512
+/** Far below what any machine can do: up to here nobody may be turned away. */
 const ALWAYS_SERVED_PER_SECOND = 100
 const MICROS_PER_SECOND = 1_000_000
 

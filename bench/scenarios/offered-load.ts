@@ -1,6 +1,6 @@
 /** The full pipeline at fixed rates, up to far more than this machine can do. */
 import { startFullGateway } from '../gateway.ts'
-import { measureRate, type RateFigures } from '../offered-rates.ts'
+import { MAX_OUTSTANDING, measureRate, type RateFigures } from '../offered-rates.ts'
 import type { PublishedId } from '../published.ts'
 import type { Figure, Scenario, Table } from '../scenario.ts'
 
@@ -131,7 +131,7 @@ function notesOf(rates: readonly RateFigures[]): readonly string[] {
     ...(late.length === 0
       ? []
       : [
-          `At ${late.join(' and ')}/s offered the machine is saturated: what waited for a second to be sent was given up, and is in no latency.`,
+          `At ${late.join(' and ')}/s offered the machine is saturated: with ${MAX_OUTSTANDING} requests under way, what waited for a second to be sent was given up, and is in no latency.`,
         ]),
     ...rates
       .filter(({ otherCores }) => otherCores > QUIET_CORES)

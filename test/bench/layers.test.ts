@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { COLD_STEP, FULL_STEP, STEPS } from '../../bench/layer-steps.ts'
 import { LAYERS } from '../../bench/layers.ts'
-import { REFERENCE_FIGURES } from '../../bench/reference.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
 /** Stages as they stand in a file: calls of the middlewares, in order. */
 const STAGES =
-  /\b(requestId|canonicalPath|sanitizeHeaders|clientAddress|limitBody|authenticate|admit|authorize|validate|proxy)\(/g
+  /\b(requestId|audit|canonicalPath|sanitizeHeaders|clientAddress|limitBody|authenticate|admit|authorize|validate|proxy)\(/g
 
 describe('the layers are those of the gateway', () => {
   test('they run the middlewares of the pipeline in its order', () => {
@@ -30,9 +30,10 @@ describe('the layers are those of the gateway', () => {
     expect(settings('bench/workers/tokens.toml')).toEqual(settings('wrangler.toml'))
   })
 
-  test('what others say stands beside a layer that there is', () => {
+  test('every step is between layers that there are', () => {
     const ids = LAYERS.map(({ id }) => id)
-    expect(REFERENCE_FIGURES.filter(({ layer }) => !ids.includes(layer))).toEqual([])
+    const named = [...STEPS, COLD_STEP, FULL_STEP].flatMap(({ of, over }) => [of, over])
+    expect(named.filter((id) => !ids.includes(id))).toEqual([])
   })
 })
 

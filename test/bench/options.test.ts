@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { LAYERS } from '../../bench/layers.ts'
 import { type Options, readOptions, USAGE } from '../../bench/options.ts'
+import { SCENARIOS } from '../../bench/scenarios/index.ts'
 import { CASE_IDS } from '../../bench/token-costs/cases.ts'
 
 const RUN = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
@@ -12,60 +13,56 @@ function run(...args: readonly string[]) {
 }
 
 describe('what is asked for', () => {
-  test('nothing means all layers under both runtimes', () => {
+  test('nothing means every scenario, in full, wherever it runs', () => {
     expect(readOptions([])).toEqual({
-      layers: true,
+      effort: 'full',
+      only: undefined,
+      runtime: undefined,
+      list: false,
       profile: false,
       case: undefined,
-      tokens: false,
-      peers: true,
-      runtimes: ['workerd', 'wrangler'],
-      measured: LAYERS,
+      results: undefined,
+      layers: LAYERS,
       request: 'read',
       seconds: 2,
       warmUpSeconds: 0.5,
       rounds: 3,
       connections: 20,
-      results: undefined,
+      peers: true,
     } satisfies Options)
   })
 
-  test('a profile alone measures no layers, and both can be asked for', () => {
-    expect(readOptions(['--profile'])).toMatchObject({ layers: false, profile: true })
-    expect(readOptions(['--profile', '--layers'])).toMatchObject({ layers: true, profile: true })
+  test('quickly means less time, unless a time is given, and no other languages', () => {
+    expect(readOptions(['--quick', '--rounds', '2'])).toMatchObject({
+      ...{ effort: 'quick', peers: false, seconds: 0.5, warmUpSeconds: 0.3, rounds: 2 },
+    })
+    expect(readOptions(['--no-peers'])).toMatchObject({ effort: 'full', peers: false })
   })
 
-  test('tokens alone measure no layers; quickly means less time, unless a time is given', () => {
-    expect(readOptions(['--tokens'])).toMatchObject({ layers: false, tokens: true, rounds: 3 })
-    expect(readOptions(['--tokens', '--quick', '--no-peers', '--rounds', '2'])).toMatchObject({
-      tokens: true,
-      peers: false,
-      seconds: 0.5,
-      warmUpSeconds: 0.5,
-      rounds: 2,
+  test('some scenarios, under one runtime', () => {
+    expect(readOptions(['--only', 'layers,tokens', '--runtime', 'wrangler'])).toMatchObject({
+      ...{ only: ['layers', 'tokens'], runtime: 'wrangler' },
     })
   })
 
   test('a profile can be that of one case', () => {
     expect(readOptions(['--profile', '--case', 'issue-jwt'])).toMatchObject({
-      layers: false,
       profile: true,
       case: 'issue-jwt',
     })
   })
 
   test('some layers come in the order of the pipeline, after the baseline', () => {
-    const { measured } = readOptions(['--only', 'full,admit']) as Options
-    expect(measured.map(({ id }) => id)).toEqual(['passthrough', 'admit', 'full'])
+    const { layers } = readOptions(['--layers', 'full,admit']) as Options
+    expect(layers.map(({ id }) => id)).toEqual(['passthrough', 'admit', 'full'])
   })
 
   test('numbers and names are taken as they are', () => {
-    const argv = '--seconds 0.5 --rounds 5 --connections 1 --runtime workerd --request write'
+    const argv = '--seconds 0.5 --rounds 5 --connections 1 --request write'
     expect(readOptions(argv.split(' '))).toMatchObject({
       seconds: 0.5,
       rounds: 5,
       connections: 1,
-      runtimes: ['workerd'],
       request: 'write',
     })
   })
@@ -79,13 +76,13 @@ describe('what makes no run', () => {
     [['--rounds', '1.5'], '--rounds must be a whole number'],
     [['--rounds', '21'], '--rounds must be a number from 1 to 20'],
     [['--connections', '-1'], '--connections'],
-    [['--runtime', 'node'], '--runtime must be one of workerd, wrangler, both'],
+    [['--runtime', 'node'], '--runtime must be one of workerd, wrangler'],
     [['--request', 'delete'], '--request must be one of read, write'],
-    [['--only', 'full,nothing'], '--only: there is no "nothing"'],
+    [['--layers', 'full,nothing'], '--layers: there is no "nothing"'],
     [['--case', 'issue-jwt'], '--case needs --profile'],
     [['--profile', '--case', 'issue'], '--case must be one of issue-jwt, issue-opaque'],
     [['--results', ''], '--results must name a directory'],
-    [['--layer'], "Unknown option '--layer'"],
+    [['--tokens'], "Unknown option '--tokens'"],
     [['fast'], 'Unexpected argument'],
   ])('%j', (argv, message) => {
     expect(() => readOptions(argv)).toThrow(message)
@@ -99,6 +96,18 @@ describe('the command', () => {
     expect(stdout.trim()).toBe(USAGE)
     for (const { id } of LAYERS) expect(stdout).toContain(id)
     for (const id of CASE_IDS) expect(stdout).toContain(id)
+  })
+
+  test('--list names every scenario, and measures nothing', () => {
+    const { status, stdout, stderr } = run('--list')
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    for (const { id, title } of SCENARIOS) expect(stdout).toContain(`${id}: ${title}`)
+  })
+
+  test('a scenario that there is not is told with those that there are', () => {
+    const { status, stdout, stderr } = run('--only', 'layers,nothing')
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toContain('bench: --only: there is no "nothing"; there are layers, ')
   })
 
   test('a bad option is one clear line on stderr and exit code 2', () => {

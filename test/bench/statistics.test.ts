@@ -57,12 +57,39 @@ describe('the latency histogram', () => {
   test('what takes for ever is counted at the upper end, what takes no time at the lower', () => {
     const histogram = createLatencyHistogram()
     histogram.record(0)
-    histogram.record(60_000)
+    histogram.record(10_000_000)
     expect(histogram.percentile(0.5)).toBe(0.01)
-    expect(histogram.percentile(1)).toBe(2_000)
+    expect(histogram.percentile(1)).toBe(122_000)
+  })
+
+  test('above two seconds 10 ms are close enough', () => {
+    const histogram = createLatencyHistogram()
+    for (const ms of [2_000, 2_001, 2_010.5, 60_000]) histogram.record(ms)
+    const told = [0.25, 0.5, 0.75, 1].map((quantile) => histogram.percentile(quantile))
+    expect(told).toEqual([2_000, 2_010, 2_020, 60_000])
+  })
+
+  test('mean and longest are those of what was recorded, not of buckets', () => {
+    const histogram = createLatencyHistogram()
+    for (const ms of [1.111, 2.222]) histogram.record(ms)
+    expect(histogram.meanMs).toBeCloseTo(1.6665, 6)
+    expect(histogram.maxMs).toBe(2.222)
+  })
+
+  test('two that are added, by way of JSON, tell what one would', () => {
+    const [one, other, both] = [1, 2, 3].map(createLatencyHistogram)
+    for (let ms = 1; ms <= 100; ms++) {
+      ;(ms % 3 === 0 ? one : other)?.record(ms)
+      both?.record(ms)
+    }
+    one?.add(JSON.parse(JSON.stringify(other?.counts())))
+    expect(one?.counts()).toEqual(both?.counts())
+    expect(one?.count).toBe(100)
+    expect(one?.percentile(0.9)).toBe(90)
   })
 
   test('nothing recorded has no percentile', () => {
     expect(() => createLatencyHistogram().percentile(0.5)).toThrow(RangeError)
+    expect(() => createLatencyHistogram().meanMs).toThrow(RangeError)
   })
 })

@@ -1,0 +1,216 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { USUAL } from '../../bench/options.ts'
+import { PUBLISHED, type Published } from '../../bench/published.ts'
+import { isMet, listOf, measuredText, valueText } from '../../bench/report.ts'
+import type { Figure, Scenario, ScenarioContext, ScenarioResult } from '../../bench/scenario.ts'
+import { SCENARIOS } from '../../bench/scenarios/index.ts'
+import { jobsOf, runSuite } from '../../bench/suite.ts'
+
+const FOLDER = join(import.meta.dirname, '..', '..', 'bench', 'scenarios')
+const directory = mkdtempSync(join(tmpdir(), 'suite-test-'))
+afterAll(() => rmSync(directory, { recursive: true, force: true }))
+
+describe('the registry', () => {
+  test('holds every scenario that has a file, under the name of its file', () => {
+    const files = readdirSync(FOLDER, { withFileTypes: true })
+      .filter((entry) => entry.isFile() && entry.name !== 'index.ts')
+      .map(({ name }) => basename(name, '.ts'))
+    expect(SCENARIOS.map(({ id }) => id).toSorted()).toEqual(files.toSorted())
+  })
+
+  test('something is measured beside every figure that is published, or it says why not', () => {
+    const answered = new Set<string>(SCENARIOS.flatMap(({ answers }) => answers))
+    const published = Object.entries<Published>(PUBLISHED)
+    const missing = published.filter(
+      ([id, { notMeasured }]) => notMeasured === undefined && !answered.has(id),
+    )
+    expect(missing.map(([id]) => id)).toEqual([])
+  })
+
+  test('every scenario says what makes it fail, and how long it takes', () => {
+    for (const { id, asserts, seconds, runtimes } of SCENARIOS) {
+      expect(asserts, id).not.toEqual([])
+      expect(runtimes, id).not.toEqual([])
+      expect(seconds.quick, id).toBeLessThanOrEqual(seconds.full)
+    }
+  })
+
+  test('--list tells all of it', () => {
+    const text = listOf(SCENARIOS)
+    for (const { id, title, measures } of SCENARIOS) {
+      expect(text).toContain(`${id}: ${title}`)
+      expect(text).toContain(measures)
+    }
+  })
+})
+
+const RESULT: ScenarioResult = { figures: [], checks: [] }
+
+function scenarioOf(
+  id: string,
+  run: Scenario['run'] = async () => RESULT,
+  runtimes: Scenario['runtimes'] = ['workerd'],
+): Scenario {
+  const seconds = { quick: 1, full: 2 }
+  return {
+    id,
+    title: `Of ${id}`,
+    measures: '',
+    answers: [],
+    asserts: ['x'],
+    runtimes,
+    seconds,
+    run,
+  }
+}
+
+describe('what is to run', () => {
+  const known = [scenarioOf('both', undefined, ['workerd', 'wrangler']), scenarioOf('one')]
+  const idsOf = (options: Partial<Parameters<typeof jobsOf>[1]>) =>
+    jobsOf(known, { only: undefined, runtime: undefined, effort: 'full', ...options }).map(
+      ({ scenario, runtime }) => `${scenario.id} ${runtime}`,
+    )
+
+  test('in full each scenario runs wherever it can, quickly in the first place only', () => {
+    expect(idsOf({})).toEqual(['both workerd', 'both wrangler', 'one workerd'])
+    expect(idsOf({ effort: 'quick' })).toEqual(['both workerd', 'one workerd'])
+  })
+
+  test('some of them, in the order of the registry, and under one runtime', () => {
+    expect(idsOf({ only: ['one', 'both'], effort: 'quick' })).toEqual([
+      'both workerd',
+      'one workerd',
+    ])
+    expect(idsOf({ runtime: 'wrangler' })).toEqual(['both wrangler'])
+  })
+
+  test('an id that there is not is told with those that there are', () => {
+    expect(() => idsOf({ only: ['none'] })).toThrow('there is no "none"; there are both, one')
+    expect(() => idsOf({ only: [''] })).toThrow('there is no ""')
+  })
+
+  test('a run of nothing is none', () => {
+    expect(() => idsOf({ only: ['one'], runtime: 'wrangler' })).toThrow('runs under wrangler')
+  })
+})
+
+/** A run of these; returns what was said and found. */
+async function run(scenarios: readonly Scenario[]) {
+  const controller = new AbortController()
+  const deferred: (() => Promise<void>)[] = []
+  const said: string[] = []
+  const saved: string[][] = []
+  const result = await runSuite({
+    jobs: jobsOf(scenarios, { only: undefined, runtime: undefined, effort: 'quick' }),
+    ...{ effort: 'quick', detail: USUAL.quick, directory },
+    shutdown: {
+      signal: controller.signal,
+      defer: (close) => void deferred.push(close),
+      exit: () => Promise.reject(new Error('nobody ends it here')),
+    },
+    onProgress: (what) => said.push(what),
+    onResult: ({ measured }) => saved.push(measured.map(({ scenario }) => scenario)),
+  })
+  return { result, said, saved }
+}
+
+describe('a run', () => {
+  test('one that fails is told in one line, and does not stop the others', async () => {
+    const broken = scenarioOf('broken', async () => {
+      throw new Error('3 wrong answers\nand where')
+    })
+    const { result, saved } = await run([scenarioOf('a'), broken, scenarioOf('b')])
+    expect(result.failed).toEqual([
+      { scenario: 'broken', runtime: 'workerd', why: '3 wrong answers' },
+    ])
+    expect(result.measured.map(({ scenario, title }) => [scenario, title])).toEqual([
+      ['a', 'Of a'],
+      ['b', 'Of b'],
+    ])
+    expect(saved, 'after each of them').toEqual([['a'], ['a'], ['a', 'b']])
+  })
+
+  test('what one has started is closed before the next begins, also where it failed', async () => {
+    const events: string[] = []
+    const starting =
+      (id: string) =>
+      async ({ shutdown }: ScenarioContext) => {
+        events.push(`${id} begins`)
+        for (const name of ['first', 'second']) {
+          shutdown.defer(async () => void events.push(`${id}: ${name} closed`))
+        }
+        if (id === 'a') throw new Error('failed')
+        return RESULT
+      }
+    await run([scenarioOf('a', starting('a')), scenarioOf('b', starting('b'))])
+    expect(events).toEqual([
+      'a begins',
+      'a: second closed',
+      'a: first closed',
+      'b begins',
+      'b: second closed',
+      'b: first closed',
+    ])
+  })
+
+  test('each has a folder to itself, and is told what was asked in detail', async () => {
+    const seen: ScenarioContext[] = []
+    const looking = async (context: ScenarioContext) => {
+      seen.push(context)
+      return RESULT
+    }
+    await run([scenarioOf('a', looking), scenarioOf('b', looking)])
+    expect(new Set(seen.map((context) => context.directory)).size).toBe(2)
+    for (const context of seen) {
+      expect(readdirSync(context.directory)).toEqual([])
+      expect(context).toMatchObject({ effort: 'quick', runtime: 'workerd', detail: USUAL.quick })
+    }
+  })
+
+  test('it says where it is, and what is left', async () => {
+    const { said } = await run([scenarioOf('a'), scenarioOf('b')])
+    expect(said[0]).toMatch(/^\[1\/2\] a, workerd: Of a; about 2 s left in all$/)
+    expect(said[1]).toMatch(/^\[2\/2\] b, workerd: Of b; about \d+ s left in all$/)
+  })
+})
+
+describe('what is printed', () => {
+  const figure: Figure = {
+    ...{ id: 'full', title: 'full pipeline', value: 2.45, unit: 'ratio' },
+    aim: { at: 'most', value: 2.4 },
+    beside: ['spacetime-full-stack'],
+  }
+
+  test('figures stand beside their aim, and beside what others say', () => {
+    const text = measuredText({
+      ...{ scenario: 'a', title: 'Of a', runtime: 'workerd', tookSeconds: 1 },
+      figures: [figure, { ...figure, title: 'cached', value: 2.4 }],
+      checks: [{ what: 'answers that were wrong', seen: '0 of 12' }],
+      notes: ['It was quiet.'],
+    })
+    expect(text).toMatch(/^full pipeline +2\.450 +at most 2\.400: missed$/m)
+    expect(text).toMatch(/^cached +2\.400 +at most 2\.400: met$/m)
+    expect(text).toContain('+2.2 ms on a baseline of 2.5 ms (+88 %)')
+    expect(text).toContain('for orientation only')
+    expect(text).toContain('Looked at: answers that were wrong: 0 of 12.')
+    expect(text).toContain('It was quiet.')
+  })
+
+  test('an aim is met at its very value, in either direction', () => {
+    expect(isMet({ value: 5, aim: { at: 'most', value: 5 } })).toBe(true)
+    expect(isMet({ value: 5.1, aim: { at: 'most', value: 5 } })).toBe(false)
+    expect(isMet({ value: 5, aim: { at: 'least', value: 5 } })).toBe(true)
+    expect(isMet({ value: 4.9, aim: { at: 'least', value: 5 } })).toBe(false)
+    expect(isMet({ value: 1 })).toBeUndefined()
+  })
+
+  test('a number has as many digits as say something', () => {
+    expect(valueText({ value: 0.1234, unit: 'ms' })).toBe('0.123 ms')
+    expect(valueText({ value: 12.345, unit: 'us' })).toBe('12.3 us')
+    expect(valueText({ value: 12_345.6, unit: '1/s' })).toBe('12,346 1/s')
+    expect(valueText({ value: 3, unit: 'count' })).toBe('3')
+  })
+})
