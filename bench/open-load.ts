@@ -79,6 +79,7 @@ export async function offerInTurn(
     })
   }
 
+  /** What waits here found no connection free; that it is late is not the load's own doing. */
   function sendWaiting(): void {
     const oldestMs = monotonicMs() - patienceMs
     while (first < waiting.length) {
@@ -100,7 +101,10 @@ export async function offerInTurn(
   await pace({ ratePerSecond, seconds, spacing }, (due) => {
     startMs ??= due[0]
     offered += due.length
-    waiting.push(...due)
+    for (const dueMs of due) {
+      if (outstanding < maxOutstanding && first === waiting.length) send(dueMs)
+      else waiting.push(dueMs)
+    }
     sendWaiting()
   })
   if (outstanding > 0) await new Promise<void>((resolve) => (onIdle = resolve))
