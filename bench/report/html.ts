@@ -41,6 +41,8 @@ function markupOf(piece: Piece): string {
 /** Cells of texts, or of markup. */
 export type Cell = Html | string
 
+/** So many columns need room, or their texts become towers on a phone. */
+const MANY = 5
 const NUMERIC = /^[-+]?[\d,.]+(?: ?(?:ms|us|s|\/s|%|KB|MB|MB\/min|bytes|cores))?$/
 
 /**
@@ -55,16 +57,18 @@ export function tableOf(
   const numeric = headings.map(
     (_, column) =>
       column > 0 &&
+      rows.length > 0 &&
       rows.every(([...cells]) => {
         const cell = cells[column] ?? ''
         return typeof cell === 'string' && (cell === '' || cell === '-' || NUMERIC.test(cell))
       }),
   )
+  const many = headings.length < MANY ? undefined : trusted(' class="many"')
   const align = (column: number) =>
     numeric[column] === true ? trusted(' class="number"') : undefined
   const cellOf = (cell: Cell, column: number) =>
     column === 0 ? html`<th scope="row">${cell}</th>` : html`<td${align(column)}>${cell}</td>`
-  return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0"><table>
+  return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0"><table${many}>
 <caption>${caption}</caption>
 <thead><tr>${headings.map((heading, column) => html`<th scope="col"${align(column)}>${heading}</th>`)}</tr></thead>
 <tbody>${rows.map((row) => html`<tr>${row.map(cellOf)}</tr>`)}</tbody>

@@ -1,11 +1,12 @@
 /** The report as Markdown, for `docs/benchmarks.md`: the same figures, without the pictures. */
 import { PUBLISHED_NOTE } from '../published.ts'
-import { counted, dayOf, numberText, valueText } from './format.ts'
+import type { Figure } from '../scenario.ts'
+import { counted, dayOf, valueText } from './format.ts'
 import type { Results, Saved } from './results.ts'
 import { intervalText } from './runs.ts'
 import type { Result } from './schema.ts'
 import type { Described } from './section.ts'
-import { besides, type Placed, standingsOf, verdictText } from './standing.ts'
+import { besides, type Ours, slowedBy, standingsOf, verdictText } from './standing.ts'
 
 /** What the summary is made of, besides results. */
 export interface MarkdownOptions {
@@ -103,10 +104,10 @@ function environment(results: Results, { linkTo }: MarkdownOptions): readonly st
 }
 
 function beside(results: Results): readonly string[] {
-  const oursOf = (ours: readonly Placed[]) => {
+  const oursOf = (ours: readonly Ours[]) => {
     const shown = ours
       .slice(0, SHOWN)
-      .map(({ figure, of }) => `${plain(figure.title)}: ${valueText(figure)} (${of.runtime})`)
+      .map(({ title, value, by }) => `${plain(title)}: ${plain(value)} (${by})`)
     const rest = ours.length - shown.length
     return [...shown, ...(rest > 0 ? [`${rest} more`] : [])].join('; ')
   }
@@ -151,7 +152,7 @@ function scenarios({ suite }: Results, options: MarkdownOptions): readonly strin
   ]
 }
 
-const figuresTable = (figures: readonly Placed['figure'][]) =>
+const figuresTable = (figures: readonly Figure[]) =>
   markdownTable(
     ['what', 'measured'],
     figures.map((figure) => [plain(figure.title), valueText(figure)]),
@@ -165,11 +166,7 @@ function comparisons(results: Results, { linkTo }: MarkdownOptions): readonly st
     markdownTable(
       ['revisions', 'CPU of a request', 'of', 'verdict'],
       all.map(({ path, result: { base, head, cpu, pairs, verdict, options } }) => [
-        `[${plain(base.name)} and ${plain(head.name)}](${linkTo(path)})${
-          options.slowDownPercent === 0
-            ? ''
-            : `, slowed down by ${numberText(options.slowDownPercent)} %`
-        }`,
+        `[${plain(base.name)} and ${plain(head.name)}](${linkTo(path)})${slowedBy(options.slowDownPercent)}`,
         intervalText(cpu),
         counted(pairs.length, 'pair'),
         verdict,

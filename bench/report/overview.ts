@@ -1,12 +1,12 @@
 /** The parts of the page that look across all scenarios. */
 import { PUBLISHED_NOTE } from '../published.ts'
 import { badge } from './cards.ts'
-import { counted, dayOf, numberText, valueText } from './format.ts'
+import { counted, dayOf, numberText } from './format.ts'
 import { type Html, html, tableOf } from './html.ts'
 import type { Results, Saved } from './results.ts'
 import type { Result } from './schema.ts'
 import type { PageOptions, Section } from './section.ts'
-import { anchorOf, besides, type Placed, standingsOf } from './standing.ts'
+import { besides, type Ours, standingsOf } from './standing.ts'
 
 /** What stands beside a published figure before the rest is folded away. */
 const SHOWN = 4
@@ -64,7 +64,7 @@ export function environment(results: Results, { linkTo }: PageOptions): Section 
       const { commit, machine, versions, redis } = result
       return [
         html`<a href="${linkTo(path)}">${path.split('/').at(-1)}</a>`,
-        dayOf(result.date),
+        html`<time>${dayOf(result.date)}</time>`,
         html`<code>${result.command}</code>`,
         html`<code>${commit.id}</code>${commit.changed ? ', with changes' : ''}`,
         `${machine.processor}, ${machine.cores} cores, ${numberText(machine.memoryGiB)} GiB, ${
@@ -108,7 +108,7 @@ export function beside(results: Results): Section {
   }
 }
 
-function oursOf(ours: readonly Placed[]): Html {
+function oursOf(ours: readonly Ours[]): Html {
   const rest = ours.slice(SHOWN)
   return html`${listOf(ours.slice(0, SHOWN))}${
     rest.length === 0
@@ -117,9 +117,8 @@ function oursOf(ours: readonly Placed[]): Html {
   }`
 }
 
-const listOf = (placed: readonly Placed[]) =>
-  html`<ul>${placed.map(
-    ({ figure, of }) =>
-      html`<li><a href="#${anchorOf(of)}">${figure.title}</a>:
-<b>${valueText(figure)}</b> (${of.runtime})</li>`,
+const listOf = (all: readonly Ours[]) =>
+  html`<ul>${all.map(
+    ({ title, value, by, anchor }) =>
+      html`<li><a href="#${anchor}">${title}</a>: <b>${value}</b> (${by})</li>`,
   )}</ul>`

@@ -2,12 +2,12 @@
 import { init } from 'echarts'
 import type { Plot } from '../scenario.ts'
 import { numberText } from './format.ts'
-import { escapeHtml, type Html, trusted } from './html.ts'
+import { escapeHtml, type Html, html, trusted } from './html.ts'
 
 const WIDTH = 760
-const LINES_HEIGHT = 380
+const LINES_HEIGHT = 360
 /** Of bars: above and below them, of a category, and of each further bar in it. */
-const FRAME_HEIGHT = 110
+const FRAME_HEIGHT = 75
 const CATEGORY_HEIGHT = 18
 const BAR_HEIGHT = 15
 const LABEL_WIDTH = 170
@@ -15,7 +15,6 @@ const LABEL_WIDTH = 170
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#a0468a', '#b07d00', '#3d9ad1', '#444a57']
 const INK = '#1d2433'
 const FAINT = '#dfe3ea'
-
 /** Lines have points, bars have values. */
 type Points = Plot['series'][number]['points']
 
@@ -28,7 +27,6 @@ export function plotSvg(plot: Plot, anchor: string): Html {
       animation: false,
       color: COLOURS,
       textStyle: { fontFamily: 'system-ui, sans-serif', color: INK },
-      legend: { top: 0, left: 0, itemHeight: 10, textStyle: { fontSize: 13, color: INK } },
       ...(plot.kind === 'line' ? lines(plot) : bars(plot)),
     })
     return trusted(embeddable(chart.renderToSVGString(), plot, anchor))
@@ -37,19 +35,29 @@ export function plotSvg(plot: Plot, anchor: string): Html {
   }
 }
 
+/** Which colour is whose. Beside the image, for only a browser knows how wide a text is. */
+export function legendOf({ series }: Plot): Html {
+  return html`<ul class="legend" aria-hidden="true">${series.map(
+    ({ name }, index) =>
+      html`<li><i style="background: ${COLOURS[index % COLOURS.length]}"></i>${name}</li>`,
+  )}</ul>`
+}
+
 /** What the plot shows, in words. */
 export function altText({ title, kind, x, y, series }: Plot): string {
   const against = kind === 'line' ? `${y.title} against ${x.title}` : y.title
   return `${title}: ${against}, for ${series.map(({ name }) => name).join(', ')}`
 }
 
-function heightOf({ kind, categories = [], series }: Plot): number {
+function heightOf(plot: Plot): number {
+  const { kind, categories = [], series } = plot
   if (kind === 'line') return LINES_HEIGHT
   const bars = kind === 'stacked' ? 1 : series.length
   return FRAME_HEIGHT + categories.length * (CATEGORY_HEIGHT + bars * BAR_HEIGHT)
 }
 
-function lines({ x, y, series }: Plot) {
+function lines(plot: Plot) {
+  const { x, y, series } = plot
   const axis = ({ title, log }: Plot['x']) => ({
     type: log === true ? 'log' : 'value',
     name: title,
@@ -58,8 +66,8 @@ function lines({ x, y, series }: Plot) {
     axisLabel: { formatter: numberText, hideOverlap: true },
   })
   return {
-    grid: { left: 70, right: 30, top: 70, bottom: 60 },
-    xAxis: { ...axis(x), nameLocation: 'middle', nameGap: 32 },
+    grid: { left: 70, right: 30, top: 40, bottom: 60 },
+    xAxis: { ...axis(x), scale: true, nameLocation: 'middle', nameGap: 32 },
     yAxis: { ...axis(y), nameTextStyle: { align: 'left', color: INK } },
     series: series.map(({ name, points }) => ({
       type: 'line',
@@ -78,10 +86,11 @@ const drawable = (value: number, { log }: Plot['x']) => log !== true || value > 
 const pairsOf = (points: Points) => points.filter((point) => Array.isArray(point))
 
 /** They lie, for names are long. */
-function bars({ kind, y, categories = [], series }: Plot) {
+function bars(plot: Plot) {
+  const { kind, y, categories = [], series } = plot
   const stacked = kind === 'stacked'
   return {
-    grid: { left: LABEL_WIDTH + 20, right: 60, top: 50, bottom: 50 },
+    grid: { left: LABEL_WIDTH + 20, right: 60, top: 8, bottom: 50 },
     xAxis: {
       type: y.log === true ? 'log' : 'value',
       name: y.title,

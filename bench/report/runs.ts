@@ -6,6 +6,7 @@ import { type Html, html, tableOf } from './html.ts'
 import type { Results, Saved } from './results.ts'
 import type { Compared, Result } from './schema.ts'
 import type { PageOptions, Section } from './section.ts'
+import { slowedBy } from './standing.ts'
 
 /** Of a profile, the modules that take most. */
 const MODULES = 20
@@ -84,10 +85,9 @@ export function comparisons({ comparisons: all }: Results, options: PageOptions)
   if (all.length === 0) return undefined
   const rows = all.map(({ path, result }) => {
     const { base, head, cpu, throughput, pairs, verdict, options: asked } = result
-    const slowed = asked.slowDownPercent === 0 ? '' : `, slowed down by ${asked.slowDownPercent} %`
     const tone = TONES[verdict] === undefined ? 'open' : TONES[verdict] ? 'good' : 'bad'
     return [
-      html`<a href="${options.linkTo(path)}">${base.name} and ${head.name}${slowed}</a>`,
+      html`<a href="${options.linkTo(path)}">${base.name} and ${head.name}</a>${slowedBy(asked.slowDownPercent)}`,
       intervalText(cpu),
       intervalText(throughput),
       String(pairs.length),

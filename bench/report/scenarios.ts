@@ -3,7 +3,7 @@ import type { Check, Figure, Measured, Plot } from '../scenario.ts'
 import { badge } from './cards.ts'
 import { aimText, counted, numberText, valueText } from './format.ts'
 import { type Html, html, tableOf } from './html.ts'
-import { plotSvg } from './plot.ts'
+import { legendOf, plotSvg } from './plot.ts'
 import type { Results } from './results.ts'
 import type { Described, PageOptions, Section } from './section.ts'
 import { anchorOf, meets } from './standing.ts'
@@ -68,17 +68,15 @@ function figuresTable(figures: readonly Figure[]): Html {
 const verdictOf = ({ value, aim }: Figure) => (aim === undefined ? '' : badge(meets(value, aim)))
 
 function checksOf(checks: readonly Check[], described: Described | undefined): Html {
-  const rules = described?.asserts ?? []
-  return html`<h3>What was looked at meanwhile</h3>${tableOf(
+  const table = tableOf(
     'Each of these held: otherwise there would be no figures',
     ['what', 'seen'],
     checks.map(({ what, seen }) => [what, seen]),
-  )}${
-    rules.length === 0
-      ? undefined
-      : html`<details><summary>What makes it fail</summary>
-<ul>${rules.map((rule) => html`<li>${rule}</li>`)}</ul></details>`
-  }`
+  )
+  const rules = described?.asserts.map((rule) => html`<li>${rule}</li>`)
+  return html`<h3>What was looked at meanwhile</h3>
+${checks.length > 0 ? table : html`<p>Nothing that these results tell.</p>`}
+${rules && html`<details><summary>What makes it fail</summary><ul>${rules}</ul></details>`}`
 }
 
 function figureOf(plot: Plot, anchor: string): Html {
@@ -88,6 +86,7 @@ function figureOf(plot: Plot, anchor: string): Html {
     ...plot.series.map(({ name }) => name),
   ]
   return html`<figure><figcaption>${plot.title}</figcaption>
+${legendOf(plot)}
 <div class="wide" role="region" aria-label="Plot: ${plot.title}" tabindex="0">${plotSvg(
     plot,
     anchor,

@@ -7,7 +7,7 @@ import {
   type SystemId,
 } from '../published.ts'
 import type { Figure, Measured } from '../scenario.ts'
-import { aimText, valueText } from './format.ts'
+import { aimText, counted, numberText, valueText } from './format.ts'
 import type { Results } from './results.ts'
 
 /** A figure, and what it was measured by. */
@@ -30,7 +30,16 @@ export interface Standing {
 /** One system, and each figure that it publishes with what stands beside it here. */
 export interface Beside {
   readonly system: string
-  readonly rows: readonly { readonly published: Published; readonly ours: readonly Placed[] }[]
+  readonly rows: readonly { readonly published: Published; readonly ours: readonly Ours[] }[]
+}
+
+/** Something measured here that stands beside a published figure. */
+export interface Ours {
+  readonly title: string
+  readonly value: string
+  /** A runtime, or another way in which it was measured. */
+  readonly by: string
+  readonly anchor: string
 }
 
 /** Every figure of the suite, in the order in which it was measured. */
@@ -82,7 +91,7 @@ export function verdictText({ isMet }: Pick<Standing, 'isMet'>): string {
 }
 
 /** Everything published, system by system, whether or not something of ours stands beside it. */
-export function besides(results: Pick<Results, 'suite'>): readonly Beside[] {
+export function besides(results: Results): readonly Beside[] {
   const placed = figuresOf(results)
   const ids = Object.keys(PUBLISHED) as PublishedId[]
   return (Object.keys(SYSTEMS) as SystemId[]).map((system) => ({
@@ -91,7 +100,40 @@ export function besides(results: Pick<Results, 'suite'>): readonly Beside[] {
       .filter((id) => PUBLISHED[id].system === system)
       .map((id) => ({
         published: PUBLISHED[id],
-        ours: placed.filter(({ figure }) => figure.beside?.includes(id)),
+        ours: [
+          ...placed.filter(({ figure }) => figure.beside?.includes(id)).map(oursOf),
+          ...(id === 'spacetime-soak' ? soaked(results) : []),
+          ...(id === 'spacetime-regression' || id === 'identity-regression'
+            ? compared(results)
+            : []),
+        ],
       })),
   }))
+}
+
+const oursOf = ({ figure, of }: Placed): Ours => ({
+  ...{ title: figure.title, value: valueText(figure), by: of.runtime, anchor: anchorOf(of) },
+})
+
+function soaked({ soak }: Results): readonly Ours[] {
+  if (soak === undefined) return []
+  const { invariants, load, options } = soak.result
+  const held = invariants.filter(({ holds }) => holds === true).length
+  const title = `invariants that held over ${counted(options.minutes, 'minute')} under faults`
+  const by = `${numberText(load.offeredPerSecond)} requests a second`
+  return [{ title, value: `${held} of ${invariants.length}`, by, anchor: 'soak' }]
+}
+
+function compared({ comparisons }: Results): readonly Ours[] {
+  return comparisons.map(({ result: { head, base, options, verdict, pairs } }) => ({
+    title: `${head.name} to ${base.name}${slowedBy(options.slowDownPercent)}`,
+    value: verdict,
+    by: `alarms at ${options.thresholdPercent} %, ${counted(pairs.length, 'pair')}`,
+    anchor: 'comparisons',
+  }))
+}
+
+/** Empty where a revision was compared as it is. */
+export function slowedBy(percent: number): string {
+  return percent === 0 ? '' : `, slowed down by ${numberText(percent)} %`
 }

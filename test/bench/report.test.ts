@@ -1,0 +1,254 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PUBLISHED } from '../../bench/published.ts'
+import { HEADLINES } from '../../bench/report/headlines.ts'
+import { html } from '../../bench/report/html.ts'
+import { markdownTable } from '../../bench/report/markdown.ts'
+import { withFigures } from '../../bench/report/readme.ts'
+import { readResults } from '../../bench/report/results.ts'
+import { dataOf } from '../../bench/report/scenarios.ts'
+import { besides, meets, standingsOf, verdictText } from '../../bench/report/standing.ts'
+import { SCENARIOS } from '../../bench/scenarios/index.ts'
+import { type Browser, CHROMIUM, type Page, startChromium } from '../harness/chromium.ts'
+import { ROOT } from '../harness/process.ts'
+
+const RUN = join(ROOT, 'bench', 'report', 'run.ts')
+const FIXTURES = join(import.meta.dirname, 'report-results')
+const work = mkdtempSync(join(tmpdir(), 'report-test-'))
+afterAll(() => rmSync(work, { recursive: true, force: true }))
+
+interface Ended {
+  readonly code: number
+  readonly stderr: string
+}
+
+function report(...args: readonly string[]): Promise<Ended> {
+  return new Promise((done) => {
+    execFile(process.execPath, [RUN, ...args], { cwd: ROOT }, (error, _, stderr) =>
+      done({ code: error === null ? 0 : Number(error.code), stderr }),
+    )
+  })
+}
+
+/** A folder with the fixtures, one of them changed. */
+function resultsWith(name: string, change: (text: string) => string): string {
+  const folder = mkdtempSync(join(work, 'results-'))
+  cpSync(FIXTURES, folder, { recursive: true })
+  writeFileSync(join(folder, name), change(readFileSync(join(FIXTURES, name), 'utf8')))
+  return folder
+}
+
+test('what is committed is what the committed results give', async () => {
+  expect(await report('--check')).toEqual({ code: 0, stderr: '' })
+})
+
+describe('what is read', () => {
+  test('a full run says more than a quick one that is newer', () => {
+    const folder = resultsWith('2026-01-02-quick.json', (text) => text)
+    const [suite] = readdirSync(folder).filter((name) => name.endsWith('quick.json'))
+    cpSync(join(folder, suite ?? ''), join(folder, '2025-12-31-full.json'))
+    expect(readResults(folder).suite?.path).toBe(join(folder, '2025-12-31-full.json'))
+  })
+
+  test('of two of a kind the newer one', () => {
+    const folder = resultsWith('2026-01-02-soak.json', (text) => text)
+    cpSync(join(folder, '2026-01-02-soak.json'), join(folder, '2026-01-10-soak.json'))
+    expect(readResults(folder).soak?.path).toBe(join(folder, '2026-01-10-soak.json'))
+  })
+
+  test.each([
+    ['no JSON', () => '{', '2026-01-02-quick.json is not JSON'],
+    ['foreign', () => '{"benchmark":"layers"}', 'is not a file of results: '],
+    [
+      'a figure without a value',
+      (text: string) => text.replace('"value": 181.2', '"value": null'),
+      'is not a file of results: Invalid input: expected number, received null',
+    ],
+    [
+      'a published figure that nobody published',
+      (text: string) => text.replace('spacetime-auth', 'spacetime-warp'),
+      'is not a file of results: ',
+    ],
+  ])('%s: one line and exit code 2, and nothing is written', async (_, change, line) => {
+    const from = resultsWith('2026-01-02-quick.json', change)
+    const out = join(mkdtempSync(join(work, 'out-')), 'report')
+    const { code, stderr } = await report('--from', from, '--out', out)
+    expect({ code, lines: stderr.trim().split('\n').length }).toEqual({ code: 2, lines: 2 })
+    expect(stderr).toContain(line)
+    expect(readdirSync(join(out, '..'))).toEqual([])
+  })
+
+  test.each([
+    [['--from', 'no/such/folder', '--out', work], 'there is no '],
+    [['--from', FIXTURES], '--from needs --out'],
+    [['--unknown'], "Unknown option '--unknown'"],
+  ])('%j makes no report', async (args, line) => {
+    const { code, stderr } = await report(...args)
+    expect(code).toBe(2)
+    expect(stderr).toContain(line)
+  })
+})
+
+describe('what is said', () => {
+  const results = readResults(FIXTURES)
+
+  test('an aim that is just reached is met, and one that is missed comes first', () => {
+    expect(meets(2.4, { at: 'most', value: 2.4 })).toBe(true)
+    expect(meets(2.41, { at: 'most', value: 2.4 })).toBe(false)
+    expect(meets(2, { at: 'least', value: 2 })).toBe(true)
+    expect(meets(1.99, { at: 'least', value: 2 })).toBe(false)
+    const standings = standingsOf(results)
+    expect(standings.slice(0, 4).map(verdictText)).toEqual([
+      ...['missed', 'missed', 'too short to tell', 'met'],
+    ])
+    expect(standings[0]).toMatchObject({ what: 'Added by the full pipeline, p50', isMet: false })
+  })
+
+  test('every published figure is there, with or without one beside it', () => {
+    const rows = besides(results).flatMap((system) => system.rows)
+    expect(new Set(rows.map(({ published }) => published))).toEqual(
+      new Set(Object.values(PUBLISHED)),
+    )
+    const beside = (of: string) => rows.find(({ published }) => published.of === of)?.ours
+    expect(beside('what authentication adds')).toMatchObject([{ value: '0.12 ms' }])
+    expect(beside('what roles add')).toEqual([])
+  })
+
+  test('the headlines are figures of scenarios that there are', () => {
+    const ids = SCENARIOS.map(({ id }) => id)
+    expect(HEADLINES.filter(([scenario]) => !ids.includes(scenario))).toEqual([])
+  })
+
+  test('a plot can be read as a table: lines by each x that any of them has', () => {
+    const axes = { x: { title: 'x' }, y: { title: 'y' } }
+    const one = {
+      name: 'a',
+      points: [
+        [1, 10],
+        [3, 30],
+      ] as const,
+    }
+    const other = { name: 'b', points: [[2, 0.5]] as const }
+    expect(dataOf({ id: 'l', title: 'l', kind: 'line', ...axes, series: [one, other] })).toEqual([
+      ['1', '10', '-'],
+      ['2', '-', '0.5'],
+      ['3', '30', '-'],
+    ])
+  })
+
+  test('nothing that was read becomes markup', () => {
+    expect(html`<a title="${'"><b>'}">${[html`<i>${"'&"}</i>`]}</a>`.markup).toBe(
+      '<a title="&quot;&gt;&lt;b&gt;"><i>&#39;&amp;</i></a>',
+    )
+    expect(markdownTable(['a'], [['x|y\nz']])).toBe('| a |\n| --- |\n| x\\|y z |')
+  })
+
+  test('around the figures of a document nothing changes', () => {
+    const document = 'a\n<!-- figures:begin -->\nold\n<!-- figures:end -->\nb\n'
+    const changed = withFigures(document, 'new')
+    expect(changed).toBe(document.replace('old', 'new'))
+    expect(withFigures(changed, 'new')).toBe(changed)
+    expect(() => withFigures('a', 'new')).toThrow('there is no <!-- figures:begin -->')
+  })
+})
+
+describe('the check', () => {
+  test('says which file is not what the results give', async () => {
+    const out = mkdtempSync(join(work, 'check-'))
+    const args = ['--from', FIXTURES, '--out', out]
+    expect((await report(...args)).code).toBe(0)
+    expect(await report(...args, '--check')).toEqual({ code: 0, stderr: '' })
+    writeFileSync(join(out, 'benchmarks.md'), 'by hand')
+    const { code, stderr } = await report(...args, '--check')
+    expect(code).toBe(1)
+    expect(stderr).toContain('benchmarks.md is not what the results give')
+    expect(stderr.trim().split('\n')).toHaveLength(1)
+  })
+})
+
+if (CHROMIUM === undefined) console.info('report: not opened, there is no Chromium on the path')
+
+describe.skipIf(CHROMIUM === undefined)('in a browser', () => {
+  let browser: Browser
+  let url: string
+  beforeAll(async () => {
+    const out = mkdtempSync(join(work, 'page-'))
+    expect((await report('--from', FIXTURES, '--out', out)).code).toBe(0)
+    url = pathToFileURL(join(out, 'report.html')).href
+    browser = startChromium()
+  })
+  afterAll(() => browser?.close())
+
+  /** How many colours a screenshot has, and its size, told by the browser that decodes it. */
+  async function seen(page: Page, base64: string) {
+    return page.evaluate<{ width: number; height: number; colours: number }>(`(async () => {
+      const image = new Image()
+      image.src = 'data:image/png;base64,${base64}'
+      await image.decode()
+      const { width, height } = image
+      const context = new OffscreenCanvas(width, height).getContext('2d')
+      context.drawImage(image, 0, 0)
+      const pixels = new Uint32Array(context.getImageData(0, 0, width, height).data.buffer)
+      return { width, height, colours: new Set(pixels).size }
+    })()`)
+  }
+
+  test.each([
+    ['on a desk', 1_400, 1_000],
+    ['on a phone', 390, 844],
+  ])(
+    '%s the page is whole: it asks for nothing, and nothing leaves the window',
+    async (_, width, height) => {
+      const page = await browser.open(url, width, height)
+
+      const asked = page.events
+        .filter(({ method }) => method === 'Network.requestWillBeSent')
+        .map(({ params }) => (params.request as { readonly url: string }).url)
+      expect(asked.filter((address) => address !== url && !address.startsWith('data:'))).toEqual([])
+      const complaints = ['Runtime.exceptionThrown', 'Runtime.consoleAPICalled', 'Log.entryAdded']
+      expect(page.events.filter(({ method }) => complaints.includes(method))).toEqual([])
+
+      expect(
+        await page.evaluate(`({
+        overflow: document.scrollingElement.scrollWidth - innerWidth,
+        plots: [...document.querySelectorAll('figure svg')].map((svg) => {
+          const { width, height } = svg.getBoundingClientRect()
+          return width > 100 && height > 50 && svg.querySelectorAll('path').length > 5
+        }),
+        pictures: [...document.images].map((image) => image.naturalWidth > 0),
+        unnamed: [...document.querySelectorAll('svg, img')].filter((image) =>
+          !(image.getAttribute('aria-label') ?? image.alt)).length,
+        scripts: document.scripts.length,
+        dangling: [...document.querySelectorAll('a[href^="#"]')].filter((link) =>
+          document.getElementById(link.getAttribute('href').slice(1)) === null).length,
+        doubled: [...document.querySelectorAll('[id]')].length -
+          new Set([...document.querySelectorAll('[id]')].map(({ id }) => id)).size,
+        headings: document.querySelectorAll('h1').length,
+        unscoped: [...document.querySelectorAll('th')].filter((cell) => !cell.scope).length,
+        outside: [...document.querySelectorAll('h1, h2, h3, p, li, figcaption')].filter((one) =>
+          one.closest('.wide') === null && one.getBoundingClientRect().right > innerWidth + 1).length,
+      })`),
+      ).toEqual({
+        ...{ overflow: 0, plots: [true, true, true], pictures: [true], unnamed: 0, scripts: 0 },
+        ...{ dangling: 0, doubled: 0, headings: 1, unscoped: 0, outside: 0 },
+      })
+
+      const text = await page.evaluate<string>('document.body.innerText')
+      expect(text).toContain('wrong answers from <full>: 3 with status 500')
+      expect(text).toContain('no figure in these results')
+      expect(text).toContain('<script>alert(1)</script>')
+
+      const { data } = await page.send('Page.captureScreenshot', { format: 'png' })
+      const blank = await browser.open('about:blank', width, height)
+      const shot = await seen(blank, data as string)
+      expect(shot).toMatchObject({ width, height })
+      expect(shot.colours).toBeGreaterThan(50)
+      const { data: nothing } = await blank.send('Page.captureScreenshot', { format: 'png' })
+      expect((await seen(blank, nothing as string)).colours).toBe(1)
+    },
+  )
+})
