@@ -70,13 +70,17 @@ export function descendants(pid: number, program?: string): readonly number[] {
 
 /** Whether the process listens on this TCP port of an IPv4 address. */
 export function listensOn(pid: number, port: number): boolean {
-  const local = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
-  const inodes = readFileSync('/proc/net/tcp', 'utf8')
+  return portsOf(pid).includes(port)
+}
+
+/** TCP ports of IPv4 addresses that the process listens on. Throws where there is no such process. */
+export function portsOf(pid: number): readonly number[] {
+  const held = new Set(readdirSync(`/proc/${pid}/fd`).map((fd) => link(`/proc/${pid}/fd/${fd}`)))
+  return readFileSync('/proc/net/tcp', 'utf8')
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-    .filter((fields) => fields[1]?.endsWith(local) && fields[3] === LISTEN)
-    .map((fields) => `socket:[${fields[9]}]`)
-  return readdirSync(`/proc/${pid}/fd`).some((fd) => inodes.includes(link(`/proc/${pid}/fd/${fd}`)))
+    .filter((fields) => fields[3] === LISTEN && held.has(`socket:[${fields[9]}]`))
+    .map((fields) => Number.parseInt(fields[1]?.split(':')[1] ?? '', 16))
 }
 
 function childrenOf(pid: number): readonly number[] {

@@ -8,7 +8,7 @@ const COLLECTIONS = 2
 const POKE_MS = 20
 const BYTES_PER_KILOBYTE = 1_024
 /** Small enough for thousands of samples of a batch; V8 takes them at random, this far apart. */
-const SAMPLING_INTERVAL_BYTES = 1_024
+const SAMPLING_INTERVAL_BYTES = 512
 
 /** Makes the isolate do anything: V8 collects when it is asked to and runs, and not before. */
 export type Poke = () => Promise<unknown>
@@ -27,8 +27,11 @@ interface SampledNode {
   readonly children: readonly SampledNode[]
 }
 
-/** Of the isolate of `service` under `workerd serve`. `authority` is that of the inspector. */
-export async function openHeap(authority: string, service: string, poke: Poke): Promise<Heap> {
+/**
+ * Of the isolate of `service` under workerd; `authority` is that of the inspector. Without `poke` the
+ * isolate must be busy by itself.
+ */
+export async function openHeap(authority: string, service: string, poke?: Poke): Promise<Heap> {
   const target = (await targetsOf(authority)).find(
     ({ id }) => id === service || id.endsWith(`/${service}`),
   )
@@ -41,11 +44,8 @@ export async function openHeap(authority: string, service: string, poke: Poke): 
   }
 }
 
-/**
- * Collects garbage, and says what is left. Asks for nothing else, so that it disturbs nothing else.
- * Without `poke` the isolate must be busy by itself.
- */
-export async function usedBytesOf(session: InspectorSession, poke?: Poke): Promise<number> {
+/** Collects garbage, and says what is left. Asks for nothing else, so that it disturbs nothing else. */
+async function usedBytesOf(session: InspectorSession, poke?: Poke): Promise<number> {
   for (let count = 0; count < COLLECTIONS; count++) {
     let isDone = false
     const collected = session.send('HeapProfiler.collectGarbage').finally(() => {

@@ -1,6 +1,7 @@
 /** A conversation with an isolate over workerd's inspector (Chrome DevTools Protocol). */
 
 const ANSWER_TIMEOUT_MS = 30_000
+const LIST_TIMEOUT_MS = 5_000
 
 export interface InspectorSession {
   /** Asks, and waits for the answer. Throws an `Error` of one line if there is none, or an error. */
@@ -24,7 +25,7 @@ interface Answer {
 /** The isolates that the inspector at `authority` (`host:port`) knows. */
 export async function targetsOf(authority: string): Promise<readonly InspectorTarget[]> {
   const response = await fetch(`http://${authority}/json/list`, {
-    signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+    signal: AbortSignal.timeout(LIST_TIMEOUT_MS),
   })
   return (await response.json()) as readonly InspectorTarget[]
 }

@@ -1,12 +1,14 @@
 /** One of the gateways, started as a user starts it, and killed as no user would. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync } from 'node:fs'
 import { HOST, ROOT } from '../../dev/start/settings.ts'
+import { residentBytesOf } from '../memory/heap.ts'
 import { descendants, listensOn } from '../process-times.ts'
+import { createIsolateHeap } from './isolate-heap.ts'
 
 const READY = 'Portcullis is ready on'
-const KILOBYTES_PER_MEGABYTE = 1_024
+const BYTES_PER_MEGABYTE = 1_048_576
 
 export interface Gateway {
   readonly port: number
@@ -19,6 +21,10 @@ export interface Gateway {
   stop(): Promise<void>
   /** Resident memory of the workerd that runs the Workers, MB; undefined while there is none. */
   memoryMb(): number | undefined
+  /** Heap of the gateway's own isolate after a collection of garbage, MB; undefined: not to be had. */
+  heapMb(): Promise<number | undefined>
+  /** How often it has been started. */
+  lives(): number
   /** How often its workerd has been replaced by another one that was not asked for. */
   surprises(): number
 }
@@ -33,12 +39,15 @@ export function createGateway(
   let workerd: number | undefined
   let isUp = false
   let surprises = 0
+  let lives = 0
 
   // wrangler runs two of workerd: the one that listens passes on to the one with the Workers.
   const findWorkerd = () =>
     child?.pid === undefined
       ? undefined
       : descendants(child.pid, 'workerd').find((pid) => !listensOn(pid, port))
+
+  const isolate = createIsolateHeap(() => workerd)
 
   async function start(): Promise<void> {
     const started = spawn(process.execPath, ['dev/start.ts'], {
@@ -65,6 +74,8 @@ export function createGateway(
     ended.catch(() => {})
     await Promise.race([ready, ended])
     workerd = findWorkerd()
+    await isolate.find()
+    lives++
     isUp = true
   }
 
@@ -77,6 +88,7 @@ export function createGateway(
       if (child === undefined || pid === undefined) return
       const exited = once(child, 'exit')
       isUp = false
+      isolate.forget()
       for (const each of [pid, ...descendants(pid)]) killOutright(each)
       await exited
       child = undefined
@@ -85,6 +97,7 @@ export function createGateway(
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
       const exited = once(child, 'exit')
       isUp = false
+      isolate.forget()
       child.kill('SIGTERM')
       await exited
       child = undefined
@@ -92,24 +105,17 @@ export function createGateway(
     memoryMb() {
       if (!isUp) return undefined
       workerd ??= findWorkerd()
-      const memory = workerd === undefined ? undefined : residentMb(workerd)
-      if (workerd !== undefined && memory === undefined) {
+      const bytes = workerd === undefined ? undefined : residentBytesOf(workerd)
+      if (workerd !== undefined && bytes === undefined) {
         surprises++
         workerd = undefined
+        isolate.forget()
       }
-      return memory
+      return bytes === undefined ? undefined : bytes / BYTES_PER_MEGABYTE
     },
+    heapMb: isolate.megabytes,
+    lives: () => lives,
     surprises: () => surprises,
-  }
-}
-
-/** Undefined for a process that has ended, or is ending. */
-function residentMb(pid: number): number | undefined {
-  try {
-    const [, kilobytes] = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
-    return kilobytes === undefined ? undefined : Number(kilobytes) / KILOBYTES_PER_MEGABYTE
-  } catch {
-    return undefined
   }
 }
 

@@ -25,7 +25,7 @@ export interface Evidence {
   readonly audit: AuditAccount
   /** Processes of gateways that ended without having been asked to. */
   readonly surprises: number
-  /** By gateway. */
+  /** Of the heap of each gateway's isolate. */
   readonly slopes: readonly (Slope | undefined)[]
 }
 
@@ -56,7 +56,7 @@ export function invariantsOf(evidence: Evidence): readonly Invariant[] {
 function memoryInvariant(slope: Slope | undefined, gateway: number): Invariant {
   const long = slope?.isWarm && slope.minutes >= MIN_MINUTES
   return {
-    what: `memory of gateway ${gateway + 1}, MB/min`,
+    what: `heap of gateway ${gateway + 1}, MB/min`,
     value: slope === undefined ? '-' : `${slope.mbPerMinute} +- ${slope.plusMinus}`,
     aim: `<= ${MAX_SLOPE_MB_PER_MINUTE}`,
     // A slope that may just as well be flat is none.

@@ -1,4 +1,4 @@
-/** Whether a process grows: a straight line through its memory over time. */
+/** Whether memory grows: a straight line through it over time. */
 import { rounded } from '../statistics.ts'
 
 const SECONDS_PER_MINUTE = 60

@@ -9,6 +9,8 @@ import type { System } from './system.ts'
 
 const ARRIVALS_MS = 1_000
 const MEMORY_MS = 5_000
+/** Each time garbage is collected, so not more often than a line needs. */
+const HEAP_MS = 10_000
 const PROGRESS_MS = 5_000
 const CONDEMN_MS = 1_000
 /** Far below the life of an operator's token. */
@@ -29,18 +31,25 @@ export interface MonitorOptions {
   fault(): string
 }
 
+/** `megabytes` is null where the gateway was down: what comes after is of another process. */
 export type Sampled = readonly [seconds: number, megabytes: number | null, answered: number]
 
+export interface GatewayMemory {
+  readonly resident: readonly Sampled[]
+  readonly heap: readonly Sampled[]
+}
+
 export interface Monitor {
-  /** Samples of each gateway, null while it was down. */
-  memory(): readonly (readonly Sampled[])[]
+  /** Of each gateway: samples of its process's resident memory, and of its isolate's heap. */
+  memory(): readonly GatewayMemory[]
   /** Looks at the origin a last time. */
   stop(): Promise<void>
 }
 
 export function createMonitor(options: MonitorOptions): Monitor {
   const { system, ledger, limits, series, condemned, operator, startMs, progress, fault } = options
-  const memory = system.gateways.map((): Sampled[] => [])
+  const memory = system.gateways.map(() => ({ resident: [] as Sampled[], heap: [] as Sampled[] }))
+  const lives = system.gateways.map((gateway) => gateway.lives())
   const seconds = () => Math.round((Date.now() - startMs) / 1_000)
 
   async function takeArrivals(): Promise<void> {
@@ -54,8 +63,27 @@ export function createMonitor(options: MonitorOptions): Monitor {
 
   function sampleMemory(): void {
     for (const [index, gateway] of system.gateways.entries())
-      memory[index]?.push([seconds(), gateway.memoryMb() ?? null, ledger.answeredBy(index)])
+      memory[index]?.resident.push([
+        seconds(),
+        gateway.memoryMb() ?? null,
+        ledger.answeredBy(index),
+      ])
   }
+
+  async function sampleHeap(): Promise<void> {
+    for (const [index, gateway] of system.gateways.entries()) {
+      const megabytes = await gateway.heapMb()
+      const samples = memory[index]?.heap
+      if (gateway.lives() !== lives[index])
+        samples?.push([seconds(), null, ledger.answeredBy(index)])
+      lives[index] = gateway.lives()
+      // Of one that is too busy to say, or down: a later sample goes on from the one before.
+      if (megabytes !== undefined) samples?.push([seconds(), megabytes, ledger.answeredBy(index)])
+    }
+  }
+
+  const latest = (of: keyof GatewayMemory) =>
+    memory.map((samples) => Math.round(samples[of].at(-1)?.[1] ?? 0)).join('+')
 
   function tell(): void {
     const lately = series.seconds(PROGRESS_MS / 1_000 + 1).slice(0, -1)
@@ -73,7 +101,7 @@ export function createMonitor(options: MonitorOptions): Monitor {
         `2xx ${sum('ok')} 4xx ${sum('refused')} 5xx ${sum('failed')} none ${sum('none')}`,
         `unexplained ${counts.unexplained} wrong ${wrong}`,
         `in flight ${ledger.inFlight()} ended ${condemned.size()}`,
-        `memory ${memory.map((samples) => Math.round(samples.at(-1)?.[1] ?? 0)).join('+')} MB`,
+        `heap ${latest('heap')} MB, resident ${latest('resident')} MB`,
       ].join('  '),
     )
   }
@@ -81,6 +109,7 @@ export function createMonitor(options: MonitorOptions): Monitor {
   const timers = [
     setInterval(() => void takeArrivals().catch(() => {}), ARRIVALS_MS),
     setInterval(sampleMemory, MEMORY_MS),
+    setInterval(() => void sampleHeap(), HEAP_MS),
     setInterval(tell, PROGRESS_MS),
     setInterval(() => void condemned.condemn(), CONDEMN_MS),
     setInterval(() => void operator.login(), LOGIN_MS),

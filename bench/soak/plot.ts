@@ -109,15 +109,28 @@ function panelsOf({ series, memory }: SoakResult): readonly Panel[] {
       ],
     },
     {
-      name: 'memory of workerd, MB',
+      name: "heap of the gateway's isolate, MB",
       axis: 'value',
-      lines: memory.gateways.map(({ samples }, index) => ({
-        name: `gateway ${index + 1}`,
-        values: samples.map(([seconds, megabytes]) => [seconds, megabytes] as const),
-        colour: ['#2f7ed8', '#e07b39'][index] ?? '#000000',
-      })),
+      lines: memoryLines(memory, 'heap', 'gateway'),
+    },
+    {
+      name: 'resident memory of workerd, with D1 and queue, MB',
+      axis: 'value',
+      lines: memoryLines(memory, 'resident', 'workerd'),
     },
   ]
+}
+
+function memoryLines(
+  { gateways }: SoakResult['memory'],
+  of: 'heap' | 'resident',
+  name: string,
+): Panel['lines'] {
+  return gateways.map((gateway, index) => ({
+    name: `${name} ${index + 1}`,
+    values: gateway[of].samples.map(([seconds, megabytes]) => [seconds, megabytes] as const),
+    colour: ['#2f7ed8', '#e07b39'][index] ?? '#000000',
+  }))
 }
 
 /** A logarithm has no zero. */

@@ -35,14 +35,22 @@ export interface SoakResult {
   readonly audit: AuditAccount
   readonly memory: {
     readonly gateways: readonly {
-      readonly slope: Slope | undefined
-      readonly samples: readonly Sampled[]
+      /** Of the gateway's own isolate, after a collection of garbage: what is judged. */
+      readonly heap: MemoryFigures
+      /** Of the workerd that runs it, with the audit Worker, the queue and D1. */
+      readonly resident: MemoryFigures
     }[]
   }
   readonly answers: Readonly<Record<string, Readonly<Record<string, number>>>>
   /** A number for each second. */
   readonly series: { readonly [Column in keyof SecondFigures]: readonly SecondFigures[Column][] }
   readonly [about: string]: unknown
+}
+
+/** Megabytes over time, and the line through them. */
+export interface MemoryFigures {
+  readonly slope: Slope | undefined
+  readonly samples: readonly Sampled[]
 }
 
 /** Turns figures of seconds into columns. */
@@ -79,7 +87,8 @@ function compactJson(value: unknown): string {
 }
 
 /** The tables at the end. */
-export function report({ invariants, minutes, faults, audit, answers }: SoakResult): string {
+export function report(result: SoakResult): string {
+  const { invariants, minutes, faults, audit, answers } = result
   const verdict = { true: 'holds', false: 'BROKEN', undefined: 'too short to tell' }
   return [
     table(
@@ -120,8 +129,30 @@ export function report({ invariants, minutes, faults, audit, answers }: SoakResu
     ),
     `Audit: ${audit.answered} answers, ${audit.matched} with exactly one event; ${audit.diedWithGateway} died ` +
       `with a gateway that was killed, ${audit.declaredLost} declared lost, ${audit.shed} of shed load.`,
+    memoryTable(result),
     ...invariants
       .filter(({ holds }) => holds === false)
       .map(({ what, examples }) => [`${what}, for example:`, ...examples].join('\n  ')),
   ].join('\n\n')
+}
+
+/** What is judged, and what stands beside it. */
+function memoryTable({ memory }: SoakResult): string {
+  const kinds = { heap: "the isolate's heap", resident: 'resident in its process' } as const
+  const last = ({ samples }: MemoryFigures) => samples.at(-1)?.[1]?.toFixed(0) ?? '-'
+  const first = ({ samples }: MemoryFigures) => samples[0]?.[1]?.toFixed(0) ?? '-'
+  return table(
+    ['memory', 'first MB', 'last MB', 'MB/min', 'over minutes'],
+    memory.gateways.flatMap((gateway, index) =>
+      (['heap', 'resident'] as const).map((kind) => {
+        const { slope } = gateway[kind]
+        return [
+          `gateway ${index + 1}: ${kinds[kind]}`,
+          ...[first(gateway[kind]), last(gateway[kind])],
+          slope === undefined ? '-' : `${slope.mbPerMinute} +- ${slope.plusMinus}`,
+          slope === undefined ? '-' : String(slope.minutes),
+        ]
+      }),
+    ),
+  )
 }

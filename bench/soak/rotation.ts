@@ -44,8 +44,9 @@ export function rotateFaults(options: RotationOptions): Rotation {
 
   async function kill(name: PlannedFault['name']): Promise<void> {
     const window = explanations.begin(name, Date.now(), VICTIM)
-    deaths.push({ gateway: VICTIM, timeMs: Date.now() })
     await gateways[VICTIM].kill()
+    // Not before: what it answered last may be read when it is gone.
+    deaths.push({ gateway: VICTIM, timeMs: Date.now() })
     await gateways[VICTIM].start()
     window.endMs = Date.now()
   }

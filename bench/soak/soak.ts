@@ -12,8 +12,8 @@ import { createExplanations } from './explanations.ts'
 import { invariantsOf } from './invariants.ts'
 import { createLedger } from './ledger.ts'
 import { createLimitWatch } from './limit-watch.ts'
-import { longestLife, slopeOf } from './memory.ts'
-import { createMonitor } from './monitor.ts'
+import { longestLife, type MemorySample, slopeOf } from './memory.ts'
+import { createMonitor, type Sampled } from './monitor.ts'
 import { MAX_RATE, type SoakOptions } from './options.ts'
 import { columnsOf, type SoakResult } from './result.ts'
 import { rotateFaults } from './rotation.ts'
@@ -91,15 +91,9 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
   const account = () => accountFor(ledger.answered(), rows(), rotation.deaths)
   const audit = await drain(system, account)
   const findings = ledger.findings()
-  const memory = monitor.memory().map((samples) => ({
-    samples,
-    slope: slopeOf(
-      longestLife(
-        samples.map(([at, megabytes, answered]) =>
-          megabytes === null ? undefined : { seconds: at, megabytes, answered },
-        ),
-      ),
-    ),
+  const memory = monitor.memory().map(({ heap, resident }) => ({
+    heap: { samples: heap, slope: slopeOf(longestLife(heap.map(memorySample))) },
+    resident: { samples: resident, slope: slopeOf(longestLife(resident.map(memorySample))) },
   }))
   const since = (ms: number) => rounded((ms - startMs) / MS_PER_SECOND, 1)
   return {
@@ -118,7 +112,7 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
       overruns: limits.overruns(),
       audit,
       surprises: system.gateways.reduce((sum, gateway) => sum + gateway.surprises(), 0),
-      slopes: memory.map(({ slope }) => slope),
+      slopes: memory.map(({ heap }) => heap.slope),
     }),
     minutes: series.minutes(),
     faults: explanations.windows.map(({ name, startMs: from, endMs, troubles, lastTroubleMs }) => ({
@@ -136,6 +130,11 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
     answers: ledger.totals(),
     series: columnsOf(series.seconds()),
   }
+}
+
+/** Undefined where another process begins. */
+function memorySample([seconds, megabytes, answered]: Sampled): MemorySample | undefined {
+  return megabytes === null ? undefined : { seconds, megabytes, answered }
 }
 
 /** Until every answer has its event, or no further event has come for a while. */

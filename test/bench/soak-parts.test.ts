@@ -364,12 +364,22 @@ describe('what is left behind', () => {
     memory: {
       gateways: [
         {
-          slope: undefined,
-          samples: [
-            [5, 200, 1],
-            [10, null, 2],
-            [15, 210, 3],
-          ],
+          heap: {
+            slope: { mbPerMinute: 0.1, plusMinus: 0.2, samples: 12, minutes: 2, isWarm: true },
+            samples: [
+              [5, 20, 1],
+              [10, null, 2],
+              [15, 21, 3],
+            ],
+          },
+          resident: {
+            slope: undefined,
+            samples: [
+              [5, 200, 1],
+              [10, null, 2],
+              [15, 210, 3],
+            ],
+          },
         },
       ],
     },
@@ -393,11 +403,29 @@ describe('what is left behind', () => {
       expect(readFileSync(json, 'utf8').split('\n').length).toBeLessThan(250)
       const picture = readFileSync(svg, 'utf8')
       expect(picture).toMatch(/^<svg [\s\S]*<\/svg>\n$/)
-      for (const text of ['redis-hang', 'origin-5xx', 'p99', '5xx', 'gateway 1', '2026-01-02'])
+      for (const text of [
+        'redis-hang',
+        'origin-5xx',
+        'p99',
+        '5xx',
+        'gateway 1',
+        'workerd 1',
+        '2026-01-02',
+      ])
         expect(picture).toContain(`>${text}`.replace('>2026', 'Soak of 2026'))
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
+  })
+
+  test('memory: what is judged of a gateway, and apart from it what its whole process takes', () => {
+    expect(report(result)).toMatch(/^gateway 1: the isolate's heap +20 +21 +0\.1 \+- 0\.2 +2$/m)
+    expect(report(result)).toMatch(/^gateway 1: resident in its process +200 +210 +- +-$/m)
+    const judged = invariantsOf(SOUND).filter(({ what }) => what.includes('MB/min'))
+    expect(judged.map(({ what }) => what)).toEqual([
+      'heap of gateway 1, MB/min',
+      'heap of gateway 2, MB/min',
+    ])
   })
 
   test('tables that say which invariant is broken, and how to begin to search', () => {

@@ -1,0 +1,223 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { ORIGIN_BODY } from '../../bench/backends.ts'
+import { openHeap, residentBytesOf } from '../../bench/memory/heap.ts'
+import { bytesEach, type Level, refuseGrowth } from '../../bench/memory/measure.ts'
+import { resultOf as memoryResultOf } from '../../bench/memory/result.ts'
+import { refuseOther } from '../../bench/scaling/measure.ts'
+import { efficiencyOf } from '../../bench/scenarios/scaling.ts'
+import { type Run, refuseWrong } from '../../bench/sessions/measure.ts'
+import type { StepOutcome } from '../../bench/sessions/protocol.ts'
+import { OFFERED_SHARE, ratesOf } from '../../bench/sessions/rates.ts'
+import { failedPercent, resultOf } from '../../bench/sessions/result.ts'
+import { together } from '../../bench/sessions/senders.ts'
+import { createSteps, type User } from '../../bench/sessions/user.ts'
+import { createClient } from '../../bench/soak/client.ts'
+import { startWorkerd } from '../../bench/workerd.ts'
+
+const MEGABYTE = 1_048_576
+const folder = mkdtempSync(join(tmpdir(), 'scenarios-users-'))
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const outcome = (more: Partial<StepOutcome> = {}): StepOutcome => ({
+  ...{ latenciesMs: [1, 2, 3], failed: 0, wrong: 0, examples: [] },
+  ...{ seconds: 2, sessions: 3, cpuSeconds: 1 },
+  ...more,
+})
+
+describe('the steps of a user', () => {
+  const seen: string[] = []
+  const state = { status: 200, body: '' }
+  const server = createServer((request, response) => {
+    seen.push(`${request.method} ${request.headers.host?.split(':')[0]} ${request.url}`)
+    request.resume()
+    response.writeHead(state.status, { 'content-type': 'application/json' }).end(state.body)
+  }).listen(0)
+  const client = createClient(1)
+  afterAll(() => {
+    client.close()
+    server.close()
+  })
+  const userWith = (more: Partial<User> = {}): User => ({
+    number: 0,
+    subjectToken: 'a.b.c',
+    ...more,
+  })
+
+  async function take(step: Parameters<ReturnType<typeof createSteps>['take']>[0], user: User) {
+    if (!server.listening) await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    const urls = ['127.0.0.1', 'localhost'].map((host) => `http://${host}:${port}`)
+    return createSteps(client, urls, { id: 'app', secret: 'x' }).take(step, user, 1)
+  }
+
+  test('a token that still opens the gateway after its logout is wrong', async () => {
+    Object.assign(state, { status: 200, body: ORIGIN_BODY })
+    expect(await take('again', userWith({ access: 'token' }))).toEqual({ wrong: '200' })
+    Object.assign(state, { status: 401, body: '{"code":"invalid_token"}' })
+    expect(await take('again', userWith({ access: 'token' }))).toBe('right')
+  })
+
+  test('a good token that is refused is wrong, and so is the body of anybody else', async () => {
+    Object.assign(state, { status: 401, body: '{"code":"invalid_token"}' })
+    expect(await take('verify', userWith())).toEqual({ wrong: '401 invalid_token' })
+    Object.assign(state, { status: 200, body: '{}' })
+    expect(await take('verify', userWith())).toEqual({ wrong: '200 with a body of 2 characters' })
+  })
+
+  test('a login without both tokens is wrong, and one that is shed has failed', async () => {
+    const user = userWith()
+    Object.assign(state, { status: 200, body: '{"access_token":"a"}' })
+    expect(await take('login', user)).toMatchObject({ wrong: expect.stringContaining('200') })
+    Object.assign(state, { status: 503, body: '{"error":"temporarily_unavailable"}' })
+    expect(await take('login', user)).toBe('failed')
+    expect(user.refresh).toBeUndefined()
+    Object.assign(state, { status: 200, body: '{"access_token":"a","refresh_token":"r"}' })
+    expect(await take('login', user)).toBe('right')
+    expect(user).toMatchObject({ access: 'a', refresh: 'r' })
+  })
+
+  test('a dead token is shown to another gateway than the one that ended it', async () => {
+    Object.assign(state, { status: 200, body: '' })
+    seen.length = 0
+    const user = userWith({ access: 'a', refresh: 'r' })
+    await take('logout', user)
+    await take('again', user)
+    expect(seen).toEqual(['POST 127.0.0.1 /oauth/revoke', 'GET localhost /orders?limit=20'])
+  })
+})
+
+describe('a run of sessions', () => {
+  const steps = (['login', 'verify', 'logout', 'again'] as const).map((step, index) => ({
+    ...{ step, answers: 100, failed: index, seconds: 1, perSecond: 100 * (index + 1) },
+    ...{ p50Ms: 5, p95Ms: 9, p99Ms: 12, cpuMicros: 900, redisCalls: 1 },
+  }))
+  const run: Run = {
+    ...{ users: 1_000, processes: 1, pace: 'closed', sessions: 1_000, steps },
+    all: { ...(steps[0] as (typeof steps)[0]), step: 'all', failed: 4, answers: 396 },
+  }
+
+  test('is not measured where one answer is wrong, or the origin has seen others', () => {
+    expect(() => refuseWrong('verify', outcome(), 3)).not.toThrow()
+    expect(() => refuseWrong('verify', outcome({ wrong: 1, examples: ['200'] }), 3)).toThrow('200')
+    expect(() => refuseWrong('verify', outcome(), 2)).toThrow('reached the origin')
+    expect(() => refuseWrong('again', outcome(), 1)).toThrow('reached the origin')
+    expect(() => refuseWrong('again', outcome({ latenciesMs: [] }), 0)).toThrow('none was answered')
+  })
+
+  test('what several senders found is what one would have', () => {
+    const all = together([outcome(), outcome({ latenciesMs: [9], failed: 2, seconds: 3 })])
+    expect(all).toMatchObject({ latenciesMs: [1, 2, 3, 9], failed: 2, seconds: 3, sessions: 6 })
+  })
+
+  test('each step is offered a part of what it reached', () => {
+    expect(ratesOf(run).verify).toBeCloseTo(200 * OFFERED_SHARE)
+  })
+
+  test('failures are a share of all requests, and stand beside those of others', () => {
+    expect(failedPercent({ answers: 396, failed: 4 })).toBe(1)
+    const offered: Run[] = [
+      { ...run, pace: 'offered' },
+      { ...run, pace: 'offered', processes: 4 },
+    ]
+    const { figures, checks } = resultOf([run, ...offered])
+    const failed = figures.filter(({ id }) => id.endsWith('-failed'))
+    expect(failed.map(({ value, beside }) => [value, beside])).toEqual([
+      [1, ['catalytic-1000']],
+      [1, ['catalytic-1000', 'catalytic-workers']],
+    ])
+    expect(new Set(figures.map(({ id }) => id)).size).toBe(figures.length)
+    expect(checks.map(({ what }) => what)).toContain('tokens that were good after their logout')
+  })
+})
+
+describe('scaling', () => {
+  test('is efficient where a request takes no more CPU at several gateways', () => {
+    expect(efficiencyOf({ gatewayCpu: 0.5 }, { gatewayCpu: 0.4 })).toBe(80)
+    expect(efficiencyOf({ gatewayCpu: 0.4 }, { gatewayCpu: 0.4 })).toBe(100)
+  })
+
+  test('is not measured where answers come from elsewhere, or Redis is asked twice', () => {
+    expect(() => refuseOther({ answers: 900, reached: 910, calls: 912 }, 10)).not.toThrow()
+    expect(() => refuseOther({ answers: 900, reached: 899, calls: 900 }, 10)).toThrow('origin')
+    expect(() => refuseOther({ answers: 900, reached: 910, calls: 1_800 }, 10)).toThrow('Redis')
+    expect(() => refuseOther({ answers: 900, reached: 910, calls: 0 }, 10)).toThrow('Redis')
+  })
+})
+
+describe('memory of sessions', () => {
+  const level = (presented: number, megabytes: number): Level => ({
+    ...{ presented, heapBytes: megabytes * MEGABYTE, residentBytes: 100 * MEGABYTE },
+  })
+
+  test('is what the first of them add to the heap', () => {
+    expect(bytesEach([level(0, 5), level(1_024, 7)])).toBe(2_048)
+  })
+
+  test('that goes on growing beyond what the cache holds is a failure', () => {
+    const within = [level(0, 5), level(1_000, 7), level(100_000, 25)]
+    expect(() => refuseGrowth(within, 10_000)).not.toThrow()
+    expect(() => refuseGrowth([...within, level(200_000, 60)], 10_000)).toThrow('the heap holds')
+  })
+
+  test('a run without load over time says that it knows nothing of it', () => {
+    const filled = {
+      ...({ format: 'jwt', levels: [level(0, 5), level(1_000, 7)], fits: 10_000 } as const),
+      ...{ isBeyond: false, bytesEach: 2_000, moments: [], answered: 1_000 },
+    }
+    const { figures, notes, plots } = memoryResultOf([filled])
+    expect(figures.map(({ unit }) => unit)).not.toContain('MB/min')
+    expect(notes?.join()).toContain('says nothing of how memory behaves over time')
+    expect(plots).toHaveLength(1)
+  })
+})
+
+/** Holds, or drops, arrays of a megabyte: `/hold/3`. */
+const WORKER = `const held = []
+export default {
+  fetch(request) {
+    const [, what, count] = new URL(request.url).pathname.split('/')
+    for (let i = 0; i < Number(count); i++) {
+      const array = new Array(${MEGABYTE} / 8).fill(Math.random())
+      if (what === 'hold') held.push(array)
+    }
+    return new Response('ok')
+  },
+}`
+
+describe('the heap of an isolate', { timeout: 60_000 }, () => {
+  test('counts what is held and not what is garbage; what is allocated counts both', async () => {
+    const file = join(folder, 'holder.js')
+    writeFileSync(file, WORKER)
+    const workerd = await startWorkerd({
+      bundle: { file, compatibilityDate: '2026-11-17', compatibilityFlags: [] },
+      ...{ variables: {}, names: ['holder'], queueAddress: '127.0.0.1:9' },
+      ...{ directory: folder, inspect: true },
+    })
+    try {
+      const ask = async (path: string) => (await fetch(workerd.originOf('holder') + path)).text()
+      await ask('/hold/0')
+      const heap = await openHeap(workerd.inspector ?? '', 'holder', () => ask('/hold/0'))
+      const before = await heap.usedBytes()
+      await ask('/waste/20')
+      const wasted = await heap.usedBytes()
+      await ask('/hold/20')
+      const held = await heap.usedBytes()
+      expect(wasted - before).toBeLessThan(2 * MEGABYTE)
+      expect((held - wasted) / MEGABYTE).toBeCloseTo(20, 0)
+      const allocated = await heap.allocatedBytes(() => ask('/waste/20'))
+      expect(allocated / MEGABYTE).toBeGreaterThan(15)
+      heap.close()
+      await expect(openHeap(workerd.inspector ?? '', 'nobody')).rejects.toThrow('no service')
+      expect(residentBytesOf(workerd.pid)).toBeGreaterThan(20 * MEGABYTE)
+    } finally {
+      await workerd.close()
+    }
+    expect(residentBytesOf(workerd.pid)).toBeUndefined()
+  })
+})
