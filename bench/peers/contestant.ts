@@ -12,6 +12,8 @@ export interface Grounds {
   readonly publicKey: string
   /** Issuer and audience of the tokens. */
   readonly issuer: string
+  /** Requests of a subject within 60 s; ours is as roomy whatever stands here. */
+  readonly limit: number
   /** Scratch of one gateway alone; removed afterwards. */
   readonly directory: string
   /** Scratch of all, for bundles that several of them run. */

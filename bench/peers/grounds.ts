@@ -7,6 +7,9 @@ import type { Backends } from '../backends.ts'
 import { type BenchTokens, PUBLIC_URL } from '../tokens.ts'
 import type { Contestant, Grounds, Running } from './contestant.ts'
 
+/** Nobody is to be refused while the costs are measured. */
+const ROOMY_LIMIT = 1_000_000_000
+
 /** A gateway that is up. */
 export interface Entrant {
   readonly contestant: Contestant
@@ -17,6 +20,8 @@ export interface Entry {
   readonly cast: readonly Contestant[]
   readonly backends: Backends
   readonly tokens: BenchTokens
+  /** Of each subject within 60 s. Default: one that nobody reaches. */
+  readonly limit?: number
   /** Scratch. */
   readonly directory: string
   readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
@@ -31,7 +36,7 @@ export async function startAll(entry: Entry): Promise<{
   readonly entrants: readonly Entrant[]
   readonly skipped: readonly string[]
 }> {
-  const { cast, backends, tokens, directory, shutdown, onProgress } = entry
+  const { cast, backends, tokens, limit = ROOMY_LIMIT, directory, shutdown, onProgress } = entry
   const entrants: Entrant[] = []
   const skipped: string[] = []
   for (const contestant of cast) {
@@ -42,6 +47,7 @@ export async function startAll(entry: Entry): Promise<{
       const running = await contestant.start({
         backends,
         ...issuerOf(tokens),
+        limit,
         directory: own,
         bundles: directory,
         signal: shutdown.signal,

@@ -25,7 +25,7 @@ const LOADS = {
 
 /** At a rate of this share of the slowest one's peak, everybody is warm already. */
 const SHARE_OF_PEAK = 0.5
-const PACED = { warmUpSeconds: 0, seconds: 2.5, rounds: 3 }
+const PACED = { warmUpSeconds: 0, seconds: 3.5, rounds: 3 }
 
 export const peers: Scenario = {
   id: 'peers',

@@ -20,6 +20,8 @@ import { ROOT } from '../../dev/start/settings.ts'
 
 const castById = (id: string) => CAST.find((known) => known.id === id) as Contestant
 const handwritten = castById('handwritten')
+/** Low enough to be reached. */
+const LIMIT = 3
 
 describe('standings', () => {
   const bout = (cpuSeconds: number, requestsPerSecond: number): Bout => ({
@@ -79,8 +81,8 @@ describe('a measurement fails', () => {
 describe('gateways', () => {
   const directory = mkdtempSync(join(tmpdir(), 'peers-test-'))
   const closers: (() => Promise<void>)[] = []
-  const entry = (cast: readonly Contestant[]): Entry => ({
-    ...{ cast, backends, tokens, directory },
+  const entry = (cast: readonly Contestant[], limit?: number): Entry => ({
+    ...{ cast, backends, tokens, directory, ...(limit !== undefined && { limit }) },
     shutdown: { signal: new AbortController().signal, defer: (close) => closers.push(close) },
     onProgress() {},
   })
@@ -130,6 +132,20 @@ describe('gateways', () => {
     await expect(tryOut(handwritten, { url }, missing, backends)).rejects.toThrow(
       'by hand answers no token with 200',
     )
+  })
+
+  test('count each subject by itself', async () => {
+    const { entrants } = await startAll(entry(['handwritten', 'haproxy'].map(castById), LIMIT))
+    for (const { contestant, running } of entrants) {
+      const statusOf = async (token: string | undefined) =>
+        (await fetch(`${running.url}/orders`, { headers: { authorization: `Bearer ${token}` } }))
+          .status
+      const [greedy, other] = tokens.writers
+      const statuses: number[] = []
+      for (let i = 0; i <= LIMIT; i++) statuses.push(await statusOf(greedy))
+      expect(statuses, contestant.title).toEqual([...Array(LIMIT).fill(200), 429])
+      expect(await statusOf(other), contestant.title).toBe(200)
+    }
   })
 
   test('do what the table says of them, and are measured', async () => {

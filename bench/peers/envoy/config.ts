@@ -1,8 +1,8 @@
 /** The configuration of Envoy: tokens are verified and remembered, subjects counted. */
 import { HOST } from '../../../dev/start/settings.ts'
 
-/** Nobody is to be refused while the costs are measured. */
-const LIMIT = 1_000_000_000
+/** A bucket without a subject: nobody comes to it. */
+const ROOMY = 1_000_000_000
 /** More subjects and tokens than a run has; by default Envoy keeps the buckets of 20 and 100 tokens. */
 const REMEMBERED = 1_000
 const TYPE = 'type.googleapis.com/envoy.extensions'
@@ -16,10 +16,13 @@ export interface EnvoyOptions {
   readonly issuer: string
   /** Public JWKS, JSON. */
   readonly jwks: string
+  /** Requests of a subject within 60 s. */
+  readonly limit: number
 }
 
 /** Returns what Envoy reads as JSON. Its threads are told on the command line. */
-export function envoyConfig({ port, originPort, issuer, jwks }: EnvoyOptions): object {
+export function envoyConfig(options: EnvoyOptions): object {
+  const { port, originPort } = options
   const address = (port_value: number) => ({ socket_address: { address: HOST, port_value } })
   return {
     static_resources: {
@@ -27,7 +30,7 @@ export function envoyConfig({ port, originPort, issuer, jwks }: EnvoyOptions): o
         {
           address: address(port),
           filter_chains: [
-            { filters: [filter('network', 'http_connection_manager', manager(issuer, jwks))] },
+            { filters: [filter('network', 'http_connection_manager', manager(options))] },
           ],
         },
       ],
@@ -45,7 +48,7 @@ export function envoyConfig({ port, originPort, issuer, jwks }: EnvoyOptions): o
   }
 }
 
-function manager(issuer: string, jwks: string): object {
+function manager({ issuer, jwks, limit }: EnvoyOptions): object {
   return {
     stat_prefix: 'gate',
     route_config: {
@@ -59,7 +62,7 @@ function manager(issuer: string, jwks: string): object {
     },
     http_filters: [
       filter('http', 'jwt_authn', authentication(issuer, jwks), 'JwtAuthentication'),
-      filter('http', 'local_ratelimit', limit(), 'LocalRateLimit'),
+      filter('http', 'local_ratelimit', limiter(limit), 'LocalRateLimit'),
       filter('http', 'router', {}, 'Router'),
     ],
   }
@@ -80,13 +83,15 @@ function authentication(issuer: string, jwks: string): object {
   }
 }
 
-/** A bucket for each subject that it meets; the one for all never runs dry either. */
-function limit(): object {
-  const token_bucket = { max_tokens: LIMIT, tokens_per_fill: LIMIT, fill_interval: '60s' }
+/** A bucket for each subject that it meets. */
+function limiter(limit: number): object {
+  const bucket = (tokens: number) => ({
+    token_bucket: { max_tokens: tokens, tokens_per_fill: tokens, fill_interval: '60s' },
+  })
   const always = { default_value: { numerator: 100, denominator: 'HUNDRED' } }
   return {
     stat_prefix: 'limit',
-    token_bucket,
+    ...bucket(ROOMY),
     filter_enabled: always,
     filter_enforced: always,
     rate_limits: [
@@ -94,7 +99,7 @@ function limit(): object {
         actions: [{ request_headers: { header_name: SUBJECT_HEADER, descriptor_key: 'subject' } }],
       },
     ],
-    descriptors: [{ entries: [{ key: 'subject' }], token_bucket }],
+    descriptors: [{ entries: [{ key: 'subject' }], ...bucket(limit) }],
     max_dynamic_descriptors: REMEMBERED,
   }
 }

@@ -23,7 +23,7 @@ export const envoy: Contestant = {
     audit: 'no',
     tells: 'subject',
   },
-  async start({ backends, jwks, issuer, directory, signal }) {
+  async start({ backends, jwks, issuer, limit, directory, signal }) {
     const home = await installed(
       {
         name: 'envoy',
@@ -45,7 +45,7 @@ export const envoy: Contestant = {
     const { port: originPort } = new URL(backends.originUrl)
     writeFileSync(
       file,
-      JSON.stringify(envoyConfig({ port, originPort: Number(originPort), issuer, jwks })),
+      JSON.stringify(envoyConfig({ port, originPort: Number(originPort), issuer, jwks, limit })),
     )
     const program = join(home, 'envoy')
     const server = await startServer({

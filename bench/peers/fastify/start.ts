@@ -29,7 +29,7 @@ export const fastify: Contestant = {
     audit: 'no',
     tells: 'subject',
   },
-  async start({ backends, publicKey, issuer, directory, signal }) {
+  async start({ backends, publicKey, issuer, limit, directory, signal }) {
     const home = await installed(
       {
         name: 'fastify',
@@ -48,6 +48,7 @@ export const fastify: Contestant = {
         ORIGIN_URL: backends.originUrl,
         ISSUER: issuer,
         PUBLIC_KEY: publicKey,
+        LIMIT: String(limit),
       },
       port,
       directory,

@@ -48,7 +48,7 @@ export const handwrittenAtOnce: Contestant = {
   start: (grounds) => start('at-once', grounds),
 }
 
-async function start(path: string, { backends, jwks, issuer, directory, bundles }: Grounds) {
+async function start(path: string, { backends, jwks, issuer, limit, directory, bundles }: Grounds) {
   const { url, token } = backends.redis
   const workerd = await startWorkerd({
     bundle: await bundleOnce(HANDWRITTEN_CONFIG, bundles),
@@ -58,6 +58,7 @@ async function start(path: string, { backends, jwks, issuer, directory, bundles 
       ORIGIN_URL: backends.originUrl,
       JWKS: jwks,
       ISSUER: issuer,
+      LIMIT: String(limit),
     },
     names: ['handwritten'],
     queueAddress: new URL(backends.originUrl).host,

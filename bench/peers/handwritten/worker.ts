@@ -18,12 +18,11 @@ interface Env {
   readonly ORIGIN_URL: string
   readonly JWKS: string
   readonly ISSUER: string
+  readonly LIMIT: string
 }
 
 type Stack = { Bindings: Env; Variables: { claims: JWTPayload } }
 
-/** Nobody is to be refused while the costs are measured. */
-const LIMIT = 1_000_000_000
 const ordersQuery = z.object({
   cursor: z.string().optional(),
   limit: z.coerce.number().int().min(1).max(100).optional(),
@@ -40,7 +39,8 @@ export default {
 
 function createApp(env: Env): Hono<Stack> {
   const redis = Redis.fromEnv(env)
-  const ratelimit = new Ratelimit({ redis, limiter: Ratelimit.slidingWindow(LIMIT, '60 s') })
+  const limiter = Ratelimit.slidingWindow(Number(env.LIMIT), '60 s')
+  const ratelimit = new Ratelimit({ redis, limiter })
 
   async function refuseRevoked({ jti }: JWTPayload): Promise<void> {
     if ((await redis.get(`revoked:${jti}`)) !== null) throw new HTTPException(401)

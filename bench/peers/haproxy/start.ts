@@ -23,14 +23,14 @@ export const haproxy: Contestant = {
     audit: 'no',
     tells: 'subject',
   },
-  async start({ backends, publicKey, issuer, directory }) {
+  async start({ backends, publicKey, issuer, limit, directory }) {
     const port = await freePort()
     const file = join(directory, 'haproxy.cfg')
     const key = join(directory, 'issuer.pem')
     writeFileSync(key, publicKey)
     writeFileSync(
       file,
-      haproxyConfig({ port, origin: new URL(backends.originUrl).host, issuer, key }),
+      haproxyConfig({ port, origin: new URL(backends.originUrl).host, issuer, key, limit }),
     )
     const server = await startServer({
       program: 'haproxy',
@@ -50,10 +50,12 @@ export interface HaproxyOptions {
   readonly issuer: string
   /** File of the public key, PEM. */
   readonly key: string
+  /** Requests of a subject within 60 s. */
+  readonly limit: number
 }
 
 /** One thread. What costs least is looked at first, the signature last. */
-export function haproxyConfig({ port, origin, issuer, key }: HaproxyOptions): string {
+export function haproxyConfig({ port, origin, issuer, key, limit }: HaproxyOptions): string {
   return `global
   nbthread 1
   maxconn 1000
@@ -82,7 +84,7 @@ frontend gate
   acl is_signed var(txn.bearer),jwt_verify(txn.alg,"${key}") -m int 1
   http-request return status 401 hdr WWW-Authenticate Bearer unless is_good is_good_type is_issuer is_audience is_alive is_signed
   http-request track-sc0 var(txn.sub) table limits
-  http-request deny deny_status 429 if { sc_http_req_rate(0) gt 1000000000 }
+  http-request deny deny_status 429 if { sc_http_req_rate(0) gt ${limit} }
   http-request del-header Authorization
   http-request set-header X-Auth-Subject %[var(txn.sub)]
   default_backend origin
