@@ -4,7 +4,9 @@ import type { LoadAnswer, LoadJob } from './load-processes.ts'
 import { offer } from './open-load.ts'
 
 process.on('message', async (job: LoadJob) => {
-  process.send?.(await answerTo(job))
+  const answer = await answerTo(job)
+  // Whoever asked may be gone: then nobody wants to know.
+  process.send?.(answer, undefined, undefined, () => {})
 })
 process.on('disconnect', () => process.exit())
 // The parent ends this; Ctrl-C reaches the whole group.

@@ -42,8 +42,14 @@ export function startLoadProcesses(count: number): LoadProcesses {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     }),
   )
-  const askAll = (jobOf: (index: number) => LoadJob) =>
-    Promise.all(children.map((child, index) => ask(child, jobOf(index))))
+  /** Waits for all of them, also where one has failed: the next job finds none at work. */
+  async function askAll(jobOf: (index: number) => LoadJob): Promise<readonly LoadAnswer[]> {
+    const asked = await Promise.allSettled(children.map((child, index) => ask(child, jobOf(index))))
+    return asked.map((outcome) => {
+      if (outcome.status === 'rejected') throw outcome.reason
+      return outcome.value
+    })
+  }
   return {
     async drive(load) {
       const answers = await askAll((index) => ({

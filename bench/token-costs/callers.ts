@@ -1,4 +1,4 @@
-/** The keys, clients and callers of `--tokens`. */
+/** The keys, clients and callers of the scenario `tokens`. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import { createReferenceStore } from '../../src/stores/upstash/references.ts'

@@ -1,4 +1,4 @@
-/** `--tokens`: what issuing and validating costs, by itself and over HTTP. */
+/** the scenario `tokens`: what issuing and validating costs, by itself and over HTTP. */
 import type { Bench } from '../bench.ts'
 import type { Detail } from '../options.ts'
 import { type Allocations, measureAllocations } from './measure-allocations.ts'

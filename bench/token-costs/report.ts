@@ -1,4 +1,4 @@
-/** What `--tokens` prints. */
+/** What the scenario `tokens` prints. */
 import { table } from '../report.ts'
 import type { Allocations } from './measure-allocations.ts'
 import type { CaseFigures } from './measure-cases.ts'

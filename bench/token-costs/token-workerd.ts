@@ -1,4 +1,4 @@
-/** Runs what `--tokens` measures under `workerd serve`. */
+/** Runs what the scenario `tokens` measures under `workerd serve`. */
 import type { Bench } from '../bench.ts'
 import { type Bundle, bundleWorker, TOKENS_CONFIG } from '../bundle.ts'
 import { gatewayVariables } from '../target.ts'
