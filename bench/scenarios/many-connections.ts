@@ -57,7 +57,6 @@ export const manyConnections: Scenario = {
     context.onProgress(`opening ${connections} connections`)
     const many = createKeepAliveLoad(url, questions, connections)
     await many.offer({ ratePerSecond, seconds: connections / ratePerSecond })
-    const openedAtFirst = many.opened()
     await untilQuiet(gateway.backends)
     const before = await gateway.backends.counts()
     context.onProgress(`${connections} connections for ${seconds} s`)
@@ -66,7 +65,7 @@ export const manyConnections: Scenario = {
     const open = many.open()
     await untilQuiet(gateway.backends)
     const counts = countsBetween(before, await gateway.backends.counts())
-    const reopened = many.opened() - openedAtFirst
+    const reopened = many.opened() - connections
     many.close()
     await sleep(CLOSED_MS)
     const memoryAfter = residentMb(gateway.pid)
