@@ -47,27 +47,31 @@ export function createUpstashAdmissionStore(rest: RedisRest): AdmissionStore {
 
 /** The script's keys and arguments, as it wants them. */
 function commandOf(name: string, query: AdmissionQuery): RedisCommand {
-  const { revocation, bans, observedBans, limits, proof, nowMs } = query
+  const { revocation, bans, observedBans = NONE, limits, proof, nowMs } = query
+  const exact = limits.filter(({ rule }) => isExact(rule))
   const command: (string | number)[] = ['EVALSHA', name, 0]
   if (revocation.token !== undefined) command.push(revocation.token)
+  const tokens = command.length - HEAD
   for (const { key } of revocation.cutOffs) command.push(key)
+  const cutOffs = command.length - HEAD
   for (const { key } of bans) command.push(key)
-  for (const { key } of observedBans ?? NONE) command.push(key)
-  for (const { rule, key } of limits)
-    if (isExact(rule)) command.push(counterName(key), overrideKey(key))
+  const inForce = command.length - HEAD
+  for (const { key } of observedBans) command.push(key)
+  const looked = command.length - HEAD
+  for (const { key } of exact) command.push(overrideKey(key))
+  for (const { key } of exact) command.push(counterName(key))
   if (proof !== undefined) command.push(proof.replayKey)
-  command[2] = command.length - 3
+  command[2] = command.length - HEAD
 
-  const tokens = revocation.token === undefined ? 0 : 1
-  const cutOffs = tokens + revocation.cutOffs.length
-  const { issuedAtSeconds } = revocation
-  command.push(tokens, cutOffs, cutOffs + bans.length, issuedAtSeconds, nowMs)
-  command.push(proof?.replayTtlSeconds ?? 0)
-  for (const { rule } of limits) if (isExact(rule)) pushExactArguments(command, rule)
+  command.push(looked, exact.length, proof?.replayTtlSeconds ?? 0)
+  command.push(tokens, cutOffs, inForce, revocation.issuedAtSeconds, nowMs)
+  for (const { rule } of exact) pushExactArguments(command, rule)
   return command
 }
 
 const NONE: AdmissionQuery['bans'] = []
+/** Name of the command, of the script, and the number of keys. */
+const HEAD = 3
 
 /** What the script returned; sent in full, once more, where Redis did not know it. */
 async function resultOfScript(

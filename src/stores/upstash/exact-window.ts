@@ -1,11 +1,15 @@
 /** Exact windows, in Lua: the part that the scripts of admission share. See docs/decisions/0035. */
 
-/** Units of a window are kept in shares of this part of its limit, at most. */
+/** Units are kept in shares of this part of a limit, at most. */
 const SHARES = 16
-/** And of this part of its length. */
+/** And of this part of a window's length. */
 const STEPS = 8
-/** However limits and costs change, one window has no more shares, but for those it has already. */
+/** However limits and costs change, a window gets no more shares. */
 const MAX_SHARES = 40
+
+/** The head and one share of a window's text. */
+const HEAD = 10
+const SHARE = 26
 
 /**
  * A window's text is the number of its units, 10 digits, and its shares from the oldest on, 26
@@ -14,76 +18,84 @@ const MAX_SHARES = 40
  * stretch of time of that length more than the limit is taken. Times never go down from share to
  * share, also where the clock does.
  *
- * `look(text, override, limit, seconds, cost)` tells what still counts, and whether `cost` more fit;
+ * `look(key, override, limit, seconds, cost)` tells what still counts, and whether `cost` more fit;
  * it raises an error for what it cannot read. `take(found)` adds them; `keep(key, found)` writes what
  * has changed, for as long as it counts. `answer(found)` is the limit in force, what is left (of a
  * refusal -1 less what is left), and in how many milliseconds more is free: enough for another
  * request where it would not fit now.
  */
 export const EXACT_WINDOW = `
-local clock = redis.call('TIME')
+local call, sub, format, floor, max = redis.call, string.sub, string.format, math.floor, math.max
+local clock = call('TIME')
 local now = clock[1] * 1000000 + clock[2]
+-- Of the share at a place. Arithmetic makes numbers of digits.
+local function time_at(text, from) return sub(text, from, from + 15) + 0 end
+local function units_at(text, from) return sub(text, from + 16, from + 25) + 0 end
 
-local function share(shares, from)
-  return tonumber(string.sub(shares, from, from + 15)), tonumber(string.sub(shares, from + 16, from + 25))
-end
-
-local function look(text, override, limit, seconds, cost)
-  if override then limit = tonumber(string.match(override, '^%d+$')) end
-  limit = math.min(limit, 9999999999)
-  local window, taken, shares, from = seconds * 1000000, 0, '', 1
-  if text then
-    assert(#text % 26 == 10)
-    taken, shares = tonumber(string.sub(text, 1, 10)), string.sub(text, 11)
+local function look(key, override, limit, seconds, cost)
+  local text, from, taken, oldest, ahead = call('GET', key) or '', ${HEAD + 1}, 0, now, 0
+  if override then limit = string.match(override, '^%d+$') + 0 end
+  local window, last = seconds * 1000000, #text - ${SHARE - 1}
+  if last > 0 then
+    assert(#text % ${SHARE} == ${HEAD})
+    taken, oldest = sub(text, 1, ${HEAD}) + 0, time_at(text, from)
+    while oldest + window <= now do
+      taken, from = taken - units_at(text, from), from + ${SHARE}
+      oldest = from <= last and time_at(text, from) or now
+    end
+    -- Further ahead than a window only where the clock was set back. All was taken before now.
+    while from <= last and time_at(text, last) > now + window do
+      ahead, last = ahead + units_at(text, last), last - ${SHARE}
+    end
+    if ahead > 0 then
+      text = sub(text, 1, last + ${SHARE - 1}) .. format('%016.0f%010d', now + window, ahead)
+      last = #text - ${SHARE - 1}
+      oldest = time_at(text, from)
+    end
   end
-  while from < #shares do
-    local time, units = share(shares, from)
-    if time + window > now then break end
-    taken, from = taken - units, from + 26
-  end
-  shares = string.sub(shares, from)
-  -- Further ahead than a window only where the clock was set back. All was taken before now.
-  local ahead = 0
-  while #shares > 0 and share(shares, #shares - 25) > now + window do
-    local _, units = share(shares, #shares - 25)
-    ahead, shares = ahead + units, string.sub(shares, 1, -27)
-  end
-  if ahead > 0 then shares = shares .. string.format('%016.0f%010.0f', now + window, ahead) end
-  local found = { limit = limit, window = window, cost = cost, taken = taken, shares = shares }
-  found.fits, found.changed = taken + cost <= limit, ahead > 0
-  return found
+  limit = math.min(limit, 2000000000)
+  return {
+    text = text, from = from, last = last, oldest = oldest, taken = taken, limit = limit, window = window,
+    cost = cost, fits = taken + cost <= limit, changed = ahead > 0,
+  }
 end
 
 local function take(found)
-  local shares, stamp, units = found.shares, now, found.cost
-  if #shares > 0 then
-    local time, before = share(shares, #shares - 25)
-    stamp = math.max(now, time)
-    local step, most = found.window / ${STEPS}, math.max(1, math.floor(found.limit / ${SHARES}))
-    local joins = math.floor(time / step) == math.floor(stamp / step) and before + units <= most
-    if joins or #shares >= ${26 * MAX_SHARES} then shares, units = string.sub(shares, 1, -27), before + units end
+  local text, from, last, units = found.text, found.from, found.last, found.cost
+  local seconds, micros, till = clock[1], clock[2], last + ${SHARE - 1}
+  if from <= last then
+    local time, before = time_at(text, last), units_at(text, last)
+    if time > now then seconds, micros = sub(text, last, last + 9), sub(text, last + 10, last + 15) end
+    local step = found.window / ${STEPS}
+    if (before + units <= max(1, floor(found.limit / ${SHARES})) and floor(time / step) == floor(max(time, now) / step))
+      or last - from >= ${SHARE * (MAX_SHARES - 1)} then
+      till, units = last - 1, before + units
+    end
   end
-  found.taken, found.changed = found.taken + found.cost, true
-  found.shares = shares .. string.format('%016.0f%010.0f', stamp, units)
+  local taken = found.taken + found.cost
+  text = format('%010d%s%s%06d%010d', taken, sub(text, from, till), seconds, micros, units)
+  found.text, found.from, found.last, found.taken, found.changed = text, ${HEAD + 1}, #text - ${SHARE - 1}, taken, true
+  if #text == ${HEAD + SHARE} then found.oldest = time_at(text, ${HEAD + 1}) end
 end
 
 local function keep(key, found)
   if not found.changed then return end
-  local life = share(found.shares, #found.shares - 25) + found.window - now
-  redis.call('SET', key, string.format('%010.0f', found.taken) .. found.shares, 'PX', math.ceil(life / 1000) + 1)
+  local text = found.text
+  if found.from > ${HEAD + 1} then text = format('%010d', found.taken) .. sub(text, found.from) end
+  local life = time_at(text, #text - ${SHARE - 1}) + found.window - now
+  call('SET', key, text, 'PX', floor(life / 1000) + 2)
 end
 
 local function answer(found)
-  local left = math.max(0, found.limit - found.taken)
-  local short, wait = math.max(1, found.taken + found.cost - found.limit), found.window
-  for from = 1, #found.shares, 26 do
-    local time, units = share(found.shares, from)
-    short = short - units
-    if short <= 0 then
-      wait = time + found.window - now
-      break
-    end
+  local taken, limit, from, time = found.taken, found.limit, found.from, found.oldest
+  local short = taken + found.cost - limit
+  -- In any share there is one.
+  while short > 1 and from <= found.last do
+    short = short - units_at(found.text, from)
+    if short > 0 then from = from + ${SHARE} end
+    time = from <= found.last and time_at(found.text, from) or now
   end
-  return found.limit, found.fits and left or -1 - left, math.ceil(wait / 1000)
+  local left = max(0, limit - taken)
+  return limit, found.fits and left or -1 - left, math.ceil((time + found.window - now) / 1000)
 end
 `

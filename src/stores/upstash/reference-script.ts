@@ -101,7 +101,7 @@ end
 local function ask(name, limit, seconds, cost, force)
   local override = redis.call('GET', 'pc:limit-override:' .. name .. ':dynamic:global')
   if force < 0 then return { count(name, limit, seconds, override) } end
-  return look(redis.call('GET', 'pc:limit:' .. name), override, limit, seconds, cost)
+  return look('pc:limit:' .. name, override, limit, seconds, cost)
 end
 
 local asked, fits = {}, true
@@ -121,7 +121,7 @@ for index = 7, #ARGV, 6 do
 end
 for _, each in ipairs(asked) do
   local name, found = each[1], each[2]
-  if found.shares then
+  if found.text then
     if found.fits and fits then take(found) end
     keep('pc:limit:' .. name, found)
     found = { answer(found) }

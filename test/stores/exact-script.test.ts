@@ -1,0 +1,87 @@
+/** The scripts' Lua decides, counts and writes what the specification of an exact window says. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ADMISSION_SCRIPT } from '../../src/stores/upstash/admission-script.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { counterName } from '../../src/stores/upstash/limit-overrides.ts'
+import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { limitOf } from '../admission/callers.ts'
+import { createModel } from '../admission/exact-model.ts'
+import { SEED, schedules } from '../admission/schedules.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const REQUESTS = 80
+const RUNS = { seed: SEED, numRuns: 15 }
+
+/** The script by a clock of the test, which stands in its last two arguments. */
+const CLOCKED_SCRIPT = ADMISSION_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
+const clockOf = (micros: number): [number, number] => [Math.floor(micros / 1e6), micros % 1e6]
+const text = (number: number, digits: number) => String(number).padStart(digits, '0')
+
+test('the clock is asked for once', () => {
+  expect(ADMISSION_SCRIPT.split('TIME').length).toBe(2)
+  expect(CLOCKED_SCRIPT).not.toContain('TIME')
+})
+
+describe.each(['auto', 'embedded'] as const)('the script over Redis (%s)', (prefer) => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+  })
+  afterAll(() => redis.close())
+
+  /** A store whose Redis has the clock `micros()`; what its script returned last. */
+  function clocked(micros: () => number) {
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    let returned: unknown
+    const changed: RedisRest = {
+      async send([command = []]) {
+        const [reply = {}] = await rest.send([
+          ['EVAL', CLOCKED_SCRIPT, ...command.slice(2), ...clockOf(micros())],
+        ])
+        returned = reply.result
+        return [reply]
+      },
+    }
+    return { store: createUpstashAdmissionStore(changed), returned: () => returned }
+  }
+
+  const backs = fc.array(
+    fc.record({ at: fc.nat(REQUESTS), micros: fc.integer({ min: 1, max: 600e6 }) }),
+    { maxLength: 2 },
+  )
+
+  test('R15, R16, R17: over random schedules, also by a clock that is set back', async () => {
+    const outcomes = { admitted: 0, refused: 0 }
+    const property = fc.asyncProperty(schedules(REQUESTS, [60]), backs, async (schedule, steps) => {
+      const { limit, windowSeconds, cost, gaps } = schedule
+      const model = createModel({ limit, windowMicros: windowSeconds * 1e6 })
+      let micros = 1_795_000_000_000_000
+      const { store, returned } = clocked(() => micros)
+      const asked = limitOf({ limit, windowSeconds, cost })
+      for (const [index, gap] of gaps.entries()) {
+        micros += gap
+        for (const step of steps) if (step.at === index) micros -= step.micros
+        const expected = model.ask(micros, cost)
+        const { limits } = await store.consult({
+          revocation: { memory: '', token: undefined, cutOffs: [], issuedAtSeconds: 0 },
+          bans: [],
+          limits: [asked],
+          nowMs: Date.now(),
+        })
+        const { admitted, left, waitMs } = expected
+        expect(returned()).toEqual([0, 0, limit, admitted ? left : -1 - left, waitMs])
+        expect(limits).toMatchObject([{ limit, remaining: left, admitted }])
+        outcomes[admitted ? 'admitted' : 'refused'] += 1
+        if (!admitted) continue
+        const shares = model.shares()
+        const taken = shares.reduce((total, { units }) => total + units, 0)
+        const written = shares.map(({ atMicros, units }) => text(atMicros, 16) + text(units, 10))
+        const window = await redis.direct.get(counterName(asked.key))
+        expect(window).toBe(text(taken, 10) + written.join(''))
+      }
+    })
+    await fc.assert(property, RUNS)
+    expect(Math.min(...Object.values(outcomes))).toBeGreaterThan(REQUESTS)
+  })
+})
