@@ -1,7 +1,6 @@
 /** What issuing and validating tokens costs. */
 import { startBackends } from '../backends.ts'
 import { USUAL } from '../options.ts'
-import type { PublishedId } from '../published.ts'
 import type { Figure, Scenario } from '../scenario.ts'
 import { type CaseId, REQUIRED_ISSUED, REQUIRED_VALIDATED } from '../token-costs/cases.ts'
 import type { Allocations } from '../token-costs/measure-allocations.ts'
@@ -9,15 +8,8 @@ import type { CaseFigures } from '../token-costs/measure-cases.ts'
 import type { OperationFigures } from '../token-costs/measure-operations.ts'
 import { measureTokens } from '../token-costs/measure-tokens.ts'
 import type { OperationId } from '../token-costs/operations.ts'
-
-/** What does the same kind of work. */
-const BESIDE: { readonly [Id in OperationId | CaseId]?: PublishedId } = {
-  uuid: 'identity-opaque',
-  'issue-RS256': 'identity-sign',
-  'verify-RS256': 'identity-verify',
-  'issue-jwt': 'identity-issue-rate',
-  'validate-cached': 'identity-validate-rate',
-}
+import { TOKENS_BESIDE } from '../token-costs/reference.ts'
+import { caseNotes, caseTable, operationNotes, operationTable } from '../token-costs/report.ts'
 
 export const tokens: Scenario = {
   id: 'tokens',
@@ -25,13 +17,7 @@ export const tokens: Scenario = {
   measures:
     'Making and checking tokens: each operation by itself in an isolate, and over HTTP at the ' +
     'token endpoint, at a validating Worker and through the whole pipeline.',
-  answers: [
-    'identity-opaque',
-    'identity-sign',
-    'identity-verify',
-    'identity-issue-rate',
-    'identity-validate-rate',
-  ],
+  answers: Object.values(TOKENS_BESIDE),
   asserts: [
     'Forged tokens, unknown references and wrong secrets are refused, before anything is measured.',
     'No token is issued twice, and some of those issued open the gateway.',
@@ -47,14 +33,14 @@ export const tokens: Scenario = {
       ...{ options: detail, backends, directory, shutdown, onProgress },
     })
     await backends.close()
-    const { operations, http } = costs
+    const { operations, allocations, http, peers } = costs
     const answers = http
       .flatMap(({ rounds }) => rounds)
       .reduce((sum, { requests }) => sum + requests, 0)
     return {
       figures: [
         ...operations.map(timeFigure),
-        ...operations.map((operation) => allocationFigure(operation, costs.allocations)),
+        ...operations.map((operation) => allocationFigure(operation, allocations)),
         ...http.flatMap(caseFigures),
       ],
       checks: [{ what: 'answers that were wrong', seen: `0 of ${answers.toLocaleString('en')}` }],
@@ -69,6 +55,8 @@ export const tokens: Scenario = {
           series: [{ name: 'us', points: operations.map(({ micros }) => micros) }],
         },
       ],
+      tables: [operationTable(operations, allocations, peers), caseTable(http)],
+      notes: [...operationNotes(peers), ...caseNotes(http)],
       details: costs,
     }
   },
@@ -105,7 +93,7 @@ function caseFigures({ id, title, ...figures }: CaseFigures): readonly Figure[] 
 }
 
 function besideOf(id: OperationId | CaseId): Pick<Figure, 'beside'> {
-  const published = BESIDE[id]
+  const published = TOKENS_BESIDE[id]
   return published === undefined ? {} : { beside: [published] }
 }
 

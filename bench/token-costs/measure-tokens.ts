@@ -1,12 +1,10 @@
-/** the scenario `tokens`: what issuing and validating costs, by itself and over HTTP. */
+/** The scenario `tokens`: what issuing and validating costs, by itself and over HTTP. */
 import type { Bench } from '../bench.ts'
 import type { Detail } from '../options.ts'
 import { type Allocations, measureAllocations } from './measure-allocations.ts'
 import { type CaseFigures, measureCases } from './measure-cases.ts'
 import { measureOperations, type OperationFigures } from './measure-operations.ts'
 import { measurePeers, type Peers } from './peers.ts'
-import { TOKEN_REFERENCE_NOTE, TOKEN_REFERENCES } from './reference.ts'
-import { caseTable, operationTable } from './report.ts'
 import { startTokens } from './token-workerd.ts'
 
 /** A batch needs no pause to settle and no latencies, so it is measured for less time. */
@@ -23,10 +21,9 @@ export interface TokenCosts {
   readonly options: Pick<Detail, 'seconds' | 'warmUpSeconds' | 'rounds' | 'connections'> & {
     readonly operationSeconds: number
   }
-  readonly reference: object
 }
 
-/** Prints the tables, and returns what it knows. Throws for a wrong answer. */
+/** Throws for a wrong answer. */
 export async function measureTokens(bench: Bench): Promise<TokenCosts> {
   const { options, backends, directory, shutdown } = bench
   const onProgress = (what: string) => bench.onProgress(`tokens: ${what}`)
@@ -48,15 +45,11 @@ export async function measureTokens(bench: Bench): Promise<TokenCosts> {
   const peers = options.peers
     ? await measurePeers({ seconds: operationSeconds, directory, signal, onProgress })
     : NO_PEERS
-
-  console.log(`\n${operationTable(operations, allocations, peers)}\n`)
-  console.log(`${caseTable(http)}\n`)
   return {
     options: { seconds, operationSeconds, warmUpSeconds, rounds, connections },
     operations,
     allocations,
     peers,
     http,
-    reference: { note: TOKEN_REFERENCE_NOTE, figures: TOKEN_REFERENCES },
   }
 }

@@ -1,4 +1,4 @@
-/** `--profile --case <id>`: where a case of the scenario `tokens` spends the time of its isolate. */
+/** `--profile --case <id>`: where a case of `tokens` spends the time of its isolate. */
 import type { Bench } from '../bench.ts'
 import { type Profile, sample } from '../profile.ts'
 import { type CaseId, loadOf } from './cases.ts'

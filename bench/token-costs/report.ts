@@ -1,10 +1,9 @@
-/** What the scenario `tokens` prints. */
-import { table } from '../report.ts'
+/** The tables of the scenario `tokens`. */
+import type { Table } from '../scenario.ts'
 import type { Allocations } from './measure-allocations.ts'
 import type { CaseFigures } from './measure-cases.ts'
 import type { OperationFigures } from './measure-operations.ts'
 import type { Peers } from './peers.ts'
-import { TOKEN_REFERENCE_NOTE, theirs } from './reference.ts'
 
 /** From here on the process that sends has nothing left to send with. */
 const SATURATED_CORES = 0.9
@@ -16,7 +15,7 @@ export function operationTable(
   figures: readonly OperationFigures[],
   allocations: Allocations,
   peers: Peers,
-): string {
+): Table {
   const headings = [
     'operation',
     'us',
@@ -35,25 +34,28 @@ export function operationTable(
       const each = of[id]
       return each === undefined ? ['', ''] : [short(each), (each / micros).toFixed(2)]
     }),
-    theirs(id),
   ])
+  return {
+    title: 'In an isolate of workerd, one after the other, an empty batch subtracted',
+    headings,
+    rows,
+  }
+}
+
+/** What has to be known of the operations and their peers. */
+export function operationNotes(peers: Peers): readonly string[] {
   return [
-    'In an isolate of workerd, one after the other, an empty batch subtracted',
-    '',
-    table([...headings, 'theirs'], rows),
-    '',
     ...peers.measured.map(({ name, version }) => `${name}: ${version}; one core, same machine.`),
     ...peers.skipped.map(({ name, reason }) => `${name}: skipped (${reason}).`),
     'heap bytes: what one allocates in the isolate, garbage too; buffers off the heap do not count.',
     ...(peers.measured.length > 0 ? ['x: how many times our time the peer takes.'] : []),
-    TOKEN_REFERENCE_NOTE,
-  ].join('\n')
+  ]
 }
 
 /** Cases over HTTP. */
-export function caseTable(figures: readonly CaseFigures[]): string {
+export function caseTable(figures: readonly CaseFigures[]): Table {
   const headings = ['over HTTP', 'req/s', 'p50 ms', 'p95 ms', 'p99 ms', 'Redis calls', 'CPU us']
-  const shares = ['CPU s/1,000', 'gateway', 'Redis', 'load', 'theirs']
+  const shares = ['CPU s/1,000', 'gateway', 'Redis', 'load']
   const rows = figures.map((each) => [
     each.title,
     each.requestsPerSecond.toLocaleString('en'),
@@ -66,16 +68,18 @@ export function caseTable(figures: readonly CaseFigures[]): string {
     each.gatewayCores.toFixed(2),
     each.redisCores.toFixed(2),
     each.loadCores.toFixed(2),
-    theirs(each.id),
   ])
-  return [
-    'Over HTTP, under workerd serve (one isolate); gateway, Redis, load: cores that each took',
-    '',
-    table([...headings, ...shares], rows),
-    '',
-    ...figures.flatMap(verdict),
-    ...noise(figures),
-  ].join('\n')
+  return {
+    title:
+      'Over HTTP, under workerd serve (one isolate); gateway, Redis, load: cores that each took',
+    headings: [...headings, ...shares],
+    rows,
+  }
+}
+
+/** What has to be known of the cases: what is required of them, and how noisy it was. */
+export function caseNotes(figures: readonly CaseFigures[]): readonly string[] {
+  return [...figures.flatMap(verdict), ...noise(figures)]
 }
 
 /** Whether a case does what the product has to. */

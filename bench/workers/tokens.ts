@@ -1,4 +1,4 @@
-/** What the scenario `tokens` measures: the path chooses which, and each isolate is asked for one of them. */
+/** What the scenario `tokens` measures: the path chooses which; each isolate is asked for one. */
 import policy from '#policy'
 import { createGateway, createServices, type GatewayEnv } from '../../src/index.ts'
 import { createOperations } from './operations.ts'

@@ -100,7 +100,7 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
 
   test('tokens are issued and validated right, and the pipeline costs one call for each kind', async () => {
     const stdout = await bench('--only', 'tokens', '--quick')
-    expect(stdout).toContain('Identity V2 (Go)')
+    expect(stdout).toContain('Identity V2 (Go): signing RS256')
     const { operations, http, peers } = measuredOf('tokens').details as {
       operations: { id: string; operations: number }[]
       http: { id: string; requests: number; redisCalls: number }[]
