@@ -33,11 +33,12 @@ local function time_at(text, from) return sub(text, from, from + 15) + 0 end
 local function units_at(text, from) return sub(text, from + 16, from + 25) + 0 end
 
 local function look(key, override, limit, seconds, cost)
-  local text, from, taken, oldest, ahead = call('GET', key) or '', ${HEAD + 1}, 0, now, 0
+  local text, from, taken, oldest, ahead = call('GET', key), ${HEAD + 1}, 0, now, 0
   if override then limit = string.match(override, '^%d+$') + 0 end
-  local window, last = seconds * 1000000, #text - ${SHARE - 1}
-  if last > 0 then
-    assert(#text % ${SHARE} == ${HEAD})
+  local window = seconds * 1000000
+  local last = text and #text - ${SHARE - 1} or 0
+  if text then
+    assert(last > ${HEAD} and #text % ${SHARE} == ${HEAD})
     taken, oldest = sub(text, 1, ${HEAD}) + 0, time_at(text, from)
     while oldest + window <= now do
       taken, from = taken - units_at(text, from), from + ${SHARE}
@@ -55,7 +56,7 @@ local function look(key, override, limit, seconds, cost)
   end
   limit = math.min(limit, 2000000000)
   return {
-    text = text, from = from, last = last, oldest = oldest, taken = taken, limit = limit, window = window,
+    text = text or '', from = from, last = last, oldest = oldest, taken = taken, limit = limit, window = window,
     cost = cost, fits = taken + cost <= limit, changed = ahead > 0,
   }
 end

@@ -1,0 +1,67 @@
+/** A burst over the boundary of two windows, at several gateways, as the server's clock records it. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ADMISSION_SCRIPT } from '../../src/stores/upstash/admission-script.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { limitOf } from './callers.ts'
+import { leastBefore, type Outcome, worstOf } from './schedules.ts'
+
+const LIMIT = 100
+const WINDOW_SECONDS = 2
+const WINDOW_MICROS = WINDOW_SECONDS * 1e6
+const GATEWAYS = 4
+const RECORD = 'record'
+/** Twice the limit before each boundary and after it, for three windows. */
+const BURST = 2 * LIMIT
+const BURSTS_MS = [1_900, 2_100, 3_900, 4_100, 5_900, 6_100]
+
+/** The same script, which also writes down when it was run and what it decided. */
+const RECORDED_SCRIPT = ADMISSION_SCRIPT.replace(
+  /return reply\n$/,
+  `call('RPUSH', '${RECORD}', format('%.0f', now) .. ' ' .. tostring(holds)) return reply`,
+)
+
+describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+  })
+  afterAll(() => redis.close())
+
+  /** A gateway's store, with connections of its own. */
+  function recordedStore() {
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
+    const recorded: RedisRest = {
+      send: ([command = []]) => rest.send([['EVAL', RECORDED_SCRIPT, ...command.slice(2)]]),
+    }
+    return createUpstashAdmissionStore(recorded)
+  }
+
+  test('R15, R16: 100 in 2 s at four gateways: 100 in the worst 2 s, and no refusal before 95', async () => {
+    expect(RECORDED_SCRIPT).toContain(RECORD)
+    const stores = Array.from({ length: GATEWAYS }, recordedStore)
+    const limit = limitOf({ limit: LIMIT, windowSeconds: WINDOW_SECONDS })
+    const ask = (n: number) =>
+      stores[n % GATEWAYS]?.consult({
+        revocation: { memory: '', token: undefined, cutOffs: [], issuedAtSeconds: 0 },
+        bans: [],
+        limits: [limit],
+        nowMs: Date.now(),
+      })
+    const startMs = Date.now()
+    for (const atMs of BURSTS_MS) {
+      await new Promise((done) => setTimeout(done, Math.max(0, startMs + atMs - Date.now())))
+      await Promise.all(Array.from({ length: BURST }, (_, n) => ask(n)))
+    }
+    const outcomes = (await redis.direct.lrange(RECORD, 0, -1)).map((line): Outcome => {
+      const [micros, holds] = line.split(' ')
+      return { atMicros: Number(micros), admitted: holds === 'true' }
+    })
+    expect(outcomes.length).toBe(BURST * BURSTS_MS.length)
+    const worst = worstOf(outcomes, WINDOW_MICROS, 1)
+    expect(worst).toBeLessThanOrEqual(LIMIT)
+    expect(outcomes.some(({ admitted }) => !admitted)).toBe(true)
+    expect(leastBefore(outcomes, WINDOW_MICROS, 1)).toBeGreaterThanOrEqual(95)
+  })
+})

@@ -1,0 +1,216 @@
+/** All limits of a request are taken together, or none of them is; and of what is refused, none. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createAdmission } from '../../src/admission/admission.ts'
+import { addressBanKey } from '../../src/admission/ban.ts'
+import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import {
+  counterName,
+  createLimitControls,
+  overrideKey,
+} from '../../src/stores/upstash/limit-overrides.ts'
+import { createReferenceStore } from '../../src/stores/upstash/references.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import type { Principal } from '../../src/tokens/principal.ts'
+import { createReferences } from '../../src/tokens/references.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import {
+  ADDRESS,
+  GATEWAY,
+  limitOf,
+  nowSeconds,
+  principal,
+  recordOf,
+  stored,
+  takenOf,
+} from './callers.ts'
+
+describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (prefer) => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+  })
+  afterAll(() => redis.close())
+  beforeEach(async () => {
+    await redis.direct.flushall()
+    await admit(limitOf())
+  })
+
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const isolate = () =>
+    createAdmission({ store: createUpstashAdmissionStore(rest()), now: Date.now })
+  const request = (limits: readonly LimitRequest[], who: Principal | null = null) => ({
+    principal: who,
+    address: ADDRESS,
+    limits,
+  })
+  /** Each time by an isolate that remembers nothing. */
+  const admit = (...limits: LimitRequest[]) => isolate().admit(request(limits))
+  const taken = async ({ key }: LimitRequest) => takenOf(await redis.direct.get(counterName(key)))
+  const spend = async (limit: LimitRequest) => {
+    while ((await admit(limit)).denial === undefined);
+  }
+
+  test('all have room: one call, and each is taken', async () => {
+    const limits = [limitOf({ limit: 9 }), limitOf({ cost: 2 }), limitOf({ mode: 'observe' })]
+    const before = redis.calls()
+    const verdict = await admit(...limits)
+    expect(redis.calls() - before).toBe(1)
+    expect(verdict.limits.map(({ remaining }) => remaining)).toEqual([8, 1, 2])
+    expect(await Promise.all(limits.map(taken))).toEqual([1, 2, 1])
+  })
+
+  test('one is spent: none is taken, and the state of all is told', async () => {
+    const [wide, narrow] = [limitOf({ limit: 9 }), limitOf({ limit: 1 })]
+    await spend(narrow)
+    const verdict = await admit(wide, narrow)
+    expect(verdict.denial).toMatchObject({ code: 'rate_limited' })
+    expect(verdict.limits.map(({ remaining }) => remaining)).toEqual([9, 0])
+    expect(verdict.limits.map(({ admitted }) => admitted)).toEqual([true, false])
+    expect(await taken(wide)).toBeNaN()
+    expect(await taken(narrow)).toBe(1)
+  })
+
+  test('one that is only observed refuses nobody: the others are taken', async () => {
+    const [wide, watched] = [limitOf({ limit: 9 }), limitOf({ limit: 1, mode: 'observe' })]
+    await admit(watched)
+    const verdict = await admit(wide, watched)
+    expect(verdict.denial).toBeUndefined()
+    expect(verdict.observed).toMatchObject([{ code: 'rate_limited' }])
+    expect([await taken(wide), await taken(watched)]).toEqual([1, 1])
+  })
+
+  const broken: [string, (limit: LimitRequest) => Promise<unknown>][] = [
+    ['window of a wrong type', ({ key }) => redis.direct.hset(counterName(key), 'a', 'b')],
+    ['window that is no window', ({ key }) => redis.direct.set(counterName(key), 'soon')],
+    ['window of no text', ({ key }) => redis.direct.set(counterName(key), '')],
+    ['window cut short', ({ key }) => redis.direct.set(counterName(key), '0'.repeat(35))],
+    ['override of a wrong type', ({ key }) => redis.direct.hset(overrideKey(key), 'a', 'b')],
+    ['override that is no number', ({ key }) => redis.direct.set(overrideKey(key), '-1e9')],
+  ]
+  test.each(broken)('R12: a %s takes nothing of the others, or is passed by', async (_, ruin) => {
+    for (const rule of [
+      { onUnavailable: 'deny' },
+      { onUnavailable: 'allow' },
+      { mode: 'observe' },
+    ] as Partial<LimitRule>[]) {
+      const [sound, ruined] = [limitOf(), limitOf(rule)]
+      await ruin(ruined)
+      if (rule.onUnavailable === 'deny') {
+        await expect(admit(sound, ruined)).rejects.toBeInstanceOf(Unavailable)
+        expect(await taken(sound)).toBeNaN()
+      } else {
+        expect(await admit(sound, ruined)).toMatchObject({ denial: undefined, uncounted: ['test'] })
+        expect(await taken(sound)).toBe(1)
+      }
+    }
+  })
+
+  test('S30, S33: revoked, cut off, banned or replayed: nothing is taken', async () => {
+    const limit = limitOf()
+    const [revoked, cut, good] = [principal(), principal(), principal()]
+    await createRevocations(rest(), Date.now).revokeToken({
+      tokenIdHash: revoked.tokenIdHash ?? '',
+      untilSeconds: nowSeconds() + 60,
+    })
+    await createRevocations(rest(), Date.now).cutOff({
+      kind: 'subject',
+      issuer: cut.issuer,
+      value: cut.subject,
+      atSeconds: nowSeconds(),
+      ttlSeconds: 60,
+    })
+    const proof = { replayKey: 'pc:dpop:used', replayTtlSeconds: 60 }
+    await isolate().admit({ ...request([], good), proof })
+    for (const [who, how] of [
+      [revoked, 'token_revoked'],
+      [cut, 'token_revoked'],
+      [good, 'dpop_rejected'],
+    ] as const) {
+      const used = how === 'dpop_rejected' ? { proof } : {}
+      const { denial } = await isolate().admit({ ...request([limit], who), ...used })
+      expect(denial?.code).toBe(how)
+    }
+    await redis.direct.set(await addressBanKey(ADDRESS), String(nowSeconds() + 60))
+    expect((await admit(limit)).denial?.code).toBe('banned')
+    expect(await taken(limit)).toBeNaN()
+  })
+
+  test('a proof of a request that is revoked or banned is not used up; of one over a limit it is', async () => {
+    const proofOf = (id: string) => ({ replayKey: `pc:dpop:${id}`, replayTtlSeconds: 60 })
+    const narrow = limitOf({ limit: 1 })
+    await spend(narrow)
+    await isolate().admit({ ...request([narrow], principal()), proof: proofOf('spent') })
+    await redis.direct.set(await addressBanKey(ADDRESS), String(nowSeconds() + 60))
+    await isolate().admit({ ...request([], principal()), proof: proofOf('banned') })
+    expect(await redis.direct.keys('pc:dpop:*')).toEqual(['pc:dpop:spent'])
+  })
+
+  test('a cost of three is taken at once or not at all, and says when it fits again', async () => {
+    const limit = limitOf({ limit: 7, cost: 3, windowSeconds: 600 })
+    const left = []
+    for (let count = 0; count < 2; count++) left.push((await admit(limit)).limits[0]?.remaining)
+    expect(left).toEqual([4, 1])
+    const { denial, limits } = await admit(limit)
+    expect(denial).toMatchObject({ code: 'rate_limited' })
+    expect(limits[0]?.remaining).toBe(1)
+    expect(await taken(limit)).toBe(6)
+  })
+
+  test('an override below the cost refuses everything, and one below what was taken, too', async () => {
+    const limit = limitOf({ limit: 7, cost: 3 })
+    await admit(limit)
+    const controls = createLimitControls(rest())
+    for (const requests of [2, 5]) {
+      await controls.override({ key: limit.key, requests })
+      const { denial, limits } = await admit(limit)
+      expect(denial).toMatchObject({ code: 'rate_limited' })
+      expect(limits[0]).toMatchObject({ limit: requests, remaining: Math.max(0, requests - 3) })
+    }
+    await controls.reset({ key: limit.key, windowSeconds: limit.rule.windowSeconds })
+    expect((await admit(limit)).limits[0]).toMatchObject({ limit: 5, remaining: 2 })
+  })
+
+  test('a limit of the other engine rides along in the same call, and counts by itself', async () => {
+    const [exact, other] = [limitOf({ limit: 9 }), limitOf({ limit: 1, engine: 'upstash' })]
+    // Redis may not know the other script yet, which costs a call once.
+    await admit(limitOf({ engine: 'upstash' }))
+    const before = redis.calls()
+    const verdict = await admit(other, exact)
+    expect(redis.calls() - before).toBe(1)
+    expect(verdict.limits.map(({ remaining }) => remaining)).toEqual([0, 8])
+    expect((await admit(other, exact)).denial).toMatchObject({ code: 'rate_limited' })
+    expect(await taken(exact)).toBe(2)
+  })
+
+  test('of a reference that the isolate does not know, limits are taken together, too', async () => {
+    const [wide, narrow, other] = [
+      limitOf({ limit: 9 }),
+      limitOf({ limit: 1 }),
+      limitOf({ engine: 'upstash' }),
+    ]
+    const references = createReferences({ audience: GATEWAY })
+    const store = createUpstashAdmissionStore(rest())
+    const verdicts = []
+    const before = redis.calls()
+    for (let count = 0; count < 2; count++) {
+      const reference = await stored(createReferenceStore(rest()), recordOf())
+      const limits = [wide, narrow, other].map(({ rule, key }) => ({
+        ...{ rule, window: { key } },
+        keyOf: () => key,
+      }))
+      // An isolate that remembers nothing.
+      const admission = createAdmission({ store, references, now: Date.now })
+      verdicts.push(
+        await admission.admitReference({ reference, proof: undefined, address: ADDRESS, limits }),
+      )
+    }
+    // One call each to keep the record, one to admit it; and the script was not known at first.
+    expect(redis.calls() - before).toBeLessThanOrEqual(5)
+    expect(verdicts.map(({ denial }) => denial?.code)).toEqual([undefined, 'rate_limited'])
+    expect(verdicts[1]?.limits.map(({ remaining }) => remaining)).toEqual([8, 0, 1])
+    expect(await taken(wide)).toBe(1)
+  })
+})

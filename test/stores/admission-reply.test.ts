@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { AdmissionQuery } from '../../src/admission/store.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { ADMISSION_SCRIPT } from '../../src/stores/upstash/admission-script.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import type { RedisCommand, RedisReply } from '../../src/stores/upstash/rest.ts'
+
+const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
+const query: AdmissionQuery = {
+  revocation: {
+    memory: 'alice',
+    token: 'pc:revoked:x',
+    cutOffs: [{ kind: 'subject', key: 'pc:cutoff:subject:i:alice' }],
+    issuedAtSeconds: 1_795_183_974,
+  },
+  bans: [{ by: 'address', key: 'pc:ban:address:a' }],
+  observedBans: [{ by: 'address', key: 'pc:observed-ban:address:a' }],
+  limits: [{ rule, key: 'key' }],
+  proof: { replayKey: 'pc:dpop:x', replayTtlSeconds: 80 },
+  nowMs: 1_795_183_980_000,
+}
+const counted = [3, 2, 60_000]
+
+/** Asks over a Redis that gives these replies, one to each call; the commands it got. */
+function storeOver(...replies: RedisReply[]) {
+  const sent: RedisCommand[] = []
+  const store = createUpstashAdmissionStore({
+    async send(commands) {
+      sent.push(...commands)
+      return [replies[sent.length - 1] ?? { error: 'ERR asked too often' }]
+    },
+  })
+  return { consult: () => store.consult(query), sent }
+}
+
+describe('what the script says', () => {
+  test('of somebody of whom nothing is there', async () => {
+    const { consult, sent } = storeOver({ result: [0, 0, ...counted] })
+    const facts = await consult()
+    expect(facts).toMatchObject({ tokenRevoked: false, proofUsed: false })
+    expect(facts.cutOffSeconds[0]).toBeUndefined()
+    expect(facts.bannedUntilSeconds[0]).toBeUndefined()
+    expect(facts.limits).toMatchObject([{ rule, limit: 3, remaining: 2, admitted: true }])
+    expect(sent.length).toBe(1)
+    expect(sent[0]?.slice(0, 3)).toEqual([
+      'EVALSHA',
+      createHash('sha1').update(ADMISSION_SCRIPT).digest('hex'),
+      7,
+    ])
+  })
+
+  test('of somebody of whom everything is there, and no limit was looked at', async () => {
+    const there = [1, '1', 2, '1795183000', 3, '1795183990', 4, '1795183991']
+    const facts = await storeOver({ result: [4, 0, ...there] }).consult()
+    expect(facts).toEqual({
+      tokenRevoked: true,
+      cutOffSeconds: [1_795_183_000],
+      bannedUntilSeconds: [1_795_183_990],
+      observedUntilSeconds: [1_795_183_991],
+      proofUsed: false,
+      limits: [undefined],
+    })
+  })
+
+  test('S32: nothing of a caller stands in the script itself', async () => {
+    const { consult, sent } = storeOver(
+      { error: 'NOSCRIPT No matching script.' },
+      { result: [0, 1] },
+    )
+    expect((await consult()).proofUsed).toBe(true)
+    expect(sent.map(([name]) => name)).toEqual(['EVALSHA', 'EVAL'])
+    expect(sent[1]?.[1]).toBe(ADMISSION_SCRIPT)
+    expect(sent[1]?.slice(2)).toEqual(sent[0]?.slice(2))
+  })
+
+  test.each([
+    ['an error', { error: 'WRONGTYPE of the key pc:revoked:x' }],
+    ['nothing', {}],
+    ['null', { result: null }],
+    ['a text', { result: 'OK' }],
+    ['an object', { result: { 0: 0, 1: 0 } }],
+    ['an empty list', { result: [] }],
+    ['no word of what is there', { result: [null, 0, ...counted] }],
+    ['fewer than none', { result: [-1, 0, ...counted] }],
+    ['more than is told', { result: [1, 0, ...counted] }],
+    ['many more than is told', { result: [9, 0, ...counted] }],
+    ['no word of the proof', { result: [0] }],
+    ['a null for the proof', { result: [0, null, ...counted] }],
+    ['a text for the proof', { result: [0, '0', ...counted] }],
+    ['another number for the proof', { result: [0, 2, ...counted] }],
+    ['a key that was not asked for', { result: [1, 0, 5, '1', ...counted] }],
+    ['a key before the first', { result: [1, 0, 0, '1', ...counted] }],
+    ['a value that is no text', { result: [1, 0, 1, 1, ...counted] }],
+    ['a cut-off that is no second', { result: [1, 0, 2, 'soon'] }],
+    ['a ban that is no second', { result: [1, 0, 3, ''] }],
+    ['too few counts', { result: [0, 0, 3, 2] }],
+    ['too many counts', { result: [0, 0, ...counted, ...counted] }],
+    ['a count that is a text', { result: [0, 0, 3, '2', 60_000] }],
+    ['a count that is null', { result: [0, 0, 3, null, 60_000] }],
+    ['a fraction', { result: [0, 0, 3, 0.5, 60_000] }],
+    ['more left than the limit', { result: [0, 0, 3, 4, 60_000] }],
+    ['more left of a refusal than the limit', { result: [0, 0, 3, -5, 60_000] }],
+    ['a time that has passed', { result: [0, 0, 3, 2, -1] }],
+    ['a limit below none', { result: [0, 0, -2, 0, 0] }],
+  ] as const)('R06: %s is an outage that repeats nothing of it', async (_, reply) => {
+    const failure = await storeOver(reply as RedisReply)
+      .consult()
+      .then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+    expect(failure).toBeInstanceOf(Unavailable)
+    expect((failure as Unavailable).message).toMatch(/^redis: (malformed|refused)$/)
+  })
+})
