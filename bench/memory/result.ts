@@ -13,14 +13,16 @@ const NAMES: Readonly<Record<TokenFormat, string>> = { jwt: 'JWT', opaque: 'opaq
 export interface Filled {
   readonly format: TokenFormat
   readonly levels: readonly Level[]
-  /** Credentials that the cache holds by its own account; undefined: not known beforehand. */
-  readonly fits: number | undefined
+  /** Credentials that the cache holds by its own account, at most. */
+  readonly fits: number
   /** More than that were shown, and the heap stayed within it. */
   readonly isBeyond: boolean
   readonly bytesEach: number
   /** Under load; none in a quick run. */
   readonly moments: readonly Moment[]
   readonly answered: number
+  /** Requests that were answered 503 first, and made again. */
+  readonly repeated: number
 }
 
 /** What the scenario hands over. */
@@ -31,6 +33,7 @@ export function resultOf(filled: readonly Filled[]): ScenarioResult {
     resident: slopeOf(moments.map(({ resident }) => resident)),
   }
   const answers = filled.reduce((sum, { answered }) => sum + answered, 0)
+  const repeated = filled.reduce((sum, each) => sum + each.repeated, 0)
   return {
     figures: [...filled.flatMap(figuresOf), ...slopeFigures(slopes)],
     checks: [
@@ -57,6 +60,9 @@ export function resultOf(filled: readonly Filled[]): ScenarioResult {
         'keys and the assertion that later stages keep with it. Sessions themselves are in Redis.',
       'The heap is what JavaScript holds; the resident memory is of the whole workerd process, with two ' +
         'isolates and the inspector, and holds what V8 has not given back.',
+      ...(repeated > 0
+        ? [`${repeated} requests were answered 503 on a machine that was busy, and made again.`]
+        : []),
       ...(moments.length === 0
         ? ['A quick run does not fill the cache, and says nothing of how memory behaves over time.']
         : []),
@@ -119,12 +125,12 @@ function slopeFigures(slopes: {
 }
 
 function boundCheck({ format, fits, isBeyond, levels }: Filled) {
-  if (!isBeyond || fits === undefined) return []
+  if (!isBeyond) return []
   const last = levels.at(-1)?.presented.toLocaleString('en')
   return [
     {
       what: `the heap after ${last} callers (${NAMES[format]})`,
-      seen: `not above that of the ${fits.toLocaleString('en')} that the cache holds`,
+      seen: `not above that of ${fits.toLocaleString('en')}, more than which the cache does not hold`,
     },
   ]
 }

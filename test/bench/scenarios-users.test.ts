@@ -168,7 +168,7 @@ describe('memory of sessions', () => {
   test('a run without load over time says that it knows nothing of it', () => {
     const filled = {
       ...({ format: 'jwt', levels: [level(0, 5), level(1_000, 7)], fits: 10_000 } as const),
-      ...{ isBeyond: false, bytesEach: 2_000, moments: [], answered: 1_000 },
+      ...{ isBeyond: false, bytesEach: 2_000, moments: [], answered: 1_000, repeated: 0 },
     }
     const { figures, notes, plots } = memoryResultOf([filled])
     expect(figures.map(({ unit }) => unit)).not.toContain('MB/min')
