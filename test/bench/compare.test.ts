@@ -8,94 +8,10 @@ import { readOptions, USAGE } from '../../bench/compare/options.ts'
 import { createPatience } from '../../bench/compare/patience.ts'
 import type { Comparison } from '../../bench/compare/report.ts'
 import { findRevision } from '../../bench/compare/revision.ts'
-import { MIN_PAIRS, medianInterval, verdictOf } from '../../bench/compare/verdict.ts'
-import { seededRandom } from '../../dev/fault-proxy/random.ts'
 import { ROOT } from '../../dev/start/settings.ts'
 
 const RUN = join(ROOT, 'bench', 'compare.ts')
 const COMPARED = join(ROOT, '.wrangler', 'compare')
-const PAIRS = 12
-const THRESHOLD = 1.1
-const SEEDS = 400
-
-/** Ratios around `slowDown`, each of its two measurements off by up to `noise` either way. */
-function syntheticRatios(seed: number, slowDown: number, noise: number): readonly number[] {
-  const random = seededRandom(seed)
-  const off = () => 1 + noise * (2 * random() - 1)
-  return Array.from({ length: PAIRS }, () => (slowDown * off()) / off())
-}
-
-/** How often each verdict is reached over many seeds. */
-function verdicts(slowDown: number, noise: number) {
-  const counts = { ok: 0, regression: 0, noisy: 0 }
-  for (let seed = 1; seed <= SEEDS; seed++)
-    counts[verdictOf(medianInterval(syntheticRatios(seed, slowDown, noise)), THRESHOLD)]++
-  return counts
-}
-
-describe('the interval of a median', () => {
-  test.each([
-    [6, 1, 6, 0.969],
-    [9, 2, 8, 0.961],
-    [12, 3, 10, 0.961],
-    [20, 6, 15, 0.959],
-  ])('of %i values is from the %i. to the %i.', (length, low, high, coverage) => {
-    const values = Array.from({ length }, (_, index) => index + 1)
-    const interval = medianInterval(values.toReversed())
-    expect(interval).toMatchObject({ low, high, median: (length + 1) / 2 })
-    expect(interval.coverage).toBeCloseTo(coverage, 3)
-  })
-
-  test('holds the true median as often as it says, of a skewed distribution too', () => {
-    let held = 0
-    for (let seed = 1; seed <= SEEDS; seed++) {
-      const random = seededRandom(seed)
-      const values = Array.from({ length: PAIRS }, () => -Math.log(1 - random()))
-      const { low, high } = medianInterval(values)
-      if (low <= Math.LN2 && Math.LN2 <= high) held++
-    }
-    expect(held / SEEDS).toBeGreaterThan(0.93)
-    expect(held / SEEDS).toBeLessThan(1)
-  })
-
-  test('two wild pairs on a side move neither the median nor the interval far', () => {
-    const calm = [0.98, 0.99, 0.99, 1, 1, 1, 1, 1.01, 1.01, 1.02]
-    expect(medianInterval([...calm, 5, 9])).toMatchObject({ median: 1, low: 0.99, high: 1.02 })
-  })
-
-  test('fewer values than make an interval are refused', () => {
-    const few = Array.from({ length: MIN_PAIRS - 1 }, () => 1)
-    expect(() => medianInterval(few)).toThrow(RangeError)
-  })
-})
-
-describe('a verdict', () => {
-  test.each([
-    [{ median: 1.2, low: 1.15, high: 1.25 }, 'regression'],
-    [{ median: 1.11, low: 1.01, high: 1.3 }, 'regression'],
-    [{ median: 1.2, low: 0.99, high: 1.5 }, 'noisy'],
-    [{ median: 1, low: 0.9, high: 1.11 }, 'noisy'],
-    [{ median: 1.08, low: 1.06, high: 1.1 }, 'ok'],
-    [{ median: 0.8, low: 0.6, high: 1.05 }, 'ok'],
-  ])('of %j is %s', (interval, verdict) => {
-    expect(verdictOf({ ...interval, coverage: 0.96 }, THRESHOLD)).toBe(verdict)
-  })
-
-  test('a fifth slower is always caught where measurements are off by 5 %', () => {
-    expect(verdicts(1.2, 0.05)).toEqual({ ok: 0, regression: SEEDS, noisy: 0 })
-  })
-
-  test('equals are never a regression there, and told to be equal', () => {
-    expect(verdicts(1, 0.05)).toEqual({ ok: SEEDS, regression: 0, noisy: 0 })
-  })
-
-  test('where measurements are off by 40 %, it says that it cannot tell', () => {
-    const equal = verdicts(1, 0.4)
-    expect(equal.noisy).toBeGreaterThan(SEEDS * 0.7)
-    expect(equal.regression).toBeLessThan(SEEDS * 0.05)
-    expect(verdicts(1.2, 0.4).ok).toBeLessThan(SEEDS * 0.05)
-  })
-})
 
 describe('what is asked for', () => {
   test('BASE alone is compared with HEAD', () => {

@@ -1,0 +1,147 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { flameGraph } from '../../bench/flame-graph.ts'
+import type { CpuProfile, ProfileNode } from '../../bench/inspector.ts'
+import { flamesOf } from '../../bench/profile-flames.ts'
+import { attribute, STAGE_MODULES, stageTimes } from '../../bench/profile-stages.ts'
+import { moduleFinder } from '../../bench/profile-summary.ts'
+import { sampledStacks } from '../../bench/profile-tree.ts'
+import { ROOT } from '../../dev/start/settings.ts'
+
+const node = (id: number, functionName: string, line: number, children: number[] = []) =>
+  ({
+    id,
+    callFrame: {
+      functionName,
+      url: line === -1 ? '' : 'layers.js',
+      lineNumber: line,
+      columnNumber: 0,
+    },
+    children,
+  }) satisfies ProfileNode
+
+/** Where the stages of these tests stand in the bundle. */
+const STAGED_BUNDLE = [
+  '// node_modules/hono/dist/compose.js',
+  'function dispatch() {}',
+  '// src/middleware/audit.ts',
+  'function audit() {}',
+  '// src/middleware/admit.ts',
+  'function admit() {}',
+  '// src/stores/upstash/rest.ts',
+  'function pipelined() {}',
+  '// node_modules/someone/index.js',
+  'function anything() {}',
+].join('\n')
+const [DISPATCH, AUDIT, ADMIT, UPSTASH, SOMEONE] = [1, 3, 5, 7, 9] as const
+
+describe('time of stages', () => {
+  /** A request on its way in, what comes after an await, and what nobody asked for. */
+  const profile: CpuProfile = {
+    nodes: [
+      node(1, '(root)', -1, [2, 8, 10, 11, 12, 13, 14]),
+      node(2, 'dispatch', DISPATCH, [3]),
+      node(3, 'audit', AUDIT, [4]),
+      node(4, 'dispatch', DISPATCH, [5]),
+      node(5, 'admit', ADMIT, [6]),
+      node(6, 'pipelined', UPSTASH, [7]),
+      node(7, 'fetch', -1),
+      node(8, 'pipelined', UPSTASH, [9]),
+      node(9, 'anything', SOMEONE),
+      node(10, 'anything', SOMEONE),
+      node(11, '(garbage collector)', -1),
+      node(12, '(program)', -1),
+      node(13, '(idle)', -1),
+      node(14, 'audit', AUDIT),
+    ],
+    samples: [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 13],
+    timeDeltas: [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 5_000, 120],
+  }
+  const attributed = sampledStacks(profile, moduleFinder(STAGED_BUNDLE)).map(attribute)
+  const times = new Map(stageTimes(attributed, 10).map((time) => [time.stage, time]))
+  const busy = 780
+
+  test('is looked for in files that there are, for every stage that the gateway names', () => {
+    for (const module of Object.values(STAGE_MODULES))
+      expect(existsSync(join(ROOT, module)), module).toBe(true)
+    const gateway = readFileSync(join(ROOT, 'src', 'app.ts'), 'utf8')
+    const named = [...gateway.matchAll(/\bstage\('(\w+)'/g)].map(([, stage]) => stage)
+    expect(named.length).toBeGreaterThan(5)
+    for (const stage of named) expect(Object.keys(STAGE_MODULES)).toContain(stage)
+  })
+
+  test('is that of the nearest stage on the stack, with all that it called', () => {
+    expect(times.get('audit')).toMatchObject({ micros: 14, byModuleMicros: 0 })
+    expect(times.get('admit')).toMatchObject({ micros: 30, platformMicros: 6, byModuleMicros: 15 })
+  })
+
+  test('what passes a request on is no stage, however many wait below it', () => {
+    expect(times.get('framework')).toMatchObject({ micros: 4, share: 0.0513 })
+  })
+
+  test('after an await it is found by module, or told to be unattributed', () => {
+    expect(attributed.filter(({ evidence }) => evidence === 'module')).toMatchObject(
+      [
+        'framework',
+        'framework',
+        'admit',
+        'admit',
+        'unattributed',
+        'garbage collection',
+        'runtime',
+      ].map((stage) => ({ stage })),
+    )
+    expect(times.get('unattributed')?.micros).toBe(9)
+  })
+
+  test('the platform has its own rows; all of them add up to the time that it was busy', () => {
+    expect(times.get('garbage collection')?.micros).toBe(10)
+    expect(times.get('runtime')?.micros).toBe(11)
+    const shares = [...times.values()].map(({ share }) => share)
+    expect(shares.reduce((sum, share) => sum + share)).toBeCloseTo(1, 3)
+    expect(times.get('proxy')).toMatchObject({ micros: 0, share: 0 })
+  })
+
+  test('a flame stands upon the stage that it belongs to', () => {
+    const root = flamesOf(attributed, 10)
+    expect(root.value).toBeCloseTo(busy / 10)
+    const admit = root.children.find(({ name }) => name === 'admit')
+    expect(admit?.value).toBeCloseTo(30)
+    expect(admit?.children.map(({ name, value }) => [name, Math.round(value)])).toEqual([
+      ['admit', 15],
+      ['pipelined', 15],
+    ])
+  })
+})
+
+describe('a flame graph', () => {
+  const leaf = { detail: 'm', colour: '#abcdef', children: [] }
+  const svg = flameGraph(
+    {
+      ...leaf,
+      name: 'all',
+      value: 1_000,
+      children: [
+        { ...leaf, name: '<b>&"x"', value: 400 },
+        { ...leaf, name: 'invisible', value: 0.1 },
+      ],
+    },
+    { title: 'A & B', subtitle: 'of a test', format: (value) => `${value} us` },
+  )
+
+  test('has a tooltip with name, module, value and share for each box that can be seen', () => {
+    expect(svg).toContain('<title>all (m): 1000 us, 100.0 %</title>')
+    expect(svg).toContain('&#60;b&#62;&#38;&#34;x&#34; (m): 400 us, 40.0 %</title>')
+    expect(svg).not.toContain('invisible')
+  })
+
+  test('is a document that loads and runs nothing, whatever the names are', () => {
+    expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" [^<]*>/)
+    expect(svg).toMatch(/<\/svg>\n$/)
+    expect(svg).not.toMatch(/<(?:b|script|image|style|use)\b|href|A & B/)
+    const opened = svg.match(/<[a-z]+[ >]/g) ?? []
+    const ended = svg.match(/<\/[a-z]+>|\/>/g) ?? []
+    expect(opened.length).toBe(ended.length)
+  })
+})
