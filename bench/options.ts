@@ -43,7 +43,7 @@ export interface Options extends Detail {
 export const USUAL: Readonly<Record<Effort, Detail>> = {
   quick: {
     ...{ layers: LAYERS, request: 'read', connections: 20 },
-    ...{ seconds: 0.5, warmUpSeconds: 0.3, rounds: 1, peers: false },
+    ...{ seconds: 0.4, warmUpSeconds: 0.2, rounds: 1, peers: false },
   },
   full: {
     ...{ layers: LAYERS, request: 'read', connections: 20 },
@@ -70,8 +70,8 @@ For the scenarios \`layers\` and \`tokens\`, and for profiles:
   --layers <ids>       some layers, with commas:
                        ${LAYERS.map(({ id }) => id).join(',')}
   --request <kind>     read: GET /orders?limit=20; write: POST /orders with a body (default: read)
-  --seconds <n>        length of one measurement, 0.2 to 60 (default: 2; quick: 0.5)
-  --warm-up <n>        seconds of load unmeasured before, 0.2 to 60 (default: 0.5; quick: 0.3)
+  --seconds <n>        length of one measurement, 0.2 to 60 (default: 2; quick: 0.4)
+  --warm-up <n>        seconds of load unmeasured before, 0.2 to 60 (default: 0.5; quick: 0.2)
   --rounds <n>         measurements of each, in turn, 1 to 20 (default: 3; quick: 1)
   --connections <n>    1 to 200 (default: 20)
   --no-peers           without Go and Python beside the tokens (quick: always)

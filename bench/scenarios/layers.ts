@@ -29,7 +29,7 @@ export const layers: Scenario = {
     'The origin was told who asks in every request of the layers that tell it, and in no other.',
   ],
   runtimes: ['workerd', 'wrangler'],
-  seconds: { quick: 25, full: 170 },
+  seconds: { quick: 16, full: 170 },
   async run({ effort, runtime, directory, shutdown, onProgress, detail = USUAL[effort] }) {
     const backends = await startBackends()
     shutdown.defer(backends.close)

@@ -11,7 +11,7 @@ const RATES: readonly { readonly rate: number; readonly beside: readonly Publish
   { rate: 10_000, beside: ['spacetime-offered-10000', 'subzero-throughput'] },
   { rate: 50_000, beside: ['spacetime-offered-50000'] },
 ]
-const SECONDS = { quick: 2, full: 15 } as const
+const SECONDS = { quick: 1.2, full: 15 } as const
 const WARM_UP_RATE = 500
 const WARM_UP_SECONDS = { quick: 1, full: 3 } as const
 /** What is published as sustained: above 1,000 a second, p99 below 50 ms, p999 below 100. */
@@ -33,7 +33,7 @@ export const offeredLoad: Scenario = {
     'The origin was asked once for each right answer, and told who asks.',
   ],
   runtimes: ['workerd'],
-  seconds: { quick: 18, full: 80 },
+  seconds: { quick: 12, full: 80 },
   async run({ effort, directory, shutdown, onProgress }) {
     onProgress('starting')
     const gateway = await startFullGateway({ directory, shutdown })

@@ -25,7 +25,7 @@ export const tokens: Scenario = {
     'Redis is called exactly as often as it should be.',
   ],
   runtimes: ['workerd'],
-  seconds: { quick: 20, full: 150 },
+  seconds: { quick: 15, full: 150 },
   async run({ effort, directory, shutdown, onProgress, detail = USUAL[effort] }) {
     const backends = await startBackends()
     shutdown.defer(backends.close)

@@ -34,7 +34,7 @@ describe('what is asked for', () => {
 
   test('quickly means less time, unless a time is given, and no other languages', () => {
     expect(readOptions(['--quick', '--rounds', '2'])).toMatchObject({
-      ...{ effort: 'quick', peers: false, seconds: 0.5, warmUpSeconds: 0.3, rounds: 2 },
+      ...{ effort: 'quick', peers: false, seconds: 0.4, warmUpSeconds: 0.2, rounds: 2 },
     })
     expect(readOptions(['--no-peers'])).toMatchObject({ effort: 'full', peers: false })
   })

@@ -38,6 +38,14 @@ describe('the registry', () => {
     }
   })
 
+  test('what all of them say they take fits a quick run of 3 minutes and a full one of 40', () => {
+    const sum = (of: (scenario: Scenario) => number) =>
+      SCENARIOS.reduce((total, scenario) => total + of(scenario), 0)
+    expect(sum(({ seconds }) => seconds.quick)).toBeLessThanOrEqual(3 * 60)
+    const full = sum(({ seconds, runtimes }) => seconds.full * runtimes.length)
+    expect(full).toBeLessThanOrEqual(40 * 60)
+  })
+
   test('--list tells all of it', () => {
     const text = listOf(SCENARIOS)
     for (const { id, title, measures } of SCENARIOS) {
