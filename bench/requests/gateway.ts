@@ -5,12 +5,13 @@ import type { ScenarioContext } from '../scenario.ts'
 import { gatewayVariables } from '../target.ts'
 import { untilQuiet } from '../usage.ts'
 import { startWorkerd } from '../workerd.ts'
-import { type Asking, ask } from './ask.ts'
+import { type Asking, ask, type Question } from './ask.ts'
 import { type Credentials, createCredentials } from './credentials.ts'
 import type { Variant } from './variants.ts'
 
 const CONFIG = 'bench/workers/requests.toml'
-const WARM_UP_SECONDS = 1
+/** So many, however long they take. */
+const WARM_UP_REQUESTS = 1_000
 const WARM_UP_CONNECTIONS = 20
 
 export interface RequestsGateway extends Credentials {
@@ -58,15 +59,19 @@ export async function startRequestsGateway(
   }
 }
 
-/** Asks until V8 has compiled what is measured then. Throws for a wrong answer. */
+/** Asks until V8 has compiled what is measured then. Throws for a wrong answer, but for 503. */
 export async function warmUp(
   { backends }: Pick<RequestsGateway, 'backends'>,
   asking: Omit<Asking, 'connections' | 'until'>,
 ): Promise<void> {
+  const { length } = asking.questions
+  const questions = Array.from(
+    { length: WARM_UP_REQUESTS },
+    (_, index) => asking.questions[index % length] as Question,
+  )
   await ask({
-    ...asking,
-    connections: Math.min(WARM_UP_CONNECTIONS, asking.questions.length),
-    until: { seconds: WARM_UP_SECONDS },
+    ...{ ...asking, questions, connections: WARM_UP_CONNECTIONS },
+    ...{ until: 'once', mayShed: true },
   })
   await untilQuiet(backends)
 }

@@ -114,18 +114,24 @@ export const connections: Scenario = {
   },
 }
 
-const besideOf = (name: Name): Pick<Figure, 'beside'> => {
-  if (name === 'payload') return { beside: ['ramparts-payload'] }
-  if (name === 'sustained') return { beside: ['ramparts-sustained'] }
-  return { beside: ['ramparts-connections'] }
+/** What others state of the same: not of all that is measured here. */
+const BESIDE: Readonly<Record<string, Figure['beside']>> = {
+  'payload-throughput': ['ramparts-payload'],
+  'sustained-throughput': ['ramparts-sustained'],
+  'sustained-share-ok': ['ramparts-sustained'],
+  'c10-throughput': ['ramparts-connections'],
+  'c300-throughput': ['ramparts-connections'],
+  'c300-share-ok': ['ramparts-connections'],
+  'c300-mean': ['ramparts-connections'],
 }
 
 function figuresOf(name: Name, title: string, rounds: readonly Observed[]): Figure[] {
   const id = /^\d/.test(name) ? `c${name}` : name
-  const of = (what: string, unit: Figure['unit'], value: number): Figure => ({
-    ...{ id: `${id}-${what.replaceAll(' ', '-')}`, title: `${title}: ${what}`, value, unit },
-    ...besideOf(name),
-  })
+  const of = (what: string, unit: Figure['unit'], value: number): Figure => {
+    const full = `${id}-${what.replaceAll(' ', '-')}`
+    const beside = BESIDE[full]
+    return { id: full, title: `${title}: ${what}`, value, unit, ...(beside && { beside }) }
+  }
   return [
     of('throughput', '1/s', medianOf(rounds, 'perSecond', 0)),
     of('mean', 'ms', medianOf(rounds, 'meanMs')),

@@ -68,12 +68,12 @@ export const permissions: Scenario = {
         ...checks.map(
           ({ id, title, nanos }): Figure => ({
             ...{ id: `check-${id}`, title, value: rounded(nanos / 1000, 4), unit: 'us' },
-            beside: id === 'five-levels' ? ['subzero-permissions'] : ['spacetime-rbac'],
+            ...(id === 'five-levels' && { beside: ['subzero-permissions'] as const }),
           }),
         ),
         {
           ...{ id: 'stage-cpu', title: 'CPU that `authorize` adds', unit: 'us' },
-          ...{ value: added('cpuMicros', 1), beside: ['spacetime-rbac'] },
+          value: added('cpuMicros', 1),
         },
         {
           ...{ id: 'stage-p50', title: 'p50 that `authorize` adds', unit: 'ms' },

@@ -129,8 +129,7 @@ const ratioFigure = ({ id, title, calls }: Refusal, value: number): Figure => ({
 })
 
 function aloneFigures({ id, title }: Pick<Refusal, 'id' | 'title'>, rounds: readonly Observed[]) {
-  const beside: Figure['beside'] =
-    id === 'exhausted' ? ['ramparts-blocked', 'ramparts-cached'] : ['ramparts-blocked']
+  const beside: Figure['beside'] = id === 'exhausted' ? ['ramparts-cached'] : ['ramparts-blocked']
   return (['p50Ms', 'p99Ms'] as const).map((key): Figure => {
     const name = key.replace('Ms', '')
     const value = medianOf(rounds, key)

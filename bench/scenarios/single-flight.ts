@@ -9,7 +9,7 @@ import type { Scenario } from '../scenario.ts'
 
 const EFFORTS = {
   quick: { rounds: 3, coldIsolates: 3, breakerSeconds: 2 },
-  full: { rounds: 30, coldIsolates: 12, breakerSeconds: 30 },
+  full: { rounds: 30, coldIsolates: 12, breakerSeconds: 20 },
 } as const
 
 export const singleFlight: Scenario = {
@@ -27,7 +27,7 @@ export const singleFlight: Scenario = {
     'For 200 ms after each failed probe an open breaker lets no connection to the origin through.',
   ],
   runtimes: ['workerd'],
-  seconds: { quick: 9, full: 55 },
+  seconds: { quick: 9, full: 45 },
 
   async run(context) {
     const effort = EFFORTS[context.effort]

@@ -144,28 +144,34 @@ const hitRatioOf = (rounds: readonly Round[]) => {
   return rounded((100 * hits) / (hits + sumOf(rounds, ({ counted }) => counted.misses)), 2)
 }
 
-const BESIDE = {
-  cached: ['subzero-cached', 'ramparts-cached'],
-  mixed: ['subzero-mixed'],
-  uncached: [],
-} as const satisfies Record<Mix, Figure['beside']>
+/** What others state of the same: not of all that is measured here. */
+const BESIDE: Readonly<Record<string, Figure['beside']>> = {
+  'cached-p50': ['subzero-cached'],
+  'cached-p95': ['subzero-cached'],
+  'cached-p99': ['subzero-cached'],
+  'cached-p50-alone': ['ramparts-cached'],
+  'mixed-p50': ['subzero-mixed'],
+  'mixed-p95': ['subzero-mixed'],
+  'mixed-hit-ratio': ['subzero-hit-ratio'],
+}
 
 function figuresOf(name: Name, rounds: readonly Round[]): Figure[] {
   const [algorithm, mix] = name.split('-') as [Algorithm, Mix]
   const busy = rounds.map((round) => round.busy)
   const alone = rounds.map((round) => round.alone)
-  const of = (what: string, unit: Figure['unit'], value: number): Figure => ({
-    ...{ id: `${algorithm.toLowerCase()}-${mix}-${what.replaceAll(' ', '-')}`, unit, value },
-    title: `${algorithm}, ${mix}: ${what}`,
-    beside: BESIDE[mix],
-  })
+  const of = (what: string, unit: Figure['unit'], value: number): Figure => {
+    const name = `${mix}-${what.replaceAll(' ', '-')}`
+    const id = `${algorithm.toLowerCase()}-${name}`
+    const beside = BESIDE[name]
+    return { id, title: `${algorithm}, ${mix}: ${what}`, value, unit, ...(beside && { beside }) }
+  }
   return [
     of('p50', 'ms', medianOf(busy, 'p50Ms')),
     of('p95', 'ms', medianOf(busy, 'p95Ms')),
     of('p99', 'ms', medianOf(busy, 'p99Ms')),
     of('p50 alone', 'ms', medianOf(alone, 'p50Ms')),
     of('cpu', 'us', cpuOf(rounds)),
-    { ...of('hit ratio', '%', hitRatioOf(rounds)), beside: ['subzero-hit-ratio'] },
+    of('hit ratio', '%', hitRatioOf(rounds)),
   ]
 }
 
