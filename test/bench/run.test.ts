@@ -120,8 +120,15 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
 
   test('a profile names our modules', async () => {
     await bench('--profile')
-    const { modules } = resultOf('profile') as { modules: { module: string }[] }
+    const { modules, stages } = resultOf('profile') as {
+      modules: { module: string }[]
+      stages: { stage: string; share: number }[]
+    }
     expect(modules.map(({ module }) => module)).toContain('src/routes/proxy.ts')
+    for (const name of ['audit', 'admit', 'proxy'])
+      expect(stages.find(({ stage }) => stage === name)?.share, name).toBeGreaterThan(0)
+    const drawn = readdirSync(results).find((file) => file.endsWith('-profile.svg')) ?? ''
+    expect(readFileSync(join(results, drawn), 'utf8')).toContain('<title>admit')
   })
 
   test('what is broken off leaves no process behind', async () => {
