@@ -23,7 +23,8 @@ export const HEADLINES = [
   ['layers', 'full-added-p50', 'what the full pipeline adds to a request, median'],
   ['peers', 'cpu-to-handwritten', 'CPU, as a share of what a stack written by hand takes'],
   ['peers', 'rps-to-handwritten', 'throughput, as a multiple of that stack’s'],
-  ['sessions', 'cycles-1000', 'whole sessions (log in, verify, log out) of 1,000 users'],
+  ['sessions', 'peak-at-1', 'steps of sessions (log in, verify, log out) that one gateway does'],
+  ['sessions', 'users-10000-at-1-failed', 'of the steps of 10,000 users at once, failed'],
 ] as const satisfies readonly (readonly [scenario: string, figure: string, what: string])[]
 
 /** Those that were measured; what is not in the results has no headline. */

@@ -33,9 +33,17 @@ export function trusted(markup: string): Html {
 function markupOf(piece: Piece): string {
   if (piece === undefined) return ''
   if (typeof piece === 'object') {
-    return 'markup' in piece ? piece.markup : piece.map(({ markup }) => markup).join('\n')
+    return 'markup' in piece ? piece.markup : piece.map(({ markup }) => markup).join('')
   }
   return escapeHtml(String(piece))
+}
+
+/** A text in which what stands between backticks is code. */
+export function prose(text: string): Html {
+  const parts = text.split(/`([^`]+)`/)
+  return html`${parts.map((part, index) =>
+    index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`,
+  )}`
 }
 
 /** Cells of texts, or of markup. */
@@ -66,11 +74,15 @@ export function tableOf(
   const many = headings.length < MANY ? undefined : trusted(' class="many"')
   const align = (column: number) =>
     numeric[column] === true ? trusted(' class="number"') : undefined
-  const cellOf = (cell: Cell, column: number) =>
-    column === 0 ? html`<th scope="row">${cell}</th>` : html`<td${align(column)}>${cell}</td>`
+  const cellOf = (cell: Cell, column: number) => {
+    const content = typeof cell === 'string' ? prose(cell) : cell
+    return column === 0
+      ? html`<th scope="row">${content}</th>`
+      : html`<td${align(column)}>${content}</td>`
+  }
   return html`<div class="wide" role="region" aria-label="${caption}" tabindex="0"><table${many}>
 <caption>${caption}</caption>
 <thead><tr>${headings.map((heading, column) => html`<th scope="col"${align(column)}>${heading}</th>`)}</tr></thead>
-<tbody>${rows.map((row) => html`<tr>${row.map(cellOf)}</tr>`)}</tbody>
+<tbody>${rows.map((row) => html`<tr>${row.map(cellOf)}</tr>\n`)}</tbody>
 </table></div>`
 }

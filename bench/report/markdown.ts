@@ -46,8 +46,12 @@ export function markdownTable(
   return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-/** Text of a file of results: nothing in it is markup. */
-const plain = (text: string) => text.replace(/[\\`*_[\]<>]/g, '\\$&')
+/** Text of a file of results: nothing in it is markup, but for code between backticks. */
+const plain = (text: string) =>
+  text
+    .split(/(`[^`]+`)/)
+    .map((part, index) => (index % 2 === 1 ? part : part.replace(/[\\`*_[\]<>]/g, '\\$&')))
+    .join('')
 
 function missing({ suite }: Results, { scenarios: all }: MarkdownOptions): readonly string[] {
   const { measured = [], failed = [] } = suite?.result ?? {}

@@ -68,7 +68,8 @@ function contentsLine({ id, title, parts = [] }: Section): Html {
   const inner = parts.map((part) => html`<li><a href="#${part.id}">${part.title}</a></li>`)
   return html`<li><a href="#${id}">${title}</a>${
     inner.length === 0 ? undefined : html`<ol>${inner}</ol>`
-  }</li>`
+  }</li>
+`
 }
 
 function sectionOf({ id, title, body }: Section): Html {

@@ -2,7 +2,7 @@
 import type { Check, Figure, Measured, Plot } from '../scenario.ts'
 import { badge } from './cards.ts'
 import { aimText, counted, numberText, valueText } from './format.ts'
-import { type Html, html, tableOf } from './html.ts'
+import { type Html, html, prose, tableOf } from './html.ts'
 import { legendOf, plotSvg } from './plot.ts'
 import type { Results } from './results.ts'
 import type { Described, PageOptions, Section } from './section.ts'
@@ -30,7 +30,7 @@ export function scenarioSections(
 function bodyOf(measured: Measured, described: Described | undefined): Html {
   const { scenario, runtime, tookSeconds, figures, checks, plots = [], tables = [] } = measured
   const anchor = anchorOf(measured)
-  return html`${described && html`<p>${described.measures}</p>`}
+  return html`${described && html`<p>${prose(described.measures)}</p>`}
 <p class="soft"><code>npm run bench -- --only ${scenario} --runtime ${runtime}</code>; it took
 ${numberText(tookSeconds)} s.</p>
 ${notesOf(measured.notes)}
@@ -43,7 +43,7 @@ ${checksOf(checks, described)}`
 /** What a reader has to know before the figures. */
 function notesOf(notes: readonly string[] = []): Html | undefined {
   if (notes.length === 0) return undefined
-  return html`<div class="note"><ul>${notes.map((note) => html`<li>${note}</li>`)}</ul></div>`
+  return html`<div class="note"><ul>${notes.map((note) => html`<li>${prose(note)}</li>`)}</ul></div>`
 }
 
 function folded(count: number, what: string, body: Html): Html | undefined {
@@ -73,7 +73,7 @@ function checksOf(checks: readonly Check[], described: Described | undefined): H
     ['what', 'seen'],
     checks.map(({ what, seen }) => [what, seen]),
   )
-  const rules = described?.asserts.map((rule) => html`<li>${rule}</li>`)
+  const rules = described?.asserts.map((rule) => html`<li>${prose(rule)}</li>`)
   return html`<h3>What was looked at meanwhile</h3>
 ${checks.length > 0 ? table : html`<p>Nothing that these results tell.</p>`}
 ${rules && html`<details><summary>What makes it fail</summary><ul>${rules}</ul></details>`}`
@@ -86,7 +86,7 @@ function figureOf(plot: Plot, anchor: string): Html {
     ...plot.series.map(({ name }) => name),
   ]
   return html`<figure><figcaption>${plot.title}</figcaption>
-${legendOf(plot)}
+${plot.series.length > 1 ? legendOf(plot) : undefined}
 <div class="wide" role="region" aria-label="Plot: ${plot.title}" tabindex="0">${plotSvg(
     plot,
     anchor,

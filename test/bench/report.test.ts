@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { PUBLISHED } from '../../bench/published.ts'
 import { HEADLINES } from '../../bench/report/headlines.ts'
-import { html } from '../../bench/report/html.ts'
+import { html, prose } from '../../bench/report/html.ts'
 import { markdownTable } from '../../bench/report/markdown.ts'
 import { withFigures } from '../../bench/report/readme.ts'
 import { readResults } from '../../bench/report/results.ts'
@@ -144,6 +144,7 @@ describe('what is said', () => {
     expect(html`<a title="${'"><b>'}">${[html`<i>${"'&"}</i>`]}</a>`.markup).toBe(
       '<a title="&quot;&gt;&lt;b&gt;"><i>&#39;&amp;</i></a>',
     )
+    expect(prose('run `a<b>` <now>').markup).toBe('run <code>a&lt;b&gt;</code> &lt;now&gt;')
     expect(markdownTable(['a'], [['x|y\nz']])).toBe('| a |\n| --- |\n| x\\|y z |')
   })
 
