@@ -141,6 +141,27 @@ describe('a run', () => {
     expect(saved, 'after each of them').toEqual([['a'], ['a'], ['a', 'b']])
   })
 
+  test('one that a busy machine spoiled runs once more and says so; another failure stands', async () => {
+    const STARVED = 'wrong answers from http://a/: 2 with status 503, 2 with another body'
+    const failing = (message: string, times: number) => {
+      let attempts = 0
+      return scenarioOf('a', async () => {
+        if (++attempts <= times) throw new Error(message)
+        return RESULT
+      })
+    }
+    const { measured } = (await run([failing(STARVED, 1)])).result
+    expect(measured[0]?.notes?.join()).toContain(STARVED)
+    for (const [message, times] of [
+      [STARVED, 2],
+      ['wrong answers from http://a/: 2 with status 503, 3 with another body', 1],
+      ['wrong answers: 1 with status 503 from http://a/, 1 with status 401 from http://a/', 1],
+    ] as const) {
+      const { failed } = (await run([failing(message, times)])).result
+      expect(failed).toEqual([{ scenario: 'a', runtime: 'workerd', why: message }])
+    }
+  })
+
   test('what one has started is closed before the next begins, also where it failed', async () => {
     const events: string[] = []
     const starting =
