@@ -38,8 +38,8 @@ what is not committed yet.
   --results <dir>      writes <date>-compare.json there
   --help
 
-Exit code 0: no slower than accepted. 1: slower, or something answered wrong or did not start.
-2: the options make no run. 3: too noisy to tell. Reads CPU times from /proc, so it needs Linux.`
+Exit code 0: no slower than accepted. 1: slower, or something answered wrong, did not start or was
+broken off. 2: the options make no run. 3: too noisy to tell. Reads CPU times from /proc, so it needs Linux.`
 
 /** Throws an `Error` of one line for options that make no run. */
 export function readOptions(argv: readonly string[]): CompareOptions | 'help' {

@@ -1,4 +1,5 @@
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -141,6 +142,21 @@ describe('npm run bench:compare', () => {
       expect(readdirSync(COMPARED).map((name) => join(COMPARED, name))).not.toContainEqual(
         expect.stringContaining(own),
       )
+    },
+  )
+
+  test.skipIf(!hasHistory)(
+    'what is broken off has not passed, and leaves nothing behind',
+    async () => {
+      const child = spawn(process.execPath, [RUN, 'HEAD'], { cwd: ROOT })
+      let said = ''
+      for await (const chunk of child.stderr) {
+        said += chunk
+        if (said.includes('bundling')) break
+      }
+      child.kill('SIGINT')
+      expect(await once(child, 'exit')).toEqual([1, null])
+      expect(readdirSync(COMPARED).filter((name) => name.startsWith(`${child.pid}-`))).toEqual([])
     },
   )
 })
