@@ -32,12 +32,12 @@ export function problemHandler({ publicUrl }: ProblemOptions = {}): ErrorHandler
 function problemResponse(c: Context, problem: Problem): Response {
   const { code, status, title, detail, errors } = problem
   const requestId: string | undefined = c.get('requestId')
-  const headers = new Headers({
-    'Content-Type': 'application/problem+json',
-    'Cache-Control': 'no-store',
-    'X-Content-Type-Options': 'nosniff',
-    ...problem.headers,
-  })
+  const headers = new Map<string, string>([
+    ['Content-Type', 'application/problem+json'],
+    ['Cache-Control', 'no-store'],
+    ['X-Content-Type-Options', 'nosniff'],
+    ...Object.entries(problem.headers ?? {}),
+  ])
   const limits: readonly RateLimit[] | undefined = c.get('rateLimits')
   if (limits !== undefined) setRateLimitHeaders(headers, limits, Date.now())
   const body = {
@@ -49,5 +49,8 @@ function problemResponse(c: Context, problem: Problem): Response {
     ...(requestId !== undefined && { requestId }),
     ...(errors !== undefined && { errors }),
   }
-  return new Response(c.req.method === 'HEAD' ? null : JSON.stringify(body), { status, headers })
+  return new Response(c.req.method === 'HEAD' ? null : JSON.stringify(body), {
+    status,
+    headers: Object.fromEntries(headers),
+  })
 }

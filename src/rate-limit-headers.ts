@@ -30,7 +30,7 @@ function secondsUntil(resetMs: number, nowMs: number): number {
  * tells nothing of limits that are only observed: who obeyed them would hide what is to be seen.
  */
 export function setRateLimitHeaders(
-  headers: Headers,
+  headers: { set(name: string, value: string): unknown },
   limits: readonly RateLimit[],
   nowMs: number,
 ): void {
