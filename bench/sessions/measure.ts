@@ -41,6 +41,8 @@ export interface RunOptions {
   readonly processes: number
   readonly verifies: number
   readonly connections: number
+  /** Requests under way at once, where no rates are given. */
+  readonly width: number
   /** Requests a second to offer in each step; undefined: as many as are answered. */
   readonly rates: Readonly<Record<Step, number>> | undefined
 }
@@ -49,11 +51,12 @@ let runs = 0
 
 /** Throws an `Error` of one line for a wrong answer, or where the origin's count is another. */
 export async function runSessions(options: RunOptions): Promise<Run> {
-  const { fleet, senders, users, processes, verifies, connections, rates } = options
+  const { fleet, senders, users, processes, verifies, connections, width, rates } = options
   const gateways = fleet.gateways.slice(0, processes)
   const setup: Omit<Setup, 'first' | 'users'> = {
     ...fleet.cast,
-    ...{ urls: gateways.map(({ url }) => url), prefix: `run${++runs}`, verifies, connections },
+    ...{ urls: gateways.map(({ url }) => url), prefix: `run${++runs}` },
+    ...{ verifies, connections, width },
   }
   await senders.prepare(setup, users)
   const steps: StepFigures[] = []

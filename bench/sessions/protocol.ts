@@ -23,8 +23,10 @@ export interface Setup extends Cast {
   readonly users: number
   /** Calls with each user's token. */
   readonly verifies: number
-  /** Requests that are under way at once, at most. */
+  /** Connections, at most. */
   readonly connections: number
+  /** Requests that are under way at once where a step goes as fast as it is answered. */
+  readonly width: number
 }
 
 export type Question =

@@ -82,7 +82,7 @@ async function run(step: Step, perSecond: number | undefined): Promise<StepOutco
 
   const startedMs = performance.now()
   const before = process.cpuUsage()
-  if (perSecond === undefined) await atOnce(turns, setup.connections, take)
+  if (perSecond === undefined) await atOnce(turns, setup.width, take)
   else await paced(turns, perSecond, take)
   const { user, system } = process.cpuUsage(before)
   return {

@@ -27,10 +27,11 @@ export async function startSenders(shutdown: Pick<Shutdown, 'defer'>): Promise<S
     async prepare(setup, users) {
       const share = Math.ceil(users / PROCESSES)
       const connections = Math.ceil(setup.connections / PROCESSES)
+      const width = Math.ceil(setup.width / PROCESSES)
       await askAll((index) => ({
         kind: 'prepare',
         setup: {
-          ...{ ...setup, connections, first: index * share },
+          ...{ ...setup, connections, width, first: index * share },
           users: Math.min(share, users - index * share),
         },
       }))
