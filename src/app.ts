@@ -145,8 +145,8 @@ function refuseUnknown(routes: readonly RouterRoute[]): MiddlewareHandler {
 
 /** Tells the stages after it which row of the table this is. */
 function matched(route: PolicyRoute): MiddlewareHandler<{ Variables: GatewayVariables }> {
-  return async function matchedRoute(c, next) {
+  return function matchedRoute(c, next) {
     c.set('route', route)
-    await next()
+    return next()
   }
 }

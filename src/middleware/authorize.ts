@@ -32,7 +32,7 @@ export const authorize = ({ authorizer, permission, mode = 'enforce' }: Authoriz
   if (!PERMISSION.test(permission)) {
     throw new TypeError(`authorize: "${permission}" is no permission such as orders:read`)
   }
-  return createMiddleware<{ Variables: PrincipalVariables }>(async function authorize(c, next) {
+  return createMiddleware<{ Variables: PrincipalVariables }>(function authorize(c, next) {
     const principal = callerOf(c)
     if (principal === null) throw new Denied({ code: 'token_missing' })
     if (!authorizer(principal, permission)) {
@@ -40,6 +40,6 @@ export const authorize = ({ authorizer, permission, mode = 'enforce' }: Authoriz
       if (mode === 'enforce') throw new Denied(denial)
       observe(c, reasonOfDenial(denial))
     }
-    await next()
+    return next()
   })
 }

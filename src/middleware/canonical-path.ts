@@ -23,9 +23,9 @@ const MOVES_PATH = /[/\\?#@]/
  * ```
  */
 export const canonicalPath = () =>
-  createMiddleware(async function canonicalPath(c, next) {
+  createMiddleware(function canonicalPath(c, next) {
     const host = receivedHeaders(c).get('host') ?? ''
     const check = MOVES_PATH.test(host) ? 'host' : ambiguity(pathOf(c.req.raw.url))
     if (check !== undefined) throw new Denied({ code: 'path_ambiguous', check })
-    await next()
+    return next()
   })

@@ -56,10 +56,8 @@ export const clientAddress = () => {
     return group ?? UNKNOWN_ADDRESS
   }
 
-  return createMiddleware<{ Variables: ClientAddressVariables }>(
-    async function clientAddress(c, next) {
-      c.set('clientAddress', groupOf(receivedHeaders(c).get('cf-connecting-ip')))
-      await next()
-    },
-  )
+  return createMiddleware<{ Variables: ClientAddressVariables }>(function clientAddress(c, next) {
+    c.set('clientAddress', groupOf(receivedHeaders(c).get('cf-connecting-ip')))
+    return next()
+  })
 }

@@ -58,7 +58,7 @@ const DROPPED_FAMILY =
  * ```
  */
 export const sanitizeHeaders = () =>
-  createMiddleware<{ Variables: ForwardHeadersVariables }>(async function sanitizeHeaders(c, next) {
+  createMiddleware<{ Variables: ForwardHeadersVariables }>(function sanitizeHeaders(c, next) {
     const received = receivedHeaders(c)
     const forward = new Map<string, string>()
     let bytes = 0
@@ -72,7 +72,7 @@ export const sanitizeHeaders = () =>
       throw new Denied({ code: 'request_malformed', check: 'header_bytes' })
     deleteNamedIn(received.get('connection'), forward)
     c.set('forwardHeaders', forward)
-    await next()
+    return next()
   })
 
 /** RFC 9110 section 7.6.1: what `Connection` names belongs to this hop, too. */
