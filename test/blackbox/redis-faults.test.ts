@@ -296,29 +296,33 @@ describe('R06: a Redis that answers rubbish', () => {
 })
 
 describe('R06: a Redis of whose answer one part is rubbish', () => {
-  type Parts = readonly { readonly result?: unknown; readonly error?: string }[]
-  const partly: readonly (readonly [string, (sound: Parts) => unknown])[] = [
-    ['null for the look-ups', ([, ...others]) => [{ result: null }, ...others]],
-    ['an object for the look-ups', ([, ...others]) => [{ result: {} }, ...others]],
-    ['an empty list of look-ups', ([, ...others]) => [{ result: [] }, ...others]],
-    ['an error for the look-ups', ([, ...others]) => [{ error: 'OOM' }, ...others]],
-    ['nothing for the look-ups', ([, ...others]) => [{}, ...others]],
-    ['another count of look-ups', ([first, , ...others]) => [first, { result: 1 }, ...others]],
-    ['no count of look-ups', ([first, , ...others]) => [first, { result: null }, ...others]],
-    ['an error for the window', ([first, count]) => [first, count, { error: 'READONLY' }]],
-    ['null for the window', ([first, count]) => [first, count, { result: null }]],
-    ['one part too few', (sound) => sound.slice(0, -1)],
-    ['one part too many', (sound) => [...sound, { result: null }]],
+  /** Of the script: what is there, whether a proof was used, and of the limit three numbers. */
+  type Sound = readonly [there: number, used: number, ...limit: number[]]
+  const partly: readonly (readonly [string, (sound: Sound) => object])[] = [
+    ['null', () => ({ result: null })],
+    ['an object', () => ({ result: {} })],
+    ['an empty list', () => ({ result: [] })],
+    ['an error', () => ({ error: 'OOM' })],
+    ['nothing', () => ({})],
+    ['null for what is there', ([, ...others]) => ({ result: [null, ...others] })],
+    ['another count of what is there', ([, ...others]) => ({ result: [1, ...others] })],
+    ['no count of what is there', ([, ...others]) => ({ result: others })],
+    ['null for the proof', ([there, , ...limit]) => ({ result: [there, null, ...limit] })],
+    ['an error for the window', ([there, used]) => ({ result: [there, used, -1, 0, 0] })],
+    ['null for the window', ([there, used]) => ({ result: [there, used, null, null, null] })],
+    ['no window', ([there, used]) => ({ result: [there, used] })],
+    ['one part too few', (sound) => ({ result: sound.slice(0, -1) })],
+    ['one part too many', (sound) => ({ result: [...sound, 0] })],
   ]
 
   test.each(partly)('R06: %s is an outage of all', async (_, spoil) => {
     const bad = await revocable()
     expect(await settled(bad.token)).toBe(200)
-    const sound = JSON.parse(rest.lastReply().toString()) as Parts
-    expect(sound).toHaveLength(3)
+    const [{ result }] = JSON.parse(rest.lastReply().toString()) as [{ result: Sound }]
+    expect(result).toHaveLength(5)
     await bad.revoke()
     await forget(stack.origin)
-    rest.setFault(saying(JSON.stringify(spoil(sound))))
+    rest.setFault(saying(JSON.stringify([spoil(result)])))
     await expectOutage(bad.token)
     expect(await originCalls()).toBe(0)
   })

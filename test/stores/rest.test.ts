@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
+import type { LimitEngine } from '../../src/admission/limit.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
 import { createRedisRest } from '../../src/stores/upstash/rest.ts'
@@ -28,7 +29,7 @@ let server: TestServer
 afterEach(() => server.close())
 
 /** Asks an endpoint that answers as `respond` does; how often it was asked comes with the error. */
-async function ask(respond: (response: ServerResponse) => void) {
+async function ask(respond: (response: ServerResponse) => void, engine: LimitEngine = 'exact') {
   let calls = 0
   server = await startHttpServer((request, response) => {
     calls += 1
@@ -38,7 +39,7 @@ async function ask(respond: (response: ServerResponse) => void) {
   const rest = createRedisRest({ url: server.url, token: TOKEN, timeoutMs: 250 })
   const admission = createAdmission({ store: createUpstashAdmissionStore(rest), now: Date.now })
   const limit = {
-    rule: { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' },
+    rule: { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny', engine },
     key: 'k',
   } as const
   const outcome = await admission
@@ -47,12 +48,18 @@ async function ask(respond: (response: ServerResponse) => void) {
   return { outcome, calls }
 }
 
-const good = ['{"result":[null,null,null,null,null,null]}', '{"result":0}', '{"result":[2,3]}']
+const good = '{"result":[0,0,3,2,60000]}'
+/** What the other engine is told besides: its counters, and what is left. */
+const others = ['{"result":[null,null]}', '{"result":[2,3]}'] as const
 
 describe('a Redis endpoint that misbehaves', () => {
-  test('the reply that the malformed ones are made from is admitted', async () => {
+  test('the replies that the malformed ones are made from are admitted', async () => {
     const { outcome } = await ask((response) => response.end(`[${good}]`))
     expect(outcome).toMatchObject({ denial: undefined })
+    await server.close()
+    const both = `[{"result":[0,0]},${others}]`
+    const { outcome: other } = await ask((response) => response.end(both), 'upstash')
+    expect(other).toMatchObject({ denial: undefined })
   })
 
   test.each([
@@ -62,30 +69,38 @@ describe('a Redis endpoint that misbehaves', () => {
     ['null', 'null'],
     ['an empty body', ''],
     ['HTML', '<html>nginx</html>'],
-    ['a list that is too short', `[${good.slice(0, 2)}]`],
-    ['a list that is too long', `[${[...good, good[1]]}]`],
-    ['replies that are null', '[null,null,null]'],
-    ['replies without result', '[{},{},{}]'],
-    ['an object for a result', `[{"result":{}},${good.slice(1)}]`],
-    ['null for the look-ups', `[{"result":null},${good.slice(1)}]`],
-    ['numbers for the look-ups', `[{"result":[1,2,3,4,5,6]},${good.slice(1)}]`],
-    ['too few look-ups', `[{"result":[null]},${good.slice(1)}]`],
-    ['a look-up that disagrees with its count', `[${good[0]},{"result":1},${good[2]}]`],
-    ['a count below zero', `[${good[0]},{"result":-1},${good[2]}]`],
-    ['no count of look-ups', `[${good[0]},{"result":null},${good[2]}]`],
-    ['an error for the look-ups', `[{"error":"LOADING"},${good.slice(1)}]`],
-    ['null for a window', `[${good.slice(0, 2)},{"result":null}]`],
-    ['nulls in a window', `[${good.slice(0, 2)},{"result":[null,null]}]`],
-    ['null for what is left', `[${good.slice(0, 2)},{"result":[null,3]}]`],
-    ['more left than there is', `[${good.slice(0, 2)},{"result":[3,3]}]`],
-    ['less than nothing left', `[${good.slice(0, 2)},{"result":[-2,3]}]`],
-    ['a limit below zero', `[${good.slice(0, 2)},{"result":[1,-1]}]`],
-    ['a number too many in a window', `[${good.slice(0, 2)},{"result":[1,3,0]}]`],
-    ['text in a window', `[${good.slice(0, 2)},{"result":["9","9"]}]`],
-    ['an error for a window', `[${good.slice(0, 2)},{"error":"OOM command not allowed"}]`],
-    ['result and error at once', `[${good.slice(0, 2)},{"result":[2,3],"error":"ERR"}]`],
+    ['a list that is too long', `[${good},${good}]`],
+    ['a reply that is null', '[null]'],
+    ['a reply without result', '[{}]'],
+    ['an object for a result', '[{"result":{}}]'],
+    ['null for a result', '[{"result":null}]'],
+    ['nulls', '[{"result":[null,null,null,null,null]}]'],
+    ['an error', '[{"error":"LOADING"}]'],
+    ['result and error at once', `[${good.slice(0, -1)},"error":"ERR"}]`],
   ])('R06: %s is an outage, never a "no"', async (_, body) => {
     const { outcome } = await ask((response) => response.end(body))
+    expect(outcome).toBeInstanceOf(Unavailable)
+  })
+
+  test.each([
+    ['a list that is too short', others.slice(0, 1)],
+    ['a list that is too long', [...others, others[1]]],
+    ['null for the counters', ['{"result":null}', others[1]]],
+    ['too few counters', ['{"result":[null]}', others[1]]],
+    ['an error for the counters', ['{"error":"LOADING"}', others[1]]],
+    ['null for a window', [others[0], '{"result":null}']],
+    ['nulls in a window', [others[0], '{"result":[null,null]}']],
+    ['null for what is left', [others[0], '{"result":[null,3]}']],
+    ['more left than there is', [others[0], '{"result":[3,3]}']],
+    ['less than nothing left', [others[0], '{"result":[-2,3]}']],
+    ['a limit below zero', [others[0], '{"result":[1,-1]}']],
+    ['a number too many in a window', [others[0], '{"result":[1,3,0]}']],
+    ['text in a window', [others[0], '{"result":["9","9"]}']],
+    ['an error for a window', [others[0], '{"error":"OOM command not allowed"}']],
+    ['result and error at once', [others[0], '{"result":[2,3],"error":"ERR"}']],
+  ])('R06: of the other engine %s is an outage, never a "no"', async (_, replies) => {
+    const body = `[{"result":[0,0]},${replies}]`
+    const { outcome } = await ask((response) => response.end(body), 'upstash')
     expect(outcome).toBeInstanceOf(Unavailable)
   })
 
