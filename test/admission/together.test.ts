@@ -4,6 +4,7 @@ import { createAdmission } from '../../src/admission/admission.ts'
 import { addressBanKey } from '../../src/admission/ban.ts'
 import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { admit as admitStage } from '../../src/middleware/admit.ts'
 import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
 import {
   counterName,
@@ -213,4 +214,16 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     expect(verdicts[1]?.limits.map(({ remaining }) => remaining)).toEqual([8, 0, 1])
     expect(await taken(wide)).toBe(1)
   })
+})
+
+test('a limit that nobody can count is refused when the app is built', () => {
+  const admission = createAdmission({
+    store: createUpstashAdmissionStore({ send: () => Promise.reject(new Error('not asked')) }),
+    now: Date.now,
+  })
+  const limit = { name: 'dear', limit: 5, windowSeconds: 60, by: 'address' } as const
+  for (const wrong of [{ cost: 6 }, { cost: 0 }, { cost: 2, engine: 'upstash' }] as const)
+    expect(() =>
+      admitStage({ admission, limits: [{ ...limit, onUnavailable: 'deny', ...wrong }] }),
+    ).toThrow(RangeError)
 })

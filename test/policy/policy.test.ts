@@ -41,6 +41,25 @@ describe('R31: a policy', () => {
     expect(policy.routes[1]?.permission).toBeUndefined()
   })
 
+  test('whose limits cost more than they have, or cost at all where that is not counted, is refused', () => {
+    const define = (limits: object) => () =>
+      definePolicy({
+        roles: {},
+        limits: { dear: { ...limit, limit: 5, ...limits } },
+        routes: [{ method: 'GET', path: '/a', anonymous: true }],
+      })
+    for (const wrong of [
+      { cost: 6 },
+      { cost: 0 },
+      { cost: 1.5 },
+      { cost: 2, engine: 'upstash' },
+      { engine: 'approximate' },
+    ])
+      expect(define(wrong), JSON.stringify(wrong)).toThrow(Misconfigured)
+    for (const right of [{ cost: 5 }, { cost: 1, engine: 'upstash' }, { engine: 'exact' }])
+      expect(define(right)().limits.get('dear')).toMatchObject(right)
+  })
+
   test('whose limits and permissions may be watched has them with their mode', () => {
     const policy = definePolicy({
       roles: {},
