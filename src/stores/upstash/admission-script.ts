@@ -38,7 +38,8 @@ if there then
       reply[#reply + 1] = n
       reply[#reply + 1] = value
       local number = tonumber(value) or math.huge
-      if n <= tokens or n <= cut_offs and issued <= number or n > cut_offs and n <= bans and number > wall then
+      local is_ban = n > cut_offs and n <= bans
+      if n <= tokens or n <= cut_offs and issued <= number or is_ban and number > wall then
         holds = false
       end
     end
@@ -54,10 +55,15 @@ for n = 1, limits do
   local at, override = 5 + 4 * n, false
   local known, found = true, false
   if there then known, override = pcall(call, 'GET', KEYS[looked + n]) end
-  if known then known, found = pcall(look, KEYS[looked + limits + n], override, ARGV[at] + 0, ARGV[at + 1] + 0, ARGV[at + 2] + 0) end
+  if known then
+    local limit, seconds, cost = ARGV[at] + 0, ARGV[at + 1] + 0, ARGV[at + 2] + 0
+    known, found = pcall(look, KEYS[looked + limits + n], override, limit, seconds, cost)
+  end
   windows[n] = known and found
   local force = ARGV[at + 3]
-  if force == '3' or force == (known and '1' or '2') then holds = holds and known and found.fits end
+  if force == '3' or force == (known and '1' or '2') then
+    holds = holds and known and found.fits
+  end
 end
 for n = 1, limits do
   local found, at = windows[n], #reply

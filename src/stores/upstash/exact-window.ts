@@ -56,8 +56,8 @@ local function look(key, override, limit, seconds, cost)
   end
   limit = math.min(limit, 2000000000)
   return {
-    text = text or '', from = from, last = last, oldest = oldest, taken = taken, limit = limit, window = window,
-    cost = cost, fits = taken + cost <= limit, changed = ahead > 0,
+    text = text or '', from = from, last = last, oldest = oldest, taken = taken,
+    limit = limit, window = window, cost = cost, fits = taken + cost <= limit, changed = ahead > 0,
   }
 end
 
@@ -66,16 +66,19 @@ local function take(found)
   local seconds, micros, till = clock[1], clock[2], last + ${SHARE - 1}
   if from <= last then
     local time, before = time_at(text, last), units_at(text, last)
-    if time > now then seconds, micros = sub(text, last, last + 9), sub(text, last + 10, last + 15) end
-    local step = found.window / ${STEPS}
-    if (before + units <= max(1, floor(found.limit / ${SHARES})) and floor(time / step) == floor(max(time, now) / step))
-      or last - from >= ${SHARE * (MAX_SHARES - 1)} then
+    if time > now then
+      seconds, micros = sub(text, last, last + 9), sub(text, last + 10, last + 15)
+    end
+    local step, most = found.window / ${STEPS}, max(1, floor(found.limit / ${SHARES}))
+    local joins = before + units <= most and floor(time / step) == floor(max(time, now) / step)
+    if joins or last - from >= ${SHARE * (MAX_SHARES - 1)} then
       till, units = last - 1, before + units
     end
   end
   local taken = found.taken + found.cost
   text = format('%010d%s%s%06d%010d', taken, sub(text, from, till), seconds, micros, units)
-  found.text, found.from, found.last, found.taken, found.changed = text, ${HEAD + 1}, #text - ${SHARE - 1}, taken, true
+  found.taken, found.changed = taken, true
+  found.text, found.from, found.last = text, ${HEAD + 1}, #text - ${SHARE - 1}
   if #text == ${HEAD + SHARE} then found.oldest = time_at(text, ${HEAD + 1}) end
 end
 

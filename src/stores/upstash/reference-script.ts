@@ -113,9 +113,11 @@ for index = 7, #ARGV, 6 do
   end
   local known, found = true, { -2, 0, 0, 0 }
   if holds and (by == '' or good) then
-    known, found = pcall(ask, name, tonumber(ARGV[index]), tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2]), force)
+    local limit, seconds, cost = ARGV[index] + 0, ARGV[index + 1] + 0, ARGV[index + 2] + 0
+    known, found = pcall(ask, name, limit, seconds, cost, force)
     if not known then found = { -1, 0, 0, 0 } end
-    if known and found.fits == false and force % 2 == 1 or not known and force >= 2 then fits = false end
+    local is_spent = known and found.fits == false
+    if is_spent and force % 2 == 1 or not known and force >= 2 then fits = false end
   end
   asked[#asked + 1] = { name, found }
 end
@@ -126,7 +128,9 @@ for _, each in ipairs(asked) do
     keep('pc:limit:' .. name, found)
     found = { answer(found) }
   end
-  for _, item in ipairs({ name, found[1], found[2], found[3], found[4] or 0 }) do limits[#limits + 1] = item end
+  for _, item in ipairs({ name, found[1], found[2], found[3], found[4] or 0 }) do
+    limits[#limits + 1] = item
+  end
 end
 
 return { text or 0, used, read, limits }
