@@ -86,6 +86,15 @@ export interface RouteDefinition<LimitName extends string = string> {
   readonly coalesce?: boolean
 }
 
+/** How soon what is revoked, cut off or banned is refused. */
+export interface RevocationDefinition {
+  /**
+   * For how long after that a caller may still be admitted who was found to be good before, in
+   * milliseconds, 0 to 60,000. Default 0: Redis is asked with every request.
+   */
+  readonly maxStalenessMs?: number
+}
+
 export interface PolicyDefinition<RoleName extends string, LimitName extends string> {
   /** Permissions of each role: `orders:read`, `orders:*` or `*`. */
   readonly roles: Readonly<Record<RoleName, readonly string[]>>
@@ -95,6 +104,8 @@ export interface PolicyDefinition<RoleName extends string, LimitName extends str
   readonly tokens?: TokensDefinition
   /** What is done about those who keep trying. Every field has a default. */
   readonly abuse?: AbuseDefinition
+  /** How soon a revocation is in force. Every field has a default. */
+  readonly revocation?: RevocationDefinition
   /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
   readonly maxConcurrentRequests?: number
 }

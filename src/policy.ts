@@ -11,6 +11,7 @@ import type {
   LimitDefinition,
   PermissionDemand,
   PolicyDefinition,
+  RevocationDefinition,
   RouteDefinition,
 } from './policy-definition.ts'
 import { demandsPermission } from './validators/inspect.ts'
@@ -54,11 +55,14 @@ export interface Policy {
   readonly limits: ReadonlyMap<string, PolicyLimit>
   readonly tokens: Required<TokensDefinition>
   readonly abuse: Abuse
+  readonly revocation: Required<RevocationDefinition>
   readonly maxConcurrentRequests: number
 }
 
 export const DEFAULT_MAX_BODY_BYTES = 1_048_576
 export const DEFAULT_ORIGIN_TIMEOUT_MS = 15_000
+/** Strict: every request asks. See docs/decisions/0038. */
+export const DEFAULT_REVOCATION: Required<RevocationDefinition> = { maxStalenessMs: 0 }
 /** See docs/decisions/0024. */
 export const DEFAULT_MAX_CONCURRENT_REQUESTS = 1_000
 
@@ -98,6 +102,7 @@ export function definePolicy<const RoleName extends string, const LimitName exte
     limits: new Map([...limits].map(([name, limit]) => [name, { name, ...limit }])),
     tokens: { ...DEFAULT_TOKENS, ...definition.tokens },
     abuse: abuseOf(definition.abuse),
+    revocation: { ...DEFAULT_REVOCATION, ...definition.revocation },
     maxConcurrentRequests: definition.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS,
   }
 }

@@ -81,6 +81,9 @@ const routeSchema = z
     error: 'anonymous callers have no token to bind with dpop',
   })
 
+/** Longer, and a revocation would be no more than a wish. */
+const MAX_STALENESS_MS = 60_000
+
 /** The shape of a policy file; what its parts say of each other is checked by `definePolicy`. */
 export const policySchema = z.strictObject({
   roles: z.record(
@@ -99,5 +102,9 @@ export const policySchema = z.strictObject({
     .partial()
     .optional(),
   abuse: abuseSchema.optional(),
+  revocation: z
+    .strictObject({ maxStalenessMs: z.int().min(0).max(MAX_STALENESS_MS) })
+    .partial()
+    .optional(),
   maxConcurrentRequests: z.int().min(1).max(1_000_000).optional(),
 })

@@ -10,6 +10,7 @@ import { REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference-principal.ts
 import { tokenIdHash } from '../../tokens/token-id.ts'
 import { createRecordList, NEVER_ENDS } from './record-list.ts'
 import type { RedisRest } from './rest.ts'
+import { FEED_KEY, FEED_TELL } from './revocation-feed.ts'
 
 export interface ApiKeysOptions {
   readonly rest: RedisRest
@@ -36,17 +37,18 @@ end
 `
 
 /**
- * KEYS: record, index, ends, new reference, then for a key that is replaced its reference and its
- * revocation. ARGV: id, record, reference, life in seconds or 0, end, the token id that is replaced or
+ * KEYS: record, index, ends, new reference, then for a key that is replaced its reference, its
+ * revocation and the feed. ARGV: id, record, reference, life in seconds or 0, end, the token id that is replaced or
  * nothing, and how long the old token id stays revoked. 0: the record is another by now.
  */
-const WRITE_SCRIPT = `${PRESENT}
+const WRITE_SCRIPT = `${FEED_TELL}${PRESENT}
 local life = tonumber(ARGV[4])
 if present(KEYS[1]) ~= ARGV[6] then return 0 end
 local function put(key, value)
   if life > 0 then redis.call('SET', key, value, 'EX', life) else redis.call('SET', key, value) end
 end
 if KEYS[5] then
+  feed_tell(KEYS[7], { KEYS[6] })
   redis.call('SET', KEYS[6], '1', 'EX', ARGV[7])
   redis.call('DEL', KEYS[5])
 end
@@ -57,9 +59,10 @@ redis.call('ZADD', KEYS[3], ARGV[5], ARGV[1])
 return 1
 `
 
-/** KEYS: record, index, ends, reference, revocation. ARGV: id, the token id, revoked for. */
-const END_SCRIPT = `${PRESENT}
+/** KEYS: record, index, ends, reference, revocation, feed. ARGV: id, the token id, revoked for. */
+const END_SCRIPT = `${FEED_TELL}${PRESENT}
 if present(KEYS[1]) ~= ARGV[2] then return 0 end
+feed_tell(KEYS[6], { KEYS[5] })
 redis.call('SET', KEYS[5], '1', 'EX', ARGV[3])
 redis.call('DEL', KEYS[4], KEYS[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
@@ -116,9 +119,10 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
     }
   }
 
-  /** Where the present secret of a key is, and where it is revoked. */
-  async function keysOfCredential({ hash, tokenId }: ApiKey): Promise<[string, string]> {
-    return [referenceKey(hash), revokedTokenKey(await tokenIdHash(publicUrl, tokenId))]
+  /** Where the present secret of a key is, where it is revoked, and whom that is told. */
+  async function keysOfCredential({ hash, tokenId }: ApiKey): Promise<string[]> {
+    const revoked = revokedTokenKey(await tokenIdHash(publicUrl, tokenId))
+    return [referenceKey(hash), revoked, FEED_KEY]
   }
 
   function revokedSeconds({ expiresAtSeconds }: Pick<ApiKey, 'expiresAtSeconds'>): number {

@@ -4,6 +4,7 @@
  */
 import { MAX_ISSUED_AHEAD_SECONDS } from '../../oauth/grant-store.ts'
 import type { RecordKeys, RecordList } from './record-list.ts'
+import { FEED_KEY, FEED_TELL } from './revocation-feed.ts'
 
 /** A key that `admit` reads; the largest of the numbers that its holders want is its value. */
 export interface Hold {
@@ -49,10 +50,20 @@ local function write(key, holders, value, ends, now)
 end
 `
 
+/** Tells the feed of all keys that are held. */
+const TELL_HELD = `
+local function tell_held(keys)
+  local changed = {}
+  for n = 5, #keys, 2 do changed[#changed + 1] = keys[n] end
+  feed_tell(keys[4], changed)
+end
+`
+
 /** `hold(keys, id, text, value, end, now, lead)`; keys: record, index, ends, then as `withHolders`. */
-export const HOLD = `${STANDING}
+export const HOLD = `${FEED_TELL}${STANDING}${TELL_HELD}
 local function hold(keys, id, text, asked, till, now, lead)
-  for n = 4, #keys, 2 do
+  tell_held(keys)
+  for n = 5, #keys, 2 do
     local value = asked
     local key, holders = keys[n], keys[n + 1]
     local wanted, ends = standing(holders, now)
@@ -87,10 +98,11 @@ return 1
 `
 
 /** KEYS: as `hold`. ARGV: id, now. */
-const RELEASE_SCRIPT = `${STANDING}
+const RELEASE_SCRIPT = `${FEED_TELL}${STANDING}${TELL_HELD}
 local id, now = ARGV[1], tonumber(ARGV[2])
 if redis.call('DEL', KEYS[1]) == 0 then return 0 end
-for n = 4, #KEYS, 2 do
+tell_held(KEYS)
+for n = 5, #KEYS, 2 do
   local key, holders = KEYS[n], KEYS[n + 1]
   local before = standing(holders, now)
   redis.call('HDEL', holders, id)
@@ -130,7 +142,7 @@ export async function release(
   return done === 1
 }
 
-/** Each key, and behind it the one that holds its holders. */
+/** The feed, and then each key, and behind it the one that holds its holders. */
 export function withHolders(keys: readonly string[]): string[] {
-  return keys.flatMap((key) => [key, HOLDERS_PREFIX + key])
+  return [FEED_KEY, ...keys.flatMap((key) => [key, HOLDERS_PREFIX + key])]
 }

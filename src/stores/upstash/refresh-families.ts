@@ -10,6 +10,7 @@ import {
 } from '../../tokens/refresh-family.ts'
 import type { RedisCommand, RedisRest } from './rest.ts'
 import { ask } from './result.ts'
+import { FEED_KEY, FEED_TELL } from './revocation-feed.ts'
 
 const WHOLE_NUMBER = /^\d{1,15}$/
 /** What a rotation may say without a successor. */
@@ -23,11 +24,12 @@ return 1
 `
 
 /**
- * Ends a family. KEYS: family, cut-off of its session. ARGV: the cut-off's second and its TTL. The
+ * Ends a family. KEYS: family, cut-off of its session, feed. ARGV: the cut-off's second and its TTL. The
  * cut-off goes first: if it cannot be written, the next attempt finds the family as it was.
  */
-const END_FUNCTION = `
+const END_FUNCTION = `${FEED_TELL}
 local function finish(at, ttl)
+  feed_tell(KEYS[3], { KEYS[2] })
   local later = math.max(tonumber(redis.call('GET', KEYS[2]) or '0'), tonumber(at))
   local longer = math.max(redis.call('TTL', KEYS[2]), tonumber(ttl))
   redis.call('SET', KEYS[2], string.format('%d', later), 'EX', longer)
@@ -41,7 +43,7 @@ return 1
 `
 
 /**
- * Uses a token up. KEYS: family, cut-off of its session, cut-offs to obey. ARGV: hash of the
+ * Uses a token up. KEYS: family, cut-off of its session, feed, cut-offs to obey. ARGV: hash of the
  * presented token, hash of its successor, nonce, now and grace in ms, iat, start of the session,
  * the cut-off's second and its TTL. Times are stored as they came: Lua would round them.
  */
@@ -57,7 +59,7 @@ if not (first or retry) then
   finish(ARGV[8], ARGV[9])
   return {'reused'}
 end
-for index = 3, #KEYS do
+for index = 4, #KEYS do
   local cutoff = redis.call('GET', KEYS[index])
   if cutoff then
     if not string.match(cutoff, '^%d+$') then return redis.error_reply('ERR not a cut-off') end
@@ -95,7 +97,8 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
     },
     async rotate(request) {
       const { cutOffKey, cutOffSeconds, cutOffTtlSeconds }: FamilyEnd = request.end
-      const keys = [refreshFamilyKey(request.familyHash), cutOffKey, ...request.cutOffKeys]
+      const family = refreshFamilyKey(request.familyHash)
+      const keys = [family, cutOffKey, FEED_KEY, ...request.cutOffKeys]
       const reply = await ask(rest, [
         ...['EVAL', ROTATE_SCRIPT, keys.length, ...keys],
         ...[request.presented, request.successor, request.nonce, request.nowMs, request.graceMs],
@@ -104,7 +107,7 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
       return rotationOf(reply)
     },
     async end(familyHash, { cutOffKey, cutOffSeconds, cutOffTtlSeconds }) {
-      const keys = [refreshFamilyKey(familyHash), cutOffKey]
+      const keys = [refreshFamilyKey(familyHash), cutOffKey, FEED_KEY]
       await done(['EVAL', END_SCRIPT, keys.length, ...keys, cutOffSeconds, cutOffTtlSeconds])
     },
   }

@@ -60,13 +60,13 @@ local function feed_tell(key, changed)
     number = number + 1
     redis.call('HSET', key, string.format('%.0f', number), time .. ' ' .. name)
   end
-  local oldest = tonumber(redis.call('HGET', key, 'oldest'))
+  local oldest = tonumber(redis.call('HGET', key, 'oldest') or '') or number
   local since = tonumber(string.match(time, '^%d+')) - ${FEED_SECONDS}
   for _ = 1, #changed + ${TRIMMED_AT_ONCE} do
     -- Nobody is at an entry any more when the one behind it is too old.
     local behind = redis.call('HGET', key, string.format('%.0f', oldest + 1))
     if oldest >= number or number - oldest < ${FEED_ENTRIES}
-      and tonumber(string.match(behind, '^%d+')) >= since then break end
+      and tonumber(string.match(behind or '0', '^%d+')) >= since then break end
     redis.call('HDEL', key, string.format('%.0f', oldest))
     oldest = oldest + 1
   end

@@ -1,8 +1,9 @@
 /** Writes what `admit` reads: revoked tokens and cut-offs. */
 import { type CutOffKind, cutOffKey, revokedTokenKey } from '../../admission/revocation.ts'
 import { Unavailable } from '../../errors.ts'
-import type { RedisCommand, RedisRest } from './rest.ts'
+import type { RedisRest } from './rest.ts'
 import { ask } from './result.ts'
+import { FEED_KEY, FEED_TELL } from './revocation-feed.ts'
 
 /** A token to revoke, as its verified claims name it. */
 export interface RevokedToken {
@@ -32,33 +33,52 @@ export interface Revocations {
   liftCutOff(cutOff: Pick<CutOff, 'kind' | 'issuer' | 'value'>): Promise<void>
 }
 
-/** Keeps the later of two cut-offs and the longer of two lives; one step, so writers may race. */
-const CUT_OFF_SCRIPT = `
-local stored = tonumber(redis.call('GET', KEYS[1]) or '0')
+/** KEYS: feed, revocation. ARGV: for how long, in seconds. */
+const REVOKE_SCRIPT = `${FEED_TELL}
+feed_tell(KEYS[1], { KEYS[2] })
+redis.call('SET', KEYS[2], '1', 'EX', ARGV[1])
+return 1
+`
+
+/**
+ * Keeps the later of two cut-offs and the longer of two lives; one step, so writers may race. KEYS:
+ * feed, cut-off. ARGV: second, for how long.
+ */
+const CUT_OFF_SCRIPT = `${FEED_TELL}
+feed_tell(KEYS[1], { KEYS[2] })
+local stored = tonumber(redis.call('GET', KEYS[2]) or '0')
 local at = math.max(stored, tonumber(ARGV[1]))
-local ttl = math.max(redis.call('TTL', KEYS[1]), tonumber(ARGV[2]))
-redis.call('SET', KEYS[1], string.format('%d', at), 'EX', ttl)
+local ttl = math.max(redis.call('TTL', KEYS[2]), tonumber(ARGV[2]))
+redis.call('SET', KEYS[2], string.format('%d', at), 'EX', ttl)
+return 1
+`
+
+/** KEYS: feed, cut-off. */
+const LIFT_SCRIPT = `${FEED_TELL}
+feed_tell(KEYS[1], { KEYS[2] })
+redis.call('DEL', KEYS[2])
 return 1
 `
 
 /** Makes the writer. `now` is milliseconds since the epoch. */
 export function createRevocations(rest: RedisRest, now: () => number): Revocations {
-  async function write(command: RedisCommand, expected: unknown): Promise<void> {
-    if ((await ask(rest, command)) !== expected) throw new Unavailable('redis', 'malformed')
+  /** Scripts are sent in full: they are rare, and so none of them is ever missing. */
+  async function write(script: string, key: string, ...args: readonly number[]): Promise<void> {
+    const done = await ask(rest, ['EVAL', script, 2, FEED_KEY, key, ...args])
+    if (done !== 1) throw new Unavailable('redis', 'malformed')
   }
   return {
     async revokeToken({ tokenIdHash, untilSeconds }) {
       // At least a second, so that a token in its last moments is not kept for ever.
       const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
-      await write(['SET', revokedTokenKey(tokenIdHash), '1', 'EX', ttlSeconds], 'OK')
+      await write(REVOKE_SCRIPT, revokedTokenKey(tokenIdHash), ttlSeconds)
     },
     async cutOff({ kind, issuer, value, atSeconds, ttlSeconds }) {
       const key = await cutOffKey(kind, issuer, value)
-      const [at, ttl] = [Math.floor(atSeconds), Math.ceil(ttlSeconds)]
-      await write(['EVAL', CUT_OFF_SCRIPT, 1, key, at, ttl], 1)
+      await write(CUT_OFF_SCRIPT, key, Math.floor(atSeconds), Math.ceil(ttlSeconds))
     },
     async liftCutOff({ kind, issuer, value }) {
-      await ask(rest, ['DEL', await cutOffKey(kind, issuer, value)])
+      await write(LIFT_SCRIPT, await cutOffKey(kind, issuer, value))
     },
   }
 }

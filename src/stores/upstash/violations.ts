@@ -13,8 +13,8 @@ import { createScript } from './script.ts'
 export const AUTOMATIC_BANS_CREATOR = 'portcullis'
 
 /**
- * KEYS: violations, bans so far; record, index and ends of the list of bans; what `admit` reads, and
- * its holders. ARGV: violations that bring a ban, their window, the first ban and the longest, and
+ * KEYS: violations, bans so far; record, index and ends of the list of bans; the feed; what `admit`
+ * reads, and its holders. ARGV: violations that bring a ban, their window, the first ban and the longest, and
  * now, all in seconds; id and text of the ban, up to its end.
  *
  * Returns for how many more seconds a ban holds, 0 for none. What comes while one does is part of what
@@ -22,7 +22,7 @@ export const AUTOMATIC_BANS_CREATOR = 'portcullis'
  */
 const COUNT_SCRIPT = `${HOLD}
 local now = tonumber(ARGV[5])
-local holds = tonumber(redis.call('GET', KEYS[6]) or 0)
+local holds = tonumber(redis.call('GET', KEYS[7]) or 0)
 if holds > now then return holds - now end
 local count = redis.call('INCR', KEYS[1])
 if count == 1 or redis.call('TTL', KEYS[1]) < 0 then redis.call('EXPIRE', KEYS[1], ARGV[2]) end

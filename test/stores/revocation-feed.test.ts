@@ -1,0 +1,350 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { cutOffKey, revokedTokenKey } from '../../src/admission/revocation.ts'
+import { createRevocationFeed, type FeedCursor } from '../../src/admission/revocation-feed.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { createApiKeys } from '../../src/stores/upstash/api-keys.ts'
+import { createBanList } from '../../src/stores/upstash/bans.ts'
+import { createRefreshFamilies } from '../../src/stores/upstash/refresh-families.ts'
+import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import {
+  createRevocationFeedSource,
+  FEED_ENTRIES,
+  FEED_KEY,
+  FEED_MOST,
+  feedReplyOf,
+} from '../../src/stores/upstash/revocation-feed.ts'
+import { createRevocationLog } from '../../src/stores/upstash/revocation-log.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import { createViolationCounter } from '../../src/stores/upstash/violations.ts'
+import { ROOT } from '../harness/process.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const NOW_MS = 1_795_183_974_000
+const ISSUER = 'https://issuer.test'
+const NOWHERE: FeedCursor = { position: '', mark: 0 }
+/** What admission reads, and a writer has to tell. */
+const DECIDES = /^pc:(revoked|cutoff|ban|observed-ban):/
+
+const now = () => NOW_MS
+const OPERATOR = { createdBy: 'olga' } as const
+const SUBJECT = { kind: 'subject', value: 'alice', issuer: undefined, issuers: [ISSUER] } as const
+const ADDRESS = { kind: 'address', value: '203.0.113.7', issuer: undefined, issuers: [] } as const
+const BANS = { violations: 1, windowSeconds: 60, seconds: 60, maxSeconds: 60 }
+const FAMILY = {
+  session: {
+    id: 'sid',
+    grant: { subject: 'alice', client: 'app', roles: [], scopes: [], audiences: [ISSUER] },
+    startedAtSeconds: NOW_MS / 1000,
+    expiresAtSeconds: NOW_MS / 1000 + 600,
+  },
+  current: 'hash',
+  previous: undefined,
+  ended: false,
+}
+
+const stores = (rest: RedisRest) => ({
+  revocations: createRevocations(rest, now),
+  log: createRevocationLog(rest, now),
+  bans: createBanList(rest, now),
+  violations: createViolationCounter(rest, now),
+  families: createRefreshFamilies(rest),
+  apiKeys: createApiKeys({ rest, publicUrl: ISSUER, now }),
+})
+type Stores = ReturnType<typeof stores>
+
+const familyEnd = async () => ({
+  cutOffKey: await cutOffKey('session', ISSUER, 'sid'),
+  cutOffSeconds: NOW_MS / 1000,
+  cutOffTtlSeconds: 600,
+})
+const cutOff = (kind: 'session' | 'client' | 'tenant') => ({
+  ...{ kind, issuer: ISSUER, value: 'it', atSeconds: NOW_MS / 1000, ttlSeconds: 60 },
+})
+
+/** Each way to change a key that decides: what must have been before, and the change. */
+const WRITERS: Readonly<Record<string, (stores: Stores) => Promise<() => Promise<unknown>>>> = {
+  'a token that its client revokes': async ({ revocations }) => {
+    return () => revocations.revokeToken({ tokenIdHash: 'hash', untilSeconds: NOW_MS / 1000 + 60 })
+  },
+  'a cut-off':
+    async ({ revocations }) =>
+    () =>
+      revocations.cutOff(cutOff('client')),
+  'a second cut-off': async ({ revocations }) => {
+    await revocations.cutOff(cutOff('tenant'))
+    return () => revocations.cutOff({ ...cutOff('tenant'), atSeconds: NOW_MS / 1000 + 1 })
+  },
+  'a cut-off that is lifted': async ({ revocations }) => {
+    await revocations.cutOff(cutOff('session'))
+    return () => revocations.liftCutOff(cutOff('session'))
+  },
+  'a revocation of an operator': async ({ log }) => {
+    const order = { ...SUBJECT, ...OPERATOR, issuers: [ISSUER, 'https://b.test'], ttlSeconds: 60 }
+    return () => log.create(order)
+  },
+  'a token that an operator revokes': async ({ log }) => {
+    return () => log.create({ ...SUBJECT, ...OPERATOR, kind: 'token', ttlSeconds: 60 })
+  },
+  'a revocation that an operator takes back': async ({ log }) => {
+    const { id } = await log.create({ ...SUBJECT, ...OPERATOR, ttlSeconds: 60 })
+    return () => log.remove(id)
+  },
+  'a ban of a subject': async ({ bans }) => {
+    return () => bans.create({ ...SUBJECT, ...OPERATOR, seconds: 60 })
+  },
+  'a ban of an address that is lifted': async ({ bans }) => {
+    const { id } = await bans.create({ ...ADDRESS, ...OPERATOR, seconds: 60 })
+    return () => bans.remove(id)
+  },
+  'a ban that an address earned': async ({ violations }) => {
+    const offender = { kind: 'address', value: ADDRESS.value } as const
+    return () => violations.count(offender, { ...BANS, mode: 'enforce' })
+  },
+  'a ban that a subject would have earned': async ({ violations }) => {
+    const offender = { kind: 'subject', issuer: ISSUER, value: 'alice' } as const
+    return () => violations.count(offender, { ...BANS, mode: 'observe' })
+  },
+  'a session that ends': async ({ families }) => {
+    await families.open('family', FAMILY, 600)
+    const end = await familyEnd()
+    return () => families.end('family', end)
+  },
+  'a refresh token that is used twice': async ({ families }) => {
+    await families.open('family', FAMILY, 600)
+    const end = await familyEnd()
+    const request = {
+      ...{ familyHash: 'family', presented: 'stolen', successor: 'next', nonce: 'nonce' },
+      ...{ nowMs: NOW_MS, graceMs: 0, issuedAtSeconds: NOW_MS / 1000 },
+      ...{ startedAtSeconds: NOW_MS / 1000, end, cutOffKeys: [] },
+    }
+    return () => families.rotate(request)
+  },
+  'an API key that is rotated': async ({ apiKeys }) => {
+    const { key } = await apiKeys.create({ name: 'robot', subject: 'robot' }, 'olga')
+    return () => apiKeys.rotate(key.id)
+  },
+  'an API key that is ended': async ({ apiKeys }) => {
+    const { key } = await apiKeys.create({ name: 'robot', subject: 'robot' }, 'olga')
+    return () => apiKeys.end(key.id)
+  },
+}
+
+describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)', (prefer) => {
+  let redis: TestRedis
+  let rest: RedisRest
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+    rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  })
+  afterAll(() => redis.close())
+  beforeEach(() => redis.direct.flushall())
+
+  const since = (cursor: FeedCursor) => createRevocationFeedSource(rest).since(cursor)
+  const cursorNow = async (): Promise<FeedCursor> => ({ ...(await since(NOWHERE)), mark: 0 })
+  const revoke = (name: string) =>
+    stores(rest).revocations.revokeToken({ tokenIdHash: name, untilSeconds: NOW_MS / 1000 + 60 })
+  const told = (...names: string[]) => names.map((name) => revokedTokenKey(name))
+
+  /** Every key that decides, with its value. */
+  async function deciding(): Promise<Map<string, string | null>> {
+    const keys = (await redis.direct.keys('*')).filter((key) => DECIDES.test(key)).sort()
+    return new Map(
+      await Promise.all(keys.map(async (key) => [key, await redis.direct.get(key)] as const)),
+    )
+  }
+
+  test.each(Object.entries(WRITERS))(
+    '%s is told, key by key, and nothing else',
+    async (_, given) => {
+      const change = await given(stores(rest))
+      const before = await deciding()
+      const cursor = await cursorNow()
+      await change()
+      const after = await deciding()
+      const changed = [...new Set([...before.keys(), ...after.keys()])].filter(
+        (key) => before.get(key) !== after.get(key),
+      )
+      expect(changed.length).toBeGreaterThan(0)
+      const reply = await since(cursor)
+      expect([...(reply.changed ?? [])].sort()).toEqual(changed.sort())
+      expect(await redis.direct.ttl(FEED_KEY)).toBeGreaterThan(3_600)
+    },
+  )
+
+  test('what changes nothing is not told', async () => {
+    const { log, apiKeys, violations } = stores(rest)
+    const cursor = await cursorNow()
+    await log.remove('0190a6b4-0000-7000-8000-000000000001')
+    await apiKeys.create({ name: 'robot', subject: 'robot' }, 'olga')
+    const offender = { kind: 'address', value: ADDRESS.value } as const
+    await violations.count(offender, { ...BANS, violations: 2, mode: 'enforce' })
+    expect(await since(cursor)).toEqual({ since: cursor, position: cursor.position, changed: [] })
+  })
+
+  test('each reader is told what has changed since its own position, in order', async () => {
+    const first = await cursorNow()
+    await revoke('a')
+    const second = { ...(await since(first)), mark: 0 }
+    await revoke('b')
+    await revoke('a')
+    expect((await since(first)).changed).toEqual(told('a', 'b', 'a'))
+    expect((await since(second)).changed).toEqual(told('b', 'a'))
+  })
+
+  test('a feed that was lost is another one, whatever it says since', async () => {
+    await revoke('a')
+    const cursor = await cursorNow()
+    await redis.direct.del(FEED_KEY)
+    expect((await since(cursor)).changed).toBeUndefined()
+    await redis.direct.del(FEED_KEY)
+    await revoke('a')
+    const reply = await since(cursor)
+    expect(reply).toMatchObject({ changed: undefined })
+    expect(reply.position).not.toBe(cursor.position)
+  })
+
+  test('a server that lost its last writes, and has got others since, is not believed', async () => {
+    await revoke('a')
+    const backup = await redis.direct.hgetall(FEED_KEY)
+    await revoke('lost')
+    const cursor = await cursorNow()
+    await redis.direct.del(FEED_KEY)
+    await redis.direct.hset(FEED_KEY, backup)
+    expect((await since(cursor)).changed).toBeUndefined()
+    await revoke('b')
+    expect((await since(cursor)).changed).toBeUndefined()
+    await revoke('c')
+    expect((await since(cursor)).changed).toBeUndefined()
+  })
+
+  test('who is too far behind, or elsewhere, is told that nobody can tell', async () => {
+    const cursor = await cursorNow()
+    for (let n = 0; n < FEED_MOST; n++) await revoke('a')
+    expect((await since(cursor)).changed).toHaveLength(FEED_MOST)
+    await revoke('a')
+    expect((await since(cursor)).changed).toBeUndefined()
+    const present = (await cursorNow()).position
+    for (const position of ['x', '1 2', present.replace(/ (\d+) /, ' 9999999 '), '1.1 -5 1.1'])
+      expect((await since({ position, mark: 0 })).changed).toBeUndefined()
+  })
+
+  test('it is bounded, by count and by age, and its last position never goes', async () => {
+    await revoke('a')
+    const [epoch, , time] = (await cursorNow()).position.split(' ')
+    const old = `1000000000.5 ${revokedTokenKey('old')}`
+    const many = FEED_ENTRIES + 20
+    await redis.direct.del(FEED_KEY)
+    const entries = Array.from({ length: many }, (_, n) => [String(n), n < 10 ? old : `${time} k`])
+    await redis.direct.hset(FEED_KEY, Object.fromEntries(entries))
+    const head = `${epoch} ${many - 1} ${time}`
+    await redis.direct.hset(FEED_KEY, { head, oldest: '0' })
+    for (let n = 0; n < 10; n++) await revoke('b')
+    expect(await redis.direct.hlen(FEED_KEY)).toBe(FEED_ENTRIES + 2)
+    expect((await since({ position: head, mark: 0 })).changed).toEqual(
+      told(...Array.from({ length: 10 }, () => 'b')),
+    )
+
+    // Nothing happened for long: the last entry is old, and whoever stands there is not lost.
+    await redis.direct.del(FEED_KEY)
+    const quiet = '1000000000.1 1 1000000000.7'
+    const values = { head: quiet, oldest: '0', 0: '1000000000.1', 1: '1000000000.7 k' }
+    await redis.direct.hset(FEED_KEY, values)
+    await revoke('c')
+    expect((await since({ position: quiet, mark: 0 })).changed).toEqual(told('c'))
+    expect(await redis.direct.hexists(FEED_KEY, '0')).toBe(0)
+  })
+
+  test.each(['string', 'list', 'foreign hash'])(
+    'a %s in its place is replaced: revocations are written, and readers forget',
+    async (kind) => {
+      const cursor = await cursorNow()
+      await redis.direct.del(FEED_KEY)
+      if (kind === 'string') await redis.direct.set(FEED_KEY, 'x')
+      else if (kind === 'list') await redis.direct.rpush(FEED_KEY, 'x')
+      else await redis.direct.hset(FEED_KEY, { head: 'x', 1: 'x' })
+      expect((await since(cursor)).changed).toBeUndefined()
+      await redis.direct.del(FEED_KEY)
+      await redis.direct.set(FEED_KEY, 'x')
+      await revoke('a')
+      expect(await redis.direct.get(revokedTokenKey('a'))).toBe('1')
+      expect((await since(cursor)).changed).toBeUndefined()
+    },
+  )
+
+  test('what a view has found clean holds until one of its keys is written', async () => {
+    const feed = createRevocationFeed({ maxStalenessMs: 1_000 })
+    const source = createRevocationFeedSource(rest)
+    const mark = feed.update(await source.since(feed.cursor), 0)
+    const keys = told('a', 'b')
+    expect(feed.holds(mark, keys, 0)).toBe(true)
+    await revoke('c')
+    feed.update(await source.since(feed.cursor), 10)
+    expect(feed.holds(mark, keys, 10)).toBe(true)
+    await revoke('b')
+    expect(feed.holds(mark, keys, 1_009)).toBe(true)
+    expect(feed.holds(mark, keys, 1_010)).toBe(false)
+    feed.update(await source.since(feed.cursor), 20)
+    expect(feed.holds(mark, keys, 20)).toBe(false)
+    expect(feed.holds(mark, told('a'), 20)).toBe(true)
+  })
+})
+
+describe('replies', () => {
+  test.each([
+    ['nothing', null],
+    ['no list', 'x'],
+    ['an empty list', []],
+    ['no position', [1, 1]],
+    ['no second element', ['1.1 0 1.1']],
+    ['another second element', ['1.1 0 1.1', 2]],
+    ['a key that is no text', ['1.1 0 1.1', 1, 5]],
+    ['keys of nobody knows what', ['1.1 0 1.1', 0, 'pc:revoked:a']],
+    ['a known place without a name', ['', 1]],
+  ])('%s is no answer', (_, reply) => {
+    expect(() => feedReplyOf(reply, NOWHERE)).toThrow(Unavailable)
+  })
+})
+
+describe('every writer tells the feed', () => {
+  const folder = join(ROOT, 'src')
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .sort()
+  const textOf = (path: string) => readFileSync(join(folder, path), 'utf8')
+  const using = (pattern: RegExp) => files.filter((path) => pattern.test(textOf(path)))
+
+  test('only these name keys that decide, and the two scripts among them only read', () => {
+    expect(using(/['`"]pc:(revoked|cutoff|ban|observed-ban):/)).toEqual([
+      'admission/ban.ts',
+      'admission/revocation.ts',
+      'stores/upstash/reference-resolver.ts',
+      'stores/upstash/reference-script.ts',
+    ])
+    const written = /call\(?'?,? ?'(SET|DEL|GETDEL|GETEX|EXPIRE|INCR|APPEND|RENAME)[^)]*\)/g
+    const writes = textOf('stores/upstash/reference-script.ts').match(written) ?? []
+    expect(writes.filter((text) => /cutoff|revoked|ban/.test(text))).toEqual([])
+  })
+
+  test('whoever stores something, and knows such a key, tells the feed or only reads it', () => {
+    const knowing = using(/\b(revokedTokenKey|cutOffKey|addressBanKey|subjectBanKey|effectsOf)\b/)
+    const stores = knowing.filter(
+      (path) => path.startsWith('stores/') || path.startsWith('routes/'),
+    )
+    const telling = stores.filter((path) => /\b(FEED_TELL|HOLD|hold)\b/.test(textOf(path)))
+    expect(telling).toEqual(
+      ['api-keys', 'bans', 'refresh-families', 'revocation-log', 'revocations', 'violations'].map(
+        (name) => `stores/upstash/${name}.ts`,
+      ),
+    )
+    expect(stores.filter((path) => !telling.includes(path))).toEqual([
+      'stores/upstash/client-logins.ts',
+    ])
+    const logins = textOf('stores/upstash/client-logins.ts')
+    expect(logins.match(/\bcutOffKeys\.map.*/g)).toEqual([
+      "cutOffKeys.map((key) => ['GET', key]),",
+      expect.stringContaining('secondOrNull'),
+    ])
+  })
+})
