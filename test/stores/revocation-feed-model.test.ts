@@ -1,0 +1,96 @@
+/** The feed in Redis is what its specification says, whatever happens to it. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { revokedTokenKey } from '../../src/admission/revocation.ts'
+import type { FeedReply } from '../../src/admission/revocation-feed.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import {
+  createRevocationFeedSource,
+  FEED_ENTRIES,
+  FEED_KEY,
+  FEED_MOST,
+} from '../../src/stores/upstash/revocation-feed.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import { createFeedModel } from '../admission/feed-model.ts'
+import { SEED } from '../admission/schedules.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const RUNS = { seed: SEED, numRuns: 40 }
+const NOWHERE = { position: '', mark: 0 }
+
+type Happening =
+  | { readonly kind: 'write'; readonly token: string }
+  | { readonly kind: 'read'; readonly back: number }
+  | { readonly kind: 'lose' }
+  | { readonly kind: 'save' }
+  | { readonly kind: 'failOver' }
+
+const write = fc.constantFrom('a', 'b', 'c').map((token): Happening => ({ kind: 'write', token }))
+const read = fc.nat(12).map((back): Happening => ({ kind: 'read', back }))
+const event = (kind: 'lose' | 'save' | 'failOver') => fc.constant<Happening>({ kind })
+const happenings = fc.array(
+  fc.oneof(
+    { weight: 6, arbitrary: write },
+    { weight: 6, arbitrary: read },
+    { weight: 1, arbitrary: event('lose') },
+    { weight: 2, arbitrary: event('save') },
+    { weight: 2, arbitrary: event('failOver') },
+  ),
+  { minLength: 20, maxLength: 40 },
+)
+
+describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)', (prefer) => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+  })
+  afterAll(() => redis.close())
+
+  test('tells what its specification tells, also after a loss and a fail-over', async () => {
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const source = createRevocationFeedSource(rest)
+    const revocations = createRevocations(rest, Date.now)
+    let told = 0
+
+    await fc.assert(
+      fc.asyncProperty(happenings, async (all) => {
+        await redis.direct.del(FEED_KEY)
+        const model = createFeedModel({ most: FEED_MOST, entries: FEED_ENTRIES })
+        let saved: Record<string, string> = {}
+        // What each reader was told last: of the model, and of Redis.
+        const readers: [FeedReply, FeedReply][] = [
+          [model.since(NOWHERE), await source.since(NOWHERE)],
+        ]
+        for (const happens of all) {
+          if (happens.kind === 'write') {
+            model.write(revokedTokenKey(happens.token), 0)
+            const untilSeconds = Date.now() / 1000 + 60
+            await revocations.revokeToken({ tokenIdHash: happens.token, untilSeconds })
+          } else if (happens.kind === 'read') {
+            const [expected, real] = readers.at(-1 - happens.back) ?? readers[0] ?? []
+            if (expected === undefined || real === undefined) continue
+            const next: [FeedReply, FeedReply] = [
+              model.since({ position: expected.position, mark: 0 }),
+              await source.since({ position: real.position, mark: 0 }),
+            ]
+            expect(next[1].changed).toEqual(next[0].changed)
+            told += next[1].changed?.length ?? 0
+            readers.push(next)
+          } else if (happens.kind === 'lose') {
+            model.lose()
+            await redis.direct.del(FEED_KEY)
+          } else if (happens.kind === 'save') {
+            model.save()
+            saved = await redis.direct.hgetall(FEED_KEY)
+          } else {
+            model.failOver(0)
+            await redis.direct.del(FEED_KEY)
+            if (Object.keys(saved).length > 0) await redis.direct.hset(FEED_KEY, saved)
+          }
+        }
+      }),
+      RUNS,
+    )
+    expect(told).toBeGreaterThan(100)
+  })
+})
