@@ -1,0 +1,190 @@
+/**
+ * After a revocation has returned nobody is admitted later than the bound, whatever becomes of Redis.
+ * `REVOCATIONS=1000` counts over so many.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
+import { banOf } from '../../src/admission/ban.ts'
+import { createKeyCache } from '../../src/admission/keys.ts'
+import { revokedBy } from '../../src/admission/revocation.ts'
+import { createRevocationFeed, type FeedMark } from '../../src/admission/revocation-feed.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { definePolicy } from '../../src/policy.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { createBanList } from '../../src/stores/upstash/bans.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRevocationFeedSource } from '../../src/stores/upstash/revocation-feed.ts'
+import { createRevocationLog } from '../../src/stores/upstash/revocation-log.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import { tokenIdHash } from '../../src/tokens/token-id.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { principal } from './callers.ts'
+import { wholeGateway } from './gateway.ts'
+import { type Caller, countLate, type Outcome } from './revocation-bound.ts'
+
+const REVOCATIONS = Number(process.env.REVOCATIONS ?? 30)
+const ISOLATES = 4
+const BOUND_MS = 300
+const ADDRESS = '192.0.2.1'
+/** A round, and what Redis takes to come back, of 10 callers each. */
+const TIMEOUT_MS = 30_000 + REVOCATIONS * 1_500
+
+let redis: TestRedis
+let proxy: FaultProxy
+let origin: TestServer
+let key: TestKey
+beforeAll(async () => {
+  redis = await startTestRedis()
+  origin = await startHttpServer((request, response) => {
+    request.resume().on('end', () => response.end('[]'))
+  })
+  key = await createKey('idp')
+})
+afterAll(async () => {
+  await origin.close()
+  await redis.close()
+})
+beforeEach(async () => {
+  await redis.direct.flushall()
+  const { hostname: host, port } = new URL(redis.url)
+  proxy = await startFaultProxy({ target: { host, port: Number(port) } })
+})
+afterEach(() => proxy.close())
+
+async function newCaller(): Promise<Caller> {
+  const jti = crypto.randomUUID()
+  const subject = `user-${jti}`
+  return {
+    principal: principal({ subject, tokenId: jti, tokenIdHash: await tokenIdHash(ISSUER, jti) }),
+    token: await mint(key, { claims: { sub: subject, jti } }),
+  }
+}
+
+/** In every way that there is, in turn, and not by way of the proxy. */
+async function revoke({ principal: whose }: Caller, index: number): Promise<unknown> {
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const { subject: value, tokenIdHash: hash = '' } = whose
+  const atSeconds = Date.now() / 1000
+  const order = {
+    kind: 'subject',
+    value,
+    issuer: ISSUER,
+    issuers: [ISSUER],
+    createdBy: 'o',
+  } as const
+  const revocations = createRevocations(rest, Date.now)
+  const ways = [
+    () => revocations.revokeToken({ tokenIdHash: hash, untilSeconds: atSeconds + 600 }),
+    () => revocations.cutOff({ ...order, atSeconds, ttlSeconds: 600 }),
+    () => createRevocationLog(rest, Date.now).create({ ...order, ttlSeconds: 600 }),
+    () => createBanList(rest, Date.now).create({ ...order, seconds: 600 }),
+  ]
+  return ways[index % ways.length]?.()
+}
+
+/** An isolate of the parts that decide, without limits: what its view holds it does not ask about. */
+function isolateOfParts(maxStalenessMs: number) {
+  const rest = createRedisRest({ url: proxy.url, token: redis.token })
+  const store = createUpstashAdmissionStore(rest)
+  const source = createRevocationFeedSource(rest)
+  const feed = createRevocationFeed({ maxStalenessMs })
+  const keysOf = createKeyCache()
+  const marks = new Map<string, FeedMark>()
+  const asked = { local: 0, remote: 0 }
+
+  async function refresh(): Promise<FeedMark | undefined> {
+    const [since, sentMs] = [feed.cursor, Date.now()]
+    return feed.update(await source.since(since), sentMs)
+  }
+
+  async function ask({ principal: who }: Caller): Promise<Outcome> {
+    const keys = await keysOf(who, ADDRESS)
+    const { revocation, bans } = keys
+    const names = [...revocation.cutOffs, ...bans].map((each) => each.key)
+    if (revocation.token !== undefined) names.push(revocation.token)
+    if (feed.needsRefresh(Date.now())) void refresh().catch(() => undefined)
+    if (feed.holds(marks.get(who.subject), names, Date.now())) {
+      asked.local += 1
+      return 'admitted'
+    }
+    asked.remote += 1
+    try {
+      // The feed before what it tells about.
+      const mark = await refresh()
+      const nowMs = Date.now()
+      const facts = await store.consult({ ...keys, limits: [], nowMs })
+      const isRefused =
+        revokedBy(who, revocation, facts) ?? banOf(bans, facts.bannedUntilSeconds, nowMs)
+      if (isRefused !== undefined) return 'refused'
+      if (mark !== undefined) marks.set(who.subject, mark)
+      return 'admitted'
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error
+      return 'unavailable'
+    }
+  }
+  return { ask, asked }
+}
+
+test(
+  'nobody is admitted later than the bound by what a view holds, Redis healthy, slow or hung',
+  async () => {
+    const isolates = Array.from({ length: ISOLATES }, () => isolateOfParts(BOUND_MS))
+    const counts = await countLate({
+      ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, proxy, newCaller, revoke },
+      isolates: isolates.map(({ ask }) => ask),
+    })
+    expect(counts).toMatchObject({ revoked: REVOCATIONS, late: 0 })
+    expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * ISOLATES)
+    // It is the view that is looked at, and it does use its bound.
+    expect(counts.within).toBeGreaterThan(0)
+    expect(isolates.every(({ asked }) => asked.local > asked.remote)).toBe(true)
+    if (process.env.REVOCATIONS !== undefined) console.info(counts)
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  'and the count finds views whose bound is longer than they say',
+  async () => {
+    const { late } = await countLate({
+      ...{ boundMs: BOUND_MS, revocations: 30, proxy, newCaller, revoke },
+      isolates: [isolateOfParts(BOUND_MS * 3).ask],
+    })
+    expect(late).toBeGreaterThan(0)
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  'nor by whole gateways whose policy has that bound',
+  async () => {
+    const policy = definePolicy({
+      roles: { reader: ['orders:read'] },
+      limits: {},
+      routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
+      revocation: { maxStalenessMs: BOUND_MS },
+    })
+    const gateways = Array.from({ length: ISOLATES }, () =>
+      wholeGateway({ redis: { ...redis, url: proxy.url }, originUrl: origin.url, key, policy }),
+    )
+    const outcomes: Readonly<Record<number, Outcome>> = {
+      ...{ 200: 'admitted', 401: 'refused', 403: 'refused', 503: 'unavailable' },
+    }
+    const counts = await countLate({
+      ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, proxy, newCaller, revoke },
+      isolates: gateways.map(({ ask }) => async ({ token }: Caller) => {
+        const { status } = await ask('/orders', ADDRESS, token)
+        const outcome = outcomes[status]
+        if (outcome === undefined) throw new Error(`a gateway answered ${status}`)
+        return outcome
+      }),
+    })
+    expect(counts).toMatchObject({ revoked: REVOCATIONS, late: 0 })
+    expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * ISOLATES)
+    if (process.env.REVOCATIONS !== undefined) console.info(counts)
+  },
+  TIMEOUT_MS,
+)

@@ -1,0 +1,115 @@
+/** Revokes callers while several isolates are asked about them, and counts what came too late. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Fault } from '../../dev/fault-proxy/fault.ts'
+import type { FaultProxy } from '../../dev/fault-proxy/proxy.ts'
+import type { Principal } from '../../src/tokens/principal.ts'
+
+/** A caller, in both forms; whichever an isolate wants. */
+export interface Caller {
+  readonly principal: Principal
+  readonly token: string
+}
+
+export type Outcome = 'admitted' | 'refused' | 'unavailable'
+
+export interface BoundOptions {
+  readonly boundMs: number
+  /** In all. */
+  readonly revocations: number
+  /** One isolate each; what they know they know by way of the proxy. */
+  readonly isolates: readonly ((caller: Caller) => Promise<Outcome>)[]
+  readonly proxy: FaultProxy
+  readonly newCaller: () => Promise<Caller>
+  /** Resolves when it is in force, and does not use the proxy. */
+  readonly revoke: (caller: Caller, index: number) => Promise<unknown>
+}
+
+export interface BoundCounts {
+  readonly revoked: number
+  /** Answers to requests that were sent the bound or more after the revocation had returned. */
+  readonly judged: number
+  /** Those among them that were admitted. */
+  readonly late: number
+  /** Requests that were admitted after the revocation had returned, and within the bound. */
+  readonly within: number
+  /** Requests of before that were admitted, as they should be. */
+  readonly before: number
+}
+
+/** How Redis is while callers are revoked, in turn. Slow is within the deadline of 250 ms. */
+const WEATHERS: readonly Fault[] = [
+  { kind: 'none' },
+  { kind: 'latency', ms: 60, jitterMs: 60 },
+  { kind: 'hang' },
+]
+const CALLERS_AT_ONCE = 10
+const PAUSE_MS = 25
+/** How long is looked after the bound. */
+const AFTER_MS = 300
+const RECOVERY_MS = 20_000
+
+/** Throws an `Error` where a good caller is refused, or Redis does not come back. */
+export async function countLate(options: BoundOptions): Promise<BoundCounts> {
+  const { boundMs, revocations, isolates, proxy, newCaller, revoke } = options
+  const counts = { revoked: 0, judged: 0, late: 0, within: 0, before: 0 }
+
+  /** Until every isolate lets this caller in. */
+  async function letIn(caller: Caller): Promise<void> {
+    const untilMs = Date.now() + RECOVERY_MS
+    for (const ask of isolates) {
+      for (;;) {
+        const outcome = await ask(caller)
+        if (outcome === 'admitted') break
+        if (outcome === 'refused') throw new Error('a good caller was refused')
+        if (Date.now() > untilMs) throw new Error('Redis does not come back')
+        await sleep(PAUSE_MS)
+      }
+    }
+  }
+
+  /** Asks one isolate about one caller, again and again, at least once after the bound. */
+  async function watch(
+    ask: (caller: Caller) => Promise<Outcome>,
+    caller: Caller,
+    returnedMs: () => number | undefined,
+  ): Promise<void> {
+    for (let judged = 0; ; ) {
+      const sentMs = Date.now()
+      const revokedMs = returnedMs() ?? Number.POSITIVE_INFINITY
+      if (judged > 0 && sentMs >= revokedMs + boundMs + AFTER_MS) return
+      const isAdmitted = (await ask(caller)) === 'admitted'
+      const isLate = sentMs >= revokedMs + boundMs
+      if (isLate) judged += 1
+      if (isLate) counts.judged += 1
+      if (isAdmitted && isLate) counts.late += 1
+      else if (isAdmitted && sentMs >= revokedMs) counts.within += 1
+      else if (isAdmitted) counts.before += 1
+      await sleep(PAUSE_MS)
+    }
+  }
+
+  for (let round = 0; counts.revoked < revocations; round++) {
+    const number = Math.min(CALLERS_AT_ONCE, revocations - counts.revoked)
+    const callers = await Promise.all(Array.from({ length: number }, newCaller))
+    await proxy.set({ kind: 'none' })
+    for (const caller of callers) await letIn(caller)
+    const weather = WEATHERS[round % WEATHERS.length] ?? { kind: 'none' }
+    // Half of the time it changes with the revocation, otherwise some time before.
+    const [first, then] = round % 2 === 0 ? [0, boundMs / 2] : [boundMs / 2, 0]
+    const revokedMs: (number | undefined)[] = []
+    const watching = callers.flatMap((caller, index) =>
+      isolates.map((ask) => watch(ask, caller, () => revokedMs[index])),
+    )
+    await sleep(first)
+    await proxy.set(weather)
+    await sleep(then)
+    for (const [index, caller] of callers.entries()) {
+      await revoke(caller, counts.revoked + index)
+      revokedMs[index] = Date.now()
+    }
+    await Promise.all(watching)
+    counts.revoked += number
+  }
+  await proxy.set({ kind: 'none' })
+  return counts
+}
