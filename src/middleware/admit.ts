@@ -61,6 +61,8 @@ export interface AdmitOptions {
  */
 export const admit = ({ admission, limits = [], observesBans = false }: AdmitOptions) => {
   for (const limit of limits) checkLimit(limit)
+  if (new Set(limits.map(({ name }) => name)).size < limits.length)
+    throw new TypeError('admit: a limit is listed twice')
   const rules = limits.map((rule) => ({ rule, keyOf: limitKey(rule) }))
   return createMiddleware<Environment>(async function admit(c, next) {
     const { reference, proof } =

@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import { addressBanKey, subjectBanKey } from '../../src/admission/ban.ts'
+import { cutOffKey } from '../../src/admission/revocation.ts'
 import { callerOf, type GatewayVariables } from '../../src/context.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { admit } from '../../src/middleware/admit.ts'
@@ -350,6 +351,27 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect((await gateway.ask(text)).status).toBe(503)
     expect(await windows()).toBe(0)
     expect(gateway.reached).toEqual([])
+  })
+
+  test('R12: that a revocation is there counts, and a cut-off or a ban of no text is 503', async () => {
+    const record = recordOf()
+    const { text } = await stored(createReferenceStore(rest()), record)
+    const revoked = `pc:revoked:${await tokenIdHash(GATEWAY, record.tokenId)}`
+    for (const [key, status] of [
+      [revoked, 401],
+      [await cutOffKey('subject', IDP, record.subject), 503],
+      [await subjectBanKey(IDP, record.subject), 503],
+      [await addressBanKey(ADDRESS), 503],
+    ] as const) {
+      await redis.direct.set(key, '', 'EX', 60)
+      const [cold, warm] = [isolate([rule({ limit: 9 })]), isolate([rule({ limit: 9 })])]
+      expect((await cold.ask(text)).status).toBe(status)
+      await redis.direct.del(key)
+      expect((await warm.ask(text)).status).toBe(200)
+      await redis.direct.set(key, '', 'EX', 60)
+      expect((await warm.ask(text)).status).toBe(status)
+      await redis.direct.del(key)
+    }
   })
 
   test.each(['deny', 'allow'] as const)(

@@ -28,6 +28,12 @@ import {
   takenOf,
 } from './callers.ts'
 
+/** The text of a window with so many units, of which 9 were taken, and forgotten, in 1970. */
+const windowOf = (units: number) => {
+  const total = units < 0 ? `-${String(-units).padStart(9, '0')}` : String(units).padStart(10, '0')
+  return `${total}${'1'.padStart(16, '0')}${'9'.padStart(10, '0')}`
+}
+
 describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (prefer) => {
   let redis: TestRedis
   beforeAll(async () => {
@@ -88,6 +94,11 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     ['window that is no window', ({ key }) => redis.direct.set(counterName(key), 'soon')],
     ['window of no text', ({ key }) => redis.direct.set(counterName(key), '')],
     ['window cut short', ({ key }) => redis.direct.set(counterName(key), '0'.repeat(35))],
+    ['window of less than nothing', ({ key }) => redis.direct.set(counterName(key), windowOf(-9))],
+    [
+      'window of fewer units than its shares',
+      ({ key }) => redis.direct.set(counterName(key), windowOf(0)),
+    ],
     ['override of a wrong type', ({ key }) => redis.direct.hset(overrideKey(key), 'a', 'b')],
     ['override that is no number', ({ key }) => redis.direct.set(overrideKey(key), '-1e9')],
   ]
@@ -214,6 +225,16 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     expect(verdicts[1]?.limits.map(({ remaining }) => remaining)).toEqual([8, 0, 1])
     expect(await taken(wide)).toBe(1)
   })
+})
+
+test('a limit that is listed twice is refused when the app is built', () => {
+  const admission = createAdmission({
+    store: createUpstashAdmissionStore({ send: () => Promise.reject(new Error('not asked')) }),
+    now: Date.now,
+  })
+  const limit = { name: 'dear', limit: 5, windowSeconds: 60, by: 'address' } as const
+  const limits = [1, 5].map((cost) => ({ ...limit, onUnavailable: 'deny', cost }) as const)
+  expect(() => admitStage({ admission, limits })).toThrow(TypeError)
 })
 
 test('a limit that nobody can count is refused when the app is built', () => {

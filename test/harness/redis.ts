@@ -11,6 +11,7 @@ export interface TestRedis {
   /** Straight to Redis, for arranging and looking. */
   readonly direct: Redis
   readonly redisUrl: string
+  readonly kind: RedisHandle['kind']
   /** HTTP calls to the REST endpoint so far. */
   calls(): number
   /** Whether the REST endpoint answers; otherwise it hangs up. It does at first. */
@@ -51,6 +52,7 @@ export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Prom
     token,
     direct,
     redisUrl: redis.url,
+    kind: redis.kind,
     calls: () => calls,
     setAnswering(answering) {
       isAnswering = answering

@@ -9,7 +9,7 @@ import { GATEWAY, recordOf } from '../admission/callers.ts'
 
 const record = recordOf()
 const text = await storedReference(record)
-const read = ['pc:revoked:x', '', 'pc:cutoff:session:i:s', '1795183974', 'none', '']
+const read = ['pc:revoked:x', null, 'pc:cutoff:session:i:s', '1795183974', 'none', null]
 const counted = ['key', 3, 2, 60_000, 0]
 const rule = { name: 'test', limit: 3, windowSeconds: 60, onUnavailable: 'deny' } as const
 const query = {
@@ -75,7 +75,8 @@ describe('what the script says', () => {
     ['an odd word about the proof', { result: [text, null, read, counted] }],
     ['a text about the proof', { result: [text, '0', read, counted] }],
     ['no readings', { result: [text, 0, null, counted] }],
-    ['a reading that is no text', { result: [text, 0, ['pc:revoked:x', null], counted] }],
+    ['a reading that is no text', { result: [text, 0, ['pc:cutoff:x', 1], counted] }],
+    ['a cut-off of no text', { result: [text, 0, ['pc:cutoff:x', ''], counted] }],
     ['half a reading', { result: [text, 0, ['pc:revoked:x'], counted] }],
     ['a cut-off that is no second', { result: [text, 0, ['none', 'soon'], counted] }],
     ['too few counts', { result: [text, 0, read, counted.slice(1)] }],

@@ -69,7 +69,10 @@ for n = 1, limits do
   local found, at = windows[n], #reply
   if found then
     if found.fits and holds then take(found) end
-    keep(KEYS[looked + limits + n], found)
+    -- Fails where Redis is full.
+    found = pcall(keep, KEYS[looked + limits + n], found) and found
+  end
+  if found then
     reply[at + 1], reply[at + 2], reply[at + 3] = answer(found)
   else
     reply[at + 1], reply[at + 2], reply[at + 3] = -1, 0, 0

@@ -44,6 +44,7 @@ local function look(key, override, limit, seconds, cost)
       taken, from = taken - units_at(text, from), from + ${SHARE}
       oldest = from <= last and time_at(text, from) or now
     end
+    assert(taken >= 0)
     -- Further ahead than a window only where the clock was set back. All was taken before now.
     while from <= last and time_at(text, last) > now + window do
       ahead, last = ahead + units_at(text, last), last - ${SHARE}

@@ -75,9 +75,10 @@ function readingsOf(pairs: unknown): ReferenceFacts['read'] {
   const list = listOf(pairs)
   const read = new Map<string, number | undefined>()
   for (let index = 0; index < list.length; index += 2) {
-    const [key, value] = [textOf(list[index]), textOf(list[index + 1])]
+    const key = textOf(list[index])
+    const value = list[index + 1] === null ? undefined : textOf(list[index + 1])
     const isRevocation = key.startsWith('pc:revoked:')
-    read.set(key, value === '' ? undefined : isRevocation ? 1 : secondsOf(value))
+    read.set(key, value === undefined ? undefined : isRevocation ? 1 : secondsOf(value))
   }
   return read
 }

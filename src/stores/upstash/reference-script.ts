@@ -12,7 +12,7 @@ import { EXACT_WINDOW } from './exact-window.ts'
  * `subject`, `client` or `tenant` and the limit's name.
  *
  * Returns the record's text (0: none), whether the proof was used before (1), the keys that were
- * read, each with its value (empty: none), and of each limit five things: the window's name, and the
+ * read, each with its value (null: none), and of each limit five things: the window's name, and the
  * answer of {@link EXACT_WINDOW} and a 0; or the limit in force, what is left (-1: refused), and the
  * counters of this window and the last as they were before. The limit is -1 where it failed, and -2
  * where it was not counted.
@@ -28,7 +28,7 @@ local read, limits = {}, {}
 local holds, good, used = true, false, 0
 
 local function get(key)
-  local value = redis.call('GET', key) or ''
+  local value = redis.call('GET', key)
   read[#read + 1] = key
   read[#read + 1] = value
   return value
@@ -36,7 +36,7 @@ end
 
 local function ban(key)
   local till = get(key)
-  if till ~= '' and (tonumber(till) or math.huge) > wall / 1000 then holds = false end
+  if till and (tonumber(till) or math.huge) > wall / 1000 then holds = false end
 end
 
 local function includes(list, wanted)
@@ -63,9 +63,9 @@ if text then
   local function cut(kind, issuer, value)
     if not value then return end
     local at = get('pc:cutoff:' .. kind .. ':' .. issuer .. ':' .. value)
-    if at ~= '' and record.issuedAtSeconds <= (tonumber(at) or math.huge) then holds = false end
+    if at and record.issuedAtSeconds <= (tonumber(at) or math.huge) then holds = false end
   end
-  if get('pc:revoked:' .. part.token) ~= '' then holds = false end
+  if get('pc:revoked:' .. part.token) then holds = false end
   cut('session', part.tokenIssuer, part.session)
   cut('client', part.tokenIssuer, part.client)
   cut('tenant', part.issuer, part.tenant)
@@ -125,8 +125,8 @@ for _, each in ipairs(asked) do
   local name, found = each[1], each[2]
   if found.text then
     if found.fits and fits then take(found) end
-    keep('pc:limit:' .. name, found)
-    found = { answer(found) }
+    -- Fails where Redis is full.
+    found = pcall(keep, 'pc:limit:' .. name, found) and { answer(found) } or { -1, 0, 0 }
   end
   for _, item in ipairs({ name, found[1], found[2], found[3], found[4] or 0 }) do
     limits[#limits + 1] = item

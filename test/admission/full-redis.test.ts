@@ -1,0 +1,65 @@
+/** A Redis that is full still answers what it knows, and writes nothing. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type AdmissionVerdict, createAdmission } from '../../src/admission/admission.ts'
+import type { LimitRequest } from '../../src/admission/limit.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { counterName } from '../../src/stores/upstash/limit-overrides.ts'
+import { createReferenceStore } from '../../src/stores/upstash/references.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createReferences } from '../../src/tokens/references.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ADDRESS, GATEWAY, limitOf, principal, recordOf, stored } from './callers.ts'
+
+let redis: TestRedis
+beforeAll(async () => {
+  redis = await startTestRedis()
+})
+afterAll(() => redis.close())
+
+const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+const isolate = () =>
+  createAdmission({
+    store: createUpstashAdmissionStore(rest()),
+    references: createReferences({ audience: GATEWAY }),
+    now: Date.now,
+  })
+
+describe.each(['principal', 'reference'] as const)('a Redis without room (%s)', (kind) => {
+  /** Somebody new, to be admitted later. */
+  async function caller(): Promise<(...limits: LimitRequest[]) => Promise<AdmissionVerdict>> {
+    if (kind === 'principal')
+      return (...limits) => isolate().admit({ principal: principal(), address: ADDRESS, limits })
+    const reference = await stored(createReferenceStore(rest()), recordOf())
+    return (...limits) => {
+      const named = limits.map(({ rule, key }) => ({ rule, window: { key }, keyOf: () => key }))
+      const request = { reference, proof: undefined, address: ADDRESS, limits: named }
+      return isolate().admitReference(request)
+    }
+  }
+
+  test('R12: a limit that cannot be written refuses or not as its onUnavailable says', async ({
+    skip,
+  }) => {
+    if (redis.kind === 'embedded') skip('the embedded Redis has no end of memory')
+    const admit = await caller()
+    const [strict, lax, watched, spent] = [
+      limitOf(),
+      limitOf({ onUnavailable: 'allow' }),
+      limitOf({ mode: 'observe' }),
+      limitOf({ limit: 1 }),
+    ]
+    await admit(spent)
+    await redis.direct.config('SET', 'maxmemory', 1)
+    try {
+      const passed = await admit(lax, watched)
+      expect(passed).toMatchObject({ denial: undefined, uncounted: ['test', 'test'] })
+      await expect(admit(strict, lax)).rejects.toBeInstanceOf(Unavailable)
+      expect((await admit(lax, spent)).denial?.code).toBe('rate_limited')
+    } finally {
+      await redis.direct.config('SET', 'maxmemory', 0)
+    }
+    for (const { key } of [strict, lax, watched])
+      expect(await redis.direct.get(counterName(key))).toBeNull()
+  })
+})

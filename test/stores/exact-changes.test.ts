@@ -1,0 +1,116 @@
+/** Exact windows while operators and policies change under them, and the server's clock with them. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createAdmission } from '../../src/admission/admission.ts'
+import { ADMISSION_SCRIPT } from '../../src/stores/upstash/admission-script.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { counterName, overrideKey } from '../../src/stores/upstash/limit-overrides.ts'
+import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { ADDRESS, limitOf, takenOf } from '../admission/callers.ts'
+import { SEED } from '../admission/schedules.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const REQUESTS = 120
+const RUNS = { seed: SEED, numRuns: 10 }
+const WINDOW_SECONDS = 60
+const WINDOW_MICROS = WINDOW_SECONDS * 1e6
+
+/** The script by a clock of the test, which stands in its last two arguments. */
+const CLOCKED_SCRIPT = ADMISSION_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
+
+/** One request of what is to come: what has changed before it, and of which limits it takes. */
+const steps = fc.array(
+  fc.record({
+    gap: fc.oneof(
+      { weight: 6, arbitrary: fc.constant(0) },
+      { weight: 6, arbitrary: fc.integer({ min: 0, max: 2e6 }) },
+      { weight: 1, arbitrary: fc.integer({ min: WINDOW_MICROS - 2, max: WINDOW_MICROS + 2 }) },
+    ),
+    /** By how much the server's clock is set back. */
+    back: fc.oneof(
+      { weight: 20, arbitrary: fc.constant(0) },
+      { weight: 1, arbitrary: fc.integer({ min: 1, max: 3 * WINDOW_MICROS }) },
+    ),
+    limit: fc.integer({ min: 1, max: 90 }),
+    cost: fc.oneof({ weight: 6, arbitrary: fc.constant(1) }, fc.integer({ min: 1, max: 30 })),
+    /** Undefined: as it is; 0: lifted. */
+    override: fc.oneof(
+      { weight: 9, arbitrary: fc.constant(undefined) },
+      { weight: 1, arbitrary: fc.integer({ min: 0, max: 120 }) },
+    ),
+    mode: fc.constantFrom('enforce', 'enforce', 'observe' as const),
+  }),
+  { minLength: REQUESTS / 2, maxLength: REQUESTS },
+)
+
+describe.each(['auto', 'embedded'] as const)('what is changed midway (%s)', (prefer) => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+  })
+  afterAll(() => redis.close())
+
+  /** A store whose Redis has the clock `micros()`. */
+  function clocked(micros: () => number) {
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const changed: RedisRest = {
+      send([command = []]) {
+        const clock = [Math.floor(micros() / 1e6), micros() % 1e6]
+        return rest.send([['EVAL', CLOCKED_SCRIPT, ...command.slice(2), ...clock]])
+      },
+    }
+    return createUpstashAdmissionStore(changed)
+  }
+
+  test('R16: limits, overrides, costs and modes: never more than the limit in force, of any limit', async () => {
+    const outcomes = { admitted: 0, refused: 0 }
+    const property = fc.asyncProperty(steps, async (schedule) => {
+      let [real, behind] = [1_795_000_000_000_000, 0]
+      const store = clocked(() => real - behind)
+      const [first, second] = [limitOf(), limitOf()]
+      const taken: { atMicros: number; units: number }[] = []
+      let override = 0
+      for (const { gap, back, limit, cost, override: change, mode } of schedule) {
+        real += gap
+        behind += back
+        if (change !== undefined) {
+          override = change
+          const key = overrideKey(first.key)
+          await (change === 0 ? redis.direct.del(key) : redis.direct.set(key, change))
+        }
+        const windowSeconds = WINDOW_SECONDS
+        const rules = [
+          { ...first.rule, windowSeconds, limit: Math.max(limit, cost), cost },
+          { ...second.rule, windowSeconds, limit: 20, mode },
+        ] as const
+        const before = takenOf(await redis.direct.get(counterName(second.key)))
+        const verdict = await createAdmission({ store, now: Date.now }).admit({
+          principal: null,
+          address: ADDRESS,
+          limits: [
+            { ...first, rule: rules[0] },
+            { ...second, rule: rules[1] },
+          ],
+        })
+        const inForce = override === 0 ? rules[0].limit : override
+        const used = taken
+          .filter(({ atMicros }) => atMicros > real - WINDOW_MICROS)
+          .reduce((total, { units }) => total + units, 0)
+        const [told, other] = verdict.limits
+        expect(told?.limit).toBe(inForce)
+        if (verdict.denial === undefined) {
+          expect(used + cost).toBeLessThanOrEqual(inForce)
+          expect(told?.remaining).toBeLessThanOrEqual(inForce - used - cost)
+          taken.push({ atMicros: real, units: cost })
+        } else {
+          expect(told?.remaining).toBeLessThanOrEqual(Math.max(0, inForce - used))
+          const after = takenOf(await redis.direct.get(counterName(second.key)))
+          if (back === 0 && other?.admitted === true) expect(after).toBe(before)
+        }
+        outcomes[verdict.denial === undefined ? 'admitted' : 'refused'] += 1
+      }
+    })
+    await fc.assert(property, RUNS)
+    expect(Math.min(...Object.values(outcomes))).toBeGreaterThan(REQUESTS)
+  })
+})
