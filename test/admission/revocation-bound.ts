@@ -16,6 +16,8 @@ export interface BoundOptions {
   readonly boundMs: number
   /** In all. */
   readonly revocations: number
+  /** Callers who are revoked one after the other, and then watched. Default 10. */
+  readonly atOnce?: number
   /** One isolate each; what they know they know by way of the proxy. */
   readonly isolates: readonly ((caller: Caller) => Promise<Outcome>)[]
   readonly proxy: FaultProxy
@@ -51,6 +53,7 @@ const RECOVERY_MS = 20_000
 /** Throws an `Error` where a good caller is refused, or Redis does not come back. */
 export async function countLate(options: BoundOptions): Promise<BoundCounts> {
   const { boundMs, revocations, isolates, proxy, newCaller, revoke } = options
+  const { atOnce = CALLERS_AT_ONCE } = options
   const counts = { revoked: 0, judged: 0, late: 0, within: 0, before: 0 }
 
   /** Until every isolate lets this caller in. */
@@ -89,7 +92,7 @@ export async function countLate(options: BoundOptions): Promise<BoundCounts> {
   }
 
   for (let round = 0; counts.revoked < revocations; round++) {
-    const number = Math.min(CALLERS_AT_ONCE, revocations - counts.revoked)
+    const number = Math.min(atOnce, revocations - counts.revoked)
     const callers = await Promise.all(Array.from({ length: number }, newCaller))
     await proxy.set({ kind: 'none' })
     for (const caller of callers) await letIn(caller)

@@ -1,0 +1,85 @@
+/** Two gateways in real workerd whose policy has a bound, and revocations that operators order. */
+import { afterAll, beforeAll, expect, inject, test } from 'vitest'
+import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
+import { principal } from '../admission/callers.ts'
+import { type Caller, countLate, type Outcome } from '../admission/revocation-bound.ts'
+import { mint } from '../harness/issuer.ts'
+import { freePort, type Running, run } from '../harness/process.ts'
+import { postAs } from './oauth-clients.ts'
+
+const stack = inject('stack')
+/** As the policy says. */
+const BOUND_MS = 500
+/** Three for each way that Redis can be. */
+const REVOCATIONS = 9
+const AT_ONCE = 3
+const OUTCOMES: Readonly<Record<number, Outcome>> = {
+  ...{ 200: 'admitted', 401: 'refused', 503: 'unavailable' },
+}
+
+let proxy: FaultProxy
+const gateways: Running[] = []
+const urls: string[] = []
+beforeAll(async () => {
+  const { hostname: host, port } = new URL(stack.rest.url)
+  proxy = await startFaultProxy({ target: { host, port: Number(port) } })
+  for (let number = 0; number < 2; number++) {
+    const own = String(await freePort())
+    const env = {
+      ...stack.env,
+      PORTCULLIS_CONFIG: 'test/harness/bounded-policy.ts',
+      UPSTASH_REDIS_REST_URL: proxy.url,
+      PORT: own,
+    }
+    gateways.push(await run([process.execPath, 'dev/start.ts'], env, 'Portcullis is ready on'))
+    urls.push(`http://127.0.0.1:${own}`)
+  }
+})
+afterAll(async () => {
+  for (const gateway of gateways) await gateway.stop()
+  await proxy?.close()
+})
+
+async function newCaller(): Promise<Caller> {
+  const subject = `user-${crypto.randomUUID()}`
+  const token = await mint(stack.inlineKey, { claims: { sub: subject } })
+  return { principal: principal({ subject }), token }
+}
+
+async function outcomeAt(url: string, { token }: Caller): Promise<Outcome> {
+  const response = await fetch(`${url}/orders`, { headers: { authorization: `Bearer ${token}` } })
+  await response.arrayBuffer()
+  const outcome = OUTCOMES[response.status]
+  if (outcome === undefined) throw new Error(`the gateway answered ${response.status}`)
+  return outcome
+}
+
+/** By the operators' API of a third gateway, whose Redis is well. */
+async function revoke({ principal: { subject } }: Caller): Promise<void> {
+  const [gateway] = stack.gateways
+  const grant = { grant_type: 'client_credentials' }
+  const granted = await postAs(stack.operator, `${gateway}/oauth/token`, grant)
+  const { access_token } = (await granted.json()) as { access_token: string }
+  const headers = { Authorization: `Bearer ${access_token}`, 'Content-Type': 'application/json' }
+  const body = JSON.stringify({ kind: 'subject', value: subject })
+  await expect
+    .poll(
+      async () => {
+        const url = `${gateway}/-/admin/revocations`
+        const response = await fetch(url, { method: 'POST', headers, body })
+        await response.arrayBuffer()
+        return response.status
+      },
+      { timeout: 20_000, interval: 100 },
+    )
+    .toBe(201)
+}
+
+test('after a revocation nobody is served later than the bound, Redis healthy, slow or hung', async () => {
+  const counts = await countLate({
+    ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, atOnce: AT_ONCE, proxy, newCaller, revoke },
+    isolates: urls.map((url) => (caller: Caller) => outcomeAt(url, caller)),
+  })
+  expect(counts).toMatchObject({ revoked: REVOCATIONS, late: 0 })
+  expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * urls.length)
+})
