@@ -11,17 +11,13 @@ import { createRevocationFeed, type FeedMark } from '../../src/admission/revocat
 import { Unavailable } from '../../src/errors.ts'
 import { definePolicy } from '../../src/policy.ts'
 import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
-import { createBanList } from '../../src/stores/upstash/bans.ts'
 import { createRedisRest } from '../../src/stores/upstash/rest.ts'
 import { createRevocationFeedSource } from '../../src/stores/upstash/revocation-feed.ts'
-import { createRevocationLog } from '../../src/stores/upstash/revocation-log.ts'
-import { createRevocations } from '../../src/stores/upstash/revocations.ts'
-import { tokenIdHash } from '../../src/tokens/token-id.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
-import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
+import { createKey, type TestKey } from '../harness/issuer.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
-import { principal } from './callers.ts'
 import { wholeGateway } from './gateway.ts'
+import { newCallerOf, outcomeOf, revokeAt } from './revocable.ts'
 import { type Caller, countLate, type Outcome } from './revocation-bound.ts'
 
 const REVOCATIONS = Number(process.env.REVOCATIONS ?? 30)
@@ -53,36 +49,9 @@ beforeEach(async () => {
 })
 afterEach(() => proxy.close())
 
-async function newCaller(): Promise<Caller> {
-  const jti = crypto.randomUUID()
-  const subject = `user-${jti}`
-  return {
-    principal: principal({ subject, tokenId: jti, tokenIdHash: await tokenIdHash(ISSUER, jti) }),
-    token: await mint(key, { claims: { sub: subject, jti } }),
-  }
-}
-
-/** In every way that there is, in turn, and not by way of the proxy. */
-async function revoke({ principal: whose }: Caller, index: number): Promise<unknown> {
-  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
-  const { subject: value, tokenIdHash: hash = '' } = whose
-  const atSeconds = Date.now() / 1000
-  const order = {
-    kind: 'subject',
-    value,
-    issuer: ISSUER,
-    issuers: [ISSUER],
-    createdBy: 'o',
-  } as const
-  const revocations = createRevocations(rest, Date.now)
-  const ways = [
-    () => revocations.revokeToken({ tokenIdHash: hash, untilSeconds: atSeconds + 600 }),
-    () => revocations.cutOff({ ...order, atSeconds, ttlSeconds: 600 }),
-    () => createRevocationLog(rest, Date.now).create({ ...order, ttlSeconds: 600 }),
-    () => createBanList(rest, Date.now).create({ ...order, seconds: 600 }),
-  ]
-  return ways[index % ways.length]?.()
-}
+const newCaller = () => newCallerOf(key)
+/** Not by way of the proxy. */
+const revoke = (caller: Caller, index: number) => revokeAt(redis, caller, index)
 
 /** An isolate of the parts that decide, without limits: what its view holds it does not ask about. */
 function isolateOfParts(maxStalenessMs: number) {
@@ -170,16 +139,10 @@ test(
     const gateways = Array.from({ length: ISOLATES }, () =>
       wholeGateway({ redis: { ...redis, url: proxy.url }, originUrl: origin.url, key, policy }),
     )
-    const outcomes: Readonly<Record<number, Outcome>> = {
-      ...{ 200: 'admitted', 401: 'refused', 403: 'refused', 503: 'unavailable' },
-    }
     const counts = await countLate({
       ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, proxy, newCaller, revoke },
       isolates: gateways.map(({ ask }) => async ({ token }: Caller) => {
-        const { status } = await ask('/orders', ADDRESS, token)
-        const outcome = outcomes[status]
-        if (outcome === undefined) throw new Error(`a gateway answered ${status}`)
-        return outcome
+        return outcomeOf((await ask('/orders', ADDRESS, token)).status)
       }),
     })
     expect(counts).toMatchObject({ revoked: REVOCATIONS, late: 0 })

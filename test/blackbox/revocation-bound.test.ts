@@ -1,9 +1,8 @@
 /** Two gateways in real workerd whose policy has a bound, and revocations that operators order. */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
-import { principal } from '../admission/callers.ts'
+import { newCallerOf, outcomeOf } from '../admission/revocable.ts'
 import { type Caller, countLate, type Outcome } from '../admission/revocation-bound.ts'
-import { mint } from '../harness/issuer.ts'
 import { freePort, type Running, run } from '../harness/process.ts'
 import { postAs } from './oauth-clients.ts'
 
@@ -13,9 +12,6 @@ const BOUND_MS = 500
 /** Three for each way that Redis can be. */
 const REVOCATIONS = 9
 const AT_ONCE = 3
-const OUTCOMES: Readonly<Record<number, Outcome>> = {
-  ...{ 200: 'admitted', 401: 'refused', 503: 'unavailable' },
-}
 
 let proxy: FaultProxy
 const gateways: Running[] = []
@@ -40,18 +36,10 @@ afterAll(async () => {
   await proxy?.close()
 })
 
-async function newCaller(): Promise<Caller> {
-  const subject = `user-${crypto.randomUUID()}`
-  const token = await mint(stack.inlineKey, { claims: { sub: subject } })
-  return { principal: principal({ subject }), token }
-}
-
 async function outcomeAt(url: string, { token }: Caller): Promise<Outcome> {
   const response = await fetch(`${url}/orders`, { headers: { authorization: `Bearer ${token}` } })
   await response.arrayBuffer()
-  const outcome = OUTCOMES[response.status]
-  if (outcome === undefined) throw new Error(`the gateway answered ${response.status}`)
-  return outcome
+  return outcomeOf(response.status)
 }
 
 /** By the operators' API of a third gateway, whose Redis is well. */
@@ -77,7 +65,8 @@ async function revoke({ principal: { subject } }: Caller): Promise<void> {
 
 test('after a revocation nobody is served later than the bound, Redis healthy, slow or hung', async () => {
   const counts = await countLate({
-    ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, atOnce: AT_ONCE, proxy, newCaller, revoke },
+    ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, atOnce: AT_ONCE, proxy, revoke },
+    newCaller: () => newCallerOf(stack.inlineKey),
     isolates: urls.map((url) => (caller: Caller) => outcomeAt(url, caller)),
   })
   expect(counts).toMatchObject({ revoked: REVOCATIONS, late: 0 })

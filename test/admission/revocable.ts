@@ -1,0 +1,52 @@
+/** Callers who can be revoked in every way that there is. */
+import { createBanList } from '../../src/stores/upstash/bans.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRevocationLog } from '../../src/stores/upstash/revocation-log.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import { tokenIdHash } from '../../src/tokens/token-id.ts'
+import { ISSUER, mint, type TestKey } from '../harness/issuer.ts'
+import type { TestRedis } from '../harness/redis.ts'
+import { principal } from './callers.ts'
+import type { Caller, Outcome } from './revocation-bound.ts'
+
+/** Somebody new, with a token of the key's issuer and the principal that it stands for. */
+export async function newCallerOf(key: TestKey): Promise<Caller> {
+  const jti = crypto.randomUUID()
+  const subject = `user-${jti}`
+  return {
+    principal: principal({ subject, tokenId: jti, tokenIdHash: await tokenIdHash(ISSUER, jti) }),
+    token: await mint(key, { claims: { sub: subject, jti } }),
+  }
+}
+
+/** Revokes the token, cuts the subject off, has an operator do so, or bans the subject, in turn. */
+export async function revokeAt(
+  { url, token }: Pick<TestRedis, 'url' | 'token'>,
+  { principal: whose }: Caller,
+  index: number,
+): Promise<void> {
+  const rest = createRedisRest({ url, token, timeoutMs: 5_000 })
+  const { subject: value, tokenIdHash: hash = '' } = whose
+  const atSeconds = Date.now() / 1000
+  const by = { issuer: ISSUER, issuers: [ISSUER], createdBy: 'olga' } as const
+  const order = { kind: 'subject', value, ...by } as const
+  const revocations = createRevocations(rest, Date.now)
+  const ways = [
+    () => revocations.revokeToken({ tokenIdHash: hash, untilSeconds: atSeconds + 600 }),
+    () => revocations.cutOff({ ...order, atSeconds, ttlSeconds: 600 }),
+    () => createRevocationLog(rest, Date.now).create({ ...order, ttlSeconds: 600 }),
+    () => createBanList(rest, Date.now).create({ ...order, seconds: 600 }),
+  ]
+  await ways[index % ways.length]?.()
+}
+
+const OUTCOMES: Readonly<Record<number, Outcome>> = {
+  ...{ 200: 'admitted', 401: 'refused', 403: 'refused', 503: 'unavailable' },
+}
+
+/** What a gateway's answer says. Throws an `Error` for any other status. */
+export function outcomeOf(status: number): Outcome {
+  const outcome = OUTCOMES[status]
+  if (outcome === undefined) throw new Error(`a gateway answered ${status}`)
+  return outcome
+}
