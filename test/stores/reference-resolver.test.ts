@@ -61,6 +61,18 @@ describe('what the script says', () => {
   })
 
   test.each([
+    ['less left than a refusal leaves', [3, -2, 0, 0]],
+    ['as much left as the limit', [3, 3, 0, 0]],
+    ['a limit below none', [-3, -1, 0, 0]],
+  ])('R06: of a window of the other engine, %s is an outage', async (_, numbers) => {
+    const other = { rule: { ...rule, engine: 'upstash' as const }, window: { key: 'key' } }
+    const resolve = createReferenceResolver({
+      send: async () => [{ result: [text, 0, read, ['key', ...numbers]] }],
+    })
+    await expect(resolve({ ...query, limits: [other] })).rejects.toBeInstanceOf(Unavailable)
+  })
+
+  test.each([
     ['an error', { error: 'ERR user_script:1: of the subject alice' }],
     ['nothing', {}],
     ['null', { result: null }],

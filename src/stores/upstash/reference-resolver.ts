@@ -93,6 +93,8 @@ function windowOf(
   if (limit === NOT_COUNTED) return undefined
   if (limit === FAILED) return { key, state: new Unavailable('redis', 'refused') }
   if (isExact(rule)) return { key, state: exactStateOf(rule, numbers, Date.now()) }
+  if (limit < 0 || left < REFUSED || (left !== REFUSED && left >= limit))
+    throw new Unavailable('redis', 'malformed')
   const windowMs = rule.windowSeconds * 1000
   const admitted = left !== REFUSED
   const endMs = (Math.floor(nowMs / windowMs) + 1) * windowMs
