@@ -160,6 +160,20 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     expect(await redis.direct.keys('pc:dpop:*')).toEqual(['pc:dpop:spent'])
   })
 
+  test('R12: after SCRIPT FLUSH a proof and its limits are used up once, and no other time', async () => {
+    const limits = [limitOf(), limitOf({ engine: 'upstash' })]
+    const proof = { replayKey: 'pc:dpop:flushed', replayTtlSeconds: 60 }
+    const who = principal()
+    const codes = []
+    for (let count = 0; count < 2; count++) {
+      await redis.direct.script('FLUSH')
+      const { denial } = await isolate().admit({ ...request(limits, who), proof })
+      codes.push(denial?.code)
+    }
+    expect(codes).toEqual([undefined, 'dpop_rejected'])
+    expect(await taken(limits[0] as LimitRequest)).toBe(1)
+  })
+
   test('a cost of three is taken at once or not at all, and says when it fits again', async () => {
     const limit = limitOf({ limit: 7, cost: 3, windowSeconds: 600 })
     const left = []
