@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest'
+import { Misconfigured } from '../../src/errors.ts'
+import { definePolicy } from '../../src/policy.ts'
+
+const policyWith = (revocation?: object) =>
+  definePolicy({
+    roles: {},
+    limits: {},
+    routes: [{ method: 'GET', path: '/', anonymous: true }],
+    ...(revocation && { revocation }),
+  }).revocation
+
+test('a policy that says nothing has every request ask whether its caller is revoked', () => {
+  expect([policyWith(), policyWith({}), policyWith({ maxStalenessMs: 0 })]).toEqual([
+    ...[{ maxStalenessMs: 0 }, { maxStalenessMs: 0 }, { maxStalenessMs: 0 }],
+  ])
+  expect(policyWith({ maxStalenessMs: 60_000 })).toEqual({ maxStalenessMs: 60_000 })
+})
+
+test.each([-1, 0.5, 60_001, '1000', null, Number.NaN])('a bound of %j is refused', (value) => {
+  expect(() => policyWith({ maxStalenessMs: value })).toThrow(Misconfigured)
+})
+
+test('a bound of another name is refused', () => {
+  expect(() => policyWith({ maxStaleness: 5 })).toThrow(/revocation/)
+})
