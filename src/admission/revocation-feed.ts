@@ -30,7 +30,7 @@ export interface FeedReply {
 export interface RevocationFeedOptions {
   /** Above 0: how old knowledge may be, milliseconds. */
   readonly maxStalenessMs: number
-  /** Changed keys that are kept. Default 4,096: about 1 MB at most. */
+  /** Changed keys that are kept. Default 4,096: 2 MB at the very most. */
   readonly maxEntries?: number
 }
 

@@ -232,13 +232,13 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
 
   test('it is bounded, by count and by age, and its last position never goes', async () => {
     await revoke('a')
-    const [epoch, , time] = (await cursorNow()).position.split(' ')
+    const [epoch, , stamp] = (await cursorNow()).position.split(' ')
     const old = `1000000000.5 ${revokedTokenKey('old')}`
     const many = FEED_ENTRIES + 20
     await redis.direct.del(FEED_KEY)
-    const entries = Array.from({ length: many }, (_, n) => [String(n), n < 10 ? old : `${time} k`])
+    const entries = Array.from({ length: many }, (_, n) => [String(n), n < 10 ? old : `${stamp} k`])
     await redis.direct.hset(FEED_KEY, Object.fromEntries(entries))
-    const head = `${epoch} ${many - 1} ${time}`
+    const head = `${epoch} ${many - 1} ${stamp}`
     await redis.direct.hset(FEED_KEY, { head, oldest: '0' })
     for (let n = 0; n < 10; n++) await revoke('b')
     expect(await redis.direct.hlen(FEED_KEY)).toBe(FEED_ENTRIES + 2)
@@ -272,6 +272,28 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
       expect((await since(cursor)).changed).toBeUndefined()
     },
   )
+
+  test('a Redis that is full takes nothing new, and still gives back and tells', async ({
+    skip,
+  }) => {
+    if (redis.kind === 'embedded') skip('the embedded Redis has no end of memory')
+    const { revocations, bans } = stores(rest)
+    await revocations.cutOff(cutOff('client'))
+    const { id } = await bans.create({ ...ADDRESS, ...OPERATOR, seconds: 60 })
+    const cursor = await cursorNow()
+    await redis.direct.config('SET', 'maxmemory', 1)
+    try {
+      await expect(revoke('a')).rejects.toBeInstanceOf(Unavailable)
+      await expect(revocations.cutOff(cutOff('tenant'))).rejects.toBeInstanceOf(Unavailable)
+      expect((await since(cursor)).changed).toEqual([])
+      await revocations.liftCutOff(cutOff('client'))
+      expect(await bans.remove(id)).toBe(true)
+      expect((await since(cursor)).changed).toHaveLength(2)
+    } finally {
+      await redis.direct.config('SET', 'maxmemory', 0)
+    }
+    expect(await deciding()).toEqual(new Map())
+  })
 
   test('what a view has found clean holds until one of its keys is written', async () => {
     const feed = createRevocationFeed({ maxStalenessMs: 1_000 })

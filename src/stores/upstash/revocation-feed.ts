@@ -10,7 +10,7 @@ import { createScript } from './script.ts'
 
 /** One hash, so that it is there as a whole or not at all. */
 export const FEED_KEY = 'pc:revocation-feed'
-/** About 2 MB. Who is further behind has to forget what it knows. */
+/** About 1.4 MB with names of ordinary length. Who is further behind has to forget what it knows. */
 export const FEED_ENTRIES = 10_000
 /** No isolate that is in use is this far behind. */
 export const FEED_SECONDS = 3_600
@@ -22,26 +22,27 @@ export const FEED_MOST = 500
 const TRIMMED_AT_ONCE = 16
 
 /**
- * The feed has a `head`: its epoch, the number of its last entry and that entry's time, which together
- * are a position; the number of its `oldest` entry; and the entries by their number: the time and the key
- * that changed. The first is of no key. Times are the server's, in seconds and microseconds.
+ * The feed has a `head`: its epoch, the number of its last entry and that entry's stamp, which together
+ * are a position; the number of its `oldest` entry; and the entries by their number: the stamp and the
+ * key that changed. The first is of no key. A stamp is the server's time, in seconds and microseconds,
+ * and a hash of what was before, for some servers count milliseconds. The epoch is the first stamp.
  *
- * A position is in the feed if the epoch is the same and the entry of that number is of that time:
+ * A position is in the feed if the epoch is the same and the entry of that number has that stamp:
  * a server that lost its last writes, and has written others since, does not pass for the old one.
  */
 const FEED_HEAD = `
-local function feed_time()
-  local time = redis.call('TIME')
-  return time[1] .. '.' .. time[2]
+local function feed_stamp(before)
+  local time, hash = redis.call('TIME'), redis.sha1hex and redis.sha1hex(before) or ''
+  return time[1] .. '.' .. time[2] .. '-' .. string.sub(hash, 1, 12)
 end
 local function feed_head(key)
   local known, head = pcall(redis.call, 'HGET', key, 'head')
-  if known and head and string.match(head, '^%d+%.%d+ %d+ %d+%.%d+$') then return head end
+  if known and head and string.match(head, '^%S+ %d+ %S+$') then return head end
   -- Lost, or nothing of ours: another epoch, and whoever knows something forgets it.
-  local time = feed_time()
-  head = time .. ' 0 ' .. time
+  local stamp = feed_stamp(table.concat(KEYS, ' ') .. table.concat(ARGV, ' '))
+  head = stamp .. ' 0 ' .. stamp
   redis.call('DEL', key)
-  redis.call('HSET', key, 'head', head, 'oldest', '0', '0', time)
+  redis.call('HSET', key, 'head', head, 'oldest', '0', '0', stamp)
   redis.call('EXPIRE', key, ${FEED_TTL_SECONDS})
   return head
 end
@@ -54,14 +55,14 @@ end
 export const FEED_TELL = `${FEED_HEAD}
 local function feed_tell(key, changed)
   if #changed == 0 then return end
-  local epoch, last = string.match(feed_head(key), '^(%S+) (%d+)')
-  local time, number = feed_time(), tonumber(last)
+  local epoch, last, stamp = string.match(feed_head(key), '^(%S+) (%d+) (%S+)$')
+  local number = tonumber(last)
   for _, name in ipairs(changed) do
-    number = number + 1
-    redis.call('HSET', key, string.format('%.0f', number), time .. ' ' .. name)
+    number, stamp = number + 1, feed_stamp(stamp .. name)
+    redis.call('HSET', key, string.format('%.0f', number), stamp .. ' ' .. name)
   end
   local oldest = tonumber(redis.call('HGET', key, 'oldest') or '') or number
-  local since = tonumber(string.match(time, '^%d+')) - ${FEED_SECONDS}
+  local since = tonumber(string.match(stamp, '^%d+')) - ${FEED_SECONDS}
   for _ = 1, #changed + ${TRIMMED_AT_ONCE} do
     -- Nobody is at an entry any more when the one behind it is too old.
     local behind = redis.call('HGET', key, string.format('%.0f', oldest + 1))
@@ -70,7 +71,7 @@ local function feed_tell(key, changed)
     redis.call('HDEL', key, string.format('%.0f', oldest))
     oldest = oldest + 1
   end
-  redis.call('HSET', key, 'head', epoch .. ' ' .. string.format('%.0f', number) .. ' ' .. time,
+  redis.call('HSET', key, 'head', epoch .. ' ' .. string.format('%.0f', number) .. ' ' .. stamp,
     'oldest', string.format('%.0f', oldest))
   redis.call('EXPIRE', key, ${FEED_TTL_SECONDS})
 end
@@ -86,14 +87,14 @@ local function feed_since(key, position, most)
   local known, head = pcall(feed_head, key)
   if not known then return { '', 0 } end
   if head == position then return { head, 1 } end
-  local epoch, number, time = string.match(position, '^(%S+) (%d+) (%S+)$')
+  local epoch, number, stamp = string.match(position, '^(%S+) (%d+) (%S+)$')
   local present, last = string.match(head, '^(%S+) (%d+)')
   local behind = epoch == present and last - number or 0
   if behind < 1 or behind > most then return { head, 0 } end
   local numbers = {}
   for n = 0, behind do numbers[n + 1] = string.format('%.0f', number + n) end
   local entries, reply = redis.call('HMGET', key, unpack(numbers)), { head, 1 }
-  if string.match(entries[1] or '', '^%S+') ~= time then return { head, 0 } end
+  if string.match(entries[1] or '', '^%S+') ~= stamp then return { head, 0 } end
   for n = 1, behind do
     local name = string.match(entries[n + 1] or '', '^%S+ (.+)$')
     if not name then return { head, 0 } end

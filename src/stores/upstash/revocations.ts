@@ -53,10 +53,10 @@ redis.call('SET', KEYS[2], string.format('%d', at), 'EX', ttl)
 return 1
 `
 
-/** KEYS: feed, cut-off. */
+/** KEYS: feed, cut-off. In this order also a Redis that is full does it. */
 const LIFT_SCRIPT = `${FEED_TELL}
-feed_tell(KEYS[1], { KEYS[2] })
 redis.call('DEL', KEYS[2])
+feed_tell(KEYS[1], { KEYS[2] })
 return 1
 `
 
