@@ -88,8 +88,11 @@ function aims(results: Results): readonly string[] {
 }
 
 function environment(results: Results, { linkTo }: MarkdownOptions): readonly string[] {
-  const { suite, soak, profile, comparisons: compared } = results
-  const saved: readonly (Saved<Result> | undefined)[] = [suite, soak, profile, ...compared]
+  const { suite, again, soak, profile, comparisons: compared } = results
+  const saved: readonly (Saved<Result> | undefined)[] = [
+    ...[suite, ...again],
+    ...[soak, profile, ...compared],
+  ]
   return [
     '## Where it was measured',
     markdownTable(

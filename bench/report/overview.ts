@@ -56,8 +56,11 @@ export function aims(results: Results): Section {
 
 /** On what, of what revision, by which command. */
 export function environment(results: Results, { linkTo }: PageOptions): Section {
-  const { suite, soak, profile, comparisons } = results
-  const saved: readonly (Saved<Result> | undefined)[] = [suite, soak, profile, ...comparisons]
+  const { suite, again, soak, profile, comparisons } = results
+  const saved: readonly (Saved<Result> | undefined)[] = [
+    ...[suite, ...again],
+    ...[soak, profile, ...comparisons],
+  ]
   const rows = saved
     .filter((one) => one !== undefined)
     .map(({ path, result }) => {

@@ -22,7 +22,10 @@ export interface Saved<Of> {
 
 /** What there is to report; never nothing. */
 export interface Results {
+  /** With what was measured again later, in place of what it found itself. */
   readonly suite: Saved<Suite> | undefined
+  /** The runs of single scenarios that were taken into the suite, oldest first. */
+  readonly again: readonly Saved<Suite>[]
   readonly soak: Saved<Soak> | undefined
   readonly profile: Saved<Profile> | undefined
   readonly comparisons: readonly Saved<Compared>[]
@@ -33,17 +36,25 @@ const KINDS = ['full', 'quick', 'soak', 'profile'] as const
 const DATED = /^\d{4}-\d\d-\d\d-/
 const COMPARISON = /^\d{4}-\d\d-\d\d-compare[\w-]*\.json$/
 
+/** A run of single scenarios is named after them; so is one under one runtime. */
+const SINGLE =
+  /^\d{4}-\d\d-\d\d-(?!(?:compare[\w-]*|profile[\w-]*|soak|full|quick)\.json)[a-z+-]+\.json$/
+
 /**
- * Of a folder the newest file of each kind, and every comparison; of a file that file alone. Throws
- * an `Error` of one line where there is nothing, or something else.
+ * Of a folder the newest file of each kind, every comparison, and runs of single scenarios that are
+ * newer than the suite and as thorough; of a file that file alone. Throws an `Error` of one line
+ * where there is nothing, or something else.
  */
 export function readResults(from: string): Results {
   if (!existsSync(from)) throw new Error(`there is no ${from}`)
   const paths = statSync(from).isDirectory() ? newestOf(from) : [from]
   if (paths.length === 0) throw new Error(`there are no results in ${from}`)
   const saved = paths.map(read)
+  const [suite, ...single] = saved.filter((one) => isOf(one, 'suite'))
+  const again = single.filter(({ result }) => isLater(result, suite?.result))
   return {
-    suite: only(saved, 'suite'),
+    suite: suite && again.reduce(withAgain, suite),
+    again,
     soak: only(saved, 'soak'),
     profile: only(saved, 'profile'),
     comparisons: saved.flatMap((one) => (isOf(one, 'compare') ? [one] : [])),
@@ -55,10 +66,37 @@ function newestOf(folder: string): readonly string[] {
   const [full, quick, ...others] = KINDS.map((kind) =>
     names.find((name) => DATED.test(name) && name.slice('yyyy-mm-dd-'.length) === `${kind}.json`),
   )
+  const single = names.filter((name) => SINGLE.test(name)).reverse()
   const comparisons = names.filter((name) => COMPARISON.test(name)).reverse()
-  return [full ?? quick, ...others, ...comparisons]
+  return [full ?? quick, ...others, ...single, ...comparisons]
     .filter((name) => name !== undefined)
     .map((name) => join(folder, name))
+}
+
+const isLater = (one: Suite, suite: Suite | undefined): boolean =>
+  suite !== undefined && one.effort === suite.effort && one.date > suite.date
+
+/** `suite` with what `again` measured, or failed at, in place of what it says of the same. */
+function withAgain(suite: Saved<Suite>, { path, result }: Saved<Suite>): Saved<Suite> {
+  const keyOf = (one: { readonly scenario: string; readonly runtime: string }) =>
+    `${one.scenario} ${one.runtime}`
+  const keys = new Set([...result.measured, ...result.failed].map(keyOf))
+  const note = `Measured again, later than the rest: ${basename(path)}.`
+  const newer = new Map(
+    result.measured.map((one) => [keyOf(one), { ...one, notes: [note, ...(one.notes ?? [])] }]),
+  )
+  const known = new Set(suite.result.measured.map(keyOf))
+  const measured = [
+    ...suite.result.measured
+      .filter((one) => newer.has(keyOf(one)) || !keys.has(keyOf(one)))
+      .map((one) => newer.get(keyOf(one)) ?? one),
+    ...[...newer].filter(([key]) => !known.has(key)).map(([, one]) => one),
+  ]
+  const failed = [
+    ...suite.result.failed.filter((one) => !keys.has(keyOf(one))),
+    ...result.failed,
+  ]
+  return { ...suite, result: { ...suite.result, measured, failed } }
 }
 
 function read(path: string): Saved<Result> {

@@ -60,6 +60,30 @@ describe('what is read', () => {
     expect(readResults(folder).soak?.path).toBe(join(folder, '2026-01-10-soak.json'))
   })
 
+  test('a scenario that was measured again stands in place of what the suite says of it', () => {
+    const folder = resultsWith('2026-01-02-quick.json', (text) => text)
+    const { suite } = readResults(folder)
+    const [first, ...others] = suite?.result.measured ?? []
+    const figures = first?.figures.map((figure) => ({ ...figure, value: 4_711 })) ?? []
+    const run = { ...suite?.result, measured: [{ ...first, figures }], failed: [] }
+    const save = (date: string) =>
+      writeFileSync(
+        join(folder, `2026-01-03-${first?.scenario}.json`),
+        JSON.stringify({ ...run, date }),
+      )
+    save('2026-01-03T00:00:00.000Z')
+    const { suite: mended, again } = readResults(folder)
+    expect(again.map(({ path }) => path)).toEqual([
+      join(folder, `2026-01-03-${first?.scenario}.json`),
+    ])
+    expect(mended?.result.measured.slice(1)).toEqual(others)
+    expect(mended?.result.measured[0]).toMatchObject({ scenario: first?.scenario, figures })
+    expect(mended?.result.measured[0]?.notes?.[0]).toContain(`2026-01-03-${first?.scenario}.json`)
+
+    save('2025-12-31T00:00:00.000Z')
+    expect(readResults(folder)).toMatchObject({ again: [], suite: { result: suite?.result } })
+  })
+
   test.each([
     ['no JSON', () => '{', '2026-01-02-quick.json is not JSON'],
     ['foreign', () => '{"benchmark":"layers"}', 'is not a file of results: '],
