@@ -92,10 +92,7 @@ function withAgain(suite: Saved<Suite>, { path, result }: Saved<Suite>): Saved<S
       .map((one) => newer.get(keyOf(one)) ?? one),
     ...[...newer].filter(([key]) => !known.has(key)).map(([, one]) => one),
   ]
-  const failed = [
-    ...suite.result.failed.filter((one) => !keys.has(keyOf(one))),
-    ...result.failed,
-  ]
+  const failed = [...suite.result.failed.filter((one) => !keys.has(keyOf(one))), ...result.failed]
   return { ...suite, result: { ...suite.result, measured, failed } }
 }
 
