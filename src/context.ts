@@ -40,8 +40,12 @@ export interface RouteVariables {
 
 /** Set by whoever asks for them first: see `receivedHeaders`. */
 export interface ReceivedHeadersVariables {
-  /** By lower-case name. */
-  receivedHeaders: ReadonlyMap<string, string>
+  receivedHeaders: {
+    /** The request that they came with. */
+    readonly of: Request
+    /** By lower-case name. */
+    readonly fields: ReadonlyMap<string, string>
+  }
 }
 
 /**

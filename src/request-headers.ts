@@ -13,21 +13,23 @@ type Received = ReceivedHeadersVariables['receivedHeaders']
 /**
  * The headers that were received, by lower-case name; what came under one name several times is one
  * list (RFC 9110 section 5.2). They are read once for all stages: each look into the platform's
- * own `Headers` leaves JavaScript, and a request would do so some fifteen times.
+ * own `Headers` leaves JavaScript, and a request would do so some fifteen times. Where a middleware
+ * has put another request in the place of the first (`c.req.raw`), the headers are that one's.
  */
-export function receivedHeaders(c: Carrier): Received {
+export function receivedHeaders(c: Carrier): Received['fields'] {
   const variables = c as {
     get(name: 'receivedHeaders'): Received | undefined
     set(name: 'receivedHeaders', value: Received): void
   }
+  const { raw } = c.req
   const known = variables.get('receivedHeaders')
-  if (known !== undefined) return known
-  const received = new Map<string, string>()
-  for (const [name, value] of c.req.raw.headers) {
+  if (known?.of === raw) return known.fields
+  const fields = new Map<string, string>()
+  for (const [name, value] of raw.headers) {
     // The one name whose fields `Headers` do not join.
-    const before = name === 'set-cookie' ? received.get(name) : undefined
-    received.set(name, before === undefined ? value : `${before}, ${value}`)
+    const before = name === 'set-cookie' ? fields.get(name) : undefined
+    fields.set(name, before === undefined ? value : `${before}, ${value}`)
   }
-  variables.set('receivedHeaders', received)
-  return received
+  variables.set('receivedHeaders', { of: raw, fields })
+  return fields
 }
