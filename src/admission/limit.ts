@@ -9,8 +9,8 @@ export type OnUnavailable = 'deny' | 'allow'
 
 /**
  * Who counts. `exact`: in no stretch of time of the window's length is more than the limit admitted, and
- * a refused request has cost nothing. `upstash`: `@upstash/ratelimit`'s approximation, which a
- * caller who aims at it gets twice the limit out of.
+ * a request that admission refuses has cost nothing. `upstash`: `@upstash/ratelimit`'s approximation,
+ * which a caller who aims at it gets twice the limit out of.
  */
 export type LimitEngine = 'exact' | 'upstash'
 
