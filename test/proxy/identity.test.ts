@@ -77,6 +77,15 @@ describe('what the origin is told', () => {
     ])
   })
 
+  test('headers of the client’s own as they came, in UTF-8 too; of one name, one list', async () => {
+    await get('/orders', 'X-Name: caf\xc3\xa9', 'X-Twice: a', 'x-twice: b', 'X-Spaced: a\tb  c')
+    expect([...named('x-name'), ...named('x-twice'), ...named('x-spaced')]).toEqual([
+      ['x-name', 'caf\xc3\xa9'],
+      ['x-twice', 'a, b'],
+      ['x-spaced', 'a\tb  c'],
+    ])
+  })
+
   test('S54: nothing at all of an anonymous caller', async () => {
     await get('/orders')
     expect(told().filter(([name]) => name.startsWith('x-auth'))).toEqual([])
