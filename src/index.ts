@@ -123,6 +123,7 @@ export type {
   LimitDefinition,
   PermissionDemand,
   PolicyDefinition,
+  RevocationDefinition,
   RouteDefinition,
 } from './policy-definition.ts'
 export { type ProblemOptions, problemHandler } from './problem.ts'

@@ -38,8 +38,9 @@ end
 
 /**
  * KEYS: record, index, ends, new reference, then for a key that is replaced its reference, its
- * revocation and the feed. ARGV: id, record, reference, life in seconds or 0, end, the token id that is replaced or
- * nothing, and how long the old token id stays revoked. 0: the record is another by now.
+ * revocation and the feed. ARGV: id, record, reference, life in seconds or 0, end, the token id that
+ * is replaced or nothing, and how long the old token id stays revoked. 0: the record is another by
+ * now.
  */
 const WRITE_SCRIPT = `${FEED_TELL}${PRESENT}
 local life = tonumber(ARGV[4])

@@ -35,7 +35,7 @@ export interface LimitControls {
 }
 
 const OVERRIDE_PREFIX = 'pc:limit-override:'
-/** `@upstash/ratelimit` adds this to a limiter's prefix (`DYNAMIC_LIMIT_KEY_SUFFIX`); exact windows follow. */
+/** `@upstash/ratelimit` adds this to a limiter's prefix; exact windows do as it does. */
 const LIMITER_SUFFIX = ':dynamic:global'
 
 /** `@upstash/ratelimit`'s prefix for a window: it reads the override at {@link overrideKey}. */

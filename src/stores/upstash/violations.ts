@@ -14,8 +14,8 @@ export const AUTOMATIC_BANS_CREATOR = 'portcullis'
 
 /**
  * KEYS: violations, bans so far; record, index and ends of the list of bans; the feed; what `admit`
- * reads, and its holders. ARGV: violations that bring a ban, their window, the first ban and the longest, and
- * now, all in seconds; id and text of the ban, up to its end.
+ * reads, and its holders. ARGV: violations that bring a ban, their window, the first ban and the
+ * longest, and now, all in seconds; id and text of the ban, up to its end.
  *
  * Returns for how many more seconds a ban holds, 0 for none. What comes while one does is part of what
  * brought it: it counts no more. A ban begins the count anew.
