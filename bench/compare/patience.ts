@@ -1,12 +1,9 @@
 /** Repeats what a starved machine spoiled. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isStarvation } from '../starvation.ts'
 
-/**
- * How the load complains when processes that were ready did not get a core in time: a call to
- * Redis missed its deadline, which the gateway answers with 503, or nothing was answered at all.
- * Whatever else is wrong is never repeated.
- */
-const STARVED = /: (?:\d+ with status 503, \d+ with another body|none answered)$/
+/** Half a second of load may end before anything was answered, too. */
+const NONE = /: none answered$/
 /** In a whole run. A gateway that is really broken does it again each time. */
 const MAX_REPEATS = 5
 /** Longer than a breaker stays open at first. */
@@ -15,7 +12,10 @@ const REST_MS = 2_000
 /** Counts what it repeated. */
 export interface Patience {
   readonly repeats: number
-  /** Resolves to what `measure` does in the end. Throws what it throws, once there is no hope. */
+  /**
+   * Resolves to what `measure` does in the end. Throws what it throws: starvation after many repeats,
+   * anything else at once.
+   */
   <Result>(measure: () => Promise<Result>): Promise<Result>
 }
 
@@ -30,7 +30,8 @@ export function createPatience(
         return await measure()
       } catch (error) {
         const { message } = error as Error
-        if (repeats === MAX_REPEATS || !STARVED.test(message)) throw error
+        const isStarved = isStarvation(message) || NONE.test(message)
+        if (repeats === MAX_REPEATS || !isStarved) throw error
         repeats++
         onProgress(`the machine is too busy (${message}): again`)
         await rest()

@@ -52,14 +52,16 @@ export async function ask(asking: Asking): Promise<Answers> {
   const { origin, pathname } = new URL(url)
   const size = Math.max(1, Math.floor(questions.length / connections))
   const latencies = createLatencyHistogram()
-  let [connection, wrong, shed] = [0, 0, 0]
+  let [connection, wrong, shed, starved] = [0, 0, 0, 0]
   let firstWrong = ''
   let started = performance.now()
   let cpu = process.cpuUsage()
 
   function judge(question: Question, status: number, body: string): void {
     if (isRight(question, status, body)) return
-    if (asking.mayShed && isShed(status, body)) shed++
+    const isUnavailable = isShed(status, body)
+    if (isUnavailable && asking.mayShed) shed++
+    else if (isUnavailable) starved++
     else {
       firstWrong ||= `${status} ${body.slice(0, SHOWN_CHARACTERS)}`
       wrong++
@@ -107,6 +109,7 @@ export async function ask(asking: Asking): Promise<Answers> {
   const right = latencies.count
   const lost = result.requests.sent - right - shed
   const reasons = [
+    ...(starved > 0 ? [`${starved} with status 503`] : []),
     ...(wrong > 0 ? [`${wrong} wrong, the first: ${firstWrong}`] : []),
     ...(result.errors > 0 ? [`${result.errors} failed (${result.timeouts} in time-outs)`] : []),
     // What is still under way at the end is broken off; more than one a connection has got lost.

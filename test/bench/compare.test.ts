@@ -91,6 +91,7 @@ describe('a measurement that a starved machine spoiled', () => {
 
   test.each([
     'wrong answers from http://x: 3 with another body',
+    'wrong answers from http://x: 3 with status 503, 4 with another body',
     'wrong answers from http://x: 3 with status 401, 3 with status 503, 6 with another body',
     'the origin was not always told who asks',
   ])('%s: is no such thing', async (problem) => {

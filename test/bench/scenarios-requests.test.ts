@@ -80,7 +80,7 @@ describe('a load with expected answers', () => {
     const questions = Array.from({ length: 8 }, () => good)
     const answers = await ask({ ...load, questions, mayShed: true })
     expect([answers.right, answers.shed, answers.latencies.count]).toEqual([6, 2, 6])
-    await expect(ask({ ...load, questions })).rejects.toThrow('2 wrong')
+    await expect(ask({ ...load, questions })).rejects.toThrow('2 with status 503')
   })
 
   test('503 of anything but the gateway’s own refusals is wrong', () => {

@@ -150,12 +150,15 @@ describe('a run', () => {
         return RESULT
       })
     }
-    const { measured } = (await run([failing(STARVED, 1)])).result
-    expect(measured[0]?.notes?.join()).toContain(STARVED)
+    for (const message of [STARVED, 'no permission: answers of /gateway: 2 with status 503']) {
+      const { measured } = (await run([failing(message, 1)])).result
+      expect(measured[0]?.notes?.join()).toContain(message)
+    }
     for (const [message, times] of [
       [STARVED, 2],
       ['wrong answers from http://a/: 2 with status 503, 3 with another body', 1],
       ['wrong answers: 1 with status 503 from http://a/, 1 with status 401 from http://a/', 1],
+      ['answers of /gateway: 2 with status 503; 1 wrong, the first: 401 {}', 1],
     ] as const) {
       const { failed } = (await run([failing(message, times)])).result
       expect(failed).toEqual([{ scenario: 'a', runtime: 'workerd', why: message }])
