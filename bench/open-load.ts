@@ -38,7 +38,10 @@ export interface Offered {
   readonly seconds: number
   /** Of right answers, from the moment when the request was due, not when it was sent. */
   readonly latencies: LatencyHistogram
-  /** From when a request was due until it was sent; what of a latency is the load's own. */
+  /**
+   * From when a request was due until it was sent: what of a latency is the load's own, and, where all
+   * connections were taken, what it waited for one.
+   */
   readonly lateness: LatencyHistogram
   /** Cores that sending and looking took. Close to 1: this process was the bottleneck. */
   readonly loadCores: number

@@ -1,5 +1,4 @@
 /** The same load at one gateway and at several of a fleet. */
-
 import { drive } from '../load.ts'
 import { orderLoad } from '../order-requests.ts'
 import { cpuTimesOf, familyCpuMicros, machineCpuMicros } from '../process-times.ts'
@@ -9,8 +8,8 @@ import { untilQuiet } from '../usage.ts'
 
 const MICROS_PER_SECOND = 1_000_000
 const PER_THOUSAND = 1_000
-/** Calls to Redis that may belong to requests that were broken off at the end, for each connection. */
-const STRAY_CALLS = 2
+/** Requests, and calls to Redis, of what was broken off at the end: at most, for each connection. */
+const STRAYS = 2
 
 /** One measurement at so many gateways. */
 export interface ScalingRound {
@@ -91,8 +90,13 @@ export function refuseOther(
   { answers, reached, calls }: { answers: number; reached: number; calls: number },
   connections: number,
 ): void {
+  const strays = STRAYS * connections
   if (reached < answers) throw new Error('not every answer came from the origin')
-  if (calls < answers || calls > reached + STRAY_CALLS * connections)
+  if (reached > answers + strays)
+    throw new Error(
+      `${reached} requests to the origin for ${answers} answers: one each was expected`,
+    )
+  if (calls < answers || calls > reached + strays)
     throw new Error(`${calls} calls to Redis for ${reached} requests: one each was expected`)
 }
 

@@ -131,7 +131,7 @@ function notesOf(rates: readonly RateFigures[]): readonly string[] {
     ...(late.length === 0
       ? []
       : [
-          `At ${late.join(' and ')}/s offered the machine is saturated: with ${MAX_OUTSTANDING} requests under way, what waited for a second to be sent was given up, and is in no latency.`,
+          `At ${late.join(' and ')}/s offered it is saturated: with ${MAX_OUTSTANDING} requests under way, what waited for a second to be sent was given up, and is in no latency.`,
         ]),
     ...rates
       .filter(({ otherCores }) => otherCores > QUIET_CORES)

@@ -2,6 +2,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { startLoadProcesses } from '../../bench/load-processes.ts'
+import { refuseOther } from '../../bench/offered-rates.ts'
 import { offer, offerInTurn } from '../../bench/open-load.ts'
 
 const BODY = 'right'
@@ -143,6 +144,18 @@ describe('a wrong answer', () => {
     const load = { ...targetOf(url), ...few, mayShed: true }
     await expect(offer(load)).rejects.toThrow('with status 503')
   })
+})
+
+test('a rate is not measured where the origin was not asked, was asked twice or not told who asks', () => {
+  const counts = (requests: number, identified = requests) => ({
+    ...{ requests, identified, asserted: requests },
+  })
+  const offered = { right: 900, sent: 1_000 }
+  for (const requests of [900, 1_000, 1_010])
+    expect(() => refuseOther(offered, counts(requests))).not.toThrow()
+  expect(() => refuseOther(offered, counts(899))).toThrow('not every answer came from the origin')
+  expect(() => refuseOther(offered, counts(2_000))).toThrow('asked more often')
+  expect(() => refuseOther(offered, counts(1_000, 999))).toThrow('told who asks')
 })
 
 describe('several processes', () => {
