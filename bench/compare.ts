@@ -64,13 +64,20 @@ async function compare({ options, revisions }: Asked, shutdown: Shutdown): Promi
   return comparison.verdict
 }
 
+/** Others of the same day stay as they are. */
+function fileNameOf({ base, head, slowDownPercent }: CompareOptions): string {
+  const slowed = slowDownPercent === 0 ? [] : ['slowed', slowDownPercent]
+  return ['compare', base, head, ...slowed].join('-').replace(/[^\w-]+/g, '-')
+}
+
 function save(
   folder: string,
   about: ReturnType<typeof surroundings>,
   result: Comparison & { readonly options: CompareOptions },
 ): void {
   mkdirSync(folder, { recursive: true })
-  const file = join(resolve(folder), `${about.date.slice(0, 'yyyy-mm-dd'.length)}-compare.json`)
+  const day = about.date.slice(0, 'yyyy-mm-dd'.length)
+  const file = join(resolve(folder), `${day}-${fileNameOf(result.options)}.json`)
   const command = ['npm run bench:compare', '--', ...argv].join(' ')
   const { results: _, ...options } = result.options
   const written = { benchmark: 'compare', ...about, command, ...result, options }

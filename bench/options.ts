@@ -133,20 +133,32 @@ function chosenLayers(names: string | undefined): readonly Layer[] {
   return LAYERS.filter(({ id }) => ids.has(id))
 }
 
-function oneOf<Name extends string>(option: string, value: string, names: readonly Name[]): Name {
+/** Throws an `Error` of one line for what is none of `names`. */
+export function oneOf<Name extends string>(
+  option: string,
+  value: string,
+  names: readonly Name[],
+): Name {
   const found = names.find((name) => name === value)
   if (found === undefined) throw new Error(`${option} must be one of ${names.join(', ')}`)
   return found
 }
 
-function number(option: string, given: string | number, least: number, most: number): number {
+/** Digits, at most three of them behind a point. Throws an `Error` of one line for anything else. */
+export function number(
+  option: string,
+  given: string | number,
+  least: number,
+  most: number,
+): number {
   const value = /^\d{1,4}(\.\d{1,3})?$/.test(String(given)) ? Number(given) : Number.NaN
   if (!(value >= least && value <= most))
     throw new Error(`${option} must be a number from ${least} to ${most}`)
   return value
 }
 
-function whole(option: string, given: string | number, least: number, most: number): number {
+/** As `number`, without a point. */
+export function whole(option: string, given: string | number, least: number, most: number): number {
   const value = number(option, given, least, most)
   if (!Number.isInteger(value)) throw new Error(`${option} must be a whole number`)
   return value

@@ -1,6 +1,6 @@
 /** What `npm run bench:compare` was asked for. */
 import { parseArgs } from 'node:util'
-import { REQUESTS, type RequestKind } from '../options.ts'
+import { number, oneOf, REQUESTS, type RequestKind, whole } from '../options.ts'
 import { MIN_PAIRS } from './verdict.ts'
 
 export interface CompareOptions {
@@ -35,7 +35,7 @@ what is not committed yet.
   --request <kind>     read: GET /orders?limit=20; write: POST /orders with a body (default: read)
   --connections <n>    1 to 200 (default: 10)
   --slow-down <n>      makes HEAD burn so many percent more, 1 to 1000: shows what the gate catches
-  --results <dir>      writes <date>-compare.json there
+  --results <dir>      writes <date>-compare-<BASE>-<HEAD>.json there
   --help
 
 Exit code 0: no slower than accepted. 1: slower, or something answered wrong, did not start or was
@@ -63,8 +63,6 @@ export function readOptions(argv: readonly string[]): CompareOptions | 'help' {
   if (base === undefined || base === '') throw new Error('BASE is missing')
   if (more.length > 0) throw new Error(`two are compared, and not "${more[0]}" too`)
   if (values.results === '') throw new Error('--results must name a directory')
-  const request = REQUESTS.find((kind) => kind === values.request)
-  if (request === undefined) throw new Error(`--request must be one of ${REQUESTS.join(', ')}`)
   const slowDown = values['slow-down']
   return {
     base,
@@ -74,21 +72,8 @@ export function readOptions(argv: readonly string[]): CompareOptions | 'help' {
     warmUpSeconds: number('--warm-up', values['warm-up'], 0.5, 60),
     thresholdPercent: number('--threshold', values.threshold, 1, 1000),
     slowDownPercent: slowDown === undefined ? 0 : number('--slow-down', slowDown, 1, 1000),
-    request,
+    request: oneOf('--request', values.request, REQUESTS),
     connections: whole('--connections', values.connections, 1, 200),
     results: values.results,
   }
-}
-
-function number(option: string, text: string, least: number, most: number): number {
-  const value = /^\d{1,4}(\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= least && value <= most))
-    throw new Error(`${option} must be a number from ${least} to ${most}`)
-  return value
-}
-
-function whole(option: string, text: string, least: number, most: number): number {
-  const value = number(option, text, least, most)
-  if (!Number.isInteger(value)) throw new Error(`${option} must be a whole number`)
-  return value
 }
