@@ -33,12 +33,18 @@ export function surroundings(argv: readonly string[], redis: string) {
   }
 }
 
+/** All that a figure depends on; results that an earlier run has left are no change. */
+const MEASURED = [
+  ...['src', 'workers', 'bench', 'dev', 'portcullis.config.ts', 'wrangler.toml'],
+  ...['package-lock.json', ':(exclude)bench/results'],
+]
+
 /** The commit, and whether what was measured differs from it. */
 function commit(): { readonly id: string; readonly changed: boolean } {
   try {
     return {
       id: output('git', 'rev-parse', '--short=12', 'HEAD'),
-      changed: output('git', 'status', '--porcelain', '--', 'src', 'workers', 'bench') !== '',
+      changed: output('git', 'status', '--porcelain', '--', ...MEASURED) !== '',
     }
   } catch {
     return { id: 'unknown', changed: true }

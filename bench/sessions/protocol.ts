@@ -48,6 +48,4 @@ export interface StepOutcome {
   readonly seconds: number
   /** Users who have a session afterwards. */
   readonly sessions: number
-  /** CPU of the sender meanwhile, seconds. */
-  readonly cpuSeconds: number
 }

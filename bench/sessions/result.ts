@@ -92,9 +92,9 @@ function offeredFigures(run: Run): readonly Figure[] {
   ]
 }
 
-/** Of all requests. */
+/** Of all requests; one of a hundred thousand is not rounded away. */
 export function failedPercent({ answers, failed }: Pick<StepFigures, 'answers' | 'failed'>) {
-  return rounded((failed / Math.max(1, answers + failed)) * 100, 2)
+  return rounded((failed / Math.max(1, answers + failed)) * 100, 4)
 }
 
 function tableOf(title: string, runs: readonly Run[], pace: Run['pace']): Table {
@@ -113,7 +113,7 @@ function tableOf(title: string, runs: readonly Run[], pace: Run['pace']): Table 
           step.step,
           String(step.perSecond),
           ...[step.p50Ms, step.p95Ms, step.p99Ms].map((ms) => ms.toFixed(1)),
-          failedPercent(step).toFixed(2),
+          String(failedPercent(step)),
           String(step.cpuMicros),
           step.redisCalls.toFixed(2),
         ]),

@@ -8,7 +8,6 @@ import { createSteps, type Steps, type User } from './user.ts'
 
 const LIFE_SECONDS = 3_600
 const MS_PER_SECOND = 1_000
-const MICROS_PER_SECOND = 1_000_000
 const EXAMPLES = 5
 
 interface Prepared {
@@ -81,15 +80,12 @@ async function run(step: Step, perSecond: number | undefined): Promise<StepOutco
   }
 
   const startedMs = performance.now()
-  const before = process.cpuUsage()
   if (perSecond === undefined) await atOnce(turns, setup.width, take)
   else await paced(turns, perSecond, take)
-  const { user, system } = process.cpuUsage(before)
   return {
     ...{ latenciesMs, failed, wrong, examples },
     seconds: (performance.now() - startedMs) / MS_PER_SECOND,
     sessions: users.filter(({ refresh }) => refresh !== undefined).length,
-    cpuSeconds: (user + system) / MICROS_PER_SECOND,
   }
 }
 

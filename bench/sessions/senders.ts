@@ -54,6 +54,5 @@ export function together(outcomes: readonly StepOutcome[]): StepOutcome {
     examples: outcomes.flatMap(({ examples }) => examples),
     seconds: Math.max(...outcomes.map(({ seconds }) => seconds)),
     sessions: sum(({ sessions }) => sessions),
-    cpuSeconds: sum(({ cpuSeconds }) => cpuSeconds),
   }
 }

@@ -26,7 +26,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const outcome = (more: Partial<StepOutcome> = {}): StepOutcome => ({
   ...{ latenciesMs: [1, 2, 3], failed: 0, wrong: 0, examples: [] },
-  ...{ seconds: 2, sessions: 3, cpuSeconds: 1 },
+  ...{ seconds: 2, sessions: 3 },
   ...more,
 })
 
@@ -121,6 +121,7 @@ describe('a run of sessions', () => {
 
   test('failures are a share of all requests, and stand beside those of others', () => {
     expect(failedPercent({ answers: 396, failed: 4 })).toBe(1)
+    expect(failedPercent({ answers: 99_999, failed: 1 })).toBe(0.001)
     const offered: Run[] = [
       { ...run, pace: 'offered' },
       { ...run, pace: 'offered', processes: 4 },
@@ -142,9 +143,10 @@ describe('scaling', () => {
     expect(efficiencyOf({ gatewayCpu: 0.4 }, { gatewayCpu: 0.4 })).toBe(100)
   })
 
-  test('is not measured where answers come from elsewhere, or Redis is asked twice', () => {
+  test('is not measured where answers come from elsewhere, or anybody is asked twice', () => {
     expect(() => refuseOther({ answers: 900, reached: 910, calls: 912 }, 10)).not.toThrow()
     expect(() => refuseOther({ answers: 900, reached: 899, calls: 900 }, 10)).toThrow('origin')
+    expect(() => refuseOther({ answers: 900, reached: 1_800, calls: 1_800 }, 10)).toThrow('origin')
     expect(() => refuseOther({ answers: 900, reached: 910, calls: 1_800 }, 10)).toThrow('Redis')
     expect(() => refuseOther({ answers: 900, reached: 910, calls: 0 }, 10)).toThrow('Redis')
   })
