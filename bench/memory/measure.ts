@@ -4,8 +4,8 @@ import { type Heap, residentBytesOf } from './heap.ts'
 import type { Presenter } from './presenter.ts'
 
 const BYTES_PER_MEGABYTE = 1_048_576
-/** Bytes of V8 that come and go with code, and with what garbage collection leaves for later. */
-const SLACK = 1.25
+/** For what comes and goes with code, and what garbage collection leaves for later. */
+export const SLACK = 1.25
 /** Compiles what runs often, and fills what is filled once. */
 const WARM_UP_REQUESTS = 1_000
 
@@ -55,8 +55,8 @@ export function bytesEach([before, first]: readonly Level[]): number {
 }
 
 /**
- * Throws an `Error` of one line if the last of `levels` holds more than `most` credentials would
- * take; `most` is what fits into the cache.
+ * Throws an `Error` of one line if the last of `levels` holds more than `SLACK` times what `most`
+ * credentials would take; `most` is what fits into the cache.
  */
 export function refuseGrowth(levels: readonly Level[], most: number): void {
   const [before] = levels

@@ -3,7 +3,7 @@ import type { TokenFormat } from '../../src/tokens/access-grant.ts'
 import type { Figure, Plot, ScenarioResult } from '../scenario.ts'
 import { MAX_SLOPE_MB_PER_MINUTE, type Slope, slopeOf } from '../soak/memory.ts'
 import { rounded } from '../statistics.ts'
-import type { Level, Moment } from './measure.ts'
+import { type Level, type Moment, SLACK } from './measure.ts'
 
 const BYTES_PER_KILOBYTE = 1_024
 const BYTES_PER_MEGABYTE = 1_048_576
@@ -130,7 +130,7 @@ function boundCheck({ format, fits, isBeyond, levels }: Filled) {
   return [
     {
       what: `the heap after ${last} callers (${NAMES[format]})`,
-      seen: `not above that of ${fits.toLocaleString('en')}, more than which the cache does not hold`,
+      seen: `at most ${SLACK} times that of ${fits.toLocaleString('en')}, more than which the cache does not hold`,
     },
   ]
 }

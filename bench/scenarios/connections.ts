@@ -1,8 +1,6 @@
 /** The whole pipeline from 10 to 300 connections, with payloads of 10 KB, and for a while. */
-
 import { startRequestsGateway, warmUp } from '../requests/gateway.ts'
-import type { Observed } from '../requests/observe.ts'
-import { observe } from '../requests/observe.ts'
+import { type Observed, observe } from '../requests/observe.ts'
 import { payload, read } from '../requests/questions.ts'
 import { inTurn, medianOf, noiseNotes, noneOf, sumOf } from '../requests/rounds.ts'
 import type { Figure, Scenario, Table } from '../scenario.ts'

@@ -34,13 +34,15 @@ export const peers: Scenario = {
     'The same requests with the same ES256 tokens, over the same origin, through this gateway, through ' +
     'a stack of the same libraries as one writes it by hand, and through gateways of others. ' +
     'Rounds are interleaved; a full run also offers all of them the same rate.',
-  answers: ['ramparts-peak', 'ramparts-cached', 'subzero-full-stack', 'subzero-throughput'],
+  // What they publish of other machines is no measure where peers run on this one.
+  answers: [],
   asserts: [
-    'each answers good, forged, expired, revoked and missing tokens, a caller without the role and a ' +
-      'bad query as the table says it does, and lets nothing that it refuses reach the origin',
-    'every answer is 200 with the body of the origin',
-    'the origin has seen every answer, and was told who asked by those that say they tell it',
-    'each asks Redis exactly as often as it says',
+    'Each answers good, forged, expired, revoked and missing tokens, a caller without the role, a ' +
+      'bad query and an ambiguous path as the table says it does, and lets nothing that it refuses ' +
+      'reach the origin.',
+    'Every answer is 200 with the body of the origin.',
+    'The origin has seen every answer, and was told who asks by those that say they tell it.',
+    'Each asks Redis as often as it says, but for requests that were broken off at the end.',
   ],
   runtimes: ['workerd'],
   seconds: { quick: 20, full: 230 },
@@ -121,5 +123,5 @@ const NOTES = [
   'HAProxy, Envoy, Fastify and nginx run on one thread each and keep their limits in their own memory; ' +
     'they do less for a request than this gateway does, see the table.',
   'The load is closed: a gateway that is faster lets Redis, the origin and the load take more of the ' +
-    'machine. CPU for 1,000 requests does not depend on that.',
+    'machine. CPU for 1,000 requests depends on that least.',
 ]

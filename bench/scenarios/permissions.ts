@@ -1,5 +1,4 @@
 /** What a permission check costs: by itself in an isolate, and as a stage of the pipeline. */
-
 import { offerInTurn } from '../open-load.ts'
 import { orderLoad } from '../order-requests.ts'
 import { startRequestsGateway, warmUp } from '../requests/gateway.ts'

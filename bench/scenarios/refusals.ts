@@ -1,5 +1,4 @@
 /** What it costs to refuse: without a call to Redis or to the origin, and with one. */
-
 import { ask } from '../requests/ask.ts'
 import { type Observed, observe } from '../requests/observe.ts'
 import { prepareRefusals, type Refusal } from '../requests/refusals.ts'

@@ -50,7 +50,8 @@ export const sessions: Scenario = {
   answers: ANSWERS,
   asserts: [
     'Every login gives an access token and a refresh token, every call the answer of the origin.',
-    'After its logout a token is answered 401 by another gateway, which had remembered it.',
+    'After its logout a token is answered 401 by the gateway that had remembered it: where there are ' +
+      'several, another one than that of the logout.',
     'The origin gets exactly the calls with live tokens.',
   ],
   runtimes: ['workerd'],

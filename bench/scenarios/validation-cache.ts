@@ -1,6 +1,5 @@
 /** Validating tokens that are remembered, that are new, and four of one to one of the other. */
-import type { Asking } from '../requests/ask.ts'
-import { ask } from '../requests/ask.ts'
+import { type Asking, ask } from '../requests/ask.ts'
 import { startRequestsGateway } from '../requests/gateway.ts'
 import { type Observed, observe } from '../requests/observe.ts'
 import { inTurn, medianOf, noiseNotes, noneOf, sumOf } from '../requests/rounds.ts'

@@ -66,7 +66,7 @@ describe('a measurement fails', () => {
     refuseOther(handwritten, { ...seen, counts: { ...seen.counts, ...counts } })
 
   test('for answers that did not come from the origin', () => {
-    expect(counted({})).not.toThrow(RangeError)
+    expect(counted({})).not.toThrow()
     expect(counted({ requests: 99, identified: 99 })).toThrow('came from the origin')
   })
   test('for an origin that was not told who asks', () => {
@@ -160,7 +160,8 @@ describe('gateways', () => {
     })
     for (const [{ contestant }, [bout]] of bouts) {
       expect(bout?.answers, contestant.title).toBeGreaterThan(0)
-      expect(bout?.cpuSeconds, contestant.title).toBeGreaterThan(0)
+      // The kernel counts in steps of 10 ms: what is native may take less for so few requests.
+      if (contestant.compiles) expect(bout?.cpuSeconds, contestant.title).toBeGreaterThan(0)
     }
   })
 })
