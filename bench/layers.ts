@@ -39,6 +39,13 @@ export const LAYERS: readonly Layer[] = [
   { id: 'full', title: 'full', stage: 'full' },
 ]
 
+/** The one with this id. Throws a `TypeError` where there is none. */
+export function layerOf(id: Layer['id']): Layer {
+  const layer = LAYERS.find((known) => known.id === id)
+  if (layer === undefined) throw new TypeError(`there is no layer "${id}"`)
+  return layer
+}
+
 export const BASELINE = 'passthrough'
 
 /** Whether requests of `stage` pass `part` on their way. */

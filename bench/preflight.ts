@@ -3,6 +3,7 @@ import { ORIGIN_BODY } from './backends.ts'
 import { includes, type Layer, type Stage } from './layers.ts'
 import { headersOf } from './order-requests.ts'
 import type { Target } from './target.ts'
+import { forged } from './token-costs/forged.ts'
 import type { BenchTokens } from './tokens.ts'
 
 interface Probe {
@@ -18,14 +19,11 @@ const GOOD_PATH = '/orders?limit=20'
 
 function probesOf({ writers, powerless }: BenchTokens): readonly Probe[] {
   const [good = ''] = writers
-  // Another character in the middle of the signature; the last ones hold bits that do not count.
-  const at = good.length - 10
-  const forged = good.slice(0, at) + (good[at] === 'A' ? 'B' : 'A') + good.slice(at + 1)
   return [
     { what: 'a good request', token: good, path: GOOD_PATH, refusedBy: undefined, status: 200 },
     {
       what: 'a forged token',
-      token: forged,
+      token: forged(good),
       path: GOOD_PATH,
       refusedBy: 'authenticate',
       status: 401,

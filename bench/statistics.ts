@@ -33,15 +33,13 @@ export interface LatencyCounts {
   /** Places and counts of the buckets that are not empty, in turn. */
   readonly buckets: readonly number[]
   readonly sumMs: number
-  readonly maxMs: number
 }
 
 /** Latencies in buckets of 10 us, above two seconds of 10 ms: however many, they take 850 KB. */
 export interface LatencyHistogram {
   readonly count: number
-  /** Milliseconds. Throws a `RangeError` if nothing was recorded, as `maxMs` does. */
+  /** Milliseconds. Throws a `RangeError` if nothing was recorded. */
   readonly meanMs: number
-  readonly maxMs: number
   record(ms: number): void
   /**
    * The latency, milliseconds, that a share of `quantile` (0 to 1) does not exceed: the nearest
@@ -58,7 +56,6 @@ export function createLatencyHistogram(): LatencyHistogram {
   const buckets = new Uint32Array(FINE_BUCKETS + COARSE_BUCKETS)
   let count = 0
   let sumMs = 0
-  let maxMs = 0
   const recorded = <Value>(value: Value): Value => {
     if (count === 0) throw new RangeError('percentile: nothing was recorded')
     return value
@@ -70,15 +67,11 @@ export function createLatencyHistogram(): LatencyHistogram {
     get meanMs() {
       return recorded(sumMs) / count
     },
-    get maxMs() {
-      return recorded(maxMs)
-    },
     record(ms) {
       const bucket = bucketOf(ms)
       buckets[bucket] = (buckets[bucket] as number) + 1
       count++
       sumMs += ms
-      maxMs = Math.max(maxMs, ms)
     },
     percentile(quantile) {
       const rank = Math.max(1, Math.ceil(quantile * recorded(count)))
@@ -92,7 +85,7 @@ export function createLatencyHistogram(): LatencyHistogram {
       buckets.forEach((held, bucket) => {
         if (held > 0) pairs.push(bucket, held)
       })
-      return { buckets: pairs, sumMs, maxMs }
+      return { buckets: pairs, sumMs }
     },
     add(other) {
       for (let at = 0; at < other.buckets.length; at += 2) {
@@ -102,7 +95,6 @@ export function createLatencyHistogram(): LatencyHistogram {
         count += held
       }
       sumMs += other.sumMs
-      maxMs = Math.max(maxMs, other.maxMs)
     },
   }
 }

@@ -1,7 +1,7 @@
 /** The heap of one isolate, asked for over the inspector; and the memory of its process. */
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type InspectorSession, openInspectorSession, targetsOf } from './inspector-session.ts'
+import { type InspectorSession, openInspectorSession } from './inspector-session.ts'
 
 /** What one collection of garbage finalizes, the next one frees. */
 const COLLECTIONS = 2
@@ -32,11 +32,7 @@ interface SampledNode {
  * isolate must be busy by itself.
  */
 export async function openHeap(authority: string, service: string, poke?: Poke): Promise<Heap> {
-  const target = (await targetsOf(authority)).find(
-    ({ id }) => id === service || id.endsWith(`/${service}`),
-  )
-  if (target === undefined) throw new Error(`the inspector knows no service "${service}"`)
-  const session = await openInspectorSession(target.webSocketDebuggerUrl)
+  const session = await openInspectorSession(authority, service)
   return {
     usedBytes: () => usedBytesOf(session, poke),
     allocatedBytes: (work) => allocatedBytesOf(session, work),
@@ -51,6 +47,8 @@ async function usedBytesOf(session: InspectorSession, poke?: Poke): Promise<numb
     const collected = session.send('HeapProfiler.collectGarbage').finally(() => {
       isDone = true
     })
+    // Where `poke` fails first, nobody waits for it any more.
+    collected.catch(() => {})
     while (poke !== undefined && !isDone) await Promise.all([poke(), sleep(POKE_MS)])
     await collected
   }

@@ -30,9 +30,19 @@ export async function targetsOf(authority: string): Promise<readonly InspectorTa
   return (await response.json()) as readonly InspectorTarget[]
 }
 
-/** Opens one to `url`, the `webSocketDebuggerUrl` of a target. */
-export async function openInspectorSession(url: string): Promise<InspectorSession> {
-  const socket = new WebSocket(url)
+/**
+ * Opens one to the isolate of `service` under workerd; `authority` is that of the inspector. Throws an
+ * `Error` of one line where there is no such isolate.
+ */
+export async function openInspectorSession(
+  authority: string,
+  service: string,
+): Promise<InspectorSession> {
+  const target = (await targetsOf(authority)).find(
+    ({ id }) => id === service || id.endsWith(`/${service}`),
+  )
+  if (target === undefined) throw new Error(`the inspector knows no service "${service}"`)
+  const socket = new WebSocket(target.webSocketDebuggerUrl)
   const waiting = new Map<number, (answer: Answer) => void>()
   await new Promise<void>((resolve, reject) => {
     socket.addEventListener('open', () => resolve(), { once: true })

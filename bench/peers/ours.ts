@@ -1,7 +1,7 @@
 /** The gateway itself, as it ships but for the room in its limits, and a bare proxy beside it. */
 import { LAYERS_CONFIG } from '../bundle.ts'
 import { bundleOnce } from '../gateway.ts'
-import { LAYERS } from '../layers.ts'
+import { layerOf } from '../layers.ts'
 import { startLayers } from '../layers-workerd.ts'
 import type { Contestant, Grounds, Running } from './contestant.ts'
 
@@ -49,8 +49,7 @@ export const ours: Contestant = {
 
 async function start(id: string, grounds: Grounds): Promise<Running> {
   const { backends, signingKeys, directory, bundles } = grounds
-  const layer = LAYERS.find((known) => known.id === id)
-  if (layer === undefined) throw new Error(`there is no layer ${id}`)
+  const layer = layerOf(id)
   const bundle = await bundleOnce(LAYERS_CONFIG, bundles)
   const target = await startLayers({ bundle, backends, signingKeys, layers: [layer], directory })
   return { url: target.urlOf(layer), pid: target.pid, version: 'workerd', close: target.close }

@@ -1,5 +1,4 @@
 /** The operator of the system: makes credentials, and ends them while they are in use. */
-
 import type { Expectation } from './ledger.ts'
 import type { Outcome, Sender } from './sender.ts'
 

@@ -69,11 +69,10 @@ describe('the latency histogram', () => {
     expect(told).toEqual([2_000, 2_010, 2_020, 60_000])
   })
 
-  test('mean and longest are those of what was recorded, not of buckets', () => {
+  test('the mean is that of what was recorded, not of buckets', () => {
     const histogram = createLatencyHistogram()
     for (const ms of [1.111, 2.222]) histogram.record(ms)
     expect(histogram.meanMs).toBeCloseTo(1.6665, 6)
-    expect(histogram.maxMs).toBe(2.222)
   })
 
   test('two that are added, by way of JSON, tell what one would', () => {
