@@ -10,7 +10,7 @@ import { complaint, startWrangler } from './start/wrangler.ts'
 
 const BYTES_PER_KIB = 1_024
 /** Well below any platform limit, but every isolate parses it; a library that slips in shows. */
-const MAX_GZIP_BYTES = 178 * BYTES_PER_KIB
+const MAX_GZIP_BYTES = 184 * BYTES_PER_KIB
 
 /** Bundles the gateway into `outdir`. Throws wrangler's complaint. */
 async function bundle(outdir: string): Promise<void> {

@@ -43,7 +43,8 @@ export type Gateway = Hono<{ Variables: GatewayVariables }>
  * names end as 404 or 405 and never reach an origin; HEAD follows GET.
  */
 export function createGateway(services: Services, policy: Policy): Gateway {
-  const { verifier, references, admission, auditSink, origin, assertions } = services
+  const { verifier, references, auditSink, origin, assertions } = services
+  const admission = services.admission(policy)
   const nonceRequired = policy.tokens.dpopNonceRequired
   const proofs = services.proofs({ nonceRequired })
   const { failures, violations } = services.abuse(policy.abuse)

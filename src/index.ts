@@ -24,6 +24,7 @@ export {
   type FailureCount,
   type FailureCounter,
 } from './admission/authentication-failures.ts'
+export type { LeaseAsk, LeaseGrant, LeaseTerms } from './admission/lease.ts'
 export type { LimitEngine, LimitRule, OnUnavailable, RateLimit } from './admission/limit.ts'
 export { limitKeyOf } from './admission/limit-key.ts'
 export type {

@@ -1,6 +1,7 @@
 /** What a user writes of a policy: roles, limits, and the table of routes. */
 import type * as z from 'zod'
 import type { AbuseDefinition } from './admission/abuse-definition.ts'
+import type { LeaseTerms } from './admission/lease.ts'
 import type { LimitEngine, OnUnavailable } from './admission/limit.ts'
 import type { InspectDefinition } from './inspection/definition.ts'
 import type { TokensDefinition } from './oauth/tokens-definition.ts'
@@ -32,6 +33,11 @@ export interface LimitDefinition {
   readonly engine?: LimitEngine
   /** What a request takes of an exact limit, 1 to the limit. Default 1. */
   readonly cost?: number
+  /**
+   * Units that an isolate may take ahead of an exact limit and spend without asking, and for how long;
+   * needs `revocation.maxStalenessMs`. Default none: Redis is asked for each.
+   */
+  readonly lease?: LeaseTerms
 }
 
 /** A permission that a route demands, or is about to. */

@@ -94,7 +94,11 @@ export function definePolicy<const RoleName extends string, const LimitName exte
     )
   }
   const limits = new Map<string, LimitDefinition>(Object.entries(definition.limits))
-  const mistakes = [...mistakesInTable(definition.routes, limits)]
+  const revocation = { ...DEFAULT_REVOCATION, ...definition.revocation }
+  const mistakes = [
+    ...mistakesInTable(definition.routes, limits),
+    ...mistakesInLeases(limits, revocation),
+  ]
   if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
   return {
     roles: new Map<string, readonly string[]>(Object.entries(definition.roles)),
@@ -102,8 +106,19 @@ export function definePolicy<const RoleName extends string, const LimitName exte
     limits: new Map([...limits].map(([name, limit]) => [name, { name, ...limit }])),
     tokens: { ...DEFAULT_TOKENS, ...definition.tokens },
     abuse: abuseOf(definition.abuse),
-    revocation: { ...DEFAULT_REVOCATION, ...definition.revocation },
+    revocation,
     maxConcurrentRequests: definition.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS,
+  }
+}
+
+function* mistakesInLeases(
+  limits: ReadonlyMap<string, LimitDefinition>,
+  { maxStalenessMs }: Required<RevocationDefinition>,
+): Generator<string> {
+  if (maxStalenessMs > 0) return
+  for (const [name, { lease }] of limits) {
+    if (lease !== undefined)
+      yield `limits.${name}.lease: nobody can spend it where revocation.maxStalenessMs is 0`
   }
 }
 

@@ -66,7 +66,8 @@ export interface Services {
   readonly references: References
   /** Makes the verifier of proofs of possession; nonces are the policy's to demand. */
   readonly proofs: (policy: { readonly nonceRequired: boolean }) => DpopVerifier
-  readonly admission: Admission
+  /** Makes the decision of `admit`; how old its knowledge may be is the policy's to say. */
+  readonly admission: (policy: Pick<Policy, 'revocation'>) => Admission
   readonly abuse: AbuseServices
   readonly auditSink: AuditSink
   readonly origin: Origin
@@ -129,7 +130,11 @@ export function createServices(env: GatewayEnv): Services {
     references,
     proofs: ({ nonceRequired }) =>
       createDpopVerifier({ publicUrl, nonceSecret, nonceRequired, now }),
-    admission: createAdmission({ store, references, now, tallies: metrics.memories }),
+    admission: ({ revocation }) =>
+      createAdmission({
+        ...{ store, references, now, tallies: metrics.memories, local: metrics.local },
+        ...revocation,
+      }),
     abuse: abuseServices(behindAnswers, now),
     auditSink: metrics.metered(
       addressSink(

@@ -26,7 +26,8 @@ type Middleware = MiddlewareHandler<{ Variables: GatewayVariables }>
 
 /** Builds what comes before the whole gateway: no assertions, no routes of its own. */
 export function createStages(stage: Stage, services: Services, policy: Policy): Gateway {
-  const { verifier, references, admission, auditSink, origin } = services
+  const { verifier, references, auditSink, origin } = services
+  const admission = services.admission(policy)
   const proofs = services.proofs({ nonceRequired: policy.tokens.dpopNonceRequired })
   const authorizer = createAuthorizer(policy.roles)
   const app: Gateway = new Hono()

@@ -2,9 +2,10 @@
 import { Unavailable } from '../errors.ts'
 import type { Principal } from '../tokens/principal.ts'
 import type { References } from '../tokens/references.ts'
-import { observedBan } from './ban.ts'
+import { banOf, observedBan } from './ban.ts'
 import { createKeyCache, type RequestKeys } from './keys.ts'
 import type { LimitRequest } from './limit.ts'
+import { createLocalAdmission, type LocalTally } from './local.ts'
 import {
   admitReference,
   type ReferenceRequest,
@@ -21,7 +22,6 @@ import {
   recallLimits,
   refusalOf,
   weigh,
-  withObservedBan,
 } from './verdict.ts'
 
 export type { AdmissionVerdict } from './verdict.ts'
@@ -54,6 +54,13 @@ export interface AdmissionOptions {
   readonly memoryEntries?: number
   /** Where it is counted whether a refusal was remembered. */
   readonly tallies?: RefusalTallies
+  /**
+   * How old may be what is known of revocations, cut-offs and bans, milliseconds. Default 0: the store
+   * is asked with every request, and nothing is taken ahead of limits.
+   */
+  readonly maxStalenessMs?: number
+  /** Where it is counted what was admitted without a call. */
+  readonly local?: LocalTally | undefined
 }
 
 const ASKED_NOTHING: AdmissionVerdict = {
@@ -71,6 +78,10 @@ const ASKED_NOTHING: AdmissionVerdict = {
  *
  * A token that this isolate has refused before is looked at before it is counted, so that it spends
  * nobody's budget: for that it costs a second call once its refusal has been taken back.
+ *
+ * With a bound on staleness, whom this isolate has found good is admitted without a call while that is
+ * known to hold, if all limits of the request hold a unit for it that was taken ahead (`lease`).
+ * Requests with a proof of possession, and credentials that were refused here before, are asked about.
  */
 export function createAdmission({
   store,
@@ -78,9 +89,13 @@ export function createAdmission({
   references,
   memoryEntries,
   tallies,
+  maxStalenessMs = 0,
+  local: tally,
 }: AdmissionOptions): Admission {
   const refusals = createRefusals(memoryEntries, tallies)
   const keysOf = createKeyCache()
+  const local =
+    maxStalenessMs > 0 ? createLocalAdmission({ store, now, maxStalenessMs, tally }) : undefined
 
   /** What the store still says of a token that was refused here once. */
   async function look(
@@ -97,8 +112,8 @@ export function createAdmission({
   return {
     async admit({ principal, address, limits, proof, observesBans }) {
       if (principal === null && limits.length === 0) return ASKED_NOTHING
-      const known = keysOf(principal, address)
-      const keys = known instanceof Promise ? await known : known
+      const derived = keysOf(principal, address)
+      const keys = derived instanceof Promise ? await derived : derived
       const { memory } = keys.revocation
       const remembered = recallCredential(memory, proof, refusals, now())
       if (remembered !== undefined) return remembered
@@ -108,25 +123,43 @@ export function createAdmission({
       }
       const spent = recallLimits(limits, refusals, now())
       if (spent !== undefined) return spent
+      const known = proof === undefined ? local?.admit(keys.parties, limits) : undefined
+      if (known !== undefined)
+        return { ...ASKED_NOTHING, limits: known, renewal: local?.renewal(limits) }
 
       const watched = observesBans === true ? keys.bans.map(observedBan) : undefined
       const { revocation, bans } = keys
       // Of before the call: what holds is decided there by the same moment as here.
       const nowMs = now()
-      const query = { revocation, bans, observedBans: watched, limits, proof, nowMs }
+      const asking = local?.asking(limits)
+      const query = {
+        revocation,
+        bans,
+        observedBans: watched,
+        limits: asking?.limits ?? limits,
+        proof,
+        since: asking?.since,
+        nowMs,
+      }
       let facts: AdmissionFacts
       try {
         facts = await store.consult(query)
       } catch (error) {
+        if (asking !== undefined) local?.answered(asking, undefined)
         if (principal !== null || !(error instanceof Unavailable) || !limits.every(passesUncounted))
           throw error
         return { ...ASKED_NOTHING, uncounted: limits.map(({ rule }) => rule.name) }
       }
-      const verdict =
-        refusalOf(principal, keys, facts, { proof, refusals, nowMs }) ??
-        weigh(limits, facts.limits, refusals, now())
-      if (watched === undefined) return verdict
-      return withObservedBan(verdict, watched, facts.observedUntilSeconds, nowMs)
+      const mark = asking && local?.answered(asking, facts)
+      const refusal = refusalOf(principal, keys, facts, { proof, refusals, nowMs })
+      const held = watched && banOf(watched, facts.observedUntilSeconds, nowMs)
+      const isClean = refusal === undefined && held === undefined
+      for (const party of keys.parties) party.cleanAt = isClean ? mark : undefined
+      const verdict = refusal ?? weigh(limits, facts.limits, refusals, now())
+      const all =
+        held === undefined ? verdict : { ...verdict, observed: [held, ...verdict.observed] }
+      if (local === undefined || verdict.denial !== undefined) return all
+      return { ...all, renewal: local.renewal(limits) }
     },
 
     admitReference(request) {

@@ -1,13 +1,26 @@
 /** The storage keys of a request, derived once per principal and address. */
 import { LRUCache } from 'lru-cache'
 import type { Principal } from '../tokens/principal.ts'
-import { addressBanKey, type BanKey, subjectBanKey } from './ban.ts'
+import { addressBanKey, type BanKey, observedBan, subjectBanKey } from './ban.ts'
 import { type RevocationKeys, revocationKeysOf } from './revocation.ts'
+import type { FeedMark } from './revocation-feed.ts'
 
 /** What decides over a request besides its limits. */
-export interface RequestKeys {
+export interface DecidingKeys {
   readonly revocation: RevocationKeys
   readonly bans: readonly BanKey[]
+}
+
+export interface RequestKeys extends DecidingKeys {
+  /** Of the address, and of the principal if there is one. */
+  readonly parties: readonly Party[]
+}
+
+/** An address or a principal: all keys that can tell against it, and when none of them did. */
+export interface Party {
+  readonly keys: readonly string[]
+  /** Undefined: nobody knows. */
+  cleanAt: FeedMark | undefined
 }
 
 /** Nothing about an anonymous caller can be revoked. */
@@ -28,33 +41,55 @@ export function createKeyCache(): (
   address: string,
 ) => RequestKeys | Promise<RequestKeys> {
   const principals = new WeakMap<Principal, PrincipalKeys>()
-  const addresses = new LRUCache<string, BanKey>({ max: MAX_ADDRESSES })
+  const addresses = new LRUCache<string, AddressKeys>({ max: MAX_ADDRESSES })
 
   async function derive(principal: Principal | null, address: string): Promise<RequestKeys> {
     const ban: BanKey = { by: 'address', key: await addressBanKey(address) }
-    addresses.set(address, ban)
-    if (principal === null) return { revocation: ANONYMOUS, bans: [ban] }
-    const own = principals.get(principal) ?? (await principalKeysOf(principal))
+    // Another request may have been faster: what it knows by now stands there.
+    const place = addresses.get(address) ?? { ban, party: partyOf([ban]) }
+    addresses.set(address, place)
+    if (principal === null) return joined(place)
+    const made = principals.get(principal) ?? (await principalKeysOf(principal))
+    const own = principals.get(principal) ?? made
     principals.set(principal, own)
-    return { revocation: own.revocation, bans: [ban, own.ban] }
+    return joined(place, own)
   }
 
   return function keysOf(principal, address) {
-    const ban = addresses.get(address)
-    const own = principal === null ? NOBODY : principals.get(principal)
-    if (ban === undefined || own === undefined) return derive(principal, address)
-    return { revocation: own.revocation, bans: own.ban === undefined ? [ban] : [ban, own.ban] }
+    const place = addresses.get(address)
+    if (place === undefined) return derive(principal, address)
+    if (principal === null) return joined(place)
+    const own = principals.get(principal)
+    return own === undefined ? derive(principal, address) : joined(place, own)
   }
 }
 
-interface PrincipalKeys {
-  readonly revocation: RevocationKeys
+interface AddressKeys {
   readonly ban: BanKey
+  readonly party: Party
 }
 
-const NOBODY = { revocation: ANONYMOUS, ban: undefined }
+interface PrincipalKeys extends AddressKeys {
+  readonly revocation: RevocationKeys
+}
+
+function joined({ ban, party }: AddressKeys, own?: PrincipalKeys): RequestKeys {
+  if (own === undefined) return { revocation: ANONYMOUS, bans: [ban], parties: [party] }
+  return { revocation: own.revocation, bans: [ban, own.ban], parties: [party, own.party] }
+}
+
+function partyOf(bans: readonly BanKey[], revocation: RevocationKeys = ANONYMOUS): Party {
+  const { token, cutOffs } = revocation
+  const keys = [
+    ...(token === undefined ? [] : [token]),
+    ...cutOffs.map(({ key }) => key),
+    ...bans.flatMap((ban) => [ban.key, observedBan(ban).key]),
+  ]
+  return { keys, cleanAt: undefined }
+}
 
 async function principalKeysOf(principal: Principal): Promise<PrincipalKeys> {
   const key = await subjectBanKey(principal.issuer, principal.subject)
-  return { revocation: await revocationKeysOf(principal), ban: { by: 'subject', key } }
+  const [revocation, ban] = [await revocationKeysOf(principal), { by: 'subject', key } as const]
+  return { revocation, ban, party: partyOf([ban], revocation) }
 }

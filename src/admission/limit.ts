@@ -1,5 +1,6 @@
 /** The vocabulary of rate limits: what a rule is, and what a consulted window says. */
 import type { Mode } from '../validators/mode.ts'
+import type { LeaseAsk, LeaseGrant, LeaseTerms } from './lease.ts'
 
 /**
  * What happens to requests while nobody can count them: `deny` answers 503, `allow` lets them
@@ -25,6 +26,8 @@ export interface LimitRule {
   readonly engine?: LimitEngine
   /** Units that a request takes, a whole number up to the limit; of exact limits only. Default 1. */
   readonly cost?: number
+  /** What an isolate may take ahead; of exact limits only. Default nothing. */
+  readonly lease?: LeaseTerms | undefined
   readonly onUnavailable: OnUnavailable
   /** Default `enforce`. One that is observed counts, and refuses nobody. */
   readonly mode?: Mode
@@ -38,6 +41,8 @@ export interface LimitRequest {
    * collisions: built with `keyPart`, never from raw input.
    */
   readonly key: string
+  /** What the isolate wants besides; default nothing. */
+  readonly ask?: LeaseAsk | undefined
 }
 
 /** The state of one window after this request was counted (or refused). */
@@ -55,4 +60,6 @@ export interface RateLimit {
   readonly resetMs: number
   /** Whether there was room for this request: it was counted, if no other limit refused it. */
   readonly admitted: boolean
+  /** Where units were asked for ahead. They do not count as left. */
+  readonly grant?: LeaseGrant
 }

@@ -8,7 +8,7 @@ import { failedCheckOf, principalOfRecord, type RecordUse } from '../tokens/refe
 import type { References } from '../tokens/references.ts'
 import type { TokenCheck } from '../tokens/rejection.ts'
 import { addressBanKey, type BanKey, observedBan } from './ban.ts'
-import type { createKeyCache, RequestKeys } from './keys.ts'
+import type { createKeyCache, DecidingKeys } from './keys.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
 import type { RevocationKeys } from './revocation.ts'
 import type { AdmissionFacts, AdmissionStore, ReferenceFacts, ReferenceLimit } from './store.ts'
@@ -84,7 +84,7 @@ export async function admitReference(
   }
   const failed = failureOf(facts.record, use)
   if (facts.record === undefined || failed !== undefined) {
-    const keys: RequestKeys = { revocation: NOTHING, bans: [addressBan] }
+    const keys: DecidingKeys = { revocation: NOTHING, bans: [addressBan] }
     const states = asked.flatMap((limit, index) => withKey(limit).map(() => facts.limits[index]))
     const verdict =
       refusalOf(null, keys, factsFor(keys, facts), { proof: undefined, refusals, nowMs }) ??
@@ -150,7 +150,7 @@ function reader({ read }: ReferenceFacts) {
 }
 
 /** What was read, in the order of the keys. Throws `Unavailable` for a key that was not read. */
-function factsFor({ revocation, bans }: RequestKeys, facts: ReferenceFacts) {
+function factsFor({ revocation, bans }: DecidingKeys, facts: ReferenceFacts) {
   const readOf = reader(facts)
   const { token: key } = revocation
   return {

@@ -6,6 +6,7 @@ import type { BanKey } from './ban.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
 import type { LimitScope } from './limit-key.ts'
 import type { RevocationFacts, RevocationKeys } from './revocation.ts'
+import type { FeedCursor, FeedReply } from './revocation-feed.ts'
 
 /** A proof of possession, to be used up. */
 export type ProofUse = Pick<DpopProof, 'replayKey' | 'replayTtlSeconds'>
@@ -19,6 +20,13 @@ export interface AdmissionQuery {
   readonly observedBans?: readonly BanKey[] | undefined
   readonly limits: readonly LimitRequest[]
   readonly proof?: ProofUse | undefined
+  /** Where the isolate's view of changes stands; default: it has none. */
+  readonly since?: FeedCursor | undefined
+  /**
+   * There is no request: nothing is taken of limits but what is asked ahead. Sent once, for what comes
+   * back must not come back twice. Default false.
+   */
+  readonly isRenewal?: boolean
   /** By which it is decided whether a ban has ended, milliseconds since the epoch. */
   readonly nowMs: number
 }
@@ -35,6 +43,8 @@ export interface AdmissionFacts extends RevocationFacts {
   readonly limits: readonly (RateLimit | Unavailable | undefined)[]
   /** The proof had been used before. False without one. */
   readonly proofUsed: boolean
+  /** What has changed, where that was asked: read before all the rest, in the same step. */
+  readonly feed?: FeedReply
 }
 
 /** A limit whose window is known, or is to be named by what the store knows of the caller. */

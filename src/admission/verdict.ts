@@ -3,7 +3,7 @@ import { type Denial, type RevokedBy, Unavailable } from '../errors.ts'
 import { newTally, type Tally } from '../metrics/tally.ts'
 import type { Principal } from '../tokens/principal.ts'
 import { type BanKey, banOf } from './ban.ts'
-import type { RequestKeys } from './keys.ts'
+import type { DecidingKeys } from './keys.ts'
 import type { LimitRequest, RateLimit } from './limit.ts'
 import {
   createRefusalMemory,
@@ -23,6 +23,8 @@ export interface AdmissionVerdict {
   readonly uncounted: readonly string[]
   /** What rules in observe mode would have refused, whether the request is admitted or not. */
   readonly observed: readonly Denial[]
+  /** To be called behind the answer, where it is there; never rejects. */
+  readonly renewal?: (() => Promise<void>) | undefined
 }
 
 export const NOTHING_OBSERVED: readonly Denial[] = []
@@ -114,7 +116,7 @@ const REPLAYED: Denial = { code: 'dpop_rejected', check: 'replay' }
  */
 export function refusalOf(
   principal: Principal | null,
-  { revocation, bans }: RequestKeys,
+  { revocation, bans }: DecidingKeys,
   facts: Omit<AdmissionFacts, 'limits'>,
   { proof, refusals, nowMs }: { proof: ProofUse | undefined; refusals: Refusals; nowMs: number },
 ): AdmissionVerdict | undefined {

@@ -67,6 +67,25 @@ export const METRICS = {
     help: 'Calls to Redis that requests and operators made, by how they ended.',
     labels: ['outcome'],
   },
+  portcullis_local_admissions_total: {
+    kind: 'counter',
+    help: 'Requests that were admitted without a call to Redis, by what the isolate knew and held.',
+    labels: [],
+  },
+  portcullis_leased_units_total: {
+    kind: 'counter',
+    help:
+      'Units of limits that isolates took ahead (granted), and of these what nobody spent and ' +
+      'was given back (returned).',
+    labels: ['outcome'],
+  },
+  portcullis_admission_refreshes_total: {
+    kind: 'counter',
+    help:
+      'Calls to Redis behind answers that renew what an isolate knows and holds, answered ' +
+      '(refreshed) or failed.',
+    labels: ['outcome'],
+  },
   portcullis_breaker_transitions_total: {
     kind: 'counter',
     help: 'Changes of state of the breakers of isolates.',

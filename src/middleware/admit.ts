@@ -20,8 +20,10 @@ import type { LimitSubject } from '../policy-definition.ts'
 import { setRateLimitHeaders } from '../rate-limit-headers.ts'
 import { writeHeaders } from '../response-headers.ts'
 import type { Principal } from '../tokens/principal.ts'
+import { isGoodLease } from '../validators/lease.ts'
 import { LIMIT_NAME } from '../validators/policy.ts'
 import { observe } from './observe.ts'
+import { waitUntilOf } from './wait-until.ts'
 
 type Environment = {
   Variables: PrincipalVariables & CredentialVariables & ClientAddressVariables & RateLimitVariables
@@ -44,7 +46,8 @@ export interface AdmitOptions {
  * second one then, since the function is shown the principal. What limits and bans in observe mode
  * would have refused is told to the audit event alone. Needs `authenticate` and
  * `clientAddress` before it. Throws `Unavailable` when Redis cannot tell: revocation fails closed
- * always, a limit as its `onUnavailable` says.
+ * always, a limit as its `onUnavailable` says. What the admission wants to renew, it does behind the
+ * answer.
  *
  * @example
  * ```ts
@@ -97,8 +100,9 @@ export const admit = ({ admission, limits = [], observesBans = false }: AdmitOpt
     c.set('uncountedLimits', verdict.uncounted)
     for (const denial of verdict.observed) observe(c, reasonOfDenial(denial))
     if (verdict.denial !== undefined) throw new Denied(verdict.denial)
+    const { limits: told, renewal } = verdict
+    if (renewal !== undefined) waitUntilOf(c)(renewal())
     await next()
-    const { limits: told } = verdict
     if (told.length > 0)
       writeHeaders(c, (headers) => setRateLimitHeaders(headers, told, Date.now()))
   })
@@ -107,7 +111,7 @@ export const admit = ({ admission, limits = [], observesBans = false }: AdmitOpt
 const NOTHING_PENDING: PendingCredential = { reference: undefined, proof: undefined }
 
 /** The name stands between quotes in headers and in keys; the numbers go to the limiter as text. */
-function checkLimit({ name, limit, windowSeconds, engine, cost = 1 }: PolicyLimit): void {
+function checkLimit({ name, limit, windowSeconds, engine, cost = 1, lease }: PolicyLimit): void {
   if (!LIMIT_NAME.test(name)) throw new TypeError(`admit: "${name}" is no name of a limit`)
   for (const number of [limit, windowSeconds, cost]) {
     if (!Number.isSafeInteger(number) || number < 1)
@@ -115,6 +119,8 @@ function checkLimit({ name, limit, windowSeconds, engine, cost = 1 }: PolicyLimi
   }
   if (cost > limit || (cost > 1 && engine === 'upstash'))
     throw new RangeError(`admit: ${name} cannot count requests that cost ${cost}`)
+  if (lease !== undefined && !isGoodLease({ lease, windowSeconds, cost, engine }))
+    throw new RangeError(`admit: ${name} cannot have such a lease`)
 }
 
 type LimitKey = (of: LimitSubject) => string | Promise<string>

@@ -1,4 +1,5 @@
 /** What counts, and where it is added up: made of an environment. */
+import { type LocalTally, newLocalTally } from '../admission/local.ts'
 import type { AuditSink } from '../audit/event.ts'
 import type { Breakers } from '../breakers/registry.ts'
 import { verdictTally } from '../inspection/signatures/judge.ts'
@@ -42,6 +43,8 @@ export interface MemoryTallies {
 
 export interface MetricsServices {
   readonly memories: MemoryTallies
+  /** Admission without a call, and what was taken ahead for it. */
+  readonly local: LocalTally
   readonly audit: AuditTally
   readonly spans: SpanTally
   /** Counts what passes on its way to `sink`. */
@@ -77,6 +80,12 @@ export function metricsServices({ redis, breakers, auditDb, now }: MetricsParts)
   }
   for (const [name, tally] of Object.entries({ ...memories, verdicts: verdictTally }))
     sources.addCache(name, tally)
+  const local = newLocalTally()
+  sources.add('portcullis_local_admissions_total', [], () => local.admitted)
+  for (const outcome of ['granted', 'returned'] as const)
+    sources.add('portcullis_leased_units_total', [outcome], () => local[outcome])
+  for (const outcome of ['refreshed', 'failed'] as const)
+    sources.add('portcullis_admission_refreshes_total', [outcome], () => local[outcome])
   const audit = newAuditTally()
   for (const outcome of ['sent', 'spilled', 'lost'] as const)
     sources.add('portcullis_audit_events_total', [outcome], () => audit[outcome])
@@ -87,6 +96,7 @@ export function metricsServices({ redis, breakers, auditDb, now }: MetricsParts)
 
   return {
     memories,
+    local,
     audit,
     spans,
     metered: (sink) => meteredSink(sink, count, reporter),

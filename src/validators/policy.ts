@@ -5,6 +5,7 @@ import { $ZodType } from 'zod/v4/core'
 import { abuseSchema } from './abuse.ts'
 import { accessTokenSeconds } from './access-token.ts'
 import { inspectSchema } from './inspect.ts'
+import { isGoodLease, leaseSchema } from './lease.ts'
 import { modeSchema } from './mode.ts'
 import { isPathPattern } from './path-pattern.ts'
 import { PERMISSION } from './permission.ts'
@@ -46,10 +47,15 @@ const limitSchema = z
     mode: modeSchema.optional(),
     engine: z.enum(['exact', 'upstash']).optional(),
     cost: z.int().min(1).optional(),
+    lease: leaseSchema.optional(),
   })
   .refine(({ cost = 1, limit }) => cost <= limit, { error: 'cost is more than the limit' })
   .refine(({ cost = 1, engine }) => cost === 1 || engine !== 'upstash', {
     error: 'a cost other than 1 needs the engine exact',
+  })
+  .refine(isGoodLease, {
+    error:
+      'lease needs the engine exact, max of at least the cost, and ttlMs of at most a quarter of the window',
   })
 
 const routeSchema = z

@@ -1,17 +1,39 @@
 /**
- * An exact window as docs/decisions/0035 describes it: the specification of the scripts' Lua, written
+ * An exact window as docs/decisions/0035 and 0037 describe it: the specification of the scripts' Lua, written
  * another way. Times are microseconds of the server's clock, whole numbers.
  */
 
 const SHARES = 16
 const STEPS = 8
 const MAX_SHARES = 40
+/** A lease is at most this part of what is left above the reserve. */
+const LEASE_PART = 4
+/** And this part of the limit is never lent. */
+const RESERVE = 4
 
 export interface ModelOptions {
   readonly limit: number
   readonly windowMicros: number
   /** For how long units count; anything but the window's length is wrong. */
   readonly horizonMicros?: number
+  /** When a lease counts as taken, instead of at the end of its hold; undefined: not at all. */
+  readonly leasedAt?: ((nowMicros: number, holdMicros: number) => number | undefined) | undefined
+  /** Until how long after the end of its hold a unit may come back; anything but a window is wrong. */
+  readonly returnMicros?: number
+}
+
+/** As {@link LeaseAsk} has it. */
+export interface ModelAsk {
+  readonly units: number
+  readonly step: number
+  readonly holdMicros: number
+  readonly returned: number
+  readonly returnedEndMicros: number
+}
+
+export interface ModelGrant {
+  readonly units: number
+  readonly endMicros: number
 }
 
 export interface ModelAnswer {
@@ -28,7 +50,13 @@ interface Share {
 const sum = (shares: readonly Share[]) => shares.reduce((total, { units }) => total + units, 0)
 
 /** Makes a window that nothing was taken of. */
-export function createModel({ limit, windowMicros, horizonMicros = windowMicros }: ModelOptions) {
+export function createModel({
+  limit,
+  windowMicros,
+  horizonMicros = windowMicros,
+  returnMicros = windowMicros,
+  leasedAt = (nowMicros, holdMicros) => nowMicros + holdMicros,
+}: ModelOptions) {
   let shares: Share[] = []
 
   function forget(nowMicros: number): void {
@@ -50,6 +78,24 @@ export function createModel({ limit, windowMicros, horizonMicros = windowMicros 
     else shares.push({ atMicros, units: cost })
   }
 
+  function giveBack(units: number): void {
+    let rest = units
+    shares = shares.flatMap((share) => {
+      const back = Math.min(rest, share.units)
+      rest -= back
+      return back === share.units ? [] : [{ ...share, units: share.units - back }]
+    })
+  }
+
+  function lend(nowMicros: number, { units, step, holdMicros }: ModelAsk): ModelGrant {
+    const most = Math.min(units, Math.floor((limit - sum(shares) - limit / RESERVE) / LEASE_PART))
+    const granted = Math.max(0, Math.floor(most / step) * step)
+    if (granted === 0) return { units: 0, endMicros: 0 }
+    const atMicros = leasedAt(nowMicros, holdMicros)
+    if (atMicros !== undefined) take(atMicros, granted)
+    return { units: granted, endMicros: nowMicros + holdMicros }
+  }
+
   function waitMicros(nowMicros: number, cost: number): number {
     const missing = Math.max(1, sum(shares) + cost - limit)
     for (const [index, { atMicros }] of shares.entries())
@@ -58,13 +104,21 @@ export function createModel({ limit, windowMicros, horizonMicros = windowMicros 
   }
 
   return {
-    /** A request that costs `cost`. */
-    ask(nowMicros: number, cost: number): ModelAnswer {
+    /** A request that costs `cost`, or a renewal: 0. */
+    ask(
+      nowMicros: number,
+      cost: number,
+      ahead?: ModelAsk,
+    ): ModelAnswer & { readonly grant: ModelGrant } {
       forget(nowMicros)
+      if (ahead !== undefined && ahead.returnedEndMicros + returnMicros > nowMicros)
+        giveBack(ahead.returned)
       const admitted = sum(shares) + cost <= limit
-      if (admitted) take(nowMicros, cost)
+      if (admitted && cost > 0) take(nowMicros, cost)
+      const grant = admitted && ahead ? lend(nowMicros, ahead) : { units: 0, endMicros: 0 }
       const left = Math.max(0, limit - sum(shares))
-      return { admitted, left, waitMs: Math.ceil(waitMicros(nowMicros, cost) / 1000) }
+      const waitMs = Math.ceil(waitMicros(nowMicros, cost) / 1000)
+      return { admitted, left, waitMs, grant }
     },
     shares: (): readonly Share[] => shares,
   }

@@ -50,7 +50,8 @@ beforeAll(async () => {
   const roles = new Map([['reader', ['orders:read']]])
   const server = services.authorizationServer?.({ roles, tokens: DEFAULT_TOKENS }, proofs)
   if (server === undefined) throw new Error('no authorization server')
-  const { verifier, references, admission, publicUrl } = services
+  const { verifier, references, publicUrl } = services
+  const admission = services.admission({ revocation: { maxStalenessMs: 0 } })
   app = new Hono<{ Variables: GatewayVariables }>()
   app.onError(problemHandler({ publicUrl }))
   app.use(requestId(), audit({ sink: { record: () => undefined } }))

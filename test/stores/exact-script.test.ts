@@ -5,6 +5,7 @@ import { ADMISSION_SCRIPT } from '../../src/stores/upstash/admission-script.ts'
 import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
 import { counterName } from '../../src/stores/upstash/limit-overrides.ts'
 import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { FEED_SINCE } from '../../src/stores/upstash/revocation-feed.ts'
 import { limitOf } from '../admission/callers.ts'
 import { createModel } from '../admission/exact-model.ts'
 import { SEED, schedules } from '../admission/schedules.ts'
@@ -18,9 +19,10 @@ const CLOCKED_SCRIPT = ADMISSION_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 
 const clockOf = (micros: number): [number, number] => [Math.floor(micros / 1e6), micros % 1e6]
 const text = (number: number, digits: number) => String(number).padStart(digits, '0')
 
-test('the clock is asked for once', () => {
-  expect(ADMISSION_SCRIPT.split('TIME').length).toBe(2)
-  expect(CLOCKED_SCRIPT).not.toContain('TIME')
+test('the clock is asked for once, and by a feed that begins', () => {
+  expect(ADMISSION_SCRIPT.split("'TIME'").length).toBe(3)
+  expect(CLOCKED_SCRIPT.split("'TIME'").length).toBe(2)
+  expect(FEED_SINCE.split("'TIME'").length).toBe(2)
 })
 
 describe.each(['auto', 'embedded'] as const)('the script over Redis (%s)', (prefer) => {

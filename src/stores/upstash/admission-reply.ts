@@ -1,8 +1,11 @@
 /** What the script of admission says of a request, read as facts. */
+import type { LimitRequest, RateLimit } from '../../admission/limit.ts'
 import { secondsOf } from '../../admission/seconds.ts'
 import type { AdmissionFacts, AdmissionQuery } from '../../admission/store.ts'
 import { Unavailable } from '../../errors.ts'
+import { LEASE_ANSWERS } from './exact-lease.ts'
 import { EXACT_ANSWERS, exactStateOf, isExact } from './exact-limit.ts'
+import { feedReplyOf } from './revocation-feed.ts'
 
 type Seconds = (number | undefined)[]
 
@@ -15,9 +18,21 @@ const HEAD = 2
  */
 export function factsOf(reply: unknown, query: AdmissionQuery, nowMs: number): AdmissionFacts {
   if (!Array.isArray(reply)) throw new Unavailable('redis', 'malformed')
+  const { since } = query
+  if (since === undefined) return factsOfAnswers(reply, query, nowMs)
+  return {
+    ...factsOfAnswers(reply.slice(0, -1), query, nowMs),
+    feed: feedReplyOf(reply.at(-1), since),
+  }
+}
+
+function factsOfAnswers(
+  reply: readonly unknown[],
+  query: AdmissionQuery,
+  nowMs: number,
+): AdmissionFacts {
   const [there, used] = reply
-  if (!Number.isSafeInteger(there) || there < 0 || (used !== 0 && used !== 1))
-    throw new Unavailable('redis', 'malformed')
+  if (!isCount(there) || (used !== 0 && used !== 1)) throw new Unavailable('redis', 'malformed')
 
   const { revocation, bans, observedBans = [] } = query
   const tokens = revocation.token === undefined ? 0 : 1
@@ -27,7 +42,7 @@ export function factsOf(reply: unknown, query: AdmissionQuery, nowMs: number): A
   const looked = cutOffs + bans.length + observedBans.length
   for (let index = HEAD; index < states; index += 2) {
     const [number, value] = [reply[index], reply[index + 1]]
-    if (!Number.isSafeInteger(number) || number < 1 || number > looked || typeof value !== 'string')
+    if (!isCount(number) || number < 1 || number > looked || typeof value !== 'string')
       throw new Unavailable('redis', 'malformed')
     // Of a revocation only its being there counts.
     seconds[number - 1] = number <= tokens ? 0 : secondsOf(value)
@@ -52,12 +67,30 @@ function statesOf(
   nowMs: number,
 ): AdmissionFacts['limits'] {
   let at = from
-  const states = limits.map(({ rule }) => {
+  const states = limits.map((request) => {
+    const { rule, ask } = request
     if (!isExact(rule) || reply.length === from) return undefined
     const state = exactStateOf(rule, reply.slice(at, at + EXACT_ANSWERS), nowMs)
     at += EXACT_ANSWERS
-    return state
+    if (ask === undefined) return state
+    at += LEASE_ANSWERS
+    return withGrant(state, request, reply[at - 2], reply[at - 1])
   })
   if (reply.length !== at) throw new Unavailable('redis', 'malformed')
   return states
 }
+
+/** Never more than was asked for. */
+function withGrant(
+  state: RateLimit | Unavailable,
+  { ask }: LimitRequest,
+  units: unknown,
+  endMicros: unknown,
+): RateLimit | Unavailable {
+  if (!isCount(units) || !isCount(endMicros) || units > (ask?.units ?? 0))
+    throw new Unavailable('redis', 'malformed')
+  return state instanceof Unavailable ? state : { ...state, grant: { units, endMicros } }
+}
+
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0

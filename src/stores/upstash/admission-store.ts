@@ -1,22 +1,25 @@
 /** Answers everything that `admit` asks in one call: one script, and nothing else as a rule. */
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../../admission/store.ts'
 import { factsOf } from './admission-reply.ts'
-import { ADMISSION_SCRIPT } from './admission-script.ts'
+import { ADMISSION_SCRIPT, NO_FEED } from './admission-script.ts'
+import { leaseArgument } from './exact-lease.ts'
 import { isExact, pushExactArguments } from './exact-limit.ts'
 import { counterName, overrideKey } from './limit-overrides.ts'
 import { createReferenceResolver } from './reference-resolver.ts'
 import { type RedisCommand, type RedisReply, type RedisRest, sentOnce } from './rest.ts'
 import { ask, resultOf } from './result.ts'
+import { FEED_KEY } from './revocation-feed.ts'
 import { isUnknownScript, scriptName } from './script.ts'
 import { askLimits } from './sliding-window.ts'
 
 /**
  * The adapter over Upstash. One `EVALSHA` reads revocation, cut-offs and bans, uses a proof of
  * possession up, once, and takes what the request costs of all exact limits or of none. Limits of
- * the other engine ride in the same call, and count by themselves.
+ * the other engine ride in the same call, and count by themselves. What has changed of revocations is
+ * told in it, too, and units are granted ahead.
  */
 export function createUpstashAdmissionStore(rest: RedisRest): AdmissionStore {
-  // Sent again, a proof would look used.
+  // Sent again, a proof would look used, and units would come back twice.
   const once = sentOnce(rest)
   /** The name, not its promise: another request may not wait for it. */
   let name: string | undefined
@@ -25,7 +28,7 @@ export function createUpstashAdmissionStore(rest: RedisRest): AdmissionStore {
     resolve: createReferenceResolver(rest),
     async consult(query: AdmissionQuery): Promise<AdmissionFacts> {
       name ??= await scriptName(ADMISSION_SCRIPT)
-      const redis = query.proof === undefined ? rest : once
+      const redis = query.proof === undefined && query.isRenewal !== true ? rest : once
       const command = commandOf(name, query)
       const others = query.limits.filter(({ rule }) => !isExact(rule))
       if (others.length === 0) {
@@ -47,7 +50,7 @@ export function createUpstashAdmissionStore(rest: RedisRest): AdmissionStore {
 
 /** The script's keys and arguments, as it wants them. */
 function commandOf(name: string, query: AdmissionQuery): RedisCommand {
-  const { revocation, bans, observedBans = NONE, limits, proof, nowMs } = query
+  const { revocation, bans, observedBans = NONE, limits, proof, since, nowMs } = query
   const exact = limits.filter(({ rule }) => isExact(rule))
   const command: (string | number)[] = ['EVALSHA', name, 0]
   if (revocation.token !== undefined) command.push(revocation.token)
@@ -61,11 +64,16 @@ function commandOf(name: string, query: AdmissionQuery): RedisCommand {
   for (const { key } of exact) command.push(overrideKey(key))
   for (const { key } of exact) command.push(counterName(key))
   if (proof !== undefined) command.push(proof.replayKey)
+  if (since !== undefined) command.push(FEED_KEY)
   command[2] = command.length - HEAD
 
   command.push(looked, exact.length, proof?.replayTtlSeconds ?? 0)
   command.push(tokens, cutOffs, inForce, revocation.issuedAtSeconds, nowMs)
-  for (const { rule } of exact) pushExactArguments(command, rule)
+  command.push(since?.position ?? NO_FEED)
+  for (const { rule, ask } of exact) {
+    pushExactArguments(command, rule, query.isRenewal)
+    command.push(leaseArgument(ask))
+  }
   return command
 }
 

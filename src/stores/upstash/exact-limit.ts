@@ -18,8 +18,16 @@ const IF_UNKNOWN = 2
 /** In the place of the limit in force: it failed. */
 const FAILED = -1
 
-/** Adds the {@link EXACT_ARGUMENTS} of a limit. */
-export function pushExactArguments(args: (string | number)[], rule: LimitRule): void {
+/** Adds the {@link EXACT_ARGUMENTS} of a limit; of one without a request it costs nothing. */
+export function pushExactArguments(
+  args: (string | number)[],
+  rule: LimitRule,
+  isRenewal = false,
+): void {
+  if (isRenewal) {
+    args.push(rule.limit, rule.windowSeconds, 0, 0)
+    return
+  }
   const force =
     (rule.mode === 'observe' ? 0 : IF_SPENT) + (passesUncounted({ rule }) ? 0 : IF_UNKNOWN)
   args.push(rule.limit, rule.windowSeconds, rule.cost ?? 1, force)

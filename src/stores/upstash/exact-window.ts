@@ -19,7 +19,8 @@ const SHARE = 26
  * share, also where the clock does.
  *
  * `look(key, override, limit, seconds, cost)` tells what still counts, and whether `cost` more fit;
- * it raises an error for what it cannot read. `take(found)` adds them; `keep(key, found)` writes what
+ * it raises an error for what it cannot read. `take(found, units, at, seconds, micros)` adds units whose
+ * last is taken at `at`, which is these seconds and microseconds; `keep(key, found)` writes what
  * has changed, for as long as it counts. `answer(found)` is the limit in force, what is left (of a
  * refusal -1 less what is left), and in how many milliseconds more is free: enough for another
  * request where it would not fit now.
@@ -62,21 +63,20 @@ local function look(key, override, limit, seconds, cost)
   }
 end
 
-local function take(found)
-  local text, from, last, units = found.text, found.from, found.last, found.cost
-  local seconds, micros, till = clock[1], clock[2], last + ${SHARE - 1}
+local function take(found, units, at, seconds, micros)
+  local text, from, last = found.text, found.from, found.last
+  local taken, till = found.taken + units, last + ${SHARE - 1}
   if from <= last then
     local time, before = time_at(text, last), units_at(text, last)
-    if time > now then
+    if time > at then
       seconds, micros = sub(text, last, last + 9), sub(text, last + 10, last + 15)
     end
     local step, most = found.window / ${STEPS}, max(1, floor(found.limit / ${SHARES}))
-    local joins = before + units <= most and floor(time / step) == floor(max(time, now) / step)
+    local joins = before + units <= most and floor(time / step) == floor(max(time, at) / step)
     if joins or last - from >= ${SHARE * (MAX_SHARES - 1)} then
       till, units = last - 1, before + units
     end
   end
-  local taken = found.taken + found.cost
   text = format('%010d%s%s%06d%010d', taken, sub(text, from, till), seconds, micros, units)
   found.taken, found.changed = taken, true
   found.text, found.from, found.last = text, ${HEAD + 1}, #text - ${SHARE - 1}
@@ -86,6 +86,7 @@ end
 local function keep(key, found)
   if not found.changed then return end
   local text = found.text
+  if text == '' then return call('DEL', key) end
   if found.from > ${HEAD + 1} then text = format('%010d', found.taken) .. sub(text, found.from) end
   local life = time_at(text, #text - ${SHARE - 1}) + found.window - now
   call('SET', key, text, 'PX', floor(life / 1000) + 2)

@@ -124,7 +124,7 @@ end
 for _, each in ipairs(asked) do
   local name, found = each[1], each[2]
   if found.text then
-    if found.fits and fits then take(found) end
+    if found.fits and fits then take(found, found.cost, now, clock[1], clock[2]) end
     -- Fails where Redis is full.
     found = pcall(keep, 'pc:limit:' .. name, found) and { answer(found) } or { -1, 0, 0 }
   end

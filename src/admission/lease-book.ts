@@ -1,0 +1,128 @@
+/** What an isolate holds of all windows. Pure: no I/O, no clock. See docs/decisions/0037. */
+import { LRUCache } from 'lru-cache'
+import type { AccountOptions, LeaseAccount, LeaseTerms } from './lease.ts'
+import { createLeaseAccount } from './lease-account.ts'
+import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
+
+/** Windows that are known; at 1.7 KB each, 7 MB. What is held of others lies until it has left the window. */
+const MAX_ACCOUNTS = 4_096
+
+/** How many units went which way; for metrics. */
+export interface LeaseTally {
+  granted: number
+  returned: number
+}
+
+export interface LeaseBook {
+  /**
+   * Spends what a request costs of every limit, or of none. Returns the last known state of each, which
+   * counts what is held anywhere as gone; undefined: the store has to be asked.
+   */
+  spend(limits: readonly LimitRequest[], nowMs: number): readonly RateLimit[] | undefined
+  /** The same limits, as a call that is sent now asks them for a request. */
+  asking(limits: readonly LimitRequest[], nowMs: number): readonly LimitRequest[]
+  /** Those that need a call behind the answer. Who is told so makes it. */
+  renewals(limits: readonly LimitRequest[], nowMs: number): readonly LimitRequest[]
+  /** What the store said of what was asked; undefined, or no state: nobody can tell. */
+  settle(
+    asked: readonly LimitRequest[],
+    answers: readonly unknown[] | undefined,
+    sentMs: number,
+  ): void
+}
+
+interface Entry {
+  readonly account: LeaseAccount
+  state: RateLimit | undefined
+}
+
+/** Makes a book in which nothing stands. */
+export function createLeaseBook(
+  tally: LeaseTally = { granted: 0, returned: 0 },
+  maxAccounts = MAX_ACCOUNTS,
+): LeaseBook {
+  const entries = new LRUCache<string, Entry>({ max: maxAccounts })
+  const options = new WeakMap<LimitRule, AccountOptions>()
+
+  /** Undefined where the policy allows no lease. */
+  function entryOf({ rule, key }: LimitRequest): Entry | undefined {
+    if (rule.lease === undefined) return undefined
+    let entry = entries.get(key)
+    if (entry === undefined) {
+      entry = { account: createLeaseAccount(optionsOf(rule, rule.lease)), state: undefined }
+      entries.set(key, entry)
+    }
+    return entry
+  }
+
+  /** The same object for all windows of a rule. */
+  function optionsOf(rule: LimitRule, lease: LeaseTerms): AccountOptions {
+    const { cost = 1, windowSeconds } = rule
+    const known = options.get(rule) ?? { ...lease, cost, windowMs: windowSeconds * 1000 }
+    options.set(rule, known)
+    return known
+  }
+
+  return {
+    spend(limits, nowMs) {
+      const states: RateLimit[] = []
+      for (const limit of limits) {
+        const entry = entryOf(limit)
+        if (entry === undefined) return undefined
+        const { account, state } = entry
+        if (state === undefined || account.held(nowMs) < (limit.rule.cost ?? 1)) return undefined
+        states.push(state)
+      }
+      for (const limit of limits) {
+        const account = entryOf(limit)?.account
+        // False for a limit that stands in the list twice, and whose last units went before.
+        if (account?.spend() !== true) return undefined
+        account.use(nowMs)
+      }
+      return states
+    },
+
+    asking(limits, nowMs) {
+      return limits.map((limit) => {
+        const account = entryOf(limit)?.account
+        account?.use(nowMs)
+        const ask = account?.ask(nowMs)
+        return ask === undefined ? limit : { ...limit, ask }
+      })
+    },
+
+    renewals(limits, nowMs) {
+      let due = NONE
+      for (const limit of limits) {
+        const ask = entryOf(limit)?.account.renewal(nowMs)
+        if (ask === undefined) continue
+        tally.returned += ask.returned
+        due = [...due, { ...limit, ask }]
+      }
+      return due
+    },
+
+    settle(asked, answers, sentMs) {
+      for (const [index, { rule, key, ask }] of asked.entries()) {
+        const entry = rule.lease && entries.get(key)
+        if (entry === undefined) continue
+        const answer = answers?.[index]
+        const state = isState(answer) ? answer : undefined
+        const { grant, ...known } = state ?? {}
+        if (ask !== undefined) entry.account.settle(ask, grant, sentMs)
+        tally.granted += grant?.units ?? 0
+        if (state === undefined) continue
+        // An operator has given the window another limit.
+        if (entry.state !== undefined && entry.state.limit !== state.limit)
+          entry.account.surrender()
+        if (state.admitted) entry.state = known as RateLimit
+        else entry.account.refused(sentMs)
+      }
+    },
+  }
+}
+
+const NONE: readonly LimitRequest[] = []
+
+const isState = (answer: unknown): answer is RateLimit =>
+  typeof answer === 'object' && answer !== null && 'admitted' in answer

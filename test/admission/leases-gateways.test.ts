@@ -1,0 +1,120 @@
+/** Units taken ahead, by whole gateways and by several isolates at once, by the clock. */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createAdmission } from '../../src/admission/admission.ts'
+import { newLocalTally } from '../../src/admission/local.ts'
+import { definePolicy } from '../../src/policy.ts'
+import { ADMISSION_SCRIPT } from '../../src/stores/upstash/admission-script.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { createKey, mint, type TestKey } from '../harness/issuer.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ADDRESS, limitOf, principal } from './callers.ts'
+import { wholeGateway } from './gateway.ts'
+import { type Outcome, worstOf } from './schedules.ts'
+
+const LIMIT = 100
+const WINDOW_SECONDS = 2
+const WINDOW_MICROS = WINDOW_SECONDS * 1e6
+const ISOLATES = 4
+const RECORD = 'record'
+/** Clocks of isolates tell milliseconds, and round down. */
+const CLOCK_MICROS = 1_000
+
+let redis: TestRedis
+let origin: TestServer
+let key: TestKey
+beforeAll(async () => {
+  redis = await startTestRedis('auto')
+  origin = await startHttpServer((_, response) => void response.end('orders'))
+  key = await createKey('leases')
+})
+afterAll(() => Promise.all([redis.close(), origin.close()]))
+
+test('R15: a gateway admits a hot caller without a call, and tells it the limits that it knows', async () => {
+  const policy = definePolicy({
+    roles: { reader: ['orders:read'] },
+    limits: {
+      standard: {
+        ...{ limit: 10_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+        lease: { max: 1_000, ttlMs: 10_000 },
+      },
+    },
+    routes: [{ method: 'GET', path: '/orders', permission: 'orders:read', limits: ['standard'] }],
+    revocation: { maxStalenessMs: 60_000 },
+  })
+  const gateway = wholeGateway({ redis, originUrl: origin.url, key, policy })
+  const token = await mint(key, { claims: { roles: ['reader'] } })
+  const ask = () => gateway.ask('/orders', ADDRESS, token)
+  for (let n = 0; n < 50; n++) expect((await ask()).status).toBe(200)
+  const before = redis.calls()
+  const left = []
+  for (let n = 0; n < 200; n++) {
+    const response = await ask()
+    expect(response.status).toBe(200)
+    expect(response.headers.get('RateLimit-Policy')).toBe('"standard";q=10000;w=60')
+    left.push(Number(/r=(\d+)/.exec(response.headers.get('RateLimit') ?? '')?.[1]))
+  }
+  // Two that renew, as a rule; and those by which metrics are reported.
+  expect(redis.calls() - before).toBeLessThanOrEqual(10)
+  // What is held counts as gone.
+  for (const [index, told] of left.entries()) expect(told).toBeLessThan(10_000 - 50 - index)
+})
+
+test('R16: four isolates with units ahead: 100 in the worst 2 s, whatever they hold', async () => {
+  // The same script, which also writes down when it decided over a request: no renewal has a cost.
+  const recorded = ADMISSION_SCRIPT.replace(
+    /return reply\n$/,
+    `if ARGV[12] and ARGV[12] ~= '0' then
+      call('RPUSH', '${RECORD}', format('%.0f', now) .. ' ' .. tostring(holds))
+    end
+    return reply`,
+  )
+  expect(recorded).toContain(RECORD)
+  const limit = limitOf({
+    ...{ limit: LIMIT, windowSeconds: WINDOW_SECONDS },
+    lease: { max: LIMIT, ttlMs: 500 },
+  })
+  const who = principal()
+  const outcomes: Outcome[] = []
+  const isolates = Array.from({ length: ISOLATES }, () => {
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
+    const recording: RedisRest = {
+      send: ([command = []], options) =>
+        rest.send([['EVAL', recorded, ...command.slice(2)]], options),
+    }
+    const [store, tally] = [createUpstashAdmissionStore(recording), newLocalTally()]
+    const admission = createAdmission({ store, now: Date.now, maxStalenessMs: 1_000, local: tally })
+    async function ask(): Promise<void> {
+      const { admitted: before } = tally
+      const deciding = admission.admit({ principal: who, address: ADDRESS, limits: [limit] })
+      // Decided at once, and Redis does not hear of it.
+      if (tally.admitted > before) outcomes.push({ atMicros: Date.now() * 1000, admitted: true })
+      await (await deciding).renewal?.()
+    }
+    return { ask, tally }
+  })
+  const startMs = Date.now()
+  // Half of the limit at first, and then all at once before each boundary and after it.
+  const at = [
+    ...Array.from({ length: 50 }, (_, n) => n * 20),
+    ...[1_900, 2_100, 3_900, 4_100, 5_900, 6_100].flatMap((ms) =>
+      Array<number>(2 * LIMIT).fill(ms),
+    ),
+  ]
+  const asked = at.map(async (ms, index) => {
+    await new Promise((done) => setTimeout(done, Math.max(0, startMs + ms - Date.now())))
+    await isolates[index % ISOLATES]?.ask()
+  })
+  await Promise.all(asked)
+  const local = outcomes.length
+  expect(local).toBeGreaterThan(10)
+  for (const line of await redis.direct.lrange(RECORD, 0, -1)) {
+    const [micros, holds] = line.split(' ')
+    outcomes.push({ atMicros: Number(micros), admitted: holds === 'true' })
+  }
+  outcomes.sort((one, other) => one.atMicros - other.atMicros)
+  const worst = worstOf(outcomes, WINDOW_MICROS - CLOCK_MICROS, 1)
+  expect(worst).toBeLessThanOrEqual(LIMIT)
+  expect(worst).toBeGreaterThan(LIMIT / 2)
+})

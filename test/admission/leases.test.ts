@@ -1,0 +1,259 @@
+/** Units taken ahead, over Redis: who comes often does not wait, and nobody gets more for it. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Admission, createAdmission } from '../../src/admission/admission.ts'
+import { addressBanKey } from '../../src/admission/ban.ts'
+import { LEASE_MARGIN_MS } from '../../src/admission/lease.ts'
+import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
+import { newLocalTally } from '../../src/admission/local.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { counterName, createLimitControls } from '../../src/stores/upstash/limit-overrides.ts'
+import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import type { Principal } from '../../src/tokens/principal.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { ADDRESS, limitOf, nowSeconds, principal, takenOf } from './callers.ts'
+
+const LEASE = { max: 1_000, ttlMs: 1_000 }
+const BOUND_MS = 1_000
+
+describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+  })
+  afterAll(() => redis.close())
+  beforeEach(async () => {
+    await redis.direct.flushall()
+    // Redis may not know the script yet, which costs a call once.
+    await isolate().ask(principal(), [limitOf()])
+  })
+
+  const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const leased = (rule: Partial<LimitRule> = {}) =>
+    limitOf({ limit: 10_000, lease: LEASE, ...rule })
+  const taken = async ({ key }: LimitRequest) => takenOf(await redis.direct.get(counterName(key)))
+
+  /** An isolate whose clock the test turns, and which does at once what is left for behind the answer. */
+  function isolate({ redis: through = rest(), maxStalenessMs = BOUND_MS, startMs = 1e12 } = {}) {
+    let nowMs = startMs
+    const tally = newLocalTally()
+    const store = createUpstashAdmissionStore(through)
+    const options = { store, now: () => nowMs, local: tally }
+    const admission: Admission = createAdmission({ ...options, maxStalenessMs })
+    async function ask(who: Principal | null, limits: readonly LimitRequest[], more = {}) {
+      const verdict = await admission.admit({ principal: who, address: ADDRESS, limits, ...more })
+      await verdict.renewal?.()
+      return verdict
+    }
+    function pass(ms: number): void {
+      nowMs += ms
+    }
+    return { tally, ask, pass }
+  }
+
+  /** Asks `count` times, `ms` apart; how often that was refused. */
+  async function keepAsking(
+    { ask, pass }: ReturnType<typeof isolate>,
+    who: Principal | null,
+    limits: readonly LimitRequest[],
+    { count, ms }: { readonly count: number; readonly ms: number },
+  ): Promise<number> {
+    let refused = 0
+    for (let n = 0; n < count; n++) {
+      if ((await ask(who, limits)).denial !== undefined) refused += 1
+      pass(ms)
+    }
+    return refused
+  }
+
+  test('who comes often costs a call for a hundred requests, and each is counted', async () => {
+    const [one, who, limit] = [isolate(), principal(), leased()]
+    await keepAsking(one, who, [limit], { count: 1_000, ms: 1 })
+    const before = redis.calls()
+    expect(await keepAsking(one, who, [limit], { count: 2_000, ms: 1 })).toBe(0)
+    expect(redis.calls() - before).toBeLessThanOrEqual(20)
+    expect(await taken(limit)).toBeGreaterThanOrEqual(3_000)
+    expect(await taken(limit)).toBeLessThanOrEqual(3_000 + LEASE.max)
+  })
+
+  test('who comes now and then is asked about each time, and takes nothing ahead', async () => {
+    const [one, who, limit] = [isolate(), principal(), leased()]
+    const before = redis.calls()
+    await keepAsking(one, who, [limit], { count: 20, ms: 400 })
+    expect(redis.calls() - before).toBe(20)
+    expect(await taken(limit)).toBe(20)
+  })
+
+  test('a policy that says nothing asks with every request', async () => {
+    const [one, who] = [isolate({ maxStalenessMs: 0 }), principal()]
+    const before = redis.calls()
+    await keepAsking(one, who, [leased()], { count: 50, ms: 1 })
+    expect(redis.calls() - before).toBe(50)
+    expect(one.tally.admitted).toBe(0)
+  })
+
+  test('without limits, what is known of revocations is enough', async () => {
+    const [one, who] = [isolate(), principal()]
+    const before = redis.calls()
+    await keepAsking(one, who, [], { count: 1_000, ms: 1 })
+    // Renewed when half of the bound has passed.
+    expect(redis.calls() - before).toBeLessThanOrEqual(4)
+  })
+
+  test('R15: isolates that take ahead get the limit between them, and not one more', async () => {
+    const [who, limit] = [principal(), leased({ limit: 500 })]
+    const isolates = [isolate(), isolate(), isolate(), isolate()]
+    let admitted = 0
+    for (let round = 0; round < 40; round++)
+      for (const one of isolates)
+        admitted += 10 - (await keepAsking(one, who, [limit], { count: 10, ms: 1 }))
+    expect(isolates.some(({ tally }) => tally.admitted > 0)).toBe(true)
+    expect(admitted).toBeLessThanOrEqual(500)
+    expect(admitted).toBeGreaterThanOrEqual(500 - 4)
+  })
+
+  test('all limits of a request hold a unit, or Redis decides over all', async () => {
+    const [one, who] = [isolate(), principal()]
+    const [wide, strict] = [leased(), limitOf({ limit: 10_000 })]
+    await keepAsking(one, who, [wide, strict], { count: 100, ms: 1 })
+    expect(one.tally.admitted).toBe(0)
+    expect(await taken(strict)).toBe(100)
+    const both = [leased({ cost: 3 }), leased()] as const
+    await keepAsking(one, who, both, { count: 100, ms: 1 })
+    expect(one.tally.admitted).toBeGreaterThan(50)
+    expect(await taken(both[0])).toBeGreaterThanOrEqual(300)
+    expect((await taken(both[0])) % 3).toBe(0)
+  })
+
+  test('what nobody spends comes back, and only once', async () => {
+    const [one, who, limit] = [isolate(), principal(), leased()]
+    await keepAsking(one, who, [limit], { count: 100, ms: 1 })
+    expect(await taken(limit)).toBeGreaterThan(101)
+    one.pass(3 * LEASE.ttlMs)
+    await one.ask(who, [limit])
+    expect(await taken(limit)).toBe(101)
+    one.pass(3 * LEASE.ttlMs)
+    await one.ask(who, [limit])
+    expect(await taken(limit)).toBe(102)
+    expect(one.tally.returned).toBeGreaterThan(0)
+  })
+
+  test('a call that gives back is never repeated, and one for a request may be', async () => {
+    const sent: (boolean | undefined)[] = []
+    const through: RedisRest = {
+      send(commands, options) {
+        sent.push(options?.once)
+        return rest().send(commands, options)
+      },
+    }
+    const [one, who, limit] = [isolate({ redis: through }), principal(), leased()]
+    await keepAsking(one, who, [limit], { count: 3, ms: 1 })
+    expect(sent).toEqual([undefined, undefined, undefined])
+    await keepAsking(one, who, [limit], { count: 500, ms: 1 })
+    const strict = sent.filter((once) => once !== true).length
+    expect(one.tally.refreshed).toBeGreaterThan(0)
+    expect(sent.length - strict).toBe(one.tally.refreshed)
+    expect(strict + one.tally.admitted).toBe(503)
+  })
+
+  test('S30, S33: revoked, cut off or banned is refused when the bound has passed, however hot', async () => {
+    const orders: [string, (who: Principal) => Promise<unknown>][] = [
+      [
+        'token_revoked',
+        ({ tokenIdHash = '', expiresAtSeconds }) =>
+          createRevocations(rest(), Date.now).revokeToken({
+            tokenIdHash,
+            untilSeconds: expiresAtSeconds,
+          }),
+      ],
+      [
+        'token_revoked',
+        ({ issuer, subject }) =>
+          createRevocations(rest(), Date.now).cutOff({
+            ...{ kind: 'subject', issuer, value: subject },
+            ...{ atSeconds: nowSeconds(), ttlSeconds: 60 },
+          }),
+      ],
+    ]
+    for (const [code, order] of orders) {
+      const [one, who, limit] = [isolate(), principal(), leased()]
+      await keepAsking(one, who, [limit], { count: 100, ms: 1 })
+      expect(one.tally.admitted).toBeGreaterThan(50)
+      await order(who)
+      let lastAdmittedMs = 0
+      for (let ms = 0; ms < 2 * BOUND_MS; ms += 10) {
+        const { denial } = await one.ask(who, [limit])
+        if (denial === undefined) lastAdmittedMs = ms
+        else expect(denial.code).toBe(code)
+        one.pass(10)
+      }
+      expect(lastAdmittedMs).toBeLessThan(BOUND_MS)
+      const other = principal()
+      expect(await keepAsking(one, other, [limit], { count: 20, ms: 1 })).toBe(0)
+    }
+  })
+
+  test('while Redis is away who is known goes on for the bound, and then nobody does', async () => {
+    let isAway = false
+    const through: RedisRest = {
+      send: (...call) =>
+        isAway ? Promise.reject(new Unavailable('redis', 'unreachable')) : rest().send(...call),
+    }
+    const [one, who, limit] = [isolate({ redis: through }), principal(), leased()]
+    await keepAsking(one, who, [limit], { count: 300, ms: 1 })
+    isAway = true
+    let passedMs = 0
+    const go = async () => {
+      for (; passedMs < 3 * BOUND_MS; passedMs += 1) {
+        await one.ask(who, [limit])
+        one.pass(1)
+      }
+    }
+    await expect(go()).rejects.toBeInstanceOf(Unavailable)
+    expect(passedMs).toBeGreaterThan(100)
+    expect(passedMs).toBeLessThanOrEqual(BOUND_MS)
+    expect(one.tally.failed).toBeGreaterThan(0)
+    await expect(one.ask(principal(), [])).rejects.toBeInstanceOf(Unavailable)
+  })
+
+  test('a proof of possession is used up in Redis, however much is held', async () => {
+    const [one, who, limit] = [isolate(), principal(), leased()]
+    await keepAsking(one, who, [limit], { count: 100, ms: 1 })
+    const proof = { replayKey: 'pc:dpop:one', replayTtlSeconds: 60 }
+    expect((await one.ask(who, [limit], { proof })).denial).toBeUndefined()
+    expect((await one.ask(who, [limit], { proof })).denial?.code).toBe('dpop_rejected')
+    const other = isolate()
+    expect((await other.ask(who, [limit], { proof })).denial?.code).toBe('dpop_rejected')
+  })
+
+  test('another limit by an operator is in force with the next renewal', async () => {
+    const [one, who, limit] = [isolate(), principal(), leased()]
+    await keepAsking(one, who, [limit], { count: 100, ms: 1 })
+    await createLimitControls(rest()).override({ key: limit.key, requests: 5 })
+    const late = []
+    for (let ms = 0; ms < 2 * LEASE.ttlMs; ms += 10) {
+      if ((await one.ask(who, [limit])).denial === undefined) late.push(ms)
+      one.pass(10)
+    }
+    expect(Math.max(0, ...late)).toBeLessThanOrEqual(LEASE.ttlMs / 2 + 10)
+  })
+
+  test('a banned address is refused with what it holds, and others are not', async () => {
+    const [one, limit] = [isolate(), leased({ onUnavailable: 'allow' })]
+    await keepAsking(one, null, [limit], { count: 100, ms: 1 })
+    expect(one.tally.admitted).toBeGreaterThan(50)
+    await redis.direct.del('pc:revocation-feed')
+    await redis.direct.set(await addressBanKey(ADDRESS), String(nowSeconds() + 60))
+    one.pass(BOUND_MS)
+    expect((await one.ask(null, [limit])).denial?.code).toBe('banned')
+  })
+
+  test('S34: units ahead are kept for their window from their last moment on', async () => {
+    const [one, who, limit] = [isolate(), principal(), leased({ windowSeconds: 60 })]
+    await keepAsking(one, who, [limit], { count: 100, ms: 1 })
+    const leftMs = await redis.direct.pttl(counterName(limit.key))
+    expect(leftMs).toBeGreaterThan(60_000)
+    expect(leftMs).toBeLessThanOrEqual(60_000 + LEASE.ttlMs + LEASE_MARGIN_MS + 2)
+  })
+})

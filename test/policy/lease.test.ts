@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { createAdmission } from '../../src/admission/admission.ts'
+import { Misconfigured } from '../../src/errors.ts'
+import { admit } from '../../src/middleware/admit.ts'
+import { definePolicy } from '../../src/policy.ts'
+import type { LimitDefinition } from '../../src/policy-definition.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+
+const LIMIT: LimitDefinition = {
+  ...{ limit: 100, windowSeconds: 4, by: 'address', onUnavailable: 'deny' },
+  lease: { max: 50, ttlMs: 1_000 },
+}
+
+const policyWith = (limit: object, revocation = { maxStalenessMs: 1_000 }) =>
+  definePolicy({
+    roles: {},
+    limits: { standard: { ...LIMIT, ...limit } },
+    routes: [{ method: 'GET', path: '/', anonymous: true, limits: ['standard'] }],
+    revocation,
+  })
+
+test('a limit says what an isolate may take ahead of it', () => {
+  expect(policyWith({}).routes[0]?.limits[0]?.lease).toEqual({ max: 50, ttlMs: 1_000 })
+  expect(policyWith({ lease: undefined }).limits.get('standard')?.lease).toBeUndefined()
+})
+
+test('a lease that nobody could spend is refused: without a bound on revocation every request asks', () => {
+  expect(() => policyWith({}, { maxStalenessMs: 0 })).toThrow(/limits\.standard\.lease/)
+})
+
+test.each<object>([
+  { lease: { max: 1, ttlMs: 1_000 } },
+  { lease: { max: 50, ttlMs: 49 } },
+  { lease: { max: 50, ttlMs: 1_001 } },
+  { lease: { max: 50 } },
+  { lease: { max: 50, ttlMs: 1_000, more: 1 } },
+  { cost: 60, lease: { max: 50, ttlMs: 1_000 } },
+  { engine: 'upstash' },
+])('a lease that is none is refused: %j', (wrong) => {
+  expect(() => policyWith(wrong)).toThrow(Misconfigured)
+})
+
+test('as middleware, such a limit is refused when the app is built', () => {
+  const store = createUpstashAdmissionStore({ send: () => Promise.reject(new Error('not asked')) })
+  const admission = createAdmission({ store, now: Date.now })
+  const limits = [{ name: 'standard', ...LIMIT, windowSeconds: 2 }]
+  expect(() => admit({ admission, limits })).toThrow(RangeError)
+})

@@ -1,0 +1,134 @@
+/** The script grants, takes back and writes what the specification of units ahead says. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { RateLimit } from '../../src/admission/limit.ts'
+import type { AdmissionQuery } from '../../src/admission/store.ts'
+import { ADMISSION_SCRIPT } from '../../src/stores/upstash/admission-script.ts'
+import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import { counterName } from '../../src/stores/upstash/limit-overrides.ts'
+import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { limitOf } from '../admission/callers.ts'
+import { createModel, type ModelGrant } from '../admission/exact-model.ts'
+import { SEED } from '../admission/schedules.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+
+const RUNS = { seed: SEED, numRuns: 25 }
+const WINDOW_SECONDS = 60
+const WINDOW_MICROS = WINDOW_SECONDS * 1e6
+
+/** The script by a clock of the test, which stands in its last two arguments. */
+const CLOCKED_SCRIPT = ADMISSION_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
+const text = (number: number, digits: number) => String(number).padStart(digits, '0')
+
+const steps = fc.array(
+  fc.record({
+    gap: fc.oneof(
+      fc.integer({ min: 0, max: 1e6 }),
+      fc.integer({ min: 0, max: WINDOW_MICROS / 4 }),
+      fc.integer({ min: -WINDOW_MICROS / 4, max: 2 * WINDOW_MICROS }),
+    ),
+    isRenewal: fc.boolean(),
+    units: fc.nat(60),
+    holdMs: fc.integer({ min: 100, max: 15_000 }),
+    /** Which grant of before comes back, and how many of its units. */
+    back: fc.option(fc.record({ grant: fc.nat(), units: fc.nat(80) })),
+    /** Asks for nothing besides. */
+    isPlain: fc.boolean(),
+  }),
+  { minLength: 20, maxLength: 60 },
+)
+
+const NOBODY: Pick<AdmissionQuery, 'revocation' | 'bans'> = {
+  revocation: { memory: '', token: undefined, cutOffs: [], issuedAtSeconds: 0 },
+  bans: [],
+}
+
+describe.each(['auto', 'embedded'] as const)('the script over Redis (%s)', (prefer) => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+  })
+  afterAll(() => redis.close())
+
+  /** A store whose Redis has the clock `micros()`. */
+  function clocked(micros: () => number) {
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+    const changed: RedisRest = {
+      send: ([command = []]) => {
+        const clock = [Math.floor(micros() / 1e6), micros() % 1e6]
+        return rest.send([['EVAL', CLOCKED_SCRIPT, ...command.slice(2), ...clock]])
+      },
+    }
+    return createUpstashAdmissionStore(changed)
+  }
+
+  test('R15, R16: over random schedules of requests, leases and what comes back', async () => {
+    const seen = { granted: 0, returned: 0, emptied: 0 }
+    const limits = fc.integer({ min: 1, max: 200 })
+    const costs = fc.integer({ min: 1, max: 4 })
+    const property = fc.asyncProperty(limits, costs, steps, async (limit, costly, list) => {
+      const cost = Math.min(costly, limit)
+      const model = createModel({ limit, windowMicros: WINDOW_MICROS })
+      let micros = 1_795_000_000_000_000
+      const store = clocked(() => micros)
+      const asked = limitOf({ limit, windowSeconds: WINDOW_SECONDS, cost })
+      const grants: ModelGrant[] = []
+      for (const { gap, isRenewal, units, holdMs, back, isPlain } of list) {
+        micros += gap
+        const from = back && grants[back.grant % Math.max(1, grants.length)]
+        const ask = {
+          ...{ units, step: cost, holdMs },
+          returned: from ? (back?.units ?? 0) : 0,
+          returnedEndMicros: from?.endMicros ?? 0,
+        }
+        const ahead = isPlain ? undefined : { ...ask, holdMicros: holdMs * 1000 }
+        const expected = model.ask(micros, isRenewal ? 0 : cost, ahead)
+        const facts = await store.consult({
+          ...NOBODY,
+          limits: [isPlain ? asked : { ...asked, ask }],
+          isRenewal,
+          nowMs: Date.now(),
+        })
+        const { admitted, left, grant } = expected
+        const state = facts.limits[0] as RateLimit
+        expect(state).toMatchObject({ limit, remaining: left, admitted })
+        if (!isPlain) expect(state.grant).toEqual(grant)
+        if (grant.units > 0) grants.push(grant)
+        const shares = model.shares()
+        const taken = shares.reduce((sum, share) => sum + share.units, 0)
+        seen.granted += grant.units
+        seen.returned += ahead?.returned ?? 0
+        const window = await redis.direct.get(counterName(asked.key))
+        // What nothing was changed of stands there as it was.
+        if (window === null) seen.emptied += taken === 0 ? 1 : 0
+        if (admitted && (!isRenewal || grant.units > 0)) {
+          const written = shares.map((each) => text(each.atMicros, 16) + text(each.units, 10))
+          expect(window).toBe(text(taken, 10) + written.join(''))
+        }
+      }
+    })
+    await fc.assert(property, RUNS)
+    expect(seen.granted).toBeGreaterThan(100)
+    expect(seen.returned).toBeGreaterThan(100)
+    expect(seen.emptied).toBeGreaterThan(0)
+  })
+
+  test('a window that everything came back of is not there', async () => {
+    const store = clocked(() => 1_795_000_000_000_000)
+    const asked = limitOf({ limit: 200 })
+    const ask = { units: 20, step: 1, holdMs: 1_000, returned: 0, returnedEndMicros: 0 }
+    const renew = async (more: Partial<typeof ask>) => {
+      const limits = [{ ...asked, ask: { ...ask, ...more } }]
+      const facts = await store.consult({ ...NOBODY, limits, isRenewal: true, nowMs: Date.now() })
+      return facts.limits[0] as RateLimit
+    }
+    const { grant, remaining } = await renew({})
+    expect([grant?.units, remaining]).toEqual([20, 180])
+    const returnedEndMicros = grant?.endMicros ?? 0
+    expect(await renew({ units: 0, returned: 20, returnedEndMicros })).toMatchObject({
+      remaining: 200,
+      admitted: true,
+    })
+    expect(await redis.direct.exists(counterName(asked.key))).toBe(0)
+  })
+})
