@@ -13,12 +13,15 @@ export function listOf(scenarios: Iterable<Scenario>): string {
       [
         `${id}: ${title}`,
         `  ${measures}`,
-        `  runs under ${runtimes.join(' and ')}; about ${seconds.quick} s quickly, ${seconds.full} s in full`,
+        `  runs under ${runtimes.join(' and ')}; ${quickly(seconds.quick)}, ${seconds.full} s in full`,
         `  beside ${answers.length === 0 ? 'nothing that is published' : answers.join(', ')}`,
       ].join('\n'),
     )
     .join('\n\n')
 }
+
+const quickly = (seconds: number): string =>
+  seconds === 0 ? 'not in a quick run of all' : `about ${seconds} s quickly`
 
 /** All that a scenario found: its tables, its figures, what was looked at, what others say. */
 export function measuredText(measured: Measured): string {

@@ -19,7 +19,10 @@ export interface Scenario {
   readonly asserts: readonly string[]
   /** Where it runs; a quick run takes the first only. */
   readonly runtimes: readonly Runtime[]
-  /** About how long it takes under one runtime, for the progress and for `--list`. */
+  /**
+   * About how long it takes under one runtime, for the progress and for `--list`. 0: a quick run of
+   * everything leaves it out, and one that names it does not.
+   */
   readonly seconds: Readonly<Record<Effort, number>>
   /** Throws an `Error` of one line as soon as anything answers wrong: then nothing was measured. */
   run(context: ScenarioContext): Promise<ScenarioResult>

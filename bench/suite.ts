@@ -31,7 +31,7 @@ export function jobsOf(
       throw new Error(`--only: there is no "${id}"; there are ${known.join(', ')}`)
   }
   const jobs = scenarios
-    .filter(({ id }) => only?.includes(id) ?? true)
+    .filter(({ id, seconds }) => only?.includes(id) ?? (effort === 'full' || seconds.quick > 0))
     .flatMap((scenario) =>
       runtimesOf(scenario, effort, runtime).map((each) => ({ scenario, runtime: each })),
     )

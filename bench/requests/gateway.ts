@@ -29,12 +29,14 @@ export interface RequestsGatewayOptions {
   readonly isolates: Readonly<Record<string, Variant>>
   /** Variables of the Worker besides those that every gateway has. */
   readonly variables?: Readonly<Record<string, string>>
+  /** And those that depend on what stands behind it. */
+  readonly variablesOf?: (backends: Backends) => Promise<Readonly<Record<string, string>>>
 }
 
 /** Throws an `Error` of one line if something does not come up. */
 export async function startRequestsGateway(
   { directory, shutdown, onProgress }: ScenarioContext,
-  { isolates, variables = {} }: RequestsGatewayOptions,
+  { isolates, variables = {}, variablesOf = async () => ({}) }: RequestsGatewayOptions,
 ): Promise<RequestsGateway> {
   onProgress('starting')
   const [backends, bundle] = await Promise.all([startBackends(), bundleOnce(CONFIG, directory)])
@@ -42,7 +44,11 @@ export async function startRequestsGateway(
   const credentials = await createCredentials(backends)
   const workerd = await startWorkerd({
     ...{ bundle, directory, names: Object.keys(isolates) },
-    variables: { ...gatewayVariables(backends, credentials.signingKeys), ...variables },
+    variables: {
+      ...gatewayVariables(backends, credentials.signingKeys),
+      ...variables,
+      ...(await variablesOf(backends)),
+    },
     queueAddress: new URL(backends.originUrl).host,
   })
   shutdown.defer(workerd.close)

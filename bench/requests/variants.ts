@@ -4,7 +4,8 @@
  * `passthrough` proxies and nothing else, `gateway` is the whole pipeline. `other` is that before an
  * origin of the scenario's own, and `crowded` the same with room for one request. `admit` and
  * `authorize` are the pipeline up to there, `validation` is `authenticate` by itself, and `checks`
- * repeats permission checks.
+ * repeats permission checks. `unasked` is the whole pipeline with an admission that asks nobody; `leased`
+ * the one whose policy takes units ahead; `far` and `leased-far` are over a Redis of the scenario's.
  */
 export const VARIANTS = [
   'passthrough',
@@ -15,8 +16,16 @@ export const VARIANTS = [
   'authorize',
   'validation',
   'checks',
+  'unasked',
+  'leased',
+  'far',
+  'leased-far',
 ] as const
 export type Variant = (typeof VARIANTS)[number]
+
+/** What `leased` takes ahead of every limit, and how old what it knows of revocations may be. */
+export const LEASE = { max: 100_000, ttlMs: 1_000 } as const
+export const MAX_STALENESS_MS = 1_000
 
 /** Where the `validation` variant tells what its memory of tokens has counted. */
 export const TALLY_PATH = '/tally'

@@ -3,6 +3,7 @@ import type { Scenario } from '../scenario.ts'
 import { connections } from './connections.ts'
 import { fullStack } from './full-stack.ts'
 import { layers } from './layers.ts'
+import { leases } from './leases.ts'
 import { manyConnections } from './many-connections.ts'
 import { memory } from './memory.ts'
 import { offeredLoad } from './offered-load.ts'
@@ -28,6 +29,7 @@ export const SCENARIOS: readonly Scenario[] = [
   fullStack,
   validationCache,
   permissions,
+  leases,
   refusals,
   manyConnections,
   singleFlight,

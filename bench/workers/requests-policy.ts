@@ -1,7 +1,13 @@
 /** The policy that ships, with room, and with routes for what the scenarios ask besides. */
 import * as z from 'zod'
 import { definePolicy, type Policy } from '../../src/index.ts'
-import { EXEMPT_ADDRESS, PAYLOAD_NOTE_CHARACTERS, PAYLOAD_NOTES } from '../requests/variants.ts'
+import {
+  EXEMPT_ADDRESS,
+  LEASE,
+  MAX_STALENESS_MS,
+  PAYLOAD_NOTE_CHARACTERS,
+  PAYLOAD_NOTES,
+} from '../requests/variants.ts'
 import { roomy } from './policy.ts'
 
 const MAX_PAYLOAD_BYTES = 65_536
@@ -66,4 +72,16 @@ export function requestsPolicy(shipped: Policy, prefix: string): Policy {
   const { routes, ...policy } = roomy(shipped, prefix)
   const own = additions.routes.map((route) => ({ ...route, path: prefix + route.path }))
   return { ...policy, abuse: additions.abuse, routes: [...routes, ...own] }
+}
+
+/** The same policy, with units that are taken ahead of every limit. */
+export function leasedPolicy(policy: Policy): Policy {
+  return {
+    ...policy,
+    revocation: { maxStalenessMs: MAX_STALENESS_MS },
+    routes: policy.routes.map((route) => ({
+      ...route,
+      limits: route.limits.map((limit) => ({ ...limit, lease: LEASE })),
+    })),
+  }
 }

@@ -1,9 +1,16 @@
 /** What the scenarios about requests are asked of: the first segment of the path chooses which. */
 import shipped from '#policy'
-import { createGateway, createServices, type GatewayEnv } from '../../src/index.ts'
+import {
+  type Admission,
+  createGateway,
+  createServices,
+  type GatewayEnv,
+  type Policy,
+  type Services,
+} from '../../src/index.ts'
 import { VARIANTS, type Variant } from '../requests/variants.ts'
 import { createPermissionChecks } from './permission-checks.ts'
-import { requestsPolicy } from './requests-policy.ts'
+import { leasedPolicy, requestsPolicy } from './requests-policy.ts'
 import { createStages } from './stages.ts'
 import { createTalliedValidation } from './tallied-validation.ts'
 
@@ -11,6 +18,8 @@ interface RequestsEnv extends GatewayEnv {
   readonly ORIGIN_URL: string
   /** An origin that a scenario has in its hands. */
   readonly OTHER_ORIGIN_URL?: string
+  /** A way to Redis that a scenario has in its hands. */
+  readonly FAR_REDIS_URL?: string
 }
 
 type Handler = (
@@ -26,12 +35,31 @@ const makers: Readonly<Record<Variant, (env: RequestsEnv) => Handler>> = {
   passthrough: () => passthrough,
   gateway: (env) => gateway('gateway', env),
   other: (env) => gateway('other', { ...env, ORIGIN_URL: env.OTHER_ORIGIN_URL ?? '' }),
-  crowded: (env) => gateway('crowded', { ...env, ORIGIN_URL: env.OTHER_ORIGIN_URL ?? '' }, 1),
+  crowded: (env) =>
+    gateway('crowded', { ...env, ORIGIN_URL: env.OTHER_ORIGIN_URL ?? '' }, {}, (policy) => ({
+      ...policy,
+      maxConcurrentRequests: 1,
+    })),
   admit: (env) => stages('admit', env),
   authorize: (env) => stages('authorize', env),
   validation: (env) => createTalliedValidation(env),
   checks: () => createPermissionChecks(),
+  unasked: (env) => gateway('unasked', env, { admission: () => UNASKED }),
+  leased: (env) => gateway('leased', env, {}, leasedPolicy),
+  far: (env) => gateway('far', farOf(env)),
+  'leased-far': (env) => gateway('leased-far', farOf(env), {}, leasedPolicy),
 }
+
+/** Lets everybody in: what is left then is the rest of the pipeline. */
+const UNASKED: Admission = {
+  admit: async () => ({ denial: undefined, limits: [], uncounted: [], observed: [] }),
+  admitReference: () => Promise.reject(new Error('a reference has to be asked about')),
+}
+
+const farOf = (env: RequestsEnv): RequestsEnv => ({
+  ...env,
+  UPSTASH_REDIS_REST_URL: env.FAR_REDIS_URL ?? '',
+})
 
 const handlers = new Map<string, Handler>()
 
@@ -51,12 +79,14 @@ export default {
   },
 } satisfies ExportedHandler<RequestsEnv>
 
-function gateway(variant: Variant, env: RequestsEnv, maxConcurrentRequests?: number): Handler {
-  const policy = requestsPolicy(shipped, `/${variant}`)
-  const app = createGateway(
-    createServices(env),
-    maxConcurrentRequests === undefined ? policy : { ...policy, maxConcurrentRequests },
-  )
+function gateway(
+  variant: Variant,
+  env: RequestsEnv,
+  others: Partial<Services> = {},
+  change = (policy: Policy): Policy => policy,
+): Handler {
+  const policy = change(requestsPolicy(shipped, `/${variant}`))
+  const app = createGateway({ ...createServices(env), ...others }, policy)
   return (request, bindings, context) => app.fetch(request, bindings, context)
 }
 

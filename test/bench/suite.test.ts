@@ -46,6 +46,17 @@ describe('the registry', () => {
     expect(full).toBeLessThanOrEqual(40 * 60)
   })
 
+  test('what takes too long for a quick run of all is run where it is named', () => {
+    const [one] = SCENARIOS
+    if (one === undefined) throw new Error('there is no scenario')
+    const long = { ...one, id: 'long', seconds: { quick: 0, full: 60 } }
+    const idsOf = (effort: 'quick' | 'full', only?: readonly string[]) =>
+      jobsOf([one, long], { only, runtime: undefined, effort }).map(({ scenario }) => scenario.id)
+    expect(new Set(idsOf('quick'))).toEqual(new Set([one.id]))
+    expect(new Set(idsOf('full'))).toEqual(new Set([one.id, 'long']))
+    expect(idsOf('quick', ['long'])).toContain('long')
+  })
+
   test('--list tells all of it', () => {
     const text = listOf(SCENARIOS)
     for (const { id, title, measures } of SCENARIOS) {
