@@ -55,12 +55,6 @@ export interface RevocationFeed {
   needsRefresh(nowMs: number): boolean
 }
 
-/** Port. Throws `Unavailable` whenever it cannot tell. */
-export interface RevocationFeedSource {
-  /** What has changed since the cursor: a call by itself, which asks nothing else. */
-  since(cursor: FeedCursor): Promise<FeedReply>
-}
-
 const DEFAULT_MAX_ENTRIES = 4_096
 /** Parts of the bound. */
 const REFRESH_AT = 1 / 2

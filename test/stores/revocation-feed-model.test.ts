@@ -5,15 +5,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { revokedTokenKey } from '../../src/admission/revocation.ts'
 import type { FeedReply } from '../../src/admission/revocation-feed.ts'
 import { createRedisRest } from '../../src/stores/upstash/rest.ts'
-import {
-  createRevocationFeedSource,
-  FEED_ENTRIES,
-  FEED_KEY,
-  FEED_MOST,
-} from '../../src/stores/upstash/revocation-feed.ts'
+import { FEED_ENTRIES, FEED_KEY, FEED_MOST } from '../../src/stores/upstash/revocation-feed.ts'
 import { createRevocations } from '../../src/stores/upstash/revocations.ts'
 import { createFeedModel } from '../admission/feed-model.ts'
 import { SEED } from '../admission/schedules.ts'
+import { createRevocationFeedSource } from '../harness/feed-source.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const RUNS = { seed: SEED, numRuns: 40 }

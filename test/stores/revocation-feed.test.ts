@@ -9,7 +9,6 @@ import { createBanList } from '../../src/stores/upstash/bans.ts'
 import { createRefreshFamilies } from '../../src/stores/upstash/refresh-families.ts'
 import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
 import {
-  createRevocationFeedSource,
   FEED_ENTRIES,
   FEED_KEY,
   FEED_MOST,
@@ -18,6 +17,7 @@ import {
 import { createRevocationLog } from '../../src/stores/upstash/revocation-log.ts'
 import { createRevocations } from '../../src/stores/upstash/revocations.ts'
 import { createViolationCounter } from '../../src/stores/upstash/violations.ts'
+import { createRevocationFeedSource } from '../harness/feed-source.ts'
 import { ROOT } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 

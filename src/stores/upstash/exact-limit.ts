@@ -6,8 +6,6 @@ import { Unavailable } from '../../errors.ts'
 /** Whether a limit's window is exact, or `@upstash/ratelimit`'s. */
 export const isExact = ({ engine }: LimitRule): boolean => engine !== 'upstash'
 
-/** What a script is told of a limit: units, seconds, cost, and when it refuses. */
-export const EXACT_ARGUMENTS = 4
 /** The limit in force, what is left, and milliseconds until there is more. */
 export const EXACT_ANSWERS = 3
 
@@ -18,7 +16,7 @@ const IF_UNKNOWN = 2
 /** In the place of the limit in force: it failed. */
 const FAILED = -1
 
-/** Adds the {@link EXACT_ARGUMENTS} of a limit; of one without a request it costs nothing. */
+/** Adds units, seconds, cost, and when it refuses; of a limit without a request it costs nothing. */
 export function pushExactArguments(
   args: (string | number)[],
   rule: LimitRule,

@@ -1,12 +1,6 @@
 /** The feed of changed revocations, cut-offs and bans in Redis: told by whoever writes one. */
-import type {
-  FeedCursor,
-  FeedReply,
-  RevocationFeedSource,
-} from '../../admission/revocation-feed.ts'
+import type { FeedCursor, FeedReply } from '../../admission/revocation-feed.ts'
 import { Unavailable } from '../../errors.ts'
-import type { RedisRest } from './rest.ts'
-import { createScript } from './script.ts'
 
 /** One hash, so that it is there as a whole or not at all. */
 export const FEED_KEY = 'pc:revocation-feed'
@@ -103,22 +97,6 @@ local function feed_since(key, position, most)
   return reply
 end
 `
-
-/** KEYS: the feed. ARGV: position, most. */
-const SINCE_SCRIPT = `#!lua flags=allow-key-locking
-${FEED_SINCE}
-return feed_since(KEYS[1], ARGV[1], tonumber(ARGV[2]))
-`
-
-/** Makes the reader, for refreshing: one call, which asks nothing else. */
-export function createRevocationFeedSource(rest: RedisRest): RevocationFeedSource {
-  const script = createScript(SINCE_SCRIPT)
-  return {
-    async since(cursor) {
-      return feedReplyOf(await script(rest, [FEED_KEY], [cursor.position, FEED_MOST]), cursor)
-    },
-  }
-}
 
 /** Reads what {@link FEED_SINCE} returned. Throws `Unavailable` for anything else. */
 export function feedReplyOf(reply: unknown, since: FeedCursor): FeedReply {
