@@ -1,0 +1,66 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { decodeConsistency, encodeConsistency } from '../../../src/relations/consistency.ts'
+
+const nowMs = Date.parse('2026-11-22T03:00:00Z')
+const version = nowMs * 1_000 + 123
+
+const tenants = fc.oneof(
+  fc.constant(null),
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 256 }),
+)
+
+describe('a consistency token', () => {
+  test('gives its version back to its tenant, and fits a header', () => {
+    fc.assert(
+      fc.property(tenants, fc.nat({ max: version }), (tenant, made) => {
+        const token = encodeConsistency(made, tenant)
+        expect(token).toMatch(/^[\w.-]+$/)
+        expect(decodeConsistency(token, tenant, nowMs)).toBe(made)
+      }),
+    )
+  })
+
+  test('is refused to another tenant', () => {
+    fc.assert(
+      fc.property(tenants, tenants, (tenant, other) => {
+        fc.pre(tenant !== other)
+        expect(decodeConsistency(encodeConsistency(version, tenant), other, nowMs)).toBe(undefined)
+      }),
+    )
+  })
+
+  test('is refused if it is of more than a minute from now', () => {
+    const latest = (nowMs + 60_000) * 1_000
+    expect(decodeConsistency(encodeConsistency(latest, 'acme'), 'acme', nowMs)).toBe(latest)
+    expect(decodeConsistency(encodeConsistency(latest + 1, 'acme'), 'acme', nowMs)).toBe(undefined)
+  })
+
+  test.each([
+    '',
+    'v1',
+    'v1..',
+    'v2.1.',
+    'v1.1',
+    'v1.01.',
+    'v1.-1.',
+    'v1.1.5.',
+    'v1.A.',
+    ' v1.1.',
+    'v1.1.\n',
+    'v1.1.=',
+    'v1.zzzzzzzzzzz.',
+    'v1.zzzzzzzzzzzz.',
+    'v1.1., v1.1.',
+    'null',
+  ])('%j is none', (text) => {
+    expect(decodeConsistency(text, null, nowMs)).toBe(undefined)
+  })
+
+  test('has one spelling: another of the same octets is none', () => {
+    // "acme" is YWNtZQ; the last digit of it has four bits that say nothing.
+    expect(decodeConsistency('v1.1.YWNtZQ', 'acme', nowMs)).toBe(1)
+    expect(decodeConsistency('v1.1.YWNtZR', 'acme', nowMs)).toBe(undefined)
+    expect(decodeConsistency('v1.1.YWNtZQ==', 'acme', nowMs)).toBe(undefined)
+  })
+})
