@@ -28,3 +28,49 @@ export interface RelationDefinition {
 export interface RelationModel {
   readonly types: ReadonlyMap<string, ReadonlyMap<string, RelationDefinition>>
 }
+
+/** A model cannot be worked with. Each mistake is `<where>: <why>`; see {@link ModelMistake}. */
+export class ModelInvalid extends Error {
+  override readonly name = 'ModelInvalid'
+  readonly mistakes: readonly string[]
+  /** Where each of them is. */
+  readonly at: readonly string[]
+
+  constructor(mistakes: readonly ModelMistake[]) {
+    const lines = mistakes.map(({ at, why }) => `${at}: ${why}`)
+    super(`The authorization model is not valid:\n${lines.map((line) => `  - ${line}`).join('\n')}`)
+    this.mistakes = lines
+    this.at = mistakes.map(({ at }) => at)
+  }
+}
+
+/** `at` is `type#relation`, `type`, or `model`. */
+export interface ModelMistake {
+  readonly at: string
+  readonly why: string
+}
+
+/** As a {@link DirectType} is written in OpenFGA's language. */
+export function formatDirectType(direct: DirectType): string {
+  if (direct.kind === 'userset') return `${direct.type}#${direct.relation}`
+  return direct.kind === 'wildcard' ? `${direct.type}:*` : direct.type
+}
+
+/** The usersets that a userset is made of, at the same object. Empty for those that tuples decide. */
+export function partsOf(userset: Userset): readonly Userset[] {
+  switch (userset.kind) {
+    case 'union':
+    case 'intersection':
+      return userset.of
+    case 'exclusion':
+      return [userset.base, userset.subtract]
+    default:
+      return []
+  }
+}
+
+/** A userset and all that it is made of, each before its parts. */
+export function* usersetsOf(userset: Userset): Generator<Userset> {
+  yield userset
+  for (const part of partsOf(userset)) yield* usersetsOf(part)
+}

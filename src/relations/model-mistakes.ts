@@ -1,0 +1,128 @@
+/** What a model can have wrong though it has the shape of one. */
+import {
+  type DirectType,
+  formatDirectType,
+  type ModelMistake,
+  partsOf,
+  type RelationDefinition,
+  type RelationModel,
+  type Userset,
+  usersetsOf,
+} from './model.ts'
+import { possibleRelations, relationsInCycles } from './model-reach.ts'
+import { RELATION_NAME } from './tuple.ts'
+
+/** So that the script which walks the graph stays small enough to be sent whole. */
+const MAX_TYPES = 100
+/** Usersets and direct types of all relations together. */
+const MAX_PARTS = 2_000
+/** Usersets within each other: parentheses, in OpenFGA's language. */
+const MAX_NESTING = 10
+
+/** OpenFGA's own words. */
+const RESERVED: ReadonlySet<string> = new Set(['self', 'this'])
+
+/**
+ * All mistakes of a model, in the order of its types and relations; whether relations can hold is
+ * asked only of a model that has no others, for they would all follow from those.
+ */
+export function mistakesInModel(model: RelationModel): readonly ModelMistake[] {
+  const mistakes = [...mistakesInSize(model)]
+  if (mistakes.length > 0) return mistakes
+  for (const [type, relations] of model.types) {
+    if (!isName(type)) mistakes.push({ at: type, why: 'is not a name for a type' })
+    for (const [relation, definition] of relations) {
+      const at = `${type}#${relation}`
+      if (!isName(relation)) mistakes.push({ at, why: 'is not a name for a relation' })
+      for (const why of [
+        ...mistakesInDirectTypes(model, definition),
+        ...mistakesInUserset(model, relations, definition.userset),
+      ])
+        mistakes.push({ at, why })
+    }
+  }
+  return mistakes.length > 0 ? mistakes : [...mistakesInReach(model)]
+}
+
+const isName = (name: string): boolean => RELATION_NAME.test(name) && !RESERVED.has(name)
+
+function* mistakesInSize({ types }: RelationModel): Generator<ModelMistake> {
+  if (types.size === 0) yield { at: 'model', why: 'has no types' }
+  if (types.size > MAX_TYPES) yield { at: 'model', why: `has more than ${MAX_TYPES} types` }
+  let parts = 0
+  for (const [type, relations] of types) {
+    for (const [relation, { userset, directTypes }] of relations) {
+      parts += directTypes.length + [...usersetsOf(userset)].length
+      if (nestingOf(userset) > MAX_NESTING)
+        yield { at: `${type}#${relation}`, why: `is nested deeper than ${MAX_NESTING} levels` }
+    }
+  }
+  if (parts > MAX_PARTS)
+    yield { at: 'model', why: `has more than ${MAX_PARTS} usersets and direct types` }
+}
+
+const nestingOf = (userset: Userset): number =>
+  Math.max(0, ...partsOf(userset).map((part) => 1 + nestingOf(part)))
+
+function* mistakesInDirectTypes(
+  { types }: RelationModel,
+  { userset, directTypes }: RelationDefinition,
+): Generator<string> {
+  const isDirect = [...usersetsOf(userset)].some(({ kind }) => kind === 'direct')
+  if (isDirect && directTypes.length === 0) yield 'may be given, but to no type'
+  if (!isDirect && directTypes.length > 0) yield 'has direct types, but cannot be given'
+  const seen = new Set<string>()
+  for (const direct of directTypes) {
+    const written = formatDirectType(direct)
+    if (seen.has(written)) yield `${written} stands there twice`
+    seen.add(written)
+    const relations = types.get(direct.type)
+    if (relations === undefined) yield `${written}: no type is called ${direct.type}`
+    else if (direct.kind === 'userset' && !relations.has(direct.relation))
+      yield `${written}: ${direct.type} has no relation ${direct.relation}`
+  }
+}
+
+function* mistakesInUserset(
+  model: RelationModel,
+  relations: ReadonlyMap<string, RelationDefinition>,
+  userset: Userset,
+): Generator<string> {
+  for (const part of usersetsOf(userset)) {
+    if (part.kind === 'computed' && !relations.has(part.relation))
+      yield `there is no relation ${part.relation}`
+    if (part.kind === 'tuple_to_userset') {
+      const from = relations.get(part.tupleset)
+      if (from === undefined) yield `there is no relation ${part.tupleset}`
+      else yield* mistakesInTupleset(model, from, part.tupleset, part.computed)
+    }
+  }
+}
+
+/** OpenFGA's rule: a tupleset names objects only, and directly. */
+function* mistakesInTupleset(
+  { types }: RelationModel,
+  { userset, directTypes }: RelationDefinition,
+  tupleset: string,
+  computed: string,
+): Generator<string> {
+  const name = `${computed} from ${tupleset}`
+  if (userset.kind !== 'direct') yield `${name}: ${tupleset} must name types and nothing else`
+  const other = directTypes.find(({ kind }) => kind !== 'object')
+  if (other !== undefined)
+    yield `${name}: ${tupleset} must not name ${formatDirectType(other)}, but objects`
+  if (!directTypes.some(({ type }: DirectType) => types.get(type)?.has(computed)))
+    yield `${name}: no type that ${tupleset} names has a relation ${computed}`
+}
+
+function* mistakesInReach(model: RelationModel): Generator<ModelMistake> {
+  const cycles = relationsInCycles(model)
+  for (const [at, path] of cycles) yield { at, why: `leads back to itself: ${path.join(' > ')}` }
+  if (cycles.size > 0) return
+  const possible = possibleRelations(model)
+  for (const [type, relations] of model.types)
+    for (const relation of relations.keys()) {
+      const at = `${type}#${relation}`
+      if (!possible.has(at)) yield { at, why: 'nobody can ever have it' }
+    }
+}

@@ -1,0 +1,86 @@
+/** Where the relations of a model lead: back to themselves, or to somebody at last. */
+import { type RelationDefinition, type RelationModel, type Userset, usersetsOf } from './model.ts'
+
+type Relations = ReadonlyMap<string, RelationDefinition>
+
+/**
+ * Relations that computed usersets lead back to at the same object, with no tuple between, and the
+ * way there: `document#viewer` by `viewer > editor > viewer`. Tuples may lead in circles; they are
+ * data, and whoever walks them stops. Expects that what the model names is there.
+ */
+export function relationsInCycles({
+  types,
+}: RelationModel): ReadonlyMap<string, readonly string[]> {
+  const cycles = new Map<string, readonly string[]>()
+  for (const [type, relations] of types) {
+    const done = new Set<string>()
+    const path: string[] = []
+    const visit = (relation: string): void => {
+      const start = path.indexOf(relation)
+      if (start !== -1) {
+        cycles.set(`${type}#${relation}`, [...path.slice(start), relation])
+        return
+      }
+      if (done.has(relation)) return
+      path.push(relation)
+      for (const next of computedBy(relations.get(relation))) visit(next)
+      path.pop()
+      done.add(relation)
+    }
+    for (const relation of relations.keys()) visit(relation)
+  }
+  return cycles
+}
+
+function computedBy(definition: RelationDefinition | undefined): readonly string[] {
+  if (definition === undefined) return []
+  return [...usersetsOf(definition.userset)].flatMap((part) =>
+    part.kind === 'computed' ? [part.relation] : [],
+  )
+}
+
+/**
+ * The relations, as `type#relation`, that somebody could have: the least set that their definitions
+ * make. An exclusion counts where its base does. Expects that what the model names is there.
+ */
+export function possibleRelations({ types }: RelationModel): ReadonlySet<string> {
+  const possible = new Set<string>()
+  for (let before = -1; before < possible.size; ) {
+    before = possible.size
+    for (const [type, relations] of types)
+      for (const [relation, definition] of relations) {
+        const at = `${type}#${relation}`
+        if (!possible.has(at) && holds(definition.userset, definition, type, relations, possible))
+          possible.add(at)
+      }
+  }
+  return possible
+}
+
+function holds(
+  userset: Userset,
+  definition: RelationDefinition,
+  type: string,
+  relations: Relations,
+  possible: ReadonlySet<string>,
+): boolean {
+  const also = (part: Userset) => holds(part, definition, type, relations, possible)
+  switch (userset.kind) {
+    case 'direct':
+      return definition.directTypes.some(
+        (direct) => direct.kind !== 'userset' || possible.has(`${direct.type}#${direct.relation}`),
+      )
+    case 'computed':
+      return possible.has(`${type}#${userset.relation}`)
+    case 'tuple_to_userset':
+      return (relations.get(userset.tupleset)?.directTypes ?? []).some((parent) =>
+        possible.has(`${parent.type}#${userset.computed}`),
+      )
+    case 'union':
+      return userset.of.some(also)
+    case 'intersection':
+      return userset.of.every(also)
+    case 'exclusion':
+      return also(userset.base)
+  }
+}
