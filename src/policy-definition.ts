@@ -5,6 +5,7 @@ import type { LeaseTerms } from './admission/lease.ts'
 import type { LimitEngine, OnUnavailable } from './admission/limit.ts'
 import type { InspectDefinition } from './inspection/definition.ts'
 import type { TokensDefinition } from './oauth/tokens-definition.ts'
+import type { RelationDemand, RelationsDefinition } from './relations/definition.ts'
 import type { Principal } from './tokens/principal.ts'
 import type { Mode } from './validators/mode.ts'
 import type { Method } from './validators/policy.ts'
@@ -64,6 +65,8 @@ export interface RouteDefinition<LimitName extends string = string> {
   readonly path: string
   /** `<thing>:<verb>`, demanded of roles and scopes. */
   readonly permission?: string | PermissionDemand
+  /** What the caller must be to an object, besides having the permission. Default none. */
+  readonly relation?: RelationDemand
   /** Anyone may call; a token that is presented must be good all the same. */
   readonly anonymous?: true
   readonly limits?: readonly LimitName[]
@@ -112,6 +115,8 @@ export interface PolicyDefinition<RoleName extends string, LimitName extends str
   readonly abuse?: AbuseDefinition
   /** How soon a revocation is in force. Every field has a default. */
   readonly revocation?: RevocationDefinition
+  /** Relations between callers and objects. Default none. */
+  readonly relations?: RelationsDefinition
   /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
   readonly maxConcurrentRequests?: number
 }

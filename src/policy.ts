@@ -14,11 +14,11 @@ import type {
   RevocationDefinition,
   RouteDefinition,
 } from './policy-definition.ts'
-import { demandsPermission } from './validators/inspect.ts'
+import { mistakesInLeases, mistakesInTable } from './policy-mistakes.ts'
+import { type PolicyRelations, policyRelationsOf } from './policy-relations.ts'
+import { type RelationRule, ruleOf } from './relations/rule.ts'
 import type { Mode } from './validators/mode.ts'
-import { shadows } from './validators/path-pattern.ts'
 import { type Method, policySchema } from './validators/policy.ts'
-import { dropsUnknownKeys } from './validators/strictness.ts'
 
 export type { Method }
 
@@ -34,6 +34,8 @@ export interface PolicyRoute {
   readonly permission: string | undefined
   /** Whether the permission is demanded, or only watched. Undefined: demanded. */
   readonly permissionMode?: Mode | undefined
+  /** The relation that is demanded besides. */
+  readonly relation?: RelationRule | undefined
   readonly limits: readonly PolicyLimit[]
   readonly input: InputSchemas
   readonly maxBodyBytes: number
@@ -56,6 +58,8 @@ export interface Policy {
   readonly tokens: Required<TokensDefinition>
   readonly abuse: Abuse
   readonly revocation: Required<RevocationDefinition>
+  /** Undefined: there are none. */
+  readonly relations: PolicyRelations | undefined
   readonly maxConcurrentRequests: number
 }
 
@@ -95,76 +99,32 @@ export function definePolicy<const RoleName extends string, const LimitName exte
   }
   const limits = new Map<string, LimitDefinition>(Object.entries(definition.limits))
   const revocation = { ...DEFAULT_REVOCATION, ...definition.revocation }
+  const compiled = policyRelationsOf(definition.relations)
+  if ('mistakes' in compiled) throw new Misconfigured('The policy', compiled.mistakes)
+  const { relations } = compiled
   const mistakes = [
-    ...mistakesInTable(definition.routes, limits),
+    ...mistakesInTable(definition.routes, limits, relations),
     ...mistakesInLeases(limits, revocation),
   ]
   if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
   return {
     roles: new Map<string, readonly string[]>(Object.entries(definition.roles)),
-    routes: definition.routes.map((route) => complete(route, limits)),
+    routes: definition.routes.map((route) => complete(route, limits, relations)),
     limits: new Map([...limits].map(([name, limit]) => [name, { name, ...limit }])),
     tokens: { ...DEFAULT_TOKENS, ...definition.tokens },
     abuse: abuseOf(definition.abuse),
     revocation,
+    relations,
     maxConcurrentRequests: definition.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS,
-  }
-}
-
-function* mistakesInLeases(
-  limits: ReadonlyMap<string, LimitDefinition>,
-  { maxStalenessMs }: Required<RevocationDefinition>,
-): Generator<string> {
-  if (maxStalenessMs > 0) return
-  for (const [name, { lease }] of limits) {
-    if (lease !== undefined)
-      yield `limits.${name}.lease: nobody can spend it where revocation.maxStalenessMs is 0`
-  }
-}
-
-function* mistakesInTable(
-  routes: readonly RouteDefinition[],
-  limits: ReadonlyMap<string, LimitDefinition>,
-): Generator<string> {
-  for (const [index, route] of routes.entries()) {
-    const name = `${route.method} ${route.path}`
-    // The first row that has a request's path decides over it.
-    const above = routes
-      .slice(0, index)
-      .find(({ method, path }) => method === route.method && shadows(path, route.path))
-    if (above !== undefined) yield `${name}: is never reached, for ${above.path} stands above it`
-    if (/^\/-(\/|$)/.test(route.path)) yield `${name}: paths below /-/ are the gateway's own`
-    if (/^\/oauth\/(token|revoke|introspect)$/.test(route.path))
-      yield `${name}: this path is the gateway's own`
-    for (const limit of route.limits ?? []) {
-      const definition = limits.get(limit)
-      if (definition === undefined) yield `${name}: no limit is called ${limit}`
-      else if (route.anonymous && definition.by !== 'address' && typeof definition.by === 'string')
-        yield `${name}: anonymous callers have no ${definition.by} to limit ${limit} by`
-    }
-    if (route.method === 'GET' && route.input?.body !== undefined)
-      yield `${name}: a GET has no body to validate`
-    if (route.coalesce && route.method !== 'GET') yield `${name}: only a GET can coalesce`
-    if (route.coalesce && route.webSocketOrigins !== undefined)
-      yield `${name}: a WebSocket is for one client, and cannot coalesce`
-    if (route.coalesce && route.forwardAuthorization)
-      yield `${name}: what a credential opens is for its bearer alone, and cannot coalesce`
-    if (route.method !== 'POST' && route.inspect?.jsonRpc !== undefined)
-      yield `${name}: JSON-RPC comes by POST`
-    if (route.anonymous && demandsPermission(route.inspect?.jsonRpc))
-      yield `${name}: anonymous callers have no permission that inspect.jsonRpc demands`
-    for (const [part, schema] of Object.entries(route.input ?? {}))
-      if (part !== 'headers' && dropsUnknownKeys(schema))
-        yield `${name}: input.${part} drops unknown keys, which would still reach the origin; ` +
-          'use z.strictObject, or z.looseObject to let them pass'
   }
 }
 
 function complete(
   route: RouteDefinition,
   limits: ReadonlyMap<string, LimitDefinition>,
+  relations: PolicyRelations | undefined,
 ): PolicyRoute {
-  const { permission } = route
+  const { permission, relation } = route
   const demand: PermissionDemand | undefined =
     typeof permission === 'string' ? { name: permission } : permission
   return {
@@ -172,6 +132,7 @@ function complete(
     path: route.path,
     permission: demand?.name,
     permissionMode: demand?.mode,
+    relation: relations && relation && ruleOf(relation, relations.subject),
     limits: (route.limits ?? []).flatMap((name) => {
       const definition = limits.get(name)
       return definition === undefined ? [] : [{ name, ...definition }]

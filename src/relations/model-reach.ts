@@ -1,5 +1,11 @@
 /** Where the relations of a model lead: back to themselves, or to somebody at last. */
-import { type RelationDefinition, type RelationModel, type Userset, usersetsOf } from './model.ts'
+import {
+  type DirectType,
+  type RelationDefinition,
+  type RelationModel,
+  type Userset,
+  usersetsOf,
+} from './model.ts'
 
 type Relations = ReadonlyMap<string, RelationDefinition>
 
@@ -41,34 +47,44 @@ function computedBy(definition: RelationDefinition | undefined): readonly string
 
 /**
  * The relations, as `type#relation`, that somebody could have: the least set that their definitions
- * make. An exclusion counts where its base does. Expects that what the model names is there.
+ * make. An exclusion counts where its base does. Of whom tuples may name by themselves or as all of a
+ * type, only those count that `mayBe` says; default all. Expects that what the model names is there.
  */
-export function possibleRelations({ types }: RelationModel): ReadonlySet<string> {
+export function possibleRelations(
+  { types }: RelationModel,
+  mayBe: (direct: DirectType) => boolean = () => true,
+): ReadonlySet<string> {
   const possible = new Set<string>()
   for (let before = -1; before < possible.size; ) {
     before = possible.size
     for (const [type, relations] of types)
       for (const [relation, definition] of relations) {
         const at = `${type}#${relation}`
-        if (!possible.has(at) && holds(definition.userset, definition, type, relations, possible))
+        if (possible.has(at)) continue
+        if (holds(definition.userset, { definition, type, relations, possible, mayBe }))
           possible.add(at)
       }
   }
   return possible
 }
 
-function holds(
-  userset: Userset,
-  definition: RelationDefinition,
-  type: string,
-  relations: Relations,
-  possible: ReadonlySet<string>,
-): boolean {
-  const also = (part: Userset) => holds(part, definition, type, relations, possible)
+interface Place {
+  readonly definition: RelationDefinition
+  readonly type: string
+  readonly relations: Relations
+  readonly possible: ReadonlySet<string>
+  readonly mayBe: (direct: DirectType) => boolean
+}
+
+function holds(userset: Userset, place: Place): boolean {
+  const { definition, type, relations, possible, mayBe } = place
+  const also = (part: Userset) => holds(part, place)
   switch (userset.kind) {
     case 'direct':
-      return definition.directTypes.some(
-        (direct) => direct.kind !== 'userset' || possible.has(`${direct.type}#${direct.relation}`),
+      return definition.directTypes.some((direct) =>
+        direct.kind === 'userset'
+          ? possible.has(`${direct.type}#${direct.relation}`)
+          : mayBe(direct),
       )
     case 'computed':
       return possible.has(`${type}#${userset.relation}`)

@@ -21,6 +21,11 @@ export function isPathPattern(pattern: string): boolean {
   )
 }
 
+/** Names of a pattern's parameters: `id` of `/orders/:id`. */
+export function parametersOf(pattern: string): readonly string[] {
+  return pattern.split('/').flatMap((segment) => /^:(\w+)/.exec(segment)?.[1] ?? [])
+}
+
 function isExpression(parameter: string): boolean {
   const [, expression] = /\{(.+)\}/.exec(parameter) ?? []
   try {

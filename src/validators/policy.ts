@@ -9,6 +9,7 @@ import { isGoodLease, leaseSchema } from './lease.ts'
 import { modeSchema } from './mode.ts'
 import { isPathPattern } from './path-pattern.ts'
 import { PERMISSION } from './permission.ts'
+import { relationDemandSchema, relationsSchema } from './relations.ts'
 
 /** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -65,6 +66,7 @@ const routeSchema = z
       .string()
       .refine(isPathPattern, 'must be a path pattern such as /orders/:id or /files/*'),
     permission: permissionSchema.optional(),
+    relation: relationDemandSchema.optional(),
     anonymous: z.literal(true).optional(),
     limits: z.array(z.string()).optional(),
     input: z
@@ -112,5 +114,6 @@ export const policySchema = z.strictObject({
     .strictObject({ maxStalenessMs: z.int().min(0).max(MAX_STALENESS_MS) })
     .partial()
     .optional(),
+  relations: relationsSchema.optional(),
   maxConcurrentRequests: z.int().min(1).max(1_000_000).optional(),
 })

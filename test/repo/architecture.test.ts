@@ -27,6 +27,8 @@ const LAYERS: readonly (readonly string[])[] = [
   [
     'src/policy.ts',
     'src/policy-definition.ts',
+    'src/policy-mistakes.ts',
+    'src/policy-relations.ts',
     'src/stores/',
     'src/authorization/',
     'src/context.ts',

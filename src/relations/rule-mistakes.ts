@@ -1,0 +1,102 @@
+/** What a rule over relations can have wrong: found when a policy is read, and named. */
+import type { ContextualTupleDefinition, RelationDemand } from './definition.ts'
+import type { DirectType, RelationDefinition, RelationModel } from './model.ts'
+import { possibleRelations } from './model-reach.ts'
+import { parseTemplate, type Template } from './template.ts'
+
+export interface RuleContext {
+  readonly model: RelationModel
+  /** How callers are called: a template. */
+  readonly subject: string
+  /** Parameters of the path; undefined: nobody knows. */
+  readonly params?: readonly string[]
+}
+
+/** As sentences, each with the part of the rule that it is about. */
+export function* mistakesInRule(
+  demand: RelationDemand,
+  { model, subject, params }: RuleContext,
+): Generator<string> {
+  const object = parseTemplate(demand.object)
+  const whom = parseTemplate(subject)
+  if (typeof object === 'string') yield `object ${object}`
+  else {
+    yield* mistakesInObject(object, 'object', params)
+    const why = whyUndefined(model, object.type, demand.relation)
+    if (why !== undefined) yield why
+    else if (typeof whom === 'object' && !canReach(model, object.type, demand.relation, whom))
+      yield `no ${whom.type} can ever have ${object.type}#${demand.relation}`
+  }
+  for (const [index, tuple] of (demand.contextualTuples ?? []).entries())
+    for (const mistake of mistakesInTuple(tuple, model, params))
+      yield `contextualTuples[${index}] ${mistake}`
+}
+
+/** What the template of callers can have wrong by itself. */
+export function* mistakesInSubject(text: string, model: RelationModel): Generator<string> {
+  const subject = parseTemplate(text)
+  if (typeof subject === 'string') {
+    yield subject
+    return
+  }
+  if (!model.types.has(subject.type)) yield `the model has no type ${subject.type}`
+  if (subject.relation !== undefined || subject.isWildcard) yield 'must be one caller, not many'
+  else if (subject.placeholders.length === 0) yield 'is the same for every caller'
+  if (subject.placeholders.some(({ kind }) => kind === 'param'))
+    yield 'cannot depend on the path: whoever asks would choose who they are'
+}
+
+function* mistakesInObject(
+  template: Template,
+  what: string,
+  params: readonly string[] | undefined,
+): Generator<string> {
+  if (template.relation !== undefined || template.isWildcard) yield `${what} must be one object`
+  for (const placeholder of template.placeholders)
+    if (placeholder.kind === 'param' && params?.includes(placeholder.name) === false)
+      yield `${what} names {params.${placeholder.name}}, which the path has not`
+}
+
+function* mistakesInTuple(
+  tuple: ContextualTupleDefinition,
+  model: RelationModel,
+  params: readonly string[] | undefined,
+): Generator<string> {
+  const object = parseTemplate(tuple.object)
+  const subject = parseTemplate(tuple.subject)
+  if (typeof object === 'string') yield `object ${object}`
+  else yield* mistakesInObject(object, 'object', params)
+  if (typeof subject === 'string') yield `subject ${subject}`
+  else
+    yield* mistakesInObject(
+      { ...subject, relation: undefined, isWildcard: false },
+      'subject',
+      params,
+    )
+  if (typeof object === 'string' || typeof subject === 'string') return
+  const why = whyUndefined(model, object.type, tuple.relation)
+  if (why !== undefined) yield why
+  else if (!permits(model.types.get(object.type)?.get(tuple.relation), subject))
+    yield `the model permits no ${tuple.subject} as ${object.type}#${tuple.relation}`
+}
+
+function whyUndefined(model: RelationModel, type: string, relation: string): string | undefined {
+  const relations = model.types.get(type)
+  if (relations === undefined) return `the model has no type ${type}`
+  return relations.has(relation) ? undefined : `the model has no relation ${type}#${relation}`
+}
+
+function permits(definition: RelationDefinition | undefined, subject: Template): boolean {
+  const isMeant = (direct: DirectType): boolean => {
+    if (direct.type !== subject.type) return false
+    if (direct.kind === 'userset') return direct.relation === subject.relation
+    return subject.relation === undefined && (direct.kind === 'wildcard') === subject.isWildcard
+  }
+  return definition?.directTypes.some(isMeant) ?? false
+}
+
+/** Whether any tuples at all could give it to a caller. */
+function canReach(model: RelationModel, type: string, relation: string, subject: Template) {
+  const possible = possibleRelations(model, (direct) => direct.type === subject.type)
+  return possible.has(`${type}#${relation}`)
+}

@@ -1,0 +1,99 @@
+/** Templates of objects and subjects: `order:{params.id}`, and what requests fill them with. */
+import { escapeId, isId, RELATION_NAME, WILDCARD } from './tuple.ts'
+
+/** What a template may name: a parameter of the path, or something about the caller. */
+export type Placeholder =
+  | { readonly kind: 'param'; readonly name: string }
+  | { readonly kind: 'subject' | 'client' | 'tenant' | 'issuer' }
+
+/** Looks a value up; undefined: there is none. */
+export type ValueOf = (placeholder: Placeholder) => string | undefined
+
+export interface Template {
+  readonly type: string
+  /** Of a userset (`team:{tenant}#member`); undefined for an object. */
+  readonly relation: string | undefined
+  /** Whether it is `type:*`. */
+  readonly isWildcard: boolean
+  readonly placeholders: readonly Placeholder[]
+  /** The object or subject in its written form; undefined where a value cannot be an id. */
+  fill(lookUp: ValueOf): string | undefined
+}
+
+const WORDS = ['subject', 'client', 'tenant', 'issuer'] as const
+const PARAM = /^params\.(\w+)$/
+const PART = /\{([^{}]*)\}/
+/** What can keep two values apart: ASCII that escapes do not consist of. */
+const SEPARATOR = /[!-/:-@[-`{-~]/g
+
+/**
+ * Reads a template. Returns a sentence that says what is wrong with one that is none.
+ *
+ * Different values give different ids. With one placeholder its value is escaped as every id is. With
+ * several, a percent sign in a value, and what separates two of them, is percent-encoded before that, so
+ * that no value reaches over to another: in `{issuer}|{subject}` the subject `a|b` becomes
+ * `a%257Cb`, and `alice` stays as it is.
+ */
+export function parseTemplate(text: string): Template | string {
+  const colon = text.indexOf(':')
+  const type = text.slice(0, Math.max(colon, 0))
+  if (!RELATION_NAME.test(type)) return 'must be written as type:id, such as order:{params.id}'
+  const hash = text.lastIndexOf('#')
+  const relation = hash === -1 ? undefined : text.slice(hash + 1)
+  if (relation !== undefined && !RELATION_NAME.test(relation))
+    return `${relation} is no name of a relation`
+  const id = text.slice(colon + 1, hash === -1 ? undefined : hash)
+  if (id === WILDCARD && relation === undefined)
+    return { type, relation, isWildcard: true, placeholders: [], fill: () => text }
+
+  // Texts at even places, placeholders at odd ones.
+  const parts = id.split(PART)
+  const literals = parts.filter((_, index) => index % 2 === 0)
+  const names = parts.filter((_, index) => index % 2 === 1)
+  const placeholders: Placeholder[] = []
+  for (const name of names) {
+    const placeholder = placeholderOf(name)
+    if (placeholder === undefined) return `{${name}} is nothing that a request has`
+    placeholders.push(placeholder)
+  }
+  const between = literals.slice(1, -1)
+  if (between.some((literal) => literal.search(SEPARATOR) === -1))
+    return 'needs a punctuation mark between two placeholders'
+  if (literals.some((literal) => /[{}]/.test(literal) || (literal !== '' && !isId(literal))))
+    return 'has a character that no id has, outside of placeholders'
+  if (id === '') return 'has no id'
+
+  const ending = relation === undefined ? '' : `#${relation}`
+  const reserved = new Set(between.join('').match(SEPARATOR))
+  const [head = '', ...tails] = literals
+  return {
+    ...{ type, relation, isWildcard: false, placeholders },
+    fill(lookUp) {
+      let filled = head
+      for (const [index, placeholder] of placeholders.entries()) {
+        const value = lookUp(placeholder)
+        const part = value === undefined ? undefined : escapeId(guarded(value, reserved))
+        if (part === undefined) return undefined
+        filled += part + tails[index]
+      }
+      return isId(filled) ? `${type}:${filled}${ending}` : undefined
+    },
+  }
+}
+
+function placeholderOf(text: string): Placeholder | undefined {
+  const [, name] = PARAM.exec(text) ?? []
+  if (name !== undefined) return { kind: 'param', name }
+  const word = WORDS.find((each) => each === text)
+  return word && { kind: word }
+}
+
+/** Nothing of `reserved` is left, and different texts stay different. None reserved: unchanged. */
+function guarded(value: string, reserved: ReadonlySet<string>): string {
+  if (reserved.size === 0) return value
+  return value.replace(SEPARATOR, (character) =>
+    character === '%' || reserved.has(character)
+      ? `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+      : character,
+  )
+}
