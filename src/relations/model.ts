@@ -33,14 +33,14 @@ export interface RelationModel {
 export class ModelInvalid extends Error {
   override readonly name = 'ModelInvalid'
   readonly mistakes: readonly string[]
-  /** Where each of them is. */
-  readonly at: readonly string[]
+  /** The same, in parts. */
+  readonly found: readonly ModelMistake[]
 
   constructor(mistakes: readonly ModelMistake[]) {
     const lines = mistakes.map(({ at, why }) => `${at}: ${why}`)
     super(`The authorization model is not valid:\n${lines.map((line) => `  - ${line}`).join('\n')}`)
     this.mistakes = lines
-    this.at = mistakes.map(({ at }) => at)
+    this.found = mistakes
   }
 }
 

@@ -1,0 +1,62 @@
+/** `npm run -s model`: makes the JSON that the policy imports of models in OpenFGA's language. */
+import { join, relative } from 'node:path'
+import { parseArgs } from 'node:util'
+import { checkModel, isModelFile, jsonFileOf, MODEL_FILE, writeModel } from './model/file.ts'
+import { ROOT } from './start/settings.ts'
+
+const USAGE = `npm run -s model [-- --check] [FILE.fga ...]
+
+Reads authorization models in OpenFGA's language, schema 1.1, and writes each one's JSON beside it:
+${MODEL_FILE} becomes ${jsonFileOf(MODEL_FILE)}. A mistake is told as
+FILE:LINE:COLUMN: WHY, and nothing is written of a file that has one.
+
+  --check   writes nothing, and fails where the JSON is not what the file says
+  --help
+
+Without a FILE: ${MODEL_FILE}. Status 1: it failed; 2: wrong usage.`
+
+interface ModelRequest {
+  readonly check: boolean
+  readonly files: readonly string[]
+}
+
+/** Throws an `Error` of one line for what is no command. */
+function readRequest(argv: readonly string[]): ModelRequest | 'help' {
+  const { values, positionals } = parseArgs({
+    args: [...argv],
+    options: { check: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    allowPositionals: true,
+  })
+  if (values.help) return 'help'
+  for (const file of positionals) {
+    if (file.endsWith('fga.mod'))
+      throw new Error(`${file}: modules are not read; write one model of schema 1.1`)
+    if (!isModelFile(file)) throw new Error(`${file} is not named as a model is, NAME.fga`)
+  }
+  const files = positionals.length > 0 ? positionals : [relative('', join(ROOT, MODEL_FILE))]
+  return { check: values.check ?? false, files }
+}
+
+/** Each file by itself, so that a mistake in one does not hide those of another. */
+async function run({ check, files }: ModelRequest): Promise<void> {
+  for (const file of files) {
+    try {
+      if (check) await checkModel(file)
+      else if (await writeModel(file)) console.log(`${jsonFileOf(file)} is written`)
+    } catch (error) {
+      console.error((error as Error).message)
+      process.exitCode = 1
+    }
+  }
+}
+
+// npm runs scripts in the package's folder; paths are meant, and told, from where the user is.
+if (process.env.INIT_CWD !== undefined) process.chdir(process.env.INIT_CWD)
+try {
+  const request = readRequest(process.argv.slice(2))
+  if (request === 'help') console.log(USAGE)
+  else await run(request)
+} catch (error) {
+  console.error(`model: ${(error as Error).message}\nSee: npm run -s model -- --help`)
+  process.exitCode = 2
+}

@@ -1,0 +1,85 @@
+/** From OpenFGA's language to its JSON, checked by its own rules and by the gateway's. */
+import { transformer, validator } from '@openfga/syntax-transformer'
+import { compileModel } from '../../src/relations/compile-model.ts'
+import { ModelInvalid } from '../../src/relations/model.ts'
+import { locate, ModelTextInvalid, type TextMistake } from './mistake.ts'
+
+/** What OpenFGA's tools collect, with lines and columns that count from 0. */
+interface Collected {
+  readonly errors: readonly {
+    readonly msg: string
+    readonly line?: { readonly start: number }
+    readonly column?: { readonly start: number }
+  }[]
+}
+
+/**
+ * A model's JSON as the gateway takes it, and OpenFGA's API too. Throws {@link ModelTextInvalid} with
+ * every mistake: those of the syntax or, if there are none, those of what it says.
+ */
+export function modelOf(text: string): object {
+  const names = mistakesInNames(text)
+  if (names.length > 0) throw new ModelTextInvalid(names)
+  const json = transformed(text)
+  const own = mistakesOf(json, text)
+  const lines = new Set(own.map(({ line }) => line))
+  // Of two that complain of one line, the gateway's words will do.
+  const others = mistakesOfValidator(text).filter(({ line }) => !lines.has(line))
+  const mistakes = [...own, ...others].sort((a, b) => a.line - b.line || a.column - b.column)
+  if (mistakes.length > 0) throw new ModelTextInvalid(mistakes)
+  return json
+}
+
+/**
+ * What the transformer would read wrongly: modules, which it gives no schema, and names such as
+ * `__proto__`, which it loses.
+ */
+function mistakesInNames(text: string): readonly TextMistake[] {
+  return text.split('\n').flatMap((content, index) => {
+    const [, before = '', word, name = ''] =
+      /^(\s*(module|type|define)\s+)([^\s:#]+)/.exec(content) ?? []
+    const at = { line: index + 1, column: before.length + 1 }
+    if (word === 'module')
+      return [{ ...at, why: 'modules are not read; write one model of schema 1.1' }]
+    if (!Object.hasOwn(Object.prototype, name)) return []
+    return [{ ...at, why: `${name} cannot be a name: OpenFGA's tools would lose it` }]
+  })
+}
+
+function transformed(text: string): object {
+  try {
+    return transformer.transformDSLToJSONObject(text)
+  } catch (error) {
+    throw new ModelTextInvalid(collected(error))
+  }
+}
+
+function mistakesOf(json: object, text: string): readonly TextMistake[] {
+  try {
+    compileModel(json)
+    return []
+  } catch (error) {
+    if (!(error instanceof ModelInvalid)) throw error
+    return error.found.map((mistake) => locate(mistake, text))
+  }
+}
+
+function mistakesOfValidator(text: string): readonly TextMistake[] {
+  try {
+    validator.validateDSL(text)
+    return []
+  } catch (error) {
+    return collected(error)
+  }
+}
+
+/** Of an error that collects nothing, its own message: the text is refused in any case. */
+function collected(error: unknown): readonly TextMistake[] {
+  const { errors } = error as Partial<Collected>
+  if (!Array.isArray(errors)) return [{ line: 1, column: 1, why: (error as Error).message }]
+  return (errors as Collected['errors']).map(({ msg, line, column }) => ({
+    line: Math.max(line?.start ?? 0, 0) + 1,
+    column: Math.max(column?.start ?? 0, 0) + 1,
+    why: msg,
+  }))
+}

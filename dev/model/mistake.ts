@@ -1,0 +1,59 @@
+/** Mistakes in a model's text, and where they are. */
+import type { ModelMistake } from '../../src/relations/model.ts'
+
+/** Line and column count from 1. */
+export interface TextMistake {
+  readonly line: number
+  readonly column: number
+  readonly why: string
+}
+
+/** A text is no model that the gateway could work with. */
+export class ModelTextInvalid extends Error {
+  override readonly name = 'ModelTextInvalid'
+  readonly mistakes: readonly TextMistake[]
+
+  constructor(mistakes: readonly TextMistake[]) {
+    super(mistakes.map(({ line, column, why }) => `${line}:${column}: ${why}`).join('\n'))
+    this.mistakes = mistakes
+  }
+}
+
+/**
+ * The place of a mistake in the text that the model was read from: the name in `define viewer` or
+ * `type document`, the line of a condition, or that of the schema. Where it is not found: 1:1.
+ */
+export function locate({ at, why }: ModelMistake, text: string): TextMistake {
+  const { line, column } = placeOf(at, why, text.split('\n')) ?? { line: 1, column: 1 }
+  return { line, column, why: at === 'model' ? why : `${at}: ${why}` }
+}
+
+function placeOf(at: string, why: string, lines: readonly string[]) {
+  if (at === 'model') {
+    const [, condition] = /^condition (\S+):/.exec(why) ?? []
+    return condition === undefined
+      ? find(lines, /^\s*schema\s+(\S+)/)
+      : find(lines, /^\s*condition\s+(\w+)/, condition)
+  }
+  const [type = '', relation] = at.split('#')
+  // A type that stands there twice is wrong where it stands last.
+  const typeAt = find(lines, TYPE, type, /twice/.test(why))
+  if (typeAt === undefined || relation === undefined) return typeAt
+  const below = lines.slice(typeAt.line)
+  const end = below.findIndex((line) => TYPE.test(line))
+  const found = find(end === -1 ? below : below.slice(0, end), DEFINE, relation)
+  return found === undefined ? typeAt : { ...found, line: typeAt.line + found.line }
+}
+
+const TYPE = /^\s*(?:extend\s+)?type\s+([^\s#]+)/
+const DEFINE = /^\s*define\s+([^\s:]+)/
+
+/** The first line, or the last one, whose group is `name`, or any. */
+function find(lines: readonly string[], pattern: RegExp, name?: string, last = false) {
+  const places = lines.flatMap((text, index) => {
+    const match = pattern.exec(text)
+    if (match?.[1] === undefined || (name !== undefined && match[1] !== name)) return []
+    return [{ line: index + 1, column: match[0].length - match[1].length + 1 }]
+  })
+  return last ? places.at(-1) : places[0]
+}
