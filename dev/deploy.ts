@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { gzipSync } from 'node:zlib'
+import { checkModelIn } from './model/file.ts'
 import { ROOT } from './start/settings.ts'
 import { complaint, startWrangler, WRANGLER } from './start/wrangler.ts'
 
@@ -103,9 +104,13 @@ try {
   const { values } = parseArgs({
     options: { 'dry-run': { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
   })
-  if (values.help) console.log(USAGE)
-  else if (values['dry-run']) await dryRun()
-  else deploy()
+  if (values.help) {
+    console.log(USAGE)
+  } else {
+    await checkModelIn(ROOT)
+    if (values['dry-run']) await dryRun()
+    else deploy()
+  }
 } catch (error) {
   console.error(`deploy: ${(error as Error).message}`)
   process.exit(1)

@@ -5,6 +5,7 @@
  */
 import { join } from 'node:path'
 import { type DevVars, prepareDevVars, setPublicUrl } from './dev-vars.ts'
+import { checkModelIn } from './model/file.ts'
 import { examples } from './start/examples.ts'
 import { gatewayVars } from './start/gateway-vars.ts'
 import { type Instance, openInstance } from './start/instance.ts'
@@ -25,6 +26,7 @@ import { complaint, startWrangler, type Wrangler } from './start/wrangler.ts'
 
 /** Starts everything and resolves when it is ready. Throws an `Error` that says what is wrong. */
 async function start(asked: Settings, shutdown: Shutdown): Promise<Wrangler> {
+  await checkModelIn(ROOT)
   await requireFreePort(asked.port)
   const instance = await openInstance(ROOT, asked.port)
   shutdown.defer(instance.close)

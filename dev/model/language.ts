@@ -73,6 +73,9 @@ function mistakesOfValidator(text: string): readonly TextMistake[] {
   }
 }
 
+/** The parser quotes what it did not understand, and that may be all the rest. */
+const MAX_WORDS_CHARS = 200
+
 /** Of an error that collects nothing, its own message: the text is refused in any case. */
 function collected(error: unknown): readonly TextMistake[] {
   const { errors } = error as Partial<Collected>
@@ -80,6 +83,6 @@ function collected(error: unknown): readonly TextMistake[] {
   return (errors as Collected['errors']).map(({ msg, line, column }) => ({
     line: Math.max(line?.start ?? 0, 0) + 1,
     column: Math.max(column?.start ?? 0, 0) + 1,
-    why: msg,
+    why: msg.length > MAX_WORDS_CHARS ? `${msg.slice(0, MAX_WORDS_CHARS)}…` : msg,
   }))
 }

@@ -7,7 +7,7 @@ import { ROOT } from '../harness/process.ts'
 
 const FILES = [
   ...['cli', 'dev', 'src', 'workers', 'package.json', 'tsconfig.json'],
-  ...['wrangler.toml', 'portcullis.config.ts'],
+  ...['wrangler.toml', 'portcullis.config.ts', 'portcullis.fga', 'portcullis.model.json'],
 ]
 
 /** Variables of the machine or of the surrounding npm that must not decide what is tested. */
