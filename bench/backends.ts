@@ -34,6 +34,8 @@ export interface Backends {
     readonly url: string
     readonly token: string
     readonly kind: string
+    /** Of Redis itself, without the REST server: `redis://...`. */
+    readonly directUrl: string
     /** Of the REST server; Redis itself is this process or a child of it. */
     readonly pid: number
   }
@@ -52,7 +54,7 @@ export async function startBackends(): Promise<Backends> {
   try {
     const [{ url: originUrl }, redis] = await Promise.all([
       answerOf<{ url: string }>(origin),
-      answerOf<{ url: string; kind: string }>(redisRest),
+      answerOf<{ url: string; kind: string; directUrl: string }>(redisRest),
     ])
     return {
       originUrl,

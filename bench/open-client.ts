@@ -14,7 +14,14 @@ const IDLE_MS = 2_000
 const MAX_SHOWN = 5
 
 /** What is asked for, and what is right. */
-export type OpenTarget = Pick<Load, 'url' | 'method' | 'requests' | 'expectBody'>
+export interface OpenTarget extends Pick<Load, 'url' | 'method' | 'expectBody'> {
+  readonly requests: readonly OpenRequest[]
+}
+
+export interface OpenRequest extends LoadRequest {
+  /** Behind the URL of the target. Default: nothing. */
+  readonly path?: string
+}
 
 export interface OpenClientOptions {
   readonly targets: readonly OpenTarget[]
@@ -105,11 +112,12 @@ interface Prepared {
 /** Returns what gives the requests of a target one after the other, over and over. */
 function requestsOf({ url, method, requests, expectBody }: OpenTarget): () => Prepared {
   const { hostname, port, pathname, search } = new URL(url)
-  const target = { host: hostname, port, path: pathname + search, method }
+  const target = { host: hostname, port, method }
   const prepared = requests.map((each): Prepared => {
-    const { body, isRight } = each
+    const { body, isRight, path = '' } = each
+    const headers = headersOf(each)
     return {
-      ...{ url, body, target: { ...target, headers: headersOf(each) } },
+      ...{ url, body, target: { ...target, path: pathname + search + path, headers } },
       isRight: (answer) =>
         (expectBody === undefined || answer === expectBody) && isRight?.(answer) !== false,
     }

@@ -25,7 +25,7 @@ subscribe('http.server.request.start', (message) => {
 
 const redis = await startRedis()
 const rest = await startUpstashRest({ port: 0, token: process.env.REST_TOKEN ?? '', redis })
-process.send?.({ url: rest.url, kind: redis.kind })
+process.send?.({ url: rest.url, kind: redis.kind, directUrl: redis.url })
 process.on('message', () => process.send?.(counts))
 process.on('disconnect', async () => {
   await rest.close()

@@ -34,6 +34,8 @@ export interface MintOptions extends IssueOptions {
   readonly roles?: readonly string[]
   /** Default `caller-0` to `caller-49`, in turn. */
   readonly subject?: string
+  /** Default none. */
+  readonly tenant?: string
   /** Issued so many seconds ago. Default 0. */
   readonly ageSeconds?: number
 }
@@ -54,7 +56,7 @@ export async function createCredentials({ redis }: Pick<Backends, 'redis'>): Pro
 
   async function mint(
     count: number,
-    { roles = ['writer'], subject: one, ageSeconds = 0, ...options }: MintOptions = {},
+    { roles = ['writer'], subject: one, tenant, ageSeconds = 0, ...options }: MintOptions = {},
   ): Promise<MintedToken[]> {
     const issuer = createTokenIssuer({
       ...{ keys, references, issuer: PUBLIC_URL, defaultTtlSeconds: TTL_SECONDS },
@@ -63,7 +65,7 @@ export async function createCredentials({ redis }: Pick<Backends, 'redis'>): Pro
     const holders: MintedToken[] = []
     for (let i = 0; i < count; i++) {
       const subject = one ?? `caller-${i % SUBJECTS}`
-      const grant = { subject, client: 'bench', roles, scopes: [], audiences: [PUBLIC_URL] }
+      const grant = { subject, tenant, client: 'bench', roles, scopes: [], audiences: [PUBLIC_URL] }
       const { token: credential, tokenIdHash } = await issuer.issue(grant, options)
       holders.push({ subject, credential, tokenIdHash })
     }
