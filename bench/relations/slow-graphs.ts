@@ -1,0 +1,131 @@
+/** Graphs that are made to be slow to walk, each a tenant of its own. */
+import type { RelationTuple } from '../../src/relations/tuple.ts'
+
+/** A graph, and of whom it holds that they may. */
+export interface SlowGraph {
+  /** Its tenant. */
+  readonly id: string
+  readonly title: string
+  readonly tuples: () => Iterable<RelationTuple>
+  /** All are asked for `viewer` of {@link SLOW_OBJECT}. */
+  readonly questions: readonly { readonly subject: string; readonly isViewer: boolean }[]
+}
+
+/** As OpenFGA writes it. */
+export const SLOW_MODEL = {
+  schema_version: '1.1',
+  type_definitions: [
+    { type: 'user' },
+    {
+      type: 'group',
+      relations: { member: { this: {} } },
+      metadata: {
+        relations: {
+          member: {
+            directly_related_user_types: [{ type: 'user' }, { type: 'group', relation: 'member' }],
+          },
+        },
+      },
+    },
+    {
+      type: 'document',
+      relations: { viewer: { this: {} } },
+      metadata: {
+        relations: {
+          viewer: { directly_related_user_types: [{ type: 'group', relation: 'member' }] },
+        },
+      },
+    },
+  ],
+}
+export const SLOW_OBJECT = 'document:1'
+export const SLOW_RELATION = 'viewer'
+
+const MEMBERS = 10_000
+/** As deep as the check goes. */
+const DEPTH = 25
+const WIDE = 10_000
+const DENSE = 200
+/** Asked about besides the one at the far end; nobody of them is in any group. */
+const STRANGERS = 20
+
+const group = (number: number): string => `group:${number}`
+const members = (number: number): string => `${group(number)}#member`
+const contains = (container: number, subject: string): RelationTuple => ({
+  object: group(container),
+  relation: 'member',
+  subject,
+})
+const viewer = (subject: string): RelationTuple => ({
+  object: SLOW_OBJECT,
+  relation: SLOW_RELATION,
+  subject,
+})
+
+/** So many groups, each in the one before it, and the members dealt out to them. */
+function* nested(depth: number): Generator<RelationTuple> {
+  yield viewer(members(0))
+  for (let level = 1; level < depth; level++) yield contains(level - 1, members(level))
+  for (let member = 0; member < MEMBERS; member++) yield contains(member % depth, `user:m${member}`)
+  yield contains(depth - 1, 'user:last')
+}
+
+/** A tree of groups, four in each, and one member in each of the last ones. */
+function* tree(): Generator<RelationTuple> {
+  yield viewer(members(0))
+  for (let child = 1; child < MEMBERS; child++) {
+    const parent = Math.floor((child - 1) / 4)
+    yield contains(parent, members(child))
+    if (4 * child + 1 >= MEMBERS) yield contains(child, `user:m${child}`)
+  }
+  yield contains(MEMBERS - 1, 'user:last')
+}
+
+/** One object, shared with many groups. */
+function* wide(): Generator<RelationTuple> {
+  for (let number = 0; number < WIDE; number++) {
+    yield viewer(members(number))
+    yield contains(number, `user:m${number}`)
+  }
+  yield contains(WIDE - 1, 'user:last')
+}
+
+/** Groups that are all in each other. */
+function* dense(): Generator<RelationTuple> {
+  yield viewer(members(0))
+  for (let one = 0; one < DENSE; one++)
+    for (let other = 0; other < DENSE; other++)
+      if (one !== other) yield contains(one, members(other))
+  yield contains(DENSE - 1, 'user:last')
+}
+
+const questions: SlowGraph['questions'] = [
+  { subject: 'user:last', isViewer: true },
+  ...Array.from({ length: STRANGERS }, (_, number) => ({
+    subject: `user:stranger-${number}`,
+    isViewer: false,
+  })),
+]
+
+export const SLOW_GRAPHS: readonly SlowGraph[] = [
+  {
+    ...{ id: 'slow-nested', title: `10,000 members in groups ${DEPTH} deep` },
+    ...{ tuples: () => nested(DEPTH), questions },
+  },
+  {
+    ...{ id: 'slow-deeper', title: `10,000 members in groups ${DEPTH + 1} deep` },
+    ...{ tuples: () => nested(DEPTH + 1), questions },
+  },
+  {
+    ...{ id: 'slow-tree', title: '10,000 groups in a tree' },
+    ...{ tuples: tree, questions },
+  },
+  {
+    ...{ id: 'slow-wide', title: '10,000 groups on one object' },
+    ...{ tuples: wide, questions },
+  },
+  {
+    ...{ id: 'slow-dense', title: '200 groups, all in each other' },
+    ...{ tuples: dense, questions },
+  },
+]
