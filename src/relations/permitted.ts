@@ -1,0 +1,88 @@
+/** Whether a tuple may be written under a model; and if not, which part of it is wrong, and why. */
+import type { DirectType, RelationModel } from './model.ts'
+import {
+  parseObject,
+  parseSubject,
+  RELATION_NAME,
+  type RelationTuple,
+  type SubjectReference,
+  WILDCARD,
+} from './tuple.ts'
+
+/** A part of a tuple that is wrong. `message` is for whoever wrote it: it quotes names, never ids. */
+export interface TupleMistake {
+  readonly part: keyof RelationTuple
+  readonly message: string
+}
+
+const NOT_AN_OBJECT = 'is not written as an object is, type:id; what is reserved is percent-encoded'
+const NOT_A_RELATION = 'is not the name of a relation'
+const NOT_A_SUBJECT =
+  'is not written as a subject is: type:id, type:id#relation or type:*; what is reserved in an id is ' +
+  'percent-encoded'
+
+/** How a tuple is not written as one is. Knows no model: what is to be deleted needs none. */
+export function mistakeOfGrammar(tuple: RelationTuple): TupleMistake | undefined {
+  if (parseObject(tuple.object) === undefined) return { part: 'object', message: NOT_AN_OBJECT }
+  if (!RELATION_NAME.test(tuple.relation)) return { part: 'relation', message: NOT_A_RELATION }
+  if (parseSubject(tuple.subject) === undefined) return { part: 'subject', message: NOT_A_SUBJECT }
+  return undefined
+}
+
+/** Why an object and a relation to it cannot be asked about. */
+export function mistakeOfRelation(
+  model: RelationModel,
+  { object, relation }: Pick<RelationTuple, 'object' | 'relation'>,
+): TupleMistake | undefined {
+  const type = parseObject(object)?.type
+  if (type === undefined) return { part: 'object', message: NOT_AN_OBJECT }
+  const relations = model.types.get(type)
+  if (relations === undefined) return { part: 'object', message: `no type of the model is ${type}` }
+  if (!RELATION_NAME.test(relation)) return { part: 'relation', message: NOT_A_RELATION }
+  if (!relations.has(relation))
+    return { part: 'relation', message: `${type} has no relation ${relation}` }
+  return undefined
+}
+
+/** Why a subject cannot be asked about: its type, or its relation, is not in the model. */
+export function mistakeOfSubject(model: RelationModel, subject: string): TupleMistake | undefined {
+  const named = parseSubject(subject)
+  if (named === undefined) return { part: 'subject', message: NOT_A_SUBJECT }
+  const relations = model.types.get(named.type)
+  if (relations === undefined)
+    return { part: 'subject', message: `no type of the model is ${named.type}` }
+  if (named.relation !== undefined && !relations.has(named.relation))
+    return { part: 'subject', message: `${named.type} has no relation ${named.relation}` }
+  return undefined
+}
+
+/** Why a tuple cannot be written; undefined: it can. */
+export function mistakeOfTuple(
+  model: RelationModel,
+  tuple: RelationTuple,
+): TupleMistake | undefined {
+  const mistake = mistakeOfRelation(model, tuple) ?? mistakeOfSubject(model, tuple.subject)
+  if (mistake !== undefined) return mistake
+  const type = parseObject(tuple.object)?.type ?? ''
+  const { directTypes = [] } = model.types.get(type)?.get(tuple.relation) ?? {}
+  const named = `${type}#${tuple.relation}`
+  if (directTypes.length === 0)
+    return { part: 'relation', message: `${named} follows from others: no tuple can give it` }
+  const subject = parseSubject(tuple.subject)
+  if (subject !== undefined && directTypes.some((direct) => isOf(direct, subject))) return undefined
+  const permitted = directTypes.map(writtenType).join(', ')
+  return { part: 'subject', message: `${named} can be given to ${permitted} only` }
+}
+
+/** Whether tuples of this kind may name the subject. */
+function isOf(direct: DirectType, { type, id, relation }: SubjectReference): boolean {
+  if (direct.type !== type) return false
+  if (direct.kind === 'userset') return relation === direct.relation
+  return relation === undefined && (direct.kind === 'wildcard') === (id === WILDCARD)
+}
+
+/** As models write it: `user`, `user:*`, `team#member`. */
+function writtenType(direct: DirectType): string {
+  if (direct.kind === 'userset') return `${direct.type}#${direct.relation}`
+  return direct.kind === 'wildcard' ? `${direct.type}:${WILDCARD}` : direct.type
+}
