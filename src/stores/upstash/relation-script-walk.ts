@@ -1,0 +1,180 @@
+/** The walk over a tenant's tuples, in Lua: what was asked, what is read, what is remembered. */
+
+/** What the script returns as an outcome. Of several that are not known, the highest is told. */
+export const OUTCOMES = { denied: 0, allowed: 1, negatedCycle: 2, depth: 3, work: 4 } as const
+
+/** Places of arguments in ARGV, from 1 on. Behind them two for each contextual tuple. */
+export const ARGUMENTS = {
+  tuples: 1,
+  usersets: 2,
+  version: 3,
+  object: 4,
+  relation: 5,
+  subject: 6,
+  maxDepth: 7,
+  maxWork: 8,
+  maxSteps: 9,
+  atLeast: 10,
+} as const
+
+const { denied, allowed, negatedCycle, depth, work } = OUTCOMES
+
+/**
+ * Stands behind the model. `walk` answers for one relation of one object. Each answer comes with what
+ * it hangs on: the *cell* of the outermost relation under evaluation that was taken to be denied
+ * because the walk came back to it, or nil. When that relation is answered, its cell says what becomes
+ * of all that hung on it: what was denied is denied if it is (and hangs on what it hangs on itself),
+ * and everything else is forgotten. So no relation of a cycle is looked at again and again.
+ */
+export const RELATION_WALK = `
+local DENIED, ALLOWED, NEGATED, DEPTH, WORK = ${denied}, ${allowed}, ${negatedCycle}, ${depth}, ${work}
+local call, find, sub, unpack = redis.call, string.find, string.sub, unpack
+local tuples, usersets, subject = ARGV[1], ARGV[2], ARGV[6]
+local max_depth, max_work, max_steps = ARGV[7] + 0, ARGV[8] + 0, ARGV[9] + 0
+local worked, level = 0, 0
+-- Of the subject: its kind, and the wildcard that names it too.
+local kind, wildcard, subject_set = nil, nil, tuples
+local colon, hash = find(subject, ':', 1, true), find(subject, '#', 1, true)
+if hash then
+  kind, subject_set = sub(subject, 1, colon - 1) .. sub(subject, hash), usersets
+elseif sub(subject, colon + 1) == '*' then
+  kind = subject
+else
+  kind = sub(subject, 1, colon - 1)
+  wildcard = kind .. ':*'
+end
+
+-- Contextual tuples: subjects by key.
+local extra
+for index = 11, #ARGV, 2 do
+  local at, named = ARGV[index], ARGV[index + 1]
+  local key = (find(named, '#', 1, true) and usersets or tuples) .. at
+  extra = extra or {}
+  extra[key] = extra[key] or {}
+  extra[key][named] = true
+end
+
+local relations = {}
+local function rule_of(type, relation)
+  local found = relations[type]
+  if not found then
+    local make = types[type]
+    found = make and make() or {}
+    relations[type] = found
+  end
+  return found[relation]
+end
+
+-- Members of a set, no more than may still be looked at; and whether there were more.
+local lists, cut = {}, {}
+local function members(key)
+  local list = lists[key]
+  if not list then
+    local most = max_work - worked
+    worked = worked + 1
+    list = call('ZRANGE', key, 0, most)
+    if #list > most then
+      list[#list] = nil
+      cut[key] = true
+    end
+    for named in pairs(extra and extra[key] or {}) do list[#list + 1] = named end
+    lists[key] = list
+  end
+  worked = worked + #list
+  return list, cut[key]
+end
+
+-- Outcomes that are known, those that are not (with the depth at which they are), and cells.
+local known, on_stack, cells = {}, {}, {}
+local function root_of(cell)
+  while cell.up do cell = cell.up end
+  return cell
+end
+local function lower(a, b)
+  if not a or b and b.level < a.level then return b end
+  return a
+end
+local function higher(a, b)
+  if not a or not b then return nil end
+  return a.level < b.level and b or a
+end
+
+-- Tracing.
+local steps, truncated, parent = {}, 0, 0
+local function open(rule, at, tuple, note)
+  if #steps >= max_steps then
+    truncated = 1
+    return 0
+  end
+  steps[#steps + 1] = { parent, rule, at, tuple or '', note or '', -1 }
+  return #steps
+end
+
+local evaluate
+local function walk(at, object, type, relation, hops, rule_name, tuple)
+  local rule = rule_of(type, relation)
+  local note
+  local outcome, hangs_on
+  if rule and at == subject then
+    note, outcome = 'self', ALLOWED
+  elseif not rule or not rule.reach[kind] then
+    note, outcome = 'not_in_model', DENIED
+  elseif on_stack[at] then
+    local there = on_stack[at]
+    hangs_on = cells[there]
+    if not hangs_on then
+      hangs_on = { level = there }
+      cells[there] = hangs_on
+    end
+    note, outcome = 'cycle', DENIED
+  else
+    local before = known[at]
+    if before then
+      local cell = before.cell
+      if cell then cell = root_of(cell) end
+      if not cell or not cell.over then
+        if before.outcome ~= DEPTH or hops >= before.hops then
+          note, outcome, hangs_on = 'seen', before.outcome, cell
+        end
+      elseif cell.over == DENIED and before.outcome == DENIED then
+        note, outcome = 'seen', DENIED
+      end
+    end
+  end
+  if note then
+    if max_steps > 0 then
+      local step = open(rule_name, at, tuple, note)
+      if step > 0 then steps[step][6] = outcome end
+    end
+    return outcome, hangs_on
+  end
+  if worked >= max_work then return WORK end
+
+  level = level + 1
+  local here = level
+  on_stack[at], cells[here] = here, nil
+  local step, outer = 0, parent
+  if max_steps > 0 then
+    step = open(rule_name, at, tuple)
+    parent = step
+  end
+  outcome, hangs_on = evaluate(rule.parts, at, object, type, rule, hops)
+  if max_steps > 0 then
+    parent = outer
+    if step > 0 then steps[step][6] = outcome end
+  end
+  local cell = cells[here]
+  on_stack[at], level = nil, here - 1
+  if hangs_on == cell then hangs_on = nil end
+  if cell then
+    if outcome == DENIED and hangs_on then
+      cell.up = hangs_on
+    else
+      cell.over = outcome
+    end
+  end
+  known[at] = { outcome = outcome, cell = hangs_on, hops = hops }
+  return outcome, hangs_on
+end
+
+`
