@@ -1,0 +1,112 @@
+/** Bursts at the boundaries of windows, and overload that lasts, with nothing wrong. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { rounded } from '../statistics.ts'
+import { type HistoryEvent, historyOf, type RequestEvent } from './history.ts'
+import { offerLoad, type Wallet } from './load.ts'
+import type { Recorder } from './recorder.ts'
+import { LIMITS, type LimitName, PROCESSES } from './terms.ts'
+
+/** So many times the limit, so long before each boundary and as long after it. */
+const BURST_TIMES = 1.5
+const ASIDE_MS = 100
+/** So many at once: more would wait for each other, and not for the limit. */
+const AT_ONCE = 15
+const BREATH_MS = 5
+/** So many times the limit all the time. */
+const OVERLOADS = [1.2, 2] as const
+
+const NAMES = ['leased', 'strict'] as const satisfies readonly LimitName[]
+const overloadedSubject = (name: LimitName, times: number) => `overload-${times}-${name}`
+const burstSubject = (name: LimitName) => `boundary-${name}`
+
+const OVERLOADED = NAMES.flatMap((name) =>
+  OVERLOADS.map((times) => ({
+    ...{ name, times, subject: overloadedSubject(name, times) },
+    perSecond: (times * LIMITS[name].limit * 1_000) / LIMITS[name].windowMs,
+  })),
+)
+
+/** Who needs a token. */
+export const BURST_SUBJECTS: readonly string[] = [
+  ...NAMES.map(burstSubject),
+  ...OVERLOADED.map(({ subject }) => subject),
+]
+
+export interface BurstOptions {
+  readonly seconds: number
+  readonly seed: number
+  readonly signal: AbortSignal
+}
+
+/** Half of the time for each limit. Boundaries are those of windows that begin with the epoch. */
+export async function burst(
+  recorder: Recorder,
+  wallet: Wallet,
+  { seconds, seed, signal }: BurstOptions,
+): Promise<void> {
+  const partMs = (seconds * 1_000) / NAMES.length
+
+  async function atBoundaries(name: LimitName): Promise<void> {
+    const { limit, windowMs } = LIMITS[name]
+    const token = wallet.tokenOf(burstSubject(name))
+    const untilMs = Date.now() + partMs
+    for (let at = Math.ceil(Date.now() / windowMs) * windowMs; at < untilMs; at += windowMs) {
+      for (const momentMs of [at - ASIDE_MS, at + ASIDE_MS]) {
+        await sleep(Math.max(0, momentMs - Date.now()), undefined, { signal })
+        for (let n = 0; n < BURST_TIMES * limit; n++) {
+          if (n % AT_ONCE === AT_ONCE - 1) await sleep(BREATH_MS)
+          if (token !== undefined) void recorder.request(n % PROCESSES, name, token)
+        }
+      }
+    }
+  }
+
+  for (const name of NAMES) {
+    const callers = OVERLOADED.filter((one) => one.name === name).map(({ subject, perSecond }) => ({
+      ...{ route: name, subject, perSecond },
+    }))
+    const ending = AbortSignal.any([signal, AbortSignal.timeout(partMs)])
+    await Promise.all([
+      offerLoad(recorder, wallet, { callers, seed, signal: ending }),
+      atBoundaries(name),
+    ])
+    await recorder.settled()
+  }
+}
+
+/** What of a limit was used by who asked for more. */
+export interface OverloadFigures {
+  readonly limit: LimitName
+  /** Requests, as a multiple of the limit. */
+  readonly times: number
+  readonly requests: number
+  /** Admitted, as a part of the limit, over all windows but the first, and in the one with the fewest. */
+  readonly share: number
+  readonly leastShare: number
+}
+
+/** Windows that follow each other, counted by when requests were sent. */
+export function overloadFigures(events: Iterable<HistoryEvent>): readonly OverloadFigures[] {
+  const { requests } = historyOf(events)
+  return OVERLOADED.map(({ name, times, subject }) => {
+    const own = requests.filter((request) => request.subject === subject)
+    const { limit, windowMs } = LIMITS[name]
+    const shares = admittedByWindow(own, windowMs).map((admitted) => admitted / limit)
+    const mean = shares.reduce((sum, share) => sum + share, 0) / Math.max(1, shares.length)
+    return {
+      ...{ limit: name, times, requests: own.length },
+      ...{ share: rounded(mean, 3), leastShare: rounded(Math.min(1, ...shares), 3) },
+    }
+  })
+}
+
+/** Without the first window, in which the limit was not reached yet, and the last, which is not whole. */
+function admittedByWindow(requests: readonly RequestEvent[], windowMs: number): readonly number[] {
+  const [first, last] = [requests[0]?.invokeMs ?? 0, requests.at(-1)?.invokeMs ?? 0]
+  const counts = Array<number>(Math.max(0, Math.floor((last - first) / windowMs))).fill(0)
+  for (const { invokeMs, status } of requests) {
+    const at = Math.floor((invokeMs - first) / windowMs)
+    if (status === 200 && at < counts.length) counts[at] = (counts[at] ?? 0) + 1
+  }
+  return counts.slice(1)
+}

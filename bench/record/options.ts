@@ -1,0 +1,90 @@
+/** What `npm run record` was asked for. */
+import { parseArgs } from 'node:util'
+import { number, oneOf } from '../options.ts'
+import { FAULT_NAMES, type FaultName } from './faults.ts'
+
+export interface RecordOptions {
+  /** Of faults, with the rests between them. */
+  readonly seconds: number
+  /** Of one fault, with the rest before it. */
+  readonly windowSeconds: number
+  /** Of bursts and overload before that. */
+  readonly burstSeconds: number
+  readonly faults: readonly FaultName[]
+  /** Tokens that are revoked, a second. */
+  readonly revocations: number
+  readonly seed: number
+  /** A directory. Undefined: `bench/results`. */
+  readonly results: string | undefined
+  /** Where the history goes, gzipped lines of JSON. Undefined: nowhere. */
+  readonly history: string | undefined
+}
+
+const MAX_SEED = 2 ** 32 - 1
+
+export const USAGE = `npm run record [-- options]
+
+Starts four gateways, a process of workerd each, over one Redis, with a fault proxy before Redis for
+each of them; sends requests under limits with and without leases, and revokes tokens that are in use,
+while links, gateways and Redis fail; writes down when each request was sent and answered, and when it
+reached the origin. A checker then decides over this history whether any rolling window held more than
+its limit, whether anybody got in later than the bound after a revocation, and whether every answer has
+a reason.
+
+  --seconds <n>      faults, and rests between them (default: 900)
+  --window <n>       seconds of one fault and the rest before it (default: 28)
+  --bursts <n>       seconds of bursts and overload before that (default: 40)
+  --faults <names>   only these, with commas between them:
+                     ${columns(FAULT_NAMES)}
+  --revocations <n>  a second (default: 14)
+  --seed <n>         of requests, revocations and faults (default: 1)
+  --results <dir>    where the verdict goes, as <date>-record.json (default: bench/results)
+  --history <file>   writes the history, gzipped lines of JSON
+  --help
+
+Without a redis-server on the PATH nothing kills Redis. Exit code 1: something was violated or has no
+reason, or did not start. 2: the options make no run.`
+
+/** Reads the command line. Throws an `Error` of one line for what makes no run. */
+export function readOptions(argv: readonly string[]): RecordOptions | 'help' {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      seconds: { type: 'string', default: '900' },
+      window: { type: 'string', default: '28' },
+      bursts: { type: 'string', default: '40' },
+      faults: { type: 'string' },
+      revocations: { type: 'string', default: '14' },
+      seed: { type: 'string', default: '1' },
+      results: { type: 'string' },
+      history: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  })
+  if (values.help) return 'help'
+  if (values.results === '') throw new Error('--results must name a directory')
+  if (values.history === '') throw new Error('--history must name a file')
+  const faults = values.faults?.split(',').map((name) => oneOf('--faults', name, FAULT_NAMES))
+  return {
+    seconds: number('--seconds', values.seconds, 1, 9_999),
+    windowSeconds: number('--window', values.window, 1, 600),
+    burstSeconds: number('--bursts', values.bursts, 0, 600),
+    faults: faults ?? FAULT_NAMES,
+    revocations: number('--revocations', values.revocations, 0.1, 100),
+    seed: seedOf(values.seed),
+    results: values.results,
+    history: values.history,
+  }
+}
+
+function seedOf(text: string): number {
+  const seed = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
+  if (!(seed <= MAX_SEED)) throw new Error(`--seed must be a whole number from 0 to ${MAX_SEED}`)
+  return seed
+}
+
+function columns(names: readonly string[]): string {
+  const lines: string[] = []
+  for (let at = 0; at < names.length; at += 5) lines.push(names.slice(at, at + 5).join(', '))
+  return lines.join(',\n                     ')
+}

@@ -1,0 +1,79 @@
+/** A recorded run, from the start of its system to the verdict over its history. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Shutdown } from '../../dev/start/shutdown.ts'
+import { rounded } from '../statistics.ts'
+import { surroundings } from '../surroundings.ts'
+import { BURST_SUBJECTS, burst, overloadFigures } from './bursts.ts'
+import { check, violationsOf } from './check.ts'
+import { condemn } from './condemned.ts'
+import { isOfRedis, planFaults } from './faults.ts'
+import type { HistoryEvent } from './history.ts'
+import { CALLERS, createWallet, offerLoad } from './load.ts'
+import { plague } from './nemesis.ts'
+import type { RecordOptions } from './options.ts'
+import { createRecorder } from './recorder.ts'
+import { type RecordResult, resultOf } from './result.ts'
+import { startSystem } from './system.ts'
+import { TERMS } from './terms.ts'
+
+export interface RecordContext {
+  readonly argv: readonly string[]
+  readonly shutdown: Pick<Shutdown, 'defer' | 'signal'>
+  readonly progress: (what: string) => void
+}
+
+export interface Recorded {
+  readonly result: RecordResult
+  readonly events: readonly HistoryEvent[]
+}
+
+/** Throws an `Error` of one line if something does not start. */
+export async function record(
+  options: RecordOptions,
+  { argv, shutdown, progress }: RecordContext,
+): Promise<Recorded> {
+  const { seconds, windowSeconds, burstSeconds, revocations: perSecond, seed } = options
+  const directory = mkdtempSync(join(tmpdir(), 'portcullis-record-'))
+  shutdown.defer(async () => rmSync(directory, { recursive: true, force: true }))
+  progress('starting')
+  const system = await startSystem(seed, directory, shutdown)
+  const { canKillRedis, redisKind } = system.surroundings.ready
+  const about = surroundings(argv, redisKind)
+  const recorder = await createRecorder(system)
+  shutdown.defer(async () => recorder.close())
+  const subjects = [...BURST_SUBJECTS, ...CALLERS.map(({ subject }) => subject)]
+  const wallet = await createWallet(recorder, subjects)
+
+  const { signal } = shutdown
+  progress(`bursts and overload for ${burstSeconds} s`)
+  await burst(recorder, wallet, { seconds: burstSeconds, seed, signal })
+
+  const faults = options.faults.filter((name) => canKillRedis || !isOfRedis(name))
+  const plan = planFaults({ seconds, windowSeconds, faults, seed })
+  const over = new AbortController()
+  const ending = AbortSignal.any([signal, over.signal])
+  const offering = Promise.all([
+    offerLoad(recorder, wallet, { callers: CALLERS, seed, signal: ending }),
+    condemn(recorder, wallet, { perSecond, seed, signal: ending }),
+  ])
+  const plaguing = plague(system, { plan, seed, signal, progress }).finally(() => over.abort())
+  await Promise.all([offering, plaguing])
+  await recorder.settled()
+  shutdown.signal.throwIfAborted()
+
+  progress(`checking ${system.events.length} events`)
+  const verdict = check(system.events, TERMS)
+  const result = resultOf({
+    about,
+    loadAverageAfter: loadavg().map((load) => rounded(load, 2)),
+    ...{ argv, options, faults, verdict, violations: violationsOf(verdict) },
+    overload: overloadFigures(system.events),
+    faultSeconds: plan.reduce(
+      (sum, { startSeconds, endSeconds }) => sum + endSeconds - startSeconds,
+      0,
+    ),
+  })
+  return { result, events: system.events }
+}

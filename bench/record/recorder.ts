@@ -1,0 +1,90 @@
+/** Sends requests and revocations, and writes each of them down. */
+import { randomUUID } from 'node:crypto'
+import { createClient } from './client.ts'
+import { NUMBER_HEADER } from './origin.ts'
+import type { System } from './system.ts'
+import type { RouteName } from './terms.ts'
+
+const TTL_SECONDS = 7_200
+/** Exempt from the throttle of addresses, which is not what is recorded. */
+const ADDRESS = '127.0.0.1'
+
+export interface Token {
+  /** `jti`. */
+  readonly id: string
+  readonly subject: string
+  readonly jwt: string
+}
+
+export interface Recorder {
+  mint(subject: string): Promise<Token>
+  /** Resolves when it is answered. */
+  request(process: number, route: RouteName, token: Token): Promise<void>
+  /** By the operators' API of a process: the token, or its subject. True: it answered 201. */
+  revoke(process: number, token: Token, kind: 'token' | 'subject'): Promise<boolean>
+  /** Resolves once nothing is under way. */
+  settled(): Promise<void>
+  close(): void
+}
+
+export async function createRecorder({ gateways, events, sign, now }: System): Promise<Recorder> {
+  const client = createClient()
+  const underWay = new Set<Promise<unknown>>()
+  const operator = await sign({ subject: 'olga', roles: ['operator'], ttlSeconds: TTL_SECONDS })
+  let sent = 0
+
+  function track<Result>(work: Promise<Result>): Promise<Result> {
+    underWay.add(work)
+    void work.finally(() => underWay.delete(work))
+    return work
+  }
+
+  async function request(process: number, route: RouteName, token: Token): Promise<void> {
+    sent += 1
+    const [id, invokeMs] = [sent, now()]
+    const answer = await client.send({
+      method: 'GET',
+      url: `${gateways[process]?.url()}/${route}`,
+      headers: {
+        authorization: `Bearer ${token.jwt}`,
+        'cf-connecting-ip': ADDRESS,
+        [NUMBER_HEADER]: String(id),
+      },
+    })
+    events.push({
+      ...{ kind: 'request', id, process, route, subject: token.subject, token: token.id },
+      ...{ invokeMs, completeMs: now(), ...answer },
+    })
+  }
+
+  async function revoke(process: number, token: Token, kind: 'token' | 'subject') {
+    const invokeMs = now()
+    const { status } = await client.send({
+      method: 'POST',
+      url: `${gateways[process]?.url()}/-/admin/revocations`,
+      headers: {
+        authorization: `Bearer ${operator}`,
+        'cf-connecting-ip': ADDRESS,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ kind, value: kind === 'token' ? token.id : token.subject }),
+    })
+    const completeMs = now()
+    events.push({ kind: 'revoke', process, token: token.id, invokeMs, completeMs, status })
+    return status === 201
+  }
+
+  return {
+    async mint(subject) {
+      const id = randomUUID()
+      const jwt = await sign({ subject, tokenId: id, roles: ['reader'], ttlSeconds: TTL_SECONDS })
+      return { id, subject, jwt }
+    },
+    request: (...args) => track(request(...args)),
+    revoke: (...args) => track(revoke(...args)),
+    async settled() {
+      while (underWay.size > 0) await Promise.all(underWay)
+    },
+    close: client.close,
+  }
+}

@@ -1,0 +1,179 @@
+/** What a recorded run leaves behind, and how it is written and printed. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { table } from '../report.ts'
+import { rounded } from '../statistics.ts'
+import type { surroundings } from '../surroundings.ts'
+import type { OverloadFigures } from './bursts.ts'
+import type { Verdict } from './check.ts'
+import type { RevocationCounts } from './check-revocations.ts'
+import type { WindowFinding } from './check-windows.ts'
+import type { FaultName } from './faults.ts'
+import type { HistoryEvent } from './history.ts'
+import type { RecordOptions } from './options.ts'
+import { TERMS, type Terms } from './terms.ts'
+
+const RESULTS = join(import.meta.dirname, '..', 'results')
+/** Of each kind of sentence. */
+const MAX_EXAMPLES = 10
+/** Whoever was admitted less often stands in no list. */
+const LISTED_FROM = 1_000
+const EVENTS_AT_ONCE = 10_000
+
+type About = ReturnType<typeof surroundings>
+
+export interface LimitFigures {
+  readonly limit: number
+  readonly windowMs: number
+  readonly subjects: number
+  readonly admitted: number
+  /** The most that were certainly in one window, and that may have been, of any subject. */
+  readonly worstCertain: number
+  readonly worstPossible: number
+  /** The most around a loss of all data, where there may be more than the limit; 0: not more. */
+  readonly worstAroundLoss: number
+}
+
+export interface RecordResult extends About {
+  readonly benchmark: 'record'
+  readonly loadAverageAfter: readonly number[]
+  readonly options: Omit<RecordOptions, 'results' | 'history'>
+  readonly faultSeconds: number
+  readonly terms: Terms
+  readonly requests: number
+  readonly admitted: number
+  readonly holds: boolean
+  readonly violations: readonly string[]
+  readonly unexplained: number
+  readonly unexplainedExamples: readonly string[]
+  readonly limits: Readonly<Record<string, LimitFigures>>
+  /** Of those who came often. */
+  readonly windows: readonly WindowFinding[]
+  readonly overload: readonly OverloadFigures[]
+  readonly revocations: Omit<Verdict['revocations'], 'violations'>
+  readonly availability: Verdict['answers']['byFault']
+}
+
+export interface ResultParts {
+  readonly about: About
+  readonly loadAverageAfter: readonly number[]
+  readonly argv: readonly string[]
+  readonly options: RecordOptions
+  /** Those that could be made. */
+  readonly faults: readonly FaultName[]
+  readonly faultSeconds: number
+  readonly verdict: Verdict
+  readonly violations: readonly string[]
+  readonly overload: readonly OverloadFigures[]
+}
+
+export function resultOf(parts: ResultParts): RecordResult {
+  const { about, argv, options, faults, verdict, violations, overload, faultSeconds } = parts
+  const { seconds, windowSeconds, burstSeconds, revocations: perSecond, seed } = options
+  const { violations: _, ...revocations } = verdict.revocations
+  const { unexplained, byFault } = verdict.answers
+  return {
+    benchmark: 'record',
+    ...about,
+    loadAverageAfter: parts.loadAverageAfter,
+    command: ['npm run record', ...(argv.length > 0 ? ['--', ...argv] : [])].join(' '),
+    options: { seconds, windowSeconds, burstSeconds, faults, revocations: perSecond, seed },
+    ...{ faultSeconds, terms: TERMS, requests: verdict.requests, admitted: verdict.admitted },
+    holds: violations.length === 0 && unexplained.length === 0,
+    violations: violations.slice(0, MAX_EXAMPLES),
+    unexplained: unexplained.length,
+    unexplainedExamples: unexplained.slice(0, MAX_EXAMPLES),
+    limits: limitFigures(verdict.windows.findings),
+    windows: verdict.windows.findings.filter(({ admitted }) => admitted >= LISTED_FROM),
+    overload,
+    revocations,
+    availability: byFault,
+  }
+}
+
+function limitFigures(findings: readonly WindowFinding[]): Record<string, LimitFigures> {
+  return Object.fromEntries(
+    Object.entries(TERMS.limits).map(([name, { limit, windowMs }]) => {
+      const own = findings.filter((finding) => finding.limit === name)
+      const worst = (of: (finding: WindowFinding) => number) => Math.max(0, ...own.map(of))
+      return [
+        name,
+        {
+          ...{ limit, windowMs, subjects: own.length },
+          admitted: own.reduce((sum, { admitted }) => sum + admitted, 0),
+          worstCertain: worst(({ certain }) => certain),
+          worstPossible: worst(({ possible }) => possible),
+          worstAroundLoss: worst(({ aroundLoss }) => aroundLoss),
+        },
+      ]
+    }),
+  )
+}
+
+/** Writes `<date>-record.json`. Returns its name. */
+export function writeResult(directory: string | undefined, result: RecordResult): string {
+  const folder = directory ?? RESULTS
+  mkdirSync(folder, { recursive: true })
+  const file = join(folder, `${result.date.slice(0, 'yyyy-mm-dd'.length)}-record.json`)
+  writeFileSync(file, `${JSON.stringify(result, null, 2)}\n`)
+  return file
+}
+
+/** Gzipped lines of JSON; several members, which is one stream (RFC 1952 section 2.2). */
+export function writeHistory(file: string, events: readonly HistoryEvent[]): void {
+  const parts: Buffer[] = []
+  for (let at = 0; at < events.length; at += EVENTS_AT_ONCE) {
+    const lines = events.slice(at, at + EVENTS_AT_ONCE).map((event) => JSON.stringify(event))
+    parts.push(gzipSync(`${lines.join('\n')}\n`))
+  }
+  writeFileSync(file, Buffer.concat(parts))
+}
+
+/** The tables at the end. */
+export function report(result: RecordResult): string {
+  const { requests, admitted, limits, overload, revocations, availability } = result
+  const text = (...values: readonly (number | undefined)[]) =>
+    values.map((value) => (value === undefined ? '-' : String(rounded(value, 1))))
+  const revoked = (name: string, counts: RevocationCounts) => [
+    name,
+    ...text(counts.revoked, counts.judged, counts.late, counts.within, counts.latestMs),
+  ]
+  return [
+    `${requests} requests, ${admitted} admitted`,
+    table(
+      ['limit', 'admitted', 'of', 'worst window, certainly', 'possibly', 'around a loss'],
+      Object.entries(limits).map(([name, of]) => [
+        name,
+        ...text(of.admitted, of.limit, of.worstCertain, of.worstPossible, of.worstAroundLoss),
+      ]),
+    ),
+    table(
+      ['overload', 'times the limit', 'admitted of it', 'in the worst window'],
+      overload.map(({ limit, times, share, leastShare }) => [
+        limit,
+        ...[times, share, leastShare].map(String),
+      ]),
+    ),
+    table(
+      ['revocations', 'returned', 'judged', 'late', 'within', 'latest ms'],
+      [
+        revoked('all', revocations.total),
+        ...Object.entries(revocations.byFault).map(([name, counts]) => revoked(name, counts)),
+      ],
+    ),
+    table(
+      ['answers', 'requests', '200', '429', '401', '503', 'none'],
+      Object.entries(availability).map(([name, of]) => [
+        name,
+        ...text(of.requests, of.admitted, of.limited, of.revoked, of.unavailable, of.none),
+      ]),
+    ),
+    ...examples('violations', result.violations),
+    ...examples(`${result.unexplained} without a reason`, result.unexplainedExamples),
+    result.holds ? 'Everything holds.' : 'NOT everything holds.',
+  ].join('\n\n')
+}
+
+const examples = (what: string, sentences: readonly string[]): readonly string[] =>
+  sentences.length === 0 ? [] : [[`${what}, for example:`, ...sentences].join('\n  ')]

@@ -1,0 +1,32 @@
+/** The gateway of the recorded run. */
+import { createGateway, createServices, definePolicy, type GatewayEnv } from '../../src/index.ts'
+import { BOUND_MS, LIMITS, type LimitName, ROUTES, type RouteName } from './terms.ts'
+
+const limitOf = (name: LimitName) => {
+  const { limit, windowMs, lease } = LIMITS[name]
+  return {
+    ...({ limit, windowSeconds: windowMs / 1_000, by: 'subject', onUnavailable: 'deny' } as const),
+    ...(lease !== undefined && { lease }),
+  }
+}
+
+const policy = definePolicy({
+  roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
+  limits: { leased: limitOf('leased'), strict: limitOf('strict') },
+  routes: (Object.keys(ROUTES) as RouteName[]).map((name) => ({
+    method: 'GET',
+    path: `/${name}`,
+    permission: 'orders:read',
+    limits: [...ROUTES[name]],
+  })),
+  revocation: { maxStalenessMs: BOUND_MS },
+})
+
+let app: ReturnType<typeof createGateway> | undefined
+
+export default {
+  fetch(request, env, context) {
+    app ??= createGateway(createServices(env), policy)
+    return app.fetch(request, env, context)
+  },
+} satisfies ExportedHandler<GatewayEnv>
