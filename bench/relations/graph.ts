@@ -10,14 +10,17 @@ export type Size = (typeof SIZES)[number]
  * second one to the next of them.
  */
 export const CALLERS = 50
-/** Of an organisation; all but the first of the members are asked about by nobody. */
-const MEMBERS = 10
+/** Of an organisation; all but the first of its viewers are asked about by nobody. */
+const VIEWERS = 6
 const DEPARTMENTS = 2
 const TEAMS = 4
-const PROJECTS = 12
-const ORDERS = 72
-/** One for each member, and one for each object, which names what it belongs to. */
-export const TUPLES_OF_ORGANISATION = MEMBERS + DEPARTMENTS + TEAMS + PROJECTS + ORDERS
+/** In each team; none of them is asked about. */
+const TEAM_MEMBERS = 2
+const PROJECTS = 8
+const ORDERS = 36
+/** One for each viewer and member, two for each order, and one for each object between them. */
+export const TUPLES_OF_ORGANISATION =
+  VIEWERS + DEPARTMENTS + TEAMS + TEAMS * TEAM_MEMBERS + PROJECTS + 2 * ORDERS
 
 /** What is asked of every order. */
 export const RELATION = 'viewer'
@@ -37,28 +40,32 @@ export const tenantOf = (size: number): string => `tuples-${size}`
 
 export const organisationsIn = (size: number): number => size / TUPLES_OF_ORGANISATION
 
-/** All that belongs to one organisation. A path from an order to a member leads over four tuples. */
+/**
+ * All that belongs to one organisation, by the relations of `portcullis.fga`. From an order to a viewer
+ * of its organisation it is four tuples up and a fifth one that names the viewer.
+ */
 export function* tuplesOf(organisation: number): Generator<RelationTuple> {
+  const of = (type: string, index: number) => `${type}:${idOf(organisation, index)}`
   const top = `organisation:${organisation}`
-  for (let member = 0; member < MEMBERS; member++) {
-    const name = member === 0 ? callerName(organisation % CALLERS) : `u${organisation}-${member}`
-    yield { object: top, relation: 'member', subject: `user:${name}` }
+  const outsider = (index: number) => `user:u${idOf(organisation, index)}`
+  for (let index = 0; index < VIEWERS; index++) {
+    const subject = index === 0 ? `user:${callerName(organisation % CALLERS)}` : outsider(index)
+    yield { object: top, relation: RELATION, subject }
   }
-  const levels = [
-    { type: 'department', count: DEPARTMENTS },
-    { type: 'team', count: TEAMS },
-    { type: 'project', count: PROJECTS },
-    { type: 'order', count: ORDERS },
-  ]
-  let above = { type: 'organisation', count: 1 }
-  for (const level of levels) {
-    for (let index = 0; index < level.count; index++) {
-      const parent =
-        above.count === 1 ? top : `${above.type}:${idOf(organisation, index % above.count)}`
-      const object = `${level.type}:${idOf(organisation, index)}`
-      yield { object, relation: above.type, subject: parent }
-    }
-    above = level
+  for (let index = 0; index < DEPARTMENTS; index++)
+    yield { object: of('department', index), relation: 'organisation', subject: top }
+  for (let index = 0; index < TEAMS; index++) {
+    const team = of('team', index)
+    yield { object: team, relation: 'department', subject: of('department', index % DEPARTMENTS) }
+    for (let member = 0; member < TEAM_MEMBERS; member++)
+      yield { object: team, relation: 'member', subject: outsider(index + member * TEAMS) }
+  }
+  for (let index = 0; index < PROJECTS; index++)
+    yield { object: of('project', index), relation: 'team', subject: of('team', index % TEAMS) }
+  for (let index = 0; index < ORDERS; index++) {
+    const order = of('order', index)
+    yield { object: order, relation: 'project', subject: of('project', index % PROJECTS) }
+    yield { object: order, relation: 'owner', subject: outsider(index) }
   }
 }
 
