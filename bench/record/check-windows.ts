@@ -14,7 +14,7 @@ export interface WindowFinding {
   readonly certain: number
   /** Admissions that may have been: the most. How much the clocks leave open. */
   readonly possible: number
-  /** The most that were certainly inside a window in which Redis lost everything; 0: none was. */
+  /** The most that were certainly inside a window in which Redis lost everything; 0: no more than the limit. */
   readonly aroundLoss: number
 }
 
@@ -42,7 +42,7 @@ export function checkWindows(history: History, terms: Terms): Windows {
       const certain = Math.max(...parts.map((part) => mostCertain(part, rule.windowMs)))
       const possible = Math.max(...parts.map((part) => mostPossible(part, rule.windowMs)))
       const overall = parts.length > 1 ? mostCertain(admissions, rule.windowMs) : 0
-      const aroundLoss = overall > certain ? overall : 0
+      const aroundLoss = overall > rule.limit ? overall : 0
       findings.push({ limit, subject, admitted: admissions.length, certain, possible, aroundLoss })
       if (certain > rule.limit)
         violations.push(`${limit} of ${subject}: ${certain} of ${rule.limit} in one window`)

@@ -31,7 +31,7 @@ export interface LimitFigures {
   /** The most that were certainly in one window, and that may have been, of any subject. */
   readonly worstCertain: number
   readonly worstPossible: number
-  /** The most around a loss of all data, where there may be more than the limit; 0: not more. */
+  /** The most around a loss of all data, where there may be more than the limit; 0: there was not. */
   readonly worstAroundLoss: number
 }
 
