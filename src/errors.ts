@@ -91,14 +91,15 @@ export class Denied extends Error {
 }
 
 /** What the gateway needs and does not own; and its own isolate, which can have too much to do. */
-export type Dependency = 'redis' | 'key_set' | 'origin' | 'audit_log' | 'gateway'
+export type Dependency = 'redis' | 'key_set' | 'authority' | 'origin' | 'audit_log' | 'gateway'
 
 /**
  * How a dependency failed: `unreachable` (refused, reset, DNS, TLS), `timeout` (our deadline
  * passed), `malformed` (it answered, but not in its protocol), `refused` (it answered with an
- * error of its own), `overloaded` (too many requests wait).
+ * error of its own), `overloaded` (too many requests wait), `stale` (it knows less than the request
+ * asks it to know).
  */
-export type Fault = 'unreachable' | 'timeout' | 'malformed' | 'refused' | 'overloaded'
+export type Fault = 'unreachable' | 'timeout' | 'malformed' | 'refused' | 'overloaded' | 'stale'
 
 /**
  * A dependency did not answer in a way that decides anything: nobody knows whether the request is

@@ -7,8 +7,8 @@ export type BreakerState = 'closed' | 'open' | 'half_open'
 /** A breaker as observers see it. Its state is this isolate's alone. */
 export interface Breaker {
   /** The dependency behind it. */
-  readonly name: 'redis' | 'key_set' | 'origin'
-  /** Which one, where there are several: the URI of a key set, `GET /orders/:id` of an origin. */
+  readonly name: 'redis' | 'key_set' | 'authority' | 'origin'
+  /** Which one, where there are several: URI of a key set or authority, `GET /orders/:id` of an origin. */
   readonly target: string | undefined
   state(): BreakerState
 }

@@ -5,7 +5,7 @@ import type { Sample } from './exposition.ts'
 import type { MetricsTotals } from './store.ts'
 
 /** What breakers stand before; told also where none is open. */
-const DEPENDENCIES = ['redis', 'key_set', 'origin']
+const DEPENDENCIES = ['redis', 'key_set', 'authority', 'origin']
 const BREAKER_STATES = ['closed', 'half_open', 'open']
 /**
  * Series that are told from the beginning, as 0: Prometheus sees no increase in one that appears
