@@ -54,6 +54,7 @@ function kindsOf(
         if (direct.kind === 'object') return kinds.add(direct.type)
         const into = `${direct.type}#${direct.relation}`
         for (const kind of reach.get(into) ?? []) kinds.add(kind)
+        kinds.add(into)
         return kinds
       }, new Set<string>())
     case 'computed':
