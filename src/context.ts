@@ -5,6 +5,7 @@
 import type { RateLimit } from './admission/limit.ts'
 import type { Timeline } from './audit/timeline.ts'
 import type { PolicyRoute } from './policy.ts'
+import type { RelationVerdict } from './relations/checker.ts'
 import type { DpopProof } from './tokens/dpop.ts'
 import type { Principal } from './tokens/principal.ts'
 import type { Reference } from './tokens/reference.ts'
@@ -90,6 +91,15 @@ export interface RateLimitVariables {
   uncountedLimits: readonly string[]
 }
 
+/** Set by `admit` where it has learnt whether the caller has the relation that `authorize` demands. */
+export interface RelationVariables {
+  relation: {
+    /** As `queryKey` names what was asked. */
+    readonly of: string
+    readonly verdict: RelationVerdict
+  }
+}
+
 /** Set by `observe`, for `audit`: what a rule in observe mode would have refused. */
 export interface ObservedVariables {
   observed: string[]
@@ -113,6 +123,7 @@ export type GatewayVariables = RequestIdVariables &
   PrincipalVariables &
   CredentialVariables &
   RateLimitVariables &
+  RelationVariables &
   ObservedVariables &
   BodyVariables &
   TimelineVariables

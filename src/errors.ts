@@ -61,6 +61,10 @@ export type Denial =
       readonly retryAfterSeconds: number
     }
   | { readonly code: 'permission_missing'; readonly permission: string }
+  /** The caller has not the relation that the route demands: `order#viewer`. */
+  | { readonly code: 'relation_missing'; readonly relation: string }
+  /** Nobody can tell whether the caller has it, though everything answered. */
+  | { readonly code: 'relation_unknown'; readonly why: string }
   /** A method or a tool that the policy does not name for this route. */
   | { readonly code: 'call_refused'; readonly what: 'method' | 'tool' }
   /** The input reads like an attack; `signature` is the rule that says so. */

@@ -78,6 +78,15 @@ function denialProblem(denial: Denial, metadata: string): Problem {
         title: 'Insufficient permission',
         detail: `This ${denial.what} is not allowed here.`,
       }
+    case 'relation_missing':
+    case 'relation_unknown':
+      // Nothing of the graph: not which relation, nor whether there is such an object.
+      return {
+        code: 'insufficient_permission',
+        status: 403,
+        title: 'Insufficient permission',
+        detail: 'This is not allowed.',
+      }
     case 'signature_matched':
       // Not what it was taken for: whoever tries would learn what to write instead.
       return {

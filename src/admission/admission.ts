@@ -1,5 +1,6 @@
 /** The one decision of `admit`: revoked, cut off, banned, or over a limit? One call answers all. */
 import { Unavailable } from '../errors.ts'
+import type { RelationQuery } from '../relations/authority.ts'
 import type { Principal } from '../tokens/principal.ts'
 import type { References } from '../tokens/references.ts'
 import { banOf, observedBan } from './ban.ts'
@@ -33,6 +34,8 @@ export interface AdmissionRequest {
   readonly limits: readonly LimitRequest[]
   /** A proof of possession, which may be used once. */
   readonly proof?: ProofUse | undefined
+  /** A relation to be asked for in the same call, which is then made. */
+  readonly relation?: RelationQuery | undefined
   /** Whether bans that only would hold are looked for, too. Default false. */
   readonly observesBans?: boolean
 }
@@ -81,7 +84,8 @@ const ASKED_NOTHING: AdmissionVerdict = {
  *
  * With a bound on staleness, whom this isolate has found good is admitted without a call while that is
  * known to hold, if all limits of the request hold a unit for it that was taken ahead (`lease`).
- * Requests with a proof of possession, and credentials that were refused here before, are asked about.
+ * Requests with a proof of possession, or of which a relation is to be known, and credentials that were
+ * refused here before, are asked about.
  */
 export function createAdmission({
   store,
@@ -110,7 +114,7 @@ export function createAdmission({
   }
 
   return {
-    async admit({ principal, address, limits, proof, observesBans }) {
+    async admit({ principal, address, limits, proof, relation, observesBans }) {
       if (principal === null && limits.length === 0) return ASKED_NOTHING
       const derived = keysOf(principal, address)
       const keys = derived instanceof Promise ? await derived : derived
@@ -123,7 +127,8 @@ export function createAdmission({
       }
       const spent = recallLimits(limits, refusals, now())
       if (spent !== undefined) return spent
-      const known = proof === undefined ? local?.admit(keys.parties, limits) : undefined
+      const mustAsk = proof !== undefined || relation !== undefined
+      const known = mustAsk ? undefined : local?.admit(keys.parties, limits)
       if (known !== undefined)
         return { ...ASKED_NOTHING, limits: known, renewal: local?.renewal(limits) }
 
@@ -138,6 +143,7 @@ export function createAdmission({
         observedBans: watched,
         limits: asking?.limits ?? limits,
         proof,
+        relation,
         since: asking?.since,
         nowMs,
       }
@@ -158,8 +164,9 @@ export function createAdmission({
       const verdict = refusal ?? weigh(limits, facts.limits, refusals, now())
       const all =
         held === undefined ? verdict : { ...verdict, observed: [held, ...verdict.observed] }
-      if (local === undefined || verdict.denial !== undefined) return all
-      return { ...all, renewal: local.renewal(limits) }
+      if (verdict.denial !== undefined || (local === undefined && relation === undefined))
+        return all
+      return { ...all, relation: facts.relation, renewal: local?.renewal(limits) }
     },
 
     admitReference(request) {

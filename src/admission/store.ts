@@ -1,5 +1,6 @@
 /** What the admission decision needs of a store, in one round trip each time. */
 import type { Unavailable } from '../errors.ts'
+import type { RelationAnswer, RelationQuery } from '../relations/authority.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import type { Reference, ReferenceRecord } from '../tokens/reference.ts'
 import type { BanKey } from './ban.ts'
@@ -20,6 +21,8 @@ export interface AdmissionQuery {
   readonly observedBans?: readonly BanKey[] | undefined
   readonly limits: readonly LimitRequest[]
   readonly proof?: ProofUse | undefined
+  /** A relation that is asked for in the same call. */
+  readonly relation?: RelationQuery | undefined
   /** Where the isolate's view of changes stands; default: it has none. */
   readonly since?: FeedCursor | undefined
   /**
@@ -43,6 +46,8 @@ export interface AdmissionFacts extends RevocationFacts {
   readonly limits: readonly (RateLimit | Unavailable | undefined)[]
   /** The proof had been used before. False without one. */
   readonly proofUsed: boolean
+  /** Where a relation was asked for; `Unavailable` where that cannot be told, and the rest can. */
+  readonly relation?: RelationAnswer | Unavailable | undefined
   /** What has changed, where that was asked: read before all the rest, in the same step. */
   readonly feed?: FeedReply
 }

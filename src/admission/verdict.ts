@@ -1,6 +1,7 @@
 /** From what a store said of a request to the decision, and what the isolate keeps of refusals. */
 import { type Denial, type RevokedBy, Unavailable } from '../errors.ts'
 import { newTally, type Tally } from '../metrics/tally.ts'
+import type { RelationAnswer } from '../relations/authority.ts'
 import type { Principal } from '../tokens/principal.ts'
 import { type BanKey, banOf } from './ban.ts'
 import type { DecidingKeys } from './keys.ts'
@@ -23,6 +24,8 @@ export interface AdmissionVerdict {
   readonly uncounted: readonly string[]
   /** What rules in observe mode would have refused, whether the request is admitted or not. */
   readonly observed: readonly Denial[]
+  /** What was told of the relation that was asked for; it refuses nobody here. */
+  readonly relation?: RelationAnswer | Unavailable | undefined
   /** To be called behind the answer, where it is there; never rejects. */
   readonly renewal?: (() => Promise<void>) | undefined
 }

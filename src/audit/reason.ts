@@ -42,6 +42,10 @@ export function reasonOfDenial(denial: Denial): string {
       return `${denial.code}:${denial.signature}`
     case 'permission_missing':
       return `${denial.code}:${denial.permission}`
+    case 'relation_missing':
+      return `${denial.code}:${denial.relation}`
+    case 'relation_unknown':
+      return `${denial.code}:${denial.why}`
     case 'oauth_refused':
       return `${denial.error}:${denial.check}`
     case 'token_missing':

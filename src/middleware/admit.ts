@@ -13,6 +13,7 @@ import {
   type PendingCredential,
   type PrincipalVariables,
   type RateLimitVariables,
+  type RelationVariables,
 } from '../context.ts'
 import { Denied } from '../errors.ts'
 import type { PolicyLimit } from '../policy.ts'
@@ -23,10 +24,15 @@ import type { Principal } from '../tokens/principal.ts'
 import { isGoodLease } from '../validators/lease.ts'
 import { LIMIT_NAME } from '../validators/policy.ts'
 import { observe } from './observe.ts'
+import { type RelationOptions, relationToAsk } from './relation.ts'
 import { waitUntilOf } from './wait-until.ts'
 
 type Environment = {
-  Variables: PrincipalVariables & CredentialVariables & ClientAddressVariables & RateLimitVariables
+  Variables: PrincipalVariables &
+    CredentialVariables &
+    ClientAddressVariables &
+    RateLimitVariables &
+    RelationVariables
 }
 
 export interface AdmitOptions {
@@ -36,6 +42,8 @@ export interface AdmitOptions {
   readonly limits?: readonly PolicyLimit[]
   /** Whether the policy only observes its automatic bans. Default false. */
   readonly observesBans?: boolean
+  /** The relation that `authorize` demands, to be asked for in the same call. Default none. */
+  readonly relation?: RelationOptions | undefined
 }
 
 /**
@@ -47,7 +55,8 @@ export interface AdmitOptions {
  * would have refused is told to the audit event alone. Needs `authenticate` and
  * `clientAddress` before it. Throws `Unavailable` when Redis cannot tell: revocation fails closed
  * always, a limit as its `onUnavailable` says. What the admission wants to renew, it does behind the
- * answer.
+ * answer. With `relation` it learns whether the caller has that, sets `relation`, and refuses nobody for
+ * it: that is `authorize`.
  *
  * @example
  * ```ts
@@ -62,7 +71,7 @@ export interface AdmitOptions {
  * )
  * ```
  */
-export const admit = ({ admission, limits = [], observesBans = false }: AdmitOptions) => {
+export const admit = ({ admission, limits = [], observesBans = false, relation }: AdmitOptions) => {
   for (const limit of limits) checkLimit(limit)
   if (new Set(limits.map(({ name }) => name)).size < limits.length)
     throw new TypeError('admit: a limit is listed twice')
@@ -80,8 +89,16 @@ export const admit = ({ admission, limits = [], observesBans = false }: AdmitOpt
         const key = keyOf(of)
         requests.push({ rule, key: typeof key === 'string' ? key : await key })
       }
+      const asked =
+        relation === undefined || principal === null
+          ? undefined
+          : relationToAsk(c, relation, principal)
       const request = { principal, address, limits: requests, proof, observesBans }
-      verdict = await admission.admit(request)
+      if (asked === undefined) verdict = await admission.admit(request)
+      else {
+        verdict = await admission.admit({ ...request, relation: asked.query })
+        asked.tell(verdict.relation)
+      }
     } else {
       const of = { request: c.req.raw, address }
       const deferred = await Promise.all(rules.map((each) => deferredLimit(each, of)))

@@ -1,12 +1,15 @@
-/** The `authorize` stage: default deny, and one permission a route. */
+/** The `authorize` stage: default deny, one permission a route, and at most one relation. */
 import { createMiddleware } from 'hono/factory'
 import { reasonOfDenial } from '../audit/reason.ts'
 import type { Authorizer } from '../authorization/permissions.ts'
-import { callerOf, type PrincipalVariables } from '../context.ts'
+import { callerOf, type PrincipalVariables, type RelationVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
 import type { Mode } from '../validators/mode.ts'
 import { PERMISSION } from '../validators/permission.ts'
 import { observe } from './observe.ts'
+import { demandRelation, type RelationOptions } from './relation.ts'
+
+type Environment = { Variables: PrincipalVariables & RelationVariables }
 
 export interface AuthorizeOptions {
   /** From `createAuthorizer(policy.roles)`. */
@@ -15,12 +18,20 @@ export interface AuthorizeOptions {
   readonly permission: string
   /** `observe`: whoever lacks it passes, and the audit event tells. Default `enforce`. */
   readonly mode?: Mode | undefined
+  /** What the caller must be to an object, besides. Default: permissions decide by themselves. */
+  readonly relation?: RelationOptions | undefined
 }
 
 /**
- * Lets a caller pass who has `permission`; refuses others with `permission_missing` (403,
- * `insufficient_scope`) and anonymous ones with `token_missing` (401). Decides by function, not by
- * object: whether this order is this caller's order is for the origin to say.
+ * Lets a caller pass who has `permission`, and `relation` where one is demanded; refuses others with
+ * `permission_missing` (403, `insufficient_scope`), `relation_missing` or `relation_unknown` (403), and
+ * anonymous ones with `token_missing` (401). Without a relation it decides by function, not by object:
+ * whether this order is this caller's order is for the origin to say.
+ *
+ * A relation that `admit` has asked for costs nothing here. Else it is asked for, in a call of its own:
+ * of an external authority, and of a caller whose credential this isolate did not know. Throws
+ * `Unavailable` where nobody can tell, and `Denied` (`request_malformed`) for an `X-Consistency-Token`
+ * that is none of the caller's tenant.
  *
  * @example
  * ```ts
@@ -28,11 +39,16 @@ export interface AuthorizeOptions {
  * app.get('/orders', authenticate({ verifier }), authorize({ authorizer, permission: 'orders:read' }))
  * ```
  */
-export const authorize = ({ authorizer, permission, mode = 'enforce' }: AuthorizeOptions) => {
+export const authorize = ({
+  authorizer,
+  permission,
+  mode = 'enforce',
+  relation,
+}: AuthorizeOptions) => {
   if (!PERMISSION.test(permission)) {
     throw new TypeError(`authorize: "${permission}" is no permission such as orders:read`)
   }
-  return createMiddleware<{ Variables: PrincipalVariables }>(function authorize(c, next) {
+  return createMiddleware<Environment>(function authorize(c, next) {
     const principal = callerOf(c)
     if (principal === null) throw new Denied({ code: 'token_missing' })
     if (!authorizer(principal, permission)) {
@@ -40,6 +56,7 @@ export const authorize = ({ authorizer, permission, mode = 'enforce' }: Authoriz
       if (mode === 'enforce') throw new Denied(denial)
       observe(c, reasonOfDenial(denial))
     }
-    return next()
+    if (relation === undefined) return next()
+    return demandRelation(c, relation, principal).then(next)
   })
 }

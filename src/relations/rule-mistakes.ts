@@ -1,7 +1,7 @@
 /** What a rule over relations can have wrong: found when a policy is read, and named. */
 import type { ContextualTupleDefinition, RelationDemand } from './definition.ts'
 import type { DirectType, RelationDefinition, RelationModel } from './model.ts'
-import { possibleRelations } from './model-reach.ts'
+import { reachOf } from './reach.ts'
 import { parseTemplate, type Template } from './template.ts'
 
 export interface RuleContext {
@@ -96,7 +96,5 @@ function permits(definition: RelationDefinition | undefined, subject: Template):
 }
 
 /** Whether any tuples at all could give it to a caller. */
-function canReach(model: RelationModel, type: string, relation: string, subject: Template) {
-  const possible = possibleRelations(model, (direct) => direct.type === subject.type)
-  return possible.has(`${type}#${relation}`)
-}
+const canReach = (model: RelationModel, type: string, relation: string, subject: Template) =>
+  reachOf(model).get(`${type}#${relation}`)?.has(subject.type) ?? false

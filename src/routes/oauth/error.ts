@@ -96,6 +96,8 @@ function ofDenial(denial: Denial): OAuthProblem {
     case 'token_rejected':
     case 'token_revoked':
     case 'permission_missing':
+    case 'relation_missing':
+    case 'relation_unknown':
     case 'call_refused':
     case 'signature_matched':
     case 'path_ambiguous':

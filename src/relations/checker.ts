@@ -1,0 +1,106 @@
+/** Whether callers have the relations that routes demand: who is asked, and what is known already. */
+import { type Denial, Unavailable } from '../errors.ts'
+import type { Principal } from '../tokens/principal.ts'
+import type {
+  RelationAnswer,
+  RelationAuthority,
+  RelationDecision,
+  RelationQuery,
+} from './authority.ts'
+import type { RelationCache } from './cache.ts'
+import { decodeConsistency } from './consistency.ts'
+import type { RelationRule } from './rule.ts'
+
+/** What of a request a rule looks at. */
+export interface RelationSubject {
+  readonly principal: Principal
+  /** A parameter of the path. */
+  readonly paramOf: (name: string) => string | undefined
+  /** As the caller sent it; undefined: none. */
+  readonly consistencyToken: string | undefined
+}
+
+/** What was decided, or that nobody could tell. */
+export type RelationVerdict = RelationDecision | Unavailable
+
+export interface RelationChecker {
+  /** Whether `admit` asks in the same call as everything else. */
+  readonly rides: boolean
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** What is to be asked of a request; a denial where nothing can be. */
+  queryOf(rule: RelationRule, subject: RelationSubject): RelationQuery | Denial
+  /** What this isolate knows; undefined: ask. */
+  recall(query: RelationQuery): RelationDecision | undefined
+  /** `askedMs` is when it was asked for. */
+  remember(query: RelationQuery, answer: RelationAnswer, askedMs: number): void
+  /** Asks the authority, unless this isolate knows. */
+  check(query: RelationQuery): Promise<RelationVerdict>
+}
+
+export interface RelationCheckerOptions {
+  readonly authority: RelationAuthority
+  /** Default: nothing is remembered. */
+  readonly cache?: RelationCache | undefined
+  /** Callers whom others vouch for have no relation to anything. Undefined: any issuer will do. */
+  readonly issuers?: ReadonlySet<string> | undefined
+  /** Whether the store of `admit` was made with the same check. Default false. */
+  readonly rides?: boolean
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** Makes it. */
+export function createRelationChecker({
+  authority,
+  cache,
+  issuers,
+  rides = false,
+  now,
+}: RelationCheckerOptions): RelationChecker {
+  const recall = (query: RelationQuery) => cache?.recall(query, now())
+  const remember: RelationChecker['remember'] = (query, answer, askedMs) =>
+    cache?.remember(query, answer, askedMs)
+
+  return {
+    rides,
+    now,
+    queryOf(rule, { principal, paramOf, consistencyToken }) {
+      const missing: Denial = { code: 'relation_missing', relation: rule.name }
+      if (issuers?.has(principal.issuer) === false) return missing
+      const query = rule.queryOf(principal, paramOf)
+      if (query === undefined) return missing
+      if (consistencyToken === undefined) return query
+      const atLeast = decodeConsistency(consistencyToken, query.tenant, now())
+      if (atLeast === undefined) return { code: 'request_malformed', check: 'consistency_token' }
+      return { ...query, atLeast }
+    },
+    recall,
+    remember,
+    async check(query) {
+      const known = recall(query)
+      if (known !== undefined) return known
+      const askedMs = now()
+      try {
+        const answer = await authority.check(query)
+        remember(query, answer, askedMs)
+        return answer.decision
+      } catch (error) {
+        if (error instanceof Unavailable) return error
+        throw error
+      }
+    },
+  }
+}
+
+/** Why a decision refuses; undefined: it allows. */
+export function denialOf(rule: RelationRule, decision: RelationDecision): Denial | undefined {
+  switch (decision.outcome) {
+    case 'allowed':
+      return undefined
+    case 'denied':
+      return { code: 'relation_missing', relation: rule.name }
+    case 'unknown':
+      return { code: 'relation_unknown', why: decision.why }
+  }
+}
