@@ -21,6 +21,7 @@ const UNBOUNDED: Readonly<Record<Unbounded, string>> = {
   nesting: 'is nested too deeply',
   size: 'is too large',
   name: '__proto__ cannot be a name',
+  kind: 'is not JSON',
 }
 
 /**

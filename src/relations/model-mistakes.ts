@@ -21,6 +21,8 @@ const MAX_NESTING = 10
 
 /** OpenFGA's own words. */
 const RESERVED: ReadonlySet<string> = new Set(['self', 'this'])
+const NOT_A_NAME =
+  'is not a name: a letter or _, then up to 62 letters, digits, _ and -; neither self nor this'
 
 /**
  * All mistakes of a model, in the order of its types and relations; whether relations can hold is
@@ -30,10 +32,10 @@ export function mistakesInModel(model: RelationModel): readonly ModelMistake[] {
   const mistakes = [...mistakesInSize(model)]
   if (mistakes.length > 0) return mistakes
   for (const [type, relations] of model.types) {
-    if (!isName(type)) mistakes.push({ at: type, why: 'is not a name for a type' })
+    if (!isName(type)) mistakes.push({ at: type || '""', why: NOT_A_NAME })
     for (const [relation, definition] of relations) {
       const at = `${type}#${relation}`
-      if (!isName(relation)) mistakes.push({ at, why: 'is not a name for a relation' })
+      if (!isName(relation)) mistakes.push({ at, why: NOT_A_NAME })
       for (const why of [
         ...mistakesInDirectTypes(model, definition),
         ...mistakesInUserset(model, relations, definition.userset),

@@ -55,17 +55,37 @@ export function possibleRelations(
   mayBe: (direct: DirectType) => boolean = () => true,
 ): ReadonlySet<string> {
   const possible = new Set<string>()
-  for (let before = -1; before < possible.size; ) {
-    before = possible.size
-    for (const [type, relations] of types)
-      for (const [relation, definition] of relations) {
-        const at = `${type}#${relation}`
-        if (possible.has(at)) continue
-        if (holds(definition.userset, { definition, type, relations, possible, mayBe }))
-          possible.add(at)
-      }
+  const all = [...types].flatMap(([type, relations]) =>
+    [...relations].map(([relation, definition]) => ({
+      at: `${type}#${relation}`,
+      place: { definition, type, relations, possible, mayBe },
+    })),
+  )
+  const dependents = Map.groupBy(
+    all.flatMap((one) => leadsTo(one.place).map((at) => ({ at, one }))),
+    ({ at }) => at,
+  )
+  const left = [...all]
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    if (possible.has(next.at) || !holds(next.place.definition.userset, next.place)) continue
+    possible.add(next.at)
+    for (const { one } of dependents.get(next.at) ?? []) left.push(one)
   }
   return possible
+}
+
+/** The relations that a definition names, of whatever type. */
+function leadsTo({ definition, type, relations }: Place): readonly string[] {
+  const direct = definition.directTypes.flatMap((one) =>
+    one.kind === 'userset' ? [`${one.type}#${one.relation}`] : [],
+  )
+  const parts = [...usersetsOf(definition.userset)].flatMap((part) => {
+    if (part.kind === 'computed') return [`${type}#${part.relation}`]
+    if (part.kind !== 'tuple_to_userset') return []
+    const parents = relations.get(part.tupleset)?.directTypes ?? []
+    return parents.map((parent) => `${parent.type}#${part.computed}`)
+  })
+  return [...direct, ...parts]
 }
 
 interface Place {

@@ -18,7 +18,7 @@ interface RelationNameJson {
 }
 
 /** A value that is no model. More of it is not looked at, nor safe to look at. */
-export type Unbounded = 'nesting' | 'size' | 'name'
+export type Unbounded = 'nesting' | 'size' | 'name' | 'kind'
 
 /** Containers within each other: what a userset of ten levels needs, and some. */
 const MAX_DEPTH = 64
@@ -106,8 +106,9 @@ export const relationModelSchema = z.strictObject({
 
 /**
  * Why `value` is not to be read at all: it is nested deeper than 64 containers or within itself, has
- * more than 50,000 values, or a name `__proto__`, which readers would drop in silence. Looks at no
- * more than that, whatever `value` is; undefined where it can be read.
+ * more than 50,000 values, a name `__proto__`, which readers would drop in silence, or objects that
+ * no JSON has, and that may have inherited what is read. Looks at no more than that, whatever `value`
+ * is; undefined where it can be read.
  */
 export function unboundedness(value: unknown): Unbounded | undefined {
   const left: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }]
@@ -115,6 +116,7 @@ export function unboundedness(value: unknown): Unbounded | undefined {
   for (let next = left.pop(); next !== undefined; next = left.pop()) {
     if (typeof next.value !== 'object' || next.value === null) continue
     if (next.depth >= MAX_DEPTH) return 'nesting'
+    if (!isPlain(next.value)) return 'kind'
     if (Object.hasOwn(next.value, '__proto__')) return 'name'
     const values = Object.values(next.value)
     seen += values.length
@@ -122,4 +124,10 @@ export function unboundedness(value: unknown): Unbounded | undefined {
     for (const part of values) left.push({ value: part, depth: next.depth + 1 })
   }
   return undefined
+}
+
+/** Also an object of another realm, which has prototypes of its own. */
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return Array.isArray(value) || prototype === null || Object.getPrototypeOf(prototype) === null
 }

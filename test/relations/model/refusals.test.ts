@@ -1,0 +1,269 @@
+import { describe, expect, test } from 'vitest'
+import { compileModel } from '../../../src/relations/compile-model.ts'
+import { ModelInvalid } from '../../../src/relations/model.ts'
+import {
+  anybody,
+  computed,
+  difference,
+  direct,
+  documents,
+  from,
+  intersection,
+  modelOf,
+  typeOf,
+  union,
+  user,
+  usersetOf,
+} from './json.ts'
+
+function mistakesOf(json: unknown): readonly string[] {
+  try {
+    compileModel(json)
+    return []
+  } catch (error) {
+    if (!(error instanceof ModelInvalid)) throw error
+    return error.mistakes
+  }
+}
+
+const NAME =
+  'is not a name: a letter or _, then up to 62 letters, digits, _ and -; neither self nor this'
+
+/** So many usersets within each other. */
+const nested = (levels: number): object =>
+  levels === 0 ? direct : union(nested(levels - 1), direct)
+
+describe('a model is refused', () => {
+  test.each<[string, unknown, readonly string[]]>([
+    ['that is none', null, ['model: Invalid input: expected object, received null']],
+    [
+      'without what every model has',
+      {},
+      [
+        'model: schema_version: Invalid input: expected string, received undefined',
+        'model: type_definitions: Invalid input: expected array, received undefined',
+      ],
+    ],
+    ['without types', { schema_version: '1.1', type_definitions: [] }, ['model: has no types']],
+    [
+      'of another schema',
+      { schema_version: '1.2', type_definitions: [user] },
+      ['model: schema 1.2 is not read, only 1.1'],
+    ],
+    [
+      'with what it does not know',
+      { ...modelOf(), functions: [] },
+      ['model: Unrecognized key: "functions"'],
+    ],
+    [
+      'with conditions',
+      {
+        ...documents({ viewer: direct }, { viewer: [{ ...user, condition: 'late' }] }),
+        conditions: { late: { name: 'late', expression: 'true' } },
+      },
+      [
+        'model: condition late: conditions are not supported',
+        'document#viewer: user with late: conditions are not supported',
+      ],
+    ],
+    ['with a type twice', modelOf(user), ['user: this type is defined twice']],
+    [
+      'with names that are none',
+      modelOf(
+        ...[typeOf(''), typeOf('this'), typeOf('a/b'), typeOf('a'.repeat(64))],
+        typeOf(
+          'document',
+          { self: direct, '': direct, 'a b': direct, ä: direct },
+          { self: [user], '': [user], 'a b': [user], ä: [user] },
+        ),
+      ),
+      [
+        ...['""', 'this', 'a/b', 'a'.repeat(64)],
+        ...['document#self', 'document#', 'document#a b', 'document#ä'],
+      ].map((at) => `${at}: ${NAME}`),
+    ],
+  ])('%s', (_what, json, mistakes) => {
+    expect(mistakesOf(json)).toEqual(mistakes)
+  })
+})
+
+describe('a userset is refused', () => {
+  test.each<[string, unknown, readonly string[]]>([
+    [
+      'of a kind that nobody knows',
+      { everybody: {} },
+      ['everybody: no such kind of userset', 'must be a userset of exactly one kind'],
+    ],
+    ['of no kind', {}, ['must be a userset of exactly one kind']],
+    ['of two kinds', { ...direct, ...computed('b') }, ['must be a userset of exactly one kind']],
+    [
+      'of no kind, deep inside',
+      union(direct, difference(direct, {})),
+      ['union.child.1.difference.subtract: must be a userset of exactly one kind'],
+    ],
+    [
+      'that unites one',
+      { union: { child: [direct] } },
+      ['union.child: must be two usersets at least'],
+    ],
+    [
+      'that intersects none',
+      { intersection: { child: [] } },
+      ['intersection.child: must be two usersets at least'],
+    ],
+    [
+      'that excludes nothing',
+      { difference: { base: direct } },
+      ['difference.subtract: Invalid input: expected object, received undefined'],
+    ],
+    [
+      'of another object',
+      { computedUserset: { object: 'document:1', relation: 'b' } },
+      ['computedUserset.object: must be empty: it is always the object asked about'],
+    ],
+    ['with a relation that is not there', computed('editor'), ['there is no relation editor']],
+    [
+      'with relations that every object of JavaScript has',
+      union(computed('toString'), from('valueOf', 'constructor')),
+      ['there is no relation toString', 'there is no relation constructor'],
+    ],
+    ['from a relation that is not there', from('b', 'parent'), ['there is no relation parent']],
+    [
+      'from a relation whose objects have none such',
+      from('viewer', 'b'),
+      ['viewer from b: no type that b names has a relation viewer'],
+    ],
+    [
+      'from all of a type, or from a userset',
+      union(from('c', 'everybody'), from('c', 'team')),
+      [
+        'c from everybody: everybody must not name user:*, but objects',
+        'c from everybody: no type that everybody names has a relation c',
+        'c from team: team must not name document#c, but objects',
+      ],
+    ],
+    [
+      'from a relation that is more than its tuples',
+      from('b', 'c'),
+      ['b from c: c must name types and nothing else'],
+    ],
+    ['of which nobody could be told', direct, ['may be given, but to no type']],
+    ['that is too deep', nested(11), ['is nested deeper than 10 levels']],
+  ])('%s', (_what, userset, mistakes) => {
+    const json = documents(
+      { a: userset, b: direct, c: union(direct, computed('b')), everybody: direct, team: direct },
+      {
+        ...{ b: [user], c: [{ type: 'document' }] },
+        ...{ everybody: [anybody], team: [usersetOf('document', 'c')] },
+      },
+    )
+    expect(mistakesOf(json)).toEqual(mistakes.map((why) => `document#a: ${why}`))
+  })
+})
+
+describe('direct types are refused', () => {
+  test.each<[string, object, readonly unknown[], readonly string[]]>([
+    ['that are not there', direct, [{ type: 'users' }], ['users: no type is called users']],
+    [
+      'with a relation that is not there',
+      direct,
+      [usersetOf('document', 'owner'), usersetOf('user', 'constructor')],
+      [
+        'document#owner: document has no relation owner',
+        'user#constructor: user has no relation constructor',
+      ],
+    ],
+    [
+      'twice',
+      direct,
+      [user, anybody, user, anybody],
+      ['user stands there twice', 'user:* stands there twice'],
+    ],
+    [
+      'with a relation and for all',
+      direct,
+      [user, { ...anybody, relation: 'a' }],
+      ['user: cannot have both a relation and a wildcard'],
+    ],
+    [
+      'where no tuple may name anybody',
+      computed('b'),
+      [user],
+      ['has direct types, but cannot be given'],
+    ],
+    [
+      'that lead to nobody but themselves',
+      direct,
+      [usersetOf('document', 'a')],
+      ['nobody can ever have it'],
+    ],
+  ])('%s', (_what, userset, directTypes, mistakes) => {
+    const json = documents({ a: userset, b: direct }, { a: directTypes, b: [user] })
+    expect(mistakesOf(json)).toEqual(mistakes.map((why) => `document#a: ${why}`))
+  })
+
+  test('of a relation that is not defined', () => {
+    expect(mistakesOf(documents({}, { owner: [user] }))).toEqual([
+      'document#owner: has metadata, but is not defined',
+    ])
+  })
+})
+
+describe('relations are refused that', () => {
+  test('lead back to themselves with no tuple between, also where a tuple could help', () => {
+    expect(mistakesOf(documents({ a: computed('a') }))).toEqual([
+      'document#a: leads back to itself: a > a',
+    ])
+    const json = documents(
+      { a: union(direct, computed('b')), b: computed('c'), c: difference(direct, computed('a')) },
+      { a: [user], c: [user] },
+    )
+    expect(mistakesOf(json)).toEqual(['document#a: leads back to itself: a > b > c > a'])
+  })
+
+  test('nobody can ever have', () => {
+    const json = modelOf(
+      typeOf(
+        'folder',
+        { parent: direct, viewer: from('viewer', 'parent') },
+        { parent: [{ type: 'folder' }] },
+      ),
+      typeOf(
+        'document',
+        {
+          owner: direct,
+          viewer: intersection(computed('owner'), computed('nobody')),
+          nobody: difference(computed('stuck'), computed('owner')),
+          stuck: direct,
+          fine: union(computed('stuck'), computed('owner')),
+        },
+        { owner: [user], stuck: [usersetOf('document', 'viewer')] },
+      ),
+    )
+    expect(mistakesOf(json)).toEqual(
+      ['folder#viewer', 'document#viewer', 'document#nobody', 'document#stuck'].map(
+        (at) => `${at}: nobody can ever have it`,
+      ),
+    )
+  })
+})
+
+test('all mistakes are told at once, in the message too', () => {
+  const json = modelOf(
+    typeOf('folder', { viewer: computed('owner') }),
+    typeOf(
+      'document',
+      { viewer: direct },
+      { viewer: [{ type: 'group' }, usersetOf('folder', 'x')] },
+    ),
+  )
+  const mistakes = [
+    'folder#viewer: there is no relation owner',
+    'document#viewer: group: no type is called group',
+    'document#viewer: folder#x: folder has no relation x',
+  ]
+  expect(mistakesOf(json)).toEqual(mistakes)
+  expect(() => compileModel(json)).toThrow(
+    `The authorization model is not valid:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`,
+  )
+})
