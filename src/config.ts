@@ -8,11 +8,23 @@ import {
   auditAddressKey,
   DEFAULT_AUDIT_ADDRESSES,
 } from './validators/audit-address.ts'
+import {
+  type AuthoritiesConfig,
+  authoritiesOf,
+  authorityTimeout,
+  authorityToken,
+  authorityUrl,
+  authzenContext,
+  authzenUrls,
+  needs,
+  openfgaStores,
+} from './validators/authority.ts'
 import { type ConfiguredClient, configuredClients } from './validators/client.ts'
 import { httpUrl, type IssuerConfig, issuers } from './validators/issuer.ts'
 import { JsonRefused, parseStrictJson } from './validators/json.ts'
 import { headerList, ratio } from './validators/otlp.ts'
-import { algorithmsOf, publicJwk, type SigningJwk, signingKeys } from './validators/signing-jwk.ts'
+import { ownIssuer } from './validators/own-issuer.ts'
+import { type SigningJwk, signingKeys } from './validators/signing-jwk.ts'
 
 export {
   DEFAULT_ALGORITHMS,
@@ -45,6 +57,8 @@ export interface Config {
   readonly auditAddresses: AuditAddresses
   /** Where spans go; undefined: nowhere. */
   readonly traces: TracesConfig | undefined
+  /** Those over relations that a policy may choose. */
+  readonly authorities: AuthoritiesConfig
 }
 
 export interface TracesConfig {
@@ -102,6 +116,13 @@ const environmentSchema = z
       .optional(),
     OTLP_HEADERS: headerList.optional(),
     OTLP_SAMPLE_RATIO: ratio.optional(),
+    OPENFGA_URL: authorityUrl.optional(),
+    OPENFGA_STORES: json.pipe(openfgaStores).optional(),
+    OPENFGA_TOKEN: authorityToken.optional(),
+    AUTHZEN_URLS: json.pipe(authzenUrls).optional(),
+    AUTHZEN_TOKEN: authorityToken.optional(),
+    AUTHZEN_CONTEXT: authzenContext.optional(),
+    AUTHORITY_TIMEOUT_MS: authorityTimeout.optional(),
   })
   .refine((env) => env?.ORIGIN !== undefined || env?.ORIGIN_URL !== undefined, {
     error: 'is missing, and so is a service binding ORIGIN',
@@ -114,6 +135,10 @@ const environmentSchema = z
     path: ['AUDIT_ADDRESS_KEY'],
     when: () => true,
   })
+  .refine(...needs('OPENFGA_URL', 'OPENFGA_STORES'))
+  .refine(...needs('OPENFGA_STORES', 'OPENFGA_URL'))
+  .refine(...needs('OPENFGA_TOKEN', 'OPENFGA_URL'))
+  .refine(...needs('AUTHZEN_TOKEN', 'AUTHZEN_URLS'))
   .superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
     // What no key can sign for would get nothing but failures.
     for (const [index, { tokenAlgorithm }] of CLIENTS.entries()) {
@@ -160,18 +185,6 @@ export function parseConfig(env: unknown): Config {
             headers: data.OTLP_HEADERS ?? {},
             sampleRatio: data.OTLP_SAMPLE_RATIO ?? 1,
           },
+    authorities: authoritiesOf(data),
   }
-}
-
-/** The gateway as an issuer that it trusts itself: its public keys, no request to anywhere. */
-function ownIssuer(publicUrl: string, keys: readonly SigningJwk[]): IssuerConfig {
-  const [own] = issuers.parse([
-    {
-      issuer: publicUrl,
-      audience: publicUrl,
-      jwks: { keys: keys.map((key) => ({ ...publicJwk(key), exp: key.exp })) },
-      algorithms: algorithmsOf(keys),
-    },
-  ]) as [IssuerConfig]
-  return own
 }

@@ -9,7 +9,6 @@ import { bystanderOf, createCircuitBreaker } from './breakers/breaker.ts'
 import { type Breakers, createBreakers } from './breakers/registry.ts'
 import { type Config, parseConfig } from './config.ts'
 import { Misconfigured, Unavailable } from './errors.ts'
-import type { AuditTally } from './metrics/tally.ts'
 import { guardedOrigin } from './origin/guarded-origin.ts'
 import { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 import type { Policy } from './policy.ts'
@@ -17,15 +16,14 @@ import type { AdminOptions } from './routes/admin.ts'
 import type { ReadinessCheck } from './routes/health.ts'
 import { type AbuseServices, abuseServices } from './services/abuse.ts'
 import { adminServices } from './services/admin.ts'
+import { auditQueueOf, queueTakesEvents } from './services/audit-queue.ts'
 import {
   authorizationServerOf,
   type MakeAuthorizationServer,
 } from './services/authorization-server.ts'
 import { type MetricsServices, metricsServices } from './services/metrics.ts'
 import { type SpanServices, spanServices } from './services/spans.ts'
-import { type AuditQueue, createAuditQueue, SPILL_TIMEOUT_MS } from './stores/queue/audit-queue.ts'
 import { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
-import { createAuditSpill } from './stores/upstash/audit-spill.ts'
 import { createRedisRest, type RedisRest } from './stores/upstash/rest.ts'
 import { type AssertionSigner, createAssertionSigner } from './tokens/assertion.ts'
 import { createDpopVerifier, type DpopVerifier, nonceSecretOf } from './tokens/dpop.ts'
@@ -50,6 +48,13 @@ export interface GatewayEnv {
   readonly OTLP_SAMPLE_RATIO?: string
   readonly AUDIT_ADDRESSES?: string
   readonly AUDIT_ADDRESS_KEY?: string
+  readonly OPENFGA_URL?: string
+  readonly OPENFGA_STORES?: string
+  readonly OPENFGA_TOKEN?: string
+  readonly AUTHZEN_URLS?: string
+  readonly AUTHZEN_TOKEN?: string
+  readonly AUTHZEN_CONTEXT?: string
+  readonly AUTHORITY_TIMEOUT_MS?: string
   readonly AUDIT_QUEUE?: Queue
   readonly AUDIT_DB?: D1Database
 }
@@ -121,7 +126,7 @@ export function createServices(env: GatewayEnv): Services {
   })
   const store = createUpstashAdmissionStore(redis)
   const nonceSecret = nonceSecretOf(signingKeys)
-  const queue = auditQueueOf(env, config, metrics.audit)
+  const queue = auditQueueOf(env.AUDIT_QUEUE, config, metrics.audit)
   return {
     publicUrl,
     issuers: config.issuers.map(({ issuer }) => issuer),
@@ -158,18 +163,6 @@ export function createServices(env: GatewayEnv): Services {
   }
 }
 
-/** Undefined for a Worker without a queue, which writes its events to the log. */
-function auditQueueOf(
-  { AUDIT_QUEUE }: GatewayEnv,
-  { redis }: Config,
-  tally: AuditTally,
-): AuditQueue | undefined {
-  if (AUDIT_QUEUE === undefined) return undefined
-  const spillRedis = createRedisRest({ ...redis, timeoutMs: SPILL_TIMEOUT_MS })
-  const spill = createAuditSpill({ redis: spillRedis })
-  return createAuditQueue({ queue: AUDIT_QUEUE, spill, tally })
-}
-
 /** A URL wins over a binding: whoever sets it wants another origin than the bound one. */
 function originOf({ ORIGIN }: GatewayEnv, { originUrl }: Config): OriginOptions {
   if (originUrl !== undefined) return { url: originUrl }
@@ -183,10 +176,6 @@ function assertionsOf(config: Config, now: () => number): AssertionSigner | unde
   const audience =
     config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin
   return createAssertionSigner({ keys, issuer: config.publicUrl, audience, now })
-}
-
-async function queueTakesEvents(queue: AuditQueue): Promise<void> {
-  if (!queue.takesEvents()) throw new Error('the queue refused a batch a moment ago')
 }
 
 async function ping(redis: RedisRest): Promise<void> {

@@ -34,7 +34,12 @@ Environment, all optional:
   OTLP_ENDPOINT             a collector of traces (OTLP/HTTP), with OTLP_HEADERS for its credentials
   OTLP_SAMPLE_RATIO         which share of the traces that begin here it gets (default: 1)
   AUDIT_ADDRESSES           how the audit trail tells addresses: full, truncated or hashed
-  AUDIT_ADDRESS_KEY         the key for hashed`
+  AUDIT_ADDRESS_KEY         the key for hashed
+  OPENFGA_URL               an OpenFGA that decides over relations, with OPENFGA_STORES (JSON, by
+                            tenant) and OPENFGA_TOKEN
+  AUTHZEN_URLS              servers of AuthZEN that do (JSON, by tenant), with AUTHZEN_TOKEN and
+                            AUTHZEN_CONTEXT: refuse or ignore
+  AUTHORITY_TIMEOUT_MS      how long either may take (default: 250)`
 
 /** Checked settings; undefined means: use the default. */
 export interface Settings {
@@ -60,6 +65,13 @@ const PASSED_THROUGH = [
   'OTLP_SAMPLE_RATIO',
   'AUDIT_ADDRESSES',
   'AUDIT_ADDRESS_KEY',
+  'OPENFGA_URL',
+  'OPENFGA_STORES',
+  'OPENFGA_TOKEN',
+  'AUTHZEN_URLS',
+  'AUTHZEN_TOKEN',
+  'AUTHZEN_CONTEXT',
+  'AUTHORITY_TIMEOUT_MS',
 ] as const
 
 /** Throws an `Error` of one line. Relative paths start at `cwd`. */

@@ -1,5 +1,6 @@
 /** A key set over HTTP: from a server that may be slow, broken or not itself today. */
 import { type Fault, Unavailable } from '../errors.ts'
+import { BodyRefused, boundedText } from '../validators/bounded-text.ts'
 
 /** A set of 128 RSA keys with certificates fits several times. */
 export const DEFAULT_MAX_KEY_SET_BYTES = 262_144
@@ -36,33 +37,11 @@ export async function download(uri: string, limits: DownloadLimits): Promise<Dow
       await response.body?.cancel()
       throw new Unavailable('key_set', 'refused')
     }
-    const text = await bounded(response.body, limits.maxBytes)
+    const text = await boundedText(response.body, limits.maxBytes)
     return { text, maxAgeSeconds: maxAgeOf(response.headers.get('cache-control')) }
   } catch (cause) {
     if (cause instanceof Unavailable) throw cause
     throw new Unavailable('key_set', faultOf(cause, signal), { cause })
-  }
-}
-
-/** The text of a body that is cut off, not believed, when it grows too long. */
-async function bounded(body: ReadableStream<Uint8Array> | null, maxBytes: number): Promise<string> {
-  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-  let text = ''
-  let length = 0
-  // Leaving the loop early cancels the stream, and with it the connection.
-  for await (const chunk of body ?? []) {
-    length += chunk.byteLength
-    if (length > maxBytes) throw new Unavailable('key_set', 'malformed')
-    text += decode(decoder, chunk)
-  }
-  return text + decode(decoder)
-}
-
-function decode(decoder: TextDecoder, chunk?: Uint8Array): string {
-  try {
-    return decoder.decode(chunk, { stream: chunk !== undefined })
-  } catch (cause) {
-    throw new Unavailable('key_set', 'malformed', { cause })
   }
 }
 
@@ -72,6 +51,7 @@ function maxAgeOf(cacheControl: string | null): number | undefined {
 }
 
 function faultOf(cause: unknown, signal: AbortSignal): Fault {
+  if (cause instanceof BodyRefused) return 'malformed'
   return signal.aborted || (cause instanceof Error && cause.name === 'TimeoutError')
     ? 'timeout'
     : 'unreachable'

@@ -113,7 +113,7 @@ function hasCredentials(url: string): boolean {
 }
 
 /** https, or http that does not leave the machine (RFC 8252 section 8.3 for the addresses). */
-function isPrivateLine(url: string): boolean {
+export function isPrivateLine(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   return protocol === 'https:' || /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
 }

@@ -1,0 +1,120 @@
+import { describe, expect, test } from 'vitest'
+import { parseConfig } from '../../src/config.ts'
+import { good, mistakes } from './environment.ts'
+
+const [store, other, model] = ['A', 'B', 'C'].map((letter) => letter.repeat(26)) as [
+  string,
+  string,
+  string,
+]
+const openfga = (stores: unknown) => ({
+  ...good,
+  OPENFGA_URL: 'https://fga.test/base/',
+  OPENFGA_STORES: JSON.stringify(stores),
+})
+const authzen = (urls: unknown) => ({ ...good, AUTHZEN_URLS: JSON.stringify(urls) })
+
+describe('authorities over relations', () => {
+  test('OpenFGA is a URL, and a store for each tenant', () => {
+    const env = openfga({ '': store, acme: { store: other, model } })
+    expect(parseConfig(env).authorities).toEqual({
+      timeoutMs: 250,
+      authzen: undefined,
+      openfga: {
+        url: 'https://fga.test/base',
+        token: undefined,
+        stores: new Map([
+          ['', { store }],
+          ['acme', { store: other, model }],
+        ]),
+      },
+    })
+    const more = { OPENFGA_TOKEN: 'hush', AUTHORITY_TIMEOUT_MS: '1000' }
+    expect(parseConfig({ ...env, ...more }).authorities).toMatchObject({
+      timeoutMs: 1_000,
+      openfga: { token: 'hush' },
+    })
+  })
+
+  test('AuthZEN is a server for each tenant, which permits without terms unless told otherwise', () => {
+    const env = authzen({ '*': 'http://127.0.0.1:9000/', acme: 'https://pdp.test/acme' })
+    const urls = new Map([
+      ['*', 'http://127.0.0.1:9000'],
+      ['acme', 'https://pdp.test/acme'],
+    ])
+    expect(parseConfig(env).authorities.authzen).toEqual({
+      ...{ urls, token: undefined, context: 'refuse' },
+    })
+    const more = { AUTHZEN_TOKEN: 'hush', AUTHZEN_CONTEXT: 'ignore' }
+    expect(parseConfig({ ...env, ...more }).authorities.authzen).toEqual({
+      ...{ urls, token: 'hush', context: 'ignore' },
+    })
+  })
+
+  test('R31: every mistake is named, and no secret told', () => {
+    const env = {
+      ...good,
+      OPENFGA_URL: 'http://fga.test',
+      OPENFGA_TOKEN: 'hush hush',
+      AUTHZEN_TOKEN: 'hush\n',
+      AUTHZEN_CONTEXT: 'maybe',
+      AUTHORITY_TIMEOUT_MS: '5',
+    }
+    expect(mistakes(env).toSorted()).toEqual([
+      'AUTHORITY_TIMEOUT_MS: must be from 10 to 10000',
+      'AUTHZEN_CONTEXT: must be refuse or ignore',
+      'AUTHZEN_TOKEN: must be ASCII without spaces and control characters',
+      'AUTHZEN_URLS: is missing, and AUTHZEN_TOKEN is given',
+      'OPENFGA_STORES: is missing, and OPENFGA_URL is given',
+      'OPENFGA_TOKEN: must be ASCII without spaces and control characters',
+      'OPENFGA_URL: must be https, unless it is on a loopback address',
+    ])
+    const { OPENFGA_URL: _, ...lost } = { ...openfga({ '': store }), OPENFGA_TOKEN: 'hush' }
+    expect(new Set(mistakes(lost))).toEqual(
+      new Set([
+        'OPENFGA_URL: is missing, and OPENFGA_STORES is given',
+        'OPENFGA_URL: is missing, and OPENFGA_TOKEN is given',
+      ]),
+    )
+  })
+
+  test.each([
+    ['{', 'OPENFGA_STORES: is not JSON'],
+    ['[]', 'OPENFGA_STORES: must be an object by tenant'],
+    ['"x"', 'OPENFGA_STORES: must be an object by tenant'],
+    ['{}', 'OPENFGA_STORES: must have an entry'],
+    ['{"a":"../x"}', 'OPENFGA_STORES.a: must be the id of a store'],
+    [`{"a":{"store":"${store}","models":[]}}`, 'OPENFGA_STORES.a: Unrecognized key'],
+    [`{"a":"${store}","a":"${other}"}`, 'OPENFGA_STORES: has a member name twice'],
+    // Two tenants must not share their tuples.
+    [`{"a":"${store}","b":"${store}"}`, 'OPENFGA_STORES.b: has the store of another tenant'],
+  ])('R31: stores as %j are a mistake', (OPENFGA_STORES, mistake) => {
+    const found = mistakes({ ...openfga({}), OPENFGA_STORES })
+    expect(found).toHaveLength(1)
+    expect(found[0]).toContain(mistake)
+  })
+
+  test.each([
+    'ftp://pdp.test',
+    'http://pdp.test',
+    'https://me:hush@pdp.test',
+    'https://pdp.test/?tenant=a',
+    'https://pdp.test/#a',
+    'pdp.test',
+    '',
+  ])('R31: a server at %j is a mistake', (url) => {
+    const [mistake, ...others] = mistakes(authzen({ '': url }))
+    expect(mistake).toMatch(/^AUTHZEN_URLS/)
+    expect(mistake).not.toContain('hush')
+    expect(others).toEqual([])
+  })
+
+  test.each(['', '0', '9', '10001', '1e3', '250ms', '-250', ' 250'])(
+    'R31: a deadline of %j is a mistake',
+    (AUTHORITY_TIMEOUT_MS) => {
+      const [mistake, ...others] = mistakes({ ...good, AUTHORITY_TIMEOUT_MS })
+      expect(mistake).toMatch(/^AUTHORITY_TIMEOUT_MS: must be/)
+      expect(others).toEqual([])
+    },
+  )
+})
