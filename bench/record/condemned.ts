@@ -14,7 +14,7 @@ const HOT = CALLERS.filter(({ perSecond }) => perSecond > 1)
 /** A token is used for up to so long before it is revoked. */
 const BEFORE_MS = 400
 /** From one request with it to the next. */
-const [GAP_MS, GAP_JITTER_MS] = [60, 80]
+const [GAP_MS, GAP_JITTER_MS] = [80, 120]
 /** It is asked about so much longer than the bound. */
 const AFTER_MS = 300
 /** An operator tries other processes for so long. */
@@ -81,7 +81,8 @@ export async function condemn(
       isOver = true
     })
     while (!isOver) {
-      void recorder.request(anyProcess(), route, token)
+      const process = anyProcess()
+      if (!recorder.isBusy(process)) void recorder.request(process, route, token)
       await sleep(GAP_MS + random() * GAP_JITTER_MS)
     }
     await ending

@@ -48,19 +48,19 @@ const BURST = { burst: 70, perSecond: 55 }
 export const CALLERS: readonly Caller[] = [
   { subject: 'hot-leased', route: 'leased', perSecond: 60 },
   { subject: 'warm-leased', route: 'leased', perSecond: 35 },
-  { subject: 'settled-leased', route: 'leased', perSecond: 35, process: 0 },
+  { subject: 'settled-leased', route: 'leased', perSecond: 25, process: 0 },
   { subject: 'burst-leased', route: 'leased', ...BURST },
   { subject: 'hot-strict', route: 'strict', perSecond: 55 },
-  { subject: 'burst-strict', route: 'strict', ...BURST },
-  { subject: 'hot-both', route: 'both', perSecond: 40 },
-  ...Array.from({ length: 30 }, (_, index) => ({
+  { subject: 'burst-strict', route: 'strict', ...BURST, perSecond: 40 },
+  { subject: 'hot-both', route: 'both', perSecond: 25 },
+  ...Array.from({ length: 20 }, (_, index) => ({
     ...({ subject: `cold-${index}`, route: 'leased', perSecond: 0.5 } as const),
   })),
 ]
 
-/** Sends until `signal` is aborted; each caller has a sequence of its own that the seed repeats. */
+/** Sends until `signal` is aborted, but not to who is busy; each caller has a sequence of its own that the seed repeats. */
 export async function offerLoad(
-  recorder: Pick<Recorder, 'request'>,
+  recorder: Pick<Recorder, 'request' | 'isBusy'>,
   wallet: Wallet,
   { callers, seed, signal }: { callers: readonly Caller[]; seed: number; signal: AbortSignal },
 ): Promise<void> {
@@ -79,7 +79,8 @@ export async function offerLoad(
         const token = wallet.tokenOf(caller.subject)
         for (let n = 0; n < (caller.burst ?? 1); n++) {
           const process = caller.process ?? Math.floor(random() * PROCESSES)
-          if (token !== undefined) void recorder.request(process, caller.route, token)
+          if (token !== undefined && !recorder.isBusy(process))
+            void recorder.request(process, caller.route, token)
         }
       }
     }

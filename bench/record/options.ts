@@ -36,7 +36,7 @@ a reason.
   --bursts <n>       seconds of bursts and overload before that (default: 40)
   --faults <names>   only these, with commas between them:
                      ${columns(FAULT_NAMES)}
-  --revocations <n>  a second (default: 14)
+  --revocations <n>  a second (default: 12)
   --seed <n>         of requests, revocations and faults (default: 1)
   --results <dir>    where the verdict goes, as <date>-record.json (default: bench/results)
   --history <file>   writes the history, gzipped lines of JSON
@@ -54,7 +54,7 @@ export function readOptions(argv: readonly string[]): RecordOptions | 'help' {
       window: { type: 'string', default: '28' },
       bursts: { type: 'string', default: '40' },
       faults: { type: 'string' },
-      revocations: { type: 'string', default: '14' },
+      revocations: { type: 'string', default: '12' },
       seed: { type: 'string', default: '1' },
       results: { type: 'string' },
       history: { type: 'string' },

@@ -9,6 +9,9 @@ const TTL_SECONDS = 7_200
 /** Exempt from the throttle of addresses, which is not what is recorded. */
 const ADDRESS = '127.0.0.1'
 
+/** Requests to one process that are under way. */
+const MAX_UNDER_WAY = 80
+
 export interface Token {
   /** `jti`. */
   readonly id: string
@@ -22,6 +25,8 @@ export interface Recorder {
   request(process: number, route: RouteName, token: Token): Promise<void>
   /** By the operators' API of a process: the token, or its subject. True: it answered 201. */
   revoke(process: number, token: Token, kind: 'token' | 'subject'): Promise<boolean>
+  /** So many requests to a process wait for an answer that more would only wait as well. */
+  isBusy(process: number): boolean
   /** Resolves once nothing is under way. */
   settled(): Promise<void>
   close(): void
@@ -31,6 +36,7 @@ export async function createRecorder({ gateways, events, sign, now }: System): P
   const client = createClient()
   const underWay = new Set<Promise<unknown>>()
   const operator = await sign({ subject: 'olga', roles: ['operator'], ttlSeconds: TTL_SECONDS })
+  const underWayAt = gateways.map(() => 0)
   let sent = 0
 
   function track<Result>(work: Promise<Result>): Promise<Result> {
@@ -41,6 +47,7 @@ export async function createRecorder({ gateways, events, sign, now }: System): P
 
   async function request(process: number, route: RouteName, token: Token): Promise<void> {
     sent += 1
+    underWayAt[process] = (underWayAt[process] ?? 0) + 1
     const [id, invokeMs] = [sent, now()]
     const answer = await client.send({
       method: 'GET',
@@ -55,6 +62,7 @@ export async function createRecorder({ gateways, events, sign, now }: System): P
       ...{ kind: 'request', id, process, route, subject: token.subject, token: token.id },
       ...{ invokeMs, completeMs: now(), ...answer },
     })
+    underWayAt[process] = (underWayAt[process] ?? 0) - 1
   }
 
   async function revoke(process: number, token: Token, kind: 'token' | 'subject') {
@@ -82,6 +90,7 @@ export async function createRecorder({ gateways, events, sign, now }: System): P
     },
     request: (...args) => track(request(...args)),
     revoke: (...args) => track(revoke(...args)),
+    isBusy: (process) => (underWayAt[process] ?? 0) >= MAX_UNDER_WAY,
     async settled() {
       while (underWay.size > 0) await Promise.all(underWay)
     },

@@ -1,0 +1,208 @@
+/** The checker of recorded runs finds what it is there to find, and nothing else. */
+import { describe, expect, test } from 'vitest'
+import { check, violationsOf } from '../../../bench/record/check.ts'
+import type { HistoryEvent } from '../../../bench/record/history.ts'
+import { ANSWERED_MS, fault, many, refused, request, revocation, TERMS } from './histories.ts'
+
+const verdictOf = (...events: readonly (readonly HistoryEvent[])[]) => check(events.flat(), TERMS)
+const worstOf = (...events: readonly (readonly HistoryEvent[])[]) => {
+  const { findings } = verdictOf(...events).windows
+  return findings.map(({ limit, certain, possible }) => ({ limit, certain, possible }))
+}
+
+describe('R16: of windows it', () => {
+  /** The limit, at the end of each of five windows. */
+  const good = many(50, (index) => request(Math.floor(index / 10) * 1_010 + (index % 10)))
+
+  test('lets the limit pass in each window', () => {
+    const verdict = verdictOf(good)
+    expect(violationsOf(verdict)).toEqual([])
+    expect(verdict).toMatchObject({ requests: 50, admitted: 50 })
+    expect(worstOf(good)).toEqual([{ limit: 'strict', certain: 10, possible: 10 }])
+  })
+
+  test('finds a single admission too many, wherever it is', () => {
+    for (const atMs of [0, 9, 500, 995, 2_020, 4_500]) {
+      const verdict = verdictOf(good, request(atMs))
+      expect(verdict.windows.violations, String(atMs)).toEqual([
+        'strict of alice: 11 of 10 in one window',
+      ])
+    }
+  })
+
+  test('finds one over a boundary, where each fixed window has its limit', () => {
+    const late = many(10, (index) => request(980 + index))
+    const early = many(10, (index) => request(1_005 + index))
+    expect(worstOf(late, early)[0]).toMatchObject({ certain: 20 })
+  })
+
+  test('finds one that got no answer, or another one, and has reached the origin', () => {
+    const silent = request(50, { status: 0, completeMs: 9_000, arriveMs: 60 })
+    expect(verdictOf(good, silent).windows.violations).toHaveLength(1)
+    expect(verdictOf(good, refused(50, 503)).windows.violations).toEqual([])
+    expect(verdictOf(good, refused(50, 429)).windows.violations).toEqual([])
+  })
+
+  test('counts only what was certainly inside, and says what may have been', () => {
+    const ten = many(10, () => request(0))
+    // One that was admitted at some time before it arrived, which is a window after the others.
+    const slow = request(0, { arriveMs: 1_001, completeMs: 1_100 })
+    expect(worstOf(ten, slow)).toEqual([{ limit: 'strict', certain: 10, possible: 11 }])
+    // Its arrival tells more of when than its answer.
+    const noticed = request(0, { arriveMs: 999, completeMs: 1_100 })
+    expect(worstOf(ten, noticed)).toEqual([{ limit: 'strict', certain: 11, possible: 11 }])
+  })
+
+  test('takes windows for half open: a window later there is room', () => {
+    const at = (ms: number) =>
+      many(10, () => request(ms, { arriveMs: ms, completeMs: ms + ANSWERED_MS }))
+    expect(worstOf(at(0), at(1_000))).toEqual([{ limit: 'strict', certain: 10, possible: 10 }])
+    expect(worstOf(at(0), at(999))[0]).toMatchObject({ certain: 20 })
+  })
+
+  test('keeps subjects and limits apart, and adds up routes that share a limit', () => {
+    const bob = many(10, (index) => request(index, { subject: 'bob' }))
+    const leased = many(10, (index) => request(index, { route: 'leased' }))
+    expect(verdictOf(good, bob, leased).windows.violations).toEqual([])
+    const both = request(5, { route: 'both' })
+    expect(verdictOf(good, both).windows.violations).toHaveLength(1)
+    expect(verdictOf(leased, both).windows.violations).toEqual([
+      'leased of alice: 11 of 10 in one window',
+    ])
+    const free = many(100, () => request(0, { route: 'free' }))
+    expect(verdictOf(free).windows).toEqual({ findings: [], violations: [] })
+  })
+
+  test('allows twice the limit and what was held around a loss of all data, and no more than once', () => {
+    const loss = [{ kind: 'loss', fromMs: 100, untilMs: 200 }] as const
+    const old = many(10, (index) => request(index, { route: 'leased' }))
+    const fresh = (count: number, atMs: number) =>
+      many(count, (index) => request(atMs + index / 10, { route: 'leased' }))
+    const around = verdictOf(old, fresh(18, 300), loss)
+    expect(around.windows).toMatchObject({ violations: [], findings: [{ aroundLoss: 28 }] })
+    expect(verdictOf(old, fresh(19, 300), loss).windows.violations).toEqual([
+      'leased of alice: 29 of 28 around a loss',
+    ])
+    // A window, a lease and a call later everything is as it was.
+    expect(verdictOf(old, fresh(11, 1_901), loss).windows.violations).toHaveLength(1)
+    // And before it.
+    expect(verdictOf(old, request(20, { route: 'leased' }), loss).windows.violations).toEqual([
+      'leased of alice: 11 of 10 in one window',
+    ])
+  })
+})
+
+describe('of revocations it', () => {
+  const use = (invokeMs: number, process = 0) => request(invokeMs, { route: 'free', process })
+  const refusal = (invokeMs: number, process = 0) =>
+    refused(invokeMs, 401, { route: 'free', process })
+  const revoked = [revocation(90, 100)]
+
+  test('lets pass who is within the bound, in any process', () => {
+    const verdict = verdictOf(revoked, use(0), use(95), use(120), use(599.999, 1), refusal(600))
+    expect(violationsOf(verdict)).toEqual([])
+    expect(verdict.revocations.total).toEqual({
+      ...{ revoked: 1, judged: 1, late: 0, within: 2 },
+      latestMs: expect.closeTo(499.999),
+    })
+    expect(verdict.revocations.byProcess[1]).toMatchObject({ within: 1, judged: 0 })
+  })
+
+  test('finds one that was sent just as the bound had passed', () => {
+    const { revocations } = verdictOf(revoked, use(600, 1))
+    expect(revocations.total).toMatchObject({ judged: 1, late: 1, latestMs: 500 })
+    expect(revocations.violations).toHaveLength(1)
+    expect(revocations.violations[0]).toContain('at process 1 got in 500.0 ms after')
+  })
+
+  test('finds one that was told something else, and reached the origin', () => {
+    const silent = request(700, { route: 'free', status: 0, arriveMs: 900 })
+    expect(verdictOf(revoked, silent).revocations.total.late).toBe(1)
+  })
+
+  test('says nothing of a revocation without an answer, nor of another token', () => {
+    const unanswered = [revocation(90, 100, { status: 503 })]
+    expect(verdictOf(unanswered, use(900)).revocations).toMatchObject({
+      ...{ calls: 1, unanswered: 1, revoked: 0, violations: [] },
+    })
+    const other = request(900, { route: 'free', token: 'b' })
+    expect(verdictOf(revoked, other).revocations.violations).toEqual([])
+    // Tried again: it counts from the answer on.
+    const again = [revocation(300, 400)]
+    const verdict = verdictOf(unanswered, again, use(899), use(900))
+    expect(verdict.revocations.total).toMatchObject({ within: 1, late: 1 })
+  })
+
+  test('says nothing of what Redis may have forgotten, and of nothing else', () => {
+    const loss = [{ kind: 'loss', fromMs: 800, untilMs: 1_000 }] as const
+    const late = verdictOf(revoked, loss, use(700))
+    expect(late.revocations.total.late).toBe(1)
+    const forgotten = verdictOf(revoked, loss, use(797), use(1_500))
+    expect(forgotten.revocations).toMatchObject({ forgotten: 2, violations: [] })
+    // Made anew after the loss.
+    const anew = verdictOf(revoked, loss, [revocation(1_000, 1_010, { token: 'b' })])
+    expect(anew.revocations.violations).toEqual([])
+    const used = request(1_600, { route: 'free', token: 'b' })
+    const after = verdictOf([revocation(1_000, 1_010, { token: 'b' })], loss, used)
+    expect(after.revocations.total.late).toBe(1)
+  })
+
+  test('tells by what was wrong with whom', () => {
+    const hang = [fault('hang', 50, 1_000, [1])]
+    const { revocations } = verdictOf(revoked, hang, use(200, 0), use(200, 1), refusal(700, 1))
+    expect(revocations.byFault).toMatchObject({
+      hang: { revoked: 1, judged: 1, within: 1 },
+      healthy: { revoked: 0, judged: 0, within: 1 },
+    })
+  })
+})
+
+describe('of answers it', () => {
+  test('finds those that have no reason', () => {
+    const wrongOf = (events: readonly HistoryEvent[]) => verdictOf(events).answers.wrong
+    expect(wrongOf(request(0, { arriveMs: null }))).toHaveLength(1)
+    expect(wrongOf(request(0, { status: 503 }))).toHaveLength(1)
+    expect(wrongOf(request(0, { status: 429, code: 'rate_limited' }))).toHaveLength(1)
+    expect(wrongOf(refused(0, 401))).toHaveLength(1)
+    expect(wrongOf(refused(0, 500))).toHaveLength(1)
+    expect(wrongOf(refused(0, 503, { code: 'misconfigured' }))).toHaveLength(1)
+    expect(wrongOf(refused(0, 429, { route: 'free' }))).toHaveLength(1)
+    expect(wrongOf([{ kind: 'arrival', id: -1, atMs: 0 }])).toHaveLength(1)
+    expect(wrongOf(refused(0, 429))).toEqual([])
+  })
+
+  test('takes a revocation that may have worked for the reason of a 401, once it had begun', () => {
+    const tried = [revocation(90, 100, { status: 503 })]
+    expect(verdictOf(tried, refused(88, 401)).answers.wrong).toEqual([])
+    expect(verdictOf(tried, refused(80, 401)).answers.wrong).toHaveLength(1)
+  })
+
+  test('takes faults for the reason of 503, of whom they concern, while they last and shortly after', () => {
+    const hang = [fault('hang', 1_000, 2_000, [1])]
+    const unexplained = (invokeMs: number, process: number, status = 503) =>
+      verdictOf(hang, refused(invokeMs, status, { process })).answers.unexplained.length
+    expect(unexplained(1_500, 1)).toBe(0)
+    expect(unexplained(998, 1)).toBe(0)
+    expect(unexplained(990, 1)).toBe(1)
+    expect(unexplained(8_999, 1)).toBe(0)
+    expect(unexplained(9_001, 1)).toBe(1)
+    expect(unexplained(1_500, 0)).toBe(1)
+    expect(unexplained(1_500, 1, 0)).toBe(1)
+    const killed = [fault('gateway-killed', 1_000, 2_000, [1])]
+    const silent = refused(1_500, 0, { process: 1 })
+    expect(verdictOf(killed, silent).answers.unexplained).toEqual([])
+  })
+
+  test('counts them by what was wrong with the process that was asked', () => {
+    const hang = [fault('hang', 1_000, 2_000, [1])]
+    const { byFault } = verdictOf(
+      ...[hang, refused(1_500, 503, { process: 1 }), refused(3_000, 429, { process: 1 })],
+      request(1_500, { process: 0 }),
+    ).answers
+    expect(byFault).toMatchObject({
+      hang: { requests: 1, unavailable: 1 },
+      recovering: { requests: 1, limited: 1 },
+      healthy: { requests: 1, admitted: 1 },
+    })
+  })
+})

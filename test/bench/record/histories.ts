@@ -1,0 +1,76 @@
+/** Histories made by hand, for the checker to judge. */
+import type {
+  FaultEvent,
+  HistoryEvent,
+  RequestEvent,
+  RevokeEvent,
+} from '../../../bench/record/history.ts'
+import type { Terms } from '../../../bench/record/terms.ts'
+
+/** Ten in a second, with leases and without, and revocations half a second late. */
+export const TERMS: Terms = {
+  boundMs: 500,
+  processes: 2,
+  limits: {
+    leased: { limit: 10, windowMs: 1_000, lease: { max: 4, ttlMs: 200 } },
+    strict: { limit: 10, windowMs: 1_000, lease: undefined },
+  },
+  routes: { free: [], leased: ['leased'], strict: ['strict'], both: ['leased', 'strict'] },
+}
+
+/** How long a request takes that does not say otherwise, to the origin and in all. */
+export const TO_ORIGIN_MS = 2
+export const ANSWERED_MS = 4
+
+let numbers = 0
+
+/** A request that was admitted and has arrived, but for what is said of it; `arriveMs` null: it has not. */
+export function request(
+  invokeMs: number,
+  {
+    arriveMs = invokeMs + TO_ORIGIN_MS,
+    ...more
+  }: Partial<RequestEvent> & { readonly arriveMs?: number | null } = {},
+): readonly HistoryEvent[] {
+  numbers += 1
+  const id = numbers
+  const sent: RequestEvent = {
+    ...{ kind: 'request', id, process: 0, route: 'strict', subject: 'alice', token: 'a' },
+    ...{ invokeMs, completeMs: invokeMs + ANSWERED_MS, status: 200, code: '', ...more },
+  }
+  return arriveMs === null ? [sent] : [sent, { kind: 'arrival', id, atMs: arriveMs }]
+}
+
+/** One that got another answer, and has not arrived. */
+export const refused = (
+  invokeMs: number,
+  status: number,
+  more: Partial<RequestEvent> = {},
+): readonly HistoryEvent[] =>
+  request(invokeMs, {
+    ...{ status, arriveMs: null },
+    code: status === 503 ? 'dependency_unavailable' : '',
+    ...more,
+  })
+
+export const revocation = (
+  invokeMs: number,
+  completeMs: number,
+  more: Partial<RevokeEvent> = {},
+): RevokeEvent => ({
+  ...{ kind: 'revoke', process: 0, token: 'a', invokeMs, completeMs, status: 201 },
+  ...more,
+})
+
+export const fault = (
+  name: string,
+  fromMs: number,
+  untilMs: number,
+  processes: readonly number[] = [0, 1],
+): FaultEvent => ({ kind: 'fault', name, processes, fromMs, untilMs })
+
+/** So many events of the same kind, each some time after the one before. */
+export const many = (
+  count: number,
+  eventsOf: (index: number) => readonly HistoryEvent[],
+): readonly HistoryEvent[] => Array.from({ length: count }, (_, index) => eventsOf(index)).flat()
