@@ -17,6 +17,7 @@ import { clientAddress } from './middleware/client-address.ts'
 import { inspect } from './middleware/inspect.ts'
 import { limitBody } from './middleware/limit-body.ts'
 import { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
+import type { RelationOptions } from './middleware/relation.ts'
 import { requestId } from './middleware/request-id.ts'
 import { sanitizeHeaders } from './middleware/sanitize-headers.ts'
 import { serverTiming } from './middleware/server-timing.ts'
@@ -27,6 +28,7 @@ import { traceRequests } from './middleware/trace-requests.ts'
 import { validate } from './middleware/validate.ts'
 import type { Policy, PolicyRoute } from './policy.ts'
 import { problemHandler } from './problem.ts'
+import type { RelationChecker } from './relations/checker.ts'
 import { adminCalls } from './routes/admin.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsCall } from './routes/metrics.ts'
@@ -50,6 +52,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   const { failures, violations } = services.abuse(policy.abuse)
   const observesBans = policy.abuse.bans?.mode === 'observe'
   const authorizer = createAuthorizer(policy.roles)
+  const checker = services.relations(policy)
   const app: Gateway = new Hono()
   app.onError(problemHandler({ publicUrl: services.publicUrl }))
 
@@ -80,6 +83,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   /** What stands before a route, whoever answers behind it. */
   function guards(route: PolicyRoute): MiddlewareHandler[] {
     const { permission, permissionMode: mode, limits, maxBodyBytes: maxBytes } = route
+    const relation = demandOf(route, checker)
     const credentials = {
       ...{ verifier, references, proofs },
       dpop: route.dpop ? 'required' : 'accepted',
@@ -96,11 +100,11 @@ export function createGateway(services: Services, policy: Policy): Gateway {
         ? []
         : [stage('throttle', throttle({ failures, verifier, references }))]),
       stage('authenticate', authenticate(credentials)),
-      stage('admit', admit({ admission, limits, observesBans })),
+      stage('admit', admit({ admission, limits, observesBans, relation })),
       serverTiming({ authorizer }),
       ...(permission === undefined
         ? []
-        : [stage('authorize', authorize({ authorizer, permission, mode }))]),
+        : [stage('authorize', authorize({ authorizer, permission, mode, relation }))]),
       ...(route.inspect === undefined
         ? []
         : [stage('inspect', inspect({ ...route.inspect, authorizer }))]),
@@ -142,6 +146,16 @@ function refuseUnknown(routes: readonly RouterRoute[]): MiddlewareHandler {
         : { code: 'method_unknown', allow: [...methods].sort() },
     )
   }
+}
+
+/** What a route demands. Throws where nobody would: a rule that is not looked at lets everybody in. */
+function demandOf(
+  { relation: rule, permission }: PolicyRoute,
+  checker: RelationChecker | undefined,
+): RelationOptions | undefined {
+  if (rule === undefined) return undefined
+  if (checker !== undefined && permission !== undefined) return { rule, checker }
+  throw new Error(`relation: nobody decides over ${rule.name}`)
 }
 
 /** Tells the stages after it which row of the table this is. */

@@ -12,6 +12,7 @@ import { Misconfigured, Unavailable } from './errors.ts'
 import { guardedOrigin } from './origin/guarded-origin.ts'
 import { createOrigin, type Origin, type OriginOptions } from './origin.ts'
 import type { Policy } from './policy.ts'
+import type { RelationChecker } from './relations/checker.ts'
 import type { AdminOptions } from './routes/admin.ts'
 import type { ReadinessCheck } from './routes/health.ts'
 import { type AbuseServices, abuseServices } from './services/abuse.ts'
@@ -22,6 +23,7 @@ import {
   type MakeAuthorizationServer,
 } from './services/authorization-server.ts'
 import { type MetricsServices, metricsServices } from './services/metrics.ts'
+import { relationServices } from './services/relations.ts'
 import { type SpanServices, spanServices } from './services/spans.ts'
 import { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
 import { createRedisRest, type RedisRest } from './stores/upstash/rest.ts'
@@ -72,7 +74,9 @@ export interface Services {
   /** Makes the verifier of proofs of possession; nonces are the policy's to demand. */
   readonly proofs: (policy: { readonly nonceRequired: boolean }) => DpopVerifier
   /** Makes the decision of `admit`; how old its knowledge may be is the policy's to say. */
-  readonly admission: (policy: Pick<Policy, 'revocation'>) => Admission
+  readonly admission: (policy: Pick<Policy, 'revocation' | 'relations'>) => Admission
+  /** Makes what decides over relations; undefined where the policy has none. */
+  readonly relations: (policy: Pick<Policy, 'relations'>) => RelationChecker | undefined
   readonly abuse: AbuseServices
   readonly auditSink: AuditSink
   readonly origin: Origin
@@ -124,7 +128,10 @@ export function createServices(env: GatewayEnv): Services {
     now,
     tally: metrics.memories.references,
   })
-  const store = createUpstashAdmissionStore(redis)
+  const relations = relationServices(config, {
+    ...{ redis, watch, now },
+    tally: metrics.memories.relations,
+  })
   const nonceSecret = nonceSecretOf(signingKeys)
   const queue = auditQueueOf(env.AUDIT_QUEUE, config, metrics.audit)
   return {
@@ -135,11 +142,13 @@ export function createServices(env: GatewayEnv): Services {
     references,
     proofs: ({ nonceRequired }) =>
       createDpopVerifier({ publicUrl, nonceSecret, nonceRequired, now }),
-    admission: ({ revocation }) =>
+    admission: (policy) =>
       createAdmission({
-        ...{ store, references, now, tallies: metrics.memories, local: metrics.local },
-        ...revocation,
+        store: createUpstashAdmissionStore(redis, relations.checkOf(policy)),
+        ...{ references, now, tallies: metrics.memories, local: metrics.local },
+        ...policy.revocation,
       }),
+    relations: relations.checkerOf,
     abuse: abuseServices(behindAnswers, now),
     auditSink: metrics.metered(
       addressSink(
@@ -150,7 +159,10 @@ export function createServices(env: GatewayEnv): Services {
     origin: guardedOrigin({ origin: createOrigin(originOf(env, config)), watch, now }),
     assertions: assertionsOf(config, now),
     authorizationServer: authorizationServerOf(config, { redis, verifier, now }),
-    admin: adminServices(config, { rest: redis, auditDb: env.AUDIT_DB, now }),
+    admin: adminServices(config, {
+      ...{ rest: redis, auditDb: env.AUDIT_DB, now },
+      externalAuthority: relations.externalOf,
+    }),
     breakers,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },
     spans: spanServices(config, metrics.spans, now),

@@ -39,6 +39,7 @@ export interface MemoryTallies {
   readonly references: Tally
   readonly revoked: Tally
   readonly exhausted: Tally
+  readonly relations: Tally
 }
 
 export interface MetricsServices {
@@ -77,6 +78,7 @@ export function metricsServices({ redis, breakers, auditDb, now }: MetricsParts)
     references: newTally(),
     revoked: newTally(),
     exhausted: newTally(),
+    relations: newTally(),
   }
   for (const [name, tally] of Object.entries({ ...memories, verdicts: verdictTally }))
     sources.addCache(name, tally)

@@ -51,7 +51,7 @@ beforeAll(async () => {
   const server = services.authorizationServer?.({ roles, tokens: DEFAULT_TOKENS }, proofs)
   if (server === undefined) throw new Error('no authorization server')
   const { verifier, references, publicUrl } = services
-  const admission = services.admission({ revocation: { maxStalenessMs: 0 } })
+  const admission = services.admission({ revocation: { maxStalenessMs: 0 }, relations: undefined })
   app = new Hono<{ Variables: GatewayVariables }>()
   app.onError(problemHandler({ publicUrl }))
   app.use(requestId(), audit({ sink: { record: () => undefined } }))
