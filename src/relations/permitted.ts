@@ -9,7 +9,7 @@ import {
   WILDCARD,
 } from './tuple.ts'
 
-/** A part of a tuple that is wrong. `message` is for whoever wrote it: it quotes names, never ids. */
+/** A part of a tuple that is wrong. `message` is for whoever wrote it; it quotes the model, never the part. */
 export interface TupleMistake {
   readonly part: keyof RelationTuple
   readonly message: string
@@ -17,6 +17,8 @@ export interface TupleMistake {
 
 const NOT_AN_OBJECT = 'is not written as an object is, type:id; what is reserved is percent-encoded'
 const NOT_A_RELATION = 'is not the name of a relation'
+const NOT_A_TYPE = 'has a type that is not in the model'
+const NOT_OF_TYPE = 'has a relation that its type does not have'
 const NOT_A_SUBJECT =
   'is not written as a subject is: type:id, type:id#relation or type:*; what is reserved in an id is ' +
   'percent-encoded'
@@ -37,10 +39,9 @@ export function mistakeOfRelation(
   const type = parseObject(object)?.type
   if (type === undefined) return { part: 'object', message: NOT_AN_OBJECT }
   const relations = model.types.get(type)
-  if (relations === undefined) return { part: 'object', message: `no type of the model is ${type}` }
+  if (relations === undefined) return { part: 'object', message: NOT_A_TYPE }
   if (!RELATION_NAME.test(relation)) return { part: 'relation', message: NOT_A_RELATION }
-  if (!relations.has(relation))
-    return { part: 'relation', message: `${type} has no relation ${relation}` }
+  if (!relations.has(relation)) return { part: 'relation', message: `is no relation of ${type}` }
   return undefined
 }
 
@@ -49,10 +50,9 @@ export function mistakeOfSubject(model: RelationModel, subject: string): TupleMi
   const named = parseSubject(subject)
   if (named === undefined) return { part: 'subject', message: NOT_A_SUBJECT }
   const relations = model.types.get(named.type)
-  if (relations === undefined)
-    return { part: 'subject', message: `no type of the model is ${named.type}` }
+  if (relations === undefined) return { part: 'subject', message: NOT_A_TYPE }
   if (named.relation !== undefined && !relations.has(named.relation))
-    return { part: 'subject', message: `${named.type} has no relation ${named.relation}` }
+    return { part: 'subject', message: NOT_OF_TYPE }
   return undefined
 }
 

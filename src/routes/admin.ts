@@ -3,10 +3,12 @@ import type { PolicyLimit } from '../policy.ts'
 import { apiKeyCalls } from './admin/api-keys.ts'
 import { banCalls } from './admin/bans.ts'
 import type { AdminCall } from './admin/call.ts'
+import { checkCalls } from './admin/check.ts'
 import { clientCalls } from './admin/clients.ts'
 import { erasureCalls } from './admin/erasures.ts'
 import { limitCalls } from './admin/limits.ts'
 import { recordCalls } from './admin/records.ts'
+import { relationCalls } from './admin/relations.ts'
 import { revocationCalls } from './admin/revocations.ts'
 import type { AdminOptions } from './admin/stores.ts'
 import { tokenCalls } from './admin/tokens.ts'
@@ -33,6 +35,8 @@ export function adminCalls(
     ...revocationCalls(options, limits),
     ...banCalls(options, limits),
     ...limitCalls(options, policyLimits, limits),
+    ...relationCalls(options, limits),
+    ...checkCalls(options, limits),
     ...recordCalls(options, limits),
     ...erasureCalls(options, limits),
     ...tokenCalls(options, limits),

@@ -3,6 +3,7 @@ import { REVOCATION_MARGIN_SECONDS } from '../admission/revocation.ts'
 import { createAuthorizer } from '../authorization/permissions.ts'
 import type { Config } from '../config.ts'
 import type { Policy } from '../policy.ts'
+import type { RelationAuthority } from '../relations/authority.ts'
 import type { AdminOptions } from '../routes/admin.ts'
 import { createAuditLog } from '../stores/d1/audit-events.ts'
 import { createChainLog } from '../stores/d1/chain-log.ts'
@@ -19,26 +20,30 @@ import { createRevocationLog } from '../stores/upstash/revocation-log.ts'
 import { createRevocations } from '../stores/upstash/revocations.ts'
 import { createSpillRedaction } from '../stores/upstash/spill-redaction.ts'
 import { createTokenIssuer, MAX_ACCESS_TOKEN_SECONDS } from '../tokens/token-issuer.ts'
+import { adminRelations } from './admin-relations.ts'
 
 export interface AdminParts {
   readonly rest: RedisRest
   /** Undefined: the audit trail cannot be asked. */
   readonly auditDb: D1Database | undefined
+  /** Makes the authority of a policy that has an external one. Default none. */
+  readonly externalAuthority?: (policy: Policy) => RelationAuthority | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
 /** Makes the options of `adminCalls`; how long things live is partly the policy's to say. */
-export function adminServices(config: Config, { rest, auditDb, now }: AdminParts) {
+export function adminServices(config: Config, parts: AdminParts) {
+  const { rest, auditDb, now, externalAuthority } = parts
   const { publicUrl, clients: configured } = config
   const signingKeys = config.signingKeys?.keys ?? []
   const longestToken = Math.max(
     MAX_ACCESS_TOKEN_SECONDS,
     ...config.issuers.map(({ maxTokenAge }) => maxTokenAge),
   )
-  return ({ roles, tokens: { accessTokenSeconds, sessionSeconds } }: Policy): AdminOptions => ({
+  return (policy: Policy): AdminOptions => ({
     publicUrl,
-    authorizer: createAuthorizer(roles),
+    authorizer: createAuthorizer(policy.roles),
     // The gateway vouches for API keys, whether or not it has keys to sign with.
     issuers: [...new Set([...config.issuers.map(({ issuer }) => issuer), publicUrl])],
     clients: createClientRegistry({ rest, configured, publicUrl, now }),
@@ -53,6 +58,10 @@ export function adminServices(config: Config, { rest, auditDb, now }: AdminParts
     chainLog: auditDb === undefined ? undefined : createChainLog(auditDb),
     auditErasures: auditDb === undefined ? undefined : createErasureOrders(auditDb, now),
     spillRedaction: createSpillRedaction(rest),
+    relations: adminRelations(policy.relations, {
+      ...{ rest, publicUrl },
+      external: externalAuthority?.(policy),
+    }),
     tokenIssuer:
       config.signingKeys === undefined
         ? undefined
@@ -60,11 +69,11 @@ export function adminServices(config: Config, { rest, auditDb, now }: AdminParts
             keys: signingKeys,
             issuer: publicUrl,
             references: createReferenceStore(rest, now),
-            defaultTtlSeconds: accessTokenSeconds,
+            defaultTtlSeconds: policy.tokens.accessTokenSeconds,
             now,
           }),
     signingKeys,
-    cutOffSeconds: Math.max(longestToken, sessionSeconds) + REVOCATION_MARGIN_SECONDS,
+    cutOffSeconds: Math.max(longestToken, policy.tokens.sessionSeconds) + REVOCATION_MARGIN_SECONDS,
     revokedTokenSeconds: longestToken + REVOCATION_MARGIN_SECONDS,
     now,
   })

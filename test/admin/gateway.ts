@@ -6,6 +6,7 @@ import { createServices } from '../../src/services.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint, REMOTE_ISSUER, type TestKey } from '../harness/issuer.ts'
 import { startTestRedis } from '../harness/redis.ts'
+import { MODEL } from './relation-model.ts'
 import { generateSigningJwk } from './signing-jwk.ts'
 
 export const PUBLIC_URL = 'https://gateway.test'
@@ -40,6 +41,7 @@ export const policy = definePolicy({
     },
     operators: { limit: 10_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
   },
+  relations: { model: MODEL, issuers: [ISSUER] },
   routes: [
     { method: 'GET', path: '/orders', permission: 'orders:read' },
     { method: 'GET', path: '/few', permission: 'orders:read', limits: ['few'] },

@@ -23,6 +23,8 @@ export interface AdminRequest<Params, Query, Body> {
   readonly by: string
   /** Puts what was done on record; `target` is an id, never a secret. */
   changed(action: string, target: string): void
+  /** Sets a header of the answer. */
+  header(name: string, value: string): void
 }
 
 type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined
@@ -106,6 +108,7 @@ export function adminGroup(tag: string, limits: readonly PolicyLimit[]) {
             operator,
             by: operator.subject,
             changed: (action, target) => c.set('change', { action, target }),
+            header: (name, value) => c.header(name, value),
           })
           c.header('Cache-Control', 'no-store')
           c.header('X-Content-Type-Options', 'nosniff')

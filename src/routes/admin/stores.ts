@@ -10,8 +10,26 @@ import type { ApiKeys } from '../../operators/api-key.ts'
 import type { BanList } from '../../operators/ban.ts'
 import type { OverrideList, WindowControls } from '../../operators/limit-override.ts'
 import type { CutOffs, RevocationLog } from '../../operators/revocation.ts'
+import type { RelationAuthority, RelationQuery } from '../../relations/authority.ts'
+import type { RelationModel } from '../../relations/model.ts'
+import type { RelationTuples } from '../../relations/store.ts'
+import type { ExplainedAnswer } from '../../relations/trace.ts'
 import type { TokenIssuer } from '../../tokens/access-grant.ts'
 import type { SigningJwk } from '../../tokens/signing-keys.ts'
+
+/** What the calls about relations work with. */
+export interface AdminRelations {
+  readonly model: RelationModel
+  /** Whose subjects and tenants the tuples are about; undefined: any trusted issuer's. */
+  readonly issuers: ReadonlySet<string> | undefined
+  /** Undefined where an external authority keeps them. */
+  readonly tuples: RelationTuples | undefined
+  /** Decides, without a cache. */
+  readonly authority: RelationAuthority & {
+    /** The same, and how it was found; undefined where the authority does not tell. */
+    readonly explain?: (query: RelationQuery) => Promise<ExplainedAnswer>
+  }
+}
 
 export interface AdminStores {
   readonly clients: ClientRegistry
@@ -30,6 +48,8 @@ export interface AdminStores {
   /** The same. */
   readonly auditErasures: AuditErasures | undefined
   readonly spillRedaction: SpillRedaction
+  /** Undefined where the policy has none. */
+  readonly relations: AdminRelations | undefined
   /** Undefined without signing keys. */
   readonly tokenIssuer: TokenIssuer | undefined
   readonly signingKeys: readonly SigningJwk[]

@@ -1,0 +1,110 @@
+/** One level of a relation to an object: what it is made of, in the form that OpenFGA's `expand` has. */
+import type { RelationModel, Userset } from './model.ts'
+import { mistakeOfTuple } from './permitted.ts'
+import type { NamedSubjects } from './store.ts'
+import { parseSubject } from './tuple.ts'
+
+/** `object#relation`. */
+export interface NamedUserset {
+  readonly userset: string
+}
+
+export type ExpandedLeaf =
+  /** Whom tuples name: of these, only those that the model permits. */
+  | { readonly users: { readonly users: readonly string[]; readonly hasMore?: true } }
+  | { readonly computed: NamedUserset }
+  | {
+      readonly tupleToUserset: {
+        /** `object#relation` whose tuples lead on. */
+        readonly tupleset: string
+        readonly computed: readonly NamedUserset[]
+        readonly hasMore?: true
+      }
+    }
+
+/** `name` is the `object#relation` that was asked about. */
+export type ExpandedNode = { readonly name: string } & (
+  | { readonly leaf: ExpandedLeaf }
+  | { readonly union: { readonly nodes: readonly ExpandedNode[] } }
+  | { readonly intersection: { readonly nodes: readonly ExpandedNode[] } }
+  | { readonly difference: { readonly base: ExpandedNode; readonly subtract: ExpandedNode } }
+)
+
+export interface Expansion {
+  readonly model: RelationModel
+  readonly object: string
+  readonly relation: string
+  /** Of every relation in {@link relationsIn}. */
+  readonly named: ReadonlyMap<string, NamedSubjects>
+}
+
+/** The relations of the same object whose tuples an expansion has to know. Each once. */
+export function relationsIn(userset: Userset, relation: string): readonly string[] {
+  switch (userset.kind) {
+    case 'direct':
+      return [relation]
+    case 'computed':
+      return []
+    case 'tuple_to_userset':
+      return [userset.tupleset]
+    case 'union':
+    case 'intersection':
+      return [...new Set(userset.of.flatMap((part) => relationsIn(part, relation)))]
+    case 'exclusion': {
+      const parts = [userset.base, userset.subtract]
+      return [...new Set(parts.flatMap((part) => relationsIn(part, relation)))]
+    }
+    default:
+      return userset satisfies never
+  }
+}
+
+/** The tree of a definition. Does not follow what it names. */
+export function expanded(userset: Userset, expansion: Expansion): ExpandedNode {
+  const { object, relation } = expansion
+  const name = `${object}#${relation}`
+  switch (userset.kind) {
+    case 'direct': {
+      const { subjects, more } = permitted(relation, expansion)
+      return { name, leaf: { users: { users: subjects, ...more } } }
+    }
+    case 'computed':
+      return { name, leaf: { computed: { userset: `${object}#${userset.relation}` } } }
+    case 'tuple_to_userset': {
+      const { subjects, more } = permitted(userset.tupleset, expansion)
+      const computed = subjects
+        .filter((subject) => leadsTo(subject, userset.computed, expansion.model))
+        .map((subject) => ({ userset: `${subject}#${userset.computed}` }))
+      const tupleset = `${object}#${userset.tupleset}`
+      return { name, leaf: { tupleToUserset: { tupleset, computed, ...more } } }
+    }
+    case 'union':
+      return { name, union: { nodes: userset.of.map((part) => expanded(part, expansion)) } }
+    case 'intersection':
+      return { name, intersection: { nodes: userset.of.map((part) => expanded(part, expansion)) } }
+    case 'exclusion': {
+      const base = expanded(userset.base, expansion)
+      return { name, difference: { base, subtract: expanded(userset.subtract, expansion) } }
+    }
+    default:
+      return userset satisfies never
+  }
+}
+
+/** The subjects that tuples name, without those that the present model does not permit. */
+function permitted(relation: string, { model, object, named }: Expansion) {
+  const { subjects, hasMore } = named.get(relation) ?? { subjects: [], hasMore: false }
+  return {
+    subjects: subjects.filter(
+      (subject) => mistakeOfTuple(model, { object, relation, subject }) === undefined,
+    ),
+    more: hasMore ? ({ hasMore } as const) : {},
+  }
+}
+
+/** Whether a tupleset's subject is an object whose type has the relation; others are passed over. */
+function leadsTo(text: string, relation: string, model: RelationModel): boolean {
+  const subject = parseSubject(text)
+  const isObject = subject !== undefined && subject.relation === undefined
+  return isObject && model.types.get(subject.type)?.has(relation) === true
+}

@@ -1,0 +1,130 @@
+/** Calls that write, delete and list relation tuples. */
+import * as z from 'zod'
+import { Unavailable } from '../../errors.ts'
+import {
+  type TupleListQuery,
+  tupleChangesSchema,
+  tupleQuerySchema,
+  tupleSchema,
+} from '../../operators/relation.ts'
+import type { PolicyLimit } from '../../policy.ts'
+import { encodeConsistency } from '../../relations/consistency.ts'
+import { cursorOf, tupleOfCursor } from '../../relations/cursor.ts'
+import { isAmong, type TupleChanges, type TupleQuery } from '../../relations/store.ts'
+import { parseObject, parseSubject, RELATION_NAME } from '../../relations/tuple.ts'
+import { tupleChange } from '../../relations/tuple-change.ts'
+import { type AdminCall, adminGroup, inputRefused } from './call.ts'
+import { refuseBadTuples, relationsOf, tenantOf, tuplesOf } from './relation-input.ts'
+import { consistencyToken, cursor } from './schemas.ts'
+import type { AdminOptions } from './stores.ts'
+
+/** Tells the version of a write; callers send it to be decided at least as fresh. */
+const CONSISTENCY_HEADER = 'X-Consistency-Token'
+const ALL_OF_TYPE = ':'
+
+/** `/-/admin/relations`. */
+export function relationCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
+  const call = adminGroup('Relations', limits)
+  return [
+    call({
+      method: 'POST',
+      path: '/relations',
+      permission: 'relations:write',
+      id: 'writeRelations',
+      summary: 'Write and delete relation tuples',
+      description:
+        'All of them or none, up to 100 together: `writes` that the model permits, and any `deletes`. ' +
+        'In force with the next request that does not take a remembered decision. Ids are in their written form, in ' +
+        'which `%`, `:`, `#`, `*`, white space and what cannot be seen is percent-encoded. A body may ' +
+        'have 64 KiB (else 413): a hundred tuples with very long ids have to come in several calls. ' +
+        'What is there already is not written again, and a call can be repeated. After a 503 it may ' +
+        'have been carried out, or not. Without relations in the policy there is no such call (404).',
+      body: tupleChangesSchema,
+      example: {
+        writes: [{ object: 'order:7', relation: 'viewer', subject: 'team:sales#member' }],
+        deletes: [{ object: 'order:7', relation: 'owner', subject: 'user:alice' }],
+      },
+      status: 200,
+      answer: `In force. The token is in the header \`${CONSISTENCY_HEADER}\`, too.`,
+      reply: () =>
+        z.strictObject({
+          consistencyToken,
+          written: z.int().describe('tuples that were not there before'),
+          deleted: z.int().describe('tuples that are not there any more'),
+        }),
+      problems: [404],
+      async handle({ body, operator, changed, header }) {
+        const relations = relationsOf(options)
+        const asked = { call: 'relations:write', issuers: relations.issuers } as const
+        const tenant = tenantOf(operator, body.tenant, asked)
+        const tuples = tuplesOf(relations, 'body')
+        const { writes = [], deletes = [] } = body
+        refuseBadTuples(relations.model, [['writes', writes]], [['deletes', deletes]])
+        const changes: TupleChanges = { writes, deletes }
+        try {
+          const { version, ...counts } = await tuples.write(tenant, changes)
+          changed('relations.write', tupleChange(tenant, changes))
+          const token = encodeConsistency(version, tenant)
+          header(CONSISTENCY_HEADER, token)
+          return { consistencyToken: token, ...counts }
+        } catch (error) {
+          // The trail must not be silent about what may be in force.
+          if (mayHaveWritten(error))
+            changed('relations.write-unanswered', tupleChange(tenant, changes))
+          throw error
+        }
+      },
+    }),
+    call({
+      method: 'GET',
+      path: '/relations',
+      permission: 'relations:read',
+      id: 'listRelations',
+      summary: 'List relation tuples',
+      description:
+        'By type, object and relation; those of one subject by object and relation. Without an object ' +
+        'and a subject, those of the types that the model has.',
+      query: tupleQuerySchema,
+      status: 200,
+      answer: 'A page of the tuples that are there, also of those that the model does not permit.',
+      reply: () => z.strictObject({ tuples: z.array(tupleSchema), cursor }),
+      problems: [404],
+      async handle({ query, operator }) {
+        const relations = relationsOf(options)
+        const asked = { call: 'relations:read', issuers: relations.issuers } as const
+        const tenant = tenantOf(operator, query.tenant, asked)
+        const { tuples, hasMore } = await tuplesOf(relations, 'query').read(tenant, queryOf(query))
+        const last = tuples.at(-1)
+        return { tuples, ...(hasMore && last !== undefined && { cursor: cursorOf(last) }) }
+      },
+    }),
+  ]
+}
+
+/** Whether a write that failed may have been carried out all the same. */
+function mayHaveWritten(error: unknown): boolean {
+  return error instanceof Unavailable && !error.unasked && error.fault !== 'refused'
+}
+
+/** Throws `Denied` (`input_invalid`) for what is not written as it should be, or does not go together. */
+function queryOf({ object, relation, subject, limit, cursor }: TupleListQuery): TupleQuery {
+  const refuse = (name: string, message: string) => inputRefused('query', `/${name}`, message)
+  const isOfType = object?.endsWith(ALL_OF_TYPE) === true
+  if (object !== undefined) {
+    const isGood = isOfType
+      ? RELATION_NAME.test(object.slice(0, -1))
+      : parseObject(object) !== undefined
+    if (!isGood) throw refuse('object', 'must be an object, type:id, or a type: type:')
+  }
+  if (relation !== undefined) {
+    if (!RELATION_NAME.test(relation)) throw refuse('relation', 'must be the name of a relation')
+    if (object === undefined || isOfType) throw refuse('relation', 'needs an object with an id')
+  }
+  if (subject !== undefined && parseSubject(subject) === undefined)
+    throw refuse('subject', 'must be a subject: type:id, type:id#relation or type:*')
+  const filter = { object, relation, subject }
+  const after = cursor === undefined ? undefined : tupleOfCursor(cursor)
+  if (cursor !== undefined && (after === undefined || !isAmong(after, filter)))
+    throw refuse('cursor', 'must be a cursor from an earlier page')
+  return { ...filter, limit, after }
+}
