@@ -55,7 +55,7 @@ export const linkSteps = (name: FaultName): readonly Fault[] | undefined =>
 /** Of Redis itself, and therefore of everybody. */
 export const isOfRedis = (name: FaultName): boolean => name.startsWith('redis-')
 
-/** Of these there are two in each round. */
+/** Of these there are three in each round. */
 const OFTEN: readonly FaultName[] = ['slow', 'hang']
 /** A fault is on for this part of its stretch; the rest shows that what was wrong is over. */
 const FAULT_SHARE = 0.75
@@ -88,11 +88,11 @@ export function planFaults({
 }: PlanOptions): readonly PlannedFault[] {
   const random = seededRandom(seed)
   const planned: PlannedFault[] = []
+  const often = faults.filter((name) => OFTEN.includes(name))
   let round: FaultName[] = []
   // The first quarter of a stretch is the rest, so a run begins with one.
   for (let at = 0; at + windowSeconds <= seconds; at += windowSeconds) {
-    if (round.length === 0)
-      round = shuffled([...faults, ...faults.filter((name) => OFTEN.includes(name))], random)
+    if (round.length === 0) round = shuffled([...faults, ...often, ...often], random)
     const name = round.pop()
     if (name === undefined) break
     const everybody = Array.from({ length: PROCESSES }, (_, index) => index)

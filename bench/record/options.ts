@@ -32,11 +32,11 @@ its limit, whether anybody got in later than the bound after a revocation, and w
 a reason.
 
   --seconds <n>      faults, and rests between them (default: 900)
-  --window <n>       seconds of one fault and the rest before it (default: 28)
+  --window <n>       seconds of one fault and the rest before it (default: 26)
   --bursts <n>       seconds of bursts and overload before that (default: 40)
   --faults <names>   only these, with commas between them:
                      ${columns(FAULT_NAMES)}
-  --revocations <n>  a second (default: 12)
+  --revocations <n>  a second (default: 10)
   --seed <n>         of requests, revocations and faults (default: 1)
   --results <dir>    where the verdict goes, as <date>-record.json (default: bench/results)
   --history <file>   writes the history, gzipped lines of JSON
@@ -51,10 +51,10 @@ export function readOptions(argv: readonly string[]): RecordOptions | 'help' {
     args: [...argv],
     options: {
       seconds: { type: 'string', default: '900' },
-      window: { type: 'string', default: '28' },
+      window: { type: 'string', default: '26' },
       bursts: { type: 'string', default: '40' },
       faults: { type: 'string' },
-      revocations: { type: 'string', default: '12' },
+      revocations: { type: 'string', default: '10' },
       seed: { type: 'string', default: '1' },
       results: { type: 'string' },
       history: { type: 'string' },

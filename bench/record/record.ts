@@ -17,6 +17,7 @@ import { createRecorder } from './recorder.ts'
 import { type RecordResult, resultOf } from './result.ts'
 import { startSystem } from './system.ts'
 import { TERMS } from './terms.ts'
+import { witness } from './witness.ts'
 
 export interface RecordContext {
   readonly argv: readonly string[]
@@ -47,19 +48,20 @@ export async function record(
   const wallet = await createWallet(recorder, subjects)
 
   const { signal } = shutdown
+  const over = new AbortController()
+  const ending = AbortSignal.any([signal, over.signal])
+  const witnessing = witness(system, ending)
   progress(`bursts and overload for ${burstSeconds} s`)
   await burst(recorder, wallet, { seconds: burstSeconds, seed, signal })
 
   const faults = options.faults.filter((name) => canKillRedis || !isOfRedis(name))
   const plan = planFaults({ seconds, windowSeconds, faults, seed })
-  const over = new AbortController()
-  const ending = AbortSignal.any([signal, over.signal])
   const offering = Promise.all([
     offerLoad(recorder, wallet, { callers: CALLERS, seed, signal: ending }),
     condemn(recorder, wallet, { perSecond, seed, signal: ending }),
   ])
   const plaguing = plague(system, { plan, seed, signal, progress }).finally(() => over.abort())
-  await Promise.all([offering, plaguing])
+  await Promise.all([offering, plaguing, witnessing])
   await recorder.settled()
   shutdown.signal.throwIfAborted()
 

@@ -12,7 +12,9 @@ import { PROCESSES } from './terms.ts'
 export interface SurroundingsReady {
   readonly redisKind: string
   readonly canKillRedis: boolean
-  /** Of the REST server, one for each gateway. */
+  /** Of the REST server itself. */
+  readonly restUrl: string
+  /** And by way of the fault proxies, one for each gateway. */
   readonly urls: readonly string[]
 }
 
@@ -36,6 +38,7 @@ serveParent(
   {
     redisKind: redis.kind,
     canKillRedis: redis.kill !== undefined,
+    restUrl: rest.url,
     urls: proxies.map(({ url }) => url),
   } satisfies SurroundingsReady,
   async (question: Question) => {

@@ -21,6 +21,8 @@ export interface System {
   readonly surroundings: Omit<Child<SurroundingsReady>, 'ask'> & {
     ask(question: Question): Promise<unknown>
   }
+  /** Of the REST server. */
+  readonly restToken: string
   readonly gateways: readonly RecordedGateway[]
   /** What has been recorded so far. */
   readonly events: HistoryEvent[]
@@ -67,7 +69,7 @@ export async function startSystem(
     gateways.push(gateway)
   }
   return {
-    ...{ surroundings, gateways, events, now },
+    ...{ surroundings, restToken: token, gateways, events, now },
     sign: (request) =>
       signAccessToken({ ...request, client: CLIENT }, { PUBLIC_URL, SIGNING_KEYS }),
   }

@@ -193,6 +193,15 @@ describe('of answers it', () => {
     expect(verdictOf(killed, silent).answers.unexplained).toEqual([])
   })
 
+  test('takes a machine without time for the reason where no fault was made', () => {
+    const starved = fault('starved', 1_000, 1_100)
+    const hang = fault('hang', 500, 2_000, [1])
+    const events = [...refused(1_050, 503, { process: 0 }), ...refused(1_050, 503, { process: 1 })]
+    const { byFault, unexplained } = verdictOf([starved, hang], events).answers
+    expect(unexplained).toEqual([])
+    expect(byFault).toMatchObject({ starved: { requests: 1 }, hang: { requests: 1 } })
+  })
+
   test('counts them by what was wrong with the process that was asked', () => {
     const hang = [fault('hang', 1_000, 2_000, [1])]
     const { byFault } = verdictOf(
