@@ -18,8 +18,8 @@ interface Collected {
  * every mistake: those of the syntax or, if there are none, those of what it says.
  */
 export function modelOf(text: string): object {
-  const names = mistakesInNames(text)
-  if (names.length > 0) throw new ModelTextInvalid(names)
+  const unread = unreadable(text)
+  if (unread.length > 0) throw new ModelTextInvalid(unread)
   const json = transformed(text)
   const own = mistakesOf(json, text)
   const lines = new Set(own.map(({ line }) => line))
@@ -30,20 +30,44 @@ export function modelOf(text: string): object {
   return json
 }
 
+/** OpenFGA takes no larger model either. */
+const MAX_CHARS = 262_144
+/** As deep as a model may be. Of thousands, the parser would take a minute. */
+const MAX_PARENTHESES = 10
+
+/** As the transformer finds it: a line of its own, or after a space. */
+const COMMENT = /(^\s*| )#.*/
+
 /**
- * What the transformer would read wrongly: modules, which it gives no schema, and names such as
- * `__proto__`, which it loses.
+ * What is better not given to the transformer: what would take it minutes; modules, which it gives no
+ * schema; and names such as `__proto__`, which it loses.
  */
-function mistakesInNames(text: string): readonly TextMistake[] {
+function unreadable(text: string): readonly TextMistake[] {
+  if (text.length > MAX_CHARS)
+    return [{ line: 1, column: 1, why: `is longer than ${MAX_CHARS} characters` }]
   return text.split('\n').flatMap((content, index) => {
     const [, before = '', word, name = ''] =
       /^(\s*(module|type|define)\s+)([^\s:#]+)/.exec(content) ?? []
     const at = { line: index + 1, column: before.length + 1 }
     if (word === 'module')
       return [{ ...at, why: 'modules are not read; write one model of schema 1.1' }]
-    if (!Object.hasOwn(Object.prototype, name)) return []
-    return [{ ...at, why: `${name} cannot be a name: OpenFGA's tools would lose it` }]
+    if (Object.hasOwn(Object.prototype, name))
+      return [{ ...at, why: `${name} cannot be a name: OpenFGA's tools would lose it` }]
+    const tooDeep = parenthesisBeyond(content.replace(COMMENT, ''), MAX_PARENTHESES)
+    return tooDeep === undefined
+      ? []
+      : [{ ...at, column: tooDeep + 1, why: `is nested deeper than ${MAX_PARENTHESES} levels` }]
   })
+}
+
+/** Index of the first parenthesis within more than `levels` others. */
+function parenthesisBeyond(line: string, levels: number): number | undefined {
+  let open = 0
+  for (const { 0: parenthesis, index } of line.matchAll(/[()]/g)) {
+    open += parenthesis === '(' ? 1 : -1
+    if (open > levels) return index
+  }
+  return undefined
 }
 
 function transformed(text: string): object {
