@@ -1,0 +1,252 @@
+/** Random models, tuples and queries: small, dense, and with everything that a model can have. */
+import fc from 'fast-check'
+import type { RelationQuery } from '../../../src/relations/authority.ts'
+import type {
+  DirectType,
+  RelationDefinition,
+  RelationModel,
+  Userset,
+} from '../../../src/relations/model.ts'
+import type { RelationTuple } from '../../../src/relations/tuple.ts'
+
+export interface Graph {
+  readonly model: RelationModel
+  readonly tuples: readonly RelationTuple[]
+  readonly queries: readonly RelationQuery[]
+  readonly maxDepth: number
+  readonly maxWork: number
+}
+
+/** The same graphs in every run. */
+export const SEED = 20_261_122
+
+/** Without relations, and with. */
+const LEAVES = ['user', 'robot']
+const TYPES = ['group', 'doc']
+const RELATIONS = ['a', 'b', 'c']
+const IDS = ['1', '2']
+/** Relations whose tuples name objects to look at. */
+const TUPLESETS = ['parent', 'home']
+
+const objects = fc
+  .tuple(fc.constantFrom(...TYPES), fc.constantFrom(...IDS))
+  .map(([type, id]) => `${type}:${id}`)
+const leaves = fc.tuple(fc.constantFrom(...LEAVES), fc.constantFrom(...IDS))
+const relations = fc.constantFrom(...RELATIONS)
+
+const directType: fc.Arbitrary<DirectType> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ type: fc.constantFrom(...LEAVES), kind: fc.constant('object') }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ type: fc.constantFrom(...LEAVES), kind: fc.constant('wildcard') }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ type: fc.constantFrom(...TYPES), kind: fc.constant('object') }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      type: fc.constantFrom(...TYPES),
+      kind: fc.constant('userset'),
+      relation: relations,
+    }),
+  },
+)
+
+const { userset } = fc.letrec<{ userset: Userset }>((tie) => {
+  const parts = fc.array(tie('userset'), { minLength: 2, maxLength: 3 })
+  return {
+    userset: fc.oneof(
+      { maxDepth: 3, depthIdentifier: 'userset' },
+      { weight: 4, arbitrary: fc.constant({ kind: 'direct' }) },
+      { weight: 3, arbitrary: fc.record({ kind: fc.constant('computed'), relation: relations }) },
+      {
+        weight: 3,
+        arbitrary: fc.record({
+          kind: fc.constant('tuple_to_userset'),
+          tupleset: fc.constantFrom(...TUPLESETS),
+          computed: relations,
+        }),
+      },
+      { weight: 4, arbitrary: fc.record({ kind: fc.constant('union'), of: parts }) },
+      { weight: 2, arbitrary: fc.record({ kind: fc.constant('intersection'), of: parts }) },
+      {
+        weight: 2,
+        arbitrary: fc.record({
+          kind: fc.constant('exclusion'),
+          base: tie('userset'),
+          subtract: tie('userset'),
+        }),
+      },
+    ),
+  }
+})
+
+const definition: fc.Arbitrary<RelationDefinition> = fc.record({
+  userset,
+  directTypes: fc
+    .array(directType, { minLength: 1, maxLength: 4 })
+    .map((types): DirectType[] => [{ type: 'user', kind: 'object' }, ...types]),
+})
+
+/** Some types have not all relations, and tuplesets lead to several types. */
+const models: fc.Arbitrary<RelationModel> = fc
+  .tuple(
+    fc.array(fc.tuple(fc.constantFrom(...TYPES), relations, definition), {
+      minLength: 6,
+      maxLength: 12,
+    }),
+    fc.array(fc.constantFrom(...TYPES), { minLength: 1, maxLength: 3 }),
+    fc.array(fc.constantFrom(...TYPES), { minLength: 1, maxLength: 3 }),
+  )
+  .map(([defined, parents, homes]) => {
+    const tupleset = (types: readonly string[]): RelationDefinition => ({
+      userset: { kind: 'direct' },
+      directTypes: types.map((type) => ({ type, kind: 'object' })),
+    })
+    const relationsOf = (type: string) =>
+      new Map([
+        ['parent', tupleset(parents)],
+        ['home', tupleset(homes)],
+        ...defined.flatMap(([of, relation, made]) =>
+          of === type ? [[relation, made] as const] : [],
+        ),
+      ])
+    return {
+      types: new Map([
+        ...LEAVES.map((type) => [type, new Map()] as const),
+        ...TYPES.map((type) => [type, relationsOf(type)] as const),
+      ]),
+    }
+  })
+
+const subjects = fc.oneof(
+  { weight: 8, arbitrary: leaves.map(([type, id]) => `${type}:${id}`) },
+  { weight: 1, arbitrary: fc.constantFrom(...LEAVES).map((type) => `${type}:*`) },
+  { weight: 3, arbitrary: fc.tuple(objects, relations).map(([at, name]) => `${at}#${name}`) },
+  { weight: 1, arbitrary: objects },
+)
+
+/** Whatever the model says. */
+const anyTuple: fc.Arbitrary<RelationTuple> = fc.record({
+  object: objects,
+  relation: fc.oneof({ weight: 3, arbitrary: relations }, fc.constantFrom(...TUPLESETS)),
+  subject: subjects,
+})
+
+/** One that it permits. */
+function tupleOf({ types }: RelationModel): fc.Arbitrary<RelationTuple> {
+  const places = [...types].flatMap(([type, defined]) =>
+    [...defined].flatMap(([relation, { directTypes }]) =>
+      directTypes.map((direct) => ({ type, relation, direct })),
+    ),
+  )
+  return fc
+    .tuple(fc.constantFrom(...places), fc.constantFrom(...IDS), fc.constantFrom(...IDS))
+    .map(([{ type, relation, direct }, id, other]) => ({
+      object: `${type}:${id}`,
+      relation,
+      subject: subjectOf(direct, other),
+    }))
+}
+
+function subjectOf(direct: DirectType, id: string): string {
+  if (direct.kind === 'wildcard') return `${direct.type}:*`
+  return direct.kind === 'object'
+    ? `${direct.type}:${id}`
+    : `${direct.type}:${id}#${direct.relation}`
+}
+
+const queryWith = (tuple: fc.Arbitrary<RelationTuple>): fc.Arbitrary<RelationQuery> =>
+  fc.record({
+    tenant: fc.constant(null),
+    object: objects,
+    relation: relations,
+    subject: fc.oneof({ weight: 2, arbitrary: fc.constantFrom('user:1', 'user:2') }, subjects),
+    contextualTuples: fc.oneof(
+      { weight: 3, arbitrary: fc.constant([]) },
+      { weight: 1, arbitrary: fc.array(tuple, { maxLength: 4 }) },
+    ),
+  })
+
+export const graphs = (queries: number): fc.Arbitrary<Graph> =>
+  models.chain((model) => {
+    const tuple = fc.oneof({ weight: 6, arbitrary: tupleOf(model) }, anyTuple)
+    const query = queryWith(tuple)
+    return fc.record({
+      model: fc.constant(model),
+      tuples: fc.array(tuple, { minLength: 5, maxLength: 40, size: 'max' }),
+      queries: fc.array(query, { minLength: queries, maxLength: queries }),
+      maxDepth: fc.oneof(fc.constant(25), fc.integer({ min: 0, max: 4 })),
+      maxWork: fc.oneof(
+        { weight: 4, arbitrary: fc.constant(2_000) },
+        { weight: 1, arbitrary: fc.integer({ min: 0, max: 40 }) },
+      ),
+    })
+  })
+
+/**
+ * `all` is `some` and `same`, and these are each other's; but `some` is true by a parent, too, which is
+ * looked at last. So `same` is denied at first, as part of `some`, and allowed once `some` is.
+ */
+export const REVIVED: Graph = {
+  model: {
+    types: new Map([
+      ['user', new Map()],
+      [
+        'group',
+        new Map<string, RelationDefinition>([
+          [
+            'parent',
+            { userset: { kind: 'direct' }, directTypes: [{ type: 'group', kind: 'object' }] },
+          ],
+          ['a', { userset: { kind: 'direct' }, directTypes: [{ type: 'user', kind: 'object' }] }],
+          ['same', { userset: { kind: 'computed', relation: 'some' }, directTypes: [] }],
+          [
+            'some',
+            {
+              userset: {
+                kind: 'union',
+                of: [
+                  { kind: 'computed', relation: 'same' },
+                  { kind: 'tuple_to_userset', tupleset: 'parent', computed: 'a' },
+                ],
+              },
+              directTypes: [],
+            },
+          ],
+          [
+            'all',
+            {
+              userset: {
+                kind: 'intersection',
+                of: [
+                  { kind: 'computed', relation: 'some' },
+                  { kind: 'computed', relation: 'same' },
+                ],
+              },
+              directTypes: [],
+            },
+          ],
+        ]),
+      ],
+    ]),
+  },
+  tuples: [
+    { object: 'group:1', relation: 'parent', subject: 'group:2' },
+    { object: 'group:2', relation: 'a', subject: 'user:1' },
+  ],
+  queries: ['user:1', 'user:2'].map((subject) => ({
+    tenant: null,
+    object: 'group:1',
+    relation: 'all',
+    subject,
+    contextualTuples: [],
+  })),
+  maxDepth: 25,
+  maxWork: 2_000,
+}

@@ -1,0 +1,135 @@
+/** The script decides as the specification says, over random models, tuples and queries. */
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type RedisHandle, startRedis } from '../../../dev/redis.ts'
+import type { RelationDecision } from '../../../src/relations/authority.ts'
+import { createRelationCheck } from '../../../src/stores/upstash/relation-check.ts'
+import { relationScript } from '../../../src/stores/upstash/relation-script.ts'
+import type { RedisRest } from '../../../src/stores/upstash/rest.ts'
+import { decide, TooLarge } from '../oracle.ts'
+import { type Graph, graphs, REVIVED, SEED } from './graphs.ts'
+import { answersOf, restOver } from './world.ts'
+
+const QUERIES = 10
+/** 10,000 of them are 100,000 queries and take some minutes: `RELATION_GRAPHS=10000`. */
+const RUNS = { seed: SEED, numRuns: Number(process.env.RELATION_GRAPHS ?? 500) }
+const MAX_STEPS = 20_000
+const MUTANT_RUNS = 1_500
+/** Work that a small graph may need more than. */
+const FEW = 100
+/** Redis keeps every script until it is told to forget them. */
+const SCRIPTS = 500
+
+interface Counts {
+  /** By outcome. */
+  agreed: Record<string, number>
+  /** Redis knew more than the specification that follows so few tuples: it has been there before. */
+  beyondDepth: number
+  /** And less: it has been there before, by a longer way. */
+  tooDeep: number
+  outOfWork: number
+  tooLarge: number
+}
+
+const nameOf = (one: RelationDecision | undefined): string =>
+  (one?.outcome === 'unknown' ? one.why : one?.outcome) ?? 'nothing'
+
+describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefer) => {
+  let handle: RedisHandle
+  let redis: Redis
+  beforeAll(async () => {
+    handle = await startRedis({ prefer })
+    redis = new Redis(handle.url)
+  })
+  afterAll(async () => {
+    redis.disconnect()
+    await handle.close()
+  })
+
+  async function compare(rest: RedisRest, graph: Graph, counts: Counts): Promise<void> {
+    const { model, tuples, queries, maxDepth, maxWork } = graph
+    const check = createRelationCheck(model, { maxDepth, maxWork })
+    const answers = await answersOf(rest, check, tuples, queries)
+    for (const [index, query] of queries.entries()) {
+      const said = nameOf(answers[index]?.decision)
+      try {
+        const { decision, isCut } = decide(model, tuples, query, { maxDepth, maxSteps: MAX_STEPS })
+        const expected = nameOf(decision)
+        if (said === expected) counts.agreed[said] = (counts.agreed[said] ?? 0) + 1
+        else if (said === 'max_work_exceeded' && maxWork < FEW) counts.outOfWork += 1
+        else if (isCut && said === 'max_depth_exceeded') counts.tooDeep += 1
+        else {
+          const whole = decide(model, tuples, query, { maxSteps: MAX_STEPS })
+          if (!isCut || said !== nameOf(whole.decision))
+            throw new Error(`${JSON.stringify(query)}: ${said}, not ${expected}`)
+          counts.beyondDepth += 1
+        }
+      } catch (error) {
+        if (!(error instanceof TooLarge)) throw error
+        counts.tooLarge += 1
+      }
+    }
+  }
+
+  const countsNow = (): Counts => ({
+    agreed: {},
+    beyondDepth: 0,
+    tooDeep: 0,
+    outOfWork: 0,
+    tooLarge: 0,
+  })
+
+  test('over random graphs', async () => {
+    const counts = countsNow()
+    let runs = 0
+    await fc.assert(
+      fc.asyncProperty(graphs(QUERIES), async (graph) => {
+        runs += 1
+        if (runs % SCRIPTS === 0) await redis.script('FLUSH')
+        await compare(restOver(redis), graph, counts)
+      }),
+      { ...RUNS, examples: [[REVIVED]] },
+    )
+    if (process.env.RELATION_GRAPHS !== undefined) console.info(counts)
+    expect(Object.keys(counts.agreed).sort()).toEqual([
+      'allowed',
+      'denied',
+      'max_depth_exceeded',
+      'negated_cycle',
+    ])
+    expect(Math.min(counts.beyondDepth, counts.outOfWork)).toBeGreaterThan(0)
+    expect(counts.tooLarge).toBeLessThan(RUNS.numRuns / 100)
+  })
+
+  test.runIf(prefer === 'auto').each([
+    ['a cycle that an exclusion is part of', 'less = NEGATED', 'less = DENIED'],
+    ['a wildcard that is not looked at', "wildcard = kind .. ':*'", 'wildcard = nil'],
+    ['denials that are kept whatever they hang on', 'cell = hangs_on, hops', 'hops'],
+    ['denials that are kept when they hang on what is allowed', 'over = outcome', 'over = DENIED'],
+    ['usersets that the model does not permit', "rule.names[into .. '#' .. relation]", 'true'],
+    ['objects that the model does not permit', 'names[into] and', ''],
+    ['contextual tuples', 'index = 11, #ARGV, 2', 'index = 11, 0, 2'],
+    ['a subtract that nobody can tell', 'less > base and less or base', 'base'],
+  ])('and it finds a script that is wrong about %s', async (_, right, wrong) => {
+    const found = await fc.check(
+      fc.asyncProperty(graphs(QUERIES), async (graph) => {
+        const text = relationScript(graph.model)
+        if (!text.includes(right)) throw new TypeError('the script has changed')
+        const changed = text.replaceAll(right, wrong)
+        const rest = restOver(redis)
+        const mutant: RedisRest = {
+          send: (commands) =>
+            rest.send(
+              commands.map(([name = '', ...args]) =>
+                name === 'EVALSHA' ? ['EVAL', changed, ...args.slice(1)] : [name, ...args],
+              ),
+            ),
+        }
+        await compare(mutant, graph, countsNow())
+      }),
+      { ...RUNS, numRuns: MUTANT_RUNS, endOnFailure: true, examples: [[REVIVED]] },
+    )
+    expect(found.errorInstance).toMatchObject({ message: expect.stringContaining(', not ') })
+  })
+})
