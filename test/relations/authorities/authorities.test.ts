@@ -1,0 +1,290 @@
+/** What external authorities are asked, and what their answers mean. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { Misconfigured } from '../../../src/errors.ts'
+import { escapeId } from '../../../src/relations/tuple.ts'
+import { createRelationAuthority } from '../../../src/services/relation-authority.ts'
+import { createAuthzenAuthority } from '../../../src/stores/authorities/authzen.ts'
+import { createOpenfgaAuthority } from '../../../src/stores/authorities/openfga.ts'
+import { authoritiesOf } from '../../../src/validators/authority.ts'
+import { isolate, KINDS } from './adapters.ts'
+import { decisionOf, query, STORES, startAuthority, type TestAuthority, TOKEN } from './servers.ts'
+
+const HOSTILE = ['a:b', 'a#viewer', '*', 'a b', 'a\u0000b', 'a%3Ab', 'a@b', 'é', '\u202ea', 'a\n']
+const escaped = (text: string) => escapeId(text) ?? ''
+
+const WORLD = {
+  none: [
+    'doc:1#viewer@user:anne',
+    'doc:2#viewer@group:eng#member',
+    'group:eng#member@user:bob',
+    'doc:public#viewer@user:*',
+    ...Array.from({ length: 40 }, (_, n) => `group:g${n}#member@group:g${n + 1}#member`),
+    'group:g40#member@user:deep',
+    ...HOSTILE.map((id) => `doc:hostile#viewer@user:${escaped(id)}`),
+  ],
+  acme: ['doc:acme#viewer@user:anne', 'doc:shared#viewer@user:anne'],
+  umbra: ['doc:umbra#viewer@user:anne', 'doc:shared#viewer@user:bob'],
+}
+
+let server: TestAuthority
+beforeAll(async () => {
+  server = await startAuthority(WORLD)
+})
+afterAll(() => server.close())
+beforeEach(() => {
+  server.asked.length = 0
+  server.behaviour = undefined
+})
+
+describe.each(KINDS)('%s', (kind) => {
+  const ask = (tuple: string, more = {}) =>
+    decisionOf(isolate(kind, server.url).authority, query(tuple, more))
+
+  test('allows whom it allows, and denies all others', async () => {
+    expect(await ask('doc:1#viewer@user:anne')).toBe('allowed')
+    expect(await ask('doc:1#viewer@user:bob')).toBe('denied')
+    expect(await ask('doc:2#viewer@user:bob')).toBe('allowed')
+    expect(await ask('doc:2#viewer@user:anne')).toBe('denied')
+    expect(await ask('doc:public#viewer@user:anyone')).toBe('allowed')
+    expect(server.asked).toHaveLength(5)
+    expect(new Set(server.asked.map(({ headers }) => headers.authorization))).toEqual(
+      new Set([`Bearer ${TOKEN}`]),
+    )
+  })
+
+  test('different ids stay different, whatever they are', async () => {
+    for (const one of HOSTILE) {
+      server.world = { none: [`doc:1#viewer@user:${escaped(one)}`] }
+      for (const other of HOSTILE) {
+        const expected = one === other ? 'allowed' : 'denied'
+        expect(await ask(`doc:1#viewer@user:${escaped(other)}`), `${one} ${other}`).toBe(expected)
+      }
+      server.world = { none: [`doc:${escaped(one)}#viewer@user:anne`] }
+      for (const other of HOSTILE) {
+        const expected = one === other ? 'allowed' : 'denied'
+        expect(await ask(`doc:${escaped(other)}#viewer@user:anne`)).toBe(expected)
+      }
+    }
+    server.world = WORLD
+  })
+
+  test('a tenant is answered out of its own tuples, by equal ids too', async () => {
+    const ofAcme = { tenant: 'acme' }
+    const ofUmbra = { tenant: 'umbra' }
+    expect(await ask('doc:acme#viewer@user:anne', ofAcme)).toBe('allowed')
+    expect(await ask('doc:acme#viewer@user:anne', ofUmbra)).toBe('denied')
+    expect(await ask('doc:acme#viewer@user:anne')).toBe('denied')
+    expect(await ask('doc:shared#viewer@user:anne', ofAcme)).toBe('allowed')
+    expect(await ask('doc:shared#viewer@user:anne', ofUmbra)).toBe('denied')
+    expect(await ask('doc:1#viewer@user:anne', ofAcme)).toBe('denied')
+  })
+
+  test('a tenant that has no place there is denied, and nobody is asked', async () => {
+    for (const tenant of ['other', '', '*', '__proto__', 'constructor', 'ACME'])
+      expect(await ask('doc:shared#viewer@user:anne', { tenant })).toBe('denied')
+    expect(server.asked).toEqual([])
+  })
+
+  test('no token, no question and no answer is in an error', async () => {
+    const { authority } = isolate(kind, server.url, { token: 'wrong-4711' })
+    const error = await authority.check(query('doc:1#viewer@user:anne')).catch((thrown) => thrown)
+    expect(error).toMatchObject({ dependency: 'authority', fault: 'refused' })
+    const causes = []
+    for (let cause = error; cause instanceof Error; cause = cause.cause) causes.push(cause.message)
+    expect(causes.join(' ')).not.toMatch(/4711|anne|doc/)
+    server.behaviour = (response) => response.end(`{"allowed":${TOKEN}`)
+    const rubbish = await isolate(kind, server.url)
+      .authority.check(query('doc:1#viewer@user:anne'))
+      .catch((thrown) => `${thrown.message} ${thrown.cause} ${thrown.cause?.cause}`)
+    expect(rubbish).toMatch(/^authority: malformed/)
+    expect(rubbish).not.toMatch(/4711|anne|doc/)
+  })
+})
+
+describe('OpenFGA', () => {
+  const ask = (tuple: string, more = {}) =>
+    decisionOf(isolate('openfga', server.url).authority, query(tuple, more))
+
+  test('is told the question as tuples are written, and no more', async () => {
+    await ask('doc:1#viewer@user:a%3Ab')
+    expect(server.asked).toMatchObject([
+      {
+        path: `/stores/${STORES.none}/check`,
+        body: { tuple_key: { user: 'user:a%3Ab', relation: 'viewer', object: 'doc:1' } },
+      },
+    ])
+    expect(Object.keys(server.asked[0]?.body ?? {})).toEqual(['tuple_key'])
+    expect(server.asked[0]?.headers['content-type']).toBe('application/json')
+  })
+
+  test('decides by the model of the store, where there is one', async () => {
+    const model = 'M'.repeat(26)
+    const stores = new Map([['', { store: STORES.none, model }]])
+    const authority = createOpenfgaAuthority({ url: server.url, token: TOKEN, stores })
+    expect(await decisionOf(authority, query('doc:1#viewer@user:anne'))).toBe('allowed')
+    expect(server.asked[0]?.body).toMatchObject({ authorization_model_id: model })
+  })
+
+  test('is asked past its caches when a request must know a write', async () => {
+    expect(await ask('doc:1#viewer@user:anne', { atLeast: 1 })).toBe('allowed')
+    expect(server.asked[0]?.body).toMatchObject({ consistency: 'HIGHER_CONSISTENCY' })
+    await ask('doc:1#viewer@user:anne', { atLeast: 0 })
+    expect(server.asked[1]?.body).not.toHaveProperty('consistency')
+  })
+
+  test('takes contextual tuples, usersets and wildcards', async () => {
+    const contextualTuples = [query('group:eng#member@user:anne')]
+    expect(await ask('doc:2#viewer@user:anne', { contextualTuples })).toBe('allowed')
+    expect(await ask('doc:2#viewer@user:anne')).toBe('denied')
+    expect(await ask('doc:2#viewer@group:eng#member')).toBe('allowed')
+    expect(await ask('doc:public#viewer@user:*')).toBe('allowed')
+    expect(await ask('doc:1#viewer@user:*')).toBe('denied')
+  })
+
+  test('that gives up in the depth says unknown, and what it does not know is an outage', async () => {
+    expect(await ask('group:g0#member@user:deep')).toBe('unknown:max_depth_exceeded')
+    expect(await ask('group:g30#member@user:deep')).toBe('allowed')
+    expect(await ask('doc:1#nonsense@user:anne')).toBe('authority:refused')
+  })
+
+  test('has no names that are longer than it takes, and is not asked for them', async () => {
+    const long = (type: string, length: number) => `${type}:${'é'.repeat(length - type.length - 1)}`
+    expect(await ask(`${long('doc', 256)}#viewer@${long('user', 512)}`)).toBe('denied')
+    expect(server.asked).toHaveLength(1)
+    expect(await ask(`${long('doc', 257)}#viewer@user:anne`)).toBe('denied')
+    expect(await ask(`doc:public#viewer@${long('user', 513)}`)).toBe('denied')
+    const contextualTuples = [query(`${long('doc', 257)}#viewer@user:anne`)]
+    expect(await ask('doc:1#viewer@user:anne', { contextualTuples })).toBe('denied')
+    expect(server.asked).toHaveLength(1)
+  })
+})
+
+describe('AuthZEN', () => {
+  const ask = (tuple: string, more = {}) =>
+    decisionOf(isolate('authzen', server.url).authority, query(tuple, more))
+
+  test('is told types and ids apart, and the tenant', async () => {
+    await ask('doc:1#viewer@user:a%3Ab')
+    await ask('doc:1#viewer@user:anne', { tenant: 'acme' })
+    expect(server.asked.map(({ path, body }) => [path, body])).toEqual([
+      [
+        '/pdp/access/v1/evaluation',
+        {
+          subject: { type: 'user', id: 'a%3Ab' },
+          resource: { type: 'doc', id: '1' },
+          action: { name: 'viewer' },
+        },
+      ],
+      [
+        '/pdp/access/v1/evaluation',
+        {
+          subject: { type: 'user', id: 'anne' },
+          resource: { type: 'doc', id: '1' },
+          action: { name: 'viewer' },
+          context: { tenant: 'acme' },
+        },
+      ],
+    ])
+  })
+
+  test('is not asked what it has no words for, and that is denied', async () => {
+    server.behaviour = (response) => response.end('{"decision":true}')
+    expect(await ask('doc:2#viewer@group:eng#member')).toBe('denied')
+    expect(await ask('doc:public#viewer@user:*')).toBe('denied')
+    const contextualTuples = [query('group:eng#member@user:anne')]
+    expect(await ask('doc:2#viewer@user:anne', { contextualTuples })).toBe('denied')
+    expect(server.asked).toEqual([])
+  })
+
+  test('cannot be asked to know a write: 503, not an older answer', async () => {
+    expect(await ask('doc:1#viewer@user:anne', { atLeast: 1 })).toBe('authority:stale')
+    expect(server.asked).toEqual([])
+  })
+
+  test.each([
+    ['{"decision":true,"context":{"obligation":"redact"}}', 'authority:refused', 'allowed'],
+    ['{"decision":true,"context":{}}', 'allowed', 'allowed'],
+    ['{"decision":false,"context":{"reason":"no"}}', 'denied', 'denied'],
+  ])('%s is %s, or %s where its context is ignored', async (answer, refusing, ignoring) => {
+    server.behaviour = (response) => response.end(answer)
+    const urls = new Map([['', `${server.url}/pdp`]])
+    const question = query('doc:1#viewer@user:anne')
+    expect(await decisionOf(createAuthzenAuthority({ urls }), question)).toBe(refusing)
+    const tolerant = createAuthzenAuthority({ urls, context: 'ignore' })
+    expect(await decisionOf(tolerant, question)).toBe(ignoring)
+  })
+
+  test('may have one server for everybody who has none of their own', async () => {
+    const other = await startAuthority({ acme: ['doc:1#viewer@user:anne'] })
+    const urls = new Map([
+      ['*', `${server.url}/pdp`],
+      ['acme', `${other.url}/pdp`],
+    ])
+    const authority = createAuthzenAuthority({ urls, token: TOKEN })
+    const of = (tenant: string | null, tuple: string) =>
+      decisionOf(authority, query(tuple, { tenant }))
+    expect(await of('acme', 'doc:1#viewer@user:anne')).toBe('allowed')
+    expect(await of('acme', 'doc:acme#viewer@user:anne')).toBe('denied')
+    expect(await of('umbra', 'doc:umbra#viewer@user:anne')).toBe('allowed')
+    expect(await of(null, 'doc:1#viewer@user:anne')).toBe('allowed')
+    expect([other.asked.length, server.asked.length]).toEqual([2, 2])
+    await other.close()
+  })
+})
+
+test('in a thousand questions with equal ids on both sides, no tenant gets the answer of another', async () => {
+  const ids = ['1', '2', '3', '4', '5', '6']
+  const pick = (n: number) => ids[n % ids.length] ?? ''
+  const tuples = (seed: number) =>
+    ids.flatMap((id, n) => ((n * seed) % 5 < 2 ? [`doc:${id}#viewer@user:${pick(n + seed)}`] : []))
+  server.world = { none: tuples(1), acme: tuples(2), umbra: tuples(3) }
+  const world: Readonly<Record<string, readonly string[]>> = server.world
+  for (const kind of KINDS) {
+    const { authority } = isolate(kind, server.url, { timeoutMs: 5_000 })
+    const questions = Array.from({ length: 500 }, (_, n) => {
+      const tenant = [null, 'acme', 'umbra'][n % 3] ?? null
+      const tuple = `doc:${pick(Math.floor(n / 3))}#viewer@user:${pick(Math.floor(n / 18))}`
+      return { tenant, tuple, isThere: world[tenant ?? 'none']?.includes(tuple) }
+    })
+    expect(new Set(questions.map(({ isThere }) => isThere))).toEqual(new Set([true, false]))
+    for (let start = 0; start < questions.length; start += 25) {
+      await Promise.all(
+        questions.slice(start, start + 25).map(async ({ tenant, tuple, isThere }) => {
+          const answer = await decisionOf(authority, query(tuple, { tenant }))
+          expect(answer, `${tenant} ${tuple}`).toBe(isThere ? 'allowed' : 'denied')
+        }),
+      )
+    }
+  }
+  server.world = WORLD
+})
+
+describe('what an environment makes', () => {
+  const none = { authorities: authoritiesOf({}) }
+
+  test('is the authority that the policy names', async () => {
+    const variables = {
+      OPENFGA_URL: server.url,
+      OPENFGA_STORES: new Map([['', { store: STORES.none }]]),
+      OPENFGA_TOKEN: TOKEN,
+      AUTHZEN_URLS: new Map([['', `${server.url}/pdp`]]),
+      AUTHZEN_TOKEN: TOKEN,
+    }
+    const config = { authorities: authoritiesOf(variables) }
+    for (const authority of KINDS) {
+      const made = createRelationAuthority(config, { authority })
+      expect(await decisionOf(made, query('doc:1#viewer@user:anne'))).toBe('allowed')
+      expect(await decisionOf(made, query('doc:1#viewer@user:bob'))).toBe('denied')
+    }
+    expect(new Set(server.asked.map(({ path }) => path)).size).toBe(2)
+  })
+
+  test.each([
+    ['openfga', 'OPENFGA_URL'],
+    ['authzen', 'AUTHZEN_URLS'],
+  ] as const)('R31: %s without %s is a mistake', (authority, variable) => {
+    const make = () => createRelationAuthority(none, { authority })
+    expect(make).toThrow(Misconfigured)
+    expect(make).toThrow(variable)
+  })
+})

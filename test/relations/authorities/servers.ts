@@ -1,0 +1,122 @@
+/** Servers that speak the two APIs and decide over a few tuples, each by a few lines of its own. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { Unavailable } from '../../../src/errors.ts'
+import type { RelationAuthority, RelationQuery } from '../../../src/relations/authority.ts'
+import { formatTuple, parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
+import { startHttpServer } from '../../harness/http-server.ts'
+
+/** Ids of stores, as OpenFGA has them. */
+export const STORES = {
+  none: '01J0000000000000000000NONE',
+  acme: '01J0000000000000000000ACME',
+  umbra: '01J00000000000000000VMBRA0',
+} as const
+export const TOKEN = 'hush-4711'
+
+/** Tuples of each store, as text. */
+export type World = Record<string, readonly string[]>
+
+/** One asked, as it came. */
+export interface Asked {
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  readonly body: Record<string, unknown>
+}
+
+export type Behaviour = (response: ServerResponse, request: IncomingMessage) => unknown
+
+/** Whether tuples, and usersets in them, lead from the object to the subject. */
+export function holds(tuples: readonly RelationTuple[], query: RelationTuple, depth = 0): boolean {
+  if (depth > 25) throw new RangeError('too deep')
+  const { object, relation, subject } = query
+  if (subject === `${object}#${relation}`) return true
+  const everybody = subject.includes('#') ? subject : subject.replace(/:.*/, ':*')
+  return tuples
+    .filter((tuple) => tuple.object === object && tuple.relation === relation)
+    .some(({ subject: named }) => {
+      if (named === subject || named === everybody) return true
+      const [group = '', member] = named.split('#')
+      const inner = { object: group, relation: member ?? '', subject }
+      return member !== undefined && holds(tuples, inner, depth + 1)
+    })
+}
+
+const parsed = (tuples: readonly string[]) => tuples.flatMap((tuple) => parseTuple(tuple) ?? [])
+const RELATIONS = ['viewer', 'member']
+
+/**
+ * A server of both: OpenFGA's check, and AuthZEN below `/pdp`, where `context.tenant` names the store.
+ * `behaviour`, where it is set, answers instead.
+ */
+export async function startAuthority(world: World) {
+  const state = {
+    world,
+    asked: [] as Asked[],
+    behaviour: undefined as Behaviour | undefined,
+  }
+
+  const server = await startHttpServer(async (request, response) => {
+    const body = JSON.parse((await text(request)) || 'null') as Asked['body']
+    state.asked.push({ path: request.url ?? '', headers: request.headers, body })
+    if (state.behaviour !== undefined) return state.behaviour(response, request)
+    const say = (status: number, answer: object) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+    const mistake = (code: string) => say(400, { code, message: `no: ${TOKEN}` })
+    if (request.headers.authorization !== `Bearer ${TOKEN}`) return say(401, { code: 'auth' })
+
+    if (request.url === '/pdp/access/v1/evaluation') {
+      const { subject, resource, action, context } = body as Record<string, Record<string, string>>
+      const tuples = parsed(state.world[context?.tenant ?? 'none'] ?? [])
+      const query = {
+        object: `${resource?.type}:${resource?.id}`,
+        relation: action?.name ?? '',
+        subject: `${subject?.type}:${subject?.id}`,
+      }
+      return say(200, { decision: holds(tuples, query) })
+    }
+
+    const store = /^\/stores\/(\w+)\/check$/.exec(request.url ?? '')?.[1]
+    const tenant = Object.entries(STORES).find(([, id]) => id === store)?.[0]
+    if (tenant === undefined) return say(404, { code: 'store_id_not_found' })
+    const key = body.tuple_key as { user: string; relation: string; object: string }
+    if (!RELATIONS.includes(key.relation)) return mistake('validation_error')
+    const { tuple_keys = [] } = (body.contextual_tuples ?? {}) as {
+      tuple_keys?: { user: string; relation: string; object: string }[]
+    }
+    const tuples = parsed([
+      ...(state.world[tenant] ?? []),
+      ...tuple_keys.map((tuple) => formatTuple({ ...tuple, subject: tuple.user })),
+    ])
+    try {
+      return say(200, { allowed: holds(tuples, { ...key, subject: key.user }), resolution: '' })
+    } catch {
+      return mistake('authorization_model_resolution_too_complex')
+    }
+  })
+  return Object.assign(state, { url: server.url, close: () => server.close() })
+}
+
+export type TestAuthority = Awaited<ReturnType<typeof startAuthority>>
+
+/** A query in a few words; the tenant is nobody's unless `more` says otherwise. */
+export function query(tuple: string, more: Partial<RelationQuery> = {}): RelationQuery {
+  const parts = parseTuple(tuple)
+  if (parts === undefined) throw new TypeError(`not a tuple: ${tuple}`)
+  return { tenant: null, contextualTuples: [], ...parts, ...more }
+}
+
+/** `allowed`, `denied`, `unknown:why`, or `dependency:fault`. */
+export async function decisionOf(
+  authority: RelationAuthority,
+  question: RelationQuery,
+): Promise<string> {
+  try {
+    const { decision, version } = await authority.check(question)
+    if (version !== 0) throw new TypeError('it has versions')
+    return decision.outcome === 'unknown' ? `unknown:${decision.why}` : decision.outcome
+  } catch (error) {
+    if (!(error instanceof Unavailable)) throw error
+    return `${error.dependency}:${error.fault}${error.unasked ? ', unasked' : ''}`
+  }
+}
