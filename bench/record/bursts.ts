@@ -80,9 +80,14 @@ export interface OverloadFigures {
   /** Requests, as a multiple of the limit. */
   readonly times: number
   readonly requests: number
-  /** Admitted, as a part of the limit, over all windows but the first, and in the one with the fewest. */
-  readonly share: number
-  readonly leastShare: number
+  /** 503: with these the shares say little. */
+  readonly unavailable: number
+  /**
+   * Admitted, as a part of the limit, over all windows but the first, and in the one with the fewest;
+   * null: there was no other.
+   */
+  readonly share: number | null
+  readonly leastShare: number | null
 }
 
 /** Windows that follow each other, counted by when requests were sent. */
@@ -92,10 +97,13 @@ export function overloadFigures(events: Iterable<HistoryEvent>): readonly Overlo
     const own = requests.filter((request) => request.subject === subject)
     const { limit, windowMs } = LIMITS[name]
     const shares = admittedByWindow(own, windowMs).map((admitted) => admitted / limit)
-    const mean = shares.reduce((sum, share) => sum + share, 0) / Math.max(1, shares.length)
+    const sum = shares.reduce((all, share) => all + share, 0)
+    const figure = (share: number) => (shares.length === 0 ? null : rounded(share, 3))
     return {
       ...{ limit: name, times, requests: own.length },
-      ...{ share: rounded(mean, 3), leastShare: rounded(Math.min(1, ...shares), 3) },
+      unavailable: own.filter(({ status }) => status === 503).length,
+      share: figure(sum / shares.length),
+      leastShare: figure(Math.min(...shares)),
     }
   })
 }

@@ -149,10 +149,10 @@ export function report(result: RecordResult): string {
       ]),
     ),
     table(
-      ['overload', 'times the limit', 'admitted of it', 'in the worst window'],
-      overload.map(({ limit, times, share, leastShare }) => [
+      ['overload', 'times the limit', 'admitted of it', 'in the worst window', '503'],
+      overload.map(({ limit, times, share, leastShare, unavailable }) => [
         limit,
-        ...[times, share, leastShare].map(String),
+        ...[times, share ?? '-', leastShare ?? '-', unavailable].map(String),
       ]),
     ),
     table(
