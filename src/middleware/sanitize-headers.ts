@@ -20,6 +20,8 @@ const DROPPED: ReadonlySet<string> = new Set([
   'host', 'content-length', 'expect', 'x-request-id', 'traceparent', 'tracestate',
   // Added back where a route asks for them; a proof of possession goes with its token.
   'authorization', 'dpop', 'cookie',
+  // For the gateway alone.
+  'x-consistency-token',
   // Another path, method or host than the one that was decided on.
   'x-rewrite-url', 'x-rewrite-uri', 'x-method-override', 'x-host', 'x-script-name', 'x-proxy-url',
   'x-sendfile-type', 'base-url', 'request-uri',

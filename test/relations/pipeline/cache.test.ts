@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'vitest'
+import { newTally } from '../../../src/metrics/tally.ts'
+import type { RelationAnswer, RelationQuery } from '../../../src/relations/authority.ts'
+import { createRelationCache } from '../../../src/relations/cache.ts'
+import { queryKey } from '../../../src/relations/rule.ts'
+
+const query: RelationQuery = {
+  ...{ tenant: 'acme', object: 'order:1', relation: 'viewer', subject: 'user:anne' },
+  contextualTuples: [],
+}
+const allowed = (version = 1): RelationAnswer => ({ decision: { outcome: 'allowed' }, version })
+const denied = (version = 1): RelationAnswer => ({ decision: { outcome: 'denied' }, version })
+const cache = (maxStalenessMs = 1_000, maxEntries = 10) =>
+  createRelationCache({ maxStalenessMs, maxEntries })
+
+describe('what an isolate remembers of decisions', () => {
+  test('is used within the bound, which begins when it was asked for', () => {
+    const memory = cache()
+    memory.remember(query, allowed(), 5_000)
+    expect(memory.recall(query, 5_000)).toEqual({ outcome: 'allowed' })
+    expect(memory.recall(query, 5_999)).toEqual({ outcome: 'allowed' })
+    expect(memory.recall(query, 6_000)).toBeUndefined()
+    // Not lengthened by being used.
+    expect(memory.recall(query, 6_001)).toBeUndefined()
+  })
+
+  test('is not used by a clock that was set back', () => {
+    const memory = cache()
+    memory.remember(query, allowed(), 5_000)
+    expect(memory.recall(query, 4_999)).toBeUndefined()
+  })
+
+  test('is what was denied as well, and never what is unknown', () => {
+    const memory = cache()
+    memory.remember(query, denied(), 0)
+    expect(memory.recall(query, 1)).toEqual({ outcome: 'denied' })
+    const other = { ...query, object: 'order:2' }
+    const decision = { outcome: 'unknown', why: 'max_depth_exceeded' } as const
+    memory.remember(other, { decision, version: 1 }, 0)
+    expect(memory.recall(other, 1)).toBeUndefined()
+  })
+
+  test('is nothing at all where the bound is 0', () => {
+    const memory = cache(0)
+    memory.remember(query, allowed(), 0)
+    expect(memory.recall(query, 0)).toBeUndefined()
+  })
+
+  test('is not used where the request wants more to be known', () => {
+    const memory = cache()
+    memory.remember(query, allowed(7), 0)
+    expect(memory.recall({ ...query, atLeast: 7 }, 1)).toEqual({ outcome: 'allowed' })
+    expect(memory.recall({ ...query, atLeast: 8 }, 1)).toBeUndefined()
+    expect(memory.recall(query, 1)).toEqual({ outcome: 'allowed' })
+  })
+
+  test('does not go back: an earlier question whose answer comes later changes nothing', () => {
+    const memory = cache()
+    memory.remember(query, denied(8), 100)
+    memory.remember(query, allowed(7), 50)
+    expect(memory.recall(query, 101)).toEqual({ outcome: 'denied' })
+  })
+
+  test('S65: is of one tenant, object, relation, subject and set of contextual tuples', () => {
+    const tuple = { object: 'order:1', relation: 'parent', subject: 'folder:f' }
+    const queries: RelationQuery[] = [
+      query,
+      { ...query, tenant: null },
+      { ...query, tenant: 'acme\nx' },
+      { ...query, tenant: '' },
+      { ...query, object: 'order:2' },
+      { ...query, relation: 'owner' },
+      { ...query, subject: 'user:bob' },
+      { ...query, contextualTuples: [tuple] },
+      { ...query, contextualTuples: [{ ...tuple, subject: 'folder:g' }] },
+      { ...query, contextualTuples: [tuple, tuple] },
+    ]
+    expect(new Set(queries.map(queryKey)).size).toBe(queries.length)
+    for (const one of queries) {
+      const memory = cache()
+      memory.remember(one, allowed(), 0)
+      for (const other of queries)
+        expect(memory.recall(other, 1)).toEqual(one === other ? { outcome: 'allowed' } : undefined)
+    }
+  })
+
+  test('is bounded, and counted', () => {
+    const tally = newTally()
+    const memory = createRelationCache({ maxStalenessMs: 1_000, maxEntries: 2, tally })
+    const queries = ['1', '2', '3'].map((id) => ({ ...query, object: `order:${id}` }))
+    for (const one of queries) memory.remember(one, allowed(), 0)
+    expect(queries.map((one) => memory.recall(one, 1)?.outcome)).toEqual([
+      ...[undefined, 'allowed', 'allowed'],
+    ])
+    expect(tally).toEqual({ hits: 2, misses: 1 })
+  })
+})

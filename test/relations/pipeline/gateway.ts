@@ -1,0 +1,157 @@
+/** Gateways in this process whose routes demand relations, over a real Redis that can misbehave. */
+import type { IncomingHttpHeaders } from 'node:http'
+import { createGateway } from '../../../src/app.ts'
+import type { AuditEvent } from '../../../src/audit/event.ts'
+import { definePolicy } from '../../../src/policy.ts'
+import type { RouteDefinition } from '../../../src/policy-definition.ts'
+import type { RelationsDefinition } from '../../../src/relations/definition.ts'
+import { parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
+import { createServices, type GatewayEnv } from '../../../src/services.ts'
+import { createRelationTuples } from '../../../src/stores/upstash/relation-tuples.ts'
+import { createRedisRest } from '../../../src/stores/upstash/rest.ts'
+import { startHttpServer } from '../../harness/http-server.ts'
+import { createKey, ISSUER, mint, REMOTE_ISSUER } from '../../harness/issuer.ts'
+import { startTestRedis } from '../../harness/redis.ts'
+import { MODEL } from './model.ts'
+
+export const PUBLIC_URL = 'https://gateway.test'
+/** On a machine that is busy with other tests, a call to Redis may miss its deadline of 250 ms. */
+const MAX_ATTEMPTS = 8
+const TYPES = MODEL.type_definitions.map(({ type }) => type)
+
+export const ROUTES: readonly RouteDefinition<'standard'>[] = [
+  {
+    ...{ method: 'GET', path: '/orders/:id', permission: 'orders:read', limits: ['standard'] },
+    relation: { object: 'order:{params.id}', relation: 'viewer' },
+  },
+  {
+    ...{ method: 'POST', path: '/orders/:id/payment', permission: 'orders:read' },
+    relation: { object: 'order:{params.id}', relation: 'payer' },
+  },
+  {
+    ...{ method: 'GET', path: '/watched/:id', permission: 'orders:read' },
+    relation: { object: 'order:{params.id}', relation: 'viewer', mode: 'observe' },
+  },
+  { method: 'GET', path: '/plain', permission: 'orders:read', limits: ['standard'] },
+]
+
+export interface GatewayOptions {
+  readonly relations?: Partial<RelationsDefinition>
+  readonly routes?: readonly RouteDefinition<'standard'>[]
+  readonly policy?: object
+  readonly env?: Partial<GatewayEnv>
+}
+
+export interface Asked {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export type World = Awaited<ReturnType<typeof startWorld>>
+
+/** A Redis, an origin that writes down who asks, and two issuers. */
+export async function startWorld() {
+  const redis = await startTestRedis()
+  await redis.direct.flushall()
+  const reached: string[] = []
+  const told: IncomingHttpHeaders[] = []
+  const origin = await startHttpServer((request, response) => {
+    told.push(request.headers)
+    reached.push(`${request.method} ${request.url}`)
+    request.resume().on('end', () => response.end('[]'))
+  })
+  const key = await createKey('idp')
+  const issuerOf = (issuer: string) => ({
+    ...{ issuer, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
+  })
+  const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  const tuples = createRelationTuples(rest, TYPES)
+
+  return {
+    redis,
+    /** What reached the origin, as method and path. */
+    reached,
+    /** The headers of those. */
+    told,
+    tuples,
+    /** Writes tuples, `order:1#viewer@user:anne`; the version after it. */
+    async write(tenant: string | null, ...texts: readonly string[]): Promise<number> {
+      const { version } = await tuples.write(tenant, { writes: texts.map(tupleOf), deletes: [] })
+      return version
+    },
+    async remove(tenant: string | null, ...texts: readonly string[]): Promise<number> {
+      const { version } = await tuples.write(tenant, { writes: [], deletes: texts.map(tupleOf) })
+      return version
+    },
+    token: (sub: string, claims: Readonly<Record<string, unknown>> = {}) =>
+      mint(key, { claims: { aud: PUBLIC_URL, sub, ...claims } }),
+
+    /** Makes an isolate: two of them share nothing but Redis. */
+    isolate({ relations = {}, routes = ROUTES, policy = {}, env = {} }: GatewayOptions = {}) {
+      const services = createServices({
+        UPSTASH_REDIS_REST_URL: redis.url,
+        UPSTASH_REDIS_REST_TOKEN: redis.token,
+        PUBLIC_URL,
+        ORIGIN_URL: origin.url,
+        ISSUERS: JSON.stringify([issuerOf(ISSUER)]),
+        ...env,
+      })
+      const events: AuditEvent[] = []
+      const auditSink = { record: (event: AuditEvent) => void events.push(event) }
+      const app = createGateway(
+        { ...services, auditSink },
+        definePolicy({
+          roles: { reader: ['orders:read'] },
+          limits: {
+            standard: { limit: 1_000_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+          },
+          routes,
+          relations: { model: MODEL, ...relations },
+          abuse: { bans: false },
+          ...policy,
+        }),
+      )
+      async function ask(path: string, token: string | undefined, asked: Asked = {}) {
+        const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
+        const headers = { ...authorization, ...asked.headers }
+        const behind: Promise<unknown>[] = []
+        const context = {
+          waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
+          passThroughOnException() {},
+          props: {},
+        }
+        const request = new Request(PUBLIC_URL + path, { ...asked, headers })
+        const response = await app.fetch(request, {}, context)
+        await Promise.all(behind)
+        return response
+      }
+      return {
+        /** In the order of the requests. */
+        events,
+        ask,
+        /** The status, once it is none of a Redis that was late. */
+        async statusOf(path: string, token: string | undefined, asked?: Asked): Promise<number> {
+          let status = 503
+          for (let attempt = 0; status === 503 && attempt < MAX_ATTEMPTS; attempt++) {
+            const response = await ask(path, token, asked)
+            await response.arrayBuffer()
+            status = response.status
+          }
+          return status
+        },
+      }
+    },
+    /** The environment of a gateway that trusts two. */
+    twoIssuers: { ISSUERS: JSON.stringify([issuerOf(ISSUER), issuerOf(REMOTE_ISSUER)]) },
+    async close() {
+      await origin.close()
+      await redis.close()
+    },
+  }
+}
+
+export function tupleOf(text: string): RelationTuple {
+  const tuple = parseTuple(text)
+  if (tuple === undefined) throw new Error(`${text} is no tuple`)
+  return tuple
+}

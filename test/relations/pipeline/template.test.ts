@@ -1,0 +1,90 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Placeholder, parseTemplate, type Template } from '../../../src/relations/template.ts'
+import { isTuple } from '../../../src/relations/tuple.ts'
+
+function template(text: string): Template {
+  const parsed = parseTemplate(text)
+  if (typeof parsed === 'string') throw new Error(`${text}: ${parsed}`)
+  return parsed
+}
+
+const fill = (text: string, values: Readonly<Record<string, string>>) =>
+  template(text).fill((placeholder) => values[nameOf(placeholder)])
+const nameOf = (placeholder: Placeholder) =>
+  placeholder.kind === 'param' ? placeholder.name : placeholder.kind
+
+describe('a template', () => {
+  test.each([
+    ['order:{params.id}', { id: '1' }, 'order:1'],
+    ['order:{params.id}', { id: 'a:b#x@y*' }, 'order:a%3Ab%23x@y%2A'],
+    ['order:{params.id}', { id: '*' }, 'order:%2A'],
+    ['order:{params.id}', { id: 'a%3Ab' }, 'order:a%253Ab'],
+    ['user:{subject}', { subject: 'anne smith' }, 'user:anne%20smith'],
+    ['user:{issuer}|{subject}', { issuer: 'https://a', subject: 'anne' }, 'user:https%3A//a|anne'],
+    [
+      'user:{issuer}|{subject}',
+      { issuer: 'https://a', subject: 'b|c' },
+      'user:https%3A//a|b%257Cc',
+    ],
+    ['group:{tenant}#member', { tenant: 'acme' }, 'group:acme#member'],
+    ['organisation:main', {}, 'organisation:main'],
+    ['user:*', {}, 'user:*'],
+  ])('%s with %j is %s', (text, values, expected) => {
+    expect(fill(text, values)).toBe(expected)
+  })
+
+  test.each([
+    ['order:{params.id}', {}],
+    ['order:{params.id}', { id: '' }],
+    ['order:{params.id}', { id: 'x'.repeat(513) }],
+    ['order:{params.id}', { id: '\ud800' }],
+    ['order:{params.id}', { id: '#'.repeat(200) }],
+    ['user:{issuer}|{subject}', { issuer: 'x'.repeat(300), subject: 'y'.repeat(300) }],
+  ])('%s with %j is nothing', (text, values) => {
+    expect(fill(text, values as Record<string, string>)).toBeUndefined()
+  })
+
+  test.each([
+    ['', /type:id/],
+    ['order', /type:id/],
+    ['{params.type}:1', /type:id/],
+    ['order:', /no id/],
+    ['order:{id}', /\{id\} is nothing that a request has/],
+    ['order:{params.}', /nothing that a request has/],
+    ['order:{constructor}', /nothing that a request has/],
+    ['order:{params.a}{params.b}', /between two placeholders/],
+    ['order:{params.a}x{params.b}', /between two placeholders/],
+    ['order:{params.a', /character that no id has/],
+    ['order:a b', /character that no id has/],
+    ['order:a:b', /character that no id has/],
+    ['order:*x', /character that no id has/],
+    ['order:%', /character that no id has/],
+    ['group:x#', /no name of a relation/],
+    ['group:x#a b', /no name of a relation/],
+  ])('%j is none', (text, why) => {
+    expect(parseTemplate(text)).toMatch(why)
+  })
+
+  test('S65: whatever the values, they give what is written as an object is, and no two the same', () => {
+    // Everything that separates, escapes or looks like it, so that collisions would be likely.
+    const value = fc.string({ unit: fc.constantFrom(...'|/:%#*2357CFab@;é\u0000 '), maxLength: 6 })
+    const pair = fc.tuple(value, value)
+    for (const text of [
+      'o:{params.a}|{params.b}',
+      'o:x/{params.a}/y|{params.b}/z',
+      'o:{params.a}%3A/{params.b}',
+    ]) {
+      fc.assert(
+        fc.property(pair, pair, (one, other) => {
+          const [left, right] = [one, other].map(([a, b]) => fill(text, { a, b }))
+          const isSame = one[0] === other[0] && one[1] === other[1]
+          if (left === undefined || right === undefined) return
+          expect(isTuple({ object: left, relation: 'r', subject: right })).toBe(true)
+          expect(left === right).toBe(isSame)
+        }),
+        { numRuns: 20_000 },
+      )
+    }
+  })
+})
