@@ -1,0 +1,129 @@
+import { describe, expect, test } from 'vitest'
+import { Misconfigured } from '../../../src/errors.ts'
+import { definePolicy } from '../../../src/policy.ts'
+import type { RouteDefinition } from '../../../src/policy-definition.ts'
+import { compileModel } from '../../../src/relations/compile-model.ts'
+import { createRelationRule } from '../../../src/relations/rule.ts'
+import { MODEL } from './model.ts'
+
+const relation = { object: 'order:{params.id}', relation: 'viewer' }
+const route = { method: 'GET', path: '/orders/:id', permission: 'orders:read', relation }
+
+function mistakesOf(relations: object | undefined, ...routes: readonly object[]) {
+  try {
+    definePolicy({
+      roles: {},
+      limits: {},
+      routes: routes as RouteDefinition<never>[],
+      ...(relations && { relations: { model: MODEL, ...relations } }),
+    })
+    return []
+  } catch (error) {
+    if (!(error instanceof Misconfigured)) throw error
+    return error.mistakes
+  }
+}
+
+describe('a policy with relations', () => {
+  test('that says no more than its model has the defaults', () => {
+    const policy = definePolicy({
+      ...{ roles: {}, limits: {}, relations: { model: MODEL } },
+      routes: [{ method: 'GET', path: '/orders/:id', permission: 'orders:read', relation }],
+    })
+    expect(policy.relations).toMatchObject({
+      ...{ subject: 'user:{subject}', issuers: undefined, authority: 'redis' },
+      ...{ maxStalenessMs: 0, cacheEntries: 10_000 },
+    })
+    expect(policy.routes[0]?.relation).toMatchObject({ name: 'order#viewer', mode: 'enforce' })
+  })
+
+  test('without them has none, and its routes demand none', () => {
+    expect(mistakesOf(undefined, { ...route, relation: undefined })).toEqual([])
+    expect(mistakesOf(undefined, route)).toEqual([
+      'GET /orders/:id: relation: the policy has no relations',
+    ])
+  })
+
+  test.each([
+    [{ model: 'portcullis.fga' }, /relations\.model: must be a model/],
+    [{ model: {} }, /relations\.model: model: /],
+    [{ model: { ...MODEL, schema_version: '1.0' } }, /relations\.model: model: schema 1\.0/],
+    [{ maxStalenessMs: 60_001 }, /relations\.maxStalenessMs/],
+    [{ maxStalenessMs: -1 }, /relations\.maxStalenessMs/],
+    [{ cacheEntries: 0 }, /relations\.cacheEntries/],
+    [{ authority: 'spicedb' }, /relations\.authority/],
+    [{ subject: 'robot:{subject}' }, /relations\.subject: the model has no type robot/],
+    [{ subject: 'user:anybody' }, /relations\.subject: is the same for every caller/],
+    [{ subject: 'user:*' }, /relations\.subject: must be one caller/],
+    [{ subject: 'group:{tenant}#member' }, /relations\.subject: must be one caller/],
+    [{ subject: 'user:{params.id}' }, /relations\.subject: cannot depend on the path/],
+    [{ subject: 'user:{sub}' }, /relations\.subject: \{sub\} is nothing/],
+    [{ maxStaleness: 1 }, /relations/],
+  ])('relations %j are refused', (relations, why) => {
+    expect(mistakesOf(relations, route).join('\n')).toMatch(why)
+  })
+
+  test.each([
+    [{ object: 'order:{params.order}' }, /object names \{params\.order\}, which the path has not/],
+    [{ object: 'invoice:{params.id}' }, /the model has no type invoice/],
+    [{ relation: 'reader' }, /the model has no relation order#reader/],
+    [{ relation: 'parent' }, /no user can ever have order#parent/],
+    [{ relation: '__proto__' }, /no relation order#__proto__/],
+    [{ object: 'order' }, /object must be written as type:id/],
+    [{ object: 'order:*' }, /object must be one object/],
+    [{ object: 'group:{params.id}#member', relation: 'member' }, /object must be one object/],
+    [
+      { contextualTuples: [{ object: 'order:1', relation: 'owner', subject: 'group:a#member' }] },
+      /contextualTuples\[0\] the model permits no group:a#member as order#owner/,
+    ],
+    [
+      { contextualTuples: [{ object: 'order:1', relation: 'x', subject: 'user:{subject}' }] },
+      /contextualTuples\[0\] the model has no relation order#x/,
+    ],
+    [
+      { contextualTuples: [{ object: 'order:1', relation: 'owner', subject: 'user:{params.x}' }] },
+      /contextualTuples\[0\] subject names \{params\.x\}/,
+    ],
+    [
+      { contextualTuples: [{ object: 'order:1', relation: 'owner', subject: 'user:*' }] },
+      /permits no user:\* as order#owner/,
+    ],
+    [{ contextualTuples: Array.from({ length: 21 }, () => ({})) }, /contextualTuples/],
+    [{ mode: 'watch' }, /enforce/],
+    [{ objekt: 'order:1' }, /objekt/],
+  ])('a route that demands %j is refused', (demand, why) => {
+    const mistakes = mistakesOf({}, { ...route, relation: { ...relation, ...demand } })
+    expect(mistakes.join('\n')).toMatch(why)
+    expect(mistakes.join('\n')).toMatch(/GET \/orders\/:id|routes\[0\]/)
+  })
+
+  test('that demands a relation of anybody is refused', () => {
+    const open = { ...route, permission: undefined, anonymous: true }
+    expect(mistakesOf({}, open)).toEqual([
+      'GET /orders/:id: relation: anonymous callers have no relation to anything',
+    ])
+  })
+
+  test.each(['/orders/:id', '/orders/:id?', '/orders/:id{[a-z]+}', '/:id/x'])(
+    'finds the parameters of %s',
+    (path) => expect(mistakesOf({}, { ...route, path })).toEqual([]),
+  )
+
+  test('names all mistakes at once', () => {
+    const wrong = { object: 'order:{params.a}', relation: 'reader' }
+    expect(mistakesOf({}, { ...route, relation: wrong }, { ...route, path: '/x' })).toEqual([
+      'GET /orders/:id: relation: object names {params.a}, which the path has not',
+      'GET /orders/:id: relation: the model has no relation order#reader',
+      'GET /x: relation: object names {params.id}, which the path has not',
+    ])
+  })
+})
+
+test('a rule of one’s own is held against the model as well', () => {
+  const model = compileModel(MODEL)
+  expect(createRelationRule({ model, ...relation }).name).toBe('order#viewer')
+  expect(() => createRelationRule({ model, ...relation, relation: 'reader' })).toThrow(TypeError)
+  expect(() => createRelationRule({ model, ...relation, subject: 'group:{subject}' })).toThrow(
+    /no group can ever have/,
+  )
+})
