@@ -147,6 +147,9 @@ test(
     })
     expect(counts).toMatchObject({ revoked: REVOCATIONS, late: 0 })
     expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * ISOLATES)
+    // Somebody was let in by what was known: the bound is used, and looked at.
+    expect(counts.within).toBeGreaterThan(0)
+    expect(counts.before).toBeGreaterThan(0)
     if (process.env.REVOCATIONS !== undefined) console.info(counts)
   },
   TIMEOUT_MS,
