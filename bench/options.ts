@@ -7,6 +7,9 @@ import { CASE_IDS, type CaseId } from './token-costs/cases.ts'
 export const RUNTIMES = ['workerd', 'wrangler'] as const
 export type Runtime = (typeof RUNTIMES)[number]
 
+/** The scenario that has an option of its own. */
+const RELATIONS = 'relations'
+
 export const REQUESTS = ['read', 'write'] as const
 /** `read`: `GET /orders` with a query; `write`: `POST /orders` with a body. */
 export type RequestKind = (typeof REQUESTS)[number]
@@ -55,6 +58,7 @@ export const USAGE = `npm run bench [-- options]
 
   --list               what there is to measure, and measures nothing
   --only <ids>         some scenarios, with commas (default: all)
+  --relations          the same as --only relations: what checks of relations cost, up to 1,000,000 tuples
   --quick              all of it within three minutes; rough
   --runtime <name>     workerd or wrangler (default: where each scenario runs)
   --results <dir>      where the results go (default: bench/results)
@@ -85,6 +89,7 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
     options: {
       list: { type: 'boolean' },
       only: { type: 'string' },
+      relations: { type: 'boolean' },
       quick: { type: 'boolean' },
       runtime: { type: 'string' },
       results: { type: 'string' },
@@ -105,10 +110,12 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
   const usual = USUAL[effort]
   const { case: named, runtime } = values
   if (named !== undefined && !values.profile) throw new Error('--case needs --profile')
+  if (values.relations && values.only !== undefined)
+    throw new Error('--relations is --only relations: one of them is enough')
   if (values.results === '') throw new Error('--results must name a directory')
   return {
     effort,
-    only: values.only?.split(','),
+    only: values.relations ? [RELATIONS] : values.only?.split(','),
     runtime: runtime === undefined ? undefined : oneOf('--runtime', runtime, RUNTIMES),
     list: values.list ?? false,
     profile: values.profile ?? false,

@@ -6,6 +6,8 @@
  * `authorize` are the pipeline up to there, `validation` is `authenticate` by itself, and `checks`
  * repeats permission checks. `unasked` is the whole pipeline with an admission that asks nobody; `leased`
  * the one whose policy takes units ahead; `far` and `leased-far` are over a Redis of the scenario's.
+ * `related` has routes that demand a relation; `related-cached` uses decisions again, and
+ * `related-leased` takes units ahead besides.
  */
 export const VARIANTS = [
   'passthrough',
@@ -20,12 +22,22 @@ export const VARIANTS = [
   'leased',
   'far',
   'leased-far',
+  'related',
+  'related-cached',
+  'related-leased',
 ] as const
 export type Variant = (typeof VARIANTS)[number]
 
 /** What `leased` takes ahead of every limit, and how old what it knows of revocations may be. */
 export const LEASE = { max: 100_000, ttlMs: 1_000 } as const
 export const MAX_STALENESS_MS = 1_000
+
+/** Where an order is read by whoever has a relation to it, and where by whoever has the permission. */
+export const RELATED = '/related'
+export const UNRELATED = '/unrelated'
+/** How old the decisions of `related-cached` may be: as old as a policy may say; and how many are kept. */
+export const DECISION_MAX_STALENESS_MS = 60_000
+export const DECISIONS_KEPT = 100_000
 
 /** Where the `validation` variant tells what its memory of tokens has counted. */
 export const TALLY_PATH = '/tally'

@@ -10,6 +10,7 @@ import { offeredLoad } from './offered-load.ts'
 import { peers } from './peers.ts'
 import { permissions } from './permissions.ts'
 import { refusals } from './refusals.ts'
+import { relations } from './relations.ts'
 import { scaling } from './scaling.ts'
 import { sessions } from './sessions.ts'
 import { singleFlight } from './single-flight.ts'
@@ -29,6 +30,7 @@ export const SCENARIOS: readonly Scenario[] = [
   fullStack,
   validationCache,
   permissions,
+  relations,
   leases,
   refusals,
   manyConnections,

@@ -38,7 +38,7 @@ export const permissions: Scenario = {
   measures:
     'Permission checks by roles, wildcards and scopes, repeated inside an isolate; and what the ' +
     '`authorize` stage adds to the pipeline up to `admit`: CPU in rounds, p50 at a fixed rate.',
-  answers: ['spacetime-rbac', 'subzero-permissions'],
+  answers: ['spacetime-rbac'],
   asserts: [
     'Every batch of checks says yes as often as it has to.',
     'A caller without the permission is refused by `authorize`, and passes `admit`.',
@@ -85,7 +85,6 @@ export const permissions: Scenario = {
         ...checks.map(
           ({ id, title, nanos }): Figure => ({
             ...{ id: `check-${id}`, title, value: rounded(nanos / 1000, 4), unit: 'us' },
-            ...(id === 'five-levels' && { beside: ['subzero-permissions'] as const }),
           }),
         ),
         {
@@ -123,9 +122,9 @@ export const permissions: Scenario = {
         },
       ],
       notes: [
-        'Roles, wildcards and scopes are what is measured: the product has no relations between ' +
-          'objects, so nothing here walks five levels of them; `a wildcard four levels above it` is ' +
-          'the deepest thing that a role can say.',
+        'Roles, wildcards and scopes are what is measured: `a wildcard four levels above it` is the ' +
+          'deepest thing that a role can say. Relations between callers and objects are measured by ' +
+          '`relations`.',
         'p50 is from requests at a fixed rate, the next one always to the other stage; where it says less ' +
           'than nothing, what the stage adds is below what this machine can tell.',
         'The CPU that the stage adds is a difference of two large numbers: single rounds say ' +

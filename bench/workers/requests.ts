@@ -10,6 +10,7 @@ import {
 } from '../../src/index.ts'
 import { VARIANTS, type Variant } from '../requests/variants.ts'
 import { createPermissionChecks } from './permission-checks.ts'
+import { cachingPolicy, relatedPolicy } from './relations-policy.ts'
 import { leasedPolicy, requestsPolicy } from './requests-policy.ts'
 import { createStages } from './stages.ts'
 import { createTalliedValidation } from './tallied-validation.ts'
@@ -48,6 +49,12 @@ const makers: Readonly<Record<Variant, (env: RequestsEnv) => Handler>> = {
   leased: (env) => gateway('leased', env, {}, leasedPolicy),
   far: (env) => gateway('far', farOf(env)),
   'leased-far': (env) => gateway('leased-far', farOf(env), {}, leasedPolicy),
+  related: (env) => gateway('related', env, {}, relatedPolicy),
+  'related-cached': (env) => gateway('related-cached', env, {}, cachingPolicy),
+  'related-leased': (env) =>
+    gateway('related-leased', env, {}, (policy, prefix) =>
+      leasedPolicy(cachingPolicy(policy, prefix)),
+    ),
 }
 
 /** Lets everybody in: what is left then is the rest of the pipeline. */
@@ -83,9 +90,10 @@ function gateway(
   variant: Variant,
   env: RequestsEnv,
   others: Partial<Services> = {},
-  change = (policy: Policy): Policy => policy,
+  change = (policy: Policy, _prefix: string): Policy => policy,
 ): Handler {
-  const policy = change(requestsPolicy(shipped, `/${variant}`))
+  const prefix = `/${variant}`
+  const policy = change(requestsPolicy(shipped, prefix), prefix)
   const app = createGateway({ ...createServices(env), ...others }, policy)
   return (request, bindings, context) => app.fetch(request, bindings, context)
 }

@@ -1,0 +1,134 @@
+/** Checks by themselves: what Redis says that it took for them, nobody else asking. */
+import type { RelationDecision, RelationQuery } from '../../src/relations/authority.ts'
+import type { RelationCheck } from '../../src/stores/upstash/relation-check.ts'
+import { rounded } from '../statistics.ts'
+import type { DirectRedis } from './direct-redis.ts'
+import { callerName, type Pair, pairsOf, RELATION, type Size, tenantOf } from './graph.ts'
+import { SLOW_OBJECT, SLOW_RELATION, type SlowGraph } from './slow-graphs.ts'
+
+/** Checks that are sent together. */
+const BATCH = 500
+
+/** One measurement of many checks. */
+export interface CheckRound {
+  readonly checks: number
+  /** Of one check, in its script, everything that it calls included. */
+  readonly micros: number
+  /** Commands that the script of one check calls. */
+  readonly commands: number
+}
+
+const queryOf = (size: number, { caller, order }: Pair): RelationQuery => ({
+  ...{ tenant: tenantOf(size), object: `order:${order}`, relation: RELATION },
+  ...{ subject: `user:${callerName(caller)}`, contextualTuples: [] },
+})
+
+/** Throws an `Error` of one line where Redis decides otherwise than the tuples were made to say. */
+export async function measureChecks(
+  redis: DirectRedis,
+  check: RelationCheck,
+  of: {
+    readonly size: Size
+    readonly answer: 'allowed' | 'denied'
+    readonly count: number
+    /** Number of the first pair. */
+    readonly from: number
+  },
+): Promise<CheckRound> {
+  const { size, answer, count, from } = of
+  const queries = pairsOf(size, answer, count, from).map((pair) => queryOf(size, pair))
+  const before = await redis.scriptUsage()
+  for (const { outcome } of await decide(redis, check, queries)) {
+    if (outcome !== answer) throw new Error(`${tenantOf(size)}: ${outcome}, not ${answer}`)
+  }
+  const after = await redis.scriptUsage()
+  const checks = after.calls - before.calls
+  if (checks !== count) throw new Error(`${count} checks, but ${checks} scripts`)
+  return {
+    checks,
+    micros: rounded((after.micros - before.micros) / checks, 2),
+    // One of them is the first reading's own.
+    commands: Math.round((after.commands - before.commands - 1) / checks),
+  }
+}
+
+/** Has Redis know the script, which it does not count as one then. */
+export async function teachScript(redis: DirectRedis, check: RelationCheck): Promise<void> {
+  await decide(redis, check, [queryOf(0, { caller: 0, order: '0' })])
+}
+
+/** As many decisions, in the same order. */
+async function decide(
+  redis: DirectRedis,
+  check: RelationCheck,
+  queries: readonly RelationQuery[],
+): Promise<readonly RelationDecision[]> {
+  const decisions: RelationDecision[] = []
+  for (let at = 0; at < queries.length; at += BATCH) {
+    const commands = await Promise.all(
+      queries.slice(at, at + BATCH).map((query) => check.command(query)),
+    )
+    const replies = await redis.send(commands)
+    for (const [index, command] of commands.entries()) {
+      const { decision } = await check.answerOf(redis, replies[index], command)
+      decisions.push(decision)
+    }
+  }
+  return decisions
+}
+
+/** What came of the questions about one slow graph. */
+export interface SlowRound {
+  readonly checks: number
+  readonly answered: number
+  /** Why it was not known, where it was not. */
+  readonly unknown: readonly string[]
+  /** Of one check, in its script, on average. */
+  readonly micros: number
+  /** The longest of them, as Redis' log of slow commands says. */
+  readonly slowestMicros: number
+  /** Calls within Redis and members looked at, of the check that needed most. */
+  readonly mostWork: number
+}
+
+/** Throws an `Error` of one line for a wrong answer; that nobody can tell is not wrong. */
+export async function measureSlow(
+  redis: DirectRedis,
+  check: RelationCheck,
+  { id, questions }: SlowGraph,
+  times: number,
+): Promise<SlowRound> {
+  const asked = questions.map(({ subject, isViewer }) => ({
+    truth: isViewer ? 'allowed' : 'denied',
+    query: {
+      ...{ tenant: id, object: SLOW_OBJECT, relation: SLOW_RELATION, subject },
+      contextualTuples: [],
+    } satisfies RelationQuery,
+  }))
+  // A check with a trace does more, so that it is measured by nothing but its count.
+  let mostWork = 0
+  for (const { query } of asked) {
+    const command = await check.command(query, { trace: true })
+    const [reply] = await redis.send([command])
+    mostWork = Math.max(mostWork, (await check.explanationOf(redis, reply, command)).trace.work)
+  }
+  await redis.watchSlow(0)
+  const before = await redis.scriptUsage()
+  const unknown = new Set<string>()
+  let answered = 0
+  for (let time = 0; time < times; time++) {
+    for (const { query, truth } of asked) {
+      const [decision] = await decide(redis, check, [query])
+      if (decision?.outcome === 'unknown') unknown.add(decision.why)
+      else if (decision?.outcome === truth) answered++
+      else throw new Error(`${id}: ${query.subject} is ${decision?.outcome}, not ${truth}`)
+    }
+  }
+  const after = await redis.scriptUsage()
+  const checks = after.calls - before.calls
+  return {
+    ...{ checks, answered, unknown: [...unknown], mostWork },
+    micros: rounded((after.micros - before.micros) / checks, 1),
+    slowestMicros: (await redis.slowestMicros()) ?? 0,
+  }
+}

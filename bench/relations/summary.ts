@@ -1,0 +1,59 @@
+/** What was found of relations, and the numbers that figures and tables share. Pure. */
+import { medianOf, sumOf } from '../requests/rounds.ts'
+import { rounded } from '../statistics.ts'
+import type { Filled } from './fill.ts'
+import type { CheckRound, SlowRound } from './measure-checks.ts'
+import type { Course, Paced, WayId, WayRound } from './measure-gateway.ts'
+import type { SlowGraph } from './slow-graphs.ts'
+
+export interface Found {
+  readonly filled: readonly Filled[]
+  /** The size that the ways were measured at. */
+  readonly usual: number
+  /** By answer and size: `allowed-1000`. */
+  readonly checks: Readonly<Record<string, readonly CheckRound[]>>
+  readonly ways: Readonly<Record<WayId, readonly WayRound[]>>
+  readonly courses: readonly Course[]
+  readonly paced: Paced
+  /** The longest script of what is not made to be slow, microseconds. */
+  readonly slowestMicros: number
+  readonly slow: readonly { readonly graph: SlowGraph; readonly round: SlowRound }[]
+}
+
+export const QUANTILES = { p50: 0.5, p95: 0.95, p99: 0.99 } as const
+export type Quantile = keyof typeof QUANTILES
+export type Answer = 'allowed' | 'denied'
+
+export interface Summary {
+  readonly found: Found
+  roundsOf(answer: Answer, size: number): readonly CheckRound[]
+  /** Of a check in Redis alone, the median of its rounds. */
+  microsOf(answer: Answer, size: number): number
+  /** Of a course. Throws a `RangeError` for one that was not taken. */
+  pacedMs(way: Course['way'], size: number, quantile: Quantile): number
+  /** Calls to Redis for 100 answers. */
+  callsOf(way: WayId): number
+}
+
+export function summaryOf(found: Found): Summary {
+  const { checks, ways, courses, paced } = found
+  const roundsOf = (answer: Answer, size: number) => checks[`${answer}-${size}`] ?? []
+  return {
+    found,
+    roundsOf,
+    microsOf: (answer, size) => medianOf(roundsOf(answer, size), 'micros', 1),
+    pacedMs(way, size, quantile) {
+      const course = courses.findIndex((one) => one.way === way && one.size === size)
+      const latencies = paced.each[course]
+      if (latencies === undefined)
+        throw new RangeError(`${way} with ${size} tuples was not measured`)
+      return latencies.percentile(QUANTILES[quantile])
+    },
+    callsOf: (way) =>
+      rounded(
+        (100 * sumOf(ways[way], ({ counts }) => counts.calls)) /
+          sumOf(ways[way], ({ right }) => right),
+        2,
+      ),
+  }
+}
