@@ -68,4 +68,6 @@ function* mistakesInRelation(
   if (anonymous) yield 'anonymous callers have no relation to anything'
   if (relations === undefined) yield 'the policy has no relations'
   else yield* mistakesInRule(relation, { ...relations, params: parametersOf(path) })
+  if (relations?.authority === 'authzen' && (relation.contextualTuples?.length ?? 0) > 0)
+    yield 'AuthZEN has no words for contextualTuples'
 }

@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { Misconfigured } from '../../../src/errors.ts'
+import { definePolicy } from '../../../src/policy.ts'
+
+const direct = (...types: object[]) => ({ directly_related_user_types: types })
+const model = {
+  schema_version: '1.1',
+  type_definitions: [
+    { type: 'user' },
+    {
+      type: 'doc',
+      relations: { viewer: { this: {} } },
+      metadata: { relations: { viewer: direct({ type: 'user' }) } },
+    },
+  ],
+}
+
+const policyOf = (authority: 'redis' | 'openfga' | 'authzen', contextual: boolean) =>
+  definePolicy({
+    roles: { reader: ['docs:read'] },
+    limits: {},
+    relations: { model, authority },
+    routes: [
+      {
+        method: 'GET',
+        path: '/docs/:id',
+        permission: 'docs:read',
+        relation: {
+          object: 'doc:{params.id}',
+          relation: 'viewer',
+          ...(contextual && {
+            contextualTuples: [{ object: 'doc:1', relation: 'viewer', subject: 'user:{subject}' }],
+          }),
+        },
+      },
+    ],
+  })
+
+test('a policy whose questions its authority has no words for is a mistake', () => {
+  for (const authority of ['redis', 'openfga', 'authzen'] as const) {
+    expect(policyOf(authority, false).relations?.authority).toBe(authority)
+    if (authority !== 'authzen') expect(() => policyOf(authority, true)).not.toThrow()
+  }
+  expect(() => policyOf('authzen', true)).toThrow(Misconfigured)
+  expect(() => policyOf('authzen', true)).toThrow('AuthZEN has no words for contextualTuples')
+})
