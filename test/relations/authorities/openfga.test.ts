@@ -1,0 +1,175 @@
+/** The adapters before the real OpenFGA, which speaks both APIs; where this machine has one. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { escapeId } from '../../../src/relations/tuple.ts'
+import { createAuthzenAuthority } from '../../../src/stores/authorities/authzen.ts'
+import { createOpenfgaAuthority } from '../../../src/stores/authorities/openfga.ts'
+import type { OpenfgaStore } from '../../../src/validators/authority.ts'
+import { hasOpenfga, type OpenfgaServer, startOpenfga } from './openfga-server.ts'
+import { decisionOf, query, TOKEN } from './servers.ts'
+
+const direct = (...types: object[]) => ({ directly_related_user_types: types })
+const user = { type: 'user' }
+const member = { type: 'group', relation: 'member' }
+const MODEL = {
+  schema_version: '1.1',
+  type_definitions: [
+    user,
+    {
+      type: 'group',
+      relations: { member: { this: {} } },
+      metadata: { relations: { member: direct(user, member) } },
+    },
+    {
+      type: 'doc',
+      relations: {
+        viewer: { this: {} },
+        banned: { this: {} },
+        reader: {
+          difference: {
+            base: { computedUserset: { relation: 'viewer' } },
+            subtract: { computedUserset: { relation: 'banned' } },
+          },
+        },
+      },
+      metadata: {
+        relations: {
+          viewer: direct(user, member, { type: 'user', wildcard: {} }),
+          banned: direct(user),
+          reader: direct(),
+        },
+      },
+    },
+  ],
+}
+const tuple = (object: string, relation: string, subject: string) => ({
+  ...{ user: subject, relation, object },
+})
+const ODD = ['a:b', 'a#viewer', '*', 'a b', 'a\u0000b', 'a%3Ab', 'é|x', '\u202ea', 'a\n', '語']
+const escaped = (text: string) => escapeId(text) ?? ''
+
+if (!hasOpenfga) console.info('There is no openfga on the path: its tests are left out.')
+
+describe.runIf(hasOpenfga)('the real OpenFGA', () => {
+  let server: OpenfgaServer
+  let one: { store: string; model: string }
+  let other: { store: string; model: string }
+  beforeAll(async () => {
+    server = await startOpenfga(TOKEN)
+    one = await server.store(MODEL, [
+      tuple('doc:1', 'viewer', 'user:anne'),
+      tuple('doc:1', 'viewer', 'user:mallory'),
+      tuple('doc:1', 'banned', 'user:mallory'),
+      tuple('doc:2', 'viewer', 'group:eng#member'),
+      tuple('group:eng', 'member', 'user:bob'),
+      tuple('doc:public', 'viewer', 'user:*'),
+      ...ODD.map((id, n) => tuple(`doc:odd${n}`, 'viewer', `user:${escaped(id)}`)),
+      ...Array.from({ length: 40 }, (_, n) =>
+        tuple(`group:g${n}`, 'member', `group:g${n + 1}#member`),
+      ),
+      tuple('group:g40', 'member', 'user:deep'),
+    ])
+    other = await server.store(MODEL, [tuple('doc:1', 'viewer', 'user:umbra')])
+  })
+  afterAll(() => server.stop())
+
+  const common = { token: TOKEN, timeoutMs: 5_000 }
+  const openfga = () =>
+    createOpenfgaAuthority({
+      ...{ url: server.url, ...common },
+      stores: new Map<string, OpenfgaStore>([
+        ['', one],
+        ['umbra', other],
+        ['lost', { store: '0'.repeat(26) }],
+        ['mixed', { store: other.store, model: one.model }],
+      ]),
+    })
+  const authzen = () =>
+    createAuthzenAuthority({
+      urls: new Map([
+        ['', `${server.url}/stores/${one.store}`],
+        ['umbra', `${server.url}/stores/${other.store}`],
+      ]),
+      ...common,
+    })
+
+  test.each([
+    ['openfga', openfga],
+    ['authzen', authzen],
+  ])('%s decides as it does', async (_, make) => {
+    const authority = make()
+    const ask = (tuple: string, more = {}) => decisionOf(authority, query(tuple, more))
+    expect(await ask('doc:1#viewer@user:anne')).toBe('allowed')
+    expect(await ask('doc:1#viewer@user:bob')).toBe('denied')
+    expect(await ask('doc:2#viewer@user:bob')).toBe('allowed')
+    expect(await ask('doc:1#viewer@user:mallory')).toBe('allowed')
+    expect(await ask('doc:1#reader@user:mallory')).toBe('denied')
+    expect(await ask('doc:1#reader@user:anne')).toBe('allowed')
+    expect(await ask('doc:public#reader@user:anyone')).toBe('allowed')
+    expect(await ask('doc:1#viewer@user:umbra')).toBe('denied')
+    expect(await ask('doc:1#viewer@user:umbra', { tenant: 'umbra' })).toBe('allowed')
+    expect(await ask('doc:1#viewer@user:anne', { tenant: 'umbra' })).toBe('denied')
+    expect(await ask('doc:1#nonsense@user:anne')).toBe('authority:refused')
+    expect(await ask('nonsense:1#viewer@user:anne')).toBe('authority:refused')
+  })
+
+  test('any id is one, and no other', async () => {
+    const authority = openfga()
+    for (const [n] of ODD.entries())
+      for (const [m, id] of ODD.entries())
+        expect(
+          await decisionOf(authority, query(`doc:odd${n}#viewer@user:${escaped(id)}`)),
+          `${n} ${m}`,
+        ).toBe(n === m ? 'allowed' : 'denied')
+  })
+
+  test('an id that would be everybody is nobody but itself in AuthZEN, too', async () => {
+    expect(await decisionOf(authzen(), query(`doc:public#viewer@user:*`))).toBe('denied')
+    expect(await decisionOf(authzen(), query(`doc:odd2#viewer@user:${escaped('*')}`))).toBe(
+      'allowed',
+    )
+    expect(await decisionOf(authzen(), query(`doc:odd2#viewer@user:anne`))).toBe('denied')
+  })
+
+  test('usersets, wildcards and contextual tuples are understood', async () => {
+    const ask = (tuple: string, more = {}) => decisionOf(openfga(), query(tuple, more))
+    expect(await ask('doc:2#viewer@group:eng#member')).toBe('allowed')
+    expect(await ask('doc:2#viewer@doc:2#viewer')).toBe('allowed')
+    expect(await ask('doc:public#viewer@user:*')).toBe('allowed')
+    expect(await ask('doc:1#viewer@user:*')).toBe('denied')
+    const contextualTuples = [query('group:eng#member@user:carl')]
+    expect(await ask('doc:2#viewer@user:carl', { contextualTuples })).toBe('allowed')
+    expect(await ask('doc:2#viewer@user:carl')).toBe('denied')
+  })
+
+  test('its bounds are those that we know', async () => {
+    const ask = (tuple: string) => decisionOf(openfga(), query(tuple))
+    const long = (type: string, length: number) => `${type}:${'é'.repeat(length - type.length - 1)}`
+    expect(await ask(`${long('doc', 256)}#viewer@user:anne`)).toBe('denied')
+    expect(await ask(`doc:public#viewer@${long('user', 512)}`)).toBe('allowed')
+    expect(await ask('group:g0#member@user:deep')).toBe('unknown:max_depth_exceeded')
+    expect(await ask('group:g25#member@user:deep')).toBe('allowed')
+  })
+
+  test('a store or a model that there is not is an outage', async () => {
+    const ask = (tenant: string) =>
+      decisionOf(openfga(), query('doc:1#viewer@user:umbra', { tenant }))
+    expect(await ask('lost')).toBe('authority:refused')
+    expect(await ask('mixed')).toBe('authority:refused')
+    const stranger = createOpenfgaAuthority({
+      ...{ url: server.url, ...common, token: 'wrong', stores: new Map([['', one]]) },
+    })
+    expect(await decisionOf(stranger, query('doc:1#viewer@user:anne'))).toBe('authority:refused')
+  })
+
+  test('a tuple that was deleted denies from the next request on, a hundred times', async () => {
+    const authority = openfga()
+    const question = query('doc:hot#viewer@user:anne', { atLeast: 1 })
+    const tuple_keys = [tuple('doc:hot', 'viewer', 'user:anne')]
+    for (let trial = 0; trial < 100; trial++) {
+      await server.write(one.store, { writes: { tuple_keys } })
+      expect(await decisionOf(authority, question)).toBe('allowed')
+      await server.write(one.store, { deletes: { tuple_keys } })
+      expect(await decisionOf(authority, question)).toBe('denied')
+    }
+  })
+})

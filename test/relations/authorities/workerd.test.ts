@@ -1,0 +1,118 @@
+/** External authorities in real workerd, where a request may not wait for another. */
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { DEFAULT_FAILURES } from '../../../src/breakers/breaker.ts'
+import { type Running, startWorkerd } from '../../proxy/workerd.ts'
+import { KINDS } from './adapters.ts'
+import { STORES, startAuthority, type TestAuthority, TOKEN } from './servers.ts'
+
+const ALLOWED = 'doc:1#viewer@user:anne'
+const DENIED = 'doc:1#viewer@user:mallory'
+const YES = '{"allowed":true,"decision":true}'
+
+let server: TestAuthority
+let worker: Running
+beforeAll(async () => {
+  server = await startAuthority({ none: [ALLOWED] })
+  worker = await startWorkerd({
+    entry: join(import.meta.dirname, 'workers/asking.ts'),
+    vars: { AUTHORITY_URL: server.url, AUTHORITY_TOKEN: TOKEN, STORE: STORES.none },
+  })
+})
+afterAll(async () => {
+  await worker.stop()
+  await server.close()
+})
+beforeEach(() => {
+  server.world = { none: [ALLOWED] }
+  server.behaviour = undefined
+  server.asked.length = 0
+})
+
+let serial = 0
+/** An isolate's authority that has no past. */
+function fresh(kind: string) {
+  const url = `http://127.0.0.1:${worker.port}/${kind}/${++serial}`
+  return async (tuple: string, init: RequestInit = {}): Promise<string> => {
+    const response = await fetch(`${url}?tuple=${encodeURIComponent(tuple)}`, init)
+    return `${response.status} ${await response.text()}`
+  }
+}
+
+describe.each(KINDS)('in workerd: %s', (kind) => {
+  test('decides, by one call each', async () => {
+    const ask = fresh(kind)
+    expect(await ask(ALLOWED)).toBe('200 allowed')
+    expect(await ask(DENIED)).toBe('200 denied')
+    server.world = { none: [] }
+    expect(await ask(ALLOWED)).toBe('200 denied')
+    expect(server.asked).toHaveLength(3)
+  })
+
+  test.each([
+    ['a redirect', 302, YES, 'refused'],
+    ['an error', 500, YES, 'refused'],
+    ['a refusal', 403, YES, 'refused'],
+    ['text for a boolean', 200, '{"allowed":"true","decision":"true"}', 'malformed'],
+    ['null', 200, 'null', 'malformed'],
+    ['half an answer', 200, YES.slice(0, -1), 'malformed'],
+    ['too much', 200, `${YES.slice(0, -1)},"x":"${'x'.repeat(70_000)}"}`, 'malformed'],
+  ])('R06: %s decides nothing', async (_, status, body, fault) => {
+    server.behaviour = (response) =>
+      response.writeHead(status, { location: `${server.url}/elsewhere` }).end(body)
+    const ask = fresh(kind)
+    expect(await ask(ALLOWED)).toBe(`503 authority: ${fault}`)
+    expect(await ask(DENIED)).toBe(`503 authority: ${fault}`)
+    expect(server.asked.map(({ path }) => path)).not.toContain('/elsewhere')
+    expect(server.asked).toHaveLength(2)
+  })
+
+  test('R06: silence is an outage, and after five nobody asks', async () => {
+    server.behaviour = () => {}
+    const ask = fresh(kind)
+    for (let count = 0; count < DEFAULT_FAILURES; count++)
+      expect(await ask(ALLOWED)).toBe('503 authority: timeout')
+    expect(await ask(ALLOWED)).toBe('503 authority: timeout, unasked')
+    server.behaviour = undefined
+    await expect.poll(() => ask(ALLOWED), { timeout: 20_000, interval: 100 }).toBe('200 allowed')
+  })
+
+  test('many that ask the same at once are few calls, and none is older than its question', async () => {
+    const held: (() => void)[] = []
+    server.behaviour = async (response) => {
+      const isThere = server.world.none?.includes(ALLOWED) ?? false
+      await new Promise<void>((resolve) => held.push(resolve))
+      response.end(JSON.stringify({ allowed: isThere, decision: isThere }))
+    }
+    const ask = fresh(`patient-${kind}`)
+    const first = ask(ALLOWED)
+    await expect.poll(() => held.length, { interval: 5 }).toBe(1)
+    server.world = { none: [] }
+    const others = Array.from({ length: 30 }, () => ask(ALLOWED))
+    // Until they have come; the first has most of its deadline left.
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    held[0]?.()
+    expect(await first).toBe('200 allowed')
+    await expect.poll(() => held.length, { interval: 5 }).toBeGreaterThan(1)
+    const release = setInterval(() => {
+      for (const go of held) go()
+    }, 5)
+    expect(new Set(await Promise.all(others))).toEqual(new Set(['200 denied']))
+    clearInterval(release)
+    expect(server.asked.length).toBeLessThanOrEqual(4)
+  })
+
+  test('a client that leaves while its request asks does not lock the others out', async () => {
+    server.behaviour = () => {}
+    const ask = fresh(kind)
+    const abort = new AbortController()
+    const gone = ask(ALLOWED, { signal: abort.signal }).catch(() => 'gone')
+    await expect.poll(() => server.asked.length, { interval: 5 }).toBe(1)
+    server.behaviour = undefined
+    const other = ask(ALLOWED)
+    abort.abort()
+    expect(await gone).toBe('gone')
+    expect(await other).toMatch(/^(?:200 allowed|503 authority: timeout)$/)
+    expect(await ask(ALLOWED)).toBe('200 allowed')
+  })
+})
