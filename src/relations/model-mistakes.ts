@@ -9,7 +9,7 @@ import {
   type Userset,
   usersetsOf,
 } from './model.ts'
-import { possibleRelations, relationsInCycles } from './model-reach.ts'
+import { possibleRelations, relationsInCycles, relationsWithEntry } from './model-reach.ts'
 import { RELATION_NAME } from './tuple.ts'
 
 /** So that the script which walks the graph stays small enough to be sent whole. */
@@ -122,9 +122,14 @@ function* mistakesInReach(model: RelationModel): Generator<ModelMistake> {
   for (const [at, path] of cycles) yield { at, why: `leads back to itself: ${path.join(' > ')}` }
   if (cycles.size > 0) return
   const possible = possibleRelations(model)
+  const entered = relationsWithEntry(model)
   for (const [type, relations] of model.types)
-    for (const relation of relations.keys()) {
+    for (const [relation, { userset }] of relations) {
       const at = `${type}#${relation}`
+      const excludes = [...usersetsOf(userset)].some(({ kind }) => kind === 'exclusion')
       if (!possible.has(at)) yield { at, why: 'nobody can ever have it' }
+      // Those without an exclusion follow from one that has it.
+      else if (!entered.has(at) && excludes)
+        yield { at, why: 'nobody can ever be excluded from it' }
     }
 }

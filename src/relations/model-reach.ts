@@ -45,20 +45,35 @@ function computedBy(definition: RelationDefinition | undefined): readonly string
   )
 }
 
+/** Whether a direct type that is no userset counts, and whether an exclusion needs both its sides. */
+interface Demands {
+  readonly mayBe: (direct: DirectType) => boolean
+  readonly bothSides: boolean
+}
+
 /**
  * The relations, as `type#relation`, that somebody could have: the least set that their definitions
  * make. An exclusion counts where its base does. Of whom tuples may name by themselves or as all of a
  * type, only those count that `mayBe` says; default all. Expects that what the model names is there.
  */
-export function possibleRelations(
-  { types }: RelationModel,
+export const possibleRelations = (
+  model: RelationModel,
   mayBe: (direct: DirectType) => boolean = () => true,
-): ReadonlySet<string> {
+): ReadonlySet<string> => leastRelations(model, { mayBe, bothSides: false })
+
+/**
+ * The relations that have an entry point by OpenFGA's rule: somebody could have them, and wherever
+ * they exclude, somebody could be excluded. Expects that what the model names is there.
+ */
+export const relationsWithEntry = (model: RelationModel): ReadonlySet<string> =>
+  leastRelations(model, { mayBe: () => true, bothSides: true })
+
+function leastRelations({ types }: RelationModel, demands: Demands): ReadonlySet<string> {
   const possible = new Set<string>()
   const all = [...types].flatMap(([type, relations]) =>
     [...relations].map(([relation, definition]) => ({
       at: `${type}#${relation}`,
-      place: { definition, type, relations, possible, mayBe },
+      place: { definition, type, relations, possible, ...demands },
     })),
   )
   const dependents = Map.groupBy(
@@ -88,16 +103,15 @@ function leadsTo({ definition, type, relations }: Place): readonly string[] {
   return [...direct, ...parts]
 }
 
-interface Place {
+interface Place extends Demands {
   readonly definition: RelationDefinition
   readonly type: string
   readonly relations: Relations
   readonly possible: ReadonlySet<string>
-  readonly mayBe: (direct: DirectType) => boolean
 }
 
 function holds(userset: Userset, place: Place): boolean {
-  const { definition, type, relations, possible, mayBe } = place
+  const { definition, type, relations, possible, mayBe, bothSides } = place
   const also = (part: Userset) => holds(part, place)
   switch (userset.kind) {
     case 'direct':
@@ -117,6 +131,6 @@ function holds(userset: Userset, place: Place): boolean {
     case 'intersection':
       return userset.of.every(also)
     case 'exclusion':
-      return also(userset.base)
+      return also(userset.base) && (!bothSides || also(userset.subtract))
   }
 }

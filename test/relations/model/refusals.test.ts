@@ -248,6 +248,28 @@ describe('relations are refused that', () => {
   })
 })
 
+test('an exclusion that could exclude nobody, or only by way of itself, is refused', () => {
+  const json = documents(
+    {
+      owner: direct,
+      viewer: difference(computed('owner'), direct),
+      editor: difference(computed('owner'), computed('stuck')),
+      stuck: direct,
+      reader: computed('viewer'),
+    },
+    {
+      owner: [user],
+      viewer: [usersetOf('document', 'reader')],
+      stuck: [usersetOf('document', 'stuck')],
+    },
+  )
+  expect(mistakesOf(json)).toEqual([
+    'document#viewer: nobody can ever be excluded from it',
+    'document#editor: nobody can ever be excluded from it',
+    'document#stuck: nobody can ever have it',
+  ])
+})
+
 test('all mistakes are told at once, in the message too', () => {
   const json = modelOf(
     typeOf('folder', { viewer: computed('owner') }),
