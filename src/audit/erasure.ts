@@ -1,4 +1,5 @@
 /** Forgetting somebody in the audit trail: who is meant, and which events are about them. */
+import { idsInChange, subjectOfId } from '../relations/tuple-change.ts'
 import { sha256 } from '../tokens/sha256.ts'
 import type { AuditChange, AuditEvent } from './event.ts'
 import { NO_TRACE_ID } from './lost.ts'
@@ -35,12 +36,12 @@ export interface AuditErasures {
  */
 export const PERSONAL_ACTIONS = ['client.', 'limit.'] as const
 
-/** Whether what an operator changed is named by a subject. Says nothing of who vouches for it. */
-export const isAbout = ({ action, target }: AuditChange, subject: string): boolean =>
-  isPersonal(action) && (target === subject || target.endsWith(`:${subject}`))
+/** How the actions begin whose targets are relation tuples, in which anybody can be named. */
+export const TUPLE_ACTIONS = 'relations.'
 
-const isPersonal = (action: string): boolean =>
-  PERSONAL_ACTIONS.some((beginning) => action.startsWith(beginning))
+/** Whether what an operator changed is named by a subject. Says nothing of who vouches for it. */
+export const isAbout = (change: AuditChange, subject: string): boolean =>
+  namesIn(change).includes(subject)
 
 /** The event without whoever asked. */
 const withoutCaller = (event: AuditEvent): AuditEvent => ({
@@ -96,9 +97,11 @@ export async function forgettingLate(
   return left
 }
 
-/** All that {@link isAbout} would find in a change. */
+/** Everybody whom a change names. */
 function namesIn({ action, target }: AuditChange): readonly string[] {
-  if (!isPersonal(action)) return []
+  if (action.startsWith(TUPLE_ACTIONS))
+    return [...idsInChange(target)].flatMap((id) => subjectOfId(id) ?? [])
+  if (!PERSONAL_ACTIONS.some((beginning) => action.startsWith(beginning))) return []
   const names = [target]
   for (let colon = target.indexOf(':'); colon !== -1; colon = target.indexOf(':', colon + 1))
     names.push(target.slice(colon + 1))

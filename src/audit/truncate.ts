@@ -6,6 +6,11 @@ import type { AuditEvent } from './event.ts'
  * cannot fill batches with them; far above what an honest event needs (about 700 bytes).
  */
 export const MAX_EVENT_BYTES = 8_192
+/**
+ * Of an event that says what an operator changed: it names up to a hundred relation tuples, and none
+ * of them may be cut. Callers who are no operators have no part in it.
+ */
+export const MAX_CHANGE_EVENT_BYTES = 32_768
 
 /** Characters that a field keeps, and entries (a sixteenth of it): the first that fits wins. */
 const CAPS = [512, 128, 32] as const
@@ -22,8 +27,8 @@ export const utf8Length = (text: string): number =>
   BEYOND_ASCII.test(text) ? encoder.encode(text).byteLength : text.length
 
 /**
- * The event as one line of JSON of at most {@link MAX_EVENT_BYTES}. JSON escapes what could
- * break a line or a log (CR, LF, quotes, control characters). In an event that is too large,
+ * The event as one line of JSON of at most {@link MAX_EVENT_BYTES}, or {@link MAX_CHANGE_EVENT_BYTES}.
+ * JSON escapes what could break a line or a log (CR, LF, quotes, control characters). In an event that is too large,
  * every long field ends in `…[+n]`, n being the characters or entries that were cut; `id`, `time`,
  * `decision` and `status` are always whole, and the result always fits the event's schema.
  */
@@ -31,8 +36,9 @@ export function serialiseEvent(event: AuditEvent): string {
   let text = JSON.stringify(event)
   // Nearly every event: too short to need a look at its characters.
   if (text.length * MAX_BYTES_PER_UNIT <= MAX_EVENT_BYTES) return text
+  const mostBytes = event.change === undefined ? MAX_EVENT_BYTES : MAX_CHANGE_EVENT_BYTES
   for (const cap of CAPS) {
-    if (utf8Length(text) <= MAX_EVENT_BYTES) return text
+    if (utf8Length(text) <= mostBytes) return text
     text = JSON.stringify(truncate(event, cap))
   }
   return text

@@ -276,6 +276,55 @@ describe('S66: an erasure', () => {
     expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, unexplained: 0 })
   })
 
+  test('takes relation tuples that name somebody, wherever, and no others', async () => {
+    const user = `user:${ALICE}`
+    const about = [
+      `+order:1#viewer@user:bob -order:1#owner@${user}`,
+      `tenant=acme +${user}#manager@user:bob`,
+      `+order:1#viewer@${user}#friend`,
+      `+order:1#viewer@user:https%3A//idp.example|${ALICE}`,
+      `+order:1#viewer@user:acme|${ALICE}|https%3A//idp.example`,
+    ]
+    const others = [
+      `+order:1#viewer@${user}.uk`,
+      `+order:1#viewer@user:not-${ALICE}`,
+      `+order:1#alice@user:bob#home`,
+      `tenant=${encodeURIComponent(ALICE)} +order:1#viewer@user:bob`,
+    ]
+    const changed = (target: string, different: Partial<AuditEvent> = {}) =>
+      by('olga', { change: { action: 'relations.write', target }, ...different })
+    // A minute before, so that what comes now is sealed, and can be exported.
+    await append([by('olga')], T0 - 60_000)
+    await append([...about, ...others].map((target) => changed(target)))
+    await exportDue(upkeep(T0), true)
+    await sql("INSERT INTO dead_letters VALUES ('m', 1, ?)").bind(`"+a:1#b@${user}"`).run()
+    await order(T0)
+    await carryOut()
+    // Behind the beginning and the end of the erasure, in the trail only.
+    await append([...about, ...others].map((target) => changed(target)))
+    const targets = (some: readonly StoredRow[]) =>
+      some.flatMap(({ change }) => (change === null ? [] : [JSON.parse(String(change)).target]))
+    expect(targets(await rows()).filter((target) => target.includes('#'))).toEqual([
+      ...others,
+      ...others,
+    ])
+    const [name = ''] = await names()
+    const exported = partOf((await (await harness.bucket.get(name))?.text()) ?? '').rows
+    expect(targets(exported)).toEqual(others)
+    expect(await sql('SELECT * FROM dead_letters').all()).toMatchObject({ results: [] })
+    expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, unexplained: 0 })
+  })
+
+  test('appends more than a value can bind, in one transaction', async () => {
+    const target = `+order:1#viewer@user:${'x'.repeat(20_000)}`
+    const change = { action: 'relations.write', target }
+    const events = Array.from({ length: 100 }, () => by('olga', { change }))
+    await insertAuditEvents(harness.db, events, { seal, nowMs: T0 })
+    const stored = await rows()
+    expect(stored.map(({ id }) => id)).toEqual(events.map(({ id }) => id))
+    expect(await verifyChain(page, undefined)).toMatchObject({ ok: true })
+  })
+
   test('takes what was decided until it was ordered, and nothing later', async () => {
     await append([by(ALICE), by(ALICE, { time: iso(T0 + 1) })])
     await order(T0)

@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest'
 import { auditEventSchema } from '../../src/audit/event.ts'
-import { MAX_EVENT_BYTES, serialiseEvent, utf8Length } from '../../src/audit/truncate.ts'
+import {
+  MAX_CHANGE_EVENT_BYTES,
+  MAX_EVENT_BYTES,
+  serialiseEvent,
+  utf8Length,
+} from '../../src/audit/truncate.ts'
 import { anEvent } from './event.ts'
 
 test('an ordinary event is written whole, on one line', () => {
@@ -40,13 +45,25 @@ test.each([
     ),
   })
   const text = serialiseEvent(event)
-  expect(new TextEncoder().encode(text).byteLength).toBeLessThanOrEqual(MAX_EVENT_BYTES)
+  expect(utf8Length(text)).toBeLessThanOrEqual(MAX_CHANGE_EVENT_BYTES)
+  const unchanged = serialiseEvent({ ...event, change: undefined })
+  expect(utf8Length(unchanged)).toBeLessThanOrEqual(MAX_EVENT_BYTES)
   const cut = auditEventSchema.parse(JSON.parse(text))
   expect(cut).toMatchObject({ id: event.id, time: event.time, decision: 'allow', status: 200 })
   expect(cut.actor.subject).toMatch(/…\[\+\d+\]$/)
   expect(cut.change?.target).toMatch(/…\[\+\d+\]$/)
   expect(cut.observed?.at(-1)).toMatch(/^…\[\+\d+\]$/)
   expect(cut.limits.at(-1)?.name).toMatch(/^…\[\+\d+\]$/)
+})
+
+test('what an operator changed is told whole up to 24 KB, whatever else there is', () => {
+  const long = 'x'.repeat(2_000)
+  const change = { action: 'relations.write', target: '+order:漢#viewer@user:"x" '.repeat(800) }
+  expect(utf8Length(JSON.stringify(change))).toBeGreaterThan(23_000)
+  const event = anEvent({ change, reason: long, route: long })
+  const text = serialiseEvent(event)
+  expect(JSON.parse(text)).toEqual(event)
+  expect(utf8Length(text)).toBeGreaterThan(MAX_EVENT_BYTES)
 })
 
 test('a single long field leaves the others whole', () => {

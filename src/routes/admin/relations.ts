@@ -1,5 +1,6 @@
 /** Calls that write, delete and list relation tuples. */
 import * as z from 'zod'
+import { utf8Length } from '../../audit/truncate.ts'
 import { Unavailable } from '../../errors.ts'
 import {
   type TupleListQuery,
@@ -12,7 +13,7 @@ import { encodeConsistency } from '../../relations/consistency.ts'
 import { cursorOf, tupleOfCursor } from '../../relations/cursor.ts'
 import { isAmong, type TupleChanges, type TupleQuery } from '../../relations/store.ts'
 import { parseObject, parseSubject, RELATION_NAME } from '../../relations/tuple.ts'
-import { tupleChange } from '../../relations/tuple-change.ts'
+import { MAX_TUPLE_CHANGE_BYTES, tupleChange } from '../../relations/tuple-change.ts'
 import { type AdminCall, adminGroup, inputRefused } from './call.ts'
 import { refuseBadTuples, relationsOf, tenantOf, tuplesOf } from './relation-input.ts'
 import { consistencyToken, cursor } from './schemas.ts'
@@ -36,7 +37,8 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
         'All of them or none, up to 100 together: `writes` that the model permits, and any `deletes`. ' +
         'In force with the next request that does not take a remembered decision. Ids are in their written form, in ' +
         'which `%`, `:`, `#`, `*`, white space and what cannot be seen is percent-encoded. A body may ' +
-        'have 64 KiB (else 413): a hundred tuples with very long ids have to come in several calls. ' +
+        'have 64 KiB (else 413) and 24 KB of tuples, which the audit trail tells: a hundred with very ' +
+        'long ids have to come in several calls. ' +
         'What is there already is not written again, and a call can be repeated. After a 503 it may ' +
         'have been carried out, or not. Without relations in the policy there is no such call (404).',
       body: tupleChangesSchema,
@@ -61,16 +63,22 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
         const { writes = [], deletes = [] } = body
         refuseBadTuples(relations.model, [['writes', writes]], [['deletes', deletes]])
         const changes: TupleChanges = { writes, deletes }
+        const change = tupleChange(tenant, changes)
+        if (utf8Length(JSON.stringify(change)) > MAX_TUPLE_CHANGE_BYTES)
+          throw inputRefused(
+            'body',
+            '',
+            'has more than 24 KB of tuples: send them in several calls',
+          )
         try {
           const { version, ...counts } = await tuples.write(tenant, changes)
-          changed('relations.write', tupleChange(tenant, changes))
+          changed('relations.write', change)
           const token = encodeConsistency(version, tenant)
           header(CONSISTENCY_HEADER, token)
           return { consistencyToken: token, ...counts }
         } catch (error) {
           // The trail must not be silent about what may be in force.
-          if (mayHaveWritten(error))
-            changed('relations.write-unanswered', tupleChange(tenant, changes))
+          if (mayHaveWritten(error)) changed('relations.write-unanswered', change)
           throw error
         }
       },

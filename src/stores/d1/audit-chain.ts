@@ -26,6 +26,8 @@ const RETRY_MS = 20
 const INSERT =
   `INSERT INTO audit_events (${CHAIN_COLUMNS.join(', ')}) ` +
   `SELECT ${CHAIN_COLUMNS.map((_, index) => `value ->> ${index}`).join(', ')} FROM json_each(?)`
+/** D1 binds values of up to 1 MB, and an event that tells what was changed may have 32 KB. */
+const MAX_INSERT_CHARACTERS = 250_000
 const KNOWN = 'SELECT id FROM audit_events WHERE id IN (SELECT value FROM json_each(?))'
 const FORGOTTEN = 'SELECT * FROM audit_erasures WHERE salt IS NOT NULL'
 
@@ -33,8 +35,7 @@ const FORGOTTEN = 'SELECT * FROM audit_erasures WHERE salt IS NOT NULL'
  * Appends events in their order, all or none, and seals the chain when that is due. An event whose
  * id is there already is passed over, so delivering twice is harmless. Whoever else has appended
  * meanwhile is followed, never forked from. What is about somebody who was erased before it came
- * is left out. Rejects with D1's error. Takes at most a queue's batch
- * (256 KB): D1 binds values of up to 1 MB.
+ * is left out. Rejects with D1's error.
  */
 export async function insertAuditEvents(
   db: D1Database,
@@ -72,14 +73,31 @@ async function append(
   const end = chained.head
   const checkpoint = isSealDue(head, end.seq, nowMs) ? await seal('sealed', end, nowMs) : undefined
   if (fresh.length === 0 && checkpoint === undefined) return
-  const values = chained.rows.map((row) => CHAIN_COLUMNS.map((column) => row[column]))
+  const values = chained.rows.map((row) =>
+    JSON.stringify(CHAIN_COLUMNS.map((column) => row[column])),
+  )
   await within(
     db.batch([
       moveHead(db, head, end, checkpoint),
-      db.prepare(INSERT).bind(JSON.stringify(values)),
+      ...inserts(values).map((rows) => db.prepare(INSERT).bind(rows)),
       ...(checkpoint === undefined ? [] : [keepCheckpoint(db, checkpoint)]),
     ]),
   )
+}
+
+/** Rows, each an array as JSON, in arrays that can be bound. */
+function inserts(rows: readonly string[]): readonly string[] {
+  const arrays: string[][] = [[]]
+  let characters = 0
+  for (const row of rows) {
+    characters += row.length
+    if (characters > MAX_INSERT_CHARACTERS && characters > row.length) {
+      arrays.push([])
+      characters = row.length
+    }
+    arrays.at(-1)?.push(row)
+  }
+  return arrays.map((array) => `[${array.join(',')}]`)
 }
 
 function isSealDue({ sealedSeq, sealedMs }: ChainHead, seq: number, nowMs: number): boolean {

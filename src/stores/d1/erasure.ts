@@ -1,7 +1,8 @@
 /** Erasing somebody from the audit trail in D1, step by step: each can be repeated. */
 import { PARTITION } from '../../audit/chain.ts'
-import { erasureEvent, PERSONAL_ACTIONS } from '../../audit/erasure.ts'
+import { erasureEvent, PERSONAL_ACTIONS, TUPLE_ACTIONS } from '../../audit/erasure.ts'
 import { CALLER, CHANGE, type PersonalGroup } from '../../audit/personal.ts'
+import { escapeId } from '../../relations/tuple.ts'
 import { type AppendOptions, insertAuditEvents } from './audit-chain.ts'
 import { within } from './deadline.ts'
 import type { ErasureRow } from './erasure-orders.ts'
@@ -34,10 +35,19 @@ const ofChange = (name: string) =>
   `CASE WHEN json_valid(change) THEN change ->> '${name}' ELSE '' END`
 const TARGET = ofChange('target')
 const IS_PERSONAL = PERSONAL_ACTIONS.map((action) => `${ofChange('action')} GLOB '${action}*'`)
+/** Ids of tuples, and their parts, between spaces; a relation keeps the `#` before it. */
+const idsOf = (text: string) =>
+  [':', '|', '"'].reduce(
+    (sql, separator) => `replace(${sql}, '${separator}', ' ')`,
+    `replace(${text} || ' ', '#', ' #')`,
+  )
 const OF_TARGET =
-  `change IS NOT NULL AND time_ms <= ?4 AND (${IS_PERSONAL.join(' OR ')}) AND ` +
-  `(${TARGET} = ?2 OR substr(${TARGET}, -1 - length(?2)) = ':' || ?2)`
-const DEAD_LETTERS = 'DELETE FROM dead_letters WHERE instr(body, ?1) > 0 OR instr(body, ?2) > 0'
+  `change IS NOT NULL AND time_ms <= ?4 AND (((${IS_PERSONAL.join(' OR ')}) AND ` +
+  `(${TARGET} = ?2 OR substr(${TARGET}, -1 - length(?2)) = ':' || ?2)) OR ` +
+  `(${ofChange('action')} GLOB '${TUPLE_ACTIONS}*' AND instr(${idsOf(TARGET)}, ?5) > 0))`
+const DEAD_LETTERS =
+  'DELETE FROM dead_letters WHERE instr(body, ?1) > 0 OR instr(body, ?2) > 0 ' +
+  `OR instr(${idsOf('body')}, ?3) > 0`
 
 /** The oldest erasure that is not done. */
 export const nextErasure = (db: D1Database): Promise<ErasureRow | null> =>
@@ -61,7 +71,10 @@ export async function beginErasure(
 /** Erases rows and dead letters. False: there are more than a run takes. */
 export async function eraseRows(db: D1Database, erasure: ErasureRow): Promise<boolean> {
   const quoted = JSON.stringify(erasure.subject)
-  await within(db.prepare(DEAD_LETTERS).bind(quoted, JSON.stringify(quoted).slice(1, -1)).run())
+  const inTuples = idIn(erasure.subject ?? '')
+  const escaped = JSON.stringify(quoted).slice(1, -1)
+  await within(db.prepare(DEAD_LETTERS).bind(quoted, escaped, inTuples).run())
+  const values = [erasure.id, erasure.subject, erasure.issuer, erasure.ordered_ms]
   let left = MAX_STATEMENTS
   for (const [group, which] of [
     [CALLER, OF_CALLER],
@@ -69,7 +82,7 @@ export async function eraseRows(db: D1Database, erasure: ErasureRow): Promise<bo
   ] as const) {
     const statement = db
       .prepare(statementOf(group, which))
-      .bind(erasure.id, erasure.subject, erasure.issuer, erasure.ordered_ms)
+      .bind(...values, ...(group === CHANGE ? [inTuples] : []))
     for (let changed = ROWS_PER_STATEMENT; changed > 0; left -= 1) {
       if (left === 0) return false
       changed = (await within(statement.run())).meta.changes
@@ -77,6 +90,10 @@ export async function eraseRows(db: D1Database, erasure: ErasureRow): Promise<bo
   }
   return true
 }
+
+/** What stands in tuples for somebody, as {@link idsOf} leaves it; three spaces stand nowhere. */
+const idIn = (subject: string): string =>
+  ` ${(escapeId(subject) ?? ' ').replaceAll('|', ' ').replaceAll('"', ' ')} `
 
 /** Puts the end into the chain, with how many of its rows were erased, and forgets the subject. */
 export async function endErasure(
