@@ -36,7 +36,7 @@ export function surroundings(argv: readonly string[], redis: string) {
 /** All that a figure depends on; results that an earlier run has left are no change. */
 const MEASURED = [
   ...['src', 'workers', 'bench', 'dev', 'portcullis.config.ts', 'wrangler.toml'],
-  ...['package-lock.json', ':(exclude)bench/results'],
+  ...['portcullis.model.json', 'package-lock.json', ':(exclude)bench/results'],
 ]
 
 /** The commit, and whether what was measured differs from it. */
