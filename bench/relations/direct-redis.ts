@@ -4,21 +4,24 @@ import type { RedisCommand, RedisReply, RedisRest } from '../../src/stores/upsta
 
 /** Entries that its log of slow commands keeps. */
 const SLOW_LOG_LENGTH = 100_000
+const MICROS_PER_SECOND = 1_000_000
 /** Commands in Redis' own statistics that are run by a client, not by a script. */
 const SCRIPTS = ['evalsha', 'eval'] as const
 
-/** What scripts have done since the start. */
-export interface ScriptUsage {
+/** What Redis has done since the start. */
+export interface RedisUsage {
   readonly calls: number
   /** Time in them, everything that they call included. */
   readonly micros: number
   /** Commands of any other kind that were run, by scripts and clients. */
   readonly commands: number
+  /** CPU of the thread that runs commands; reading and answering is in it, too. */
+  readonly cpuMicros: number
 }
 
 /** Sends what the port of the stores sends, in the protocol of Redis. */
 export interface DirectRedis extends RedisRest {
-  scriptUsage(): Promise<ScriptUsage>
+  usage(): Promise<RedisUsage>
   usedBytes(): Promise<number>
   /** From now on, keeps every command that takes so long. */
   watchSlow(micros: number): Promise<void>
@@ -44,8 +47,8 @@ export async function connectDirectly(url: string): Promise<DirectRedis> {
 
   return {
     send,
-    async scriptUsage() {
-      return parseCommandStatistics(await redis.info('commandstats'))
+    async usage() {
+      return parseUsage(await redis.info('commandstats', 'cpu'))
     },
     async usedBytes() {
       return Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1])
@@ -74,8 +77,8 @@ export function longestScript(entries: readonly SlowEntry[]): number | undefined
   return micros.length === 0 ? undefined : Math.max(...micros)
 }
 
-/** Reads what `INFO commandstats` answers. */
-export function parseCommandStatistics(text: string): ScriptUsage {
+/** Reads what `INFO commandstats cpu` answers. */
+export function parseUsage(text: string): RedisUsage {
   let [calls, micros, commands] = [0, 0, 0]
   for (const [, name, times, spent] of text.matchAll(/^cmdstat_(\S+?):calls=(\d+),usec=(\d+)/gm)) {
     if (SCRIPTS.some((script) => script === name)) {
@@ -83,5 +86,8 @@ export function parseCommandStatistics(text: string): ScriptUsage {
       micros += Number(spent)
     } else commands += Number(times)
   }
-  return { calls, micros, commands }
+  let cpuMicros = 0
+  for (const [, seconds] of text.matchAll(/^used_cpu_(?:user|sys)_main_thread:(\S+)/gm))
+    cpuMicros += Number(seconds) * MICROS_PER_SECOND
+  return { calls, micros, commands, cpuMicros }
 }

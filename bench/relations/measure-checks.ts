@@ -14,6 +14,8 @@ export interface CheckRound {
   readonly checks: number
   /** Of one check, in its script, everything that it calls included. */
   readonly micros: number
+  /** CPU of Redis for one check. */
+  readonly cpuMicros: number
   /** Commands that the script of one check calls. */
   readonly commands: number
 }
@@ -37,16 +39,17 @@ export async function measureChecks(
 ): Promise<CheckRound> {
   const { size, answer, count, from } = of
   const queries = pairsOf(size, answer, count, from).map((pair) => queryOf(size, pair))
-  const before = await redis.scriptUsage()
+  const before = await redis.usage()
   for (const { outcome } of await decide(redis, check, queries)) {
     if (outcome !== answer) throw new Error(`${tenantOf(size)}: ${outcome}, not ${answer}`)
   }
-  const after = await redis.scriptUsage()
+  const after = await redis.usage()
   const checks = after.calls - before.calls
   if (checks !== count) throw new Error(`${count} checks, but ${checks} scripts`)
   return {
     checks,
     micros: rounded((after.micros - before.micros) / checks, 2),
+    cpuMicros: rounded((after.cpuMicros - before.cpuMicros) / checks, 2),
     // One of them is the first reading's own.
     commands: Math.round((after.commands - before.commands - 1) / checks),
   }
@@ -85,6 +88,8 @@ export interface SlowRound {
   readonly unknown: readonly string[]
   /** Of one check, in its script, on average. */
   readonly micros: number
+  /** CPU of Redis for one check, on average. */
+  readonly cpuMicros: number
   /** The longest of them, as Redis' log of slow commands says. */
   readonly slowestMicros: number
   /** Calls within Redis and members looked at, of the check that needed most. */
@@ -113,7 +118,7 @@ export async function measureSlow(
     mostWork = Math.max(mostWork, (await check.explanationOf(redis, reply, command)).trace.work)
   }
   await redis.watchSlow(0)
-  const before = await redis.scriptUsage()
+  const before = await redis.usage()
   const unknown = new Set<string>()
   let answered = 0
   for (let time = 0; time < times; time++) {
@@ -124,11 +129,12 @@ export async function measureSlow(
       else throw new Error(`${id}: ${query.subject} is ${decision?.outcome}, not ${truth}`)
     }
   }
-  const after = await redis.scriptUsage()
+  const after = await redis.usage()
   const checks = after.calls - before.calls
   return {
     ...{ checks, answered, unknown: [...unknown], mostWork },
     micros: rounded((after.micros - before.micros) / checks, 1),
+    cpuMicros: rounded((after.cpuMicros - before.cpuMicros) / checks, 1),
     slowestMicros: (await redis.slowestMicros()) ?? 0,
   }
 }

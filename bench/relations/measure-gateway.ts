@@ -121,7 +121,7 @@ export async function measureWay(
   const asking = { url: gateway.urlOf(variant), questions, connections: CONNECTIONS }
   await ask({ ...asking, until: { seconds: HEAT_SECONDS } })
   await untilQuiet(gateway.backends)
-  const before = await redis.scriptUsage()
+  const before = await redis.usage()
   const observed = await observe(
     gateway,
     { ...asking, until: { seconds } },
@@ -132,7 +132,7 @@ export async function measureWay(
       ...(isLeased && { redisBeside: Number.POSITIVE_INFINITY }),
     },
   )
-  const after = await redis.scriptUsage()
+  const after = await redis.usage()
   const { right, counts } = observed
   if (isLeased && counts.calls > right * MOST_LEASED_CALLS)
     throw new Error(`${way}: ${right} answers, but ${counts.calls} calls to Redis`)

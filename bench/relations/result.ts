@@ -34,7 +34,7 @@ export function resultOf(found: Found): ScenarioResult {
       'p50, p95 and p99 are of requests at a fixed rate, each to the next of all ways and sizes; CPU and ' +
         'requests a second are of a closed load, one way after the other.',
       'All sizes are tenants of one Redis, asked in turn. Times of checks are Redis’ own, by the ' +
-        'clock: on a machine that is busy with something else they are longer.',
+        'clock: on a machine that is busy with something else they are longer, but their CPU is not.',
       ...(paced.shed > 0 ? [`${paced.shed} requests were refused with 503: a busy machine.`] : []),
       ...noiseNotes(all.map(({ otherCores }) => otherCores)),
     ],
@@ -98,6 +98,15 @@ function growthFigures({ found: { filled }, roundsOf, pacedMs }: Summary): Figur
         value: ratioOf(roundsOf(answer, most.size), roundsOf(answer, least.size), 'micros'),
       }),
     ),
+    {
+      ...{
+        id: 'growth-cpu',
+        title: `CPU of a check in Redis: ${growth}`,
+        unit: 'ratio',
+        aim: FLAT,
+      },
+      value: ratioOf(roundsOf('allowed', most.size), roundsOf('allowed', least.size), 'cpuMicros'),
+    },
     {
       ...{ id: 'growth-p50', title: `p50 of the gateway: ${growth}`, unit: 'ratio', aim: FLAT },
       value: rounded(pacedMs('cold', most.size, 'p50') / pacedMs('cold', least.size, 'p50'), 3),

@@ -29,6 +29,8 @@ export interface Summary {
   roundsOf(answer: Answer, size: number): readonly CheckRound[]
   /** Of a check in Redis alone, the median of its rounds. */
   microsOf(answer: Answer, size: number): number
+  /** CPU of Redis for it. */
+  cpuOf(answer: Answer, size: number): number
   /** Of a course. Throws a `RangeError` for one that was not taken. */
   pacedMs(way: Course['way'], size: number, quantile: Quantile): number
   /** Calls to Redis for 100 answers. */
@@ -42,6 +44,7 @@ export function summaryOf(found: Found): Summary {
     found,
     roundsOf,
     microsOf: (answer, size) => medianOf(roundsOf(answer, size), 'micros', 1),
+    cpuOf: (answer, size) => medianOf(roundsOf(answer, size), 'cpuMicros', 1),
     pacedMs(way, size, quantile) {
       const course = courses.findIndex((one) => one.way === way && one.size === size)
       const latencies = paced.each[course]

@@ -17,13 +17,23 @@ export const growthPlot = ({ found: { filled }, microsOf }: Summary): Plot => ({
   })),
 })
 
-export const growthTable = ({ found: { filled }, microsOf, pacedMs }: Summary): Table => ({
+export const growthTable = ({ found: { filled }, microsOf, cpuOf, pacedMs }: Summary): Table => ({
   title: 'From few tuples to many',
-  headings: ['tuples', 'allowed us', 'denied us', 'p50 ms', 'p99 ms', 'bytes each', 'writes/s'],
+  headings: [
+    'tuples',
+    'allowed us',
+    'denied us',
+    'CPU us',
+    'p50 ms',
+    'p99 ms',
+    'bytes each',
+    'writes/s',
+  ],
   rows: filled.map(({ size, bytes, perSecond }) => [
     countText(size),
     microsOf('allowed', size).toFixed(1),
     microsOf('denied', size).toFixed(1),
+    cpuOf('allowed', size).toFixed(1),
     pacedMs('cold', size, 'p50').toFixed(2),
     pacedMs('cold', size, 'p99').toFixed(2),
     bytes.toFixed(0),
@@ -48,7 +58,7 @@ export const wayTable = ({ found: { ways, usual }, pacedMs, callsOf }: Summary):
 
 export const slowTable = ({ found: { slow } }: Summary): Table => ({
   title: 'Graphs made to be slow',
-  headings: ['', 'checks', 'answered', 'else', 'work', 'mean us', 'longest ms'],
+  headings: ['', 'checks', 'answered', 'else', 'work', 'mean us', 'CPU us', 'longest ms'],
   rows: slow.map(({ graph, round }) => [
     graph.title,
     countText(round.checks),
@@ -56,6 +66,7 @@ export const slowTable = ({ found: { slow } }: Summary): Table => ({
     round.unknown.join(', ') || '-',
     countText(round.mostWork),
     round.micros.toFixed(0),
+    round.cpuMicros.toFixed(0),
     (round.slowestMicros / MICROS_PER_MS).toFixed(2),
   ]),
 })
