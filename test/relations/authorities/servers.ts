@@ -8,9 +8,9 @@ import { startHttpServer } from '../../harness/http-server.ts'
 
 /** Ids of stores, as OpenFGA has them. */
 export const STORES = {
-  none: '01J0000000000000000000NONE',
+  none: '01J0000000000000000000NNNE',
   acme: '01J0000000000000000000ACME',
-  umbra: '01J00000000000000000VMBRA0',
+  umbra: '01J000000000000000000VMBRA',
 } as const
 export const TOKEN = 'hush-4711'
 

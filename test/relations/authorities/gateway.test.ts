@@ -1,0 +1,127 @@
+/** A gateway whose policy leaves relations to an external authority. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { Misconfigured } from '../../../src/errors.ts'
+import { type GatewayOptions, ROUTES, startWorld, type World } from '../pipeline/gateway.ts'
+import { KINDS, type Kind } from './adapters.ts'
+import { STORES, startAuthority, type TestAuthority, TOKEN } from './servers.ts'
+
+let world: World
+let server: TestAuthority
+beforeAll(async () => {
+  world = await startWorld()
+  server = await startAuthority({})
+})
+afterAll(async () => {
+  await world?.close()
+  await server?.close()
+})
+beforeEach(() => {
+  server.world = {
+    none: ['order:1#viewer@user:anne'],
+    acme: ['order:2#viewer@user:anne'],
+    umbra: [],
+  }
+  server.behaviour = undefined
+  server.asked.length = 0
+  world.reached.length = 0
+})
+
+/** The same for both: each tenant has its place. */
+const environment = () => ({
+  OPENFGA_URL: server.url,
+  OPENFGA_STORES: JSON.stringify({ '': STORES.none, acme: STORES.acme, umbra: STORES.umbra }),
+  OPENFGA_TOKEN: TOKEN,
+  AUTHZEN_URLS: JSON.stringify({
+    '': `${server.url}/pdp`,
+    acme: `${server.url}/pdp`,
+    umbra: `${server.url}/pdp/`,
+  }),
+  AUTHZEN_TOKEN: TOKEN,
+  AUTHORITY_TIMEOUT_MS: '1000',
+})
+
+const isolate = (authority: Kind, relations: GatewayOptions['relations'] = {}) =>
+  world.isolate({
+    relations: { authority, ...relations },
+    routes: ROUTES.map((route) => ({ ...route, limits: [] })),
+    env: environment(),
+  })
+
+describe.each(KINDS)('a gateway that leaves relations to %s', (kind) => {
+  test('lets in whom it allows, and nobody else, by one call each', async () => {
+    const { statusOf, events } = isolate(kind)
+    const [anne, bob] = [await world.token('anne'), await world.token('bob')]
+    expect(await statusOf('/plain', bob)).toBe(200)
+    expect(server.asked).toHaveLength(0)
+    expect(await statusOf('/orders/1', anne)).toBe(200)
+    expect(await statusOf('/orders/1', bob)).toBe(403)
+    expect(await statusOf('/orders/2', anne)).toBe(403)
+    expect(server.asked).toHaveLength(3)
+    expect(world.reached).toEqual(['GET /plain', 'GET /orders/1'])
+    expect(events.map(({ decision }) => decision)).toEqual(['allow', 'allow', 'deny', 'deny'])
+    expect(JSON.stringify(events)).not.toContain(TOKEN)
+  })
+
+  test('asks of a tenant in its own place', async () => {
+    const { statusOf } = isolate(kind)
+    const of = (tenant: string) => world.token('anne', { tenant })
+    expect(await statusOf('/orders/2', await of('acme'))).toBe(200)
+    expect(await statusOf('/orders/1', await of('acme'))).toBe(403)
+    expect(await statusOf('/orders/2', await of('umbra'))).toBe(403)
+    expect(server.asked).toHaveLength(3)
+    expect(await statusOf('/orders/2', await of('unheard-of'))).toBe(403)
+    expect(server.asked).toHaveLength(3)
+  })
+
+  test.each([
+    ['rubbish', '{"allowed":"true","decision":1}', 200, 'malformed'],
+    ['an error', `no ${TOKEN}`, 500, 'refused'],
+    ['a refusal', '{"allowed":true,"decision":true}', 403, 'refused'],
+  ])('R06: is 503 while it says %s', async (_, body, status, fault) => {
+    const { ask, events } = isolate(kind)
+    const anne = await world.token('anne')
+    server.behaviour = (response) => response.writeHead(status).end(body)
+    const response = await ask('/orders/1', anne)
+    expect(response.status).toBe(503)
+    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
+    const problem = await response.text()
+    expect(JSON.parse(problem).code).toBe('dependency_unavailable')
+    expect(problem).not.toMatch(new RegExp(`${TOKEN}|authority|openfga|authzen`, 'i'))
+    expect(events.at(-1)).toMatchObject({ decision: 'error', reason: `authority:${fault}` })
+    expect(JSON.stringify(events)).not.toContain(TOKEN)
+    expect(world.reached).toEqual([])
+  })
+
+  test('is ready all the same, and tells that it has given up on it', async () => {
+    const { ask, statusOf } = isolate(kind)
+    const anne = await world.token('anne')
+    server.behaviour = (response) => response.writeHead(500).end()
+    for (let count = 0; count < 6; count++) expect((await ask('/orders/1', anne)).status).toBe(503)
+    expect(server.asked).toHaveLength(5)
+    expect(await statusOf('/plain', anne)).toBe(200)
+    const ready = await ask('/-/readyz', undefined)
+    expect(await ready.json()).toMatchObject({
+      status: 'ready',
+      breakers: { authority: 'open' },
+    })
+  })
+
+  test('asks each time, or remembers as long as the policy says', async () => {
+    const anne = await world.token('anne')
+    const always = isolate(kind)
+    const seldom = isolate(kind, { maxStalenessMs: 60_000 })
+    for (const { statusOf } of [always, seldom])
+      for (let count = 0; count < 3; count++) expect(await statusOf('/orders/1', anne)).toBe(200)
+    expect(server.asked).toHaveLength(4)
+    server.world = {}
+    expect(await always.statusOf('/orders/1', anne)).toBe(403)
+    expect(await seldom.statusOf('/orders/1', anne)).toBe(200)
+  })
+})
+
+test.each(KINDS)(
+  'R31: a policy that names %s in an environment without it is a mistake',
+  (kind) => {
+    expect(() => world.isolate({ relations: { authority: kind } })).toThrow(Misconfigured)
+  },
+)
