@@ -312,4 +312,13 @@ test('the parser of the language is for developers, and in no Worker', async () 
   )
   expect(dependencies).not.toHaveProperty('@openfga/syntax-transformer')
   expect(devDependencies).toHaveProperty('@openfga/syntax-transformer', '0.2.2')
+  for (const folder of ['src', 'workers']) {
+    const names = await readdir(join(ROOT, folder), { recursive: true })
+    const sources = names.filter((name) => name.endsWith('.ts')).map((name) => join(folder, name))
+    expect(sources.length).toBeGreaterThan(1)
+    for (const source of sources) {
+      const text = await readFile(join(ROOT, source), 'utf8')
+      expect({ source, imports: text.includes("from '@openfga") }).toMatchObject({ imports: false })
+    }
+  }
 })
