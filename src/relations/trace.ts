@@ -18,8 +18,10 @@ export type TracedRule =
 /**
  * Why a step has none below it though it could: the node is the subject itself; the model lets no
  * subject of this type have the relation; it is being looked at already, further up; it was before.
+ * Or (`by_subject`) it was found from the other end: which of the groups that the subject is in, by
+ * itself or by way of others, do tuples name? Only those that prove it are told.
  */
-export type TraceNote = 'self' | 'not_in_model' | 'cycle' | 'seen'
+export type TraceNote = 'self' | 'not_in_model' | 'cycle' | 'seen' | 'by_subject'
 
 export interface RelationStep {
   readonly rule: TracedRule

@@ -25,7 +25,13 @@ const RULES: ReadonlySet<unknown> = new Set<TracedRule>([
   'intersection',
   'exclusion',
 ])
-const NOTES: ReadonlySet<unknown> = new Set<TraceNote>(['self', 'not_in_model', 'cycle', 'seen'])
+const NOTES: ReadonlySet<unknown> = new Set<TraceNote>([
+  'self',
+  'not_in_model',
+  'cycle',
+  'seen',
+  'by_subject',
+])
 
 type Growing = RelationStep & { readonly steps: RelationStep[] }
 

@@ -21,7 +21,7 @@ export interface RelationLimits {
 }
 
 /** See docs/decisions/0042 for how they were chosen. */
-export const RELATION_LIMITS: RelationLimits = { maxDepth: 25, maxWork: 2_000 }
+export const RELATION_LIMITS: RelationLimits = { maxDepth: 25, maxWork: 1_000 }
 /** Each is sent with every check. */
 export const MAX_CONTEXTUAL_TUPLES = 20
 
@@ -98,7 +98,7 @@ export function createRelationCheck(
 
 function commandOf(
   name: string,
-  { tuples, usersets, version }: RelationKeys,
+  { tuples, usersets, subjects, version }: RelationKeys,
   { object, relation, subject, contextualTuples, atLeast = 0 }: RelationQuery,
   { maxDepth, maxWork }: RelationLimits,
   maxSteps: number,
@@ -109,7 +109,7 @@ function commandOf(
     throw new TypeError(`relations: more than ${MAX_CONTEXTUAL_TUPLES} contextual tuples`)
   return [
     ...['EVALSHA', name, 0, tuples, usersets, version, object, relation, subject],
-    ...[maxDepth, maxWork, maxSteps, atLeast],
+    ...[maxDepth, maxWork, maxSteps, atLeast, subjects],
     ...contextualTuples.flatMap((tuple) => [`${tuple.object}#${tuple.relation}`, tuple.subject]),
   ]
 }

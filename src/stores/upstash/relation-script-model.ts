@@ -1,4 +1,6 @@
 /** A model as Lua: what the script of a check looks up. */
+
+import { membershipsOf, partsOf } from '../../relations/memberships.ts'
 import type {
   DirectType,
   RelationDefinition,
@@ -9,34 +11,72 @@ import { kindOf, reachOf } from '../../relations/reach.ts'
 import { RELATION_NAME } from '../../relations/tuple.ts'
 
 /**
- * A Lua table of functions by type, each of which makes the table of its relations: only the types
- * that a check meets are built. A relation is `names` (kinds of subjects that its tuples may name),
- * `into` (types and relations of usersets among them, or none), `reach` (see `reachOf`), and
- * `parts`. A part is a table of its kind and what belongs to it: `look` (is the subject itself
- * named), `expand` (do usersets that are named have it), `computed` and a relation, `tupleset` and
- * two, `union` and `intersection` and parts, `exclusion` and two parts.
+ * Two Lua tables. `types` has a function by type, each of which makes the table of its relations: only
+ * the types that a check meets are built. A relation is
+ *
+ * - `names`: kinds of subjects that its tuples may name;
+ * - `into`: types and relations of usersets among them, and `members`: kinds of those that are
+ *   memberships (see `membershipsOf`), or none;
+ * - `reach`: see `reachOf`;
+ * - `climbs`: it is a membership that tuples give, and `makes`: memberships of the same object that
+ *   whoever has it has, or none;
+ * - `parts`. A part is a table of its kind and what belongs to it: `look` (is the subject itself
+ *   named), `expand` (do usersets that are named have it), `computed` and a relation, `tupleset` and
+ *   two, `union` and `intersection` and parts, `exclusion` and two parts.
+ *
+ * `above` has by kind of subject the types whose memberships tuples may give it.
  *
  * Throws `TypeError` where a name is none: nothing else is ever quoted.
  */
 export function modelInLua(model: RelationModel): string {
   const reach = reachOf(model)
+  const memberships = membershipsOf(model)
+  const above = new Map<string, Set<string>>()
   const types = [...model.types].map(([type, relations]) => {
     const of = [...relations].map(([relation, definition]) => {
-      const kinds = reach.get(`${type}#${relation}`) ?? new Set()
-      return `[${quoted(relation)}]={${definitionInLua(definition)},reach=${setInLua(kinds)}}`
+      const kind = `${type}#${relation}`
+      const fields = [
+        ...fieldsOf(definition, memberships),
+        `reach=${setInLua(reach.get(kind) ?? [])}`,
+      ]
+      const isGiven = partsOf(definition.userset).some((part) => part.kind === 'direct')
+      if (memberships.has(kind) && isGiven) {
+        fields.push('climbs=1')
+        for (const direct of definition.directTypes) {
+          const named = kindOfDirect(direct)
+          above.set(named, (above.get(named) ?? new Set()).add(type))
+        }
+      }
+      const makes = [...relations].flatMap(([other, { userset }]) =>
+        memberships.has(`${type}#${other}`) &&
+        partsOf(userset).some((part) => part.kind === 'computed' && part.relation === relation)
+          ? [quoted(other)]
+          : [],
+      )
+      if (makes.length > 0) fields.push(`makes={${makes}}`)
+      return `[${quoted(relation)}]={${fields}}`
     })
-    return `[${quoted(type)}]=function() return {${of.join(',')}} end`
+    return `[${quoted(type)}]=function() return {${of}} end`
   })
-  return `{${types.join(',\n')}}`
+  const aboves = [...above].map(([kind, of]) => `[${quoted(kind)}]={${[...of].map(quoted)}}`)
+  return `local types = {${types.join(',\n')}}\nlocal above = {${aboves}}\n`
 }
 
-function definitionInLua({ userset, directTypes }: RelationDefinition): string {
-  const into = directTypes.flatMap((direct) =>
-    direct.kind === 'userset' ? [`{${quoted(direct.type)},${quoted(direct.relation)}}`] : [],
-  )
-  const names = setInLua(directTypes.map(kindOfDirect))
-  const parts = partInLua(userset, into.length > 0)
-  return `names=${names}${into.length > 0 ? `,into={${into.join(',')}}` : ''},parts=${parts}`
+function fieldsOf(
+  { userset, directTypes }: RelationDefinition,
+  memberships: ReadonlySet<string>,
+): string[] {
+  const usersets = directTypes.flatMap((direct) => (direct.kind === 'userset' ? [direct] : []))
+  const fields = [
+    `names=${setInLua(directTypes.map(kindOfDirect))}`,
+    `parts=${partInLua(userset, usersets.length > 0)}`,
+  ]
+  if (usersets.length > 0) {
+    const into = usersets.map(({ type, relation }) => `{${quoted(type)},${quoted(relation)}}`)
+    const members = usersets.map(kindOfDirect).filter((kind) => memberships.has(kind))
+    fields.push(`into={${into}}`, `members=${setInLua(members)}`)
+  }
+  return fields
 }
 
 const kindOfDirect = (direct: DirectType): string =>
@@ -61,7 +101,7 @@ function partInLua(userset: Userset, hasUsersets: boolean): string {
     case 'tuple_to_userset':
       return `{'tupleset',${quoted(userset.tupleset)},${quoted(userset.computed)}}`
     case 'union':
-      return `{'union',${cheapFirst(flat(userset).flatMap((part) => (part.kind === 'direct' && hasUsersets ? [LOOK, EXPAND] : [of(part)])))}}`
+      return `{'union',${cheapFirst(partsOf(userset).flatMap((part) => (part.kind === 'direct' && hasUsersets ? [LOOK, EXPAND] : [of(part)])))}}`
     case 'intersection':
       return `{'intersection',${cheapFirst(userset.of.map(of))}}`
     case 'exclusion':
@@ -70,10 +110,6 @@ function partInLua(userset: Userset, hasUsersets: boolean): string {
       return userset satisfies never
   }
 }
-
-/** The parts of unions within a union are its own. */
-const flat = (userset: Userset): readonly Userset[] =>
-  userset.kind === 'union' ? userset.of.flatMap(flat) : [userset]
 
 const costOf = (part: string): number => {
   const cost = COSTS.findIndex((kind) => kind !== '' && part.startsWith(kind))

@@ -35,18 +35,28 @@ local function any(outcome, hangs_on, one, cell)
 end
 
 function kinds.expand(part, at, object, type, rule, hops)
-  local leads_on = false
+  local by_subject, by_walking = false, false
   for _, into in ipairs(rule.into) do
     local next_rule = rule_of(into[1], into[2])
-    if next_rule and next_rule.reach[kind] then leads_on = true end
+    if next_rule and next_rule.reach[kind] then
+      local is_member = rule.members[into[1] .. '#' .. into[2]]
+      by_subject, by_walking = by_subject or is_member, by_walking or not is_member
+    end
   end
-  if not leads_on then return DENIED end
+  local outcome, hangs_on = DENIED, nil
+  if by_subject then
+    outcome = expand_members(at, rule, hops)
+    if outcome == ALLOWED then return ALLOWED end
+    if not outcome then by_subject, by_walking, outcome = false, true, DENIED end
+  end
+  if not by_walking then return outcome end
   local list, is_cut = members(usersets .. at)
-  local outcome, hangs_on = is_cut and WORK or DENIED, nil
+  if is_cut then outcome = WORK end
   for _, named in ipairs(list) do
     local colon, hash = find(named, ':', 1, true), find(named, '#', 1, true)
     local into, relation = sub(named, 1, colon - 1), sub(named, hash + 1)
-    if rule.names[into .. '#' .. relation] then
+    local into_kind = into .. '#' .. relation
+    if rule.names[into_kind] and not (by_subject and rule.members[into_kind]) then
       local one, cell = DEPTH, nil
       if hops < max_depth then
         local tuple = max_steps > 0 and at .. '@' .. named

@@ -15,6 +15,7 @@ export const ARGUMENTS = {
   maxWork: 8,
   maxSteps: 9,
   atLeast: 10,
+  subjects: 11,
 } as const
 
 const { denied, allowed, negatedCycle, depth, work } = OUTCOMES
@@ -44,14 +45,15 @@ else
   wildcard = kind .. ':*'
 end
 
--- Contextual tuples: subjects by key.
-local extra
-for index = 11, #ARGV, 2 do
+-- Contextual tuples: subjects by key, and what they are named by.
+local extra, extra_above
+for index = 12, #ARGV, 2 do
   local at, named = ARGV[index], ARGV[index + 1]
   local key = (find(named, '#', 1, true) and usersets or tuples) .. at
-  extra = extra or {}
-  extra[key] = extra[key] or {}
+  extra, extra_above = extra or {}, extra_above or {}
+  extra[key], extra_above[named] = extra[key] or {}, extra_above[named] or {}
   extra[key][named] = true
+  extra_above[named][#extra_above[named] + 1] = at
 end
 
 local relations = {}
@@ -109,6 +111,11 @@ local function open(rule, at, tuple, note)
   steps[#steps + 1] = { parent, rule, at, tuple or '', note or '', -1 }
   return #steps
 end
+local function tell(rule, at, tuple, outcome, note)
+  local step = open(rule, at, tuple, note)
+  if step > 0 then steps[step][6] = outcome end
+  return step
+end
 
 local evaluate
 local function walk(at, object, type, relation, hops, rule_name, tuple)
@@ -142,10 +149,7 @@ local function walk(at, object, type, relation, hops, rule_name, tuple)
     end
   end
   if note then
-    if max_steps > 0 then
-      local step = open(rule_name, at, tuple, note)
-      if step > 0 then steps[step][6] = outcome end
-    end
+    if max_steps > 0 then tell(rule_name, at, tuple, outcome, note) end
     return outcome, hangs_on
   end
   if worked >= max_work then return WORK end

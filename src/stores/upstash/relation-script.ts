@@ -1,5 +1,6 @@
 /** The script that walks a tenant's tuples. See docs/decisions/0042. */
 import type { RelationModel } from '../../relations/model.ts'
+import { RELATION_CLIMB } from './relation-script-climb.ts'
 import { modelInLua } from './relation-script-model.ts'
 import { RELATION_PARTS } from './relation-script-parts.ts'
 import { RELATION_WALK } from './relation-script-walk.ts'
@@ -14,8 +15,8 @@ import { RELATION_WALK } from './relation-script-walk.ts'
  * each the step that it belongs to, the rule, `object#relation`, a tuple or nothing, a note or
  * nothing, and the outcome.
  */
-export const relationScript = (model: RelationModel): string => `local types = ${modelInLua(model)}
-${RELATION_WALK}${RELATION_PARTS}${ANSWER}`
+export const relationScript = (model: RelationModel): string =>
+  `${modelInLua(model)}${RELATION_WALK}${RELATION_CLIMB}${RELATION_PARTS}${ANSWER}`
 
 const ANSWER = `
 local RULES = { look = 'direct', expand = 'userset', tupleset = 'tuple_to_userset' }

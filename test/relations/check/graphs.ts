@@ -86,8 +86,17 @@ const { userset } = fc.letrec<{ userset: Userset }>((tie) => {
   }
 })
 
+/** As groups have it: made of tuples, and of another relation at most. */
+const plain: fc.Arbitrary<Userset> = fc
+  .tuple(fc.boolean(), relations)
+  .map(([isUnion, relation]) =>
+    isUnion
+      ? { kind: 'union', of: [{ kind: 'direct' }, { kind: 'computed', relation }] }
+      : { kind: 'direct' },
+  )
+
 const definition: fc.Arbitrary<RelationDefinition> = fc.record({
-  userset,
+  userset: fc.oneof({ weight: 2, arbitrary: userset }, { weight: 1, arbitrary: plain }),
   directTypes: fc
     .array(directType, { minLength: 1, maxLength: 4 })
     .map((types): DirectType[] => [{ type: 'user', kind: 'object' }, ...types]),

@@ -15,7 +15,7 @@ const QUERIES = 10
 /** 10,000 of them are 100,000 queries and take some minutes: `RELATION_GRAPHS=10000`. */
 const RUNS = { seed: SEED, numRuns: Number(process.env.RELATION_GRAPHS ?? 500) }
 const MAX_STEPS = 20_000
-const MUTANT_RUNS = 1_500
+const MUTANT_RUNS = 3_000
 /** Work that a small graph may need more than. */
 const FEW = 100
 /** Redis keeps every script until it is told to forget them. */
@@ -107,9 +107,12 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
     ['a wildcard that is not looked at', "wildcard = kind .. ':*'", 'wildcard = nil'],
     ['denials that are kept whatever they hang on', 'cell = hangs_on, hops', 'hops'],
     ['denials that are kept when they hang on what is allowed', 'over = outcome', 'over = DENIED'],
-    ['usersets that the model does not permit', "rule.names[into .. '#' .. relation]", 'true'],
+    ['usersets that the model does not permit', 'rule.names[into_kind]', 'true'],
+    ['memberships that the model does not permit', 'rule.names[from_kind]', 'true'],
+    ['memberships that everybody has', 'if wildcard then', 'if false then'],
+    ['a subject with too many memberships', "'too many'", "'all'"],
     ['objects that the model does not permit', 'names[into] and', ''],
-    ['contextual tuples', 'index = 11, #ARGV, 2', 'index = 11, 0, 2'],
+    ['contextual tuples', 'index = 12, #ARGV, 2', 'index = 12, 0, 2'],
     ['a subtract that nobody can tell', 'less > base and less or base', 'base'],
   ])('and it finds a script that is wrong about %s', async (_, right, wrong) => {
     const found = await fc.check(

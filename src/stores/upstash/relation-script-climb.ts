@@ -1,0 +1,128 @@
+/** Memberships of the subject, followed upwards from it, in Lua. */
+
+/**
+ * Stands behind `RELATION_WALK`. An object may be shared with thousands of groups, while who asks is
+ * in a few. So usersets whose relations are memberships (see `membershipsOf`) are not walked into: the
+ * subject's own memberships are found in the index of its tuples, then theirs, level by level, and
+ * `expand_members` asks which of them the tuples of a relation name, all of a level in one call. It
+ * returns an outcome, or nil where the subject has too many memberships: then the usersets are walked
+ * after all.
+ *
+ * `far` has by membership the number of tuples between it and one that names the subject.
+ */
+export const RELATION_CLIMB = `
+local subjects = ARGV[11]
+-- More may not be looked at before walking: half is left for that.
+local max_climb = max_work / 2
+local climbed, found, kind_of, far, via, made = 0, {}, {}, {}, {}, {}
+-- Of found: the last whose own memberships are known. 'all' or 'too many' once there is an end to it.
+local looked, ended = -1, nil
+
+local function add(named, object, type, relation, distance, from)
+  if far[named] then return end
+  far[named], via[named], kind_of[named] = distance, from, type .. '#' .. relation
+  found[#found + 1] = named
+  for _, also in ipairs(rule_of(type, relation).makes or {}) do
+    made[object .. '#' .. also] = true
+    add(object .. '#' .. also, object, type, also, distance, named)
+  end
+end
+
+local function add_above(from, from_kind, distance)
+  local function take(named)
+    local colon, hash = find(named, ':', 1, true), find(named, '#', 1, true)
+    local type, relation = sub(named, 1, colon - 1), sub(named, hash + 1)
+    local rule = rule_of(type, relation)
+    if rule and rule.climbs and rule.names[from_kind] then
+      add(named, sub(named, 1, hash - 1), type, relation, distance, from)
+    end
+  end
+  for _, type in ipairs(above[from_kind] or {}) do
+    local most = math.floor(max_climb - climbed)
+    local list = {}
+    if most > 0 then
+      local from_type, to_type = '[' .. type .. ':', '(' .. type .. ';'
+      list = call('ZRANGEBYLEX', subjects .. from, from_type, to_type, 'LIMIT', 0, most)
+    end
+    climbed, worked = climbed + 1 + #list, worked + 1 + #list
+    if #list >= most then ended = 'too many' end
+    for _, named in ipairs(list) do take(named) end
+  end
+  for _, named in ipairs(extra_above and extra_above[from] or {}) do take(named) end
+end
+
+-- One level more.
+local function climb()
+  if looked == -1 then
+    looked = 0
+    add_above(subject, kind, 0)
+    if wildcard then add_above(wildcard, wildcard, 0) end
+    if hash then
+      local object, type = sub(subject, 1, hash - 1), sub(subject, 1, colon - 1)
+      local rule = rule_of(type, sub(subject, hash + 1))
+      for _, also in ipairs(rule and rule.makes or {}) do
+        made[object .. '#' .. also] = true
+        add(object .. '#' .. also, object, type, also, 0, subject)
+      end
+    end
+  else
+    local from, to = looked + 1, #found
+    looked = to
+    for index = from, to do
+      local named = found[index]
+      add_above(named, kind_of[named], far[named] + 1)
+      if ended then return end
+    end
+  end
+  if looked == #found then ended = ended or 'all' end
+end
+
+local prove
+local function expand_members(at, rule, hops)
+  local outcome, from, key = DENIED, 1, usersets .. at
+  local also = extra and extra[key] or {}
+  if max_steps > 0 and parent > 0 then steps[parent][5] = 'by_subject' end
+  while true do
+    local asked = {}
+    for index = from, #found do
+      local named = found[index]
+      if rule.members[kind_of[named]] then asked[#asked + 1] = named end
+    end
+    from = #found + 1
+    if #asked > 0 then
+      worked = worked + 1 + #asked
+      local scores = call('ZMSCORE', key, unpack(asked))
+      for index, named in ipairs(asked) do
+        if scores[index] or also[named] then
+          if hops + 1 + far[named] <= max_depth then
+            if max_steps > 0 then prove(at, named) end
+            return ALLOWED
+          end
+          outcome = DEPTH
+        end
+      end
+    end
+    if ended then return ended == 'all' and outcome or nil end
+    if worked >= max_work then return WORK end
+    climb()
+  end
+end
+
+-- Tells by which tuples a membership that is named leads to the subject.
+prove = function(at, named)
+  local rule, tuple, outer = 'userset', at .. '@' .. named, parent
+  while via[named] do
+    parent = tell(rule, named, tuple, ALLOWED)
+    local from = via[named]
+    if made[named] then
+      rule, tuple = 'computed', nil
+    elseif via[from] then
+      rule, tuple = 'userset', named .. '@' .. from
+    else
+      tell('direct', named, named .. '@' .. from, ALLOWED)
+    end
+    named = from
+  end
+  parent = outer
+end
+`
