@@ -3,6 +3,7 @@ import { failureFor } from '../coalescing/shared-call.ts'
 import { Unavailable } from '../errors.ts'
 import { sleep } from '../timers.ts'
 import type { RelationAnswer, RelationAuthority, RelationQuery } from './authority.ts'
+import { queryKey } from './rule.ts'
 
 export interface CoalescedAuthorityOptions {
   readonly authority: RelationAuthority
@@ -98,8 +99,4 @@ export function coalescedAuthority({
 }
 
 /** Equal text is an equal question, of the same tenant and as fresh. */
-const keyOf = ({ tenant, object, relation, subject, contextualTuples, atLeast }: RelationQuery) =>
-  JSON.stringify([
-    ...[tenant, object, relation, subject, atLeast ?? 0],
-    contextualTuples.map((tuple) => [tuple.object, tuple.relation, tuple.subject]),
-  ])
+const keyOf = (query: RelationQuery) => `${query.atLeast ?? 0} ${queryKey(query)}`
