@@ -3,6 +3,7 @@
  * your own API; a route that is not in the table does not exist.
  */
 import { definePolicy } from 'portcullis'
+import model from './portcullis.model.json' with { type: 'json' }
 import { newOrder, orderListQuery, orderParams, reportPeriod } from './src/validators/orders.ts'
 
 export default definePolicy({
@@ -50,6 +51,23 @@ export default definePolicy({
       maxBodyBytes: 0,
     },
     {
+      method: 'GET',
+      path: '/orders/:id/invoice',
+      permission: 'orders:read',
+      relation: { object: 'order:{params.id}', relation: 'viewer' },
+      limits: ['standard'],
+      input: { params: orderParams },
+    },
+    {
+      method: 'POST',
+      path: '/orders/:id/approval',
+      permission: 'orders:write',
+      relation: { object: 'order:{params.id}', relation: 'can_approve' },
+      limits: ['standard'],
+      input: { params: orderParams },
+      maxBodyBytes: 0,
+    },
+    {
       method: 'POST',
       path: '/reports',
       permission: 'reports:create',
@@ -58,4 +76,9 @@ export default definePolicy({
       maxBodyBytes: 65_536,
     },
   ],
+  relations: {
+    model,
+    // Issuers whose subjects the tuples are about, besides the gateway itself: your identity provider.
+    issuers: [],
+  },
 })

@@ -6,6 +6,7 @@
 import { join } from 'node:path'
 import { type DevVars, prepareDevVars, setPublicUrl } from './dev-vars.ts'
 import { checkModelIn } from './model/file.ts'
+import { writeDemoRelations } from './start/demo-relations.ts'
 import { examples } from './start/examples.ts'
 import { gatewayVars } from './start/gateway-vars.ts'
 import { type Instance, openInstance } from './start/instance.ts'
@@ -65,8 +66,11 @@ async function start(asked: Settings, shutdown: Shutdown): Promise<Wrangler> {
   await untilReady(url, workers, { signal, progress })
   // What wrangler still says without being asked is the Workers' own warnings and errors.
   if (!settings.verbose) workers.follow((line) => !signal.aborted && line.trim() && tell(line))
+  const isShipped = settings.policyFile === undefined
+  const hasRelations = isShipped && (await writeDemoRelations(url, vars))
+  signal.throwIfAborted()
   console.log(`Portcullis is ready on ${url}`)
-  console.log(await examples(url, vars, settings.policyFile === undefined))
+  console.log(await examples(url, vars, { isShipped, hasRelations }))
   return workers
 }
 

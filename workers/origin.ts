@@ -19,7 +19,7 @@ const DEFAULT_PAGE = 20
 
 /** In memory of one isolate: gone with it, and not shared with another. */
 const orders = new Map<string, Order>([
-  [FIRST_ORDER_ID, { id: FIRST_ORDER_ID, item: 'book', quantity: 1, placedBy: 'alice' }],
+  [FIRST_ORDER_ID, { id: FIRST_ORDER_ID, item: 'book', quantity: 1, placedBy: 'bob' }],
 ])
 
 const app = new Hono()
@@ -66,6 +66,20 @@ app.post('/orders', async (c) => {
 app.delete('/orders/:id', (c) => {
   const found = orders.delete(c.req.param('id').toLowerCase())
   return found ? c.body(null, 204) : c.json({ error: 'no such order' }, 404)
+})
+
+app.get('/orders/:id/invoice', (c) => {
+  const order = orders.get(c.req.param('id').toLowerCase())
+  if (order === undefined) return c.json({ error: 'no such order' }, 404)
+  const invoice = { order: order.id, lines: [{ item: order.item, quantity: order.quantity }] }
+  return c.json({ invoice, caller: callerOf(c.req.raw.headers) })
+})
+
+app.post('/orders/:id/approval', (c) => {
+  const caller = callerOf(c.req.raw.headers)
+  const id = c.req.param('id').toLowerCase()
+  if (!orders.has(id)) return c.json({ error: 'no such order' }, 404)
+  return c.json({ approval: { order: id, by: caller.subject }, caller })
 })
 
 app.post('/reports', async (c) => {

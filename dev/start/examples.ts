@@ -1,21 +1,28 @@
 /** The requests that `npm start` suggests, ready to paste. */
 import { type Signer, signAccessToken } from './access-token.ts'
+import { DEMO_ORDER } from './demo-relations.ts'
 import { defaultPublicUrl } from './settings.ts'
 
 const TTL_SECONDS = 3_600
 
+export interface ExampleOptions {
+  /** Whether the gateway has the routes of the policy that ships. */
+  readonly isShipped: boolean
+  /** And the relations of the demo. */
+  readonly hasRelations: boolean
+}
+
 /**
- * Three `curl` lines, each under a comment that begins with the status it gets, and one of the
- * command line. `shipped` says whether the gateway has the routes of the policy that ships; `url`
- * is where it listens.
+ * Some `curl` lines, each under a comment that begins with the status it gets, and one of the
+ * command line. `url` is where the gateway listens.
  */
-export async function examples(url: string, signer: Signer, shipped: boolean): Promise<string> {
-  const token = await signAccessToken(
-    { subject: 'alice', client: 'dev', roles: ['reader'], ttlSeconds: TTL_SECONDS },
-    signer,
-  )
-  const bearer = `-H 'Authorization: Bearer ${token}'`
-  const requests = shipped
+export async function examples(
+  url: string,
+  signer: Signer,
+  { isShipped, hasRelations }: ExampleOptions,
+): Promise<string> {
+  const bearer = await bearerOf('alice', signer)
+  const requests = isShipped
     ? [
         ['200: alice is a reader', `${bearer} ${url}/orders`],
         ['401: no token', `${url}/orders`],
@@ -29,8 +36,23 @@ export async function examples(url: string, signer: Signer, shipped: boolean): P
         ['200: the keys that sign', `${url}/.well-known/jwks.json`],
         ["404, or your route's answer to alice, a reader", `${bearer} ${url}/`],
       ]
+  if (hasRelations) {
+    const invoice = `${url}/orders/${DEMO_ORDER}/invoice`
+    requests.push(
+      ["200: alice sees what is her organisation's, five levels down", `${bearer} ${invoice}`],
+      [
+        '403: mallory is a reader, too, and nobody to this order',
+        `${await bearerOf('mallory', signer)} ${invoice}`,
+      ],
+    )
+  }
   const lines = requests.map(([comment, request]) => `# ${comment}\ncurl -i ${request}`)
   const where = url === defaultPublicUrl() ? '' : ` --url ${url}`
   lines.push(`# who was refused, and why\nnpx portcullis audit query --decision deny${where}`)
   return lines.join('\n')
+}
+
+async function bearerOf(subject: string, signer: Signer): Promise<string> {
+  const reader = { subject, client: 'dev', roles: ['reader'], ttlSeconds: TTL_SECONDS }
+  return `-H 'Authorization: Bearer ${await signAccessToken(reader, signer)}'`
 }

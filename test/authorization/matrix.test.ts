@@ -1,6 +1,10 @@
 /** Every set of roles of the shipped policy against every path and method, tokens really signed. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import policy from '#policy'
+import type { RelationTuples } from '../../src/relations/store.ts'
+import { createRelationTuples } from '../../src/stores/upstash/relation-tuples.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { ISSUER } from '../harness/issuer.ts'
 import { startGateway, type TestGateway } from '../rows/gateway.ts'
 
 const ID = '0190a4b0-5c1e-7f3a-8b2d-1c2d3e4f5a6b'
@@ -19,21 +23,36 @@ const ORACLE: Readonly<Record<string, readonly string[]>> = {
   'GET /orders': ['reader', 'writer', 'admin'],
   [`GET /orders/${ID}`]: ['reader', 'writer', 'admin'],
   'POST /orders': ['writer', 'admin'],
+  [`GET /orders/${ID}/invoice`]: ['reader', 'writer', 'admin'],
+  [`POST /orders/${ID}/approval`]: ['writer', 'admin'],
   [`DELETE /orders/${ID}`]: ['admin'],
   'POST /reports': ['admin'],
 }
+/** What demands a relation as well, which callers have who are approvers of the order. */
+const RELATED = [`GET /orders/${ID}/invoice`, `POST /orders/${ID}/approval`]
 const BODIES: Readonly<Record<string, string>> = { 'POST /orders': ORDER, 'POST /reports': REPORT }
 const PATHS = [...new Set(Object.keys(ORACLE).map((row) => row.split(' ')[1] ?? ''))]
 
 let gateway: TestGateway
+let tuples: RelationTuples
 let addresses = 0
 /** A limit by address is not what is asked about. */
 const newAddress = () => `10.1.${++addresses >> 8}.${addresses & 255}`
 
 beforeAll(async () => {
-  gateway = await startGateway(policy)
+  // The subjects of this issuer are those whom tuples are about.
+  const relations = policy.relations && { ...policy.relations, issuers: [ISSUER] }
+  gateway = await startGateway({ ...policy, relations })
+  const { url, token } = gateway.redis
+  tuples = createRelationTuples(createRedisRest({ url, token, timeoutMs: 5_000 }), ['order'])
 })
 afterAll(() => gateway?.close())
+
+/** Makes somebody an approver of the order, who may see it, too. */
+async function approve(subject: string): Promise<void> {
+  const tuple = { object: `order:${ID}`, relation: 'approver', subject: `user:${subject}` }
+  await tuples.write(null, { writes: [tuple], deletes: [] })
+}
 
 /** What becomes of a request with these roles; HEAD follows GET. */
 function expected(method: string, path: string, roles: readonly string[]): number {
@@ -68,7 +87,9 @@ describe('S64: the matrix of the shipped policy', () => {
   test.each(subsetsOf(ROLES).map((roles) => [roles.join('+') || 'none', roles]))(
     'S64: roles %s may do on every path, with every method, what the table says and no more',
     async (_, roles) => {
-      const token = await gateway.token({ roles })
+      const sub = `approver-${crypto.randomUUID()}`
+      await approve(sub)
+      const token = await gateway.token({ roles, sub })
       for (const path of PATHS) {
         for (const method of METHODS) {
           const status = await ask(method, path, token)
@@ -77,6 +98,14 @@ describe('S64: the matrix of the shipped policy', () => {
       }
     },
   )
+
+  test('S64: without the relation no role may do what demands one', async () => {
+    const token = await gateway.token({ roles: ROLES })
+    for (const row of RELATED) {
+      const [method = '', path = ''] = row.split(' ')
+      expect(await ask(method, path, token), row).toBe(403)
+    }
+  })
 
   test('S64: nobody without a token may do anything but what is for anybody', async () => {
     for (const row of Object.keys(ORACLE)) {

@@ -75,13 +75,13 @@ describe('npm start', () => {
     const lines = firstOutput.split('\n').filter((line) => line !== '' && !line.startsWith('>'))
     expect(lines[0]).toBe(`Portcullis is ready on http://127.0.0.1:${ports[0]}`)
     expect(lines.slice(1).map((line) => line.split(' ')[0])).toEqual([
-      ...['#', 'curl', '#', 'curl', '#', 'curl', '#', 'npx'],
+      ...['#', 'curl', '#', 'curl', '#', 'curl', '#', 'curl', '#', 'curl', '#', 'npx'],
     ])
   })
 
   it('suggests requests that get the answers it promises', async () => {
     const suggested = [...firstOutput.matchAll(/^# (\d+): .*\n(curl .*)$/gm)]
-    expect(suggested.map(([, status]) => status)).toEqual(['200', '401', '403'])
+    expect(suggested.map(([, status]) => status)).toEqual(['200', '401', '403', '200', '403'])
     for (const [, status, line] of suggested) {
       expect((await paste(line ?? '')).status, line).toBe(Number(status))
     }

@@ -1,0 +1,70 @@
+/** Who has which relation to the demo's orders: written when the gateway that ships is started. */
+import type { DevVars } from '../dev-vars.ts'
+
+/** Of the demo origin: an order that is always there. */
+export const DEMO_ORDER = '0190f8a0-7c3a-7000-8000-000000000001'
+const ORDER = `order:${DEMO_ORDER}`
+
+/** `object relation subject`, five levels from alice to the order; see `portcullis.fga`. */
+const TUPLES = [
+  `${ORDER} project project:library`,
+  'project:library team team:books',
+  'team:books department department:media',
+  'department:media organisation organisation:acme',
+  'organisation:acme viewer user:alice',
+  // Carol may approve it. Bob is in the same team, and may not: it is his.
+  `${ORDER} owner user:bob`,
+  `${ORDER} approver team:books#member`,
+  'team:books member user:bob',
+  'team:books member user:carol',
+]
+const WRITES = TUPLES.map((tuple) => {
+  const [object, relation, subject] = tuple.split(' ')
+  return { object, relation, subject }
+})
+
+const TIMEOUT_MS = 5_000
+/** A machine that has just started everything may be late. */
+const ATTEMPTS = 5
+const PAUSE_MS = 500
+
+/**
+ * Writes them through the operators' API, as the operator of this checkout; again, they are there
+ * already. Returns whether they are there: a gateway whose policy or clients were changed may have
+ * other ideas, and starts all the same.
+ */
+export async function writeDemoRelations(
+  url: string,
+  { PORTCULLIS_CLIENT_ID: id, PORTCULLIS_CLIENT_SECRET: secret }: DevVars,
+): Promise<boolean> {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
+    const status = await write(url, `${id}:${secret}`).catch(() => 0)
+    if (status === 200) return true
+    if (status !== 0 && status !== 503) return false
+    await new Promise((done) => setTimeout(done, PAUSE_MS))
+  }
+  return false
+}
+
+/** The status of the first answer that is none of success, or of the last. */
+async function write(url: string, credentials: string): Promise<number> {
+  const granted = await post(
+    `${url}/oauth/token`,
+    `Basic ${Buffer.from(credentials).toString('base64')}`,
+    new URLSearchParams({ grant_type: 'client_credentials' }),
+  )
+  if (!granted.ok) return granted.status
+  const { access_token: token } = (await granted.json()) as { access_token: string }
+  const body = JSON.stringify({ writes: WRITES })
+  return (await post(`${url}/-/admin/relations`, `Bearer ${token}`, body)).status
+}
+
+function post(url: string, authorization: string, body: string | URLSearchParams) {
+  const json = typeof body === 'string' ? { 'Content-Type': 'application/json' } : {}
+  return fetch(url, {
+    method: 'POST',
+    headers: { Authorization: authorization, ...json },
+    body,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
+  })
+}
