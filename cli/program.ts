@@ -7,6 +7,7 @@ import { addBanCommands } from './commands/bans.ts'
 import { addClientCommands } from './commands/clients.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLimitCommands } from './commands/limits.ts'
+import { addQuestionCommands, addRelationCommands } from './commands/relations.ts'
 import { addRevocationCommands } from './commands/revocations.ts'
 import { addTokenCommands } from './commands/token.ts'
 import { DEFAULT_URL } from './connection.ts'
@@ -47,6 +48,8 @@ export function createProgram(): Command {
   addApiKeyCommands(program)
   addLimitCommands(program)
   addBanCommands(program)
+  addRelationCommands(program)
+  addQuestionCommands(program)
   addAuditCommands(program)
   addKeyCommands(program)
   return program

@@ -40,6 +40,11 @@ describe('the help of every command', () => {
       ...['create', 'list', 'rotate', 'disable'].map((name) => `portcullis apikeys ${name}`),
       ...['list', 'override', 'lift', 'reset'].map((name) => `portcullis limits ${name}`),
       ...['create', 'list', 'delete'].map((name) => `portcullis bans ${name}`),
+      ...['write', 'delete', 'read', 'import', 'check', 'expand'].map(
+        (name) => `portcullis relations ${name}`,
+      ),
+      'portcullis check',
+      'portcullis expand',
       ...['query', 'tail', 'verify', 'erase', 'erasure'].map((name) => `portcullis audit ${name}`),
       'portcullis keys list',
     ])

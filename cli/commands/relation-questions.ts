@@ -1,0 +1,94 @@
+/** `portcullis check` and `portcullis expand`: whether a relation holds, and what it is made of. */
+import type { Command } from 'commander'
+import { repeated } from '../arguments.ts'
+import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
+import { REFUSED, usage } from '../failure.ts'
+import { expansionLines, type TraceStep, traceLines, type UsersetNode } from '../relation-tree.ts'
+import { record } from '../text.ts'
+import { tupleIn } from '../tuples.ts'
+
+export interface TenantOptions extends CommonOptions {
+  readonly tenant?: string
+}
+
+export const TENANT = [
+  '--tenant <tenant>',
+  "whose tuples (default: the operator's; without one, those of callers without a tenant)",
+] as const
+
+interface CheckOptions extends TenantOptions {
+  readonly trace?: boolean
+  readonly with?: readonly string[]
+  /** A consistency token. */
+  readonly atLeast?: string
+}
+
+interface CheckAnswer {
+  readonly allowed: boolean
+  readonly trace?: { readonly root: TraceStep; readonly truncated: boolean }
+}
+
+const OBJECT = ['<object>', 'type:id'] as const
+const RELATION = ['<relation>', 'its name in the model'] as const
+
+/** `prefix` is how the command is called, but for its name. */
+export function addCheck(parent: Command, prefix: string): void {
+  onlineCommand(parent, {
+    name: 'check',
+    does: 'ask whether a subject has a relation to an object; exit code 1 if not, or if nobody can tell',
+    examples: [
+      `${prefix} check order:7 viewer user:alice`,
+      `${prefix} check order:7 viewer user:alice --trace`,
+      `${prefix} check order:7 can_approve user:bob --with team:sales#member@user:bob --json`,
+    ],
+  })
+    .argument(...OBJECT)
+    .argument(...RELATION)
+    .argument('<subject>', 'type:id, type:id#relation or type:*')
+    .option('--trace', 'tell how it was found')
+    .option(
+      '--with <tuple>',
+      'taken to be there for this once; may be given more than once',
+      repeated,
+    )
+    .option('--at-least <token>', 'of a write that the answer must know')
+    .option(...TENANT)
+    .action(async (object: string, relation: string, subject: string, options: CheckOptions) => {
+      const { gateway, output } = workWith(options)
+      const contextualTuples = options.with?.map((text) => {
+        const tuple = tupleIn(text)
+        if (tuple === undefined) throw usage('--with must be object#relation@subject')
+        return tuple
+      })
+      const answer = await gateway.post<CheckAnswer>('/check', {
+        ...{ tenant: options.tenant, object, relation, subject, contextualTuples },
+        ...{ consistencyToken: options.atLeast, trace: options.trace },
+      })
+      const { trace, ...decision } = answer
+      const lines = trace === undefined ? [] : ['', ...traceLines(trace.root)]
+      if (trace?.truncated) lines.push('and more')
+      output.result(answer, [record(decision), ...lines].join('\n'))
+      if (answer.allowed !== true) process.exitCode = REFUSED
+    })
+}
+
+/** As {@link addCheck}. */
+export function addExpand(parent: Command, prefix: string): void {
+  onlineCommand(parent, {
+    name: 'expand',
+    does: 'show what a relation to an object is made of, one level',
+    examples: [`${prefix} expand order:7 viewer`],
+  })
+    .argument(...OBJECT)
+    .argument(...RELATION)
+    .option(...TENANT)
+    .action(async (object: string, relation: string, options: TenantOptions) => {
+      const { gateway, output } = workWith(options)
+      const { tenant } = options
+      const answer = await gateway.post<{ readonly tree: { readonly root: UsersetNode } }>(
+        '/expand',
+        { tenant, object, relation },
+      )
+      output.result(answer, expansionLines(answer.tree.root).join('\n'))
+    })
+}

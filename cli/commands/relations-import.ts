@@ -1,0 +1,126 @@
+/** `portcullis relations import`: tuples of a file, in calls of a hundred. */
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { onlineCommand, workWith } from '../command.ts'
+import { Failure, USAGE, usage } from '../failure.ts'
+import type { Gateway } from '../gateway.ts'
+import { counted } from '../text.ts'
+import { createTupleBatches, type NumberedTuple, tupleOfLine } from '../tuples.ts'
+import { TENANT, type TenantOptions } from './relation-questions.ts'
+
+interface Written {
+  readonly written: number
+  readonly consistencyToken: string
+}
+
+/** A remark for so many tuples. */
+const TUPLES_PER_REMARK = 1_000
+/** What passes by itself. Writing twice does no harm. */
+const PASSING = ['dependency_unavailable', 'rate_limited', 'overloaded']
+const MAX_RETRIES = 5
+const DEFAULT_WAIT_SECONDS = 2
+const MAX_WAIT_SECONDS = 60
+const WRITE_POINTER = /^\/writes\/(\d+)(.*)$/
+
+const FORMS = `
+A line is a tuple (object#relation@subject), or JSON with the members object, relation and subject; for
+subject also user, as OpenFGA has it. Blank lines and those that begin with # are passed over. Tuples
+are written a hundred at a time: after a failure, what it says was written is, and the same file can be
+imported again, for what is there is not written twice.`
+
+export function addImport(relations: Command): void {
+  onlineCommand(relations, {
+    name: 'import',
+    does: 'write all tuples of a file',
+    examples: [
+      'portcullis relations import tuples.txt',
+      'portcullis relations import tuples.jsonl --tenant acme',
+      'portcullis relations import - < tuples.txt',
+    ],
+  })
+    .argument('<file>', 'where the tuples are; - is standard input')
+    .option(...TENANT)
+    .addHelpText('after', FORMS)
+    .action(async (file: string, options: TenantOptions) => {
+      const { gateway, output } = workWith(options)
+      const batches = createTupleBatches()
+      let [sent, written, line, lastLine] = [0, 0, 0, 0]
+      let consistencyToken: string | null = null
+
+      async function send(batch: readonly NumberedTuple[]): Promise<void> {
+        if (batch.length === 0) return
+        const answer = await written100(gateway, batch, options.tenant).catch((error: unknown) => {
+          throw error instanceof Failure ? ofLines(error, batch, lastLine) : error
+        })
+        const before = sent
+        sent += batch.length
+        written += answer.written
+        consistencyToken = answer.consistencyToken
+        lastLine = batch.at(-1)?.line ?? lastLine
+        if (Math.floor(sent / TUPLES_PER_REMARK) > Math.floor(before / TUPLES_PER_REMARK))
+          output.remark(`${sent} tuples, up to line ${lastLine}`)
+      }
+
+      for await (const text of linesOf(file)) {
+        line += 1
+        const tuple = tupleOfLine(text)
+        if (tuple === null) continue
+        if (tuple === undefined)
+          throw new Failure(USAGE, 'usage', `line ${line} is no tuple${upTo(lastLine)}`)
+        const full = batches.add({ line, tuple })
+        if (full !== undefined) await send(full)
+      }
+      await send(batches.rest())
+      const text = `${counted(sent, 'tuple')}, of which ${written} were not there before.`
+      output.result({ tuples: sent, written, consistencyToken }, text)
+    })
+}
+
+/** Sends a batch, and again where what refused it passes. */
+async function written100(
+  gateway: Gateway,
+  batch: readonly NumberedTuple[],
+  tenant: string | undefined,
+): Promise<Written> {
+  const body = { tenant, writes: batch.map(({ tuple }) => tuple) }
+  for (let retries = 0; ; retries += 1) {
+    try {
+      return await gateway.post<Written>('/relations', body)
+    } catch (error) {
+      const passes = error instanceof Failure && PASSING.includes(error.code)
+      if (!passes || retries === MAX_RETRIES) throw error
+      const seconds = Math.max(error.retryAfterSeconds ?? DEFAULT_WAIT_SECONDS, 1)
+      if (seconds > MAX_WAIT_SECONDS) throw error
+      await pause(seconds * 1_000)
+    }
+  }
+}
+
+/** The same failure, in lines of the file. */
+function ofLines(failure: Failure, batch: readonly NumberedTuple[], lastLine: number): Failure {
+  const { exitCode, code, message, requestId, retryAfterSeconds } = failure
+  const findings = failure.findings.map((finding) => {
+    const [, index, path = ''] = WRITE_POINTER.exec(finding.path) ?? []
+    const line = index === undefined ? undefined : batch[Number(index)]?.line
+    return line === undefined ? finding : { in: `line ${line}`, path, message: finding.message }
+  })
+  return new Failure(exitCode, code, message + upTo(lastLine), {
+    ...{ requestId, retryAfterSeconds, findings },
+  })
+}
+
+const upTo = (line: number): string =>
+  line === 0 ? '; nothing was written' : `; what is up to line ${line} was written`
+
+async function* linesOf(file: string): AsyncGenerator<string> {
+  const input = file === '-' ? process.stdin : createReadStream(file)
+  try {
+    yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
+  } catch (error) {
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (syscall === undefined) throw error
+    throw usage(`the file cannot be read (${code})`)
+  }
+}
