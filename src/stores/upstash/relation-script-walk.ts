@@ -45,6 +45,8 @@ else
   wildcard = kind .. ':*'
 end
 
+local barred = '|' .. kind .. '|'
+
 -- Contextual tuples: subjects by key, and what they are named by.
 local extra, extra_above
 for index = 12, #ARGV, 2 do
@@ -56,15 +58,22 @@ for index = 12, #ARGV, 2 do
   extra_above[named][#extra_above[named] + 1] = at
 end
 
+-- Relations by type and name; false: there is none.
 local relations = {}
 local function rule_of(type, relation)
-  local found = relations[type]
-  if not found then
-    local make = types[type]
-    found = make and make() or {}
-    relations[type] = found
+  local of = relations[type]
+  if not of then
+    of = {}
+    relations[type] = of
   end
-  return found[relation]
+  local rule = of[relation]
+  if rule == nil then
+    local make = types[type]
+    rule = make and make(relation) or false
+    if rule then rule.reached = find(rule.reach, barred, 1, true) end
+    of[relation] = rule
+  end
+  return rule
 end
 
 -- Members of a set, no more than may still be looked at; and whether there were more.
@@ -72,7 +81,8 @@ local lists, cut = {}, {}
 local function members(key)
   local list = lists[key]
   if not list then
-    local most = max_work - worked
+    -- Never below 0: Redis takes a negative end as one that is counted from behind.
+    local most = math.max(max_work - worked, 0)
     worked = worked + 1
     list = call('ZRANGE', key, 0, most)
     if #list > most then
@@ -124,7 +134,7 @@ local function walk(at, object, type, relation, hops, rule_name, tuple)
   local outcome, hangs_on
   if rule and at == subject then
     note, outcome = 'self', ALLOWED
-  elseif not rule or not rule.reach[kind] then
+  elseif not rule or not rule.reached then
     note, outcome = 'not_in_model', DENIED
   elseif on_stack[at] then
     local there = on_stack[at]
