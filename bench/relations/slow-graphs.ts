@@ -11,6 +11,9 @@ export interface SlowGraph {
   readonly questions: readonly { readonly subject: string; readonly isViewer: boolean }[]
 }
 
+const FROM_PARENT = {
+  tupleToUserset: { tupleset: { relation: 'parent' }, computedUserset: { relation: 'viewer' } },
+}
 /** As OpenFGA writes it. */
 export const SLOW_MODEL = {
   schema_version: '1.1',
@@ -28,10 +31,27 @@ export const SLOW_MODEL = {
       },
     },
     {
-      type: 'document',
-      relations: { viewer: { this: {} } },
+      type: 'folder',
+      relations: {
+        parent: { this: {} },
+        viewer: { union: { child: [{ this: {} }, FROM_PARENT] } },
+      },
       metadata: {
         relations: {
+          parent: { directly_related_user_types: [{ type: 'folder' }] },
+          viewer: { directly_related_user_types: [{ type: 'user' }] },
+        },
+      },
+    },
+    {
+      type: 'document',
+      relations: {
+        parent: { this: {} },
+        viewer: { union: { child: [{ this: {} }, FROM_PARENT] } },
+      },
+      metadata: {
+        relations: {
+          parent: { directly_related_user_types: [{ type: 'folder' }] },
           viewer: { directly_related_user_types: [{ type: 'group', relation: 'member' }] },
         },
       },
@@ -46,8 +66,11 @@ const MEMBERS = 10_000
 const DEPTH = 25
 const WIDE = 10_000
 const DENSE = 200
-/** Asked about besides the one at the far end; nobody of them is in any group. */
-const STRANGERS = 20
+/** Asked about besides the one at the far end: each is in a group that leads nowhere. */
+const STRANGERS = 10
+/** And so are these, in so many of them each that looking from their end takes long, too. */
+const JOINERS = 3
+const JOINED = 3_000
 
 const group = (number: number): string => `group:${number}`
 const members = (number: number): string => `${group(number)}#member`
@@ -90,6 +113,33 @@ function* wide(): Generator<RelationTuple> {
   yield contains(WIDE - 1, 'user:last')
 }
 
+/** A tree of folders, upside down: each is in four others, and the last of them is shared. */
+function* folders(): Generator<RelationTuple> {
+  yield { object: SLOW_OBJECT, relation: 'parent', subject: 'folder:0' }
+  for (let above = 1; above < MEMBERS; above++) {
+    const object = `folder:${Math.floor((above - 1) / 4)}`
+    yield { object, relation: 'parent', subject: `folder:${above}` }
+  }
+  yield { object: `folder:${MEMBERS - 1}`, relation: 'viewer', subject: 'user:last' }
+}
+
+/** Groups that lead nowhere, and whoever is in them. */
+function* aside(): Generator<RelationTuple> {
+  for (let stranger = 0; stranger < STRANGERS; stranger++)
+    yield { object: 'group:aside', relation: 'member', subject: `user:stranger-${stranger}` }
+  for (let joiner = 0; joiner < JOINERS; joiner++) {
+    for (let joined = 0; joined < JOINED; joined++) {
+      const object = `group:aside-${joined}`
+      yield { object, relation: 'member', subject: `user:joiner-${joiner}` }
+    }
+  }
+}
+
+function* both(some: Iterable<RelationTuple>): Generator<RelationTuple> {
+  yield* some
+  yield* aside()
+}
+
 /** Groups that are all in each other. */
 function* dense(): Generator<RelationTuple> {
   yield viewer(members(0))
@@ -101,31 +151,35 @@ function* dense(): Generator<RelationTuple> {
 
 const questions: SlowGraph['questions'] = [
   { subject: 'user:last', isViewer: true },
-  ...Array.from({ length: STRANGERS }, (_, number) => ({
-    subject: `user:stranger-${number}`,
-    isViewer: false,
-  })),
+  ...numbered('user:stranger-', STRANGERS),
+  ...numbered('user:joiner-', JOINERS),
 ]
 
-export const SLOW_GRAPHS: readonly SlowGraph[] = [
+function numbered(name: string, count: number): SlowGraph['questions'] {
+  return Array.from({ length: count }, (_, number) => ({
+    subject: `${name}${number}`,
+    isViewer: false,
+  }))
+}
+
+const graphs = [
   {
-    ...{ id: 'slow-nested', title: `10,000 members in groups ${DEPTH} deep` },
-    ...{ tuples: () => nested(DEPTH), questions },
+    id: 'slow-nested',
+    title: `10,000 members in groups ${DEPTH} deep`,
+    tuples: () => nested(DEPTH),
   },
   {
-    ...{ id: 'slow-deeper', title: `10,000 members in groups ${DEPTH + 1} deep` },
-    ...{ tuples: () => nested(DEPTH + 1), questions },
+    id: 'slow-deeper',
+    title: `10,000 members in groups ${DEPTH + 1} deep`,
+    tuples: () => nested(DEPTH + 1),
   },
-  {
-    ...{ id: 'slow-tree', title: '10,000 groups in a tree' },
-    ...{ tuples: tree, questions },
-  },
-  {
-    ...{ id: 'slow-wide', title: '10,000 groups on one object' },
-    ...{ tuples: wide, questions },
-  },
-  {
-    ...{ id: 'slow-dense', title: '200 groups, all in each other' },
-    ...{ tuples: dense, questions },
-  },
-]
+  { id: 'slow-tree', title: '10,000 groups in a tree', tuples: tree },
+  { id: 'slow-folders', title: '10,000 folders in a tree', tuples: folders },
+  { id: 'slow-wide', title: '10,000 groups on one object', tuples: wide },
+  { id: 'slow-dense', title: '200 groups, all in each other', tuples: dense },
+] as const
+
+export const SLOW_GRAPHS: readonly SlowGraph[] = graphs.map(({ id, title, tuples }) => ({
+  ...{ id, title, questions },
+  tuples: () => both(tuples()),
+}))

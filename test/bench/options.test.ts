@@ -45,6 +45,13 @@ describe('what is asked for', () => {
     })
   })
 
+  test('--relations is one scenario, by its name', () => {
+    expect(readOptions(['--relations', '--quick'])).toMatchObject({
+      ...{ only: ['relations'], effort: 'quick' },
+    })
+    expect(SCENARIOS.map(({ id }) => id)).toContain('relations')
+  })
+
   test('a profile can be that of one case', () => {
     expect(readOptions(['--profile', '--case', 'issue-jwt'])).toMatchObject({
       profile: true,
@@ -81,6 +88,7 @@ describe('what makes no run', () => {
     [['--layers', 'full,nothing'], '--layers: there is no "nothing"'],
     [['--case', 'issue-jwt'], '--case needs --profile'],
     [['--profile', '--case', 'issue'], '--case must be one of issue-jwt, issue-opaque'],
+    [['--relations', '--only', 'layers'], '--relations is --only relations'],
     [['--results', ''], '--results must name a directory'],
     [['--tokens'], "Unknown option '--tokens'"],
     [['fast'], 'Unexpected argument'],

@@ -1,0 +1,351 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { offer } from '../../bench/open-load.ts'
+import {
+  connectDirectly,
+  type DirectRedis,
+  longestScript,
+  parseUsage,
+} from '../../bench/relations/direct-redis.ts'
+import { fillSizes, fillSlow } from '../../bench/relations/fill.ts'
+import {
+  CALLERS,
+  callerName,
+  organisationsIn,
+  pairsOf,
+  RELATION,
+  SIZES,
+  TUPLES_OF_ORGANISATION,
+  tenantOf,
+  tuplesOf,
+} from '../../bench/relations/graph.ts'
+import { loadTuples } from '../../bench/relations/load-tuples.ts'
+import { measureChecks, measureSlow, teachScript } from '../../bench/relations/measure-checks.ts'
+import {
+  questionsOf,
+  refuseOtherScripts,
+  type WAY_IDS,
+  WAYS,
+} from '../../bench/relations/measure-gateway.ts'
+import { resultOf } from '../../bench/relations/result.ts'
+import { SLOW_GRAPHS, SLOW_MODEL, SLOW_OBJECT } from '../../bench/relations/slow-graphs.ts'
+import type { Found } from '../../bench/relations/summary.ts'
+import { createLatencyHistogram } from '../../bench/statistics.ts'
+import { relatedPolicy } from '../../bench/workers/relations-policy.ts'
+import { requestsPolicy } from '../../bench/workers/requests-policy.ts'
+import { type RedisHandle, startRedis } from '../../dev/redis.ts'
+import shipped from '../../portcullis.config.ts'
+import { compileModel } from '../../src/relations/compile-model.ts'
+import { mistakeOfTuple } from '../../src/relations/permitted.ts'
+import { formatTuple, type RelationTuple } from '../../src/relations/tuple.ts'
+import { createRelationCheck, RELATION_LIMITS } from '../../src/stores/upstash/relation-check.ts'
+import { createRelationTuples } from '../../src/stores/upstash/relation-tuples.ts'
+import { decide } from '../relations/oracle.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const model = compileModel(JSON.parse(readFileSync(join(ROOT, 'portcullis.model.json'), 'utf8')))
+const slowModel = compileModel(SLOW_MODEL)
+const LEAST = SIZES[0]
+
+function allOf(size: number): readonly RelationTuple[] {
+  return Array.from({ length: organisationsIn(size) }, (_, number) => [...tuplesOf(number)]).flat()
+}
+
+describe('the tuples of a size', () => {
+  test('are as many as it says, all different, and the model permits them', () => {
+    const tuples = allOf(LEAST)
+    expect([...tuplesOf(0)]).toHaveLength(TUPLES_OF_ORGANISATION)
+    expect(new Set(tuples.map(formatTuple)).size).toBe(LEAST)
+    for (const tuple of tuples)
+      expect(mistakeOfTuple(model, tuple), formatTuple(tuple)).toBeUndefined()
+    for (const size of SIZES) expect(Number.isInteger(organisationsIn(size))).toBe(true)
+  })
+
+  test('an order is five levels below its organisation', () => {
+    const tuples = allOf(LEAST)
+    const levels = ['order:3-17']
+    for (let level = 0; level < 4; level++) {
+      const above = tuples.find(
+        ({ object, subject }) => object === levels.at(-1) && !subject.startsWith('user:'),
+      )
+      levels.push(above?.subject ?? '')
+    }
+    expect(levels.map((object) => object.split(':')[0])).toEqual([
+      ...['order', 'project', 'team', 'department', 'organisation'],
+    ])
+  })
+
+  test('no pair comes twice before every order has come', () => {
+    const orders = pairsOf(LEAST, 'allowed', 360).map(({ order }) => order)
+    expect(new Set(orders).size).toBe(360)
+    expect(pairsOf(LEAST, 'denied', 10, 350)).toEqual(pairsOf(LEAST, 'denied', 360).slice(350))
+  })
+
+  test.each(['allowed', 'denied'] as const)('pairs that are to be %s are', (answer) => {
+    const tuples = allOf(LEAST)
+    for (const { caller, order } of pairsOf(LEAST, answer, 60, 7)) {
+      const { decision } = decide(model, tuples, {
+        ...{ tenant: null, object: `order:${order}`, relation: RELATION },
+        ...{ subject: `user:${callerName(caller)}`, contextualTuples: [] },
+      })
+      expect(decision.outcome).toBe(answer)
+    }
+  })
+})
+
+describe('the slow graphs', () => {
+  test('are of the model they are asked by, and as large as they say', () => {
+    const counts = SLOW_GRAPHS.map(({ id, tuples }) => {
+      const all = [...tuples()]
+      expect(
+        all.filter((tuple) => mistakeOfTuple(slowModel, tuple)),
+        id,
+      ).toEqual([])
+      expect(new Set(all.map(formatTuple)).size, id).toBe(all.length)
+      return [id, all.filter(({ subject }) => subject.includes('#')).length]
+    })
+    expect(Object.fromEntries(counts)).toEqual({
+      ...{ 'slow-nested': 25, 'slow-deeper': 26, 'slow-tree': 10_000, 'slow-wide': 10_000 },
+      ...{ 'slow-folders': 0, 'slow-dense': 200 * 199 + 1 },
+    })
+  })
+
+  test('the one at the far end is a viewer, and the strangers are none', () => {
+    const reached = (tuples: readonly RelationTuple[]) => {
+      const found = new Set<string>()
+      const walk = (at: string) => {
+        for (const { object, subject } of tuples) {
+          if (object !== at || found.has(subject)) continue
+          found.add(subject)
+          if (subject.includes('#')) walk(subject.slice(0, subject.indexOf('#')))
+        }
+      }
+      walk(SLOW_OBJECT)
+      return found
+    }
+    const [nested] = SLOW_GRAPHS
+    const found = reached([...(nested?.tuples() ?? [])])
+    for (const { subject, isViewer } of nested?.questions ?? [])
+      expect(found.has(subject), subject).toBe(isViewer)
+  })
+})
+
+describe('over a real Redis', () => {
+  let handle: RedisHandle
+  let redis: DirectRedis
+  const check = createRelationCheck(model)
+
+  beforeAll(async () => {
+    handle = await startRedis({ prefer: 'server' })
+    redis = await connectDirectly(handle.url)
+    await teachScript(redis, check)
+  })
+  afterAll(async () => {
+    redis.close()
+    await handle.close()
+  })
+
+  test('the store has what was written, and every check says what it has to', async () => {
+    const [filled] = await fillSizes(redis, [LEAST], () => {})
+    expect(filled).toMatchObject({ size: LEAST })
+    expect(filled?.bytes).toBeGreaterThan(0)
+    for (const answer of ['allowed', 'denied'] as const) {
+      const round = await measureChecks(redis, check, { size: LEAST, answer, count: 50, from: 0 })
+      expect(round.checks).toBe(50)
+      // At least a look at each of five levels.
+      expect(round.commands).toBeGreaterThan(5)
+      expect(round.micros).toBeGreaterThan(0)
+    }
+    const store = createRelationTuples(redis, model.types.keys())
+    const read: string[] = []
+    let after: RelationTuple | undefined
+    for (let hasMore = true; hasMore; ) {
+      const page = await store.read(tenantOf(LEAST), { limit: 100, after })
+      read.push(...page.tuples.map(formatTuple))
+      after = page.tuples.at(-1)
+      hasMore = page.hasMore
+    }
+    expect(read.toSorted()).toEqual(allOf(LEAST).map(formatTuple).toSorted())
+  })
+
+  test('one tuple that is missing is noticed, and one that was there before', async () => {
+    const store = createRelationTuples(redis, model.types.keys())
+    const tenant = tenantOf(LEAST)
+    const lost = { object: 'project:0-0', relation: 'team', subject: 'team:0-0' }
+    await store.write(tenant, { writes: [], deletes: [lost] })
+    const asked = { size: LEAST, answer: 'allowed', count: 20, from: 0 } as const
+    await expect(measureChecks(redis, check, asked)).rejects.toThrow('denied, not allowed')
+    expect(await loadTuples(store, tenant, [lost])).toBe(1)
+    await expect(loadTuples(store, tenant, [lost])).rejects.toThrow('of which 0 were written')
+    await measureChecks(redis, check, asked)
+  })
+
+  test('a slow graph is answered or not known, within what may be looked at', async () => {
+    await fillSlow(redis, SLOW_GRAPHS)
+    const slowCheck = createRelationCheck(slowModel)
+    for (const graph of SLOW_GRAPHS) {
+      const round = await measureSlow(redis, slowCheck, graph, 1)
+      expect(round.checks, graph.id).toBe(graph.questions.length)
+      expect(round.mostWork, graph.id).toBeLessThanOrEqual(2 * RELATION_LIMITS.maxWork)
+      expect(round.slowestMicros, graph.id).toBeGreaterThan(0)
+      if (graph.id === 'slow-nested') expect(round.answered).toBeGreaterThan(0)
+      if (graph.id === 'slow-deeper') expect(round.unknown).toContain('max_depth_exceeded')
+    }
+  })
+})
+
+describe('what Redis says of itself', () => {
+  test('scripts are told apart from what they call', () => {
+    const text = [
+      'used_cpu_sys_main_thread:0.250000',
+      'used_cpu_user_main_thread:1.5',
+      'used_cpu_user:9',
+      'cmdstat_evalsha:calls=3,usec=100,usec_per_call=33.3',
+      'cmdstat_eval:calls=1,usec=50,usec_per_call=50',
+      'cmdstat_zscore:calls=20,usec=7,usec_per_call=0.3',
+      'cmdstat_config|set:calls=1,usec=7,usec_per_call=7',
+    ].join('\r\n')
+    expect(parseUsage(text)).toEqual({ calls: 4, micros: 150, commands: 21, cpuMicros: 1_750_000 })
+  })
+
+  test('the longest script, and no other command', () => {
+    const entry = (micros: number, name: string) => [1, 1, micros, [name, 'x']] as const
+    expect(longestScript([entry(9, 'ZADD')])).toBeUndefined()
+    expect(longestScript([entry(9, 'ZADD'), entry(3, 'EVALSHA'), entry(5, 'eval')])).toBe(5)
+  })
+})
+
+describe('what is asked of the gateway', () => {
+  const tokens = Array.from({ length: CALLERS }, (_, caller) => `t${caller}`)
+  const callers = new Map([[tenantOf(100_000), tokens]])
+  const asked = (way: (typeof WAY_IDS)[number], round: number) =>
+    questionsOf(callers, WAYS[way], { size: 100_000, round })
+
+  test('each round has pairs of its own, but for what is to be decided before', () => {
+    const pathsOf = (way: (typeof WAY_IDS)[number], round: number) =>
+      new Set(asked(way, round).map(({ path }) => path))
+    expect(pathsOf('cold', 1).size).toBe(10_000)
+    expect(new Set([...pathsOf('cold', 1), ...pathsOf('cold', 2)]).size).toBe(20_000)
+    expect(pathsOf('cached', 1)).toEqual(pathsOf('cached', 2))
+    expect(new Set(asked('leased', 1).map(({ headers }) => headers.authorization)).size).toBe(5)
+  })
+
+  test('whoever has the relation is answered by the origin, whoever has not by the gateway', () => {
+    expect(asked('cold', 0)[0]).toMatchObject({ status: 200, path: '/related/0-0' })
+    expect(asked('unrelated', 0)[0]).toMatchObject({ status: 200, path: '/unrelated/0-0' })
+    expect(asked('denied', 0)[0]).toMatchObject({
+      ...{ status: 403, answer: { holds: '"code":"insufficient_permission"' } },
+    })
+  })
+
+  test('the two routes differ in the relation alone', () => {
+    const { routes, relations } = relatedPolicy(requestsPolicy(shipped, '/x'), '/x')
+    const [unrelated, related] = ['/x/unrelated/:id', '/x/related/:id'].map((path) =>
+      routes.find((route) => route.path === path),
+    )
+    expect(related?.relation?.name).toBe('order#viewer')
+    expect(unrelated?.relation).toBeUndefined()
+    const { relation: _, ...others } = related ?? {}
+    expect({ ...others, path: '' }).toEqual({ ...unrelated, path: '', relation: undefined })
+    expect(relations?.maxStalenessMs).toBe(0)
+    expect(relations?.authority).toBe('redis')
+  })
+
+  test('a check that did not run, or ran where it should not, is noticed', () => {
+    expect(() => refuseOtherScripts(WAYS.cold, 2)).not.toThrow()
+    expect(() => refuseOtherScripts(WAYS.cold, 1)).toThrow('1 scripts in a call to Redis, not 2')
+    expect(() => refuseOtherScripts(WAYS.cached, 1.05)).not.toThrow()
+    expect(() => refuseOtherScripts(WAYS.cached, 2)).toThrow('not 1')
+    expect(() => refuseOtherScripts(WAYS.leased, 0)).not.toThrow()
+  })
+
+  test('an open load asks for a path of each request', async () => {
+    const seen = new Set<string>()
+    const server = createServer(({ url }, response) => {
+      seen.add(url ?? '')
+      response.end('yes')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const { right } = await offer({
+      ...{ url: `http://127.0.0.1:${port}/some`, method: 'GET', expectBody: 'yes' },
+      requests: ['/a', '/b', undefined].map((path) => ({
+        headers: {},
+        ...(path !== undefined && { path }),
+      })),
+      ...{ ratePerSecond: 100, seconds: 0.1 },
+    })
+    server.closeAllConnections()
+    server.close()
+    expect(right).toBe(10)
+    expect(seen).toEqual(new Set(['/some/a', '/some/b', '/some']))
+  })
+})
+
+describe('the result', () => {
+  const observed = {
+    ...{ right: 1_000, shed: 0, seconds: 1, meanMs: 1, loadCores: 0.5, perSecond: 1_000 },
+    ...{ p50Ms: 1, p95Ms: 2, p99Ms: 3, cpuMicros: 500, otherCores: 0, scripts: 1 },
+    counts: { requests: 1_000, identified: 1_000, asserted: 1_000, auditEvents: 0, calls: 1_000 },
+    latencies: createLatencyHistogram(),
+  }
+  const latenciesOf = (ms: number) => {
+    const latencies = createLatencyHistogram()
+    for (let count = 0; count < 100; count++) latencies.record(ms)
+    return latencies
+  }
+  const checkOf = (micros: number) => [{ checks: 100, micros, cpuMicros: micros, commands: 16 }]
+  const [graph] = SLOW_GRAPHS
+  const found: Found = {
+    filled: [1_000, 100_000].map((size) => ({ size, bytes: 300, perSecond: 50_000 })),
+    usual: 100_000,
+    checks: {
+      ...{ 'allowed-1000': checkOf(50), 'allowed-100000': checkOf(55) },
+      ...{ 'denied-1000': checkOf(40), 'denied-100000': checkOf(60) },
+    },
+    ways: {
+      ...{ unrelated: [observed], cold: [{ ...observed, cpuMicros: 600 }], denied: [observed] },
+      ...{ cached: [observed], leased: [observed] },
+    },
+    courses: [
+      ...(['unrelated', 'cached', 'cold'] as const).map((way) => ({ way, size: 100_000 })),
+      { way: 'cold', size: 1_000 },
+    ],
+    paced: { each: [1, 1.1, 1.5, 1.2].map(latenciesOf), right: 400, shed: 0, calls: 1 },
+    slowestMicros: 400,
+    slow:
+      graph === undefined
+        ? []
+        : [
+            {
+              graph,
+              round: {
+                ...{ checks: 21, answered: 21, unknown: [], micros: 90, cpuMicros: 80 },
+                ...{ slowestMicros: 5_100, mostWork: 76 },
+              },
+            },
+          ],
+  }
+
+  test('figures are ratios within one run, and have names of their own', () => {
+    const { figures, tables } = resultOf(found)
+    const figureOf = (id: string) => figures.find((figure) => figure.id === id)?.value
+    expect(new Set(figures.map(({ id }) => id)).size).toBe(figures.length)
+    expect(figureOf('cold-p50')).toBe(1.5)
+    expect(figureOf('cold-adds')).toBe(0.5)
+    expect(figureOf('cold-cpu')).toBe(1.2)
+    expect(figureOf('growth-allowed')).toBe(1.1)
+    expect(figureOf('growth-denied')).toBe(1.5)
+    expect(figureOf('growth-p50')).toBe(1.25)
+    expect(figureOf('slowest')).toBe(5.1)
+    for (const { headings, rows } of tables ?? [])
+      for (const row of rows) expect(row).toHaveLength(headings.length)
+  })
+
+  test('what was not measured has no figure', () => {
+    expect(() => resultOf({ ...found, courses: [] })).toThrow('was not measured')
+  })
+})
