@@ -124,7 +124,16 @@ function growthFigures({ found: { filled }, roundsOf, pacedMs }: Summary): Figur
 
 function slowFigures({ slow, slowestMicros }: Found): Figure[] {
   const slowest = Math.max(...slow.map(({ round }) => round.slowestMicros))
+  const dearest = Math.max(...slow.map(({ round }) => round.cpuMicros))
   return [
+    {
+      ...{
+        id: 'dearest-cpu',
+        title: 'the dearest check of a graph made to be slow: CPU',
+        unit: 'ms',
+      },
+      ...{ value: rounded(dearest / MICROS_PER_MS, 2), aim: BLOCKING_MS },
+    },
     {
       ...{ id: 'slowest', title: 'the longest check of a graph made to be slow', unit: 'ms' },
       ...{ value: rounded(slowest / MICROS_PER_MS, 2), aim: BLOCKING_MS },

@@ -58,7 +58,7 @@ export const wayTable = ({ found: { ways, usual }, pacedMs, callsOf }: Summary):
 
 export const slowTable = ({ found: { slow } }: Summary): Table => ({
   title: 'Graphs made to be slow',
-  headings: ['', 'checks', 'answered', 'else', 'work', 'mean us', 'CPU us', 'longest ms'],
+  headings: ['', 'checks', 'answered', 'else', 'work', 'dearest us', 'CPU us', 'longest ms'],
   rows: slow.map(({ graph, round }) => [
     graph.title,
     countText(round.checks),

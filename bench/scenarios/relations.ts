@@ -27,12 +27,12 @@ import type { Scenario } from '../scenario.ts'
 const EFFORTS = {
   quick: {
     sizes: SIZES.slice(0, 3),
-    ...{ checkRounds: 20, checks: 100, rounds: 1, seconds: 0.6, slowTimes: 1 },
+    ...{ checkRounds: 20, checks: 100, rounds: 1, seconds: 0.6, slowTimes: 5 },
     offer: { ratePerSecond: 300, seconds: 4 },
   },
   full: {
     sizes: SIZES,
-    ...{ checkRounds: 100, checks: 200, rounds: 5, seconds: 3, slowTimes: 10 },
+    ...{ checkRounds: 100, checks: 200, rounds: 5, seconds: 3, slowTimes: 20 },
     offer: { ratePerSecond: 420, seconds: 45 },
   },
 } as const
