@@ -11,13 +11,13 @@ import { kindOf, reachOf } from '../../relations/reach.ts'
 import { RELATION_NAME } from '../../relations/tuple.ts'
 
 /**
- * Two Lua tables. `types` has a function by type, each of which makes the table of its relations: only
- * the types that a check meets are built. A relation is
+ * Two Lua tables. `types` has a function by type, which makes a relation of its name, or nil: only
+ * what a check meets is built. A relation is
  *
  * - `names`: kinds of subjects that its tuples may name;
  * - `into`: types and relations of usersets among them, and `members`: kinds of those that are
  *   memberships (see `membershipsOf`), or none;
- * - `reach`: see `reachOf`;
+ * - `reach`: kinds as `reachOf` has them, each between bars in one text;
  * - `climbs`: it is a membership that tuples give, and `makes`: memberships of the same object that
  *   whoever has it has, or none;
  * - `parts`. A part is a table of its kind and what belongs to it: `look` (is the subject itself
@@ -37,7 +37,7 @@ export function modelInLua(model: RelationModel): string {
       const kind = `${type}#${relation}`
       const fields = [
         ...fieldsOf(definition, memberships),
-        `reach=${setInLua(reach.get(kind) ?? [])}`,
+        `reach='${barred(reach.get(kind) ?? [])}'`,
       ]
       const isGiven = partsOf(definition.userset).some((part) => part.kind === 'direct')
       if (memberships.has(kind) && isGiven) {
@@ -54,12 +54,12 @@ export function modelInLua(model: RelationModel): string {
           : [],
       )
       if (makes.length > 0) fields.push(`makes={${makes}}`)
-      return `[${quoted(relation)}]={${fields}}`
+      return `if r==${quoted(relation)} then return {${fields}} end`
     })
-    return `[${quoted(type)}]=function() return {${of}} end`
+    return `[${quoted(type)}]=function(r) ${of.join('\n')} end`
   })
   const aboves = [...above].map(([kind, of]) => `[${quoted(kind)}]={${[...of].map(quoted)}}`)
-  return `local types = {${types.join(',\n')}}\nlocal above = {${aboves}}\n`
+  return `local LOOK, EXPAND = {'look'}, {'expand'}\nlocal types = {${types.join(',\n')}}\nlocal above = {${aboves}}\n`
 }
 
 function fieldsOf(
@@ -86,10 +86,10 @@ const kindOfDirect = (direct: DirectType): string =>
     ...(direct.kind === 'wildcard' && { id: '*' }),
   })
 
-const LOOK = "{'look'}"
-const EXPAND = "{'expand'}"
+const LOOK = 'LOOK'
+const EXPAND = 'EXPAND'
 /** What is cheap comes first: it may decide. */
-const COSTS = ["{'look'", "{'computed'", '', "{'expand'", "{'tupleset'"]
+const COSTS = [LOOK, "{'computed'", '', EXPAND, "{'tupleset'"]
 
 function partInLua(userset: Userset, hasUsersets: boolean): string {
   const of = (part: Userset) => partInLua(part, hasUsersets)
@@ -118,6 +118,8 @@ const costOf = (part: string): number => {
 
 const cheapFirst = (parts: readonly string[]): string =>
   parts.toSorted((a, b) => costOf(a) - costOf(b)).join(',')
+
+const barred = (kinds: Iterable<string>): string => `|${[...kinds].map(checked).join('|')}|`
 
 const setInLua = (kinds: Iterable<string>): string =>
   `{${[...kinds].map((kind) => `['${checked(kind)}']=1`).join(',')}}`
