@@ -33,7 +33,7 @@ export async function complaintsAbout(redis: Redis): Promise<string[]> {
   return complaints
 }
 
-/** Keys that the document says have no TTL, as patterns. */
+/** Keys that the document says have no TTL, as patterns. Callers without a tenant have an empty one. */
 function lastingKeys(): RegExp[] {
   const document = readFileSync(join(ROOT, 'docs/storage-schema.md'), 'utf8')
   const rows = document.split('\n').filter((line) => line.startsWith('| `pc:'))
@@ -41,7 +41,8 @@ function lastingKeys(): RegExp[] {
     .map((row) => row.split('|'))
     .filter(([, , , ttl = '']) => /\bnone\b/.test(ttl))
     .flatMap(([, key = '']) => [...key.matchAll(/`(pc:[^`]+)`/g)].map(([, name = '']) => name))
-    .map((name) => new RegExp(`^${name.replaceAll(/<\w+>/g, '.+')}$`))
+    .map((name) => name.replaceAll('<tenant>', '.*').replaceAll(/<\w+>/g, '.+'))
+    .map((pattern) => new RegExp(`^${pattern}$`))
 }
 
 async function contentOf(redis: Redis, key: string): Promise<string> {

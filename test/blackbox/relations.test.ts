@@ -1,0 +1,318 @@
+/** Gateways in real workerd whose routes demand relations, on one Redis, and tuples by their API. */
+import { Redis } from 'ioredis'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest'
+import { newAddress } from '../harness/address.ts'
+import { callsOfRequests, forget, recordsOf, setMode } from '../harness/control.ts'
+import { mint, REMOTE_ISSUER } from '../harness/issuer.ts'
+import { freePort, type Running, run } from '../harness/process.ts'
+import { sendRaw } from '../harness/raw.ts'
+import { postAs } from './oauth-clients.ts'
+
+const stack = inject('stack')
+const redis = new Redis(stack.redisUrl)
+/** Tuples that are deleted, each under the eyes of two gateways. */
+const TRIALS = Number(process.env.RELATION_TRIALS ?? 15)
+/** As the policy that remembers says. */
+const BOUND_MS = 500
+/** On a busy machine a call to Redis may miss its deadline. */
+const PATIENCE = { timeout: 30_000, interval: 100 }
+const MAX_SECONDS_A_TRIAL = 5
+
+const gateways: Running[] = []
+/** Two that remember nothing, and two that do. */
+let strict: [string, string]
+let remembering: [string, string]
+
+async function start(policy: string): Promise<string> {
+  const port = String(await freePort())
+  const env = { ...stack.env, PORTCULLIS_CONFIG: `test/harness/${policy}`, PORT: port }
+  gateways.push(await run([process.execPath, 'dev/start.ts'], env, 'Portcullis is ready on'))
+  return `http://127.0.0.1:${port}`
+}
+
+beforeAll(async () => {
+  const own = 'relations-policy.ts'
+  strict = [await start(own), await start(own)]
+  const remembered = 'remembered-relations-policy.ts'
+  remembering = [await start(remembered), await start(remembered)]
+})
+afterAll(async () => {
+  for (const gateway of gateways) await gateway.stop()
+  redis.disconnect()
+})
+afterEach(async () => {
+  await setMode(stack.rest, 'serve')
+  await forget(stack.rest)
+  await forget(stack.origin)
+})
+
+async function operatorToken(): Promise<string> {
+  return vi.waitFor(async () => {
+    const grant = { grant_type: 'client_credentials' }
+    const granted = await postAs(stack.operator, `${strict[0]}/oauth/token`, grant)
+    expect(granted.status).toBe(200)
+    return ((await granted.json()) as { access_token: string }).access_token
+  }, PATIENCE)
+}
+
+let operator: string | undefined
+/** Writes and deletes until it is done; the token of the last. Objects and subjects stand at spaces. */
+async function change(
+  tenant: string | undefined,
+  { writes = [], deletes = [] }: { writes?: readonly string[]; deletes?: readonly string[] },
+): Promise<string> {
+  operator ??= await operatorToken()
+  const tuple = (text: string) => {
+    const [object, relation, subject] = text.split(' ')
+    return { object, relation, subject }
+  }
+  const body = JSON.stringify({
+    ...(tenant !== undefined && { tenant }),
+    ...(writes.length > 0 && { writes: writes.map(tuple) }),
+    ...(deletes.length > 0 && { deletes: deletes.map(tuple) }),
+  })
+  return vi.waitFor(async () => {
+    const response = await fetch(`${strict[0]}/-/admin/relations`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${operator}`, 'content-type': 'application/json' },
+      body,
+    })
+    const text = await response.text()
+    expect(response.status, text).toBe(200)
+    return response.headers.get('x-consistency-token') ?? ''
+  }, PATIENCE)
+}
+
+const tokenOf = (sub: string, claims: Record<string, unknown> = {}) =>
+  mint(stack.inlineKey, { claims: { sub, ...claims } })
+
+async function ask(url: string, token: string, headers: Record<string, string> = {}) {
+  const response = await fetch(url, {
+    headers: { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress(), ...headers },
+  })
+  await response.arrayBuffer()
+  return response
+}
+
+/** The status once Redis was in time. */
+const settled = (url: string, token: string, headers?: Record<string, string>) =>
+  vi.waitFor(async () => {
+    const { status } = await ask(url, token, headers)
+    expect(status).not.toBe(503)
+    return status
+  }, PATIENCE)
+
+const originCalls = async () => (await recordsOf(stack.origin)).length
+const newId = () => crypto.randomUUID()
+
+/** Five levels from `user:<sub>` to an order of its own. */
+async function orderOf(sub: string, tenant?: string): Promise<string> {
+  const id = newId()
+  await change(tenant, {
+    writes: [
+      `order:${id} project project:${id}`,
+      `project:${id} team team:${id}`,
+      `team:${id} department department:${id}`,
+      `department:${id} organisation organisation:${id}`,
+      `organisation:${id} viewer user:${sub}`,
+    ],
+  })
+  return id
+}
+
+describe('a route that demands a relation', () => {
+  test('is open to who has it over five levels, and the origin is reached by nobody else', async () => {
+    const [anne, bob] = [newId(), newId()]
+    const id = await orderOf(anne)
+    expect(await settled(`${strict[0]}/orders/${id}`, await tokenOf(anne))).toBe(200)
+    expect(await originCalls()).toBe(1)
+    await forget(stack.origin)
+    expect(await settled(`${strict[0]}/orders/${id}`, await tokenOf(bob))).toBe(403)
+    expect(await settled(`${strict[0]}/orders/${newId()}`, await tokenOf(anne))).toBe(403)
+    const powerless = await tokenOf(anne, { roles: [] })
+    expect(await settled(`${strict[0]}/orders/${id}`, powerless)).toBe(403)
+    const stranger = await mint(stack.remoteKey, { claims: { sub: anne, iss: REMOTE_ISSUER } })
+    expect(await settled(`${strict[0]}/orders/${id}`, stranger)).toBe(403)
+    expect(await originCalls()).toBe(0)
+    expect(await settled(`${strict[0]}/watched/${id}`, await tokenOf(bob))).toBe(200)
+  })
+
+  test('where the tuples lead on too far, nobody is let in', async () => {
+    const [sub, first] = [newId(), newId()]
+    const teams = Array.from({ length: 40 }, (_, index) => `team:${first}-${index}`)
+    await change(undefined, {
+      writes: [
+        `order:${first} approver ${teams[0]}#member`,
+        ...teams.slice(1).map((team, index) => `${teams[index]} member ${team}#member`),
+        `${teams.at(-1)} member user:${sub}`,
+      ],
+    })
+    expect(await settled(`${strict[0]}/orders/${first}`, await tokenOf(sub))).toBe(403)
+    expect(await originCalls()).toBe(0)
+  })
+
+  test('a warm request makes one call to Redis: with a limit, and with leases', async () => {
+    const anne = newId()
+    const id = await orderOf(anne)
+    const token = await tokenOf(anne)
+    for (const path of [`/orders/${id}`, `/leased/${id}`]) {
+      for (let sent = 0; sent < 3; sent++) await settled(strict[0] + path, token)
+      await forget(stack.rest)
+      for (let count = 1; count <= 5; count++) {
+        const { status } = await ask(strict[0] + path, token)
+        expect(status).toBe(200)
+      }
+      const calls = (await recordsOf(stack.rest)).filter(({ body }) => body.includes(`order:${id}`))
+      expect(calls, path).toHaveLength(5)
+      // And nothing besides, but what is renewed behind answers.
+      expect(await callsOfRequests(stack.rest)).toBeLessThanOrEqual(path.startsWith('/o') ? 5 : 10)
+    }
+  })
+})
+
+describe('a tuple that is deleted', () => {
+  test(
+    'denies from the next request on, at every gateway',
+    async () => {
+      const token = await tokenOf('anne')
+      let late = 0
+      for (let trial = 0; trial < TRIALS; trial++) {
+        const id = newId()
+        await change(undefined, { writes: [`order:${id} owner user:anne`] })
+        for (const url of strict) expect(await settled(`${url}/orders/${id}`, token)).toBe(200)
+        await change(undefined, { deletes: [`order:${id} owner user:anne`] })
+        for (const url of strict)
+          if ((await ask(`${url}/orders/${id}`, token)).status === 200) late += 1
+      }
+      expect(late).toBe(0)
+    },
+    Math.max(60_000, TRIALS * MAX_SECONDS_A_TRIAL * 1_000),
+  )
+
+  test(
+    'denies within the bound where decisions are remembered, and at once whoever sends its token',
+    async () => {
+      const token = await tokenOf('anne')
+      const counts = { late: 0, lateByToken: 0, remembered: 0 }
+      for (let trial = 0; trial < TRIALS; trial++) {
+        const id = newId()
+        await change(undefined, { writes: [`order:${id} owner user:anne`] })
+        for (const url of remembering) expect(await settled(`${url}/orders/${id}`, token)).toBe(200)
+        const consistency = await change(undefined, { deletes: [`order:${id} owner user:anne`] })
+        const deletedMs = performance.now()
+        const [here, there] = remembering
+        const headers = { 'x-consistency-token': consistency }
+        if ((await ask(`${here}/orders/${id}`, token, headers)).status === 200)
+          counts.lateByToken += 1
+        while (performance.now() < deletedMs + BOUND_MS * 2) {
+          // Of before the request was sent: it may have waited.
+          const sentMs = performance.now()
+          const { status } = await ask(`${there}/orders/${id}`, token)
+          if (status !== 200) continue
+          if (sentMs >= deletedMs + BOUND_MS) counts.late += 1
+          else counts.remembered += 1
+        }
+      }
+      expect(counts).toMatchObject({ late: 0, lateByToken: 0 })
+    },
+    Math.max(60_000, TRIALS * MAX_SECONDS_A_TRIAL * 1_000),
+  )
+})
+
+describe('consistency tokens', () => {
+  test('that are forged, of another tenant, or of nobody are 400; an old one is good', async () => {
+    const [anne, tenant] = [newId(), newId()]
+    const id = await orderOf(anne, tenant)
+    const url = `${strict[0]}/orders/${id}`
+    const token = await tokenOf(anne, { tenant })
+    const old = await change(tenant, { writes: [`order:${id} owner user:${anne}`] })
+    await change(tenant, { deletes: [`order:${id} owner user:${anne}`] })
+    const others = await change(newId(), { writes: [`order:${id} owner user:${anne}`] })
+    const nobodys = await change(undefined, { writes: [`order:${id} owner user:${anne}`] })
+    expect(await settled(url, token, { 'x-consistency-token': old })).toBe(200)
+    const before = await originCalls()
+    for (const bad of [others, nobodys, `${old}x`, old.toUpperCase(), 'v1', '0', 'a'.repeat(5_000)])
+      expect(await settled(url, token, { 'x-consistency-token': bad }), bad).toBe(400)
+    expect(await originCalls()).toBe(before)
+    const [record] = await recordsOf(stack.origin)
+    expect(record?.headers['x-consistency-token']).toBeUndefined()
+  })
+
+  test('of a write that Redis has lost are 503 until it knows as much', async () => {
+    const [anne, tenant] = [newId(), newId()]
+    const id = await orderOf(anne, tenant)
+    const token = await tokenOf(anne, { tenant })
+    const headers = {
+      'x-consistency-token': await change(tenant, { writes: [`order:${id} owner user:${anne}`] }),
+    }
+    expect(await settled(`${strict[0]}/orders/${id}`, token, headers)).toBe(200)
+    const [key = ''] = await redis.keys(`pc:relation-version:${tenant}`)
+    const version = await redis.get(key)
+    await redis.set(key, '1')
+    await forget(stack.origin)
+    expect((await ask(`${strict[0]}/orders/${id}`, token, headers)).status).toBe(503)
+    expect(await originCalls()).toBe(0)
+    await redis.set(key, version ?? '')
+    expect(await settled(`${strict[0]}/orders/${id}`, token, headers)).toBe(200)
+  })
+})
+
+describe('S65: tenants with equal ids', () => {
+  test('nobody has a relation by tuples of another tenant', async () => {
+    const [anne, one, other] = [newId(), newId(), newId()]
+    const id = await orderOf(anne, one)
+    const url = `${strict[0]}/orders/${id}`
+    expect(await settled(url, await tokenOf(anne, { tenant: one }))).toBe(200)
+    await forget(stack.origin)
+    for (const claims of [{ tenant: other }, {}, { tenant: `${one}:` }, { tenant: `${one}%3A` }])
+      expect(await settled(url, await tokenOf(anne, claims)), JSON.stringify(claims)).toBe(403)
+    expect(await originCalls()).toBe(0)
+  })
+})
+
+describe('S65: hostile parameters', () => {
+  test('are refused or denied in every encoding, and never another object', async () => {
+    const anne = newId()
+    const id = await orderOf(anne)
+    const token = await tokenOf(anne)
+    await forget(stack.origin)
+    for (const path of [
+      ...['a:b#x@y*', 'a:b%23x@y*', 'a%3Ab%23x%40y%2A', 'a%253Ab%2523x%2540y%252A', '*', '%2A'],
+      ...[`${id}%23viewer`, `${id}%00`, `${id}%20`, `%20${id}`, `order:${id}`, `order%3A${id}`],
+      ...[`x%2f..%2f${id}`, `${id}%2f`, `${id};x`, `${id}%e2%80%8b`, `${id}*`],
+      ...[`%25${id}`, `${id}@user:${anne}`, `${id}%23viewer@user:${anne}`, 'x'.repeat(600)],
+    ]) {
+      const answer = await sendRaw(
+        strict[0],
+        `GET /orders/${path} HTTP/1.1\r\nHost: x.test\r\nAuthorization: Bearer ${token}\r\n` +
+          'Connection: close\r\n\r\n',
+      )
+      expect([400, 403, 404], path).toContain(answer.status)
+    }
+    expect(await originCalls()).toBe(0)
+    expect(await settled(`${strict[0]}/orders/${id}`, token)).toBe(200)
+  })
+})
+
+describe('with Redis out of reach', () => {
+  test.each(['refuse', 'hang', 'error'] as const)(
+    '%s: 503 to everybody, nothing at the origin; then as before',
+    async (mode) => {
+      const [anne, bob] = [newId(), newId()]
+      const id = await orderOf(anne)
+      const url = `${strict[0]}/orders/${id}`
+      const [good, bad] = [await tokenOf(anne), await tokenOf(bob)]
+      expect([await settled(url, good), await settled(url, bad)]).toEqual([200, 403])
+      await forget(stack.origin)
+      await setMode(stack.rest, mode)
+      for (const token of [good, bad, good, bad]) {
+        const response = await ask(url, token)
+        expect(response.status).toBe(503)
+        expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
+      }
+      expect(await originCalls()).toBe(0)
+      await setMode(stack.rest, 'serve')
+      expect([await settled(url, good), await settled(url, bad)]).toEqual([200, 403])
+    },
+  )
+})

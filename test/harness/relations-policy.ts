@@ -1,0 +1,31 @@
+/** Orders for who has a relation to them, by a user's own tuples: nothing is remembered. */
+import { definePolicy } from 'portcullis'
+import model from '../../portcullis.model.json' with { type: 'json' }
+
+export default definePolicy({
+  roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
+  limits: {
+    standard: { limit: 1_000_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+    leased: {
+      ...{ limit: 1_000_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+      lease: { max: 1_000, ttlMs: 10_000 },
+    },
+  },
+  routes: [
+    {
+      ...{ method: 'GET', path: '/orders/:id', permission: 'orders:read', limits: ['standard'] },
+      relation: { object: 'order:{params.id}', relation: 'viewer' },
+    },
+    {
+      ...{ method: 'GET', path: '/leased/:id', permission: 'orders:read', limits: ['leased'] },
+      relation: { object: 'order:{params.id}', relation: 'viewer' },
+    },
+    {
+      ...{ method: 'GET', path: '/watched/:id', permission: 'orders:read' },
+      relation: { object: 'order:{params.id}', relation: 'viewer', mode: 'observe' },
+    },
+  ],
+  revocation: { maxStalenessMs: 10_000 },
+  relations: { model, issuers: ['https://issuer.test'] },
+  abuse: { bans: false, authenticationFailures: false },
+})

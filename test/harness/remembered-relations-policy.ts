@@ -1,0 +1,16 @@
+/** The same, and a decision may be half a second old. */
+import { definePolicy } from 'portcullis'
+import model from '../../portcullis.model.json' with { type: 'json' }
+
+export default definePolicy({
+  roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
+  limits: {},
+  routes: [
+    {
+      ...{ method: 'GET', path: '/orders/:id', permission: 'orders:read' },
+      relation: { object: 'order:{params.id}', relation: 'viewer' },
+    },
+  ],
+  relations: { model, issuers: ['https://issuer.test'], maxStalenessMs: 500 },
+  abuse: { bans: false, authenticationFailures: false },
+})
