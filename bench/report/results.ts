@@ -38,7 +38,7 @@ const COMPARISON = /^\d{4}-\d\d-\d\d-compare[\w-]*\.json$/
 
 /** A run of single scenarios is named after them; so is one under one runtime. */
 const SINGLE =
-  /^\d{4}-\d\d-\d\d-(?!(?:compare[\w-]*|profile[\w-]*|soak|record|full|quick)\.json)[a-z+-]+\.json$/
+  /^\d{4}-\d\d-\d\d-(?!(?:compare[\w-]*|profile[\w-]*|record[\w-]*|soak|full|quick)\.json)[a-z+-]+\.json$/
 
 /**
  * Of a folder the newest file of each kind, every comparison, and runs of single scenarios that are
