@@ -9,8 +9,11 @@ import { ROOT } from './start/settings.ts'
 import { complaint, startWrangler } from './start/wrangler.ts'
 
 const BYTES_PER_KIB = 1_024
-/** Well below any platform limit, but every isolate parses it; a library that slips in shows. */
-const MAX_GZIP_BYTES = 184 * BYTES_PER_KIB
+/**
+ * Well below any platform limit, but every isolate parses it; a library that slips in shows. Of it
+ * relations are some 24 KiB, see docs/decisions/0044.
+ */
+const MAX_GZIP_BYTES = 210 * BYTES_PER_KIB
 
 /** Bundles the gateway into `outdir`. Throws wrangler's complaint. */
 async function bundle(outdir: string): Promise<void> {

@@ -89,6 +89,7 @@ export {
   type SignatureId,
   Unavailable,
 } from './errors.ts'
+export * from './index/relations.ts'
 export type {
   InspectDefinition,
   JsonRpcDefinition,
