@@ -76,6 +76,7 @@ const OWNERS: readonly (readonly [beginning: string, stage: string, functions?: 
   ['src/stores/queue/', 'audit'],
   ['src/middleware/stage.ts', 'audit'],
   ['src/middleware/wait-until.ts', 'audit'],
+  ['src/middleware/in-order.ts', FRAMEWORK],
   ['src/app.ts', FRAMEWORK],
   ['bench/workers/', FRAMEWORK],
   ['layers.ts', FRAMEWORK],
@@ -89,8 +90,9 @@ const OWNERS: readonly (readonly [beginning: string, stage: string, functions?: 
 
 const ANY = /(?:)/
 
-/** Hono calls what comes next in here: what is below it on the stack waits, and does not work. */
-const DISPATCH: Pick<Frame, 'name' | 'module'> = { name: 'dispatch', module: 'hono' }
+/** What comes next is called in here: what is below it on the stack waits, and does not work. */
+const DISPATCH = 'dispatch'
+const DISPATCHERS: ReadonlySet<string | undefined> = new Set(['hono', 'src/middleware/in-order.ts'])
 
 const STAGE_OF = new Map(Object.entries(STAGE_MODULES).map(([stage, module]) => [module, stage]))
 const DIGITS = 2
@@ -104,7 +106,7 @@ export function attribute({ frames, micros }: SampledStack): Attributed {
     const stage = STAGE_OF.get(module ?? '')
     if (stage !== undefined)
       return { stage, evidence: 'stack', path: frames.slice(0, depth + 1).toReversed(), micros }
-    if (name === DISPATCH.name && module === DISPATCH.module)
+    if (name === DISPATCH && DISPATCHERS.has(module))
       return found(owner ?? FRAMEWORK, frames.slice(0, depth + 1))
     owner ??= ownerOf(frame)
   }

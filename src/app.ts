@@ -14,6 +14,7 @@ import { authorize } from './middleware/authorize.ts'
 import { banOffenders } from './middleware/ban-offenders.ts'
 import { canonicalPath } from './middleware/canonical-path.ts'
 import { clientAddress } from './middleware/client-address.ts'
+import { inOrder } from './middleware/in-order.ts'
 import { inspect } from './middleware/inspect.ts'
 import { limitBody } from './middleware/limit-body.ts'
 import { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
@@ -54,11 +55,12 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   const authorizer = createAuthorizer(policy.roles)
   const checker = services.relations(policy)
   const app: Gateway = new Hono()
-  app.onError(problemHandler({ publicUrl: services.publicUrl }))
+  const onError = problemHandler({ publicUrl: services.publicUrl })
+  app.onError(onError)
 
   const { spans } = services
-  app.use(requestId(spans), lingerOnRefusal())
-  if (spans !== undefined) app.use(traceRequests(spans))
+  const traced = spans === undefined ? [] : [traceRequests(spans)]
+  app.use(inOrder([requestId(spans), lingerOnRefusal(), ...traced], onError))
   app.route('/-', healthRoutes(services))
   const calls = [
     ...adminCalls(services.admin(policy), policy.limits),
@@ -70,13 +72,14 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   app.route('/-', openApiRoutes({ ...described, operations }))
   app.route('/.well-known', wellKnownRoutes({ ...services, ...described }))
 
-  app.use(
+  const hygiene = [
     audit({ sink: auditSink }),
     stage('shedLoad', shedLoad(policy)),
     stage('canonicalPath', canonicalPath()),
     stage('sanitizeHeaders', sanitizeHeaders()),
     stage('clientAddress', clientAddress()),
-  )
+  ]
+  app.use(inOrder(hygiene, onError))
   if (server !== undefined) {
     app.route('/', oauthRoutes({ server, proofs, tellNonces: nonceRequired }))
   }
@@ -113,7 +116,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   }
 
   for (const { route, handlers } of calls) {
-    app.on(route.method, [route.path], ...guards(route), ...handlers)
+    app.on(route.method, [route.path], inOrder(guards(route), onError), ...handlers)
   }
   // The gateway's own paths are nobody else's, whatever patterns the policy has.
   app.all('/-/*', refuseUnknown(app.routes.slice()))
@@ -121,7 +124,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   for (const route of policy.routes) {
     const target = route.coalesce ? shared : origin
     const forward = stage('proxy', proxy({ ...route, origin: target, assertions }))
-    app.on(route.method, [route.path], ...guards(route), forward)
+    app.on(route.method, [route.path], inOrder([...guards(route), forward], onError))
   }
   app.all('*', refuseUnknown(app.routes))
   return app
