@@ -1,12 +1,12 @@
 /** The `audit` stage: one event for each decision, whatever it was and whoever made it. */
-import type { Context } from 'hono'
-import { createMiddleware } from 'hono/factory'
-import { v7 } from 'uuid'
+import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { AuditChange, AuditEvent, AuditSink } from '../audit/event.ts'
 import { NO_TRACE_ID } from '../audit/lost.ts'
 import { decisionOf, reasonOf } from '../audit/reason.ts'
 import { createTimeline, type Timeline } from '../audit/timeline.ts'
 import type { GatewayVariables, TimelineVariables } from '../context.ts'
+import { isoTime, uuidV7 } from '../stamps.ts'
+import type { WaitUntil } from '../tokens/principal.ts'
 import { waitUntilOf } from './wait-until.ts'
 
 /** Set by whoever changes something on behalf of an operator, once it is done. */
@@ -23,8 +23,8 @@ export interface AuditOptions {
   readonly sink: AuditSink
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
-  /** UUIDv7. Default that of `uuid`. */
-  readonly newId?: () => string
+  /** Makes the UUIDv7 of an event. */
+  readonly newId?: (nowMs: number) => string
 }
 
 /**
@@ -44,47 +44,46 @@ export interface AuditOptions {
  * app.use(requestId(), audit({ sink }))
  * ```
  */
-export const audit = ({ sink, now = Date.now, newId = v7 }: AuditOptions) => {
+export const audit = ({
+  sink,
+  now = Date.now,
+  newId = uuidV7,
+}: AuditOptions): MiddlewareHandler<AuditEnvironment> => {
   const dataCentreOf = createDataCentre()
-  return createMiddleware<AuditEnvironment>(async function audit(c, next) {
+
+  async function decide(c: Context<AuditEnvironment>, next: Next, waitUntil: WaitUntil) {
     const timeline = createTimeline(now)
     c.set('timeline', timeline)
-    const waitUntil = waitUntilOf(c)
-
-    async function decide() {
-      let status = 500
-      let thrown: unknown
+    let status = 500
+    let thrown: unknown
+    try {
+      await next()
+      // What is thrown becomes a response right where it was thrown, and is kept here.
+      thrown = c.error
+      status = c.res.status
+    } catch (error) {
+      thrown = error
+      throw error
+    } finally {
       try {
-        await next()
-        // Hono turns a thrown Error into a response right where it was thrown, and keeps it here.
-        thrown = c.error
-        status = c.res.status
+        const nowMs = now()
+        const colo = dataCentreOf(c.req.raw)
+        sink.record(
+          eventOf(c, { id: newId(nowMs), status, thrown, timeline, nowMs, colo }),
+          waitUntil,
+        )
       } catch (error) {
-        thrown = error
-        throw error
-      } finally {
-        try {
-          sink.record(
-            eventOf(c, {
-              id: newId(),
-              status,
-              thrown,
-              timeline,
-              nowMs: now(),
-              colo: dataCentreOf(c.req.raw),
-            }),
-            waitUntil,
-          )
-        } catch (error) {
-          console.error(`audit sink: ${error instanceof Error ? error.name : typeof error}`)
-        }
+        console.error(`audit sink: ${error instanceof Error ? error.name : typeof error}`)
       }
     }
+  }
 
-    const decided = decide()
+  return function audit(c, next) {
+    const waitUntil = waitUntilOf(c)
+    const decided = decide(c, next, waitUntil)
     waitUntil(decided)
-    await decided
-  })
+    return decided
+  }
 }
 
 /** Where so many requests say nothing of a data centre, there is none to be told. */
@@ -119,7 +118,7 @@ function eventOf(c: Context<AuditEnvironment>, decided: Decided): AuditEvent {
   const observed = c.get('observed')
   return {
     id: decided.id,
-    time: new Date(decided.nowMs).toISOString(),
+    time: isoTime(decided.nowMs),
     requestId: c.get('requestId') ?? decided.id,
     traceId: c.get('trace')?.traceId ?? NO_TRACE_ID,
     actor: {

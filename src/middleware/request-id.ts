@@ -1,23 +1,21 @@
 /** Names each request: an id of our own, and a place in the caller's trace. */
 import { createMiddleware } from 'hono/factory'
-import { v7 as uuidv7 } from 'uuid'
 import type { RequestIdVariables, TraceContext } from '../context.ts'
 import { receivedHeaders } from '../request-headers.ts'
 import { writeHeaders } from '../response-headers.ts'
+import { randomHex, uuidV7 } from '../stamps.ts'
 import { isPassableTracestate, parseTraceparent } from '../validators/trace-context.ts'
 
 /** What a client's own id may look like; anything else is dropped, for ids end up in logs. */
 const CLIENT_REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
-/** Bytes of a UUID, a span id and a trace id: all the randomness of a request, drawn at once. */
-const UUID_BYTES = 16
 const SPAN_ID_BYTES = 8
 const TRACE_ID_BYTES = 16
 const SAMPLED = '01'
 const NOT_SAMPLED = '00'
 /** Where the random part of a trace id is read as a number from 0 to 1. */
-const SAMPLE_BYTES = 4
-const SAMPLE_RANGE = 2 ** (8 * SAMPLE_BYTES)
+const SAMPLE_DIGITS = 8
+const SAMPLE_RANGE = 16 ** SAMPLE_DIGITS
 
 export interface RequestIdOptions {
   /**
@@ -26,8 +24,6 @@ export interface RequestIdOptions {
    */
   readonly sampleRatio?: number | undefined
 }
-
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
 /**
  * Sets `requestId` (UUIDv7, RFC 9562), `parentRequestId` (the client's `X-Request-Id`, where it is
@@ -44,10 +40,7 @@ const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(
  */
 export const requestId = ({ sampleRatio = 1 }: RequestIdOptions = {}) =>
   createMiddleware<{ Variables: RequestIdVariables }>(async function requestId(c, next) {
-    const random = crypto.getRandomValues(
-      new Uint8Array(UUID_BYTES + SPAN_ID_BYTES + TRACE_ID_BYTES),
-    )
-    const id = uuidv7({ random: random.subarray(0, UUID_BYTES) })
+    const id = uuidV7(Date.now())
     const received = receivedHeaders(c)
     const clientId = received.get('x-request-id')
     c.set('requestId', id)
@@ -55,21 +48,17 @@ export const requestId = ({ sampleRatio = 1 }: RequestIdOptions = {}) =>
       'parentRequestId',
       clientId !== undefined && CLIENT_REQUEST_ID.test(clientId) ? clientId : null,
     )
-    c.set('trace', continueTrace(received, random, sampleRatio))
+    c.set('trace', continueTrace(received, sampleRatio))
     await next()
     writeHeaders(c, (headers) => headers.set('X-Request-Id', id))
   })
 
-function continueTrace(
-  received: ReadonlyMap<string, string>,
-  random: Uint8Array,
-  sampleRatio: number,
-): TraceContext {
-  const spanId = hex(random, UUID_BYTES, UUID_BYTES + SPAN_ID_BYTES)
+function continueTrace(received: ReadonlyMap<string, string>, sampleRatio: number): TraceContext {
+  const spanId = randomHex(SPAN_ID_BYTES)
   const parent = parseTraceparent(received.get('traceparent'))
   if (parent === undefined) {
-    const traceId = hex(random, UUID_BYTES + SPAN_ID_BYTES, random.length)
-    const isSampled = sampleRatio === 1 || sampleOf(random) < sampleRatio
+    const traceId = randomHex(TRACE_ID_BYTES)
+    const isSampled = sampleRatio === 1 || sampleOf(traceId) < sampleRatio
     return {
       traceId,
       spanId,
@@ -92,14 +81,6 @@ function continueTrace(
 }
 
 /** The end of the trace id as a number from 0 to 1: whoever sees the id can tell the same. */
-function sampleOf(random: Uint8Array): number {
-  let number = 0
-  for (const byte of random.subarray(-SAMPLE_BYTES)) number = number * 256 + byte
-  return number / SAMPLE_RANGE
-}
-
-function hex(bytes: Uint8Array, start: number, end: number): string {
-  let text = ''
-  for (let at = start; at < end; at++) text += HEX[bytes[at] ?? 0]
-  return text
+function sampleOf(traceId: string): number {
+  return Number.parseInt(traceId.slice(-SAMPLE_DIGITS), 16) / SAMPLE_RANGE
 }

@@ -47,7 +47,14 @@ const LAYERS: readonly (readonly string[])[] = [
     'src/metrics/',
     'src/tracing/',
   ],
-  ['src/errors.ts', 'src/timers.ts', 'src/breakers/', 'src/validators/', 'src/config.ts'],
+  [
+    'src/errors.ts',
+    'src/timers.ts',
+    'src/stamps.ts',
+    'src/breakers/',
+    'src/validators/',
+    'src/config.ts',
+  ],
 ]
 
 function filesBelow(folder: string): string[] {

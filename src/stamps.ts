@@ -1,0 +1,54 @@
+/** Ids and times that every request gets, made for less than the platform's own would cost. */
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+
+/** Randomness of some hundred requests, for each draw is a call into the platform. */
+const POOL_BYTES = 4_096
+const pool = new Uint8Array(POOL_BYTES)
+let used = POOL_BYTES
+
+/** So many unpredictable bytes as lower-case hex, each drawn once. `count` is 1 to 4,096. */
+export function randomHex(count: number): string {
+  if (used + count > POOL_BYTES) {
+    crypto.getRandomValues(pool)
+    used = 0
+  }
+  let text = ''
+  for (const end = used + count; used < end; used++) text += HEX[pool[used] ?? 0]
+  return text
+}
+
+const TIME_DIGITS = 12
+const TIME_HEAD_DIGITS = 8
+const RANDOM_BYTES = 10
+/** By the digit that stood in its place: two bits say which variant it is, two are random. */
+const VARIANT: Readonly<Record<string, string>> = Object.fromEntries(
+  Array.from({ length: 16 }, (_, digit) => [digit.toString(16), '89ab'.charAt(digit % 4)]),
+)
+
+/**
+ * A UUIDv7 of `nowMs` (RFC 9562 section 5.7) in lower case: 74 random bits. Those of one millisecond
+ * are in no order.
+ */
+export function uuidV7(nowMs: number): string {
+  const time = nowMs.toString(16).padStart(TIME_DIGITS, '0')
+  const random = randomHex(RANDOM_BYTES)
+  const [head, tail] = [time.slice(0, TIME_HEAD_DIGITS), time.slice(TIME_HEAD_DIGITS)]
+  const variant = VARIANT[random.charAt(3)]
+  return `${head}-${tail}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}`
+}
+
+const SECOND_MS = 1000
+/** `2026-11-22T12:00:00.`, which many requests share, and the second that it is of. */
+let second = Number.NaN
+let secondText = ''
+
+/** `Date.prototype.toISOString` of `nowMs`, whole milliseconds since the epoch. */
+export function isoTime(nowMs: number): string {
+  const now = Math.floor(nowMs / SECOND_MS)
+  if (now !== second) {
+    second = now
+    secondText = new Date(now * SECOND_MS).toISOString().slice(0, -'000Z'.length)
+  }
+  return `${secondText}${String(nowMs - now * SECOND_MS).padStart(3, '0')}Z`
+}
