@@ -90,7 +90,7 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
       const init = {
         method: incoming.method,
         // Turned into the platform's own once, by `fetch`.
-        headers: Object.fromEntries(headers),
+        headers: objectOf(headers),
         body: body instanceof ReadableStream && body !== incoming.body ? whole(body, abort) : body,
         redirect: 'manual',
         cache: 'no-store',
@@ -118,6 +118,13 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
       }
     },
   }
+}
+
+/** The platform takes an object in one go. `Object.fromEntries` costs twice as much. */
+function objectOf(headers: ReadonlyMap<string, string>): Record<string, string> {
+  const object: Record<string, string> = {}
+  for (const [name, value] of headers) object[name] = value
+  return object
 }
 
 /**

@@ -25,11 +25,12 @@ export function receivedHeaders(c: Carrier): Received['fields'] {
   const known = variables.get('receivedHeaders')
   if (known?.of === raw) return known.fields
   const fields = new Map<string, string>()
-  for (const [name, value] of raw.headers) {
+  // Not a loop over them: each step of it would leave JavaScript twice.
+  raw.headers.forEach((value, name) => {
     // The one name whose fields `Headers` do not join.
     const before = name === 'set-cookie' ? fields.get(name) : undefined
     fields.set(name, before === undefined ? value : `${before}, ${value}`)
-  }
+  })
   variables.set('receivedHeaders', { of: raw, fields })
   return fields
 }

@@ -28,22 +28,27 @@ const SHARED_CACHE_HEADERS = [
 ]
 
 /**
- * Headers beside what is in them, by lower-case name, so that each stage need not ask the platform
- * anew: a look into its `Headers` costs more than one into a map.
+ * Headers beside their lower-case names, so that the platform is asked only about what is there: a look
+ * into its `Headers` costs more than one into a set.
  */
 export interface ResponseFields {
   readonly headers: Headers
-  readonly values: Map<string, string>
+  readonly names: Set<string>
 }
 
-/** Reads `headers` once; of several `Set-Cookie` fields the map has the last. */
-export const fieldsOf = (headers: Headers): ResponseFields => ({
-  headers,
-  values: new Map(headers),
-})
+/** Reads the names of `headers` once. */
+export function fieldsOf(headers: Headers): ResponseFields {
+  const names = new Set<string>()
+  for (const name of headers.keys()) names.add(name)
+  return { headers, names }
+}
 
-function remove({ headers, values }: ResponseFields, name: string): void {
-  if (values.delete(name)) headers.delete(name)
+function fieldOf({ headers, names }: ResponseFields, name: string): string | undefined {
+  return names.has(name) ? (headers.get(name) ?? undefined) : undefined
+}
+
+function remove({ headers, names }: ResponseFields, name: string): void {
+  if (names.delete(name)) headers.delete(name)
 }
 
 /**
@@ -52,9 +57,9 @@ function remove({ headers, values }: ResponseFields, name: string): void {
  * allows it. `Set-Cookie` stays, each by itself.
  */
 export function sanitizeResponse(fields: ResponseFields): void {
-  const { headers, values } = fields
-  const connection = values.get('connection')
-  for (const name of values.keys()) {
+  const { headers, names } = fields
+  const connection = fieldOf(fields, 'connection')
+  for (const name of names) {
     if (DROPPED.has(name) || DROPPED_FAMILY.test(name)) remove(fields, name)
   }
   deleteNamedIn(connection, { delete: (name) => remove(fields, name) })
@@ -69,14 +74,14 @@ const SHARING = /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revali
  * a shared cache keep it (RFC 9111 section 5.2.2.7), and `Vary: Authorization`. `no-store` stays.
  */
 export function makePrivate(fields: ResponseFields): void {
-  const { headers, values } = fields
-  const directives = splitDirectives(values.get('cache-control') ?? '')
+  const { headers } = fields
+  const directives = splitDirectives(fieldOf(fields, 'cache-control') ?? '')
   if (!directives.some((directive) => /^no-store$/i.test(directive))) {
     const kept = directives.filter((directive) => !SHARING.test(directive))
     headers.set('Cache-Control', ['private', ...kept].join(', '))
   }
   for (const name of SHARED_CACHE_HEADERS) remove(fields, name)
-  if (!/(?:^|,)\s*(?:\*|authorization)\s*(?:,|$)/i.test(values.get('vary') ?? ''))
+  if (!/(?:^|,)\s*(?:\*|authorization)\s*(?:,|$)/i.test(fieldOf(fields, 'vary') ?? ''))
     headers.append('Vary', 'Authorization')
 }
 
