@@ -1,11 +1,10 @@
 /** The `authenticate` stage: who is asking, told by one credential and by nothing else. */
-import type { Context } from 'hono'
-import { createMiddleware } from 'hono/factory'
+import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { CredentialVariables, PrincipalVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
 import { receivedHeaders } from '../request-headers.ts'
 import { writeHeaders } from '../response-headers.ts'
-import { type Credential, credentialOf, failedBindingOf } from '../tokens/credential.ts'
+import { bearerText, type Credential, credentialOf, failedBindingOf } from '../tokens/credential.ts'
 import type { DpopProof, DpopVerifier } from '../tokens/dpop.ts'
 import type { Principal, TokenVerifier } from '../tokens/principal.ts'
 import { credentialHash } from '../tokens/reference.ts'
@@ -68,17 +67,19 @@ export const authenticate = ({
   dpop = 'accepted',
   tellNonces = false,
   anonymous = false,
-}: AuthenticateOptions) => {
+}: AuthenticateOptions): MiddlewareHandler<Environment> => {
   if (proofs === undefined && (dpop === 'required' || tellNonces))
     throw new TypeError('authenticate: needs `proofs` to require DPoP or to tell nonces')
   const forms = { references: references !== undefined, dpop: proofs !== undefined }
 
-  return createMiddleware<Environment>(async function authenticate(c, next) {
-    const header = receivedHeaders(c).get('authorization')
-    if (header === undefined && anonymous) {
-      c.set('principal', null)
-      return next()
-    }
+  /** Most tokens have been seen before: one look into the cache tells that all of one is good. */
+  function known(header: string): Principal | undefined {
+    const text = bearerText(header)
+    const principal = text === undefined ? undefined : verifier.recall(text)
+    return principal?.confirmation === undefined ? principal : undefined
+  }
+
+  async function check(c: Context<Environment>, header: string | undefined, next: Next) {
     if (header === undefined && dpop === 'required')
       throw new Denied({ code: 'token_missing', proof: true })
     const credential = credentialOf(header, forms)
@@ -96,7 +97,19 @@ export const authenticate = ({
       const nonce = await proofs.nonce()
       writeHeaders(c, (headers) => headers.set('DPoP-Nonce', nonce))
     }
-  })
+  }
+
+  return function authenticate(c, next) {
+    const header = receivedHeaders(c).get('authorization')
+    if (header === undefined && anonymous) {
+      c.set('principal', null)
+      return next()
+    }
+    const principal = header === undefined || dpop === 'required' ? undefined : known(header)
+    if (principal === undefined) return check(c, header, next)
+    c.set('principal', principal)
+    return next()
+  }
 }
 
 function accept(c: Context<Environment>, principal: Principal, proof: DpopProof | undefined): void {

@@ -1,5 +1,5 @@
 /** Caps the size of request bodies without reading them first. */
-import { createMiddleware } from 'hono/factory'
+import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { BodyVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
 import { chunksOf, linger } from '../linger.ts'
@@ -21,6 +21,7 @@ const PLATFORM_KEEPS_LENGTH =
   typeof navigator !== 'undefined' && navigator.userAgent === 'Cloudflare-Workers'
 
 type Bytes = ReadableStream<Uint8Array>
+type Environment = { Variables: BodyVariables }
 
 /**
  * Sets `body`: the request's body as a stream that gives at most `maxBytes`, or null. Throws
@@ -40,16 +41,11 @@ type Bytes = ReadableStream<Uint8Array>
  * app.post('/orders', limitBody({ maxBytes: 65_536 }), (c) => store(bodyOf(c)))
  * ```
  */
-export const limitBody = ({ maxBytes }: LimitBodyOptions) => {
+export const limitBody = ({ maxBytes }: LimitBodyOptions): MiddlewareHandler<Environment> => {
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 0)
     throw new RangeError(`limitBody: maxBytes must be a whole number, not ${maxBytes}`)
 
-  return createMiddleware<{ Variables: BodyVariables }>(async function limitBody(c, next) {
-    const { body } = c.req.raw
-    if (body === null) {
-      c.set('body', null)
-      return next()
-    }
+  async function limit(c: Context<Environment>, next: Next, body: Bytes): Promise<void> {
     let refusal: Denied | undefined
     let passed: Bytes = body
     try {
@@ -81,7 +77,14 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions) => {
       await letGo(passed)
       throw error
     }
-  })
+  }
+
+  return function limitBody(c, next) {
+    const { body } = c.req.raw
+    if (body !== null) return limit(c, next, body)
+    c.set('body', null)
+    return next()
+  }
 }
 
 /** The declared length; undefined where the body's end is told by its framing. */

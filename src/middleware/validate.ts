@@ -1,6 +1,5 @@
 /** The `validate` stage: input that matches its schema, or 422 with every finding. */
-import type { Context } from 'hono'
-import { createMiddleware } from 'hono/factory'
+import type { Context, MiddlewareHandler, Next } from 'hono'
 import type * as z from 'zod'
 import { type BodyVariables, bodyOf } from '../context.ts'
 import { Denied, type InputError } from '../errors.ts'
@@ -18,6 +17,8 @@ export interface ValidateOptions extends InputSchemas {
 }
 
 const DEFAULT_MAX_DEPTH = 32
+type Environment = { Variables: BodyVariables }
+
 /** For the whole body: these are small, and a stalled upload must not hold its request for ever. */
 const READ_TIMEOUT_MS = 15_000
 
@@ -32,7 +33,13 @@ const READ_TIMEOUT_MS = 15_000
  * app.post('/orders', limitBody({ maxBytes: 65_536 }), validate({ body: newOrder }), handler)
  * ```
  */
-export const validate = ({ params, query, headers, body, maxDepth }: ValidateOptions) => {
+export const validate = ({
+  params,
+  query,
+  headers,
+  body,
+  maxDepth,
+}: ValidateOptions): MiddlewareHandler<Environment> => {
   for (const [name, schema] of Object.entries({ params, query, body })) {
     if (schema !== undefined && dropsUnknownKeys(schema)) {
       throw new TypeError(
@@ -41,17 +48,31 @@ export const validate = ({ params, query, headers, body, maxDepth }: ValidateOpt
       )
     }
   }
-  return createMiddleware<{ Variables: BodyVariables }>(async function validate(c, next) {
+
+  function findingsBesideBody(c: Context): InputError[] {
     const errors: InputError[] = []
     if (params !== undefined) check('params', params, c.req.param(), errors)
     if (query !== undefined) check('query', query, queryOf(c, errors), errors)
     if (headers !== undefined) check('headers', headers, c.req.header(), errors)
-    if (body !== undefined) {
-      check('body', body, await readJson(c, maxDepth ?? DEFAULT_MAX_DEPTH), errors)
-    }
-    if (errors.length > 0) throw new Denied({ code: 'input_invalid', errors })
+    return errors
+  }
+
+  async function validateAll(c: Context<Environment>, next: Next, schema: z.ZodType) {
+    const errors = findingsBesideBody(c)
+    check('body', schema, await readJson(c, maxDepth ?? DEFAULT_MAX_DEPTH), errors)
+    refuse(errors)
     await next()
-  })
+  }
+
+  return function validate(c, next) {
+    if (body !== undefined) return validateAll(c, next, body)
+    refuse(findingsBesideBody(c))
+    return next()
+  }
+}
+
+function refuse(errors: readonly InputError[]): void {
+  if (errors.length > 0) throw new Denied({ code: 'input_invalid', errors })
 }
 
 function check(

@@ -28,6 +28,17 @@ const BEARER = 'Bearer '
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /**
+ * What follows `Bearer ` in an `Authorization` header that begins so and is no longer than one with the
+ * longest token; undefined for any other. For looking up what was found good before: nothing of its
+ * grammar is checked, as {@link credentialOf} does.
+ */
+export function bearerText(header: string): string | undefined {
+  return header.startsWith(BEARER) && header.length <= MAX_TOKEN_BYTES + BEARER.length
+    ? header.slice(BEARER.length)
+    : undefined
+}
+
+/**
  * Takes the credential out of an `Authorization` header (RFC 6750 section 2.1, RFC 9449 section 7.1).
  * Throws `Denied`: `token_missing` where there is no header, or one with a scheme that is not taken;
  * `token_rejected` for a scheme that is followed by anything else than one credential of a kind that
@@ -38,10 +49,8 @@ const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f
  */
 export function credentialOf(header: string | undefined, forms: CredentialForms): Credential {
   // The usual case first and without a pattern's captures: every request pays for this.
-  if (header?.startsWith(BEARER) && header.length <= MAX_TOKEN_BYTES + BEARER.length) {
-    const text = header.slice(BEARER.length)
-    if (isCompactJws(text)) return { scheme: 'bearer', kind: 'jwt', text }
-  }
+  const text = header === undefined ? undefined : bearerText(header)
+  if (text !== undefined && isCompactJws(text)) return { scheme: 'bearer', kind: 'jwt', text }
   const { scheme, token } = authorizationOf(header)
   if (scheme !== 'bearer' && !(scheme === 'dpop' && forms.dpop))
     throw new Denied({ code: 'token_missing' })

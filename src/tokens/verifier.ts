@@ -64,14 +64,15 @@ export function createTokenVerifier({
   }
   const cache = maxCachedBytes === 0 ? undefined : createTokenCache(maxCachedBytes)
 
-  const recall = (token: string) => cache?.get(token, now())
+  function recall(token: string): Principal | undefined {
+    const cached = cache?.get(token, now())
+    if (cached !== undefined) tally.hits += 1
+    return cached
+  }
 
   async function verify(token: string, waitUntil?: WaitUntil): Promise<Principal> {
     const cached = recall(token)
-    if (cached !== undefined) {
-      tally.hits += 1
-      return cached
-    }
+    if (cached !== undefined) return cached
     tally.misses += 1
 
     const header = readHeader(token)
