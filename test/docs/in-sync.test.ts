@@ -104,12 +104,16 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
     ['## Routes', 'RouteDefinition'],
     ['## Tokens', 'TokensDefinition'],
     ['## Input', 'InputSchemas'],
+    ['## Relations', 'RelationsDefinition'],
+    ['## Demanded relations', 'RelationDemand'],
     ['## Inspection', 'InspectDefinition'],
     ['## Signatures', 'SignaturesDefinition'],
     ['## JSON-RPC', 'JsonRpcDefinition'],
   ])('fields of the policy: %s', (heading, name) => {
     const elsewhere: Readonly<Record<string, string>> = {
       TokensDefinition: 'src/oauth/tokens-definition.ts',
+      RelationsDefinition: 'src/relations/definition.ts',
+      RelationDemand: 'src/relations/definition.ts',
       InspectDefinition: 'src/inspection/definition.ts',
       SignaturesDefinition: 'src/inspection/definition.ts',
       JsonRpcDefinition: 'src/inspection/definition.ts',
