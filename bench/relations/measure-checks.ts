@@ -1,6 +1,7 @@
 /** Checks by themselves: what Redis says that it took for them, nobody else asking. */
 import type { RelationDecision, RelationQuery } from '../../src/relations/authority.ts'
 import type { RelationCheck } from '../../src/stores/upstash/relation-check.ts'
+import { inTurn } from '../requests/rounds.ts'
 import { rounded } from '../statistics.ts'
 import type { DirectRedis } from './direct-redis.ts'
 import { callerName, type Pair, pairsOf, RELATION, type Size, tenantOf } from './graph.ts'
@@ -8,6 +9,8 @@ import { SLOW_OBJECT, SLOW_RELATION, type SlowGraph } from './slow-graphs.ts'
 
 /** Checks that are sent together. */
 const BATCH = 500
+/** The log of slow commands keeps what takes longer; every check of a slow graph is kept. */
+const KEPT_MICROS = 200
 
 /** One measurement of many checks. */
 export interface CheckRound {
@@ -53,6 +56,37 @@ export async function measureChecks(
     // One of them is the first reading's own.
     commands: Math.round((after.commands - before.commands - 1) / checks),
   }
+}
+
+/** Checks of one answer over one size, by name: `allowed-1000`. */
+export type ChecksById = Readonly<Record<string, readonly CheckRound[]>>
+
+/** Rounds over all sizes, allowed and denied, in turn; and the longest check of all, microseconds. */
+export async function measureAllChecks(
+  redis: DirectRedis,
+  check: RelationCheck,
+  {
+    sizes,
+    checkRounds,
+    checksEach: count,
+  }: {
+    readonly sizes: readonly Size[]
+    readonly checkRounds: number
+    readonly checksEach: number
+  },
+): Promise<{ readonly checks: ChecksById; readonly slowestMicros: number }> {
+  const wanted = new Map(
+    (['allowed', 'denied'] as const).flatMap((answer) =>
+      sizes.map((size) => [`${answer}-${size}`, { answer, size }] as const),
+    ),
+  )
+  await redis.watchSlow(KEPT_MICROS)
+  const checks = await inTurn([...wanted.keys()], checkRounds, (id, round) => {
+    const of = wanted.get(id)
+    if (of === undefined) throw new RangeError(`there is no ${id}`)
+    return measureChecks(redis, check, { ...of, count, from: round * count })
+  })
+  return { checks, slowestMicros: (await redis.slowestMicros()) ?? KEPT_MICROS }
 }
 
 /** Has Redis know the script, which it does not count as one then. */
@@ -129,7 +163,7 @@ export async function measureSlow(
       else throw new Error(`${id}: ${query.subject} is ${decision?.outcome}, not ${truth}`)
     }
     const after = await redis.usage()
-    checks += after.calls - before.calls
+    checks += times
     micros = Math.max(micros, (after.micros - before.micros) / times)
     cpuMicros = Math.max(cpuMicros, (after.cpuMicros - before.cpuMicros) / times)
   }

@@ -2,7 +2,7 @@
 import { medianOf, sumOf } from '../requests/rounds.ts'
 import { rounded } from '../statistics.ts'
 import type { Filled } from './fill.ts'
-import type { CheckRound, SlowRound } from './measure-checks.ts'
+import type { CheckRound, ChecksById, SlowRound } from './measure-checks.ts'
 import type { Course, Paced, WayId, WayRound } from './measure-gateway.ts'
 import type { SlowGraph } from './slow-graphs.ts'
 
@@ -10,12 +10,11 @@ export interface Found {
   readonly filled: readonly Filled[]
   /** The size that the ways were measured at. */
   readonly usual: number
-  /** By answer and size: `allowed-1000`. */
-  readonly checks: Readonly<Record<string, readonly CheckRound[]>>
+  readonly checks: ChecksById
   readonly ways: Readonly<Record<WayId, readonly WayRound[]>>
   readonly courses: readonly Course[]
   readonly paced: Paced
-  /** The longest script of what is not made to be slow, microseconds. */
+  /** The longest check in Redis alone of what is not made to be slow, microseconds. */
   readonly slowestMicros: number
   readonly slow: readonly { readonly graph: SlowGraph; readonly round: SlowRound }[]
 }

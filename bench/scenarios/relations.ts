@@ -7,7 +7,7 @@ import { createRelationCheck } from '../../src/stores/upstash/relation-check.ts'
 import { connectDirectly } from '../relations/direct-redis.ts'
 import { fillSizes, fillSlow } from '../relations/fill.ts'
 import { SIZES } from '../relations/graph.ts'
-import { measureChecks, measureSlow, teachScript } from '../relations/measure-checks.ts'
+import { measureAllChecks, measureSlow, teachScript } from '../relations/measure-checks.ts'
 import {
   type Course,
   measurePaced,
@@ -16,7 +16,6 @@ import {
   questionsOf,
   WAY_IDS,
   WAYS,
-  type WayRound,
 } from '../relations/measure-gateway.ts'
 import { resultOf } from '../relations/result.ts'
 import { SLOW_GRAPHS, SLOW_MODEL } from '../relations/slow-graphs.ts'
@@ -27,19 +26,17 @@ import type { Scenario } from '../scenario.ts'
 const EFFORTS = {
   quick: {
     sizes: SIZES.slice(0, 3),
-    ...{ checkRounds: 20, checks: 100, rounds: 1, seconds: 0.6, slowTimes: 5 },
+    ...{ checkRounds: 20, checksEach: 100, rounds: 1, seconds: 0.6, slowTimes: 5 },
     offer: { ratePerSecond: 300, seconds: 4 },
   },
   full: {
     sizes: SIZES,
-    ...{ checkRounds: 100, checks: 200, rounds: 5, seconds: 3, slowTimes: 20 },
+    ...{ checkRounds: 100, checksEach: 200, rounds: 5, seconds: 3, slowTimes: 20 },
     offer: { ratePerSecond: 420, seconds: 45 },
   },
 } as const
 /** What is measured closely. */
 const USUAL_SIZE = 100_000
-/** A script that takes less is not kept by Redis' log of slow commands. */
-const SLOW_MICROS = 200
 
 export const relations: Scenario = {
   id: 'relations',
@@ -65,28 +62,16 @@ export const relations: Scenario = {
       isolates: Object.fromEntries([...variants].map((variant) => [variant, variant])),
     })
     const { kind, directUrl } = gateway.backends.redis
-    if (kind === 'embedded')
-      throw new Error('needs a redis-server: the embedded one counts nothing')
+    if (kind !== 'server')
+      throw new Error('needs a redis-server of its own, which it may fill: unset REDIS_URL')
     const redis = await connectDirectly(directUrl)
     context.shutdown.defer(async () => redis.close())
     const filled = await fillSizes(redis, sizes, context.onProgress)
 
     const check = createRelationCheck(shippedModel())
     await teachScript(redis, check)
-    const wanted = (['allowed', 'denied'] as const).flatMap((answer) =>
-      sizes.map((size) => ({ id: `${answer}-${size}`, answer, size })),
-    )
     context.onProgress('checks in Redis alone')
-    const checks = await inTurn(
-      wanted.map(({ id }) => id),
-      effort.checkRounds,
-      (id, round) => {
-        const { answer, size } = wanted.find((one) => one.id === id) ?? {}
-        if (answer === undefined || size === undefined) throw new Error(`there is no ${id}`)
-        const from = round * effort.checks
-        return measureChecks(redis, check, { size, answer, count: effort.checks, from })
-      },
-    )
+    const { checks, slowestMicros } = await measureAllChecks(redis, check, effort)
 
     const callers = await mintCallers(gateway, sizes)
     for (const id of WAY_IDS) {
@@ -94,24 +79,17 @@ export const relations: Scenario = {
       const questions = questionsOf(callers, WAYS[id], { size: USUAL_SIZE })
       await warmUp(gateway, { url: gateway.urlOf(WAYS[id].variant), questions })
     }
-    await redis.watchSlow(SLOW_MICROS)
-    const ways: Readonly<Record<string, readonly WayRound[]>> = await inTurn(
-      WAY_IDS,
-      count,
-      (id, round) => {
-        context.onProgress(`round ${round} of ${count}: ${WAYS[id].title}`)
-        const questions = questionsOf(callers, WAYS[id], { size: USUAL_SIZE, round })
-        return measureWay(gateway, redis, id, { questions, seconds })
-      },
-    )
+    const ways = await inTurn(WAY_IDS, count, (id, round) => {
+      context.onProgress(`round ${round} of ${count}: ${WAYS[id].title}`)
+      const questions = questionsOf(callers, WAYS[id], { size: USUAL_SIZE, round })
+      return measureWay(gateway, redis, id, { questions, seconds })
+    })
     const courses: readonly Course[] = [
       ...(['unrelated', 'cached'] as const).map((way) => ({ way, size: USUAL_SIZE })),
       ...sizes.map((size) => ({ way: 'cold' as const, size })),
     ]
     context.onProgress(`all in turn at ${effort.offer.ratePerSecond}/s, request by request`)
     const paced = await measurePaced(gateway, callers, courses, effort.offer)
-    const slowestMicros = await redis.slowestMicros()
-
     context.onProgress('slow graphs')
     const slowCheck = createRelationCheck(compileModel(SLOW_MODEL))
     await fillSlow(redis, SLOW_GRAPHS)
@@ -123,7 +101,7 @@ export const relations: Scenario = {
     return resultOf({
       ...{ filled, checks, ways, courses, paced, slow },
       usual: USUAL_SIZE,
-      slowestMicros: slowestMicros ?? SLOW_MICROS,
+      slowestMicros,
     })
   },
 }
