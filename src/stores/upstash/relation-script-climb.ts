@@ -1,5 +1,10 @@
 /** Memberships of the subject, followed upwards from it, in Lua. */
 
+/** Part of the work that may be spent on finding memberships. */
+const CLIMB = 0.4
+/** From so many on it is worth a call to know which of two sets is smaller. */
+const MANY = 16
+
 /**
  * Stands behind `RELATION_WALK`. An object may be shared with thousands of groups, while who asks is
  * in a few. So usersets whose relations are memberships (see `membershipsOf`) are not walked into: the
@@ -12,8 +17,8 @@
  */
 export const RELATION_CLIMB = `
 local subjects = ARGV[11]
--- More may not be looked at before walking: half is left for that.
-local max_climb = max_work / 2
+-- More may not be looked at here: as much is left to ask about it, and something to walk.
+local max_climb = max_work * ${CLIMB}
 local climbed, found, kind_of, far, via, made = 0, {}, {}, {}, {}, {}
 -- Of found: the last whose own memberships are known. 'all' or 'too many' once there is an end to it.
 local looked, ended = -1, nil
@@ -38,7 +43,7 @@ local function add_above(from, from_kind, distance)
     end
   end
   for _, type in ipairs(above[from_kind] or {}) do
-    local most = math.floor(max_climb - climbed)
+    local most = math.floor(math.min(max_climb - climbed, max_work - worked))
     local list = {}
     if most > 0 then
       local from_type, to_type = '[' .. type .. ':', '(' .. type .. ';'
@@ -77,33 +82,52 @@ local function climb()
   if looked == #found then ended = ended or 'all' end
 end
 
+-- Which memberships, from one on, the tuples of a relation name; nil: they are more than may still be
+-- looked at. Of many the tuples may be fewer.
+local function named_of(key, rule, from)
+  local named = {}
+  if #found - from >= ${MANY} then
+    worked = worked + 1
+    if call('ZCARD', key) <= #found - from then
+      local list, is_cut = members(key)
+      if is_cut then return nil end
+      for _, one in ipairs(list) do
+        if far[one] and rule.members[kind_of[one]] then named[#named + 1] = one end
+      end
+      return named
+    end
+  end
+  local asked, also = {}, extra and extra[key] or {}
+  for index = from, #found do
+    if rule.members[kind_of[found[index]]] then asked[#asked + 1] = found[index] end
+  end
+  if #asked == 0 then return named end
+  if #asked > max_work - worked then return nil end
+  worked = worked + 1 + #asked
+  local scores = call('ZMSCORE', key, unpack(asked))
+  for index, one in ipairs(asked) do
+    if scores[index] or also[one] then named[#named + 1] = one end
+  end
+  return named
+end
+
 local prove
 local function expand_members(at, rule, hops)
-  local outcome, from, key = DENIED, 1, usersets .. at
-  local also = extra and extra[key] or {}
+  local outcome, from = DENIED, 1
   if max_steps > 0 and parent > 0 then steps[parent][5] = 'by_subject' end
   while true do
-    local asked = {}
-    for index = from, #found do
-      local named = found[index]
-      if rule.members[kind_of[named]] then asked[#asked + 1] = named end
-    end
-    from = #found + 1
-    if #asked > 0 then
-      worked = worked + 1 + #asked
-      local scores = call('ZMSCORE', key, unpack(asked))
-      for index, named in ipairs(asked) do
-        if scores[index] or also[named] then
-          if hops + 1 + far[named] <= max_depth then
-            if max_steps > 0 then prove(at, named) end
-            return ALLOWED
-          end
-          outcome = DEPTH
-        end
+    local named = named_of(usersets .. at, rule, from)
+    if not named then return nil end
+    for _, one in ipairs(named) do
+      if hops + 1 + far[one] <= max_depth then
+        if max_steps > 0 then prove(at, one) end
+        return ALLOWED
       end
+      outcome = DEPTH
     end
     if ended then return ended == 'all' and outcome or nil end
     if worked >= max_work then return WORK end
+    from = #found + 1
     climb()
   end
 end

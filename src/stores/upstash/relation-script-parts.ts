@@ -39,7 +39,7 @@ function kinds.expand(part, at, object, type, rule, hops)
   for _, into in ipairs(rule.into) do
     local next_rule = rule_of(into[1], into[2])
     if next_rule and next_rule.reached then
-      local is_member = rule.members[into[1] .. '#' .. into[2]]
+      local is_member = ended ~= 'too many' and rule.members[into[1] .. '#' .. into[2]]
       by_subject, by_walking = by_subject or is_member, by_walking or not is_member
     end
   end

@@ -82,7 +82,7 @@ local function members(key)
   local list = lists[key]
   if not list then
     -- Never below 0: Redis takes a negative end as one that is counted from behind.
-    local most = math.max(max_work - worked, 0)
+    local most = math.max(max_work - worked - 1, 0)
     worked = worked + 1
     list = call('ZRANGE', key, 0, most)
     if #list > most then
@@ -91,6 +91,8 @@ local function members(key)
     end
     for named in pairs(extra and extra[key] or {}) do list[#list + 1] = named end
     lists[key] = list
+  elseif #list > max_work - worked then
+    return {}, true
   end
   worked = worked + #list
   return list, cut[key]

@@ -1,0 +1,324 @@
+/** What a check answers, and what it never does. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { RelationQuery } from '../../../src/relations/authority.ts'
+import { compileModel } from '../../../src/relations/compile-model.ts'
+import type { RelationModel } from '../../../src/relations/model.ts'
+import type { RelationTrace } from '../../../src/relations/trace.ts'
+import { parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
+import {
+  createRelationCheck,
+  createUpstashRelationAuthority,
+  type RelationLimits,
+} from '../../../src/stores/upstash/relation-check.ts'
+import { relationKeysOf } from '../../../src/stores/upstash/relation-keys.ts'
+import {
+  createRedisRest,
+  type RedisReply,
+  type RedisRest,
+} from '../../../src/stores/upstash/rest.ts'
+import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
+import { restOver, writesOf } from './world.ts'
+
+const typed = (...types: object[]) => ({ directly_related_user_types: types })
+const member = { type: 'group', relation: 'member' }
+
+/** Groups within groups; folders within folders, whose viewers see what is in them; and some who may not. */
+const model: RelationModel = compileModel({
+  schema_version: '1.1',
+  type_definitions: [
+    { type: 'user' },
+    {
+      type: 'group',
+      relations: { member: { this: {} } },
+      metadata: { relations: { member: typed({ type: 'user' }, member) } },
+    },
+    {
+      type: 'folder',
+      relations: {
+        parent: { this: {} },
+        banned: { this: {} },
+        viewer: {
+          union: {
+            child: [
+              { this: {} },
+              {
+                tupleToUserset: {
+                  tupleset: { relation: 'parent' },
+                  computedUserset: { relation: 'viewer' },
+                },
+              },
+            ],
+          },
+        },
+        reader: {
+          difference: {
+            base: { computedUserset: { relation: 'viewer' } },
+            subtract: { computedUserset: { relation: 'banned' } },
+          },
+        },
+      },
+      metadata: {
+        relations: {
+          parent: typed({ type: 'folder' }),
+          banned: typed({ type: 'user' }, { type: 'folder', relation: 'reader' }),
+          viewer: typed({ type: 'user' }, { type: 'user', wildcard: {} }, member),
+        },
+      },
+    },
+  ],
+})
+
+const tuplesOf = (...texts: string[]): RelationTuple[] =>
+  texts.map((text) => parseTuple(text) ?? { object: '', relation: '', subject: '' })
+
+const queryOf = (text: string, more: Partial<RelationQuery> = {}): RelationQuery => {
+  const [tuple = { object: '', relation: '', subject: '' }] = tuplesOf(text)
+  return { tenant: null, contextualTuples: [], ...tuple, ...more }
+}
+
+/** So many folders, each in the next, the last of which anne sees. */
+const chain = (length: number) => [
+  ...Array.from({ length }, (_, at) => `folder:${at}#parent@folder:${at + 1}`),
+  `folder:${length}#viewer@user:anne`,
+]
+
+describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) => {
+  let redis: TestRedis
+  let rest: RedisRest
+  beforeAll(async () => {
+    redis = await startTestRedis(prefer)
+    rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
+  })
+  afterAll(() => redis.close())
+
+  async function having(...texts: string[]): Promise<void> {
+    await restOver(redis.direct).send([['FLUSHDB'], ...(await writesOf(tuplesOf(...texts)))])
+  }
+
+  const authority = (limits?: RelationLimits) =>
+    createUpstashRelationAuthority(rest, createRelationCheck(model, limits))
+
+  async function outcomeOf(text: string, more?: Partial<RelationQuery>) {
+    const { decision } = await authority().check(queryOf(text, more))
+    return decision.outcome === 'unknown' ? decision.why : decision.outcome
+  }
+
+  test('is one call over HTTP, and two where Redis does not know the script yet', async () => {
+    await having('folder:1#viewer@user:anne')
+    await redis.direct.script('FLUSH')
+    const asked = authority()
+    const query = queryOf('folder:1#viewer@user:anne')
+    const before = redis.calls()
+    await asked.check(query)
+    expect(redis.calls() - before).toBe(2)
+    for (let count = 0; count < 3; count++) await asked.check(query)
+    expect(redis.calls() - before).toBe(5)
+  })
+
+  test('follows 25 tuples; the 26th cannot be told', async () => {
+    await having(...chain(25))
+    expect(await outcomeOf('folder:0#viewer@user:anne')).toBe('allowed')
+    await having(...chain(26))
+    expect(await outcomeOf('folder:0#viewer@user:anne')).toBe('max_depth_exceeded')
+    expect(await outcomeOf('folder:1#viewer@user:anne')).toBe('allowed')
+    const groups = Array.from(
+      { length: 25 },
+      (_, at) => `group:${at}#member@group:${at + 1}#member`,
+    )
+    await having('folder:0#viewer@group:0#member', ...groups, 'group:25#member@user:anne')
+    expect(await outcomeOf('folder:0#viewer@user:anne')).toBe('max_depth_exceeded')
+    expect(await outcomeOf('group:0#member@user:anne')).toBe('allowed')
+  })
+
+  test('finds by a short way what was too deep by a long one', async () => {
+    const short = 'folder:0#parent@folder:3'
+    await having(...chain(4), short)
+    const limits = { maxDepth: 3, maxWork: 1_000 }
+    const { decision } = await authority(limits).check(queryOf('folder:0#viewer@user:anne'))
+    expect(decision).toEqual({ outcome: 'allowed' })
+  })
+
+  test('takes what holds only if it does not as unknown, never as allowed', async () => {
+    await having('folder:1#viewer@user:anne', 'folder:1#banned@folder:1#reader')
+    expect(await outcomeOf('folder:1#reader@user:anne')).toBe('negated_cycle')
+    expect(await outcomeOf('folder:1#reader@user:bob')).toBe('denied')
+  })
+
+  test('ends in circles', async () => {
+    await having('folder:1#parent@folder:2', 'folder:2#parent@folder:1', 'folder:2#parent@folder:2')
+    expect(await outcomeOf('folder:1#viewer@user:anne')).toBe('denied')
+    await having('group:1#member@group:2#member', 'group:2#member@group:1#member')
+    expect(await outcomeOf('group:1#member@user:anne')).toBe('denied')
+    expect(await outcomeOf('group:1#member@group:2#member')).toBe('allowed')
+  })
+
+  test('keeps tenants apart', async () => {
+    const theirs = await writesOf(tuplesOf('folder:1#viewer@user:anne'), 'acme')
+    await restOver(redis.direct).send([['FLUSHDB'], ...theirs])
+    const asked = (tenant: string | null) => outcomeOf('folder:1#viewer@user:anne', { tenant })
+    expect(await asked('acme')).toBe('allowed')
+    expect(await asked(null)).toBe('denied')
+    expect(await asked('acme:x')).toBe('denied')
+    expect(await asked('a'.repeat(300))).toBe('denied')
+  })
+
+  test('takes contextual tuples as written, for this question alone', async () => {
+    await having('folder:1#viewer@group:1#member')
+    const contextualTuples = tuplesOf('group:1#member@group:2#member', 'group:2#member@user:anne')
+    const query = 'folder:1#viewer@user:anne'
+    expect(await outcomeOf(query, { contextualTuples })).toBe('allowed')
+    expect(await outcomeOf(query)).toBe('denied')
+    const wrong = tuplesOf('folder:1#viewer@folder:2#reader', 'folder:2#viewer@user:anne')
+    expect(await outcomeOf(query, { contextualTuples: wrong })).toBe('denied')
+  })
+
+  test('knows no relations but those of the model', async () => {
+    await having('folder:1#owner@user:anne', 'robot:1#viewer@user:anne')
+    expect(await outcomeOf('folder:1#owner@user:anne')).toBe('denied')
+    expect(await outcomeOf('robot:1#viewer@user:anne')).toBe('denied')
+    expect(await outcomeOf('folder:1#owner@folder:1#owner')).toBe('denied')
+  })
+
+  test.each([
+    ['', 'viewer', 'user:anne'],
+    ['folder:1#parent', 'viewer', 'user:anne'],
+    ['folder:*', 'viewer', 'user:anne'],
+    ['folder:1', 'viewer#x', 'user:anne'],
+    ['folder:1', "viewer'", 'user:anne'],
+    ['folder:1', 'viewer', 'user:a:b'],
+    ['folder:1', 'viewer', 'user:a\n'],
+  ])('does not ask for %j, %j, %j', async (object, relation, subject) => {
+    const before = redis.calls()
+    const query = { tenant: null, object, relation, subject, contextualTuples: [] }
+    await expect(authority().check(query)).rejects.toThrow(TypeError)
+    const more = { ...queryOf('folder:1#viewer@user:anne') }
+    const contextualTuples = [{ object, relation, subject }]
+    await expect(authority().check({ ...more, contextualTuples })).rejects.toThrow(TypeError)
+    expect(redis.calls()).toBe(before)
+  })
+
+  test('takes 20 contextual tuples and no more', async () => {
+    await having()
+    const many = (count: number) =>
+      tuplesOf(...Array.from({ length: count }, (_, at) => `folder:1#viewer@user:u${at}`))
+    const query = queryOf('folder:1#viewer@user:u19')
+    const asked = (count: number) => authority().check({ ...query, contextualTuples: many(count) })
+    expect((await asked(20)).decision).toEqual({ outcome: 'allowed' })
+    await expect(asked(21)).rejects.toThrow(TypeError)
+  })
+
+  test('tells the version, and refuses to decide by an older one than is asked for', async () => {
+    await having('folder:1#viewer@user:anne')
+    const query = queryOf('folder:1#viewer@user:anne')
+    expect((await authority().check(query)).version).toBe(0)
+    const { version } = await relationKeysOf(null)
+    await redis.direct.set(version, '1795000000000001')
+    const atLeast = 1_795_000_000_000_001
+    expect((await authority().check({ ...query, atLeast })).version).toBe(atLeast)
+    const stale = authority().check({ ...query, atLeast: atLeast + 1 })
+    await expect(stale).rejects.toMatchObject({ dependency: 'redis', fault: 'stale' })
+    await redis.direct.set(version, 'rubbish')
+    await expect(authority().check(query)).rejects.toMatchObject({ fault: 'malformed' })
+  })
+
+  test('a key of another type is an outage, not a decision', async () => {
+    await having()
+    const { tuples } = await relationKeysOf(null)
+    await redis.direct.set(`${tuples}folder:1#viewer`, 'x')
+    const asked = authority().check(queryOf('folder:1#viewer@user:anne'))
+    await expect(asked).rejects.toMatchObject({ dependency: 'redis', fault: 'refused' })
+  })
+
+  test('explains what proved it', async () => {
+    await having(
+      'folder:1#parent@folder:2',
+      'folder:2#viewer@group:1#member',
+      'group:1#member@group:2#member',
+      'group:2#member@user:anne',
+    )
+    const answer = await authority().explain(queryOf('folder:1#reader@user:anne'))
+    expect(answer.decision).toEqual({ outcome: 'allowed' })
+    expect(answer.trace.truncated).toBe(false)
+    expect(proofOf(answer.trace)).toEqual([
+      'folder:1#parent@folder:2',
+      'folder:2#viewer@group:1#member',
+      'group:1#member@group:2#member',
+      'group:2#member@user:anne',
+    ])
+    expect(JSON.parse(JSON.stringify(answer.trace))).toEqual(answer.trace)
+  })
+
+  test('explains what was tried in vain, and is bounded', async () => {
+    await having('folder:1#viewer@user:anne', 'folder:1#banned@user:anne')
+    const { decision, trace } = await authority().explain(queryOf('folder:1#reader@user:anne'))
+    expect(decision).toEqual({ outcome: 'denied' })
+    const [exclusion] = trace.root.steps
+    expect(exclusion).toMatchObject({ rule: 'exclusion', node: 'folder:1#reader' })
+    expect(exclusion?.steps).toMatchObject([
+      { rule: 'computed', node: 'folder:1#viewer', outcome: 'allowed' },
+      { rule: 'computed', node: 'folder:1#banned', outcome: 'allowed' },
+    ])
+    const parents = Array.from({ length: 600 }, (_, at) => `folder:0#parent@folder:${at + 1}`)
+    await having(...parents)
+    const many = await authority({ maxDepth: 25, maxWork: 5_000 }).explain(
+      queryOf('folder:0#viewer@user:anne'),
+    )
+    expect(many.decision).toEqual({ outcome: 'denied' })
+    expect(many.trace.truncated).toBe(true)
+    expect(JSON.stringify(many.trace).match(/"outcome"/g)?.length).toBe(500)
+  })
+})
+
+/** The tuples of the allowed steps, from the top down. */
+function proofOf({ root }: RelationTrace): string[] {
+  const tuples: string[] = []
+  const visit = (step: RelationTrace['root']): void => {
+    if (step.outcome !== 'allowed') return
+    if (step.tuple !== undefined) tuples.push(step.tuple)
+    step.steps.forEach(visit)
+  }
+  visit(root)
+  return tuples
+}
+
+describe('an odd reply', () => {
+  const check = createRelationCheck(model)
+  const query = queryOf('folder:1#viewer@user:anne')
+  const whole = [1, '1795000000000001', 3, 0, []]
+
+  test.each<[string, RedisReply | undefined]>([
+    ['none', undefined],
+    ['null', { result: null }],
+    ['an error', { error: 'ERR wrong' }],
+    ['a text', { result: 'allowed' }],
+    ['true', { result: true }],
+    ['an empty list', { result: [] }],
+    ['a short list', { result: whole.slice(0, 4) }],
+    ['a long list', { result: [...whole, 1] }],
+    ['another outcome', { result: [5, ...whole.slice(1)] }],
+    ['an outcome as text', { result: ['1', ...whole.slice(1)] }],
+    ['no version', { result: [1, null, 3, 0, []] }],
+    ['a number as version', { result: [1, 1_795_000_000_000_001, 3, 0, []] }],
+    ['a negative version', { result: [1, '-1', 3, 0, []] }],
+    ['steps that hang nowhere', { result: [1, '', 3, 0, 'x'] }],
+  ])('is no decision: %s', async (_, reply) => {
+    const rest: RedisRest = { send: async () => [reply ?? {}] }
+    const command = await check.command(query, { trace: true })
+    const asked = check.explanationOf(rest, reply, command)
+    await expect(asked).rejects.toMatchObject({ name: 'Unavailable', dependency: 'redis' })
+  })
+
+  test('to the script in full is none, either', async () => {
+    const sent: unknown[] = []
+    const rest: RedisRest = {
+      send: async ([command]) => {
+        sent.push(command?.[0])
+        return [{ error: 'NOSCRIPT No matching script' }]
+      },
+    }
+    const command = await check.command(query)
+    const asked = check.answerOf(rest, { error: 'NOSCRIPT No matching script' }, command)
+    await expect(asked).rejects.toMatchObject({ fault: 'refused' })
+    expect(sent).toEqual(['EVAL'])
+  })
+})
