@@ -26,7 +26,7 @@ beforeAll(async () => {
         async (tenant) =>
           [
             tenant,
-            await gateway.token({ sub: 'olga', roles: ['operator'], tenant }, ISSUER),
+            await gateway.token({ sub: `olga-${tenant}`, roles: ['operator'], tenant }, ISSUER),
           ] as const,
       ),
     ),

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createGateway } from '../../src/app.ts'
+import type { AuditEvent } from '../../src/audit/event.ts'
+import { definePolicy } from '../../src/policy.ts'
+import { encodeConsistency } from '../../src/relations/consistency.ts'
+import { createServices } from '../../src/services.ts'
+import {
+  STORES,
+  startAuthority,
+  type TestAuthority,
+  TOKEN,
+} from '../relations/authorities/servers.ts'
+import { ISSUER, PUBLIC_URL, startGateway, type TestGateway } from './gateway.ts'
+import { MODEL } from './relation-model.ts'
+
+let gateway: TestGateway
+let server: TestAuthority
+beforeAll(async () => {
+  gateway = await startGateway()
+  server = await startAuthority({
+    none: ['order:1#viewer@user:anne'],
+    acme: ['order:2#viewer@user:anne'],
+    umbra: [],
+  })
+})
+afterAll(async () => {
+  await gateway?.close()
+  await server?.close()
+})
+
+describe.each(['openfga', 'authzen'] as const)('relations that %s decides over', (authority) => {
+  const events: AuditEvent[] = []
+
+  async function admin(path: string, body?: object) {
+    const services = createServices({
+      ...gateway.env,
+      OPENFGA_URL: server.url,
+      OPENFGA_STORES: JSON.stringify({ '': STORES.none, acme: STORES.acme }),
+      OPENFGA_TOKEN: TOKEN,
+      AUTHZEN_URLS: JSON.stringify({ '': `${server.url}/pdp`, acme: `${server.url}/pdp` }),
+      AUTHZEN_TOKEN: TOKEN,
+      AUTHORITY_TIMEOUT_MS: '2000',
+    })
+    const policy = definePolicy({
+      roles: { operator: ['portcullis:*'] },
+      limits: {},
+      relations: { model: MODEL, issuers: [ISSUER], authority },
+      routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
+    })
+    const auditSink = { record: (event: AuditEvent) => void events.push(event) }
+    const app = createGateway({ ...services, auditSink }, policy)
+    const reply = await app.request(`${PUBLIC_URL}/-/admin${path}`, {
+      headers: {
+        Authorization: `Bearer ${gateway.operator}`,
+        'Content-Type': 'application/json',
+        'CF-Connecting-IP': '192.0.2.1',
+      },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    })
+    // biome-ignore lint/suspicious/noExplicitAny: whatever the gateway says is compared, not used
+    return { status: reply.status, body: (await reply.json()) as any }
+  }
+  const question = { object: 'order:1', relation: 'viewer', subject: 'user:anne' }
+
+  test('are asked there, each tenant in its place', async () => {
+    expect((await admin('/check', question)).body).toEqual({
+      allowed: true,
+      outcome: 'allowed',
+      consistencyToken: encodeConsistency(0, null),
+    })
+    expect((await admin('/check', { ...question, tenant: 'acme' })).body.outcome).toBe('denied')
+    const second = { ...question, object: 'order:2', tenant: 'acme' }
+    expect((await admin('/check', second)).body.outcome).toBe('allowed')
+  })
+
+  test('are written, listed and explained there, and here it is said so', async () => {
+    const before = server.asked.length
+    for (const [path, body, where] of [
+      ['/relations', { writes: [question] }, { in: 'body', path: '' }],
+      ['/relations', undefined, { in: 'query', path: '' }],
+      ['/expand', { object: 'order:1', relation: 'viewer' }, { in: 'body', path: '' }],
+      ['/check', { ...question, trace: true }, { in: 'body', path: '/trace' }],
+    ] as const) {
+      const reply = await admin(path, body)
+      expect(reply.status).toBe(422)
+      expect(reply.body.errors).toMatchObject([where])
+    }
+    expect(server.asked).toHaveLength(before)
+    expect(await gateway.redis.direct.keys('pc:*tuple*')).toEqual([])
+    expect(events.filter(({ change }) => change !== undefined)).toEqual([])
+  })
+
+  test('are 503 where it does not say, and on record as that', async () => {
+    server.behaviour = (response) => response.writeHead(200).end('{"allowed":"true","decision":1}')
+    const reply = await admin('/check', question)
+    server.behaviour = undefined
+    expect(reply.status).toBe(503)
+    expect(events.at(-1)).toMatchObject({ decision: 'error', reason: 'authority:malformed' })
+  })
+})
