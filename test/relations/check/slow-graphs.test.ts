@@ -1,0 +1,72 @@
+/** Graphs that are made to be slow are answered rightly, or not at all, and never looked at for long. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  SLOW_GRAPHS,
+  SLOW_MODEL,
+  SLOW_OBJECT,
+  SLOW_RELATION,
+} from '../../../bench/relations/slow-graphs.ts'
+import { compileModel } from '../../../src/relations/compile-model.ts'
+import {
+  createRelationCheck,
+  createUpstashRelationAuthority,
+  RELATION_LIMITS,
+} from '../../../src/stores/upstash/relation-check.ts'
+import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
+import { restOver, writesOf } from './world.ts'
+
+/** A relation that has been begun is looked at to the end of its own definition. */
+const BEGUN = 5
+/** Members in one command. */
+const CHUNK = 2_000
+
+describe('graphs that are made to be slow', () => {
+  let redis: TestRedis
+  beforeAll(async () => {
+    redis = await startTestRedis()
+  })
+  afterAll(() => redis.close())
+
+  test.each(SLOW_GRAPHS.map((graph) => [graph.title, graph] as const))('%s', async (_, graph) => {
+    const rest = restOver(redis.direct)
+    for (const [name = '', key = '', ...pairs] of await writesOf([...graph.tuples()], graph.id))
+      for (let at = 0; at < pairs.length; at += CHUNK)
+        await rest.send([[name, key, ...pairs.slice(at, at + CHUNK)]])
+    const check = createRelationCheck(compileModel(SLOW_MODEL))
+    const authority = createUpstashRelationAuthority(rest, check)
+    for (const { subject, isViewer } of graph.questions) {
+      const query = {
+        tenant: graph.id,
+        object: SLOW_OBJECT,
+        relation: SLOW_RELATION,
+        subject,
+        contextualTuples: [],
+      }
+      const { decision } = await authority.check(query)
+      if (decision.outcome !== 'unknown')
+        expect(decision.outcome).toBe(isViewer ? 'allowed' : 'denied')
+      const explained = await authority.explain(query)
+      expect(explained.decision).toEqual(decision)
+      expect(explained.trace.work).toBeLessThanOrEqual(RELATION_LIMITS.maxWork + BEGUN)
+    }
+  })
+
+  test('whoever is in few groups is told, however many there are', async () => {
+    const authority = createUpstashRelationAuthority(
+      restOver(redis.direct),
+      createRelationCheck(compileModel(SLOW_MODEL)),
+    )
+    const asked = (id: string, subject: string) =>
+      authority.check({
+        tenant: id,
+        object: SLOW_OBJECT,
+        relation: SLOW_RELATION,
+        subject,
+        contextualTuples: [],
+      })
+    for (const id of ['slow-nested', 'slow-tree', 'slow-wide', 'slow-dense']) {
+      expect((await asked(id, 'user:last')).decision).toEqual({ outcome: 'allowed' })
+      expect((await asked(id, 'user:stranger-0')).decision).toEqual({ outcome: 'denied' })
+    }
+  })
+})
