@@ -136,7 +136,10 @@ export function decide(
 }
 
 /** What the model does not permit is as if it were not there. */
-function isPermitted(model: RelationModel, { object, relation, subject }: RelationTuple): boolean {
+export function isPermitted(
+  model: RelationModel,
+  { object, relation, subject }: RelationTuple,
+): boolean {
   const type = parseObject(object)?.type ?? ''
   const named = parseSubject(subject)
   if (named === undefined) return false
