@@ -51,12 +51,15 @@ export function relationToAsk(
   principal: Principal,
 ): RelationAsk | undefined {
   const { checker } = options
+  if (!checker.rides) return undefined
   const query = relationQueryOf(c, options, principal)
   if ('code' in query) return undefined
   const known = checker.recall(query)
   const note = (verdict: RelationVerdict) => c.set('relation', { of: queryKey(query), verdict })
-  if (known !== undefined) note(known)
-  if (known !== undefined || !checker.rides) return undefined
+  if (known !== undefined) {
+    note(known)
+    return undefined
+  }
   const askedMs = checker.now()
   return {
     query,
