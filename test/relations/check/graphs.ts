@@ -75,7 +75,7 @@ const { userset } = fc.letrec<{ userset: Userset }>((tie) => {
       { weight: 4, arbitrary: fc.record({ kind: fc.constant('union'), of: parts }) },
       { weight: 2, arbitrary: fc.record({ kind: fc.constant('intersection'), of: parts }) },
       {
-        weight: 2,
+        weight: 5,
         arbitrary: fc.record({
           kind: fc.constant('exclusion'),
           base: tie('userset'),
