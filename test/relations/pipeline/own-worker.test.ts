@@ -1,0 +1,116 @@
+/** The parts by themselves, as a Worker of one's own puts them together. */
+import { Hono } from 'hono'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import {
+  admit,
+  authorize,
+  clientAddress,
+  compileModel,
+  createAdmission,
+  createAuthorizer,
+  createRedisRest,
+  createRelationCheck,
+  createRelationChecker,
+  createRelationRule,
+  createUpstashAdmissionStore,
+  createUpstashRelationAuthority,
+  type GatewayVariables,
+  problemHandler,
+  type RelationOptions,
+} from '../../../src/index.ts'
+import { principal } from '../../admission/callers.ts'
+import { startWorld, type World } from './gateway.ts'
+import { MODEL } from './model.ts'
+
+const model = compileModel(MODEL)
+const check = createRelationCheck(model)
+const authorizer = createAuthorizer(new Map([['reader', ['notes:read']]]))
+const ruleOf = (relation: string, param = 'id') =>
+  createRelationRule({ model, object: `order:{params.${param}}`, relation })
+
+let world: World
+beforeAll(async () => {
+  world = await startWorld()
+})
+afterAll(() => world?.close())
+beforeEach(async () => {
+  await world.redis.direct.flushall()
+  await world.write(null, 'order:1#viewer@user:anne', 'order:2#owner@user:anne')
+})
+
+/** An app in which Anne asks; `asks` is what `admit` is given, `demands` what `authorize` is. */
+function appOf(path: string, asks: string | undefined, demands: string, param = 'id') {
+  const rest = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
+  const admission = createAdmission({
+    store: createUpstashAdmissionStore(rest, check),
+    now: Date.now,
+  })
+  const checker = createRelationChecker({
+    authority: createUpstashRelationAuthority(rest, check),
+    issuers: new Set([anne.issuer]),
+    rides: true,
+    now: Date.now,
+  })
+  const optionsOf = (relation: string, of: string): RelationOptions => ({
+    ...{ rule: ruleOf(relation, of), checker },
+  })
+  const app = new Hono<{ Variables: GatewayVariables }>()
+  app.onError(problemHandler())
+  app.use(clientAddress())
+  app.use(async (c, next) => {
+    c.set('principal', anne)
+    await next()
+  })
+  app.get(
+    path,
+    admit({ admission, relation: asks === undefined ? undefined : optionsOf(asks, 'id') }),
+    authorize({ authorizer, permission: 'notes:read', relation: optionsOf(demands, param) }),
+    (c) => c.text('reached'),
+  )
+  return {
+    async statusOf(target: string) {
+      const before = world.redis.calls()
+      const { status } = await app.request(target)
+      return [status, world.redis.calls() - before]
+    },
+  }
+}
+
+const anne = principal({ subject: 'anne', tenant: undefined, roles: ['reader'], scopes: [] })
+
+describe('a Worker of one’s own', () => {
+  test('asks in the call of admit for what authorize demands', async () => {
+    const { statusOf } = appOf('/notes/:id', 'viewer', 'viewer')
+    await statusOf('/notes/1')
+    expect(await statusOf('/notes/1')).toEqual([200, 1])
+    expect(await statusOf('/notes/3')).toEqual([403, 1])
+  })
+
+  test('that does not tell admit has authorize ask, by a call of its own', async () => {
+    const { statusOf } = appOf('/notes/:id', undefined, 'viewer')
+    await statusOf('/notes/1')
+    expect(await statusOf('/notes/1')).toEqual([200, 2])
+    expect(await statusOf('/notes/3')).toEqual([403, 2])
+  })
+
+  test('is decided by what it demands, not by what was asked for another rule or another object', async () => {
+    const other = appOf('/notes/:id', 'viewer', 'owner')
+    await other.statusOf('/notes/1')
+    expect(await other.statusOf('/notes/1')).toEqual([403, 2])
+    expect(await other.statusOf('/notes/2')).toEqual([200, 2])
+    const { statusOf } = appOf('/notes/:id/:other', 'viewer', 'viewer', 'other')
+    expect((await statusOf('/notes/1/3'))[0]).toBe(403)
+    expect((await statusOf('/notes/3/1'))[0]).toBe(200)
+  })
+
+  test('whose store does not know relations says so, and lets nobody in', async () => {
+    const rest = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
+    const store = createUpstashAdmissionStore(rest)
+    const query = { tenant: null, object: 'order:1', relation: 'viewer', subject: 'user:anne' }
+    const admission = createAdmission({ store, now: Date.now })
+    const relation = { ...query, contextualTuples: [] }
+    await expect(
+      admission.admit({ principal: anne, address: '192.0.2.1', limits: [], relation }),
+    ).rejects.toThrow(TypeError)
+  })
+})
