@@ -100,7 +100,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
         async (history, filter, limit) => {
           await redis.direct.flushall()
           const sets = new Map<string | null, Set<string>>(TENANTS.map((name) => [name, new Set()]))
-          let before = 0
+          const versions = new Map<string | null, number>()
           for (const [tenant, change] of history) {
             const set = sets.get(tenant) as Set<string>
             const writes = change.writes.map(formatTuple)
@@ -108,8 +108,8 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
             const result = await store.write(tenant, change)
             expect(result.written).toBe(writes.filter((text) => !set.has(text)).length)
             expect(result.deleted).toBe(deletes.filter((text) => set.has(text)).length)
-            expect(result.version).toBeGreaterThan(before)
-            before = result.version
+            expect(result.version).toBeGreaterThan(versions.get(tenant) ?? 0)
+            versions.set(tenant, result.version)
             for (const text of deletes) set.delete(text)
             for (const text of writes) set.add(text)
           }
@@ -219,6 +219,27 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
       expect(await keysIn(redis.direct)).toEqual(state)
       if (key !== keys.version) expect(await redis.direct.get(keys.version)).toBe(before)
       await redis.direct.del(key)
+    }
+  })
+
+  test('R12: where there is no room nothing is written, and what is deleted is gone', async ({
+    skip,
+  }) => {
+    if (redis.kind === 'embedded') skip('the embedded Redis has no end of memory')
+    const there = tuples('order:1#viewer@user:a', 'order:1#viewer@team:1#member')
+    const { version } = await store.write('acme', { writes: there, deletes: [] })
+    const state = await keysIn(redis.direct)
+    await redis.direct.config('SET', 'maxmemory', 1)
+    try {
+      const more = { writes: tuples('order:2#viewer@user:a', 'team:1#member@user:a'), deletes: [] }
+      await expect(store.write('acme', more)).rejects.toMatchObject({ fault: 'refused' })
+      expect(await keysIn(redis.direct)).toEqual(state)
+      const deleted = await store.write('acme', { writes: [], deletes: there })
+      expect(deleted.deleted).toBe(2)
+      expect(deleted.version).toBeGreaterThan(version)
+      expect(await keysIn(redis.direct)).toEqual(new Map())
+    } finally {
+      await redis.direct.config('SET', 'maxmemory', 0)
     }
   })
 
