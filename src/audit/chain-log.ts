@@ -2,7 +2,10 @@
 import * as z from 'zod'
 
 const DEFAULT_ROWS = 500
-/** 1 to 500: rows of up to 8 KB each, and an isolate has 128 MB for everybody. */
+/**
+ * 1 to 500: rows of up to 8 KB each, 32 KB where an operator changed relations, and an isolate has 128 MB
+ * for everybody.
+ */
 const ROWS = /^(?:[1-9]\d?|[1-4]\d\d|500)$/
 /** Safe integers, as they are written. */
 const SEQ = /^(?:0|[1-9]\d{0,14})$/
