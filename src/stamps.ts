@@ -20,7 +20,9 @@ export function randomHex(count: number): string {
 
 const TIME_DIGITS = 12
 const TIME_HEAD_DIGITS = 8
-const RANDOM_BYTES = 10
+/** How an id of a millisecond begins, up to its version, and the millisecond that it is of. */
+let millisecond = Number.NaN
+let idHead = ''
 /** By the digit that stood in its place: two bits say which variant it is, two are random. */
 const VARIANT: Readonly<Record<string, string>> = Object.fromEntries(
   Array.from({ length: 16 }, (_, digit) => [digit.toString(16), '89ab'.charAt(digit % 4)]),
@@ -31,11 +33,14 @@ const VARIANT: Readonly<Record<string, string>> = Object.fromEntries(
  * are in no order.
  */
 export function uuidV7(nowMs: number): string {
-  const time = nowMs.toString(16).padStart(TIME_DIGITS, '0')
-  const random = randomHex(RANDOM_BYTES)
-  const [head, tail] = [time.slice(0, TIME_HEAD_DIGITS), time.slice(TIME_HEAD_DIGITS)]
-  const variant = VARIANT[random.charAt(3)]
-  return `${head}-${tail}-7${random.slice(0, 3)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}`
+  if (nowMs !== millisecond) {
+    const time = nowMs.toString(16).padStart(TIME_DIGITS, '0')
+    millisecond = nowMs
+    idHead = `${time.slice(0, TIME_HEAD_DIGITS)}-${time.slice(TIME_HEAD_DIGITS)}-7`
+  }
+  const [first, second] = [randomHex(2), randomHex(2)]
+  const variant = VARIANT[first.charAt(3)]
+  return `${idHead}${first.slice(0, 3)}-${variant}${second.slice(1)}-${randomHex(6)}`
 }
 
 const SECOND_MS = 1000
