@@ -5,6 +5,8 @@ import type { Recorder, Token } from './recorder.ts'
 import { PROCESSES, type RouteName } from './terms.ts'
 
 const TICK_MS = 5
+/** Who comes by tides: long enough for leases to be had again after a refusal. */
+const TIDE_MS = 6_500
 
 /** Who comes how often. */
 export interface Caller {
@@ -15,6 +17,8 @@ export interface Caller {
   readonly burst?: number
   /** Always the same process. Default: any. */
   readonly process?: number
+  /** Only between these milliseconds of every {@link TIDE_MS}. Default: always. */
+  readonly during?: readonly [fromMs: number, untilMs: number]
 }
 
 /** The tokens that callers use now. */
@@ -50,6 +54,9 @@ export const CALLERS: readonly Caller[] = [
   { subject: 'warm-leased', route: 'leased', perSecond: 35 },
   { subject: 'settled-leased', route: 'leased', perSecond: 25, process: 0 },
   { subject: 'burst-leased', route: 'leased', ...BURST },
+  // One isolate holds units when everybody else asks for all that is left.
+  { subject: 'tide-leased', route: 'leased', perSecond: 35, process: 0, during: [0, 3_800] },
+  { subject: 'tide-leased', route: 'leased', perSecond: 400, during: [3_500, 3_900] },
   { subject: 'hot-strict', route: 'strict', perSecond: 55 },
   { subject: 'burst-strict', route: 'strict', ...BURST, perSecond: 40 },
   { subject: 'hot-both', route: 'both', perSecond: 25 },
@@ -75,7 +82,9 @@ export async function offerLoad(
     for (const clock of clocks) {
       const { caller, random } = clock
       while (clock.dueMs <= nowMs) {
+        const isOn = isWithin(caller, clock.dueMs - startMs)
         clock.dueMs += gapOf(caller, random)
+        if (!isOn) continue
         const token = wallet.tokenOf(caller.subject)
         for (let n = 0; n < (caller.burst ?? 1); n++) {
           const process = caller.process ?? Math.floor(random() * PROCESSES)
@@ -86,6 +95,9 @@ export async function offerLoad(
     }
   }
 }
+
+const isWithin = ({ during: [fromMs, untilMs] = [0, TIDE_MS] }: Caller, atMs: number): boolean =>
+  atMs % TIDE_MS >= fromMs && atMs % TIDE_MS < untilMs
 
 /** Milliseconds to the next: as if they came independently of each other. */
 const gapOf = ({ perSecond, burst = 1 }: Caller, random: () => number): number =>
