@@ -71,4 +71,7 @@ test('after a revocation nobody is served later than the bound, Redis healthy, s
   })
   expect(counts).toMatchObject({ revoked: REVOCATIONS, late: 0 })
   expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * urls.length)
+  // Somebody was let in by what was known: the bound is used, and looked at.
+  expect(counts.within).toBeGreaterThan(0)
+  expect(counts.before).toBeGreaterThan(0)
 })
