@@ -58,7 +58,7 @@ export function modelInLua(model: RelationModel): string {
     })
     return `[${quoted(type)}]=function(r) ${of.join('\n')} end`
   })
-  const aboves = [...above].map(([kind, of]) => `[${quoted(kind)}]={${[...of].map(quoted)}}`)
+  const aboves = [...above].map(([kind, of]) => `['${checked(kind)}']={${[...of].map(quoted)}}`)
   return `local LOOK, EXPAND = {'look'}, {'expand'}\nlocal types = {${types.join(',\n')}}\nlocal above = {${aboves}}\n`
 }
 
@@ -124,10 +124,15 @@ const barred = (kinds: Iterable<string>): string => `|${[...kinds].map(checked).
 const setInLua = (kinds: Iterable<string>): string =>
   `{${[...kinds].map((kind) => `['${checked(kind)}']=1`).join(',')}}`
 
-const quoted = (name: string): string => `'${checked(name)}'`
+function quoted(name: string): string {
+  if (!RELATION_NAME.test(name)) throw new TypeError('relations: the model has a name that is none')
+  return `'${name}'`
+}
 
-function checked(text: string): string {
-  const [first = '', second] = text.endsWith(':*') ? [text.slice(0, -2)] : text.split('#')
-  if (RELATION_NAME.test(first) && (second === undefined || RELATION_NAME.test(second))) return text
-  throw new TypeError('relations: the model has a name that is none')
+/** A kind of subjects, as `kindOf` writes it. */
+function checked(kind: string): string {
+  const names = kind.endsWith(':*') ? [kind.slice(0, -2)] : kind.split('#')
+  if (names.length <= 2) for (const name of names) quoted(name)
+  else throw new TypeError('relations: the model has a kind that is none')
+  return kind
 }
