@@ -85,7 +85,8 @@ describe('npm run record', { timeout: TIMEOUT_MS }, () => {
         { kind: 'arrival', id: -1 - index, atMs: Number.POSITIVE_INFINITY } as const,
       ]).flat()
     const { limit } = TERMS.limits.strict as LimitTerms
-    const tooMany = check([...events, ...again(limit + 1, { route: 'strict' })], TERMS)
+    const atOnce = { route: 'strict', completeMs: admitted.invokeMs + 1 }
+    const tooMany = check([...events, ...again(limit + 1, atOnce)], TERMS)
     expect(tooMany.windows.violations).toHaveLength(1)
     const lateMs = revoked.completeMs + TERMS.boundMs
     const times = { invokeMs: lateMs, completeMs: lateMs + 1 }
