@@ -160,11 +160,11 @@ local function walk(at, object, type, relation, hops, rule_name, tuple)
       end
     end
   end
-  if note then
+  if not note and worked >= max_work then outcome = WORK end
+  if outcome then
     if max_steps > 0 then tell(rule_name, at, tuple, outcome, note) end
     return outcome, hangs_on
   end
-  if worked >= max_work then return WORK end
 
   level = level + 1
   local here = level

@@ -105,6 +105,25 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
     expect(counts.tooLarge).toBeLessThan(RUNS.numRuns / 100)
   })
 
+  test('an explanation decides as the check does', async () => {
+    await fc.assert(
+      fc.asyncProperty(graphs(1), async ({ model, tuples, queries, maxDepth, maxWork }) => {
+        const check = createRelationCheck(model, { maxDepth, maxWork })
+        const rest = restOver(redis)
+        const [answer] = await answersOf(rest, check, tuples, queries)
+        for (const query of queries) {
+          const command = await check.command(query, { trace: true })
+          const [reply] = await rest.send([command])
+          const { decision, trace } = await check.explanationOf(rest, reply, command)
+          expect(decision).toEqual(answer?.decision)
+          expect(trace.root).toMatchObject(decision)
+          expect(trace.root.node).toBe(`${query.object}#${query.relation}`)
+        }
+      }),
+      { seed: SEED, numRuns: 100 },
+    )
+  })
+
   test.runIf(prefer === 'auto').each([
     ['a cycle that an exclusion is part of', 'less = NEGATED', 'less = DENIED'],
     ['a wildcard that is not looked at', "wildcard = kind .. ':*'", 'wildcard = nil'],
