@@ -88,7 +88,7 @@ describe('npm run record', { timeout: TIMEOUT_MS }, () => {
     const atOnce = { route: 'strict', completeMs: admitted.invokeMs + 1 }
     const tooMany = check([...events, ...again(limit + 1, atOnce)], TERMS)
     expect(tooMany.windows.violations).toHaveLength(1)
-    const lateMs = revoked.completeMs + TERMS.boundMs
+    const lateMs = revoked.completeMs + TERMS.boundMs + 1
     const times = { invokeMs: lateMs, completeMs: lateMs + 1 }
     const late = check([...events, ...again(1, { ...times, token: revoked.token })], TERMS)
     expect(late.revocations.violations).toHaveLength(1)
