@@ -35,8 +35,9 @@ const PAUSE_MS = 500
  */
 export async function writeDemoRelations(
   url: string,
-  { PORTCULLIS_CLIENT_ID: id, PORTCULLIS_CLIENT_SECRET: secret }: DevVars,
+  operator: Pick<DevVars, 'PORTCULLIS_CLIENT_ID' | 'PORTCULLIS_CLIENT_SECRET'>,
 ): Promise<boolean> {
+  const { PORTCULLIS_CLIENT_ID: id, PORTCULLIS_CLIENT_SECRET: secret } = operator
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     const status = await write(url, `${id}:${secret}`).catch(() => 0)
     if (status === 200) return true
