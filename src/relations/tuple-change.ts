@@ -1,6 +1,6 @@
 /** What the audit trail says of tuples that were written and deleted, and whom that names. */
 import type { TupleChanges } from './store.ts'
-import { escapeId, formatTuple } from './tuple.ts'
+import { formatTuple, WILDCARD } from './tuple.ts'
 
 /** Of the text, as JSON has it, in UTF-8: the trail names every tuple, and an event has its bounds. */
 export const MAX_TUPLE_CHANGE_BYTES = 24_576
@@ -41,11 +41,13 @@ export function idsInChange(text: string): ReadonlySet<string> {
   return ids
 }
 
-/** The subject of an id out of {@link idsInChange}; undefined: it is nobody's. */
+/**
+ * The subject of an id out of {@link idsInChange}; undefined: it is nobody's. A part has the separator
+ * escaped, too.
+ */
 export function subjectOfId(id: string): string | undefined {
   try {
-    const subject = decodeURIComponent(id)
-    return escapeId(subject) === id ? subject : undefined
+    return id === WILDCARD ? undefined : decodeURIComponent(id)
   } catch {
     return undefined
   }

@@ -1,3 +1,4 @@
+import { v7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { StoredRow } from '../../cli/chain-hash.ts'
 import { publicKeysIn } from '../../cli/checkpoints.ts'
@@ -313,6 +314,26 @@ describe('S66: an erasure', () => {
     expect(targets(exported)).toEqual(others)
     expect(await sql('SELECT * FROM dead_letters').all()).toMatchObject({ results: [] })
     expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, unexplained: 0 })
+  })
+
+  test('finds somebody with the separator in their name, whole and as a part', async () => {
+    const about = ['auth0|7', 'https%3A//idp.example|auth0%7C7'].map(
+      (id) => `+order:1#viewer@user:${id}`,
+    )
+    const others = ['auth0|77', 'auth0%7C', 'auth1|7'].map((id) => `+order:1#viewer@user:${id}`)
+    const changed = [...about, ...others].map((target) =>
+      by('olga', { change: { action: 'relations.write', target } }),
+    )
+    await append(changed)
+    await order(T0, 'auth0|7')
+    await carryOut()
+    // What comes late is recognised by digests.
+    await append(changed.map((event) => ({ ...event, id: v7() })))
+    const targets = (await rows()).flatMap(({ change }) => {
+      const { target = '' } = change === null ? {} : JSON.parse(String(change))
+      return target.includes('#') ? [target] : []
+    })
+    expect(targets).toEqual([...others, ...others])
   })
 
   test('appends more than a value can bind, in one transaction', async () => {

@@ -35,9 +35,9 @@ const ofChange = (name: string) =>
   `CASE WHEN json_valid(change) THEN change ->> '${name}' ELSE '' END`
 const TARGET = ofChange('target')
 const IS_PERSONAL = PERSONAL_ACTIONS.map((action) => `${ofChange('action')} GLOB '${action}*'`)
-/** Ids of tuples, and their parts, between spaces; a relation keeps the `#` before it. */
+/** Ids of tuples and their parts, between spaces. A relation keeps the `#` before it, a part no `|` in it. */
 const idsOf = (text: string) =>
-  [':', '|', '"'].reduce(
+  [':', '|', '%7C', '"'].reduce(
     (sql, separator) => `replace(${sql}, '${separator}', ' ')`,
     `replace(${text} || ' ', '#', ' #')`,
   )
