@@ -1,16 +1,18 @@
 /** What the Worker of the scenarios about requests can be, each under a first segment of its own. */
 
 /**
- * `passthrough` proxies and nothing else, `gateway` is the whole pipeline. `other` is that before an
- * origin of the scenario's own, and `crowded` the same with room for one request. `admit` and
- * `authorize` are the pipeline up to there, `validation` is `authenticate` by itself, and `checks`
- * repeats permission checks. `unasked` is the whole pipeline with an admission that asks nobody; `leased`
- * the one whose policy takes units ahead; `far` and `leased-far` are over a Redis of the scenario's.
+ * `passthrough` proxies and nothing else, `platform` does so with the pipeline's calls to the platform,
+ * `gateway` is the whole pipeline. `other` is that before an origin of the scenario's own, and
+ * `crowded` the same with room for one request. `admit` and `authorize` are the pipeline up to there,
+ * `validation` is `authenticate` by itself, and `checks` repeats permission checks. `unasked` is the
+ * whole pipeline with an admission that asks nobody; `leased` the one whose policy takes units ahead;
+ * `far` and `leased-far` are over a Redis of the scenario's.
  * `related` has routes that demand a relation; `related-cached` uses decisions again, and
  * `related-leased` takes units ahead besides.
  */
 export const VARIANTS = [
   'passthrough',
+  'platform',
   'gateway',
   'other',
   'crowded',

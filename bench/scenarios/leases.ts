@@ -18,11 +18,12 @@ const EFFORTS = {
 const FAR_MS = 20
 /** Calls for an answer that is given out of what is held. */
 const MOST_CALLS = 0.01
-const NEAR = ['passthrough', 'unasked', 'gateway', 'leased'] as const
+const NEAR = ['passthrough', 'platform', 'unasked', 'gateway', 'leased'] as const
 const FAR = ['far', 'leased-far'] as const
 type Name = (typeof NEAR)[number] | (typeof FAR)[number]
 const TITLES: Readonly<Record<Name, string>> = {
   passthrough: 'bare proxy',
+  platform: 'proxy with all calls to the platform',
   unasked: 'pipeline without admission',
   gateway: 'strict',
   leased: 'leased',
@@ -32,6 +33,7 @@ const TITLES: Readonly<Record<Name, string>> = {
 const ASKS_NOBODY = { origin: 1, redis: 0 } as const
 const EXPECTED = {
   passthrough: { ...ASKS_NOBODY, identified: false },
+  platform: ASKS_NOBODY,
   unasked: ASKS_NOBODY,
   gateway: { origin: 1, redis: 1 },
   // How many there are is judged by their share.
@@ -46,7 +48,8 @@ export const leases: Scenario = {
   measures:
     'One caller at 20 connections under one high limit: asked about with every request, admitted out ' +
     'of units that were taken ahead (revocations at most a second late), and with an admission that asks ' +
-    `nobody; a bare proxy in turn. Then again with ${FAR_MS} ms added to each answer of Redis.`,
+    'nobody; a bare proxy in turn, and one that asks of the platform what the pipeline asks of it, and ' +
+    `decides nothing. Then again with ${FAR_MS} ms added to each answer of Redis.`,
   answers: [],
   asserts: [
     'Every answer is the origin’s, to the byte, and has reached it once.',
@@ -54,7 +57,7 @@ export const leases: Scenario = {
     'The leased one has made at most one for each hundred, renewals included.',
   ],
   runtimes: ['workerd'],
-  seconds: { quick: 0, full: 170 },
+  seconds: { quick: 0, full: 190 },
 
   async run(context) {
     const { rounds: count, seconds } = EFFORTS[context.effort]
@@ -114,6 +117,7 @@ export const leases: Scenario = {
         cpu('leased', 'leased', { at: 'most', value: 1.5 }),
         cpu('gateway', 'strict'),
         cpu('unasked', 'unasked'),
+        cpu('platform', 'platform'),
         ...(['p50Ms', 'p99Ms'] as const).flatMap((key) => [
           ms('leased', 'leased', key),
           ms('gateway', 'strict', key),

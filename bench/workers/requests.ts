@@ -10,6 +10,7 @@ import {
 } from '../../src/index.ts'
 import { VARIANTS, type Variant } from '../requests/variants.ts'
 import { createPermissionChecks } from './permission-checks.ts'
+import { platformCalls } from './platform-calls.ts'
 import { cachingPolicy, relatedPolicy } from './relations-policy.ts'
 import { leasedPolicy, requestsPolicy } from './requests-policy.ts'
 import { createStages } from './stages.ts'
@@ -34,6 +35,7 @@ const SCHEME_LENGTH = 'http://'.length
 
 const makers: Readonly<Record<Variant, (env: RequestsEnv) => Handler>> = {
   passthrough: () => passthrough,
+  platform: platformCalls,
   gateway: (env) => gateway('gateway', env),
   other: (env) => gateway('other', { ...env, ORIGIN_URL: env.OTHER_ORIGIN_URL ?? '' }),
   crowded: (env) =>
