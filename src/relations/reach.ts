@@ -1,75 +1,99 @@
 /** Which kinds of subjects could ever have a relation, by the model alone. */
-import type { RelationModel, Userset } from './model.ts'
-import type { SubjectReference } from './tuple.ts'
+import { formatDirectType, type RelationModel, type Userset } from './model.ts'
 
-/** `user`, `group#member`, or `user:*`: what of a subject a model speaks of. */
-export const kindOf = ({
-  type,
-  id,
-  relation,
-}: Pick<SubjectReference, 'type' | 'relation'> & { readonly id?: string }): string => {
-  if (relation !== undefined) return `${type}#${relation}`
-  return id === '*' ? `${type}:*` : type
+/** Kinds of subjects: `user`, `user:*`, `group#member`. */
+export interface Reach {
+  /** The place of each kind: its bit in a set of {@link kindsOf}. */
+  readonly places: ReadonlyMap<string, number>
+  /**
+   * Kinds by `type#relation`, a bit for each. A subject of any other kind is denied whatever tuples
+   * there are; one that is among them may be denied for all that.
+   */
+  readonly kindsOf: ReadonlyMap<string, bigint>
 }
 
-/**
- * Kinds of subjects by `type#relation`. A subject of any other kind is denied whatever tuples there
- * are; one that is among them may be denied for all that. The least fixpoint: what leads to itself
- * alone reaches nothing.
- */
-export function reachOf(model: RelationModel): ReadonlyMap<string, ReadonlySet<string>> {
-  const reach = new Map<string, Set<string>>()
-  for (const [type, relations] of model.types)
-    for (const relation of relations.keys())
-      reach.set(`${type}#${relation}`, new Set([`${type}#${relation}`]))
-  let grows = true
-  while (grows) {
-    grows = false
-    for (const [type, relations] of model.types) {
-      for (const [relation, { userset }] of relations) {
-        const kinds = reach.get(`${type}#${relation}`)
-        if (kinds === undefined) continue
-        const before = kinds.size
-        for (const kind of kindsOf(model, reach, type, relation, userset)) kinds.add(kind)
-        grows ||= kinds.size > before
-      }
-    }
-  }
+const known = new WeakMap<RelationModel, Reach>()
+
+/** Looked up once a model: it takes milliseconds for a large one. */
+export function reachOf(model: RelationModel): Reach {
+  const reach = known.get(model) ?? leastReach(model)
+  known.set(model, reach)
   return reach
 }
 
-function kindsOf(
-  model: RelationModel,
-  reach: ReadonlyMap<string, ReadonlySet<string>>,
-  type: string,
-  relation: string,
-  userset: Userset,
-): ReadonlySet<string> {
-  const of = (part: Userset) => kindsOf(model, reach, type, relation, part)
+/** Whether a kind of subjects could have a relation, `type#relation`. */
+export function canReach({ places, kindsOf }: Reach, at: string, kind: string): boolean {
+  const place = places.get(kind)
+  return place !== undefined && ((kindsOf.get(at) ?? NONE) & bit(place)) !== NONE
+}
+
+const NONE = 0n
+const bit = (place: number): bigint => 1n << BigInt(place)
+
+/** The least fixpoint: what leads to itself alone reaches nothing. */
+function leastReach(model: RelationModel): Reach {
+  const places = placesIn(model)
+  const kindsOf = new Map<string, bigint>()
+  const bitOf = (kind: string) => bit(places.get(kind) ?? 0)
+  for (const [type, relations] of model.types)
+    for (const relation of relations.keys())
+      kindsOf.set(`${type}#${relation}`, bitOf(`${type}#${relation}`))
+  for (let grows = true; grows; ) {
+    grows = false
+    for (const [type, relations] of model.types) {
+      for (const [relation, { userset }] of relations) {
+        const at = `${type}#${relation}`
+        const before = kindsOf.get(at) ?? NONE
+        const kinds = before | kindsIn(userset, { model, kindsOf, bitOf, type, relation })
+        kindsOf.set(at, kinds)
+        grows ||= kinds !== before
+      }
+    }
+  }
+  return { places, kindsOf }
+}
+
+function placesIn({ types }: RelationModel): ReadonlyMap<string, number> {
+  const kinds = new Set(types.keys())
+  for (const [type, relations] of types) {
+    for (const [relation, { directTypes }] of relations) {
+      kinds.add(`${type}#${relation}`)
+      for (const direct of directTypes) kinds.add(formatDirectType(direct))
+    }
+  }
+  return new Map([...kinds].map((kind, place) => [kind, place]))
+}
+
+interface Place extends Pick<Reach, 'kindsOf'> {
+  readonly model: RelationModel
+  readonly bitOf: (kind: string) => bigint
+  readonly type: string
+  readonly relation: string
+}
+
+function kindsIn(userset: Userset, place: Place): bigint {
+  const { model, kindsOf, bitOf, type, relation } = place
+  const of = (part: Userset) => kindsIn(part, place)
   const directTypes = (name: string) => model.types.get(type)?.get(name)?.directTypes ?? []
   switch (userset.kind) {
     case 'direct':
       return directTypes(relation).reduce((kinds, direct) => {
-        if (direct.kind === 'wildcard') return kinds.add(direct.type).add(`${direct.type}:*`)
-        if (direct.kind === 'object') return kinds.add(direct.type)
-        const into = `${direct.type}#${direct.relation}`
-        for (const kind of reach.get(into) ?? []) kinds.add(kind)
-        kinds.add(into)
-        return kinds
-      }, new Set<string>())
+        const kind = formatDirectType(direct)
+        // A wildcard is given to each of its type, too; whom a userset is given to has it.
+        if (direct.kind === 'wildcard') return kinds | bitOf(kind) | bitOf(direct.type)
+        return kinds | (kindsOf.get(kind) ?? bitOf(kind))
+      }, NONE)
     case 'computed':
-      return reach.get(`${type}#${userset.relation}`) ?? new Set()
-    case 'tuple_to_userset': {
-      const objects = directTypes(userset.tupleset).filter(({ kind }) => kind === 'object')
-      return new Set(
-        objects.flatMap((object) => [...(reach.get(`${object.type}#${userset.computed}`) ?? [])]),
-      )
-    }
+      return kindsOf.get(`${type}#${userset.relation}`) ?? NONE
+    case 'tuple_to_userset':
+      return directTypes(userset.tupleset)
+        .filter(({ kind }) => kind === 'object')
+        .reduce((all, one) => all | (kindsOf.get(`${one.type}#${userset.computed}`) ?? NONE), NONE)
     case 'union':
-      return new Set(userset.of.flatMap((part) => [...of(part)]))
+      return userset.of.map(of).reduce((all, kinds) => all | kinds, NONE)
     case 'intersection': {
-      const [first, ...others] = userset.of.map(of)
-      return new Set([...(first ?? [])].filter((kind) => others.every((other) => other.has(kind))))
+      const [first = NONE, ...others] = userset.of.map(of)
+      return others.reduce((all, kinds) => all & kinds, first)
     }
     case 'exclusion':
       return of(userset.base)

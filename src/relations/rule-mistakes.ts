@@ -1,7 +1,7 @@
 /** What a rule over relations can have wrong: found when a policy is read, and named. */
 import type { ContextualTupleDefinition, RelationDemand } from './definition.ts'
 import type { DirectType, RelationDefinition, RelationModel } from './model.ts'
-import { reachOf } from './reach.ts'
+import { canReach, reachOf } from './reach.ts'
 import { parseTemplate, type Template } from './template.ts'
 
 export interface RuleContext {
@@ -24,8 +24,11 @@ export function* mistakesInRule(
     yield* mistakesInObject(object, 'object', params)
     const why = whyUndefined(model, object.type, demand.relation)
     if (why !== undefined) yield why
-    else if (typeof whom === 'object' && !canReach(model, object.type, demand.relation, whom))
-      yield `no ${whom.type} can ever have ${object.type}#${demand.relation}`
+    else if (typeof whom === 'object') {
+      const at = `${object.type}#${demand.relation}`
+      // Whether any tuples at all could give it to a caller.
+      if (!canReach(reachOf(model), at, whom.type)) yield `no ${whom.type} can ever have ${at}`
+    }
   }
   for (const [index, tuple] of (demand.contextualTuples ?? []).entries())
     for (const mistake of mistakesInTuple(tuple, model, params))
@@ -94,7 +97,3 @@ function permits(definition: RelationDefinition | undefined, subject: Template):
   }
   return definition?.directTypes.some(isMeant) ?? false
 }
-
-/** Whether any tuples at all could give it to a caller. */
-const canReach = (model: RelationModel, type: string, relation: string, subject: Template) =>
-  reachOf(model).get(`${type}#${relation}`)?.has(subject.type) ?? false

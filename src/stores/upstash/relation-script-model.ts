@@ -1,35 +1,37 @@
 /** A model as Lua: what the script of a check looks up. */
 
 import { membershipsOf, partsOf } from '../../relations/memberships.ts'
-import type {
-  DirectType,
-  RelationDefinition,
-  RelationModel,
-  Userset,
+import {
+  formatDirectType,
+  type RelationDefinition,
+  type RelationModel,
+  type Userset,
 } from '../../relations/model.ts'
-import { kindOf, reachOf } from '../../relations/reach.ts'
+import { reachOf } from '../../relations/reach.ts'
 import { RELATION_NAME } from '../../relations/tuple.ts'
 
 /**
- * Two Lua tables. `types` has a function by type, which makes a relation of its name, or nil: only
+ * Lua. `types` has a function by type, which makes a relation of its name, or nil: only
  * what a check meets is built. A relation is
  *
  * - `names`: kinds of subjects that its tuples may name;
  * - `into`: types and relations of usersets among them, and `members`: kinds of those that are
  *   memberships (see `membershipsOf`), or none;
- * - `reach`: kinds as `reachOf` has them, each between bars in one text;
+ * - `reach`: kinds as `reachOf` has them, a hexadecimal digit for four, the first four first;
  * - `climbs`: it is a membership that tuples give, and `makes`: memberships of the same object that
  *   whoever has it has, or none;
  * - `parts`. A part is a table of its kind and what belongs to it: `look` (is the subject itself
  *   named), `expand` (do usersets that are named have it), `computed` and a relation, `tupleset` and
  *   two, `union` and `intersection` and parts, `exclusion` and two parts.
  *
+ * `places` has the place of each kind, as `|kind=place`, in one text.
+ *
  * `above` has by kind of subject the types whose memberships tuples may give it.
  *
  * Throws `TypeError` where a name is none: nothing else is ever quoted.
  */
 export function modelInLua(model: RelationModel): string {
-  const reach = reachOf(model)
+  const { places, kindsOf } = reachOf(model)
   const memberships = membershipsOf(model)
   const above = new Map<string, Set<string>>()
   const types = [...model.types].map(([type, relations]) => {
@@ -37,13 +39,13 @@ export function modelInLua(model: RelationModel): string {
       const kind = `${type}#${relation}`
       const fields = [
         ...fieldsOf(definition, memberships),
-        `reach='${barred(reach.get(kind) ?? [])}'`,
+        `reach='${digitsOf(kindsOf.get(kind) ?? 0n)}'`,
       ]
       const isGiven = partsOf(definition.userset).some((part) => part.kind === 'direct')
       if (memberships.has(kind) && isGiven) {
         fields.push('climbs=1')
         for (const direct of definition.directTypes) {
-          const named = kindOfDirect(direct)
+          const named = formatDirectType(direct)
           above.set(named, (above.get(named) ?? new Set()).add(type))
         }
       }
@@ -59,8 +61,27 @@ export function modelInLua(model: RelationModel): string {
     return `[${quoted(type)}]=function(r) ${of.join('\n')} end`
   })
   const aboves = [...above].map(([kind, of]) => `['${checked(kind)}']={${[...of].map(quoted)}}`)
-  return `local LOOK, EXPAND = {'look'}, {'expand'}\nlocal types = {${types.join(',\n')}}\nlocal above = {${aboves}}\n`
+  const numbered = [...places].map(([kind, place]) => `${checked(kind)}=${place}|`).join('')
+  return `local LOOK, EXPAND = {'look'}, {'expand'}
+local types = {${types.join(',\n')}}
+local above = {${aboves}}
+local places = '|${numbered}'
+${REACHES}`
 }
+
+const REACHES = `
+-- Of a kind of subjects; nil: the model has no such kind.
+local function place_of(kind)
+  local _, before = string.find(places, '|' .. kind .. '=', 1, true)
+  return before and tonumber(string.match(places, '^%d+', before + 1))
+end
+local function reaches(rule, place)
+  if not place then return false end
+  local digit = math.floor(place / 4) + 1
+  local bits = tonumber(string.sub(rule.reach, digit, digit), 16) or 0
+  return math.floor(bits / 2 ^ (place % 4)) % 2 == 1
+end
+`
 
 function fieldsOf(
   { userset, directTypes }: RelationDefinition,
@@ -68,23 +89,16 @@ function fieldsOf(
 ): string[] {
   const usersets = directTypes.flatMap((direct) => (direct.kind === 'userset' ? [direct] : []))
   const fields = [
-    `names=${setInLua(directTypes.map(kindOfDirect))}`,
+    `names=${setInLua(directTypes.map(formatDirectType))}`,
     `parts=${partInLua(userset, usersets.length > 0)}`,
   ]
   if (usersets.length > 0) {
     const into = usersets.map(({ type, relation }) => `{${quoted(type)},${quoted(relation)}}`)
-    const members = usersets.map(kindOfDirect).filter((kind) => memberships.has(kind))
+    const members = usersets.map(formatDirectType).filter((kind) => memberships.has(kind))
     fields.push(`into={${into}}`, `members=${setInLua(members)}`)
   }
   return fields
 }
-
-const kindOfDirect = (direct: DirectType): string =>
-  kindOf({
-    type: direct.type,
-    relation: direct.kind === 'userset' ? direct.relation : undefined,
-    ...(direct.kind === 'wildcard' && { id: '*' }),
-  })
 
 const LOOK = 'LOOK'
 const EXPAND = 'EXPAND'
@@ -119,7 +133,7 @@ const costOf = (part: string): number => {
 const cheapFirst = (parts: readonly string[]): string =>
   parts.toSorted((a, b) => costOf(a) - costOf(b)).join(',')
 
-const barred = (kinds: Iterable<string>): string => `|${[...kinds].map(checked).join('|')}|`
+const digitsOf = (kinds: bigint): string => [...kinds.toString(16)].reverse().join('')
 
 const setInLua = (kinds: Iterable<string>): string =>
   `{${[...kinds].map((kind) => `['${checked(kind)}']=1`).join(',')}}`
@@ -129,7 +143,7 @@ function quoted(name: string): string {
   return `'${name}'`
 }
 
-/** A kind of subjects, as `kindOf` writes it. */
+/** A kind of subjects, as `formatDirectType` writes it. */
 function checked(kind: string): string {
   const names = kind.endsWith(':*') ? [kind.slice(0, -2)] : kind.split('#')
   if (names.length <= 2) for (const name of names) quoted(name)

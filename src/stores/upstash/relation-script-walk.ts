@@ -45,7 +45,7 @@ else
   wildcard = kind .. ':*'
 end
 
-local barred = '|' .. kind .. '|'
+local place = place_of(kind)
 
 -- Contextual tuples: subjects by key, and what they are named by.
 local extra, extra_above
@@ -70,7 +70,7 @@ local function rule_of(type, relation)
   if rule == nil then
     local make = types[type]
     rule = make and make(relation) or false
-    if rule then rule.reached = find(rule.reach, barred, 1, true) end
+    if rule then rule.reached = reaches(rule, place) end
     of[relation] = rule
   end
   return rule
