@@ -18,13 +18,18 @@ const MANY = 16
 export const RELATION_CLIMB = `
 local subjects = ARGV[11]
 -- More may not be looked at here: as much is left to ask about it, and something to walk.
-local max_climb = max_work * ${CLIMB}
+local max_climb, max_added = max_work * ${CLIMB}, max_walked * ${CLIMB}
 local climbed, found, kind_of, far, via, made = 0, {}, {}, {}, {}, {}
 -- Of found: the last whose own memberships are known. 'all' or 'too many' once there is an end to it.
 local looked, ended = -1, nil
 
 local function add(named, object, type, relation, distance, from)
   if far[named] then return end
+  walked = walked + 1
+  if walked > max_added then
+    ended = 'too many'
+    return
+  end
   far[named], via[named], kind_of[named] = distance, from, type .. '#' .. relation
   found[#found + 1] = named
   for _, also in ipairs(rule_of(type, relation).makes or {}) do
@@ -98,6 +103,7 @@ local function named_of(key, rule, from)
     end
   end
   local asked, also = {}, extra and extra[key] or {}
+  walked = walked + (#found - from) / ${MANY}
   for index = from, #found do
     if rule.members[kind_of[found[index]]] then asked[#asked + 1] = found[index] end
   end

@@ -17,6 +17,7 @@ function kinds.look(part, at, object, type, rule, hops)
   local also = extra and extra[key]
   named_as = also and (one and also[subject] and subject or all and also[wildcard] and wildcard)
   if named_as then return ALLOWED end
+  if worked >= max_work then return WORK end
   worked = worked + 1
   if one and all then
     local found = call('ZMSCORE', key, subject, wildcard)
