@@ -109,9 +109,14 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
   ]
 }
 
-/** Whether a write that failed may have been carried out all the same. */
+/**
+ * Whether a write that failed may have been carried out all the same. What Redis refuses it answers by
+ * an error of the command, which has no cause; a status is of whoever stands before it, and may come
+ * behind the write.
+ */
 function mayHaveWritten(error: unknown): boolean {
-  return error instanceof Unavailable && !error.unasked && error.fault !== 'refused'
+  if (!(error instanceof Unavailable) || error.unasked) return false
+  return error.fault !== 'refused' || error.cause !== undefined
 }
 
 /** Throws `Denied` (`input_invalid`) for what is not written as it should be, or does not go together. */
