@@ -115,6 +115,19 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     expect(redis.calls() - before).toBe(5)
   })
 
+  test('counts a userset that is walked into, and tells what it could not look at', async () => {
+    await having('folder:0#banned@folder:1#reader', 'folder:1#viewer@user:anne')
+    const query = queryOf('folder:0#banned@user:anne')
+    const within = async (limits: RelationLimits) => (await authority(limits).check(query)).decision
+    expect(await within({ maxDepth: 1, maxWork: 1_000 })).toEqual({ outcome: 'allowed' })
+    expect(await within({ maxDepth: 0, maxWork: 1_000 })).toEqual({
+      ...{ outcome: 'unknown', why: 'max_depth_exceeded' },
+    })
+    expect(await within({ maxDepth: 1, maxWork: 1 })).toEqual({
+      ...{ outcome: 'unknown', why: 'max_work_exceeded' },
+    })
+  })
+
   test('follows 25 tuples; the 26th cannot be told', async () => {
     await having(...chain(25))
     expect(await outcomeOf('folder:0#viewer@user:anne')).toBe('allowed')

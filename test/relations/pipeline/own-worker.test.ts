@@ -9,6 +9,7 @@ import {
   createAdmission,
   createAuthorizer,
   createRedisRest,
+  createRelationCache,
   createRelationCheck,
   createRelationChecker,
   createRelationRule,
@@ -18,10 +19,13 @@ import {
   problemHandler,
   type RelationOptions,
 } from '../../../src/index.ts'
+import type { RedisRest } from '../../../src/stores/upstash/rest.ts'
 import { principal } from '../../admission/callers.ts'
 import { startWorld, type World } from './gateway.ts'
 import { MODEL } from './model.ts'
 
+/** How old a decision may be in these tests. */
+const BOUND_MS = 1_000
 const model = compileModel(MODEL)
 const check = createRelationCheck(model)
 const authorizer = createAuthorizer(new Map([['reader', ['notes:read']]]))
@@ -38,18 +42,38 @@ beforeEach(async () => {
   await world.write(null, 'order:1#viewer@user:anne', 'order:2#owner@user:anne')
 })
 
+/** A clock of the test's, that goes on while Redis answers. */
+interface Slow {
+  nowMs: number
+  tripMs: number
+}
+
 /** An app in which Anne asks; `asks` is what `admit` is given, `demands` what `authorize` is. */
-function appOf(path: string, asks: string | undefined, demands: string, param = 'id') {
-  const rest = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
+function appOf(
+  path: string,
+  asks: string | undefined,
+  demands: string,
+  { param = 'id', slow }: { readonly param?: string; readonly slow?: Slow } = {},
+) {
+  const { send } = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
+  const rest: RedisRest = {
+    async send(commands, options) {
+      const replies = await send(commands, options)
+      if (slow) slow.nowMs += slow.tripMs
+      return replies
+    },
+  }
+  const now = slow ? () => slow.nowMs : Date.now
   const admission = createAdmission({
     store: createUpstashAdmissionStore(rest, check),
-    now: Date.now,
+    now,
   })
   const checker = createRelationChecker({
     authority: createUpstashRelationAuthority(rest, check),
     issuers: new Set([anne.issuer]),
+    ...(slow && { cache: createRelationCache({ maxStalenessMs: BOUND_MS, maxEntries: 10 }) }),
     rides: true,
-    now: Date.now,
+    now,
   })
   const optionsOf = (relation: string, of: string): RelationOptions => ({
     ...{ rule: ruleOf(relation, of), checker },
@@ -68,6 +92,7 @@ function appOf(path: string, asks: string | undefined, demands: string, param = 
     (c) => c.text('reached'),
   )
   return {
+    checker,
     async statusOf(target: string) {
       const before = world.redis.calls()
       const { status } = await app.request(target)
@@ -98,9 +123,42 @@ describe('a Worker of one’s own', () => {
     await other.statusOf('/notes/1')
     expect(await other.statusOf('/notes/1')).toEqual([403, 2])
     expect(await other.statusOf('/notes/2')).toEqual([200, 2])
-    const { statusOf } = appOf('/notes/:id/:other', 'viewer', 'viewer', 'other')
+    const { statusOf } = appOf('/notes/:id/:other', 'viewer', 'viewer', {
+      param: 'other',
+    })
     expect((await statusOf('/notes/1/3'))[0]).toBe(403)
     expect((await statusOf('/notes/3/1'))[0]).toBe(200)
+  })
+
+  test('remembers what admit asked for from when it was asked, not from the answer', async () => {
+    const slow = { nowMs: Date.now(), tripMs: 0 }
+    const { statusOf } = appOf('/notes/:id', 'viewer', 'viewer', { slow })
+    await statusOf('/notes/3')
+    const askedMs = slow.nowMs
+    slow.tripMs = BOUND_MS / 2
+    expect(await statusOf('/notes/1')).toEqual([200, 1])
+    slow.tripMs = 0
+    await world.remove(null, 'order:1#viewer@user:anne')
+    slow.nowMs = askedMs + BOUND_MS - 1
+    expect((await statusOf('/notes/1'))[0]).toBe(200)
+    slow.nowMs = askedMs + BOUND_MS
+    expect((await statusOf('/notes/1'))[0]).toBe(403)
+  })
+
+  test('remembers what authorize asked for in the same way', async () => {
+    const slow = { nowMs: Date.now(), tripMs: BOUND_MS / 2 }
+    const { checker } = appOf('/notes/:id', undefined, 'viewer', { slow })
+    const query = {
+      ...{ tenant: null, object: 'order:1', relation: 'viewer', subject: 'user:anne' },
+      contextualTuples: [],
+    }
+    const askedMs = slow.nowMs
+    expect(await checker.check(query)).toEqual({ outcome: 'allowed' })
+    await world.remove(null, 'order:1#viewer@user:anne')
+    slow.nowMs = askedMs + BOUND_MS - 1
+    expect(await checker.check(query)).toEqual({ outcome: 'allowed' })
+    slow.nowMs = askedMs + BOUND_MS
+    expect(await checker.check(query)).toEqual({ outcome: 'denied' })
   })
 
   test('whose store does not know relations says so, and lets nobody in', async () => {
