@@ -1,9 +1,9 @@
 /** Relations that can be looked up from the subject's side, by the model alone. */
-import type { RelationModel, Userset } from './model.ts'
+import { formatDirectType, type RelationModel, type Userset } from './model.ts'
 
 /** The parts of a union, those of unions within it included; a userset that is none, by itself. */
-export const partsOf = (userset: Userset): readonly Userset[] =>
-  userset.kind === 'union' ? userset.of.flatMap(partsOf) : [userset]
+export const alternativesOf = (userset: Userset): readonly Userset[] =>
+  userset.kind === 'union' ? userset.of.flatMap(alternativesOf) : [userset]
 
 /**
  * Relations, as `type#relation`, such as `group#member`: tuples name those who have them, and they
@@ -17,7 +17,7 @@ export function membershipsOf(model: RelationModel): ReadonlySet<string> {
     const definition = model.types.get(type)?.get(relation)
     if (definition === undefined || named.has(`${type}#${relation}`)) return
     named.add(`${type}#${relation}`)
-    for (const part of partsOf(definition.userset))
+    for (const part of alternativesOf(definition.userset))
       if (part.kind === 'computed') name(type, part.relation)
   }
   for (const relations of model.types.values())
@@ -28,10 +28,10 @@ export function membershipsOf(model: RelationModel): ReadonlySet<string> {
   const isMade = (at: string): boolean => {
     const [type = '', relation = ''] = at.split('#')
     const definition = model.types.get(type)?.get(relation)
-    return partsOf(definition?.userset ?? { kind: 'union', of: [] }).every((part) => {
+    return alternativesOf(definition?.userset ?? { kind: 'union', of: [] }).every((part) => {
       if (part.kind === 'computed') return named.has(`${type}#${part.relation}`)
       const usersets = (definition?.directTypes ?? []).filter(({ kind }) => kind === 'userset')
-      return part.kind === 'direct' && usersets.every((one) => named.has(kindOfUserset(one)))
+      return part.kind === 'direct' && usersets.every((one) => named.has(formatDirectType(one)))
     })
   }
   for (let before = -1; before !== named.size; ) {
@@ -40,6 +40,3 @@ export function membershipsOf(model: RelationModel): ReadonlySet<string> {
   }
   return named
 }
-
-const kindOfUserset = (one: { readonly type: string; readonly relation?: string }) =>
-  `${one.type}#${one.relation}`

@@ -1,5 +1,5 @@
 /** Whether a tuple may be written under a model; and if not, which part of it is wrong, and why. */
-import type { DirectType, RelationModel } from './model.ts'
+import { type DirectType, formatDirectType, type RelationModel } from './model.ts'
 import {
   parseObject,
   parseSubject,
@@ -70,7 +70,7 @@ export function mistakeOfTuple(
     return { part: 'relation', message: `${named} follows from others: no tuple can give it` }
   const subject = parseSubject(tuple.subject)
   if (subject !== undefined && directTypes.some((direct) => isOf(direct, subject))) return undefined
-  const permitted = directTypes.map(writtenType).join(', ')
+  const permitted = directTypes.map(formatDirectType).join(', ')
   return { part: 'subject', message: `${named} can be given to ${permitted} only` }
 }
 
@@ -79,10 +79,4 @@ function isOf(direct: DirectType, { type, id, relation }: SubjectReference): boo
   if (direct.type !== type) return false
   if (direct.kind === 'userset') return relation === direct.relation
   return relation === undefined && (direct.kind === 'wildcard') === (id === WILDCARD)
-}
-
-/** As models write it: `user`, `user:*`, `team#member`. */
-function writtenType(direct: DirectType): string {
-  if (direct.kind === 'userset') return `${direct.type}#${direct.relation}`
-  return direct.kind === 'wildcard' ? `${direct.type}:${WILDCARD}` : direct.type
 }

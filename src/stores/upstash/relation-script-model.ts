@@ -1,6 +1,6 @@
 /** A model as Lua: what the script of a check looks up. */
 
-import { membershipsOf, partsOf } from '../../relations/memberships.ts'
+import { alternativesOf, membershipsOf } from '../../relations/memberships.ts'
 import {
   formatDirectType,
   type RelationDefinition,
@@ -41,7 +41,7 @@ export function modelInLua(model: RelationModel): string {
         ...fieldsOf(definition, memberships),
         `reach='${digitsOf(kindsOf.get(kind) ?? 0n)}'`,
       ]
-      const isGiven = partsOf(definition.userset).some((part) => part.kind === 'direct')
+      const isGiven = alternativesOf(definition.userset).some((part) => part.kind === 'direct')
       if (memberships.has(kind) && isGiven) {
         fields.push('climbs=1')
         for (const direct of definition.directTypes) {
@@ -51,7 +51,9 @@ export function modelInLua(model: RelationModel): string {
       }
       const makes = [...relations].flatMap(([other, { userset }]) =>
         memberships.has(`${type}#${other}`) &&
-        partsOf(userset).some((part) => part.kind === 'computed' && part.relation === relation)
+        alternativesOf(userset).some(
+          (part) => part.kind === 'computed' && part.relation === relation,
+        )
           ? [quoted(other)]
           : [],
       )
@@ -115,7 +117,7 @@ function partInLua(userset: Userset, hasUsersets: boolean): string {
     case 'tuple_to_userset':
       return `{'tupleset',${quoted(userset.tupleset)},${quoted(userset.computed)}}`
     case 'union':
-      return `{'union',${cheapFirst(partsOf(userset).flatMap((part) => (part.kind === 'direct' && hasUsersets ? [LOOK, EXPAND] : [of(part)])))}}`
+      return `{'union',${cheapFirst(alternativesOf(userset).flatMap((part) => (part.kind === 'direct' && hasUsersets ? [LOOK, EXPAND] : [of(part)])))}}`
     case 'intersection':
       return `{'intersection',${cheapFirst(userset.of.map(of))}}`
     case 'exclusion':
