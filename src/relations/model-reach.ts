@@ -1,11 +1,5 @@
 /** Where the relations of a model lead: back to themselves, or to somebody at last. */
-import {
-  type DirectType,
-  type RelationDefinition,
-  type RelationModel,
-  type Userset,
-  usersetsOf,
-} from './model.ts'
+import { type RelationDefinition, type RelationModel, type Userset, usersetsOf } from './model.ts'
 
 type Relations = ReadonlyMap<string, RelationDefinition>
 
@@ -45,35 +39,26 @@ function computedBy(definition: RelationDefinition | undefined): readonly string
   )
 }
 
-/** Whether a direct type that is no userset counts, and whether an exclusion needs both its sides. */
-interface Demands {
-  readonly mayBe: (direct: DirectType) => boolean
-  readonly bothSides: boolean
-}
-
 /**
  * The relations, as `type#relation`, that somebody could have: the least set that their definitions
- * make. An exclusion counts where its base does. Of whom tuples may name by themselves or as all of a
- * type, only those count that `mayBe` says; default all. Expects that what the model names is there.
+ * make. An exclusion counts where its base does. Expects that what the model names is there.
  */
-export const possibleRelations = (
-  model: RelationModel,
-  mayBe: (direct: DirectType) => boolean = () => true,
-): ReadonlySet<string> => leastRelations(model, { mayBe, bothSides: false })
+export const possibleRelations = (model: RelationModel): ReadonlySet<string> =>
+  leastRelations(model, false)
 
 /**
  * The relations that have an entry point by OpenFGA's rule: somebody could have them, and wherever
  * they exclude, somebody could be excluded. Expects that what the model names is there.
  */
 export const relationsWithEntry = (model: RelationModel): ReadonlySet<string> =>
-  leastRelations(model, { mayBe: () => true, bothSides: true })
+  leastRelations(model, true)
 
-function leastRelations({ types }: RelationModel, demands: Demands): ReadonlySet<string> {
+function leastRelations({ types }: RelationModel, bothSides: boolean): ReadonlySet<string> {
   const possible = new Set<string>()
   const all = [...types].flatMap(([type, relations]) =>
     [...relations].map(([relation, definition]) => ({
       at: `${type}#${relation}`,
-      place: { definition, type, relations, possible, ...demands },
+      place: { definition, type, relations, possible, bothSides },
     })),
   )
   const dependents = Map.groupBy(
@@ -103,22 +88,22 @@ function leadsTo({ definition, type, relations }: Place): readonly string[] {
   return [...direct, ...parts]
 }
 
-interface Place extends Demands {
+interface Place {
   readonly definition: RelationDefinition
   readonly type: string
   readonly relations: Relations
   readonly possible: ReadonlySet<string>
+  /** Whether an exclusion needs what it subtracts, too. */
+  readonly bothSides: boolean
 }
 
 function holds(userset: Userset, place: Place): boolean {
-  const { definition, type, relations, possible, mayBe, bothSides } = place
+  const { definition, type, relations, possible, bothSides } = place
   const also = (part: Userset) => holds(part, place)
   switch (userset.kind) {
     case 'direct':
-      return definition.directTypes.some((direct) =>
-        direct.kind === 'userset'
-          ? possible.has(`${direct.type}#${direct.relation}`)
-          : mayBe(direct),
+      return definition.directTypes.some(
+        (direct) => direct.kind !== 'userset' || possible.has(`${direct.type}#${direct.relation}`),
       )
     case 'computed':
       return possible.has(`${type}#${userset.relation}`)
