@@ -1,5 +1,5 @@
 /** One level of a relation to an object: what it is made of, in the form that OpenFGA's `expand` has. */
-import type { RelationModel, Userset } from './model.ts'
+import { partsOf, type RelationModel, type Userset } from './model.ts'
 import { mistakeOfTuple } from './permitted.ts'
 import type { NamedSubjects } from './store.ts'
 import { parseSubject } from './tuple.ts'
@@ -49,11 +49,8 @@ export function relationsIn(userset: Userset, relation: string): readonly string
       return [userset.tupleset]
     case 'union':
     case 'intersection':
-      return [...new Set(userset.of.flatMap((part) => relationsIn(part, relation)))]
-    case 'exclusion': {
-      const parts = [userset.base, userset.subtract]
-      return [...new Set(parts.flatMap((part) => relationsIn(part, relation)))]
-    }
+    case 'exclusion':
+      return [...new Set(partsOf(userset).flatMap((part) => relationsIn(part, relation)))]
     default:
       return userset satisfies never
   }
