@@ -13,8 +13,9 @@ export interface NumberedTuple {
   readonly tuple: Tuple
 }
 
-/** What one call takes: 100 tuples, and 24 KB of them. */
+/** What one call takes: 100 tuples, and 24 KB with the tenant and a sign before each. */
 const MAX_TUPLES = 100
+/** As JSON: what is left then beside the longest tenant. */
 const MAX_BYTES = 22_000
 const COMMENT = '#'
 
