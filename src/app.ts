@@ -83,8 +83,8 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   if (server !== undefined) {
     app.route('/', oauthRoutes({ server, proofs, tellNonces: nonceRequired }))
   }
-  /** What stands before a route, whoever answers behind it. */
-  function guards(route: PolicyRoute): MiddlewareHandler[] {
+  /** What stands before a route, whoever answers behind it. A revoked operator is one at once. */
+  function guards(route: PolicyRoute, strict: boolean): MiddlewareHandler[] {
     const { permission, permissionMode: mode, limits, maxBodyBytes: maxBytes } = route
     const relation = demandOf(route, checker)
     const credentials = {
@@ -103,7 +103,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
         ? []
         : [stage('throttle', throttle({ failures, verifier, references }))]),
       stage('authenticate', authenticate(credentials)),
-      stage('admit', admit({ admission, limits, observesBans, relation })),
+      stage('admit', admit({ admission, limits, observesBans, strict, relation })),
       serverTiming({ authorizer }),
       ...(permission === undefined
         ? []
@@ -116,7 +116,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   }
 
   for (const { route, handlers } of calls) {
-    app.on(route.method, [route.path], inOrder(guards(route), onError), ...handlers)
+    app.on(route.method, [route.path], inOrder(guards(route, true), onError), ...handlers)
   }
   // The gateway's own paths are nobody else's, whatever patterns the policy has.
   app.all('/-/*', refuseUnknown(app.routes.slice()))
@@ -124,7 +124,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   for (const route of policy.routes) {
     const target = route.coalesce ? shared : origin
     const forward = stage('proxy', proxy({ ...route, origin: target, assertions }))
-    app.on(route.method, [route.path], inOrder([...guards(route), forward], onError))
+    app.on(route.method, [route.path], inOrder([...guards(route, false), forward], onError))
   }
   app.all('*', refuseUnknown(app.routes))
   return app

@@ -38,6 +38,8 @@ export interface AdmissionRequest {
   readonly relation?: RelationQuery | undefined
   /** Whether bans that only would hold are looked for, too. Default false. */
   readonly observesBans?: boolean
+  /** Whether the store is to be asked, whatever the isolate may go by. Default false. */
+  readonly strict?: boolean
 }
 
 export interface Admission {
@@ -114,7 +116,7 @@ export function createAdmission({
   }
 
   return {
-    async admit({ principal, address, limits, proof, relation, observesBans }) {
+    async admit({ principal, address, limits, proof, relation, observesBans, strict }) {
       if (principal === null && limits.length === 0) return ASKED_NOTHING
       const derived = keysOf(principal, address)
       const keys = derived instanceof Promise ? await derived : derived
@@ -127,7 +129,7 @@ export function createAdmission({
       }
       const spent = recallLimits(limits, refusals, now())
       if (spent !== undefined) return spent
-      const mustAsk = proof !== undefined || relation !== undefined
+      const mustAsk = strict === true || proof !== undefined || relation !== undefined
       const known = mustAsk ? undefined : local?.admit(keys.parties, limits)
       if (known !== undefined)
         return { ...ASKED_NOTHING, limits: known, renewal: local?.renewal(limits) }

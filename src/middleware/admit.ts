@@ -42,6 +42,11 @@ export interface AdmitOptions {
   readonly limits?: readonly PolicyLimit[]
   /** Whether the policy only observes its automatic bans. Default false. */
   readonly observesBans?: boolean
+  /**
+   * Whether Redis is asked about each request, though the policy may let isolates go by what they know
+   * (`revocation.maxStalenessMs`). Default false.
+   */
+  readonly strict?: boolean
   /** The relation that `authorize` demands, to be asked for in the same call. Default none. */
   readonly relation?: RelationOptions | undefined
 }
@@ -71,7 +76,13 @@ export interface AdmitOptions {
  * )
  * ```
  */
-export const admit = ({ admission, limits = [], observesBans = false, relation }: AdmitOptions) => {
+export const admit = ({
+  admission,
+  limits = [],
+  observesBans = false,
+  strict = false,
+  relation,
+}: AdmitOptions) => {
   for (const limit of limits) checkLimit(limit)
   if (new Set(limits.map(({ name }) => name)).size < limits.length)
     throw new TypeError('admit: a limit is listed twice')
@@ -93,7 +104,7 @@ export const admit = ({ admission, limits = [], observesBans = false, relation }
         relation === undefined || principal === null
           ? undefined
           : relationToAsk(c, relation, principal)
-      const request = { principal, address, limits: requests, proof, observesBans }
+      const request = { principal, address, limits: requests, proof, observesBans, strict }
       if (asked === undefined) verdict = await admission.admit(request)
       else {
         verdict = await admission.admit({ ...request, relation: asked.query })

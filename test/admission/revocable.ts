@@ -10,12 +10,12 @@ import { principal } from './callers.ts'
 import type { Caller, Outcome } from './revocation-bound.ts'
 
 /** Somebody new, with a token of the key's issuer and the principal that it stands for. */
-export async function newCallerOf(key: TestKey): Promise<Caller> {
+export async function newCallerOf(key: TestKey, roles = ['reader']): Promise<Caller> {
   const jti = crypto.randomUUID()
   const subject = `user-${jti}`
   return {
     principal: principal({ subject, tokenId: jti, tokenIdHash: await tokenIdHash(ISSUER, jti) }),
-    token: await mint(key, { claims: { sub: subject, jti } }),
+    token: await mint(key, { claims: { sub: subject, jti, roles } }),
   }
 }
 

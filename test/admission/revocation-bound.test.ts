@@ -154,3 +154,24 @@ test(
   },
   TIMEOUT_MS,
 )
+
+test("an operator's token is revoked at once, whatever bound the policy has", async () => {
+  const policy = definePolicy({
+    roles: { reader: ['orders:read'], operator: ['portcullis:*'] },
+    limits: {},
+    routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
+    revocation: { maxStalenessMs: 60_000 },
+  })
+  const { ask } = wholeGateway({ redis, originUrl: origin.url, key, policy })
+  const operator = await newCallerOf(key, ['reader', 'operator'])
+  const statuses = async () => [
+    (await ask('/orders', ADDRESS, operator.token)).status,
+    (await ask('/-/admin/bans', ADDRESS, operator.token)).status,
+  ]
+  expect(await statuses()).toEqual([200, 200])
+  await revoke(operator, 0)
+  expect((await ask('/orders', ADDRESS, operator.token)).status).toBe(200)
+  expect((await ask('/-/admin/bans', ADDRESS, operator.token)).status).toBe(401)
+  // And now the isolate knows.
+  expect(await statuses()).toEqual([401, 401])
+})
