@@ -14,6 +14,8 @@ export interface AdminRelationParts {
   readonly rest: RedisRest
   /** The gateway's own issuer identifier: operators choose its subjects and tenants. */
   readonly publicUrl: string
+  /** Trusted ones, whose operators' tenants count where the policy names none. Default: any issuer's. */
+  readonly trusted?: readonly string[]
   /** Decides where the policy has an external authority. Default none. */
   readonly external?: RelationAuthority | undefined
 }
@@ -21,11 +23,12 @@ export interface AdminRelationParts {
 /** Of a policy without relations there is nothing. Throws `Misconfigured` without the authority it wants. */
 export function adminRelations(
   relations: PolicyRelations | undefined,
-  { rest, publicUrl, external }: AdminRelationParts,
+  { rest, publicUrl, trusted, external }: AdminRelationParts,
 ): AdminRelations | undefined {
   if (relations === undefined) return undefined
   const { model, authority } = relations
-  const issuers = relations.issuers && new Set([...relations.issuers, publicUrl])
+  const named = relations.issuers ?? trusted
+  const issuers = named && new Set([...named, publicUrl])
   if (authority !== 'redis') {
     if (external === undefined)
       throw new Misconfigured('The policy', [`relations.authority: there is no ${authority}`])

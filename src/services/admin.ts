@@ -60,6 +60,7 @@ export function adminServices(config: Config, parts: AdminParts) {
     spillRedaction: createSpillRedaction(rest),
     relations: adminRelations(policy.relations, {
       ...{ rest, publicUrl },
+      trusted: config.issuers.map(({ issuer }) => issuer),
       external: externalAuthority?.(policy),
     }),
     tokenIssuer:

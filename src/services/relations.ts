@@ -84,20 +84,21 @@ export function relationServices(
 }
 
 /**
- * Whose callers can have relations; undefined: all. Two issuers may both have an alice, and a tenant of
- * one name: what is one namespace, somebody has to say. Of the gateway itself its operators decide.
+ * Whose callers can have relations. Two issuers may both have an alice, and a tenant of one name: what
+ * is one namespace, somebody has to say. Of the gateway itself its operators decide. Nobody's whom the
+ * gateway does not trust: what it has issued in exchange may outlive the trust.
  */
 function issuersOf(
   { issuers, subject }: PolicyRelations,
   config: Pick<Config, 'issuers' | 'publicUrl'>,
-): ReadonlySet<string> | undefined {
+): ReadonlySet<string> {
   const { publicUrl } = config
   if (issuers !== undefined) return new Set([publicUrl, ...issuers])
   const template = parseTemplate(subject)
   const namesIssuer =
     typeof template === 'object' && template.placeholders.some(({ kind }) => kind === 'issuer')
   const others = config.issuers.flatMap(({ issuer }) => (issuer === publicUrl ? [] : [issuer]))
-  if (namesIssuer || others.length <= 1) return undefined
+  if (namesIssuer || others.length <= 1) return new Set([publicUrl, ...others])
   throw new Misconfigured('The policy', [
     `relations.issuers: ${others.join(' and ')} are trusted; name those whose subjects and tenants ` +
       'are of one namespace, or put {issuer} into relations.subject',

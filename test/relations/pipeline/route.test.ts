@@ -359,6 +359,26 @@ describe('whose callers have relations', () => {
     expect(isolate.events.at(-1)?.reason).toBe('relation_missing:order#viewer')
   })
 
+  test('callers of an issuer that is not trusted any more have none, whatever was issued for them', async () => {
+    const isolate = world.isolate()
+    await world.write(null, 'order:1#owner@user:anne')
+    await warm(isolate, await world.token('anybody'))
+    for (const [issuer, status] of [
+      [ISSUER, 200],
+      [PUBLIC_URL, 200],
+      [REMOTE_ISSUER, 403],
+    ] as const) {
+      const text = crypto.randomUUID()
+      const record = recordOf({
+        ...{ tokenIssuer: PUBLIC_URL, issuer, audiences: [PUBLIC_URL] },
+        ...{ subject: 'anne', tenant: undefined, roles: ['reader'], scopes: [] },
+      })
+      const key = referenceKey(await credentialHash(text))
+      await world.redis.direct.set(key, await storedReference(record), 'EX', 600)
+      expect(await isolate.statusOf('/orders/1', text), issuer).toBe(status)
+    }
+  })
+
   test('a subject that names its issuer is that of no other', async () => {
     const subject = 'user:{issuer}|{subject}'
     const isolate = world.isolate({ env: world.twoIssuers, relations: { subject } })
