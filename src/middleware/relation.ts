@@ -22,7 +22,7 @@ export interface RelationOptions {
 export const CONSISTENCY_HEADER = 'x-consistency-token'
 
 /** What is to be asked of this request; a denial where nothing can be. */
-export function relationQueryOf(
+function relationQueryOf(
   c: Context,
   { rule, checker }: RelationOptions,
   principal: Principal,

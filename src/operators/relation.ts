@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { MAX_TUPLES_PER_WRITE } from '../relations/store.ts'
 import { formatTuple } from '../relations/tuple.ts'
+import { MAX_CONTEXTUAL_TUPLES } from '../validators/relations.ts'
 import { name } from './names.ts'
 import { pageSize } from './page.ts'
 
@@ -12,8 +13,6 @@ const MAX_RELATION_CHARS = 63
 const MAX_TOKEN_CHARS = 2_048
 /** The last tuple of a page, encoded. */
 const MAX_CURSOR_CHARS = 4_096
-/** Each is sent with the check. */
-const MAX_CONTEXTUAL_TUPLES = 20
 
 const object = z.string().min(1).max(MAX_OBJECT_CHARS)
 const relation = z.string().min(1).max(MAX_RELATION_CHARS)
@@ -46,8 +45,6 @@ export const tupleChangesSchema = z
         seen.add(text)
       }
   })
-
-export type TupleChangesBody = z.output<typeof tupleChangesSchema>
 
 /** The query of `GET /-/admin/relations`. */
 export const tupleQuerySchema = z.strictObject({

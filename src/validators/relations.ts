@@ -6,7 +6,8 @@ import { modeSchema } from './mode.ts'
 const MAX_STALENESS_MS = 60_000
 /** At about 400 bytes each, more than an isolate has. */
 const MAX_CACHE_ENTRIES = 1_000_000
-const MAX_CONTEXTUAL_TUPLES = 20
+/** Each is sent with the check. */
+export const MAX_CONTEXTUAL_TUPLES = 20
 const MAX_TEMPLATE_CHARS = 512
 
 const template = z.string().min(1).max(MAX_TEMPLATE_CHARS)

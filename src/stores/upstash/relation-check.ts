@@ -5,6 +5,7 @@ import type { RelationAnswer, RelationAuthority, RelationQuery } from '../../rel
 import type { RelationModel } from '../../relations/model.ts'
 import { type ExplainedAnswer, MAX_TRACE_STEPS } from '../../relations/trace.ts'
 import { isTuple } from '../../relations/tuple.ts'
+import { MAX_CONTEXTUAL_TUPLES } from '../../validators/relations.ts'
 import { DECISIONS, traceOf } from './relation-check-trace.ts'
 import { type RelationKeys, relationKeysOf } from './relation-keys.ts'
 import { relationScript } from './relation-script.ts'
@@ -22,8 +23,6 @@ export interface RelationLimits {
 
 /** See docs/decisions/0042 for how they were chosen. */
 export const RELATION_LIMITS: RelationLimits = { maxDepth: 25, maxWork: 1_000 }
-/** Each is sent with every check. */
-export const MAX_CONTEXTUAL_TUPLES = 20
 
 export interface RelationCheck {
   /**
