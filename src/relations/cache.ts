@@ -7,6 +7,7 @@ import { queryKey } from './rule.ts'
 export interface RelationCacheOptions {
   /** How old a decision may be, milliseconds. 0: none is ever used again. */
   readonly maxStalenessMs: number
+  /** Of ordinary ones; of such with long names fewer are kept: {@link CHARS_AN_ENTRY} each, on average. */
   readonly maxEntries: number
   readonly tally?: Tally | undefined
 }
@@ -18,6 +19,9 @@ export interface RelationCache {
   /** Keeps a decision but an unknown one; `askedMs` is when it was ASKED for, not when it came. */
   remember(query: RelationQuery, answer: RelationAnswer, askedMs: number): void
 }
+
+/** Of a query's text. Ids are of callers' choice, and may be five times as long. */
+const CHARS_AN_ENTRY = 256
 
 interface Entry extends RelationAnswer {
   readonly askedMs: number
@@ -33,7 +37,11 @@ export function createRelationCache({
   maxEntries,
   tally = newTally(),
 }: RelationCacheOptions): RelationCache {
-  const entries = new LRUCache<string, Entry>({ max: maxEntries })
+  const entries = new LRUCache<string, Entry>({
+    max: maxEntries,
+    maxSize: maxEntries * CHARS_AN_ENTRY,
+    sizeCalculation: (_, key) => key.length,
+  })
   const isOff = maxStalenessMs === 0
 
   return {

@@ -94,4 +94,19 @@ describe('what an isolate remembers of decisions', () => {
     ])
     expect(tally).toEqual({ hits: 2, misses: 1 })
   })
+
+  test('is bounded in what it holds, too: callers choose how long ids are', () => {
+    const memory = cache(1_000, 100)
+    const remain = (length: number) => {
+      const ids = Array.from({ length: 200 }, (_, at) => `order:${at}-${'x'.repeat(length)}`)
+      const queries = ids.map((object) => ({ ...query, object }))
+      for (const one of queries) memory.remember(one, denied(), 0)
+      return queries.filter((one) => memory.recall(one, 1) !== undefined).length
+    }
+    expect(remain(1)).toBe(100)
+    expect(remain(36)).toBe(100)
+    expect(remain(500)).toBeGreaterThan(40)
+    expect(remain(500)).toBeLessThan(52)
+    expect(remain(1)).toBe(100)
+  })
 })
