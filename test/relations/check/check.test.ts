@@ -11,6 +11,7 @@ import {
   type RelationLimits,
 } from '../../../src/stores/upstash/relation-check.ts'
 import { relationKeysOf } from '../../../src/stores/upstash/relation-keys.ts'
+import { relationScript } from '../../../src/stores/upstash/relation-script.ts'
 import {
   createRedisRest,
   type RedisReply,
@@ -126,6 +127,23 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     expect(await within({ maxDepth: 1, maxWork: 1 })).toEqual({
       ...{ outcome: 'unknown', why: 'max_work_exceeded' },
     })
+  })
+
+  test('is small enough to be sent, whatever the model', () => {
+    const [TYPES, RELATIONS, MAX_BYTES] = [99, 6, 262_144]
+    // Each leads to the next, and the last to the first, so that everybody could have everything.
+    const types = Array.from({ length: TYPES }, (_, at) => {
+      const next = `type${(at + 1) % TYPES}`
+      const relations: Record<string, object> = { relation0: { this: {} } }
+      for (let index = 1; index < RELATIONS; index++)
+        relations[`relation${index}`] = { computedUserset: { relation: `relation${index - 1}` } }
+      const given = typed({ type: 'user' }, { type: next, relation: `relation${RELATIONS - 1}` })
+      return { type: `type${at}`, relations, metadata: { relations: { relation0: given } } }
+    })
+    const type_definitions = [{ type: 'user' }, ...types]
+    const script = relationScript(compileModel({ schema_version: '1.1', type_definitions }))
+    expect(script).toContain(`type${TYPES - 1}#relation${RELATIONS - 1}`)
+    expect(script.length).toBeLessThan(MAX_BYTES)
   })
 
   test('follows 25 tuples; the 26th cannot be told', async () => {
