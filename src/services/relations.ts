@@ -74,7 +74,11 @@ export function relationServices(
       const { maxStalenessMs, cacheEntries: maxEntries } = relations
       return createRelationChecker({
         authority,
-        cache: createRelationCache({ maxStalenessMs, maxEntries, tally }),
+        // Its room is taken when it is made.
+        cache:
+          maxStalenessMs > 0
+            ? createRelationCache({ maxStalenessMs, maxEntries, tally })
+            : undefined,
         issuers: issuersOf(relations, config),
         rides: check !== undefined,
         now,
