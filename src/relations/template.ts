@@ -23,8 +23,8 @@ export interface Template {
 const WORDS = ['subject', 'client', 'tenant', 'issuer'] as const
 const PARAM = /^params\.(\w+)$/
 const PART = /\{([^{}]*)\}/
-/** What can keep two values apart: ASCII that escapes do not consist of. */
-const SEPARATOR = /[!-/:-@[-`{-~]/g
+/** What can keep two values apart: ASCII that escapes do not consist of, and do not begin with. */
+const SEPARATOR = /[!-$&-/:-@[-`{-~]/g
 
 /**
  * Reads a template. Returns a sentence that says what is wrong with one that is none.
@@ -57,14 +57,15 @@ export function parseTemplate(text: string): Template | string {
     placeholders.push(placeholder)
   }
   const between = literals.slice(1, -1)
-  if (between.some((literal) => literal.search(SEPARATOR) === -1))
-    return 'needs a punctuation mark between two placeholders'
   if (literals.some((literal) => /[{}]/.test(literal) || (literal !== '' && !isId(literal))))
     return 'has a character that no id has, outside of placeholders'
+  // As they are meant: a value could have what is written as %3A here.
+  const separators = between.map((literal) => decodeURIComponent(literal).match(SEPARATOR))
+  if (separators.includes(null)) return 'needs a punctuation mark between two placeholders'
   if (id === '') return 'has no id'
 
   const ending = relation === undefined ? '' : `#${relation}`
-  const reserved = new Set(between.join('').match(SEPARATOR))
+  const reserved = new Set(separators.flatMap((some) => some ?? []))
   const [head = '', ...tails] = literals
   return {
     ...{ type, relation, isWildcard: false, placeholders },
@@ -91,9 +92,11 @@ function placeholderOf(text: string): Placeholder | undefined {
 /** Nothing of `reserved` is left, and different texts stay different. None reserved: unchanged. */
 function guarded(value: string, reserved: ReadonlySet<string>): string {
   if (reserved.size === 0) return value
-  return value.replace(SEPARATOR, (character) =>
-    character === '%' || reserved.has(character)
-      ? `%${character.charCodeAt(0).toString(16).toUpperCase()}`
-      : character,
-  )
+  return value
+    .replace(/%/g, '%25')
+    .replace(SEPARATOR, (character) =>
+      reserved.has(character)
+        ? `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+        : character,
+    )
 }

@@ -55,6 +55,8 @@ describe('a template', () => {
     ['order:{constructor}', /nothing that a request has/],
     ['order:{params.a}{params.b}', /between two placeholders/],
     ['order:{params.a}x{params.b}', /between two placeholders/],
+    ['order:{params.a}%25{params.b}', /between two placeholders/],
+    ['order:{params.a}%20{params.b}', /between two placeholders/],
     ['order:{params.a', /character that no id has/],
     ['order:a b', /character that no id has/],
     ['order:a:b', /character that no id has/],
@@ -86,5 +88,15 @@ describe('a template', () => {
         { numRuns: 20_000 },
       )
     }
+  })
+
+  test.each([
+    ...['o:{params.a}|{params.b}', 'o:{params.a}%3A{params.b}', 'o:{params.a}%23{params.b}'],
+    ...['o:{params.a}%2A-%25{params.b}', 'o:%25{params.a}%3Ax{params.b}%2A'],
+  ])('S65: no value reaches over what separates two: %s', (text) => {
+    const letters = [...'%25|-x', ':', '#', '*', '3A', '23', '2A']
+    const values = [...letters, ...letters.flatMap((a) => letters.map((b) => a + b))]
+    const pairs = values.flatMap((a) => values.map((b) => ({ a, b })))
+    expect(new Set(pairs.map((pair) => fill(text, pair))).size).toBe(pairs.length)
   })
 })
