@@ -51,7 +51,7 @@ export function addImport(relations: Command): void {
 
       async function send(batch: readonly NumberedTuple[]): Promise<void> {
         if (batch.length === 0) return
-        const answer = await written100(gateway, batch, options.tenant).catch((error: unknown) => {
+        const answer = await writeBatch(gateway, batch, options.tenant).catch((error: unknown) => {
           throw error instanceof Failure ? ofLines(error, batch, lastLine) : error
         })
         const before = sent
@@ -79,7 +79,7 @@ export function addImport(relations: Command): void {
 }
 
 /** Sends a batch, and again where what refused it passes. */
-async function written100(
+async function writeBatch(
   gateway: Gateway,
   batch: readonly NumberedTuple[],
   tenant: string | undefined,

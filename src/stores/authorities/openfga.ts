@@ -67,7 +67,9 @@ function questionOf(query: RelationQuery, { model }: OpenfgaStore): object {
 }
 
 const tupleKeyOf = ({ object, relation, subject }: RelationTuple) => ({
-  ...{ user: subject, relation, object },
+  user: subject,
+  relation,
+  object,
 })
 
 const isExpressible = (query: RelationQuery): boolean =>

@@ -1,5 +1,4 @@
 /** Asks Upstash Redis whether a relation holds: one script, which may ride in any call. */
-
 import { Unavailable } from '../../errors.ts'
 import type { RelationAnswer, RelationAuthority, RelationQuery } from '../../relations/authority.ts'
 import type { RelationModel } from '../../relations/model.ts'

@@ -1,5 +1,4 @@
 /** A model as Lua: what the script of a check looks up. */
-
 import { alternativesOf, membershipsOf } from '../../relations/memberships.ts'
 import {
   formatDirectType,
