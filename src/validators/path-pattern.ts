@@ -5,13 +5,18 @@ const PARAMETER = /^:\w+(?:\{[^{}/]+\})?\??$/
 /** What a path may hold without being refused as ambiguous, see `canonicalPath`. */
 const LITERAL = /^(?!\.{1,2}$)[\w.~!$&'()+,=@-]+$/
 
-/** Whether every part of a pattern means something to the router and can occur in a request. */
+/**
+ * Whether every part of a pattern means something to the router and can occur in a request. A parameter
+ * stands in it once: of two of a name one would be decided on, and the origin sees both.
+ */
 export function isPathPattern(pattern: string): boolean {
   const [first, ...segments] = pattern.split('/')
   const last = segments.length - 1
+  const names = parametersOf(pattern)
   return (
     first === '' &&
     last >= 0 &&
+    new Set(names).size === names.length &&
     segments.every(
       (segment, index) =>
         ((segment === '*' || segment === '') && index === last) ||
