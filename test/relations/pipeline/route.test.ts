@@ -142,7 +142,8 @@ describe('a route that demands a relation', () => {
     const anne = await world.token('anne', { tenant: 'acme' })
     expect(await isolate.statusOf('/folders/shared/orders/1', anne)).toBe(200)
     expect(await isolate.statusOf('/folders/other/orders/1', anne)).toBe(403)
-    // Of a caller without a tenant there is no such tuple to be made.
+    // Of a caller without a tenant there is no such tuple to be made, and nothing is asked without it.
+    await world.write(null, 'order:1#owner@user:bob')
     expect(await isolate.statusOf('/folders/shared/orders/1', await world.token('bob'))).toBe(403)
   })
 })
@@ -359,6 +360,25 @@ describe('whose callers have relations', () => {
     expect(isolate.events.at(-1)?.reason).toBe('relation_missing:order#viewer')
   })
 
+  /** An opaque token of the gateway's own for Anne of an issuer. */
+  async function issuedFor(issuer: string): Promise<string> {
+    const text = crypto.randomUUID()
+    const record = recordOf({
+      ...{ tokenIssuer: PUBLIC_URL, issuer, audiences: [PUBLIC_URL] },
+      ...{ subject: 'anne', tenant: undefined, roles: ['reader'], scopes: [] },
+    })
+    const key = referenceKey(await credentialHash(text))
+    await world.redis.direct.set(key, await storedReference(record), 'EX', 600)
+    return text
+  }
+
+  test('those of the gateway itself count, whoever is named', async () => {
+    const isolate = world.isolate({ relations: relations([]) })
+    await world.write(null, 'order:1#owner@user:anne')
+    expect(await isolate.statusOf('/orders/1', await issuedFor(PUBLIC_URL))).toBe(200)
+    expect(await isolate.statusOf('/orders/1', await issuedFor(ISSUER))).toBe(403)
+  })
+
   test('callers of an issuer that is not trusted any more have none, whatever was issued for them', async () => {
     const isolate = world.isolate()
     await world.write(null, 'order:1#owner@user:anne')
@@ -368,13 +388,7 @@ describe('whose callers have relations', () => {
       [PUBLIC_URL, 200],
       [REMOTE_ISSUER, 403],
     ] as const) {
-      const text = crypto.randomUUID()
-      const record = recordOf({
-        ...{ tokenIssuer: PUBLIC_URL, issuer, audiences: [PUBLIC_URL] },
-        ...{ subject: 'anne', tenant: undefined, roles: ['reader'], scopes: [] },
-      })
-      const key = referenceKey(await credentialHash(text))
-      await world.redis.direct.set(key, await storedReference(record), 'EX', 600)
+      const text = await issuedFor(issuer)
       expect(await isolate.statusOf('/orders/1', text), issuer).toBe(status)
     }
   })
