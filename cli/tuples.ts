@@ -48,6 +48,7 @@ function tupleOfJson(text: string): Tuple | undefined {
   }
   const { object, relation, user, subject = user, ...others } = members
   const isWhole = [object, relation, subject].every((part) => typeof part === 'string')
+  if (user !== undefined && members.subject !== undefined) return undefined
   // A condition, for one, would be lost.
   if (!isWhole || Object.keys(others).length > 0) return undefined
   return { object, relation, subject } as Tuple

@@ -168,6 +168,15 @@ test.each([
   expect(tupleOfLine(line)).toEqual(tuple)
 })
 
+test('a line of JSON that names two subjects names none', () => {
+  for (const user of ['user:a', 'user:b'])
+    expect(
+      tupleOfLine(
+        JSON.stringify({ object: 'order:7', relation: 'viewer', subject: 'user:b', user }),
+      ),
+    ).toBeUndefined()
+})
+
 test('a batch is what the gateway takes: 100 tuples, and 24 KB with what is escaped', () => {
   const batches = createTupleBatches()
   const sizes: number[] = []
