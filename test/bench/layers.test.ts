@@ -44,7 +44,7 @@ test('committed results say how and of what they were measured', () => {
   for (const file of files) {
     const result = JSON.parse(readFileSync(join(folder, file), 'utf8')) as Record<string, unknown>
     expect(result, file).toMatchObject({
-      command: expect.stringMatching(/^npm run (?:bench|soak)\b/),
+      command: expect.stringMatching(/^npm run (?:bench|soak|record)\b/),
       commit: { id: expect.any(String) },
       machine: { cores: expect.any(Number) },
       versions: { workerd: expect.any(String) },
