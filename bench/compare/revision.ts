@@ -47,8 +47,13 @@ export async function checkOut(
 ): Promise<string> {
   if (named !== undefined) return named
   if (commit === undefined) throw new Error('a revision has a commit or a directory')
-  shutdown.defer(async () => void (await git('worktree', 'remove', '--force', directory)))
-  await git('worktree', 'add', '--detach', '--quiet', directory, commit)
+  const added = git('worktree', 'add', '--detach', '--quiet', directory, commit)
+  // Not before it is there: what is broken off would go on writing.
+  shutdown.defer(async () => {
+    await Promise.allSettled([added])
+    await git('worktree', 'remove', '--force', directory)
+  })
+  await added
   if (lockedFor(directory) !== lockedFor(ROOT)) {
     await run('npm', ['ci', '--ignore-scripts', '--omit=dev', '--no-audit', '--no-fund'], {
       cwd: directory,

@@ -38,7 +38,10 @@ export async function startSide(
   const directory = join(parent, name)
   mkdirSync(directory)
   const tree = await checkOut(revision, join(directory, 'tree'), shutdown)
-  const bundle = await bundleOf(tree, directory)
+  const bundling = bundleOf(tree, directory)
+  // What is broken off would go on writing where everything is removed.
+  shutdown.defer(async () => void (await Promise.allSettled([bundling])))
+  const bundle = await bundling
   shutdown.signal.throwIfAborted()
   const workerd = await startWorkerd({
     ...{ bundle, directory },

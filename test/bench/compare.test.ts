@@ -150,11 +150,15 @@ describe('npm run bench:compare', () => {
     'what is broken off has not passed, and leaves nothing behind',
     async () => {
       const child = spawn(process.execPath, [RUN, 'HEAD'], { cwd: ROOT })
-      let said = ''
-      for await (const chunk of child.stderr) {
-        said += chunk
-        if (said.includes('bundling')) break
-      }
+      // Its end stays open: who writes to a closed one ends by that.
+      await new Promise<void>((resolve) => {
+        let said = ''
+        child.stderr.on('data', (chunk) => {
+          said += chunk
+          if (said.includes('bundling')) resolve()
+        })
+        child.once('exit', () => resolve())
+      })
       child.kill('SIGINT')
       expect(await once(child, 'exit')).toEqual([1, null])
       expect(readdirSync(COMPARED).filter((name) => name.startsWith(`${child.pid}-`))).toEqual([])
