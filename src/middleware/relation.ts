@@ -5,6 +5,7 @@ import type { RelationVariables } from '../context.ts'
 import { type Denial, Denied, Unavailable } from '../errors.ts'
 import type { RelationAnswer, RelationQuery } from '../relations/authority.ts'
 import { denialOf, type RelationChecker, type RelationVerdict } from '../relations/checker.ts'
+import { CONSISTENCY_HEADER } from '../relations/consistency.ts'
 import { queryKey, type RelationRule } from '../relations/rule.ts'
 import { receivedHeaders } from '../request-headers.ts'
 import type { Principal } from '../tokens/principal.ts'
@@ -18,8 +19,8 @@ export interface RelationOptions {
   readonly checker: RelationChecker
 }
 
-/** Carries what the decision must know at least: see docs/decisions/0044. */
-export const CONSISTENCY_HEADER = 'x-consistency-token'
+/** Received names are in lower case. */
+const RECEIVED_TOKEN = CONSISTENCY_HEADER.toLowerCase()
 
 /** What is to be asked of this request; a denial where nothing can be. */
 function relationQueryOf(
@@ -30,7 +31,7 @@ function relationQueryOf(
   return checker.queryOf(rule, {
     principal,
     paramOf: (name) => c.req.param(name),
-    consistencyToken: receivedHeaders(c).get(CONSISTENCY_HEADER),
+    consistencyToken: receivedHeaders(c).get(RECEIVED_TOKEN),
   })
 }
 

@@ -1,6 +1,9 @@
 /** Consistency tokens: up to which write of a tenant's tuples a decision must know (zookies). */
 import { base64url } from 'jose'
 
+/** Answers to writes have it, and requests that are to know of them. */
+export const CONSISTENCY_HEADER = 'X-Consistency-Token'
+
 /** Names the format, so that another one can be told from it. */
 const FORMAT = 'v1'
 /** A version in base 36: the largest safe integer has 11 digits. */

@@ -50,6 +50,20 @@ export interface ModelMistake {
   readonly why: string
 }
 
+/** Whether tuples of this kind may name such a subject. */
+export function permits(
+  direct: DirectType,
+  subject: {
+    readonly type: string
+    readonly relation: string | undefined
+    readonly isWildcard: boolean
+  },
+): boolean {
+  if (direct.type !== subject.type) return false
+  if (direct.kind === 'userset') return direct.relation === subject.relation
+  return subject.relation === undefined && (direct.kind === 'wildcard') === subject.isWildcard
+}
+
 /** As a {@link DirectType} is written in OpenFGA's language. */
 export function formatDirectType(direct: DirectType): string {
   if (direct.kind === 'userset') return `${direct.type}#${direct.relation}`

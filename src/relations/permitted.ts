@@ -1,13 +1,6 @@
 /** Whether a tuple may be written under a model; and if not, which part of it is wrong, and why. */
-import { type DirectType, formatDirectType, type RelationModel } from './model.ts'
-import {
-  parseObject,
-  parseSubject,
-  RELATION_NAME,
-  type RelationTuple,
-  type SubjectReference,
-  WILDCARD,
-} from './tuple.ts'
+import { formatDirectType, permits, type RelationModel } from './model.ts'
+import { parseObject, parseSubject, RELATION_NAME, type RelationTuple, WILDCARD } from './tuple.ts'
 
 /** A part of a tuple that is wrong. `message` is for whoever wrote it; it quotes the model, never the part. */
 export interface TupleMistake {
@@ -69,14 +62,8 @@ export function mistakeOfTuple(
   if (directTypes.length === 0)
     return { part: 'relation', message: `${named} follows from others: no tuple can give it` }
   const subject = parseSubject(tuple.subject)
-  if (subject !== undefined && directTypes.some((direct) => isOf(direct, subject))) return undefined
+  const whom = subject && { ...subject, isWildcard: subject.id === WILDCARD }
+  if (whom !== undefined && directTypes.some((direct) => permits(direct, whom))) return undefined
   const permitted = directTypes.map(formatDirectType).join(', ')
   return { part: 'subject', message: `${named} can be given to ${permitted} only` }
-}
-
-/** Whether tuples of this kind may name the subject. */
-function isOf(direct: DirectType, { type, id, relation }: SubjectReference): boolean {
-  if (direct.type !== type) return false
-  if (direct.kind === 'userset') return relation === direct.relation
-  return relation === undefined && (direct.kind === 'wildcard') === (id === WILDCARD)
 }

@@ -1,6 +1,6 @@
 /** What a rule over relations can have wrong: found when a policy is read, and named. */
 import type { ContextualTupleDefinition, RelationDemand } from './definition.ts'
-import type { DirectType, RelationDefinition, RelationModel } from './model.ts'
+import { permits, type RelationModel } from './model.ts'
 import { canReach, reachOf } from './reach.ts'
 import { parseTemplate, type Template } from './template.ts'
 
@@ -79,7 +79,12 @@ function* mistakesInTuple(
   if (typeof object === 'string' || typeof subject === 'string') return
   const why = whyUndefined(model, object.type, tuple.relation)
   if (why !== undefined) yield why
-  else if (!permits(model.types.get(object.type)?.get(tuple.relation), subject))
+  else if (
+    !model.types
+      .get(object.type)
+      ?.get(tuple.relation)
+      ?.directTypes.some((direct) => permits(direct, subject))
+  )
     yield `the model permits no ${tuple.subject} as ${object.type}#${tuple.relation}`
 }
 
@@ -87,13 +92,4 @@ function whyUndefined(model: RelationModel, type: string, relation: string): str
   const relations = model.types.get(type)
   if (relations === undefined) return `the model has no type ${type}`
   return relations.has(relation) ? undefined : `the model has no relation ${type}#${relation}`
-}
-
-function permits(definition: RelationDefinition | undefined, subject: Template): boolean {
-  const isMeant = (direct: DirectType): boolean => {
-    if (direct.type !== subject.type) return false
-    if (direct.kind === 'userset') return direct.relation === subject.relation
-    return subject.relation === undefined && (direct.kind === 'wildcard') === subject.isWildcard
-  }
-  return definition?.directTypes.some(isMeant) ?? false
 }

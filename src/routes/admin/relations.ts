@@ -9,7 +9,7 @@ import {
   tupleSchema,
 } from '../../operators/relation.ts'
 import type { PolicyLimit } from '../../policy.ts'
-import { encodeConsistency } from '../../relations/consistency.ts'
+import { CONSISTENCY_HEADER, encodeConsistency } from '../../relations/consistency.ts'
 import { cursorOf, tupleOfCursor } from '../../relations/cursor.ts'
 import { isAmong, type TupleChanges, type TupleQuery } from '../../relations/store.ts'
 import { parseObject, parseSubject, RELATION_NAME } from '../../relations/tuple.ts'
@@ -19,8 +19,6 @@ import { refuseBadTuples, relationsOf, tenantOf, tuplesOf } from './relation-inp
 import { consistencyToken, cursor } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
 
-/** Tells the version of a write; callers send it to be decided at least as fresh. */
-const CONSISTENCY_HEADER = 'X-Consistency-Token'
 const ALL_OF_TYPE = ':'
 
 /** `/-/admin/relations`. */
