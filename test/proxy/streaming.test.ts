@@ -295,12 +295,25 @@ describe('uploads', () => {
   test('R27: an origin that answers early is heard, and nothing hangs', async () => {
     const headers = { 'Content-Length': 4 * MEGABYTE }
     const asked = ask('/early', { method: 'POST', headers })
-    const answered = answer(asked)
-    for (let at = 0; at < 4; at++) asked.write(block)
-    asked.end()
-    const response = await answered
+    asked.write(block.subarray(0, 16_384))
+    const response = await answer(asked)
     expect(response.statusCode).toBe(403)
     expect(String(await bytesOf(response))).toBe('no need to read it')
+    asked.destroy()
+  })
+
+  // The runtime reads 64 KB more and then hangs up, which may take the answer along on its way:
+  // https://datatracker.ietf.org/doc/html/rfc9112#section-9.6
+  test('R27: a client that goes on sending after an early answer is cut off, not kept', async () => {
+    const headers = { 'Content-Length': 4 * MEGABYTE }
+    const asked = ask('/early', { method: 'POST', headers })
+    const heard: (number | undefined)[] = []
+    asked.on('response', (response) => heard.push(response.resume().statusCode))
+    const closed = new Promise((resolve) => asked.once('close', resolve))
+    for (let at = 0; at < 4; at++) asked.write(block)
+    asked.end()
+    await closed
+    expect([[], [403]]).toContainEqual(heard)
   })
 
   test.each(['GET', 'HEAD'])(
