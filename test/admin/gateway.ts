@@ -33,6 +33,7 @@ export const policy = definePolicy({
   limits: {
     few: { limit: 2, windowSeconds: 3_600, by: 'subject', onUnavailable: 'deny' },
     anonymous: { limit: 2, windowSeconds: 3_600, by: 'address', onUnavailable: 'deny' },
+    shared: { limit: 9, windowSeconds: 60, by: 'tenant', onUnavailable: 'deny' },
     perPath: {
       limit: 9,
       windowSeconds: 60,

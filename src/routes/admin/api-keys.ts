@@ -7,6 +7,7 @@ import { type AdminCall, adminGroup, timeOf, timeOrNull, unknownId } from './cal
 import { issuableSecond, refuseBeyond } from './grant.ts'
 import { cursor, idParams, time } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
+import { refuseElsewhere, tenantOf } from './tenant.ts'
 
 const apiKeyView = () =>
   z.strictObject({
@@ -41,6 +42,7 @@ function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
 /** `/-/admin/api-keys`. */
 export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
   const { apiKeys } = options
+  const issuers = options.relations?.issuers
   const call = adminGroup('API keys', limits)
   return [
     call({
@@ -59,7 +61,10 @@ export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[
       reply: () => apiKeyView().extend({ apiKey }),
       async handle({ body, operator, by, changed }) {
         refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, options)
-        const { key, secret } = await apiKeys.create(body, by, await issuableSecond(body, options))
+        const tenant = tenantOf(operator, body.tenant, { call: 'api-keys:create', issuers })
+        const described = { ...body, tenant }
+        const second = await issuableSecond(described, options)
+        const { key, secret } = await apiKeys.create(described, by, second)
         changed('api-key.create', key.id)
         return { ...viewOf(key), apiKey: secret }
       },
@@ -97,6 +102,7 @@ export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[
       async handle({ params: { id }, operator, changed }) {
         const key = await apiKeys.find(id)
         if (key === undefined) throw unknownId()
+        refuseElsewhere(operator, key.tenant, { call: 'api-keys:rotate', issuers })
         refuseBeyond(operator, key, options)
         const { subject, tenant } = key
         const second = await issuableSecond({ subject, tenant: tenant ?? undefined }, options)
@@ -115,7 +121,12 @@ export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[
       params: idParams,
       status: 204,
       answer: 'Ended, everywhere.',
-      async handle({ params: { id }, changed }) {
+      async handle({ params: { id }, operator, changed }) {
+        if (operator.tenant !== undefined) {
+          const key = await apiKeys.find(id)
+          if (key === undefined) throw unknownId()
+          refuseElsewhere(operator, key.tenant, { call: 'api-keys:disable', issuers })
+        }
         if (!(await apiKeys.end(id))) throw unknownId()
         changed('api-key.disable', id)
       },

@@ -11,15 +11,10 @@ import type { ExplainedAnswer } from '../../relations/trace.ts'
 import { parseObject } from '../../relations/tuple.ts'
 import { type AdminCall, adminGroup, inputRefused } from './call.ts'
 import { permissionOf } from './permissions.ts'
-import {
-  refuseBadTuples,
-  refuseMistake,
-  relationsOf,
-  tenantOf,
-  tuplesOf,
-} from './relation-input.ts'
+import { refuseBadTuples, refuseMistake, relationsOf, tuplesOf } from './relation-input.ts'
 import { consistencyToken } from './schemas.ts'
 import type { AdminOptions, AdminRelations } from './stores.ts'
+import { tenantOf } from './tenant.ts'
 
 const checkView = () =>
   z.strictObject({
@@ -72,7 +67,7 @@ export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]
       async handle({ body, operator }) {
         const relations = relationsOf(options)
         const asked = { call: 'relations:check', issuers: relations.issuers } as const
-        const tenant = tenantOf(operator, body.tenant, asked)
+        const tenant = tenantOf(operator, body.tenant, asked) ?? null
         const { object, relation, subject, contextualTuples = [], trace = false } = body
         const { model } = relations
         refuseMistake(mistakeOfRelation(model, body) ?? mistakeOfSubject(model, subject))
@@ -106,7 +101,7 @@ export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]
       async handle({ body, operator }) {
         const relations = relationsOf(options)
         const asked = { call: 'relations:read', issuers: relations.issuers } as const
-        const tenant = tenantOf(operator, body.tenant, asked)
+        const tenant = tenantOf(operator, body.tenant, asked) ?? null
         const tuples = tuplesOf(relations, 'body')
         const { model } = relations
         const { object, relation } = body

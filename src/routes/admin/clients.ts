@@ -7,6 +7,7 @@ import { type AdminCall, adminGroup, inputRefused, timeOf, unknownId } from './c
 import { ownGrantOf, refuseBeyond } from './grant.ts'
 import { cursor, time } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
+import { refuseElsewhere, tenantOf } from './tenant.ts'
 
 /** A day. */
 const MAX_GRACE_SECONDS = 86_400
@@ -59,6 +60,7 @@ function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
 /** `/-/admin/clients`. */
 export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
   const { clients, cutOffs, publicUrl, cutOffSeconds, signingKeys, now } = options
+  const issuers = options.relations?.issuers
   const call = adminGroup('Clients', limits)
 
   async function existing(id: string): Promise<Client> {
@@ -97,7 +99,8 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
       async handle({ body, operator, changed }) {
         refuseBeyond(operator, ownGrantOf(body), options)
         refuseUnsigned(body.tokenAlgorithm)
-        const { client, secret } = await clients.create(body)
+        const tenant = tenantOf(operator, body.tenant, { call: 'clients:create', issuers })
+        const { client, secret } = await clients.create({ ...body, tenant })
         changed('client.create', client.id)
         return { ...viewOf(client), ...(secret !== undefined && { clientSecret: secret }) }
       },
@@ -152,6 +155,7 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
       description: 'One that can do more here than the caller keeps its secret (403).',
       async handle({ params: { clientId }, body: { graceSeconds = 0 }, operator, changed }) {
         const client = await changeable(clientId)
+        refuseElsewhere(operator, client.tenant, { call: 'clients:rotate', issuers })
         refuseBeyond(operator, ownGrantOf(client), options)
         if (client.jwks !== undefined)
           throw inputRefused('params', '/clientId', 'has keys, not a secret')
@@ -171,8 +175,9 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
       params: clientParams,
       status: 204,
       answer: 'Ended, everywhere.',
-      async handle({ params: { clientId }, changed }) {
-        await changeable(clientId)
+      async handle({ params: { clientId }, operator, changed }) {
+        const { tenant } = await changeable(clientId)
+        refuseElsewhere(operator, tenant, { call: 'clients:disable', issuers })
         // First no more tokens, then the end of all there are: what fails in between can be repeated.
         if (!(await clients.disable(clientId))) throw unknownId()
         // As a subject, too: others may have exchanged a token of its own for one of theirs.

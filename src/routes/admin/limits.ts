@@ -9,11 +9,13 @@ import {
 } from '../../operators/limit-override.ts'
 import { pageQuerySchema } from '../../operators/page.ts'
 import type { PolicyLimit } from '../../policy.ts'
+import type { Principal } from '../../tokens/principal.ts'
 import { modeSchema } from '../../validators/mode.ts'
 import { type AdminCall, adminGroup, inputRefused, timeOf, timeOrNull, unknownId } from './call.ts'
 import { cursor, idParams, time } from './schemas.ts'
 import { addressOf, issuersOf } from './scope.ts'
 import type { AdminOptions } from './stores.ts'
+import { refuseElsewhere } from './tenant.ts'
 
 const limitView = () =>
   z.strictObject({
@@ -56,16 +58,22 @@ function overrideViewOf(record: LimitOverrideRecord): z.infer<ReturnType<typeof 
 
 /** `/-/admin/limits`. `policyLimits` are all that the policy has. */
 export function limitCalls(
-  { overrides, windows, issuers }: AdminOptions,
+  { overrides, windows, relations, issuers }: AdminOptions,
   policyLimits: ReadonlyMap<string, PolicyLimit>,
   limits: readonly PolicyLimit[],
 ): AdminCall[] {
   const call = adminGroup('Limits', limits)
 
   /** The rule that a call names, and the keys of the windows that it is about. */
-  async function windowsOf({ limit, value, issuer }: WindowReset) {
+  async function windowsOf(
+    { limit, value, issuer }: WindowReset,
+    operator: Principal,
+    name: 'limits:override' | 'limits:reset',
+  ) {
     const rule = policyLimits.get(limit)
     if (rule === undefined) throw inputRefused('body', '/limit', 'is no limit of the policy')
+    if (rule.by === 'tenant')
+      refuseElsewhere(operator, value, { call: name, issuers: relations?.issuers })
     if (rule.by !== 'address' && typeof rule.by === 'string') {
       const owners = issuersOf(issuer, issuers).map((owner) => ({ issuer: owner, value }))
       return {
@@ -116,8 +124,8 @@ export function limitCalls(
       status: 201,
       answer: 'In force.',
       reply: overrideView,
-      async handle({ body, by, changed }) {
-        const { value, keys } = await windowsOf(body)
+      async handle({ body, operator, by, changed }) {
+        const { value, keys } = await windowsOf(body, operator, 'limits:override')
         const order = { ...body, value, issuer: body.issuer, windows: keys, createdBy: by }
         const record = await overrides.create(order)
         changed('limit.override', record.id)
@@ -149,8 +157,8 @@ export function limitCalls(
       example: { limit: 'standard', value: 'alice' },
       status: 204,
       answer: 'Nothing is counted in it any more.',
-      async handle({ body, changed }) {
-        const { rule, value, keys } = await windowsOf(body)
+      async handle({ body, operator, changed }) {
+        const { rule, value, keys } = await windowsOf(body, operator, 'limits:reset')
         for (const key of keys) await windows.reset({ key, windowSeconds: rule.windowSeconds })
         changed('limit.reset', `${rule.name}:${value}`)
       },

@@ -1,33 +1,15 @@
-/** Whose tuples a call is about, and what is wrong with those that it names. */
+/** Where the tuples of a call are, and what is wrong with those that it names. */
 import { Denied, type InputError } from '../../errors.ts'
 import type { RelationModel } from '../../relations/model.ts'
 import { mistakeOfGrammar, mistakeOfTuple, type TupleMistake } from '../../relations/permitted.ts'
 import type { RelationTuple } from '../../relations/tuple.ts'
-import type { Principal } from '../../tokens/principal.ts'
 import { inputRefused, unknownId } from './call.ts'
-import { type OperatorCall, permissionOf } from './permissions.ts'
 import type { AdminOptions, AdminRelations } from './stores.ts'
 
 /** Of the policy. Throws `Denied` (`route_unknown`) where it has none. */
 export function relationsOf({ relations }: Pick<AdminOptions, 'relations'>): AdminRelations {
   if (relations === undefined) throw unknownId()
   return relations
-}
-
-/**
- * The tenant that a call is about. Whoever has one acts for it alone, and only where the policy's
- * relations know the issuer: of another, a tenant of the same name is somebody else. Throws `Denied`
- * (`permission_missing`).
- */
-export function tenantOf(
-  operator: Principal,
-  named: string | undefined,
-  { call, issuers }: { readonly call: OperatorCall } & Pick<AdminRelations, 'issuers'>,
-): string | null {
-  if (operator.tenant === undefined) return named ?? null
-  const isOwn = named === undefined || named === operator.tenant
-  if (isOwn && issuers?.has(operator.issuer) !== false) return operator.tenant
-  throw new Denied({ code: 'permission_missing', permission: permissionOf(call) })
 }
 
 /** The store. Throws `Denied` (`input_invalid`) where another authority keeps the tuples. */

@@ -15,9 +15,10 @@ import { isAmong, type TupleChanges, type TupleQuery } from '../../relations/sto
 import { parseObject, parseSubject, RELATION_NAME } from '../../relations/tuple.ts'
 import { MAX_TUPLE_CHANGE_BYTES, tupleChange } from '../../relations/tuple-change.ts'
 import { type AdminCall, adminGroup, inputRefused } from './call.ts'
-import { refuseBadTuples, relationsOf, tenantOf, tuplesOf } from './relation-input.ts'
+import { refuseBadTuples, relationsOf, tuplesOf } from './relation-input.ts'
 import { consistencyToken, cursor } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
+import { tenantOf } from './tenant.ts'
 
 const ALL_OF_TYPE = ':'
 
@@ -56,7 +57,7 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
       async handle({ body, operator, changed, header }) {
         const relations = relationsOf(options)
         const asked = { call: 'relations:write', issuers: relations.issuers } as const
-        const tenant = tenantOf(operator, body.tenant, asked)
+        const tenant = tenantOf(operator, body.tenant, asked) ?? null
         const tuples = tuplesOf(relations, 'body')
         const { writes = [], deletes = [] } = body
         refuseBadTuples(relations.model, [['writes', writes]], [['deletes', deletes]])
@@ -98,7 +99,7 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
       async handle({ query, operator }) {
         const relations = relationsOf(options)
         const asked = { call: 'relations:read', issuers: relations.issuers } as const
-        const tenant = tenantOf(operator, query.tenant, asked)
+        const tenant = tenantOf(operator, query.tenant, asked) ?? null
         const { tuples, hasMore } = await tuplesOf(relations, 'query').read(tenant, queryOf(query))
         const last = tuples.at(-1)
         return { tuples, ...(hasMore && last !== undefined && { cursor: cursorOf(last) }) }

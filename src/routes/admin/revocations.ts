@@ -11,6 +11,7 @@ import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
 import { cursor, idParams, time } from './schemas.ts'
 import { issuersOf } from './scope.ts'
 import type { AdminOptions } from './stores.ts'
+import { refuseElsewhere } from './tenant.ts'
 
 const revocationView = () =>
   z.strictObject({
@@ -33,7 +34,7 @@ function viewOf(revocation: Revocation): z.infer<ReturnType<typeof revocationVie
 
 /** `/-/admin/revocations`. */
 export function revocationCalls(
-  { revocations, issuers, cutOffSeconds, revokedTokenSeconds }: AdminOptions,
+  { revocations, relations, issuers, cutOffSeconds, revokedTokenSeconds }: AdminOptions,
   limits: readonly PolicyLimit[],
 ): AdminCall[] {
   const call = adminGroup('Revocations', limits)
@@ -52,7 +53,11 @@ export function revocationCalls(
       status: 201,
       answer: 'In force.',
       reply: revocationView,
-      async handle({ body, by, changed }) {
+      async handle({ body, operator, by, changed }) {
+        if (body.kind === 'tenant') {
+          const wall = { call: 'revocations:create', issuers: relations?.issuers } as const
+          refuseElsewhere(operator, body.value, wall)
+        }
         const revocation = await revocations.create({
           ...body,
           issuer: body.issuer,

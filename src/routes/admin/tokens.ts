@@ -7,6 +7,7 @@ import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
 import { time } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
+import { tenantOf } from './tenant.ts'
 
 const newTokenSchema = z.strictObject({
   subject: name(255),
@@ -21,6 +22,7 @@ const newTokenSchema = z.strictObject({
 /** `/-/admin/tokens`. */
 export function tokenCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
   const { tokenIssuer, publicUrl } = options
+  const issuers = options.relations?.issuers
   const call = adminGroup('Tokens', limits)
   return [
     call({
@@ -31,7 +33,7 @@ export function tokenCalls(options: AdminOptions, limits: readonly PolicyLimit[]
       summary: 'Mint an access token',
       description:
         'Whoever may do this may become anybody at the origin. Roles that can do more here than the ' +
-        'caller are refused (403). Without signing keys there is no such call (404).',
+        'caller are refused (403), and so is another tenant than the caller has. Without signing keys there is no such call (404).',
       body: newTokenSchema,
       example: { subject: 'alice', roles: ['reader'] },
       status: 201,
@@ -40,7 +42,8 @@ export function tokenCalls(options: AdminOptions, limits: readonly PolicyLimit[]
       problems: [404],
       async handle({ body, operator, by, changed }) {
         if (tokenIssuer === undefined) throw unknownId()
-        const { subject, roles = [], scopes = [], tenant, client = by, ttlSeconds, format } = body
+        const { subject, roles = [], scopes = [], client = by, ttlSeconds, format } = body
+        const tenant = tenantOf(operator, body.tenant, { call: 'tokens:mint', issuers })
         const grant = { subject, client, tenant, roles, scopes, audiences: [publicUrl] }
         refuseBeyond(operator, grant, options)
         const issuedAtSeconds = await issuableSecond(grant, options)

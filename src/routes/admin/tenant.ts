@@ -1,0 +1,41 @@
+/** The wall around an operator who has a tenant: such a one acts for that tenant alone. */
+import { Denied } from '../../errors.ts'
+import type { Principal } from '../../tokens/principal.ts'
+import { type OperatorCall, permissionOf } from './permissions.ts'
+
+/** What the wall goes by. */
+export interface TenantWall {
+  /** What is refused. */
+  readonly call: OperatorCall
+  /** Whose tenants the policy's relations are about; undefined: any trusted issuer's. */
+  readonly issuers: ReadonlySet<string> | undefined
+}
+
+/**
+ * The tenant that a call is about: the one that it names, or the operator's own. Another than one's own
+ * is refused, and so is any where the operator's issuer is none of those whose tenants are meant: of
+ * another, a tenant of the same name is somebody else. Throws `Denied` (`permission_missing`).
+ */
+export function tenantOf(
+  operator: Principal,
+  named: string | undefined,
+  wall: TenantWall,
+): string | undefined {
+  if (operator.tenant === undefined) return named
+  refuseElsewhere(operator, named ?? operator.tenant, wall)
+  return operator.tenant
+}
+
+/**
+ * Throws `Denied` (`permission_missing`) where something is of another tenant than the operator, or of
+ * none while the operator has one.
+ */
+export function refuseElsewhere(
+  operator: Principal,
+  tenant: string | null | undefined,
+  { call, issuers }: TenantWall,
+): void {
+  if (operator.tenant === undefined) return
+  if (operator.tenant === tenant && issuers?.has(operator.issuer) !== false) return
+  throw new Denied({ code: 'permission_missing', permission: permissionOf(call) })
+}

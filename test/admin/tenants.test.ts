@@ -1,0 +1,132 @@
+import { decodeJwt } from 'jose'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ISSUER, PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.close())
+
+/** Without the windows of operators, which refusals count in, too. */
+const state = async () => (await gateway.dump()).replaceAll(/^pc:limit:operators.*\n?/gm, '')
+const operatorOf = (tenant: string | undefined, issuer = ISSUER) =>
+  gateway.token({ sub: 'olga', roles: ['operator'], tenant }, issuer)
+
+const client = { name: 'x', grants: ['client_credentials'] }
+const key = { name: 'x', subject: 'x' }
+const MADE = [
+  ['/tokens', { subject: 'x' }],
+  ['/tokens', { subject: 'x', format: 'opaque' }],
+  ['/api-keys', key],
+  ['/clients', client],
+] as const
+const NAMED = [
+  ['/limits/overrides', { limit: 'shared', value: 'globex', requests: 1_000 }],
+  ['/limits/reset', { limit: 'shared', value: 'globex' }],
+  ['/revocations', { kind: 'tenant', value: 'globex' }], // last: it ends the tokens of this second
+] as const
+
+/** Refused as a call that the operator may not make, with nothing changed. */
+async function expectRefused(method: string, path: string, body: object | undefined, as: string) {
+  const before = await state()
+  const reply = await gateway.admin(method, path, body, { as })
+  expect(reply.status, `${method} ${path}: ${reply.text}`).toBe(403)
+  expect(reply.body.code).toBe('insufficient_permission')
+  expect(reply.headers.get('www-authenticate')).toContain('scope="portcullis:')
+  expect(await state()).toBe(before)
+  expect(gateway.events.at(-1)?.change).toBeUndefined()
+}
+
+describe.each(MADE)('S64: POST %s %j by an operator with a tenant', (path, body) => {
+  test('makes nothing for another tenant', async () => {
+    const acme = await operatorOf('acme')
+    for (const tenant of ['globex', 'Acme', 'acme.', PUBLIC_URL])
+      await expectRefused('POST', path, { ...body, tenant }, acme)
+  })
+
+  test('makes it for its own, named or not', async () => {
+    const as = await operatorOf('acme')
+    for (const named of [{}, { tenant: 'acme' }]) {
+      const reply = await gateway.admin('POST', path, { ...body, ...named }, { as })
+      expect(reply.status, reply.text).toBe(201)
+      expect(await tenantOf(reply.body)).toBe('acme')
+    }
+  })
+
+  test('makes nothing where its issuer is not one whose tenants are meant', async () => {
+    const stranger = await operatorOf('acme', REMOTE_ISSUER)
+    await expectRefused('POST', path, body, stranger)
+    await expectRefused('POST', path, { ...body, tenant: 'acme' }, stranger)
+  })
+
+  test('makes it for any, or none, by an operator without one', async () => {
+    for (const named of [{}, { tenant: 'globex' }]) {
+      const reply = await gateway.admin('POST', path, { ...body, ...named })
+      expect(reply.status, reply.text).toBe(201)
+      expect(await tenantOf(reply.body)).toBe('tenant' in named ? named.tenant : undefined)
+    }
+  })
+})
+
+test('S64: what is made by an operator with a tenant is behind the same wall', async () => {
+  const as = await operatorOf('acme')
+  const granted = { subject: 'x', roles: ['operator'] }
+  const { token } = (await gateway.admin('POST', '/tokens', granted, { as })).body
+  await expectRefused('POST', '/tokens', { ...granted, tenant: 'globex' }, token)
+  await expectRefused('POST', '/revocations', { kind: 'tenant', value: 'globex' }, token)
+})
+
+describe.each(['globex', undefined])('S64: a credential of tenant %s', (tenant) => {
+  test('is neither replaced nor ended by an operator of another', async () => {
+    const acme = await operatorOf('acme')
+    const ofTenant = tenant === undefined ? {} : { tenant }
+    const made = {
+      'api-keys': (await gateway.admin('POST', '/api-keys', { ...key, ...ofTenant })).body.id,
+      clients: (await gateway.admin('POST', '/clients', { ...client, ...ofTenant })).body.clientId,
+    }
+    for (const [kind, id] of Object.entries(made)) {
+      await expectRefused('POST', `/${kind}/${id}/secret`, undefined, acme)
+      await expectRefused('DELETE', `/${kind}/${id}`, undefined, acme)
+      expect((await gateway.admin('POST', `/${kind}/${id}/secret`)).status).toBe(200)
+      expect((await gateway.admin('DELETE', `/${kind}/${id}`)).status).toBe(204)
+    }
+  })
+})
+
+test('a credential of its own tenant is replaced and ended; one that is not there is 404', async () => {
+  const as = await operatorOf('acme')
+  const made = {
+    'api-keys': (await gateway.admin('POST', '/api-keys', key, { as })).body.id,
+    clients: (await gateway.admin('POST', '/clients', client, { as })).body.clientId,
+  }
+  for (const [kind, id] of Object.entries(made)) {
+    const secret = await gateway.admin('POST', `/${kind}/${id}/secret`, undefined, { as })
+    expect(secret.status, secret.text).toBe(200)
+    expect((await gateway.admin('DELETE', `/${kind}/${id}`, undefined, { as })).status).toBe(204)
+    const nobody = `/${kind}/01900000-0000-7000-8000-000000000000`
+    expect((await gateway.admin('DELETE', nobody, undefined, { as })).status).toBe(404)
+  }
+})
+
+test('S64: what names a tenant is for operators of that tenant, or of none', async () => {
+  const acme = await operatorOf('acme')
+  const stranger = await operatorOf('globex', REMOTE_ISSUER)
+  const globex = await operatorOf('globex')
+  for (const [path, body] of NAMED) {
+    await expectRefused('POST', path, body, acme)
+    await expectRefused('POST', path, body, stranger)
+    for (const as of [globex, gateway.operator]) {
+      const reply = await gateway.admin('POST', path, body, { as })
+      expect([201, 204], reply.text).toContain(reply.status)
+    }
+  }
+})
+
+/** The tenant of what was made, as whoever meets it will see it. */
+async function tenantOf(made: Record<string, string>): Promise<unknown> {
+  if (made.apiKey !== undefined || made.clientId !== undefined) return made.tenant ?? undefined
+  if (made.token?.startsWith('ey')) return decodeJwt(made.token).tenant
+  await gateway.call(made.token ?? '')
+  return gateway.events.at(-1)?.actor.tenant ?? undefined
+}
