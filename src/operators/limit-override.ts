@@ -59,6 +59,8 @@ export interface OverrideOrder extends Omit<NewOverride, 'issuer'> {
 export interface OverrideList {
   /** Takes the place of an earlier override of the same windows. */
   create(order: OverrideOrder): Promise<LimitOverrideRecord>
+  /** Undefined: no such override. */
+  find(id: string): Promise<LimitOverrideRecord | undefined>
   list(page: PageQuery): Promise<Page<LimitOverrideRecord>>
   /** False: no such override. */
   remove(id: string): Promise<boolean>

@@ -52,6 +52,8 @@ export interface RevocationOrder extends Omit<NewRevocation, 'issuer'> {
 export interface RevocationLog {
   /** In force in every isolate from the next request on, and listed: both or neither. */
   create(order: RevocationOrder): Promise<Revocation>
+  /** Undefined: no such revocation. */
+  find(id: string): Promise<Revocation | undefined>
   list(page: PageQuery): Promise<Page<Revocation>>
   /**
    * Takes one back. What other revocations cover stays revoked, and so does what was revoked by

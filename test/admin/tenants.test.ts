@@ -10,8 +10,8 @@ afterAll(() => gateway.close())
 
 /** Without the windows of operators, which refusals count in, too. */
 const state = async () => (await gateway.dump()).replaceAll(/^pc:limit:operators.*\n?/gm, '')
-const operatorOf = (tenant: string | undefined, issuer = ISSUER) =>
-  gateway.token({ sub: 'olga', roles: ['operator'], tenant }, issuer)
+const operatorOf = (tenant: string | undefined, issuer = ISSUER, claims = {}) =>
+  gateway.token({ sub: 'olga', roles: ['operator'], tenant, ...claims }, issuer)
 
 const client = { name: 'x', grants: ['client_credentials'] }
 const key = { name: 'x', subject: 'x' }
@@ -24,7 +24,7 @@ const MADE = [
 const NAMED = [
   ['/limits/overrides', { limit: 'shared', value: 'globex', requests: 1_000 }],
   ['/limits/reset', { limit: 'shared', value: 'globex' }],
-  ['/revocations', { kind: 'tenant', value: 'globex' }], // last: it ends the tokens of this second
+  ['/revocations', { kind: 'tenant', value: 'globex' }],
 ] as const
 
 /** Refused as a call that the operator may not make, with nothing changed. */
@@ -110,16 +110,42 @@ test('a credential of its own tenant is replaced and ended; one that is not ther
 })
 
 test('S64: what names a tenant is for operators of that tenant, or of none', async () => {
-  const acme = await operatorOf('acme')
-  const stranger = await operatorOf('globex', REMOTE_ISSUER)
-  const globex = await operatorOf('globex')
+  // Minted when needed, and later than this second: a tenant's revocation ends its own operators, too.
+  const later = () => ({ iat: Math.floor(Date.now() / 1000) + 3 })
+  const others = [
+    () => operatorOf('acme'),
+    () => operatorOf('globex', REMOTE_ISSUER, later()),
+  ] as const
+  const refused = async (method: string, path: string, body?: object) => {
+    for (const other of others) await expectRefused(method, path, body, await other())
+  }
+  const rightful = [() => operatorOf('globex', ISSUER, later()), async () => gateway.operator]
   for (const [path, body] of NAMED) {
-    await expectRefused('POST', path, body, acme)
-    await expectRefused('POST', path, body, stranger)
-    for (const as of [globex, gateway.operator]) {
-      const reply = await gateway.admin('POST', path, body, { as })
+    await refused('POST', path, body)
+    for (const operator of rightful) {
+      const reply = await gateway.admin('POST', path, body, { as: await operator() })
       expect([201, 204], reply.text).toContain(reply.status)
+      if (reply.status === 204) continue
+      const made = `${path}/${reply.body.id}`
+      await refused('DELETE', made)
+      for (const status of [204, 404]) {
+        const taken = await gateway.admin('DELETE', made, undefined, { as: await operator() })
+        expect(taken.status, taken.text).toBe(status)
+      }
     }
+  }
+})
+
+test('what names no tenant is for whoever has the permission', async () => {
+  const as = await operatorOf('acme')
+  const revocation = { kind: 'subject', value: 'globex' }
+  const override = { limit: 'few', value: 'globex', requests: 1_000 }
+  for (const [path, body] of [
+    ['/revocations', revocation],
+    ['/limits/overrides', override],
+  ] as const) {
+    const { id } = (await gateway.admin('POST', path, body, { as })).body
+    expect((await gateway.admin('DELETE', `${path}/${id}`, undefined, { as })).status).toBe(204)
   }
 })
 

@@ -64,6 +64,15 @@ export function limitCalls(
 ): AdminCall[] {
   const call = adminGroup('Limits', limits)
 
+  function refuseOtherTenants(
+    operator: Principal,
+    { limit, value }: Pick<WindowReset, 'limit' | 'value'>,
+    name: 'limits:override' | 'limits:reset',
+  ): void {
+    if (policyLimits.get(limit)?.by === 'tenant')
+      refuseElsewhere(operator, value, { call: name, issuers: relations?.issuers })
+  }
+
   /** The rule that a call names, and the keys of the windows that it is about. */
   async function windowsOf(
     { limit, value, issuer }: WindowReset,
@@ -72,8 +81,7 @@ export function limitCalls(
   ) {
     const rule = policyLimits.get(limit)
     if (rule === undefined) throw inputRefused('body', '/limit', 'is no limit of the policy')
-    if (rule.by === 'tenant')
-      refuseElsewhere(operator, value, { call: name, issuers: relations?.issuers })
+    refuseOtherTenants(operator, { limit, value }, name)
     if (rule.by !== 'address' && typeof rule.by === 'string') {
       const owners = issuersOf(issuer, issuers).map((owner) => ({ issuer: owner, value }))
       return {
@@ -141,7 +149,12 @@ export function limitCalls(
       params: idParams,
       status: 204,
       answer: "Lifted: the policy's number holds again.",
-      async handle({ params: { id }, changed }) {
+      async handle({ params: { id }, operator, changed }) {
+        if (operator.tenant !== undefined) {
+          const override = await overrides.find(id)
+          if (override === undefined) throw unknownId()
+          refuseOtherTenants(operator, override, 'limits:override')
+        }
         if (!(await overrides.remove(id))) throw unknownId()
         changed('limit.lift', id)
       },

@@ -7,6 +7,7 @@ import {
   type Revocation,
 } from '../../operators/revocation.ts'
 import type { PolicyLimit } from '../../policy.ts'
+import type { Principal } from '../../tokens/principal.ts'
 import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
 import { cursor, idParams, time } from './schemas.ts'
 import { issuersOf } from './scope.ts'
@@ -38,6 +39,16 @@ export function revocationCalls(
   limits: readonly PolicyLimit[],
 ): AdminCall[] {
   const call = adminGroup('Revocations', limits)
+
+  function refuseOtherTenants(
+    operator: Principal,
+    { kind, value }: Pick<Revocation, 'kind' | 'value'>,
+    name: 'revocations:create' | 'revocations:delete',
+  ): void {
+    if (kind === 'tenant')
+      refuseElsewhere(operator, value, { call: name, issuers: relations?.issuers })
+  }
+
   return [
     call({
       method: 'POST',
@@ -54,10 +65,7 @@ export function revocationCalls(
       answer: 'In force.',
       reply: revocationView,
       async handle({ body, operator, by, changed }) {
-        if (body.kind === 'tenant') {
-          const wall = { call: 'revocations:create', issuers: relations?.issuers } as const
-          refuseElsewhere(operator, body.value, wall)
-        }
+        refuseOtherTenants(operator, body, 'revocations:create')
         const revocation = await revocations.create({
           ...body,
           issuer: body.issuer,
@@ -96,7 +104,12 @@ export function revocationCalls(
       params: idParams,
       status: 204,
       answer: 'Taken back.',
-      async handle({ params: { id }, changed }) {
+      async handle({ params: { id }, operator, changed }) {
+        if (operator.tenant !== undefined) {
+          const revocation = await revocations.find(id)
+          if (revocation === undefined) throw unknownId()
+          refuseOtherTenants(operator, revocation, 'revocations:delete')
+        }
         if (!(await revocations.remove(id))) throw unknownId()
         changed('revocation.delete', id)
       },

@@ -79,6 +79,7 @@ export function createOverrideList(rest: RedisRest, now: () => number): Override
   }
 
   return {
+    find: (id) => list.find(id),
     list: (page) => list.list(page),
 
     async create({ limit, value, issuer, windows, requests, expiresInSeconds, createdBy }) {

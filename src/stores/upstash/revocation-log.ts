@@ -44,6 +44,7 @@ export function createRevocationLog(rest: RedisRest, now: () => number): Revocat
   }
 
   return {
+    find: (id) => list.find(id),
     list: (page) => list.list(page),
 
     async create({ kind, value, issuer, issuers, reason, createdBy, ttlSeconds }) {
