@@ -32,7 +32,7 @@ const WHOSE = [
   'whose: a subject, client, tenant or address, as the limit counts',
 ] as const
 const ISSUER = ['--issuer <issuer>', 'who vouches for it (default: all issuers)'] as const
-const LIMIT_COLUMNS = ['name', 'limit', 'windowSeconds', 'by', 'onUnavailable']
+const LIMIT_COLUMNS = ['name', 'limit', 'windowSeconds', 'by', 'onUnavailable', 'engine', 'cost']
 const OVERRIDE_COLUMNS = ['id', 'limit', 'value', 'issuer', 'requests', 'createdAt', 'expiresAt']
 
 export function addLimitCommands(program: Command): void {

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
+import { createGateway } from '../../src/app.ts'
+import { definePolicy } from '../../src/policy.ts'
+import { createServices } from '../../src/services.ts'
+import { PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
 
 let gateway: TestGateway
 beforeAll(async () => {
@@ -23,8 +26,36 @@ test("the list has the policy's limits, and how each counts", async () => {
     by: 'subject',
     onUnavailable: 'deny',
     mode: 'enforce',
+    engine: 'exact',
+    cost: 1,
+    lease: null,
   })
+
   expect(body.limits).toContainEqual(expect.objectContaining({ name: 'perPath', by: 'custom' }))
+})
+
+test('the list tells who counts, what a request costs, and what is taken ahead', async () => {
+  const ten = { limit: 10, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' } as const
+  const other = definePolicy({
+    roles: { operator: ['portcullis:*'] },
+    revocation: { maxStalenessMs: 1_000 },
+    limits: {
+      ahead: { ...ten, cost: 2, lease: { max: 8, ttlMs: 200 } },
+      approximate: { ...ten, engine: 'upstash' },
+      operators: { ...ten, limit: 10_000 },
+    },
+    routes: [{ method: 'GET', path: '/orders', anonymous: true }],
+  })
+  const { fetch } = createGateway(createServices(gateway.env), other)
+  const headers = { Authorization: `Bearer ${gateway.operator}`, 'CF-Connecting-IP': '192.0.2.1' }
+  const answer = await fetch(new Request(`${PUBLIC_URL}/-/admin/limits`, { headers }))
+  expect(await answer.json()).toMatchObject({
+    limits: [
+      { name: 'ahead', engine: 'exact', cost: 2, lease: { max: 8, ttlMs: 200 } },
+      { name: 'approximate', engine: 'upstash', cost: 1, lease: null },
+      { name: 'operators', engine: 'exact', cost: 1, lease: null },
+    ],
+  })
 })
 
 test('an override is the limit in force until it is lifted, for this subject only', async () => {

@@ -20,11 +20,17 @@ import { refuseElsewhere } from './tenant.ts'
 const limitView = () =>
   z.strictObject({
     name: z.string(),
-    limit: z.int().describe('requests per window'),
+    limit: z.int().describe('units per window; requests, where one costs one'),
     windowSeconds: z.int(),
     by: z.enum(['subject', 'client', 'tenant', 'address', 'custom']),
     onUnavailable: z.enum(['deny', 'allow']),
     mode: modeSchema.describe('observe: it counts and refuses nobody'),
+    engine: z.enum(['exact', 'upstash']).describe('upstash: windows are approximated'),
+    cost: z.int().describe('units that a request takes'),
+    lease: z
+      .strictObject({ max: z.int(), ttlMs: z.int() })
+      .nullable()
+      .describe('units that an isolate may take ahead; null: none'),
   })
 const overrideView = () =>
   z.strictObject({
@@ -38,14 +44,15 @@ const overrideView = () =>
     expiresAt: time.nullable().describe('null: when it is lifted'),
   })
 
-const limitViewOf = ({ name, limit, windowSeconds, by, onUnavailable, mode }: PolicyLimit) => ({
-  name,
-  limit,
-  windowSeconds,
-  by: typeof by === 'function' ? 'custom' : by,
-  onUnavailable,
-  mode: mode ?? 'enforce',
-})
+function limitViewOf(rule: PolicyLimit): z.infer<ReturnType<typeof limitView>> {
+  const { name, limit, windowSeconds, by, onUnavailable, lease } = rule
+  const { mode = 'enforce', engine = 'exact', cost = 1 } = rule
+  return {
+    ...{ name, limit, windowSeconds, onUnavailable, mode, engine, cost },
+    by: typeof by === 'function' ? 'custom' : by,
+    lease: lease === undefined ? null : { max: lease.max, ttlMs: lease.ttlMs },
+  }
+}
 
 function overrideViewOf(record: LimitOverrideRecord): z.infer<ReturnType<typeof overrideView>> {
   const { id, limit, value, issuer, requests, createdBy } = record
