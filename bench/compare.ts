@@ -94,15 +94,9 @@ const asked = await askedOrExit(argv)
 if (asked === 'help') {
   console.log(USAGE)
 } else {
-  let verdict: Verdict | undefined
-  // A gate that was broken off by a signal has let nothing through.
-  process.once('exit', () => {
-    if (verdict === undefined) process.exitCode = 1
-  })
-  const shutdown = createShutdown()
+  const shutdown = createShutdown(1)
   try {
-    verdict = await compare(asked, shutdown)
-    await shutdown.exit(EXIT_CODES[verdict])
+    await shutdown.exit(EXIT_CODES[await compare(asked, shutdown)])
   } catch (error) {
     if (!shutdown.signal.aborted) console.error(`compare: ${(error as Error).message}`)
     await shutdown.exit(1)

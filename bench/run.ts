@@ -121,7 +121,7 @@ if (asked === 'help') {
 } else if (asked.options.list) {
   console.log(listOf(new Set(asked.jobs.map(({ scenario }) => scenario))))
 } else {
-  const shutdown = createShutdown()
+  const shutdown = createShutdown(1)
   try {
     await shutdown.exit(await bench(asked, shutdown))
   } catch (error) {

@@ -23,7 +23,7 @@ const options = optionsOrExit(argv)
 if (options === 'help') {
   console.log(USAGE)
 } else {
-  const shutdown = createShutdown()
+  const shutdown = createShutdown(1)
   try {
     const { result, events } = await record(options, { argv, shutdown, progress })
     console.log(`\n${report(result)}\n`)
