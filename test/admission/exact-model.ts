@@ -6,10 +6,12 @@
 const SHARES = 16
 const STEPS = 8
 const MAX_SHARES = 40
-/** A lease is at most this part of what is left above the reserve. */
+/** A lease is at most this part of what will be left above the reserve. */
 const LEASE_PART = 4
 /** And this part of the limit is never lent. */
 const RESERVE = 4
+/** A window that has just begun is expected to hold so many times as much, at most. */
+const FORECAST = 16
 
 export interface ModelOptions {
   readonly limit: number
@@ -18,6 +20,8 @@ export interface ModelOptions {
   readonly horizonMicros?: number
   /** When a lease counts as taken, instead of at the end of its hold; undefined: not at all. */
   readonly leasedAt?: ((nowMicros: number, holdMicros: number) => number | undefined) | undefined
+  /** How far ahead lending looks, default 16: whatever is lent, no window may be exceeded. */
+  readonly forecast?: number
   /** Until how long after the end of its hold a unit may come back; anything but a window is wrong. */
   readonly returnMicros?: number
 }
@@ -55,6 +59,7 @@ export function createModel({
   windowMicros,
   horizonMicros = windowMicros,
   returnMicros = windowMicros,
+  forecast = FORECAST,
   leasedAt = (nowMicros, holdMicros) => nowMicros + holdMicros,
 }: ModelOptions) {
   let shares: Share[] = []
@@ -88,7 +93,9 @@ export function createModel({
   }
 
   function lend(nowMicros: number, { units, step, holdMicros }: ModelAsk): ModelGrant {
-    const most = Math.min(units, Math.floor((limit - sum(shares) - limit / RESERVE) / LEASE_PART))
+    const ageMicros = Math.max(1, nowMicros - (shares[0]?.atMicros ?? nowMicros))
+    const expected = sum(shares) * Math.max(1, Math.min(forecast, windowMicros / ageMicros))
+    const most = Math.min(units, Math.floor((limit - expected - limit / RESERVE) / LEASE_PART))
     const granted = Math.max(0, Math.floor(most / step) * step)
     if (granted === 0) return { units: 0, endMicros: 0 }
     const atMicros = leasedAt(nowMicros, holdMicros)

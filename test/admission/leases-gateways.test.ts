@@ -95,16 +95,16 @@ test('R16: four isolates with units ahead: 100 in the worst 2 s, whatever they h
     return { ask, tally }
   })
   const startMs = Date.now()
-  // Half of the limit at first, and then all at once before each boundary and after it.
+  // Two fifths of the limit at two isolates at first, and then all at once before each boundary and after it.
   const at = [
-    ...Array.from({ length: 50 }, (_, n) => n * 20),
-    ...[1_900, 2_100, 3_900, 4_100, 5_900, 6_100].flatMap((ms) =>
-      Array<number>(2 * LIMIT).fill(ms),
+    ...Array.from({ length: 75 }, (_, n) => [n * 50, n % 2] as const),
+    ...[3_900, 4_100, 5_900, 6_100].flatMap((ms) =>
+      Array.from({ length: 2 * LIMIT }, (_, n) => [ms, n % ISOLATES] as const),
     ),
   ]
-  const asked = at.map(async (ms, index) => {
+  const asked = at.map(async ([ms, isolate]) => {
     await new Promise((done) => setTimeout(done, Math.max(0, startMs + ms - Date.now())))
-    await isolates[index % ISOLATES]?.ask()
+    await isolates[isolate]?.ask()
   })
   await Promise.all(asked)
   const local = outcomes.length

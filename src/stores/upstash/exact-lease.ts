@@ -3,8 +3,10 @@ import type { LeaseAsk } from '../../admission/lease.ts'
 
 /** A lease is no more than this part of what is left above the reserve. */
 const PART = 4
-/** This part of a limit is never lent, so near its limit a window is asked each time. */
+/** This part of a limit is never lent, so a window that will come near its limit is asked each time. */
 const RESERVE = 4
+/** A window that has just begun is expected to hold so many times as much, at most. */
+const FORECAST = 16
 const HEAD = 10
 const SHARE = 26
 
@@ -22,7 +24,8 @@ export const LEASE_ANSWERS = 2
  * Stands behind `EXACT_WINDOW`. `lease_of(found, text)` reads what is asked (units, what they have to
  * be a multiple of, how long after now the last of them may be spent, units that come back, and the
  * end of the hold that they were granted with) and takes back what comes back. `lend(found)` grants
- * what there is room for: units whose last is taken at the end of the hold.
+ * what there is room for: units whose last is taken at the end of the hold. Room is what the window
+ * will have left at the pace at which it has been taken: one that has just begun is always nearly empty.
  *
  * What comes back goes off the oldest shares. That is never more than what is not spent: whoever was
  * granted later still counts as long as it did. What has left the window with its share comes too late.
@@ -55,8 +58,9 @@ local function lease_of(found, text)
 end
 
 local function lend(found)
-  local ahead = found.ahead
-  local left = found.limit - found.taken - found.limit / ${RESERVE}
+  local ahead, age = found.ahead, max(1, now - found.oldest)
+  local expected = found.taken * max(1, math.min(${FORECAST}, found.window / age))
+  local left = found.limit - expected - found.limit / ${RESERVE}
   local most = math.min(ahead.units, floor(left / ${PART}))
   local units, till = floor(most / ahead.step) * ahead.step, now + ahead.hold
   if units < 1 then return 0, 0 end
