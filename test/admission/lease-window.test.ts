@@ -83,7 +83,7 @@ describe('R16: units taken ahead', () => {
   test.each(broken)('R16: and the property finds units that %s', (_, options, wrongs) => {
     const most = { ...options, forecast: 1 }
     const property = fc.property(worlds, (world) => isNeverOver({ ...world, ...most }, wrongs))
-    expect(fc.check(property, { ...RUNS, numRuns: 4_000, endOnFailure: true }).failed).toBe(true)
+    expect(fc.check(property, { ...RUNS, numRuns: 20_000, endOnFailure: true }).failed).toBe(true)
   })
 
   /** Four isolates, asked in turn at so many times the limit, for forty windows. */
