@@ -161,7 +161,7 @@ export function createServices(env: GatewayEnv): Services {
     authorizationServer: authorizationServerOf(config, { redis, verifier, now }),
     admin: adminServices(config, {
       ...{ rest: redis, auditDb: env.AUDIT_DB, now },
-      externalAuthority: relations.externalOf,
+      relations: relations.adminOf,
     }),
     breakers,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },

@@ -3,7 +3,7 @@ import { REVOCATION_MARGIN_SECONDS } from '../admission/revocation.ts'
 import { createAuthorizer } from '../authorization/permissions.ts'
 import type { Config } from '../config.ts'
 import type { Policy } from '../policy.ts'
-import type { RelationAuthority } from '../relations/authority.ts'
+import type { AdminRelations } from '../routes/admin/stores.ts'
 import type { AdminOptions } from '../routes/admin.ts'
 import { createAuditLog } from '../stores/d1/audit-events.ts'
 import { createChainLog } from '../stores/d1/chain-log.ts'
@@ -20,21 +20,20 @@ import { createRevocationLog } from '../stores/upstash/revocation-log.ts'
 import { createRevocations } from '../stores/upstash/revocations.ts'
 import { createSpillRedaction } from '../stores/upstash/spill-redaction.ts'
 import { createTokenIssuer, MAX_ACCESS_TOKEN_SECONDS } from '../tokens/token-issuer.ts'
-import { adminRelations } from './admin-relations.ts'
 
 export interface AdminParts {
   readonly rest: RedisRest
   /** Undefined: the audit trail cannot be asked. */
   readonly auditDb: D1Database | undefined
-  /** Makes the authority of a policy that has an external one. Default none. */
-  readonly externalAuthority?: (policy: Policy) => RelationAuthority | undefined
+  /** What the calls about a policy's relations work with. */
+  readonly relations: (policy: Policy) => AdminRelations | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
 /** Makes the options of `adminCalls`; how long things live is partly the policy's to say. */
 export function adminServices(config: Config, parts: AdminParts) {
-  const { rest, auditDb, now, externalAuthority } = parts
+  const { rest, auditDb, now, relations } = parts
   const { publicUrl, clients: configured } = config
   const signingKeys = config.signingKeys?.keys ?? []
   const longestToken = Math.max(
@@ -58,11 +57,7 @@ export function adminServices(config: Config, parts: AdminParts) {
     chainLog: auditDb === undefined ? undefined : createChainLog(auditDb),
     auditErasures: auditDb === undefined ? undefined : createErasureOrders(auditDb, now),
     spillRedaction: createSpillRedaction(rest),
-    relations: adminRelations(policy.relations, {
-      ...{ rest, publicUrl },
-      trusted: config.issuers.map(({ issuer }) => issuer),
-      external: externalAuthority?.(policy),
-    }),
+    relations: relations(policy),
     tokenIssuer:
       config.signingKeys === undefined
         ? undefined

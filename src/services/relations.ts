@@ -5,16 +5,16 @@ import { Misconfigured } from '../errors.ts'
 import type { Tally } from '../metrics/tally.ts'
 import type { Policy } from '../policy.ts'
 import type { PolicyRelations } from '../policy-relations.ts'
-import type { RelationAuthority } from '../relations/authority.ts'
 import { createRelationCache } from '../relations/cache.ts'
 import { createRelationChecker, type RelationChecker } from '../relations/checker.ts'
-import type { RelationModel } from '../relations/model.ts'
 import { parseTemplate } from '../relations/template.ts'
+import type { AdminRelations } from '../routes/admin/stores.ts'
 import {
   createRelationCheck,
   createUpstashRelationAuthority,
   type RelationCheck,
 } from '../stores/upstash/relation-check.ts'
+import { createRelationTuples } from '../stores/upstash/relation-tuples.ts'
 import type { RedisRest } from '../stores/upstash/rest.ts'
 import { createRelationAuthority } from './relation-authority.ts'
 
@@ -27,13 +27,24 @@ export interface RelationParts {
   readonly now: () => number
 }
 
+/**
+ * Each is undefined where the policy has no relations, and throws `Misconfigured` where it wants an
+ * authority, or leaves open an issuer, that the environment does not tell.
+ */
 export interface RelationServices {
-  /** The check that rides in other calls; undefined where Redis does not decide. */
+  /** The check that rides in other calls; undefined, too, where Redis does not decide. */
   checkOf(policy: Pick<Policy, 'relations'>): RelationCheck | undefined
-  /** Who decides where Redis does not. Throws `Misconfigured` where nobody knows where that is. */
-  externalOf(policy: Pick<Policy, 'relations'>): RelationAuthority | undefined
-  /** Undefined where the policy has no relations. Throws `Misconfigured`. */
+  /** What `admit` and `authorize` ask. */
   checkerOf(policy: Pick<Policy, 'relations'>): RelationChecker | undefined
+  /** What the operators' calls work with. */
+  adminOf(policy: Pick<Policy, 'relations'>): AdminRelations | undefined
+}
+
+/** Who decides over the relations of a policy. */
+interface Decider {
+  /** Undefined where Redis does not decide. */
+  readonly check: RelationCheck | undefined
+  readonly authority: AdminRelations['authority']
 }
 
 /** Makes what decides; what is to be decided, and by whom, is the policy's to say. */
@@ -41,36 +52,31 @@ export function relationServices(
   config: Pick<Config, 'authorities' | 'issuers' | 'publicUrl'>,
   { redis, watch, tally, now }: RelationParts,
 ): RelationServices {
-  const checks = new WeakMap<RelationModel, RelationCheck>()
-  const externals = new WeakMap<RelationModel, RelationAuthority>()
+  const deciders = new WeakMap<PolicyRelations, Decider>()
 
-  /** One of a model, so that everything sends one script. */
-  function checkOf({ relations }: Pick<Policy, 'relations'>): RelationCheck | undefined {
-    if (relations?.authority !== 'redis') return undefined
-    const check = checks.get(relations.model) ?? createRelationCheck(relations.model)
-    checks.set(relations.model, check)
-    return check
+  /** One of a policy: everything sends one script, and an external authority has one breaker. */
+  function deciderOf(relations: PolicyRelations): Decider {
+    const decider = deciders.get(relations) ?? newDecider(relations)
+    deciders.set(relations, decider)
+    return decider
   }
 
-  /** One of a policy, for it has breakers. */
-  function externalOf({ relations }: Pick<Policy, 'relations'>): RelationAuthority | undefined {
-    if (relations === undefined || relations.authority === 'redis') return undefined
-    const { model, authority } = relations
-    const external =
-      externals.get(model) ?? createRelationAuthority(config, { authority, watch, now })
-    externals.set(model, external)
-    return external
+  function newDecider({ model, authority }: PolicyRelations): Decider {
+    if (authority !== 'redis')
+      return {
+        check: undefined,
+        authority: createRelationAuthority(config, { authority, watch, now }),
+      }
+    const check = createRelationCheck(model)
+    return { check, authority: createUpstashRelationAuthority(redis, check) }
   }
 
   return {
-    checkOf,
-    externalOf,
-    checkerOf(policy) {
-      const { relations } = policy
+    checkOf: ({ relations }) => relations && deciderOf(relations).check,
+
+    checkerOf({ relations }) {
       if (relations === undefined) return undefined
-      const check = checkOf(policy)
-      const authority = check ? createUpstashRelationAuthority(redis, check) : externalOf(policy)
-      if (authority === undefined) throw new Error('relations: nobody decides')
+      const { check, authority } = deciderOf(relations)
       const { maxStalenessMs, cacheEntries: maxEntries } = relations
       return createRelationChecker({
         authority,
@@ -83,6 +89,18 @@ export function relationServices(
         rides: check !== undefined,
         now,
       })
+    },
+
+    adminOf({ relations }) {
+      if (relations === undefined) return undefined
+      const { model } = relations
+      const { check, authority } = deciderOf(relations)
+      return {
+        model,
+        issuers: issuersOf(relations, config),
+        tuples: check && createRelationTuples(redis, model.types.keys()),
+        authority,
+      }
     },
   }
 }

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createGateway } from '../../src/app.ts'
 import { definePolicy } from '../../src/policy.ts'
 import { encodeConsistency } from '../../src/relations/consistency.ts'
-import { adminRelations } from '../../src/services/admin-relations.ts'
 import { createServices } from '../../src/services.ts'
+import { createRelationTuples } from '../../src/stores/upstash/relation-tuples.ts'
 import { createRedisRest } from '../../src/stores/upstash/rest.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import {
@@ -111,10 +111,13 @@ describe('tuples', () => {
         {
           ...services,
           auditSink: { record: (event) => void changes.push(event.change) },
-          admin: (of) => ({
-            ...services.admin(of),
-            relations: adminRelations(of.relations, { rest, publicUrl: PUBLIC_URL }),
-          }),
+          admin(of) {
+            const { relations, ...admin } = services.admin(of)
+            return {
+              ...admin,
+              relations: relations && { ...relations, tuples: createRelationTuples(rest, []) },
+            }
+          },
         },
         policy,
       )

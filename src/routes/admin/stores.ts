@@ -20,8 +20,8 @@ import type { SigningJwk } from '../../tokens/signing-keys.ts'
 /** What the calls about relations work with. */
 export interface AdminRelations {
   readonly model: RelationModel
-  /** Whose subjects and tenants the tuples are about; undefined: any trusted issuer's. */
-  readonly issuers: ReadonlySet<string> | undefined
+  /** Whose subjects and tenants the tuples are about. */
+  readonly issuers: ReadonlySet<string>
   /** Undefined where an external authority keeps them. */
   readonly tuples: RelationTuples | undefined
   /** Decides, without a cache. */
