@@ -5,6 +5,7 @@ import type { AccessGrant, Session } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import type { Principal } from '../tokens/principal.ts'
+import { isClientId } from '../validators/client.ts'
 import { principalOfGrant } from './actor.ts'
 import { consultedSeconds, cutOffKeysOf, issuableAtSeconds, refuseReplay } from './grant-store.ts'
 import { grantedScope } from './scope.ts'
@@ -28,7 +29,7 @@ export interface TokenExchangeOptions extends GrantOptions {
  * client that asks. A client that may refresh gets a session with it, which lives as long as the
  * policy says. A token of the gateway itself gets a narrower one that ends no later than itself:
  * otherwise a stolen one could be exchanged for ever. Only where it belongs to no session and speaks
- * of somebody else than its client, does it begin one, as the login that it then is.
+ * of nobody who is a client, does it begin one, as the login that it then is.
  */
 export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler {
   const { issuer, tokens, refreshTokens, readSubject, sessionSeconds, now } = options
@@ -95,9 +96,14 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
   }
 }
 
-/** A token of a session that is there, or that a client got for itself (RFC 6749 section 4.4.3). */
-function isNoLogin({ session, subject, client }: Principal): boolean {
-  return session !== undefined || subject === client
+/**
+ * A token of a session that is there, or one that a client got for itself (RFC 6749 section 4.4.3), also
+ * where it was exchanged since and is another client's: the gateway vouches for a subject that is
+ * written as a client's id. Who mints a token for such a subject gets no session for it either.
+ */
+function isNoLogin({ session, subject, client, issuer, tokenIssuer }: Principal): boolean {
+  if (session !== undefined || subject === client) return true
+  return issuer === tokenIssuer && isClientId(subject)
 }
 
 /** What is granted, without I/O. A bound subject token is good only with a proof by its very key. */
