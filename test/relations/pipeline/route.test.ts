@@ -196,7 +196,7 @@ describe('what it costs', () => {
     const policy = {
       limits: {
         standard: {
-          ...{ limit: 1_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny', lease },
+          ...{ limit: 1_000_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny', lease },
         },
       },
       revocation: { maxStalenessMs: 60_000 },
