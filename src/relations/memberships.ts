@@ -1,5 +1,10 @@
 /** Relations that can be looked up from the subject's side, by the model alone. */
-import { formatDirectType, type RelationModel, type Userset } from './model.ts'
+import {
+  formatDirectType,
+  type RelationDefinition,
+  type RelationModel,
+  type Userset,
+} from './model.ts'
 
 /** The parts of a union, those of unions within it included; a userset that is none, by itself. */
 export const alternativesOf = (userset: Userset): readonly Userset[] =>
@@ -12,31 +17,42 @@ export const alternativesOf = (userset: Userset): readonly Userset[] =>
  * subject on; no other relation of anybody can take it away.
  */
 export function membershipsOf(model: RelationModel): ReadonlySet<string> {
-  const named = new Set<string>()
-  const name = (type: string, relation: string): void => {
+  const candidates = new Map<string, Candidate>()
+  const add = (type: string, relation: string): void => {
     const definition = model.types.get(type)?.get(relation)
-    if (definition === undefined || named.has(`${type}#${relation}`)) return
-    named.add(`${type}#${relation}`)
+    if (definition === undefined || candidates.has(`${type}#${relation}`)) return
+    candidates.set(`${type}#${relation}`, { type, ...definition })
     for (const part of alternativesOf(definition.userset))
-      if (part.kind === 'computed') name(type, part.relation)
+      if (part.kind === 'computed') add(type, part.relation)
   }
   for (const relations of model.types.values())
     for (const { directTypes } of relations.values())
       for (const direct of directTypes)
-        if (direct.kind === 'userset') name(direct.type, direct.relation)
+        if (direct.kind === 'userset') add(direct.type, direct.relation)
 
-  const isMade = (at: string): boolean => {
-    const [type = '', relation = ''] = at.split('#')
-    const definition = model.types.get(type)?.get(relation)
-    return alternativesOf(definition?.userset ?? { kind: 'union', of: [] }).every((part) => {
-      if (part.kind === 'computed') return named.has(`${type}#${part.relation}`)
-      const usersets = (definition?.directTypes ?? []).filter(({ kind }) => kind === 'userset')
-      return part.kind === 'direct' && usersets.every((one) => named.has(formatDirectType(one)))
-    })
+  // The greatest set that is made of nothing but itself: one that goes may take others along.
+  for (let before = -1; before !== candidates.size; ) {
+    before = candidates.size
+    for (const [at, candidate] of candidates)
+      if (!isMadeOf(candidates, candidate)) candidates.delete(at)
   }
-  for (let before = -1; before !== named.size; ) {
-    before = named.size
-    for (const at of [...named]) if (!isMade(at)) named.delete(at)
-  }
-  return named
+  return new Set(candidates.keys())
 }
+
+/** A relation that tuples name, or that such a one is computed from, and the type that has it. */
+interface Candidate extends RelationDefinition {
+  readonly type: string
+}
+
+/** Whether a relation is made of tuples and of some of these alone. */
+const isMadeOf = (
+  memberships: ReadonlyMap<string, unknown>,
+  { type, userset, directTypes }: Candidate,
+): boolean =>
+  alternativesOf(userset).every((part) => {
+    if (part.kind === 'computed') return memberships.has(`${type}#${part.relation}`)
+    return (
+      part.kind === 'direct' &&
+      directTypes.every((one) => one.kind !== 'userset' || memberships.has(formatDirectType(one)))
+    )
+  })
