@@ -21,7 +21,7 @@ export function* mistakesInRule(
   const whom = parseTemplate(subject)
   if (typeof object === 'string') yield `object ${object}`
   else {
-    yield* mistakesInObject(object, 'object', params)
+    yield* mistakesInObject(object, params)
     const why = whyUndefined(model, object.type, demand.relation)
     if (why !== undefined) yield why
     else if (typeof whom === 'object') {
@@ -51,13 +51,20 @@ export function* mistakesInSubject(text: string, model: RelationModel): Generato
 
 function* mistakesInObject(
   template: Template,
-  what: string,
   params: readonly string[] | undefined,
 ): Generator<string> {
-  if (template.relation !== undefined || template.isWildcard) yield `${what} must be one object`
-  for (const placeholder of template.placeholders)
+  if (template.relation !== undefined || template.isWildcard) yield 'object must be one object'
+  yield* mistakesInParams('object', template, params)
+}
+
+function* mistakesInParams(
+  part: 'object' | 'subject',
+  { placeholders }: Template,
+  params: readonly string[] | undefined,
+): Generator<string> {
+  for (const placeholder of placeholders)
     if (placeholder.kind === 'param' && params?.includes(placeholder.name) === false)
-      yield `${what} names {params.${placeholder.name}}, which the path has not`
+      yield `${part} names {params.${placeholder.name}}, which the path has not`
 }
 
 function* mistakesInTuple(
@@ -68,23 +75,14 @@ function* mistakesInTuple(
   const object = parseTemplate(tuple.object)
   const subject = parseTemplate(tuple.subject)
   if (typeof object === 'string') yield `object ${object}`
-  else yield* mistakesInObject(object, 'object', params)
+  else yield* mistakesInObject(object, params)
   if (typeof subject === 'string') yield `subject ${subject}`
-  else
-    yield* mistakesInObject(
-      { ...subject, relation: undefined, isWildcard: false },
-      'subject',
-      params,
-    )
+  else yield* mistakesInParams('subject', subject, params)
   if (typeof object === 'string' || typeof subject === 'string') return
   const why = whyUndefined(model, object.type, tuple.relation)
+  const { directTypes = [] } = model.types.get(object.type)?.get(tuple.relation) ?? {}
   if (why !== undefined) yield why
-  else if (
-    !model.types
-      .get(object.type)
-      ?.get(tuple.relation)
-      ?.directTypes.some((direct) => permits(direct, subject))
-  )
+  else if (!directTypes.some((direct) => permits(direct, subject)))
     yield `the model permits no ${tuple.subject} as ${object.type}#${tuple.relation}`
 }
 
