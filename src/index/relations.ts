@@ -18,7 +18,7 @@ export {
   createRelationChecker,
   type RelationChecker,
   type RelationCheckerOptions,
-  type RelationSubject,
+  type RelationRequest,
   type RelationVerdict,
 } from '../relations/checker.ts'
 export { compileModel } from '../relations/compile-model.ts'

@@ -12,7 +12,7 @@ import { decodeConsistency } from './consistency.ts'
 import type { RelationRule } from './rule.ts'
 
 /** What of a request a rule looks at. */
-export interface RelationSubject {
+export interface RelationRequest {
   readonly principal: Principal
   /** A parameter of the path. */
   readonly paramOf: (name: string) => string | undefined
@@ -29,7 +29,7 @@ export interface RelationChecker {
   /** Milliseconds since the epoch. */
   readonly now: () => number
   /** What is to be asked of a request; a denial where nothing can be. */
-  queryOf(rule: RelationRule, subject: RelationSubject): RelationQuery | Denial
+  queryOf(rule: RelationRule, request: RelationRequest): RelationQuery | Denial
   /** What this isolate knows; undefined: ask. */
   recall(query: RelationQuery): RelationDecision | undefined
   /** `askedMs` is when it was asked for. */
