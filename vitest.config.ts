@@ -1,7 +1,11 @@
 import { defineConfig } from 'vitest/config'
 
 // Real processes start and stop in these tests; on a busy machine that takes a while.
-const patience = { testTimeout: 60_000, hookTimeout: 180_000, teardownTimeout: 60_000 }
+const patience = {
+  ...{ testTimeout: 60_000, hookTimeout: 180_000, teardownTimeout: 60_000 },
+  // What is polled comes, or never does: how soon is no claim of any test.
+  expect: { poll: { timeout: 20_000 } },
+}
 
 export default defineConfig({
   test: {
