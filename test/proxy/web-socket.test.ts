@@ -145,7 +145,7 @@ describe('an open socket', () => {
     const expired = await open({ 'Test-Caller': callerUntil(Date.now() / 1_000 + 0.5) })
     const lasting = await open({ 'Test-Caller': callerUntil(FAR) })
     expect(await expired.closed).toEqual({ code: 1008, reason: 'token expired' })
-    expect((await atOrigin()).closed).toContain('1008 token expired')
+    await expect.poll(async () => (await atOrigin()).closed).toContain('1008 token expired')
     lasting.socket.send('still here')
     expect(await lasting.messages(1)).toEqual(['still here'])
     lasting.socket.close()
