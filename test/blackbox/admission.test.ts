@@ -8,6 +8,7 @@ import { ISSUER, mint } from '../harness/issuer.ts'
 const stack = inject('stack')
 const [here, there] = stack.gateways
 const redis = new Redis(stack.redisUrl)
+const PATIENCE = { timeout: 20_000, interval: 100 }
 
 const bearer = (value: string) => ({ authorization: `Bearer ${value}` })
 const get = (url: string, token: string) => fetch(`${url}/orders`, { headers: bearer(token) })
@@ -97,7 +98,7 @@ describe('round trips', () => {
     await vi.waitFor(async () => {
       expect(await counts('authentication-failures')).toBeGreaterThanOrEqual(2)
       expect(await counts('violations')).toBeGreaterThanOrEqual(2)
-    })
+    }, PATIENCE)
     expect(await redisCalls()).toBe(0)
     expect(await originCalls()).toBe(0)
   })
