@@ -66,10 +66,9 @@ export function createRelationChecker({
     rides,
     now,
     queryOf(rule, { principal, paramOf, consistencyToken }) {
-      const missing: Denial = { code: 'relation_missing', relation: rule.name }
-      if (issuers?.has(principal.issuer) === false) return missing
+      if (issuers?.has(principal.issuer) === false) return missing(rule)
       const query = rule.queryOf(principal, paramOf)
-      if (query === undefined) return missing
+      if (query === undefined) return missing(rule)
       if (consistencyToken === undefined) return query
       const atLeast = decodeConsistency(consistencyToken, query.tenant, now())
       if (atLeast === undefined) return { code: 'request_malformed', check: 'consistency_token' }
@@ -99,8 +98,10 @@ export function denialOf(rule: RelationRule, decision: RelationDecision): Denial
     case 'allowed':
       return undefined
     case 'denied':
-      return { code: 'relation_missing', relation: rule.name }
+      return missing(rule)
     case 'unknown':
       return { code: 'relation_unknown', why: decision.why }
   }
 }
+
+const missing = ({ name }: RelationRule): Denial => ({ code: 'relation_missing', relation: name })
