@@ -1,5 +1,11 @@
 /** How a relation was proved or refuted, for operators: as JSON. */
-import type { RelationAnswer, RelationDecision, Undecided } from './authority.ts'
+import type {
+  RelationAnswer,
+  RelationAuthority,
+  RelationDecision,
+  RelationQuery,
+  Undecided,
+} from './authority.ts'
 
 /**
  * What a step looked at: a `relation` of an object as a whole, or a part of its definition. `direct`
@@ -53,4 +59,10 @@ export const MAX_TRACE_STEPS = 500
 
 export interface ExplainedAnswer extends RelationAnswer {
   readonly trace: RelationTrace
+}
+
+/** Port: an authority that can tell how it decides. */
+export interface ExplainingAuthority extends RelationAuthority {
+  /** Decides as `check` does, and throws as it does. */
+  explain(query: RelationQuery): Promise<ExplainedAnswer>
 }

@@ -10,10 +10,10 @@ import type { ApiKeys } from '../../operators/api-key.ts'
 import type { BanList } from '../../operators/ban.ts'
 import type { OverrideList, WindowControls } from '../../operators/limit-override.ts'
 import type { CutOffs, RevocationLog } from '../../operators/revocation.ts'
-import type { RelationAuthority, RelationQuery } from '../../relations/authority.ts'
+import type { RelationAuthority } from '../../relations/authority.ts'
 import type { RelationModel } from '../../relations/model.ts'
 import type { RelationTuples } from '../../relations/store.ts'
-import type { ExplainedAnswer } from '../../relations/trace.ts'
+import type { ExplainingAuthority } from '../../relations/trace.ts'
 import type { TokenIssuer } from '../../tokens/access-grant.ts'
 import type { SigningJwk } from '../../tokens/signing-keys.ts'
 
@@ -24,11 +24,8 @@ export interface AdminRelations {
   readonly issuers: ReadonlySet<string>
   /** Undefined where an external authority keeps them. */
   readonly tuples: RelationTuples | undefined
-  /** Decides, without a cache. */
-  readonly authority: RelationAuthority & {
-    /** The same, and how it was found; undefined where the authority does not tell. */
-    readonly explain?: (query: RelationQuery) => Promise<ExplainedAnswer>
-  }
+  /** Decides, without a cache; `explain` is undefined where it does not tell how. */
+  readonly authority: RelationAuthority & Partial<ExplainingAuthority>
 }
 
 export interface AdminStores {

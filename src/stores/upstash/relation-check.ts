@@ -1,8 +1,12 @@
 /** Asks Upstash Redis whether a relation holds: one script, which may ride in any call. */
 import { Unavailable } from '../../errors.ts'
-import type { RelationAnswer, RelationAuthority, RelationQuery } from '../../relations/authority.ts'
+import type { RelationAnswer, RelationQuery } from '../../relations/authority.ts'
 import type { RelationModel } from '../../relations/model.ts'
-import { type ExplainedAnswer, MAX_TRACE_STEPS } from '../../relations/trace.ts'
+import {
+  type ExplainedAnswer,
+  type ExplainingAuthority,
+  MAX_TRACE_STEPS,
+} from '../../relations/trace.ts'
 import { isTuple } from '../../relations/tuple.ts'
 import { MAX_CONTEXTUAL_TUPLES } from '../../validators/relations.ts'
 import { DECISIONS, traceOf } from './relation-check-trace.ts'
@@ -85,11 +89,11 @@ export function createRelationCheck(
       return commandOf(name, keys, query, limits, maxSteps)
     },
     async answerOf(rest, reply, command) {
-      return answerOf(await resultOfScript(rest, reply, command), command)
+      return answerIn(await resultOfScript(rest, reply, command), command)
     },
     async explanationOf(rest, reply, command) {
       const result = await resultOfScript(rest, reply, command)
-      return { ...answerOf(result, command), trace: traceOf(result) }
+      return { ...answerIn(result, command), trace: traceOf(result) }
     },
   }
 }
@@ -113,7 +117,7 @@ function commandOf(
 }
 
 /** Exactly what the script returns, or `Unavailable`. */
-function answerOf(result: unknown, command: RedisCommand): RelationAnswer {
+function answerIn(result: unknown, command: RedisCommand): RelationAnswer {
   if (!Array.isArray(result) || result.length !== 5) throw malformed()
   const [outcome, versionText] = result
   const decision = DECISIONS.get(outcome)
@@ -126,11 +130,6 @@ function answerOf(result: unknown, command: RedisCommand): RelationAnswer {
 }
 
 const malformed = () => new Unavailable('redis', 'malformed')
-
-export interface ExplainingAuthority extends RelationAuthority {
-  /** How it is decided, too. Throws as `check` does. */
-  explain(query: RelationQuery): Promise<ExplainedAnswer>
-}
 
 /** Asks by itself, one call. Throws `Unavailable`. */
 export function createUpstashRelationAuthority(
