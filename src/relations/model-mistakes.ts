@@ -1,4 +1,5 @@
 /** What a model can have wrong though it has the shape of one. */
+import { possibleRelations, relationsInCycles, relationsWithEntrypoint } from './entrypoints.ts'
 import {
   type DirectType,
   formatDirectType,
@@ -9,7 +10,6 @@ import {
   type Userset,
   usersetsOf,
 } from './model.ts'
-import { possibleRelations, relationsInCycles, relationsWithEntry } from './model-reach.ts'
 import { RELATION_NAME } from './tuple.ts'
 
 /** So that the script which walks the graph stays small enough to be sent whole. */
@@ -122,7 +122,7 @@ function* mistakesInReach(model: RelationModel): Generator<ModelMistake> {
   for (const [at, path] of cycles) yield { at, why: `leads back to itself: ${path.join(' > ')}` }
   if (cycles.size > 0) return
   const possible = possibleRelations(model)
-  const entered = relationsWithEntry(model)
+  const entered = relationsWithEntrypoint(model)
   for (const [type, relations] of model.types)
     for (const [relation, { userset }] of relations) {
       const at = `${type}#${relation}`

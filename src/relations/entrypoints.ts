@@ -1,4 +1,4 @@
-/** Where the relations of a model lead: back to themselves, or to somebody at last. */
+/** Which relations of a model lead back to themselves, and which to somebody at last: OpenFGA's entrypoints. */
 import { type RelationDefinition, type RelationModel, type Userset, usersetsOf } from './model.ts'
 
 type Relations = ReadonlyMap<string, RelationDefinition>
@@ -44,16 +44,16 @@ function computedBy(definition: RelationDefinition | undefined): readonly string
  * make. An exclusion counts where its base does. Expects that what the model names is there.
  */
 export const possibleRelations = (model: RelationModel): ReadonlySet<string> =>
-  leastRelations(model, false)
+  leastSet(model, false)
 
 /**
- * The relations that have an entry point by OpenFGA's rule: somebody could have them, and wherever
+ * The relations that have an entrypoint by OpenFGA's rule: somebody could have them, and wherever
  * they exclude, somebody could be excluded. Expects that what the model names is there.
  */
-export const relationsWithEntry = (model: RelationModel): ReadonlySet<string> =>
-  leastRelations(model, true)
+export const relationsWithEntrypoint = (model: RelationModel): ReadonlySet<string> =>
+  leastSet(model, true)
 
-function leastRelations({ types }: RelationModel, bothSides: boolean): ReadonlySet<string> {
+function leastSet({ types }: RelationModel, bothSides: boolean): ReadonlySet<string> {
   const possible = new Set<string>()
   const all = [...types].flatMap(([type, relations]) =>
     [...relations].map(([relation, definition]) => ({
