@@ -1,4 +1,5 @@
 /** The operators' API: every call of it, with what guards it and what it is told to be. */
+import type { MiddlewareHandler } from 'hono'
 import type { PolicyLimit } from '../policy.ts'
 import { apiKeyCalls } from './admin/api-keys.ts'
 import { banCalls } from './admin/bans.ts'
@@ -10,6 +11,7 @@ import { limitCalls } from './admin/limits.ts'
 import { recordCalls } from './admin/records.ts'
 import { relationCalls } from './admin/relations.ts'
 import { revocationCalls } from './admin/revocations.ts'
+import { demandStanding } from './admin/standing.ts'
 import type { AdminOptions } from './admin/stores.ts'
 import { tokenCalls } from './admin/tokens.ts'
 
@@ -29,6 +31,7 @@ export function adminCalls(
 ): readonly AdminCall[] {
   const own = policyLimits.get(OPERATORS_LIMIT)
   const limits = own === undefined ? [] : [own]
+  const standing = demandStanding(options.cutOffFacts)
   return [
     ...clientCalls(options, limits),
     ...apiKeyCalls(options, limits),
@@ -40,5 +43,10 @@ export function adminCalls(
     ...recordCalls(options, limits),
     ...erasureCalls(options, limits),
     ...tokenCalls(options, limits),
-  ]
+  ].map((call) => (call.changes === true ? behindBody(call, standing) : call))
+}
+
+/** The same call, with a guard right before it does what it is for. */
+function behindBody(call: AdminCall, guard: MiddlewareHandler): AdminCall {
+  return { ...call, handlers: [...call.handlers.slice(0, -1), guard, ...call.handlers.slice(-1)] }
 }

@@ -63,7 +63,7 @@ export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[
         refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, options)
         const tenant = tenantOf(operator, body.tenant, { call: 'api-keys:create', issuers })
         const described = { ...body, tenant }
-        const second = await issuableSecond(described, options)
+        const second = await issuableSecond(operator, described, options)
         const { key, secret } = await apiKeys.create(described, by, second)
         changed('api-key.create', key.id)
         return { ...viewOf(key), apiKey: secret }
@@ -105,7 +105,8 @@ export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[
         refuseElsewhere(operator, key.tenant, { call: 'api-keys:rotate', issuers })
         refuseBeyond(operator, key, options)
         const { subject, tenant } = key
-        const second = await issuableSecond({ subject, tenant: tenant ?? undefined }, options)
+        const whose = { subject, tenant: tenant ?? undefined }
+        const second = await issuableSecond(operator, whose, options)
         const issued = await apiKeys.rotate(id, second)
         if (issued === undefined) throw unknownId()
         changed('api-key.rotate', id)

@@ -3,10 +3,12 @@ import type { Authorizer } from '../../authorization/permissions.ts'
 import { Denied } from '../../errors.ts'
 import { principalOfGrant } from '../../oauth/actor.ts'
 import { cutOffKeysOf, type GrantStore, issuableAtSeconds } from '../../oauth/grant-store.ts'
+import { revocationQuestion } from '../../oauth/token-state.ts'
 import type { AccessGrant } from '../../tokens/access-grant.ts'
 import type { Principal } from '../../tokens/principal.ts'
 import { inputRefused } from './call.ts'
 import { OPERATOR_PERMISSIONS } from './permissions.ts'
+import { refuseRevoked } from './standing.ts'
 
 /** What a grant of an operator is judged by. */
 export interface GrantBounds {
@@ -50,17 +52,24 @@ export function ownGrantOf({ grants, roles = [], scopes = [] }: DescribedClient)
 
 /**
  * The first second that a credential can be of: now, or the one after the cut-offs of its subject,
- * client and tenant; one of the same second would be dead as long as it lives. Throws `Denied`
- * (`input_invalid`) for what was ended for good, and `Unavailable`.
+ * client and tenant; one of the same second would be dead as long as it lives. In the same step the
+ * operator's own token is looked at: one that such a cut-off ends must not make what is of the second
+ * behind it. Throws `Denied` (`token_revoked`; `input_invalid` for what was ended for good), and
+ * `Unavailable`.
  */
 export async function issuableSecond(
+  operator: Principal,
   { subject, client, tenant }: Omit<Granted, 'roles' | 'scopes' | 'client'> & { client?: string },
   { cutOffFacts, publicUrl, now }: Omit<GrantBounds, 'authorizer'>,
 ): Promise<number> {
   const grant = { subject, client: client ?? '', tenant, roles: [], scopes: [], audiences: [] }
-  const { values } = await cutOffFacts.consult({ keys: await cutOffKeysOf(grant, publicUrl) })
+  const question = await revocationQuestion(operator)
+  const keys = [...question.keys, ...(await cutOffKeysOf(grant, publicUrl))]
+  const { values } = await cutOffFacts.consult({ keys })
+  const asked = question.keys.length
+  refuseRevoked(question, values.slice(0, asked))
   try {
-    return issuableAtSeconds(values, now())
+    return issuableAtSeconds(values.slice(asked), now())
   } catch (error) {
     if (!(error instanceof Denied)) throw error
     throw inputRefused('body', '', 'is about a client that was ended')

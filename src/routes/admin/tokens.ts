@@ -46,7 +46,7 @@ export function tokenCalls(options: AdminOptions, limits: readonly PolicyLimit[]
         const tenant = tenantOf(operator, body.tenant, { call: 'tokens:mint', issuers })
         const grant = { subject, client, tenant, roles, scopes, audiences: [publicUrl] }
         refuseBeyond(operator, grant, options)
-        const issuedAtSeconds = await issuableSecond(grant, options)
+        const issuedAtSeconds = await issuableSecond(operator, grant, options)
         const issued = await tokenIssuer.issue(grant, { ttlSeconds, format, issuedAtSeconds })
         changed('token.mint', issued.tokenIdHash)
         const { token, tokenId, expiresAtSeconds } = issued
