@@ -16,7 +16,7 @@ export const newRevocationSchema = z.strictObject({
   reason: name(256).optional(),
 })
 
-type NewRevocation = z.infer<typeof newRevocationSchema>
+export type NewRevocation = z.infer<typeof newRevocationSchema>
 
 /** What is kept of a revocation while it is in force. Times are seconds since the epoch. */
 export const revocationSchema = z.strictObject({

@@ -15,7 +15,7 @@ import { type AdminCall, adminGroup, inputRefused, timeOf, timeOrNull, unknownId
 import { cursor, idParams, time } from './schemas.ts'
 import { addressOf, issuersOf } from './scope.ts'
 import type { AdminOptions } from './stores.ts'
-import { refuseElsewhere } from './tenant.ts'
+import { ownersWithin, refuseElsewhere } from './tenant.ts'
 
 const limitView = () =>
   z.strictObject({
@@ -71,13 +71,27 @@ export function limitCalls(
 ): AdminCall[] {
   const call = adminGroup('Limits', limits)
 
-  function refuseOtherTenants(
+  /** The issuers whose windows a call is about. Throws `Denied` for another tenant's. */
+  function ownersOf(
+    { limit, value, issuer }: WindowReset,
     operator: Principal,
-    { limit, value }: Pick<WindowReset, 'limit' | 'value'>,
     name: 'limits:override' | 'limits:reset',
-  ): void {
-    if (policyLimits.get(limit)?.by === 'tenant')
-      refuseElsewhere(operator, value, { call: name, issuers: relations?.issuers })
+  ): readonly string[] {
+    if (policyLimits.get(limit)?.by !== 'tenant') return issuersOf(issuer, issuers)
+    const wall = { call: name, issuers: relations?.issuers }
+    refuseElsewhere(operator, value, wall)
+    return ownersWithin(operator, issuersOf(issuer, issuers), wall)
+  }
+
+  /** Throws `Denied` where an override is of another tenant's windows, too. */
+  async function refuseOtherTenants(operator: Principal, record: LimitOverrideRecord) {
+    const { limit, value, windows: overridden } = record
+    const rule = policyLimits.get(limit)
+    if (rule?.by !== 'tenant') return
+    const owners = ownersOf({ limit, value }, operator, 'limits:override')
+    const own = await Promise.all(owners.map((issuer) => limitKeyOf(rule, { issuer, value })))
+    if (!overridden.every((key) => own.includes(key)))
+      refuseElsewhere(operator, undefined, { call: 'limits:override', issuers: undefined })
   }
 
   /** The rule that a call names, and the keys of the windows that it is about. */
@@ -88,14 +102,10 @@ export function limitCalls(
   ) {
     const rule = policyLimits.get(limit)
     if (rule === undefined) throw inputRefused('body', '/limit', 'is no limit of the policy')
-    refuseOtherTenants(operator, { limit, value }, name)
     if (rule.by !== 'address' && typeof rule.by === 'string') {
-      const owners = issuersOf(issuer, issuers).map((owner) => ({ issuer: owner, value }))
-      return {
-        rule,
-        value,
-        keys: await Promise.all(owners.map((owner) => limitKeyOf(rule, owner))),
-      }
+      const owners = ownersOf({ limit, value, issuer }, operator, name)
+      const keys = owners.map((owner) => limitKeyOf(rule, { issuer: owner, value }))
+      return { rule, value, keys: await Promise.all(keys) }
     }
     if (issuer !== undefined)
       throw inputRefused('body', '/issuer', 'is not what this limit counts by')
@@ -160,7 +170,7 @@ export function limitCalls(
         if (operator.tenant !== undefined) {
           const override = await overrides.find(id)
           if (override === undefined) throw unknownId()
-          refuseOtherTenants(operator, override, 'limits:override')
+          await refuseOtherTenants(operator, override)
         }
         if (!(await overrides.remove(id))) throw unknownId()
         changed('limit.lift', id)

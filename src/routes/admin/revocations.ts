@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { pageQuerySchema } from '../../operators/page.ts'
 import {
+  type NewRevocation,
   newRevocationSchema,
   REVOCATION_KINDS,
   type Revocation,
@@ -12,14 +13,17 @@ import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
 import { cursor, idParams, time } from './schemas.ts'
 import { issuersOf } from './scope.ts'
 import type { AdminOptions } from './stores.ts'
-import { refuseElsewhere } from './tenant.ts'
+import { ownersWithin, refuseElsewhere } from './tenant.ts'
+
+const ISSUER_TOLD =
+  'null: every issuer that was trusted; by an operator with a tenant, every one whose tenant that is'
 
 const revocationView = () =>
   z.strictObject({
     id: z.uuid(),
     kind: z.enum(REVOCATION_KINDS),
     value: z.string(),
-    issuer: z.string().nullable().describe('null: every issuer that was trusted'),
+    issuer: z.string().nullable().describe(ISSUER_TOLD),
     reason: z.string().nullable(),
     createdAt: time,
     createdBy: z.string().describe('subject of the operator'),
@@ -40,13 +44,21 @@ export function revocationCalls(
 ): AdminCall[] {
   const call = adminGroup('Revocations', limits)
 
-  function refuseOtherTenants(
-    operator: Principal,
-    { kind, value }: Pick<Revocation, 'kind' | 'value'>,
-    name: 'revocations:create' | 'revocations:delete',
-  ): void {
-    if (kind === 'tenant')
-      refuseElsewhere(operator, value, { call: name, issuers: relations?.issuers })
+  /** The issuers that an operator's revocation holds for. Throws `Denied` for another tenant's. */
+  function ownersOf(operator: Principal, body: NewRevocation): readonly string[] {
+    if (body.kind !== 'tenant') return issuersOf(body.issuer, issuers)
+    const wall = { call: 'revocations:create', issuers: relations?.issuers } as const
+    refuseElsewhere(operator, body.value, wall)
+    return ownersWithin(operator, issuersOf(body.issuer, issuers), wall)
+  }
+
+  /** Throws `Denied` where a revocation holds for another tenant, too. */
+  function refuseOtherTenants(operator: Principal, { kind, value, issuers }: Revocation): void {
+    if (kind !== 'tenant') return
+    const wall = { call: 'revocations:delete', issuers: relations?.issuers } as const
+    refuseElsewhere(operator, value, wall)
+    if (ownersWithin(operator, issuers, wall).length < issuers.length)
+      refuseElsewhere(operator, undefined, wall)
   }
 
   return [
@@ -65,11 +77,10 @@ export function revocationCalls(
       answer: 'In force.',
       reply: revocationView,
       async handle({ body, operator, by, changed }) {
-        refuseOtherTenants(operator, body, 'revocations:create')
         const revocation = await revocations.create({
           ...body,
           issuer: body.issuer,
-          issuers: issuersOf(body.issuer, issuers),
+          issuers: ownersOf(operator, body),
           createdBy: by,
           ttlSeconds: body.kind === 'token' ? revokedTokenSeconds : cutOffSeconds,
         })
@@ -108,7 +119,7 @@ export function revocationCalls(
         if (operator.tenant !== undefined) {
           const revocation = await revocations.find(id)
           if (revocation === undefined) throw unknownId()
-          refuseOtherTenants(operator, revocation, 'revocations:delete')
+          refuseOtherTenants(operator, revocation)
         }
         if (!(await revocations.remove(id))) throw unknownId()
         changed('revocation.delete', id)

@@ -39,3 +39,18 @@ export function refuseElsewhere(
   if (operator.tenant === tenant && issuers?.has(operator.issuer) !== false) return
   throw new Denied({ code: 'permission_missing', permission: permissionOf(call) })
 }
+
+/**
+ * Those of `owners` that an operator's call about a tenant holds for: all, or for an operator with a
+ * tenant, those whose tenants are meant. Throws `Denied` (`permission_missing`) where there are none.
+ */
+export function ownersWithin(
+  operator: Principal,
+  owners: readonly string[],
+  wall: TenantWall,
+): readonly string[] {
+  if (operator.tenant === undefined) return owners
+  const own = owners.filter((owner) => wall.issuers?.has(owner) !== false)
+  if (own.length === 0) refuseElsewhere(operator, undefined, wall)
+  return own
+}

@@ -1,0 +1,176 @@
+/** What an operator of one tenant tries against all others, and against the end of their own access. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { principalOfGrant } from '../../src/oauth/actor.ts'
+import { issuableSecond } from '../../src/routes/admin/grant.ts'
+import { createGrantStore } from '../../src/stores/upstash/grant-store.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { ISSUER, PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
+
+let gateway: TestGateway
+beforeAll(async () => {
+  gateway = await startGateway()
+})
+afterAll(() => gateway.close())
+
+const operatorOf = (tenant: string | undefined, issuer = ISSUER, claims = {}) =>
+  gateway.token({ sub: 'olga', roles: ['operator'], tenant, ...claims }, issuer)
+/** Of after a revocation of this second, which ends a tenant's own operators, too. */
+const later = () => ({ iat: Math.floor(Date.now() / 1000) + 3 })
+/** Without the windows of operators, which refusals count in, too. */
+const state = async () => (await gateway.dump()).replaceAll(/^pc:limit:operators.*\n?/gm, '')
+
+/** Refused as a call that the operator may not make, with nothing changed. */
+async function expectRefused(method: string, path: string, body: object | undefined, as: string) {
+  const before = await state()
+  const reply = await gateway.admin(method, path, body, { as })
+  expect(reply.status, `${method} ${path}: ${reply.text}`).toBe(403)
+  expect(reply.body.code).toBe('insufficient_permission')
+  expect(await state()).toBe(before)
+  expect(gateway.events.at(-1)?.change).toBeUndefined()
+}
+
+describe('S64: a tenant of the same name, of an issuer whose tenants are not meant', () => {
+  const CALLS = [
+    ['/limits/overrides', { limit: 'shared', value: 'initech', requests: 1 }],
+    ['/limits/reset', { limit: 'shared', value: 'initech' }],
+    ['/revocations', { kind: 'tenant', value: 'initech' }],
+  ] as const
+  const windowOf = (issuer: string) =>
+    `pc:limit:shared:tenant:${encodeURIComponent(issuer)}:initech`
+
+  test.each(CALLS)('is not reached by name: POST %s', async (path, body) => {
+    const as = await operatorOf('initech')
+    await expectRefused('POST', path, { ...body, issuer: REMOTE_ISSUER }, as)
+  })
+
+  test.each(CALLS)('is not reached by naming no issuer: POST %s', async (path, body) => {
+    const direct = gateway.redis.direct
+    for (const issuer of [ISSUER, REMOTE_ISSUER]) await direct.set(windowOf(issuer), 'counted')
+    const touched = async () => {
+      const lines = (await state()).split('\n').filter((line) => line.includes('initech'))
+      return (issuer: string) => lines.filter((line) => line.includes(encodeURIComponent(issuer)))
+    }
+    const was = await touched()
+    const as = await operatorOf('initech', ISSUER, later())
+    const reply = await gateway.admin('POST', path, body, { as })
+    expect([201, 204], reply.text).toContain(reply.status)
+    const is = await touched()
+    expect(is(REMOTE_ISSUER)).toEqual(was(REMOTE_ISSUER))
+    expect(is(ISSUER)).not.toEqual(was(ISSUER))
+    if (reply.status === 204) return
+    const own = await operatorOf('initech', ISSUER, later())
+    const taken = await gateway.admin('DELETE', `${path}/${reply.body.id}`, undefined, { as: own })
+    expect(taken.status).toBe(204)
+  })
+
+  test.each(CALLS.filter(([path]) => path !== '/limits/reset'))(
+    'keeps what was made for all issuers, or for its own: DELETE %s',
+    async (path, body) => {
+      for (const issuer of [undefined, REMOTE_ISSUER]) {
+        const { id } = (await gateway.admin('POST', path, { ...body, issuer })).body
+        const as = await operatorOf('initech', ISSUER, later())
+        await expectRefused('DELETE', `${path}/${id}`, undefined, as)
+        expect((await gateway.admin('DELETE', `${path}/${id}`)).status).toBe(204)
+      }
+    },
+  )
+})
+
+describe('S30: an operator who is revoked while the body of a call is on its way', () => {
+  const tuple = { object: 'order:7', relation: 'viewer', subject: 'user:mallory' }
+  const CALLS: readonly (readonly [method: string, path: string, body: object | undefined])[] = [
+    ['POST', '/tokens', { subject: 'x', roles: ['operator'] }],
+    ['POST', '/tokens', { subject: 'x', format: 'opaque' }],
+    ['POST', '/api-keys', { name: 'x', subject: 'x' }],
+    ['POST', '/api-keys/:key/secret', {}],
+    ['POST', '/clients', { name: 'x', grants: ['client_credentials'] }],
+    ['POST', '/clients/:client/secret', { graceSeconds: 3_600 }],
+    ['POST', '/relations', { writes: [tuple] }],
+    ['POST', '/limits/overrides', { limit: 'few', value: 'mallory', requests: 1_000 }],
+    ['POST', '/limits/reset', { limit: 'few', value: 'mallory' }],
+    ['POST', '/bans', { kind: 'subject', value: 'alice', seconds: 3_600 }],
+    ['POST', '/revocations', { kind: 'subject', value: 'alice' }],
+    ['DELETE', '/api-keys/:key', undefined],
+    ['DELETE', '/clients/:client', undefined],
+  ]
+  let tenants = 0
+
+  test.each(CALLS)('changes nothing: %s %s %j', async (method, path, body) => {
+    const tenant = `wayne-${++tenants}`
+    const as = await operatorOf(tenant)
+    const made = {
+      key: (await gateway.admin('POST', '/api-keys', { name: 'k', subject: 'k' }, { as })).body.id,
+      client: (
+        await gateway.admin(
+          'POST',
+          '/clients',
+          { name: 'c', grants: ['client_credentials'] },
+          { as },
+        )
+      ).body.clientId,
+    }
+    const target = path.replace(':key', made.key).replace(':client', made.client)
+    const { stream, asked, end } = slowly(body)
+    const pending = gateway.send(`/-/admin${target}`, {
+      method,
+      headers: { Authorization: `Bearer ${as}`, 'Content-Type': 'application/json' },
+      body: stream,
+      // Node asks for it where a body is a stream.
+      ...{ duplex: 'half' },
+    })
+    await asked
+    const revocation = { kind: 'tenant', value: tenant }
+    expect((await gateway.admin('POST', '/revocations', revocation)).status).toBe(201)
+    const before = await state()
+    end()
+    const reply = await pending
+    expect(reply.status, reply.text).toBe(401)
+    expect(await state()).toBe(before)
+    const event = gateway.events.at(-1)
+    expect(event?.reason).toBe('token_revoked:tenant')
+    expect(event?.change).toBeUndefined()
+  })
+})
+
+test('S30: nothing is issued for the second behind what has ended its operator', async () => {
+  const { url, token } = gateway.redis
+  const cutOffFacts = createGrantStore(createRedisRest({ url, token, timeoutMs: 2_000 }))
+  const grant = { subject: 'olga', client: 'c', tenant: 'stark', roles: [], scopes: [] }
+  const bearer = principalOfGrant({ ...grant, audiences: [] }, ISSUER)
+  const principal = { ...bearer, issuedAtSeconds: Math.floor(Date.now() / 1000) }
+  const bounds = { cutOffFacts, publicUrl: PUBLIC_URL, now: Date.now }
+  const issued = () => issuableSecond(principal, { subject: 'x', tenant: 'stark' }, bounds)
+  expect(await issued()).toBeGreaterThanOrEqual(principal.issuedAtSeconds)
+  await gateway.admin('POST', '/revocations', { kind: 'tenant', value: 'stark' })
+  await expect(issued()).rejects.toMatchObject({ denial: { code: 'token_revoked', by: 'tenant' } })
+})
+
+/** A body whose end comes when the test says so, once somebody has read its beginning, if it has one. */
+function slowly(body: object | undefined) {
+  const bytes = new TextEncoder().encode(JSON.stringify(body) ?? '')
+  const [asked, tellAsked] = signal()
+  const [ended, end] = signal()
+  let pulls = 0
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        pulls += 1
+        if (pulls === 1 && bytes.length > 0) return controller.enqueue(bytes.slice(0, 1))
+        tellAsked()
+        await ended
+        if (bytes.length > 0) controller.enqueue(bytes.slice(1))
+        controller.close()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return { stream, asked, end }
+}
+
+function signal(): readonly [happened: Promise<void>, tell: () => void] {
+  let tell = () => {}
+  const happened = new Promise<void>((resolve) => {
+    tell = resolve
+  })
+  return [happened, () => tell()]
+}
