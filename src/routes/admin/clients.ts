@@ -180,6 +180,8 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
         refuseElsewhere(operator, tenant, { call: 'clients:disable', issuers })
         // First no more tokens, then the end of all there are: what fails in between can be repeated.
         if (!(await clients.disable(clientId))) throw unknownId()
+        // From here on it gets none, whatever happens to the rest.
+        changed('client.disable', clientId)
         // As a subject, too: others may have exchanged a token of its own for one of theirs.
         for (const kind of ['client', 'subject'] as const)
           await cutOffs.cutOff({
@@ -189,7 +191,6 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
             atSeconds: Math.floor(now() / 1000) + IN_FLIGHT_SECONDS,
             ttlSeconds: cutOffSeconds + IN_FLIGHT_SECONDS,
           })
-        changed('client.disable', clientId)
       },
     }),
   ]
