@@ -1,5 +1,6 @@
 /** What an operator of one tenant tries against all others, and against the end of their own access. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { cutOffKey } from '../../src/admission/revocation.ts'
 import { principalOfGrant } from '../../src/oauth/actor.ts'
 import { issuableSecond } from '../../src/routes/admin/grant.ts'
 import { createGrantStore } from '../../src/stores/upstash/grant-store.ts'
@@ -130,6 +131,39 @@ describe('S30: an operator who is revoked while the body of a call is on its way
     expect(event?.reason).toBe('token_revoked:tenant')
     expect(event?.change).toBeUndefined()
   })
+})
+
+describe.each(['globex', undefined])('S64: the name of a client of tenant %s', (tenant) => {
+  test('is no name for what an operator of another hands out', async () => {
+    const acme = await operatorOf('acme')
+    const described = { name: 'x', grants: ['client_credentials'] }
+    const { clientId } = (await gateway.admin('POST', '/clients', { ...described, tenant })).body
+    const own = (await gateway.admin('POST', '/clients', described, { as: acme })).body.clientId
+    const handOut = (id: string): readonly (readonly [path: string, body: object])[] => [
+      ['/tokens', { subject: id }],
+      ['/tokens', { subject: 'x', client: id }],
+      ['/tokens', { subject: id, client: id, format: 'opaque' }],
+      ['/api-keys', { name: 'x', subject: id }],
+    ]
+    for (const [path, body] of handOut(clientId)) await expectRefused('POST', path, body, acme)
+    for (const [path, body] of [...handOut(own), ...handOut(crypto.randomUUID())])
+      expect((await gateway.admin('POST', path, body, { as: acme })).status).toBe(201)
+    for (const [path, body] of handOut(clientId))
+      expect((await gateway.admin('POST', path, body)).status).toBe(201)
+  })
+})
+
+test('S66: a client that is ended is on record, also where its tokens could not be', async () => {
+  const described = { name: 'x', grants: ['client_credentials'] }
+  const { clientId } = (await gateway.admin('POST', '/clients', described)).body
+  const cutOff = await cutOffKey('client', PUBLIC_URL, clientId)
+  await gateway.redis.direct.rpush(cutOff, 'no second')
+  expect((await gateway.admin('DELETE', `/clients/${clientId}`)).status).toBe(503)
+  const change = { action: 'client.disable', target: clientId }
+  expect(gateway.events.at(-1)).toMatchObject({ status: 503, change })
+  await gateway.redis.direct.del(cutOff)
+  expect((await gateway.admin('DELETE', `/clients/${clientId}`)).status).toBe(204)
+  expect(gateway.events.at(-1)).toMatchObject({ status: 204, change })
 })
 
 test('S30: nothing is issued for the second behind what has ended its operator', async () => {

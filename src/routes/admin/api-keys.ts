@@ -7,7 +7,7 @@ import { type AdminCall, adminGroup, timeOf, timeOrNull, unknownId } from './cal
 import { issuableSecond, refuseBeyond } from './grant.ts'
 import { cursor, idParams, time } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
-import { refuseElsewhere, tenantOf } from './tenant.ts'
+import { refuseElsewhere, refuseOthersNames, tenantOf } from './tenant.ts'
 
 const apiKeyView = () =>
   z.strictObject({
@@ -41,7 +41,7 @@ function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
 
 /** `/-/admin/api-keys`. */
 export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
-  const { apiKeys } = options
+  const { apiKeys, clients } = options
   const issuers = options.relations?.issuers
   const call = adminGroup('API keys', limits)
   return [
@@ -61,7 +61,9 @@ export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[
       reply: () => apiKeyView().extend({ apiKey }),
       async handle({ body, operator, by, changed }) {
         refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, options)
-        const tenant = tenantOf(operator, body.tenant, { call: 'api-keys:create', issuers })
+        const wall = { call: 'api-keys:create', issuers, clients } as const
+        const tenant = tenantOf(operator, body.tenant, wall)
+        await refuseOthersNames(operator, [body.subject], wall)
         const described = { ...body, tenant }
         const second = await issuableSecond(operator, described, options)
         const { key, secret } = await apiKeys.create(described, by, second)

@@ -1,5 +1,6 @@
 /** The wall around an operator who has a tenant: such a one acts for that tenant alone. */
 import { Denied } from '../../errors.ts'
+import type { ClientRegistry } from '../../oauth/client.ts'
 import type { Principal } from '../../tokens/principal.ts'
 import { type OperatorCall, permissionOf } from './permissions.ts'
 
@@ -53,4 +54,22 @@ export function ownersWithin(
   const own = owners.filter((owner) => wall.issuers?.has(owner) !== false)
   if (own.length === 0) refuseElsewhere(operator, undefined, wall)
   return own
+}
+
+/**
+ * Throws `Denied` (`permission_missing`) where an operator with a tenant would hand out a credential that
+ * goes by the id of a client of another tenant, or of none: it would count in that client's limits, earn
+ * its bans, and be it for whoever looks at nothing but the id. Other names tell no tenant. One call for each
+ * name that is a client's. Throws `Unavailable`.
+ */
+export async function refuseOthersNames(
+  operator: Principal,
+  names: readonly string[],
+  wall: TenantWall & { readonly clients: Pick<ClientRegistry, 'find'> },
+): Promise<void> {
+  if (operator.tenant === undefined) return
+  for (const name of new Set(names)) {
+    const client = await wall.clients.find(name)
+    if (client !== undefined) refuseElsewhere(operator, client.tenant, wall)
+  }
 }

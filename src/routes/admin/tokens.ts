@@ -7,7 +7,7 @@ import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
 import { time } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
-import { tenantOf } from './tenant.ts'
+import { refuseOthersNames, tenantOf } from './tenant.ts'
 
 const newTokenSchema = z.strictObject({
   subject: name(255),
@@ -21,7 +21,7 @@ const newTokenSchema = z.strictObject({
 
 /** `/-/admin/tokens`. */
 export function tokenCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
-  const { tokenIssuer, publicUrl } = options
+  const { tokenIssuer, publicUrl, clients } = options
   const issuers = options.relations?.issuers
   const call = adminGroup('Tokens', limits)
   return [
@@ -43,7 +43,9 @@ export function tokenCalls(options: AdminOptions, limits: readonly PolicyLimit[]
       async handle({ body, operator, by, changed }) {
         if (tokenIssuer === undefined) throw unknownId()
         const { subject, roles = [], scopes = [], client = by, ttlSeconds, format } = body
-        const tenant = tenantOf(operator, body.tenant, { call: 'tokens:mint', issuers })
+        const wall = { call: 'tokens:mint', issuers, clients } as const
+        const tenant = tenantOf(operator, body.tenant, wall)
+        await refuseOthersNames(operator, [subject, client], wall)
         const grant = { subject, client, tenant, roles, scopes, audiences: [publicUrl] }
         refuseBeyond(operator, grant, options)
         const issuedAtSeconds = await issuableSecond(operator, grant, options)
