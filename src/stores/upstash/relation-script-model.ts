@@ -115,8 +115,12 @@ function partInLua(userset: Userset, hasUsersets: boolean): string {
       return `{'computed',${quoted(userset.relation)}}`
     case 'tuple_to_userset':
       return `{'tupleset',${quoted(userset.tupleset)},${quoted(userset.computed)}}`
-    case 'union':
-      return `{'union',${cheapFirst(alternativesOf(userset).flatMap((part) => (part.kind === 'direct' && hasUsersets ? [LOOK, EXPAND] : [of(part)])))}}`
+    case 'union': {
+      const parts = alternativesOf(userset).flatMap((part) =>
+        part.kind === 'direct' && hasUsersets ? [LOOK, EXPAND] : [of(part)],
+      )
+      return `{'union',${cheapFirst(parts)}}`
+    }
     case 'intersection':
       return `{'intersection',${cheapFirst(userset.of.map(of))}}`
     case 'exclusion':
