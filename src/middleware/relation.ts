@@ -83,6 +83,7 @@ export async function demandRelation(
   principal: Principal,
 ): Promise<void> {
   const { rule, checker } = options
+  // Anew: Hono tells each handler parameters of its own, so `admit` may have asked about another object.
   const query = relationQueryOf(c, options, principal)
   if ('code' in query) return refuse(c, rule, query)
   const told = c.get('relation') as RelationVariables['relation'] | undefined
