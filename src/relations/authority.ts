@@ -1,7 +1,7 @@
 /** Who decides over relations, and what is asked and answered. */
 import type { RelationTuple } from './tuple.ts'
 
-/** May `subject` be taken to have `relation` to `object`? Each in its written form. */
+/** Has `subject` the `relation` to `object`? Each in its written form: `user:anne`, `order:7`. */
 export interface RelationQuery {
   /** Whose tuples count; null: those of nobody's tenant. Never those of another. */
   readonly tenant: string | null
@@ -11,8 +11,8 @@ export interface RelationQuery {
   /** Taken to be there for this query alone. */
   readonly contextualTuples: readonly RelationTuple[]
   /**
-   * The decision must know every write up to this version of the tenant's tuples. Default 0: what is
-   * known to whoever decides.
+   * The decision must know every write up to this version of the tenant's tuples (microseconds since
+   * the epoch). Default 0: what is known to whoever decides.
    */
   readonly atLeast?: number | undefined
 }
@@ -32,6 +32,7 @@ export type RelationDecision =
   | { readonly outcome: 'denied' }
   | { readonly outcome: 'unknown'; readonly why: Undecided }
 
+/** What an authority says. */
 export interface RelationAnswer {
   readonly decision: RelationDecision
   /**

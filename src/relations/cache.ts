@@ -5,22 +5,26 @@ import type { RelationAnswer, RelationDecision, RelationQuery } from './authorit
 import { queryKey } from './rule.ts'
 
 export interface RelationCacheOptions {
-  /** How old a decision may be, milliseconds. 0: none is ever used again. */
+  /** Above it a decision is too old to be used, milliseconds. 0: none is ever used again. */
   readonly maxStalenessMs: number
-  /** Of ordinary ones; of such with long names fewer are kept: {@link CHARS_AN_ENTRY} each, on average. */
+  /**
+   * Decisions that are kept, at least 1. Fewer where names are long: all queries together may have
+   * {@link CHARS_AN_ENTRY} characters for each.
+   */
   readonly maxEntries: number
+  /** Counts what was known and what was not. Default: one that nobody reads. */
   readonly tally?: Tally | undefined
 }
 
 /** Every `nowMs` and `askedMs` is of the same clock, milliseconds. */
 export interface RelationCache {
-  /** What was decided, not longer ago than the bound and by what the query wants to be known. */
+  /** A decision that is younger than the bound, and knows the writes that the query asks for. */
   recall(query: RelationQuery, nowMs: number): RelationDecision | undefined
-  /** Keeps a decision but an unknown one; `askedMs` is when it was ASKED for, not when it came. */
+  /** Keeps a decision, unless it is `unknown`. `askedMs` is when it was ASKED for, not when it came. */
   remember(query: RelationQuery, answer: RelationAnswer, askedMs: number): void
 }
 
-/** Of a query's text. Ids are of callers' choice, and may be five times as long. */
+/** Of a query's text. Callers choose ids, and one query may be many times as long. */
 const CHARS_AN_ENTRY = 256
 
 interface Entry extends RelationAnswer {
@@ -28,9 +32,10 @@ interface Entry extends RelationAnswer {
 }
 
 /**
- * Makes it. The age of a decision is counted from when it was asked for, so it knows each write that was
- * done by then: one that is taken away is allowed for at most `maxStalenessMs` after, by this clock. A
- * clock that is set back makes all that it has not come to yet unusable. Least recently used go first.
+ * Makes the cache of one isolate. A decision's age counts from when it was asked for, so it knows every
+ * write that was done before: a relation that is taken away is allowed for at most `maxStalenessMs`
+ * more, by this clock. When the clock is set back, decisions of later times are not used. The least
+ * recently used go first. Throws `TypeError` for a `maxEntries` that is no whole number above 0.
  */
 export function createRelationCache({
   maxStalenessMs,

@@ -11,30 +11,35 @@ import type { RelationCache } from './cache.ts'
 import { decodeConsistency } from './consistency.ts'
 import type { RelationRule } from './rule.ts'
 
-/** What of a request a rule looks at. */
+/** What a rule and its checker read of a request. */
 export interface RelationRequest {
   readonly principal: Principal
   /** A parameter of the path. */
   readonly paramOf: (name: string) => string | undefined
-  /** As the caller sent it; undefined: none. */
+  /** `X-Consistency-Token` as the caller sent it; undefined: none. */
   readonly consistencyToken: string | undefined
 }
 
-/** What was decided, or that nobody could tell. */
+/** What was decided; `Unavailable`: nobody could tell, which is never allowed. */
 export type RelationVerdict = RelationDecision | Unavailable
 
+/** What `admit` and `authorize` share. Without a cache, `recall` knows nothing. */
 export interface RelationChecker {
   /** Whether `admit` asks in the same call as everything else. */
   readonly rides: boolean
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** What is to be asked of a request; a denial where nothing can be. */
+  /**
+   * What is to be asked about a request. A denial where nothing can be: `relation_missing` for callers
+   * of another issuer and for values that are no ids, `request_malformed` for a token that is none of
+   * the caller's tenant.
+   */
   queryOf(rule: RelationRule, request: RelationRequest): RelationQuery | Denial
   /** What this isolate knows; undefined: ask. */
   recall(query: RelationQuery): RelationDecision | undefined
-  /** `askedMs` is when it was asked for. */
+  /** Keeps an answer. `askedMs` is when it was asked for, by `now`. */
   remember(query: RelationQuery, answer: RelationAnswer, askedMs: number): void
-  /** Asks the authority, unless this isolate knows. */
+  /** Asks the authority, unless this isolate knows. Returns `Unavailable`, rather than throw it. */
   check(query: RelationQuery): Promise<RelationVerdict>
 }
 
@@ -50,7 +55,10 @@ export interface RelationCheckerOptions {
   readonly now: () => number
 }
 
-/** Makes it. */
+/**
+ * Makes the checker of one isolate, to be given to `admit` and `authorize` alike. It decides nothing by
+ * itself: it puts the question, asks the authority, and remembers what the cache may.
+ */
 export function createRelationChecker({
   authority,
   cache,
@@ -92,7 +100,7 @@ export function createRelationChecker({
   }
 }
 
-/** Why a decision refuses; undefined: it allows. */
+/** Why a decision refuses; undefined: it allows. `unknown` refuses. */
 export function denialOf(rule: RelationRule, decision: RelationDecision): Denial | undefined {
   switch (decision.outcome) {
     case 'allowed':

@@ -15,15 +15,17 @@ const MICROSECONDS_PER_MS = 1_000
 const encoder = new TextEncoder()
 
 /**
- * The token of a version of a tenant's tuples, for a header as it is. It is no secret and not signed: a
- * version that was made up can only ask for fresher decisions, or for none. It names the tenant.
+ * The token of a version (microseconds since the epoch) of a tenant's tuples, in characters that a
+ * header takes. It names the tenant. It is no secret and not signed: a version that was made up can
+ * only ask for fresher decisions, or for none.
  */
 export const encodeConsistency = (version: number, tenant: string | null): string =>
   `${FORMAT}.${version.toString(RADIX)}.${base64url.encode(encoder.encode(tenant ?? ''))}`
 
 /**
- * The version that a token names. Undefined: it is no token in the one spelling that
- * {@link encodeConsistency} gives it, another tenant's, or of more than a minute after `nowMs`.
+ * The version that a token names, microseconds since the epoch. Undefined: it is not spelled as
+ * {@link encodeConsistency} does, is another tenant's, or of more than a minute after `nowMs`
+ * (milliseconds since the epoch).
  */
 export function decodeConsistency(
   token: string,

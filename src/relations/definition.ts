@@ -41,6 +41,7 @@ export interface ContextualTupleDefinition {
 export interface RelationDemand {
   /** Template: `order:{params.id}`. */
   readonly object: string
+  /** Name of a relation that the object's type has in the model. */
   readonly relation: string
   /** At most 20. Default none. */
   readonly contextualTuples?: readonly ContextualTupleDefinition[]

@@ -1,4 +1,4 @@
-/** Which relations of a model lead back to themselves, and which to somebody at last: OpenFGA's entrypoints. */
+/** Which relations of a model lead to somebody (OpenFGA's entrypoints), and which to themselves. */
 import { type RelationDefinition, type RelationModel, type Userset, usersetsOf } from './model.ts'
 
 type Relations = ReadonlyMap<string, RelationDefinition>

@@ -11,6 +11,7 @@ import { formatTuple, type RelationTuple } from './tuple.ts'
 /** How callers are called in tuples, but for what a policy says. */
 export const DEFAULT_SUBJECT = 'user:{subject}'
 
+/** What one route demands. Pure: it asks nobody. */
 export interface RelationRule {
   /** For audit events: `order#viewer`. */
   readonly name: string

@@ -20,7 +20,7 @@ export interface TuplesChanged {
   readonly version: number
 }
 
-/** Which tuples: all parts that are there have to fit. */
+/** Which tuples: those that agree in every part that is given. */
 export interface TupleFilter {
   /** `type:id`, or all of a type, `type:`. */
   readonly object?: string | undefined
@@ -36,7 +36,10 @@ export interface TupleQuery extends TupleFilter {
   readonly after?: RelationTuple | undefined
 }
 
-/** By type, object and relation, objects before usersets; of one subject by object and relation. */
+/**
+ * Sorted by type, object and relation, and of these objects before usersets; with a `subject` asked for,
+ * by object and relation.
+ */
 export interface TuplePage {
   readonly tuples: readonly RelationTuple[]
   /** Whether there are more. */
@@ -59,8 +62,8 @@ export interface SubjectsByRelation {
 
 /**
  * Port: the tuples. A tenant's are apart from those of all others; null: those of callers without
- * one. Throws `Unavailable` for what it cannot tell or do. Knows no model: what is written may be
- * judged by `permitted.ts` before.
+ * one. Throws `Unavailable` for what it cannot tell or do. Does not check what it is given: whether
+ * a tuple is written as one, whether the model permits it (`permitted.ts`), or how many there are.
  */
 export interface RelationTuples {
   /**
@@ -68,8 +71,12 @@ export interface RelationTuples {
    * the version. An `Unavailable` leaves open whether it was done; it is not done later.
    */
   write(tenant: string | null, changes: TupleChanges): Promise<TuplesChanged>
-  /** One that is there throughout is on exactly one page, whatever comes and goes meanwhile. */
+  /**
+   * A page. A tuple that is there throughout is on exactly one, whatever comes and goes meanwhile.
+   * Throws `TypeError` for an `after` that the query does not let through.
+   */
   read(tenant: string | null, query: TupleQuery): Promise<TuplePage>
+  /** Whom the tuples of each of these relations to an object name; nobody is looked up further. */
   subjectsOf(
     tenant: string | null,
     object: string,

@@ -23,7 +23,7 @@ export interface Template {
 const WORDS = ['subject', 'client', 'tenant', 'issuer'] as const
 const PARAM = /^params\.(\w+)$/
 const PART = /\{([^{}]*)\}/
-/** What can keep two values apart: ASCII that escapes do not consist of, and do not begin with. */
+/** What can keep two values apart: ASCII punctuation, but for `%`, which begins escapes. */
 const SEPARATOR = /[!-$&-/:-@[-`{-~]/g
 
 /**

@@ -34,7 +34,7 @@ const TOO_DEEP: RelationAnswer = {
  * so are names that OpenFGA cannot have tuples for, such as too long ones. With `atLeast` it is asked for
  * `HIGHER_CONSISTENCY`: it passes by its caches, and knows every write that it had acknowledged when it
  * was asked. It has no versions, so the answer's is 0. A model that lacks the type or the relation,
- * like everything else that it refuses to answer, is `Unavailable`.
+ * like everything else that it refuses to answer, is `Unavailable` (`authority`).
  */
 export function createOpenfgaAuthority({
   stores,

@@ -17,16 +17,18 @@ import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
 import { ask, resultOf } from './result.ts'
 import { isUnknownScript, scriptName } from './script.ts'
 
+/** How far one check goes. Beyond either it answers `unknown`, not `denied`. */
 export interface RelationLimits {
-  /** How many tuples may lead on, one after the other. */
+  /** How many tuples may lead on, one after the other (`max_depth_exceeded`). */
   readonly maxDepth: number
-  /** How many calls within Redis and members of sets, together. */
+  /** Calls within Redis and members of sets that are looked at, together (`max_work_exceeded`). */
   readonly maxWork: number
 }
 
-/** See docs/decisions/0042 for how they were chosen. */
+/** The defaults. See docs/decisions/0042 for how they were chosen. */
 export const RELATION_LIMITS: RelationLimits = { maxDepth: 25, maxWork: 1_000 }
 
+/** The check of one model, as a command of Redis and what its reply says. */
 export interface RelationCheck {
   /**
    * An `EVALSHA` to be sent with others or alone; a promise the first time, and for a tenant with a
@@ -58,7 +60,11 @@ export interface RelationCheck {
 /** Name of the command, of the script, and the number of keys. */
 const HEAD = 3
 
-/** Throws `TypeError` for a model with names that are none. */
+/**
+ * Makes the check of a model from `compileModel`: one script, which holds the model. Default limits: 25
+ * tuples, 1,000 calls and members. Throws `TypeError` for a model with names that are none. Does not
+ * look at who asks: the tenant of a query is the caller's to set.
+ */
 export function createRelationCheck(
   model: RelationModel,
   limits: RelationLimits = RELATION_LIMITS,
@@ -131,7 +137,10 @@ function answerIn(result: unknown, command: RedisCommand): RelationAnswer {
 
 const malformed = () => new Unavailable('redis', 'malformed')
 
-/** Asks by itself, one call. Throws `Unavailable`. */
+/**
+ * Makes the authority that asks by itself: one call to Redis a check, two where Redis does not know the
+ * script. Throws `Unavailable` (`redis`), and `TypeError` for queries as `command` does.
+ */
 export function createUpstashRelationAuthority(
   rest: RedisRest,
   check: RelationCheck,

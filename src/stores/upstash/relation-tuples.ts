@@ -22,8 +22,8 @@ const nodeOf = ({ object, relation }: Pick<RelationTuple, 'object' | 'relation'>
 const typeOf = (object: string) => object.slice(0, object.indexOf(':'))
 
 /**
- * Makes the store. `types` are those of the model: without an object, tuples of these are listed; those
- * of others are when their type is named.
+ * Makes the store. `types` are those of the model: without an object and a subject, tuples of these are
+ * listed; those of other types are when an object or the type is named.
  *
  * A write is sent once: a call without an answer may have been carried out, and doing it again behind
  * somebody's delete would bring back what was taken away.
@@ -114,10 +114,10 @@ export function createRelationTuples(rest: RedisRest, types: Iterable<string>): 
 }
 
 /**
- * Which entries of an index a query is about. `isBehind`: those from the last one that was told on; it
- * may have more subjects, unless the subject is given.
+ * Which entries of an index a query is about; where it `continues`, from that of the last tuple on. That
+ * entry may have more subjects, so it is among them, unless the subject is given.
  */
-function rangeOf({ object, relation, subject, after }: TupleQuery, isBehind = true): LexRange {
+function rangeOf({ object, relation, subject, after }: TupleQuery, continues = true): LexRange {
   const begin = object === undefined ? '' : object.endsWith(':') ? object : `${object}#`
   const [from, to]: LexRange =
     relation !== undefined
@@ -125,7 +125,7 @@ function rangeOf({ object, relation, subject, after }: TupleQuery, isBehind = tr
       : begin === ''
         ? ['-', '+']
         : [`[${begin}`, `(${afterAll(begin)}`]
-  if (after === undefined || !isBehind) return [from, to]
+  if (after === undefined || !continues) return [from, to]
   return [`${subject === undefined ? '[' : '('}${nodeOf(after)}`, to]
 }
 
