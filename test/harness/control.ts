@@ -88,7 +88,7 @@ export async function recordsOf({ controlUrl }: Controlled): Promise<readonly Re
 }
 
 /** What is written behind an answer: refused credentials, events that found no queue, counts. */
-const BEHIND_ANSWERS = /pc:(authentication-failures|violations|audit|metrics):/
+export const BEHIND_ANSWERS = /pc:(authentication-failures|violations|audit|metrics):/
 
 /** How many calls to Redis requests made themselves; late writes of earlier ones do not count. */
 export async function callsOfRequests(rest: Controlled): Promise<number> {

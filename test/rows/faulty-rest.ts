@@ -1,5 +1,6 @@
 /** A REST endpoint over a real Redis that answers as a test tells it to. */
 import type { ServerResponse } from 'node:http'
+import { BEHIND_ANSWERS } from '../harness/control.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
@@ -9,9 +10,9 @@ export type Fault = (response: ServerResponse) => unknown
 export interface FaultyRest {
   readonly url: string
   readonly redis: TestRedis
-  /** Bodies of the pipelines that were asked for since `forget`. */
+  /** Bodies of the pipelines that requests asked for since `forget`; not what is written behind them. */
   readonly calls: readonly string[]
-  /** What a sound endpoint answered last. */
+  /** What a sound endpoint answered last to such a call. */
   lastReply(): Buffer
   forget(): void
   /** What becomes of every call from now on; undefined: what a sound endpoint does. */
@@ -40,7 +41,8 @@ export async function startFaultyRest(): Promise<FaultyRest> {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const body = Buffer.concat(chunks)
-    calls.push(body.toString())
+    const isOfRequest = !BEHIND_ANSWERS.test(body.toString())
+    if (isOfRequest) calls.push(body.toString())
     if (fault !== undefined) return void fault(response)
     if (delayMs > 0) await new Promise((done) => setTimeout(done, delayMs))
     try {
@@ -53,8 +55,9 @@ export async function startFaultyRest(): Promise<FaultyRest> {
         ...(body.length > 0 && { body }),
       })
       response.writeHead(answer.status, { 'content-type': 'application/json' })
-      lastReply = Buffer.from(await answer.arrayBuffer())
-      response.end(lastReply)
+      const reply = Buffer.from(await answer.arrayBuffer())
+      if (isOfRequest) lastReply = reply
+      response.end(reply)
     } catch {
       response.destroy()
     }
