@@ -18,56 +18,42 @@ import {
   type RedisRest,
 } from '../../../src/stores/upstash/rest.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
+import {
+  anybody,
+  computed,
+  difference,
+  direct,
+  from,
+  modelOf,
+  typeOf,
+  union,
+  user,
+  usersetOf,
+} from '../model/json.ts'
 import { restOver, writesOf } from './world.ts'
 
-const typed = (...types: object[]) => ({ directly_related_user_types: types })
-const member = { type: 'group', relation: 'member' }
+const member = usersetOf('group', 'member')
 
 /** Groups within groups; folders within folders, whose viewers see what is in them; and some who may not. */
-const model: RelationModel = compileModel({
-  schema_version: '1.1',
-  type_definitions: [
-    { type: 'user' },
-    {
-      type: 'group',
-      relations: { member: { this: {} } },
-      metadata: { relations: { member: typed({ type: 'user' }, member) } },
-    },
-    {
-      type: 'folder',
-      relations: {
-        parent: { this: {} },
-        banned: { this: {} },
-        viewer: {
-          union: {
-            child: [
-              { this: {} },
-              {
-                tupleToUserset: {
-                  tupleset: { relation: 'parent' },
-                  computedUserset: { relation: 'viewer' },
-                },
-              },
-            ],
-          },
-        },
-        reader: {
-          difference: {
-            base: { computedUserset: { relation: 'viewer' } },
-            subtract: { computedUserset: { relation: 'banned' } },
-          },
-        },
+const model: RelationModel = compileModel(
+  modelOf(
+    typeOf('group', { member: direct }, { member: [user, member] }),
+    typeOf(
+      'folder',
+      {
+        parent: direct,
+        banned: direct,
+        viewer: union(direct, from('viewer', 'parent')),
+        reader: difference(computed('viewer'), computed('banned')),
       },
-      metadata: {
-        relations: {
-          parent: typed({ type: 'folder' }),
-          banned: typed({ type: 'user' }, { type: 'folder', relation: 'reader' }),
-          viewer: typed({ type: 'user' }, { type: 'user', wildcard: {} }, member),
-        },
+      {
+        parent: [{ type: 'folder' }],
+        banned: [user, usersetOf('folder', 'reader')],
+        viewer: [user, anybody, member],
       },
-    },
-  ],
-})
+    ),
+  ),
+)
 
 const tuplesOf = (...texts: string[]): RelationTuple[] =>
   texts.map((text) => parseTuple(text) ?? { object: '', relation: '', subject: '' })
@@ -134,14 +120,13 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     // Each leads to the next, and the last to the first, so that everybody could have everything.
     const types = Array.from({ length: TYPES }, (_, at) => {
       const next = `type${(at + 1) % TYPES}`
-      const relations: Record<string, object> = { relation0: { this: {} } }
+      const relations: Record<string, unknown> = { relation0: direct }
       for (let index = 1; index < RELATIONS; index++)
-        relations[`relation${index}`] = { computedUserset: { relation: `relation${index - 1}` } }
-      const given = typed({ type: 'user' }, { type: next, relation: `relation${RELATIONS - 1}` })
-      return { type: `type${at}`, relations, metadata: { relations: { relation0: given } } }
+        relations[`relation${index}`] = computed(`relation${index - 1}`)
+      const given = [user, usersetOf(next, `relation${RELATIONS - 1}`)]
+      return typeOf(`type${at}`, relations, { relation0: given })
     })
-    const type_definitions = [{ type: 'user' }, ...types]
-    const script = relationScript(compileModel({ schema_version: '1.1', type_definitions }))
+    const script = relationScript(compileModel(modelOf(...types)))
     expect(script).toContain(`type${TYPES - 1}#relation${RELATIONS - 1}`)
     expect(script.length).toBeLessThan(MAX_BYTES)
   })

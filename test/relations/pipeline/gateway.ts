@@ -4,6 +4,7 @@ import { createGateway } from '../../../src/app.ts'
 import type { AuditEvent } from '../../../src/audit/event.ts'
 import { definePolicy } from '../../../src/policy.ts'
 import type { RouteDefinition } from '../../../src/policy-definition.ts'
+import { compileModel } from '../../../src/relations/compile-model.ts'
 import type { RelationsDefinition } from '../../../src/relations/definition.ts'
 import { parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
 import { createServices, type GatewayEnv } from '../../../src/services.ts'
@@ -17,7 +18,7 @@ import { MODEL } from './model.ts'
 export const PUBLIC_URL = 'https://gateway.test'
 /** On a machine that is busy with other tests, a call to Redis may miss its deadline of 250 ms. */
 const MAX_ATTEMPTS = 8
-const TYPES = MODEL.type_definitions.map(({ type }) => type)
+const TYPES = [...compileModel(MODEL).types.keys()]
 
 export const ROUTES: readonly RouteDefinition<'standard'>[] = [
   {
