@@ -7,6 +7,7 @@ import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import type { Principal } from '../tokens/principal.ts'
 import { isClientId } from '../validators/client.ts'
 import { principalOfGrant } from './actor.ts'
+import type { Client } from './client.ts'
 import { consultedSeconds, cutOffKeysOf, issuableAtSeconds, refuseReplay } from './grant-store.ts'
 import { grantedScope } from './scope.ts'
 import { exchangeRequestOf, JWT, type SubjectTokenReader } from './subject-token.ts'
@@ -42,6 +43,7 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
       throw oauthRefused('invalid_request', 'requested_token_type')
     const subject = await readSubject(subjectToken, waitUntil)
     identify(subject)
+    refuseElsewhere(subject, client)
     const isOwn = subject.tokenIssuer === issuer
     const opensSession = client.grants.includes('refresh_token') && !(isOwn && isNoLogin(subject))
     const grant: AccessGrant = {
@@ -124,6 +126,15 @@ function grantOf(
     audiences: grantedAudiences(form, client.audiences),
     confirmation: proof?.thumbprint,
   }
+}
+
+/**
+ * A client of a tenant acts for nobody of another, or of none: a tenant's operators may make clients, and
+ * whose token comes into their hands must not become a session of theirs.
+ */
+function refuseElsewhere({ tenant }: Principal, client: Client): void {
+  if (client.tenant === undefined || client.tenant === tenant) return
+  throw oauthRefused('invalid_request', 'subject_token_tenant')
 }
 
 function refuseUnbound({ confirmation }: Principal, proof: DpopProof | undefined): void {

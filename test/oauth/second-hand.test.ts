@@ -9,12 +9,14 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
+const OWN = { grant_type: 'client_credentials' }
+
 describe.each(['jwt', 'opaque'] as const)(
   "a client's own token, exchanged as %s",
   (tokenFormat) => {
     test('S38: begins no session in the second exchange either, and lives no longer', async () => {
       const service = await gateway.createClient({ roles: ['reader'] })
-      const own = (await gateway.token(service, { grant_type: 'client_credentials' })).body
+      const own = (await gateway.token(service, OWN)).body
       const first = await gateway.createClient({ tokenFormat })
       const narrow = await gateway.createClient({ grants: [EXCHANGE], tokenFormat })
       for (const client of [first, narrow]) {
@@ -32,3 +34,41 @@ describe.each(['jwt', 'opaque'] as const)(
     })
   },
 )
+
+describe('S38: a client of a tenant', () => {
+  const tokensOf = async (tenant: string | undefined) => [
+    await gateway.login({ claims: { tenant } }),
+    (await gateway.token(await gateway.createClient({ roles: ['reader'], tenant }), OWN)).body
+      .access_token,
+  ]
+
+  test.each(['globex', 'Acme', undefined])(
+    'gets nothing for a token of tenant %s',
+    async (tenant) => {
+      const client = await gateway.createClient({ tenant: 'acme' })
+      for (const subjectToken of await tokensOf(tenant)) {
+        const reply = await gateway.exchange(client, subjectToken)
+        expect(reply.status).toBe(400)
+        expect(reply.body.error).toBe('invalid_request')
+        const reason = 'invalid_request:subject_token_tenant'
+        expect(gateway.events.at(-1)).toMatchObject({ decision: 'deny', reason })
+        expect(await gateway.redis.direct.keys('pc:refresh*')).toEqual([])
+      }
+    },
+  )
+
+  test('acts for its own, and a client of none for anybody', async () => {
+    for (const [tenant, ofToken] of [
+      ['acme', 'acme'],
+      [undefined, 'acme'],
+      [undefined, undefined],
+    ]) {
+      const client = await gateway.createClient({ tenant })
+      for (const subjectToken of await tokensOf(ofToken)) {
+        const reply = await gateway.exchange(client, subjectToken)
+        expect(reply.status, reply.text).toBe(200)
+        expect(decodeJwt(reply.body.access_token).tenant).toBe(ofToken)
+      }
+    }
+  })
+})
