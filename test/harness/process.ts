@@ -1,6 +1,5 @@
 /** Runs a command of the project and waits for what it says. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
 
@@ -14,13 +13,37 @@ export interface Running {
   stop(): Promise<number | null>
 }
 
-/** A port that was free a moment ago. */
+/**
+ * Below those that the system gives to whoever asks for any, beside the fault proxies, and past the
+ * last one that `fetch` refuses (10080, https://fetch.spec.whatwg.org/#port-blocking).
+ */
+const FIRST_PORT = 11_000
+const PORTS = 9_000
+/** More files than these are never tested at once; each has ports of its own. */
+const MAX_WORKERS = 10
+const WORKER = Number(process.env.VITEST_POOL_ID ?? 0) % MAX_WORKERS
+const given = new Set<number>()
+
+/**
+ * A loopback port that nobody listens on, and that is given to nobody else until this process ends:
+ * what is started on it may take its time.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const { port } = server.address() as AddressInfo
-  await new Promise((done) => server.close(done))
-  return port
+  for (;;) {
+    const port =
+      FIRST_PORT + MAX_WORKERS * Math.floor((Math.random() * PORTS) / MAX_WORKERS) + WORKER
+    if (given.has(port) || !(await canListen(port))) continue
+    given.add(port)
+    return port
+  }
+}
+
+function canListen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
 }
 
 /** Starts `command` in the project and resolves when it has printed `until`. */

@@ -5,9 +5,10 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { coalescedOrigin } from '../../src/coalescing/coalesced-origin.ts'
 import { createOrigin } from '../../src/origin.ts'
+import { freePort } from '../harness/process.ts'
 import { type Handler, startHttpOrigin } from './origin-server.ts'
 import { dial, exchange } from './wire.ts'
-import { freePort, type Running, startWorkerd } from './workerd.ts'
+import { type Running, startWorkerd } from './workerd.ts'
 
 const PATIENCE = { timeout: 20_000, interval: 10 }
 const ALICE = {

@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { freePort } from '../harness/process.ts'
 import { startTcpOrigin } from './origin-server.ts'
 import { dial, exchange } from './wire.ts'
-import { freePort, type Running, startWorkerd } from './workerd.ts'
+import { type Running, startWorkerd } from './workerd.ts'
 
 let origin: Awaited<ReturnType<typeof startTcpOrigin>>
 let gateway: Running

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Denied, Misconfigured, Unavailable } from '../../src/errors.ts'
 import { createOrigin } from '../../src/origin.ts'
+import { freePort } from '../harness/process.ts'
 import { type Listening, startHttpOrigin, startTcpOrigin } from './origin-server.ts'
-import { freePort } from './workerd.ts'
 
 /** A request whose URL no parser has touched, as workerd hands it over. */
 function incoming(url: string, init: RequestInit = {}): Request {

@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
+import { freePort } from '../harness/process.ts'
 
 const WORKERD = join(import.meta.dirname, '../../node_modules/.bin/workerd')
 const COMPATIBILITY_DATE = '2026-11-01'
@@ -23,17 +23,6 @@ export interface WorkerdOptions {
   readonly entry: string
   /** Text bindings. */
   readonly vars: Readonly<Record<string, string>>
-}
-
-/** A loopback port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no port')
-  return address.port
 }
 
 /** Bundles the entry and serves it; resolves once it answers. */

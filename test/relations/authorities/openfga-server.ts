@@ -1,7 +1,7 @@
 /** The OpenFGA of this machine, where there is one. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { freePort } from '../../proxy/workerd.ts'
+import { freePort } from '../../harness/process.ts'
 
 /** Whether `openfga` is on the path (`go install github.com/openfga/openfga/cmd/openfga@latest`). */
 export const hasOpenfga = spawnSync('openfga', ['version']).status === 0
