@@ -13,6 +13,7 @@ import { DECISIONS, traceOf } from './relation-check-trace.ts'
 import { type RelationKeys, relationKeysOf } from './relation-keys.ts'
 import { relationScript } from './relation-script.ts'
 import { ARGUMENTS } from './relation-script-walk.ts'
+import { versionIn } from './relation-version.ts'
 import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
 import { ask, resultOf } from './result.ts'
 import { isUnknownScript, scriptName } from './script.ts'
@@ -111,8 +112,8 @@ function commandOf(
   { maxDepth, maxWork }: RelationLimits,
   maxSteps: number,
 ): RedisCommand {
-  const all = [{ object, relation, subject }, ...contextualTuples]
-  if (!all.every(isTuple)) throw new TypeError('relations: what is asked is no tuple')
+  if (!isTuple({ object, relation, subject }) || !contextualTuples.every(isTuple))
+    throw new TypeError('relations: what is asked is no tuple')
   if (contextualTuples.length > MAX_CONTEXTUAL_TUPLES)
     throw new TypeError(`relations: more than ${MAX_CONTEXTUAL_TUPLES} contextual tuples`)
   return [
@@ -127,9 +128,8 @@ function answerIn(result: unknown, command: RedisCommand): RelationAnswer {
   if (!Array.isArray(result) || result.length !== 5) throw malformed()
   const [outcome, versionText] = result
   const decision = DECISIONS.get(outcome)
-  if (decision === undefined || typeof versionText !== 'string') throw malformed()
-  if (!/^\d{0,16}$/.test(versionText)) throw malformed()
-  const version = Number(versionText)
+  if (decision === undefined) throw malformed()
+  const version = versionText === '' ? 0 : versionIn(versionText)
   const atLeast = Number(command[HEAD + ARGUMENTS.atLeast - 1])
   if (!(version >= atLeast)) throw new Unavailable('redis', 'stale')
   return { decision, version }

@@ -10,6 +10,7 @@ import {
 import { parseObject, type RelationTuple } from '../../relations/tuple.ts'
 import { type RelationKeys, relationKeysOf } from './relation-keys.ts'
 import { READ_TUPLES, WRITE_TUPLES } from './relation-tuples-script.ts'
+import { versionIn } from './relation-version.ts'
 import { type RedisRest, sentOnce } from './rest.ts'
 import { ask, resultOf } from './result.ts'
 import { createScript } from './script.ts'
@@ -149,9 +150,4 @@ function texts(value: unknown): readonly string[] {
 function count(value: unknown): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
   throw new Unavailable('redis', 'malformed')
-}
-
-/** A version is told as text: it is more than an integer reply of every server can hold. */
-function versionIn(value: unknown): number {
-  return count(typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : undefined)
 }
