@@ -77,6 +77,9 @@ export type Denial =
   | { readonly code: 'route_unknown' }
   | { readonly code: 'method_unknown'; readonly allow: readonly string[] }
 
+/** V8's own switch, which no standard library declares. */
+const v8 = Error as typeof Error & { stackTraceLimit: number }
+
 /**
  * The request is refused, and the caller can do something about it (4xx). It has no stack: its reason
  * tells where it comes from, and a flood of refusals would spend a tenth of its CPU on stacks.
@@ -86,10 +89,10 @@ export class Denied extends Error {
   readonly denial: Denial
 
   constructor(denial: Denial, options?: ErrorOptions) {
-    const frames = Error.stackTraceLimit
-    Error.stackTraceLimit = 0
+    const frames = v8.stackTraceLimit
+    v8.stackTraceLimit = 0
     super(denial.code, options)
-    Error.stackTraceLimit = frames
+    v8.stackTraceLimit = frames
     this.denial = denial
   }
 }
