@@ -30,7 +30,7 @@ async function spansOf(
   for (const [path, headers] of requests)
     await (await app.fetch(new Request(PUBLIC_URL + path, { headers }))).text()
   const before = received.length
-  for (let polls = 0; polls < 200 && received.length === before; polls++)
+  for (let polls = 0; polls < 1_000 && received.length === before; polls++)
     await new Promise((done) => setTimeout(done, 20))
   return received.flatMap(({ spans }) => spans)
 }
