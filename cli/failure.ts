@@ -3,8 +3,9 @@
 /** Exit codes; 0 is success. */
 export const REFUSED = 1
 export const USAGE = 2
-export const UNREACHABLE = 3
-export type ExitCode = typeof REFUSED | typeof USAGE | typeof UNREACHABLE
+/** No answer, or none that decides: the same call may be answered otherwise later. */
+export const UNDECIDED = 3
+export type ExitCode = typeof REFUSED | typeof USAGE | typeof UNDECIDED
 
 /** A finding of the gateway's validation, as its problem document tells it. */
 export interface Finding {

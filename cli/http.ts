@@ -1,8 +1,10 @@
 /** One HTTP request of the command line: a deadline, no redirects, JSON, and errors as failures. */
-import { Failure, type Finding, REFUSED, UNREACHABLE } from './failure.ts'
+import { type ExitCode, Failure, type Finding, REFUSED, UNDECIDED } from './failure.ts'
 
 /** For a whole answer. More than a gateway ever takes. */
 export const TIMEOUT_MS = 10_000
+/** RFC 9110 sections 15.6.3 to 15.6.5: an outage, of the gateway, behind it or on the way to it. */
+const OUTAGES = [502, 503, 504]
 
 export interface HttpRequest {
   readonly method: string
@@ -45,14 +47,14 @@ function connectionFailure(url: URL, error: unknown): Failure {
   if ((error as Error).name === 'TimeoutError') {
     const seconds = TIMEOUT_MS / 1_000
     return new Failure(
-      UNREACHABLE,
+      UNDECIDED,
       'gateway_timeout',
       `${url.origin} did not answer within ${seconds} s`,
     )
   }
   const { cause } = error as { readonly cause?: { readonly code?: unknown } }
   const reason = typeof cause?.code === 'string' ? ` (${cause.code})` : ''
-  return new Failure(UNREACHABLE, 'gateway_unreachable', `nobody answers at ${url.origin}${reason}`)
+  return new Failure(UNDECIDED, 'gateway_unreachable', `nobody answers at ${url.origin}${reason}`)
 }
 
 /** A problem document (RFC 9457), or an error of the authorization server (RFC 6749 section 5.2). */
@@ -65,17 +67,21 @@ function refusal(response: Response, answer: object | undefined): Failure {
   const id = [requestId, response.headers.get('X-Request-Id')].find(
     (value) => typeof value === 'string',
   )
-  return new Failure(REFUSED, name, words ?? `status ${response.status}`, {
+  return new Failure(exitCodeOf(response), name, words ?? `status ${response.status}`, {
     requestId: id ?? null,
     findings: Array.isArray(errors) ? errors.filter(isFinding) : [],
     retryAfterSeconds: retryAfterOf(response),
   })
 }
 
-function unexpected({ status, url }: Response): Failure {
+function unexpected(response: Response): Failure {
+  const { status, url } = response
   const detail = `${new URL(url).origin} answered with status ${status}, and not as a gateway does`
-  return new Failure(REFUSED, 'unexpected_answer', detail)
+  return new Failure(exitCodeOf(response), 'unexpected_answer', detail)
 }
+
+const exitCodeOf = ({ status }: Response): ExitCode =>
+  OUTAGES.includes(status) ? UNDECIDED : REFUSED
 
 /** RFC 9110 section 10.2.3, in seconds: gateways do not send dates. */
 function retryAfterOf({ headers }: Response): number | null {

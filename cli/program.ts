@@ -21,7 +21,8 @@ Environment:
 In a checkout, what is not given comes from the .dev.vars that \`npm start\` keeps, for gateways
 on this machine only.
 
-Exit codes: 0 done, 1 refused or failed by the gateway, 2 called wrongly, 3 no answer.
+Exit codes: 0 done, 1 refused or failed by the gateway, 2 called wrongly,
+3 no answer, or none that decides (an outage: the same call may be answered later).
 
 Examples:
   portcullis revoke subject alice --reason "laptop stolen"

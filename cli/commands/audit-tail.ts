@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
-import { Failure, UNREACHABLE } from '../failure.ts'
+import { Failure, UNDECIDED } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
 import { createTail, type Tail, type TrailEvent } from '../tail.ts'
 import { headingOf, line } from '../text.ts'
@@ -16,8 +16,6 @@ import {
 
 const POLL_MS = 2_000
 const PAGE_EVENTS = 200
-/** What passes by itself; anything else would be the same the next time. */
-const PASSING = ['dependency_unavailable', 'temporarily_unavailable', 'rate_limited']
 
 interface TailOptions extends CommonOptions, EventFilter {}
 
@@ -76,10 +74,9 @@ async function startOf(gateway: Gateway, options: TailOptions): Promise<number> 
   return events[0] === undefined ? 0 : Date.parse(events[0].time) + 1
 }
 
+/** Anything else would be the same the next time. */
 function passes(error: unknown): error is Failure {
-  return (
-    error instanceof Failure && (error.exitCode === UNREACHABLE || PASSING.includes(error.code))
-  )
+  return error instanceof Failure && (error.exitCode === UNDECIDED || error.code === 'rate_limited')
 }
 
 /** All pages: a burst may be larger than one. */

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import { repeated } from '../arguments.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
-import { REFUSED, usage } from '../failure.ts'
+import { REFUSED, UNDECIDED, usage } from '../failure.ts'
 import { expansionLines, type TraceStep, traceLines, type UsersetNode } from '../relation-tree.ts'
 import { record } from '../text.ts'
 import { tupleIn } from '../tuples.ts'
@@ -25,9 +25,13 @@ interface CheckOptions extends TenantOptions {
 
 interface CheckAnswer {
   readonly allowed: boolean
+  readonly outcome: 'allowed' | 'denied' | 'unknown'
   readonly trace?: { readonly root: TraceStep; readonly truncated: boolean }
 }
 
+const ENDS = `
+Exit codes: 0 allowed; 1 denied, or the gateway refuses the question; 3 nobody can tell, for the outcome
+is unknown or there is an outage. Take all but 0 for no.`
 const OBJECT = ['<object>', 'type:id'] as const
 const RELATION = ['<relation>', 'its name in the model'] as const
 
@@ -35,7 +39,7 @@ const RELATION = ['<relation>', 'its name in the model'] as const
 export function addCheck(parent: Command, prefix: string): void {
   onlineCommand(parent, {
     name: 'check',
-    does: 'ask whether a subject has a relation to an object; exit code 1 if not, or if nobody can tell',
+    does: 'ask whether a subject has a relation to an object',
     examples: [
       `${prefix} check order:7 viewer user:alice`,
       `${prefix} check order:7 viewer user:alice --trace`,
@@ -53,6 +57,7 @@ export function addCheck(parent: Command, prefix: string): void {
     )
     .option('--at-least <token>', 'of a write that the answer must know')
     .option(...TENANT)
+    .addHelpText('after', ENDS)
     .action(async (object: string, relation: string, subject: string, options: CheckOptions) => {
       const { gateway, output } = workWith(options)
       const contextualTuples = options.with?.map((text) => {
@@ -64,11 +69,11 @@ export function addCheck(parent: Command, prefix: string): void {
         ...{ tenant: options.tenant, object, relation, subject, contextualTuples },
         ...{ consistencyToken: options.atLeast, trace: options.trace },
       })
-      const { trace, ...decision } = answer
+      const { trace, allowed, ...decision } = answer
       const lines = trace === undefined ? [] : ['', ...traceLines(trace.root)]
       if (trace?.truncated) lines.push('and more')
       output.result(answer, [record(decision), ...lines].join('\n'))
-      if (answer.allowed !== true) process.exitCode = REFUSED
+      if (allowed !== true) process.exitCode = decision.outcome === 'unknown' ? UNDECIDED : REFUSED
     })
 }
 

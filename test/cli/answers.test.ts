@@ -55,6 +55,40 @@ describe('a gateway that is not there ends a command with 3:', () => {
   })
 })
 
+describe('an answer that decides nothing ends a command with 3:', () => {
+  test.each([
+    ['/-/admin/keys', { code: 'dependency_unavailable' }],
+    ['/-/admin/keys', { code: 'overloaded' }],
+    ['/oauth/token', { error: 'temporarily_unavailable' }],
+  ])('%s %j', async (path, body) => {
+    const { url } = await startAnswers({
+      [path]: { status: 503, headers: { 'Retry-After': '5' }, body },
+    })
+    const [name] = Object.values(body)
+    expect(await keysList(url)).toEqual({
+      code: 3,
+      stdout: '',
+      stderr: `portcullis: ${name}: status 503\n  try again in 5 s\n`,
+    })
+  })
+
+  test.each([502, 503, 504])('a page with %s, of what is before the gateway', async (status) => {
+    const { url } = await startAnswers({ '/-/admin/keys': { status, body: '<html>' } })
+    const { code, stdout, stderr } = await keysList(url)
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+    expect(stderr).toContain(`unexpected_answer: ${url} answered with status ${status}`)
+  })
+
+  test('nobody can tell whether a token is good', async () => {
+    const { url } = await startAnswers({
+      [METADATA]: { body: { introspection_endpoint: 'https://public.example/oauth/introspect' } },
+      '/oauth/introspect': { status: 503, body: { error: 'temporarily_unavailable' } },
+    })
+    const verify = runCli(['token', 'verify', '-', '--url', url], { env: ENV, input: 'a-token' })
+    expect(await verify).toMatchObject({ code: 3, stdout: '' })
+  })
+})
+
 describe('what asks for a token', () => {
   test('goes to the URL that was given, whatever the gateway calls itself', async () => {
     const { url, asked } = await startAnswers({ '/-/admin/keys': { body: { keys: [] } } })
@@ -145,7 +179,7 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
   })
 
   test.each<[string, Answer]>([
-    ['a page', { status: 502, body: '<html>secret-detail</html>' }],
+    ['a page', { status: 500, body: '<html>secret-detail</html>' }],
     ['JSON that is no problem', { status: 500, body: { message: 'secret-detail' } }],
     ['a page with success', { status: 200, body: '<html>secret-detail</html>' }],
     ['JSON that is no object', { status: 200, body: '"secret-detail"' }],

@@ -29,7 +29,7 @@ describe('relations', () => {
     for (const check of [['check'], ['relations', 'check']]) {
       const { code, stdout } = await operator.tries([...check, 'order:c1', 'viewer', 'user:cleo'])
       expect(code).toBe(0)
-      expect(stdout).toMatch(/^allowed +yes\noutcome +allowed\n/)
+      expect(stdout).toMatch(/^outcome +allowed\nconsistencyToken +\S+\n$/)
     }
     const traced = await relations('check', 'order:c1', 'viewer', 'user:cleo', '--trace')
     expect(traced.stdout).toContain('project:p#viewer@user:cleo')
@@ -44,7 +44,24 @@ describe('relations', () => {
     await operator.does('relations', 'delete', ...tuples)
     const { code, stdout } = await operator.tries(['check', 'order:c1', 'viewer', 'user:cleo'])
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^allowed +no$/m)
+    expect(stdout).toMatch(/^outcome +denied$/m)
+  })
+
+  test('that lead on too far are not denied, and allow nobody: 3', async () => {
+    const teams = Array.from(
+      { length: 40 },
+      (_, n) => `team:far${n}#member@team:far${n + 1}#member`,
+    )
+    teams.push('team:far40#member@user:finn')
+    await operator.does('relations', 'write', ...teams)
+    const question = ['check', 'team:far0', 'member', 'user:finn']
+    const { code, stdout } = await operator.tries(question)
+    expect(code).toBe(3)
+    expect(stdout).toMatch(/^outcome +unknown\nwhy +max_depth_exceeded\n/)
+    const asJson = await operator.tries([...question, '--json'])
+    expect(asJson.code).toBe(3)
+    expect(JSON.parse(asJson.stdout)).toMatchObject({ allowed: false, outcome: 'unknown' })
+    await operator.does('relations', 'delete', ...teams)
   })
 
   test('may be taken to be there, and must be known, for a question', async () => {
@@ -146,6 +163,18 @@ describe('relations import', () => {
     expect(run.stderr).toContain('rate_limited: Too many requests; nothing was written')
     expect(asked.filter(({ path }) => path === '/-/admin/relations')).toHaveLength(6)
   })
+})
+
+test('check ends with 3 while Redis is gone, and with its answer afterwards', async () => {
+  const question = ['check', 'order:c4', 'owner', 'user:gil']
+  expect((await operator.tries(question)).code).toBe(1)
+  operator.redis.setAnswering(false)
+  const outage = await operator.tries(question)
+  operator.redis.setAnswering(true)
+  expect([outage.code, outage.stdout]).toEqual([3, ''])
+  expect(outage.stderr).toMatch(/^portcullis: (temporarily|dependency)_unavailable: /)
+  const answered = async () => (await operator.tries(question)).code
+  await expect.poll(answered, { timeout: 20_000 }).toBe(1)
 })
 
 test.each([
