@@ -1,0 +1,41 @@
+/** What docs/relations.md shows in its first steps, taken as it stands. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { modelOf } from '../../dev/model/language.ts'
+import { compileModel } from '../../src/relations/compile-model.ts'
+import { mistakeOfTuple } from '../../src/relations/permitted.ts'
+import { parseTuple } from '../../src/relations/tuple.ts'
+import { ROOT } from '../harness/process.ts'
+
+const GUIDE = readFileSync(join(ROOT, 'docs/relations.md'), 'utf8')
+
+/** Blocks without a language of their own, also those within a list, as a reader copies them. */
+const TEXTS = [...GUIDE.matchAll(/^( *)```text\n(.*?)\n\1```$/gms)].map(
+  ([, indent = '', text = '']) => text.replace(new RegExp(`^${indent}`, 'gm'), ''),
+)
+const MODELS = TEXTS.filter((text) => /^\s*define /m.test(text))
+
+test('its model is one, and all that it does with it afterwards can be done', () => {
+  expect(MODELS.length).toBe(1)
+  for (const text of MODELS) {
+    const model = compileModel(modelOf(`${text}\n`))
+    const written = [...GUIDE.matchAll(/relations write (.+)$/gm)].flatMap(([, all = '']) =>
+      all.split(' '),
+    )
+    expect(written.length).toBeGreaterThan(1)
+    for (const tuple of written) {
+      const parsed = parseTuple(tuple)
+      expect({ tuple, mistake: parsed ? mistakeOfTuple(model, parsed) : 'is none' }).toEqual({
+        tuple,
+      })
+    }
+    const demanded = [
+      ...GUIDE.matchAll(/object: '(\w+):\{params\.id\}', relation: '(\w+)' \},\n/g),
+      ...GUIDE.matchAll(/portcullis check (\w+):\S+ (\w+) /g),
+    ]
+    expect(demanded.length).toBe(2)
+    for (const [, type = '', relation = ''] of demanded)
+      expect({ type, has: model.types.get(type)?.has(relation) }).toEqual({ type, has: true })
+  }
+})
