@@ -42,7 +42,10 @@ async function run({ check, files }: ModelRequest): Promise<void> {
   for (const file of files) {
     try {
       if (check) await checkModel(file)
-      else if (await writeModel(file)) console.log(`${jsonFileOf(file)} is written`)
+      else {
+        const isNew = await writeModel(file)
+        console.log(`${jsonFileOf(file)} is ${isNew ? 'written' : 'up to date'}`)
+      }
     } catch (error) {
       console.error((error as Error).message)
       process.exitCode = 1

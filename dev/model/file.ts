@@ -1,7 +1,8 @@
 /** Models in files: `NAME.fga`, and `NAME.model.json` beside it, which is made of it. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
+import { ROOT } from '../start/settings.ts'
 import { ModelTextInvalid } from './mistake.ts'
 
 export const MODEL_FILE = 'portcullis.fga'
@@ -54,9 +55,16 @@ export async function writeModel(path: string): Promise<boolean> {
 export async function checkModel(path: string): Promise<void> {
   const text = await jsonTextOf(path)
   const file = jsonFileOf(path)
-  if (!existsSync(file)) throw new Error(`${file} is missing; run: npm run -s model`)
+  if (!existsSync(file)) throw new Error(`${file} is missing; run: ${commandFor(path)}`)
   if (readFileSync(file, 'utf8').replaceAll('\r\n', '\n') !== text)
-    throw new Error(`${file} is not what ${path} says; run: npm run -s model`)
+    throw new Error(`${file} is not what ${path} says; run: ${commandFor(path)}`)
+}
+
+/** What makes the JSON of a model file: a command to paste, from the same folder. */
+function commandFor(path: string): string {
+  if (resolve(path) === join(ROOT, MODEL_FILE)) return 'npm run -s model'
+  const word = /^[\w./][\w./-]*$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
+  return `npm run -s model -- ${word}`
 }
 
 /** {@link checkModel} for the model of a checkout, if it has one. */

@@ -2,6 +2,7 @@
 import { transformer, validator } from '@openfga/syntax-transformer'
 import { compileModel } from '../../src/relations/compile-model.ts'
 import { ModelInvalid } from '../../src/relations/model.ts'
+import { headerMistake } from './header.ts'
 import { locate, ModelTextInvalid, type TextMistake } from './mistake.ts'
 
 /** What OpenFGA's tools collect, with lines and columns that count from 0. */
@@ -74,7 +75,9 @@ function transformed(text: string): object {
   try {
     return transformer.transformDSLToJSONObject(text)
   } catch (error) {
-    throw new ModelTextInvalid(collected(error))
+    // Where the beginning is wrong, the parser is lost from there on.
+    const header = headerMistake(text)
+    throw new ModelTextInvalid(header === undefined ? collected(error) : [header])
   }
 }
 

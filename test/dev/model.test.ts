@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
 import { jsonTextOf } from '../../dev/model/file.ts'
@@ -8,6 +8,7 @@ import { ROOT } from '../harness/process.ts'
 import { type Checkout, makeCheckout, type Outcome } from '../start/checkout.ts'
 
 const HEADER = ['model', '  schema 1.1', 'type user', 'type document', '  relations'].join('\n')
+const HEADER_WORDS = 'belongs here: a model begins with the lines "model" and "schema 1.1"'
 /** Its definitions begin in line 6, and their names in column 12. */
 const documentsWith = (...definitions: string[]): string =>
   [HEADER, ...definitions.map((definition) => `    define ${definition}`), ''].join('\n')
@@ -89,7 +90,23 @@ describe('the language', () => {
   })
 
   it.each<[string, string, readonly string[]]>([
-    ['a text without a model', 'type user\n', ["1:1: extraneous input 'type' expecting {"]],
+    ['nothing', '', [`1:1: "model" ${HEADER_WORDS}`]],
+    ['nothing but a comment', '\n# later\n', [`3:1: "model" ${HEADER_WORDS}`]],
+    ['a text without a model', 'type user\n', [`1:1: "model" ${HEADER_WORDS}`]],
+    ['JSON', '{\n  "schema_version": "1.1"\n}\n', [`1:1: "model" ${HEADER_WORDS}`]],
+    ['a schema alone', '# mine\n  schema 1.1\n', [`2:3: "model" ${HEADER_WORDS}`]],
+    ['a beginning on one line', 'model schema 1.1\ntype user\n', [`1:1: "model" ${HEADER_WORDS}`]],
+    [
+      'a model without a schema',
+      'model # mine\n\n# all of it\ntype user\ntype team\n',
+      [`4:1: "schema 1.1" ${HEADER_WORDS}`],
+    ],
+    ['a model and no more', 'model', [`1:1: "schema 1.1" ${HEADER_WORDS}`]],
+    [
+      'a schema that there never was',
+      'model\n  schema 7\ntype user\n',
+      [`2:3: "schema 1.1" ${HEADER_WORDS}`],
+    ],
     [
       'half a definition',
       documentsWith('viewer: [user] and'),
@@ -201,7 +218,9 @@ describe('npm run -s model', () => {
 
   it('writes the JSON of the model beside it, and of nothing that has not changed', async () => {
     const npm = () => checkout.run(['npm', 'run', '-s', 'model']).ended
-    expect(await npm()).toEqual({ code: 0, stdout: '', stderr: '' })
+    expect(await npm()).toEqual({
+      ...{ code: 0, stderr: '', stdout: 'portcullis.model.json is up to date\n' },
+    })
     await replaceInModel('define head: [user]', 'define head: [user, team#member]')
     expect(await npm()).toEqual({
       ...{ code: 0, stderr: '', stdout: 'portcullis.model.json is written\n' },
@@ -256,8 +275,29 @@ describe('npm run -s model', () => {
     await write('new.fga', documentsWith('viewer: [user]'))
     expect(await model('--check', 'new.fga')).toEqual({
       ...{ code: 1, stdout: '' },
-      stderr: 'new.model.json is missing; run: npm run -s model\n',
+      stderr: 'new.model.json is missing; run: npm run -s model -- new.fga\n',
     })
+  })
+
+  it('--check tells the command that mends it, for every file and from every folder', async () => {
+    const folder = join(checkout.path, "mine, and bob's")
+    await mkdir(folder)
+    await writeFile(join(folder, 'notes.fga'), documentsWith('viewer: [user]'))
+    const from = (cwd: string, command: string) =>
+      checkout.run(['sh', '-c', command], { INIT_CWD: cwd, PORTCULLIS: checkout.path }).ended
+    const model = 'node "$PORTCULLIS/dev/model.ts"'
+    for (const [cwd, file] of [
+      [checkout.path, `'mine, and bob'\\''s/notes.fga'`],
+      [folder, 'notes.fga'],
+    ] as const) {
+      const { stderr } = await from(cwd, `${model} --check ${file}`)
+      const [, command = ''] = /; run: (npm run -s model -- .*)\n$/.exec(stderr) ?? []
+      expect(command, stderr).toBe(`npm run -s model -- ${file}`)
+      const made = await from(cwd, command.replace('npm run -s model --', model))
+      expect(made, made.stderr).toMatchObject({ code: 0, stderr: '' })
+      expect(await from(cwd, `${model} --check ${file}`)).toMatchObject({ code: 0 })
+      await rm(join(folder, 'notes.model.json'))
+    }
   })
 
   it('--help tells every option, and what is wrongly asked for has status 2', async () => {
