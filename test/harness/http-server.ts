@@ -8,9 +8,16 @@ export interface TestServer {
   close(): Promise<void>
 }
 
-/** Listens on a free loopback port. */
+/** Listens on a free loopback port. A caller may leave in the middle of its body. */
 export async function startHttpServer(listener: RequestListener): Promise<TestServer> {
-  const server = createServer(listener)
+  const server = createServer(async (request, response) => {
+    try {
+      await listener(request, response)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error
+      response.destroy()
+    }
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {
