@@ -20,8 +20,13 @@ interface OverrideOptions extends WindowOptions {
   readonly expiresIn?: number
 }
 
+interface PolicyLimit {
+  /** Units that an isolate takes ahead. */
+  readonly lease?: { readonly max: number; readonly ttlMs: number } | null
+}
+
 interface LimitPage {
-  readonly limits: readonly object[]
+  readonly limits: readonly PolicyLimit[]
   readonly overrides: readonly object[]
   readonly cursor?: string
 }
@@ -32,7 +37,17 @@ const WHOSE = [
   'whose: a subject, client, tenant or address, as the limit counts',
 ] as const
 const ISSUER = ['--issuer <issuer>', 'who vouches for it (default: all issuers)'] as const
-const LIMIT_COLUMNS = ['name', 'limit', 'windowSeconds', 'by', 'onUnavailable', 'engine', 'cost']
+const LIMIT_COLUMNS = [
+  'name',
+  'limit',
+  'windowSeconds',
+  'by',
+  'mode',
+  'onUnavailable',
+  'engine',
+  'cost',
+  'lease',
+]
 const OVERRIDE_COLUMNS = ['id', 'limit', 'value', 'issuer', 'requests', 'createdAt', 'expiresAt']
 
 export function addLimitCommands(program: Command): void {
@@ -100,7 +115,11 @@ function addList(limits: Command): void {
     const page = await gateway.get<LimitPage>('/limits', pageQuery(options))
     const overrides =
       page.overrides.length > 0 ? `\n\n${table(page.overrides, OVERRIDE_COLUMNS)}` : ''
-    output.result(page, table(page.limits, LIMIT_COLUMNS) + overrides)
+    const limits = page.limits.map((limit) => ({ ...limit, lease: leaseTold(limit) }))
+    output.result(page, table(limits, LIMIT_COLUMNS) + overrides)
     if (page.cursor !== undefined) output.remark(`There are more: --cursor ${page.cursor}`)
   })
 }
+
+const leaseTold = ({ lease }: PolicyLimit): string | null =>
+  lease ? `${lease.max} for ${lease.ttlMs} ms` : null

@@ -186,7 +186,7 @@ describe('limits', () => {
     expect(await operator.statusFor(token)).toBe(200)
     expect(await operator.statusFor(token)).toBe(429)
     const listed = await operator.does('limits', 'list')
-    expect(listed).toMatch(/^standard +100 +60 +subject +deny +exact +1$/m)
+    expect(listed).toMatch(/^standard +100 +60 +subject +enforce +deny +exact +1 +-$/m)
     expect(listed).toMatch(new RegExp(`^${id} +standard +dave `, 'm'))
     await operator.does('limits', 'lift', id)
     expect(await operator.does('limits', 'list')).not.toContain(id)

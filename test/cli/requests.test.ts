@@ -186,6 +186,23 @@ describe('every option reaches the API, in its own words:', () => {
   })
 })
 
+test('limits list tells which limits refuse nobody, and what an isolate may take ahead', async () => {
+  const limit = { limit: 10, windowSeconds: 60, by: 'subject', onUnavailable: 'deny', cost: 1 }
+  const limits = [
+    { ...limit, name: 'a', mode: 'observe', engine: 'exact', lease: { max: 20, ttlMs: 1_000 } },
+    { ...limit, name: 'b', mode: 'enforce', engine: 'upstash', lease: null },
+  ]
+  const { url } = await startAnswers({ '/-/admin/limits': { body: { limits, overrides: [] } } })
+  const list = ['limits', 'list', '--url', url]
+  expect((await runCli(list, { env: ENV })).stdout.trimEnd().split(/ *\n/)).toEqual([
+    'NAME  LIMIT  WINDOW SECONDS  BY       MODE     ON UNAVAILABLE  ENGINE   COST  LEASE',
+    'a     10     60              subject  observe  deny            exact    1     20 for 1000 ms',
+    'b     10     60              subject  enforce  deny            upstash  1     -',
+  ])
+  const asJson = await runCli([...list, '--json'], { env: ENV })
+  expect(JSON.parse(asJson.stdout)).toEqual({ limits, overrides: [] })
+})
+
 describe('revoke token', () => {
   test('takes id and issuer out of a JWT, and another issuer where one is given', async () => {
     const token = await mint(await createKey('k'), { claims: { iss: IDP, jti: 'j' } })
