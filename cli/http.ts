@@ -3,6 +3,8 @@ import { type ExitCode, Failure, type Finding, REFUSED, UNDECIDED } from './fail
 
 /** For a whole answer. More than a gateway ever takes. */
 export const TIMEOUT_MS = 10_000
+/** In place of the gateway's sentence, which speaks of the schema of a route. */
+const INPUT_REFUSED = 'The gateway does not accept what it was given.'
 /** RFC 9110 sections 15.6.3 to 15.6.5: an outage, of the gateway, behind it or on the way to it. */
 const OUTAGES = [502, 503, 504]
 
@@ -63,7 +65,8 @@ function refusal(response: Response, answer: object | undefined): Failure {
     {}) as Record<string, unknown>
   const name = [code, error].find((value) => typeof value === 'string')
   if (name === undefined) return unexpected(response)
-  const words = [detail, error_description, title].find((value) => typeof value === 'string')
+  const own = name === 'invalid_input' ? INPUT_REFUSED : undefined
+  const words = [own, detail, error_description, title].find((value) => typeof value === 'string')
   const id = [requestId, response.headers.get('X-Request-Id')].find(
     (value) => typeof value === 'string',
   )

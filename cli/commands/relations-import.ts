@@ -4,9 +4,10 @@ import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { onlineCommand, workWith } from '../command.ts'
-import { Failure, USAGE, usage } from '../failure.ts'
+import { Failure, usage } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
 import { counted } from '../text.ts'
+import { mistakeOfLine } from '../tuple-mistake.ts'
 import { createTupleBatches, type NumberedTuple, tupleOfLine } from '../tuples.ts'
 import { TENANT, type TenantOptions } from './relation-questions.ts'
 
@@ -63,12 +64,12 @@ export function addImport(relations: Command): void {
           output.remark(`${sent} tuples, up to line ${lastLine}`)
       }
 
-      for await (const text of linesOf(file)) {
+      for await (const text of linesOf(file, () => upTo(lastLine))) {
         line += 1
         const tuple = tupleOfLine(text)
         if (tuple === null) continue
         if (tuple === undefined)
-          throw new Failure(USAGE, 'usage', `line ${line} is no tuple${upTo(lastLine)}`)
+          throw usage(`line ${line} is no tuple: it ${mistakeOfLine(text)}${upTo(lastLine)}`)
         const full = batches.add({ line, tuple })
         if (full !== undefined) await send(full)
       }
@@ -106,21 +107,22 @@ function ofLines(failure: Failure, batch: readonly NumberedTuple[], lastLine: nu
     const line = index === undefined ? undefined : batch[Number(index)]?.line
     return line === undefined ? finding : { in: `line ${line}`, path, message: finding.message }
   })
-  return new Failure(exitCode, code, message + upTo(lastLine), {
-    ...{ requestId, retryAfterSeconds, findings },
-  })
+  const detail = message.replace(/\.$/, '') + upTo(lastLine)
+  return new Failure(exitCode, code, detail, { requestId, retryAfterSeconds, findings })
 }
 
 const upTo = (line: number): string =>
   line === 0 ? '; nothing was written' : `; what is up to line ${line} was written`
 
-async function* linesOf(file: string): AsyncGenerator<string> {
+/** `written` tells what has been done when the file cannot be read, or no further. */
+async function* linesOf(file: string, written: () => string): AsyncGenerator<string> {
   const input = file === '-' ? process.stdin : createReadStream(file)
   try {
     yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
   } catch (error) {
     const { code, syscall } = error as NodeJS.ErrnoException
     if (syscall === undefined) throw error
-    throw usage(`the file cannot be read (${code})`)
+    const name = file === '-' ? 'standard input' : file
+    throw usage(`${name} cannot be read (${code})${written()}`)
   }
 }

@@ -131,18 +131,35 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
 
   test('a problem document, with what validation found', async () => {
     const errors = [{ in: 'body', path: '/name', message: 'is too long' }]
-    const problem = { code: 'invalid_input', detail: 'The input is not valid.', requestId, errors }
-    const { url } = await startAnswers({ '/-/admin/keys': { status: 422, body: problem } })
+    const problem = { code: 'not_found', detail: 'There is no such resource.', requestId, errors }
+    const { url } = await startAnswers({ '/-/admin/keys': { status: 404, body: problem } })
     expect(await keysList(url)).toEqual({
       code: 1,
       stdout: '',
       stderr:
-        'portcullis: invalid_input: The input is not valid.\n' +
+        'portcullis: not_found: There is no such resource.\n' +
         `  body/name: is too long\n  request ${requestId}\n`,
     })
     const { code, stdout, stderr } = await keysList(url, '--json')
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(JSON.parse(stderr)).toEqual({ error: problem })
+  })
+
+  test('but for its schemas, which are not those of a command', async () => {
+    const errors = [{ in: 'query', path: '/limit', message: 'must be 1 to 200' }]
+    const problem = {
+      code: 'invalid_input',
+      detail: 'No match with the schema.',
+      requestId,
+      errors,
+    }
+    const { url } = await startAnswers({ '/-/admin/keys': { status: 422, body: problem } })
+    const { code, stderr } = await keysList(url)
+    expect(code).toBe(1)
+    expect(stderr).toBe(
+      'portcullis: invalid_input: The gateway does not accept what it was given.\n' +
+        `  query/limit: must be 1 to 200\n  request ${requestId}\n`,
+    )
   })
 
   test('an error of the authorization server, without the secret', async () => {

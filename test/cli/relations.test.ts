@@ -127,6 +127,19 @@ describe('relations import', () => {
     expect(JSON.parse(back.stdout)).toMatchObject({ tuples: 250, written: 0 })
   })
 
+  test('names the file that cannot be read', async () => {
+    const missing = join(folder, 'no-such-file')
+    for (const [file, code] of [
+      [missing, 'ENOENT'],
+      [folder, 'EISDIR'],
+    ] as const)
+      expect(await relations('import', file)).toEqual({
+        code: 2,
+        stdout: '',
+        stderr: `portcullis: ${file} cannot be read (${code}); nothing was written\n`,
+      })
+  })
+
   test('names the line of what is no tuple, and what was written before it', async () => {
     const some = [...lines.slice(0, 120), 'order:1 owner user:a']
     const { code, stdout, stderr } = await operator.tries(
@@ -134,7 +147,10 @@ describe('relations import', () => {
       some.join('\n'),
     )
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-    expect(stderr).toBe('portcullis: line 121 is no tuple; what is up to line 100 was written\n')
+    expect(stderr).toBe(
+      'portcullis: line 121 is no tuple: it has white space in it, which ids write as %20; ' +
+        'what is up to line 100 was written\n',
+    )
   })
 
   test('names the line of what the gateway refuses', async () => {
@@ -144,7 +160,7 @@ describe('relations import', () => {
       some.join('\n'),
     )
     expect(code).toBe(1)
-    expect(stderr).toContain('; nothing was written\n')
+    expect(stderr).toContain('does not accept what it was given; nothing was written\n')
     expect(stderr).toContain('  line 4/relation: is no relation of order\n')
     expect(stderr).toContain('  line 5/object: has a type that is not in the model\n')
   })

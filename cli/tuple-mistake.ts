@@ -1,0 +1,49 @@
+/** Why a line of a file is no relation tuple, for whoever wrote it. */
+
+/** What a decoder leaves where there was no UTF-8. */
+const REPLACEMENT = '\ufffd'
+const MEMBERS = ['object', 'relation', 'subject', 'user']
+/** Longer names of members are cut. */
+const MAX_NAME_CHARACTERS = 40
+
+/** For a line that {@link tupleOfLine} takes for nothing: what is wrong, to follow the word "it". */
+export function mistakeOfLine(line: string): string {
+  const text = line.trim()
+  if (text.includes(REPLACEMENT)) return 'is not UTF-8'
+  return text.startsWith('{') ? mistakeOfJson(text) : mistakeOfText(text)
+}
+
+function mistakeOfText(text: string): string {
+  if (/\s/.test(text)) return 'has white space in it, which ids write as %20'
+  const hash = text.indexOf('#')
+  if (hash === -1) return 'has no # behind its object: object#relation@subject'
+  const at = text.indexOf('@', hash)
+  if (at === -1) return 'has no @ behind its relation: object#relation@subject'
+  const parts = [
+    ['object', text.slice(0, hash)],
+    ['relation', text.slice(hash + 1, at)],
+    ['subject', text.slice(at + 1)],
+  ]
+  const [missing = 'tuple'] = parts.find(([, part]) => part === '') ?? []
+  return `has no ${missing}: object#relation@subject`
+}
+
+function mistakeOfJson(text: string): string {
+  let members: Record<string, unknown>
+  try {
+    members = JSON.parse(text)
+  } catch {
+    return 'begins with { and is not JSON'
+  }
+  const other = Object.keys(members).find((name) => !MEMBERS.includes(name))
+  if (other !== undefined) {
+    return `has a member ${JSON.stringify(other.slice(0, MAX_NAME_CHARACTERS))}, which would be lost`
+  }
+  const { object, relation, user, subject = user } = members
+  if (user !== undefined && members.subject !== undefined) return 'has both subject and user'
+  const parts = Object.entries({ object, relation, subject })
+  const missing = parts.find(([, part]) => part === undefined)
+  if (missing !== undefined) return `has no ${missing[0]}`
+  const odd = parts.find(([, part]) => typeof part !== 'string')
+  return odd === undefined ? 'has a member twice' : `has a ${odd[0]} that is no text`
+}
