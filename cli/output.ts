@@ -8,12 +8,16 @@ export interface Output {
   result(answer: unknown, text: string): void
   /** One thing: its members. */
   thing(answer: object): void
-  /** A page of a list: `rows` of `answer`, which are `what`, and how to get the next one. */
+  /**
+   * A page of a list: `rows` of `answer`, which are `what`, and how to get the next one. `orElse` is
+   * what a person should know where there are none.
+   */
   list(
     answer: { readonly cursor?: string },
     rows: readonly object[],
     columns: readonly string[],
     what: string,
+    orElse?: string,
   ): void
   /** Something for a person to know; nothing for a machine. */
   remark(text: string): void
@@ -30,9 +34,9 @@ export function createOutput(json: boolean): Output {
     result,
     remark,
     thing: (answer) => result(answer, record(answer)),
-    list(answer, rows, columns, what) {
+    list(answer, rows, columns, what, orElse) {
       if (json || rows.length > 0) result(answer, table(rows, columns))
-      else remark(`There are no ${what}.`)
+      else remark([`There are no ${what}.`, orElse].filter(Boolean).join(' '))
       if (answer.cursor !== undefined) remark(`There are more: --cursor ${answer.cursor}`)
     },
   }

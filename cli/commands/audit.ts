@@ -25,6 +25,8 @@ interface QueryOptions extends CommonOptions, PageOptions, EventFilter {
   readonly until?: string
 }
 
+const LATENESS = 'An event takes a second or two to be there.'
+
 export function addAuditCommands(program: Command): void {
   const audit = program.command('audit').description('who did what, and what came of it')
   const query = onlineCommand(audit, {
@@ -47,7 +49,7 @@ export function addAuditCommands(program: Command): void {
         until: options.until,
         ...pageQuery(options),
       })
-      output.list(page, page.events, EVENT_COLUMNS, 'events like that')
+      output.list(page, page.events, EVENT_COLUMNS, 'events like that', LATENESS)
     })
   addTail(audit)
   addVerify(audit)

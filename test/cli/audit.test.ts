@@ -72,7 +72,7 @@ describe('audit query', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout: '',
-      stderr: 'There are no events like that.\n',
+      stderr: 'There are no events like that. An event takes a second or two to be there.\n',
     })
   })
 })
