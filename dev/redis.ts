@@ -28,6 +28,8 @@ export interface RedisHandle {
   /** `redis://...`; the one that was given may hold credentials. */
   readonly url: string
   readonly kind: 'external' | 'server' | 'embedded'
+  /** Resolves, to why, if what was started here ends before it is closed; else never. */
+  readonly died: Promise<string>
   /** Stops what was started; leaves an external Redis alone. */
   close(): Promise<void>
 }
@@ -46,6 +48,8 @@ export async function startRedis(options: StartRedisOptions = {}): Promise<Redis
   }
 }
 
+const NEVER = new Promise<never>(() => {})
+
 async function external(url: string): Promise<RedisHandle> {
   if (!/^rediss?:\/\/[^/]/.test(url) || !URL.canParse(url)) {
     throw new Error('the Redis URL must look like redis://host:port')
@@ -54,7 +58,7 @@ async function external(url: string): Promise<RedisHandle> {
   if (failure !== undefined) {
     throw new Error(`no Redis answers on ${new URL(url).host} (${failure})`)
   }
-  return { url, kind: 'external', close: async () => {} }
+  return { url, kind: 'external', died: NEVER, close: async () => {} }
 }
 
 /**
@@ -83,15 +87,22 @@ async function server(): Promise<RedisHandle> {
   )
   child.stdin.on('error', () => {})
   let ended: string | undefined
+  let isClosing = false
   child.once('error', (error) => {
     ended = error.message
   })
-  child.once('exit', (code) => {
-    ended =
-      code === 127 ? 'there is no redis-server on the PATH' : `redis-server ended with code ${code}`
+  const died = new Promise<string>((resolve) => {
+    child.once('exit', (code) => {
+      ended =
+        code === 127
+          ? 'there is no redis-server on the PATH'
+          : `redis-server ended with code ${code}`
+      if (!isClosing) resolve(ended)
+    })
   })
 
   async function close(): Promise<void> {
+    isClosing = true
     if (ended !== undefined) return
     const exited = once(child, 'exit')
     child.stdin.end()
@@ -111,7 +122,7 @@ async function server(): Promise<RedisHandle> {
     await close()
     throw new Error(reason)
   }
-  return { url, kind: 'server', close }
+  return { url, kind: 'server', died, close }
 }
 
 function killGroup({ pid }: ChildProcess): void {
@@ -121,7 +132,7 @@ function killGroup({ pid }: ChildProcess): void {
 async function embedded(): Promise<RedisHandle> {
   // Loaded only where it is used: it needs Node 22.
   const { startEmbeddedRedis } = await import('./embedded-redis.ts')
-  return { ...(await startEmbeddedRedis()), kind: 'embedded' }
+  return { ...(await startEmbeddedRedis()), kind: 'embedded', died: NEVER }
 }
 
 /** `undefined` if the Redis at `url` answers `PONG`, else why not, in a few words. */

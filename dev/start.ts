@@ -8,8 +8,9 @@ import { type DevVars, prepareDevVars, setPublicUrl } from './dev-vars.ts'
 import { checkModelIn } from './model/file.ts'
 import { writeDemoRelations } from './start/demo-relations.ts'
 import { examples } from './start/examples.ts'
-import { gatewayVars } from './start/gateway-vars.ts'
+import { configOf, gatewayVars } from './start/gateway-vars.ts'
 import { type Instance, openInstance } from './start/instance.ts'
+import { keySetComplaints } from './start/key-sets.ts'
 import { requireFreePort } from './start/port.ts'
 import { untilReady } from './start/readiness.ts'
 import { openRedisRest } from './start/redis-rest.ts'
@@ -25,25 +26,38 @@ import { createShutdown, type Shutdown } from './start/shutdown.ts'
 import { migrationArguments, serveArguments } from './start/workers.ts'
 import { complaint, startWrangler, type Wrangler } from './start/wrangler.ts'
 
-/** Starts everything and resolves when it is ready. Throws an `Error` that says what is wrong. */
-async function start(asked: Settings, shutdown: Shutdown): Promise<Wrangler> {
-  await checkModelIn(ROOT)
-  await requireFreePort(asked.port)
-  const instance = await openInstance(ROOT, asked.port)
-  shutdown.defer(instance.close)
+interface Running {
+  readonly workers: Wrangler
+  /** Rejects when a Redis that was started here ends by itself; never resolves. */
+  readonly redisDied: Promise<never>
+}
 
+/** Starts everything and resolves when it is ready. Throws an `Error` that says what is wrong. */
+async function start(asked: Settings, shutdown: Shutdown): Promise<Running> {
+  await checkModelIn(ROOT)
   const devVarsFile = join(ROOT, '.dev.vars')
   const devVars = await prepareDevVars(devVarsFile, defaultPublicUrl(asked.port))
   const settings = withUpstashOf(devVars, asked)
-  const publicUrl = publicUrlOf(settings, instance, devVars)
   const unknownYet = { url: `http://${HOST}`, token: devVars.UPSTASH_REDIS_REST_TOKEN }
-  gatewayVars(settings, devVars, publicUrl, settings.upstash ?? unknownYet)
+  // A mistake here comes first: with a gateway on the port, nobody would hear of it otherwise.
+  const likelyUrl = settings.publicUrl ?? defaultPublicUrl(settings.port)
+  gatewayVars(settings, devVars, likelyUrl, settings.upstash ?? unknownYet)
+
+  await requireFreePort(settings.port)
+  const instance = await openInstance(ROOT, settings.port)
+  shutdown.defer(instance.close)
+  const publicUrl = publicUrlOf(settings, instance, devVars)
   if (instance.alone && devVars.PUBLIC_URL !== publicUrl) setPublicUrl(devVarsFile, publicUrl)
 
   const redisRest = await openRedisRest(settings, devVars.UPSTASH_REDIS_REST_TOKEN)
   shutdown.defer(redisRest.close)
   progress(`Redis: ${redisRest.description}`)
   const vars = gatewayVars(settings, devVars, publicUrl, redisRest)
+
+  const redisDied = redisRest.died.then((why) => {
+    throw new Error(`the Redis that was started is gone, with all it held (${why}); start again`)
+  })
+  redisDied.catch(() => undefined)
 
   const { signal } = shutdown
   function run(args: readonly string[]): Wrangler {
@@ -63,7 +77,12 @@ async function start(asked: Settings, shutdown: Shutdown): Promise<Wrangler> {
   progress('starting the Workers')
   const workers = run(serveArguments(settings, instance, vars))
   const url = `http://${HOST}:${settings.port}`
-  await untilReady(url, workers, { signal, progress })
+  const { issuers } = configOf(vars)
+  const ready = untilReady(url, workers, {
+    ...{ signal, progress },
+    keySetComplaints: () => keySetComplaints(issuers, signal),
+  })
+  await Promise.race([ready, redisDied])
   // What wrangler still says without being asked is the Workers' own warnings and errors.
   if (!settings.verbose) workers.follow((line) => !signal.aborted && line.trim() && tell(line))
   const isShipped = settings.policyFile === undefined
@@ -71,7 +90,7 @@ async function start(asked: Settings, shutdown: Shutdown): Promise<Wrangler> {
   signal.throwIfAborted()
   console.log(`Portcullis is ready on ${url}`)
   console.log(await examples(url, vars, { isShipped, hasRelations }))
-  return workers
+  return { workers, redisDied }
 }
 
 /** Gateways that run together name one issuer, so that each takes the others' tokens. */
@@ -105,10 +124,10 @@ async function main(): Promise<void> {
       console.log(USAGE)
       return await shutdown.exit(0)
     }
-    const wrangler = await start(settings, shutdown)
-    const code = await wrangler.ended
+    const { workers, redisDied } = await start(settings, shutdown)
+    const code = await Promise.race([workers.ended, redisDied])
     if (shutdown.signal.aborted) return await shutdown.exit(0)
-    throw new Error(`wrangler ended by itself (${code})\n${complaint(wrangler.lines())}`.trim())
+    throw new Error(`wrangler ended by itself (${code})\n${complaint(workers.lines())}`.trim())
   } catch (error) {
     if (!shutdown.signal.aborted) console.error(`portcullis: ${(error as Error).message}`)
     await shutdown.exit(1)

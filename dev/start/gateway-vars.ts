@@ -1,5 +1,5 @@
 /** The variables of one gateway, checked by the gateway's own schema before anything starts. */
-import { parseConfig } from '../../src/config.ts'
+import { type Config, parseConfig } from '../../src/config.ts'
 import { type DevVars, line } from '../dev-vars.ts'
 import { clientsWithOperator } from './operator-client.ts'
 import type { Settings } from './settings.ts'
@@ -40,9 +40,13 @@ export function gatewayVars(
     UPSTASH_REDIS_REST_TOKEN: redisRest.token,
     CLIENTS: clientsWithOperator(devVars, settings.gatewayVars.CLIENTS ?? devVars.CLIENTS),
   }
-  parseConfig(vars.ORIGIN_URL === undefined ? { ...vars, ORIGIN: DEMO_ORIGIN } : vars)
+  configOf(vars)
   return vars
 }
+
+/** What the gateway makes of its variables. Throws `Misconfigured` with every mistake named. */
+export const configOf = (vars: GatewayVars): Config =>
+  parseConfig(vars.ORIGIN_URL === undefined ? { ...vars, ORIGIN: DEMO_ORIGIN } : vars)
 
 /**
  * The text of an environment file for `wrangler dev --env-file`, which expands `$NAME`. The

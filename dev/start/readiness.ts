@@ -6,22 +6,29 @@ const REQUEST_TIMEOUT_MS = 5_000
 /** wrangler bundles and starts workerd meanwhile; a busy machine takes its time. */
 const START_TIMEOUT_MS = 120_000
 const DIAGNOSIS_DELAY_MS = 300
+/** Issuers are asked no more often than this. */
+const COMPLAINT_PAUSE_MS = 5_000
+/** As `GET /-/readyz` names the check. */
+const KEY_SETS_FAILED = /"keySets":"failed"/
 
 export interface ReadinessOptions {
   readonly signal: AbortSignal
   /** Called when the gateway answers, but is not ready yet. */
   readonly progress: (what: string) => void
+  /** Why the gateway has not got its key sets, a line for each; asked when it says that. */
+  readonly keySetComplaints: () => Promise<readonly string[]>
 }
 
 /**
  * Resolves when `GET {url}/-/readyz` answers 200. Throws an `Error` that says why it does not:
  * wrangler ended, the bundle has errors, the gateway is misconfigured, or time is up. A dependency
- * that fails (503) may still come up, and is waited for.
+ * that fails (503) may still come up, and is waited for; what is wrong with key sets is told, again
+ * whenever it is something else.
  */
 export async function untilReady(
   url: string,
   wrangler: Wrangler,
-  { signal, progress }: ReadinessOptions,
+  { signal, progress, keySetComplaints }: ReadinessOptions,
 ): Promise<void> {
   let ended = false
   wrangler.ended.then(() => {
@@ -29,6 +36,16 @@ export async function untilReady(
   })
   const deadline = Date.now() + START_TIMEOUT_MS
   let state = 'the gateway does not answer'
+  let complaints: readonly string[] = []
+  let complainAgainAt = 0
+  async function complain(): Promise<void> {
+    const found = await keySetComplaints()
+    const isNews = found.join('\n') !== complaints.join('\n')
+    complaints = found
+    if (signal.aborted || !isNews || found.length === 0) return
+    for (const complaint of found) progress(complaint)
+    progress(`waiting for that, ${Math.ceil((deadline - Date.now()) / 1000)} s at most`)
+  }
   while (true) {
     signal.throwIfAborted()
     if (ended || hasFailed(wrangler)) throw await diagnosis(wrangler, 'wrangler gave up')
@@ -38,8 +55,13 @@ export async function untilReady(
       const now = `not ready yet: GET /-/readyz answers ${answer.status} ${answer.body}`
       if (now !== state) progress(now)
       state = now
+      if (KEY_SETS_FAILED.test(answer.body) && Date.now() > complainAgainAt) {
+        await complain()
+        complainAgainAt = Date.now() + COMPLAINT_PAUSE_MS
+      }
     }
-    if (answer?.status === 500 || Date.now() > deadline) throw await diagnosis(wrangler, state)
+    if (answer?.status === 500 || Date.now() > deadline)
+      throw await diagnosis(wrangler, [...complaints, state].join('\n'))
     await pause(POLL_MS)
   }
 }

@@ -10,6 +10,8 @@ export interface RedisRest {
   readonly token: string
   /** What it is, in a few words. */
   readonly description: string
+  /** Resolves, to why, if a Redis that was started for it ends before it is closed; else never. */
+  readonly died: Promise<string>
   close(): Promise<void>
 }
 
@@ -18,15 +20,17 @@ export async function openRedisRest(settings: Settings, localToken: string): Pro
   if (settings.upstash) {
     const { url, token } = settings.upstash
     await ping(url, token)
-    return { url, token, description: new URL(url).host, close: async () => {} }
+    const died = new Promise<never>(() => {})
+    return { url, token, description: new URL(url).host, died, close: async () => {} }
   }
-  const redis = await startRedis(settings.redisUrl === undefined ? {} : { url: settings.redisUrl })
+  const redis = await openRedis(settings.redisUrl)
   try {
     const rest = await startUpstashRest({ port: 0, token: localToken, redis })
     return {
       url: rest.url,
       token: rest.token,
       description: DESCRIPTIONS[redis.kind],
+      died: redis.died,
       async close() {
         await rest.close()
         await redis.close()
@@ -35,6 +39,15 @@ export async function openRedisRest(settings: Settings, localToken: string): Pro
   } catch (error) {
     await redis.close()
     throw error
+  }
+}
+
+async function openRedis(url: string | undefined): Promise<RedisHandle> {
+  if (url === undefined) return await startRedis()
+  try {
+    return await startRedis({ url })
+  } catch (error) {
+    throw new Error(`REDIS_URL: ${(error as Error).message}`)
   }
 }
 

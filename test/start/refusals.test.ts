@@ -41,7 +41,12 @@ describe('npm start refuses, in words that help', () => {
     [
       'a Redis that nobody listens on',
       { REDIS_URL: 'redis://127.0.0.1:1' },
-      'no Redis answers on 127.0.0.1:1 (ECONNREFUSED)',
+      'REDIS_URL: no Redis answers on 127.0.0.1:1 (ECONNREFUSED)',
+    ],
+    [
+      'a Redis that is none',
+      { REDIS_URL: 'http://127.0.0.1:1' },
+      'REDIS_URL: the Redis URL must look like redis://host:port',
     ],
     [
       'a policy file that is not there',

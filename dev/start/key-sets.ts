@@ -1,0 +1,87 @@
+/** Finds out why a gateway has no keys of its issuers: asks for them from here, as it does. */
+import { importKeys } from '../../src/tokens/key-ring.ts'
+import {
+  DEFAULT_KEY_SET_TIMEOUT_MS,
+  DEFAULT_MAX_KEY_SET_BYTES,
+} from '../../src/tokens/key-set-download.ts'
+import { BodyRefused, boundedText } from '../../src/validators/bounded-text.ts'
+import type { IssuerConfig } from '../../src/validators/issuer.ts'
+
+/**
+ * A line for each issuer whose key set cannot be had from this machine: whose, where, and why. An
+ * empty list: all of them can. Nothing of an answer is told but its status, nothing of a URL that
+ * may be a secret (its query).
+ */
+export async function keySetComplaints(
+  issuers: readonly IssuerConfig[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const complaints = await Promise.all(
+    issuers.map(async ({ issuer, jwksUri, algorithms }) => {
+      if (jwksUri === undefined) return []
+      const why = await whyNot(jwksUri, algorithms, signal)
+      const { origin, pathname } = new URL(jwksUri)
+      return why === undefined ? [] : [`ISSUERS: ${issuer}: jwksUri ${origin}${pathname} ${why}`]
+    }),
+  )
+  return complaints.flat()
+}
+
+async function whyNot(
+  uri: string,
+  algorithms: IssuerConfig['algorithms'],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const timeout = AbortSignal.timeout(DEFAULT_KEY_SET_TIMEOUT_MS)
+  let text: string
+  try {
+    const response = await fetch(uri, {
+      headers: { accept: 'application/jwk-set+json, application/json' },
+      redirect: 'manual',
+      signal: AbortSignal.any([timeout, signal]),
+    })
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      return `answers with status ${response.status}${hintFor(response.status)}`
+    }
+    text = await boundedText(response.body, DEFAULT_MAX_KEY_SET_BYTES)
+  } catch (error) {
+    if (timeout.aborted) return `does not answer within ${DEFAULT_KEY_SET_TIMEOUT_MS} ms`
+    return error instanceof BodyRefused ? REFUSED[error.check] : unreachable(error as Error)
+  }
+  return await whyUseless(text, algorithms)
+}
+
+const REFUSED = {
+  length: `answers with more than ${DEFAULT_MAX_KEY_SET_BYTES} bytes`,
+  encoding: 'answers with what is not UTF-8',
+} as const
+
+const hintFor = (status: number): string =>
+  status >= 300 && status < 400 ? '; redirects are not followed' : ''
+
+/** fetch tells the reason, a code, in the cause of its error or in the first of several. */
+function unreachable({ cause }: Error): string {
+  const { code, errors } = (cause ?? {}) as { code?: unknown; errors?: { code?: unknown }[] }
+  const found = String(code ?? errors?.[0]?.code ?? 'connection failed')
+  if (found === 'ENOTFOUND' || found === 'EAI_AGAIN')
+    return `has a host that is not found (${found})`
+  return `cannot be reached (${found})`
+}
+
+async function whyUseless(
+  text: string,
+  algorithms: IssuerConfig['algorithms'],
+): Promise<string | undefined> {
+  let set: unknown
+  try {
+    set = JSON.parse(text)
+  } catch {
+    return 'answers with what is not JSON'
+  }
+  const asymmetric = algorithms.filter((algorithm) => algorithm !== 'HS256')
+  const imported = await importKeys(set, asymmetric)
+  if (imported === undefined) return 'answers with JSON that is no JWK Set'
+  if (imported.ring.size > 0) return undefined
+  return `has no key that can be used for ${asymmetric.join(', ')}`
+}

@@ -1,0 +1,74 @@
+/** Why key sets cannot be had, asked of real servers. */
+import type { ServerResponse } from 'node:http'
+import { afterEach, describe, expect, test } from 'vitest'
+import { keySetComplaints } from '../../dev/start/key-sets.ts'
+import { issuers } from '../../src/validators/issuer.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { createKey } from '../harness/issuer.ts'
+import { freePort } from '../harness/process.ts'
+
+const ISSUER = 'https://idp.example.com'
+const never = new AbortController().signal
+
+let server: TestServer | undefined
+afterEach(() => server?.close())
+
+const complaintsAt = (...uris: string[]) =>
+  keySetComplaints(
+    issuers.parse(
+      uris.map((jwksUri, index) => ({
+        ...{ issuer: index === 0 ? ISSUER : `${ISSUER}/${index}`, audience: 'api', jwksUri },
+      })),
+    ),
+    never,
+  )
+
+async function complaintsOf(answer: (response: ServerResponse) => void) {
+  server = await startHttpServer((_request, response) => answer(response))
+  const found = await complaintsAt(`${server.url}/keys?token=hush`)
+  const start = `ISSUERS: ${ISSUER}: jwksUri ${server.url}/keys `
+  return found.map((line) => (line.startsWith(start) ? line.slice(start.length) : line))
+}
+
+const key = await createKey('one')
+
+describe('of a key set is told', () => {
+  test.each<[string, number, string, string]>([
+    ['its status', 404, 'hush', 'answers with status 404'],
+    ['that it has moved', 302, 'hush', 'answers with status 302; redirects are not followed'],
+    ['that it is a page', 200, '<html>hush</html>', 'answers with what is not JSON'],
+    ['that it is another document', 200, '{"hush":1}', 'answers with JSON that is no JWK Set'],
+    [
+      'that it is empty',
+      200,
+      '{"keys":[]}',
+      'has no key that can be used for RS256, PS256, ES256, EdDSA',
+    ],
+    ['that it has no end', 200, ' '.repeat(262_145), 'answers with more than 262144 bytes'],
+  ])('%s', async (_what, status, body, why) => {
+    expect(await complaintsOf((response) => response.writeHead(status).end(body))).toEqual([why])
+  })
+
+  test('that it comes too late', async () => {
+    expect(await complaintsOf((response) => response.writeHead(200).flushHeaders())).toEqual([
+      'does not answer within 2000 ms',
+    ])
+  })
+
+  test('nothing, where it can be had or stands in the configuration', async () => {
+    const set = { keys: [key.publicJwk] }
+    expect(await complaintsOf((response) => response.end(JSON.stringify(set)))).toEqual([])
+    const [inline] = issuers.parse([{ issuer: ISSUER, audience: 'api', jwks: set }])
+    expect(await keySetComplaints(inline ? [inline] : [], never)).toEqual([])
+  })
+
+  test('whose it is, for each of several', async () => {
+    const nobody = `http://127.0.0.1:${await freePort()}/keys`
+    expect(await complaintsAt(nobody, 'https://no-such-host.invalid/keys')).toEqual([
+      `ISSUERS: ${ISSUER}: jwksUri ${nobody} cannot be reached (ECONNREFUSED)`,
+      expect.stringMatching(
+        /^ISSUERS: \S+\/1: jwksUri https:\/\/no-such-host\.invalid\/keys has a host that is not found \((ENOTFOUND|EAI_AGAIN)\)$/,
+      ),
+    ])
+  })
+})
