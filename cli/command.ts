@@ -54,7 +54,9 @@ export function pageQuery({ limit, cursor }: PageOptions) {
 export function workWith(
   options: CommonOptions,
   signal?: AbortSignal,
-): { readonly gateway: Gateway; readonly output: Output } {
+): { readonly gateway: Gateway; readonly output: Output; readonly clientId: string } {
   const connection = readConnection(options, process.env, process.cwd())
-  return { gateway: createGateway(connection, signal), output: createOutput(options.json ?? false) }
+  const { clientId } = connection
+  const output = createOutput(options.json ?? false)
+  return { gateway: createGateway(connection, signal), output, clientId }
 }

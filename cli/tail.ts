@@ -4,6 +4,10 @@ export interface TrailEvent {
   readonly id: string
   /** RFC 3339. */
   readonly time: string
+  readonly method?: string
+  readonly route?: string | null
+  readonly decision?: string
+  readonly actor?: { readonly client: string | null }
 }
 
 export interface Tail {
@@ -18,6 +22,14 @@ export interface Tail {
  * goes back that far, and every event is told once.
  */
 const LATENESS_MS = 30_000
+
+const TRAIL_ROUTE = '/-/admin/audit'
+
+/** Whether a client was let read the trail: the tail's own reads would be news to it without end. */
+export function isReadOfTrail({ method, route, decision, actor }: TrailEvent, client: string) {
+  const isRead = method === 'GET' && route === TRAIL_ROUTE && decision === 'allow'
+  return isRead && actor?.client === client
+}
 
 /** A tail that begins at `since` (milliseconds since the epoch). */
 export function createTail(since: number): Tail {

@@ -45,7 +45,7 @@ export function duration(seconds: number): string {
 }
 
 /** Names of columns as a person reads them: `actor.subject` is `ACTOR SUBJECT`. */
-export const headingOf = (columns: readonly string[]): readonly string[] =>
+const headingOf = (columns: readonly string[]): readonly string[] =>
   columns.map((name) => name.replace(/[A-Z]/g, ' $&').replaceAll('.', ' ').toUpperCase())
 
 /** Rows under a heading, columns aligned. A column is the name of a member. */
@@ -56,9 +56,23 @@ export function table(rows: readonly object[], columns: readonly string[]): stri
   ])
 }
 
-/** One row of a table whose other rows are not there yet. */
-export function line(row: object, columns: readonly string[]): string {
-  return columns.map((name) => cell(memberOf(row, name))).join('  ')
+/** Characters that a column is wide at least, by its name. */
+export type Widths = Readonly<Record<string, number>>
+
+/** One row of a table whose other rows are not there yet: what is wider than expected moves the rest. */
+export function line(row: object, columns: readonly string[], widths: Widths = {}): string {
+  return padded(
+    columns.map((name) => cell(memberOf(row, name))),
+    columns.map((name) => widths[name] ?? 0),
+  )
+}
+
+/** The heading of such rows. */
+export function headingLine(columns: readonly string[], widths: Widths): string {
+  return padded(
+    headingOf(columns),
+    columns.map((name) => widths[name] ?? 0),
+  )
 }
 
 /** Members of an object, one a line, those without a value left out. */
@@ -88,8 +102,11 @@ function aligned(lines: readonly (readonly string[])[]): string {
   for (const line of lines)
     for (const [index, text] of line.entries())
       widths[index] = Math.max(widths[index] ?? 0, text.length)
-  return lines
-    .map((line) => line.map((text, index) => text.padEnd(widths[index] ?? 0)).join('  '))
-    .map((line) => line.trimEnd())
-    .join('\n')
+  return lines.map((line) => padded(line, widths)).join('\n')
 }
+
+const padded = (texts: readonly string[], widths: readonly number[]): string =>
+  texts
+    .map((text, index) => text.padEnd(widths[index] ?? 0))
+    .join('  ')
+    .trimEnd()

@@ -33,6 +33,20 @@ export const EVENT_COLUMNS = [
   'requestId',
 ] as const
 
+/** For rows that come one by one: what most cells of a column need, and its heading. */
+export const EVENT_WIDTHS = {
+  time: 24,
+  decision: 8,
+  status: 6,
+  method: 7,
+  route: 24,
+  'actor.subject': 36,
+  reason: 24,
+  observed: 8,
+  'change.action': 17,
+  'change.target': 36,
+} as const satisfies Partial<Record<(typeof EVENT_COLUMNS)[number], number>>
+
 export function filtered(command: Command): Command {
   return command
     .option('--subject <subject>', 'of the caller')

@@ -4,10 +4,11 @@ import type { Command } from 'commander'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 import { Failure, UNDECIDED } from '../failure.ts'
 import type { Gateway } from '../gateway.ts'
-import { createTail, type Tail, type TrailEvent } from '../tail.ts'
-import { headingOf, line } from '../text.ts'
+import { createTail, isReadOfTrail, type Tail, type TrailEvent } from '../tail.ts'
+import { headingLine, line } from '../text.ts'
 import {
   EVENT_COLUMNS,
+  EVENT_WIDTHS,
   type EventFilter,
   type EventPage,
   filtered,
@@ -27,7 +28,9 @@ export function addTail(audit: Command): void {
   })
   tail.addHelpText(
     'after',
-    '\nAn event that reaches the trail more than 30 s late is not told; ask `audit query` for it.',
+    '\nAn event that reaches the trail more than 30 s late is not told; ask `audit query` for it.\n' +
+      'Reads of the trail by the same client, which tail makes itself, are told with --route only:\n' +
+      '--route /-/admin/audit.',
   )
   filtered(tail).action(async (options: TailOptions) => {
     const stopped = new AbortController()
@@ -41,7 +44,8 @@ export function addTail(audit: Command): void {
 }
 
 async function follow(options: TailOptions, signal: AbortSignal): Promise<void> {
-  const { gateway, output } = workWith(options, signal)
+  const { gateway, output, clientId } = workWith(options, signal)
+  const isOwn = (event: TrailEvent) => options.route === undefined && isReadOfTrail(event, clientId)
   let tail: Tail | undefined
   let troubled = false
   let told = false
@@ -51,9 +55,11 @@ async function follow(options: TailOptions, signal: AbortSignal): Promise<void> 
       const events = await eventsSince(gateway, options, tail.since())
       if (troubled) process.stderr.write('portcullis: the gateway answers again\n')
       troubled = false
-      if (!told) output.remark(headingOf(EVENT_COLUMNS).join('  '))
+      if (!told) output.remark(headingLine(EVENT_COLUMNS, EVENT_WIDTHS))
       told = true
-      for (const event of tail.unseen(events)) output.result(event, line(event, EVENT_COLUMNS))
+      for (const event of tail.unseen(events)) {
+        if (!isOwn(event)) output.result(event, line(event, EVENT_COLUMNS, EVENT_WIDTHS))
+      }
     } catch (error) {
       if (signal.aborted || !passes(error)) throw error
       if (!troubled) process.stderr.write(`portcullis: ${error.code}, trying again\n`)

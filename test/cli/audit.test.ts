@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Operator, startOperator } from './operator.ts'
+import { type Credentials, type Operator, startOperator } from './operator.ts'
 
 let operator: Operator
 
@@ -11,13 +11,14 @@ beforeAll(async () => {
 afterAll(() => operator?.close())
 
 const HEADING =
-  'TIME  DECISION  STATUS  METHOD  ROUTE  ACTOR SUBJECT  REASON  OBSERVED  CHANGE ACTION  ' +
-  'CHANGE TARGET  REQUEST ID\n'
+  /^TIME +DECISION +STATUS +METHOD +ROUTE +ACTOR SUBJECT +REASON +OBSERVED +CHANGE ACTION +CHANGE TARGET +REQUEST ID\n$/
 
 interface Event {
   readonly id: string
   readonly requestId: string
   readonly reason: string
+  readonly route: string | null
+  readonly actor: { readonly client: string | null }
   readonly change?: { readonly action: string; readonly target: string }
 }
 
@@ -145,6 +146,30 @@ test('audit tail tells each event once, outlives an outage of Redis, and ends in
   expect(events.map(({ requestId }) => requestId)).toEqual(expect.arrayContaining(later))
 })
 
+test('audit tail does not tell its own reads, but those of others, and all where it is asked to', async () => {
+  const other = await operator.gets<Credentials & Record<string, unknown>>(
+    ...['clients', 'create', '--name', 'other', '--role', 'operator'],
+    ...['--grant', 'client_credentials'],
+  )
+  const tail = operator.starts('audit', 'tail', '--json')
+  const asked = operator.starts('audit', 'tail', '--json', '--route', '/-/admin/audit')
+  const own = await operator.clientId()
+  await asked.said(new RegExp(`"client":"${own}"`))
+  expect((await operator.triesAs(other, 'audit', 'query')).code).toBe(0)
+  await tail.said(new RegExp(`"client":"${other.clientId}".*"route":"/-/admin/audit"`))
+  const last = await refusedRequest()
+  await tail.said(new RegExp(last))
+  for (const running of [tail, asked]) running.kill('SIGINT')
+  const { stdout } = await tail.ended
+  await asked.ended
+  const events = stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Event)
+  const reads = events.filter(({ route }) => route === '/-/admin/audit')
+  expect(new Set(reads.map(({ actor }) => actor.client))).toEqual(new Set([other.clientId]))
+})
+
 test('audit tail begins with what comes after it, by the clock of the gateway', async () => {
   const before = await refusedRequest()
   const refused = () => operator.does('audit', 'query', '--decision', 'deny')
@@ -158,7 +183,17 @@ test('audit tail begins with what comes after it, by the clock of the gateway', 
   }
   tail.kill('SIGTERM')
   const { code, stdout, stderr } = await tail.ended
-  expect({ code, stderr }).toEqual({ code: 0, stderr: HEADING })
+  expect(code).toBe(0)
+  expect(stderr).toMatch(HEADING)
+  const [row = ''] = stdout.split('\n')
+  for (const [heading, cell] of [
+    ['DECISION', 'deny'],
+    ['METHOD', 'GET'],
+    ['ROUTE', '/orders'],
+    ['REASON', 'token_missing'],
+    ['REQUEST ID', row.split(/ +/).at(-1) ?? ''],
+  ] as const)
+    expect(row.slice(stderr.indexOf(heading))).toMatch(new RegExp(`^${cell}( |$)`))
   expect(stdout).not.toContain(before)
   expect(asked.some((requestId) => stdout.includes(requestId))).toBe(true)
 })

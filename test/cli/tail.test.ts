@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createTail, type TrailEvent } from '../../cli/tail.ts'
+import { createTail, isReadOfTrail, type TrailEvent } from '../../cli/tail.ts'
 
 const START = Date.parse('2026-11-20T16:00:00.000Z')
 const event = (id: string, seconds: number): TrailEvent => ({
@@ -42,5 +42,30 @@ describe('a tail of the audit trail', () => {
       told.push(...tail.unseen(page.reverse()))
     }
     expect(told).toEqual(events)
+  })
+})
+
+describe('a read of the trail by the client that tails it', () => {
+  const actor = { client: 'me' }
+  const read = {
+    ...event('a', 1),
+    method: 'GET',
+    route: '/-/admin/audit',
+    decision: 'allow',
+    actor,
+  }
+
+  test('is one that was allowed', () => {
+    expect(isReadOfTrail(read, 'me')).toBe(true)
+  })
+
+  test.each<[string, Partial<TrailEvent>]>([
+    ['of another client', { actor: { client: 'other' } }],
+    ['of nobody', { actor: { client: null } }],
+    ['that was refused', { decision: 'deny' }],
+    ['of its chain', { route: '/-/admin/audit/chain' }],
+    ['that is none, but a change', { method: 'POST' }],
+  ])('is not one %s', (_what, other) => {
+    expect(isReadOfTrail({ ...read, ...other }, 'me')).toBe(false)
   })
 })

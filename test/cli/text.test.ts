@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { line, record, table, visible, visibleJson } from '../../cli/text.ts'
+import { headingLine, line, record, table, visible, visibleJson } from '../../cli/text.ts'
 
 const HOSTILE = 'a\u001b[2J\u0007\r\n\u0085\u009b31m\u202eb\u2028\ufeff\ud800\u{e0041}z'
 const PRINTED = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]*$/u
@@ -42,6 +42,16 @@ describe('for people:', () => {
 
   test('a heading names a member of a member by words', () => {
     expect(table([], ['actor.subject', 'requestId'])).toBe('ACTOR SUBJECT  REQUEST ID')
+  })
+
+  test('rows that come one by one stand below their heading, as far as they fit', () => {
+    const columns = ['a.b', 'name', 'last']
+    const widths = { 'a.b': 5, name: 6 }
+    expect([
+      headingLine(columns, widths),
+      line({ a: { b: 1 }, name: 'x', last: 'y' }, columns, widths),
+      line({ a: { b: 1234567 }, name: 'x', last: null }, columns, widths),
+    ]).toEqual(['A B    NAME    LAST', '1      x       y', '1234567  x       -'])
   })
 
   test('a record has a line for each member that is there', () => {
