@@ -60,8 +60,10 @@ export async function untilReady(
         complainAgainAt = Date.now() + COMPLAINT_PAUSE_MS
       }
     }
-    if (answer?.status === 500 || Date.now() > deadline)
-      throw await diagnosis(wrangler, [...complaints, state].join('\n'))
+    const isLate = Date.now() > deadline
+    // The Workers' log says of key sets only that they are missing.
+    if (isLate && complaints.length > 0) throw new Error(complaints.join('\n'))
+    if (isLate || answer?.status === 500) throw await diagnosis(wrangler, state)
     await pause(POLL_MS)
   }
 }
