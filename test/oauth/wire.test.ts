@@ -222,7 +222,9 @@ describe('the audit trail', () => {
     await gateway.token({ ...client, secret: 'wrong' }, GRANT)
     await gateway.revoke(client, body.refresh_token)
     await gateway.send('/oauth/token', { method: 'GET' })
-    const told = gateway.events.map(({ route, decision, reason, status, actor }) => ({
+    // A request that a busy machine answered with 503 was sent again, and each is on record.
+    const decided = gateway.events.filter(({ reason }) => reason !== 'redis:timeout')
+    const told = decided.map(({ route, decision, reason, status, actor }) => ({
       ...{ route, decision, reason, status },
       subject: actor.subject,
     }))
@@ -242,7 +244,7 @@ describe('the audit trail', () => {
         ...{ status: 405, subject: null },
       },
     ])
-    const { actor } = gateway.events[0] ?? {}
+    const { actor } = decided[0] ?? {}
     expect(actor).toMatchObject({ issuer: ISSUER, client: client.id })
     expect(actor?.tokenIdHash).toMatch(/^[\w-]{43}$/)
     const trail = JSON.stringify(gateway.events)
