@@ -201,6 +201,26 @@ test('R20: with queue and Redis both gone events are counted, and told once thin
   expect(lostIn(arrived)).toEqual([9])
 })
 
+test('R20: a spill that hangs up is asked a second time, and nothing counts as lost', async () => {
+  let pauses = 0
+  const { transport, state, arrived } = isolate({
+    sleep: async () => {
+      pauses += 1
+      // The first pause is between the two attempts at the queue.
+      redis.setAnswering(pauses > 1)
+    },
+  })
+  state.mood = 'refuses'
+  const batch = events(3)
+  await transport.send(batch, 0)
+  expect((await kept()).sort()).toEqual([...batch].sort())
+  state.mood = 'works'
+  state.nowMs += QUEUE_COOL_DOWN_MS
+  await transport.send(events(1), 0)
+  expect(arrived).toHaveLength(4)
+  expect(lostIn(arrived)).toEqual([])
+})
+
 test('R20: a count that one isolate leaves behind is told by another', async () => {
   const [failing, healthy] = [isolate({ maxEvents: 1 }), isolate()]
   failing.state.mood = 'refuses'

@@ -2,6 +2,9 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
+/** Longer than any test: nobody reuses a connection at the moment at which this end closes it. */
+export const KEEP_ALIVE_MS = 600_000
+
 export interface TestServer {
   readonly url: string
   readonly port: number
@@ -18,6 +21,7 @@ export async function startHttpServer(listener: RequestListener): Promise<TestSe
       response.destroy()
     }
   })
+  server.keepAliveTimeout = KEEP_ALIVE_MS
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {

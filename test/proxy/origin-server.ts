@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { KEEP_ALIVE_MS } from '../harness/http-server.ts'
 
 export interface Listening {
   readonly port: number
@@ -37,6 +38,7 @@ export async function startHttpOrigin(handler: Handler) {
     requests.push(request)
     handler(request, response)
   })
+  server.keepAliveTimeout = KEEP_ALIVE_MS
   return { requests, ...(await listen(server)) }
 }
 

@@ -16,6 +16,7 @@ const RETRY_DELAY_MS = 100
 export const QUEUE_COOL_DOWN_MS = 5_000
 /** After the answer, so it may wait longer than a request could. */
 export const SPILL_TIMEOUT_MS = 2_000
+const SPILL_ATTEMPTS = 2
 /** How often an isolate asks whether another one has spilled. */
 export const DRAIN_INTERVAL_MS = 30_000
 const LOG_INTERVAL_MS = 60_000
@@ -51,10 +52,11 @@ export interface AuditQueue extends AuditTransport {
 }
 
 /**
- * An {@link AuditTransport} for one isolate. A batch takes at most about 8 s: two attempts at the
- * queue, then the spill. After a batch that went through, events that are kept in the spill are
+ * An {@link AuditTransport} for one isolate. A batch takes at most about 10 s: two attempts at
+ * the queue, then two at the spill. After a batch that went through, events that are kept in the spill are
  * sent on, a batch at a time, and removed only then: twice is possible, lost is not. What neither
- * took is counted, and the count is sent as an `audit_lost` event once the queue works again.
+ * took is counted, and the count is sent as an `audit_lost` event once the queue works again; events
+ * that were kept, but whose answer was lost twice, count as lost too.
  */
 export function createAuditQueue({
   queue,
@@ -85,19 +87,30 @@ export function createAuditQueue({
     return false
   }
 
+  /** How many events its bound has cut off; undefined where the spill did not take these. */
+  async function spillOver(events: readonly string[], lost: number): Promise<number | undefined> {
+    for (let attempt = 1; spill !== undefined && attempt <= SPILL_ATTEMPTS; attempt += 1) {
+      try {
+        return await withDeadline(spill.keep(events, lost), SPILL_TIMEOUT_MS)
+      } catch {
+        if (attempt < SPILL_ATTEMPTS) await sleep(RETRY_DELAY_MS)
+      }
+    }
+    return undefined
+  }
+
   async function keep(events: readonly string[]) {
     const carried = unreported
     unreported = 0
-    try {
-      if (spill === undefined) throw new Error('no spill')
-      const cut = await withDeadline(spill.keep(events, carried), SPILL_TIMEOUT_MS)
+    const cut = await spillOver(events, carried)
+    if (cut === undefined) {
+      unreported += carried + events.length
+      tally.lost += events.length
+    } else {
       unreported += cut
       tally.spilled += events.length
       tally.lost += cut
       drainAtMs = 0
-    } catch {
-      unreported += carried + events.length
-      tally.lost += events.length
     }
     if (now() < logAtMs) return
     logAtMs = now() + LOG_INTERVAL_MS
