@@ -11,6 +11,10 @@ export default defineConfig({
   test: {
     // Two cores: more workers would only make workerd, Redis and the tests wait for each other.
     maxWorkers: 2,
+    // For .ci/run, which reads what has failed.
+    ...(process.env.TEST_REPORT && {
+      reporters: ['default', ['json', { outputFile: process.env.TEST_REPORT }]],
+    }),
     projects: [
       {
         test: {

@@ -15,6 +15,7 @@ import { createRedisRest } from '../../src/stores/upstash/rest.ts'
 import { createRevocationFeedSource } from '../harness/feed-source.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, type TestKey } from '../harness/issuer.ts'
+import { NEVER } from '../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { wholeGateway } from './gateway.ts'
 import { newCallerOf, outcomeOf, revokeAt } from './revocable.ts'
@@ -105,7 +106,8 @@ test(
       ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, proxy, newCaller, revoke },
       isolates: isolates.map(({ ask }) => ask),
     })
-    expect(counts).toMatchObject({ revoked: REVOCATIONS, late: 0 })
+    expect(counts.late, NEVER).toBe(0)
+    expect(counts.revoked).toBe(REVOCATIONS)
     expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * ISOLATES)
     // It is the view that is looked at, and it does use its bound.
     expect(counts.within).toBeGreaterThan(0)
@@ -145,7 +147,8 @@ test(
         return outcomeOf((await ask('/orders', ADDRESS, token)).status)
       }),
     })
-    expect(counts).toMatchObject({ revoked: REVOCATIONS, late: 0 })
+    expect(counts.late, NEVER).toBe(0)
+    expect(counts.revoked).toBe(REVOCATIONS)
     expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * ISOLATES)
     // Somebody was let in by what was known: the bound is used, and looked at.
     expect(counts.within).toBeGreaterThan(0)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { newCallerOf, outcomeOf } from '../admission/revocable.ts'
 import { type Caller, countLate, type Outcome } from '../admission/revocation-bound.ts'
+import { NEVER } from '../harness/never.ts'
 import { freePort, type Running, run } from '../harness/process.ts'
 import { postAs } from './oauth-clients.ts'
 
@@ -69,7 +70,8 @@ test('after a revocation nobody is served later than the bound, Redis healthy, s
     newCaller: () => newCallerOf(stack.inlineKey),
     isolates: urls.map((url) => (caller: Caller) => outcomeAt(url, caller)),
   })
-  expect(counts).toMatchObject({ revoked: REVOCATIONS, late: 0 })
+  expect(counts.late, NEVER).toBe(0)
+  expect(counts.revoked).toBe(REVOCATIONS)
   expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * urls.length)
   // Somebody was let in by what was known: the bound is used, and looked at.
   expect(counts.within).toBeGreaterThan(0)

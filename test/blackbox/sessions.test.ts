@@ -4,6 +4,7 @@
  */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { mint } from '../harness/issuer.ts'
+import { NEVER } from '../harness/never.ts'
 import { freePort, ROOT, type Running, run } from '../harness/process.ts'
 import {
   ACCESS_TOKEN,
@@ -90,5 +91,5 @@ test(`S30: ${SESSIONS} sessions, ${AT_ONCE} at a time, over ${GATEWAYS} gateways
   }
   await Promise.all(Array.from({ length: AT_ONCE }, worker))
   expect(started).toBe(SESSIONS)
-  expect(wrong).toEqual([])
+  expect(wrong, NEVER).toEqual([])
 })
