@@ -14,6 +14,7 @@ import { keySetComplaints } from './start/key-sets.ts'
 import { requireFreePort } from './start/port.ts'
 import { untilReady } from './start/readiness.ts'
 import { openRedisRest } from './start/redis-rest.ts'
+import { exceptFailures, keepServing, type Serving } from './start/serving.ts'
 import {
   defaultPublicUrl,
   HOST,
@@ -26,14 +27,8 @@ import { createShutdown, type Shutdown } from './start/shutdown.ts'
 import { migrationArguments, serveArguments } from './start/workers.ts'
 import { complaint, startWrangler, type Wrangler } from './start/wrangler.ts'
 
-interface Running {
-  readonly workers: Wrangler
-  /** Rejects when a Redis that was started here ends by itself; never resolves. */
-  readonly redisDied: Promise<never>
-}
-
 /** Starts everything and resolves when it is ready. Throws an `Error` that says what is wrong. */
-async function start(asked: Settings, shutdown: Shutdown): Promise<Running> {
+async function start(asked: Settings, shutdown: Shutdown): Promise<Serving> {
   await checkModelIn(ROOT)
   const devVarsFile = join(ROOT, '.dev.vars')
   const devVars = await prepareDevVars(devVarsFile, defaultPublicUrl(asked.port))
@@ -74,23 +69,31 @@ async function start(asked: Settings, shutdown: Shutdown): Promise<Running> {
   signal.throwIfAborted()
   if (code !== 0) throw new Error(`the audit database: ${complaint(migration.lines())}`)
 
-  progress('starting the Workers')
-  const workers = run(serveArguments(settings, instance, vars))
   const url = `http://${HOST}:${settings.port}`
   const { issuers } = configOf(vars)
-  const ready = untilReady(url, workers, {
-    ...{ signal, progress },
-    keySetComplaints: () => keySetComplaints(issuers, signal),
-  })
-  await Promise.race([ready, redisDied])
-  // What wrangler still says without being asked is the Workers' own warnings and errors.
-  if (!settings.verbose) workers.follow((line) => !signal.aborted && line.trim() && tell(line))
+  async function serve(): Promise<Wrangler> {
+    progress('starting the Workers')
+    const workers = run(serveArguments(settings, instance, vars))
+    const ready = untilReady(url, workers, {
+      ...{ signal, progress },
+      keySetComplaints: () => keySetComplaints(issuers, signal),
+    })
+    await Promise.race([ready, redisDied]).catch(async (error) => {
+      await workers.stop()
+      throw error
+    })
+    // What wrangler still says without being asked is the Workers' own warnings and errors.
+    const tellUnlessEnding = (line: string) => signal.aborted || tell(line)
+    if (!settings.verbose) workers.follow(exceptFailures(tellUnlessEnding))
+    return workers
+  }
+  const workers = await serve()
   const isShipped = settings.policyFile === undefined
   const hasRelations = isShipped && (await writeDemoRelations(url, vars))
   signal.throwIfAborted()
   console.log(`Portcullis is ready on ${url}`)
   console.log(await examples(url, vars, { isShipped, hasRelations }))
-  return { workers, redisDied }
+  return { workers, redisDied, serveAgain: serve }
 }
 
 /** Gateways that run together name one issuer, so that each takes the others' tokens. */
@@ -124,10 +127,9 @@ async function main(): Promise<void> {
       console.log(USAGE)
       return await shutdown.exit(0)
     }
-    const { workers, redisDied } = await start(settings, shutdown)
-    const code = await Promise.race([workers.ended, redisDied])
-    if (shutdown.signal.aborted) return await shutdown.exit(0)
-    throw new Error(`wrangler ended by itself (${code})\n${complaint(workers.lines())}`.trim())
+    const serving = await start(settings, shutdown)
+    const { policyFile } = settings
+    await keepServing(serving, { policyFile, signal: shutdown.signal, progress })
   } catch (error) {
     if (!shutdown.signal.aborted) console.error(`portcullis: ${(error as Error).message}`)
     await shutdown.exit(1)

@@ -75,6 +75,28 @@ describe('npm start with another policy, another issuer and Redis of its own', (
     expect(await status('/public/ping')).toBe(404)
   })
 
+  it('is interrupted by a mistake that is saved, tells it, and goes on with Redis when it is mended', async () => {
+    const redis = () => descendantsOf(started.pid).filter((pid) => commandOf(pid).includes('redis'))
+    const before = redis()
+    const save = (text: string) => writeFile(join(folder, 'policy.ts'), text)
+    const mistake = '  - routes[0].path: must be a path pattern such as /orders/:id or /files/*\n'
+    const waiting = 'portcullis: nothing is served until that is mended and saved\n'
+
+    await save(POLICY.replace("'/orders'", "'orders'"))
+    const { stderr } = await started.said(/until that is mended/)
+    const told = `portcullis: The policy is not valid:\n${mistake}${waiting}`
+    expect(stderr.slice(-told.length)).toBe(told)
+    expect(stderr).not.toMatch(/\[ERROR\]|workerd|timestamp/)
+
+    await save(POLICY.replace("'/orders'", "'orders'").replace("'guest'", "'visitor'"))
+    await started.said(/(until that is mended.*){2}/s)
+    await save(POLICY.replace("'/orders'", "'/books'").replaceAll('orders:read', 'books:read'))
+    await started.said(/^portcullis: ready again$/m)
+    expect(redis()).toEqual(before)
+    expect((await fetch(`${url}/orders`)).status).toBe(404)
+    expect((await fetch(`${url}/books`)).status).toBe(401)
+  })
+
   it('ends by itself, in error and with everything it started, when wrangler dies', async () => {
     const family = descendantsOf(started.pid)
     const [wrangler] = family.filter((pid) => commandOf(pid).includes('wrangler'))
