@@ -18,6 +18,7 @@ import { inOrder } from './middleware/in-order.ts'
 import { inspect } from './middleware/inspect.ts'
 import { limitBody } from './middleware/limit-body.ts'
 import { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
+import { readmit } from './middleware/readmit.ts'
 import type { RelationOptions } from './middleware/relation.ts'
 import { requestId } from './middleware/request-id.ts'
 import { sanitizeHeaders } from './middleware/sanitize-headers.ts'
@@ -112,6 +113,9 @@ export function createGateway(services: Services, policy: Policy): Gateway {
         ? []
         : [stage('inspect', inspect({ ...route.inspect, authorizer }))]),
       stage('validate', validate(route.input)),
+      ...(strict || !readsBody(route)
+        ? []
+        : [stage('readmit', readmit({ admission, observesBans, relation }))]),
     ]
   }
 
@@ -160,6 +164,10 @@ function demandOf(
   if (checker !== undefined && permission !== undefined) return { rule, checker }
   throw new Error(`relation: nobody decides over ${rule.name}`)
 }
+
+/** Whether a body is read before the origin is asked. */
+const readsBody = ({ inspect, input }: PolicyRoute) =>
+  inspect !== undefined || input.body !== undefined
 
 /** Tells the stages after it which row of the table this is. */
 function matched(route: PolicyRoute): MiddlewareHandler<{ Variables: GatewayVariables }> {

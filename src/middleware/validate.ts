@@ -21,6 +21,8 @@ type Environment = { Variables: BodyVariables }
 
 /** For the whole body: these are small, and a stalled upload must not hold its request for ever. */
 const READ_TIMEOUT_MS = 15_000
+/** A body that takes longer outlasts the admission of its request: see `readmit`. */
+const PROMPT_BODY_MS = 1_000
 
 /**
  * Checks params, query, headers and JSON body against zod schemas and sends on the very bytes that
@@ -121,7 +123,9 @@ async function readJson(
  * UTF-8.
  */
 export async function bodyTextOf(c: Context<{ Variables: BodyVariables }>): Promise<string> {
+  const startMs = Date.now()
   const bytes = await wholeOf(bodyOf(c))
+  if (Date.now() - startMs > PROMPT_BODY_MS) c.set('bodyWasSlow', true)
   c.set('body', bytes)
   try {
     // ignoreBOM keeps a byte order mark, which is then no JSON: some origins skip it, some fail.

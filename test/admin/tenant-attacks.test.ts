@@ -1,10 +1,12 @@
 /** What an operator of one tenant tries against all others, and against the end of their own access. */
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cutOffKey } from '../../src/admission/revocation.ts'
 import { principalOfGrant } from '../../src/oauth/actor.ts'
 import { issuableSecond } from '../../src/routes/admin/grant.ts'
 import { createGrantStore } from '../../src/stores/upstash/grant-store.ts'
 import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { slowly } from '../harness/slow-body.ts'
 import { ISSUER, PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
 
 let gateway: TestGateway
@@ -178,33 +180,3 @@ test('S30: nothing is issued for the second behind what has ended its operator',
   await gateway.admin('POST', '/revocations', { kind: 'tenant', value: 'stark' })
   await expect(issued()).rejects.toMatchObject({ denial: { code: 'token_revoked', by: 'tenant' } })
 })
-
-/** A body whose end comes when the test says so, once somebody has read its beginning, if it has one. */
-function slowly(body: object | undefined) {
-  const bytes = new TextEncoder().encode(JSON.stringify(body) ?? '')
-  const [asked, tellAsked] = signal()
-  const [ended, end] = signal()
-  let pulls = 0
-  const stream = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        pulls += 1
-        if (pulls === 1 && bytes.length > 0) return controller.enqueue(bytes.slice(0, 1))
-        tellAsked()
-        await ended
-        if (bytes.length > 0) controller.enqueue(bytes.slice(1))
-        controller.close()
-      },
-    },
-    { highWaterMark: 0 },
-  )
-  return { stream, asked, end }
-}
-
-function signal(): readonly [happened: Promise<void>, tell: () => void] {
-  let tell = () => {}
-  const happened = new Promise<void>((resolve) => {
-    tell = resolve
-  })
-  return [happened, () => tell()]
-}

@@ -46,6 +46,7 @@ export interface GatewayOptions {
 export interface Asked {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
+  readonly body?: ReadableStream
 }
 
 export type World = Awaited<ReturnType<typeof startWorld>>
@@ -121,7 +122,9 @@ export async function startWorld() {
           passThroughOnException() {},
           props: {},
         }
-        const request = new Request(PUBLIC_URL + path, { ...asked, headers })
+        // Node asks for it where a body is a stream.
+        const half = asked.body && { duplex: 'half' }
+        const request = new Request(PUBLIC_URL + path, { ...asked, headers, ...half })
         const response = await app.fetch(request, {}, context)
         await Promise.all(behind)
         return response

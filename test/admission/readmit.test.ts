@@ -1,0 +1,143 @@
+/** What happens between the admission of a request and the end of its body. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import * as z from 'zod'
+import { subjectBanKey } from '../../src/admission/ban.ts'
+import { cutOffKey } from '../../src/admission/revocation.ts'
+import type { RouteDefinition } from '../../src/policy-definition.ts'
+import { ISSUER } from '../harness/issuer.ts'
+import { slowly } from '../harness/slow-body.ts'
+import { startWorld, type World } from '../relations/pipeline/gateway.ts'
+
+/** Longer than an admission holds. */
+const SLOW_MS = 1_100
+const BOUND_MS = 200
+const input = { body: z.strictObject({ text: z.string() }) }
+const notes = { method: 'POST', permission: 'orders:read', limits: ['standard'] } as const
+const ROUTES: readonly RouteDefinition<'standard'>[] = [
+  { ...notes, path: '/notes/:id', input },
+  { ...notes, path: '/streamed/:id' },
+  { ...notes, path: '/inspected/:id', inspect: {} },
+  {
+    ...notes,
+    path: '/orders/:id',
+    input,
+    relation: { object: 'order:{params.id}', relation: 'viewer' },
+  },
+]
+
+let world: World
+let strict: ReturnType<World['isolate']>
+let bounded: ReturnType<World['isolate']>
+beforeAll(async () => {
+  world = await startWorld()
+  strict = world.isolate({ routes: ROUTES })
+  bounded = world.isolate({ routes: ROUTES, policy: { revocation: { maxStalenessMs: BOUND_MS } } })
+  const token = await world.token('anybody')
+  for (const isolate of [strict, bounded]) {
+    await world.write(null, 'order:known#owner@user:anybody')
+    await isolate.statusOf('/notes/warm', token, { method: 'POST' })
+    await isolate.statusOf('/orders/known', token, { method: 'POST' })
+  }
+})
+afterAll(() => world?.close())
+
+/** Sends a body whose end comes after `meanwhile` and `afterMs`. */
+async function send(
+  isolate: ReturnType<World['isolate']>,
+  [path, subject, afterMs]: readonly [path: string, subject: string, afterMs: number],
+  meanwhile: () => Promise<unknown>,
+) {
+  const { stream, asked, end } = slowly({ text: 'late' })
+  const pending = isolate.ask(path, await world.token(subject), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: stream,
+  })
+  await asked
+  await meanwhile()
+  await new Promise((done) => setTimeout(done, afterMs))
+  end()
+  const { status, headers } = await pending
+  const isReached = world.reached.includes(`POST ${path}`)
+  const reason = isolate.events.find(({ actor }) => actor.subject === subject)?.reason
+  return { status, isReached, reason, left: headers.get('ratelimit') }
+}
+
+const seconds = () => Math.floor(Date.now() / 1000)
+const cutOff = async (subject: string) =>
+  world.redis.direct.set(await cutOffKey('subject', ISSUER, subject), seconds() + 5, 'EX', 600)
+const ban = async (subject: string) =>
+  world.redis.direct.set(await subjectBanKey(ISSUER, subject), seconds() + 600, 'EX', 600)
+
+describe.concurrent('S30: a body that comes slowly', () => {
+  test.each(['/notes', '/inspected'])(
+    '%s: is refused where its sender was cut off meanwhile',
+    async (path) => {
+      const subject = `cut-off-${path.slice(1)}`
+      const told = await send(strict, [`${path}/${subject}`, subject, SLOW_MS], () =>
+        cutOff(subject),
+      )
+      expect(told).toMatchObject({ status: 401, isReached: false, reason: 'token_revoked:subject' })
+    },
+  )
+
+  test('is refused where its sender was banned meanwhile', async () => {
+    const told = await send(strict, ['/notes/banned', 'banned', SLOW_MS], () => ban('banned'))
+    expect(told).toMatchObject({ status: 403, isReached: false, reason: 'banned:subject' })
+  })
+
+  test('is refused where its sender has lost the relation meanwhile', async () => {
+    const tuple = 'order:lost#owner@user:loser'
+    await world.write(null, tuple)
+    const told = await send(strict, ['/orders/lost', 'loser', SLOW_MS], () =>
+      world.remove(null, tuple),
+    )
+    expect(told).toMatchObject({ status: 403, isReached: false })
+    expect(told.reason).toBe('relation_missing:order#viewer')
+  })
+
+  test('is refused by a gateway that goes by what it knows within a bound, too', async () => {
+    const told = await send(bounded, ['/notes/bounded', 'bounded', SLOW_MS], () =>
+      cutOff('bounded'),
+    )
+    expect(told).toMatchObject({ status: 401, isReached: false, reason: 'token_revoked:subject' })
+  })
+
+  test('passes otherwise, and counts once', async () => {
+    const told = await send(strict, ['/notes/good', 'good', SLOW_MS], async () => undefined)
+    expect(told).toMatchObject({ status: 200, isReached: true, reason: 'ok' })
+    expect(told.left).toMatch(/r=999999;/)
+  })
+
+  test('keeps its relation otherwise', async () => {
+    await world.write(null, 'order:kept#owner@user:keeper')
+    const told = await send(strict, ['/orders/kept', 'keeper', SLOW_MS], async () => undefined)
+    expect(told).toMatchObject({ status: 200, isReached: true, reason: 'ok' })
+  })
+})
+
+test('a body that is prompt costs no second call, a slow one does', async () => {
+  const callsOf = async (ms: number) => {
+    const before = world.redis.calls()
+    const { status } = await send(strict, [`/notes/${ms}`, 'caller', ms], async () => undefined)
+    expect(status).toBe(200)
+    return world.redis.calls() - before
+  }
+  await callsOf(0)
+  expect([await callsOf(0), await callsOf(SLOW_MS)]).toEqual([1, 2])
+})
+
+test('S30: where nobody can tell any more, a slow body is not let in', async () => {
+  const told = await send(strict, ['/notes/outage', 'outage', SLOW_MS], async () =>
+    world.redis.setAnswering(false),
+  )
+  world.redis.setAnswering(true)
+  expect(told).toMatchObject({ status: 503, isReached: false })
+})
+
+test('a body that is streamed reaches the origin with its first byte', async () => {
+  const told = await send(strict, ['/streamed/one', 'streamer', 0], () =>
+    expect.poll(() => world.reached).toContain('POST /streamed/one'),
+  )
+  expect(told).toMatchObject({ status: 200, isReached: true })
+})

@@ -1,0 +1,31 @@
+/** A body of which the last part comes when a test says so. */
+
+export interface SlowBody {
+  readonly stream: ReadableStream<Uint8Array>
+  /** Resolves once somebody waits for the rest. */
+  readonly asked: Promise<void>
+  /** Sends the rest. */
+  end(): void
+}
+
+/** The JSON of `body`, its first byte at once; undefined is an empty body. */
+export function slowly(body: object | undefined): SlowBody {
+  const bytes = new TextEncoder().encode(JSON.stringify(body) ?? '')
+  const asked = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  let pulls = 0
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        pulls += 1
+        if (pulls === 1 && bytes.length > 0) return controller.enqueue(bytes.slice(0, 1))
+        asked.resolve()
+        await ended.promise
+        if (bytes.length > 0) controller.enqueue(bytes.slice(1))
+        controller.close()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+  return { stream, asked: asked.promise, end: ended.resolve }
+}
