@@ -11,7 +11,6 @@ import {
 import {
   type AuthoritiesConfig,
   authoritiesOf,
-  authorityTimeout,
   authorityToken,
   authorityUrl,
   authzenContext,
@@ -19,9 +18,10 @@ import {
   needs,
   openfgaStores,
 } from './validators/authority.ts'
+import { callTimeout } from './validators/call-timeout.ts'
 import { type ConfiguredClient, configuredClients } from './validators/client.ts'
 import { httpUrl, type IssuerConfig, issuers } from './validators/issuer.ts'
-import { JsonRefused, parseStrictJson } from './validators/json.ts'
+import { json } from './validators/json-text.ts'
 import { headerList, ratio } from './validators/otlp.ts'
 import { ownIssuer } from './validators/own-issuer.ts'
 import { type SigningJwk, signingKeys } from './validators/signing-jwk.ts'
@@ -37,7 +37,7 @@ export {
 export type { Algorithm } from './validators/jwk.ts'
 
 export interface Config {
-  readonly redis: { readonly url: string; readonly token: string }
+  readonly redis: RedisConfig
   /** Undefined when the origin is the service binding `ORIGIN`. */
   readonly originUrl: string | undefined
   /** Where clients find this gateway: its issuer identifier and audience; no trailing slash. */
@@ -61,6 +61,13 @@ export interface Config {
   readonly authorities: AuthoritiesConfig
 }
 
+export interface RedisConfig {
+  readonly url: string
+  readonly token: string
+  /** For a call on behalf of a request; undefined: `DEFAULT_REDIS_TIMEOUT_MS`. */
+  readonly timeoutMs?: number | undefined
+}
+
 export interface TracesConfig {
   /** Spans are posted to it. */
   readonly url: string
@@ -70,21 +77,8 @@ export interface TracesConfig {
   readonly sampleRatio: number
 }
 
-/** More than any configuration has. */
-const MAX_JSON_DEPTH = 16
-
 /** But the quotation mark and the backslash. */
 const VISIBLE_ASCII = /^[\x21\x23-\x5b\x5d-\x7e]+$/
-
-const json = z.string().transform((text, context) => {
-  try {
-    return parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH })
-  } catch (error) {
-    const twice = error instanceof JsonRefused && error.check === 'duplicate_name'
-    context.addIssue(twice ? 'has a member name twice' : 'is not JSON')
-    return z.NEVER
-  }
-})
 
 const required = { error: 'is missing' }
 
@@ -107,6 +101,7 @@ const environmentSchema = z
       .transform((url) => url.replace(/\/+$/, '')),
     ISSUERS: json.pipe(issuers).optional(),
     SIGNING_KEYS: json.pipe(signingKeys).optional(),
+    REDIS_TIMEOUT_MS: callTimeout.optional(),
     CLIENTS: json.pipe(configuredClients).optional(),
     METRICS_ACCESS: z.enum(['operators', 'public']).optional(),
     AUDIT_ADDRESSES: auditAddresses.optional(),
@@ -122,7 +117,7 @@ const environmentSchema = z
     AUTHZEN_URLS: json.pipe(authzenUrls).optional(),
     AUTHZEN_TOKEN: authorityToken.optional(),
     AUTHZEN_CONTEXT: authzenContext.optional(),
-    AUTHORITY_TIMEOUT_MS: authorityTimeout.optional(),
+    AUTHORITY_TIMEOUT_MS: callTimeout.optional(),
   })
   .refine((env) => env?.ORIGIN !== undefined || env?.ORIGIN_URL !== undefined, {
     error: 'is missing, and so is a service binding ORIGIN',
@@ -166,7 +161,11 @@ export function parseConfig(env: unknown): Config {
   const named = data.ISSUERS ?? []
   const isNamed = named.some(({ issuer }) => issuer === data.PUBLIC_URL)
   return {
-    redis: { url: data.UPSTASH_REDIS_REST_URL, token: data.UPSTASH_REDIS_REST_TOKEN },
+    redis: {
+      url: data.UPSTASH_REDIS_REST_URL,
+      token: data.UPSTASH_REDIS_REST_TOKEN,
+      timeoutMs: data.REDIS_TIMEOUT_MS,
+    },
     originUrl: data.ORIGIN_URL,
     publicUrl: data.PUBLIC_URL,
     issuers: keys === undefined || isNamed ? named : [...named, ownIssuer(data.PUBLIC_URL, keys)],

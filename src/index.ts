@@ -89,6 +89,7 @@ export {
   type SignatureId,
   Unavailable,
 } from './errors.ts'
+export * from './index/middleware.ts'
 export * from './index/relations.ts'
 export type {
   InspectDefinition,
@@ -97,25 +98,6 @@ export type {
   McpTool,
   SignaturesDefinition,
 } from './inspection/definition.ts'
-export { type AdmitOptions, admit } from './middleware/admit.ts'
-export { type AuditOptions, audit } from './middleware/audit.ts'
-export { type AuthenticateOptions, authenticate } from './middleware/authenticate.ts'
-export { type AuthorizeOptions, authorize } from './middleware/authorize.ts'
-export { type BanOffendersOptions, banOffenders } from './middleware/ban-offenders.ts'
-export { canonicalPath } from './middleware/canonical-path.ts'
-export { clientAddress } from './middleware/client-address.ts'
-export { type InspectOptions, inspect } from './middleware/inspect.ts'
-export { type LimitBodyOptions, limitBody } from './middleware/limit-body.ts'
-export { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
-export { observe } from './middleware/observe.ts'
-export { type ReadmitOptions, readmit } from './middleware/readmit.ts'
-export { type RequestIdOptions, requestId } from './middleware/request-id.ts'
-export { sanitizeHeaders } from './middleware/sanitize-headers.ts'
-export { type ServerTimingOptions, serverTiming } from './middleware/server-timing.ts'
-export { type ShedLoadOptions, shedLoad } from './middleware/shed-load.ts'
-export { type ThrottleOptions, throttle } from './middleware/throttle.ts'
-export { type TraceRequestsOptions, traceRequests } from './middleware/trace-requests.ts'
-export { type ValidateOptions, validate } from './middleware/validate.ts'
 export type { AuthorizationServer } from './oauth/authorization-server.ts'
 export { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
 export { type GuardedOriginOptions, guardedOrigin } from './origin/guarded-origin.ts'

@@ -38,6 +38,7 @@ import { createTokenVerifier } from './tokens/verifier.ts'
 export interface GatewayEnv {
   readonly UPSTASH_REDIS_REST_URL: string
   readonly UPSTASH_REDIS_REST_TOKEN: string
+  readonly REDIS_TIMEOUT_MS?: string
   readonly PUBLIC_URL: string
   readonly ORIGIN_URL?: string
   readonly ORIGIN?: Fetcher

@@ -24,6 +24,7 @@ Environment, all optional:
                             else an embedded one)
   UPSTASH_REDIS_REST_URL    an Upstash REST endpoint to use, with its
   UPSTASH_REDIS_REST_TOKEN  token; no local Redis is needed then
+  REDIS_TIMEOUT_MS          how long it may take for an answer (default: 250)
   ORIGIN_URL                an origin to front instead of the demo one
   PORTCULLIS_CONFIG         another policy file (default: portcullis.config.ts)
   ISSUERS                   trusted issuers of tokens, JSON
@@ -55,6 +56,7 @@ export interface Settings {
 }
 
 const PASSED_THROUGH = [
+  'REDIS_TIMEOUT_MS',
   'ORIGIN_URL',
   'ISSUERS',
   'SIGNING_KEYS',

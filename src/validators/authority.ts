@@ -34,8 +34,6 @@ export interface AuthoritiesConfig {
 }
 
 export const DEFAULT_AUTHORITY_TIMEOUT_MS = 250
-const MIN_TIMEOUT_MS = 10
-const MAX_TIMEOUT_MS = 10_000
 
 /** As OpenFGA writes its identifiers. */
 const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/
@@ -88,16 +86,6 @@ export const openfgaStores = byTenant(storeEntry).superRefine((stores, context) 
 export const authzenUrls = byTenant(authorityUrl)
 
 export const authzenContext = z.enum(['refuse', 'ignore'], { error: 'must be refuse or ignore' })
-
-/** Milliseconds, as text. */
-export const authorityTimeout = z
-  .string()
-  .regex(/^\d{1,5}$/, 'must be a whole number')
-  .transform(Number)
-  .refine(
-    (ms) => ms >= MIN_TIMEOUT_MS && ms <= MAX_TIMEOUT_MS,
-    `must be from ${MIN_TIMEOUT_MS} to ${MAX_TIMEOUT_MS}`,
-  )
 
 type Needs = readonly [
   check: (env: Readonly<Record<string, unknown>>) => boolean,

@@ -5,7 +5,7 @@ import { definePolicy } from '../../src/policy.ts'
 import { createServices } from '../../src/services.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint, REMOTE_ISSUER, type TestKey } from '../harness/issuer.ts'
-import { startTestRedis } from '../harness/redis.ts'
+import { redisVars, startTestRedis } from '../harness/redis.ts'
 import { MODEL } from './relation-model.ts'
 import { generateSigningJwk } from './signing-jwk.ts'
 
@@ -75,8 +75,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     jwks: { keys: [publicJwk] },
   })
   const env = {
-    UPSTASH_REDIS_REST_URL: redis.url,
-    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ...redisVars(redis),
     PUBLIC_URL,
     ORIGIN_URL: origin.url,
     ISSUERS: JSON.stringify([trusts(ISSUER, idp), trusts(REMOTE_ISSUER, remote)]),

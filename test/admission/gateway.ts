@@ -5,7 +5,7 @@ import type { AuditEvent } from '../../src/audit/event.ts'
 import type { definePolicy } from '../../src/policy.ts'
 import { createServices } from '../../src/services.ts'
 import { AUDIENCE, ISSUER, type TestKey } from '../harness/issuer.ts'
-import type { TestRedis } from '../harness/redis.ts'
+import { redisVars, type TestRedis } from '../harness/redis.ts'
 
 export const PUBLIC_URL = 'https://gateway.test'
 
@@ -32,8 +32,7 @@ export interface WholeGateway {
 /** Makes an isolate: two of them share nothing but Redis. */
 export function wholeGateway({ redis, originUrl, key, policy }: WholeGatewayOptions): WholeGateway {
   const services = createServices({
-    UPSTASH_REDIS_REST_URL: redis.url,
-    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ...redisVars(redis),
     PUBLIC_URL,
     ORIGIN_URL: originUrl,
     ISSUERS: JSON.stringify([

@@ -26,6 +26,8 @@ beforeAll(async () => {
       ...stack.env,
       PORTCULLIS_CONFIG: 'test/harness/bounded-policy.ts',
       UPSTASH_REDIS_REST_URL: proxy.url,
+      // The deadline that ships.
+      REDIS_TIMEOUT_MS: '',
       PORT: own,
     }
     gateways.push(await run([process.execPath, 'dev/start.ts'], env, 'Portcullis is ready on'))

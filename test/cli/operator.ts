@@ -1,7 +1,7 @@
 /** A gateway as `npm start` runs it, and the command line in the same checkout. */
 import { parseEnv } from 'node:util'
 import { freePort } from '../harness/process.ts'
-import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { makeCheckout } from '../start/checkout.ts'
 import { type Outcome, type RunningCommand, runCli, startCli } from './command-line.ts'
 
@@ -38,8 +38,7 @@ export async function startOperator(env: Record<string, string> = {}): Promise<O
   const url = `http://127.0.0.1:${port}`
   const gateway = checkout.run(['node', 'dev/start.ts'], {
     PORT: String(port),
-    UPSTASH_REDIS_REST_URL: redis.url,
-    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ...redisVars(redis),
     ...env,
   })
   await gateway.said(/^npx portcullis /m)

@@ -109,12 +109,14 @@ describe('authorities over relations', () => {
     expect(others).toEqual([])
   })
 
-  test.each(['', '0', '9', '10001', '1e3', '250ms', '-250', ' 250'])(
-    'R31: a deadline of %j is a mistake',
-    (AUTHORITY_TIMEOUT_MS) => {
-      const [mistake, ...others] = mistakes({ ...good, AUTHORITY_TIMEOUT_MS })
-      expect(mistake).toMatch(/^AUTHORITY_TIMEOUT_MS: must be/)
-      expect(others).toEqual([])
-    },
-  )
+  describe.each(['AUTHORITY_TIMEOUT_MS', 'REDIS_TIMEOUT_MS'])('%s', (name) => {
+    test.each(['', '0', '9', '10001', '1e3', '250ms', '-250', ' 250'])(
+      'R31: a deadline of %j is a mistake',
+      (text) => {
+        const [mistake, ...others] = mistakes({ ...good, [name]: text })
+        expect(mistake).toMatch(new RegExp(`^${name}: must be`))
+        expect(others).toEqual([])
+      },
+    )
+  })
 })

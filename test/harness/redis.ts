@@ -22,6 +22,16 @@ export interface TestRedis {
   close(): Promise<void>
 }
 
+/**
+ * What a gateway is told of it. Where no test is about deadlines, a machine that stands still for a
+ * moment is no outage.
+ */
+export const redisVars = ({ url, token }: Pick<TestRedis, 'url' | 'token'>, timeoutMs = 5_000) => ({
+  UPSTASH_REDIS_REST_URL: url,
+  UPSTASH_REDIS_REST_TOKEN: token,
+  REDIS_TIMEOUT_MS: String(timeoutMs),
+})
+
 /** A key that only reports of metrics name. */
 const REPORT = 'pc:metrics:report:'
 

@@ -10,6 +10,7 @@ import { startUpstashRest } from '../../dev/upstash-rest/server.ts'
 import { type Controlled, type Recorded, type Reply, startControlled } from './control.ts'
 import { AUDIENCE, createKey, ISSUER, REMOTE_ISSUER, type TestKey } from './issuer.ts'
 import { freePort, type Running, run } from './process.ts'
+import { redisVars } from './redis.ts'
 
 /** What tests need to know; plain data, so that it can be handed to other processes. */
 export interface Stack {
@@ -66,8 +67,7 @@ export async function startStack(): Promise<RunningStack> {
     CLIENTS: JSON.stringify([
       { id: operator.id, grants: ['client_credentials'], roles: ['operator'], secretSha256 },
     ]),
-    UPSTASH_REDIS_REST_URL: rest.url,
-    UPSTASH_REDIS_REST_TOKEN: token,
+    ...redisVars({ url: rest.url, token }, 2_000),
     ORIGIN_URL: origin.url,
     ISSUERS: JSON.stringify([
       { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [inlineKey.publicJwk] } },

@@ -5,7 +5,7 @@ import type { AuditEvent } from '../../src/audit/event.ts'
 import { createServices } from '../../src/services.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
-import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const PUBLIC_URL = 'https://gateway.test'
 /** On a machine that is busy with other tests, a call to Redis may miss its deadline of 250 ms. */
@@ -30,8 +30,7 @@ beforeAll(async () => {
     response.end('{"jsonrpc":"2.0","id":1,"result":{}}')
   })
   const services = createServices({
-    UPSTASH_REDIS_REST_URL: redis.url,
-    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ...redisVars(redis),
     PUBLIC_URL,
     ORIGIN_URL: origin.url,
     ISSUERS: JSON.stringify([

@@ -5,7 +5,7 @@ import { definePolicy } from '../../src/index.ts'
 import { createServices } from '../../src/services.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
-import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const PUBLIC_URL = 'https://gateway.test'
 const ATTACK = "nobody' union select login, password from users -- "
@@ -47,8 +47,7 @@ beforeAll(async () => {
     response.end('{}')
   })
   const services = createServices({
-    UPSTASH_REDIS_REST_URL: redis.url,
-    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ...redisVars(redis),
     PUBLIC_URL,
     ORIGIN_URL: origin.url,
     ISSUERS: JSON.stringify([

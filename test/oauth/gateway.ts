@@ -13,7 +13,7 @@ import { createRevocations } from '../../src/stores/upstash/revocations.ts'
 import { credentialHash, type ReferenceRecord, referenceKey } from '../../src/tokens/reference.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint, type TokenOptions } from '../harness/issuer.ts'
-import { startTestRedis } from '../harness/redis.ts'
+import { redisVars, startTestRedis } from '../harness/redis.ts'
 
 export const PUBLIC_URL = 'https://gateway.test'
 export const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
@@ -93,8 +93,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     tokens: { dpopNonceRequired: options.nonceRequired ?? false },
   })
   const env = {
-    UPSTASH_REDIS_REST_URL: redis.url,
-    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ...redisVars(redis),
     PUBLIC_URL,
     ORIGIN_URL: origin.url,
     ISSUERS: JSON.stringify([

@@ -16,7 +16,7 @@ import {
   requestId,
   sanitizeHeaders,
 } from '../../src/index.ts'
-import { startTestRedis } from '../harness/redis.ts'
+import { redisVars, startTestRedis } from '../harness/redis.ts'
 
 const PUBLIC_URL = 'https://own.test'
 const client = { id: randomUUID(), secret: 'a secret of one client, and of no other one' }
@@ -32,8 +32,7 @@ beforeAll(async () => {
   const digest = Buffer.from(await credentialHash(client.secret), 'base64url')
   const services = createServices({
     PUBLIC_URL,
-    UPSTASH_REDIS_REST_URL: redis.url,
-    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ...redisVars(redis),
     ORIGIN_URL: 'https://nobody.test',
     SIGNING_KEYS: JSON.stringify({ keys: [jwk] }),
     CLIENTS: JSON.stringify([

@@ -7,7 +7,7 @@ import { createRedisRest } from '../../src/stores/upstash/rest.ts'
 import { newApiKey } from '../../src/tokens/api-key.ts'
 import { credentialHash } from '../../src/tokens/reference.ts'
 import { AUDIENCE, createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
-import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 import type { Observed } from './observed-gateway.ts'
 import { startHttpOrigin } from './origin-server.ts'
 import { type Running, startWorkerd } from './workerd.ts'
@@ -35,8 +35,7 @@ beforeAll(async () => {
     else held.push([request, response])
   })
   const vars = {
-    UPSTASH_REDIS_REST_URL: redis.url,
-    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ...redisVars(redis),
     PUBLIC_URL,
     ORIGIN_URL: `http://127.0.0.1:${origin.port}`,
     ISSUERS: JSON.stringify([

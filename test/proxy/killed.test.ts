@@ -4,7 +4,7 @@ import { get } from 'node:http'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
-import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { type Running, startWorkerd } from './workerd.ts'
 
 const IN_FLIGHT = 10
@@ -35,8 +35,7 @@ afterAll(async () => {
 
 async function start(): Promise<Running> {
   const vars = {
-    UPSTASH_REDIS_REST_URL: redis.url,
-    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ...redisVars(redis),
     PUBLIC_URL: 'https://gateway.test',
     ORIGIN_URL: origin.url,
     ISSUERS: JSON.stringify([

@@ -5,7 +5,7 @@ import type { Policy } from '../../src/policy.ts'
 import { createServices } from '../../src/services.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
-import { startTestRedis } from '../harness/redis.ts'
+import { redisVars, startTestRedis } from '../harness/redis.ts'
 
 export const PUBLIC_URL = 'https://gateway.test'
 /** On a machine that is busy with other tests, a call to Redis may miss its deadline of 250 ms. */
@@ -34,8 +34,7 @@ export async function startGateway(policy: Policy, instead?: Origin) {
   })
   const key = await createKey('idp')
   const services = createServices({
-    UPSTASH_REDIS_REST_URL: redis.url,
-    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    ...redisVars(redis),
     PUBLIC_URL,
     ORIGIN_URL: origin.url,
     ISSUERS: JSON.stringify([

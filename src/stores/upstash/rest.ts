@@ -31,7 +31,7 @@ export interface RedisRestOptions {
   readonly url: string
   readonly token: string
   /** For the whole call, its retry included; see `createDeadlines`. Default 250 ms. */
-  readonly timeoutMs?: number
+  readonly timeoutMs?: number | undefined
   /** Refuses calls while Redis is down. Default none. */
   readonly breaker?: Pick<CircuitBreaker, 'enter' | 'succeeded' | 'failed'> | undefined
   /** Told the outcome of each call that was made; must not throw. */

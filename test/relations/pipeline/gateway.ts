@@ -12,7 +12,7 @@ import { createRelationTuples } from '../../../src/stores/upstash/relation-tuple
 import { createRedisRest } from '../../../src/stores/upstash/rest.ts'
 import { startHttpServer } from '../../harness/http-server.ts'
 import { createKey, ISSUER, mint, REMOTE_ISSUER } from '../../harness/issuer.ts'
-import { startTestRedis } from '../../harness/redis.ts'
+import { redisVars, startTestRedis } from '../../harness/redis.ts'
 import { MODEL } from './model.ts'
 
 export const PUBLIC_URL = 'https://gateway.test'
@@ -91,8 +91,7 @@ export async function startWorld() {
     /** Makes an isolate: two of them share nothing but Redis. */
     isolate({ relations = {}, routes = ROUTES, policy = {}, env = {} }: GatewayOptions = {}) {
       const services = createServices({
-        UPSTASH_REDIS_REST_URL: redis.url,
-        UPSTASH_REDIS_REST_TOKEN: redis.token,
+        ...redisVars(redis),
         PUBLIC_URL,
         ORIGIN_URL: origin.url,
         ISSUERS: JSON.stringify([issuerOf(ISSUER)]),
