@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { request } from 'node:http'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, inject, test, vi } from 'vitest'
 import { newAddress } from '../harness/address.ts'
@@ -9,6 +10,8 @@ import { NEVER } from '../harness/never.ts'
 const stack = inject('stack')
 const [here, there] = stack.gateways
 const redis = new Redis(stack.redisUrl)
+/** What a body may take without another look at its sender, and some. */
+const LONGER_THAN_PROMPT_MS = 1_200
 const PATIENCE = { timeout: 20_000, interval: 100 }
 
 const bearer = (value: string) => ({ authorization: `Bearer ${value}` })
@@ -177,6 +180,29 @@ describe('two gateways on one Redis', () => {
       expect((await get(here, token)).status, String(other)).toBe(200)
     }
   })
+})
+
+test('S30: a request whose body comes after the revocation of its token does not reach the origin', async () => {
+  const jti = crypto.randomUUID()
+  const token = await mint(stack.inlineKey, { claims: { jti, roles: ['admin'] } })
+  await forget(stack.rest)
+  const body = '{"from":"2026-01-01","to":"2026-01-31"}'
+  const headers = { ...bearer(token), 'content-type': 'application/json' }
+  const sent = request(`${here}/reports`, {
+    method: 'POST',
+    headers: { ...headers, 'content-length': body.length },
+  })
+  const status = new Promise<number | undefined>((resolve, reject) => {
+    sent.on('error', reject).on('response', (answer) => resolve(answer.resume().statusCode))
+  })
+  sent.write(body.slice(0, 1))
+  // It was admitted.
+  await expect.poll(redisCalls, PATIENCE).toBe(1)
+  await revoke(jti)
+  await new Promise((done) => setTimeout(done, LONGER_THAN_PROMPT_MS))
+  sent.end(body.slice(1))
+  expect(await status).toBe(401)
+  expect(await originCalls()).toBe(0)
 })
 
 describe('with Redis out of reach', () => {
