@@ -73,9 +73,10 @@ export async function checkModelIn(root: string): Promise<void> {
   if (existsSync(path)) await checkModel(path)
 }
 
+/** Some editors write a byte order mark. */
 function textOf(path: string): string {
   try {
-    return readFileSync(path, 'utf8')
+    return readFileSync(path, 'utf8').replace(/^\uFEFF/, '')
   } catch (error) {
     throw new Error(`${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
   }

@@ -72,13 +72,17 @@ function parenthesisBeyond(line: string, levels: number): number | undefined {
 }
 
 function transformed(text: string): object {
+  let json: object
   try {
-    return transformer.transformDSLToJSONObject(text)
+    json = transformer.transformDSLToJSONObject(text)
   } catch (error) {
     // Where the beginning is wrong, the parser is lost from there on.
     const header = headerMistake(text)
     throw new ModelTextInvalid(header === undefined ? collected(error) : [header])
   }
+  if ('type_definitions' in json) return json
+  const line = text.split('\n').length
+  throw new ModelTextInvalid([{ line, column: 1, why: 'a type belongs here: the model has none' }])
 }
 
 function mistakesOf(json: object, text: string): readonly TextMistake[] {

@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest'
 import { jsonTextOf } from '../../dev/model/file.ts'
@@ -102,6 +103,11 @@ describe('the language', () => {
       [`4:1: "schema 1.1" ${HEADER_WORDS}`],
     ],
     ['a model and no more', 'model', [`1:1: "schema 1.1" ${HEADER_WORDS}`]],
+    [
+      'a model without a type',
+      'model\n  schema 1.1\n\n',
+      ['4:1: a type belongs here: the model has none'],
+    ],
     [
       'a schema that there never was',
       'model\n  schema 7\ntype user\n',
@@ -344,6 +350,15 @@ test('the JSON that is committed is what the model says', async () => {
   const json = await readFile(join(ROOT, 'portcullis.model.json'), 'utf8')
   expect(json).toBe(await jsonTextOf(join(ROOT, 'portcullis.fga')))
   expect(compileModel(JSON.parse(json)).types.size).toBe(7)
+})
+
+test('a byte order mark is no part of a model', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'portcullis-model-'))
+  const [plain, marked] = [join(directory, 'plain.fga'), join(directory, 'marked.fga')]
+  await writeFile(plain, documentsWith('viewer: [user]'))
+  await writeFile(marked, `\uFEFF${documentsWith('viewer: [user]')}`)
+  expect(await jsonTextOf(marked)).toBe(await jsonTextOf(plain))
+  await rm(directory, { recursive: true })
 })
 
 test('the parser of the language is for developers, and in no Worker', async () => {
