@@ -43,7 +43,7 @@ function isolate({
       },
     },
     spill: createAuditSpill({
-      redis: createRedisRest({ url: redisUrl, token: redis.token }),
+      redis: createRedisRest({ url: redisUrl, token: redis.token, timeoutMs: 5_000 }),
       maxEvents,
     }),
     now: () => state.nowMs,

@@ -45,7 +45,10 @@ describe('audit events', () => {
       queue: {
         sendBatch: () => (state.isWell ? Promise.resolve() : Promise.reject(new Error('full'))),
       },
-      spill: createAuditSpill({ redis: createRedisRest({ url, token }), maxEvents: 4 }),
+      spill: createAuditSpill({
+        redis: createRedisRest({ url, token, timeoutMs: 5_000 }),
+        maxEvents: 4,
+      }),
       tally,
       now: () => state.nowMs,
       sleep: () => Promise.resolve(),

@@ -169,7 +169,9 @@ describe('a credential that the isolate does not know', () => {
 
 async function newKeyOf(subject: string): Promise<string> {
   const apiKey = newApiKey()
-  const references = createReferenceStore(createRedisRest({ url: redis.url, token: redis.token }))
+  const references = createReferenceStore(
+    createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 }),
+  )
   const nowSeconds = Math.floor(Date.now() / 1000)
   await references.put(await credentialHash(apiKey), {
     ...{ kind: 'api_key', tokenId: crypto.randomUUID(), tokenIssuer: PUBLIC_URL },

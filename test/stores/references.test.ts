@@ -33,7 +33,7 @@ describe.each(['auto', 'embedded'] as const)('records of references (%s Redis)',
   let hash: string
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
-    const rest = createRedisRest({ url: redis.url, token: redis.token })
+    const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     store = createReferenceStore(rest, () => NOW_MS)
   })
   beforeEach(async () => {
@@ -45,7 +45,9 @@ describe.each(['auto', 'embedded'] as const)('records of references (%s Redis)',
   test('are found as they were kept, by everybody, until they are removed', async () => {
     expect(await store.find(hash)).toBeUndefined()
     await store.put(hash, record)
-    const other = createReferenceStore(createRedisRest({ url: redis.url, token: redis.token }))
+    const other = createReferenceStore(
+      createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 }),
+    )
     expect(await other.find(hash)).toEqual(record)
     await other.remove(hash)
     expect(await store.find(hash)).toBeUndefined()

@@ -50,7 +50,9 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
   let families: RefreshFamilies
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
-    families = createRefreshFamilies(createRedisRest({ url: redis.url, token: redis.token }))
+    families = createRefreshFamilies(
+      createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 }),
+    )
   })
   beforeEach(async () => {
     await redis.direct.flushall()
