@@ -46,6 +46,7 @@ export const STAGE_MODULES: Readonly<Record<string, string>> = {
   authorize: 'src/middleware/authorize.ts',
   inspect: 'src/middleware/inspect.ts',
   validate: 'src/middleware/validate.ts',
+  readmit: 'src/middleware/readmit.ts',
   proxy: 'src/routes/proxy.ts',
 }
 

@@ -18,7 +18,7 @@ import { inOrder } from './middleware/in-order.ts'
 import { inspect } from './middleware/inspect.ts'
 import { limitBody } from './middleware/limit-body.ts'
 import { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
-import { readmit } from './middleware/readmit.ts'
+import { createReadmission, readmit } from './middleware/readmit.ts'
 import type { RelationOptions } from './middleware/relation.ts'
 import { requestId } from './middleware/request-id.ts'
 import { sanitizeHeaders } from './middleware/sanitize-headers.ts'
@@ -31,6 +31,7 @@ import { validate } from './middleware/validate.ts'
 import type { Policy, PolicyRoute } from './policy.ts'
 import { problemHandler } from './problem.ts'
 import type { RelationChecker } from './relations/checker.ts'
+import { demandStanding } from './routes/admin/standing.ts'
 import { adminCalls } from './routes/admin.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsCall } from './routes/metrics.ts'
@@ -63,8 +64,9 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   const traced = spans === undefined ? [] : [traceRequests(spans)]
   app.use(inOrder([requestId(spans), lingerOnRefusal(), ...traced], onError))
   app.route('/-', healthRoutes(services))
+  const standing = demandStanding(createReadmission({ admission, observesBans, strict: true }))
   const calls = [
-    ...adminCalls(services.admin(policy), policy.limits),
+    ...adminCalls(services.admin(policy), policy.limits, standing),
     metricsCall({ ...services.metrics, now: services.now }),
   ]
   const operations = calls.map(({ operation }) => operation)
@@ -84,6 +86,11 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   if (server !== undefined) {
     app.route('/', oauthRoutes({ server, proofs, tellNonces: nonceRequired }))
   }
+  /** What is asked again about who has been held up. */
+  const againOf = (route: PolicyRoute) => ({
+    ...{ admission, observesBans, relation: demandOf(route, checker) },
+    isLimited: route.limits.length > 0,
+  })
   /** What stands before a route, whoever answers behind it. A revoked operator is one at once. */
   function guards(route: PolicyRoute, strict: boolean): MiddlewareHandler[] {
     const { permission, permissionMode: mode, limits, maxBodyBytes: maxBytes } = route
@@ -113,9 +120,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
         ? []
         : [stage('inspect', inspect({ ...route.inspect, authorizer }))]),
       stage('validate', validate(route.input)),
-      ...(strict || !readsBody(route)
-        ? []
-        : [stage('readmit', readmit({ admission, observesBans, relation }))]),
+      ...(strict || !readsBody(route) ? [] : [stage('readmit', readmit(againOf(route)))]),
     ]
   }
 
@@ -126,8 +131,10 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   app.all('/-/*', refuseUnknown(app.routes.slice()))
   const shared = coalescedOrigin({ origin })
   for (const route of policy.routes) {
-    const target = route.coalesce ? shared : origin
-    const forward = stage('proxy', proxy({ ...route, origin: target, assertions }))
+    const target = route.coalesce
+      ? { origin: shared, readmission: createReadmission(againOf(route)) }
+      : { origin }
+    const forward = stage('proxy', proxy({ ...route, ...target, assertions }))
     app.on(route.method, [route.path], inOrder([...guards(route, false), forward], onError))
   }
   app.all('*', refuseUnknown(app.routes))

@@ -108,8 +108,8 @@ export interface ObservedVariables {
 /** Set by `limitBody` and replaced by `validate` once it has read it: the body to send on. */
 export interface BodyVariables {
   body: ReadableStream<Uint8Array> | Uint8Array | null
-  /** Set by whoever read the body: it took so long that the admission may be out of date. */
-  bodyWasSlow?: boolean
+  /** Set by whoever read the body, where that took longer than an admission holds: when it began. */
+  heldUpSinceMs?: number
 }
 
 /** Set by `audit`: entry times of the stages, so that the event can tell what each took. */

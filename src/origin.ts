@@ -29,6 +29,8 @@ export interface OriginRequest {
   readonly route?: string | undefined
   /** For work on the answer that outlives the client. */
   readonly waitUntil?: WaitUntil | undefined
+  /** For who has waited since a moment before the origin is asked: throws if it must not be any more. */
+  readonly stillAdmitted?: ((sinceMs: number) => Promise<void>) | undefined
 }
 
 /**

@@ -27,6 +27,9 @@ import {
 
 export type { AdmissionVerdict } from './verdict.ts'
 
+/** A request that is held up for longer before the origin is asked is asked about again. */
+export const ADMITTED_FOR_MS = 1_000
+
 export interface AdmissionRequest {
   readonly principal: Principal | null
   /** Normalised client address. */
@@ -36,6 +39,8 @@ export interface AdmissionRequest {
   readonly proof?: ProofUse | undefined
   /** A relation to be asked for in the same call, which is then made. */
   readonly relation?: RelationQuery | undefined
+  /** Whether an anonymous caller is asked about where no limit is. Default false. */
+  readonly asksBans?: boolean
   /** Whether bans that only would hold are looked for, too. Default false. */
   readonly observesBans?: boolean
   /** Whether the store is to be asked, whatever the isolate may go by. Default false. */
@@ -116,8 +121,8 @@ export function createAdmission({
   }
 
   return {
-    async admit({ principal, address, limits, proof, relation, observesBans, strict }) {
-      if (principal === null && limits.length === 0) return ASKED_NOTHING
+    async admit({ principal, address, limits, proof, relation, asksBans, observesBans, strict }) {
+      if (principal === null && limits.length === 0 && asksBans !== true) return ASKED_NOTHING
       const derived = keysOf(principal, address)
       const keys = derived instanceof Promise ? await derived : derived
       const { memory } = keys.revocation

@@ -66,6 +66,7 @@ export function coalescedOrigin({ origin, now = Date.now }: CoalescedOriginOptio
     key: string,
     request: OriginRequest,
     predecessor: SharedCall | undefined,
+    sinceMs: number,
   ): Promise<Response> {
     if (now() - sweptAtMs > LEASE_MS) sweep()
     const call = beginCall(now, predecessor)
@@ -75,6 +76,7 @@ export function coalescedOrigin({ origin, now = Date.now }: CoalescedOriginOptio
       if (calls.get(key) === call) calls.delete(key)
     }
     try {
+      if (predecessor !== undefined) await stillAdmitted(request, sinceMs, end)
       const answer = await origin.send(request)
       if (!call.isFollowed || !isShareable(answer) || !reserve(call)) {
         end({ kind: 'private' })
@@ -129,14 +131,31 @@ export function coalescedOrigin({ origin, now = Date.now }: CoalescedOriginOptio
         const outcome = await follow(call, request, sinceMs)
         if (outcome.kind === 'answered') return responseOf(outcome.answer)
         if (outcome.kind === 'failed') throw failureFor(outcome.error)
-        if (outcome.kind === 'private') return origin.send(request)
+        if (outcome.kind === 'private') {
+          await request.stillAdmitted?.(sinceMs)
+          return origin.send(request)
+        }
         const next: SharedCall | undefined = call.successor ?? calls.get(key)
         if (next === undefined || next === call) break
         call.successor = next
         call = next
       }
-      return lead(key, request, call)
+      return lead(key, request, call, sinceMs)
     },
+  }
+}
+
+/** Whoever may not ask any more says nothing of the origin: the next one asks. */
+async function stillAdmitted(
+  request: OriginRequest,
+  sinceMs: number,
+  end: (outcome: Outcome) => void,
+): Promise<void> {
+  try {
+    await request.stillAdmitted?.(sinceMs)
+  } catch (error) {
+    end({ kind: 'abandoned' })
+    throw error
   }
 }
 

@@ -1,6 +1,7 @@
 /** The `validate` stage: input that matches its schema, or 422 with every finding. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type * as z from 'zod'
+import { ADMITTED_FOR_MS } from '../admission/admission.ts'
 import { type BodyVariables, bodyOf } from '../context.ts'
 import { Denied, type InputError } from '../errors.ts'
 import type { InputSchemas } from '../policy-definition.ts'
@@ -21,8 +22,6 @@ type Environment = { Variables: BodyVariables }
 
 /** For the whole body: these are small, and a stalled upload must not hold its request for ever. */
 const READ_TIMEOUT_MS = 15_000
-/** A body that takes longer outlasts the admission of its request: see `readmit`. */
-const PROMPT_BODY_MS = 1_000
 
 /**
  * Checks params, query, headers and JSON body against zod schemas and sends on the very bytes that
@@ -125,7 +124,7 @@ async function readJson(
 export async function bodyTextOf(c: Context<{ Variables: BodyVariables }>): Promise<string> {
   const startMs = Date.now()
   const bytes = await wholeOf(bodyOf(c))
-  if (Date.now() - startMs > PROMPT_BODY_MS) c.set('bodyWasSlow', true)
+  if (Date.now() - startMs > ADMITTED_FOR_MS) c.set('heldUpSinceMs', startMs)
   c.set('body', bytes)
   try {
     // ignoreBOM keeps a byte order mark, which is then no JSON: some origins skip it, some fail.

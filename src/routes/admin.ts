@@ -11,7 +11,6 @@ import { limitCalls } from './admin/limits.ts'
 import { recordCalls } from './admin/records.ts'
 import { relationCalls } from './admin/relations.ts'
 import { revocationCalls } from './admin/revocations.ts'
-import { demandStanding } from './admin/standing.ts'
 import type { AdminOptions } from './admin/stores.ts'
 import { tokenCalls } from './admin/tokens.ts'
 
@@ -23,15 +22,16 @@ const OPERATORS_LIMIT = 'operators'
 
 /**
  * All calls below `/-/admin`. They decide nothing about their caller: `createGateway` puts the same
- * guards before them as before the routes of a policy. `policyLimits` are all limits of the policy.
+ * guards before them as before the routes of a policy. `policyLimits` are all limits of the policy,
+ * `standing` is from `demandStanding`.
  */
 export function adminCalls(
   options: AdminOptions,
   policyLimits: ReadonlyMap<string, PolicyLimit>,
+  standing: MiddlewareHandler,
 ): readonly AdminCall[] {
   const own = policyLimits.get(OPERATORS_LIMIT)
   const limits = own === undefined ? [] : [own]
-  const standing = demandStanding(options.cutOffFacts)
   return [
     ...clientCalls(options, limits),
     ...apiKeyCalls(options, limits),
@@ -43,7 +43,7 @@ export function adminCalls(
     ...recordCalls(options, limits),
     ...erasureCalls(options, limits),
     ...tokenCalls(options, limits),
-  ].map((call) => (call.changes === true ? behindBody(call, standing) : call))
+  ].map((call) => behindBody(call, standing))
 }
 
 /** The same call, with a guard right before it does what it is for. */

@@ -1,6 +1,7 @@
 /** Sends an admitted request on to the origin, and its answer back. */
 import type { Context } from 'hono'
 import { UNKNOWN_ADDRESS } from '../admission/address-list.ts'
+import { ADMITTED_FOR_MS } from '../admission/admission.ts'
 import {
   bodyOf,
   callerOf,
@@ -10,6 +11,7 @@ import {
   requestIdOf,
   traceOf,
 } from '../context.ts'
+import type { Readmission } from '../middleware/readmit.ts'
 import { waitUntilOf } from '../middleware/wait-until.ts'
 import type { Origin } from '../origin.ts'
 import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy.ts'
@@ -38,7 +40,12 @@ export interface ProxyOptions {
    * Lets others have an answer whose client has left: for an `origin` that coalesces. Default false.
    */
   readonly coalesce?: boolean
+  /** From `createReadmission`: where `origin` lets requests wait for others. Default nobody is asked. */
+  readonly readmission?: Readmission | undefined
 }
+
+const DONE = Promise.resolve()
+const isRecent = (ms: number) => Date.now() - ms <= ADMITTED_FOR_MS
 
 /**
  * Makes the handler at the end of the pipeline. The origin gets the method, the path and query as
@@ -68,6 +75,7 @@ export const proxy = ({
   originTimeoutMs: timeoutMs = DEFAULT_ORIGIN_TIMEOUT_MS,
   webSocketOrigins = [],
   coalesce = false,
+  readmission,
   method = '',
   path,
   ...forwarding
@@ -92,6 +100,8 @@ export const proxy = ({
       timeoutMs,
       route,
       waitUntil: coalesce ? waitUntilOf(c) : undefined,
+      stillAdmitted:
+        readmission && ((sinceMs) => (isRecent(sinceMs) ? DONE : readmission(c, sinceMs))),
     })
     if (answer.status === 101) return acceptUpgrade(answer, caller, Date.now())
     // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.

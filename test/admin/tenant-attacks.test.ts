@@ -93,6 +93,9 @@ describe('S30: an operator who is revoked while the body of a call is on its way
     ['POST', '/limits/reset', { limit: 'few', value: 'mallory' }],
     ['POST', '/bans', { kind: 'subject', value: 'alice', seconds: 3_600 }],
     ['POST', '/revocations', { kind: 'subject', value: 'alice' }],
+    // They only tell something.
+    ['POST', '/check', tuple],
+    ['POST', '/expand', { object: tuple.object, relation: tuple.relation }],
     ['DELETE', '/api-keys/:key', undefined],
     ['DELETE', '/clients/:client', undefined],
   ]
@@ -132,6 +135,24 @@ describe('S30: an operator who is revoked while the body of a call is on its way
     const event = gateway.events.at(-1)
     expect(event?.reason).toBe('token_revoked:tenant')
     expect(event?.change).toBeUndefined()
+  })
+
+  test('nor does one who is banned meanwhile', async () => {
+    const as = await operatorOf(undefined, ISSUER, { sub: 'bruce' })
+    const { stream, asked, end } = slowly({ name: 'x', subject: 'x' })
+    const pending = gateway.send('/-/admin/api-keys', {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${as}`, 'Content-Type': 'application/json' },
+      body: stream,
+      ...{ duplex: 'half' },
+    })
+    await asked
+    const ban = { kind: 'subject', issuer: ISSUER, value: 'bruce', seconds: 3_600 }
+    expect((await gateway.admin('POST', '/bans', ban)).status).toBe(201)
+    const before = await state()
+    end()
+    expect((await pending).status).toBe(403)
+    expect(await state()).toBe(before)
   })
 })
 

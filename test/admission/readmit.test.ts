@@ -1,7 +1,7 @@
 /** What happens between the admission of a request and the end of its body. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { subjectBanKey } from '../../src/admission/ban.ts'
+import { addressBanKey, subjectBanKey } from '../../src/admission/ban.ts'
 import { cutOffKey } from '../../src/admission/revocation.ts'
 import type { RouteDefinition } from '../../src/policy-definition.ts'
 import { ISSUER } from '../harness/issuer.ts'
@@ -24,14 +24,21 @@ const ROUTES: readonly RouteDefinition<'standard'>[] = [
     relation: { object: 'order:{params.id}', relation: 'viewer' },
   },
 ]
+const PUBLIC: readonly RouteDefinition<'standard'>[] = [
+  { method: 'POST', path: '/public/:id', anonymous: true, limits: ['standard'], input },
+]
 
 let world: World
 let strict: ReturnType<World['isolate']>
 let bounded: ReturnType<World['isolate']>
+let open: ReturnType<World['isolate']>
 beforeAll(async () => {
   world = await startWorld()
   strict = world.isolate({ routes: ROUTES })
   bounded = world.isolate({ routes: ROUTES, policy: { revocation: { maxStalenessMs: BOUND_MS } } })
+  const standard = { limit: 100, windowSeconds: 60, by: 'address', onUnavailable: 'deny' }
+  open = world.isolate({ routes: PUBLIC, policy: { limits: { standard } } })
+  await open.statusOf('/public/warm', undefined, { method: 'POST' })
   const token = await world.token('anybody')
   for (const isolate of [strict, bounded]) {
     await world.write(null, 'order:known#owner@user:anybody')
@@ -44,13 +51,15 @@ afterAll(() => world?.close())
 /** Sends a body whose end comes after `meanwhile` and `afterMs`. */
 async function send(
   isolate: ReturnType<World['isolate']>,
-  [path, subject, afterMs]: readonly [path: string, subject: string, afterMs: number],
+  [path, subject, afterMs]: readonly [path: string, subject: string | null, afterMs: number],
   meanwhile: () => Promise<unknown>,
+  { claims = {}, address = '192.0.2.7' }: { claims?: object; address?: string } = {},
 ) {
   const { stream, asked, end } = slowly({ text: 'late' })
-  const pending = isolate.ask(path, await world.token(subject), {
+  const token = subject === null ? undefined : await world.token(subject, { ...claims })
+  const pending = isolate.ask(path, token, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { 'content-type': 'application/json', 'cf-connecting-ip': address },
     body: stream,
   })
   await asked
@@ -63,6 +72,7 @@ async function send(
   return { status, isReached, reason, left: headers.get('ratelimit') }
 }
 
+const idle = async () => undefined
 const seconds = () => Math.floor(Date.now() / 1000)
 const cutOff = async (subject: string) =>
   world.redis.direct.set(await cutOffKey('subject', ISSUER, subject), seconds() + 5, 'EX', 600)
@@ -103,15 +113,32 @@ describe.concurrent('S30: a body that comes slowly', () => {
     expect(told).toMatchObject({ status: 401, isReached: false, reason: 'token_revoked:subject' })
   })
 
+  test('is refused where its token has ended meanwhile', async () => {
+    // A second before the end of its issuer's tolerance.
+    const claims = { iat: seconds() - 60, exp: seconds() - 4 }
+    const told = await send(strict, ['/notes/ended', 'ended', 2 * SLOW_MS], idle, { claims })
+    expect(told).toMatchObject({ status: 401, isReached: false, reason: 'token_rejected:exp' })
+  })
+
+  test('is refused where its address was banned meanwhile, of an anonymous caller too', async () => {
+    const address = '192.0.2.66'
+    const ban = async () =>
+      world.redis.direct.set(await addressBanKey(address), seconds() + 600, 'EX', 600)
+    const told = await send(open, ['/public/banned', null, SLOW_MS], ban, { address })
+    expect(told).toMatchObject({ status: 403, isReached: false })
+    const other = await send(open, ['/public/other', null, SLOW_MS], idle)
+    expect(other).toMatchObject({ status: 200, isReached: true })
+  })
+
   test('passes otherwise, and counts once', async () => {
-    const told = await send(strict, ['/notes/good', 'good', SLOW_MS], async () => undefined)
+    const told = await send(strict, ['/notes/good', 'good', SLOW_MS], idle)
     expect(told).toMatchObject({ status: 200, isReached: true, reason: 'ok' })
     expect(told.left).toMatch(/r=999999;/)
   })
 
   test('keeps its relation otherwise', async () => {
     await world.write(null, 'order:kept#owner@user:keeper')
-    const told = await send(strict, ['/orders/kept', 'keeper', SLOW_MS], async () => undefined)
+    const told = await send(strict, ['/orders/kept', 'keeper', SLOW_MS], idle)
     expect(told).toMatchObject({ status: 200, isReached: true, reason: 'ok' })
   })
 })
@@ -119,7 +146,7 @@ describe.concurrent('S30: a body that comes slowly', () => {
 test('a body that is prompt costs no second call, a slow one does', async () => {
   const callsOf = async (ms: number) => {
     const before = world.redis.calls()
-    const { status } = await send(strict, [`/notes/${ms}`, 'caller', ms], async () => undefined)
+    const { status } = await send(strict, [`/notes/${ms}`, 'caller', ms], idle)
     expect(status).toBe(200)
     return world.redis.calls() - before
   }

@@ -59,7 +59,6 @@ export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]
         `the permission \`${permissionOf('relations:read')}\`, too. Without relations in the policy ` +
         'there is no such call (404).',
       body: relationQuestionSchema,
-      changes: false,
       example: { object: 'order:7', relation: 'viewer', subject: 'user:alice' },
       status: 200,
       answer: 'The decision.',
@@ -93,7 +92,6 @@ export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]
         'that the model does not permit are left out. Of more than 1,000 subjects or objects that one ' +
         'relation names, 1,000 are told, and `hasMore`.',
       body: expansionSchema,
-      changes: false,
       example: { object: 'order:7', relation: 'viewer' },
       status: 200,
       answer: 'The tree.',

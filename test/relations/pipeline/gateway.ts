@@ -47,6 +47,7 @@ export interface Asked {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: ReadableStream
+  readonly signal?: AbortSignal
 }
 
 export type World = Awaited<ReturnType<typeof startWorld>>

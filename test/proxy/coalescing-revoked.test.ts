@@ -1,0 +1,97 @@
+/** Who waits for another's call to the origin, and must not ask any more when it is their turn. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { cutOffKey } from '../../src/admission/revocation.ts'
+import type { RouteDefinition } from '../../src/policy-definition.ts'
+import { startHttpServer, type TestServer } from '../harness/http-server.ts'
+import { ISSUER } from '../harness/issuer.ts'
+import { startWorld, type World } from '../relations/pipeline/gateway.ts'
+
+/** Longer than an admission holds. */
+const WAIT_MS = 1_100
+const ROUTES: readonly RouteDefinition<'standard'>[] = [
+  { method: 'GET', path: '/shared/:id', permission: 'orders:read', coalesce: true },
+  {
+    ...{ method: 'GET', path: '/orders/:id', permission: 'orders:read', coalesce: true },
+    relation: { object: 'order:{params.id}', relation: 'viewer' },
+  },
+]
+
+let world: World
+let origin: TestServer
+let isolate: ReturnType<World['isolate']>
+let calls = 0
+let release = Promise.withResolvers<void>()
+beforeAll(async () => {
+  world = await startWorld()
+  origin = await startHttpServer(async (_request, response) => {
+    calls += 1
+    await release.promise
+    // For the one who asked alone: everybody else asks as well.
+    response.setHeader('cache-control', 'no-store').end('[]')
+  })
+  isolate = world.isolate({ routes: ROUTES, env: { ORIGIN_URL: origin.url } })
+})
+beforeEach(() => {
+  calls = 0
+  release = Promise.withResolvers<void>()
+})
+afterAll(async () => {
+  release.resolve()
+  await origin?.close()
+  await world?.close()
+})
+
+/** Three who ask at once, of whom two wait; what becomes of those two after `meanwhile`. */
+async function waiting(path: string, token: string, meanwhile: () => Promise<unknown>) {
+  const leaving = new AbortController()
+  const first = isolate.ask(path, token, { signal: leaving.signal }).catch(() => undefined)
+  await expect.poll(() => calls).toBe(1)
+  const others = [isolate.ask(path, token), isolate.ask(path, token)]
+  await meanwhile()
+  await new Promise((done) => setTimeout(done, WAIT_MS))
+  return {
+    leave: () => leaving.abort(),
+    async statuses() {
+      release.resolve()
+      const answers = await Promise.all(others)
+      await first
+      return answers.map(({ status }) => status)
+    },
+  }
+}
+
+const cutOff = async (subject: string) => {
+  const key = await cutOffKey('subject', ISSUER, subject)
+  await world.redis.direct.set(key, Math.floor(Date.now() / 1000) + 5, 'EX', 600)
+}
+
+test('S30: whoever was cut off while they waited does not ask the origin themselves', async () => {
+  const token = await world.token('anne')
+  const { statuses } = await waiting('/shared/1', token, () => cutOff('anne'))
+  expect(await statuses()).toEqual([401, 401])
+  expect(calls).toBe(1)
+})
+
+test('S30: nor do they take the place of one who has left', async () => {
+  const token = await world.token('bob')
+  const { leave, statuses } = await waiting('/shared/2', token, () => cutOff('bob'))
+  leave()
+  expect(await statuses()).toEqual([401, 401])
+  expect(calls).toBe(1)
+})
+
+test('nor whoever has lost the relation', async () => {
+  const tuple = 'order:3#owner@user:carl'
+  await world.write(null, tuple)
+  const token = await world.token('carl')
+  const { statuses } = await waiting('/orders/3', token, () => world.remove(null, tuple))
+  expect(await statuses()).toEqual([403, 403])
+  expect(calls).toBe(1)
+})
+
+test('everybody else asks, as before', async () => {
+  const token = await world.token('dora')
+  const { statuses } = await waiting('/shared/4', token, async () => undefined)
+  expect(await statuses()).toEqual([200, 200])
+  expect(calls).toBe(3)
+})
