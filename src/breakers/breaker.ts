@@ -56,6 +56,7 @@ export const FIRST_PERIOD_MS = 500
 export const FIRST_PERIODS = 4
 /** No dependency that is back is kept waiting for longer. */
 export const MAX_PERIOD_MS = 5_000
+const AT_ONCE = Number.NEGATIVE_INFINITY
 
 /**
  * Makes the breaker of one isolate before one dependency. It opens after so many failures in a row,
@@ -65,7 +66,7 @@ export const MAX_PERIOD_MS = 5_000
  *
  * There is nothing to await in it, because on Workers a request may not wait for another's promise,
  * and a request may end without a word: who meets a probe that is under way is refused at once. A
- * probe that never comes back costs one period, after which the next request probes; one that is
+ * probe that has not come back after a period counts as failed, and the next request probes; one that is
  * known to have been abandoned costs nothing. A failure counts only if no answer has arrived since
  * its call began: what is late beside others that are answered is no outage, and calls from before
  * an outage do not prolong it.
@@ -96,11 +97,15 @@ export function createCircuitBreaker({
     observer?.changed(next, next === 'closed' ? undefined : lastFault)
   }
 
-  function open(): void {
+  function beginPeriod(): void {
     const doublings = Math.max(0, periods - FIRST_PERIODS + 1)
     periodMs = Math.min(FIRST_PERIOD_MS * 2 ** doublings, MAX_PERIOD_MS) * (1 - random() / 2)
     periods += 1
     probeAtMs = now() + periodMs
+  }
+
+  function open(): void {
+    beginPeriod()
     become('open')
   }
 
@@ -114,7 +119,9 @@ export function createCircuitBreaker({
         const retryAfterSeconds = Math.max(1, Math.ceil((probeAtMs - nowMs) / 1000))
         throw new Unavailable(name, lastFault, { retryAfterSeconds, unasked: true })
       }
-      probeAtMs = nowMs + periodMs
+      // A probe is still under way that takes longer than its period: another failure, so far.
+      if (state === 'half_open' && probeAtMs !== AT_ONCE) beginPeriod()
+      else probeAtMs = nowMs + periodMs
       become('half_open')
       return round
     },
@@ -132,7 +139,7 @@ export function createCircuitBreaker({
       if (state === 'half_open' || failuresInRow >= failures) open()
     },
     abandoned(entry) {
-      if (entry === round && state === 'half_open') probeAtMs = Number.NEGATIVE_INFINITY
+      if (entry === round && state === 'half_open') probeAtMs = AT_ONCE
     },
   }
 }

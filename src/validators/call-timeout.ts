@@ -2,7 +2,8 @@
 import * as z from 'zod'
 
 const MIN_TIMEOUT_MS = 10
-const MAX_TIMEOUT_MS = 10_000
+/** So old may a decision be by the time that its answer is there. */
+const MAX_TIMEOUT_MS = 5_000
 
 /** Milliseconds, as text. */
 export const callTimeout = z

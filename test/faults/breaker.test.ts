@@ -140,6 +140,27 @@ describe('a breaker', () => {
     expect(breaker.state()).toBe('closed')
   })
 
+  test('probes that take longer than their period are failures, too, and come ever more rarely', () => {
+    const { breaker, fail, pass } = build()
+    fail(DEFAULT_FAILURES)
+    /** Probes that are under way, and when they will have failed. */
+    const slow: { readonly entry: number; readonly atMs: number }[] = []
+    let probes = 0
+    for (let ms = 0; ms < 60_000; ms += 50) {
+      pass(50)
+      while (slow[0] !== undefined && slow[0].atMs <= ms)
+        breaker.failed(slow.shift()?.entry ?? 0, 'timeout')
+      try {
+        slow.push({ entry: breaker.enter(), atMs: ms + 5_000 })
+        probes += 1
+      } catch {
+        // Refused.
+      }
+    }
+    expect(probes).toBeLessThan(20)
+    expect(probes).toBeGreaterThan(10)
+  })
+
   test('calls from before it opened do not prolong it, and an answer to one closes it', () => {
     const { breaker, fail, refusal, pass } = build()
     const early = Array.from({ length: 100 }, () => breaker.enter())

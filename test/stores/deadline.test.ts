@@ -24,6 +24,23 @@ describe('a deadline', () => {
     expect((signal.reason as Error).name).toBe('TimeoutError')
   })
 
+  test('is not stretched beyond a second and a half in a burst, or beyond itself', () => {
+    for (const [ms, longestMs] of [
+      [100, 600],
+      [1_000, 1_500],
+      [4_000, 4_000],
+    ] as const) {
+      const deadlines = createDeadlines(ms)
+      const [first, ...others] = burst(deadlines)
+      vi.advanceTimersByTime(ms / 2)
+      others[0]?.end(true)
+      vi.advanceTimersByTime(longestMs - ms / 2 - 1)
+      expect(first?.signal.aborted, String(ms)).toBe(false)
+      vi.advanceTimersByTime(1)
+      expect(first?.signal.aborted, String(ms)).toBe(true)
+    }
+  })
+
   test('does not count the time for which the isolate stood still', () => {
     const { signal } = createDeadlines(MS).start()
     vi.advanceTimersByTime(MS / 2)

@@ -6,12 +6,14 @@ export const BURST_CALLS = 32
 const CALM_CALLS = 2
 /** How much longer a call may take in a burst, while others are answered. */
 export const BURST_STRETCH = 6
+/** But no longer than this: what a call has decided is old by the time that its answer takes. */
+const MAX_STRETCHED_MS = 1_500
 /** And while none has been answered since it began: a burst may meet an outage, too. */
 export const SILENT_BURST_STRETCH = 1.4
 /** A deadline is lived through in so many steps. */
 const STEPS = 5
-/** After so many times its deadline a call is not late but gone. */
-const DEAD_AFTER = 2 * BURST_STRETCH
+/** After so many times its longest deadline a call is not late but gone. */
+const DEAD_AFTER = 2
 
 /** One call's deadline. */
 export interface Deadline {
@@ -41,7 +43,7 @@ export interface Deadlines {
  * ended never ends by itself: it stops counting as waiting once no deadline could still be running.
  */
 export function createDeadlines(ms: number, now: () => number = Date.now): Deadlines {
-  const longestMs = BURST_STRETCH * ms
+  const longestMs = Math.max(ms, Math.min(BURST_STRETCH * ms, MAX_STRETCHED_MS))
   /** The calls that wait, oldest first. */
   const waiting = new Set<{ readonly startMs: number }>()
   let lastAnswerMs = 0
@@ -50,7 +52,7 @@ export function createDeadlines(ms: number, now: () => number = Date.now): Deadl
 
   function forgetDead(nowMs: number): void {
     for (const call of waiting) {
-      if (nowMs - call.startMs <= ms * DEAD_AFTER) return
+      if (nowMs - call.startMs <= longestMs * DEAD_AFTER) return
       waiting.delete(call)
       if (waiting.size <= CALM_CALLS) burst = false
     }
