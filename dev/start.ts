@@ -14,7 +14,7 @@ import { keySetComplaints } from './start/key-sets.ts'
 import { requireFreePort } from './start/port.ts'
 import { untilReady } from './start/readiness.ts'
 import { openRedisRest } from './start/redis-rest.ts'
-import { exceptFailures, keepServing, type Serving } from './start/serving.ts'
+import { keepServing, type Serving, tellOf } from './start/serving.ts'
 import {
   defaultPublicUrl,
   HOST,
@@ -72,7 +72,6 @@ async function start(asked: Settings, shutdown: Shutdown): Promise<Serving> {
   const url = `http://${HOST}:${settings.port}`
   const { issuers } = configOf(vars)
   async function serve(): Promise<Wrangler> {
-    progress('starting the Workers')
     const workers = run(serveArguments(settings, instance, vars))
     const ready = untilReady(url, workers, {
       ...{ signal, progress },
@@ -82,11 +81,10 @@ async function start(asked: Settings, shutdown: Shutdown): Promise<Serving> {
       await workers.stop()
       throw error
     })
-    // What wrangler still says without being asked is the Workers' own warnings and errors.
-    const tellUnlessEnding = (line: string) => signal.aborted || tell(line)
-    if (!settings.verbose) workers.follow(exceptFailures(tellUnlessEnding))
+    if (!settings.verbose) tellOf(workers, { url, signal, tell, progress })
     return workers
   }
+  progress('starting the Workers')
   const workers = await serve()
   const isShipped = settings.policyFile === undefined
   const hasRelations = isShipped && (await writeDemoRelations(url, vars))

@@ -119,6 +119,12 @@ export function definePolicy<const RoleName extends string, const LimitName exte
   }
 }
 
+/** Throws `Misconfigured` for what is no policy: the types of a policy file may not have been looked at. */
+export function requirePolicy(policy: Partial<Policy> | undefined): void {
+  if (policy?.roles instanceof Map && policy.tokens !== undefined) return
+  throw new Misconfigured('The policy', ['must be the default export, made by definePolicy()'])
+}
+
 function complete(
   route: RouteDefinition,
   limits: ReadonlyMap<string, LimitDefinition>,

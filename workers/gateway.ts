@@ -1,6 +1,10 @@
 /** The gateway Worker: the shipped pipeline over the policy in `portcullis.config.ts`. */
 import policy from '#policy'
 import { createGateway, createServices, type GatewayEnv, refuseAll } from '../src/index.ts'
+import { requirePolicy } from '../src/policy.ts'
+
+// With the first look at it, not with the first request.
+requirePolicy(policy)
 
 /** Built by the first request of an isolate, out of an environment that never changes. */
 let gateway:

@@ -1,16 +1,13 @@
 /** Goes on serving while somebody works on the policy, mistakes included. */
-import { watch } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
+import { checkModelIn } from '../model/file.ts'
+import { watchSaves } from './saves.ts'
 import { ROOT } from './settings.ts'
-import { complaint, type Wrangler } from './wrangler.ts'
+import { complaint, complaintOfFailure, type Wrangler } from './wrangler.ts'
 
-/** An editor saves in several steps. */
-const SETTLING_MS = 200
-const FAILED_TO_START = 'runtime failed to start'
-/** Blocks of wrangler's output that {@link complaint} puts into a line or two. */
-const FAILURE = new RegExp(
-  `^✘ \\[ERROR\\] service core:user|${FAILED_TO_START}|^🪵|Logs were written`,
-)
+/** Blocks of wrangler's output that are told in fewer words. */
+const FAILURE = /^✘ \[ERROR\] service core:user|runtime failed to start|^🪵|Logs were written/
+const BUILD_FAILED = 'Build failed with'
 
 /** What has been started and is ready. */
 export interface Serving {
@@ -30,61 +27,82 @@ export interface KeepServingOptions {
 
 /**
  * Serves until the Workers end for good, and throws why. A mistake that is saved into the policy only
- * interrupts them: Redis stays, with what it holds, and each save is tried until one starts.
+ * interrupts them: Redis stays, with what it holds, and each save is tried until one starts. Says, too,
+ * when a relation model was saved whose JSON is not what it says.
  */
 export async function keepServing(
   { workers: first, serveAgain, redisDied }: Serving,
   { policyFile, signal, progress }: KeepServingOptions,
 ): Promise<never> {
+  const roots = policyFile === undefined ? [ROOT] : [ROOT, dirname(policyFile)]
+  const saves = watchSaves(roots, signal, (name) => {
+    if (name.endsWith('.fga')) checkModelIn(ROOT).catch(({ message }) => progress(message))
+  })
+
+  /** Tries at once: something better may have been saved while the Workers were ending. */
   async function mended(mistake: string): Promise<Wrangler> {
-    progress(`${mistake}\nportcullis: nothing is served until that is mended and saved`)
-    await Promise.race([nextSave(policyFile, signal), redisDied])
-    try {
-      return await serveAgain()
-    } catch (error) {
+    let told = mistake
+    progress(told)
+    for (;;) {
+      const seen = saves.count()
+      try {
+        return await serveAgain()
+      } catch (error) {
+        signal.throwIfAborted()
+        const { message } = error as Error
+        if (message !== told) progress(message)
+        told = message
+      }
+      if (saves.count() === seen) progress('nothing is served until that is mended and saved')
+      await Promise.race([saves.after(seen), redisDied])
       signal.throwIfAborted()
-      return mended((error as Error).message)
     }
   }
+
   for (let workers = first; ; ) {
     const code = await Promise.race([workers.ended, redisDied])
     signal.throwIfAborted()
-    const why = complaint(workers.lines())
-    const isMistake = workers.lines().some((line) => line.includes(FAILED_TO_START))
-    if (!isMistake) throw new Error(`wrangler ended by itself (${code})\n${why}`.trim())
-    workers = await mended(why)
+    const mistake = complaintOfFailure(workers.lines())
+    if (mistake === undefined)
+      throw new Error(`wrangler ended by itself (${code})\n${complaint(workers.lines())}`.trim())
+    workers = await mended(mistake)
     progress('ready again')
   }
 }
 
-/** Passes lines on, but not those about a failure that `keepServing` tells in its own words. */
-export function exceptFailures(tell: (line: string) => void): (line: string) => void {
-  let isFailure = false
-  return (line) => {
-    if (/^\S/.test(line)) isFailure = FAILURE.test(line)
-    if (!isFailure && line.trim() !== '') tell(line)
-  }
+export interface TellingOptions {
+  /** Of the gateway. */
+  readonly url: string
+  readonly signal: AbortSignal
+  readonly tell: (line: string) => void
+  readonly progress: (what: string) => void
 }
 
 /**
- * Resolves once a file has been saved beside the policy, or in the checkout's `src` and `workers`;
- * what lies deeper beside the policy is not watched. Rejects with the reason of `signal`.
+ * Passes on what wrangler says without being asked, which is the Workers' own warnings and errors; but
+ * not what `keepServing` tells in its own words. Of a build that has failed, what becomes of requests.
  */
-async function nextSave(policyFile: string | undefined, signal: AbortSignal): Promise<void> {
-  const saved = new AbortController()
-  const until = AbortSignal.any([signal, saved.signal])
-  await new Promise<void>((resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-    function look(folder: string, recursive: boolean) {
-      const watcher = watch(folder, { signal: until, recursive }, (_, name) => {
-        if (!name?.startsWith('.')) resolve()
-      })
-      watcher.on('error', reject)
-    }
-    look(policyFile === undefined ? ROOT : dirname(policyFile), false)
-    look(join(ROOT, 'src'), true)
-    look(join(ROOT, 'workers'), true)
-  }).finally(() => saved.abort())
-  await new Promise((resolve) => setTimeout(resolve, SETTLING_MS))
-  signal.throwIfAborted()
+export function tellOf(workers: Wrangler, { url, signal, tell, progress }: TellingOptions): void {
+  let isFailure = false
+  let isWaiting = false
+
+  /** wrangler lets requests wait while there is nothing that could answer them. */
+  async function tellWhenMended() {
+    isWaiting = true
+    progress('requests wait until that is mended')
+    const answered = await fetch(`${url}/-/healthz`, { signal }).then(
+      ({ ok }) => ok,
+      () => false,
+    )
+    isWaiting = false
+    if (answered) progress('ready again')
+  }
+
+  workers.follow((line) => {
+    if (signal.aborted) return
+    if (/^\S/.test(line)) isFailure = FAILURE.test(line)
+    if (isFailure || line.trim() === '') return
+    tell(line)
+    if (line.includes(BUILD_FAILED) && !isWaiting) void tellWhenMended()
+  })
 }

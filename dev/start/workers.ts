@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { replace } from '../dev-vars.ts'
 import { environmentFile, type GatewayVars } from './gateway-vars.ts'
 import type { Instance } from './instance.ts'
-import { policyTsconfig } from './policy-paths.ts'
+import { policyModule, policyTsconfig } from './policy-paths.ts'
 import { HOST, type Settings } from './settings.ts'
 
 const AUDIT_DATABASE = 'portcullis-audit'
@@ -41,7 +41,9 @@ export function serveArguments(
 }
 
 function policyArguments(policyFile: string, directory: string): readonly string[] {
+  const module = join(directory, 'policy.ts')
+  replace(module, policyModule(policyFile))
   const tsconfig = join(directory, 'tsconfig.json')
-  replace(tsconfig, policyTsconfig(policyFile))
+  replace(tsconfig, policyTsconfig(module))
   return ['--tsconfig', tsconfig]
 }

@@ -92,14 +92,30 @@ export function complaint(lines: readonly string[]): string {
       if (/^\S/.test(line)) inWarning = line.includes('[WARNING]')
       return line.trim() !== '' && !inWarning && !CHATTER.test(line)
     })
-    .map((line) => line.replace(ERROR_MARK, ''))
+    .map((line) => line.replace(ERROR_MARK, '').replace(/^service core:user:\w+: /, ''))
     .join('\n')
 }
 
+/**
+ * What made the Workers not start, of whatever else wrangler has said since; undefined where they did not
+ * even try.
+ */
+export function complaintOfFailure(lines: readonly string[]): string | undefined {
+  const failed = lines.findLastIndex((line) => line.includes(FAILED_TO_START))
+  if (failed === -1) return undefined
+  const cause = lines.findLastIndex(
+    (line, index) => index < failed && line.startsWith(ERROR_MARK + WORKER),
+  )
+  return complaint(lines.slice(Math.max(cause, 0))) || 'the Workers do not start'
+}
+
+const FAILED_TO_START = 'runtime failed to start'
+const WORKER = 'service core:user:'
 const ERROR_MARK = '✘ [ERROR] '
 /** The message of the project's own error `Misconfigured`. */
 const MISCONFIGURED = /\w+ \w+ is not valid:\n(?:\s+- .*\n?)+/
-const CHATTER = /Logs were written to|If you think this is a bug|^\s+\{?"timestamp"/
+const CHATTER =
+  /Logs were written to|If you think this is a bug|runtime failed to start|^\s+(Runtime stderr:|\{?"timestamp")/
 
 async function endGroup(child: ChildProcess): Promise<void> {
   const { pid } = child

@@ -28,6 +28,8 @@ export interface Command {
   readonly child: ChildProcess
   readonly pid: number
   readonly ended: Promise<Outcome>
+  /** What it has said so far on stderr. */
+  stderr(): string
   /** Resolves when stdout or stderr matches; throws if the command ends first. */
   said(what: RegExp): Promise<Outcome>
 }
@@ -90,6 +92,7 @@ function start(
     child,
     pid: child.pid ?? 0,
     ended,
+    stderr: () => output.stderr,
     said(what) {
       const said = new Promise<Outcome>((resolve) => {
         const look = () => {
