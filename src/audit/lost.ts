@@ -5,8 +5,8 @@ import type { AuditEvent } from './event.ts'
 export const NO_TRACE_ID = '0'.repeat(32)
 
 /**
- * States that up to `lost` events never arrived. An upper bound, because a send that timed out may
- * have worked all the same. It belongs to no request: status 0, no actor, its own id.
+ * States that up to `lost` events never arrived. An upper bound, because what got no answer at any
+ * attempt may have worked all the same. It belongs to no request: status 0, no actor, its own id.
  */
 export const lostEvent = (lost: number, id: string, nowMs: number): AuditEvent => ({
   id,

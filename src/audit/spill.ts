@@ -1,26 +1,31 @@
 /** Where events wait while the queue does not take them. */
 import type { Person } from './erasure.ts'
 
-/** What is kept: events as JSON, oldest first, and how many others are known to be lost. */
+/** What is kept, as JSON. */
 export interface Spilled {
+  /** Oldest first. */
   readonly events: readonly string[]
-  readonly lost: number
+  /** An event that tells of lost ones. */
+  readonly lostEvent: string | undefined
 }
 
 /** Port: a bounded store that outlives the isolate. Each call rejects when the store fails. */
 export interface AuditSpill {
   /**
-   * Keeps events, and adds to the number of lost ones. Answers how many events, the oldest, the
-   * bound has cut off; that number is the caller's to report.
+   * Keeps a batch, and adds to the number of lost events: `lost`, which were lost before, and those,
+   * the oldest, that the bound cuts off. Answers how many the latter are. `id` is the batch's own:
+   * one that is kept again within a minute changes nothing and has the same answer.
    */
-  keep(events: readonly string[], lost: number): Promise<number>
+  keep(id: string, events: readonly string[], lost: number): Promise<number>
   /**
-   * Reads the oldest `max` events and leaves them there, so that a reader that dies loses nothing;
-   * takes the number of lost ones away, so that it is reported once.
+   * Reads the oldest `max` events, and the one that tells of lost ones, and leaves them there, so
+   * that a reader that dies loses nothing. Where events are lost and no event tells of them,
+   * `lostEvent` makes one of their number, and it takes the place of the number at once: who reads
+   * next, or at the same time, sees the same event, under the same id.
    */
-  peek(max: number): Promise<Spilled>
-  /** Removes events that have arrived. Unknown ones are no error. */
-  forget(events: readonly string[]): Promise<void>
+  peek(max: number, lostEvent: (lost: number) => string): Promise<Spilled>
+  /** Removes what has arrived, at least one event. Unknown ones are no error. */
+  forget(arrived: Spilled): Promise<void>
 }
 
 /** Port: takes somebody out of the events that are kept. Rejects when the store fails. */

@@ -1,14 +1,22 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { MAX_BATCH_BYTES } from '../../src/audit/batch.ts'
+import { newAuditTally } from '../../src/metrics/tally.ts'
 import {
   type AuditQueueOptions,
   createAuditQueue,
   DRAIN_INTERVAL_MS,
   QUEUE_COOL_DOWN_MS,
 } from '../../src/stores/queue/audit-queue.ts'
-import { createAuditSpill, SPILL_KEY } from '../../src/stores/upstash/audit-spill.ts'
+import {
+  createAuditSpill,
+  SPILL_KEY,
+  SPILL_LOST_EVENT_KEY,
+  SPILL_LOST_KEY,
+} from '../../src/stores/upstash/audit-spill.ts'
 import { createRedisRest } from '../../src/stores/upstash/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
+import { type LossyRedis, startLossyRedis } from './lossy-redis.ts'
 
 let redis: TestRedis
 beforeAll(async () => {
@@ -19,6 +27,25 @@ beforeEach(() => redis.direct.flushall())
 
 type Mood = 'works' | 'refuses' | 'hangs' | 'throws at once'
 
+/** More batches than any test here has pages to drain. */
+const SETTLING = 4
+type Isolate = Pick<ReturnType<typeof isolate>, 'transport' | 'state'>
+
+/** The queue works again, and requests go on until nothing is left to send on. */
+async function recover({ transport, state }: Isolate) {
+  state.mood = 'works'
+  state.nowMs += QUEUE_COOL_DOWN_MS
+  for (let batch = 0; batch < SETTLING; batch += 1) await transport.send(events(1), 0)
+}
+
+/** As {@link recover}, for an isolate that is new. */
+async function settle({ transport, state }: Isolate) {
+  for (let batch = 0; batch < SETTLING; batch += 1) {
+    await transport.send(events(1), 0)
+    state.nowMs += DRAIN_INTERVAL_MS
+  }
+}
+
 /** An isolate over a queue in a mood, and a real Redis behind it. */
 function isolate({
   redisUrl = redis.url,
@@ -28,6 +55,7 @@ function isolate({
   const state = { mood: 'works' as Mood, nowMs: 1_000_000, attempts: 0 }
   const arrived: string[] = []
   const sizes: number[] = []
+  const bytes: number[] = []
   const warnings: string[] = []
   const transport = createAuditQueue({
     queue: {
@@ -39,6 +67,7 @@ function isolate({
           return Promise.reject(new Error('Queue sendBatch failed: Too Many Requests'))
         arrived.push(...messages.map(({ body }) => body))
         sizes.push(messages.length)
+        bytes.push(Buffer.byteLength(messages.map(({ body }) => body).join('')))
         return Promise.resolve({})
       },
     },
@@ -52,7 +81,7 @@ function isolate({
     queueTimeoutMs: 20,
     ...options,
   })
-  return { state, arrived, sizes, warnings, transport }
+  return { state, arrived, sizes, bytes, warnings, transport }
 }
 
 const events = (count: number) => Array.from({ length: count }, () => JSON.stringify(anEvent()))
@@ -61,7 +90,10 @@ const lostIn = (arrived: readonly string[]) =>
   arrived
     .map((event) => JSON.parse(event))
     .filter(({ reason }) => reason === 'audit_lost')
-    .map(({ lost }) => lost)
+    .map(({ lost }): number => lost)
+/** As the consumer has it, which takes an event of the same id once. */
+const lostOnce = (arrived: readonly string[]) => lostIn([...new Set(arrived)])
+const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
 
 test('a queue that works gets the batch as text, once, and Redis is not asked', async () => {
   const { transport, arrived, state } = isolate()
@@ -154,12 +186,12 @@ test('R20: what is drained leaves Redis only after the queue has taken it', asyn
 })
 
 test('R20: a drained batch stays within what the queue takes', async () => {
-  const { transport, state, sizes, arrived } = isolate()
+  const { transport, state, sizes, bytes, arrived } = isolate()
   state.mood = 'refuses'
   const large = Array.from({ length: 60 }, () =>
     JSON.stringify(anEvent({ reason: 'r'.repeat(7_000) })),
   )
-  await transport.send(large.slice(0, 30), 0)
+  await transport.send(large.slice(0, 30), 3)
   await transport.send(large.slice(30), 0)
   state.mood = 'works'
   for (let page = 0; page < 4; page += 1) {
@@ -167,7 +199,9 @@ test('R20: a drained batch stays within what the queue takes', async () => {
     await transport.send(events(1), 0)
   }
   expect(Math.max(...sizes)).toBeLessThan(35)
-  expect(arrived).toHaveLength(64)
+  expect(Math.max(...bytes)).toBeLessThanOrEqual(MAX_BATCH_BYTES)
+  expect(arrived).toHaveLength(64 + 1)
+  expect(lostIn(arrived)).toEqual([3])
 })
 
 test('R20: events that the bound cuts off are told, exactly, as an audit_lost event', async () => {
@@ -229,7 +263,168 @@ test('R20: a count that one isolate leaves behind is told by another', async () 
   await healthy.transport.send(events(1), 0)
   healthy.state.nowMs += DRAIN_INTERVAL_MS
   await healthy.transport.send(events(1), 0)
-  expect(lostIn(healthy.arrived)).toEqual([5])
+  // Five of the first batch, and the one that the second left no room for.
+  expect(lostIn(healthy.arrived)).toEqual([6])
+})
+
+describe('R20: where answers of Redis get lost, what it did with the call stays counted:', () => {
+  let lossy: LossyRedis
+  beforeAll(async () => {
+    lossy = await startLossyRedis(redis)
+  })
+  afterAll(() => lossy.close())
+  const overLossy = (maxEvents?: number) =>
+    isolate({ redisUrl: lossy.url, ...(maxEvents !== undefined && { maxEvents }) })
+
+  /** Of two attempts, each sent twice. */
+  const ANSWERS = 4
+
+  test.each([1, 2, 3])('%i of keeping a batch, and the numbers are exact', async (count) => {
+    const tally = newAuditTally()
+    const { transport, state } = isolate({ redisUrl: lossy.url, maxEvents: 4, tally })
+    state.mood = 'refuses'
+    const [first, second] = [events(4), events(3)]
+    await transport.send(first, 0)
+    lossy.lose(count, SPILL_KEY)
+    await transport.send(second, 7)
+    expect(lossy.left()).toBe(0)
+    expect(tally).toEqual({ sent: 0, spilled: 7, lost: 3 + 7 })
+    // The isolate dies here. Another one tells.
+    const other = isolate({ maxEvents: 4 })
+    other.state.nowMs += DRAIN_INTERVAL_MS
+    await settle(other)
+    expect(lostIn(other.arrived)).toEqual([3 + 7])
+    const came = [...first, ...second].filter((event) => other.arrived.includes(event))
+    expect(came).toHaveLength(4)
+  })
+
+  test('all of keeping a batch, and no number is too small', async () => {
+    const { transport, state, arrived } = overLossy(4)
+    state.mood = 'refuses'
+    const [first, second] = [events(4), events(3)]
+    await transport.send(first, 0)
+    lossy.lose(ANSWERS, SPILL_KEY)
+    await transport.send(second, 7)
+    expect(lossy.left()).toBe(0)
+    await recover({ transport, state })
+    expect(sum(lostIn(arrived))).toBeGreaterThanOrEqual(3 + 7)
+    expect([...first, ...second].filter((event) => arrived.includes(event))).toHaveLength(4)
+  })
+
+  test.each([
+    ['reading', 'SMEMBERS', 2],
+    // Sent once: an event is made under an id of its own, or not at all.
+    ['making the event of lost ones', 'audit_lost', 1],
+    ['forgetting', 'SREM', 2],
+  ])('those of %s, and another isolate tells the same', async (_, word, sent) => {
+    const failing = isolate({ maxEvents: 4 })
+    failing.state.mood = 'refuses'
+    await failing.transport.send(events(9), 2)
+    const dying = overLossy()
+    await dying.transport.send(events(1), 0)
+    lossy.lose(ANSWERS, word)
+    dying.state.nowMs += DRAIN_INTERVAL_MS
+    await dying.transport.send(events(1), 0)
+    expect(ANSWERS - lossy.left()).toBe(sent)
+    // What it was about to do next it never does.
+    const other = isolate()
+    await settle(other)
+    expect(lostOnce([...dying.arrived, ...other.arrived])).toEqual([7])
+    expect(new Set([...dying.arrived, ...other.arrived]).size).toBe(2 + SETTLING + 4 + 1)
+  })
+})
+
+test.each([
+  ['refuses', () => Promise.reject(new Error('gone again'))],
+  ['hangs', () => new Promise(() => {})],
+])(
+  'R20: a count that was read when the queue %s is told by another isolate',
+  async (_, failure) => {
+    const failing = isolate({ maxEvents: 4 })
+    failing.state.mood = 'refuses'
+    await failing.transport.send(events(9), 2)
+    const dying = isolate({
+      queue: {
+        sendBatch: (messages) =>
+          messages.some(({ body }) => body.includes('"own"')) ? Promise.resolve() : failure(),
+      },
+    })
+    const own = () => [JSON.stringify(anEvent({ reason: 'own' }))]
+    await dying.transport.send(own(), 0)
+    dying.state.nowMs += DRAIN_INTERVAL_MS
+    await dying.transport.send(own(), 0)
+    const other = isolate()
+    await settle(other)
+    expect(lostIn(other.arrived)).toEqual([7])
+    expect(await redis.direct.smembers(SPILL_LOST_EVENT_KEY)).toEqual([])
+  },
+)
+
+test.each([
+  ['both live', false, false],
+  ['the first dies', true, false],
+  ['the second dies', false, true],
+])('R20: two isolates drain at once, %s, and the count is told exactly', async (_, ...dies) => {
+  const failing = isolate({ maxEvents: 4 })
+  failing.state.mood = 'refuses'
+  await failing.transport.send(events(9), 2)
+  const arrived: string[] = []
+  const atQueue: (() => void)[] = []
+  const reached: Promise<void>[] = []
+  const go: (() => void)[] = []
+  const draining = dies.map((isDying, at) => {
+    reached.push(new Promise((resolve) => atQueue.push(resolve)))
+    const mayGo = new Promise<void>((resolve) => go.push(resolve))
+    const { transport, state } = isolate({
+      queueTimeoutMs: 5_000,
+      queue: {
+        async sendBatch(messages) {
+          if (!messages.some(({ body }) => body.includes('"own"'))) {
+            atQueue[at]?.()
+            await mayGo
+            // Of an isolate that has died nothing arrives, and nothing follows.
+            if (isDying) await new Promise(() => {})
+          }
+          arrived.push(...messages.map(({ body }) => body))
+        },
+      },
+    })
+    return { transport, state }
+  })
+  const own = () => [JSON.stringify(anEvent({ reason: 'own' }))]
+  const sending: Promise<void>[] = []
+  for (const [at, { transport, state }] of draining.entries()) {
+    await transport.send(own(), 0)
+    state.nowMs += DRAIN_INTERVAL_MS
+    sending.push(transport.send(own(), 0))
+    await reached[at]
+  }
+  for (const open of go) open()
+  await Promise.all(sending.filter((_, at) => !dies[at]))
+  const other = isolate()
+  await settle(other)
+  expect(lostOnce([...arrived, ...other.arrived])).toEqual([7])
+})
+
+test('R20: where there is only a count, it is told', async () => {
+  await redis.direct.incrby(SPILL_LOST_KEY, 12)
+  const { transport, state, arrived, sizes } = isolate()
+  await transport.send(events(1), 0)
+  state.nowMs += DRAIN_INTERVAL_MS
+  await transport.send(events(1), 0)
+  expect(lostIn(arrived)).toEqual([12])
+  expect(sizes).toEqual([1, 1, 1])
+  expect(await redis.direct.keys('pc:audit:lost*')).toEqual([])
+})
+
+test('R20: the event of lost ones is one of the messages that the queue takes at once', async () => {
+  const { transport, state, arrived, sizes } = isolate({ maxEvents: 150 })
+  state.mood = 'refuses'
+  await transport.send(events(100), 5)
+  await transport.send(events(100), 0)
+  await recover({ transport, state })
+  expect(sizes.slice(0, 4)).toEqual([1, 100, 1, 51])
+  expect(lostIn(arrived)).toEqual([55])
 })
 
 test('without a spill what the queue refuses is counted and told', async () => {

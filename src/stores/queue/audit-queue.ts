@@ -54,9 +54,10 @@ export interface AuditQueue extends AuditTransport {
 /**
  * An {@link AuditTransport} for one isolate. A batch takes at most about 10 s: two attempts at
  * the queue, then two at the spill. After a batch that went through, events that are kept in the spill are
- * sent on, a batch at a time, and removed only then: twice is possible, lost is not. What neither
- * took is counted, and the count is sent as an `audit_lost` event once the queue works again; events
- * that were kept, but whose answer was lost twice, count as lost too.
+ * sent on, a batch at a time, and removed only then: twice is possible, lost is not. That goes for the
+ * event by which the spill tells what it has lost, too. What neither took is counted here, and the
+ * count is sent as an `audit_lost` event once the queue works again, or handed to the spill with the
+ * next batch; events that were kept, but whose answer was lost at each attempt, count as lost too.
  */
 export function createAuditQueue({
   queue,
@@ -89,9 +90,11 @@ export function createAuditQueue({
 
   /** How many events its bound has cut off; undefined where the spill did not take these. */
   async function spillOver(events: readonly string[], lost: number): Promise<number | undefined> {
+    // The same for both attempts: one whose answer was lost has kept them all the same.
+    const id = newId()
     for (let attempt = 1; spill !== undefined && attempt <= SPILL_ATTEMPTS; attempt += 1) {
       try {
-        return await withDeadline(spill.keep(events, lost), SPILL_TIMEOUT_MS)
+        return await withDeadline(spill.keep(id, events, lost), SPILL_TIMEOUT_MS)
       } catch {
         if (attempt < SPILL_ATTEMPTS) await sleep(RETRY_DELAY_MS)
       }
@@ -107,14 +110,13 @@ export function createAuditQueue({
       unreported += carried + events.length
       tally.lost += events.length
     } else {
-      unreported += cut
       tally.spilled += events.length
       tally.lost += cut
       drainAtMs = 0
     }
     if (now() < logAtMs) return
     logAtMs = now() + LOG_INTERVAL_MS
-    warn(`audit: the queue takes no events; ${unreported} lost so far, the others are kept`)
+    warn(`audit: the queue takes no events; ${tally.lost} lost so far, the others are kept`)
   }
 
   async function drain() {
@@ -122,20 +124,24 @@ export function createAuditQueue({
     if (spill === undefined || now() < drainAtMs) return
     // At once, so that no other request of this isolate drains as well.
     drainAtMs = now() + DRAIN_INTERVAL_MS
-    const kept = await withDeadline(spill.peek(MAX_BATCH_MESSAGES), SPILL_TIMEOUT_MS)
-    unreported += kept.lost
-    const events = oneBatchOf(kept.events)
-    if (events.length === 0 || !(await enqueue(events))) return
+    const kept = await withDeadline(spill.peek(MAX_BATCH_MESSAGES, lostText), SPILL_TIMEOUT_MS)
+    // In front, so that it is never what finds no room.
+    const told = kept.lostEvent === undefined ? [] : [kept.lostEvent]
+    const batch = oneBatchOf([...told, ...kept.events])
+    if (batch.length === 0 || !(await enqueue(batch))) return
+    const events = batch.slice(told.length)
     tally.sent += events.length
-    await withDeadline(spill.forget(events), SPILL_TIMEOUT_MS)
+    await withDeadline(spill.forget({ ...kept, events }), SPILL_TIMEOUT_MS)
     drainAtMs = 0
   }
+
+  const lostText = (lost: number) => serialiseEvent(lostEvent(lost, newId(), now()))
 
   async function reportLost() {
     if (unreported === 0) return
     const lost = unreported
     unreported = 0
-    if (!(await enqueue([serialiseEvent(lostEvent(lost, newId(), now()))]))) unreported += lost
+    if (!(await enqueue([lostText(lost)]))) unreported += lost
   }
 
   return {
@@ -154,9 +160,9 @@ export function createAuditQueue({
 
 function oneBatchOf(events: readonly string[]): readonly string[] {
   let bytes = 0
-  const tooMuch = events.findIndex((event) => {
+  const tooMuch = events.findIndex((event, at) => {
     bytes += utf8Length(event)
-    return bytes > MAX_BATCH_BYTES
+    return at >= MAX_BATCH_MESSAGES || bytes > MAX_BATCH_BYTES
   })
   return tooMuch === -1 ? events : events.slice(0, tooMuch)
 }
