@@ -36,8 +36,11 @@ export function watchSaves(
     for (const tell of waiting.splice(0)) tell()
   }
   for (const folder of new Set(roots.flatMap(foldersBelow))) {
-    // A folder that is removed is no reason to end.
-    watch(folder, { signal }, (_, name) => heard(name)).on('error', () => {})
+    try {
+      watch(folder, { signal }, (_, name) => heard(name)).on('error', ignore)
+    } catch {
+      // As below.
+    }
   }
   signal.addEventListener('abort', () => {
     waiting = []
@@ -50,6 +53,9 @@ export function watchSaves(
     },
   }
 }
+
+/** A folder that is gone, or one more than this system watches, is no reason to end. */
+const ignore = () => {}
 
 /** The folder and those in it, the nearest first. */
 function foldersBelow(root: string): readonly string[] {
