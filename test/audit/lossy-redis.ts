@@ -5,6 +5,8 @@ import type { TestRedis } from '../harness/redis.ts'
 export interface LossyRedis extends TestServer {
   /** The next `count` calls that hold `word` are carried out, and then hung up on. */
   lose(count: number, word: string): void
+  /** Asks for each answer whether to lose it. Takes the place of what was said before. */
+  loseWhere(decide: () => boolean): void
   /** How many answers are to be lost still. */
   left(): number
 }
@@ -12,7 +14,7 @@ export interface LossyRedis extends TestServer {
 /** Does not lose answers at first. A script that Redis did not know was not carried out. */
 export async function startLossyRedis(redis: TestRedis): Promise<LossyRedis> {
   let left = 0
-  let losing = ''
+  let isLost = (_: Buffer) => false
   const proxy = await startHttpServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
@@ -26,10 +28,7 @@ export async function startLossyRedis(redis: TestRedis): Promise<LossyRedis> {
       body,
     })
     const text = await answer.text()
-    if (left > 0 && body.includes(losing) && !text.includes('NOSCRIPT')) {
-      left -= 1
-      return void response.destroy()
-    }
+    if (!text.includes('NOSCRIPT') && isLost(body)) return void response.destroy()
     response.writeHead(answer.status, { 'content-type': 'application/json' })
     response.end(text)
   })
@@ -37,7 +36,11 @@ export async function startLossyRedis(redis: TestRedis): Promise<LossyRedis> {
     ...proxy,
     lose(count, word) {
       left = count
-      losing = word
+      isLost = (body) => left > 0 && body.includes(word) && left-- > 0
+    },
+    loseWhere(decide) {
+      left = 0
+      isLost = decide
     },
     left: () => left,
   }

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { seededRandom } from '../../dev/fault-proxy/random.ts'
+import {
+  createAuditQueue,
+  DRAIN_INTERVAL_MS,
+  QUEUE_COOL_DOWN_MS,
+} from '../../src/stores/queue/audit-queue.ts'
+import {
+  createAuditSpill,
+  SPILL_KEY,
+  SPILL_LOST_EVENT_KEY,
+  SPILL_LOST_KEY,
+} from '../../src/stores/upstash/audit-spill.ts'
+import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { anEvent } from './event.ts'
+import { type LossyRedis, startLossyRedis } from './lossy-redis.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+let redis: TestRedis
+let lossy: LossyRedis
+beforeAll(async () => {
+  redis = await startTestRedis()
+  lossy = await startLossyRedis(redis)
+}, 30_000)
+afterAll(async () => {
+  await lossy?.close()
+  await redis?.close()
+})
+beforeEach(() => redis.direct.flushall())
+
+const ISOLATES = 3
+const STEPS = 25
+const MAX_EVENTS = 10
+/** A batch is kept in at most four calls: two attempts, each sent twice. */
+const CALLS = 4
+
+/**
+ * Isolates in turn, over one queue that refuses and takes at random and a Redis whose answers get
+ * lost, at most so many in a row. Then all works, until nothing is left. Isolates that may die are
+ * told of no events that were lost before: these would be in their memory.
+ */
+async function run(seed: number, mostInARow: number, mayDie: boolean) {
+  const random = seededRandom(seed)
+  let inARow = 0
+  lossy.loseWhere(() => {
+    inARow = random() < 0.5 && inARow < mostInARow ? inARow + 1 : 0
+    return inARow > 0
+  })
+  const arrived = new Set<string>()
+  const recorded: string[] = []
+  let lostBefore = 0
+  let nowMs = 1_000_000
+  let takes = () => random() < 0.4
+  const isolate = () =>
+    createAuditQueue({
+      queue: {
+        async sendBatch(messages) {
+          if (!takes()) throw new Error('Too Many Requests')
+          for (const { body } of messages) arrived.add(body)
+        },
+      },
+      spill: createAuditSpill({
+        redis: createRedisRest({ url: lossy.url, token: redis.token, timeoutMs: 5_000 }),
+        maxEvents: MAX_EVENTS,
+        // Clocks differ: what one keeps now can be the oldest there is.
+        now: () => nowMs - Math.floor(random() * 1_000),
+      }),
+      now: () => nowMs,
+      sleep: () => Promise.resolve(),
+      warn: () => {},
+    })
+  const isolates = Array.from({ length: ISOLATES }, isolate)
+  async function send(at: number, count: number, lost: number) {
+    const events = Array.from({ length: count }, () => JSON.stringify(anEvent()))
+    recorded.push(...events)
+    lostBefore += lost
+    await isolates[at]?.send(events, lost)
+  }
+
+  for (let step = 0; step < STEPS; step += 1) {
+    nowMs += QUEUE_COOL_DOWN_MS / 2
+    for (let at = 0; at < ISOLATES; at += 1) {
+      await send(at, 1 + Math.floor(random() * 6), !mayDie && random() < 0.2 ? 3 : 0)
+      if (mayDie && random() < 0.3) isolates[at] = isolate()
+    }
+  }
+  takes = () => true
+  lossy.loseWhere(() => false)
+  const keys = [SPILL_KEY, SPILL_LOST_KEY, SPILL_LOST_EVENT_KEY]
+  // The first round is for what the isolates hold themselves.
+  for (let round = 0; round < 2 || (await redis.direct.exists(keys)) > 0; round += 1) {
+    nowMs += DRAIN_INTERVAL_MS
+    for (let at = 0; at < ISOLATES; at += 1) await send(at, 1, 0)
+  }
+  const told = [...arrived]
+    .map((event) => JSON.parse(event))
+    .reduce((total, { lost = 0 }) => total + lost, 0)
+  return { told, lost: lostBefore + recorded.filter((event) => !arrived.has(event)).length }
+}
+
+const SEEDS = Array.from({ length: 4 }, (_, at) => at + 1)
+
+test.each([
+  ['live', false],
+  ['die at random', true],
+])(
+  'R20: isolates that %s tell as many lost events as there are, whatever answers get lost',
+  async (_, mayDie) => {
+    for (const seed of SEEDS) {
+      const { told, lost } = await run(seed, CALLS - 1, mayDie)
+      expect(lost, `seed ${seed}`).toBeGreaterThan(0)
+      expect(told, `seed ${seed}`).toBe(lost)
+    }
+  },
+)
+
+test('R20: where even batches get no answer, never fewer are told than are lost', async () => {
+  for (const seed of SEEDS) {
+    const { told, lost } = await run(seed, Number.POSITIVE_INFINITY, false)
+    expect(told, `seed ${seed}`).toBeGreaterThanOrEqual(lost)
+  }
+})
