@@ -21,7 +21,7 @@ import type { LimitSubject } from '../policy-definition.ts'
 import { setRateLimitHeaders } from '../rate-limit-headers.ts'
 import { writeHeaders } from '../response-headers.ts'
 import type { Principal } from '../tokens/principal.ts'
-import { isGoodLease } from '../validators/lease.ts'
+import { leaseMistake } from '../validators/lease.ts'
 import { LIMIT_NAME } from '../validators/policy.ts'
 import { observe } from './observe.ts'
 import { type RelationOptions, relationToAsk } from './relation.ts'
@@ -147,8 +147,8 @@ function checkLimit({ name, limit, windowSeconds, engine, cost = 1, lease }: Pol
   }
   if (cost > limit || (cost > 1 && engine === 'upstash'))
     throw new RangeError(`admit: ${name} cannot count requests that cost ${cost}`)
-  if (lease !== undefined && !isGoodLease({ lease, windowSeconds, cost, engine }))
-    throw new RangeError(`admit: ${name} cannot have such a lease`)
+  const mistake = leaseMistake({ lease, windowSeconds, cost, engine })
+  if (mistake !== undefined) throw new RangeError(`admit: ${name}: lease ${mistake}`)
 }
 
 type LimitKey = (of: LimitSubject) => string | Promise<string>

@@ -20,10 +20,16 @@ interface LeasedLimit {
   readonly engine?: string | undefined
 }
 
-/** Whether the limit is exact, and its lease at least a request and at most a quarter of its window. */
-export function isGoodLease({ lease, windowSeconds, cost = 1, engine }: LeasedLimit): boolean {
-  if (lease === undefined) return true
+/** Why the limit cannot have its lease, in words that follow `lease`; undefined: it can, or has none. */
+export function leaseMistake(limit: LeasedLimit): string | undefined {
+  const { lease, windowSeconds, cost = 1, engine } = limit
+  if (lease === undefined) return undefined
   const { max, ttlMs } = lease
-  const isShort = ttlMs >= MIN_TTL_MS && ttlMs <= windowSeconds * MS_PER_SECOND * MAX_WINDOW_SHARE
-  return engine !== 'upstash' && max >= cost && isShort
+  const longestMs = Math.floor(windowSeconds * MS_PER_SECOND * MAX_WINDOW_SHARE)
+  if (engine === 'upstash') return "needs engine: 'exact'"
+  if (max < cost) return `max of ${max} is less than a request costs, ${cost}`
+  if (longestMs < MIN_TTL_MS) return 'has no room in so short a window'
+  if (ttlMs < MIN_TTL_MS || ttlMs > longestMs)
+    return `ttlMs must be from ${MIN_TTL_MS} to ${longestMs}, a quarter of the window`
+  return undefined
 }

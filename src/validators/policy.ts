@@ -5,7 +5,7 @@ import { $ZodType } from 'zod/v4/core'
 import { abuseSchema } from './abuse.ts'
 import { accessTokenSeconds } from './access-token.ts'
 import { inspectSchema } from './inspect.ts'
-import { isGoodLease, leaseSchema } from './lease.ts'
+import { leaseMistake, leaseSchema } from './lease.ts'
 import { modeSchema } from './mode.ts'
 import { isPathPattern } from './path-pattern.ts'
 import { PERMISSION } from './permission.ts'
@@ -54,9 +54,10 @@ const limitSchema = z
   .refine(({ cost = 1, engine }) => cost === 1 || engine !== 'upstash', {
     error: 'a cost other than 1 needs the engine exact',
   })
-  .refine(isGoodLease, {
-    error:
-      'lease needs the engine exact, max of at least the cost, and ttlMs of at most a quarter of the window',
+  .superRefine((limit, context) => {
+    const mistake = leaseMistake(limit)
+    if (mistake !== undefined)
+      context.addIssue({ code: 'custom', path: ['lease'], message: mistake })
   })
 
 const routeSchema = z

@@ -28,16 +28,24 @@ test('a lease that nobody could spend is refused: without a bound on revocation 
   expect(() => policyWith({}, { maxStalenessMs: 0 })).toThrow(/limits\.standard\.lease/)
 })
 
-test.each<object>([
-  { lease: { max: 1, ttlMs: 1_000 } },
-  { lease: { max: 50, ttlMs: 49 } },
-  { lease: { max: 50, ttlMs: 1_001 } },
-  { lease: { max: 50 } },
-  { lease: { max: 50, ttlMs: 1_000, more: 1 } },
-  { cost: 60, lease: { max: 50, ttlMs: 1_000 } },
-  { engine: 'upstash' },
-])('a lease that is none is refused: %j', (wrong) => {
+test.each<[object, string]>([
+  [{ lease: { max: 1, ttlMs: 1_000 } }, 'limits.standard.lease.max: '],
+  [{ lease: { max: 50, ttlMs: 49 } }, 'limits.standard.lease.ttlMs: '],
+  [
+    { lease: { max: 50, ttlMs: 1_001 } },
+    'limits.standard.lease: ttlMs must be from 50 to 1000, a quarter of the window',
+  ],
+  [{ windowSeconds: 1, lease: { max: 50, ttlMs: 251 } }, 'ttlMs must be from 50 to 250'],
+  [{ lease: { max: 50 } }, 'limits.standard.lease.ttlMs: '],
+  [{ lease: { max: 50, ttlMs: 1_000, more: 1 } }, 'limits.standard.lease: '],
+  [
+    { cost: 60, lease: { max: 50, ttlMs: 1_000 } },
+    'limits.standard.lease: max of 50 is less than a request costs, 60',
+  ],
+  [{ engine: 'upstash' }, "limits.standard.lease: needs engine: 'exact'"],
+])('a lease that is none is refused, and why: %j', (wrong, why) => {
   expect(() => policyWith(wrong)).toThrow(Misconfigured)
+  expect(() => policyWith(wrong)).toThrow(why)
 })
 
 test('as middleware, such a limit is refused when the app is built', () => {
