@@ -18,7 +18,7 @@ const results = mkdtempSync(join(tmpdir(), 'bench-test-'))
 afterAll(() => rmSync(results, { recursive: true, force: true }))
 
 /** One connection and one round: what is proven is that it works, not how fast. */
-const TINY = '--seconds 0.5 --warm-up 0.5 --rounds 1 --connections 1'.split(' ')
+const TINY = '--seconds 0.3 --warm-up 0.2 --rounds 1 --connections 1'.split(' ')
 
 /** On a starved machine a call to Redis may miss its deadline: then nothing was measured. */
 const isStarved = (error: unknown) =>

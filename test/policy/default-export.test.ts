@@ -1,0 +1,23 @@
+/** What a policy file may export, where nobody has looked at its types. */
+import { expect, test } from 'vitest'
+import { Misconfigured } from '../../src/errors.ts'
+import { definePolicy, type Policy, requirePolicy } from '../../src/policy.ts'
+
+const routes = [{ method: 'GET', path: '/orders', permission: 'orders:read' }] as const
+const DEFINITION = { roles: { reader: ['orders:read'] }, limits: {}, routes }
+
+test('is what definePolicy made', () => {
+  expect(() => requirePolicy(definePolicy(DEFINITION))).not.toThrow()
+})
+
+test.each<[string, unknown]>([
+  ['nothing', undefined],
+  ['null', null],
+  ['an empty object', {}],
+  ['a definition', DEFINITION],
+  ['a function', () => definePolicy(DEFINITION)],
+])('%s is no policy, and what is missing is said', (_, value) => {
+  const require = () => requirePolicy(value as Policy)
+  expect(require).toThrow(Misconfigured)
+  expect(require).toThrow('must be the default export, made by definePolicy()')
+})
