@@ -41,9 +41,8 @@ export async function keepServing(
 
   /** Tries at once: something better may have been saved while the Workers were ending. */
   async function mended(mistake: string): Promise<Wrangler> {
-    let told = mistake
-    progress(told)
-    for (;;) {
+    progress(mistake)
+    for (let told = mistake; ; told = '') {
       const seen = saves.count()
       try {
         return await serveAgain()
@@ -51,7 +50,6 @@ export async function keepServing(
         signal.throwIfAborted()
         const { message } = error as Error
         if (message !== told) progress(message)
-        told = message
       }
       if (saves.count() === seen) progress('nothing is served until that is mended and saved')
       await Promise.race([saves.after(seen), redisDied])

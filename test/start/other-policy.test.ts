@@ -99,7 +99,7 @@ describe('npm start with another policy, another issuer and Redis of its own', (
       const mistake = '  - routes[0].path: must be a path pattern such as /orders/:id or /files/*\n'
       expect(told).toBe(`portcullis: The policy is not valid:\n${mistake}${WAITING}`)
       const thrown = await hearing(/until that is mended/, () =>
-        save(`${using}\nthrow new Error('boom')`),
+        save(`${POLICY}\nthrow new Error('boom')`),
       )
       expect(thrown).toMatch(/^portcullis: Uncaught Error: boom\n/)
       expect(thrown).not.toMatch(/runtime|stderr|ERROR|not valid/)
