@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 
 // Real processes start and stop in these tests; on a busy machine that takes a while.
@@ -5,6 +7,8 @@ const patience = {
   ...{ testTimeout: 60_000, hookTimeout: 180_000, teardownTimeout: 60_000 },
   // What is polled comes, or never does: how soon is no claim of any test.
   expect: { poll: { timeout: 20_000 } },
+  // Hundreds of processes load the same code: wrangler's, the command line's.
+  env: { NODE_COMPILE_CACHE: join(tmpdir(), 'portcullis-compile-cache') },
 }
 
 export default defineConfig({
