@@ -31,7 +31,6 @@ import { validate } from './middleware/validate.ts'
 import type { Policy, PolicyRoute } from './policy.ts'
 import { problemHandler } from './problem.ts'
 import type { RelationChecker } from './relations/checker.ts'
-import { demandStanding } from './routes/admin/standing.ts'
 import { adminCalls } from './routes/admin.ts'
 import { healthRoutes } from './routes/health.ts'
 import { metricsCall } from './routes/metrics.ts'
@@ -64,9 +63,9 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   const traced = spans === undefined ? [] : [traceRequests(spans)]
   app.use(inOrder([requestId(spans), lingerOnRefusal(), ...traced], onError))
   app.route('/-', healthRoutes(services))
-  const standing = demandStanding(createReadmission({ admission, observesBans, strict: true }))
+  const operatorAgain = createReadmission({ admission, observesBans, strict: true })
   const calls = [
-    ...adminCalls(services.admin(policy), policy.limits, standing),
+    ...adminCalls(services.admin(policy), policy.limits, operatorAgain),
     metricsCall({ ...services.metrics, now: services.now }),
   ]
   const operations = calls.map(({ operation }) => operation)

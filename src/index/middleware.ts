@@ -11,7 +11,12 @@ export { type InspectOptions, inspect } from '../middleware/inspect.ts'
 export { type LimitBodyOptions, limitBody } from '../middleware/limit-body.ts'
 export { lingerOnRefusal } from '../middleware/linger-on-refusal.ts'
 export { observe } from '../middleware/observe.ts'
-export { type ReadmitOptions, readmit } from '../middleware/readmit.ts'
+export {
+  createReadmission,
+  type Readmission,
+  type ReadmitOptions,
+  readmit,
+} from '../middleware/readmit.ts'
 export { type RequestIdOptions, requestId } from '../middleware/request-id.ts'
 export { sanitizeHeaders } from '../middleware/sanitize-headers.ts'
 export { type ServerTimingOptions, serverTiming } from '../middleware/server-timing.ts'

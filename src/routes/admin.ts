@@ -1,5 +1,6 @@
 /** The operators' API: every call of it, with what guards it and what it is told to be. */
 import type { MiddlewareHandler } from 'hono'
+import type { Readmission } from '../middleware/readmit.ts'
 import type { PolicyLimit } from '../policy.ts'
 import { apiKeyCalls } from './admin/api-keys.ts'
 import { banCalls } from './admin/bans.ts'
@@ -11,6 +12,7 @@ import { limitCalls } from './admin/limits.ts'
 import { recordCalls } from './admin/records.ts'
 import { relationCalls } from './admin/relations.ts'
 import { revocationCalls } from './admin/revocations.ts'
+import { demandStanding } from './admin/standing.ts'
 import type { AdminOptions } from './admin/stores.ts'
 import { tokenCalls } from './admin/tokens.ts'
 
@@ -23,12 +25,12 @@ const OPERATORS_LIMIT = 'operators'
 /**
  * All calls below `/-/admin`. They decide nothing about their caller: `createGateway` puts the same
  * guards before them as before the routes of a policy. `policyLimits` are all limits of the policy,
- * `standing` is from `demandStanding`.
+ * `admitAgain` asks again about an operator whose call has a body.
  */
 export function adminCalls(
   options: AdminOptions,
   policyLimits: ReadonlyMap<string, PolicyLimit>,
-  standing: MiddlewareHandler,
+  admitAgain: Readmission,
 ): readonly AdminCall[] {
   const own = policyLimits.get(OPERATORS_LIMIT)
   const limits = own === undefined ? [] : [own]
@@ -43,7 +45,7 @@ export function adminCalls(
     ...recordCalls(options, limits),
     ...erasureCalls(options, limits),
     ...tokenCalls(options, limits),
-  ].map((call) => behindBody(call, standing))
+  ].map((call) => behindBody(call, demandStanding(admitAgain, call)))
 }
 
 /** The same call, with a guard right before it does what it is for. */

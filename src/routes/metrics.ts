@@ -41,6 +41,7 @@ export function metricsCall({ text, metricsAccess, now }: MetricsOptions): Admin
 
   return {
     route: ownRoute({ method: 'GET', path: METRICS_PATH, permission, maxBodyBytes: 0 }),
+    changes: false,
     handlers: [
       async function metrics(c: Context) {
         return c.body(await reading(), 200, {

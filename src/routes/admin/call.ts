@@ -47,6 +47,8 @@ export interface CallDefinition<
   readonly body?: Body
   /** Default false: a request without a body has the value `{}`. */
   readonly bodyOptional?: boolean
+  /** Default: whatever is no GET changes something. */
+  readonly changes?: boolean
   /** Shown in the documentation. */
   readonly example?: object
   readonly status: 200 | 201 | 204
@@ -64,6 +66,8 @@ export interface CallDefinition<
 export interface AdminCall {
   /** As `createGateway` guards it; its path is from the root. */
   readonly route: PolicyRoute
+  /** Or it only tells something. */
+  readonly changes: boolean
   /** After the guards; the last one does what the call is for, and the others read its body. */
   readonly handlers: readonly MiddlewareHandler[]
   readonly operation: Operation
@@ -95,6 +99,7 @@ export function adminGroup(tag: string, limits: readonly PolicyLimit[]) {
         ...{ method, path, permission, limits, input },
         maxBodyBytes: body === undefined ? 0 : MAX_BODY_BYTES,
       }),
+      changes: call.changes ?? method !== 'GET',
       handlers: [
         ...(body === undefined ? [refuseBody] : []),
         ...(body !== undefined && bodyOptional ? [ifSent(validate({ body }))] : []),

@@ -49,6 +49,7 @@ export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]
   return [
     call({
       method: 'POST',
+      changes: false,
       path: '/check',
       permission: 'relations:check',
       id: 'checkRelation',
@@ -83,6 +84,7 @@ export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]
     }),
     call({
       method: 'POST',
+      changes: false,
       path: '/expand',
       permission: 'relations:read',
       id: 'expandRelation',

@@ -17,13 +17,16 @@ export function refuseRevoked(
 /**
  * Makes the guard that stands behind whatever reads the body of a call: a revoked operator must not do
  * or learn anything by a request that was begun before, and whose body is sent as late as it may be. Asks
- * once more, where there is a body. Throws `Denied`, and `Unavailable` where nobody can tell.
+ * once more, where there is a body; of a call that changes nothing, only where the body came slowly. Throws
+ * `Denied`, and `Unavailable` where nobody can tell.
  */
 export function demandStanding(
   admitAgain: Readmission,
+  { changes }: { readonly changes: boolean },
 ): MiddlewareHandler<{ Variables: GatewayVariables }> {
   return async function demandStanding(c, next) {
-    if (c.req.raw.body !== null) await admitAgain(c, c.get('heldUpSinceMs'))
+    const sinceMs = c.get('heldUpSinceMs')
+    if (sinceMs !== undefined || (changes && c.req.raw.body !== null)) await admitAgain(c, sinceMs)
     await next()
   }
 }
