@@ -3,8 +3,8 @@
  * your own API; a route that is not in the table does not exist.
  */
 import { definePolicy } from 'portcullis'
+import { newOrder, orderListQuery, orderParams, reportPeriod } from './examples/orders/schemas.ts'
 import model from './portcullis.model.json' with { type: 'json' }
-import { newOrder, orderListQuery, orderParams, reportPeriod } from './src/validators/orders.ts'
 
 export default definePolicy({
   roles: {
@@ -76,6 +76,8 @@ export default definePolicy({
       maxBodyBytes: 65_536,
     },
   ],
+  // Sessions that begin with a login at your identity provider live 30 days, however short its tokens.
+  tokens: { sessionSeconds: 2_592_000 },
   relations: {
     model,
     // Issuers whose subjects the tuples are about, besides the gateway itself: your identity provider.

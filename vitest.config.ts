@@ -11,7 +11,26 @@ const patience = {
   env: { NODE_COMPILE_CACHE: join(tmpdir(), 'portcullis-compile-cache') },
 }
 
-export default defineConfig({
+/**
+ * Tests that start many processes, or repeat an experiment many times. `npm test` leaves them out, so that
+ * it answers within minutes; `npm run test:all` runs them, and so does continuous integration.
+ */
+const SLOW = [
+  'test/{bench,cli,interop,look-alikes,ops,start}/**',
+  'test/admin/schemathesis.test.ts',
+  'test/admission/{boundary,leases-gateways,references,retry-after,revocation-bound*,throttle*,together}.test.ts',
+  'test/audit/{chain,delivery,erasure,export}.test.ts',
+  'test/dev/{fault-proxy,model,upstash-rest*}.test.ts',
+  'test/docs/commands.test.ts',
+  'test/faults/{bursts,redis-breaker,workerd}.test.ts',
+  'test/metrics/totals.test.ts',
+  'test/oauth/timing.test.ts',
+  'test/proxy/{coalescing*,killed,streaming,web-socket}.test.ts',
+  'test/relations/{check,pipeline/hostile}**',
+  'test/stores/revocation-feed.test.ts',
+]
+
+export default defineConfig(({ mode }) => ({
   test: {
     // Two cores: more workers would only make workerd, Redis and the tests wait for each other.
     maxWorkers: 2,
@@ -25,7 +44,7 @@ export default defineConfig({
           ...patience,
           name: 'parts',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/blackbox/**', 'node_modules/**'],
+          exclude: ['test/blackbox/**', 'node_modules/**', ...(mode === 'quick' ? SLOW : [])],
         },
       },
       {
@@ -40,4 +59,4 @@ export default defineConfig({
       },
     ],
   },
-})
+}))

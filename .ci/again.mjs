@@ -1,38 +1,52 @@
 /**
- * Which test files a failed run may try once more, by vitest's JSON report: prints them, one a line,
- * and on the error stream what failed in them. Ends with 1 where nothing may be tried again.
+ * Prints which tests of a failed run may have a second try: `node .ci/again.mjs REPORT LIST`.
  *
- * Tests of real processes and real deadlines share two cores here: one that was starved says nothing
- * about the gateway, which then refuses as it should. Alone they get another chance; but a
- * counterexample to a property, or a thing that must never happen, is no accident.
+ * REPORT is vitest's JSON report. LIST is a JSON array of `{ "file", "test", "reason" }`: the tests that
+ * depend on the speed of the machine, by path and full name. The error stream names every failure.
+ *
+ * Exits with 0 only if every failure is a test of the list; it then prints a line for each:
+ * the file, a tab, and a regular expression for `vitest -t`. Otherwise, and where a listed test has seen
+ * what must never happen or a counterexample of fast-check, it exits with 1 and prints nothing.
  */
 import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 
-/** More than so many files are not starved: something is broken. */
-const MAX_FILES = 3
-/** `NEVER` of test/harness/never.ts, and what fast-check says. */
+/** `NEVER` of test/harness/never.ts, and the message of fast-check. */
 const FINAL = /never, on any machine|Property failed after/
 
-/** @returns {string[]} the file's failures: of its tests, or of loading or arranging it */
-function failuresOf({ message, assertionResults }) {
+const [, , report = '', list = ''] = process.argv
+const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'))
+const listed = new Set(readJson(list).map(({ file, test }) => `${file}\t${test}`))
+
+/** The failures of a file: its tests, or the file itself where it could not be loaded or prepared. */
+function failuresOf({ name, message, assertionResults }) {
+  const file = relative(process.cwd(), name)
   const failed = assertionResults.filter(({ status }) => status === 'failed')
-  return [
-    ...failed.map(({ fullName, failureMessages }) => `${fullName}: ${failureMessages.join(' ')}`),
-    ...(failed.length === 0 ? [message] : []),
-  ]
+  if (failed.length === 0) return [{ file, test: undefined, message }]
+  return failed.map(({ fullName, failureMessages }) => ({
+    file,
+    test: fullName,
+    message: failureMessages.join(' '),
+  }))
 }
 
-const { testResults } = JSON.parse(readFileSync(process.argv[2], 'utf8'))
-const failed = testResults.filter(({ status }) => status === 'failed')
-const failures = failed.flatMap(failuresOf)
-for (const failure of failures) console.error(failure.split('\n')[0])
-
-const tooMany = failed.length > MAX_FILES && `${failed.length} files have failed`
-const final = failures.some((failure) => FINAL.test(failure)) && 'something was that never must be'
-const why = (failed.length === 0 && 'no file of tests has failed') || tooMany || final
-if (why) {
-  console.error(`not tried again: ${why}`)
-  process.exit(1)
+function whyFinal({ file, test, message }) {
+  if (test === undefined) return 'the file could not be loaded or prepared'
+  if (FINAL.test(message)) return 'this must not happen even once'
+  if (!listed.has(`${file}\t${test}`)) return 'not listed as dependent on the speed of the machine'
+  return undefined
 }
-for (const { name } of failed) console.log(relative(process.cwd(), name))
+
+const failures = readJson(report)
+  .testResults.filter(({ status }) => status === 'failed')
+  .flatMap(failuresOf)
+let isFinal = failures.length === 0
+for (const failure of failures) {
+  const why = whyFinal(failure)
+  isFinal ||= why !== undefined
+  const [first] = failure.message.split('\n')
+  console.error(`${failure.file}: ${failure.test ?? ''}: ${first} (${why ?? 'has a second try'})`)
+}
+if (isFinal) process.exit(1)
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+for (const { file, test } of failures) console.log(`${file}\t^${escaped(test)}$`)

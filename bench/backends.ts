@@ -1,28 +1,31 @@
-/** What stands behind the gateway while it is measured: an origin, a queue, Redis. */
+/** Starts the dependencies of the measured gateway: an origin, a queue, and Redis. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
 
-/** What the origin answers to everything. */
+/** Body of every response of the origin. */
 export const ORIGIN_BODY = '{"items":[{"id":"0190a6b4-0000-7000-8000-000000000001"}]}'
 
 const REST_TOKEN_BYTES = 32
 const STOP_TIMEOUT_MS = 3_000
 
-/** Since the start. */
+/** Counts since the start. */
 export interface OriginCounts {
   readonly requests: number
-  /** Those with `X-Auth-Subject`. */
+  /** Requests with `X-Auth-Subject`. */
   readonly identified: number
-  /** Those with `X-Auth-Assertion`. */
+  /** Requests with `X-Auth-Assertion`. */
   readonly asserted: number
-  /** Messages of the audit queue; only where the queue is bound to this process. */
+  /** Messages of the audit queue; counted only if the queue is bound to this process. */
   readonly auditEvents: number
 }
 
 export interface RedisCounts {
-  /** HTTP calls to the REST server, but for those behind answers: metrics, unqueued audit events. */
+  /**
+   * HTTP calls to the REST server, without those after responses: metrics, and audit events that
+   * were not queued.
+   */
   readonly calls: number
 }
 
@@ -34,16 +37,16 @@ export interface Backends {
     readonly url: string
     readonly token: string
     readonly kind: string
-    /** Of Redis itself, without the REST server: `redis://...`. */
+    /** URL of Redis itself, without the REST server: `redis://...`. */
     readonly directUrl: string
-    /** Of the REST server; Redis itself is this process or a child of it. */
+    /** Process of the REST server. Redis is this process or a child of it. */
     readonly pid: number
   }
   counts(): Promise<Counts>
   close(): Promise<void>
 }
 
-/** Starts both processes. Throws an `Error` of one line if one of them does not come up. */
+/** Starts both processes. Throws an `Error` of one line if one of them does not start. */
 export async function startBackends(): Promise<Backends> {
   const token = randomBytes(REST_TOKEN_BYTES).toString('base64url')
   const origin = spawnBackend('origin.ts')
@@ -76,7 +79,7 @@ export async function startBackends(): Promise<Backends> {
   }
 }
 
-/** What happened between two counts. */
+/** Returns the differences between two counts. */
 export function countsBetween(before: Counts, after: Counts): Counts {
   return {
     requests: after.requests - before.requests,
@@ -94,7 +97,7 @@ function spawnBackend(file: string, env: Record<string, string> = {}): ChildProc
   })
 }
 
-/** The next message of a process that is expected to say something. */
+/** Returns the next message of a process. */
 async function answerOf<Answer>(child: ChildProcess): Promise<Answer> {
   const ended = new AbortController()
   const onExit = () => ended.abort()

@@ -1,4 +1,4 @@
-/** What every kind of benchmark is given. */
+/** Context of every kind of benchmark. */
 import type { Shutdown } from '../dev/start/shutdown.ts'
 import type { Backends } from './backends.ts'
 import type { Detail } from './options.ts'
@@ -7,14 +7,14 @@ import type { BenchTokens } from './tokens.ts'
 export interface Bench {
   readonly options: Detail
   readonly backends: Backends
-  /** For generated files; removed at the end. */
+  /** Directory for generated files; removed at the end. */
   readonly directory: string
   readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
-  /** Told what happens next. */
+  /** Receives progress messages. */
   readonly onProgress: (what: string) => void
 }
 
-/** What the benchmarks of the pipeline are given besides. */
+/** Additional context of the benchmarks of the pipeline. */
 export interface PipelineBench extends Bench {
   readonly tokens: BenchTokens
 }

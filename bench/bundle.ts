@@ -4,18 +4,18 @@ import { basename, join } from 'node:path'
 import { ROOT } from '../dev/start/settings.ts'
 import { complaint, startWrangler } from '../dev/start/wrangler.ts'
 
-/** Configurations of the Workers, from the checkout; each is named as its entry point is. */
+/** Paths of the Workers' configurations in the checkout. Each has the name of its entry point. */
 export const LAYERS_CONFIG = 'bench/workers/layers.toml'
 export const TOKENS_CONFIG = 'bench/workers/tokens.toml'
 
 export interface Bundle {
-  /** One ES module. */
+  /** Path of the bundle, one ES module. */
   readonly file: string
   readonly compatibilityDate: string
   readonly compatibilityFlags: readonly string[]
 }
 
-/** Writes the bundle below `directory`; with `names`, as it is written, not minified. */
+/** Writes the bundle below `directory`. With `names`, the bundle is not minified. */
 export async function bundleWorker(
   config: string,
   directory: string,

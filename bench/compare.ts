@@ -1,4 +1,4 @@
-/** `npm run bench:compare`: whether one revision of the gateway is slower than another. */
+/** `npm run bench:compare`: reports whether one revision of the gateway is slower than another. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { ROOT } from '../dev/start/settings.ts'
@@ -39,7 +39,7 @@ async function askedOrExit(argv: readonly string[]): Promise<Asked | 'help'> {
 
 async function compare({ options, revisions }: Asked, shutdown: Shutdown): Promise<Verdict> {
   if (process.platform !== 'linux') throw new Error('CPU times come from /proc: needs Linux')
-  // Below the checkout, so that what is bundled there finds its dependencies.
+  // Below the checkout, so that bundled files find their dependencies.
   const parent = join(ROOT, '.wrangler', 'compare')
   mkdirSync(parent, { recursive: true })
   const directory = mkdtempSync(join(parent, `${process.pid}-`))
@@ -64,7 +64,7 @@ async function compare({ options, revisions }: Asked, shutdown: Shutdown): Promi
   return comparison.verdict
 }
 
-/** Others of the same day stay as they are. */
+/** Returns a file name that does not overwrite other results of the same day. */
 function fileNameOf({ base, head, slowDownPercent }: CompareOptions): string {
   const slowed = slowDownPercent === 0 ? [] : ['slowed', slowDownPercent]
   return ['compare', base, head, ...slowed].join('-').replace(/[^\w-]+/g, '-')

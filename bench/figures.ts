@@ -1,13 +1,13 @@
-/** From rounds to the figures of a layer. */
+/** Computes the figures of layers from their rounds. */
 import { BASELINE, type Layer } from './layers.ts'
 import type { Round } from './rounds.ts'
 import { median, ratio, rounded } from './statistics.ts'
 
-/** The medians of a layer's rounds, and the rounds themselves. */
+/** The medians of a layer's rounds, and the rounds. */
 export interface LayerFigures extends Round {
   readonly id: string
   readonly title: string
-  /** Medians of what each round is to the baseline's round next to it. */
+  /** Medians of the ratios of each round to the baseline's round beside it. */
   readonly toBaseline: {
     readonly cpu: number
     readonly requestsPerSecond: number
@@ -31,7 +31,9 @@ const DIGITS: Readonly<Record<keyof Round, number>> = {
 }
 const RATIO_DIGITS = 3
 
-/** Throws a `RangeError` if the baseline is not among the layers, or did nothing. */
+/**
+ * Computes the figures. Throws a `RangeError` if the baseline is not among the layers, or is zero.
+ */
 export function figuresOf(measured: ReadonlyMap<Layer, readonly Round[]>): LayerFigures[] {
   const [, baseline = []] = [...measured].find(([{ id }]) => id === BASELINE) ?? []
   return [...measured].map(([{ id, title }, rounds]) => {

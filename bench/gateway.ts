@@ -1,4 +1,4 @@
-/** The gateway of a scenario: the full pipeline, with all that it needs. */
+/** Starts the gateway of a scenario: the full pipeline and its dependencies. */
 import { existsSync, mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Shutdown } from '../dev/start/shutdown.ts'
@@ -9,10 +9,10 @@ import { startLayers } from './layers-workerd.ts'
 import { preflight } from './preflight.ts'
 import { type BenchTokens, mintTokens } from './tokens.ts'
 
-/** The Workers that this process has bundled, by configuration. */
+/** The bundles of this process, by configuration. */
 const bundles = new Map<string, Bundle>()
 
-/** Bundles a Worker once for all scenarios of a run; minified, as it is deployed. */
+/** Bundles a Worker once for all scenarios of a run, minified as it is deployed. */
 export async function bundleOnce(config: string, directory: string): Promise<Bundle> {
   const known = bundles.get(config)
   if (known !== undefined && existsSync(known.file)) return known
@@ -22,27 +22,27 @@ export async function bundleOnce(config: string, directory: string): Promise<Bun
 }
 
 export interface FullGatewayOptions {
-  /** Scratch of the scenario. */
+  /** Temporary directory of the scenario. */
   readonly directory: string
-  /** All that is started is deferred here. */
+  /** Ends everything that was started. */
   readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
 }
 
 export interface FullGateway {
-  /** Of the full pipeline; `/orders` and the other routes of the policy are below it. */
+  /** URL of the full pipeline, with `/orders` and the other routes of the policy below it. */
   readonly url: string
-  /** The workerd process, for its CPU. */
+  /** The workerd process, to read its CPU time. */
   readonly pid: number
   readonly backends: Backends
   readonly tokens: BenchTokens
-  /** Ends all of it. */
+  /** Ends the gateway and its dependencies. */
   close(): Promise<void>
 }
 
 /**
- * Starts it under `workerd serve`, with limits that nobody reaches (`bench/workers/policy.ts`), and
- * makes sure that it refuses what it should. `orderLoad(gateway.url, 'read',
- * gateway.tokens.writers)` is a load for it. Throws an `Error` of one line.
+ * Starts the gateway under `workerd serve`, with limits that are never reached
+ * (`bench/workers/policy.ts`), and checks that it refuses what it must. `orderLoad(gateway.url,
+ * 'read', gateway.tokens.writers)` is a load for it. Throws an `Error` of one line.
  */
 export async function startFullGateway({
   directory,

@@ -1,7 +1,10 @@
-/** A CPU profile of an isolate, over workerd's inspector (Chrome DevTools Protocol, `Profiler`). */
+/**
+ * Records the CPU profile of an isolate with workerd's inspector (Chrome DevTools Protocol,
+ * `Profiler`).
+ */
 import { openInspectorSession } from './memory/inspector-session.ts'
 
-/** A function at a place of the call tree. Lines and columns count from 0. */
+/** A function at one position in the call tree. Lines and columns count from 0. */
 export interface ProfileNode {
   readonly id: number
   readonly callFrame: {
@@ -10,22 +13,22 @@ export interface ProfileNode {
     readonly lineNumber: number
     readonly columnNumber: number
   }
-  /** Ids of the nodes that it called. */
+  /** Ids of the called nodes. */
   readonly children?: readonly number[]
 }
 
 export interface CpuProfile {
   readonly nodes: readonly ProfileNode[]
-  /** Ids of nodes: what was on top of the stack. */
+  /** Ids of the nodes that were on top of the stack. */
   readonly samples: readonly number[]
   /** Microseconds before each sample. */
   readonly timeDeltas: readonly number[]
 }
 
-/** Microseconds between two samples. */
+/** The sampling interval in microseconds. */
 const SAMPLING_INTERVAL_US = 250
 
-/** Profiles the isolate of `service` while `work` runs. `authority` is that of the inspector. */
+/** Profiles the isolate of `service` while `work` runs. `authority` is the inspector's. */
 export async function profileWhile(
   authority: string,
   service: string,

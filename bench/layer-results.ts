@@ -1,4 +1,4 @@
-/** From the figures of layers to what a scenario says. */
+/** Computes the results of a scenario from the figures of layers. */
 import type { LayerFigures } from './figures.ts'
 import { addedBy, COLD_STEP, type Measured, STEPS } from './layer-steps.ts'
 import { BASELINE } from './layers.ts'
@@ -6,13 +6,13 @@ import type { Runtime } from './options.ts'
 import { middle, type PacedLayer } from './paced-figures.ts'
 import type { Figure, Plot, Table } from './scenario.ts'
 
-/** CPU of the full pipeline, as a multiple of passthrough, that the project aims at. */
+/** Target for the CPU time of the full pipeline, as a multiple of passthrough. */
 export const MAX_CPU_RATIO = 2.4
 
-/** Cores that others may use without it showing. */
+/** Cores that other processes may use without an effect on the results. */
 const QUIET_CORES = 0.1
 
-/** What each layer and each step takes. Of a development proxy nothing is aimed at. */
+/** Returns the CPU time of each layer and each step. A development proxy has no targets. */
 export function cpuFigures(runtime: Runtime, layers: readonly LayerFigures[]): readonly Figure[] {
   const steps = [...STEPS, COLD_STEP].flatMap((step): Figure[] => {
     const value = addedBy(step, layers, 'cpuMicros')
@@ -40,7 +40,7 @@ function ratioFigure(runtime: Runtime, { toBaseline }: LayerFigures): Figure {
   }
 }
 
-/** The figures of one runtime, medians of its rounds. */
+/** Returns the figures of one runtime, the medians of its rounds. */
 export function layerTable(layers: readonly LayerFigures[]): Table {
   return {
     title: 'As fast as it goes (closed load)',
@@ -64,7 +64,7 @@ export function layerTable(layers: readonly LayerFigures[]): Table {
   }
 }
 
-/** Steps on top of each other. A step that the noise makes negative is drawn as none. */
+/** Returns stacked steps. A step that is negative because of noise is drawn as 0. */
 export function layerPlots(
   layers: readonly LayerFigures[],
   paced: readonly PacedLayer[],
@@ -111,7 +111,7 @@ function stacked(id: string, title: string, unit: string, bars: readonly Bar[]):
   }
 }
 
-/** A busy machine inflates everything: shared caches, shared cores, waiting. */
+/** Returns notes about noise. A busy machine increases all figures: it shares caches and cores. */
 export function noise(layers: readonly LayerFigures[]): readonly string[] {
   const cores = Math.max(...layers.map(({ otherCores }) => otherCores))
   if (cores <= QUIET_CORES) return []

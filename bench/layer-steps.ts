@@ -1,21 +1,21 @@
-/** What one stage adds to those before it. */
+/** Computes what one stage adds to the stages before it. */
 import type { PublishedId } from './published.ts'
 import { median, rounded } from './statistics.ts'
 
 const DIGITS = 3
 
-/** One layer over another: the difference is what a stage costs. */
+/** One layer compared with another. The difference is the cost of a stage. */
 export interface Step {
-  /** In figures. */
+  /** Id in figures. */
   readonly id: string
   readonly title: string
-  /** Ids of layers. */
+  /** Ids of the two layers. */
   readonly of: string
   readonly over: string
   readonly beside?: PublishedId
 }
 
-/** In the order of the pipeline. One after the other they lead from passthrough to all of it. */
+/** Steps in the order of the pipeline. Together they lead from passthrough to the full pipeline. */
 export const STEPS: readonly Step[] = [
   { id: 'hygiene', title: 'hygiene, our own proxy', of: 'hygiene', over: 'passthrough' },
   {
@@ -38,12 +38,14 @@ export const STEPS: readonly Step[] = [
   { id: 'rest', title: 'the rest of the gateway', of: 'full', over: 'audit' },
 ]
 
-/** Beside the others, not one of them: nobody sends a new token each time. */
+/**
+ * An additional step that is not part of the sum: real clients do not send a new token each time.
+ */
 export const COLD_STEP: Step = {
   ...{ id: 'auth-cold', title: 'authentication, token new', of: 'auth-cold', over: 'hygiene' },
 }
 
-/** The whole gateway over the bare proxy. */
+/** The whole gateway compared with the bare proxy. */
 export const FULL_STEP: Step = {
   ...{ id: 'full', title: 'the full pipeline', of: 'full', over: 'passthrough' },
 }
@@ -55,8 +57,8 @@ export interface Measured<Key extends string> {
 }
 
 /**
- * The median of the differences between rounds that ran next to each other; undefined where one of
- * the layers was not measured. May be negative, where the step costs less than the noise.
+ * Returns the median of the differences between neighbouring rounds. Returns undefined if one of
+ * the layers was not measured. The result may be negative if the step costs less than the noise.
  */
 export function addedBy<Key extends string>(
   { of, over }: Step,

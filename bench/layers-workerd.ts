@@ -10,13 +10,13 @@ export interface LayersOptions {
   readonly backends: Backends
   readonly signingKeys: string
   readonly layers: readonly Layer[]
-  /** Where the configuration goes. */
+  /** Directory for the configuration. */
   readonly directory: string
-  /** Opens the inspector, which costs time of its own. Default false. */
+  /** Opens the inspector, which takes CPU time itself. Default false. */
   readonly inspect?: boolean
 }
 
-/** Starts them; the isolate of a layer is the service with its id. */
+/** Starts the layers. The isolate of a layer is the service with the layer's id. */
 export async function startLayers(
   options: LayersOptions,
 ): Promise<Target & Pick<Workerd, 'inspector'>> {

@@ -1,8 +1,9 @@
-/** What is measured: the pipeline, one stage more each time. */
+/** The measured layers: the pipeline, with one more stage in each layer. */
 
 /**
- * What a layer's requests run through. Each holds all stages before it; `full` is the gateway. The
- * one exception is `authenticate-cold`: it verifies without the token cache, those after it with it.
+ * The last stage of a layer. Each layer contains all stages before it; `full` is the gateway. The
+ * exception is `authenticate-cold`: it verifies without the token cache, later stages use the
+ * cache.
  */
 export const STAGES = [
   'passthrough',
@@ -17,16 +18,16 @@ export const STAGES = [
 ] as const
 export type Stage = (typeof STAGES)[number]
 
-/** A stage, and what it is called. */
+/** A stage with its names. */
 export interface Layer {
-  /** For `--only`, and in results. */
+  /** Id for `--only` and in results. */
   readonly id: string
-  /** In tables. */
+  /** Title in tables. */
   readonly title: string
   readonly stage: Stage
 }
 
-/** In the order of the pipeline; the first is what every other one is compared with. */
+/** Layers in the order of the pipeline. All others are compared with the first. */
 export const LAYERS: readonly Layer[] = [
   { id: 'passthrough', title: 'passthrough', stage: 'passthrough' },
   { id: 'hygiene', title: '+ hygiene', stage: 'hygiene' },
@@ -39,7 +40,7 @@ export const LAYERS: readonly Layer[] = [
   { id: 'full', title: 'full', stage: 'full' },
 ]
 
-/** The one with this id. Throws a `TypeError` where there is none. */
+/** Returns the layer with this id. Throws a `TypeError` if it does not exist. */
 export function layerOf(id: Layer['id']): Layer {
   const layer = LAYERS.find((known) => known.id === id)
   if (layer === undefined) throw new TypeError(`there is no layer "${id}"`)
@@ -48,7 +49,7 @@ export function layerOf(id: Layer['id']): Layer {
 
 export const BASELINE = 'passthrough'
 
-/** Whether requests of `stage` pass `part` on their way. */
+/** Reports whether requests of `stage` pass `part`. */
 export function includes(stage: Stage, part: Stage): boolean {
   return STAGES.indexOf(part) <= STAGES.indexOf(stage)
 }

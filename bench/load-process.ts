@@ -1,15 +1,15 @@
-/** A process of a load that comes from several. */
+/** One process of a load that several processes send. */
 import { drive } from './load.ts'
 import type { LoadAnswer, LoadJob } from './load-processes.ts'
 import { offer } from './open-load.ts'
 
 process.on('message', async (job: LoadJob) => {
   const answer = await answerTo(job)
-  // Whoever asked may be gone: then nobody wants to know.
+  // The parent may have ended, so errors are ignored.
   process.send?.(answer, undefined, undefined, () => {})
 })
 process.on('disconnect', () => process.exit())
-// The parent ends this; Ctrl-C reaches the whole group.
+// The parent ends this process; Ctrl-C reaches the whole group.
 process.on('SIGINT', () => {})
 
 async function answerTo(job: LoadJob): Promise<LoadAnswer> {

@@ -1,4 +1,4 @@
-/** Loads from several processes, for what one alone cannot send. */
+/** Sends a load from several processes, if one alone cannot send enough. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -6,17 +6,19 @@ import type { Driven, Load, LoadRequest } from './load.ts'
 import type { Offered, OpenLoad } from './open-load.ts'
 import { createLatencyHistogram, type LatencyCounts } from './statistics.ts'
 
-/** Only a body that is the same for all can be looked for: functions stay in their process. */
+/**
+ * `expectBody` is the only supported check of bodies: functions cannot be sent to another process.
+ */
 type Sendable<Any extends Load | OpenLoad> = Omit<Any, 'requests'> & {
   readonly requests: readonly Omit<LoadRequest, 'isRight'>[]
 }
 
-/** What a process is asked. */
+/** A job for a process. */
 export type LoadJob =
   | { readonly kind: 'drive'; readonly load: Sendable<Load> }
   | { readonly kind: 'offer'; readonly load: Sendable<OpenLoad> }
 
-/** What it answers. */
+/** The result of a job. */
 export type LoadAnswer =
   | { readonly error: string }
   | { readonly driven: Omit<Driven, 'latencies'>; readonly latencies: LatencyCounts }
@@ -27,22 +29,24 @@ export type LoadAnswer =
     }
 
 export interface LoadProcesses {
-  /** As `drive`; connections are dealt out to the processes. `loadCores` is of all together. */
+  /** Like `drive`. Distributes the connections over the processes. `loadCores` is the sum. */
   drive(load: Sendable<Load>): Promise<Driven>
-  /** As `offer`; the rate and the requests under way are dealt out to the processes. */
+  /** Like `offer`. Distributes the rate and the concurrent requests over the processes. */
   offer(load: Sendable<OpenLoad>): Promise<Offered>
-  /** Ends them. Their CPU is lost to `readingOf` then, so read before. */
+  /** Ends the processes. Read their CPU before: `readingOf` cannot read ended processes. */
   close(): Promise<void>
 }
 
-/** Starts so many. Whoever calls defers `close`. */
+/** Starts `count` processes. The caller must defer `close`. */
 export function startLoadProcesses(count: number): LoadProcesses {
   const children = Array.from({ length: count }, () =>
     fork(join(import.meta.dirname, 'load-process.ts'), {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     }),
   )
-  /** Waits for all of them, also where one has failed: the next job finds none at work. */
+  /**
+   * Waits for all processes, even if one failed: no process may be busy when the next job begins.
+   */
   async function askAll(jobOf: (index: number) => LoadJob): Promise<readonly LoadAnswer[]> {
     const asked = await Promise.allSettled(children.map((child, index) => ask(child, jobOf(index))))
     return asked.map((outcome) => {
@@ -130,7 +134,7 @@ async function end(child: ChildProcess): Promise<void> {
   await exited
 }
 
-/** Whole parts that differ by one at most. */
+/** Returns one of `count` integer parts of `total` that differ by at most 1. */
 function shareOf(total: number, index: number, count: number): number {
   return Math.floor((total * (index + 1)) / count) - Math.floor((total * index) / count)
 }

@@ -1,8 +1,8 @@
-/** Sends requests as fast as they are answered, and looks at every answer. */
+/** Sends requests as fast as they are answered, and checks every response. */
 import autocannon from 'autocannon'
 import { createLatencyHistogram, type LatencyHistogram } from './statistics.ts'
 
-/** How often autocannon looks whether it is time to stop. */
+/** The interval at which autocannon checks whether to stop. */
 const SAMPLE_MS = 50
 const REQUEST_TIMEOUT_SECONDS = 10
 const MICROS_PER_SECOND = 1_000_000
@@ -10,31 +10,36 @@ const MICROS_PER_SECOND = 1_000_000
 export interface LoadRequest {
   readonly headers: Record<string, string>
   readonly body?: string
-  /** Whether an answer with status 200 and this body is right; dearer than `Load.expectBody`. */
+  /**
+   * Reports whether a response with status 200 and this body is correct. Slower than
+   * `Load.expectBody`.
+   */
   readonly isRight?: (body: string) => boolean
 }
 
 export interface Load {
   readonly url: string
   readonly method: 'GET' | 'POST'
-  /** Dealt out to the connections; each goes through its share, over and over. */
+  /** Distributed over the connections. Each connection repeats its share. */
   readonly requests: readonly LoadRequest[]
-  /** The one body that is right, where there is one. */
+  /** The only correct body, if there is one. */
   readonly expectBody?: string
   readonly connections: number
   readonly seconds: number
 }
 
 export interface Driven {
-  /** Answers that came, all of them right. */
+  /** Number of responses, all correct. */
   readonly requests: number
   readonly seconds: number
   readonly latencies: LatencyHistogram
-  /** Cores that sending and looking took. Close to 1: this process was the bottleneck. */
+  /**
+   * Cores used to send requests and check responses. Close to 1: this process was the bottleneck.
+   */
   readonly loadCores: number
 }
 
-/** Throws if a single answer is not 200 with a right body, or does not come. */
+/** Sends the load. Throws if a response is missing, not 200, or has a wrong body. */
 export async function drive(load: Load): Promise<Driven> {
   const latencies = createLatencyHistogram()
   const shares = sharesOf(load.requests, load.connections)
@@ -97,14 +102,15 @@ function refuseWrong(
     ...(bodies > 0 ? [`${bodies} with another body`] : []),
     ...(result.errors > 0 ? [`${result.errors} failed (${result.timeouts} in time-outs)`] : []),
   ]
-  // What is still under way at the end is broken off; more than one a connection has got lost.
+  // Requests in progress at the end are aborted. More than one per connection means that some were
+  // lost.
   const unanswered = result.requests.sent - answered
   if (unanswered > load.connections) wrong.push(`${unanswered} unanswered`)
   if (answered === 0) wrong.push('none answered')
   if (wrong.length > 0) throw new Error(`wrong answers from ${load.url}: ${wrong.join(', ')}`)
 }
 
-/** `all` in as many parts, or every part whole where there are too few to go round. */
+/** Returns `all` in `parts` parts, or each part complete if there are too few items. */
 function sharesOf<Item>(all: readonly Item[], parts: number): readonly (readonly Item[])[] {
   const size = Math.floor(all.length / parts)
   if (size === 0) return [all]

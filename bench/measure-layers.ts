@@ -1,4 +1,4 @@
-/** Measures layers under a runtime: as fast as they go, and at a fixed rate. */
+/** Measures layers under a runtime: at maximum speed, and at a fixed rate. */
 import type { PipelineBench } from './bench.ts'
 import { LAYERS_CONFIG } from './bundle.ts'
 import { figuresOf, type LayerFigures } from './figures.ts'
@@ -12,7 +12,7 @@ import { measure } from './rounds.ts'
 import type { Target } from './target.ts'
 import { startWranglerDev } from './wrangler-dev.ts'
 
-/** Far below what the slowest layer can do, requests a second. */
+/** Requests per second, far below the capacity of the slowest layer. */
 export const PACED_RATES: Readonly<Record<Runtime, number>> = { workerd: 500, wrangler: 100 }
 
 export interface MeasuredLayers {
@@ -20,7 +20,7 @@ export interface MeasuredLayers {
   readonly paced: readonly PacedLayer[]
 }
 
-/** Throws for a wrong answer. */
+/** Measures the layers. Throws for a wrong response. */
 export async function measureLayers(
   bench: PipelineBench,
   runtime: Runtime,

@@ -1,4 +1,4 @@
-/** One rate offered to a gateway, and what came of it. */
+/** Offers one rate to a gateway and records the outcome. */
 import type { Shutdown } from '../dev/start/shutdown.ts'
 import type { Counts } from './backends.ts'
 import type { FullGateway } from './gateway.ts'
@@ -8,13 +8,15 @@ import { orderLoad } from './order-requests.ts'
 import { rounded } from './statistics.ts'
 import { readingOf, untilQuiet, usageBetween } from './usage.ts'
 
-/** Two of them send more than the gateway beside them can answer. */
+/** Two processes send more than a gateway on the same machine can handle. */
 const PROCESSES = 2
-/** Half of what the gateway lets wait: what is measured is how much it does, not how it refuses. */
+/** Half of the gateway's own limit, because its capacity is measured and not its refusals. */
 export const MAX_OUTSTANDING = 512
-/** Far below what any machine can do: up to here nobody may be turned away. */
+/** Far below the capacity of any machine. Up to this rate no request may be refused. */
 const ALWAYS_SERVED_PER_SECOND = 100
-/** Share of requests, and how many, that load or workerd may have repeated on another connection. */
+/**
+ * Maximum share and number of requests that the load or workerd may repeat on another connection.
+ */
 const REPEATED_SHARE = 0.02
 const MIN_REPEATED = 2
 const MICROS_PER_SECOND = 1_000_000
@@ -26,35 +28,35 @@ export interface RateFigures {
   readonly givenUp: number
   readonly right: number
   readonly shed: Offered['shed']
-  /** Sent a second. */
+  /** Requests sent per second. */
   readonly sentRate: number
-  /** Answered right a second, until the last answer. */
+  /** Correct responses per second, until the last response. */
   readonly reached: number
-  /** Answered right, of all that were due. */
+  /** Correct responses, as a share of all requests that were due. */
   readonly okShare: number
-  /** Answered right, of all that were sent. */
+  /** Correct responses, as a share of all requests that were sent. */
   readonly okOfSent: number
   readonly p50Ms: number
   readonly p95Ms: number
   readonly p99Ms: number
   readonly p999Ms: number
-  /** Half of the requests were sent by so much later than they were due, for whatever reason. */
+  /** Median of the time between the due time and the sending of a request. */
   readonly lateP50Ms: number
   readonly gatewayCores: number
   readonly redisCores: number
   readonly loadCores: number
-  /** Cores that processes of others used meanwhile. */
+  /** Cores used by other processes during the measurement. */
   readonly otherCores: number
 }
 
 export interface RateOptions {
-  /** Requests a second. */
+  /** Requests per second. */
   readonly rate: number
   readonly seconds: number
   readonly shutdown: Pick<Shutdown, 'defer' | 'signal'>
 }
 
-/** Throws for an answer that is neither right nor an honest 503. */
+/** Measures one rate. Throws for a response that is neither correct nor a 503 of the gateway. */
 export async function measureRate(
   { url, pid, backends, tokens }: FullGateway,
   { rate, seconds, shutdown }: RateOptions,
@@ -95,8 +97,9 @@ export async function measureRate(
 }
 
 /**
- * What was answered right came from the origin, which was told who asks. What it was asked besides
- * was answered with 503: too late, or repeated after a connection that dropped.
+ * Checks the counts: every correct response came from the origin, which received the caller's
+ * identity. Additional requests at the origin were answered with 503 (too late), or repeated after
+ * a dropped connection.
  */
 export function refuseOther(
   { right, sent }: Pick<Offered, 'right' | 'sent'>,

@@ -1,4 +1,4 @@
-/** The connections of an open load, and how its answers are judged. */
+/** Connections of an open load, and the checks of its responses. */
 import {
   Agent,
   type IncomingMessage,
@@ -9,38 +9,41 @@ import {
 import type { Load, LoadRequest } from './load.ts'
 
 const TIMEOUT_MS = 10_000
-/** Before workerd ends an idle connection, which it does after 5 s. */
+/** Shorter than workerd's idle timeout for connections of 5 s. */
 const IDLE_MS = 2_000
 const MAX_SHOWN = 5
 
-/** What is asked for, and what is right. */
+/** The requests and the expected response. */
 export interface OpenTarget extends Pick<Load, 'url' | 'method' | 'expectBody'> {
   readonly requests: readonly OpenRequest[]
 }
 
 export interface OpenRequest extends LoadRequest {
-  /** Behind the URL of the target. Default: nothing. */
+  /** Path after the URL of the target. Default: empty. */
   readonly path?: string
 }
 
 export interface OpenClientOptions {
   readonly targets: readonly OpenTarget[]
   readonly maxOutstanding: number
-  /** Counts answers with status 503 apart instead of refusing them. Default false. */
+  /** Counts 503 responses separately instead of failing. Default false. */
   readonly mayShed?: boolean
 }
 
 export interface OpenClient {
-  /** Sends the next request of a target; tells once it is answered, or will not be. */
+  /** Sends the next request of a target. Calls `onEnd` when it has a response or has failed. */
   send(target: number, onEnd: (isRight: boolean) => void): void
-  /** Throws if an answer was wrong or did not come; else returns those with 503, by their code. */
+  /**
+   * Closes the connections. Throws if a response was wrong or missing. Returns the 503 responses,
+   * by code.
+   */
   close(): Readonly<Record<string, number>>
 }
 
 /**
- * Keeps its connections and takes the one used last, so that no more of them are open than are
- * needed. Like proxies and libraries, it repeats a GET once that a kept connection has dropped
- * unanswered (RFC 9112 section 9.3.1).
+ * Creates the client. It keeps its connections open and uses the most recently used one, so that no
+ * more than necessary are open. Like proxies and libraries, it repeats a GET once if a kept
+ * connection was closed without a response (RFC 9112 section 9.3.1).
  */
 export function createOpenClient(options: OpenClientOptions): OpenClient {
   const { targets, maxOutstanding, mayShed = false } = options
@@ -109,7 +112,7 @@ interface Prepared {
   isRight(body: string): boolean
 }
 
-/** Returns what gives the requests of a target one after the other, over and over. */
+/** Returns a function that returns the requests of a target in turn, endlessly. */
 function requestsOf({ url, method, requests, expectBody }: OpenTarget): () => Prepared {
   const { hostname, port, pathname, search } = new URL(url)
   const target = { host: hostname, port, method }
@@ -131,7 +134,7 @@ interface Answer {
   readonly body: string
 }
 
-/** Tells undefined where the answer breaks off. */
+/** Reads a response. Calls `onEnd` with undefined if the response is incomplete. */
 function readAnswer(incoming: IncomingMessage, onEnd: (answer: Answer | undefined) => void): void {
   let body = ''
   incoming.setEncoding('utf8')
@@ -146,7 +149,7 @@ function headersOf({ headers, body }: LoadRequest): OutgoingHttpHeaders {
   return body === undefined ? headers : { ...headers, 'content-length': Buffer.byteLength(body) }
 }
 
-/** Of a problem document (RFC 9457). */
+/** Returns the code of a problem document (RFC 9457). */
 function codeOf(body: string): string | undefined {
   try {
     const { code } = Object(JSON.parse(body)) as { readonly code?: unknown }

@@ -1,4 +1,4 @@
-/** Offers requests at a rate that does not depend on how they are answered. */
+/** Offers requests at a rate that does not depend on the responses. */
 import { createOpenClient, type OpenTarget } from './open-client.ts'
 import { monotonicMs, type Pace, pace } from './pacer.ts'
 import { createLatencyHistogram, type LatencyHistogram } from './statistics.ts'
@@ -7,54 +7,58 @@ const MICROS_PER_SECOND = 1_000_000
 const MAX_OUTSTANDING = 256
 const PATIENCE_MS = 1_000
 
-/** How requests are offered. */
+/** How to offer requests. */
 export interface Offer {
   readonly ratePerSecond: number
   readonly seconds: number
   /** Default `even`. */
   readonly spacing?: Pace['spacing']
-  /** Requests under way at once, each on a connection of its own. Default 256. */
+  /** Maximum number of concurrent requests, each on its own connection. Default 256. */
   readonly maxOutstanding?: number
-  /** So long a request waits for one of them to end, and is given up then. Default 1,000. */
+  /** How long a request waits for a free connection before it is given up. Default 1,000. */
   readonly patienceMs?: number
-  /** Counts answers with status 503 apart instead of refusing them. Default false. */
+  /** Counts 503 responses separately instead of failing. Default false. */
   readonly mayShed?: boolean
 }
 
-/** One target, and how it is asked. */
+/** One target and its load. */
 export type OpenLoad = OpenTarget & Offer
 
-/** What came of an open load. */
+/** The outcome of an open load. */
 export interface Offered {
-  /** Requests that were due. Each was sent or given up, and each that was sent was answered. */
+  /** Requests that were due. Each was sent or given up; each sent request has a response. */
   readonly offered: number
   readonly sent: number
   readonly givenUp: number
-  /** Answers that were right. */
+  /** Number of correct responses. */
   readonly right: number
-  /** Answers with status 503, by the code of their problem; with `mayShed` only. */
+  /** 503 responses, by problem code; only with `mayShed`. */
   readonly shed: Readonly<Record<string, number>>
-  /** From the first moment that one was due until the last answer. */
+  /** Time from the first due time to the last response. */
   readonly seconds: number
-  /** Of right answers, from the moment when the request was due, not when it was sent. */
+  /**
+   * Latencies of correct responses, from the time when the request was due, not when it was sent.
+   */
   readonly latencies: LatencyHistogram
   /**
-   * From when a request was due until it was sent: what of a latency is the load's own, and, where all
-   * connections were taken, what it waited for one.
+   * Time from when a request was due until it was sent. It is the part of a latency that the load
+   * itself causes. It includes waiting for a free connection.
    */
   readonly lateness: LatencyHistogram
-  /** Cores that sending and looking took. Close to 1: this process was the bottleneck. */
+  /**
+   * Cores used to send requests and check responses. Close to 1: this process was the bottleneck.
+   */
   readonly loadCores: number
 }
 
-/** Throws if a single answer is wrong or does not come. */
+/** Offers the load. Throws if a response is wrong or missing. */
 export async function offer(load: OpenLoad): Promise<Offered> {
   return offerInTurn([load], load)
 }
 
 /**
- * Offers one load to several targets, each request to the next of them: whatever disturbs the
- * machine meets all of them alike. `each` are the latencies by target.
+ * Offers one load to several targets, each request to the next target. So disturbances of the
+ * machine affect all targets equally. `each` contains the latencies by target.
  */
 export async function offerInTurn(
   targets: readonly OpenTarget[],
@@ -82,7 +86,7 @@ export async function offerInTurn(
     })
   }
 
-  /** What waits here found no connection free; that it is late is not the load's own doing. */
+  /** Sends requests that found no free connection. This delay is not caused by the load process. */
   function sendWaiting(): void {
     const oldestMs = monotonicMs() - patienceMs
     while (first < waiting.length) {
@@ -92,7 +96,7 @@ export async function offerInTurn(
       else break
       first++
     }
-    // What has left the queue makes room once there is more of it than of what waits.
+    // Removes sent requests from the array when they are more than half of it.
     if (first > waiting.length / 2) {
       waiting.splice(0, first)
       first = 0

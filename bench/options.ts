@@ -1,4 +1,4 @@
-/** What `npm run bench` was asked for. */
+/** Command-line options of `npm run bench`. */
 import { parseArgs } from 'node:util'
 import { BASELINE, LAYERS, type Layer } from './layers.ts'
 import type { Effort } from './scenario.ts'
@@ -7,42 +7,42 @@ import { CASE_IDS, type CaseId } from './token-costs/cases.ts'
 export const RUNTIMES = ['workerd', 'wrangler'] as const
 export type Runtime = (typeof RUNTIMES)[number]
 
-/** The scenario that has an option of its own. */
+/** The scenario with an option of its own. */
 const RELATIONS = 'relations'
 
 export const REQUESTS = ['read', 'write'] as const
 /** `read`: `GET /orders` with a query; `write`: `POST /orders` with a body. */
 export type RequestKind = (typeof REQUESTS)[number]
 
-/** How `layers`, `tokens` and profiles measure; the other scenarios know that themselves. */
+/** How `layers`, `tokens` and profiles measure. Other scenarios have their own settings. */
 export interface Detail {
-  /** Always begins with the baseline. */
+  /** The first is always the baseline. */
   readonly layers: readonly Layer[]
   readonly request: RequestKind
-  /** Of one measurement. */
+  /** Duration of one measurement. */
   readonly seconds: number
   readonly warmUpSeconds: number
   readonly rounds: number
   readonly connections: number
-  /** Of tokens: measures other languages on this machine, too. */
+  /** For tokens: also measures other languages on this machine. */
   readonly peers: boolean
 }
 
 export interface Options extends Detail {
   readonly effort: Effort
-  /** Ids of scenarios, not looked up yet; undefined: all of them. */
+  /** Ids of scenarios, not validated yet. Undefined: all scenarios. */
   readonly only: readonly string[] | undefined
-  /** Where to run; undefined: where each scenario would. */
+  /** The runtime. Undefined: each scenario's own. */
   readonly runtime: Runtime | undefined
   readonly list: boolean
   readonly profile: boolean
-  /** Of tokens, to profile instead of the full pipeline. */
+  /** The case of tokens to profile instead of the full pipeline. */
   readonly case: CaseId | undefined
-  /** Where the results go instead of `bench/results/`; a directory. */
+  /** Directory for results instead of `bench/results/`. */
   readonly results: string | undefined
 }
 
-/** What holds where nothing is said. */
+/** The defaults. */
 export const USUAL: Readonly<Record<Effort, Detail>> = {
   quick: {
     ...{ layers: LAYERS, request: 'read', connections: 20 },
@@ -63,7 +63,8 @@ export const USAGE = `npm run bench [-- options]
   --runtime <name>     workerd or wrangler (default: where each scenario runs)
   --results <dir>      where the results go (default: bench/results)
   --profile            where the CPU of the full pipeline goes (or of the last of --layers), by stage,
-                       module and function, and a flame graph; no scenarios then, but those of --only
+                       module and function, and its samples as a .cpuprofile; runs no other scenarios
+                       than those of --only
   --case <id>          with --profile: of what \`tokens\` measures over HTTP, one of
                        ${CASE_IDS.slice(0, 5).join(', ')},
                        ${CASE_IDS.slice(5).join(', ')}
@@ -82,7 +83,7 @@ For the scenarios \`layers\` and \`tokens\`, and for profiles:
 
 Reads CPU times from /proc, so it needs Linux.`
 
-/** Throws an `Error` of one line for options that make no run. */
+/** Parses the command line. Throws an `Error` of one line for invalid options. */
 export function readOptions(argv: readonly string[]): Options | 'help' {
   const { values } = parseArgs({
     args: [...argv],
@@ -140,7 +141,7 @@ function chosenLayers(names: string | undefined): readonly Layer[] {
   return LAYERS.filter(({ id }) => ids.has(id))
 }
 
-/** Throws an `Error` of one line for what is none of `names`. */
+/** Returns the name. Throws an `Error` of one line if it is not in `names`. */
 export function oneOf<Name extends string>(
   option: string,
   value: string,
@@ -151,7 +152,10 @@ export function oneOf<Name extends string>(
   return found
 }
 
-/** Digits, at most three of them behind a point. Throws an `Error` of one line for anything else. */
+/**
+ * Parses a decimal number with at most three decimal places. Throws an `Error` of one line for
+ * other text.
+ */
 export function number(
   option: string,
   given: string | number,
@@ -164,7 +168,7 @@ export function number(
   return value
 }
 
-/** As `number`, without a point. */
+/** Like `number`, for integers. */
 export function whole(option: string, given: string | number, least: number, most: number): number {
   const value = number(option, given, least, most)
   if (!Number.isInteger(value)) throw new Error(`${option} must be a whole number`)

@@ -1,9 +1,9 @@
-/** The one request that all layers of the pipeline get, and what it is answered. */
+/** The request for all layers of the pipeline, and its response. */
 import { ORIGIN_BODY } from './backends.ts'
 import type { Load } from './load.ts'
 import type { RequestKind } from './options.ts'
 
-/** As Cloudflare tells the gateway where a request came from. */
+/** The client address header that Cloudflare would set. */
 const CLIENT_ADDRESS = '203.0.113.7'
 
 const JSON_BODY = '{"item":"lamp","quantity":2,"position":[120.5,-40,3.25]}'
@@ -18,19 +18,22 @@ const TARGETS = {
   },
 } as const satisfies Record<RequestKind, object>
 
-/** What every caller sends, whatever it asks for. */
+/** Headers of every request. */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   accept: 'application/json',
   'user-agent': 'portcullis-bench',
   'cf-connecting-ip': CLIENT_ADDRESS,
 }
 
-/** A caller's headers, as a browser or a client library would send them. */
+/** Returns the headers of a caller, as a browser or a client library sends them. */
 export function headersOf(token: string, request: RequestKind): Record<string, string> {
   return { authorization: `Bearer ${token}`, ...COMMON_HEADERS, ...TARGETS[request].headers }
 }
 
-/** Orders asked for below `url`, with each of `tokens` in turn; the origin has to answer them. */
+/**
+ * Returns requests for orders below `url`, with each of `tokens` in turn. The origin must answer
+ * them.
+ */
 export function orderLoad(
   url: string,
   request: RequestKind,

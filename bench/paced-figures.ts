@@ -1,13 +1,13 @@
-/** What layers add to the time that a caller waits. */
+/** Computes what layers add to the latency. */
 import { addedBy, COLD_STEP, FULL_STEP, STEPS, type Step } from './layer-steps.ts'
 import { BASELINE, type Layer } from './layers.ts'
 import type { PacedRound } from './paced-rounds.ts'
 import type { Figure, Table } from './scenario.ts'
 import { median, ratio, rounded } from './statistics.ts'
 
-/** What the full pipeline may add to a request. */
+/** Maximum time that the full pipeline may add to a request. */
 const BUDGET_MS = 5
-/** What it is to add. */
+/** Target for the added time. */
 const TARGET_MS = 1.25
 const DIGITS = 3
 const PERCENT = 100
@@ -19,12 +19,12 @@ export interface PacedLayer {
   readonly rounds: readonly PacedRound[]
 }
 
-/** In the order in which they were measured. */
+/** Returns the layers in the order of measurement. */
 export function pacedLayers(measured: ReadonlyMap<Layer, readonly PacedRound[]>): PacedLayer[] {
   return [...measured].map(([{ id, title }, rounds]) => ({ id, title, rounds }))
 }
 
-/** What each step adds, and whether all of it stays within its budget. */
+/** Returns what each step adds, and whether the sum is within the budget. */
 export function pacedFigures(layers: readonly PacedLayer[]): readonly Figure[] {
   return [...STEPS, COLD_STEP]
     .flatMap((step) => stepFigures(step, layers))
@@ -69,7 +69,10 @@ function fullFigures(layers: readonly PacedLayer[]): readonly Figure[] {
   ]
 }
 
-/** All layers at `ratePerSecond`; what is added is over passthrough, round by round. */
+/**
+ * Returns a table of all layers at `ratePerSecond`. Added time is relative to passthrough, per
+ * round.
+ */
 export function pacedTable(layers: readonly PacedLayer[], ratePerSecond: number): Table {
   return {
     title: `At ${ratePerSecond} requests a second, to all layers in turn (open load)`,
@@ -95,7 +98,7 @@ export function pacedTable(layers: readonly PacedLayer[], ratePerSecond: number)
   }
 }
 
-/** The median of a layer's rounds. */
+/** Returns the median of a layer's rounds. */
 export function middle(layer: PacedLayer, key: Exclude<keyof PacedRound, 'requests'>): number {
   return median(layer.rounds.map((round) => round[key]))
 }

@@ -1,4 +1,4 @@
-/** Measures layers at a fixed rate, far below what they could do: what a caller waits. */
+/** Measures the latency of layers at a fixed rate, far below their capacity. */
 import { type Counts, countsBetween } from './backends.ts'
 import { includes, type Layer, type Stage } from './layers.ts'
 import { offerInTurn } from './open-load.ts'
@@ -8,29 +8,29 @@ import { type LatencyHistogram, rounded } from './statistics.ts'
 import { untilQuiet } from './usage.ts'
 
 const DIGITS = 3
-/** The load itself has to be compiled, and its connections opened. */
+/** The load must be compiled and its connections opened. */
 const WARM_UP_SECONDS = 1
 
-/** One measurement of one layer. Times begin when a request was due. */
+/** One measurement of one layer. Times start when a request was due. */
 export interface PacedRound {
   readonly requests: number
   readonly meanMs: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** By how much the load itself was late with half of its requests. */
+  /** Median delay of the load itself. */
   readonly lateP50Ms: number
 }
 
 /**
- * Rounds of each layer. One load at `ratePerSecond` goes to all layers in turn, request by request.
- * Throws for a wrong answer, and for a count at the origin that does not fit.
+ * Measures rounds of each layer. One load at `ratePerSecond` goes to all layers in turn, request by
+ * request. Throws for a wrong response, and for a wrong count at the origin.
  */
 export async function measurePaced(
   measurement: Measurement,
   ratePerSecond: number,
 ): Promise<Map<Layer, readonly PacedRound[]>> {
   const { options, onProgress } = measurement
-  // As long for each layer as if it were alone.
+  // So each layer gets the same number of requests as if it were alone.
   const seconds = options.seconds * options.layers.length
   const rounds = new Map<Layer, PacedRound[]>(options.layers.map((layer) => [layer, []]))
   onProgress(`warming up at ${ratePerSecond}/s`)
@@ -63,7 +63,10 @@ async function measureOnce(
   }))
 }
 
-/** The origin was asked for each answer, and told who asks and by which assertion, as they need. */
+/**
+ * Throws unless the origin received each request, with identity and assertion if the layer sends
+ * them.
+ */
 function refuseOther(
   layers: readonly Layer[],
   each: readonly LatencyHistogram[],
@@ -74,7 +77,7 @@ function refuseOther(
       (sum, { stage }, index) => sum + (includes(stage, part) ? (each[index]?.count ?? 0) : 0),
       0,
     )
-  // A request that a dropped connection repeats may have got there twice.
+  // A request that was repeated after a dropped connection may have reached the origin twice.
   const repeated = requests - answered('passthrough')
   const fits = (count: number, least: number) => count >= least && count <= least + repeated
   if (repeated < 0) throw new Error('not every answer came from the origin')

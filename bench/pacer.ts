@@ -1,4 +1,4 @@
-/** When the requests of an open load are due. */
+/** Schedules the requests of an open load. */
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -6,19 +6,20 @@ import { Worker } from 'node:worker_threads'
 export interface Pace {
   readonly ratePerSecond: number
   readonly seconds: number
-  /** `even`: one as far from the next as any other; `poisson`: at random moments. */
+  /** `even`: at equal distances; `poisson`: at random times. */
   readonly spacing: 'even' | 'poisson'
 }
 
-/** Milliseconds on a clock that all threads and processes of this machine share. */
+/** Returns milliseconds of a clock that all threads and processes of this machine share. */
 export function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime()
   return seconds * 1000 + nanoseconds / 1_000_000
 }
 
 /**
- * Calls `onDue` with the moments that have come since it was called last, on the clock of {@link monotonicMs}, and resolves
- * when all have. A thread of its own keeps the time: it is not late because this one is.
+ * Calls `onDue` with the due times since its last call, on the clock of {@link monotonicMs}.
+ * Resolves after the last one. A separate thread keeps the time, so it is not late if this thread
+ * is busy.
  */
 export async function pace(schedule: Pace, onDue: (due: readonly number[]) => void): Promise<void> {
   const thread = new Worker(join(import.meta.dirname, 'pacer-thread.ts'), { workerData: schedule })

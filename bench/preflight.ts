@@ -1,4 +1,4 @@
-/** Makes sure that each layer does what its name says, before anything is measured. */
+/** Checks before the measurement that each layer does what its name says. */
 import { ORIGIN_BODY } from './backends.ts'
 import { includes, type Layer, type Stage } from './layers.ts'
 import { headersOf } from './order-requests.ts'
@@ -10,7 +10,7 @@ interface Probe {
   readonly what: string
   readonly token: string
   readonly path: string
-  /** The stage that must refuse it, and how; stages before that let it through. */
+  /** The stage that must refuse it. Stages before it admit it. */
   readonly refusedBy: Stage | undefined
   readonly status: number
 }
@@ -45,7 +45,7 @@ function probesOf({ writers, powerless }: BenchTokens): readonly Probe[] {
   ]
 }
 
-/** Throws an `Error` of one line for a layer that answers otherwise than its stages would. */
+/** Throws an `Error` of one line if a layer responds differently from its stages. */
 export async function preflight(
   target: Target,
   layers: readonly Layer[],

@@ -1,4 +1,4 @@
-/** CPU times and family relations of processes, out of Linux' `/proc` (proc(5)). */
+/** CPU times and descendants of processes, from Linux' `/proc` (proc(5)). */
 import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { basename } from 'node:path'
@@ -9,27 +9,30 @@ export interface CpuTimes {
 }
 
 const MICROS_PER_SECOND = 1_000_000
-/** Places of `utime` and `stime` after the name, which is in brackets and may hold anything. */
+/**
+ * Positions of `utime` and `stime` after the name, which is in brackets and may contain any
+ * character.
+ */
 const USER_FIELD = 11
 const SYSTEM_FIELD = 12
 const LISTEN = '0A'
 
 let ticksPerSecond: number | undefined
 
-/** CPU that a process and all its threads have used. Throws where there is no such process. */
+/** Returns the CPU time of a process with all its threads. Throws if it does not exist. */
 export function cpuTimesOf(pid: number): CpuTimes {
   ticksPerSecond ??= Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }))
   return parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'), ticksPerSecond)
 }
 
-/** Reads the text of `/proc/<pid>/stat`. */
+/** Parses the text of `/proc/<pid>/stat`. */
 export function parseStat(stat: string, ticks: number): CpuTimes {
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const micros = (field: number) => (Number(fields[field]) / ticks) * MICROS_PER_SECOND
   return { userMicros: micros(USER_FIELD), systemMicros: micros(SYSTEM_FIELD) }
 }
 
-/** CPU used between two readings of one process. */
+/** Returns the CPU time of a process between two readings. */
 export function cpuBetween(before: CpuTimes, after: CpuTimes): CpuTimes {
   return {
     userMicros: after.userMicros - before.userMicros,
@@ -37,7 +40,7 @@ export function cpuBetween(before: CpuTimes, after: CpuTimes): CpuTimes {
   }
 }
 
-/** CPU that everything on this machine has used, microseconds. */
+/** Returns the CPU time of all processes of this machine, in microseconds. */
 export function machineCpuMicros(): number {
   const [line = ''] = readFileSync('/proc/stat', 'utf8').split('\n')
   const [user, nice, system, , , irq, softirq] = line.trim().split(/\s+/).slice(1).map(Number)
@@ -46,7 +49,7 @@ export function machineCpuMicros(): number {
   return (ticks / ticksPerSecond) * MICROS_PER_SECOND
 }
 
-/** CPU that `pid`, and all that it started and that still runs, have used, microseconds. */
+/** Returns the CPU time of `pid` and its running descendants, in microseconds. */
 export function familyCpuMicros(pid: number): number {
   let micros = 0
   for (const member of [pid, ...descendants(pid)]) {
@@ -54,13 +57,13 @@ export function familyCpuMicros(pid: number): number {
       const { userMicros, systemMicros } = cpuTimesOf(member)
       micros += userMicros + systemMicros
     } catch {
-      // Ended since it was listed.
+      // The process ended after it was listed.
     }
   }
   return micros
 }
 
-/** Ids of the processes that `pid` started, and that those started; of one program, if named. */
+/** Returns the ids of all descendants; only those of `program` if given. */
 export function descendants(pid: number, program?: string): readonly number[] {
   return childrenOf(pid).flatMap((child) => [
     ...(program === undefined || programOf(child) === program ? [child] : []),
@@ -68,12 +71,14 @@ export function descendants(pid: number, program?: string): readonly number[] {
   ])
 }
 
-/** Whether the process listens on this TCP port of an IPv4 address. */
+/** Reports whether the process listens on this TCP port of an IPv4 address. */
 export function listensOn(pid: number, port: number): boolean {
   return portsOf(pid).includes(port)
 }
 
-/** TCP ports of IPv4 addresses that the process listens on. Throws where there is no such process. */
+/**
+ * Returns the TCP ports of IPv4 addresses that the process listens on. Throws if it does not exist.
+ */
 export function portsOf(pid: number): readonly number[] {
   const held = new Set(readdirSync(`/proc/${pid}/fd`).map((fd) => link(`/proc/${pid}/fd/${fd}`)))
   return readFileSync('/proc/net/tcp', 'utf8')

@@ -1,4 +1,4 @@
-/** The tables of a profile. */
+/** Formats the tables of a profile. */
 import type { StageTime } from './profile-stages.ts'
 import type { ProfileSummary } from './profile-summary.ts'
 import { table } from './report.ts'
@@ -6,17 +6,17 @@ import { table } from './report.ts'
 const SHOWN_FUNCTIONS = 40
 const SHOWN_MODULES = 30
 
-/** What was profiled, and what came of it. */
+/** A profile with its results. */
 export interface ReportedProfile {
   readonly title: string
   readonly requests: number
-  /** Of the process, for each request. */
+  /** CPU time of the process per request. */
   readonly cpuMicros: number
   readonly stages: readonly StageTime[]
   readonly summary: ProfileSummary
 }
 
-/** Stages, modules and functions, each with its microseconds for a request. */
+/** Returns tables of stages, modules and functions, with microseconds per request. */
 export function profileTables(profile: ReportedProfile): string {
   const { title, requests, cpuMicros, stages, summary } = profile
   const { busyMicros, modules, functions } = summary

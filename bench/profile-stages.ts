@@ -1,33 +1,37 @@
-/** Which stage of the pipeline the time of a CPU profile belongs to. No I/O. */
+/** Attributes the time of a CPU profile to stages of the pipeline. No I/O. */
 import type { Frame, SampledStack } from './profile-tree.ts'
 import { rounded } from './statistics.ts'
 
-/** How a sample was found to be a stage's. */
+/** How a sample was attributed to a stage. */
 export type Evidence = 'stack' | 'module'
 
-/** A sample, and where it belongs. */
+/** An attributed sample. */
 export interface Attributed {
-  /** Of `STAGE_MODULES`, or one of `OTHERS`. */
+  /** A stage of `STAGE_MODULES`, or one of `OTHERS`. */
   readonly stage: string
   readonly evidence: Evidence
-  /** From the stage's own function, or else from the entry, up to where the time went. */
+  /**
+   * Frames from the stage's own function, or else from the entry point, to the top of the stack.
+   */
   readonly path: readonly Frame[]
   readonly micros: number
 }
 
 export interface StageTime {
   readonly stage: string
-  /** Microseconds for each request. */
+  /** Microseconds per request. */
   readonly micros: number
-  /** That part of them which the platform's own functions took, such as `fetch`. */
+  /** The part in functions of the platform, such as `fetch`. */
   readonly platformMicros: number
-  /** That part of them which was found by module alone, after an `await`. */
+  /** The part that was attributed only by module, after an `await`. */
   readonly byModuleMicros: number
-  /** Of all time that the isolate was busy. */
+  /** Share of the time in which the isolate was busy. */
   readonly share: number
 }
 
-/** Each stage, in the order of `src/app.ts`, and the file with its function. */
+/**
+ * Stages in the order of `src/gateway/create-gateway.ts`, with the file of each stage's function.
+ */
 export const STAGE_MODULES: Readonly<Record<string, string>> = {
   requestId: 'src/middleware/request-id.ts',
   lingerOnRefusal: 'src/middleware/linger-on-refusal.ts',
@@ -50,7 +54,10 @@ export const STAGE_MODULES: Readonly<Record<string, string>> = {
   proxy: 'src/routes/proxy.ts',
 }
 
-/** What is no stage: Hono and what calls it, what no rule knows, and work of V8 and workerd. */
+/**
+ * Categories that are not stages: Hono and its callers, unattributed code, and work of V8 and
+ * workerd.
+ */
 const FRAMEWORK = 'framework'
 const UNATTRIBUTED = 'unattributed'
 const GARBAGE = 'garbage collection'
@@ -58,32 +65,32 @@ const RUNTIME = 'runtime'
 export const OTHERS = [FRAMEWORK, UNATTRIBUTED, GARBAGE, RUNTIME] as const
 
 /**
- * Whose a module is where no stage is on the stack: after an `await` the platform calls a function
- * without those that awaited it. The first rule that fits counts.
+ * The stage of a module, for stacks without a stage: after an `await` the platform calls a function
+ * without its callers. The first matching rule applies.
  */
 const OWNERS: readonly (readonly [beginning: string, stage: string, functions?: RegExp])[] = [
   ['src/admission/', 'admit'],
-  ['src/stores/upstash/', 'admit'],
-  ['src/rate-limit-headers.ts', 'admit'],
+  ['src/revocation/', 'admit'],
+  ['src/abuse/', 'admit'],
+  ['src/redis/', 'admit'],
+  ['src/problems/rate-limit-headers.ts', 'admit'],
   ['@upstash/', 'admit'],
   ['src/tokens/assertion.ts', 'proxy'],
   ['src/tokens/', 'authenticate'],
   ['src/authorization/', 'authorize'],
   ['src/origin', 'proxy'],
-  ['src/coalescing/', 'proxy'],
   ['src/routes/', 'proxy'],
   ['src/audit/', 'audit'],
-  ['src/metrics/', 'audit'],
-  ['src/stores/queue/', 'audit'],
+  ['src/observability/metrics/', 'audit'],
   ['src/middleware/stage.ts', 'audit'],
   ['src/middleware/wait-until.ts', 'audit'],
   ['src/middleware/in-order.ts', FRAMEWORK],
-  ['src/app.ts', FRAMEWORK],
+  ['src/gateway/create-gateway.ts', FRAMEWORK],
   ['bench/workers/', FRAMEWORK],
   ['layers.ts', FRAMEWORK],
   ['src/inspection/', 'inspect'],
-  ['src/tracing/', 'traceRequests'],
-  // It signs assertions for the origin, and verifies tokens.
+  ['src/observability/tracing/', 'traceRequests'],
+  // `jose` signs assertions for the origin, and verifies tokens.
   ['jose', 'proxy', /sign(?!ature)/i],
   ['jose', 'authenticate', /verif/i],
   ['hono', FRAMEWORK],
@@ -91,7 +98,7 @@ const OWNERS: readonly (readonly [beginning: string, stage: string, functions?: 
 
 const ANY = /(?:)/
 
-/** What comes next is called in here: what is below it on the stack waits, and does not work. */
+/** The function that calls the next stage. Frames below it are waiting, not working. */
 const DISPATCH = 'dispatch'
 const DISPATCHERS: ReadonlySet<string | undefined> = new Set(['hono', 'src/middleware/in-order.ts'])
 
@@ -99,7 +106,7 @@ const STAGE_OF = new Map(Object.entries(STAGE_MODULES).map(([stage, module]) => 
 const DIGITS = 2
 const SHARE_DIGITS = 4
 
-/** Finds the stage nearest to where the time went. */
+/** Finds the stage closest to the top of the stack. */
 export function attribute({ frames, micros }: SampledStack): Attributed {
   let owner: string | undefined
   for (const [depth, frame] of frames.entries()) {
@@ -118,7 +125,7 @@ export function attribute({ frames, micros }: SampledStack): Attributed {
   }
 }
 
-/** Adds up, for each of so many requests: every stage in order, then what is none. */
+/** Returns the time per request of every stage in order, then of the other categories. */
 export function stageTimes(attributed: readonly Attributed[], requests: number): StageTime[] {
   const busy = sum(attributed)
   const each = (us: number) => rounded(us / requests, DIGITS)
@@ -141,7 +148,7 @@ function ownerOf({ name, module }: Frame): string | undefined {
   )?.[1]
 }
 
-/** Nothing but the platform itself, or code that no rule names. */
+/** Returns the category of a stack with only platform code, or code without a rule. */
 function withoutOwner(frames: readonly Frame[]): string {
   if (frames.some(({ module }) => module !== undefined)) return UNATTRIBUTED
   return frames.some(({ name }) => name === '(garbage collector)') ? GARBAGE : RUNTIME

@@ -1,45 +1,45 @@
-/** Where the time of a CPU profile went: by module and by function. No I/O. */
+/** Sums the time of a CPU profile by module and by function. No I/O. */
 import type { CpuProfile, ProfileNode } from './inspector.ts'
 import { IDLE, isPlatform, parentsOf, timesOf } from './profile-tree.ts'
 import { rounded } from './statistics.ts'
 
 export interface FunctionTime {
   readonly name: string
-  /** Of the function; for one of the platform, of the JavaScript that called it. */
+  /** Module of the function. For a platform function, the module that called it. */
   readonly module: string
-  /** The platform's own: it has no source. */
+  /** True for a function of the platform, which has no source. */
   readonly platform: boolean
-  /** Microseconds for each request, without what it called. */
+  /** Microseconds per request, without called functions. */
   readonly selfMicros: number
-  /** Of all time that the isolate was busy. */
+  /** Share of the time in which the isolate was busy. */
   readonly share: number
 }
 
 export interface ModuleTime {
-  /** A file of ours, the name of a package, or what V8 did on its own account. */
+  /** A file of this project, the name of a package, or internal work of V8. */
   readonly module: string
   readonly selfMicros: number
-  /** Spent in the platform's functions that the module called itself. */
+  /** Time in platform functions that the module called itself. */
   readonly platformMicros: number
   readonly share: number
 }
 
 export interface ProfileSummary {
-  /** Microseconds for each request in which the isolate was busy. */
+  /** Microseconds per request in which the isolate was busy. */
   readonly busyMicros: number
   readonly modules: readonly ModuleTime[]
   readonly functions: readonly FunctionTime[]
 }
 
-/** What a module name says before the bundle's first module. */
+/** Module name of lines before the bundle's first module. */
 const BUNDLE = 'bundle'
 const DIGITS = 2
 const SHARE_DIGITS = 4
-/** esbuild heads each module in a bundle with its path. */
+/** esbuild writes a header with the path before each module. */
 const MODULE_HEADER = /^\/\/ (?:\.\.\/)*([\w@./-]+\.[cm]?[jt]s)$/
 const PACKAGE = /^node_modules\/((?:@[^/]+\/)?[^/]+)\//
 
-/** Returns what tells the module of a line, counted from 0, of the bundle with this text. */
+/** Returns a function that returns the module of a line (from 0) of the bundle with this text. */
 export function moduleFinder(bundle: string): (line: number) => string {
   const modules: string[] = []
   let current = BUNDLE
@@ -51,7 +51,7 @@ export function moduleFinder(bundle: string): (line: number) => string {
   return (line) => modules[line] ?? BUNDLE
 }
 
-/** Adds up a profile that was taken while so many requests were answered. */
+/** Summarises a profile of a run with this number of requests. */
 export function summarise(
   profile: CpuProfile,
   requests: number,

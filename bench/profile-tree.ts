@@ -1,26 +1,28 @@
-/** A CPU profile as a tree: what its nodes are called, who called them, how long they took. No I/O. */
+/** Reads a CPU profile as a tree: names, callers and times of its nodes. No I/O. */
 import type { CpuProfile, ProfileNode } from './inspector.ts'
 
-/** What the thread does while nothing asks for it. */
+/** V8's name for an idle thread. */
 export const IDLE = '(idle)'
 
-/** A function at a place of the call tree. */
+/** A function at one position in the call tree. */
 export interface Frame {
   readonly name: string
-  /** A file of ours or a package; of the platform's own functions `undefined`, as they have no source. */
+  /**
+   * A file of this project or a package. Undefined for platform functions, which have no source.
+   */
   readonly module: string | undefined
-  /** Line of the bundle, from 0; tells functions of one name apart. */
+  /** Line of the bundle, from 0. Distinguishes functions of the same name. */
   readonly line: number
 }
 
-/** What was on top of the stack for so long. */
+/** A stack and the time in which its first frame was on top. */
 export interface SampledStack {
-  /** From the top of the stack, which is where the time went, down to the entry; never empty. */
+  /** From the top of the stack, where the time was spent, down to the entry point. Never empty. */
   readonly frames: readonly Frame[]
   readonly micros: number
 }
 
-/** Every place of the tree where time was spent, but for idling. The root itself is left out. */
+/** Returns every position of the tree where time was spent, without idle time and the root. */
 export function sampledStacks(
   profile: CpuProfile,
   moduleOf: (line: number) => string,
@@ -43,23 +45,23 @@ export function sampledStacks(
   return stacks
 }
 
-/** The node that called each; the root has none. */
+/** Returns the caller of each node. The root has none. */
 export function parentsOf({ nodes }: CpuProfile): ReadonlyMap<number, ProfileNode> {
   const parents = new Map<number, ProfileNode>()
   for (const node of nodes) for (const child of node.children ?? []) parents.set(child, node)
   return parents
 }
 
-/** Whether it is the platform's own: those have no source. */
+/** Reports whether a node is a platform function, which has no source. */
 export function isPlatform({ callFrame }: ProfileNode): boolean {
   return callFrame.url === ''
 }
 
-/** Microseconds that each node was on top of the stack. */
+/** Returns the microseconds in which each node was on top of the stack. */
 export function timesOf({ samples, timeDeltas }: CpuProfile): ReadonlyMap<number, number> {
   const times = new Map<number, number>()
   for (const [index, id] of samples.entries()) {
-    // A sample lasts until the next one begins.
+    // A sample lasts until the next one.
     const us = timeDeltas[index + 1] ?? 0
     times.set(id, (times.get(id) ?? 0) + Math.max(0, us))
   }

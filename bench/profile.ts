@@ -1,28 +1,26 @@
-/** `--profile`: where an isolate spends its time, that of the full pipeline unless asked otherwise. */
+/** `--profile`: shows where an isolate spends its time. Default: the full pipeline. */
 import { readFileSync } from 'node:fs'
 import type { Bench, PipelineBench } from './bench.ts'
 import { type Bundle, bundleWorker, LAYERS_CONFIG } from './bundle.ts'
-import { flameGraph } from './flame-graph.ts'
-import { profileWhile } from './inspector.ts'
+import { type CpuProfile, profileWhile } from './inspector.ts'
 import { startLayers } from './layers-workerd.ts'
 import { drive, type Load } from './load.ts'
 import { orderLoad } from './order-requests.ts'
 import { preflight } from './preflight.ts'
 import { cpuBetween, cpuTimesOf } from './process-times.ts'
-import { flamesOf } from './profile-flames.ts'
 import { profileTables } from './profile-report.ts'
 import { attribute, stageTimes } from './profile-stages.ts'
 import { moduleFinder, summarise } from './profile-summary.ts'
 import { sampledStacks } from './profile-tree.ts'
 import { rounded } from './statistics.ts'
 
-/** V8's optimising compiler needs thousands of requests until nothing changes any more. */
+/** V8's optimising compiler needs thousands of requests to reach a stable state. */
 const MIN_WARM_UP_SECONDS = 2
 const KEPT_FUNCTIONS = 100
 
-/** An isolate that is up, and how to keep it busy. */
+/** A running isolate and its load. */
 export interface Profiled extends Pick<Profile, 'name'> {
-  /** In the summary. */
+  /** Title in the summary. */
   readonly title: string
   /** Not minified, so that functions have names. */
   readonly bundle: Bundle
@@ -33,19 +31,19 @@ export interface Profiled extends Pick<Profile, 'name'> {
   readonly load: Omit<Load, 'seconds'>
 }
 
-/** What a profile leaves behind. */
+/** The output of a profile. */
 export interface Profile {
-  /** How its files are called, after the date. */
+  /** Name of the files, after the date. */
   readonly name: string
-  /** For the file of results. */
+  /** Content of the results file. */
   readonly result: object
-  /** A flame graph: an SVG document. */
-  readonly flames: string
+  /** The samples, in the `.cpuprofile` format of V8. */
+  readonly cpuProfile: CpuProfile
 }
 
 /**
- * Profiles the last of the layers that were asked for: the full pipeline, where none was. Prints a
- * summary. Throws for a wrong answer.
+ * Profiles the last of the selected layers; default: the full pipeline. Prints a summary. Throws
+ * for a wrong response.
  */
 export async function profileGateway(bench: PipelineBench): Promise<Profile> {
   const { options, backends, tokens, directory, shutdown } = bench
@@ -69,10 +67,10 @@ export async function profileGateway(bench: PipelineBench): Promise<Profile> {
   const { id, title } = layer
   const name = id === 'full' ? 'profile' : `profile-${id}`
   const profiled = { name, title, bundle, pid, inspector, service: id, load }
-  const { result, flames } = await sample(bench, profiled)
+  const { result, cpuProfile } = await sample(bench, profiled)
   await target.close()
   const asked = { layer: id, request, connections, seconds: options.seconds }
-  return { name, result: { options: asked, ...result }, flames }
+  return { name, result: { options: asked, ...result }, cpuProfile }
 }
 
 /** Profiles an isolate under its load. Prints a summary. */
@@ -107,10 +105,6 @@ export async function sample(
       modules,
       functions: functions.slice(0, KEPT_FUNCTIONS),
     },
-    flames: flameGraph(flamesOf(attributed, requests), {
-      title: `${title}: where the time of its isolate goes`,
-      subtitle: `${requests} requests under workerd serve, ${busyMicros.toFixed(0)} us each by the clock; stages, and upon each what it called; paler: the platform's own functions`,
-      format: (micros) => `${micros.toFixed(1)} us of each request`,
-    }),
+    cpuProfile: profile,
   }
 }

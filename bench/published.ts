@@ -1,4 +1,7 @@
-/** What five other systems say of themselves. Other machines, other languages: for orientation. */
+/**
+ * Figures that five other systems publish. They used other machines and languages: for orientation
+ * only.
+ */
 
 export const PUBLISHED_NOTE =
   'Figures that other systems state of themselves, on other machines and in other languages: for ' +
@@ -15,17 +18,17 @@ export type SystemId = keyof typeof SYSTEMS
 
 export interface Published {
   readonly system: SystemId
-  /** What the figure is of. */
+  /** What the figure measures. */
   readonly of: string
   readonly says: string
-  /** Where nothing here can be measured beside it: one sentence why. */
+  /** The reason in one sentence, if nothing comparable is measured here. */
   readonly notMeasured?: string
 }
 
 const COMPARED =
   'The detector here is a command of its own, `npm run bench:compare`, which alarms at 10 %.'
 
-/** Every figure that they publish; a scenario's figures say beside which of these they stand. */
+/** All published figures. The figures of scenarios reference those that they are compared with. */
 export const PUBLISHED = {
   'spacetime-full-stack': {
     system: 'spacetime',

@@ -1,4 +1,4 @@
-/** What the benchmark prints. */
+/** Formats the output of the benchmark. */
 import { PUBLISHED, PUBLISHED_NOTE, type PublishedId, SYSTEMS } from './published.ts'
 import type { Figure, Measured, Scenario } from './scenario.ts'
 
@@ -6,7 +6,7 @@ const DIGITS_OF_SMALL = 3
 const SMALL = 10
 const MIDDLE = 100
 
-/** What there is to measure, for `--list`. */
+/** Returns the list of scenarios, for `--list`. */
 export function listOf(scenarios: Iterable<Scenario>): string {
   return [...scenarios]
     .map(({ id, title, measures, runtimes, seconds, answers }) =>
@@ -23,7 +23,7 @@ export function listOf(scenarios: Iterable<Scenario>): string {
 const quickly = (seconds: number): string =>
   seconds === 0 ? 'not in a quick run of all' : `about ${seconds} s quickly`
 
-/** All that a scenario found: its tables, its figures, what was looked at, what others say. */
+/** Returns the results of a scenario: tables, figures, checks, and published figures. */
 export function measuredText(measured: Measured): string {
   const { title, runtime, tookSeconds, figures, checks, tables = [], notes = [] } = measured
   const heading = `${title} (${runtime}, ${tookSeconds} s)`
@@ -43,7 +43,7 @@ export function measuredText(measured: Measured): string {
   ].join('\n')
 }
 
-/** `value`, with its unit and as many digits as say something. */
+/** Formats `value` with its unit and its significant digits. */
 export function valueText({ value, unit }: Pick<Figure, 'value' | 'unit'>): string {
   const digits = Number.isInteger(value) || Math.abs(value) >= MIDDLE ? 0 : 1
   const text =
@@ -53,7 +53,7 @@ export function valueText({ value, unit }: Pick<Figure, 'value' | 'unit'>): stri
   return unit === 'ratio' || unit === 'count' ? text : `${text} ${unit}`
 }
 
-/** Whether the aim of a figure is met; undefined where it has none. */
+/** Reports whether the target of a figure is met; undefined without a target. */
 export function isMet({ value, aim }: Pick<Figure, 'value' | 'aim'>): boolean | undefined {
   if (aim === undefined) return undefined
   return aim.at === 'most' ? value <= aim.value : value >= aim.value
@@ -65,7 +65,7 @@ function aimText(figure: Figure): string {
   return `at ${aim.at} ${valueText({ value: aim.value, unit })}: ${isMet(figure) ? 'met' : 'missed'}`
 }
 
-/** What others say of the same kind of work, below what was measured of it here. */
+/** Returns published figures of similar work, below the measured ones. */
 function besideText(figures: readonly Figure[]): readonly string[] {
   const rows = figures.flatMap((figure) =>
     (figure.beside ?? []).map((id: PublishedId, index) => {
@@ -79,7 +79,7 @@ function besideText(figures: readonly Figure[]): readonly string[] {
   return ['', PUBLISHED_NOTE, '', table(headings, rows, headings.length)]
 }
 
-/** Columns in line; the first `left` of them begin, the others end, where their heading does. */
+/** Formats aligned columns. The first `left` columns are left-aligned, the others right-aligned. */
 export function table(
   headings: readonly string[],
   rows: readonly (readonly string[])[],

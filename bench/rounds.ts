@@ -1,4 +1,4 @@
-/** Measures layers in turn, several times, so that noise meets all of them alike. */
+/** Measures layers in turn in several rounds, so that noise affects all of them equally. */
 import type { Backends, Counts } from './backends.ts'
 import type { Layer } from './layers.ts'
 import { drive } from './load.ts'
@@ -16,14 +16,14 @@ export interface Round {
   readonly p50Ms: number
   readonly p95Ms: number
   readonly p99Ms: number
-  /** Of the gateway's process, for each request that reached the origin. */
+  /** CPU time of the gateway's process per request that reached the origin. */
   readonly cpuMicros: number
   readonly cpuUserMicros: number
   readonly cpuSystemMicros: number
   readonly redisCalls: number
-  /** Messages for each request; undefined where they do not pass the benchmark's own queue. */
+  /** Messages per request. Undefined if they do not pass the benchmark's own queue. */
   readonly auditEvents: number
-  /** Cores that processes of others used meanwhile. */
+  /** Cores used by other processes during the measurement. */
   readonly otherCores: number
 }
 
@@ -32,16 +32,16 @@ export interface Measurement {
   readonly backends: Backends
   readonly tokens: BenchTokens
   readonly options: Detail
-  /** Told what happens next. */
+  /** Receives progress messages. */
   readonly onProgress: (what: string) => void
 }
 
-/** What one measurement needs. */
+/** Input of one measurement. */
 export type Measured = Omit<Measurement, 'options' | 'onProgress'> & {
   readonly options: Pick<Detail, 'request' | 'connections'>
 }
 
-/** Rounds of each layer, in the order in which they ran. */
+/** Measures the rounds of each layer, in the order in which they ran. */
 export async function measure(measurement: Measurement): Promise<Map<Layer, readonly Round[]>> {
   const { options, onProgress } = measurement
   const rounds = new Map<Layer, Round[]>(options.layers.map((layer) => [layer, []]))
@@ -58,7 +58,7 @@ export async function measure(measurement: Measurement): Promise<Map<Layer, read
   return rounds
 }
 
-/** Measures a layer for so many seconds. Throws for a wrong answer, or a wrong count at the origin. */
+/** Measures a layer for `seconds`. Throws for a wrong response or a wrong count at the origin. */
 export async function measureOnce(
   { target, backends, tokens, options }: Measured,
   layer: Layer,
@@ -91,7 +91,7 @@ export async function measureOnce(
   }
 }
 
-/** A layer that sends the origin more, less or something else than it should is not measured. */
+/** Throws if a layer sends the origin more, less or other requests than it should. */
 function refuseOther({ title, stage }: Layer, answered: number, counts: Counts): void {
   const { requests, identified, asserted } = counts
   const known = stage === 'passthrough' || stage === 'hygiene' ? 0 : requests

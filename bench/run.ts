@@ -33,7 +33,7 @@ function askedOrExit(argv: readonly string[]): Asked | 'help' {
   }
 }
 
-/** Returns the exit code. */
+/** Runs the benchmark. Returns the exit code. */
 async function bench({ options, jobs }: Asked, shutdown: Shutdown): Promise<number> {
   if (process.platform !== 'linux') throw new Error('CPU times come from /proc: needs Linux')
   const parent = join(ROOT, '.wrangler')
@@ -74,25 +74,25 @@ async function profile(
   const backends = await startBackends()
   shutdown.defer(backends.close)
   const common = { options, backends, directory, shutdown, onProgress: progress }
-  const { name, result, flames } =
+  const { name, result, cpuProfile } =
     options.case === undefined
       ? await profileGateway({ ...common, tokens: await mintTokens(join(directory, 'keys.env')) })
       : await profileCase(common, options.case)
   await backends.close()
   const file = fileOf(options, about.date, name)
   write(file, { benchmark: name, ...about, ...result })
-  writeFileSync(file.replace(/json$/, 'svg'), flames)
-  progress(`written to ${file} and its .svg`)
+  writeFileSync(file.replace(/json$/, 'cpuprofile'), JSON.stringify(cpuProfile))
+  progress(`wrote ${file} and its .cpuprofile`)
 }
 
-/** Which Redis the scenarios get; each starts its own. */
+/** Returns the kind of Redis for the scenarios. Each starts its own. */
 async function kindOfRedis(): Promise<string> {
   const redis = await startRedis()
   await redis.close()
   return redis.kind
 }
 
-/** Only what holds every scenario may be named after the effort. */
+/** Returns the name of the results. Only a run of all scenarios is named after the effort. */
 function nameOf({ only, runtime, effort }: Options): string {
   const parts = only === undefined ? effort : only.join('+')
   return runtime === undefined ? parts : `${parts}-${runtime}`
@@ -103,7 +103,7 @@ function fileOf({ results }: Options, date: string, name: string): string {
   return join(folder, `${date.slice(0, 'yyyy-mm-dd'.length)}-${name}.json`)
 }
 
-/** Whole or not at all, for a run may be broken off at any time. */
+/** Writes a file atomically, because a run may be interrupted at any time. */
 function write(file: string, result: object): void {
   mkdirSync(resolve(file, '..'), { recursive: true })
   const partial = `${file}.${process.pid}`

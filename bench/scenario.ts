@@ -1,4 +1,4 @@
-/** What a scenario of the suite is, and what it hands to results and report. */
+/** Types of scenarios and their results. */
 import type { Shutdown } from '../dev/start/shutdown.ts'
 import type { Detail, Runtime } from './options.ts'
 import type { PublishedId } from './published.ts'
@@ -6,41 +6,44 @@ import type { PublishedId } from './published.ts'
 /** `quick`: the whole suite within three minutes; `full`: as long as the figures need. */
 export type Effort = 'quick' | 'full'
 
-/** One file of `bench/scenarios/`, and the only thing that it exports. */
+/** A scenario: the only export of a file in `bench/scenarios/`. */
 export interface Scenario {
-  /** The name of its file, without `.ts`; for `--only`. */
+  /** The name of the file without `.ts`; for `--only`. */
   readonly id: string
   readonly title: string
-  /** One or two sentences: what is measured, and how. */
+  /** What is measured, and how. One or two sentences. */
   readonly measures: string
-  /** The published figures that this measures the same kind of work as. */
+  /** The published figures of comparable work. */
   readonly answers: readonly PublishedId[]
-  /** One sentence each: what makes this fail while it measures. */
+  /** Conditions that fail the measurement, one sentence each. */
   readonly asserts: readonly string[]
-  /** Where it runs; a quick run takes the first only. */
+  /** The runtimes. A quick run uses only the first. */
   readonly runtimes: readonly Runtime[]
   /**
-   * About how long it takes under one runtime, for the progress and for `--list`. 0: a quick run of
-   * everything leaves it out, and one that names it does not.
+   * Approximate duration under one runtime, for the progress and `--list`. 0: a quick run includes
+   * the scenario only if it is named.
    */
   readonly seconds: Readonly<Record<Effort, number>>
-  /** Throws an `Error` of one line as soon as anything answers wrong: then nothing was measured. */
+  /**
+   * Runs the scenario. Throws an `Error` of one line for the first wrong response: the run then has
+   * no result.
+   */
   run(context: ScenarioContext): Promise<ScenarioResult>
 }
 
 export interface ScenarioContext {
   readonly effort: Effort
   readonly runtime: Runtime
-  /** Of nobody else; removed afterwards. */
+  /** Temporary directory for this scenario only; removed afterwards. */
   readonly directory: string
   /**
-   * Processes are deferred here as they start, and closed by the scenario when it is done; what is
-   * left is closed before the next scenario begins.
+   * Processes are deferred here when they start. The scenario closes them at its end; the rest is
+   * closed before the next scenario begins.
    */
   readonly shutdown: Shutdown
-  /** One line about what happens next. */
+  /** Receives one line about the next step. */
   readonly onProgress: (what: string) => void
-  /** What was asked of `layers` and `tokens`; undefined: what is usual for the effort. */
+  /** Options of `layers` and `tokens`. Undefined: the defaults of the effort. */
   readonly detail?: Detail
 }
 
@@ -58,16 +61,16 @@ export type Unit =
   | 'cores'
   | 'count'
 
-/** One number that was measured. */
+/** One measured number. */
 export interface Figure {
-  /** Unique in its scenario, kebab-case, the same in every run. */
+  /** Unique in its scenario, kebab-case, and the same in every run. */
   readonly id: string
   readonly title: string
   readonly value: number
   readonly unit: Unit
-  /** The published figures that it stands beside. */
+  /** The published figures that it is compared with. */
   readonly beside?: readonly PublishedId[]
-  /** What the value is to be, where there is an aim: shown, and never fails a run. */
+  /** The target of the value, if there is one. It is shown and never fails a run. */
   readonly aim?: { readonly at: 'most' | 'least'; readonly value: number }
 }
 
@@ -75,20 +78,20 @@ export interface Figure {
 export interface Plot {
   readonly id: string
   readonly title: string
-  /** `stacked`: bars on top of each other, a bar for each category. */
+  /** `stacked`: one stacked bar for each category. */
   readonly kind: 'line' | 'bar' | 'stacked'
   readonly x: { readonly title: string; readonly log?: boolean }
   readonly y: { readonly title: string; readonly log?: boolean }
   /** Categories of the bars, in order; undefined for lines. */
   readonly categories?: readonly string[]
-  /** A line: `[x, y]`. Bars: `y` for each category; null where there is none. */
+  /** Lines: `[x, y]`. Bars: `y` for each category, null if there is none. */
   readonly series: readonly {
     readonly name: string
     readonly points: readonly (readonly [number, number])[] | readonly (number | null)[]
   }[]
 }
 
-/** One thing that was looked at while measuring, and held: else there would be no result. */
+/** A condition that was checked during the measurement. If it fails, there is no result. */
 export interface Check {
   /** Such as `answers that were wrong`. */
   readonly what: string
@@ -108,18 +111,18 @@ export interface ScenarioResult {
   readonly checks: readonly Check[]
   readonly plots?: readonly Plot[]
   readonly tables?: readonly Table[]
-  /** What was left out and why, how noisy the machine was, what a reader has to know. */
+  /** What was left out and why, how noisy the machine was, and other notes for the reader. */
   readonly notes?: readonly string[]
-  /** Anything else worth keeping, such as the single rounds. */
+  /** Other data, such as the single rounds. */
   readonly details?: object
 }
 
-/** One scenario in a file of results. */
+/** One scenario in a results file. */
 export interface Measured extends ScenarioResult {
   readonly scenario: string
   readonly title: string
   readonly runtime: Runtime
-  /** How long it took, seconds. */
+  /** Duration in seconds. */
   readonly tookSeconds: number
 }
 
@@ -134,7 +137,7 @@ export interface SuiteResult {
   readonly versions: Readonly<Record<string, string>>
   readonly redis: string
   readonly measured: readonly Measured[]
-  /** Scenarios that failed or could not run, with the one line that says why. */
+  /** Scenarios that failed or could not run, with the reason in one line. */
   readonly failed: readonly {
     readonly scenario: string
     readonly runtime: Runtime

@@ -1,8 +1,8 @@
-/** How a load complains of a machine that had no core for a process that was ready. */
+/** Detects load failures on a machine without a free core for the gateway. */
 
 /**
- * Answers with 503 and nothing else: a call to Redis missed its deadline, and the gateway said so.
- * autocannon counts the body of each of them as another one, too.
+ * Patterns for a load that failed only with 503 responses: a call to Redis missed its deadline.
+ * autocannon also reports the body of each as different.
  */
 const ONLY_503 = [
   /^wrong answers from \S+: (\d+) with status 503, \1 with another body$/,
@@ -10,7 +10,10 @@ const ONLY_503 = [
   /(?:^|: )answers of \S+: \d+ with status 503$/,
 ]
 
-/** Whether a load failed by nothing but that. What is really broken fails so again and again. */
+/**
+ * Reports whether a load failed only because of this. A real defect fails in the same way again and
+ * again.
+ */
 export function isStarvation(message: string): boolean {
   return ONLY_503.some((complaint) => complaint.test(message))
 }

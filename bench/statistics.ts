@@ -1,6 +1,6 @@
-/** The arithmetic of the benchmark. */
+/** Statistics for the benchmark. */
 
-/** The middle value, or the mean of the two middle ones. Throws a `RangeError` for no values. */
+/** Returns the median. Throws a `RangeError` for no values. */
 export function median(values: readonly number[]): number {
   if (values.length === 0) throw new RangeError('median: there are no values')
   const sorted = values.toSorted((a, b) => a - b)
@@ -9,49 +9,52 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] as number) + upper) / 2
 }
 
-/** `value / base`. Throws a `RangeError` where the base is nothing to compare with. */
+/** Returns `value / base`. Throws a `RangeError` if the base is not above 0. */
 export function ratio(value: number, base: number): number {
   if (!(base > 0)) throw new RangeError(`ratio: cannot compare with ${base}`)
   return value / base
 }
 
-/** `value` with at most `digits` after the point. */
+/** Rounds `value` to at most `digits` decimal places. */
 export function rounded(value: number, digits: number): number {
   return Number(value.toFixed(digits))
 }
 
 const BUCKET_MS = 0.01
-/** Up to two seconds. */
+/** Buckets for latencies up to two seconds. */
 const FINE_BUCKETS = 200_000
 const FINE_MS = FINE_BUCKETS * BUCKET_MS
 const COARSE_MS = 10
-/** Two minutes more; what takes longer is counted as this long. */
+/** Buckets for two minutes more. A longer latency counts as the maximum. */
 const COARSE_BUCKETS = 12_000
 
-/** What a histogram holds, for another process. */
+/** The content of a histogram, to send to another process. */
 export interface LatencyCounts {
-  /** Places and counts of the buckets that are not empty, in turn. */
+  /** Indexes and counts of the non-empty buckets, alternating. */
   readonly buckets: readonly number[]
   readonly sumMs: number
 }
 
-/** Latencies in buckets of 10 us, above two seconds of 10 ms: however many, they take 850 KB. */
+/**
+ * Latencies in buckets of 10 us, and of 10 ms above two seconds. Uses 850 KB for any number of
+ * values.
+ */
 export interface LatencyHistogram {
   readonly count: number
-  /** Milliseconds. Throws a `RangeError` if nothing was recorded. */
+  /** Mean in milliseconds. Throws a `RangeError` if nothing was recorded. */
   readonly meanMs: number
   record(ms: number): void
   /**
-   * The latency, milliseconds, that a share of `quantile` (0 to 1) does not exceed: the nearest
-   * rank, as the upper end of its bucket. Throws a `RangeError` if nothing was recorded.
+   * Returns the latency in milliseconds that a share of `quantile` (0 to 1) does not exceed: the
+   * nearest rank, as the upper bound of its bucket. Throws a `RangeError` if nothing was recorded.
    */
   percentile(quantile: number): number
   counts(): LatencyCounts
-  /** Adds what another one has recorded. */
+  /** Adds the values of another histogram. */
   add(counts: LatencyCounts): void
 }
 
-/** Creates an empty one. */
+/** Creates an empty histogram. */
 export function createLatencyHistogram(): LatencyHistogram {
   const buckets = new Uint32Array(FINE_BUCKETS + COARSE_BUCKETS)
   let count = 0

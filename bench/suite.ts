@@ -1,4 +1,4 @@
-/** Runs scenarios one after the other, and keeps what each of them found. */
+/** Runs scenarios one after another and collects their results. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Shutdown } from '../dev/start/shutdown.ts'
@@ -7,7 +7,7 @@ import type { Effort, Measured, Scenario, SuiteResult } from './scenario.ts'
 import { isStarvation } from './starvation.ts'
 import { rounded } from './statistics.ts'
 
-/** A scenario that takes so many times what it says, and a minute more, hangs. */
+/** A scenario that takes this many times its stated duration, plus a minute, is considered hung. */
 const PATIENCE = 5
 const PATIENCE_SECONDS = 60
 
@@ -18,8 +18,8 @@ export interface Job {
 }
 
 /**
- * What is to run, in the order of the registry. Throws an `Error` of one line for an id that it
- * does not hold, and where nothing is left to run.
+ * Returns the jobs in the order of the registry. Throws an `Error` of one line for an unknown id,
+ * and if no job is left.
  */
 export function jobsOf(
   scenarios: readonly Scenario[],
@@ -52,18 +52,18 @@ export interface SuiteOptions {
   readonly jobs: readonly Job[]
   readonly effort: Effort
   readonly detail: Detail
-  /** For generated files; each job gets a folder of its own in it. */
+  /** Directory for generated files. Each job gets its own folder in it. */
   readonly directory: string
   readonly shutdown: Shutdown
   readonly onProgress: (what: string) => void
-  /** Told after each job: all that there is so far, and what is new of it. */
+  /** Called after each job with all results so far, and the new ones. */
   readonly onResult: (
     result: Pick<SuiteResult, 'measured' | 'failed'>,
     latest: Measured | undefined,
   ) => void
 }
 
-/** Runs all of them; one that fails does not stop the others. Stops where it is asked to end. */
+/** Runs all jobs. A failed job does not stop the others. Stops on a signal. */
 export async function runSuite(
   options: SuiteOptions,
 ): Promise<Pick<SuiteResult, 'measured' | 'failed'>> {
@@ -92,7 +92,7 @@ export async function runSuite(
   return { measured, failed }
 }
 
-/** Once more where the machine was starved; the result says so. */
+/** Runs a job again if the machine was overloaded. The result records it. */
 async function runPatiently(
   options: SuiteOptions,
   job: Job,
@@ -122,7 +122,7 @@ async function runJob(
   async function closeAll(): Promise<void> {
     for (let close = closers.pop(); close !== undefined; close = closers.pop()) await close()
   }
-  // Of a run that is broken off; afterwards there is nothing left in it.
+  // For an interrupted run. After a complete run nothing is left to close.
   shutdown.defer(closeAll)
   const own: Shutdown = { ...shutdown, defer: (close) => void closers.push(close) }
   try {
@@ -149,7 +149,10 @@ async function within<Result>(seconds: number, work: Promise<Result>): Promise<R
   }
 }
 
-/** What the rest is said to take, corrected by how long those before took. */
+/**
+ * Returns the stated duration of the remaining jobs, corrected by the duration of the completed
+ * ones.
+ */
 function secondsLeft({ jobs, effort }: SuiteOptions, done: number, tookSeconds: number): number {
   const sumOf = (some: readonly Job[]) =>
     some.reduce((sum, { scenario }) => sum + scenario.seconds[effort], 0)

@@ -1,4 +1,4 @@
-/** Where and of what a result was measured, so that it can be judged and measured again. */
+/** Records machine and revision of a result, so that it can be judged and repeated. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -33,13 +33,13 @@ export function surroundings(argv: readonly string[], redis: string) {
   }
 }
 
-/** All that a figure depends on; results that an earlier run has left are no change. */
+/** Everything that affects a figure. Results of earlier runs do not count as changes. */
 const MEASURED = [
   ...['src', 'workers', 'bench', 'dev', 'portcullis.config.ts', 'wrangler.toml'],
   ...['portcullis.model.json', 'package-lock.json', ':(exclude)bench/results'],
 ]
 
-/** The commit, and whether what was measured differs from it. */
+/** Returns the commit, and whether the measured files differ from it. */
 function commit(): { readonly id: string; readonly changed: boolean } {
   try {
     return {

@@ -1,17 +1,17 @@
-/** A gateway that is up and can be measured. */
+/** A running gateway that can be measured. */
 import type { Backends } from './backends.ts'
 import type { Layer } from './layers.ts'
 import { PUBLIC_URL } from './tokens.ts'
 
 export interface Target {
-  /** Of a layer: scheme, authority and first segment. */
+  /** Returns the URL of a layer: scheme, authority and first segment. */
   urlOf(layer: Pick<Layer, 'id' | 'stage'>): string
   /** The workerd process that runs the gateway. */
   readonly pid: number
   close(): Promise<void>
 }
 
-/** The Worker's variables. */
+/** Returns the Worker's variables. */
 export function gatewayVariables(
   { originUrl, redis }: Backends,
   signingKeys: string,

@@ -2,22 +2,22 @@
 import { prepareDevVars } from '../dev/dev-vars.ts'
 import { signAccessToken } from '../dev/start/access-token.ts'
 
-/** Issuer and audience; nobody looks it up. */
+/** Issuer and audience. It is never resolved. */
 export const PUBLIC_URL = 'https://gateway.bench.test'
-/** Each with a window of its own in Redis. */
+/** Subjects. Each has its own limit window in Redis. */
 const SUBJECTS = 50
 const TTL_SECONDS = 3_600
 
 export interface BenchTokens {
-  /** Of callers with a role. */
+  /** Tokens of callers with a role. */
   readonly writers: readonly string[]
-  /** A good token of a caller without any role. */
+  /** A valid token of a caller without any role. */
   readonly powerless: string
-  /** Private JWKS of the gateway, JSON. */
+  /** Private JWK Set of the gateway, JSON. */
   readonly signingKeys: string
 }
 
-/** Makes a key, which is kept in `file`, and signs the tokens with it. */
+/** Creates a key, stores it in `file`, and signs the tokens with it. */
 export async function mintTokens(file: string): Promise<BenchTokens> {
   const { SIGNING_KEYS: signingKeys } = await prepareDevVars(file, PUBLIC_URL)
   const sign = (subject: string, roles: readonly string[]) =>

@@ -1,4 +1,4 @@
-/** What a measurement used: counts of the backends, and CPU of everybody concerned. */
+/** Measures resource use: counts of the backends, and CPU of all processes. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Backends, type Counts, countsBetween } from './backends.ts'
 import {
@@ -21,15 +21,15 @@ export interface Reading {
 
 export interface Usage {
   readonly counts: Counts
-  /** Of the process of the gateway. */
+  /** CPU of the gateway's process. */
   readonly gateway: CpuTimes
-  /** Of Redis and its REST server. */
+  /** CPU of Redis and its REST server. */
   readonly redisMicros: number
-  /** Cores that processes of others used meanwhile. */
+  /** Cores used by other processes during the measurement. */
   readonly otherCores: number
 }
 
-/** `pid` is that of the gateway. */
+/** Takes a reading. `pid` is the gateway's process. */
 export async function readingOf(pid: number, backends: Backends): Promise<Reading> {
   return {
     counts: await backends.counts(),
@@ -41,12 +41,12 @@ export async function readingOf(pid: number, backends: Backends): Promise<Readin
   }
 }
 
-/** Longer than an audit batch stays open, so that what a measurement began has ended. */
+/** Longer than an audit batch stays open, so that all effects of a measurement are complete. */
 const SETTLE_MS = 150
-/** On a machine that is busy with something else. */
+/** Maximum number of steps, for a busy machine. */
 const MAX_SETTLE_STEPS = 40
 
-/** Resolves once nothing has reached the backends for a while, or gives up after some seconds. */
+/** Resolves when nothing has reached the backends for a while, or after some seconds. */
 export async function untilQuiet(backends: Pick<Backends, 'counts'>): Promise<void> {
   let last = ''
   for (let step = 0; step < MAX_SETTLE_STEPS; step++) {
@@ -57,7 +57,7 @@ export async function untilQuiet(backends: Pick<Backends, 'counts'>): Promise<vo
   }
 }
 
-/** What happened between two readings. */
+/** Returns the difference between two readings. */
 export function usageBetween(before: Reading, after: Reading): Usage {
   const ours = after.oursMicros - before.oursMicros
   const others = after.machineMicros - before.machineMicros - ours

@@ -1,15 +1,18 @@
-/** The configuration of `workerd serve`: the same Worker once for each layer. */
+/** Generates the configuration of `workerd serve`: the same Worker once for each layer. */
 
 export interface WorkerdServices {
-  /** The bundle, relative to the configuration: Cap'n Proto looks absolute paths up elsewhere. */
+  /**
+   * Path of the bundle, relative to the configuration: Cap'n Proto resolves absolute paths
+   * differently.
+   */
   readonly module: string
   readonly compatibilityDate: string
   readonly compatibilityFlags: readonly string[]
-  /** Names of the services: each an isolate with a socket of its own. */
+  /** Names of the services. Each is an isolate with its own socket. */
   readonly names: readonly string[]
-  /** Bindings that are read from workerd's environment, so that no secret stands in a file. */
+  /** Bindings that workerd reads from its environment, so that no file contains a secret. */
   readonly variables: readonly string[]
-  /** `host:port` of who takes the batches of the audit queue. */
+  /** `host:port` of the receiver of audit queue batches. */
   readonly queueAddress: string
 }
 
@@ -48,7 +51,7 @@ ${variables
 `
 }
 
-/** A Cap'n Proto string. */
+/** Formats a Cap'n Proto string. */
 function text(value: string): string {
   return `"${value.replace(/["\\]/g, '\\$&')}"`
 }

@@ -13,31 +13,31 @@ import { workerdConfig } from './workerd-config.ts'
 
 const START_TIMEOUT_MS = 20_000
 const STOP_TIMEOUT_MS = 3_000
-/** Number of the descriptor on which workerd tells its ports. */
+/** File descriptor on which workerd reports its ports. */
 const CONTROL_FD = 3
 
-/** The program itself, of the version that wrangler comes with. */
+/** Path of the workerd version that belongs to wrangler. */
 export const WORKERD = (createRequire(WRANGLER)('workerd') as { readonly default: string }).default
 
 export interface WorkerdOptions {
   readonly bundle: Bundle
-  /** Variables of the Worker. They reach it by way of the environment, never in a file. */
+  /** Variables of the Worker. They are passed in the environment, never in a file. */
   readonly variables: Readonly<Record<string, string>>
-  /** Of the services: each an isolate of the same bundle, with a socket of its own. */
+  /** Names of the services. Each is an isolate of the same bundle with its own socket. */
   readonly names: readonly string[]
-  /** `host:port` of who takes the batches of the audit queue. */
+  /** `host:port` of the receiver of audit queue batches. */
   readonly queueAddress: string
-  /** Where the configuration goes. */
+  /** Directory for the configuration. */
   readonly directory: string
-  /** Opens the inspector, which costs time of its own. Default false. */
+  /** Opens the inspector, which takes CPU time itself. Default false. */
   readonly inspect?: boolean
 }
 
 export interface Workerd {
-  /** Scheme and authority of a service. */
+  /** Returns scheme and authority of a service. */
   originOf(name: string): string
   readonly pid: number
-  /** Authority of the inspector; undefined where none was asked for. */
+  /** Authority of the inspector; undefined if `inspect` is false. */
   readonly inspector: string | undefined
   close(): Promise<void>
 }
@@ -94,7 +94,7 @@ export async function startWorkerd(options: WorkerdOptions): Promise<Workerd> {
   }
 }
 
-/** Waits until workerd has told so many ports. */
+/** Waits until workerd has reported `count` ports. */
 async function listeningOf(child: ChildProcess, count: number): Promise<readonly Listening[]> {
   const listening: Listening[] = []
   const lines = createInterface({ input: child.stdio[CONTROL_FD] as Readable })

@@ -19,11 +19,11 @@ export interface WranglerDevOptions {
   readonly bundle: Bundle
   readonly backends: Backends
   readonly signingKeys: string
-  /** For generated files and state. */
+  /** Directory for generated files and state. */
   readonly directory: string
 }
 
-/** Starts it with all layers in one isolate, on a free port. */
+/** Starts the gateway with all layers in one isolate, on a free port. */
 export async function startWranglerDev(options: WranglerDevOptions): Promise<Target> {
   const { bundle, backends, directory } = options
   const variables = Object.entries(gatewayVariables(backends, options.signingKeys))
@@ -63,8 +63,8 @@ export async function startWranglerDev(options: WranglerDevOptions): Promise<Tar
 }
 
 /**
- * Writes a configuration that serves the bundle as it is. wrangler restarts workerd when a source
- * changes; nobody changes this one while it is measured.
+ * Writes a configuration that serves the bundle unchanged. wrangler restarts workerd when a source
+ * changes; the bundle does not change during a measurement.
  */
 function configFor(bundle: Bundle, directory: string): string {
   const file = join(directory, 'wrangler.toml')
@@ -78,7 +78,10 @@ function configFor(bundle: Bundle, directory: string): string {
   return file
 }
 
-/** wrangler runs two of workerd: the one that listens passes on to the one with the gateway. */
+/**
+ * Returns the process of the gateway. wrangler runs two workerd processes: the listening one
+ * forwards to the one with the gateway.
+ */
 function gatewayProcess(publicPort: number): number {
   const [pid, ...others] = descendants(process.pid, 'workerd').filter(
     (candidate) => !listensOn(candidate, publicPort),
@@ -88,7 +91,7 @@ function gatewayProcess(publicPort: number): number {
   return pid
 }
 
-/** Any answer will do: the Worker knows no layer at the root. */
+/** Waits for any response: no layer has the root path. */
 async function untilAnswering(url: string, wrangler: Wrangler): Promise<void> {
   const deadline = Date.now() + START_TIMEOUT_MS
   let ended = false

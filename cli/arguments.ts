@@ -1,22 +1,22 @@
-/** Reading what people type: numbers, times, ids, and text from standard input. */
+/** Parsers of command-line arguments: numbers, times, ids, and text from standard input. */
 import { InvalidArgumentError } from 'commander'
 import { usage } from './failure.ts'
 
 const UNIT_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
 const MAX_INPUT_CHARACTERS = 65_536
 
-/** Collects an option that may be given more than once. */
+/** Collects the values of an option that can be repeated. */
 export function repeated(value: string, earlier: readonly string[] = []): readonly string[] {
   return [...earlier, value]
 }
 
-/** A whole number without a sign. Its range is for the gateway to judge. */
+/** Parses a whole number without a sign. Does NOT check the range: the gateway does. */
 export function whole(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number.')
   return Number(text)
 }
 
-/** Seconds, from `90s`, `15m`, `1h` or `2d`. Only nothing at all (`0`) needs no unit. */
+/** Parses a duration (`90s`, `15m`, `1h`, `2d`) and returns seconds. Only `0` needs no unit. */
 export function seconds(text: string): number {
   if (text === '0') return 0
   const [, count, unit] = /^(\d{1,10})([smhd])$/.exec(text) ?? []
@@ -26,7 +26,9 @@ export function seconds(text: string): number {
   return Number(count) * UNIT_SECONDS[unit as keyof typeof UNIT_SECONDS]
 }
 
-/** An instant in RFC 3339, from that or from how long ago it was (`15m`). */
+/**
+ * Parses an RFC 3339 time, or an age (`15m`) that is subtracted from now. Returns RFC 3339 in UTC.
+ */
 export function instant(text: string): string {
   if (/^\d{4}-\d\d-\d\dT.+(Z|[+-]\d\d:\d\d)$/i.test(text) && !Number.isNaN(Date.parse(text))) {
     return new Date(text).toISOString()
@@ -38,13 +40,16 @@ export function instant(text: string): string {
   throw new InvalidArgumentError('It must be a time (2026-11-20T16:00:00Z) or its age (15m).')
 }
 
-/** An id as the gateway makes them: it stands in a path. */
+/** Parses an id of the gateway. Rejects characters that would change the path it is put into. */
 export function id(text: string): string {
   if (!/^[\w-]{1,128}$/.test(text)) throw new InvalidArgumentError('It is not an id.')
   return text
 }
 
-/** The argument itself, or standard input for `-`, without white space around it. */
+/**
+ * Returns the argument, or the text of standard input for `-`, trimmed of white space. Throws a
+ * usage failure if the input is empty or too long.
+ */
 export async function textOf(argument: string): Promise<string> {
   if (argument !== '-') return argument
   let text = ''

@@ -1,6 +1,6 @@
 /**
- * `npm run prepare`: bundles the command line into one file that any Node 20 runs. Plain JavaScript,
- * so that the Node of whoever installs the package can run it.
+ * `npm run prepare`: bundles the command line into one file that runs on Node 20 or later. This
+ * file is plain JavaScript, so that the Node version that installs the package can run it.
  */
 import { chmod } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 const inPackage = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const EXECUTABLE = 0o755
 
-/** Undefined where the package was installed from its folder, without what only developers need. */
+/** Returns esbuild, or undefined when the package was installed without its dev dependencies. */
 async function bundler() {
   try {
     return await import('esbuild')

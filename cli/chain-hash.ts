@@ -1,10 +1,10 @@
-/** The hashes of a row of the audit trail, as the command line computes them for itself. */
+/** Hashes of audit trail rows. The command line computes them independently of the gateway. */
 import { createHash } from 'node:crypto'
 
-/** Columns by name, as the database has them. */
+/** A row as stored in the database, by column name. */
 export type StoredRow = Readonly<Record<string, string | number | null>>
 
-/** Columns that are forgotten together, and what is in them then. */
+/** Groups of columns that are erased together, and the values that they have after an erasure. */
 const GROUPS: readonly {
   readonly salt: string
   readonly commitment: string
@@ -21,19 +21,22 @@ const GROUPS: readonly {
   { salt: 'change_salt', commitment: 'change_commitment', erased: { change: null } },
 ]
 
-/** Columns that a row of the first format has only in a database that was made for later ones. */
+/**
+ * Columns that later formats added. The hash of a row of the first format omits them if they are
+ * null.
+ */
 const LATER = new Set([
   ...['observed', 'v', 'erasure'],
   ...GROUPS.flatMap(({ salt, commitment }) => [salt, commitment]),
 ])
 const HASHES = new Set(['hash', 'previous_hash'])
-/** What the hash of the second format covers by commitments, or not at all. */
+/** Columns that the hash of the second format covers by a commitment, or does not cover. */
 const COMMITTED = new Set([
   ...[...HASHES, 'erasure'],
   ...GROUPS.flatMap(({ salt, erased }) => [salt, ...Object.keys(erased)]),
 ])
 
-/** RFC 8785 for flat objects of strings, finite numbers and null. */
+/** Serializes an object of strings, finite numbers and null as canonical JSON (RFC 8785). */
 export function canonical(row: StoredRow): string {
   const names = Object.keys(row).sort()
   return `{${names.map((name) => `${JSON.stringify(name)}:${JSON.stringify(row[name])}`).join(',')}}`
@@ -44,7 +47,10 @@ const digest = (text: string) => createHash('sha256').update(text).digest('base6
 const only = (row: StoredRow, isMeant: (name: string, value: unknown) => boolean): StoredRow =>
   Object.fromEntries(Object.entries(row).filter(([name, value]) => isMeant(name, value)))
 
-/** Base64url SHA-256 over the predecessor's hash, a line feed, and what the format covers. */
+/**
+ * Returns the base64url SHA-256 of the previous hash, a line feed, and the columns that the format
+ * covers.
+ */
 function hashOf(row: StoredRow): string {
   const covered = isOfFirstFormat(row)
     ? only(row, (name, value) => !HASHES.has(name) && !(LATER.has(name) && value === null))
@@ -53,12 +59,13 @@ function hashOf(row: StoredRow): string {
 }
 
 /**
- * `whole`: it is as it was written. `erased`: it is, but for what an erasure took. `changed`: it is
- * not. A row of the first format that was erased is only known by its successor.
+ * `whole`: the row is unchanged. `erased`: the row is unchanged except for erased columns.
+ * `changed`: the row was modified. An erased row of the first format can be verified only by its
+ * successor.
  */
 export type RowState = 'whole' | 'erased' | 'changed'
 
-/** What a row is, judged by itself. */
+/** Returns the state of a row. Does NOT check its links to other rows. */
 export function stateOf(row: StoredRow): RowState {
   const isFirstFormat = isOfFirstFormat(row)
   const erasedGroups = GROUPS.filter((group) => isErased(row, group))
@@ -70,13 +77,16 @@ export function stateOf(row: StoredRow): RowState {
   if (hashOf(row) !== row.hash) return 'changed'
   if (isFirstFormat) return 'whole'
   const isGood = GROUPS.every((group) => erasedGroups.includes(group) || isCommitted(row, group))
-  // A group without a commitment has nothing that could have been erased.
+  // A group without a commitment never had values, so nothing can have been erased from it.
   const isTaken = erasedGroups.some(({ commitment }) => row[commitment] !== null)
   if (!isGood || isTaken !== isMarked) return 'changed'
   return isTaken ? 'erased' : 'whole'
 }
 
-/** Whether the row is of the format that has no commitments: none comes behind one that has. */
+/**
+ * Reports whether the row has the first format, which has no commitments. In a valid chain, no such
+ * row follows a row with commitments.
+ */
 export const isOfFirstFormat = ({ v }: StoredRow): boolean => v === null || v === undefined
 
 const isErased = (row: StoredRow, { salt, erased }: (typeof GROUPS)[number]): boolean =>
@@ -88,6 +98,6 @@ function isCommitted(row: StoredRow, { salt, commitment, erased }: (typeof GROUP
   return row[salt] !== null && digest(`${row[salt]}\n${canonical(values)}`) === row[commitment]
 }
 
-/** Whether this would be the row's own hash if it stood at `seq`. */
+/** Reports whether the row's hash is correct for position `seq`. */
 export const wasAt = (row: StoredRow, seq: number): boolean =>
   row.seq !== seq && hashOf({ ...row, seq }) === row.hash

@@ -1,21 +1,26 @@
-/** The chain of the audit trail, as the command line computes it: it takes no gateway's word. */
+/**
+ * Verifies the hash chain of the audit trail. Computes every hash instead of trusting the gateway.
+ */
 import { isOfFirstFormat, type RowState, type StoredRow, stateOf, wasAt } from './chain-hash.ts'
 
-/** What is wrong with a chain. */
+/** One inconsistency in a chain. */
 export interface ChainFinding {
   /**
-   * `changed`: a row is not what it was. `missing`: rows are gone. `moved`: a row stands where
-   * another belongs. `checkpoint`: one says otherwise, or is not signed as it should be. `head`:
-   * the end of the chain is not where it is said to be. `erasure`: more was erased than the trail
-   * says.
+   * `changed`: a row was modified. `missing`: rows were removed. `moved`: a row is at the position
+   * of another row. `checkpoint`: a checkpoint contradicts the rows or lacks a valid signature.
+   * `head`: the end of the chain differs from the recorded end. `erasure`: more rows were erased
+   * than the trail records.
    */
   readonly kind: 'changed' | 'missing' | 'moved' | 'checkpoint' | 'head' | 'erasure'
-  /** Of the row or the checkpoint; the first one of several. */
+  /** Position of the row or checkpoint. The first one if the finding covers several. */
   readonly seq: number
   readonly detail: string
 }
 
-/** Rows that are not there. `previousHash` is what the row behind them says of the last one. */
+/**
+ * A range of missing rows. `previousHash` is the hash of the last missing row, as the row after the
+ * gap records it.
+ */
 export interface Gap {
   readonly from: number
   readonly to: number
@@ -23,30 +28,38 @@ export interface Gap {
 }
 
 export interface ChainRows {
-  /** Takes the next row in the order of `seq`. Returns what it is by itself. */
+  /** Adds the next row in `seq` order. Returns its state, without its links to other rows. */
   row(row: StoredRow): RowState
-  /** Where the rows end: `seq` 0 before the first. `hash` is undefined where it cannot be trusted. */
+  /**
+   * Returns the last row; `seq` is 0 before the first row. `hash` is undefined if the row is
+   * invalid.
+   */
   last(): { readonly seq: number; readonly hash: unknown }
   gaps(): readonly Gap[]
-  /** All that rows by themselves tell. Call it after the last one. */
+  /** Returns all findings that follow from the rows alone. Call it after the last row. */
   findings(): readonly ChainFinding[]
 }
 
-/** What precedes row 1: 32 zero bytes, base64url. */
+/** The previous hash of row 1: 32 zero bytes, base64url. */
 const GENESIS_HASH = 'A'.repeat(43)
-/** Where a row has gone is looked for among as many; more are a different chain. */
+/** Maximum number of changed rows, and of positions, that are compared to find moved rows. */
 const MAX_SUSPECTS = 200
 
-/** Checks the links between rows. Pure but for what it has seen. */
+/**
+ * Creates a checker of the links between rows. It does no I/O and keeps the state of the rows so
+ * far.
+ */
 export function createChainRows(): ChainRows {
   const gaps: Gap[] = []
   const broken: StoredRow[] = []
-  /** Rows whose own hash is right, and whose successor knows another one. */
+  /** Rows with a correct hash that differs from the hash that their successor records. */
   let replaced: number[] = []
   let lastSeq = 0
   let link: unknown = GENESIS_HASH
   let seenCommitments = false
-  /** Erased rows of the first format that no whole one has come behind yet. */
+  /**
+   * Erased rows of the first format that are not yet followed by a whole row of the same format.
+   */
   let unproven: StoredRow[] = []
 
   function row(row: StoredRow): RowState {
@@ -63,7 +76,7 @@ export function createChainRows(): ChainRows {
     const whole = state !== 'changed' && seq !== lastSeq
     if (!whole) broken.push(row)
     else if (link !== undefined && row.previous_hash !== link) {
-      // Both links of one row are broken: that row was replaced, not its neighbours.
+      // If both links of one row are broken, that row was replaced, not its neighbours.
       replaced =
         replaced.at(-1) === seq - 2
           ? [...replaced.slice(0, -1), seq - 1]
@@ -94,8 +107,9 @@ export function createChainRows(): ChainRows {
           detail: 'its successor knows another hash of it',
         }),
       ),
-      // Their hash covers nothing that is left. That there were rows of this format at all takes one
-      // with a hash that is right, or any row could be passed off as one of them.
+      // The hash of these rows covers only erased columns. A whole row of the first format must
+      // follow to prove that the format was in use. Otherwise any row could be disguised as an
+      // erased one.
       ...unproven.map(
         ({ seq }): ChainFinding => ({
           kind: 'changed',

@@ -1,27 +1,35 @@
-/** Checkpoints of the audit trail, compared with its rows, and their signatures with keys. */
+/** Compares checkpoints of the audit trail with its rows, and verifies their signatures. */
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose'
 import type { ChainFinding } from './chain.ts'
 import { canonical, type StoredRow } from './chain-hash.ts'
 
 export interface Checkpoints {
-  /** Takes one, and the hash of its row, if that is there. In the order of `seq`. */
+  /**
+   * Adds the next checkpoint in `seq` order. `hash` is the hash of its row, or undefined if the row
+   * is missing.
+   */
   checkpoint(checkpoint: StoredRow, hash: unknown): Promise<void>
-  /** Where the rows begin whose retention has not ended; undefined if none were deleted. */
+  /** Returns the last row that retention deleted, or undefined if no rows were deleted. */
   pruned(): { readonly seq: number; readonly hash: unknown } | undefined
-  /** Checkpoints whose rows are not there. */
+  /** Returns the `seq` of checkpoints without a row. */
   orphans(): readonly number[]
   counts(): { readonly checkpoints: number; readonly signed: number }
-  /** `seq` of the last row that a good signature vouches for; 0 for none. */
+  /** Returns the `seq` of the last row that a valid signature covers, or 0. */
   sealed(): number
-  /** Call it after the last one. */
+  /** Returns all findings. Call it after the last checkpoint. */
   findings(): readonly ChainFinding[]
 }
 
 const TYPE = 'portcullis-checkpoint+jws'
-/** Private members of JWKs are left out: an operator's own file of keys will do. */
+/**
+ * Public members of a JWK. Private members are dropped, so an operator can pass a private key file.
+ */
 const PUBLIC_MEMBERS = ['kty', 'crv', 'x', 'y', 'n', 'e', 'kid', 'alg']
 
-/** Keys of a file, public or private. Throws where it is no JWK Set. */
+/**
+ * Parses a JWK Set of public or private keys, and returns the public members. Throws if the text is
+ * not a JWK Set, or has no keys.
+ */
 export function publicKeysIn(text: string): JSONWebKeySet {
   const { keys } = JSON.parse(text) as { readonly keys: readonly Record<string, unknown>[] }
   const members = keys.map((key) =>
@@ -33,7 +41,10 @@ export function publicKeysIn(text: string): JSONWebKeySet {
   return set
 }
 
-/** Without `keys`, signatures are not looked at. With them, there has to be one. */
+/**
+ * Creates a checker of checkpoints. Without `keys`, it ignores signatures. With `keys`, at least
+ * one checkpoint must have a valid signature.
+ */
 export function createCheckpoints(keys: JSONWebKeySet | undefined): Checkpoints {
   const keySet = keys && createLocalJWKSet(keys)
   const findings: ChainFinding[] = []
@@ -65,7 +76,8 @@ export function createCheckpoints(keys: JSONWebKeySet | undefined): Checkpoints 
         sealed = Math.max(sealed, seq)
       } else if (keys !== undefined) {
         if (checkpoint.signature !== null) complain(seq, 'its signature is not good')
-        // Keys may be younger than the chain, but whoever has begun to sign goes on.
+        // A chain can be older than its first key, but once signing starts, every checkpoint must
+        // be signed.
         else if (isPruned || signed > 0) complain(seq, 'it is not signed')
       }
       if (isPruned) pruned = { seq, hash: checkpoint.hash }

@@ -1,4 +1,4 @@
-/** What all commands have in common: `--json`, where the gateway is, and examples in their help. */
+/** What all commands share: `--json`, connection options, and examples in the help. */
 import type { Command } from 'commander'
 import { type ConnectionOptions, DEFAULT_URL, readConnection } from './connection.ts'
 import { createGateway, type Gateway } from './gateway.ts'
@@ -9,21 +9,23 @@ export interface CommonOptions extends ConnectionOptions {
 }
 
 export interface Description {
-  /** Name and arguments, as commander writes them: `show <id>`. */
+  /** Name and arguments in the syntax of commander: `show <id>`. */
   readonly name: string
   readonly does: string
-  /** Lines of a shell, without `portcullis` in front. At least one. */
+  /** Shell command lines for the help. At least one. */
   readonly examples: readonly [string, ...string[]]
 }
 
-/** Adds a command that talks to the gateway. Give it options and arguments of its own. */
+/**
+ * Adds a command that calls the gateway. The caller adds the command's own options and arguments.
+ */
 export function onlineCommand(parent: Command, description: Description): Command {
   return offlineCommand(parent, description)
     .option('--url <url>', `the gateway (default: PORTCULLIS_URL, or ${DEFAULT_URL})`)
     .option('--client-id <id>', 'who asks (default: PORTCULLIS_CLIENT_ID)')
 }
 
-/** Adds a command that needs no gateway. */
+/** Adds a command that does not call the gateway. */
 export function offlineCommand(parent: Command, { name, does, examples }: Description): Command {
   const lines = examples.map((example) => `  ${example}`).join('\n')
   return parent
@@ -33,7 +35,7 @@ export function offlineCommand(parent: Command, { name, does, examples }: Descri
     .addHelpText('after', `\nExamples:\n${lines}`)
 }
 
-/** The options that every list has. */
+/** Adds the options that every list command has. */
 export function paged(command: Command): Command {
   return command
     .option('--limit <count>', 'how many at most, 1 to 200 (default: 50)', String)
@@ -45,12 +47,15 @@ export interface PageOptions {
   readonly cursor?: string
 }
 
-/** What the options of a list ask the gateway for. */
+/** Returns the query parameters for the page options. */
 export function pageQuery({ limit, cursor }: PageOptions) {
   return { limit, cursor }
 }
 
-/** What a command works with. Throws a usage failure if nobody can say who asks. */
+/**
+ * Returns the gateway client, the output and the client id of a command. Throws a usage failure if
+ * the client's credentials are not configured.
+ */
 export function workWith(
   options: CommonOptions,
   signal?: AbortSignal,

@@ -1,4 +1,4 @@
-/** Which gateway a command talks to, and as whom. */
+/** The gateway and the client credentials that a command uses. */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
@@ -9,7 +9,7 @@ const LOOPBACK = /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/
 const PACKAGE = 'portcullis'
 
 export interface Connection {
-  /** Origin of the gateway: no path, no trailing slash. */
+  /** Origin of the gateway, without a path or trailing slash. */
   readonly url: string
   readonly clientId: string
   readonly clientSecret: string
@@ -21,9 +21,11 @@ export interface ConnectionOptions {
 }
 
 /**
- * Options win over the environment, and that over the `.dev.vars` of the checkout around `cwd`, which
- * is for gateways on this machine only. A secret kept there goes with the id kept there only, and no
- * secret is sent to another machine in the clear. Throws a usage {@link Failure}.
+ * Returns the connection settings. Options override environment variables. These override the
+ * `.dev.vars` of the checkout around `cwd`, which is read only for a gateway on this machine. A
+ * secret from `.dev.vars` is used only with the client id from the same file. Throws a usage
+ * {@link Failure} for missing settings, and for plain http to another machine, which would expose
+ * the secret.
  */
 export function readConnection(
   options: ConnectionOptions,
@@ -56,7 +58,10 @@ function originOf(text: string): URL {
   return url
 }
 
-/** What `npm start` keeps in the checkout that `folder` is in; nothing outside of one. */
+/**
+ * Reads the `.dev.vars` of the checkout that contains `folder`. Returns an empty object outside a
+ * checkout.
+ */
 function devVarsAround(folder: string): NodeJS.Dict<string> {
   const manifest = join(folder, 'package.json')
   if (existsSync(manifest) && nameIn(manifest) === PACKAGE) {

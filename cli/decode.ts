@@ -1,4 +1,4 @@
-/** Reads a JWT without verifying it. */
+/** Decodes JWTs without verifying them. */
 
 export interface DecodedToken {
   readonly header: Readonly<Record<string, unknown>>
@@ -8,8 +8,8 @@ export interface DecodedToken {
 const COMPACT_JWS = /^([\w-]+)\.([\w-]+)\.([\w-]*)$/
 
 /**
- * Header and claims of a signed JWT (RFC 7519), or undefined for any other text. Checks neither
- * signature nor times nor issuer: whatever this returns, anyone may have written.
+ * Returns the header and claims of a signed JWT (RFC 7519), or undefined for any other text. Does
+ * NOT check the signature, the times or the issuer, so the content is untrusted.
  */
 export function decodeToken(text: string): DecodedToken | undefined {
   const [, first, second] = COMPACT_JWS.exec(text) ?? []

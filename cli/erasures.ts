@@ -1,31 +1,37 @@
-/** Erased rows of the audit trail, compared with what the trail says of erasures. */
+/** Compares erased rows of the audit trail with the erasures that the trail records. */
 import type { ChainFinding } from './chain.ts'
 import type { RowState, StoredRow } from './chain-hash.ts'
 
 export interface Erasures {
-  /** Takes the next row, and what it is. */
+  /** Adds the next row and its state. */
   row(row: StoredRow, state: RowState): void
-  /** How many rows were erased, and how many of them by an erasure that is not in what was looked at. */
+  /**
+   * Returns the number of erased rows, and how many of them belong to an erasure that the given
+   * rows do not record.
+   */
   counts(): { readonly erased: number; readonly unexplained: number }
-  /** `isAll`: nothing comes behind the rows. Call it after the last one. */
+  /** Returns all findings. `isAll`: no rows follow the given ones. Call it after the last row. */
   findings(isAll: boolean): readonly ChainFinding[]
 }
 
 interface Seen {
   rows: number
-  /** The first of them. */
+  /** Position of the first one. */
   seq: number
 }
 
 const BEGUN = 'audit.erasure-begun'
 const DONE = 'audit.erasure-done'
-/** Of an erasure that is done: how many rows it took. */
+/** Reason of the final event of an erasure: the number of rows that it erased. */
 const COUNT = /^audit_erased:(\d{1,15})$/
 
-/** An erasure leaves two events in the chain, and no more erased rows than the second one says. */
+/**
+ * Creates a checker of erasures. A complete erasure leaves two events in the chain, and the second
+ * one records the maximum number of erased rows.
+ */
 export function createErasures(): Erasures {
   const seen = new Map<string, Seen>()
-  /** Most rows that each may have taken; without end while it is under way. */
+  /** Maximum number of erased rows by erasure id. Infinity while the erasure is in progress. */
   const allowed = new Map<string, number>()
 
   function explain({ change, reason }: StoredRow): void {

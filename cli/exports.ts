@@ -1,19 +1,19 @@
-/** Exported files of the audit trail's chain, as pages of it. */
+/** Reads exported files of the audit chain as pages. */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { StoredRow } from './chain-hash.ts'
 import { Failure, REFUSED, usage } from './failure.ts'
 import type { ChainPage, Extent } from './verify.ts'
 
-/** As the audit Worker names them: first and last row. */
+/** File names of the audit Worker: `seq` of the first and the last row. */
 const RANGE = /^(\d{15})-(\d{15})\.ndjson$/
 const ENDING = '.ndjson'
 
 export interface ExportedChain {
   readonly extent: Required<Extent>
   /**
-   * For `verifyChain`: a file after the other, each read when it is its turn; then what `ask` gives
-   * behind their last row.
+   * Returns a page reader for `verifyChain`. It reads one file for each call, and then calls `ask`
+   * for the rows after the last file.
    */
   reader(ask?: (after: number) => Promise<ChainPage>): (after: number) => Promise<ChainPage>
 }
@@ -27,9 +27,9 @@ interface ExportFile {
 type FileRows = Pick<ChainPage, 'rows' | 'checkpoints'>
 
 /**
- * Files and folders of them (`*.ndjson`, with what is below), in the order of their rows, however they
- * are given. A name with a range says which rows have to be there. Throws a {@link Failure} for
- * what cannot be read, and so does the reader.
+ * Finds exported files (`*.ndjson`) in the given files and folders, subfolders included, and sorts
+ * them by their rows. A file name with a range determines which rows must be present. Throws a
+ * {@link Failure} if a file cannot be read; the reader does the same.
  */
 export async function readExports(paths: readonly string[]): Promise<ExportedChain> {
   const names = (await Promise.all(paths.map(filesOf))).flat()
@@ -64,7 +64,7 @@ async function filesOf(path: string): Promise<readonly string[]> {
   }
 }
 
-/** Only a file whose name does not say what is in it has to be read for that. */
+/** Returns the row range of a file. Reads the file only if its name does not contain the range. */
 async function fileOf(path: string): Promise<ExportFile> {
   const [, first, last] = RANGE.exec(basename(path)) ?? []
   if (first !== undefined) return { path, first: Number(first), last: Number(last) }

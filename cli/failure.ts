@@ -1,13 +1,13 @@
-/** How a command fails: what it says, and what its process ends with. */
+/** Failures of a command: the message and the exit code. */
 
 /** Exit codes; 0 is success. */
 export const REFUSED = 1
 export const USAGE = 2
-/** No answer, or none that decides: the same call may be answered otherwise later. */
+/** No response, or a response without a decision: a later call may succeed. */
 export const UNDECIDED = 3
 export type ExitCode = typeof REFUSED | typeof USAGE | typeof UNDECIDED
 
-/** A finding of the gateway's validation, as its problem document tells it. */
+/** One finding of the gateway's input validation, from its problem document. */
 export interface Finding {
   readonly in: string
   readonly path: string
@@ -15,9 +15,9 @@ export interface Finding {
 }
 
 /**
- * Ends a command. `code` is for scripts: the gateway's own wherever it answered, otherwise `usage`,
- * `gateway_unreachable`, `gateway_timeout` or `unexpected_answer`. `message` is for people, and holds
- * no credential.
+ * Ends a command. `code` is for scripts: the error code of the gateway's response, or else `usage`,
+ * `gateway_unreachable`, `gateway_timeout` or `unexpected_answer`. `message` is for people, and
+ * contains no credentials.
  */
 export class Failure extends Error {
   override readonly name = 'Failure'
@@ -25,7 +25,7 @@ export class Failure extends Error {
   readonly code: string
   readonly requestId: string | null
   readonly findings: readonly Finding[]
-  /** When asking again may be answered otherwise; null where the gateway did not say. */
+  /** Seconds until a retry may succeed; null if the gateway did not specify it. */
   readonly retryAfterSeconds: number | null
 
   constructor(
@@ -47,7 +47,7 @@ export class Failure extends Error {
   }
 }
 
-/** The command was called in a way that makes no sense; nothing was sent. */
+/** Creates the failure for incorrect usage of a command. No request was sent. */
 export function usage(detail: string): Failure {
   return new Failure(USAGE, 'usage', detail)
 }

@@ -1,11 +1,11 @@
-/** The operators' API as a command calls it: with an access token of its own, kept in memory only. */
+/** Client of the operators' API. It requests its own access token and keeps it in memory only. */
 import type { Connection } from './connection.ts'
 import { Failure, REFUSED } from './failure.ts'
 import { exchange } from './http.ts'
 
 const METADATA_PATH = '/.well-known/oauth-authorization-server'
 const ADMIN_PATH = '/-/admin'
-/** A token is renewed that long before it ends. */
+/** The token is renewed this long before it expires. */
 const RENEW_MS = 30_000
 
 export type Query = Readonly<Record<string, string | number | undefined>>
@@ -28,12 +28,17 @@ interface TokenAnswer {
   readonly expires_in?: unknown
 }
 
-/** Nothing is sent before the first call. `signal` ends calls that are under way. */
+/**
+ * Creates the client. Sends no request before the first call. `signal` aborts calls in progress.
+ */
 export function createGateway(connection: Connection, signal?: AbortSignal): Gateway {
   let metadata: Metadata | undefined
   let token: { readonly value: string; readonly renewAtMs: number } | undefined
 
-  /** The gateway names itself by its public URL; the one that was asked for is where it is. */
+  /**
+   * Returns the URL of an endpoint. Combines the path from the metadata with the configured origin,
+   * because the metadata contains the public URL, which may not be reachable from here.
+   */
   async function endpoint(name: keyof Metadata): Promise<URL> {
     metadata ??= await exchange({
       method: 'GET',
@@ -102,7 +107,9 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
   }
 }
 
-/** RFC 6749 section 2.3.1: each part is form-encoded first. */
+/**
+ * Returns the `Authorization` header. RFC 6749 section 2.3.1: both parts are form-encoded first.
+ */
 function basic({ clientId, clientSecret }: Connection): string {
   const [id, secret] = [clientId, clientSecret].map((part) =>
     new URLSearchParams([['', part]]).toString().slice(1),

@@ -1,4 +1,4 @@
-/** Grant types by names that people can type. */
+/** Short names of OAuth grant types. */
 import { InvalidArgumentError } from 'commander'
 
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
@@ -12,7 +12,7 @@ const GRANTS: Readonly<Record<string, string>> = {
 /** For the help of an option. */
 export const GRANT_NAMES = 'client_credentials, refresh_token or token_exchange'
 
-/** Collects grant types; the long name of token exchange (RFC 8693) is understood, too. */
+/** Collects grant types. Also accepts the full URN of token exchange (RFC 8693). */
 export function grant(text: string, earlier: readonly string[] = []): readonly string[] {
   const type = Object.hasOwn(GRANTS, text) ? GRANTS[text] : undefined
   if (type === undefined) throw new InvalidArgumentError(`It must be ${GRANT_NAMES}.`)

@@ -1,11 +1,15 @@
-/** One HTTP request of the command line: a deadline, no redirects, JSON, and errors as failures. */
+/**
+ * Sends one HTTP request: with a timeout, no redirects, a JSON response, and errors as failures.
+ */
 import { type ExitCode, Failure, type Finding, REFUSED, UNDECIDED } from './failure.ts'
 
-/** For a whole answer. More than a gateway ever takes. */
+/** Timeout of the whole response. Longer than the gateway ever takes. */
 export const TIMEOUT_MS = 10_000
-/** In place of the gateway's sentence, which speaks of the schema of a route. */
+/** Replaces the gateway's own detail, which refers to the schema of a route. */
 const INPUT_REFUSED = 'The gateway does not accept what it was given.'
-/** RFC 9110 sections 15.6.3 to 15.6.5: an outage, of the gateway, behind it or on the way to it. */
+/**
+ * RFC 9110 sections 15.6.3 to 15.6.5: an outage of the gateway, its dependencies or the network.
+ */
 const OUTAGES = [502, 503, 504]
 
 export interface HttpRequest {
@@ -13,13 +17,14 @@ export interface HttpRequest {
   readonly url: URL
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
-  /** Ends the request early. */
+  /** Aborts the request. */
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Returns the JSON of a 2xx answer, an empty object where it has no body. Everything else is a
- * {@link Failure}: the gateway's own words for its refusals, and what went wrong with the connection.
+ * Sends a request and returns the JSON of a 2xx response, or an empty object if it has no body.
+ * Throws a {@link Failure} for everything else: with the gateway's own message for a refusal, or
+ * with the reason of a connection error.
  */
 export async function exchange(request: HttpRequest): Promise<object> {
   const deadline = AbortSignal.timeout(TIMEOUT_MS)
@@ -31,7 +36,7 @@ export async function exchange(request: HttpRequest): Promise<object> {
       method: request.method,
       headers: { Accept: 'application/json, application/problem+json', ...request.headers },
       ...(request.body !== undefined && { body: request.body }),
-      // The credentials are for this gateway, not for where it points.
+      // A redirect would send the credentials to another server.
       redirect: 'manual',
       signal,
     })
@@ -59,7 +64,7 @@ function connectionFailure(url: URL, error: unknown): Failure {
   return new Failure(UNDECIDED, 'gateway_unreachable', `nobody answers at ${url.origin}${reason}`)
 }
 
-/** A problem document (RFC 9457), or an error of the authorization server (RFC 6749 section 5.2). */
+/** Parses a problem document (RFC 9457) or an OAuth error (RFC 6749 section 5.2). */
 function refusal(response: Response, answer: object | undefined): Failure {
   const { code, error, detail, title, error_description, requestId, errors } = (answer ??
     {}) as Record<string, unknown>
@@ -86,7 +91,7 @@ function unexpected(response: Response): Failure {
 const exitCodeOf = ({ status }: Response): ExitCode =>
   OUTAGES.includes(status) ? UNDECIDED : REFUSED
 
-/** RFC 9110 section 10.2.3, in seconds: gateways do not send dates. */
+/** Parses `Retry-After` (RFC 9110 section 10.2.3) in seconds. The gateway does not send dates. */
 function retryAfterOf({ headers }: Response): number | null {
   const text = headers.get('Retry-After') ?? ''
   return /^\d{1,9}$/.test(text) ? Number(text) : null

@@ -1,16 +1,16 @@
 #!/usr/bin/env node
-/** `portcullis`: the operators' command line. Nothing of it is kept on disk. */
+/** `portcullis`: the operators' command line. It stores nothing on disk. */
 import { type Command, CommanderError } from 'commander'
 import { Failure, USAGE, usage } from './failure.ts'
 import { tell } from './output.ts'
 import { createProgram } from './program.ts'
 
-/** Longer words between quotes may be credentials in the wrong place. */
+/** Longer quoted text may be a misplaced credential, and is not repeated. */
 const MAX_ECHO_CHARACTERS = 24
-/** Help that was shown because a command is missing. */
+/** Commander's code for the help that it prints when a subcommand is missing. */
 const HELP_SHOWN = 'commander.help'
 
-/** The path of the command that `argv` names, for a hint. */
+/** Returns the command path that `argv` names, for a hint. */
 function commandNamedBy(argv: readonly string[], program: Command): string {
   let command = program
   let path = program.name()
@@ -23,7 +23,7 @@ function commandNamedBy(argv: readonly string[], program: Command): string {
   return path
 }
 
-/** What commander complains of, without values that nobody should see. */
+/** Returns commander's error message without option values, which may be secrets. */
 function complaint(error: CommanderError): string {
   return error.message
     .replace(/^error: /, '')
@@ -55,7 +55,7 @@ async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
-// Whoever reads has read enough: `portcullis audit query | head`.
+// The reader of the pipe closed it: `portcullis audit query | head`.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit(0)

@@ -1,16 +1,16 @@
-/** Where results, remarks and failures go. */
+/** Writes results, remarks and failures. */
 import type { Failure } from './failure.ts'
 import { duration, record, table, visible, visibleJson } from './text.ts'
 
 /** Results go to stdout, everything else to stderr. */
 export interface Output {
-  /** The answer itself for a machine, `text` for a person. */
+  /** Writes `answer` with `--json`, and `text` otherwise. */
   result(answer: unknown, text: string): void
-  /** One thing: its members. */
+  /** Writes the members of one object. */
   thing(answer: object): void
   /**
-   * A page of a list: `rows` of `answer`, which are `what`, and how to get the next one. `orElse` is
-   * what a person should know where there are none.
+   * Writes one page of a list and how to get the next one. `rows` are the items of `answer`, and
+   * `what` names them in the plural. `orElse` is an additional remark for an empty list.
    */
   list(
     answer: { readonly cursor?: string },
@@ -19,7 +19,7 @@ export interface Output {
     what: string,
     orElse?: string,
   ): void
-  /** Something for a person to know; nothing for a machine. */
+  /** Writes a remark for people. Does nothing with `--json`. */
   remark(text: string): void
 }
 
@@ -45,7 +45,7 @@ export function createOutput(json: boolean): Output {
 const WAY_OUT_OF_BAN =
   'a ban is lifted by `portcullis bans delete` from elsewhere, or by hand: docs/storage-schema.md'
 
-/** What to do about a failure, where a code alone leaves people puzzled. */
+/** Suggested actions for failures that the code alone does not explain. */
 const HINTS: ReadonlyMap<string, string> = new Map([
   ['gateway_unreachable', 'another gateway: --url, or PORTCULLIS_URL'],
   [
@@ -57,7 +57,10 @@ const HINTS: ReadonlyMap<string, string> = new Map([
   ['insufficient_permission', "the policy gives it to a role: operator: ['portcullis:*']"],
 ])
 
-/** Says on stderr why a command failed: `{"error":{code,detail,requestId}}` for a machine. */
+/**
+ * Writes a failure to stderr. With `--json`: `{"error":{code,detail,requestId}}`, and `errors` and
+ * `retryAfterSeconds` if present.
+ */
 export function tell(failure: Failure, json: boolean): void {
   const { code, message: detail, requestId, findings, retryAfterSeconds } = failure
   if (json) {

@@ -1,4 +1,4 @@
-/** The commands of `portcullis`, put together. */
+/** Assembles the commands of `portcullis`. */
 import { Command, Help, type Option } from 'commander'
 import manifest from '../package.json' with { type: 'json' }
 import { addApiKeyCommands } from './commands/api-keys.ts'
@@ -34,7 +34,10 @@ function optionDescription(option: Option): string {
   return option.mandatory ? `${description} (required)` : description
 }
 
-/** Throws commander's errors instead of ending the process; says nothing of them by itself. */
+/**
+ * Creates the program. It throws commander's errors instead of ending the process, and does not
+ * print them.
+ */
 export function createProgram(): Command {
   const program = new Command('portcullis')
     .description('operates a Portcullis gateway')

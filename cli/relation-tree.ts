@@ -1,7 +1,7 @@
-/** Trees of the gateway's answers about relations, as lines that people read. */
+/** Formats relation trees of the gateway's responses as lines of text. */
 import { visible } from './text.ts'
 
-/** A step of a decision, as the gateway tells it. */
+/** One step of a decision, as in the gateway's response. */
 export interface TraceStep {
   readonly rule: string
   readonly node: string
@@ -16,7 +16,7 @@ interface Named {
   readonly userset: string
 }
 
-/** What a relation is made of, as OpenFGA tells it. */
+/** A node of an expanded relation, in OpenFGA's format. */
 export interface UsersetNode {
   readonly name: string
   readonly leaf?: {
@@ -37,14 +37,14 @@ const INDENT = '  '
 const MORE = 'and more'
 const indented = (lines: readonly string[]) => lines.map((line) => INDENT + line)
 
-/** One line a step, each below what it is a part of. */
+/** Returns one line for each step, indented below its parent step. */
 export function traceLines({ outcome, why, rule, node, tuple, note, steps }: TraceStep): string[] {
   const told = [outcome, why && `(${why})`, rule, node, tuple && `by ${tuple}`, note && `[${note}]`]
   const line = visible(told.filter((part) => part !== undefined).join(' '))
   return [line, ...indented(steps.flatMap(traceLines))]
 }
 
-/** One line a part. */
+/** Returns one line for each part of the relation. */
 export function expansionLines(root: UsersetNode): string[] {
   return [visible(root.name), ...indented(partLines(root))]
 }

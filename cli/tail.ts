@@ -1,4 +1,4 @@
-/** Which events of the audit trail are new to somebody who keeps asking for the latest. */
+/** Selects the events of the audit trail that are new since the last poll. */
 
 export interface TrailEvent {
   readonly id: string
@@ -11,27 +11,30 @@ export interface TrailEvent {
 }
 
 export interface Tail {
-  /** What to ask for next: events from then on, RFC 3339. */
+  /** Returns the start time of the next query, RFC 3339. */
   since(): string
-  /** The events among `page` that were not there before, oldest first. */
+  /** Returns the events of `page` that were not returned before, oldest first. */
   unseen<Event extends TrailEvent>(page: readonly Event[]): readonly Event[]
 }
 
 /**
- * Events reach the trail a second or two after their requests, and not in order: what is asked for
- * goes back that far, and every event is told once.
+ * Events reach the trail a second or two after their requests, and out of order. Each query starts
+ * this much before the newest event, and each event is returned once.
  */
 const LATENESS_MS = 30_000
 
 const TRAIL_ROUTE = '/-/admin/audit'
 
-/** Whether a client was let read the trail: the tail's own reads would be news to it without end. */
+/**
+ * Reports whether an event is an allowed read of the trail by `client`. Otherwise each poll of the
+ * tail would produce a new event for the tail to print.
+ */
 export function isReadOfTrail({ method, route, decision, actor }: TrailEvent, client: string) {
   const isRead = method === 'GET' && route === TRAIL_ROUTE && decision === 'allow'
   return isRead && actor?.client === client
 }
 
-/** A tail that begins at `since` (milliseconds since the epoch). */
+/** Creates a tail that starts at `since` (milliseconds since the epoch). */
 export function createTail(since: number): Tail {
   let newestMs = since
   let seen = new Map<string, number>()

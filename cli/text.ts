@@ -1,18 +1,21 @@
-/** Text that is safe to print: what a terminal would obey is shown, not obeyed. */
+/**
+ * Formats text for a terminal. Escapes control characters so that the terminal does not execute
+ * them.
+ */
 
-/** Controls, formats (bidirectional ones too), lone surrogates, and separators that break lines. */
+/** Control and format characters (bidirectional ones too), lone surrogates, and line separators. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
 const HEX = 16
 const HEX_DIGITS = 4
 const MINUTE_SECONDS = 60
 const HOUR_SECONDS = 3_600
 
-/** The text in one line, with every unsafe character as `\u{1b}`. */
+/** Returns the text on one line, with every unsafe character escaped as `\u{1b}`. */
 export function visible(text: string): string {
   return text.replace(UNSAFE, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(HEX)}}`)
 }
 
-/** Compact JSON in which every unsafe character is an escape: the same value to any parser. */
+/** Returns compact JSON with every unsafe character escaped. It parses to the same value. */
 export function visibleJson(value: unknown): string {
   return JSON.stringify(value).replace(UNSAFE, (char) =>
     Array.from({ length: char.length }, (_, index) =>
@@ -23,7 +26,7 @@ export function visibleJson(value: unknown): string {
   )
 }
 
-/** A value of the gateway's JSON as a person reads it: lists with spaces, nothing as `-`. */
+/** Formats a JSON value for people: lists are separated by spaces, and an empty value is `-`. */
 export function cell(value: unknown): string {
   if (value === null || value === undefined || value === '') return '-'
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
@@ -33,22 +36,22 @@ export function cell(value: unknown): string {
   return visible(typeof value === 'object' ? JSON.stringify(value) : String(value))
 }
 
-/** `1 row`, `2 rows`: nouns whose plural ends in s. */
+/** Returns a count and its noun: `1 row`, `2 rows`. For nouns with a plural in s. */
 export const counted = (count: number, noun: string): string =>
   `${count} ${noun}${count === 1 ? '' : 's'}`
 
-/** Seconds as a person says them, rounded up: `45 s`, `60 min`, `24 h`. */
+/** Formats seconds for people: `45 s`, `60 min`, `24 h`. Minutes and hours are rounded up. */
 export function duration(seconds: number): string {
   if (seconds <= 2 * MINUTE_SECONDS) return `${seconds} s`
   if (seconds <= 2 * HOUR_SECONDS) return `${Math.ceil(seconds / MINUTE_SECONDS)} min`
   return `${Math.ceil(seconds / HOUR_SECONDS)} h`
 }
 
-/** Names of columns as a person reads them: `actor.subject` is `ACTOR SUBJECT`. */
+/** Converts member names to column headings: `actor.subject` becomes `ACTOR SUBJECT`. */
 const headingOf = (columns: readonly string[]): readonly string[] =>
   columns.map((name) => name.replace(/[A-Z]/g, ' $&').replaceAll('.', ' ').toUpperCase())
 
-/** Rows under a heading, columns aligned. A column is the name of a member. */
+/** Formats rows as a table with a heading and aligned columns. A column is a member name. */
 export function table(rows: readonly object[], columns: readonly string[]): string {
   return aligned([
     headingOf(columns),
@@ -56,10 +59,13 @@ export function table(rows: readonly object[], columns: readonly string[]): stri
   ])
 }
 
-/** Characters that a column is wide at least, by its name. */
+/** Minimum width of each column in characters, by column name. */
 export type Widths = Readonly<Record<string, number>>
 
-/** One row of a table whose other rows are not there yet: what is wider than expected moves the rest. */
+/**
+ * Formats one row of a table that is printed row by row. A cell that exceeds its width shifts the
+ * rest of the row.
+ */
 export function line(row: object, columns: readonly string[], widths: Widths = {}): string {
   return padded(
     columns.map((name) => cell(memberOf(row, name))),
@@ -67,7 +73,7 @@ export function line(row: object, columns: readonly string[], widths: Widths = {
   )
 }
 
-/** The heading of such rows. */
+/** Formats the heading of rows that {@link line} formats. */
 export function headingLine(columns: readonly string[], widths: Widths): string {
   return padded(
     headingOf(columns),
@@ -75,7 +81,7 @@ export function headingLine(columns: readonly string[], widths: Widths): string 
   )
 }
 
-/** Members of an object, one a line, those without a value left out. */
+/** Formats the members of an object, one on each line. Omits members without a value. */
 export function record(value: object): string {
   return aligned(
     Object.entries(value)
@@ -84,7 +90,7 @@ export function record(value: object): string {
   )
 }
 
-/** A member of the object itself; `a.b` is a member of a member. */
+/** Returns an own member of an object by name. `a.b` is member `b` of member `a`. */
 function memberOf(row: object, name: string): unknown {
   return name
     .split('.')

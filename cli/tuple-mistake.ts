@@ -1,12 +1,15 @@
-/** Why a line of a file is no relation tuple, for whoever wrote it. */
+/** Explains why a line of a file is not a valid relation tuple. */
 
-/** What a decoder leaves where there was no UTF-8. */
+/** The character that a decoder inserts for bytes that are not UTF-8. */
 const REPLACEMENT = '\ufffd'
 const MEMBERS = ['object', 'relation', 'subject', 'user']
-/** Longer names of members are cut. */
+/** Longer member names are truncated in the message. */
 const MAX_NAME_CHARACTERS = 40
 
-/** For a line that {@link tupleOfLine} takes for nothing: what is wrong, to follow the word "it". */
+/**
+ * Returns what is wrong with a line for which `tupleOfLine` returns undefined. The text continues a
+ * sentence that begins with "it".
+ */
 export function mistakeOfLine(line: string): string {
   const text = line.trim()
   if (text.includes(REPLACEMENT)) return 'is not UTF-8'

@@ -1,4 +1,4 @@
-/** Relation tuples as people write them, one to a line, and in calls that the gateway takes. */
+/** Parses relation tuples from lines of text, and groups them into batches for the gateway. */
 
 export interface Tuple {
   readonly object: string
@@ -8,23 +8,29 @@ export interface Tuple {
 
 /** A tuple of a file. */
 export interface NumberedTuple {
-  /** From 1. */
+  /** Line number, from 1. */
   readonly line: number
   readonly tuple: Tuple
 }
 
-/** What one call takes: 100 tuples, and 24 KB with the tenant and a sign before each. */
+/** Limits of one call: 100 tuples, and 24 KB with the tenant and one extra byte for each tuple. */
 const MAX_TUPLES = 100
-/** As JSON: what is left then beside the longest tenant. */
+/** Maximum size of the tuples as JSON: 24 KB without the longest tenant. */
 const MAX_BYTES = 22_000
 const COMMENT = '#'
-/** What is no UTF-8 is read as: it would stand for anybody. */
+/**
+ * The character that a decoder inserts for bytes that are not UTF-8. Different invalid names would
+ * become the same name.
+ */
 const REPLACEMENT = '\ufffd'
-/** Around three names and three texts. */
+/** Quotation marks around three names and three values. */
 const QUOTES = 12
 const ESCAPED = /\\./g
 
-/** Undefined: it is not `object#relation@subject`. Whether its parts are good is for the gateway to say. */
+/**
+ * Parses `object#relation@subject`, or returns undefined. Does NOT check the parts: the gateway
+ * does.
+ */
 export function tupleIn(text: string): Tuple | undefined {
   const [, object, relation, subject] = /^([^#\s]+)#([^@\s]+)@(\S+)$/.exec(text) ?? []
   if (object === undefined || relation === undefined || subject === undefined) return undefined
@@ -35,9 +41,9 @@ export const textOfTuple = ({ object, relation, subject }: Tuple): string =>
   `${object}#${relation}@${subject}`
 
 /**
- * The tuple in a line: as text, or as JSON with `object`, `relation` and `subject`, or `user` as OpenFGA
- * has it, each once. Null: the line is blank or a comment. Undefined: it is nothing of all that, or is
- * not UTF-8.
+ * Parses a line: text, or JSON with `object`, `relation` and `subject` (or `user`, as in OpenFGA),
+ * each exactly once. Returns null for a blank line or comment. Returns undefined for an invalid
+ * line, or one that is not UTF-8.
  */
 export function tupleOfLine(line: string): Tuple | null | undefined {
   const text = line.trim()
@@ -56,18 +62,21 @@ function tupleOfJson(text: string): Tuple | undefined {
   const { object, relation, user, subject = user, ...others } = members
   const isWhole = [object, relation, subject].every((part) => typeof part === 'string')
   if (user !== undefined && members.subject !== undefined) return undefined
-  // Of a name that stands there twice, readers differ in which one they take.
+  // Parsers differ in which value they use for a duplicate member name.
   if (text.replace(ESCAPED, '').split('"').length !== QUOTES + 1) return undefined
-  // A condition, for one, would be lost.
+  // Other members, such as a condition, would be lost.
   if (!isWhole || Object.keys(others).length > 0) return undefined
   return { object, relation, subject } as Tuple
 }
 
-/** Takes tuples one by one and gives them back in batches. */
+/** Groups tuples into batches. */
 export interface TupleBatches {
-  /** A batch that is full without this one. One that is in it already is passed over. */
+  /**
+   * Adds a tuple, unless the current batch contains it already. Returns the previous batch if it is
+   * full.
+   */
   add(numbered: NumberedTuple): readonly NumberedTuple[] | undefined
-  /** What is left. */
+  /** Returns the last, incomplete batch. */
   rest(): readonly NumberedTuple[]
 }
 

@@ -1,4 +1,6 @@
-/** Verifies the chain of the audit trail page by page, and says which row is not as it was. */
+/**
+ * Verifies the chain of the audit trail page by page, and reports changed, missing and moved rows.
+ */
 import type { JSONWebKeySet } from 'jose'
 import { type ChainFinding, createChainRows, type Gap } from './chain.ts'
 import type { StoredRow } from './chain-hash.ts'
@@ -16,36 +18,38 @@ export interface ChainPage {
 
 export interface Verdict {
   readonly ok: boolean
-  /** How many are in the chain. */
+  /** Number of events in the chain. */
   readonly events: number
-  /** The first and the last of them; null without any. */
+  /** `seq` of the first and last row; null if there are none. */
   readonly first: number | null
   readonly last: number | null
-  /** Hash of the last: noted elsewhere, it is evidence against whoever rewrites everything. */
+  /**
+   * Hash of the last row. A copy that is kept elsewhere reveals a later rewrite of the whole chain.
+   */
   readonly hash: string | null
   readonly checkpoints: number
-  /** With a good signature; null where no keys were given. */
+  /** Number of checkpoints with a valid signature; null if no keys were given. */
   readonly signed: number | null
-  /** The last row that a signature vouches for. */
+  /** `seq` of the last row that a valid signature covers; null if no keys were given. */
   readonly sealed: number | null
-  /** Rows outside of the chain: they are from before there was one. */
+  /** Number of rows outside the chain, which were written before the chain existed. */
   readonly unchained: number
-  /** Rows that have forgotten whom they were about. */
+  /** Number of rows with erased personal data. */
   readonly erased: number
-  /** How many of them by an erasure that is not in what was looked at. */
+  /** How many of them belong to an erasure that the verified rows do not record. */
   readonly unexplained: number
   readonly findings: readonly ChainFinding[]
 }
 
-/** What is known of the extent of a chain, where it is read from files. */
+/** The extent of a chain that is read from files. */
 export interface Extent {
-  /** The first row that there should be. What was before it is not asked for. */
+  /** `seq` of the first expected row. Earlier rows are not checked. */
   readonly from: number
-  /** The last one; undefined where others go on behind the files. */
+  /** `seq` of the last expected row; undefined if more rows follow the files. */
   readonly to?: number
 }
 
-/** Takes pages from `read` until the last. Rejects as it does. */
+/** Reads all pages with `read` and verifies them. Rejects if `read` rejects. */
 export async function verifyChain(
   read: (after: number) => Promise<ChainPage>,
   keys: JSONWebKeySet | undefined,
@@ -108,7 +112,7 @@ export async function verifyChain(
   }
 }
 
-/** `gone`: rows up to here are not missed. */
+/** Returns the findings for one gap. Rows up to `gone` may be missing. */
 function gapFindings(
   { from, to, previousHash }: Gap,
   gone: number,

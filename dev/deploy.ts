@@ -1,6 +1,6 @@
 /**
- * `npm run deploy`: deploys every Worker, those first that others depend on. With `--dry-run` it
- * bundles them, tells their sizes, and reaches no network.
+ * `npm run deploy`: deploys all Workers in the order of their dependencies. With `--dry-run`,
+ * bundles them and prints their sizes, without network access.
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -31,13 +31,16 @@ interface BundleSize {
   readonly gzipBytes: number
 }
 
-/** Configurations in the order of their dependencies; the demo origin only where it is bound. */
+/**
+ * Returns the configuration files in the order of their dependencies. Includes the demo origin only
+ * if the gateway binds it.
+ */
 function configurations(): readonly string[] {
   const bindsDemo = /^\s*service\s*=\s*"portcullis-origin"/m.test(textOf(GATEWAY))
   return [...(bindsDemo ? [DEMO_ORIGIN] : []), AUDIT, GATEWAY]
 }
 
-/** Deploys for real. Throws an `Error` of one line when a step fails. */
+/** Deploys all Workers. Throws an `Error` of one line if a step fails. */
 function deploy(): void {
   for (const config of [GATEWAY, AUDIT]) {
     if (textOf(config).includes(PLACEHOLDER_ID)) {
@@ -58,7 +61,7 @@ function wrangler(...args: readonly string[]): void {
   if (status !== 0) throw new Error(`wrangler ${args.join(' ')} failed`)
 }
 
-/** Bundles every Worker and prints a line about each. Throws wrangler's complaint. */
+/** Bundles every Worker and prints one line for each. Throws an `Error` with wrangler's message. */
 async function dryRun(): Promise<void> {
   const parent = join(ROOT, '.wrangler')
   mkdirSync(parent, { recursive: true })

@@ -1,6 +1,6 @@
 /**
- * `.dev.vars`: the secrets and settings of local gateways of this checkout. Made on first use,
- * readable by its owner only, ignored by git. A user may add more variables to it by hand.
+ * `.dev.vars`: the secrets and settings of local gateways of this checkout. It is created on first
+ * use, is readable only by its owner, and is ignored by git. A developer may add variables to it.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -22,23 +22,23 @@ const NAMES = [
   'PORTCULLIS_CLIENT_SECRET',
 ] as const
 
-/** What every local gateway needs; other variables are kept as they are. */
+/** Variables that every local gateway needs. Other variables are kept unchanged. */
 export interface DevVars {
-  /** Private JWKS (RFC 7517), JSON; `npm run keys` changes it. */
+  /** Private JWKS (RFC 7517) as JSON. `npm run keys` changes it. */
   readonly SIGNING_KEYS: string
-  /** What the local Upstash REST server demands. */
+  /** The token that the local Upstash REST server requires. */
   readonly UPSTASH_REDIS_REST_TOKEN: string
   /** Issuer and audience of the tokens of this checkout's gateways. */
   readonly PUBLIC_URL: string
-  /** The operator's client of this checkout: what the command line authenticates as. */
+  /** The operator's client of this checkout, which the command line authenticates as. */
   readonly PORTCULLIS_CLIENT_ID: string
   readonly PORTCULLIS_CLIENT_SECRET: string
   readonly [name: string]: string | undefined
 }
 
 /**
- * Reads the file at `path`, with what is missing made up and written to it: a fresh ES256 key, a
- * random token, `publicUrl`, and an operator's client. A `PUBLIC_URL` that is there already stays.
+ * Reads the file at `path`. Creates missing variables and writes them to it: a new ES256 key, a
+ * random token, `publicUrl`, and an operator's client. Keeps an existing `PUBLIC_URL`.
  */
 export async function prepareDevVars(path: string, publicUrl: string): Promise<DevVars> {
   if (!existsSync(path)) create(path, HEADER + lines(await freshVars(publicUrl)))
@@ -51,18 +51,18 @@ export async function prepareDevVars(path: string, publicUrl: string): Promise<D
   return { ...found, ...additions } as DevVars
 }
 
-/** Sets `PUBLIC_URL` in the file at `path`, which must have one, and leaves the rest alone. */
+/** Sets `PUBLIC_URL`, which must exist in the file at `path`. Leaves other variables unchanged. */
 export function setPublicUrl(path: string, publicUrl: string): void {
   setVar(path, 'PUBLIC_URL', publicUrl)
 }
 
 /**
- * Sets a variable in the file at `path` and leaves the rest alone. Throws if the file does not have
- * it, or not in a form that can be found.
+ * Sets a variable in the file at `path`, and leaves the others unchanged. Throws if the file does
+ * not contain it, or contains it in an unsupported form.
  */
 export function setVar(path: string, name: string, value: string): void {
   const text = readFileSync(path, 'utf8')
-  // In quotes it may go on for several lines.
+  // A quoted value may span several lines.
   const assignment = new RegExp(`^${name}=(?:'[^']*'|"[^"]*"|\`[^\`]*\`|.*)$`, 'gm')
   const changed = text.replace(assignment, () => line(name, value))
   if (parseEnv(changed)[name] !== value) throw new Error(`${path} has no line ${name}=`)
@@ -70,8 +70,8 @@ export function setVar(path: string, name: string, value: string): void {
 }
 
 /**
- * One variable of a `.env` file, in quotes that the value survives as it is (`#`, spaces, new
- * lines). Throws for a value that no kind of quotes can hold.
+ * Formats one variable of a `.env` file, quoted so that the value is preserved (`#`, spaces, new
+ * lines). Throws for a value that no kind of quotes can contain.
  */
 export function line(name: string, value: string): string {
   const quote = ["'", '`'].find((mark) => !value.includes(mark))
@@ -81,13 +81,13 @@ export function line(name: string, value: string): string {
   return `${name}=${quote}${value}${quote}`
 }
 
-/** Writes a file that only its owner may read, whole or not at all. */
+/** Writes a file atomically, readable only by its owner. */
 export function replace(path: string, text: string): void {
   const draft = draftOf(path, text)
   renameSync(draft, path)
 }
 
-/** As {@link replace}, but another process that was faster wins. */
+/** Writes a file like {@link replace}, but keeps a file that another process created first. */
 function create(path: string, text: string): void {
   const draft = draftOf(path, text)
   try {

@@ -1,6 +1,6 @@
 /**
- * The Redis for machines that have none: `js-redis-server`, in this process, on loopback. It
- * keeps to Redis 8 semantics; the commands that it lacks and local use needs are added here.
+ * Embedded Redis for machines without one: `js-redis-server` in this process, on loopback. It
+ * follows Redis 8 semantics. This file adds commands that it lacks and local use needs.
  */
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
@@ -16,7 +16,7 @@ import {
 } from 'js-redis-server/core'
 
 const HOST = '127.0.0.1'
-/** As many as a real Redis has. */
+/** The default of a real Redis. */
 const DATABASES = 16
 
 /** ECHO: https://redis.io/docs/latest/commands/echo */
@@ -28,7 +28,7 @@ const echo = defineCommand({
   execute: ({ message }) => RedisResult.create(RedisValue.bulkString(message)),
 })
 
-/** Starts it on a free port. `close()` drops its connections and its data. */
+/** Starts the server on a free port. `close()` closes its connections and drops its data. */
 export async function startEmbeddedRedis(): Promise<{ url: string; close(): Promise<void> }> {
   const redis = new Resp2Server({
     server: new RedisServerState({ databaseCount: DATABASES }),
@@ -36,11 +36,11 @@ export async function startEmbeddedRedis(): Promise<{ url: string; close(): Prom
   })
   const sockets = new Set<Socket>()
   redis.server.on('connection', (socket) => {
-    // It writes reply by reply, which Nagle's algorithm would hold back.
+    // The server writes each reply separately, and Nagle's algorithm would delay them.
     socket.setNoDelay(true)
     sockets.add(socket.once('close', () => sockets.delete(socket)))
   })
-  // Its own listen() would take every interface.
+  // The server's own listen() would listen on all interfaces.
   redis.server.listen(0, HOST)
   await once(redis.server, 'listening')
   return {

@@ -1,4 +1,4 @@
-/** `npm run -s keys`: makes, rotates and lists the keys that the gateway signs with. */
+/** `npm run -s keys`: generates, rotates and lists the gateway's signing keys. */
 import { join } from 'node:path'
 import type { SigningAlgorithm, SigningJwk } from '../src/tokens/signing-keys.ts'
 import { devVarsFile, jwksFile, type KeyFile } from './keys/key-file.ts'
@@ -22,7 +22,7 @@ function requestOrExit(): KeysRequest | 'help' {
   }
 }
 
-/** Throws an `Error` of one line where it cannot be done. */
+/** Runs a command. Throws an `Error` with a message of one line if it fails. */
 async function run({ command, algorithms, force, json, ...request }: KeysRequest): Promise<void> {
   const nowMs = Date.now()
   if (command === 'generate' && request.file === '-') {
@@ -33,7 +33,7 @@ async function run({ command, algorithms, force, json, ...request }: KeysRequest
       ? devVarsFile(join(ROOT, '.dev.vars'), defaultPublicUrl())
       : jwksFile(request.file)
   if (command === 'generate') {
-    // Not even read: what is no good set may be replaced, too.
+    // With `--force`, the file is not read, so that an invalid key set can be replaced too.
     if (!force && holdsSomething(file)) {
       throw new Error(`${file.path} has keys already; rotate them, or replace them by --force`)
     }

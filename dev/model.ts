@@ -1,4 +1,6 @@
-/** `npm run -s model`: makes the JSON that the policy imports of models in OpenFGA's language. */
+/**
+ * `npm run -s model`: converts models in OpenFGA's language to the JSON that the policy imports.
+ */
 import { join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { checkModel, isModelFile, jsonFileOf, MODEL_FILE, writeModel } from './model/file.ts'
@@ -20,7 +22,7 @@ interface ModelRequest {
   readonly files: readonly string[]
 }
 
-/** Throws an `Error` of one line for what is no command. */
+/** Parses the arguments. Throws an `Error` of one line if they are invalid. */
 function readRequest(argv: readonly string[]): ModelRequest | 'help' {
   const { values, positionals } = parseArgs({
     args: [...argv],
@@ -37,7 +39,7 @@ function readRequest(argv: readonly string[]): ModelRequest | 'help' {
   return { check: values.check ?? false, files }
 }
 
-/** Each file by itself, so that a mistake in one does not hide those of another. */
+/** Processes each file separately, so that a mistake in one does not hide those of another. */
 async function run({ check, files }: ModelRequest): Promise<void> {
   for (const file of files) {
     try {
@@ -53,7 +55,7 @@ async function run({ check, files }: ModelRequest): Promise<void> {
   }
 }
 
-// npm runs scripts in the package's folder; paths are meant, and told, from where the user is.
+// npm runs scripts in the package's folder, but paths are relative to the user's folder.
 if (process.env.INIT_CWD !== undefined) process.chdir(process.env.INIT_CWD)
 try {
   const request = readRequest(process.argv.slice(2))

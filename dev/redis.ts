@@ -1,7 +1,7 @@
 /**
- * Chooses a Redis for local use and starts it if need be: one that is running (`REDIS_URL`), a
- * `redis-server` from the PATH, or the embedded `js-redis-server`. What is started here listens
- * on loopback only, keeps nothing on disk, and ends with `close()` or with this process.
+ * Selects a Redis for local use, and starts it if necessary: a running one (`REDIS_URL`), a
+ * `redis-server` from the PATH, or the embedded `js-redis-server`. A Redis that is started here
+ * listens only on loopback, stores nothing on disk, and ends with `close()` or with this process.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,28 +13,37 @@ const HOST = '127.0.0.1'
 const START_TIMEOUT_MS = 5_000
 const PROBE_INTERVAL_MS = 20
 const STOP_TIMEOUT_MS = 2_000
-/** Enough for tests and benchmarks; more would be a leak. */
+/** Enough for tests and benchmarks. More memory would indicate a leak. */
 const MAX_MEMORY = '512mb'
 
 export interface StartRedisOptions {
-  /** A running Redis to use instead of starting one. Default: the variable `REDIS_URL`. */
+  /**
+   * A running Redis to use instead of starting one. Default: the variable `REDIS_URL`, if `prefer`
+   * is `auto`.
+   */
   readonly url?: string
-  /** `auto`: `redis-server` if there is one, else embedded. With no `url` only. */
+  /** `auto`: `redis-server` if it is installed, or else embedded. Ignored if there is a `url`. */
   readonly prefer?: 'auto' | 'server' | 'embedded'
 }
 
-/** A Redis that answers. */
+/** A running Redis. */
 export interface RedisHandle {
-  /** `redis://...`; the one that was given may hold credentials. */
+  /** `redis://...`. A given URL may contain credentials. */
   readonly url: string
   readonly kind: 'external' | 'server' | 'embedded'
-  /** Resolves, to why, if what was started here ends before it is closed; else never. */
+  /**
+   * Resolves with the reason if a Redis that was started here ends before it is closed. Otherwise
+   * never settles.
+   */
   readonly died: Promise<string>
-  /** Stops what was started; leaves an external Redis alone. */
+  /** Stops a Redis that was started here. Does not stop an external one. */
   close(): Promise<void>
 }
 
-/** Throws an `Error` of one line if the Redis asked for does not answer or cannot start. */
+/**
+ * Starts or connects to a Redis. Throws an `Error` of one line if it does not respond or cannot
+ * start.
+ */
 export async function startRedis(options: StartRedisOptions = {}): Promise<RedisHandle> {
   const { prefer = 'auto' } = options
   const url = options.url ?? (prefer === 'auto' ? process.env.REDIS_URL || undefined : undefined)
@@ -62,8 +71,8 @@ async function external(url: string): Promise<RedisHandle> {
 }
 
 /**
- * Runs `redis-server` and ends it when the standard input of this shell does, which it also does
- * if this process is killed outright. Exits with the code of `redis-server`, 127 if there is none.
+ * Runs `redis-server`, and ends it when the standard input of this shell ends, which also happens
+ * if this process is killed. Exits with the code of `redis-server`, or 127 if it is not installed.
  */
 const RUN_WHILE_WATCHED = `
   exec 3<&0
@@ -82,7 +91,8 @@ async function server(): Promise<RedisHandle> {
       ...['--port', String(port), '--bind', HOST, '--save', '', '--appendonly', 'no'],
       ...['--dir', tmpdir(), '--maxmemory', MAX_MEMORY, '--daemonize', 'no'],
     ],
-    // A group of its own, so that it can be killed as one, and Ctrl-C comes from here alone.
+    // A separate process group can be killed as a whole, and does not receive Ctrl-C from the
+    // terminal.
     { stdio: ['pipe', 'ignore', 'ignore'], detached: true },
   )
   child.stdin.on('error', () => {})
@@ -130,12 +140,12 @@ function killGroup({ pid }: ChildProcess): void {
 }
 
 async function embedded(): Promise<RedisHandle> {
-  // Loaded only where it is used: it needs Node 22.
+  // Loaded only if it is used, because it needs Node 22.
   const { startEmbeddedRedis } = await import('./embedded-redis.ts')
   return { ...(await startEmbeddedRedis()), kind: 'embedded', died: NEVER }
 }
 
-/** `undefined` if the Redis at `url` answers `PONG`, else why not, in a few words. */
+/** Returns undefined if the Redis at `url` responds to PING, or else a short reason. */
 async function ping(url: string): Promise<string | undefined> {
   const redis = new Redis(url, {
     lazyConnect: true,

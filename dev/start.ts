@@ -1,7 +1,7 @@
 /**
- * `npm start`: runs all of Portcullis on this machine, says when it is ready, and stops every
- * process it started when it ends. The ready line and the examples go to stdout, progress and
- * errors to stderr.
+ * `npm start`: runs all of Portcullis on this machine, reports when it is ready, and stops all its
+ * processes at the end. The ready line and the examples go to stdout, progress and errors to
+ * stderr.
  */
 import { join } from 'node:path'
 import { type DevVars, prepareDevVars, setPublicUrl } from './dev-vars.ts'
@@ -27,14 +27,17 @@ import { createShutdown, type Shutdown } from './start/shutdown.ts'
 import { migrationArguments, serveArguments } from './start/workers.ts'
 import { complaint, startWrangler, type Wrangler } from './start/wrangler.ts'
 
-/** Starts everything and resolves when it is ready. Throws an `Error` that says what is wrong. */
+/**
+ * Starts everything, and resolves when it is ready. Throws an `Error` that describes the problem.
+ */
 async function start(asked: Settings, shutdown: Shutdown): Promise<Serving> {
   await checkModelIn(ROOT)
   const devVarsFile = join(ROOT, '.dev.vars')
   const devVars = await prepareDevVars(devVarsFile, defaultPublicUrl(asked.port))
   const settings = withUpstashOf(devVars, asked)
   const unknownYet = { url: `http://${HOST}`, token: devVars.UPSTASH_REDIS_REST_TOKEN }
-  // A mistake here comes first: with a gateway on the port, nobody would hear of it otherwise.
+  // Checks the settings first. If the port is in use, a mistake in them would otherwise not be
+  // reported.
   const likelyUrl = settings.publicUrl ?? defaultPublicUrl(settings.port)
   gatewayVars(settings, devVars, likelyUrl, settings.upstash ?? unknownYet)
 
@@ -94,13 +97,16 @@ async function start(asked: Settings, shutdown: Shutdown): Promise<Serving> {
   return { workers, redisDied, serveAgain: serve }
 }
 
-/** Gateways that run together name one issuer, so that each takes the others' tokens. */
+/**
+ * Returns the public URL. Gateways that run together share one, so that each accepts the tokens of
+ * the others.
+ */
 function publicUrlOf(settings: Settings, instance: Instance, devVars: DevVars): string {
   if (settings.publicUrl !== undefined) return settings.publicUrl
   return instance.alone ? defaultPublicUrl(settings.port) : devVars.PUBLIC_URL
 }
 
-/** A REST endpoint that the user wrote into `.dev.vars`, unless the environment names a Redis. */
+/** Uses the REST endpoint from `.dev.vars`, unless the environment specifies a Redis. */
 function withUpstashOf(devVars: DevVars, settings: Settings): Settings {
   const { UPSTASH_REDIS_REST_URL: url, UPSTASH_REDIS_REST_TOKEN: token } = devVars
   if (!url || settings.upstash !== undefined || settings.redisUrl !== undefined) return settings
@@ -116,7 +122,7 @@ function tell(line: string): void {
 }
 
 async function main(): Promise<void> {
-  // npm runs scripts in the package's folder; paths are meant from where the user is.
+  // npm runs scripts in the package's folder, but paths are relative to the user's folder.
   const cwd = process.env.INIT_CWD ?? process.cwd()
   const shutdown = createShutdown()
   try {

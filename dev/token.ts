@@ -24,7 +24,7 @@ const UNIT_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
 const DEFAULT_TTL = '1h'
 const DEFAULT_CLIENT = 'dev'
 
-/** Throws an `Error` of one line for options that make no token. */
+/** Parses the arguments. Throws an `Error` of one line if they are invalid. */
 function readRequest(argv: readonly string[]): AccessTokenRequest | 'help' {
   const { values } = parseArgs({
     args: [...argv],

@@ -1,5 +1,5 @@
 /**
- * `npm run upstash-rest`: the local Upstash REST server by itself. See `upstash-rest/server.ts`.
+ * `npm run upstash-rest`: runs only the local Upstash REST server. See `upstash-rest/server.ts`.
  */
 
 import { startRedis } from './redis.ts'

@@ -1,10 +1,12 @@
 /**
- * The three outcomes of a guard: it returns (allowed), it throws {@link Denied} (the caller's
- * fault), or it throws {@link Unavailable} (a dependency's fault). Reasons are tagged here, in
- * full, for the audit trail; `problem-of.ts` maps them to a wire form that says less.
+ * The three outcomes of a guard: it returns (allowed), throws {@link Denied} (the caller's fault),
+ * or throws {@link Unavailable} (a dependency's fault). The tagged reasons here are complete, for
+ * the audit trail. `problem-of.ts` maps them to responses with fewer details.
  */
 
-/** What a token can be revoked by: its own id, or a cut-off that covers it. */
+/**
+ * What revoked a token: a revocation of the token itself, or a revocation cutoff that covers it.
+ */
 export type RevokedBy = 'token' | 'session' | 'subject' | 'client' | 'tenant'
 
 /** One finding of input validation. `path` is a JSON Pointer (RFC 6901) into `in`. */
@@ -14,7 +16,7 @@ export interface InputError {
   readonly message: string
 }
 
-/** What a signature is one of. */
+/** The category of an attack signature. */
 export type SignatureCategory =
   | 'sql_injection'
   | 'path_traversal'
@@ -22,10 +24,10 @@ export type SignatureCategory =
   | 'ssrf_target'
   | 'cross_site_scripting'
 
-/** A rule within its category: `sql_injection.break_out`. */
+/** An attack signature within its category: `sql_injection.break_out`. */
 export type SignatureId = `${SignatureCategory}.${string}`
 
-/** What `/oauth/*` tells a client: RFC 6749 section 5.2, RFC 7009, RFC 8707, RFC 9449. */
+/** Error codes of the `/oauth/*` routes: RFC 6749 section 5.2, RFC 7009, RFC 8707, RFC 9449. */
 export type OAuthErrorCode =
   | 'invalid_request'
   | 'invalid_client'
@@ -40,15 +42,15 @@ export type OAuthErrorCode =
 
 /** Why a request was refused. `check` names the precise check that failed, for audit only. */
 export type Denial =
-  /** `proof`: it must come with a proof of possession (RFC 9449). */
+  /** `proof`: a proof of possession (RFC 9449) is required. */
   | { readonly code: 'token_missing'; readonly proof?: true }
   | { readonly code: 'token_rejected'; readonly check: string }
   | { readonly code: 'token_revoked'; readonly by: RevokedBy }
-  /** The proof of possession (RFC 9449) is missing or not good for this request and token. */
+  /** The proof of possession (RFC 9449) is missing, or invalid for this request and token. */
   | { readonly code: 'dpop_rejected'; readonly check: string }
-  /** The proof lacks a nonce of the gateway, or has one that is too old; `nonce` is a good one. */
+  /** The proof has no nonce of the gateway, or an expired one. `nonce` is a valid one. */
   | { readonly code: 'dpop_nonce_missing'; readonly nonce: string }
-  /** A request to the authorization server. */
+  /** The authorization server refused the request. */
   | { readonly code: 'oauth_refused'; readonly error: OAuthErrorCode; readonly check: string }
   | {
       readonly code: 'banned'
@@ -61,13 +63,13 @@ export type Denial =
       readonly retryAfterSeconds: number
     }
   | { readonly code: 'permission_missing'; readonly permission: string }
-  /** The caller has not the relation that the route demands: `order#viewer`. */
+  /** The caller does not have the relation that the route requires: `order#viewer`. */
   | { readonly code: 'relation_missing'; readonly relation: string }
-  /** Nobody can tell whether the caller has it, though everything answered. */
+  /** The relation could not be determined, although every dependency responded. */
   | { readonly code: 'relation_unknown'; readonly why: string }
-  /** A method or a tool that the policy does not name for this route. */
+  /** The policy does not list this method or tool for the route. */
   | { readonly code: 'call_refused'; readonly what: 'method' | 'tool' }
-  /** The input reads like an attack; `signature` is the rule that says so. */
+  /** The input matches an attack signature, named by `signature`. */
   | { readonly code: 'signature_matched'; readonly signature: SignatureId }
   | { readonly code: 'path_ambiguous'; readonly check: string }
   | { readonly code: 'request_malformed'; readonly check: string }
@@ -77,12 +79,13 @@ export type Denial =
   | { readonly code: 'route_unknown' }
   | { readonly code: 'method_unknown'; readonly allow: readonly string[] }
 
-/** V8's own switch, which no standard library declares. */
+/** V8's stack trace limit, which no standard type library declares. */
 const v8 = Error as typeof Error & { stackTraceLimit: number }
 
 /**
- * The request is refused, and the caller can do something about it (4xx). It has no stack: its reason
- * tells where it comes from, and a flood of refusals would spend a tenth of its CPU on stacks.
+ * The request is refused because of something that the caller can correct (4xx). The error has no
+ * stack: the reason identifies its origin, and stacks would use a tenth of the CPU during a flood
+ * of refusals.
  */
 export class Denied extends Error {
   override readonly name = 'Denied'
@@ -97,28 +100,34 @@ export class Denied extends Error {
   }
 }
 
-/** What the gateway needs and does not own; and its own isolate, which can have too much to do. */
+/** What the gateway depends on, and the gateway's own isolate, which can be overloaded. */
 export type Dependency = 'redis' | 'key_set' | 'authority' | 'origin' | 'audit_log' | 'gateway'
 
 /**
- * How a dependency failed: `unreachable` (refused, reset, DNS, TLS), `timeout` (our deadline
- * passed), `malformed` (it answered, but not in its protocol), `refused` (it answered with an
- * error of its own), `overloaded` (too many requests wait), `stale` (it knows less than the request
- * asks it to know).
+ * How a dependency failed.
+ *
+ * - `unreachable`: refused, reset, DNS, TLS.
+ * - `timeout`: our deadline passed.
+ * - `malformed`: the response violates its protocol.
+ * - `refused`: it returned an error of its own.
+ * - `overloaded`: too many requests are waiting.
+ * - `stale`: its data is older than the request allows.
  */
 export type Fault = 'unreachable' | 'timeout' | 'malformed' | 'refused' | 'overloaded' | 'stale'
 
 /**
- * A dependency did not answer in a way that decides anything: nobody knows whether the request is
- * allowed, so it is not (503; 502 and 504 for the origin). `cause` may hold a dependency's own
- * words: it is for debuggers and never for a response, a log or an audit event.
+ * A dependency did not return a usable decision. The request is refused, because it may not be
+ * allowed (503; 502 and 504 for the origin). `cause` may contain text from the dependency. It is
+ * for debuggers, and never for a response, a log or an audit event.
  */
 export class Unavailable extends Error {
   override readonly name = 'Unavailable'
   readonly dependency: Dependency
   readonly fault: Fault
   readonly retryAfterSeconds: number
-  /** It was not even asked, because it has failed too often just now. */
+  /**
+   * The call was short-circuited: a circuit breaker refused it before it reached the dependency.
+   */
   readonly unasked: boolean
 
   constructor(
@@ -137,10 +146,12 @@ export class Unavailable extends Error {
   }
 }
 
-/** Short, because a breaker or a fail-over usually takes a few seconds. */
+/** Short, because a circuit breaker or a failover usually recovers within seconds. */
 const DEFAULT_RETRY_AFTER_SECONDS = 5
 
-/** The gateway itself is set up wrongly. The message names every mistake and stays in the logs. */
+/**
+ * The gateway's configuration is invalid. The message lists every mistake, and is only for logs.
+ */
 export class Misconfigured extends Error {
   override readonly name = 'Misconfigured'
   readonly mistakes: readonly string[]

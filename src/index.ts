@@ -1,6 +1,14 @@
 /** The public surface of Portcullis. */
 
 export {
+  type AuthenticationFailures,
+  type AuthenticationFailuresOptions,
+  createAuthenticationFailures,
+  type FailureCount,
+  type FailureCounter,
+  type RunningCheck,
+} from './abuse/authentication-failures.ts'
+export {
   type Abuse,
   type AbuseDefinition,
   type BanDefinition,
@@ -8,8 +16,18 @@ export {
   DEFAULT_EXEMPT,
   DEFAULT_FAILURES,
   type FailureLimit,
-} from './admission/abuse-definition.ts'
-export { createAddressList } from './admission/address-list.ts'
+} from './abuse/definition.ts'
+export { createFailureCounter } from './abuse/redis/authentication-failures.ts'
+export { createViolationCounter } from './abuse/redis/violations.ts'
+export {
+  createViolations,
+  type Offender,
+  type Violation,
+  type ViolationCount,
+  type ViolationCounter,
+  type Violations,
+  type ViolationsOptions,
+} from './abuse/violations.ts'
 export {
   type Admission,
   type AdmissionOptions,
@@ -17,22 +35,21 @@ export {
   type AdmissionVerdict,
   createAdmission,
 } from './admission/admission.ts'
-export {
-  type AuthenticationFailures,
-  type AuthenticationFailuresOptions,
-  createAuthenticationFailures,
-  type FailureCount,
-  type FailureCounter,
-} from './admission/authentication-failures.ts'
 export type { LeaseAsk, LeaseGrant, LeaseTerms } from './admission/lease.ts'
 export type { LimitEngine, LimitRule, OnUnavailable, RateLimit } from './admission/limit.ts'
 export { limitKeyOf } from './admission/limit-key.ts'
+export {
+  createLimitControls,
+  type LimitControls,
+  type LimitOverride,
+  type LimitReset,
+} from './admission/redis/limit-overrides.ts'
+export { createUpstashAdmissionStore } from './admission/redis/store.ts'
 export type {
   DeferredLimit,
   ReferenceRequest,
   ReferenceVerdict,
 } from './admission/reference-admission.ts'
-export type { CutOffKind } from './admission/revocation.ts'
 export type {
   AdmissionFacts,
   AdmissionQuery,
@@ -43,40 +60,15 @@ export type {
   ReferenceQuery,
 } from './admission/store.ts'
 export {
-  createViolations,
-  type Offender,
-  type Violation,
-  type ViolationCounter,
-  type Violations,
-  type ViolationsOptions,
-} from './admission/violations.ts'
-export { createGateway, type Gateway } from './app.ts'
-export {
   type AuditTransport,
   type BatchingSinkOptions,
   batchingAuditSink,
 } from './audit/batching-sink.ts'
 export { consoleAuditSink } from './audit/console-sink.ts'
 export { type AuditEvent, type AuditSink, auditEventSchema } from './audit/event.ts'
+export { type AuditQueueOptions, createAuditQueue } from './audit/queue/audit-queue.ts'
+export { type AuditSpillOptions, createAuditSpill } from './audit/redis/spill.ts'
 export { type Authorizer, createAuthorizer } from './authorization/permissions.ts'
-export {
-  type Breaker,
-  type BreakerState,
-  type BreakerWatch,
-  bystanderOf,
-  type CircuitBreaker,
-  type CircuitBreakerOptions,
-  createCircuitBreaker,
-} from './breakers/breaker.ts'
-export {
-  type Breakers,
-  type BreakersOptions,
-  type BreakerTransition,
-  createBreakers,
-} from './breakers/registry.ts'
-export { type CoalescedOriginOptions, coalescedOrigin } from './coalescing/coalesced-origin.ts'
-export { type Config, type IssuerConfig, parseConfig } from './config.ts'
-export * from './context.ts'
 export {
   type Denial,
   Denied,
@@ -89,20 +81,72 @@ export {
   type SignatureId,
   Unavailable,
 } from './errors.ts'
-export * from './index/middleware.ts'
-export * from './index/relations.ts'
+export { composeServices, type GatewayEnv, type Services } from './gateway/compose-services.ts'
+export { createGateway, type Gateway } from './gateway/create-gateway.ts'
+export { refuseAll } from './gateway/refuse-all.ts'
+export { createAddressList } from './http/address-list.ts'
+export type { Principal, TokenVerifier } from './identity/principal.ts'
+export { tokenIdHash } from './identity/token-id.ts'
 export type {
   InspectDefinition,
   JsonRpcDefinition,
   JsonRpcMethod,
   McpTool,
-  SignaturesDefinition,
 } from './inspection/definition.ts'
+export type { SignaturesDefinition } from './inspection/signatures/definition.ts'
+export {
+  type Breakers,
+  type BreakersOptions,
+  type BreakerTransition,
+  createBreakers,
+} from './isolate/breakers.ts'
+export {
+  type Breaker,
+  type BreakerState,
+  type BreakerWatch,
+  bystanderOf,
+  type CircuitBreaker,
+  type CircuitBreakerOptions,
+  createCircuitBreaker,
+} from './isolate/circuit-breaker.ts'
+export { type AdmitOptions, admit } from './middleware/admit.ts'
+export { type AuditOptions, audit } from './middleware/audit.ts'
+export { type AuthenticateOptions, authenticate } from './middleware/authenticate.ts'
+export { type AuthorizeOptions, authorize } from './middleware/authorize.ts'
+export { type BanOffendersOptions, banOffenders } from './middleware/ban-offenders.ts'
+export { canonicalPath } from './middleware/canonical-path.ts'
+export { clientAddress } from './middleware/client-address.ts'
+export * from './middleware/context.ts'
+export { type InspectOptions, inspect } from './middleware/inspect.ts'
+export { type LimitBodyOptions, limitBody } from './middleware/limit-body.ts'
+export { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
+export { observe } from './middleware/observe.ts'
+export {
+  createReadmission,
+  type Readmission,
+  type ReadmitOptions,
+  readmit,
+} from './middleware/readmit.ts'
+export type { RelationOptions } from './middleware/relation.ts'
+export { type RequestIdOptions, requestId } from './middleware/request-id.ts'
+export { type SanitizeHeadersOptions, sanitizeHeaders } from './middleware/sanitize-headers.ts'
+export { type ServerTimingOptions, serverTiming } from './middleware/server-timing.ts'
+export { type ShedLoadOptions, shedLoad } from './middleware/shed-load.ts'
+export { type ThrottleOptions, throttle } from './middleware/throttle.ts'
+export { type TraceRequestsOptions, traceRequests } from './middleware/trace-requests.ts'
+export { type ValidateOptions, validate } from './middleware/validate.ts'
 export type { AuthorizationServer } from './oauth/authorization-server.ts'
 export { DEFAULT_TOKENS, type TokensDefinition } from './oauth/tokens-definition.ts'
+export {
+  createSpanExporter,
+  type SpanExporter,
+  type SpanExporterOptions,
+  type SpanTally,
+} from './observability/tracing/exporter.ts'
+export type { Span } from './observability/tracing/span.ts'
+export { type CoalescedOriginOptions, coalescedOrigin } from './origin/coalesced-origin.ts'
 export { type GuardedOriginOptions, guardedOrigin } from './origin/guarded-origin.ts'
-export { createOrigin, type Origin, type OriginOptions } from './origin.ts'
-export { definePolicy, type Policy, type PolicyLimit, type PolicyRoute } from './policy.ts'
+export { createOrigin, type Origin, type OriginOptions } from './origin/origin.ts'
 export type {
   LimitBy,
   LimitDefinition,
@@ -110,35 +154,68 @@ export type {
   PolicyDefinition,
   RevocationDefinition,
   RouteDefinition,
-} from './policy-definition.ts'
-export { type ProblemOptions, problemHandler } from './problem.ts'
-export type { Problem, ProblemCode } from './problem-of.ts'
-export { refuseAll } from './refuse-all.ts'
-export type { AdminOptions } from './routes/admin.ts'
-export { type HealthOptions, healthRoutes, type ReadinessCheck } from './routes/health.ts'
-export { type OAuthOptions, oauthRoutes } from './routes/oauth.ts'
-export { type ProxyOptions, proxy } from './routes/proxy.ts'
-export { type WellKnownOptions, wellKnownRoutes } from './routes/well-known.ts'
-export { createServices, type GatewayEnv, type Services } from './services.ts'
-export { type AuditQueueOptions, createAuditQueue } from './stores/queue/audit-queue.ts'
-export { createUpstashAdmissionStore } from './stores/upstash/admission-store.ts'
-export { type AuditSpillOptions, createAuditSpill } from './stores/upstash/audit-spill.ts'
-export { createFailureCounter } from './stores/upstash/authentication-failures.ts'
+} from './policy/definition.ts'
+export { definePolicy, type Policy, type PolicyLimit, type PolicyRoute } from './policy/policy.ts'
+export type { PolicyRelations } from './policy/relations.ts'
+export { type ProblemOptions, problemHandler } from './problems/problem-handler.ts'
+export type { Problem, ProblemCode } from './problems/problem-of.ts'
+export { createRedisRest, type RedisRest, type RedisRestOptions } from './redis/rest.ts'
+export type {
+  RelationAnswer,
+  RelationAuthority,
+  RelationDecision,
+  RelationQuery,
+  Undecided,
+} from './relations/authority.ts'
 export {
-  createLimitControls,
-  type LimitControls,
-  type LimitOverride,
-  type LimitReset,
-} from './stores/upstash/limit-overrides.ts'
-export { createReferenceStore } from './stores/upstash/references.ts'
-export { createRedisRest, type RedisRest, type RedisRestOptions } from './stores/upstash/rest.ts'
+  createRelationCache,
+  type RelationCache,
+  type RelationCacheOptions,
+} from './relations/cache.ts'
+export {
+  createRelationChecker,
+  type RelationChecker,
+  type RelationCheckerOptions,
+  type RelationRequest,
+  type RelationVerdict,
+} from './relations/checker.ts'
+export { compileModel } from './relations/compile-model.ts'
+export { decodeConsistency, encodeConsistency } from './relations/consistency.ts'
+export { createAuthzenAuthority } from './relations/decision-points/authzen.ts'
+export { createOpenfgaAuthority } from './relations/decision-points/openfga.ts'
+export type {
+  ContextualTupleDefinition,
+  RelationAuthorityKind,
+  RelationDemand,
+  RelationsDefinition,
+} from './relations/definition.ts'
+export { ModelInvalid, type RelationModel } from './relations/model.ts'
+export {
+  createRelationCheck,
+  createUpstashRelationAuthority,
+  type RelationCheck,
+  type RelationLimits,
+} from './relations/redis/check.ts'
+export { createRelationTuples } from './relations/redis/tuples.ts'
+export {
+  createRelationRule,
+  type RelationRule,
+  type RelationRuleOptions,
+} from './relations/rule.ts'
+export type { RelationTuples } from './relations/store.ts'
+export { escapeId, formatTuple, parseTuple, type RelationTuple } from './relations/tuple.ts'
 export {
   type CutOff,
   createRevocations,
   type Revocations,
   type RevokedToken,
-} from './stores/upstash/revocations.ts'
-export { createViolationCounter } from './stores/upstash/violations.ts'
+} from './revocation/redis/revocations.ts'
+export type { CutOffKind } from './revocation/revocation.ts'
+export type { AdminOptions } from './routes/admin/calls.ts'
+export { type HealthOptions, healthRoutes, type ReadinessCheck } from './routes/health.ts'
+export { type OAuthOptions, oauthRoutes } from './routes/oauth/routes.ts'
+export { type ProxyOptions, proxy } from './routes/proxy.ts'
+export { type WellKnownOptions, wellKnownRoutes } from './routes/well-known.ts'
 export type {
   AccessGrant,
   IssuedToken,
@@ -160,7 +237,7 @@ export {
   type DpopVerifierOptions,
   nonceSecretOf,
 } from './tokens/dpop.ts'
-export type { Principal, TokenVerifier } from './tokens/principal.ts'
+export { createReferenceStore } from './tokens/redis/references.ts'
 export {
   credentialHash,
   type Reference,
@@ -170,14 +247,7 @@ export {
 } from './tokens/reference.ts'
 export { createReferences, type References, type ReferencesOptions } from './tokens/references.ts'
 export { parseSigningKeys, type SigningJwk } from './tokens/signing-keys.ts'
-export { tokenIdHash } from './tokens/token-id.ts'
 export { createTokenIssuer, type TokenIssuerOptions } from './tokens/token-issuer.ts'
 export { createTokenVerifier, type TokenVerifierOptions } from './tokens/verifier.ts'
-export {
-  createSpanExporter,
-  type SpanExporter,
-  type SpanExporterOptions,
-  type SpanTally,
-} from './tracing/exporter.ts'
-export type { Span } from './tracing/span.ts'
+export { type Config, type IssuerConfig, parseConfig } from './validators/environment.ts'
 export type { Mode } from './validators/mode.ts'

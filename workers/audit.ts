@@ -1,14 +1,15 @@
 /**
- * The audit Worker: chains the events of the queue in D1, each once, whatever the queue repeats or
- * reorders, and seals the chain. Also reads the dead letter queue, exports the chain to R2, carries
- * out erasures, and deletes what is older than its retention.
+ * The audit Worker: writes the events of the queue to a hash chain in D1, and signs checkpoints of
+ * the chain. Each event is stored exactly once, although the queue may repeat and reorder messages.
+ * The Worker also consumes the dead letter queue, exports the chain to R2, performs erasures, and
+ * deletes rows after their retention period.
  */
 import { type CheckpointSealer, createCheckpointSealer } from '../src/audit/chain-checkpoint.ts'
+import { insertAuditEvents } from '../src/audit/d1/audit-chain.ts'
+import { keepDeadLetters } from '../src/audit/d1/dead-letters.ts'
+import { type Migration, withSchema } from '../src/audit/d1/schema.ts'
 import { type AuditEvent, auditEventSchema } from '../src/audit/event.ts'
 import { Misconfigured } from '../src/errors.ts'
-import { insertAuditEvents } from '../src/stores/d1/audit-chain.ts'
-import { keepDeadLetters } from '../src/stores/d1/dead-letters.ts'
-import { type Migration, withSchema } from '../src/stores/d1/schema.ts'
 import { parseSigningKeys } from '../src/tokens/signing-keys.ts'
 import tables from './migrations/0001_audit_events.sql'
 import change from './migrations/0002_audit_change.sql'
@@ -18,11 +19,14 @@ import { carryOutErasures, endRetention, exportDue, type Upkeep } from './upkeep
 
 export interface AuditEnv {
   readonly AUDIT_DB: D1Database
-  /** Where the chain is exported to; default nowhere. */
+  /** Bucket that the chain is exported to. Default: no export. */
   readonly AUDIT_EXPORT?: R2Bucket
-  /** Whole days that events are kept; default 90. */
+  /** Days that events are kept, as a whole number. Default 90. */
   readonly RETENTION_DAYS?: string
-  /** Private JWK Set that signs checkpoints, as `SIGNING_KEYS` of the gateway; default none. */
+  /**
+   * Private JWK Set that signs checkpoints, in the format of `SIGNING_KEYS` of the gateway.
+   * Default: checkpoints are not signed.
+   */
   readonly AUDIT_SIGNING_KEYS?: string
 }
 
@@ -33,20 +37,23 @@ const MIGRATIONS: readonly Migration[] = [
   { name: '0004_audit_evidence.sql', sql: evidence },
 ]
 
-/** Of `audit.toml`. What happens every minute seals; anything else also ends retention. */
+/** From `audit.toml`. This schedule writes checkpoints. Any other schedule also ends retention. */
 const SEALING_CRON = '* * * * *'
 
-/** How the dead letter queue of `audit.toml` ends; the same Worker consumes both. */
+/** Suffix of the dead letter queue's name in `audit.toml`. This Worker consumes both queues. */
 const DEAD_LETTERS_SUFFIX = '-dead-letters'
-/** D1 is tried after 5, 15, 45, 135 and 405 s: about ten minutes before the dead letter queue. */
+/** D1 is retried after 5, 15, 45, 135 and 405 s: about ten minutes until the dead letter queue. */
 const FIRST_RETRY_SECONDS = 5
 const RETRY_FACTOR = 3
 const MAX_RETRY_SECONDS = 3_600
 const DEFAULT_RETENTION_DAYS = 90
 const DAY_MS = 86_400_000
-/** How often an isolate that takes events looks after the trail, so that it needs no cron for it. */
+/**
+ * Minimum time between two upkeep runs after a batch, so that upkeep does not depend on the cron
+ * trigger.
+ */
 const UPKEEP_INTERVAL_MS = 10_000
-/** What an operator's order of an erasure says of itself. */
+/** Action of the audit event that orders an erasure. */
 const ERASURE_ORDER = 'audit.erase'
 
 interface Delivery {
@@ -56,7 +63,10 @@ interface Delivery {
 
 const sealers = new Map<string | undefined, CheckpointSealer>()
 
-/** Parsed once. Keys that are no good sign nothing, but no event is lost over them. */
+/**
+ * Returns the sealer for the environment's keys, parsed once. Invalid keys leave checkpoints
+ * unsigned instead of blocking events.
+ */
 function sealerOf({ AUDIT_SIGNING_KEYS: text }: AuditEnv): CheckpointSealer {
   const known = sealers.get(text)
   if (known !== undefined) return known
@@ -85,7 +95,10 @@ const upkeepOf = (env: AuditEnv): Upkeep => ({
 
 let lookedAfterMs = 0
 
-/** Erasures and exports; `isDaily`: also what is not due. What fails is said, and tried again later. */
+/**
+ * Runs erasures and exports. `isDaily` also exports rows that are not due yet. A failure is logged,
+ * and the next run retries it.
+ */
 async function lookAfter(upkeep: Upkeep, isDaily = false) {
   lookedAfterMs = upkeep.nowMs
   for (const [what, work] of [
@@ -98,13 +111,16 @@ async function lookAfter(upkeep: Upkeep, isDaily = false) {
   }
 }
 
-/** What D1 and R2 say may hold anything. */
+/** Returns text that is safe to log. Error messages of D1 and R2 may contain any data. */
 function nameOf(error: unknown): string {
   if (error instanceof Misconfigured) return error.message
   return error instanceof Error ? error.name : typeof error
 }
 
-/** The event in a message, or undefined: then it will never be one, however often it comes. */
+/**
+ * Returns the event of a message, or undefined if the message is not an event. A retry cannot
+ * change that.
+ */
 function eventOf(body: unknown): AuditEvent | undefined {
   try {
     return auditEventSchema.safeParse(typeof body === 'string' ? JSON.parse(body) : body).data
@@ -113,7 +129,10 @@ function eventOf(body: unknown): AuditEvent | undefined {
   }
 }
 
-/** Acknowledges each message once `work` is done; while D1 fails, asks for each of them later. */
+/**
+ * Acknowledges the messages when `work` is done. If `work` rejects, schedules a retry for each of
+ * them.
+ */
 async function settle(messages: readonly Message[], work: Promise<void>) {
   try {
     await work

@@ -1,12 +1,12 @@
-/** The gateway Worker: the shipped pipeline over the policy in `portcullis.config.ts`. */
+/** The gateway Worker: runs the standard pipeline with the policy in `portcullis.config.ts`. */
 import policy from '#policy'
-import { createGateway, createServices, type GatewayEnv, refuseAll } from '../src/index.ts'
-import { requirePolicy } from '../src/policy.ts'
+import { composeServices, createGateway, type GatewayEnv, refuseAll } from '../src/index.ts'
+import { requirePolicy } from '../src/policy/policy.ts'
 
-// With the first look at it, not with the first request.
+// Fails when the module loads, not on the first request.
 requirePolicy(policy)
 
-/** Built by the first request of an isolate, out of an environment that never changes. */
+/** Created on the first request of an isolate. The environment never changes within an isolate. */
 let gateway:
   | {
       fetch(
@@ -26,7 +26,7 @@ export default {
 
 function buildGateway(env: GatewayEnv) {
   try {
-    return createGateway(createServices(env), policy)
+    return createGateway(composeServices(env, policy), policy)
   } catch (error) {
     return refuseAll(error)
   }

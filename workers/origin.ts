@@ -1,4 +1,4 @@
-/** The demo origin: a small orders API that trusts the gateway and knows nothing of tokens. */
+/** The demo origin: a small orders API that trusts the gateway and does not check tokens. */
 import { Hono } from 'hono'
 import { v7 as uuidv7 } from 'uuid'
 
@@ -7,24 +7,27 @@ interface Order {
   readonly item: string
   readonly quantity: number
   readonly position?: readonly number[]
-  /** Who placed it: the `X-Auth-Subject` that the gateway wrote. */
+  /** The subject that placed the order: `X-Auth-Subject`, which the gateway sets. */
   readonly placedBy: string
 }
 
-/** An order that is always there after a start, for examples: `GET /orders/<this>`. */
+/** An order that exists in every new isolate, for examples: `GET /orders/<this>`. */
 const FIRST_ORDER_ID = '0190f8a0-7c3a-7000-8000-000000000001'
-/** The oldest go when there are more; this is a demo, and memory is not. */
+/** Above this number, the oldest orders are deleted, to bound the memory. */
 const MAX_ORDERS = 1_000
 const DEFAULT_PAGE = 20
 
-/** In memory of one isolate: gone with it, and not shared with another. */
+/** Orders are kept in memory: each isolate has its own, and they end with it. */
 const orders = new Map<string, Order>([
   [FIRST_ORDER_ID, { id: FIRST_ORDER_ID, item: 'book', quantity: 1, placedBy: 'bob' }],
 ])
 
 const app = new Hono()
 
-/** Who the gateway says is asking, in every answer, so that one sees what arrived. */
+/**
+ * Returns the caller's identity from the gateway's headers. Every response contains it, so that a
+ * developer can see what reached the origin.
+ */
 const callerOf = (headers: Headers) => ({
   subject: headers.get('X-Auth-Subject'),
   client: headers.get('X-Auth-Client'),

@@ -1,4 +1,4 @@
-/** Wrangler bundles `.sql` files as text. */
+/** Declares `.sql` imports, which Wrangler bundles as text. */
 declare module '*.sql' {
   const text: string
   export default text

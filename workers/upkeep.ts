@@ -1,4 +1,4 @@
-/** What the audit Worker does beside taking events: erasures, the export, and what is too old. */
+/** Background work of the audit Worker: erasures, exports and retention. */
 import type { CheckpointSealer } from '../src/audit/chain-checkpoint.ts'
 import {
   beginErasure,
@@ -6,27 +6,30 @@ import {
   eraseRows,
   forgetDigests,
   nextErasure,
-} from '../src/stores/d1/erasure.ts'
-import { deleteBefore } from '../src/stores/d1/retention.ts'
-import type { ExportBucket } from '../src/stores/r2/bucket.ts'
-import { exportChain } from '../src/stores/r2/chain-export.ts'
-import { eraseExported } from '../src/stores/r2/exported-erasure.ts'
+} from '../src/audit/d1/erasure.ts'
+import { deleteBefore } from '../src/audit/d1/retention.ts'
+import type { ExportBucket } from '../src/audit/r2/bucket.ts'
+import { exportChain } from '../src/audit/r2/chain-export.ts'
+import { eraseExported } from '../src/audit/r2/exported-erasure.ts'
 
 export interface Upkeep {
   readonly db: D1Database
-  /** Undefined: nothing is exported. */
+  /** Undefined: no export. */
   readonly bucket: ExportBucket | undefined
   readonly seal: CheckpointSealer
   /** Milliseconds since the epoch. */
   readonly nowMs: number
 }
 
-/** Each is a few D1 queries, or more of one that is long; the next run goes on. */
+/**
+ * Maximum number of erasures in one run. A short erasure takes a few D1 queries. The next run
+ * continues a long one.
+ */
 const MAX_ERASURES = 3
 
 /**
- * Carries out orders of erasure, the oldest first, as far as one run goes. An order that fails stays
- * where it is and is tried again. Rejects with what D1 or R2 said.
+ * Performs pending erasures, oldest first, as far as one run allows. A failed erasure remains
+ * pending, and the next run retries it. Rejects with the error of D1 or R2.
  */
 export async function carryOutErasures({ db, bucket, seal, nowMs }: Upkeep): Promise<void> {
   const options = { seal, nowMs }
@@ -40,14 +43,14 @@ export async function carryOutErasures({ db, bucket, seal, nowMs }: Upkeep): Pro
   }
 }
 
-/** Exports what is due; `isAsked`: also what is not. Nothing without a bucket. */
+/** Exports rows that are due; with `isAsked`, also others. Does nothing without a bucket. */
 export async function exportDue({ db, bucket, nowMs }: Upkeep, isAsked = false): Promise<void> {
   if (bucket !== undefined) await exportChain({ db, bucket, nowMs, isAsked })
 }
 
 /**
- * Ends the life of what is from before `beforeMs` (milliseconds since the epoch). Where there is an
- * export, rows go once they are in it.
+ * Deletes rows that are older than `beforeMs` (milliseconds since the epoch), and digests of old
+ * erasures. With an export, only exported rows are deleted.
  */
 export async function endRetention(
   { db, bucket, seal, nowMs }: Upkeep,

@@ -68,9 +68,11 @@ async function bundleOf(tree: string, directory: string): Promise<Bundle> {
     join(directory, 'compared.ts'),
     [
       `import policy from ${from(tree, 'portcullis.config.ts')}`,
-      `import { createGateway, createServices } from ${from(tree, 'src', 'index.ts')}`,
+      `import * as revision from ${from(tree, 'src', 'index.ts')}`,
       `import { comparedWorker } from ${from(ROOT, 'bench', 'workers', 'compared.ts')}`,
-      'export default comparedWorker({ createGateway, createServices, policy })',
+      // Earlier revisions compose their services from the environment alone.
+      'const { createGateway, composeServices = revision.createServices } = revision',
+      'export default comparedWorker({ createGateway, composeServices, policy })',
     ].join('\n'),
   )
   const config = join(directory, 'compared.toml')

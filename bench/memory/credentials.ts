@@ -1,8 +1,8 @@
 /** Many callers, each with a credential of its own. */
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
-import { createReferenceStore } from '../../src/stores/upstash/references.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import type { TokenFormat } from '../../src/tokens/access-grant.ts'
+import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
 import { createTokenIssuer } from '../../src/tokens/token-issuer.ts'
 import type { Backends } from '../backends.ts'

@@ -1,4 +1,4 @@
-/** Who is measured, in the order of the tables. */
+/** The measured gateways, in the order of the tables. */
 import type { Contestant } from './contestant.ts'
 import { envoy } from './envoy/start.ts'
 import { fastify } from './fastify/start.ts'
@@ -7,7 +7,7 @@ import { haproxy } from './haproxy/start.ts'
 import { nginx } from './nginx/start.ts'
 import { ours, passthrough } from './ours.ts'
 
-/** Every one; those that a quick run leaves out are not installed for it either. */
+/** All gateways. A quick run does not install those that it leaves out. */
 export const CAST: readonly Contestant[] = [
   ours,
   handwritten,

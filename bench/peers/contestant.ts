@@ -1,37 +1,37 @@
-/** What a gateway has to be to be measured beside others. */
+/** Types of a gateway that is compared with others. */
 import type { Backends } from '../backends.ts'
 
-/** What every one of them is given. */
+/** The environment of every gateway. */
 export interface Grounds {
   readonly backends: Backends
-  /** Private JWKS of the issuer, JSON, for the gateway that is an issuer itself. */
+  /** Private JWK Set of the issuer, JSON, for a gateway that is itself an issuer. */
   readonly signingKeys: string
-  /** Public JWKS of the issuer, JSON. */
+  /** Public JWK Set of the issuer, JSON. */
   readonly jwks: string
-  /** The same key, PEM (RFC 7468). */
+  /** The same key in PEM (RFC 7468). */
   readonly publicKey: string
   /** Issuer and audience of the tokens. */
   readonly issuer: string
-  /** Requests of a subject within 60 s; ours is as roomy whatever stands here. */
+  /** Requests per subject in 60 s. Our gateway always uses a limit that is never reached. */
   readonly limit: number
-  /** Scratch of one gateway alone; removed afterwards. */
+  /** Temporary directory of one gateway; removed afterwards. */
   readonly directory: string
-  /** Scratch of all, for bundles that several of them run. */
+  /** Shared temporary directory for bundles that several gateways run. */
   readonly bundles: string
   readonly signal: AbortSignal
 }
 
 export interface Running {
-  /** What stands before `/orders`, without a slash at the end. */
+  /** URL prefix of `/orders`, without a trailing slash. */
   readonly url: string
-  /** It, and all processes that it started, are what is measured. */
+  /** The measured process. Its child processes are included. */
   readonly pid: number
   /** Such as `HAProxy 2.6.12`. */
   readonly version: string
   close(): Promise<void>
 }
 
-/** What a request is that a gateway is tried with before it is measured. */
+/** Kinds of requests that check a gateway before the measurement. */
 export type ProbeId =
   | 'good'
   | 'missing'
@@ -43,27 +43,27 @@ export type ProbeId =
   | 'ambiguous'
 
 export interface Contestant {
-  /** Kebab-case; figures are named after it. */
+  /** Kebab-case; part of the names of figures. */
   readonly id: string
   readonly title: string
-  /** Whether it has to be there: what is not, is skipped. */
+  /** Whether the gateway may be missing; it is then skipped. */
   readonly optional: boolean
   readonly inQuick: boolean
-  /** Whether it compiles code while it runs, so that only warm it is what it is. */
+  /** Whether it compiles code at run time and therefore needs a warm-up. */
   readonly compiles: boolean
-  /** The statuses that it answers probes with; 200 where it is not named. */
+  /** Its response statuses to probes. Default 200. */
   readonly refuses: Readonly<Partial<Record<ProbeId, number>>>
-  /** Whether it tells the origin who asks, in `X-Auth-Subject`. */
+  /** Whether it sends the caller's subject to the origin in `X-Auth-Subject`. */
   readonly identifies: boolean
-  /** Calls to Redis for each request: exactly so many, or between two numbers. */
+  /** Calls to Redis per request: minimum and maximum. */
   readonly redisCalls: readonly [least: number, most: number]
-  /** What cannot be seen in a single answer, by the rows of the table. */
+  /** Features that no single response shows, by the rows of the table. */
   readonly does: Readonly<Record<Feature, string>>
-  /** Throws an `Error` of one line where it is not there, or does not start. */
+  /** Starts the gateway. Throws an `Error` of one line if it is missing or does not start. */
   start(grounds: Grounds): Promise<Running>
 }
 
-/** Rows of the table that says what each does, after those that probes prove. */
+/** Rows of the feature table, after those that probes prove. */
 export const FEATURES = {
   remembers: 'remembers verified tokens',
   cutOffs: 'cut-offs (subject, session, client, tenant), bans',

@@ -1,4 +1,4 @@
-/** What all gateways have in common: one origin, one Redis, one issuer, the same tokens. */
+/** Shared environment of all gateways: one origin, one Redis, one issuer, the same tokens. */
 import { createPublicKey, type JsonWebKey } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,10 +7,10 @@ import type { Backends } from '../backends.ts'
 import { type BenchTokens, PUBLIC_URL } from '../tokens.ts'
 import type { Contestant, Grounds, Running } from './contestant.ts'
 
-/** Nobody is to be refused while the costs are measured. */
+/** A limit that is never reached, so that no request is refused during a measurement. */
 const ROOMY_LIMIT = 1_000_000_000
 
-/** A gateway that is up. */
+/** A running gateway. */
 export interface Entrant {
   readonly contestant: Contestant
   readonly running: Running
@@ -20,17 +20,17 @@ export interface Entry {
   readonly cast: readonly Contestant[]
   readonly backends: Backends
   readonly tokens: BenchTokens
-  /** Of each subject within 60 s. Default: one that nobody reaches. */
+  /** Limit per subject in 60 s. Default: a limit that is never reached. */
   readonly limit?: number
-  /** Scratch. */
+  /** Temporary directory. */
   readonly directory: string
   readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
   readonly onProgress: (what: string) => void
 }
 
 /**
- * Starts everybody. Who may be missing and does not start is told in `skipped`, one line each; of
- * the others it throws.
+ * Starts all gateways. `skipped` names optional gateways that did not start, one line each. Throws
+ * if another one does not start.
  */
 export async function startAll(entry: Entry): Promise<{
   readonly entrants: readonly Entrant[]
@@ -64,7 +64,7 @@ export async function startAll(entry: Entry): Promise<{
   return { entrants, skipped }
 }
 
-/** The public half of the key that signed the tokens, in the forms that gateways read. */
+/** Returns the public key of the tokens' issuer, in the formats that the gateways read. */
 export function issuerOf({
   signingKeys,
 }: Pick<BenchTokens, 'signingKeys'>): Pick<

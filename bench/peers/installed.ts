@@ -1,25 +1,25 @@
-/** Peers that registries have: installed on first use, in pinned versions, and kept. */
+/** Installs peers from registries on first use, in pinned versions, and keeps them. */
 import { execFile } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { ROOT } from '../../dev/start/settings.ts'
 
-/** Ignored by git. */
+/** Directory of the installed peers, ignored by git. */
 const INSTALLED = join(ROOT, '.wrangler', 'peers')
 const SOURCES = join(ROOT, 'bench', 'peers')
 const INSTALL_TIMEOUT_MS = 120_000
 
 export interface Installation {
-  /** Its folder in `bench/peers`, and where it is installed. */
+  /** The folder in `bench/peers`, and the name of its installation. */
   readonly name: string
-  /** Files of that folder which are copied; the last says which versions, with their checksums. */
+  /** Files to copy from that folder. The last one pins versions with checksums. */
   readonly files: readonly string[]
-  /** Programs and their arguments, which run one after the other where it is installed. */
+  /** Commands to run one after another in the installation directory. */
   readonly commands: readonly (readonly [program: string, ...args: string[]])[]
 }
 
-/** Returns where it is. Throws an `Error` of one line if it cannot be installed. */
+/** Returns the installation directory. Throws an `Error` of one line if the installation fails. */
 export async function installed(
   { name, files, commands }: Installation,
   signal: AbortSignal,
@@ -48,7 +48,7 @@ export async function installed(
   return directory
 }
 
-/** What a program says of its version: the first `1.2` or `1.2.3` in it, else `unknown`. */
+/** Returns the version in a program's output: the first `1.2` or `1.2.3`, else `unknown`. */
 export async function versionOf(program: string, arg: string): Promise<string> {
   const { stdout, stderr } = await promisify(execFile)(program, [arg])
   return /\d+\.\d+(?:\.\d+)?/.exec(stdout + stderr)?.[0] ?? 'unknown'

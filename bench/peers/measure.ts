@@ -1,4 +1,4 @@
-/** Measures gateways in turn, several times, so that a slow minute meets all of them alike. */
+/** Measures gateways in turn in several rounds, so that noise affects all of them equally. */
 import type { Backends, Counts } from '../backends.ts'
 import { drive, type Load } from '../load.ts'
 import { offer } from '../open-load.ts'
@@ -11,37 +11,39 @@ import type { Entrant } from './grounds.ts'
 
 /** One measurement of one gateway. */
 export interface Bout {
-  /** Answers, all of them right. */
+  /** Number of responses, all correct. */
   readonly answers: number
-  /** Requests that could not be sent in time; at a rate only. */
+  /** Requests that could not be sent in time; only at a fixed rate. */
   readonly givenUp: number
   readonly requestsPerSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** Of the gateway and all that it started, seconds for 1,000 requests that reached the origin. */
+  /**
+   * CPU seconds of the gateway and its child processes per 1,000 requests that reached the origin.
+   */
   readonly cpuSeconds: number
-  /** Of Redis and its REST server, for as many. */
+  /** CPU seconds of Redis and its REST server per 1,000 requests. */
   readonly redisCpuSeconds: number
-  /** For each request. */
+  /** Calls to Redis per request. */
   readonly redisCalls: number
-  /** For each request, as far as their batches are out. */
+  /** Audit events per request, as far as their batches were sent. */
   readonly auditEvents: number
-  /** Cores that sending took. */
+  /** Cores used to send requests. */
   readonly loadCores: number
-  /** Cores that processes of others used meanwhile. */
+  /** Cores used by other processes during the measurement. */
   readonly otherCores: number
 }
 
-/** As fast as answers come, or at a rate. */
+/** A closed load, or a fixed rate. */
 export type ArenaLoad = { readonly connections: number } | { readonly ratePerSecond: number }
 
 export interface Arena {
   readonly entrants: readonly Entrant[]
   readonly backends: Backends
-  /** Everybody gets the same. */
+  /** The same tokens for all gateways. */
   readonly tokens: readonly string[]
   readonly load: ArenaLoad
-  /** Of those that compile; the others get a quarter of it. 0: they are warm. */
+  /** Warm-up of gateways that compile; others get a quarter of it. 0: they are already warm. */
   readonly warmUpSeconds: number
   readonly seconds: number
   readonly rounds: number
@@ -49,14 +51,16 @@ export interface Arena {
 }
 
 const DIGITS = 5
-/** What compiles nothing is as fast soon after its start. */
+/** Divisor of the warm-up for gateways that compile nothing. */
 const COLD = 4
-/** A call to Redis that found its kept connection closed is made again. */
+/** Maximum number of retried calls to Redis, after a kept connection was closed. */
 const RETRIES = 5
 const PER_THOUSAND = 1_000
 const MICROS_PER_SECOND = 1_000_000
 
-/** Rounds of each, in the order in which they ran. Throws an `Error` of one line for a wrong answer. */
+/**
+ * Measures rounds of each gateway, in order. Throws an `Error` of one line for a wrong response.
+ */
 export async function measureAll(arena: Arena): Promise<ReadonlyMap<Entrant, readonly Bout[]>> {
   const { entrants, warmUpSeconds, seconds, rounds, onProgress } = arena
   const bouts = new Map<Entrant, Bout[]>(entrants.map((entrant) => [entrant, []]))
@@ -107,7 +111,7 @@ async function measureOnce(
 interface Sent {
   readonly answers: number
   readonly givenUp: number
-  /** Requests that may have been broken off at the end. */
+  /** Requests that may have been aborted at the end. */
   readonly strays: number
   readonly seconds: number
   readonly latencies: LatencyHistogram
@@ -125,16 +129,16 @@ async function send(requests: Omit<Load, 'connections'>, load: ArenaLoad): Promi
 
 export interface Seen {
   readonly answers: number
-  /** At the origin and at Redis. */
+  /** Counts at the origin and at Redis. */
   readonly counts: Pick<Counts, 'requests' | 'identified' | 'calls'>
-  /** Requests that may have been broken off, here and by whoever was measured before. */
+  /** Requests that may have been aborted, in this or the previous measurement. */
   readonly strays: number
 }
 
 /**
- * Throws where the origin did not see what was answered, was not told who asks, or Redis was asked
- * otherwise than it should be. Requests that are broken off at the end, one a connection, may ask
- * Redis and not the origin, or reach it on a busy machine when somebody else is measured already.
+ * Throws if the counts at the origin, its identified requests, or the calls to Redis are
+ * unexpected. An aborted request (at most one per connection) may call Redis but not the origin. On
+ * a busy machine it may reach the origin during the next measurement.
  */
 export function refuseOther(
   { title, identifies, redisCalls: [least, most] }: Contestant,

@@ -1,11 +1,14 @@
-/** The gateway itself, as it ships but for the room in its limits, and a bare proxy beside it. */
+/**
+ * Our gateway as it ships, with limits that are never reached, and a bare proxy on the same
+ * runtime.
+ */
 import { LAYERS_CONFIG } from '../bundle.ts'
 import { bundleOnce } from '../gateway.ts'
 import { layerOf } from '../layers.ts'
 import { startLayers } from '../layers-workerd.ts'
 import type { Contestant, Grounds, Running } from './contestant.ts'
 
-/** The least that a proxy can do on this runtime. */
+/** The minimum work of a proxy on this runtime. */
 export const passthrough: Contestant = {
   id: 'passthrough',
   title: 'passthrough (workerd)',

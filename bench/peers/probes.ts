@@ -1,16 +1,18 @@
-/** What each gateway is tried with before it is measured: whoever answers otherwise fails the run. */
+/**
+ * Requests that check each gateway before the measurement. An unexpected response fails the run.
+ */
 import { randomUUID } from 'node:crypto'
 import { signAccessToken } from '../../dev/start/access-token.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
-import { createRevocations } from '../../src/stores/upstash/revocations.ts'
-import { tokenIdHash } from '../../src/tokens/token-id.ts'
+import { tokenIdHash } from '../../src/identity/token-id.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { type Backends, ORIGIN_BODY } from '../backends.ts'
 import { headersOf } from '../order-requests.ts'
 import { forged } from '../token-costs/forged.ts'
 import { type BenchTokens, PUBLIC_URL } from '../tokens.ts'
 import type { Contestant, ProbeId, Running } from './contestant.ts'
 
-/** Rows of the table that says what each refuses. */
+/** Rows of the table of refusals. */
 export const PROBES: Readonly<Record<ProbeId, string>> = {
   good: 'a good request',
   missing: 'no token',
@@ -23,23 +25,23 @@ export const PROBES: Readonly<Record<ProbeId, string>> = {
 }
 
 const GOOD_PATH = '/orders?limit=20'
-/** `/orders` to whoever decodes it before it looks for `..`. */
+/** A server that decodes the path before it resolves `..` reads `/orders`. */
 const AMBIGUOUS_PATH = '/nothing/..%2forders?limit=20'
 const BAD_PATH = '/orders?limit=0'
 const TTL_SECONDS = 600
 const HOUR_SECONDS = 3_600
 const REDIS_TIMEOUT_MS = 5_000
-/** What is bad on purpose comes from an address that has sent nothing else. */
+/** Bad requests come from an address that sends nothing else. */
 const PROBE_ADDRESS = '198.51.100.23'
 
 export interface Probe {
   readonly id: ProbeId
   readonly path: string
-  /** Undefined: none is sent. */
+  /** Undefined: no token. */
   readonly token: string | undefined
 }
 
-/** Signs what is needed, and revokes one token as our gateway and as the handwritten one do. */
+/** Creates the probes. Revokes one token as our gateway and as the handwritten one do. */
 export async function makeProbes(
   { writers, powerless, signingKeys }: BenchTokens,
   { redis }: Pick<Backends, 'redis'>,
@@ -72,8 +74,9 @@ export async function makeProbes(
 }
 
 /**
- * Sends every probe twice: what has been remembered is answered no other way. A refusal must not
- * reach the origin. Throws an `Error` of one line; else returns how many answers were looked at.
+ * Sends every probe twice, because a cached result must not change the response. A refused request
+ * must not reach the origin. Throws an `Error` of one line, or returns the number of checked
+ * responses.
  */
 export async function tryOut(
   { title, refuses }: Pick<Contestant, 'title' | 'refuses'>,

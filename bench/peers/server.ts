@@ -1,4 +1,4 @@
-/** Starts a gateway of others as a child, and waits until it listens. */
+/** Starts another gateway as a child process, and waits until it listens. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -8,17 +8,17 @@ import { HOST } from '../../dev/start/settings.ts'
 const START_TIMEOUT_MS = 15_000
 const STOP_TIMEOUT_MS = 3_000
 const POLL_MS = 25
-/** Of what it complains about, characters. */
+/** Maximum length of an error message in characters. */
 const MAX_COMPLAINT = 160
 
 export interface ServerOptions {
   readonly program: string
   readonly args: readonly string[]
-  /** The whole environment. Default: this process's search path, and nothing else. */
+  /** The complete environment. Default: only the search path of this process. */
   readonly env?: Readonly<Record<string, string>>
-  /** Where it has been told to listen, on loopback. */
+  /** Its configured port on loopback. */
   readonly port: number
-  /** Scratch, whose name is left out of complaints. */
+  /** Temporary directory. Its name is removed from error messages. */
   readonly directory: string
 }
 
@@ -28,7 +28,10 @@ export interface Server {
   close(): Promise<void>
 }
 
-/** Throws an `Error` of one line if the program is not there, ends, or does not listen in time. */
+/**
+ * Starts the server. Throws an `Error` of one line if the program is missing, ends, or does not
+ * listen in time.
+ */
 export async function startServer(options: ServerOptions): Promise<Server> {
   const { program, args, env = {}, port, directory } = options
   const child = spawn(program, args, {

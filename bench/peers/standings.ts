@@ -1,4 +1,4 @@
-/** From rounds to what each gateway needs, and what ours needs in comparison. */
+/** Computes the costs of each gateway, and the ratio of ours to each. */
 import type { Figure } from '../scenario.ts'
 import { median, ratio, rounded } from '../statistics.ts'
 import type { Contestant } from './contestant.ts'
@@ -10,12 +10,12 @@ export interface Standing {
   readonly title: string
   readonly version: string
   readonly median: Bout
-  /** Ours divided by it, medians over the rounds next to each other; 1 for ours. */
+  /** Our value divided by its value, medians over neighbouring rounds; 1 for ours. */
   readonly oursToIt: Readonly<Record<Compared, number>>
   readonly rounds: readonly Bout[]
 }
 
-/** What is compared. */
+/** The compared values. */
 export const COMPARED = ['cpuSeconds', 'requestsPerSecond', 'p50Ms', 'p99Ms'] as const
 export type Compared = (typeof COMPARED)[number]
 
@@ -28,7 +28,9 @@ export interface Contest {
   readonly rounds: readonly Bout[]
 }
 
-/** `ours` is the id of the one that all are compared with. Throws if it, or a round, is missing. */
+/**
+ * Computes the standings. `ours` is the id of our gateway. Throws if it, or a round, is missing.
+ */
 export function standingsOf(contests: readonly Contest[], ours: string): readonly Standing[] {
   const own = contests.find(({ contestant }) => contestant.id === ours)?.rounds ?? []
   const ownRound = (index: number): Bout => {
@@ -65,7 +67,7 @@ function medianOf(rounds: readonly Bout[]): Bout {
   ) as unknown as Bout
 }
 
-/** What is aimed at beside the stack that is written by hand. */
+/** The gateway to which the targets apply: the handwritten stack. */
 const AIMED_AT = 'handwritten'
 const AIMS = {
   cpuSeconds: { at: 'most', value: 0.55 },
@@ -79,7 +81,7 @@ const RATIOS = {
   p99Ms: 'p99',
 } as const satisfies Partial<Record<Compared, string>>
 
-/** p99 of each at one rate, then ours as a share of each other one's. */
+/** Returns the p99 of each at one rate, then ours as a ratio to each other. */
 export function pacedFiguresOf(standings: readonly Standing[], ours: string): readonly Figure[] {
   const others = standings.filter(({ id }) => id !== ours)
   return [
@@ -103,7 +105,7 @@ export function pacedFiguresOf(standings: readonly Standing[], ours: string): re
   ]
 }
 
-/** The figures of each, then ours as a share of each other one's. */
+/** Returns the figures of each, then ours as a ratio to each other. */
 export function figuresOf(standings: readonly Standing[], ours: string): readonly Figure[] {
   const own = standings.flatMap(
     ({ id, title, median: { cpuSeconds, redisCpuSeconds, ...rest } }) => {

@@ -1,10 +1,10 @@
-/** What is told of the gateways: figures side by side, and what each does for them. */
+/** Tables and plots of the gateways: figures side by side, and their features. */
 import type { Plot, Table } from '../scenario.ts'
 import { type Contestant, FEATURES, type Feature, type ProbeId } from './contestant.ts'
 import { PROBES } from './probes.ts'
 import type { Standing } from './standings.ts'
 
-/** Medians of the rounds. */
+/** Returns the medians of the rounds. */
 export function costTable(standings: readonly Standing[]): Table {
   return {
     title: 'Medians of the rounds; a ratio is ours divided by theirs',
@@ -37,7 +37,7 @@ export function costTable(standings: readonly Standing[]): Table {
   }
 }
 
-/** Latencies at one rate, requests a second: here nobody waits for the load of the others. */
+/** Returns latencies at one rate in requests per second, below the capacity of every gateway. */
 export function pacedTable(standings: readonly Standing[], ratePerSecond: number): Table {
   return {
     title: `At ${ratePerSecond} requests a second each`,
@@ -54,7 +54,7 @@ export function pacedTable(standings: readonly Standing[], ratePerSecond: number
   }
 }
 
-/** Without this table the ratios would say less than nothing. */
+/** Returns the table of features. The ratios mean little without it. */
 export function featureTable(cast: readonly Contestant[]): Table {
   const probes = Object.entries(PROBES) as [ProbeId, string][]
   const features = Object.entries(FEATURES) as [Feature, string][]
@@ -68,7 +68,7 @@ export function featureTable(cast: readonly Contestant[]): Table {
   }
 }
 
-/** Bars, gateway beside gateway; `paced` is empty where no rate was offered. */
+/** Returns bars for each gateway. `paced` is empty if no rate was offered. */
 export function plotsOf(
   standings: readonly Standing[],
   paced: readonly Standing[],

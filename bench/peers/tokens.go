@@ -1,8 +1,8 @@
-// What signing and verifying tokens costs Go's standard library on this machine, on one core.
+// Measures the cost of signing and verifying tokens with Go's standard library, on one core.
 //
-// Arguments: seconds for each operation. Prints one JSON object a line: first the version, then an
-// operation each, with the ids of the benchmark. A token that does not verify, or a forged one that
-// does, ends the program with status 1.
+// Arguments: seconds for each operation. Prints one JSON object per line: first the version, then one
+// for each operation, with the ids of the benchmark. Exits with status 1 if a token does not verify,
+// or if a forged one does.
 package main
 
 import (
@@ -30,7 +30,7 @@ const (
 	subject = "bench-caller"
 	rsaBits = 2048
 	half    = 32
-	// Operations between two looks at the clock, in time about this.
+	// The approximate time between two readings of the clock.
 	slice = 10 * time.Millisecond
 )
 
@@ -162,7 +162,7 @@ func schemes() []scheme {
 	}
 }
 
-// measure repeats an operation for so long and prints what one of them took.
+// measure repeats an operation for the given time and prints the time of one operation.
 func measure(id string, seconds float64, operation func() error) {
 	size := 1
 	for {
@@ -216,7 +216,7 @@ func main() {
 	}
 }
 
-// forged has another character in the middle of the signature.
+// forged returns the token with another character in the middle of the signature.
 func forged(token string) string {
 	at := len(token) - 10
 	other := "A"

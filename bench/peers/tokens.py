@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 ISSUER = "https://gateway.bench.test"
 SUBJECT = "bench-caller"
 RSA_BITS = 2048
-# Operations between two looks at the clock, in time about this, seconds.
+# Time in seconds between two readings of the clock.
 SLICE = 0.01
 
 

@@ -1,4 +1,4 @@
-/** Bursts at the boundaries of windows, and overload that lasts, with nothing wrong. */
+/** Sends bursts at the boundaries of windows, and continuous overload, without faults. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { rounded } from '../statistics.ts'
 import { type HistoryEvent, historyOf, type RequestEvent } from './history.ts'
@@ -6,13 +6,13 @@ import { offerLoad, type Wallet } from './load.ts'
 import type { Recorder } from './recorder.ts'
 import { LIMITS, type LimitName, PROCESSES } from './terms.ts'
 
-/** So many times the limit, so long before each boundary and as long after it. */
+/** Size of a burst as a multiple of the limit, and its distance before and after each boundary. */
 const BURST_TIMES = 1.5
 const ASIDE_MS = 100
-/** So many at once: more would wait for each other, and not for the limit. */
+/** Maximum concurrency: more requests would wait for each other instead of the limit. */
 const AT_ONCE = 15
 const BREATH_MS = 5
-/** So many times the limit all the time. */
+/** Continuous load, as multiples of the limit. */
 const OVERLOADS = [1.2, 2] as const
 
 const NAMES = ['leased', 'strict'] as const satisfies readonly LimitName[]
@@ -26,7 +26,7 @@ const OVERLOADED = NAMES.flatMap((name) =>
   })),
 )
 
-/** Who needs a token. */
+/** Subjects that need a token. */
 export const BURST_SUBJECTS: readonly string[] = [
   ...NAMES.map(burstSubject),
   ...OVERLOADED.map(({ subject }) => subject),
@@ -38,7 +38,10 @@ export interface BurstOptions {
   readonly signal: AbortSignal
 }
 
-/** Half of the time for each limit. Boundaries are those of windows that begin with the epoch. */
+/**
+ * Sends the load, half of the time for each limit. The boundaries are those of windows that start
+ * with the epoch.
+ */
 export async function burst(
   recorder: Recorder,
   wallet: Wallet,
@@ -74,23 +77,23 @@ export async function burst(
   }
 }
 
-/** What of a limit was used by who asked for more. */
+/** How much of a limit was used by a caller with more requests than the limit. */
 export interface OverloadFigures {
   readonly limit: LimitName
-  /** Requests, as a multiple of the limit. */
+  /** Request rate, as a multiple of the limit. */
   readonly times: number
   readonly requests: number
-  /** 503: with these the shares say little. */
+  /** Number of 503 responses. If there are any, the shares mean little. */
   readonly unavailable: number
   /**
-   * Admitted, as a part of the limit, over all windows but the first, and in the one with the fewest;
-   * null: there was no other.
+   * Admitted requests as a share of the limit, over all windows except the first, and in the window
+   * with the fewest; null: there was no other window.
    */
   readonly share: number | null
   readonly leastShare: number | null
 }
 
-/** Windows that follow each other, counted by when requests were sent. */
+/** Computes the figures for consecutive windows. Requests count by their time of sending. */
 export function overloadFigures(events: Iterable<HistoryEvent>): readonly OverloadFigures[] {
   const { requests } = historyOf(events)
   return OVERLOADED.map(({ name, times, subject }) => {
@@ -108,7 +111,10 @@ export function overloadFigures(events: Iterable<HistoryEvent>): readonly Overlo
   })
 }
 
-/** Without the first window, in which the limit was not reached yet, and the last, which is not whole. */
+/**
+ * Counts admitted requests per window, without the first window, in which the limit was not reached
+ * yet, and the incomplete last one.
+ */
 function admittedByWindow(requests: readonly RequestEvent[], windowMs: number): readonly number[] {
   const [first, last] = [requests[0]?.invokeMs ?? 0, requests.at(-1)?.invokeMs ?? 0]
   const counts = Array<number>(Math.max(0, Math.floor((last - first) / windowMs))).fill(0)

@@ -1,38 +1,39 @@
-/** Whether every answer has a reason, and how many came while what was wrong. Pure. */
+/** Checks that every response has a reason, and counts responses by active fault. Pure. */
 import { type FaultsByTime, HEALTHY, RECOVERING } from './faults-by-time.ts'
 import type { History, RequestEvent } from './history.ts'
 import type { Terms } from './terms.ts'
 
-/** Answers while the process that was asked was so. */
+/** Responses while the called process was in one state. */
 export interface Availability {
   requests: number
   admitted: number
-  /** 429. */
+  /** Number of 429 responses. */
   limited: number
-  /** 401. */
+  /** Number of 401 responses. */
   revoked: number
-  /** 503. */
+  /** Number of 503 responses. */
   unavailable: number
-  /** None came. */
+  /** Number of requests without a response. */
   none: number
 }
 
 export interface Answers {
   readonly byFault: Readonly<Record<string, Availability>>
-  /** No history of a system that does what it should has one of these. One sentence each. */
+  /** Responses that a correct system never gives. One sentence each. */
   readonly wrong: readonly string[]
-  /** 503, or no answer, where no fault is to blame: the machine may be. One sentence each. */
+  /** 503 or no response without a fault: the machine may be the cause. One sentence each. */
   readonly unexplained: readonly string[]
 }
 
-/** Faults that end connections, or keep a process from answering. */
+/** Faults that close connections, or keep a process from responding. */
 const SILENCING: readonly string[] = ['gateway-killed', 'gateway-paused']
 const NO_REDIS = 'dependency_unavailable'
 const OVERLOADED = 'overloaded'
 
 /**
- * Reasons: 200 if the origin has seen it; 401 if somebody had begun to revoke the token; 429 on a
- * route with limits; 503 and no answer if a fault of that process was on or shortly over.
+ * Checks the reasons: 200 if the origin received the request; 401 if a revocation of the token had
+ * begun; 429 on a route with limits; 503 or no response if a fault of that process was active or
+ * had just ended.
  */
 export function checkAnswers(history: History, faults: FaultsByTime, terms: Terms): Answers {
   const byFault: Record<string, Availability> = {}

@@ -1,29 +1,32 @@
-/** Whether anybody got in later than the bound after a revocation. Pure. */
+/** Checks that no request was admitted later than the staleness bound after a revocation. Pure. */
 import { type FaultsByTime, HEALTHY } from './faults-by-time.ts'
 import { admissionOf, type History, type RequestEvent, type RevokeEvent } from './history.ts'
 import type { Terms } from './terms.ts'
 
 export interface RevocationCounts {
-  /** Tokens whose revocation returned while this was so for one process or more. */
+  /** Tokens with a revocation that completed while at least one process was in this state. */
   revoked: number
-  /** Requests that were sent the bound or more after it had returned, and those of them that got in. */
+  /** Requests sent after the bound, and how many of them were admitted. */
   judged: number
   late: number
-  /** Requests that were sent after it had returned, within the bound, and got in. */
+  /** Requests sent after the revocation completed, within the bound, that were admitted. */
   within: number
-  /** The last of all that got in: how long after the revocation it was sent. Undefined: none did. */
+  /**
+   * Time between a revocation and the latest admitted request, in milliseconds. Undefined: none was
+   * admitted.
+   */
   latestMs: number | undefined
 }
 
 export interface Revocations {
-  /** Calls to the operators' API; those that were not answered 201 may have worked or not. */
+  /** Calls to the operators' API. Those without a 201 may have revoked the token or not. */
   readonly calls: number
   readonly unanswered: number
   readonly revoked: number
-  /** Requests with a revoked token that Redis may have forgotten: nothing is said of them. */
+  /** Requests with a revoked token that Redis may have lost. They are not judged. */
   readonly forgotten: number
   readonly total: RevocationCounts
-  /** By what was wrong with the process that was asked; of `revoked`: with any process. */
+  /** Counts by state of the called process; for `revoked`: of any process. */
   readonly byFault: Readonly<Record<string, RevocationCounts>>
   readonly byProcess: readonly RevocationCounts[]
   /** One sentence each. */
@@ -31,8 +34,9 @@ export interface Revocations {
 }
 
 /**
- * A revocation is in force from when its 201 has come, if not before. One whose call began before Redis
- * had lost its data may be gone, so nothing is said of what may have been decided from then on.
+ * Checks the revocations. A revocation is in force at the latest from its 201 response. If its call
+ * began before Redis lost its data, the revocation may be lost. Later decisions about it are then
+ * not judged.
  */
 export function checkRevocations(
   history: History,
@@ -61,7 +65,9 @@ export function checkRevocations(
     for (const counts of [total, byProcess[process]]) if (counts) counts.revoked += 1
   }
 
-  /** The loss that a revocation may have fallen to, where a request may have been decided after it. */
+  /**
+   * Reports whether a loss of data may lie between a revocation and the decision about a request.
+   */
   const mayBeForgotten = ({ invokeMs }: RevokeEvent, request: RequestEvent) =>
     losses.some(({ fromMs, untilMs }) => invokeMs < untilMs && request.completeMs >= fromMs)
 

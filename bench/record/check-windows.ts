@@ -1,20 +1,26 @@
-/** Whether any rolling window held more than its limit. Pure. */
+/** Checks that no rolling window exceeded its limit. Pure. */
 import { type Admission, admissionOf, type History, type LossEvent } from './history.ts'
 import type { LimitTerms, Terms } from './terms.ts'
 
-/** Beside the life of a lease: its margin, and a call that was under way. */
+/** Added to the life of a lease: its margin, and a call in progress. */
 const SETTLING_MS = 500
 
-/** What a limit made of one subject. */
+/** Result of one limit for one subject. */
 export interface WindowFinding {
   readonly limit: string
   readonly subject: string
   readonly admitted: number
-  /** Admissions that were certainly inside one window: the most. What is judged. */
+  /** Maximum number of admissions that were certainly inside one window. This value is judged. */
   readonly certain: number
-  /** Admissions that may have been: the most. How much the clocks leave open. */
+  /**
+   * Maximum number of admissions that may have been inside one window. Shows the uncertainty of the
+   * clocks.
+   */
   readonly possible: number
-  /** The most that were certainly inside a window in which Redis lost everything; 0: no more than the limit. */
+  /**
+   * Maximum number that were certainly inside a window in which Redis lost its data; 0: not more
+   * than the limit.
+   */
   readonly aroundLoss: number
 }
 
@@ -25,13 +31,13 @@ export interface Windows {
 }
 
 /**
- * An admission happened at some time between the invocation and the arrival at the origin. Only if the
- * earliest beginning and the latest end of more than the limit lie less than a window apart, were they
- * certainly in one window, and only that is a violation.
+ * Checks all windows. An admission happened between the start of the request and its arrival at the
+ * origin. More than `limit` admissions were certainly in one window only if their earliest start
+ * and latest end are less than a window apart. Only this is a violation.
  *
- * Where Redis lost its data, windows begin anew, and units that isolates hold are spent or given
- * back besides. So a window before the loss is judged, and one that begins a window and the life of a
- * lease after it; one between them may have twice the limit and what the isolates held.
+ * After Redis loses its data, windows start again, and isolates may still spend or return leased
+ * units. So windows before the loss are judged, and windows that start later than a window plus the
+ * life of a lease after it. Windows in between may have twice the limit plus the leased units.
  */
 export function checkWindows(history: History, terms: Terms): Windows {
   const findings: WindowFinding[] = []
@@ -54,7 +60,7 @@ export function checkWindows(history: History, terms: Terms): Windows {
   return { findings, violations }
 }
 
-/** By subject, in the order of when they began. */
+/** Returns the admissions by subject, ordered by their start. */
 function admissionsOf(
   { requests, arrivals }: History,
   { routes }: Terms,
@@ -72,7 +78,10 @@ function admissionsOf(
   return bySubject
 }
 
-/** Those before the first loss, between it and the next, and so on; without those that are near one. */
+/**
+ * Returns the admissions before the first loss, between the first and the second, and so on,
+ * without those close to a loss.
+ */
 function partsOf(
   admissions: readonly Admission[],
   losses: readonly LossEvent[],
@@ -86,7 +95,10 @@ function partsOf(
   })
 }
 
-/** The most of them that began and ended less than a window apart. In the order of `fromMs`. */
+/**
+ * Returns the maximum number that began and ended less than a window apart. `admissions` must be
+ * ordered by `fromMs`.
+ */
 function mostCertain(admissions: readonly Admission[], windowMs: number): number {
   let most = 0
   for (const [index, { fromMs }] of admissions.entries()) {
@@ -101,7 +113,7 @@ function mostCertain(admissions: readonly Admission[], windowMs: number): number
   return most
 }
 
-/** The most of them that can have been in a window that begins as one of them ends. */
+/** Returns the maximum number that may have been in a window that starts when one of them ends. */
 function mostPossible(admissions: readonly Admission[], windowMs: number): number {
   const begins = admissions.map(({ fromMs }) => fromMs)
   const ends = admissions.map(({ untilMs }) => untilMs).sort((one, other) => one - other)

@@ -1,4 +1,4 @@
-/** Decides over a history. Pure: what a run recorded goes in, what is to be said of it comes out. */
+/** Checks a history: takes the events of a run and returns a verdict. Pure. */
 import { type Answers, checkAnswers } from './check-answers.ts'
 import { checkRevocations, type Revocations } from './check-revocations.ts'
 import { checkWindows, type Windows } from './check-windows.ts'
@@ -14,7 +14,7 @@ export interface Verdict {
   readonly answers: Answers
 }
 
-/** Reads events in any order. */
+/** Checks events, which may be in any order. */
 export function check(events: Iterable<HistoryEvent>, terms: Terms): Verdict {
   const history = historyOf(events)
   const faults = faultsByTime(history.faults)
@@ -27,7 +27,7 @@ export function check(events: Iterable<HistoryEvent>, terms: Terms): Verdict {
   }
 }
 
-/** What cannot be, in sentences; none if everything is as it should be. */
+/** Returns the violations as sentences; none if everything is correct. */
 export const violationsOf = ({ windows, revocations, answers }: Verdict): readonly string[] => [
   ...windows.violations,
   ...revocations.violations,

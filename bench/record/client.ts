@@ -1,9 +1,12 @@
-/** Sends a request once, and says what came of it. Never repeats one: that would be two under one number. */
+/**
+ * Sends a request once and returns the outcome. Never retries: that would be two requests with one
+ * number.
+ */
 import { Agent, request } from 'node:http'
 
-/** Longer than anything the gateway waits for, and than it is stopped for. */
+/** Longer than every timeout of the gateway, and than its pauses. */
 const TIMEOUT_MS = 8_000
-/** Before workerd ends an idle connection, which it does after 5 s. */
+/** Shorter than workerd's idle timeout for connections of 5 s. */
 const IDLE_MS = 2_000
 
 export interface Outgoing {
@@ -14,9 +17,9 @@ export interface Outgoing {
 }
 
 export interface Answer {
-  /** 0: there was none, or it broke off. */
+  /** 0: no response, or an incomplete one. */
   readonly status: number
-  /** Of a problem document; empty otherwise. */
+  /** Code of a problem document; empty otherwise. */
   readonly code: string
 }
 

@@ -1,23 +1,23 @@
-/** Tokens that are revoked while every process is asked about them. */
+/** Tokens that are revoked while every process receives requests with them. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seededRandom } from '../../dev/fault-proxy/random.ts'
 import { CALLERS, type Wallet } from './load.ts'
 import type { Recorder, Token } from './recorder.ts'
 import { BOUND_MS, PROCESSES, type RouteName } from './terms.ts'
 
-/** One in so many is the token of a caller who goes on with another one. */
+/** One token in this many belongs to a caller who continues with another token. */
 const OF_CALLERS = 4
-/** What the others ask for: without limits a request is decided by what is known of its caller. */
+/** The route of the other tokens. It has no limits, so the cached state of the caller decides. */
 const ROUTE: RouteName = 'free'
-/** Who comes so often that isolates take units ahead, or are refused. */
+/** Callers with so many requests that isolates lease units for them or refuse them. */
 const HOT = CALLERS.filter(({ perSecond }) => perSecond > 1)
-/** A token is used for up to so long before it is revoked. */
+/** Maximum time of use of a token before its revocation. */
 const BEFORE_MS = 400
-/** From one request with it to the next. */
+/** Time between two requests with the token. */
 const [GAP_MS, GAP_JITTER_MS] = [80, 120]
-/** It is asked about so much longer than the bound. */
+/** Time of use after the staleness bound. */
 const AFTER_MS = 300
-/** An operator tries other processes for so long. */
+/** How long an operator tries other processes. */
 const PATIENCE_MS = 4_000
 const RETRY_MS = 50
 
@@ -27,7 +27,10 @@ export interface CondemnedOptions {
   readonly signal: AbortSignal
 }
 
-/** Revokes so many a second until `signal` is aborted, and resolves when the last has been watched. */
+/**
+ * Revokes `perSecond` tokens per second until `signal` is aborted. Resolves when the last token has
+ * been observed.
+ */
 export async function condemn(
   recorder: Recorder,
   wallet: Wallet,
@@ -51,7 +54,7 @@ export async function condemn(
     } as const
   }
 
-  /** Returns when it has been done; undefined: nobody could. */
+  /** Returns the time of the revocation; undefined if no process could revoke it. */
   async function revoke(token: Token, kind: 'token' | 'subject'): Promise<number | undefined> {
     const untilMs = performance.now() + PATIENCE_MS
     while (performance.now() < untilMs) {
@@ -64,14 +67,14 @@ export async function condemn(
   async function watch(number: number): Promise<void> {
     const { token, route, kind } = await choose(number)
     const askAll = () => processes.map((process) => recorder.request(process, route, token))
-    // By the first they learn that it is good.
+    // The first requests cache the token as valid.
     await Promise.all(askAll())
     let [returnedMs, isOver]: [number | undefined, boolean] = [undefined, false]
     const ending = sleep(random() * BEFORE_MS).then(async () => {
       returnedMs = await revoke(token, kind)
       if (returnedMs !== undefined) {
         const boundMs = returnedMs + BOUND_MS
-        // Just before the end of the bound, and just behind it.
+        // Just before the end of the bound, and just after it.
         await sleep(Math.max(0, boundMs - 30 * random() - performance.now()))
         void askAll()
         while (performance.now() < boundMs) await sleep(1)

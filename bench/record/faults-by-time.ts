@@ -1,27 +1,33 @@
-/** Which fault was on when, and for whom. Pure. */
+/** Finds the active fault for a time and a process. Pure. */
 import type { FaultEvent } from './history.ts'
 
-/** Where nothing was wrong. */
+/** State without a fault. */
 export const HEALTHY = 'healthy'
-/** Where a fault was over, and a breaker may still have been open. */
+/** State after a fault, while a circuit breaker may still be open. */
 export const RECOVERING = 'recovering'
-/** Where the machine had no time for it: no fault that was made, and none of the gateway's. */
+/** State of an overloaded machine: neither a planned fault nor a defect of the gateway. */
 export const STARVED = 'starved'
 
-/** The longest period of a breaker, its jitter, and a deadline. */
+/** The longest open period of a circuit breaker, its jitter, and a timeout. */
 const RECOVERY_MS = 7_000
 const BUCKET_MS = 1_000
 
 export interface FaultsByTime {
-  /** What was wrong with a process; undefined: nothing, or no longer. */
+  /** Returns the active fault of a process; undefined if there is none. */
   at(process: number, atMs: number): FaultEvent | undefined
-  /** The fault that can have touched a request: it was on meanwhile, or shortly before. */
+  /**
+   * Returns the fault that may have affected a request: active during the request, or shortly
+   * before.
+   */
   touching(process: number, fromMs: number, untilMs: number): FaultEvent | undefined
-  /** Names of what was wrong with any process; `healthy` where nothing was. */
+  /** Returns the names of the active faults of all processes; `healthy` if there is none. */
   anywhere(atMs: number): readonly string[]
 }
 
-/** Takes them in the order of when they began. Of several the last that was made says what it was. */
+/**
+ * Creates the index from faults ordered by their start. If several are active, the latest planned
+ * one counts.
+ */
 export function faultsByTime(faults: readonly FaultEvent[]): FaultsByTime {
   const buckets = new Map<number, FaultEvent[]>()
   const bucketOf = (ms: number) => Math.floor(ms / BUCKET_MS)

@@ -1,4 +1,4 @@
-/** What goes wrong in a recorded run, and when. */
+/** Plans the faults of a recorded run. */
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { seededRandom } from '../../dev/fault-proxy/random.ts'
 import { PROCESSES } from './terms.ts'
@@ -10,15 +10,15 @@ const said = (status: number, body: string): Fault => ({
   body,
 })
 
-/** Between a gateway and Redis, one after the other in equal parts of the time. */
+/** Faults between a gateway and Redis. Steps have equal length, one after another. */
 const LINK_FAULTS = {
-  /** Within the deadline of 250 ms, and beyond it. */
+  /** Within the timeout of 250 ms, and beyond it. */
   slow: [{ kind: 'latency', ms: 60, jitterMs: 60 }],
   slower: [{ kind: 'latency', ms: 200, jitterMs: 200 }],
-  /** Again and again, while what is known is fresh; and for long. */
+  /** Repeatedly, while the cached state is fresh; then for a long time. */
   hang: [{ kind: 'flap', upMs: 1_200, downMs: 1_600, down: { kind: 'hang' } }, { kind: 'hang' }],
   drop: [{ kind: 'refuse' }],
-  /** Redis has done what it was asked, and nobody hears of it. */
+  /** Redis runs the command, but its reply is lost. */
   cut: [{ kind: 'reset', afterBytes: 0 }],
   half: [{ kind: 'truncate', afterBytes: 120 }],
   thin: [{ kind: 'throttle', bytesPerSecond: 4_000 }],
@@ -37,7 +37,10 @@ const LINK_FAULTS = {
   ],
 } as const satisfies Readonly<Record<string, readonly Fault[]>>
 
-/** Of processes. A gateway is stopped for a while, or killed and started; so is Redis, and it keeps its data, or not. */
+/**
+ * Faults of processes. A gateway is paused, or killed and restarted. Redis is killed and restarted,
+ * with or without its data.
+ */
 const PROCESS_FAULTS = ['gateway-paused', 'gateway-killed', 'redis-killed', 'redis-lost'] as const
 
 export type LinkFault = keyof typeof LINK_FAULTS
@@ -48,24 +51,24 @@ export const FAULT_NAMES: readonly FaultName[] = [
   ...PROCESS_FAULTS,
 ]
 
-/** Undefined for what is not between a gateway and Redis. */
+/** Returns the steps of a fault between a gateway and Redis; undefined for other faults. */
 export const linkSteps = (name: FaultName): readonly Fault[] | undefined =>
   (LINK_FAULTS as Readonly<Record<string, readonly Fault[]>>)[name]
 
-/** Of Redis itself, and therefore of everybody. */
+/** Reports whether a fault is of Redis itself, and therefore affects all gateways. */
 export const isOfRedis = (name: FaultName): boolean => name.startsWith('redis-')
 
-/** Of these there are three in each round. */
+/** Faults that occur three times in each round. */
 const OFTEN: readonly FaultName[] = ['slow', 'hang']
-/** A fault is on for this part of its stretch; the rest shows that what was wrong is over. */
+/** The active share of a fault's window. The rest shows that the system recovers. */
 const FAULT_SHARE = 0.75
-/** One in so many is everybody's. */
+/** One fault in this many affects all gateways. */
 const OF_ALL = 5
 
-/** Seconds since the load began. */
+/** Times are in seconds since the start of the load. */
 export interface PlannedFault {
   readonly name: FaultName
-  /** Whom it concerns. */
+  /** The affected processes. */
   readonly processes: readonly number[]
   readonly startSeconds: number
   readonly endSeconds: number
@@ -73,13 +76,16 @@ export interface PlannedFault {
 
 export interface PlanOptions {
   readonly seconds: number
-  /** Of a stretch. */
+  /** Length of a window. */
   readonly windowSeconds: number
   readonly faults: readonly FaultName[]
   readonly seed: number
 }
 
-/** One after the other, each before any comes again, in an order of its own each time. */
+/**
+ * Plans the faults one after another. Each occurs once before any occurs again, each time in a new
+ * order.
+ */
 export function planFaults({
   seconds,
   windowSeconds,
@@ -90,7 +96,7 @@ export function planFaults({
   const planned: PlannedFault[] = []
   const often = faults.filter((name) => OFTEN.includes(name))
   let round: FaultName[] = []
-  // The first quarter of a stretch is the rest, so a run begins with one.
+  // The first quarter of a window has no fault, so a run starts without one.
   for (let at = 0; at + windowSeconds <= seconds; at += windowSeconds) {
     if (round.length === 0) round = shuffled([...faults, ...often, ...often], random)
     const name = round.pop()

@@ -1,4 +1,4 @@
-/** The gateways of the recorded run: a process of workerd each, which can be stopped and killed. */
+/** The gateways of the recorded run. Each is a workerd process that can be paused and killed. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Bundle } from '../bundle.ts'
@@ -7,12 +7,12 @@ import { startWorkerd, type Workerd } from '../workerd.ts'
 const SERVICE = 'gateway'
 
 export interface RecordedGateway {
-  /** Changes as it is started again. */
+  /** Returns the URL. It changes with each start. */
   url(): string
-  /** Ends it, whatever it is at. */
+  /** Kills the process at once. */
   kill(): Promise<void>
   start(): Promise<void>
-  /** It computes nothing until `resume`. */
+  /** Pauses the process until `resume`. */
   pause(): void
   resume(): void
   close(): Promise<void>
@@ -20,12 +20,12 @@ export interface RecordedGateway {
 
 export interface RecordedGatewayOptions {
   readonly bundle: Bundle
-  /** Scratch of its own. */
+  /** Its own temporary directory. */
   readonly directory: string
   readonly variables: Readonly<Record<string, string>>
 }
 
-/** Starts one. Throws an `Error` of one line if it does not come up. */
+/** Starts a gateway. Throws an `Error` of one line if it does not start. */
 export async function startGateway({
   bundle,
   directory,
@@ -54,6 +54,6 @@ export async function startGateway({
   }
 }
 
-/** Scratch of one of them. */
+/** Returns the temporary directory of one gateway. */
 export const directoryOf = (directory: string, index: number): string =>
   join(directory, `gateway-${index}`)

@@ -1,31 +1,31 @@
-/** What a recorded run writes down: a line of JSON for each event. All times are of one monotonic clock. */
+/** The events of a recorded run, one line of JSON each. All times are from one monotonic clock. */
 
-/** A request, from before it was sent to when its answer was whole. */
+/** A request, from before it was sent until its response was complete. */
 export interface RequestEvent {
   readonly kind: 'request'
-  /** Goes with it to the origin. */
+  /** The request carries it to the origin. */
   readonly id: number
   readonly process: number
   readonly route: string
   readonly subject: string
-  /** The `jti` of its token. */
+  /** The `jti` of the request's token. */
   readonly token: string
   readonly invokeMs: number
   readonly completeMs: number
-  /** 0: there was no answer. */
+  /** 0: no response. */
   readonly status: number
-  /** Of a problem document; empty otherwise. */
+  /** Code of a problem document; empty otherwise. */
   readonly code: string
 }
 
-/** A request has reached the origin, which noticed it then. */
+/** A request reached the origin at this time. */
 export interface ArrivalEvent {
   readonly kind: 'arrival'
   readonly id: number
   readonly atMs: number
 }
 
-/** An operator has revoked a token: 201. Anything else: it may have been revoked, or not. */
+/** An operator revoked a token. 201: revoked. Any other status: it may have been revoked. */
 export interface RevokeEvent {
   readonly kind: 'revoke'
   readonly process: number
@@ -35,17 +35,17 @@ export interface RevokeEvent {
   readonly status: number
 }
 
-/** A fault was on. */
+/** A fault was active. */
 export interface FaultEvent {
   readonly kind: 'fault'
   readonly name: string
-  /** Whom it concerned. */
+  /** The affected processes. */
   readonly processes: readonly number[]
   readonly fromMs: number
   readonly untilMs: number
 }
 
-/** Redis was killed, and began again with nothing. */
+/** Redis was killed and restarted without its data. */
 export interface LossEvent {
   readonly kind: 'loss'
   readonly fromMs: number
@@ -54,17 +54,17 @@ export interface LossEvent {
 
 export type HistoryEvent = RequestEvent | ArrivalEvent | RevokeEvent | FaultEvent | LossEvent
 
-/** Events by their kind, in the order of when they began. */
+/** Events by kind, ordered by their start. */
 export interface History {
   readonly requests: readonly RequestEvent[]
   readonly revocations: readonly RevokeEvent[]
   readonly faults: readonly FaultEvent[]
   readonly losses: readonly LossEvent[]
-  /** When each request first reached the origin, by its id. */
+  /** The time at which each request first reached the origin, by its id. */
   readonly arrivals: ReadonlyMap<number, number>
 }
 
-/** Sorts events. */
+/** Sorts events into a history. */
 export function historyOf(events: Iterable<HistoryEvent>): History {
   const requests: RequestEvent[] = []
   const revocations: RevokeEvent[] = []
@@ -85,15 +85,16 @@ export function historyOf(events: Iterable<HistoryEvent>): History {
   return { requests, revocations, faults, losses, arrivals }
 }
 
-/** When a request was admitted: some time between these two. */
+/** The interval in which a request was admitted. */
 export interface Admission {
   readonly fromMs: number
   readonly untilMs: number
 }
 
 /**
- * Undefined: it was not admitted. Whoever reaches the origin was, whatever the answer; and before it
- * arrived there, so an arrival says more of when than the answer does.
+ * Returns the interval, or undefined if the request was not admitted. A request at the origin was
+ * admitted, whatever its response, and before its arrival there. So an arrival is more exact than
+ * the response.
  */
 export function admissionOf(
   { id, status, invokeMs, completeMs }: RequestEvent,

@@ -1,30 +1,30 @@
-/** Requests under limits, as they come by a plan and a seed, whatever becomes of them. */
+/** Sends requests to routes with limits by a plan and a seed, whatever their outcome. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seededRandom } from '../../dev/fault-proxy/random.ts'
 import type { Recorder, Token } from './recorder.ts'
 import { PROCESSES, type RouteName } from './terms.ts'
 
 const TICK_MS = 5
-/** Who comes by tides: long enough for leases to be had again after a refusal. */
+/** Period of callers with periodic load: long enough to get leases again after a refusal. */
 const TIDE_MS = 6_500
 
-/** Who comes how often. */
+/** A caller and its rate. */
 export interface Caller {
   readonly subject: string
   readonly route: RouteName
   readonly perSecond: number
-  /** So many at once. Default 1. */
+  /** Requests per burst. Default 1. */
   readonly burst?: number
-  /** Always the same process. Default: any. */
+  /** Always use this process. Default: any. */
   readonly process?: number
-  /** Only between these milliseconds of every {@link TIDE_MS}. Default: always. */
+  /** Send only between these milliseconds of every {@link TIDE_MS}. Default: always. */
   readonly during?: readonly [fromMs: number, untilMs: number]
 }
 
-/** The tokens that callers use now. */
+/** The current tokens of callers. */
 export interface Wallet {
   tokenOf(subject: string): Token | undefined
-  /** Gives a caller another token. Returns the one of before. */
+  /** Gives a caller a new token. Returns the previous one. */
   renew(subject: string): Promise<Token | undefined>
 }
 
@@ -45,16 +45,16 @@ export async function createWallet(
   }
 }
 
-/** Most of the limit at once, at an average of somewhat more than it. */
+/** Most of the limit at once, and on average slightly more than the limit. */
 const BURST = { burst: 70, perSecond: 55 }
 
-/** Limits are 100 per 2 s: those with 50 a second and more are refused. */
+/** Limits are 100 per 2 s: callers with 50 per second or more are refused. */
 export const CALLERS: readonly Caller[] = [
   { subject: 'hot-leased', route: 'leased', perSecond: 60 },
   { subject: 'warm-leased', route: 'leased', perSecond: 35 },
   { subject: 'settled-leased', route: 'leased', perSecond: 25, process: 0 },
   { subject: 'burst-leased', route: 'leased', ...BURST },
-  // One isolate holds units when everybody else asks for all that is left.
+  // One isolate has leased units when all others request the rest.
   { subject: 'tide-leased', route: 'leased', perSecond: 35, process: 0, during: [0, 3_800] },
   { subject: 'tide-leased', route: 'leased', perSecond: 400, during: [3_500, 3_900] },
   { subject: 'hot-strict', route: 'strict', perSecond: 55 },
@@ -65,7 +65,10 @@ export const CALLERS: readonly Caller[] = [
   })),
 ]
 
-/** Sends until `signal` is aborted, but not to who is busy; each caller has a sequence of its own that the seed repeats. */
+/**
+ * Sends requests until `signal` is aborted, except to busy processes. Each caller has its own
+ * sequence, determined by the seed.
+ */
 export async function offerLoad(
   recorder: Pick<Recorder, 'request' | 'isBusy'>,
   wallet: Wallet,
@@ -99,6 +102,6 @@ export async function offerLoad(
 const isWithin = ({ during: [fromMs, untilMs] = [0, TIDE_MS] }: Caller, atMs: number): boolean =>
   atMs % TIDE_MS >= fromMs && atMs % TIDE_MS < untilMs
 
-/** Milliseconds to the next: as if they came independently of each other. */
+/** Returns the milliseconds to the next request, as for independent arrivals. */
 const gapOf = ({ perSecond, burst = 1 }: Caller, random: () => number): number =>
   (-Math.log(1 - random()) * burst * 1_000) / perSecond

@@ -1,15 +1,15 @@
-/** Makes things go wrong as planned, and writes down when they did. */
+/** Injects the planned faults and records their times. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seededRandom } from '../../dev/fault-proxy/random.ts'
 import { linkSteps, type PlannedFault } from './faults.ts'
 import type { System } from './system.ts'
 
-/** A process is stopped for between these, and then runs for as long. */
+/** Minimum and random additional duration of a pause, and of the following run. */
 const [PAUSE_MS, PAUSE_JITTER_MS] = [200, 2_000]
 const [RUN_MS, RUN_JITTER_MS] = [500, 1_000]
-/** Between one end of a process and its next. */
+/** Time between two kills of a process. */
 const LIFE_MS = 3_000
-/** Redis is away for between these. */
+/** Minimum and random additional downtime of Redis. */
 const [DOWN_MS, DOWN_JITTER_MS] = [100, 1_500]
 
 export interface NemesisOptions {
@@ -19,7 +19,7 @@ export interface NemesisOptions {
   readonly progress: (what: string) => void
 }
 
-/** Resolves when the plan is through and everything is well again. */
+/** Injects the faults. Resolves when the plan is complete and all processes run again. */
 export async function plague(
   { surroundings, gateways, events, now }: System,
   { plan, seed, signal, progress }: NemesisOptions,
@@ -29,7 +29,7 @@ export async function plague(
   const secondsLeft = (untilSeconds: number) => untilSeconds - (now() - startMs) / 1_000
   const wait = (ms: number) => sleep(Math.max(0, ms), undefined, { signal })
 
-  /** Does it again and again until the fault is over. */
+  /** Repeats an action until the end of the fault. */
   async function repeat(untilSeconds: number, once: () => Promise<void>): Promise<void> {
     while (secondsLeft(untilSeconds) * 1_000 > LIFE_MS) await once()
     await wait(secondsLeft(untilSeconds) * 1_000)

@@ -1,22 +1,22 @@
-/** What `npm run record` was asked for. */
+/** Command-line options of `npm run record`. */
 import { parseArgs } from 'node:util'
 import { number, oneOf } from '../options.ts'
 import { FAULT_NAMES, type FaultName } from './faults.ts'
 
 export interface RecordOptions {
-  /** Of faults, with the rests between them. */
+  /** Duration of the faults, including the pauses between them. */
   readonly seconds: number
-  /** Of one fault, with the rest before it. */
+  /** Duration of one fault, including the pause before it. */
   readonly windowSeconds: number
-  /** Of bursts and overload before that. */
+  /** Duration of bursts and overload before the faults. */
   readonly burstSeconds: number
   readonly faults: readonly FaultName[]
-  /** Tokens that are revoked, a second. */
+  /** Revoked tokens per second. */
   readonly revocations: number
   readonly seed: number
-  /** A directory. Undefined: `bench/results`. */
+  /** Directory for the results. Undefined: `bench/results`. */
   readonly results: string | undefined
-  /** Where the history goes, gzipped lines of JSON. Undefined: nowhere. */
+  /** File for the history, gzipped lines of JSON. Undefined: not written. */
   readonly history: string | undefined
 }
 
@@ -45,7 +45,7 @@ a reason.
 Without a redis-server on the PATH nothing kills Redis. Exit code 1: something was violated or has no
 reason, or did not start. 2: the options make no run.`
 
-/** Reads the command line. Throws an `Error` of one line for what makes no run. */
+/** Parses the command line. Throws an `Error` of one line for invalid options. */
 export function readOptions(argv: readonly string[]): RecordOptions | 'help' {
   const { values } = parseArgs({
     args: [...argv],

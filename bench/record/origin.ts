@@ -1,21 +1,27 @@
-/** The origin of the recorded run, in the process of its clients: it tells what reached it, by their clock. */
+/**
+ * The origin of the recorded run. It runs in the process of its clients and records arrivals by
+ * their clock.
+ */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HOST } from '../../dev/start/settings.ts'
 
-/** Carries the number of a request through the gateway. */
+/** Header with the number of a request. */
 export const NUMBER_HEADER = 'x-record-number'
 
-/** Longer than any pause, so that no socket is closed just as it is used. */
+/** Longer than any pause, so that no socket is closed when it is about to be used. */
 const KEEP_ALIVE_MS = 120_000
-/** Where workerd posts a batch of queue messages, and what it wants to hear. */
+/** Path to which workerd posts batches of queue messages, and its expected response. */
 const QUEUE_PATH = '/batch'
 const QUEUE_BODY = JSON.stringify({
   metadata: { metrics: { backlogCount: 0, backlogBytes: 0, oldestMessageTimestamp: 0 } },
 })
 
-/** Calls `onArrival` with the number of each request as it arrives; NaN: it has none. */
+/**
+ * Starts the origin. Calls `onArrival` with the number of each request when it arrives; NaN: it has
+ * none.
+ */
 export async function startOrigin(onArrival: (id: number) => void) {
   const server = createServer((request, response) => {
     const isBatch = request.url === QUEUE_PATH

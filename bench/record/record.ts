@@ -1,4 +1,4 @@
-/** A recorded run, from the start of its system to the verdict over its history. */
+/** Performs a recorded run, from the start of its system to the verdict. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -30,7 +30,7 @@ export interface Recorded {
   readonly events: readonly HistoryEvent[]
 }
 
-/** Throws an `Error` of one line if something does not start. */
+/** Performs the run. Throws an `Error` of one line if a process does not start. */
 export async function record(
   options: RecordOptions,
   { argv, shutdown, progress }: RecordContext,

@@ -1,4 +1,4 @@
-/** Sends requests and revocations, and writes each of them down. */
+/** Sends requests and revocations, and records each of them. */
 import { randomUUID } from 'node:crypto'
 import { createClient } from './client.ts'
 import { NUMBER_HEADER } from './origin.ts'
@@ -6,14 +6,14 @@ import type { System } from './system.ts'
 import type { RouteName } from './terms.ts'
 
 const TTL_SECONDS = 7_200
-/** Exempt from the throttle of addresses, which is not what is recorded. */
+/** Exempt from throttling by address, which is not recorded here. */
 const ADDRESS = '127.0.0.1'
 
-/** Requests to one process that are under way. */
+/** Maximum number of concurrent requests to one process. */
 const MAX_UNDER_WAY = 80
 
 export interface Token {
-  /** `jti`. */
+  /** The `jti` of the token. */
   readonly id: string
   readonly subject: string
   readonly jwt: string
@@ -21,13 +21,17 @@ export interface Token {
 
 export interface Recorder {
   mint(subject: string): Promise<Token>
-  /** Resolves when it is answered. */
+  /** Sends a request. Resolves with its response. */
   request(process: number, route: RouteName, token: Token): Promise<void>
-  /** By the operators' API of a process: the token, or its subject. True: it answered 201. */
+  /**
+   * Revokes the token or its subject with the operators' API of a process. Returns true for a 201.
+   */
   revoke(process: number, token: Token, kind: 'token' | 'subject'): Promise<boolean>
-  /** So many requests to a process wait for an answer that more would only wait as well. */
+  /**
+   * Reports whether so many requests to a process are waiting that more would only wait as well.
+   */
   isBusy(process: number): boolean
-  /** Resolves once nothing is under way. */
+  /** Resolves when no request is in progress. */
   settled(): Promise<void>
   close(): void
 }

@@ -1,4 +1,4 @@
-/** The Redis of the recorded run: one that is killed and started again, with what it had or without. */
+/** The Redis of the recorded run. It can be killed and restarted with or without its data. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -11,23 +11,23 @@ import { freePort } from '../free-port.ts'
 
 const START_TIMEOUT_MS = 10_000
 const PROBE_INTERVAL_MS = 20
-/** Where Redis keeps its log of writes, below its directory. */
+/** Directory of Redis' append-only log, below its directory. */
 const LOG_FOLDER = 'appendonlydir'
 
 export interface MortalRedis {
   readonly url: string
   readonly kind: string
-  /** Undefined where Redis is embedded, or not ours: it cannot be killed. */
+  /** Kills Redis. Undefined if Redis is embedded or not owned by the run. */
   readonly kill: (() => Promise<void>) | undefined
-  /** Starts it again. Without its data: all of it is gone. Resolves when it answers. */
+  /** Restarts Redis. With `keepsData` false, all data is lost. Resolves when it responds. */
   start(keepsData: boolean): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Starts `redis-server` with a log of its writes in `directory`, or where there is none what
- * `startRedis` finds. Each write is handed to the kernel before it is answered (`appendfsync no`), so
- * whoever kills the process loses nothing that was acknowledged. A machine that loses power would.
+ * Starts `redis-server` with an append-only log in `directory`. Without the program, starts what
+ * `startRedis` finds. Each write is passed to the kernel before its reply (`appendfsync no`), so a
+ * killed process loses no acknowledged write. A power failure would.
  */
 export async function startMortalRedis(directory: string): Promise<MortalRedis> {
   if (process.env.REDIS_URL || spawnSync('redis-server', ['--version']).status !== 0) {
@@ -62,7 +62,7 @@ export async function startMortalRedis(directory: string): Promise<MortalRedis> 
   return { url, kind: 'server', kill, start, close: kill }
 }
 
-/** Throws an `Error` of one line where nothing answers in time. */
+/** Waits for a reply. Throws an `Error` of one line after the timeout. */
 async function answers(url: string): Promise<void> {
   const redis = new Redis(url, { retryStrategy: () => PROBE_INTERVAL_MS, disableClientInfo: true })
   redis.on('error', () => {})

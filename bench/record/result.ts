@@ -1,4 +1,4 @@
-/** What a recorded run leaves behind, and how it is written and printed. */
+/** The result of a recorded run, and how it is written and printed. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -15,9 +15,9 @@ import type { RecordOptions } from './options.ts'
 import { TERMS, type Terms } from './terms.ts'
 
 const RESULTS = join(import.meta.dirname, '..', 'results')
-/** Of each kind of sentence. */
+/** Maximum number of examples of each kind. */
 const MAX_EXAMPLES = 10
-/** Whoever was admitted less often stands in no list. */
+/** Minimum number of admissions of a listed subject. */
 const LISTED_FROM = 1_000
 const EVENTS_AT_ONCE = 10_000
 
@@ -28,10 +28,13 @@ export interface LimitFigures {
   readonly windowMs: number
   readonly subjects: number
   readonly admitted: number
-  /** The most that were certainly in one window, and that may have been, of any subject. */
+  /**
+   * Maximum number of admissions that were certainly in one window, and that may have been, of any
+   * subject.
+   */
   readonly worstCertain: number
   readonly worstPossible: number
-  /** The most around a loss of all data, where there may be more than the limit; 0: there was not. */
+  /** Maximum around a loss of all data, where the limit may be exceeded; 0: it was not exceeded. */
   readonly worstAroundLoss: number
 }
 
@@ -48,7 +51,7 @@ export interface RecordResult extends About {
   readonly unexplained: number
   readonly unexplainedExamples: readonly string[]
   readonly limits: Readonly<Record<string, LimitFigures>>
-  /** Of those who came often. */
+  /** Windows of frequent callers. */
   readonly windows: readonly WindowFinding[]
   readonly overload: readonly OverloadFigures[]
   readonly revocations: Omit<Verdict['revocations'], 'violations'>
@@ -60,7 +63,7 @@ export interface ResultParts {
   readonly loadAverageAfter: readonly number[]
   readonly argv: readonly string[]
   readonly options: RecordOptions
-  /** Those that could be made. */
+  /** Faults that were possible on this machine. */
   readonly faults: readonly FaultName[]
   readonly faultSeconds: number
   readonly verdict: Verdict
@@ -120,7 +123,7 @@ export function writeResult(directory: string | undefined, result: RecordResult)
   return file
 }
 
-/** Gzipped lines of JSON; several members, which is one stream (RFC 1952 section 2.2). */
+/** Writes gzipped lines of JSON. Several members form one stream (RFC 1952 section 2.2). */
 export function writeHistory(file: string, events: readonly HistoryEvent[]): void {
   const parts: Buffer[] = []
   for (let at = 0; at < events.length; at += EVENTS_AT_ONCE) {
@@ -130,7 +133,7 @@ export function writeHistory(file: string, events: readonly HistoryEvent[]): voi
   writeFileSync(file, Buffer.concat(parts))
 }
 
-/** The tables at the end. */
+/** Returns the tables at the end. */
 export function report(result: RecordResult): string {
   const { requests, admitted, limits, overload, revocations, availability } = result
   const text = (...values: readonly (number | undefined)[]) =>

@@ -1,4 +1,4 @@
-/** `npm run record`: four gateways, faults, a history, and what a checker finds in it. */
+/** `npm run record`: runs four gateways with faults, records a history, and checks it. */
 import { createShutdown } from '../../dev/start/shutdown.ts'
 import { type RecordOptions, readOptions, USAGE } from './options.ts'
 import { record } from './record.ts'

@@ -1,6 +1,6 @@
 /**
- * What stands behind the gateways, as a process of its own: Redis, its REST server, and a fault proxy
- * for each gateway, so that one of them can be cut off while the others are not.
+ * Process with the dependencies of the gateways: Redis, its REST server, and a fault proxy for each
+ * gateway. So one gateway can be disconnected while the others are not.
  */
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
@@ -12,9 +12,9 @@ import { PROCESSES } from './terms.ts'
 export interface SurroundingsReady {
   readonly redisKind: string
   readonly canKillRedis: boolean
-  /** Of the REST server itself. */
+  /** URL of the REST server itself. */
   readonly restUrl: string
-  /** And by way of the fault proxies, one for each gateway. */
+  /** URLs of the fault proxies, one for each gateway. */
   readonly urls: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** Everything that a recorded run runs on, and the one clock that it is told by. */
+/** Starts all processes of a recorded run, with one common clock. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { prepareDevVars } from '../../dev/dev-vars.ts'
@@ -21,25 +21,25 @@ export interface System {
   readonly surroundings: Omit<Child<SurroundingsReady>, 'ask'> & {
     ask(question: Question): Promise<unknown>
   }
-  /** Of the REST server. */
+  /** Token of the REST server. */
   readonly restToken: string
   readonly gateways: readonly RecordedGateway[]
-  /** What has been recorded so far. */
+  /** All recorded events so far. */
   readonly events: HistoryEvent[]
-  /** Signs a token that all of them accept. */
+  /** Signs a token that all gateways accept. */
   sign(request: Omit<AccessTokenRequest, 'client'>): Promise<string>
-  /** Milliseconds since some moment; never goes back. */
+  /** Returns milliseconds of a monotonic clock. */
   now(): number
 }
 
-/** Starts it in `directory`, which is scratch. Throws an `Error` of one line. */
+/** Starts the system in `directory`, a temporary directory. Throws an `Error` of one line. */
 export async function startSystem(
   seed: number,
   directory: string,
   shutdown: Pick<Shutdown, 'defer' | 'signal'>,
 ): Promise<System> {
   const events: HistoryEvent[] = []
-  // To the microsecond: more digits would only make the history long.
+  // Rounded to microseconds: more digits would only make the history longer.
   const now = () => Math.round(performance.now() * 1_000) / 1_000
   const origin = await startOrigin((id) => events.push({ kind: 'arrival', id, atMs: now() }))
   shutdown.defer(origin.close)

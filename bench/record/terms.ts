@@ -1,14 +1,16 @@
-/** What the gateways of the recorded run promise: their policy, and what the checker holds them to. */
+/**
+ * The guarantees of the gateways of the recorded run: their policy, and the terms of the checker.
+ */
 
-/** How old may be what an isolate knows of revocations. */
+/** Maximum staleness of an isolate's revocation state. */
 export const BOUND_MS = 1_000
-/** Processes of workerd, an isolate each. */
+/** Number of workerd processes, one isolate each. */
 export const PROCESSES = 4
 
 export interface LimitTerms {
   readonly limit: number
   readonly windowMs: number
-  /** Units that an isolate may hold, and for how long. Undefined: it asks each time. */
+  /** Units that an isolate may lease, and for how long. Undefined: no lease. */
   readonly lease: { readonly max: number; readonly ttlMs: number } | undefined
 }
 
@@ -19,7 +21,7 @@ export const LIMITS: Readonly<Record<LimitName, LimitTerms>> = {
   strict: { limit: 100, windowMs: 2_000, lease: undefined },
 }
 
-/** Paths, and the limits of each. All limits are by subject. */
+/** Paths and their limits. All limits count by subject. */
 export const ROUTES = {
   free: [],
   leased: ['leased'],
@@ -29,7 +31,7 @@ export const ROUTES = {
 
 export type RouteName = keyof typeof ROUTES
 
-/** What a checker has to know of the system that made a history. */
+/** Properties of the recorded system that the checker needs. */
 export interface Terms {
   readonly boundMs: number
   readonly processes: number

@@ -1,18 +1,19 @@
-/** Looks whether the machine has time for the gateways, so that nobody is blamed where it has not. */
+/** Detects whether the machine is overloaded, so that the gateways are not blamed for it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient } from './client.ts'
 import { STARVED } from './faults-by-time.ts'
 import type { System } from './system.ts'
 import { PROCESSES } from './terms.ts'
 
-/** Between two looks. */
+/** Time between two checks. */
 const PAUSE_MS = 200
-/** A call that does nothing takes a tenth of it on an idle machine; the gateways' deadline is 250 ms. */
+/** On an idle machine an empty call takes a tenth of this. The gateways' timeout is 250 ms. */
 const STARVED_MS = 75
 
 /**
- * Asks each gateway for its health, which touches nothing, and Redis for a `PING`, not by way of the
- * fault proxies. What takes too long is written down: of all where it was Redis.
+ * Calls each gateway's health endpoint, which has no dependencies, and sends Redis a `PING`, both
+ * without the fault proxies. Records calls that take too long; a slow Redis counts for all
+ * processes.
  */
 export async function witness(
   { gateways, surroundings, restToken, events, now }: System,

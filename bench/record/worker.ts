@@ -1,5 +1,5 @@
-/** The gateway of the recorded run. */
-import { createGateway, createServices, definePolicy, type GatewayEnv } from '../../src/index.ts'
+/** Worker with the gateway of the recorded run. */
+import { composeServices, createGateway, definePolicy, type GatewayEnv } from '../../src/index.ts'
 import { BOUND_MS, LIMITS, type LimitName, ROUTES, type RouteName } from './terms.ts'
 
 const limitOf = (name: LimitName) => {
@@ -26,7 +26,7 @@ let app: ReturnType<typeof createGateway> | undefined
 
 export default {
   fetch(request, env, context) {
-    app ??= createGateway(createServices(env), policy)
+    app ??= createGateway(composeServices(env, policy), policy)
     return app.fetch(request, env, context)
   },
 } satisfies ExportedHandler<GatewayEnv>

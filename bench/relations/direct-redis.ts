@@ -1,39 +1,41 @@
-/** The Redis behind the REST server, without that server: to load it, and to ask what it did. */
+/** Connects directly to the Redis behind the REST server, for load and statistics. */
 import { Redis } from 'ioredis'
-import type { RedisCommand, RedisReply, RedisRest } from '../../src/stores/upstash/rest.ts'
+import type { RedisCommand, RedisReply, RedisRest } from '../../src/redis/rest.ts'
 
-/** Entries that its log of slow commands keeps. */
+/** Maximum number of entries in the slow log. */
 const SLOW_LOG_LENGTH = 100_000
 const MICROS_PER_SECOND = 1_000_000
-/** Commands in Redis' own statistics that are run by a client, not by a script. */
+/** Commands in Redis' statistics that a client sends to run a script. */
 const SCRIPTS = ['evalsha', 'eval'] as const
 
-/** What Redis has done since the start. */
+/** Usage of Redis since its start. */
 export interface RedisUsage {
   readonly calls: number
-  /** Time in them, everything that they call included. */
+  /** Time in scripts, including all their commands. */
   readonly micros: number
-  /** Commands of any other kind that were run, by scripts and clients. */
+  /** All other commands that scripts and clients ran. */
   readonly commands: number
-  /** CPU of the thread that runs commands; reading and answering is in it, too. */
+  /** CPU time of the thread that runs commands; includes reading and replying. */
   readonly cpuMicros: number
 }
 
-/** Sends what the port of the stores sends, in the protocol of Redis. */
+/** A `RedisRest` that sends its commands in the protocol of Redis. */
 export interface DirectRedis extends RedisRest {
   usage(): Promise<RedisUsage>
   usedBytes(): Promise<number>
-  /** From now on, keeps every command that takes so long. */
+  /** Starts the slow log: records every command that takes at least `micros`. */
   watchSlow(micros: number): Promise<void>
-  /** The longest script that was kept, microseconds; undefined where there was none. */
+  /** Returns the longest script in the slow log, in microseconds; undefined if there is none. */
   slowestMicros(): Promise<number | undefined>
   close(): void
 }
 
-/** Connects, and lifts the bound on memory, which is one for tests. Throws where nobody answers. */
+/**
+ * Connects and removes the memory limit, which is for tests. Throws if the server does not respond.
+ */
 export async function connectDirectly(url: string): Promise<DirectRedis> {
   const redis = new Redis(url, { lazyConnect: true, retryStrategy: () => null })
-  // Told to whoever waits for a command, too.
+  // The error also rejects the waiting commands.
   redis.on('error', () => {})
   await redis.connect()
   await redis.config('SET', 'maxmemory', '0')
@@ -66,10 +68,10 @@ export async function connectDirectly(url: string): Promise<DirectRedis> {
   }
 }
 
-/** Id, Unix time, microseconds, the command, and more. */
+/** Id, Unix time, microseconds, the command, and other items. */
 type SlowEntry = readonly [unknown, unknown, number, readonly string[], ...unknown[]]
 
-/** The longest of the entries that are scripts, microseconds; undefined: none is. */
+/** Returns the longest script of the entries in microseconds; undefined if there is none. */
 export function longestScript(entries: readonly SlowEntry[]): number | undefined {
   const micros = entries
     .filter(([, , , [name = '']]) => SCRIPTS.some((script) => script === name.toLowerCase()))
@@ -77,7 +79,7 @@ export function longestScript(entries: readonly SlowEntry[]): number | undefined
   return micros.length === 0 ? undefined : Math.max(...micros)
 }
 
-/** Reads what `INFO commandstats cpu` answers. */
+/** Parses the reply to `INFO commandstats cpu`. */
 export function parseUsage(text: string): RedisUsage {
   let [calls, micros, commands] = [0, 0, 0]
   for (const [, name, times, spent] of text.matchAll(/^cmdstat_(\S+?):calls=(\d+),usec=(\d+)/gm)) {

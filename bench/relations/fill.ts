@@ -1,27 +1,30 @@
-/** Fills Redis with the tuples of all sizes, and with the slow graphs. */
-import { createRelationTuples } from '../../src/stores/upstash/relation-tuples.ts'
+/** Writes the tuples of all sizes and the slow graphs to Redis. */
+import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
 import { rounded } from '../statistics.ts'
 import type { DirectRedis } from './direct-redis.ts'
 import { organisationsIn, tenantOf, tuplesOf } from './graph.ts'
 import { loadTuples } from './load-tuples.ts'
 import type { SlowGraph } from './slow-graphs.ts'
 
-/** A size whose tuples are in Redis. */
+/** A size with its tuples in Redis. */
 export interface Filled {
   readonly size: number
-  /** Memory of one tuple with all that leads to it, bytes. */
+  /** Memory of one tuple with its indexes, in bytes. */
   readonly bytes: number
-  /** Tuples written a second. */
+  /** Tuples written per second. */
   readonly perSecond: number
 }
 
-/** Writes them with the store's own script. Throws an `Error` of one line if some are there already. */
+/**
+ * Writes the tuples with the store's own script. Throws an `Error` of one line if some of them
+ * exist.
+ */
 export async function fillSizes(
   redis: DirectRedis,
   sizes: readonly number[],
   onProgress: (what: string) => void,
 ): Promise<readonly Filled[]> {
-  // What types there are matters to whoever lists.
+  // Types are needed only for lists.
   const store = createRelationTuples(redis, [])
   const filled: Filled[] = []
   for (const size of sizes) {
@@ -44,7 +47,7 @@ function* organisations(count: number) {
   for (let number = 0; number < count; number++) yield* tuplesOf(number)
 }
 
-/** Writes each of them as a tenant. */
+/** Writes each graph as its own tenant. */
 export async function fillSlow(redis: DirectRedis, graphs: readonly SlowGraph[]): Promise<void> {
   const store = createRelationTuples(redis, [])
   for (const { id, tuples } of graphs) await loadTuples(store, id, tuples())

@@ -1,48 +1,53 @@
-/** The tuples of a tenant, made of organisations that are all alike, and what they say by construction. */
+/**
+ * Generates the tuples of a tenant from identical organisations, with decisions that are known by
+ * construction.
+ */
 import type { RelationTuple } from '../../src/relations/tuple.ts'
 
-/** How many tuples tenants have: the same graph, ten times as often each time. */
+/** Numbers of tuples of the tenants: the same graph, ten times larger each time. */
 export const SIZES = [1_000, 10_000, 100_000, 1_000_000] as const
 export type Size = (typeof SIZES)[number]
 
 /**
- * Subjects that are asked about. The first one belongs to the organisations 0, 50, 100 and so on, the
+ * Number of checked subjects. The first one belongs to the organisations 0, 50, 100 and so on, the
  * second one to the next of them.
  */
 export const CALLERS = 50
-/** Of an organisation; all but the first of its viewers are asked about by nobody. */
+/** Viewers of an organisation. Only the first one is checked. */
 const VIEWERS = 6
 const DEPARTMENTS = 2
 const TEAMS = 4
-/** In each team; none of them is asked about. */
+/** Members of each team. None of them is checked. */
 const TEAM_MEMBERS = 2
 const PROJECTS = 8
 const ORDERS = 36
-/** One for each viewer and member, two for each order, and one for each object between them. */
+/**
+ * One tuple for each viewer and member, two for each order, and one for each object between them.
+ */
 export const TUPLES_OF_ORGANISATION =
   VIEWERS + DEPARTMENTS + TEAMS + TEAMS * TEAM_MEMBERS + PROJECTS + 2 * ORDERS
 
-/** What is asked of every order. */
+/** The checked relation of every order. */
 export const RELATION = 'viewer'
 
-/** A subject and an object, by number. */
+/** A subject and an object. */
 export interface Pair {
-  /** Of the first {@link CALLERS}. */
+  /** Number of a subject, below {@link CALLERS}. */
   readonly caller: number
-  /** Id of an order. */
+  /** The id of an order. */
   readonly order: string
 }
 
 export const callerName = (caller: number): string => `caller-${caller}`
 
-/** Who is asked about the tuples of a size. Each size is a tenant of its own. */
+/** Returns the tenant of a size. */
 export const tenantOf = (size: number): string => `tuples-${size}`
 
 export const organisationsIn = (size: number): number => size / TUPLES_OF_ORGANISATION
 
 /**
- * All that belongs to one organisation, by the relations of `portcullis.fga`. From an order to a viewer
- * of its organisation it is four tuples up and a fifth one that names the viewer.
+ * Yields the tuples of one organisation, with the relations of `portcullis.fga`. A chain from an
+ * order to a viewer of its organisation has four tuples, and a fifth one that names the viewer.
  */
 export function* tuplesOf(organisation: number): Generator<RelationTuple> {
   const of = (type: string, index: number) => `${type}:${idOf(organisation, index)}`
@@ -72,8 +77,8 @@ export function* tuplesOf(organisation: number): Generator<RelationTuple> {
 const idOf = (organisation: number, index: number): string => `${organisation}-${index}`
 
 /**
- * Pairs over the tuples of a size, from the pair of number `from` on: those whose answer is yes, or
- * those whose answer is no. None comes twice before all orders have come.
+ * Returns pairs for the tuples of a size, starting with pair number `from`: either those that are
+ * allowed or those that are denied. No pair repeats before all orders were used.
  */
 export function pairsOf(
   size: number,
@@ -84,7 +89,7 @@ export function pairsOf(
   const organisations = organisationsIn(size)
   return Array.from({ length: count }, (_, at) => {
     const number = from + at
-    // Neighbours in time are no neighbours in the graph.
+    // Consecutive pairs are not neighbours in the graph.
     const organisation = number % organisations
     const round = Math.floor(number / organisations)
     const member = organisation % CALLERS

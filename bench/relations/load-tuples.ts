@@ -1,11 +1,11 @@
-/** Fills tenants with tuples, by the store's own script. */
+/** Writes the tuples of tenants with the store's own script. */
 import { MAX_TUPLES_PER_WRITE, type RelationTuples } from '../../src/relations/store.ts'
 import type { RelationTuple } from '../../src/relations/tuple.ts'
 
-/** Writes that are under way at once. */
+/** Number of concurrent writes. */
 const CONCURRENT = 16
 
-/** Writes all of `tuples`; returns how many. Throws where one of them was there already. */
+/** Writes all of `tuples` and returns their number. Throws if one of them existed before. */
 export async function loadTuples(
   store: Pick<RelationTuples, 'write'>,
   tenant: string,
@@ -15,7 +15,7 @@ export async function loadTuples(
   let written = 0
   await Promise.all(
     Array.from({ length: CONCURRENT }, async () => {
-      // One iterator for all: each takes the next batch that nobody has.
+      // One shared iterator: each writer takes the next free batch.
       for (const writes of batches) {
         const done = await store.write(tenant, { writes, deletes: [] })
         if (done.written !== writes.length)

@@ -1,25 +1,25 @@
-/** Checks by themselves: what Redis says that it took for them, nobody else asking. */
+/** Measures checks alone, with the statistics of Redis and no other load. */
 import type { RelationDecision, RelationQuery } from '../../src/relations/authority.ts'
-import type { RelationCheck } from '../../src/stores/upstash/relation-check.ts'
+import type { RelationCheck } from '../../src/relations/redis/check.ts'
 import { inTurn } from '../requests/rounds.ts'
 import { rounded } from '../statistics.ts'
 import type { DirectRedis } from './direct-redis.ts'
 import { callerName, type Pair, pairsOf, RELATION, type Size, tenantOf } from './graph.ts'
 import { SLOW_OBJECT, SLOW_RELATION, type SlowGraph } from './slow-graphs.ts'
 
-/** Checks that are sent together. */
+/** Checks per batch. */
 const BATCH = 500
-/** The log of slow commands keeps what takes longer; every check of a slow graph is kept. */
+/** Threshold of the slow log. Every check of a slow graph is above it. */
 const KEPT_MICROS = 200
 
 /** One measurement of many checks. */
 export interface CheckRound {
   readonly checks: number
-  /** Of one check, in its script, everything that it calls included. */
+  /** Microseconds of one check in its script, including all its commands. */
   readonly micros: number
-  /** CPU of Redis for one check. */
+  /** CPU time of Redis per check. */
   readonly cpuMicros: number
-  /** Commands that the script of one check calls. */
+  /** Commands that the script runs per check. */
   readonly commands: number
 }
 
@@ -28,7 +28,7 @@ const queryOf = (size: number, { caller, order }: Pair): RelationQuery => ({
   ...{ subject: `user:${callerName(caller)}`, contextualTuples: [] },
 })
 
-/** Throws an `Error` of one line where Redis decides otherwise than the tuples were made to say. */
+/** Measures checks. Throws an `Error` of one line if a decision differs from the construction. */
 export async function measureChecks(
   redis: DirectRedis,
   check: RelationCheck,
@@ -36,7 +36,7 @@ export async function measureChecks(
     readonly size: Size
     readonly answer: 'allowed' | 'denied'
     readonly count: number
-    /** Number of the first pair. */
+    /** The number of the first pair. */
     readonly from: number
   },
 ): Promise<CheckRound> {
@@ -53,15 +53,18 @@ export async function measureChecks(
     checks,
     micros: rounded((after.micros - before.micros) / checks, 2),
     cpuMicros: rounded((after.cpuMicros - before.cpuMicros) / checks, 2),
-    // One of them is the first reading's own.
+    // One of the commands belongs to the first reading.
     commands: Math.round((after.commands - before.commands - 1) / checks),
   }
 }
 
-/** Checks of one answer over one size, by name: `allowed-1000`. */
+/** Rounds by decision and size: `allowed-1000`. */
 export type ChecksById = Readonly<Record<string, readonly CheckRound[]>>
 
-/** Rounds over all sizes, allowed and denied, in turn; and the longest check of all, microseconds. */
+/**
+ * Measures rounds over all sizes, allowed and denied, in turn. Also returns the longest check in
+ * microseconds.
+ */
 export async function measureAllChecks(
   redis: DirectRedis,
   check: RelationCheck,
@@ -89,12 +92,12 @@ export async function measureAllChecks(
   return { checks, slowestMicros: (await redis.slowestMicros()) ?? KEPT_MICROS }
 }
 
-/** Has Redis know the script, which it does not count as one then. */
+/** Loads the script into Redis' script cache; this load does not count as a script run. */
 export async function teachScript(redis: DirectRedis, check: RelationCheck): Promise<void> {
   await decide(redis, check, [queryOf(0, { caller: 0, order: '0' })])
 }
 
-/** As many decisions, in the same order. */
+/** Returns the decisions in the order of the queries. */
 async function decide(
   redis: DirectRedis,
   check: RelationCheck,
@@ -114,23 +117,26 @@ async function decide(
   return decisions
 }
 
-/** What came of the questions about one slow graph. */
+/** Result of the checks of one slow graph. */
 export interface SlowRound {
   readonly checks: number
   readonly answered: number
-  /** Why it was not known, where it was not. */
+  /** The reasons of `unknown` decisions. */
   readonly unknown: readonly string[]
-  /** Of the dearest question: in the script, the mean of all times that it was asked. */
+  /** Script time of the most expensive check, the mean of its repetitions. */
   readonly micros: number
-  /** The same in CPU of Redis. */
+  /** The same as CPU time of Redis. */
   readonly cpuMicros: number
-  /** The longest of them, as Redis' log of slow commands says. */
+  /** The longest check in Redis' slow log. */
   readonly slowestMicros: number
-  /** Calls within Redis and members looked at, of the check that needed most. */
+  /** Calls inside Redis plus read members, of the check that needed most. */
   readonly mostWork: number
 }
 
-/** Throws an `Error` of one line for a wrong answer; that nobody can tell is not wrong. */
+/**
+ * Measures a slow graph. Throws an `Error` of one line for a wrong decision; `unknown` is not
+ * wrong.
+ */
 export async function measureSlow(
   redis: DirectRedis,
   check: RelationCheck,
@@ -144,7 +150,7 @@ export async function measureSlow(
       contextualTuples: [],
     } satisfies RelationQuery,
   }))
-  // A check with a trace does more, so that it is measured by nothing but its count.
+  // A check with a trace does additional work, so it is used only to count.
   let mostWork = 0
   for (const { query } of asked) {
     const command = await check.command(query, { trace: true })

@@ -1,4 +1,4 @@
-/** Requests for orders through the whole gateway: with a relation demanded, and without. */
+/** Measures requests for orders through the whole gateway, with and without a required relation. */
 import { countsBetween, ORIGIN_BODY } from '../backends.ts'
 import { offerInTurn } from '../open-load.ts'
 import { ask, type Question } from '../requests/ask.ts'
@@ -12,29 +12,31 @@ import type { DirectRedis } from './direct-redis.ts'
 import { CALLERS, callerName, pairsOf, tenantOf } from './graph.ts'
 
 const CONNECTIONS = 20
-/** Of the same load before it is measured, for whoever is only known while it is asked. */
+/** Duration of the same load before the measurement, so that leases are granted. */
 const HEAT_SECONDS = 0.4
-/** More than are answered in one measurement: hardly any pair comes twice. */
+/** More pairs than one measurement has responses, so that hardly any pair occurs twice. */
 const MANY = 10_000
-/** So few that a decision about each is kept. */
+/** So few pairs that all decisions are cached. */
 const FEW = 500
-/** So few that units are taken ahead for each of them. */
+/** So few callers that units are leased for each of them. */
 const HOT_CALLERS = 5
-/** Scripts beside the usual ones of a call, at most: a decision gets too old while it is measured. */
+/**
+ * Maximum number of additional scripts per call, for decisions that expire during the measurement.
+ */
 const MORE_SCRIPTS = 0.2
-/** Calls for an answer that is given out of what is held, at most. */
+/** Maximum number of calls per response for leased units. */
 const MOST_LEASED_CALLS = 0.1
 
-/** A way in which a request for an order can be decided. */
+/** A way to decide a request for an order. */
 export interface Way {
   readonly title: string
   readonly variant: Variant
   readonly path: string
   readonly answer: 'allowed' | 'denied'
-  /** How many pairs there are, of all callers; and how many of the callers ask. */
+  /** Number of pairs of all callers, and number of callers. */
   readonly pairs: number
   readonly callers: number
-  /** Scripts of Redis that run in one call. Where hardly any call is made, nobody counts. */
+  /** Redis scripts in one call. Undefined if there are hardly any calls. */
   readonly scripts?: number
 }
 
@@ -61,10 +63,10 @@ export const WAYS = {
 export type WayId = keyof typeof WAYS
 export const WAY_IDS = Object.keys(WAYS) as readonly WayId[]
 
-/** Tokens of the callers by tenant. */
+/** Tokens of the callers, by tenant. */
 export type Callers = ReadonlyMap<string, readonly string[]>
 
-/** Mints tokens of all callers for each size of a tenant's tuples. */
+/** Creates tokens of all callers for each size of a tenant's tuples. */
 export async function mintCallers(
   { mint }: Pick<RequestsGateway, 'mint'>,
   sizes: readonly number[],
@@ -82,8 +84,8 @@ export async function mintCallers(
 }
 
 /**
- * What is asked of one size, and what it has to be answered. Each round asks for pairs of its own,
- * where there are many; the few are the same ones in every round.
+ * Returns the requests for one size, with their expected responses. With many pairs, each round
+ * uses new ones. With few pairs, all rounds use the same.
  */
 export function questionsOf(
   callers: Callers,
@@ -102,13 +104,13 @@ export function questionsOf(
 }
 
 export interface WayRound extends Observed {
-  /** Scripts of Redis that ran in one call. */
+  /** Redis scripts that ran in one call. */
   readonly scripts: number
 }
 
 /**
- * One measurement under a closed load. Throws an `Error` of one line for a wrong answer, and where
- * origin or Redis are asked otherwise than they should.
+ * Performs one measurement with a closed load. Throws an `Error` of one line for a wrong response,
+ * and for an unexpected number of calls to origin or Redis.
  */
 export async function measureWay(
   gateway: RequestsGateway,
@@ -128,7 +130,7 @@ export async function measureWay(
     {
       origin: answer === 'allowed' ? 1 : 0,
       redis: isLeased ? 0 : 1,
-      // How many there are is judged by their share.
+      // The number of calls is checked as a share instead.
       ...(isLeased && { redisBeside: Number.POSITIVE_INFINITY }),
     },
   )
@@ -141,31 +143,31 @@ export async function measureWay(
   return { ...observed, scripts }
 }
 
-/** Throws an `Error` of one line where checks ran in Redis that should not, or did not. */
+/** Throws an `Error` of one line if an unexpected number of checks ran in Redis. */
 export function refuseOtherScripts({ title, scripts: expected }: Way, scripts: number): void {
   if (expected !== undefined && !(scripts >= expected && scripts <= expected + MORE_SCRIPTS))
     throw new Error(`${title}: ${scripts} scripts in a call to Redis, not ${expected}`)
 }
 
-/** What is offered in turn. */
+/** One load of several that are offered in turn. */
 export interface Course {
   readonly way: 'unrelated' | 'cold' | 'cached'
   readonly size: number
 }
 
 export interface Paced {
-  /** Of each course, in order. */
+  /** Latencies of each course, in order. */
   readonly each: readonly LatencyHistogram[]
-  /** Answers, and refusals by an overloaded machine. */
+  /** Correct responses, and refusals of an overloaded machine. */
   readonly right: number
   readonly shed: number
-  /** Calls to Redis for one request. */
+  /** Calls to Redis per request. */
   readonly calls: number
 }
 
 /**
- * One load at a fixed rate to all courses in turn, request by request. Throws an `Error` of one line
- * for a wrong answer, and for one that did not come from the origin.
+ * Offers one load at a fixed rate to all courses in turn, request by request. Throws an `Error` of
+ * one line for a wrong response, and for one that is not from the origin.
  */
 export async function measurePaced(
   gateway: RequestsGateway,

@@ -1,4 +1,4 @@
-/** What was measured of relations, as figures. Pure. */
+/** Computes the figures of the relation measurements. Pure. */
 import { medianOf, noiseNotes, noneOf, ratioOf, sumOf } from '../requests/rounds.ts'
 import type { Check, Figure, ScenarioResult } from '../scenario.ts'
 import { rounded } from '../statistics.ts'
@@ -8,14 +8,14 @@ import { type Found, QUANTILES, type Quantile, type Summary, summaryOf } from '.
 import { countText, growthPlot, growthTable, slowTable, wayTable } from './tables.ts'
 
 const MICROS_PER_MS = 1_000
-/** From the fewest tuples to the most. */
+/** Target for the ratio between the most and the fewest tuples. */
 const FLAT = { at: 'most', value: 1.2 } as const
-/** Redis does nothing else meanwhile. */
+/** Redis runs nothing else during a script. */
 const BLOCKING_MS = { at: 'most', value: 5 } as const
 const ONE_CALL = { at: 'most', value: 1 } as const
 const BESIDE = ['subzero-permissions'] as const
 
-/** Throws a `RangeError` where something is missing. */
+/** Returns the result. Throws a `RangeError` if a measurement is missing. */
 export function resultOf(found: Found): ScenarioResult {
   const summary = summaryOf(found)
   const { filled, checks, slow, ways, paced } = found
@@ -43,7 +43,7 @@ export function resultOf(found: Found): ScenarioResult {
 }
 
 function gatewayFigures({ found: { ways, usual, paced }, pacedMs, callsOf }: Summary): Figure[] {
-  // What is published is of a cache, too: that comes first.
+  // The published figures include a cache, so the cached decisions come first.
   const decided = ['cached', 'cold'] as const
   return [
     ...decided.flatMap((way) =>

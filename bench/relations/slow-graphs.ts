@@ -1,20 +1,20 @@
-/** Graphs that are made to be slow to walk, each a tenant of its own. */
+/** Graphs that are slow to traverse, each in its own tenant. */
 import type { RelationTuple } from '../../src/relations/tuple.ts'
 
-/** A graph, and of whom it holds that they may. */
+/** A graph with the expected decisions. */
 export interface SlowGraph {
-  /** Its tenant. */
+  /** The tenant of the graph. */
   readonly id: string
   readonly title: string
   readonly tuples: () => Iterable<RelationTuple>
-  /** All are asked for `viewer` of {@link SLOW_OBJECT}. */
+  /** Each query is for `viewer` of {@link SLOW_OBJECT}. */
   readonly questions: readonly { readonly subject: string; readonly isViewer: boolean }[]
 }
 
 const FROM_PARENT = {
   tupleToUserset: { tupleset: { relation: 'parent' }, computedUserset: { relation: 'viewer' } },
 }
-/** As OpenFGA writes it. */
+/** The model in the format of OpenFGA. */
 export const SLOW_MODEL = {
   schema_version: '1.1',
   type_definitions: [
@@ -62,13 +62,13 @@ export const SLOW_OBJECT = 'document:1'
 export const SLOW_RELATION = 'viewer'
 
 const MEMBERS = 10_000
-/** As deep as the check goes. */
+/** Maximum depth of a check. */
 const DEPTH = 25
 const WIDE = 10_000
 const DENSE = 200
-/** Asked about besides the one at the far end: each is in a group that leads nowhere. */
+/** Number of other checked subjects. Each is in a group that is connected to nothing else. */
 const STRANGERS = 10
-/** And so are these, in so many of them each that looking from their end takes long, too. */
+/** Number of subjects in so many such groups that a search from the subject also takes long. */
 const JOINERS = 3
 const JOINED = 3_000
 
@@ -85,7 +85,7 @@ const viewer = (subject: string): RelationTuple => ({
   subject,
 })
 
-/** So many groups, each in the one before it, and the members dealt out to them. */
+/** Yields nested groups, each in the one before it, with the members distributed over them. */
 function* nested(depth: number): Generator<RelationTuple> {
   yield viewer(members(0))
   for (let level = 1; level < depth; level++) yield contains(level - 1, members(level))
@@ -93,7 +93,7 @@ function* nested(depth: number): Generator<RelationTuple> {
   yield contains(depth - 1, 'user:last')
 }
 
-/** A tree of groups, four in each, and one member in each of the last ones. */
+/** Yields a tree of groups, four in each, with one member in each leaf. */
 function* tree(): Generator<RelationTuple> {
   yield viewer(members(0))
   for (let child = 1; child < MEMBERS; child++) {
@@ -104,7 +104,7 @@ function* tree(): Generator<RelationTuple> {
   yield contains(MEMBERS - 1, 'user:last')
 }
 
-/** One object, shared with many groups. */
+/** Yields one object that is shared with many groups. */
 function* wide(): Generator<RelationTuple> {
   for (let number = 0; number < WIDE; number++) {
     yield viewer(members(number))
@@ -113,7 +113,7 @@ function* wide(): Generator<RelationTuple> {
   yield contains(WIDE - 1, 'user:last')
 }
 
-/** A tree of folders, upside down: each is in four others, and the last of them is shared. */
+/** Yields an inverted tree of folders: each is in four others, and the last of them is shared. */
 function* folders(): Generator<RelationTuple> {
   yield { object: SLOW_OBJECT, relation: 'parent', subject: 'folder:0' }
   for (let above = 1; above < MEMBERS; above++) {
@@ -123,7 +123,7 @@ function* folders(): Generator<RelationTuple> {
   yield { object: `folder:${MEMBERS - 1}`, relation: 'viewer', subject: 'user:last' }
 }
 
-/** Groups that lead nowhere, and whoever is in them. */
+/** Yields groups that are connected to nothing else, and their members. */
 function* aside(): Generator<RelationTuple> {
   for (let stranger = 0; stranger < STRANGERS; stranger++)
     yield { object: 'group:aside', relation: 'member', subject: `user:stranger-${stranger}` }
@@ -140,7 +140,7 @@ function* both(some: Iterable<RelationTuple>): Generator<RelationTuple> {
   yield* aside()
 }
 
-/** Groups that are all in each other. */
+/** Yields groups that all contain each other. */
 function* dense(): Generator<RelationTuple> {
   yield viewer(members(0))
   for (let one = 0; one < DENSE; one++)

@@ -1,4 +1,4 @@
-/** What was found of relations, and the numbers that figures and tables share. Pure. */
+/** The results of the relation measurements, and values that figures and tables share. Pure. */
 import { medianOf, sumOf } from '../requests/rounds.ts'
 import { rounded } from '../statistics.ts'
 import type { Filled } from './fill.ts'
@@ -8,13 +8,13 @@ import type { SlowGraph } from './slow-graphs.ts'
 
 export interface Found {
   readonly filled: readonly Filled[]
-  /** The size that the ways were measured at. */
+  /** The size at which the ways were measured. */
   readonly usual: number
   readonly checks: ChecksById
   readonly ways: Readonly<Record<WayId, readonly WayRound[]>>
   readonly courses: readonly Course[]
   readonly paced: Paced
-  /** The longest check in Redis alone of what is not made to be slow, microseconds. */
+  /** The longest check in Redis alone, without the slow graphs, in microseconds. */
   readonly slowestMicros: number
   readonly slow: readonly { readonly graph: SlowGraph; readonly round: SlowRound }[]
 }
@@ -26,13 +26,13 @@ export type Answer = 'allowed' | 'denied'
 export interface Summary {
   readonly found: Found
   roundsOf(answer: Answer, size: number): readonly CheckRound[]
-  /** Of a check in Redis alone, the median of its rounds. */
+  /** Time of a check in Redis alone, the median of its rounds. */
   microsOf(answer: Answer, size: number): number
-  /** CPU of Redis for it. */
+  /** CPU time of Redis for a check. */
   cpuOf(answer: Answer, size: number): number
-  /** Of a course. Throws a `RangeError` for one that was not taken. */
+  /** Latency of a course. Throws a `RangeError` if the course was not measured. */
   pacedMs(way: Course['way'], size: number, quantile: Quantile): number
-  /** Calls to Redis for 100 answers. */
+  /** Calls to Redis per 100 responses. */
   callsOf(way: WayId): number
 }
 

@@ -1,4 +1,4 @@
-/** Tables and the plot of what was measured of relations. Pure. */
+/** Tables and plot of the relation measurements. Pure. */
 import { medianOf, ratioOf } from '../requests/rounds.ts'
 import type { Plot, Table } from '../scenario.ts'
 import { WAY_IDS, WAYS } from './measure-gateway.ts'

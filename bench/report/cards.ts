@@ -1,17 +1,17 @@
-/** What the page says first. */
+/** The summary at the top of the page. */
 import { counted } from './format.ts'
 import { type Headline, headlinesOf } from './headlines.ts'
 import { type Html, html } from './html.ts'
 import type { Results } from './results.ts'
 import { standingsOf, verdictText } from './standing.ts'
 
-/** `met` in green, `missed` in red, and what cannot be told in grey. */
+/** Returns a badge: `met` in green, `missed` in red, undecided in grey. */
 export function badge(isMet: boolean | undefined): Html {
   const tone = isMet === undefined ? 'open' : isMet ? 'good' : 'bad'
   return html`<span class="badge ${tone}">${verdictText({ isMet })}</span>`
 }
 
-/** How many aims are met, how many scenarios failed, and the headlines. */
+/** Returns the number of met targets and failed scenarios, and the headlines. */
 export function cards(results: Results): Html {
   const standings = standingsOf(results)
   const met = standings.filter(({ isMet }) => isMet).length

@@ -1,7 +1,7 @@
-/** Numbers as people read them. */
+/** Formats numbers for readers. */
 import type { Figure, Unit } from '../scenario.ts'
 
-/** Significant digits of what is below 100. */
+/** Significant digits of numbers below 100. */
 const DIGITS = 3
 const LARGE = 100
 
@@ -20,7 +20,7 @@ const SUFFIXES: Readonly<Record<Unit, string>> = {
   count: '',
 }
 
-/** Such as `14,207` or `1.31`: whole from 100 on, with three digits below. */
+/** Formats a number, such as `14,207` or `1.31`: an integer from 100 on, three digits below. */
 export function numberText(value: number): string {
   const options =
     Number.isInteger(value) || Math.abs(value) >= LARGE
@@ -29,27 +29,27 @@ export function numberText(value: number): string {
   return value.toLocaleString('en-US', options)
 }
 
-/** Such as `14,207/s` or `1.31 ms`. */
+/** Formats a number with its unit, such as `14,207/s` or `1.31 ms`. */
 export function quantity(value: number, unit: Unit): string {
   return `${numberText(value)}${SUFFIXES[unit]}`
 }
 
-/** The value of a figure with its unit. */
+/** Formats the value of a figure with its unit. */
 export function valueText({ value, unit }: Pick<Figure, 'value' | 'unit'>): string {
   return quantity(value, unit)
 }
 
-/** Such as `at most 2.4`; empty where there is no aim. */
+/** Formats a target, such as `at most 2.4`; empty if there is none. */
 export function aimText({ aim, unit }: Pick<Figure, 'aim' | 'unit'>): string {
   return aim === undefined ? '' : `at ${aim.at} ${quantity(aim.value, unit)}`
 }
 
-/** Such as `2026-11-20`, of a date with its time. */
+/** Returns the day of a date with time, such as `2026-11-20`. */
 export function dayOf(date: string): string {
   return date.slice(0, 'yyyy-mm-dd'.length)
 }
 
-/** Such as `1 scenario` and `3 scenarios`. */
+/** Formats a count, such as `1 scenario` and `3 scenarios`. */
 export function counted(count: number, what: string): string {
   return `${numberText(count)} ${what}${count === 1 ? '' : 's'}`
 }

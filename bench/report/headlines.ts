@@ -1,35 +1,35 @@
-/** The few figures that stand for all of them: at the top of the page and in the README. */
+/** The headline figures: at the top of the report, and the first of them in the README. */
 import type { Measured } from '../scenario.ts'
 import { aimText, numberText, valueText } from './format.ts'
 import type { Results } from './results.ts'
 import type { Suite } from './schema.ts'
 import { anchorOf, figuresOf, meets } from './standing.ts'
 
-/** One of them. */
+/** One headline. */
 export interface Headline {
   readonly what: string
   readonly value: string
-  /** Such as `at most 2.4: met`; empty where nothing is aimed at. */
+  /** Such as `at most 2.4: met`; empty without a target. */
   readonly aim: string
   readonly isMet: boolean | undefined
-  /** Whole path of the file of results. */
+  /** Absolute path of the results file. */
   readonly path: string
   readonly command: string
-  /** Its place in the page. */
+  /** Its anchor in the page. */
   readonly anchor: string
 }
 
-/** What a headline says, and the figure that it says it with. Figures of `workerd serve` only. */
+/** Scenario, figure and text of each headline, the most important first. Figures of `workerd serve` only. */
 export const HEADLINES = [
-  ['layers', 'full-cpu-ratio', 'CPU of the full pipeline, as a multiple of a bare proxy’s'],
-  ['layers', 'full-added-p50', 'what the full pipeline adds to a request, median'],
-  ['peers', 'cpu-to-handwritten', 'CPU, as a share of what a stack written by hand takes'],
-  ['peers', 'rps-to-handwritten', 'throughput, as a multiple of that stack’s'],
-  ['sessions', 'peak-at-1', 'steps of sessions (log in, verify, log out) that one gateway does'],
-  ['sessions', 'users-10000-at-4-failed', 'of the steps of 10,000 users at four gateways, failed'],
+  ['layers', 'full-cpu-ratio', 'CPU of the full pipeline, relative to a bare proxy'],
+  ['layers', 'full-added-p50', 'time that the full pipeline adds to a request, median'],
+  ['peers', 'cpu-to-handwritten', 'CPU of the full pipeline, relative to a handwritten stack'],
+  ['peers', 'rps-to-handwritten', 'throughput, relative to a handwritten stack'],
+  ['sessions', 'peak-at-1', 'session steps (log in, verify, log out) of one gateway'],
+  ['sessions', 'users-10000-at-4-failed', 'failed steps of 10,000 users at four gateways'],
 ] as const satisfies readonly (readonly [scenario: string, figure: string, what: string])[]
 
-/** Those that were measured; what is not in the results has no headline. */
+/** Returns the headlines whose figures are in the results. */
 export function headlinesOf(results: Results): readonly Headline[] {
   const { suite, again } = results
   const all = figuresOf(results).filter(({ of }) => of.runtime === 'workerd')
@@ -63,8 +63,8 @@ function soakHeadline({ soak }: Results): readonly Headline[] {
   return [
     {
       what:
-        `invariants that held over ${numberText(options.minutes)} minutes and ` +
-        `${numberText(load.requests)} requests, under ${faultsIn(faults)} faults`,
+        `invariants that held for ${numberText(options.minutes)} minutes and ` +
+        `${numberText(load.requests)} requests, during ${faultsIn(faults)} faults`,
       value: `${held.length} of ${invariants.length}`,
       aim: broken.length === 0 ? '' : `broken: ${broken.map(({ what }) => what).join('; ')}`,
       isMet: broken.length === 0 && held.length > 0,
@@ -75,7 +75,7 @@ function soakHeadline({ soak }: Results): readonly Headline[] {
   ]
 }
 
-/** What came before the load began was no fault. */
+/** Counts the faults. A fault before the start of the load does not count. */
 function faultsIn(faults: readonly { readonly startSeconds: number }[]): number {
   return faults.filter(({ startSeconds }) => startSeconds >= 0).length
 }

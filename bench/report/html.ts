@@ -1,6 +1,6 @@
-/** Text that becomes part of a page without becoming markup. */
+/** Builds HTML and escapes text in it. */
 
-/** Markup that is safe to put into a page: whatever came from outside is escaped in it. */
+/** Safe markup: all external text in it is escaped. */
 export interface Html {
   readonly markup: string
 }
@@ -15,17 +15,17 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Also for attributes in quotes. */
+/** Escapes text, also for quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? character)
 }
 
-/** A template of markup: every value but markup is escaped; `undefined` is nothing. */
+/** Template tag for markup. Escapes every value that is not markup; `undefined` is empty. */
 export function html(strings: TemplateStringsArray, ...pieces: readonly Piece[]): Html {
   return { markup: String.raw({ raw: strings }, ...pieces.map(markupOf)) }
 }
 
-/** Markup that was made elsewhere, as it is. Nothing that was read from a file may come here. */
+/** Returns existing markup unchanged. Never pass text that was read from a file. */
 export function trusted(markup: string): Html {
   return { markup }
 }
@@ -38,7 +38,7 @@ function markupOf(piece: Piece): string {
   return escapeHtml(String(piece))
 }
 
-/** A text in which what stands between backticks is code. */
+/** Formats text; parts between backticks are code. */
 export function prose(text: string): Html {
   const parts = text.split(/`([^`]+)`/)
   return html`${parts.map((part, index) =>
@@ -46,16 +46,16 @@ export function prose(text: string): Html {
   )}`
 }
 
-/** Cells of texts, or of markup. */
+/** A cell of text or markup. */
 export type Cell = Html | string
 
-/** So many columns need room, or their texts become towers on a phone. */
+/** Number of columns from which a table needs a minimum width on a phone. */
 const MANY = 5
 const NUMERIC = /^[-+]?[\d,.]+(?: ?(?:ms|us|s|\/s|%|KB|MB|MB\/min|bytes|cores))?$/
 
 /**
- * A table with a caption. The first cell of a row is its heading; numbers end in line. It scrolls
- * by itself where it is wider than the page.
+ * Returns a table with a caption. The first cell of a row is its heading; numbers are aligned. A
+ * table that is wider than the page scrolls.
  */
 export function tableOf(
   caption: string,

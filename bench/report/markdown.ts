@@ -1,4 +1,4 @@
-/** The report as Markdown, for `docs/benchmarks.md`: the same figures, without the pictures. */
+/** Generates the report as Markdown for `docs/benchmarks.md`: the same figures without plots. */
 import { PUBLISHED_NOTE } from '../published.ts'
 import type { Figure } from '../scenario.ts'
 import { counted, dayOf, valueText } from './format.ts'
@@ -8,25 +8,25 @@ import type { Result } from './schema.ts'
 import type { Described } from './section.ts'
 import { besides, type Ours, slowedBy, standingsOf, verdictText } from './standing.ts'
 
-/** What the summary is made of, besides results. */
+/** Input of the summary in addition to the results. */
 export interface MarkdownOptions {
   readonly scenarios: ReadonlyMap<string, Described>
-  /** The address of a file, from the summary. */
+  /** Returns the URL of a file, relative to the summary. */
   readonly linkTo: (path: string) => string
-  /** Whole path of the page. */
+  /** Absolute path of the page. */
   readonly page: string
 }
 
-/** What stands beside a published figure, before the page is left to tell the rest. */
+/** Our figures that are listed beside a published one. */
 const SHOWN = 4
 
-/** A whole document; the same for the same results. */
+/** Returns the whole document, which depends on the results only. */
 export function markdownOf(results: Results, options: MarkdownOptions): string {
   return `${[
-    '# What was measured',
-    `Made by \`npm run bench:report\` of the files of results that it names; the same with plots is
-one page, [report.html](${options.linkTo(options.page)}) (to open in a browser). How it was measured,
-and what the figures do not say, is in [bench/README.md](${options.linkTo('bench/README.md')}).`,
+    '# Benchmarks',
+    `\`npm run bench:report\` generates this page from the files of results that it names.
+[report.html](${options.linkTo(options.page)}) shows the same results with plots; open it in a browser.
+[bench/README.md](${options.linkTo('bench/README.md')}) explains how they were measured, and what they do not show.`,
     ...missing(results, options),
     ...aims(results),
     ...environment(results, options),
@@ -36,7 +36,7 @@ and what the figures do not say, is in [bench/README.md](${options.linkTo('bench
   ].join('\n\n')}\n`
 }
 
-/** A table; whatever would end a cell is escaped. */
+/** Returns a table. Escapes characters that would end a cell. */
 export function markdownTable(
   headings: readonly string[],
   rows: readonly (readonly string[])[],
@@ -46,7 +46,7 @@ export function markdownTable(
   return [line(headings), line(headings.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-/** Text of a file of results: nothing in it is markup, but for code between backticks. */
+/** Escapes text of a file of results, so that it contains no markup except code between backticks. */
 const plain = (text: string) =>
   text
     .split(/(`[^`]+`)/)
@@ -64,7 +64,7 @@ function missing({ suite }: Results, { scenarios: all }: MarkdownOptions): reado
       .filter(([id]) => !tried.has(id))
       .map(([id, { title }]) => `* not in these results: ${plain(title)} (\`${id}\`)`),
   ]
-  return lines.length === 0 ? [] : ['## What is missing', lines.join('\n')]
+  return lines.length === 0 ? [] : ['## Missing results', lines.join('\n')]
 }
 
 function aims(results: Results): readonly string[] {
@@ -73,7 +73,7 @@ function aims(results: Results): readonly string[] {
   const met = standings.filter(({ isMet }) => isMet).length
   return [
     '## Aims',
-    `${met} of ${standings.length} are met; those that are not come first.`,
+    `${met} of ${standings.length} aims are met. Missed aims come first.`,
     markdownTable(
       ['what', 'aim', 'measured', '', 'by'],
       standings.map((standing) => [
@@ -94,7 +94,7 @@ function environment(results: Results, { linkTo }: MarkdownOptions): readonly st
     ...[soak, profile, ...compared],
   ]
   return [
-    '## Where it was measured',
+    '## Environment',
     markdownTable(
       ['results', 'of', 'command', 'revision', 'machine'],
       saved
@@ -119,12 +119,12 @@ function beside(results: Results): readonly string[] {
     return [...shown, ...(rest > 0 ? [`${rest} more`] : [])].join('; ')
   }
   return [
-    '## Beside what others publish',
+    '## Published figures of other systems',
     PUBLISHED_NOTE,
     ...besides(results).flatMap(({ system, rows }) => [
       `### ${system}`,
       markdownTable(
-        ['of', 'it says', 'here'],
+        ['figure', 'published', 'measured here'],
         rows.map(({ published, ours }) => [
           plain(published.of),
           plain(published.says),
@@ -139,7 +139,7 @@ function scenarios({ suite }: Results, options: MarkdownOptions): readonly strin
   const measured = suite?.result.measured ?? []
   if (measured.length === 0) return []
   return [
-    '## What each scenario measured',
+    '## Scenarios',
     ...measured.flatMap(
       ({ scenario, title, runtime, figures, checks, tables = [], notes = [] }) => [
         `### ${title} (${runtime})`,
@@ -153,7 +153,7 @@ function scenarios({ suite }: Results, options: MarkdownOptions): readonly strin
             table.rows.map((row) => row.map(plain)),
           ),
         ]),
-        `Looked at meanwhile: ${checks.map(({ what, seen }) => plain(`${what}: ${seen}`)).join('; ')}.`,
+        `Checked during the measurement: ${checks.map(({ what, seen }) => plain(`${what}: ${seen}`)).join('; ')}.`,
       ],
     ),
   ]
@@ -169,7 +169,7 @@ function comparisons(results: Results, { linkTo }: MarkdownOptions): readonly st
   const { comparisons: all } = results
   if (all.length === 0) return []
   return [
-    '## Revisions side by side',
+    '## Compared revisions',
     markdownTable(
       ['revisions', 'CPU of a request', 'of', 'verdict'],
       all.map(({ path, result: { base, head, cpu, pairs, verdict, options } }) => [

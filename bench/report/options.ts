@@ -1,13 +1,13 @@
-/** What `npm run bench:report` was asked for. */
+/** Command-line options of `npm run bench:report`. */
 import { parseArgs } from 'node:util'
 
-/** Paths as they were given. */
+/** Options with unresolved paths. */
 export interface ReportOptions {
   /** A folder of results, or one file. Undefined: `bench/results`. */
   readonly from: string | undefined
-  /** A folder for everything that is made. Undefined: each has its place in the repository. */
+  /** Output folder. Undefined: each output has its own place in the repository. */
   readonly out: string | undefined
-  /** Writes nothing, and says what differs. */
+  /** Writes nothing and reports differences. */
   readonly check: boolean
 }
 
@@ -24,7 +24,7 @@ the profile, and every comparison.
 
 Exit code 2: options that make no report, or a file that is not one of results.`
 
-/** Throws an `Error` of one line for options that make no report. */
+/** Parses the command line. Throws an `Error` of one line for invalid options. */
 export function readOptions(argv: readonly string[]): ReportOptions | 'help' {
   const { values } = parseArgs({
     args: [...argv],

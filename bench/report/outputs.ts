@@ -1,4 +1,4 @@
-/** Everything that is made of results, and where it goes. */
+/** Generates all outputs of results, with their paths. */
 import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { ROOT } from '../../dev/start/settings.ts'
@@ -11,14 +11,17 @@ import { readResults } from './results.ts'
 
 /** A file to write. */
 export interface Output {
-  /** Its whole path. */
+  /** Absolute path. */
   readonly path: string
   readonly text: string
 }
 
 const RESULTS = join(ROOT, 'bench', 'results')
 
-/** The same for the same results. Throws an `Error` of one line for results that are none. */
+/**
+ * Returns the outputs, the same for the same results. Throws an `Error` of one line for invalid
+ * results.
+ */
 export function outputsOf({ from, out }: Pick<ReportOptions, 'from' | 'out'>): readonly Output[] {
   const results = readResults(from === undefined ? RESULTS : resolve(from))
   const scenarios = new Map(SCENARIOS.map((scenario) => [scenario.id, scenario]))
@@ -42,5 +45,8 @@ export function outputsOf({ from, out }: Pick<ReportOptions, 'from' | 'out'>): r
 const placeOf = (out: string | undefined, usual: string, name: string) =>
   out === undefined ? usual : join(resolve(out), name)
 
-/** Addresses of files, from another one; a path that is not whole is one of the repository. */
+/**
+ * Returns a function that returns URLs of files, relative to `file`. Relative paths start at the
+ * repository.
+ */
 const linksFrom = (file: string) => (path: string) => relative(dirname(file), resolve(ROOT, path))

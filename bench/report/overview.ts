@@ -1,4 +1,4 @@
-/** The parts of the page that look across all scenarios. */
+/** Sections about all scenarios. */
 import { PUBLISHED_NOTE } from '../published.ts'
 import { badge } from './cards.ts'
 import { counted, dayOf, numberText } from './format.ts'
@@ -8,10 +8,10 @@ import type { Result } from './schema.ts'
 import type { PageOptions, Section } from './section.ts'
 import { besides, type Ours, standingsOf } from './standing.ts'
 
-/** What stands beside a published figure before the rest is folded away. */
+/** Number of own figures beside a published figure; the rest is collapsed. */
 const SHOWN = 4
 
-/** What is missing, before anything else; undefined where nothing is. */
+/** Returns the section about missing results; undefined if there are none. */
 export function failures({ suite }: Results, { scenarios }: PageOptions): Section | undefined {
   const { measured = [], failed = [] } = suite?.result ?? {}
   const tried = new Set([...measured, ...failed].map(({ scenario }) => scenario))
@@ -33,7 +33,7 @@ export function failures({ suite }: Results, { scenarios }: PageOptions): Sectio
   }
 }
 
-/** Each aim with what was measured of it. */
+/** Returns each target with its measured value. */
 export function aims(results: Results): Section {
   const standings = standingsOf(results)
   const rows = standings.map(({ what, aim, value, isMet, anchor, of }) => [
@@ -54,7 +54,7 @@ export function aims(results: Results): Section {
   return { id: 'aims', title: 'Aims', body }
 }
 
-/** On what, of what revision, by which command. */
+/** Returns the section about machine, revision and command. */
 export function environment(results: Results, { linkTo }: PageOptions): Section {
   const { suite, again, soak, profile, comparisons } = results
   const saved: readonly (Saved<Result> | undefined)[] = [
@@ -87,7 +87,7 @@ export function environment(results: Results, { linkTo }: PageOptions): Section 
   }
 }
 
-/** What others publish, and what stands beside it. */
+/** Returns published figures with comparable own figures. */
 export function beside(results: Results): Section {
   const systems = besides(results)
   return {

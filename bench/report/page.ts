@@ -1,4 +1,4 @@
-/** The report as one HTML page that asks for nothing else. */
+/** Generates the report as one self-contained HTML page. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cards } from './cards.ts'
@@ -9,7 +9,7 @@ import { comparisons, profile, soak } from './runs.ts'
 import { scenarioSections } from './scenarios.ts'
 import type { PageOptions, Section } from './section.ts'
 
-/** A whole document; the same for the same results. */
+/** Returns a complete document, the same for the same results. */
 export function pageOf(results: Results, options: PageOptions): string {
   const sections = [
     failures(results, options),
@@ -18,7 +18,7 @@ export function pageOf(results: Results, options: PageOptions): string {
     beside(results),
     ...scenarioSections(results, options),
     soak(results, options),
-    profile(results, options),
+    profile(results),
     comparisons(results, options),
   ].filter((section) => section !== undefined)
   return `${document(results, sections).markup}\n`
@@ -26,7 +26,7 @@ export function pageOf(results: Results, options: PageOptions): string {
 
 const style = () => readFileSync(join(import.meta.dirname, 'style.css'), 'utf8')
 
-/** Nothing is fetched, and nothing runs. */
+/** The page loads nothing and runs no scripts. */
 const POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 function document(results: Results, sections: readonly Section[]): Html {

@@ -1,4 +1,4 @@
-/** Plots as SVG that stands in a page among others. Needs no browser. */
+/** Generates plots as SVG that is embedded in a page with others. Needs no browser. */
 import { init } from 'echarts'
 import type { Plot } from '../scenario.ts'
 import { numberText } from './format.ts'
@@ -6,19 +6,21 @@ import { escapeHtml, type Html, html, trusted } from './html.ts'
 
 const WIDTH = 760
 const LINES_HEIGHT = 360
-/** Of bars: above and below them, of a category, and of each further bar in it. */
+/** Heights of bar plots: frame, one category, and each further bar of a category. */
 const FRAME_HEIGHT = 75
 const CATEGORY_HEIGHT = 18
 const BAR_HEIGHT = 15
 const LABEL_WIDTH = 170
-/** Distinct from each other, also for people who see few colours (Okabe and Ito), none too pale. */
+/** Colours that are distinct for colour-blind people too (Okabe and Ito), none too pale. */
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#a0468a', '#b07d00', '#3d9ad1', '#444a57']
 const INK = '#1d2433'
 const FAINT = '#dfe3ea'
-/** Lines have points, bars have values. */
+/** Points of lines, or values of bars. */
 type Points = Plot['series'][number]['points']
 
-/** The plot as an image with a text in its stead. `anchor` makes its ids unique in the page. */
+/**
+ * Returns the plot as an image with an alternative text. `anchor` makes its ids unique in the page.
+ */
 export function plotSvg(plot: Plot, anchor: string): Html {
   const height = heightOf(plot)
   const chart = init(null, null, { renderer: 'svg', ssr: true, width: WIDTH, height })
@@ -35,7 +37,9 @@ export function plotSvg(plot: Plot, anchor: string): Html {
   }
 }
 
-/** Which colour is whose. Beside the image, for only a browser knows how wide a text is. */
+/**
+ * Returns the legend. It is outside of the image, because only a browser knows the width of a text.
+ */
 export function legendOf({ series }: Plot): Html {
   return html`<ul class="legend" aria-hidden="true">${series.map(
     ({ name }, index) =>
@@ -43,7 +47,7 @@ export function legendOf({ series }: Plot): Html {
   )}</ul>`
 }
 
-/** What the plot shows, in words. */
+/** Describes the plot in words. */
 export function altText({ title, kind, x, y, series }: Plot): string {
   const against = kind === 'line' ? `${y.title} against ${x.title}` : y.title
   return `${title}: ${against}, for ${series.map(({ name }) => name).join(', ')}`
@@ -80,12 +84,12 @@ function lines(plot: Plot) {
   }
 }
 
-/** A logarithm has no zero. */
+/** A logarithmic axis has no zero. */
 const drawable = (value: number, { log }: Plot['x']) => log !== true || value > 0
 
 const pairsOf = (points: Points) => points.filter((point) => Array.isArray(point))
 
-/** They lie, for names are long. */
+/** Returns horizontal bars, because names are long. */
 function bars(plot: Plot) {
   const { kind, y, categories = [], series } = plot
   const stacked = kind === 'stacked'
@@ -122,7 +126,7 @@ function bars(plot: Plot) {
 const labelOf = ({ value }: { readonly value: unknown }) =>
   typeof value === 'number' ? numberText(value) : ''
 
-/** Without what only a browser's pointer would need, and with ids of its own. */
+/** Removes parts for a mouse pointer, and makes the ids unique. */
 function embeddable(svg: string, plot: Plot, anchor: string): string {
   const label = escapeHtml(altText(plot))
   return svg

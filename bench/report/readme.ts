@@ -1,17 +1,20 @@
-/** The figures of the README: a handful, between two markers. */
+/** The figures of the README, between two markers. */
 import { type Headline, headlinesOf } from './headlines.ts'
 import { markdownTable } from './markdown.ts'
 import type { Results } from './results.ts'
 
-/** What is between them is made of results; what is around them is not touched. */
+/** Begins the text that is generated from results. The text around it stays unchanged. */
 export const BEGIN = '<!-- figures:begin -->'
-/** See {@link BEGIN}. */
+/** Ends the generated text. */
 export const END = '<!-- figures:end -->'
 
-/** The table of headlines, each with its file and the command that made it. */
+/** The README has a limit of size, and refers to docs/benchmarks.md for the other figures. */
+const SHOWN = 3
+
+/** Returns a table of the first headlines, each with the command and the file of its result. */
 export function figuresText(results: Results, linkTo: (path: string) => string): string {
-  const headlines = headlinesOf(results)
-  if (headlines.length === 0) return 'The results hold none of these figures.'
+  const headlines = headlinesOf(results).slice(0, SHOWN)
+  if (headlines.length === 0) return 'The results contain none of these figures.'
   return markdownTable(
     ['', 'measured', 'aim', 'by'],
     headlines.map(({ what, value, aim, path, command }: Headline) => [
@@ -23,7 +26,7 @@ export function figuresText(results: Results, linkTo: (path: string) => string):
   )
 }
 
-/** `document` with other figures in it. Throws an `Error` where it has no place for them. */
+/** Returns `document` with other figures. Throws an `Error` if it has no markers. */
 export function withFigures(document: string, figures: string): string {
   const begin = document.indexOf(BEGIN)
   const end = document.indexOf(END)

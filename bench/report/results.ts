@@ -1,4 +1,4 @@
-/** Which files of results the report is made of, and what is in them. */
+/** Selects and reads the results files of the report. */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import * as z from 'zod'
@@ -11,39 +11,39 @@ import {
   type Suite,
 } from './schema.ts'
 
-/** A file of results, read. */
+/** A results file that was read. */
 export interface Saved<Of> {
-  /** Its whole path. */
+  /** Absolute path. */
   readonly path: string
   readonly result: Of
-  /** The whole path of the picture beside it, if there is one. */
+  /** Absolute path of the image beside it, if there is one. */
   readonly picture: string | undefined
 }
 
-/** What there is to report; never nothing. */
+/** All results of a report. Never empty. */
 export interface Results {
-  /** With what was measured again later, in place of what it found itself. */
+  /** The suite, with newer results of single scenarios. */
   readonly suite: Saved<Suite> | undefined
-  /** The runs of single scenarios that were taken into the suite, oldest first. */
+  /** The runs of single scenarios that replace results of the suite, oldest first. */
   readonly again: readonly Saved<Suite>[]
   readonly soak: Saved<Soak> | undefined
   readonly profile: Saved<Profile> | undefined
   readonly comparisons: readonly Saved<Compared>[]
 }
 
-/** By rank: a full run says more than a quick one that is newer. */
+/** Kinds by priority: a full run has priority over a newer quick run. */
 const KINDS = ['full', 'quick', 'soak', 'profile'] as const
 const DATED = /^\d{4}-\d\d-\d\d-/
 const COMPARISON = /^\d{4}-\d\d-\d\d-compare[\w-]*\.json$/
 
-/** A run of single scenarios is named after them; so is one under one runtime. */
+/** Names of runs of single scenarios, or of one runtime. */
 const SINGLE =
   /^\d{4}-\d\d-\d\d-(?!(?:compare[\w-]*|profile[\w-]*|record[\w-]*|soak|full|quick)\.json)[a-z+-]+\.json$/
 
 /**
- * Of a folder the newest file of each kind, every comparison, and runs of single scenarios that are
- * newer than the suite and as thorough; of a file that file alone. Throws an `Error` of one line
- * where there is nothing, or something else.
+ * Reads results. From a folder: the newest file of each kind, all comparisons, and runs of single
+ * scenarios that are newer than the suite and as thorough. From a file: only that file. Throws an
+ * `Error` of one line if there are no results or other content.
  */
 export function readResults(from: string): Results {
   if (!existsSync(from)) throw new Error(`there is no ${from}`)
@@ -76,7 +76,7 @@ function newestOf(folder: string): readonly string[] {
 const isLater = (one: Suite, suite: Suite | undefined): boolean =>
   suite !== undefined && one.effort === suite.effort && one.date > suite.date
 
-/** `suite` with what `again` measured, or failed at, in place of what it says of the same. */
+/** Returns `suite` with the results and failures of a later run in place of its own. */
 function withAgain(suite: Saved<Suite>, { path, result }: Saved<Suite>): Saved<Suite> {
   const keyOf = (one: { readonly scenario: string; readonly runtime: string }) =>
     `${one.scenario} ${one.runtime}`

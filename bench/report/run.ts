@@ -1,10 +1,12 @@
-/** `npm run bench:report`: the files of results as a page, a summary and the README's figures. */
+/**
+ * `npm run bench:report`: generates a page, a summary and the README's figures from results files.
+ */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, relative } from 'node:path'
 import { type ReportOptions, readOptions, USAGE } from './options.ts'
 import { type Output, outputsOf } from './outputs.ts'
 
-/** Whether all of them are as they should be. */
+/** Reports whether all outputs are up to date. */
 function check(outputs: readonly Output[]): boolean {
   const stale = outputs.filter(
     ({ path, text }) => !existsSync(path) || readFileSync(path, 'utf8') !== text,
@@ -22,7 +24,7 @@ function write({ path, text }: Output): void {
 
 const nameOf = (path: string) => relative(process.cwd(), path)
 
-/** The exit code. */
+/** Generates the report. Returns the exit code. */
 function report(options: ReportOptions): number {
   const outputs = outputsOf(options)
   if (options.check) return check(outputs) ? 0 : 1

@@ -1,4 +1,4 @@
-/** The parts of the page that tell what runs by itself: soak, profile, comparisons. */
+/** Sections about separate runs: soak, profile, comparisons. */
 import { readFileSync } from 'node:fs'
 import { badge } from './cards.ts'
 import { dayOf, numberText } from './format.ts'
@@ -8,10 +8,10 @@ import type { Compared, Result } from './schema.ts'
 import type { PageOptions, Section } from './section.ts'
 import { slowedBy } from './standing.ts'
 
-/** Of a profile, the modules that take most. */
+/** Number of modules in a profile's table. */
 const MODULES = 20
 
-/** Invariants, minutes and faults, and the picture of all of it over time. */
+/** Returns the soak's section: invariants, figures per minute, faults, and the plot over time. */
 export function soak({ soak: saved }: Results, options: PageOptions): Section | undefined {
   if (saved === undefined) return undefined
   const { load, invariants, minutes, faults, audit, options: asked } = saved.result
@@ -48,13 +48,12 @@ ${tableOf(
   return { id: 'soak', title: `The soak of ${dayOf(saved.result.date)}`, body }
 }
 
-/** Where the CPU of the full pipeline goes. */
-export function profile({ profile: saved }: Results, options: PageOptions): Section | undefined {
+/** Returns the section about the CPU time of the full pipeline. */
+export function profile({ profile: saved }: Results): Section | undefined {
   if (saved === undefined) return undefined
   const { stages, modules, requests, cpuMicros } = saved.result
   const share = (of: number) => `${numberText(Math.round(of * 1000) / 10)} %`
   const body = html`<p>${numberText(requests)} requests, ${numberText(cpuMicros)} us of CPU each.</p>
-${pictureOf(saved, 'Flame graph: the functions on top of those that call them', options)}
 ${
   stages &&
   tableOf(
@@ -80,7 +79,7 @@ ${tableOf(
 
 const TONES = { ok: true, regression: false, noisy: undefined } as const
 
-/** Revisions side by side. */
+/** Returns the section about compared revisions. */
 export function comparisons({ comparisons: all }: Results, options: PageOptions) {
   if (all.length === 0) return undefined
   const rows = all.map(({ path, result }) => {
@@ -106,14 +105,16 @@ export function comparisons({ comparisons: all }: Results, options: PageOptions)
   return section
 }
 
-/** A ratio with its interval. */
+/** Formats a ratio with its interval. */
 export function intervalText({ median, low, high, coverage }: Compared['cpu']): string {
   return `${median.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)}, ${numberText(
     Math.round(coverage * 100),
   )} %)`
 }
 
-/** The picture beside a file of results: as an image, so that neither can change the other. */
+/**
+ * Returns the image beside a results file, embedded as an image so that it cannot affect the page.
+ */
 function pictureOf(
   { picture }: Saved<Result>,
   title: string,

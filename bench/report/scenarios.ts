@@ -1,4 +1,4 @@
-/** The parts of the page that each tell one scenario. */
+/** Sections about one scenario each. */
 import type { Check, Figure, Measured, Plot } from '../scenario.ts'
 import { badge } from './cards.ts'
 import { aimText, counted, numberText, valueText } from './format.ts'
@@ -8,12 +8,12 @@ import type { Results } from './results.ts'
 import type { Described, PageOptions, Section } from './section.ts'
 import { anchorOf, meets } from './standing.ts'
 
-/** More rows than these are folded away. */
+/** Maximum number of rows; more are collapsed. */
 const MANY = 14
-/** More points than these are in the file of results only. */
+/** Maximum number of points; more are only in the results file. */
 const MAX_POINTS = 60
 
-/** Every scenario that was measured, in the order of the run. */
+/** Returns the sections of all measured scenarios, in the order of the run. */
 export function scenarioSections(
   { suite }: Results,
   { scenarios }: PageOptions,
@@ -40,7 +40,7 @@ ${tables.map(({ title, headings, rows }) => tableOf(title, headings, rows))}
 ${checksOf(checks, described)}`
 }
 
-/** What a reader has to know before the figures. */
+/** Returns the notes before the figures. */
 function notesOf(notes: readonly string[] = []): Html | undefined {
   if (notes.length === 0) return undefined
   return html`<div class="note"><ul>${notes.map((note) => html`<li>${prose(note)}</li>`)}</ul></div>`
@@ -102,7 +102,7 @@ ${
 }</figure>`
 }
 
-/** The plot's numbers: a row for each category, or for each x that any line has. */
+/** Returns the plot's numbers: a row for each category, or for each x of any line. */
 export function dataOf({ kind, categories = [], series }: Plot): readonly (readonly string[])[] {
   const textOf = (value: unknown) => (typeof value === 'number' ? numberText(value) : '-')
   if (kind !== 'line') {

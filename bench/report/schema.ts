@@ -1,4 +1,4 @@
-/** What files of results have to be for the report to be made of them. */
+/** Schemas of the results files that the report reads. */
 import * as z from 'zod'
 import { PUBLISHED, type PublishedId } from '../published.ts'
 import type { SuiteResult } from '../scenario.ts'
@@ -7,7 +7,7 @@ const text = z.string()
 const number = z.number()
 const publishedIds = z.array(z.enum(Object.keys(PUBLISHED) as [PublishedId]))
 
-/** Where, when and of what something was measured; in every file of results. */
+/** Machine, time and revision; in every results file. */
 const about = {
   date: z.iso.datetime(),
   command: text,
@@ -134,16 +134,16 @@ const comparison = z.object({
   options: z.object({ thresholdPercent: number, slowDownPercent: number }),
 })
 
-/** One file of results, told apart by its `benchmark`. */
+/** One results file. `benchmark` determines its kind. */
 export const resultSchema = z.discriminatedUnion('benchmark', [suite, soak, profile, comparison])
 
-/** Any file of results. */
+/** Any results file. */
 export type Result = z.infer<typeof resultSchema>
-/** What the report reads of a suite; the same as `SuiteResult`, but for its machine. */
+/** The part of a suite that the report reads; the same as `SuiteResult`, except the machine. */
 export type Suite = z.infer<typeof suite>
-/** What the report reads of a soak. */
+/** The part of a soak that the report reads. */
 export type Soak = z.infer<typeof soak>
-/** What the report reads of a profile. */
+/** The part of a profile that the report reads. */
 export type Profile = z.infer<typeof profile>
-/** What the report reads of two revisions that were compared. */
+/** The part of a comparison that the report reads. */
 export type Compared = z.infer<typeof comparison>

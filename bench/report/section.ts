@@ -1,26 +1,26 @@
-/** What a part of the page is, and what it may know. */
+/** Types of the sections of the page. */
 import type { Html } from './html.ts'
 
-/** A part of the page, and its line in the table of contents. */
+/** A section of the page, with its entry in the table of contents. */
 export interface Section {
   readonly id: string
   readonly title: string
   readonly body: Html
-  /** Parts of it that have a line of their own. */
+  /** Subsections with their own entries. */
   readonly parts?: readonly Pick<Section, 'id' | 'title'>[]
 }
 
-/** What is known of a scenario beside what it measured. */
+/** Description of a scenario, in addition to its measurements. */
 export interface Described {
   readonly title: string
   readonly measures: string
   readonly asserts: readonly string[]
 }
 
-/** What the page is made of, besides results. */
+/** Inputs of the page in addition to results. */
 export interface PageOptions {
-  /** Every scenario that there is, by id. */
+  /** All scenarios by id. */
   readonly scenarios: ReadonlyMap<string, Described>
-  /** The address of a file, from the page. */
+  /** Returns the URL of a file, relative to the page. */
   readonly linkTo: (path: string) => string
 }

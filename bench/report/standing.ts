@@ -1,4 +1,4 @@
-/** What was measured, held against aims and against what others publish. Pure. */
+/** Compares measured values with targets and published figures. Pure. */
 import {
   PUBLISHED,
   type Published,
@@ -10,56 +10,56 @@ import type { Figure, Measured } from '../scenario.ts'
 import { aimText, counted, numberText, valueText } from './format.ts'
 import type { Results } from './results.ts'
 
-/** A figure, and what it was measured by. */
+/** A figure with its scenario. */
 export interface Placed {
   readonly figure: Figure
   readonly of: Measured
 }
 
-/** An aim and what was measured of it. `isMet` is undefined where the run was too short to tell. */
+/** A target and its measured value. `isMet` is undefined if the run was too short to decide. */
 export interface Standing {
   readonly what: string
   readonly aim: string
   readonly value: string
   readonly isMet: boolean | undefined
-  /** Where it is told more of; an anchor of the page. */
+  /** Anchor of the details in the page. */
   readonly anchor: string
   readonly of: string
 }
 
-/** One system, and each figure that it publishes with what stands beside it here. */
+/** One system, and each of its published figures with comparable own figures. */
 export interface Beside {
   readonly system: string
   readonly rows: readonly { readonly published: Published; readonly ours: readonly Ours[] }[]
 }
 
-/** Something measured here that stands beside a published figure. */
+/** An own figure that is comparable with a published one. */
 export interface Ours {
   readonly title: string
   readonly value: string
-  /** A runtime, or another way in which it was measured. */
+  /** A runtime, or another property of the measurement. */
   readonly by: string
   readonly anchor: string
 }
 
-/** Every figure of the suite, in the order in which it was measured. */
+/** Returns all figures of the suite in the order of measurement. */
 export function figuresOf({ suite }: Pick<Results, 'suite'>): readonly Placed[] {
   return (suite?.result.measured ?? []).flatMap((of) =>
     of.figures.map((figure) => ({ figure, of })),
   )
 }
 
-/** The anchor of a scenario in the page. */
+/** Returns the anchor of a scenario in the page. */
 export function anchorOf({ scenario, runtime }: Pick<Measured, 'scenario' | 'runtime'>): string {
   return `${scenario}-${runtime}`
 }
 
-/** Whether a value is what it should be; an aim that is just reached is met. */
+/** Reports whether a value meets a target. Equal values meet it. */
 export function meets(value: number, { at, value: bound }: NonNullable<Figure['aim']>): boolean {
   return at === 'most' ? value <= bound : value >= bound
 }
 
-/** Every aim, of the suite's figures and of the soak; those that are missed come first. */
+/** Returns all targets of the suite and the soak, missed ones first. */
 export function standingsOf(results: Pick<Results, 'suite' | 'soak'>): readonly Standing[] {
   const figures = figuresOf(results).flatMap(({ figure, of }): Standing[] =>
     figure.aim === undefined
@@ -84,13 +84,13 @@ export function standingsOf(results: Pick<Results, 'suite' | 'soak'>): readonly 
   return [...all.filter(({ isMet }) => isMet !== true), ...all.filter(({ isMet }) => isMet)]
 }
 
-/** `met`, `missed`, or that the run was too short to tell. */
+/** Returns `met`, `missed`, or that the run was too short to decide. */
 export function verdictText({ isMet }: Pick<Standing, 'isMet'>): string {
   if (isMet === undefined) return 'too short to tell'
   return isMet ? 'met' : 'missed'
 }
 
-/** Everything published, system by system, whether or not something of ours stands beside it. */
+/** Returns all published figures by system, with or without a comparable own figure. */
 export function besides(results: Results): readonly Beside[] {
   const placed = figuresOf(results)
   const ids = Object.keys(PUBLISHED) as PublishedId[]
@@ -133,7 +133,7 @@ function compared({ comparisons }: Results): readonly Ours[] {
   }))
 }
 
-/** Empty where a revision was compared as it is. */
+/** Returns the note about an artificial slow-down; empty without one. */
 export function slowedBy(percent: number): string {
   return percent === 0 ? '' : `, slowed down by ${numberText(percent)} %`
 }

@@ -1,52 +1,54 @@
-/** A closed load whose every answer has a status and a body that are right, refusals included. */
+/** A closed load that checks status and body of every response, refusals included. */
 import autocannon from 'autocannon'
 import { createLatencyHistogram, type LatencyHistogram } from '../statistics.ts'
 
-/** How often autocannon looks whether it is time to stop. */
+/** The interval at which autocannon checks whether to stop. */
 const SAMPLE_MS = 50
 const REQUEST_TIMEOUT_SECONDS = 10
 const MICROS_PER_SECOND = 1_000_000
-/** Of a wrong answer, in the error. */
+/** Characters of a wrong response in the error message. */
 const SHOWN_CHARACTERS = 200
 
-/** A request, and what it is to be answered. */
+/** A request and its expected response. */
 export interface Question {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   readonly status: number
-  /** The whole body, or what stands in it. */
+  /** The whole body, or a part of it. */
   readonly answer: string | { readonly holds: string }
 }
 
 export interface Asking {
-  /** Scheme, authority and what comes before each path. */
+  /** Scheme, authority and path prefix. */
   readonly url: string
-  /** Dealt out to the connections; each goes through its share, over and over. */
+  /** Distributed over the connections. Each connection repeats its share. */
   readonly questions: readonly Question[]
   readonly connections: number
-  /** `once`: until each question has been asked once; `connections` must divide their number. */
+  /** `once`: each request is sent once; their number must be a multiple of `connections`. */
   readonly until: { readonly seconds: number } | 'once'
-  /** Whether 503 of {@link isShed} is an answer, too; counted apart. Default false. */
+  /** Whether a 503 of {@link isShed} is allowed; counted separately. Default false. */
   readonly mayShed?: boolean
 }
 
 export interface Answers {
-  /** Answers that were right, `shed` not among them. */
+  /** Number of correct responses, without `shed`. */
   readonly right: number
-  /** 503 of {@link isShed}. */
+  /** Number of 503 responses of {@link isShed}. */
   readonly shed: number
   readonly seconds: number
-  /** Of right answers. */
+  /** Latencies of correct responses. */
   readonly latencies: LatencyHistogram
-  /** Of right answers, milliseconds. */
+  /** Mean latency of correct responses in milliseconds. */
   readonly meanMs: number
-  /** Cores that sending and looking took. Close to 1: this process was the bottleneck. */
+  /**
+   * Cores used to send requests and check responses. Close to 1: this process was the bottleneck.
+   */
   readonly loadCores: number
 }
 
-/** Throws an `Error` of one line if a single answer is another one, or does not come. */
+/** Sends the requests. Throws an `Error` of one line if a response is wrong or missing. */
 export async function ask(asking: Asking): Promise<Answers> {
   const { url, questions, connections, until } = asking
   const { origin, pathname } = new URL(url)
@@ -95,7 +97,7 @@ export async function ask(asking: Asking): Promise<Answers> {
       started = performance.now()
       cpu = process.cpuUsage()
     })
-    // Comes right behind `onResponse`.
+    // Called directly after `onResponse`.
     let judgedShed = 0
     instance.on('response', (_client, _status, _bytes, ms) => {
       const isOne = shed > judgedShed
@@ -112,7 +114,8 @@ export async function ask(asking: Asking): Promise<Answers> {
     ...(starved > 0 ? [`${starved} with status 503`] : []),
     ...(wrong > 0 ? [`${wrong} wrong, the first: ${firstWrong}`] : []),
     ...(result.errors > 0 ? [`${result.errors} failed (${result.timeouts} in time-outs)`] : []),
-    // What is still under way at the end is broken off; more than one a connection has got lost.
+    // Requests in progress at the end are aborted. More than one per connection means that some
+    // were lost.
     ...(lost > (until === 'once' ? 0 : connections) ? [`${lost} unanswered`] : []),
     ...(right === 0 ? ['none right'] : []),
   ]
@@ -121,12 +124,15 @@ export async function ask(asking: Asking): Promise<Answers> {
   return { right, shed, seconds, latencies, meanMs: latencies.meanMs, loadCores }
 }
 
-/** Whether this is what the question is to be answered. */
+/** Reports whether a response is the expected one. */
 export function isRight({ status, answer }: Question, got: number, body: string): boolean {
   if (got !== status) return false
   return typeof answer === 'string' ? body === answer : body.includes(answer.holds)
 }
 
-/** Whether the gateway says that too many requests wait, or that Redis was too late to tell. */
+/**
+ * Reports whether the gateway refused because too many requests wait, or because Redis was too
+ * slow.
+ */
 export const isShed = (status: number, body: string): boolean =>
   status === 503 && /"code":"(?:overloaded|dependency_unavailable)"/.test(body)

@@ -1,4 +1,4 @@
-/** Asks one question at a time over each of its connections, which stay open. */
+/** Sends one request at a time over each of its open connections. */
 import { Agent, request } from 'node:http'
 import type { Question } from './ask.ts'
 
@@ -7,20 +7,20 @@ const TIMEOUT_MS = 10_000
 export interface Reply {
   readonly status: number
   readonly body: string
-  /** From when it was asked, waiting for a connection included. */
+  /** Time since the request was made, including waiting for a connection. */
   readonly ms: number
 }
 
 export interface Caller {
-  /** Rejects where no answer comes, or not all of it. */
+  /** Rejects if the response is missing or incomplete. */
   ask(url: string, question: Pick<Question, 'method' | 'path' | 'headers'>): Promise<Reply>
-  /** Connections that were opened so far, and that have been closed since. */
+  /** Returns the number of connections opened so far, and of those closed since. */
   opened(): number
   closed(): number
   close(): void
 }
 
-/** At most so many connections, opened when they are needed. */
+/** Creates a caller with at most `connections` connections, opened on demand. */
 export function createCaller(connections: number): Caller {
   const agent = new Agent({ keepAlive: true, maxSockets: connections, scheduling: 'fifo' })
   const known = new WeakSet<object>()

@@ -1,30 +1,30 @@
-/** The keys and callers of the scenarios about requests. */
+/** Keys and callers of the scenarios about requests. */
 import { randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
-import { createReferenceStore } from '../../src/stores/upstash/references.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import type { IssueOptions } from '../../src/tokens/access-grant.ts'
 import { newApiKey } from '../../src/tokens/api-key.ts'
+import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { credentialHash } from '../../src/tokens/reference.ts'
 import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
 import { createTokenIssuer } from '../../src/tokens/token-issuer.ts'
 import type { Backends } from '../backends.ts'
 import { PUBLIC_URL } from '../tokens.ts'
 
-/** Callers, each with a window of its own in Redis. */
+/** Callers, each with its own limit window in Redis. */
 const SUBJECTS = 50
 const TTL_SECONDS = 3_600
 const RSA_BITS = 2_048
-/** The first one signs unless another is asked for. */
+/** The first algorithm is the default. */
 const ALGORITHMS = ['ES256', 'RS256'] as const
 
-/** A credential, and whose it is. */
+/** A credential and its owner. */
 export interface Holder {
   readonly credential: string
   readonly subject: string
 }
 
-/** A token, and its identity in revocation. */
+/** A token and its identity for revocation. */
 export interface MintedToken extends Holder {
   readonly tokenIdHash: string
 }
@@ -36,20 +36,20 @@ export interface MintOptions extends IssueOptions {
   readonly subject?: string
   /** Default none. */
   readonly tenant?: string
-  /** Issued so many seconds ago. Default 0. */
+  /** Age of the token in seconds. Default 0. */
   readonly ageSeconds?: number
 }
 
 export interface Credentials {
   /** Private JWK Set, JSON. */
   readonly signingKeys: string
-  /** Issues tokens of an hour, made by the product's own issuer. */
+  /** Issues tokens with a life of one hour, with the product's own issuer. */
   mint(count: number, options?: MintOptions): Promise<MintedToken[]>
-  /** Puts so many API keys into Redis. */
+  /** Stores `count` API keys in Redis. */
   mintApiKeys(count: number): Promise<Holder[]>
 }
 
-/** Makes new keys. What is opaque goes into the Redis of the backends. */
+/** Creates new keys. Opaque tokens and API keys are stored in the Redis of the backends. */
 export async function createCredentials({ redis }: Pick<Backends, 'redis'>): Promise<Credentials> {
   const keys = parseSigningKeys({ keys: await Promise.all(ALGORITHMS.map(newKey)) })
   const references = createReferenceStore(createRedisRest(redis))

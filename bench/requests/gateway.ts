@@ -1,4 +1,4 @@
-/** Starts what the scenarios about requests measure: backends, callers, and workerd. */
+/** Starts the gateway of the scenarios about requests: backends, callers, and workerd. */
 import { type Backends, startBackends } from '../backends.ts'
 import { bundleOnce } from '../gateway.ts'
 import type { ScenarioContext } from '../scenario.ts'
@@ -10,7 +10,7 @@ import { type Credentials, createCredentials } from './credentials.ts'
 import type { Variant } from './variants.ts'
 
 const CONFIG = 'bench/workers/requests.toml'
-/** So many, however long they take. */
+/** Number of warm-up requests, whatever their duration. */
 const WARM_UP_REQUESTS = 1_000
 const WARM_UP_CONNECTIONS = 20
 
@@ -18,22 +18,22 @@ export interface RequestsGateway extends Credentials {
   readonly backends: Backends
   /** The workerd process with all isolates. */
   readonly pid: number
-  /** Scheme, authority and first segment of an isolate. */
+  /** Returns scheme, authority and first segment of an isolate. */
   urlOf(isolate: string): string
-  /** Ends all of it. */
+  /** Ends the gateway and its dependencies. */
   close(): Promise<void>
 }
 
 export interface RequestsGatewayOptions {
-  /** Which variant each isolate runs, by its name. */
+  /** The variant of each isolate, by its name. */
   readonly isolates: Readonly<Record<string, Variant>>
-  /** Variables of the Worker besides those that every gateway has. */
+  /** Variables of the Worker in addition to those of every gateway. */
   readonly variables?: Readonly<Record<string, string>>
-  /** And those that depend on what stands behind it. */
+  /** Variables that depend on the backends. */
   readonly variablesOf?: (backends: Backends) => Promise<Readonly<Record<string, string>>>
 }
 
-/** Throws an `Error` of one line if something does not come up. */
+/** Starts the gateway. Throws an `Error` of one line if a process does not start. */
 export async function startRequestsGateway(
   { directory, shutdown, onProgress }: ScenarioContext,
   { isolates, variables = {}, variablesOf = async () => ({}) }: RequestsGatewayOptions,
@@ -65,7 +65,10 @@ export async function startRequestsGateway(
   }
 }
 
-/** Asks until V8 has compiled what is measured then. Throws for a wrong answer, but for 503. */
+/**
+ * Sends requests until V8 has compiled the measured code. Throws for a wrong response other than
+ * 503.
+ */
 export async function warmUp(
   { backends }: Pick<RequestsGateway, 'backends'>,
   asking: Omit<Asking, 'connections' | 'until'>,

@@ -1,10 +1,13 @@
-/** A fixed rate of requests over many connections, each of which gets its turn. */
+/** Sends requests at a fixed rate over many connections in turn. */
 import { monotonicMs, pace } from '../pacer.ts'
 import { createLatencyHistogram, type LatencyHistogram } from '../statistics.ts'
 import { isRight, isShed, type Question } from './ask.ts'
 import { type Caller, createCaller } from './caller.ts'
 
-/** Requests under way at once, over all connections; more are not sent, and not ok. */
+/**
+ * Maximum number of concurrent requests over all connections. More are not sent, and count as not
+ * ok.
+ */
 const MAX_OUTSTANDING = 4_000
 
 export interface KeepAliveOffer {
@@ -14,29 +17,31 @@ export interface KeepAliveOffer {
 
 export interface KeepAliveAnswers {
   readonly offered: number
-  /** Right answers. */
+  /** Number of correct responses. */
   readonly right: number
-  /** 503: too many waited, or Redis was too late. */
+  /** 503 responses: too many requests waited, or Redis was too slow. */
   readonly shed: number
-  /** Requests whose connection ended, or that nothing answered in time. */
+  /** Requests with a closed connection, or without a response in time. */
   readonly failed: number
-  /** Not sent, because too many were under way. */
+  /** Requests that were not sent, because too many were in progress. */
   readonly notSent: number
-  /** Of right answers, from the moment when the request was due. */
+  /** Latencies of correct responses, from the time when the request was due. */
   readonly latencies: LatencyHistogram
 }
 
 export interface KeepAliveLoad {
-  /** Throws an `Error` of one line for any other answer. */
+  /** Offers the load. Throws an `Error` of one line for any other response. */
   offer(how: KeepAliveOffer): Promise<KeepAliveAnswers>
-  /** Connections that were opened so far. */
+  /** Returns the number of connections opened so far. */
   opened(): number
-  /** Connections that are open. */
+  /** Returns the number of open connections. */
   open(): number
   close(): void
 }
 
-/** Connections are opened by the first requests; the next request goes to the next connection. */
+/**
+ * Creates the load. The first requests open the connections; each request uses the next connection.
+ */
 export function createKeepAliveLoad(
   url: string,
   questions: readonly Question[],

@@ -1,4 +1,4 @@
-/** Times permission checks from outside: a Worker's clock stands still while it computes. */
+/** Times permission checks from outside: a Worker's clock does not advance during computation. */
 import { cpuBetween, cpuTimesOf } from '../process-times.ts'
 import { rounded } from '../statistics.ts'
 import {
@@ -15,7 +15,7 @@ const NANOS_PER_MICRO = 1_000
 const MICROS_PER_MS = 1_000
 
 export interface MeasuredCheck extends PermissionCheck {
-  /** CPU of one, nanoseconds; the empty loop and its HTTP request are subtracted. */
+  /** CPU time of one check in nanoseconds, without the empty loop and its HTTP request. */
   readonly nanos: number
 }
 
@@ -28,9 +28,9 @@ export interface ChecksMeasurement {
 }
 
 /**
- * Times so many batches of about `batchMs` milliseconds of each check, as CPU of the process, which
- * others on a busy machine do not lengthen as they do the clock. Throws an `Error` of one line for a
- * check that says something else than it has to.
+ * Times `batches` batches of about `batchMs` milliseconds for each check. It measures the CPU time
+ * of the process: on a busy machine it is more exact than the clock. Throws an `Error` of one line
+ * for a wrong result.
  */
 export async function measureChecks({
   url,
@@ -61,7 +61,7 @@ function nanosOf({ title }: PermissionCheck, micros: number): number {
   throw new Error(`${title}: took no longer than nothing; the machine is too busy`)
 }
 
-/** Has a Worker do a batch. */
+/** Runs a batch in the Worker. */
 async function repeat(url: string, id: string, size: number, isAllowed: boolean): Promise<void> {
   const response = await fetch(url + checksPath(id, size))
   const text = await response.text()

@@ -1,4 +1,4 @@
-/** A load, and what it took of everybody meanwhile. */
+/** Sends a load and measures what it uses. */
 import type { Counts } from '../backends.ts'
 import { ratio, rounded } from '../statistics.ts'
 import { readingOf, untilQuiet, usageBetween } from '../usage.ts'
@@ -6,21 +6,21 @@ import { type Answers, type Asking, ask } from './ask.ts'
 import type { RequestsGateway } from './gateway.ts'
 
 /**
- * Share of requests that may have asked Redis again, or late; and how many, on a machine that is too
- * slow for a share to mean something.
+ * Maximum share of requests that may have called Redis again, or late; and a minimum number, for a
+ * machine that is too slow for a share.
  */
 const STRAY_SHARE = 0.02
 const MIN_STRAYS = 2
 
-/** How often each of these has to be reached for one answer. */
+/** Expected number of calls per response. */
 export interface Expected {
   readonly origin: 0 | 1
   readonly redis: 0 | 1
-  /** Whether the origin has to be told who asks. Default true. */
+  /** Whether the origin must receive the caller's identity. Default true. */
   readonly identified?: boolean
-  /** Whether the origin gets an assertion, too. Default: where it is told who asks. */
+  /** Whether the origin also receives an assertion. Default: the value of `identified`. */
   readonly asserted?: boolean
-  /** Calls to Redis beside those of the answers, at most. Default 0. */
+  /** Maximum number of additional calls to Redis. Default 0. */
   readonly redisBeside?: number
 }
 
@@ -29,14 +29,14 @@ export interface Observed extends Answers {
   readonly p50Ms: number
   readonly p95Ms: number
   readonly p99Ms: number
-  /** Of the gateway's process, user and system, for each answer. */
+  /** CPU time of the gateway's process per response, user and system. */
   readonly cpuMicros: number
   readonly counts: Counts
-  /** Cores that processes of others used meanwhile. */
+  /** Cores used by other processes during the measurement. */
   readonly otherCores: number
 }
 
-/** Asks, and throws unless origin and Redis were reached as often as they have to be. */
+/** Sends the load. Throws unless origin and Redis were called as often as expected. */
 export async function observe(
   gateway: Pick<RequestsGateway, 'pid' | 'backends'>,
   asking: Asking,
@@ -63,7 +63,7 @@ export async function observe(
   }
 }
 
-/** Throws an `Error` of one line that says which count is another one. */
+/** Throws an `Error` of one line that names the count which differs. */
 export function refuseOther(
   answered: number,
   { requests, identified, asserted, calls }: Counts,
@@ -73,7 +73,7 @@ export function refuseOther(
   const { origin, redis, redisBeside = 0 } = expected
   const isIdentified = expected.identified ?? true
   const isAsserted = expected.asserted ?? isIdentified
-  // What is broken off at the end may have got to one of them, or to both.
+  // Requests aborted at the end may have reached origin, Redis, or both.
   const strays = Math.max(answered * STRAY_SHARE, MIN_STRAYS) + connections
   const within = (count: number, each: 0 | 1, beside: number) =>
     count >= each * answered && count <= each * (answered + strays) + beside

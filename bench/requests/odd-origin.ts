@@ -1,4 +1,4 @@
-/** A server of a scenario's own, in its own process: it counts, and answers as it is told to. */
+/** A configurable origin in the scenario's own process, which counts requests. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,13 +9,13 @@ const KEEP_ALIVE_MS = 120_000
 
 export interface OddOrigin {
   readonly url: string
-  /** Since the start. */
+  /** Returns the number of requests since the start. */
   requests(): number
   connections(): number
   close(): Promise<void>
 }
 
-/** `answer` is asked for each request; a body is read and thrown away. */
+/** Starts the server. Calls `answer` for each request; request bodies are discarded. */
 export async function startOddOrigin(
   answer: (response: ServerResponse, request: IncomingMessage) => void,
 ): Promise<OddOrigin> {
@@ -44,13 +44,13 @@ export async function startOddOrigin(
 }
 
 export interface HoldingOrigin extends OddOrigin {
-  /** Answers everything that waits. */
+  /** Answers all waiting requests. */
   release(): void
 }
 
 /**
- * One that answers with `body`, and not before it is told to; on paths that end with `brokenPath` it
- * hangs up instead, at once.
+ * Starts a server that answers with `body`, but only after `release`. On paths that end with
+ * `brokenPath` it closes the connection at once.
  */
 export async function startHoldingOrigin(
   body: string,

@@ -1,8 +1,8 @@
-/** Which permission checks are timed inside an isolate, and what they have to say. */
+/** The permission checks that are timed inside an isolate, and their expected results. */
 
 export interface PermissionCheck {
   readonly id: string
-  /** In tables. */
+  /** Title in tables. */
   readonly title: string
   readonly roles: readonly string[]
   readonly scopes: readonly string[]
@@ -10,11 +10,11 @@ export interface PermissionCheck {
   readonly allowed: boolean
 }
 
-/** Roles beside those that are asked for, as a grown policy has them. */
+/** Number of other roles, as in a large policy. */
 const OTHER_ROLES = 100
 const TEAMS = Array.from({ length: OTHER_ROLES }, (_, index) => `team-${index}`)
 
-/** Of the policy that is asked. */
+/** Roles of the checked policy. */
 export const CHECK_ROLES: ReadonlyMap<string, readonly string[]> = new Map<
   string,
   readonly string[]
@@ -40,16 +40,16 @@ export const PERMISSION_CHECKS: readonly PermissionCheck[] = [
   check('denied', 'ten roles that do not grant it', { roles: TEAMS.slice(0, 10), allowed: false }),
 ]
 
-/** What a batch answers: how many checks there were, and how many of them said yes. */
+/** The result of a batch: the number of checks, and how many of them allowed. */
 export interface ChecksAnswer {
   readonly count: number
   readonly allowed: number
 }
 
-/** Checks nothing as often as it is asked to: what a batch costs by itself. */
+/** A batch without checks: measures the cost of the batch itself. */
 export const NO_CHECK = 'nothing'
 
-/** Path of a batch of so many. */
+/** Returns the path of a batch of `count` checks. */
 export const checksPath = (id: string, count: number): string => `/${id}/${count}`
 
 function check(

@@ -1,4 +1,4 @@
-/** What is asked of the gateway, and what it has to answer. */
+/** Requests to the gateway, and their expected responses. */
 import { ORIGIN_BODY } from '../backends.ts'
 import { COMMON_HEADERS } from '../order-requests.ts'
 import type { Question } from './ask.ts'
@@ -7,19 +7,19 @@ import { EXEMPT_ADDRESS } from './variants.ts'
 const ORDER = '{"item":"lamp","quantity":2,"position":[120.5,-40,3.25]}'
 const JSON_HEADERS = { 'content-type': 'application/json' }
 
-/** What every caller sends, from an address of which nothing is counted unless said otherwise. */
+/** Returns the headers of every caller. By default the address is exempt from counting. */
 export const anybody = (address = EXEMPT_ADDRESS): Record<string, string> => ({
   ...COMMON_HEADERS,
   'cf-connecting-ip': address,
 })
 
-/** What a caller sends who shows a credential. */
+/** Returns the headers of a caller with a credential. */
 export const bearing = (credential: string, address?: string): Record<string, string> => ({
   authorization: `Bearer ${credential}`,
   ...anybody(address),
 })
 
-/** A list of orders, which the origin answers. */
+/** Returns a request for a list of orders, which the origin answers. */
 export const read = (credential: string): Question => ({
   method: 'GET',
   path: '/orders?limit=20',
@@ -28,7 +28,7 @@ export const read = (credential: string): Question => ({
   answer: ORIGIN_BODY,
 })
 
-/** A new order, which the origin answers. */
+/** Returns a request for a new order, which the origin answers. */
 export const write = (credential: string): Question => ({
   method: 'POST',
   path: '/orders',
@@ -38,21 +38,25 @@ export const write = (credential: string): Question => ({
   answer: ORIGIN_BODY,
 })
 
-/** A body of so many bytes, give or take two hundred, which the gateway validates. */
+/**
+ * Returns a request with a body of about `bytes` bytes (plus or minus 200), which the gateway
+ * validates.
+ */
 export const payload = (credential: string, bytes: number): Question => ({
   ...write(credential),
   path: '/payloads',
   body: payloadOf(bytes),
 })
 
-/** Every fifth request of a caller writes. */
+/** Every fifth request of a caller is a write. */
 const IN_ALL = 5
-/** How far apart callers are who ask one after the other; coprime to their number. */
+/** Distance between consecutive callers; coprime to their number. */
 const STRIDE = 77
 
 /**
- * Four reads and a write of each of `credentials`, whose number has to be a multiple of five and not
- * of seven or eleven: one write in five, and kinds of credentials that stand together dealt out.
+ * Returns four reads and one write for each of `credentials`. Their number must be a multiple of
+ * five, and not of seven or eleven. One request in five is a write, and kinds of credentials are
+ * mixed.
  */
 export function mixed(credentials: readonly string[]): readonly Question[] {
   const { length } = credentials
@@ -66,7 +70,7 @@ export function mixed(credentials: readonly string[]): readonly Question[] {
 const BATCH = '0190a6b4-0000-7000-8000-000000000001'
 const TEXT = 'a note of ordinary length, as people write them into such a field. '
 
-/** Notes until there are so many bytes of them. */
+/** Returns notes with at least `bytes` bytes. */
 export function payloadOf(bytes: number): string {
   const notes: object[] = []
   const text = () => JSON.stringify({ batch: BATCH, notes })
@@ -77,7 +81,7 @@ export function payloadOf(bytes: number): string {
   return text()
 }
 
-/** A problem that the gateway tells by itself. */
+/** Returns the expected problem document of the gateway. */
 export const problem = (
   code: string,
   status: number,

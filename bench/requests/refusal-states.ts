@@ -1,17 +1,20 @@
-/** States of a gateway in which it refuses, brought about by asking. */
+/** Brings a gateway into states in which it refuses requests. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ask, isRight, type Question } from './ask.ts'
 import type { HoldingOrigin } from './odd-origin.ts'
 import type { Ready } from './refusals.ts'
 
-/** Addresses of documentation (RFC 5737), each used once: what is counted of them ends by the clock. */
+/**
+ * Documentation addresses (RFC 5737). Each is used once, because its counters expire only with
+ * time.
+ */
 const COUNTED_NETWORK = '198.51.100.'
 const POLL_MS = 10
 const PATIENCE_MS = 5_000
 
 let addresses = 0
 
-/** `before` as often as it takes from a new address; then `after` is what it is told. */
+/** Sends `before` from a new address until the response is `after`. */
 export function repeating(
   url: string,
   times: number,
@@ -24,13 +27,13 @@ export function repeating(
       ...{ url, connections: 1, until: 'once' },
       questions: Array.from({ length: times }, () => before),
     })
-    // What is counted is counted behind the answer.
+    // The gateway counts after the response.
     await until(async () => isAnswered(url, after))
     return { question: after }
   }
 }
 
-/** One request that the origin holds, in a gateway that has room for one. */
+/** Sends one request that the origin delays, to a gateway with room for only one. */
 export function crowding(
   origin: HoldingOrigin,
   url: string,
@@ -39,7 +42,7 @@ export function crowding(
   return async function crowd() {
     const before = origin.requests()
     const answer = fetch(url + held.path, { headers: held.headers })
-    // Where a measurement fails nobody waits for it any more.
+    // If a measurement fails, no code awaits this promise.
     answer.catch(() => {})
     await until(async () => origin.requests() > before)
     return {

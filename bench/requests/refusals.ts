@@ -1,6 +1,6 @@
-/** Each kind of refusal: what is asked, what has to be answered, and how it comes to that. */
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
-import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+/** Kinds of refusals: the request, the expected response, and how to reach that state. */
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { ORIGIN_BODY } from '../backends.ts'
 import type { ScenarioContext } from '../scenario.ts'
 import { forged } from '../token-costs/forged.ts'
@@ -11,16 +11,19 @@ import { startHoldingOrigin } from './odd-origin.ts'
 import { bearing, problem, read } from './questions.ts'
 import { crowding, repeating } from './refusal-states.ts'
 
-/** Of the shipped policy. */
+/** From the shipped policy. */
 const FAILURES_BEFORE_THROTTLE = 20
 const VIOLATIONS_BEFORE_BAN = 5
 const HOUR_SECONDS = 3_600
-/** Of a token that lived for an hour. */
+/** Age of a token with a life of one hour. */
 const EXPIRED_AGE_SECONDS = 7_200
-/** When a memory ends each connection asks Redis once; measurements are shorter than two memories. */
+/**
+ * When a cache entry expires, each connection may call Redis once. Measurements are shorter than
+ * two cache lifetimes.
+ */
 const ASKED_AGAIN = 45
 
-/** What is to be asked now, and what undoes the state that it is refused in. */
+/** The requests to send now, and a function that restores the state. */
 export interface Ready {
   readonly question: Question
   readonly done?: () => Promise<void>
@@ -28,25 +31,25 @@ export interface Ready {
 
 export interface Refusal {
   readonly id: string
-  /** In tables. */
+  /** Title in tables. */
   readonly title: string
   readonly isolate: 'gateway' | 'crowded'
-  /** Calls to Redis for each. */
+  /** Calls to Redis per request. */
   readonly calls: 0 | 1
-  /** Calls behind answers, or now and then, at most in a measurement. */
+  /** Maximum number of additional calls in a measurement, after responses or occasional. */
   readonly callsBeside: number
-  /** Brings about what it is refused for, before each measurement. */
+  /** Creates the state that causes the refusal, before each measurement. */
   prepare(): Promise<Ready>
 }
 
 export interface Refusals {
   readonly gateway: RequestsGateway
   readonly list: readonly Refusal[]
-  /** What is let through. */
+  /** A request that is admitted. */
   readonly good: Question
 }
 
-/** Starts the gateway and makes all callers; warms up. */
+/** Starts the gateway, creates all callers and warms up. */
 export async function prepareRefusals(context: ScenarioContext): Promise<Refusals> {
   const holding = await startHoldingOrigin(ORIGIN_BODY)
   context.shutdown.defer(holding.close)
@@ -120,14 +123,14 @@ export async function prepareRefusals(context: ScenarioContext): Promise<Refusal
       calls: 1,
     },
   ]
-  // Uses the limit up, too.
+  // This also uses up the limit.
   await ask({ url, questions: [{ ...read(spent), path: '/once' }], connections: 1, until: 'once' })
   for (const isolate of ['passthrough', 'gateway'])
     await warmUp(gateway, { url: gateway.urlOf(isolate), questions: [read(good)] })
   return { gateway, list, good: read(good) }
 }
 
-/** SQL, as scanners write it. */
+/** SQL injection, as scanners send it. */
 const ATTACK_PATH = `/search?q=${encodeURIComponent("1' UNION SELECT password FROM users--")}`
 
 const refusal = (id: string, title: string, question: Question): Refusal => ({

@@ -1,7 +1,7 @@
-/** Rounds: several things measured in turn, so that noise meets all of them alike. */
+/** Measures several things in turn in rounds, so that noise affects all of them equally. */
 import { median, ratio, rounded } from '../statistics.ts'
 
-/** Measures each of `names` once a round, in order; returns the rounds of each. */
+/** Measures each of `names` once per round, in order. Returns the rounds of each. */
 export async function inTurn<Name extends string, Result>(
   names: readonly Name[],
   rounds: number,
@@ -14,7 +14,7 @@ export async function inTurn<Name extends string, Result>(
   return done as unknown as Record<Name, readonly Result[]>
 }
 
-/** The median of one number over rounds. Throws a `RangeError` for no rounds. */
+/** Returns the median of one number over rounds. Throws a `RangeError` for no rounds. */
 export function medianOf<Key extends string>(
   rounds: readonly Readonly<Record<Key, number>>[],
   key: Key,
@@ -23,7 +23,7 @@ export function medianOf<Key extends string>(
   return rounded(median(rounds.map((round) => round[key])), digits)
 }
 
-/** The median of what each round is to the same round of another. */
+/** Returns the median of the ratios of each round to the same round of another. */
 export function ratioOf<Key extends string>(
   rounds: readonly Readonly<Record<Key, number>>[],
   base: readonly Readonly<Record<Key, number>>[],
@@ -35,12 +35,12 @@ export function ratioOf<Key extends string>(
   )
 }
 
-/** `0 of 182,204`. */
+/** Returns `0 of 182,204`. */
 export function noneOf(count: number): string {
   return `0 of ${count.toLocaleString('en')}`
 }
 
-/** Says how busy others kept the machine, where they did. */
+/** Returns a note if other processes kept the machine busy. */
 export function noiseNotes(otherCores: readonly number[]): string[] {
   const most = Math.max(0, ...otherCores)
   return most < 0.2
@@ -48,6 +48,6 @@ export function noiseNotes(otherCores: readonly number[]): string[] {
     : [`Processes of others used up to ${most.toFixed(1)} cores meanwhile: latencies suffer most.`]
 }
 
-/** All of something over all rounds. */
+/** Returns the sum over all rounds. */
 export const sumOf = <Item>(items: readonly Item[], of: (item: Item) => number): number =>
   items.reduce((sum, item) => sum + of(item), 0)

@@ -1,4 +1,7 @@
-/** A hundred requests at once that should be one call; and an open breaker, which should be none. */
+/**
+ * Measures a hundred concurrent requests that should cause one call, and an open circuit breaker,
+ * which should cause none.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ORIGIN_BODY } from '../backends.ts'
 import type { ScenarioContext } from '../scenario.ts'
@@ -20,31 +23,36 @@ import type { Variant } from './variants.ts'
 const CONCURRENT = 100
 const POLL_MS = 20
 const PATIENCE_MS = 8_000
-/** From the last call to Redis until its request is where it waits for the origin. */
+/** Time from the last call to Redis until its request waits for the origin. */
 const ADMITTED_MS = 100
-/** So that all are there before the keys are. */
+/** Delays the key set until all requests wait for it. */
 const DOWNLOAD_MS = 500
-/** Of the shipped breakers: failures that open one, and less than its shortest period. */
+/**
+ * Failures that open a shipped circuit breaker, and a time shorter than its shortest open period.
+ */
 const FAILURES = 5
 const GUARDED_MS = 200
 const BROKEN_PATH = '/orders/0190a6b4-0000-7000-8000-000000000001'
 
 export interface SingleFlights {
   readonly gateway: RequestsGateway
-  /** Of the isolate `other`; it hangs up on {@link BROKEN_PATH}, and holds the rest. */
+  /**
+   * Origin of the isolate `other`. It closes connections on {@link BROKEN_PATH}, and delays all
+   * other responses.
+   */
   readonly origin: HoldingOrigin
-  /** Where `cold` keeps its keys. */
+  /** Key server of the `cold` isolates. */
   readonly keyServer: OddOrigin
-  /** Of a caller whose keys are configured. */
+  /** Request of a caller of an issuer with configured keys. */
   readonly known: Question
-  /** Of a hundred whose keys are fetched. */
+  /** Requests of a hundred callers of an issuer with fetched keys. */
   readonly strangers: readonly Question[]
-  /** Isolates that nobody has asked yet. */
+  /** Isolates without any request so far. */
   readonly coldIsolates: readonly string[]
   close(): Promise<void>
 }
 
-/** Starts a gateway before an origin and a key set that do as they are told. */
+/** Starts a gateway with a controllable origin and key set. */
 export async function prepareSingleFlights(
   context: ScenarioContext,
   isolates: number,
@@ -85,7 +93,9 @@ export async function prepareSingleFlights(
   }
 }
 
-/** Calls to the origin for a hundred requests, with `coalesce`, the same each round, and without. */
+/**
+ * Counts calls to the origin for a hundred requests, with `coalesce` (in each round) and without.
+ */
 export async function measureCoalescing(of: SingleFlights, rounds: number) {
   let calls = 0
   for (let round = 1; round <= rounds; round++) {
@@ -98,7 +108,7 @@ export async function measureCoalescing(of: SingleFlights, rounds: number) {
   return { calls, callsWithout }
 }
 
-/** Lets the origin answer once all of them have been admitted; returns how often it was asked. */
+/** Releases the origin's response after all requests were admitted. Returns the number of calls. */
 async function callsOf(
   { gateway: { backends, urlOf }, origin }: SingleFlights,
   question: Question,
@@ -106,7 +116,7 @@ async function callsOf(
   const before = origin.requests()
   const { calls } = await backends.counts()
   const answers = allAtOnce(urlOf('other'), () => question)
-  // Looked at below; until then a wrong one is nobody's unhandled rejection.
+  // Checked below. Until then a rejection must not be unhandled.
   answers.catch(() => {})
   let admitted = 0
   for (let waited = 0; admitted < CONCURRENT && waited < PATIENCE_MS; waited += POLL_MS) {
@@ -116,7 +126,7 @@ async function callsOf(
   await sleep(ADMITTED_MS)
   const asked = origin.requests() - before
   origin.release()
-  // Whatever comes now is one call too many, and is not kept waiting.
+  // Any further call is one too many, and is answered at once.
   const releasing = setInterval(origin.release, POLL_MS)
   await answers.finally(() => clearInterval(releasing))
   if (admitted < CONCURRENT)
@@ -124,7 +134,7 @@ async function callsOf(
   return Math.max(asked, origin.requests() - before)
 }
 
-/** Downloads for a hundred requests at each isolate that has never seen a token of their issuer. */
+/** Counts downloads for a hundred requests to each isolate that has no keys of their issuer yet. */
 export async function measureColdKeySets(of: SingleFlights) {
   const { gateway, keyServer, strangers, coldIsolates } = of
   let downloads = 0
@@ -138,7 +148,7 @@ export async function measureColdKeySets(of: SingleFlights) {
   return { downloads }
 }
 
-/** Asks a route whose origin hangs up, one request after the other. */
+/** Sends requests one after another to a route with an origin that closes connections. */
 export async function measureOpenBreaker(
   { gateway, origin, known: { headers } }: SingleFlights,
   seconds: number,
@@ -147,7 +157,7 @@ export async function measureOpenBreaker(
   const caller = createCaller(1)
   const latencies = createLatencyHistogram()
   let [probes, guarded, guardedUntilMs] = [0, 0, 0]
-  // A request that a kept connection took would open no new one.
+  // A request over a kept connection does not open a new one, so both are counted.
   const reached = () => origin.connections() + origin.requests()
   for (let failure = 0; failure < FAILURES; failure++) await askOnce()
   const endMs = performance.now() + seconds * 1_000

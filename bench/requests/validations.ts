@@ -1,4 +1,4 @@
-/** Who is to be validated, in which order, and what the isolate must know of each. */
+/** Tokens to validate, their order, and which of them are cached. */
 import { validationAnswer } from '../token-costs/validation-answer.ts'
 import type { Question } from './ask.ts'
 import type { Credentials, Holder } from './credentials.ts'
@@ -8,23 +8,23 @@ import { WHO_PATH } from './variants.ts'
 export const ALGORITHMS = ['ES256', 'RS256'] as const
 export type Algorithm = (typeof ALGORITHMS)[number]
 
-/** Of how many tokens in five the isolate must know: all, four, none. */
+/** Number of cached tokens in five: all, four, none. */
 export const MIXES = { cached: 5, mixed: 4, uncached: 0 } as const
 export type Mix = keyof typeof MIXES
 const IN_ALL = 5
 
-/** Tokens that take turns where they are remembered. */
+/** Number of cached tokens, used in turn. */
 const KNOWN_TOKENS = 100
 
-/** Validates `count` tokens, each once it is its turn. */
+/** Requests that validate tokens. */
 export interface Validations {
-  /** All that are remembered from then on: to be asked once before anything else. */
+  /** Tokens to cache: send each once before everything else. */
   readonly known: readonly Question[]
-  /** Mints what is new in it. `count` has to be a multiple of five. */
+  /** Returns `count` requests, with new tokens as needed. `count` must be a multiple of five. */
   of(mix: Mix, count: number): Promise<readonly Question[]>
 }
 
-/** Signs with one algorithm. */
+/** Prepares tokens with one algorithm. */
 export async function prepareValidations(
   { mint }: Pick<Credentials, 'mint'>,
   algorithm: Algorithm,
@@ -53,13 +53,13 @@ function who(holder: Holder | undefined, remembered: boolean): Question {
   }
 }
 
-/** What a memory counted. */
+/** Counts of a token cache. */
 export interface Counted {
   readonly hits: number
   readonly misses: number
 }
 
-/** Throws an `Error` of one line where the memory counted something else than was asked of it. */
+/** Throws an `Error` of one line if the cache counts differ from the requests. */
 export function refuseOtherCount(mix: Mix, asked: number, { hits, misses }: Counted): void {
   const expected = (asked * MIXES[mix]) / IN_ALL
   if (hits !== expected || hits + misses !== asked)

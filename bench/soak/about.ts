@@ -1,4 +1,4 @@
-/** Where and of what a soak was made. */
+/** Describes when and how a soak was run. */
 import { join } from 'node:path'
 import { surroundings } from '../surroundings.ts'
 

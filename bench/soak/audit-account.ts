@@ -1,17 +1,17 @@
-/** Compares what was answered with what is on record. */
+/** Compares the responses with the audit trail. */
 import type { AuditRow } from './audit-trail.ts'
 import type { Answered } from './ledger.ts'
 
 /**
- * An event that is younger than this when its gateway is killed may be gone with it: the batch that
- * it waits in (50 ms), and the local queue, which is memory of the same process and delivers after a second.
+ * Events younger than this may be lost when their gateway is killed. They wait in a batch (50 ms),
+ * then in the local queue, which is memory of the same process and delivers after a second.
  */
 export const IN_MEMORY_MS = 5_000
 
-/** What was in a socket at that moment is read a little later. */
+/** Responses that were in a socket at that moment are read a little later. */
 const ON_THE_WAY_MS = 500
 
-/** A gateway was killed. Milliseconds since the epoch. */
+/** The time at which a gateway was killed, in milliseconds since the epoch. */
 export interface Death {
   readonly gateway: number
   readonly timeMs: number
@@ -20,19 +20,19 @@ export interface Death {
 export interface AuditAccount {
   readonly answered: number
   readonly events: number
-  /** Answered requests with exactly one event of the same status. */
+  /** Requests with exactly one event of the same status. */
   readonly matched: number
-  /** Without an event, though nothing accounts for it. */
+  /** Requests without an event and without an explanation. */
   readonly lost: number
   readonly lostExamples: readonly string[]
-  /** Without an event, answered in the last seconds of a gateway that was killed. */
+  /** Requests without an event that a gateway answered in the last seconds before it was killed. */
   readonly diedWithGateway: number
-  /** Without an event, and declared to be lost by `audit_lost`. */
+  /** Requests without an event that `audit_lost` reported as lost. */
   readonly declaredLost: number
-  /** Answers of a gateway that sheds load: those have no event each. */
+  /** Responses of a gateway that sheds load: these have no event each. */
   readonly shed: number
   readonly doubled: number
-  /** An event with another status than the answer had. */
+  /** Events with a different status than the response. */
   readonly different: number
 }
 
@@ -67,7 +67,7 @@ export function accountFor(
     else if (event.status !== request.status) different++
     else matched++
   }
-  // Those of shed requests are declared as well, and excuse no others.
+  // `audit_lost` also counts shed requests. They must not explain other missing events.
   const declaredLost = Math.min(Math.max(0, declared - shed), missing.length)
   return {
     answered: answered.length,
@@ -83,7 +83,7 @@ function tookAlong({ gateway, timeMs }: Death, request: Answered): boolean {
   return request.gateway === gateway && ageMs >= -ON_THE_WAY_MS && ageMs <= IN_MEMORY_MS
 }
 
-/** Examples that name a request, with the reason that stands in its event. */
+/** Adds to each example the reason from the event of its request. */
 export function withReasons(
   examples: readonly string[],
   rows: readonly AuditRow[],

@@ -1,4 +1,4 @@
-/** The audit events of the soak's gateways, as they stand in the local D1. */
+/** Reads the audit events of the soak's gateways from the local D1. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -8,20 +8,20 @@ export interface AuditRow {
   readonly request_id: string
   readonly status: number
   readonly reason: string
-  /** Of the event `audit_lost`: how many. */
+  /** Number of lost events, in an `audit_lost` event. */
   readonly lost: number | null
 }
 
-/** Where `npm start` keeps the databases of a gateway that does not run alone. */
+/** Returns the directory of a gateway's databases, if the gateway does not run alone. */
 const stateOf = (port: number): string =>
   join(ROOT, '.wrangler', `state-${port}`, 'v3', 'd1', 'miniflare-D1DatabaseObject')
 
-/** All events of the gateway on this port. */
+/** Returns all events of the gateway on this port. */
 export function auditRows(port: number): readonly AuditRow[] {
   return ask(port, 'SELECT request_id, status, reason, lost FROM audit_events') as AuditRow[]
 }
 
-/** How many there are. */
+/** Returns the number of events. */
 export function auditCount(port: number): number {
   const rows = ask(port, 'SELECT count(*) AS count FROM audit_events') as { count: number }[]
   return rows.reduce((sum, { count }) => sum + count, 0)

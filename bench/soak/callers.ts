@@ -1,9 +1,9 @@
-/** The honest callers of the soak, each with a credential, an address and a budget of its own. */
+/** The regular callers of the soak. Each has its own credential, address and limit. */
 import { type Issuer, signToken } from './issuers.ts'
 
-/** Of the shipped policy's limit of 100 a minute; the rest is for uneven arrivals. */
+/** The shipped policy allows 100 a minute. The rest is a reserve for uneven arrivals. */
 const REQUESTS_PER_MINUTE = 40
-/** Tokens are replaced while they are good, as clients do; so caches have something to forget. */
+/** Tokens are replaced before they expire, as clients do, so that caches must evict entries. */
 const RENEWAL_MS = 120_000
 
 export interface Caller {
@@ -12,12 +12,12 @@ export interface Caller {
   credential(): Promise<string>
 }
 
-/** Deals callers out one after the other, so that none comes more often than another. */
+/** Returns callers in turn, so that all are used equally often. */
 export interface Pool {
   next(): Caller
 }
 
-/** How many callers it takes for so many requests a second to stay below everyone's limit. */
+/** Returns the number of callers needed to stay below every caller's limit at this rate. */
 export function poolSize(requestsPerSecond: number): number {
   return Math.max(2, Math.ceil((requestsPerSecond * 60) / REQUESTS_PER_MINUTE))
 }
@@ -27,7 +27,7 @@ export function createPool(callers: readonly Caller[]): Pool {
   return { next: () => callers[turn++ % callers.length] as Caller }
 }
 
-/** A caller who gets a new token every two minutes. */
+/** Creates a caller with a new token every two minutes. */
 export function tokenCaller(
   issuer: Issuer,
   subject: string,
@@ -49,13 +49,13 @@ export function tokenCaller(
   }
 }
 
-/** A caller whose credential stays what it is. */
+/** Creates a caller with a fixed credential. */
 export function fixedCaller(subject: string, credential: string, address: string): Caller {
   const promise = Promise.resolve(credential)
   return { subject, address, credential: () => promise }
 }
 
-/** Another IPv6 network for each number: limits and bans count by /64. */
+/** Returns a different IPv6 network for each number: limits and bans count by /64. */
 export function addressOf(number: number): string {
   const high = Math.floor(number / 0x1_0000) % 0x1_0000
   return `2001:db8:${high.toString(16)}:${(number % 0x1_0000).toString(16)}::1`

@@ -1,4 +1,4 @@
-/** Makes everyone who takes part: callers, those to be ended, sessions, the operator. */
+/** Creates all participants: callers, callers to revoke, sessions, the operator. */
 import {
   addressOf,
   type Caller,
@@ -18,7 +18,7 @@ import { createSessions } from './sessions.ts'
 import type { System } from './system.ts'
 
 const ROLES = ['writer']
-/** A busy machine may miss a deadline. */
+/** Attempts. A busy machine may miss a deadline. */
 const ATTEMPTS = 5
 
 export interface CastOptions {
@@ -34,7 +34,7 @@ export interface Cast {
   readonly operator: Operator
 }
 
-/** Throws an `Error` if the gateways do not give out the credentials that it takes. */
+/** Creates the callers. Throws an `Error` if the gateways do not issue their credentials. */
 export async function prepareCallers({
   system,
   sender,
@@ -44,7 +44,7 @@ export async function prepareCallers({
   const { issuers } = system
   const operator = createOperator(sender, system.operator)
   if (!(await operator.login())) throw new Error('the operator gets no token')
-  // Before the peak is known, for the largest rate there can be.
+  // The peak is not measured yet, so this uses the maximum rate.
   const rate = options.rate ?? MAX_RATE
   let addresses = 0
   const address = () => addressOf(addresses++)

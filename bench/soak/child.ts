@@ -1,14 +1,14 @@
-/** Processes of the soak that are asked things over Node's own channel. */
+/** Child processes of the soak, with requests and replies over Node's IPC channel. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 
 const STOP_TIMEOUT_MS = 3_000
 
 export interface Child<Ready> {
-  /** What it said when it was ready. */
+  /** The message that the process sent when it was ready. */
   readonly ready: Ready
   readonly pid: number
-  /** Asks it something, and waits for its answer. */
+  /** Sends a question and returns the answer. */
   ask<Answer>(question: object): Promise<Answer>
   close(): Promise<void>
 }
@@ -18,7 +18,10 @@ interface Message {
   readonly answer: unknown
 }
 
-/** Starts a module that sends one message when it is ready and answers `{ id, question }` with `{ id, answer }`. */
+/**
+ * Starts a module that sends one message when it is ready, and replies to `{ id, question }` with
+ * `{ id, answer }`.
+ */
 export async function startChild<Ready>(
   file: string,
   env: Readonly<Record<string, string>>,
@@ -53,13 +56,16 @@ export async function startChild<Ready>(
   }
 }
 
-/** In the process: says that it is ready, and answers from then on. Ends when its parent does. */
+/**
+ * Runs in the child process: reports that it is ready, then answers questions. Ends with its
+ * parent.
+ */
 export function serveParent(ready: object, answer: (question: never) => Promise<unknown>): void {
   process.on('message', async ({ id, question }: { id: number; question: never }) => {
     process.send?.({ id, answer: await answer(question) })
   })
   process.on('disconnect', () => process.exit())
-  // The parent ends this; Ctrl-C reaches the whole group.
+  // The parent ends this process; Ctrl-C reaches the whole group.
   process.on('SIGINT', () => {})
   process.send?.(ready)
 }

@@ -1,10 +1,10 @@
-/** Sends requests and says what came of them, without ever failing. */
+/** Sends requests and returns their outcomes. It never throws. */
 import { Agent, type IncomingMessage, request } from 'node:http'
 
-/** A hanging gateway must not hang the load; longer than anything the gateway waits for. */
+/** A hanging gateway must not block the load. Longer than every timeout of the gateway. */
 const TIMEOUT_MS = 40_000
 const MAX_SOCKETS = 1_024
-/** Before workerd ends an idle connection, which it does after 5 s. */
+/** Shorter than workerd's idle timeout for connections of 5 s. */
 const IDLE_MS = 2_000
 
 export interface Outgoing {
@@ -15,14 +15,14 @@ export interface Outgoing {
 }
 
 export interface Answer {
-  /** 0: there was none. */
+  /** 0: no response. */
   readonly status: number
-  /** Of a problem document or an OAuth error; empty otherwise. */
+  /** Code of a problem document or an OAuth error; empty otherwise. */
   readonly code: string
   readonly requestId: string
-  /** Why there was none, where there was none. */
+  /** The body, or the reason why there was no response. */
   readonly body: string
-  /** The body broke off. */
+  /** True if the body was incomplete. */
   readonly isCut: boolean
 }
 
@@ -34,9 +34,9 @@ export interface Client {
 }
 
 /**
- * Keeps its connections, as proxies and libraries do, and like them repeats a GET once that a kept
- * connection has dropped unanswered (RFC 9112 section 9.3.1). Opens `maxSockets` of them to each host at
- * most.
+ * Creates the client. It keeps its connections open and repeats a GET once if a kept connection was
+ * closed without a response (RFC 9112 section 9.3.1), as proxies and libraries do. Opens at most
+ * `maxSockets` connections to each host.
  */
 export function createClient(maxSockets: number = MAX_SOCKETS): Client {
   const agent = new Agent({

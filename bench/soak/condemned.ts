@@ -1,22 +1,27 @@
-/** Callers whose tokens are good at first, and are ended by an operator while the load goes on. */
+/** Callers with valid tokens that an operator revokes during the load. */
 import { addressOf } from './callers.ts'
 import { type Claims, type Issuer, signToken } from './issuers.ts'
 import type { Operator, RevocationKind } from './operator.ts'
 import type { Sender } from './sender.ts'
 import { badShot, goodShot, type Shot } from './shots.ts'
 
-/** The newest stay in use, far longer than anything that an isolate remembers. */
+/**
+ * The number of revoked callers that stay in use, far longer than any cache entry of an isolate.
+ */
 const MAX_KEPT = 200
-/** Apart from the addresses of others. */
+/** Separate from the addresses of other callers. */
 const FIRST_ADDRESS = 0x8000_0000
 
 type End = RevocationKind | 'ban'
 const ENDS: readonly End[] = ['token', 'session', 'subject', 'tenant', 'ban']
 
 export interface Condemned {
-  /** Makes another one, sees it be let in, and ends it. Forgets it where the end is not certain. */
+  /**
+   * Creates a caller, checks that it is admitted, and revokes it. Drops the caller if the
+   * revocation is uncertain.
+   */
   condemn(): Promise<void>
-  /** A request by one that has been ended, or undefined while there is none. */
+  /** Returns a request of a revoked caller, or undefined if there is none. */
   shot(): Shot | undefined
   size(): number
 }

@@ -1,20 +1,20 @@
-/** Which faults were on when, and what they can have caused. */
+/** Records when each fault was active, and decides which failures it explains. */
 import { explainedBy, type FaultName, type FULL_LOAD, type Trouble } from './faults.ts'
 
-/** Milliseconds since the epoch. */
+/** The period of a fault, in milliseconds since the epoch. */
 export interface FaultWindow {
   readonly name: FaultName | typeof FULL_LOAD
   readonly startMs: number
-  /** Undefined while it lasts. */
+  /** Undefined while the fault is active. */
   endMs: number | undefined
-  /** The gateway that was killed, where one was: 0 or 1. */
+  /** The gateway that was killed, if any: 0 or 1. */
   readonly gateway?: number
-  /** When something that this fault explains was last answered. */
+  /** Time of the last response that this fault explains. */
   lastTroubleMs: number | undefined
   troubles: number
 }
 
-/** One request's life, and where it was sent. */
+/** The start, end and gateway of one request. */
 export interface Span {
   readonly fromMs: number
   readonly toMs: number
@@ -24,9 +24,9 @@ export interface Span {
 export interface Explanations {
   readonly windows: readonly FaultWindow[]
   begin(name: FaultWindow['name'], nowMs: number, gateway?: number): FaultWindow
-  /** The fault that explains this trouble of a request, if there is one. */
+  /** Returns the fault that explains this failure of a request, if any. */
   explain(trouble: Trouble, span: Span): FaultWindow | undefined
-  /** Whether a fault was on, or had just ended, at any time of this span. */
+  /** Reports whether a fault was active, or had just ended, during this span. */
   isTroubled(span: Span): boolean
 }
 
@@ -35,7 +35,9 @@ export function createExplanations(): Explanations {
 
   function touches({ name, startMs, endMs }: FaultWindow, { fromMs, toMs }: Span): boolean {
     const untilMs =
-      endMs === undefined ? Number.POSITIVE_INFINITY : endMs + explainedBy(name).recoveryMs
+      endMs === undefined
+        ? Number.POSITIVE_INFINITY
+        : endMs + explainedBy(name).recoveryMs(endMs - startMs)
     return startMs <= toMs && fromMs <= untilMs
   }
 

@@ -1,42 +1,55 @@
-/** The faults of the soak, and which answers each of them can cause. */
+/** The faults of the soak, and the failures that each can cause. */
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
+import { longestPeriodMs } from '../../src/isolate/circuit-breaker.ts'
 
-/** Whose connections go through a fault proxy. */
+/** Dependencies with a fault proxy. */
 export const PROXIED = ['redis', 'keySet', 'origin'] as const
 export type Proxied = (typeof PROXIED)[number]
 
 /**
- * What an answer can be besides those that its request has a right to: `<status> <code>` as in a
- * problem document or an OAuth error, `cut` for a body that broke off, `none` for no answer.
+ * An unexpected outcome: `<status> <code>` as in a problem document or an OAuth error, `cut` for an
+ * incomplete body, `none` for no response.
  */
 export type Trouble = string
 
 export interface SoakFault {
-  /** Where it is, or `gateway`: one of the two is killed and started again. */
+  /** The dependency, or `gateway`: one of the two gateways is killed and restarted. */
   readonly at: Proxied | 'gateway'
-  /** One after the other, in equal parts of the time that the fault lasts. */
+  /** Steps of equal length, one after another. */
   readonly steps: readonly Fault[]
-  /** What it explains. */
+  /** Failures that the fault explains. */
   readonly explains: readonly Trouble[]
-  /** How long after its end it explains that still: deadlines, and one period of a breaker. */
-  readonly recoveryMs: number
+  /** Returns for how long after its end the fault still explains failures, given its duration. */
+  recoveryMs(lastedMs: number): number
 }
 
-/** The longest period of the breakers, its jitter, and a deadline. */
-const BREAKER_RECOVERY_MS = 7_000
-/** A process that is killed takes connections along that clients only then find dead. */
+/** Covers a timeout that starts before the end of a fault and ends after it. */
+const DEADLINE_MS = 1_000
+/** Clients detect dead connections to a killed process only later. */
 const GATEWAY_RECOVERY_MS = 3_000
 
+/**
+ * Returns the maximum time for which a circuit breaker may stay open after an outage of `lastedMs`.
+ * This is the longest open period that can begin before the outage ended and its last probe failed.
+ */
+export function breakerRecoveryMs(lastedMs: number): number {
+  let index = 0
+  // Jitter shortens a period by at most half. This is the earliest start of the next period.
+  for (let earliestMs = 0; earliestMs <= lastedMs + DEADLINE_MS; index++)
+    earliestMs += longestPeriodMs(index) / 2
+  return longestPeriodMs(index - 1) + DEADLINE_MS
+}
+
 const NO_REDIS = ['503 dependency_unavailable', '503 temporarily_unavailable'] as const
-/** Requests pile up where each waits for its deadline. */
+/** Requests accumulate if each waits for its timeout. */
 const OVERLOADED = '503 overloaded'
 
 const redis = (steps: readonly Fault[], explains: readonly Trouble[] = NO_REDIS) =>
-  ({ at: 'redis', steps, explains, recoveryMs: BREAKER_RECOVERY_MS }) satisfies SoakFault
+  ({ at: 'redis', steps, explains, recoveryMs: breakerRecoveryMs }) satisfies SoakFault
 const origin = (steps: readonly Fault[], ...explains: readonly Trouble[]) =>
-  ({ at: 'origin', steps, explains, recoveryMs: BREAKER_RECOVERY_MS }) satisfies SoakFault
+  ({ at: 'origin', steps, explains, recoveryMs: breakerRecoveryMs }) satisfies SoakFault
 const keySet = (steps: readonly Fault[]) =>
-  ({ at: 'keySet', steps, explains: [], recoveryMs: 0 }) satisfies SoakFault
+  ({ at: 'keySet', steps, explains: [], recoveryMs: () => 0 }) satisfies SoakFault
 
 const JSON_TYPE = { 'Content-Type': 'application/json' }
 const said = (
@@ -50,7 +63,7 @@ const said = (
   body,
 })
 
-/** What is no answer of an Upstash REST server to a pipeline. */
+/** Responses that an Upstash REST server never sends to a pipeline. */
 const RUBBISH: readonly Fault[] = [
   { kind: 'garbage' },
   said(200, ''),
@@ -86,7 +99,7 @@ const SOAK_FAULTS = {
     at: 'gateway',
     steps: [],
     explains: ['none', 'cut'],
-    recoveryMs: GATEWAY_RECOVERY_MS,
+    recoveryMs: () => GATEWAY_RECOVERY_MS,
   },
 } as const satisfies Record<string, SoakFault>
 
@@ -96,11 +109,11 @@ export const FAULT_NAMES = Object.keys(SOAK_FAULTS) as readonly FaultName[]
 
 export const faultOf = (name: FaultName): SoakFault => SOAK_FAULTS[name]
 
-/** Not a fault: the measurement of the peak, when a starved process may miss a deadline. */
+/** Not a fault: the measurement of the peak, in which requests may be shed. */
 export const FULL_LOAD = 'full-load'
 
-/** What a fault, or full load, can cause. */
+/** Returns the failures that a fault or full load can cause. */
 export const explainedBy = (
   name: FaultName | typeof FULL_LOAD,
 ): Pick<SoakFault, 'explains' | 'recoveryMs'> =>
-  name === FULL_LOAD ? { explains: [...NO_REDIS, OVERLOADED], recoveryMs: 0 } : faultOf(name)
+  name === FULL_LOAD ? { explains: [OVERLOADED], recoveryMs: () => 0 } : faultOf(name)

@@ -1,4 +1,4 @@
-/** One of the gateways, started as a user starts it, and killed as no user would. */
+/** Starts and kills one of the gateways. It starts as with `npm start`. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
@@ -13,23 +13,31 @@ const BYTES_PER_MEGABYTE = 1_048_576
 export interface Gateway {
   readonly port: number
   readonly url: string
-  /** Starts it, and resolves when it is ready. Throws an `Error` with what it said if it ends. */
+  /**
+   * Starts the gateway; resolves when it is ready. Throws an `Error` with its output if it ends.
+   */
   start(): Promise<void>
-  /** Ends it with all its processes, at once: nothing is finished, flushed or closed. */
+  /** Kills all its processes at once: nothing is completed, flushed or closed. */
   kill(): Promise<void>
-  /** Asks it to end, and waits. */
+  /** Stops the gateway and waits for its end. */
   stop(): Promise<void>
-  /** Resident memory of the workerd that runs the Workers, MB; undefined while there is none. */
+  /**
+   * Returns the resident memory of the workerd that runs the Workers, in MB; undefined if it is
+   * down.
+   */
   memoryMb(): number | undefined
-  /** Heap of the gateway's own isolate after a collection of garbage, MB; undefined: not to be had. */
+  /**
+   * Returns the heap of the gateway's own isolate after a garbage collection, in MB; undefined if
+   * it is not available.
+   */
   heapMb(): Promise<number | undefined>
-  /** How often it has been started. */
+  /** Returns the number of starts. */
   lives(): number
-  /** How often its workerd has been replaced by another one that was not asked for. */
+  /** Returns how often its workerd was replaced unexpectedly. */
   surprises(): number
 }
 
-/** `logFile` is where it prints to. */
+/** Creates the control of a gateway. `logFile` receives its output. */
 export function createGateway(
   port: number,
   env: Readonly<Record<string, string>>,
@@ -41,7 +49,7 @@ export function createGateway(
   let surprises = 0
   let lives = 0
 
-  // wrangler runs two of workerd: the one that listens passes on to the one with the Workers.
+  // wrangler runs two workerd processes: the listening one forwards to the one with the Workers.
   const findWorkerd = () =>
     child?.pid === undefined
       ? undefined
@@ -52,7 +60,7 @@ export function createGateway(
   async function start(): Promise<void> {
     const started = spawn(process.execPath, ['dev/start.ts'], {
       cwd: ROOT,
-      // As a script of npm it ends when its parent is gone, even if that was killed.
+      // With this name of an npm script it ends after its parent, even if that was killed.
       env: { ...process.env, npm_lifecycle_event: 'soak', ...env, PORT: String(port) },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -123,6 +131,6 @@ function killOutright(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL')
   } catch {
-    // Ended since it was listed.
+    // The process ended after it was listed.
   }
 }

@@ -1,9 +1,9 @@
-/** What must hold at the end of a soak. */
+/** The invariants that are checked at the end of a soak. */
 import type { AuditAccount } from './audit-account.ts'
 import type { Findings } from './ledger.ts'
 import { MAX_SLOPE_MB_PER_MINUTE, MIN_MINUTES, type Slope } from './memory.ts'
 
-/** The usual reason. */
+/** The most common reason. */
 const SURPRISE =
   'wrangler restarts workerd when a source file changes; see .wrangler/soak-gateway-*.log'
 
@@ -11,9 +11,9 @@ export interface Invariant {
   readonly what: string
   readonly value: string
   readonly aim: string
-  /** Undefined: the run was too short to tell. */
+  /** Undefined: the run was too short to decide. */
   readonly holds: boolean | undefined
-  /** To begin a search with. */
+  /** Examples for debugging. */
   readonly examples: readonly string[]
 }
 
@@ -23,9 +23,9 @@ export interface Evidence {
   readonly findings: Findings
   readonly overruns: readonly string[]
   readonly audit: AuditAccount
-  /** Processes of gateways that ended without having been asked to. */
+  /** Number of gateway processes that ended unexpectedly. */
   readonly surprises: number
-  /** Of the heap of each gateway's isolate. */
+  /** Slope of the heap of each gateway's isolate. */
   readonly slopes: readonly (Slope | undefined)[]
 }
 
@@ -59,12 +59,12 @@ function memoryInvariant(slope: Slope | undefined, gateway: number): Invariant {
     what: `heap of gateway ${gateway + 1}, MB/min`,
     value: slope === undefined ? '-' : `${slope.mbPerMinute} +- ${slope.plusMinus}`,
     aim: `<= ${MAX_SLOPE_MB_PER_MINUTE}`,
-    // A slope that may just as well be flat is none.
+    // A slope counts as flat if its interval includes a flat line.
     holds: long ? slope.mbPerMinute - slope.plusMinus <= MAX_SLOPE_MB_PER_MINUTE : undefined,
     examples: [],
   }
 }
 
-/** Whether nothing is known to be wrong. */
+/** Reports whether no invariant is violated. */
 export const allHold = (invariants: readonly Invariant[]): boolean =>
   invariants.every(({ holds }) => holds !== false)

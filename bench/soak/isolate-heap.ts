@@ -1,28 +1,32 @@
-/** The heap of the gateway's own isolate, apart from what else its workerd runs. */
+/** Measures the heap of the gateway's own isolate, without the other isolates of its workerd. */
 import { type Heap, openHeap } from '../memory/heap.ts'
 import { targetsOf } from '../memory/inspector-session.ts'
 import { portsOf } from '../process-times.ts'
 
-/** As wrangler calls it: by the name in `wrangler.toml`. */
+/** Wrangler's name for the isolate, from the name in `wrangler.toml`. */
 const ISOLATE = 'core:user:portcullis'
 const HOST = '127.0.0.1'
 const BYTES_PER_MEGABYTE = 1_048_576
 
 export interface IsolateHeap {
-  /** Looks for the inspector. Asks every port of the process, so before there is any load. */
+  /**
+   * Finds the inspector. Connects to every port of the process, so call it before the load starts.
+   */
   find(): Promise<void>
   /**
-   * What JavaScript holds once garbage is collected, MB; undefined where it cannot be asked. The isolate
-   * must be busy: it collects when it runs next. Asked again meanwhile, it is undefined.
+   * Returns the JavaScript heap after a garbage collection in MB, or undefined if it is not
+   * available. The isolate must be busy: it collects garbage when it runs next. Returns undefined
+   * during another call.
    */
   megabytes(): Promise<number | undefined>
-  /** The process has ended: the next one has to be found. */
+  /** Forgets the inspector, because the process has ended. */
   forget(): void
 }
 
 /**
- * Makes the question, to the inspector of `workerd`, the process with the Workers. It asks for nothing
- * but a collection of garbage and the size of this one isolate: other calls have disturbed it.
+ * Creates the measurement. `workerd` returns the process with the Workers. It only requests a
+ * garbage collection and the heap size of this one isolate: other inspector calls disturbed the
+ * load.
  */
 export function createIsolateHeap(workerd: () => number | undefined): IsolateHeap {
   let authority: string | undefined
@@ -46,7 +50,7 @@ export function createIsolateHeap(workerd: () => number | undefined): IsolateHea
         heap ??= await openHeap(authority, ISOLATE)
         return (await heap.usedBytes()) / BYTES_PER_MEGABYTE
       } catch {
-        // It was killed meanwhile, or is too busy to say.
+        // The process was killed, or is too busy to respond.
         close()
         return undefined
       } finally {
@@ -60,7 +64,7 @@ export function createIsolateHeap(workerd: () => number | undefined): IsolateHea
   }
 }
 
-/** Which of the process's ports is that of an inspector that knows the isolate, if any. */
+/** Returns the address of the process's inspector that has the isolate, if any. */
 async function inspectorOf(pid: number): Promise<string | undefined> {
   for (const port of portsOf(pid)) {
     const authority = `${HOST}:${port}`

@@ -1,4 +1,6 @@
-/** The token issuers of the soak: one whose keys are configured, one whose keys are fetched. */
+/**
+ * The token issuers of the soak: one with configured keys, one with keys that the gateways fetch.
+ */
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 
 export const AUDIENCE = 'https://api.soak.test'
@@ -11,7 +13,7 @@ export interface Issuer {
   readonly key: CryptoKey
 }
 
-/** Makes one with an ES256 key. */
+/** Creates an issuer with an ES256 key. */
 export async function createIssuer(name: string): Promise<Issuer> {
   const { privateKey, publicKey } = await generateKeyPair('ES256')
   const publicJwk = { ...(await exportJWK(publicKey)), kid: name, alg: 'ES256', use: 'sig' }
@@ -25,11 +27,11 @@ export interface Claims {
   readonly sid?: string
   readonly tenant?: string
   readonly aud?: string
-  /** Seconds that the token is older than now. */
+  /** Age of the token in seconds. */
   readonly ageSeconds?: number
 }
 
-/** Signs an access token of 15 minutes, by another key or with another `kid` where that is asked for. */
+/** Signs an access token with a life of 15 minutes, optionally with another key or `kid`. */
 export function signToken(
   { issuer, kid, key }: Issuer,
   { sub, roles = ['reader'], ageSeconds = 0, aud = AUDIENCE, ...claims }: Claims,

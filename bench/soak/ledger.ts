@@ -1,17 +1,17 @@
-/** Every request of the soak: what was to come of it, and what did. */
+/** Records every request of the soak with its expected and its actual outcome. */
 import type { Answer } from './client.ts'
 import type { Explanations } from './explanations.ts'
 import type { Trouble } from './faults.ts'
 import type { Arrival } from './protocol.ts'
 
-/** What may come of a request. */
+/** The allowed outcomes of a request. */
 export interface Expectation {
   readonly kind: string
-  /** Statuses that are right whatever else goes on. */
+  /** Statuses that are correct even during a fault. */
   readonly right: readonly number[]
-  /** `no`: nothing of it may reach the origin, whatever goes wrong. */
+  /** `no`: the request must never reach the origin, even during a fault. */
   readonly mayReachOrigin: 'yes' | 'no'
-  /** Whom the gateway must tell the origin; empty: nobody. */
+  /** The subject that the gateway must send to the origin; empty: none. */
   readonly subject: string
 }
 
@@ -22,7 +22,7 @@ export interface Sent {
   readonly sentMs: number
 }
 
-/** An answered request, for the comparison with the audit trail. */
+/** A request with a response, for the comparison with the audit trail. */
 export interface Answered {
   readonly requestId: string
   readonly gateway: number
@@ -33,26 +33,26 @@ export interface Answered {
 
 export type Verdict = 'right' | 'explained' | 'unexplained' | 'wrong_refusal' | 'wrong_accept'
 
-/** What may not happen; each has examples to begin a search with. */
+/** Violations, each with examples for debugging. */
 export interface Findings {
   readonly wrongAccepts: readonly string[]
   readonly unexplained: readonly string[]
   readonly wrongRefusals: readonly string[]
-  /** Requests that are not idempotent, and reached the origin twice. */
+  /** Non-idempotent requests that reached the origin twice. */
   readonly repeats: readonly string[]
   readonly counts: Readonly<Record<keyof Omit<Findings, 'counts'>, number>>
 }
 
 export interface Ledger {
-  /** Answers the number that the request must carry. */
+  /** Records a request. Returns the number that it must carry. */
   open(sent: Sent): number
   settle(number: number, answer: Answer, nowMs: number): Verdict
   arrive(arrival: Arrival): void
   answered(): readonly Answered[]
-  /** How many a gateway has answered. */
+  /** Returns the number of responses of a gateway. */
   answeredBy(gateway: number): number
   findings(): Findings
-  /** Answers by kind of request, then by status and code. */
+  /** Returns the number of responses by kind of request, status and code. */
   totals(): Readonly<Record<string, Readonly<Record<string, number>>>>
   inFlight(): number
 }
@@ -140,7 +140,7 @@ export function createLedger(explanations: Explanations): Ledger {
   }
 }
 
-/** An answer in a few words: `503 dependency_unavailable`, `200`, `cut`, `none`. */
+/** Describes an outcome: `503 dependency_unavailable`, `200`, `cut`, `none`. */
 export function troubleOf({ status, code, isCut }: Answer): Trouble {
   if (status === 0) return 'none'
   if (isCut) return 'cut'

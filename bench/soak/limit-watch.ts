@@ -1,22 +1,22 @@
-/** Whether a limit let more through than it may: seen from the origin. */
+/** Checks at the origin that a limit did not admit too many requests. */
 
-/** Of the policy that ships. */
+/** The limit of the shipped policy. */
 const LIMIT = 100
 const WINDOW_MS = 60_000
-/** What was admitted in one window may reach the origin this far into the next. */
+/** Requests admitted in one window may reach the origin this late in the next window. */
 const LATE_MS = 3_000
 
 export interface LimitWatch {
-  /** A request of `subject` has reached the origin. */
+  /** Records a request of `subject` at the origin. */
   arrive(subject: string, timeMs: number): void
-  /** Windows in which more arrived than the limit is. */
+  /** Returns the windows with more requests than the limit. */
   overruns(): readonly string[]
 }
 
 /**
- * Counts by the limiter's own windows, which begin with each minute of the clock: none of them may
- * admit more than the limit. (Over a window that begins at another moment up to 1.85 times as many
- * pass, see docs/threat-model.md.)
+ * Creates the check. It uses the limiter's own windows, which start with each minute of the clock:
+ * none may admit more than the limit. (In a window with another start, up to 1.85 times the limit
+ * may pass, see docs/threat-model.md.)
  */
 export function createLimitWatch(): LimitWatch {
   const counts = new Map<string, number>()

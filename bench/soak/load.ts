@@ -1,4 +1,4 @@
-/** Offers requests at a rate that does not depend on how they are answered. */
+/** Offers requests at a rate that does not depend on the responses. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SHARES, type ShotKind } from './mix.ts'
 import type { Sender } from './sender.ts'
@@ -15,11 +15,11 @@ export interface LoadOptions {
 }
 
 export interface Load {
-  /** As many as `concurrency` allows, each after the one before it. Returns requests a second. */
+  /** Sends `concurrency` sequences of requests. Returns the requests per second. */
   measurePeak(concurrency: number, seconds: number): Promise<number>
   /**
-   * `rate` requests a second in the mean, at random moments (a Poisson process), whether those before
-   * are answered or not. Resolves at the end of the offer; answers may still be on their way.
+   * Offers `rate` requests per second on average at random times (a Poisson process), independently
+   * of responses. Resolves at the end of the offer; responses may still be missing.
    */
   offer(rate: number, untilMs: number, signal: AbortSignal): Promise<void>
 }
@@ -49,7 +49,7 @@ export function createLoad({ sender, sessions, shotOf, random }: LoadOptions): L
     async measurePeak(concurrency, seconds) {
       const startMs = Date.now()
       const untilMs = startMs + seconds * MS_PER_SECOND
-      // The first third warms up: compilers, connections, caches.
+      // The first third is the warm-up: compilers, connections, caches.
       const countFromMs = startMs + (seconds * MS_PER_SECOND) / 3
       let before: number | undefined
       await Promise.all(

@@ -1,39 +1,42 @@
-/** Whether memory grows: a straight line through it over time. */
+/** Detects memory growth with a linear fit over time. */
 import { rounded } from '../statistics.ts'
 
 const SECONDS_PER_MINUTE = 60
-/** Of a normal distribution, 95 %; there are always enough samples for it. */
+/** The 95 % quantile of the normal distribution; there are always enough samples for it. */
 const Z_95 = 1.96
-/** What a new process does first: fill caches, compile, size heaps. */
+/** Share of the samples in which a new process fills caches, compiles and sizes its heaps. */
 const WARM_UP_SHARE = 0.3
-/** Under `wrangler dev` workerd collects old garbage in earnest only after about 30,000. */
+/**
+ * Under `wrangler dev`, workerd starts complete garbage collections only after about 30,000
+ * requests.
+ */
 export const WARM_UP_REQUESTS = 40_000
 const MIN_SAMPLES = 10
-/** More than this says that there is a leak; less is what collections of garbage leave to chance. */
+/** A larger slope is a leak. A smaller slope may be an effect of garbage collection. */
 export const MAX_SLOPE_MB_PER_MINUTE = 2
-/** Over less time a slope is the sawtooth of a garbage collector. */
+/** Over a shorter time the slope only shows the garbage collector. */
 export const MIN_MINUTES = 3
 
 export interface MemorySample {
   readonly seconds: number
   readonly megabytes: number
-  /** Answered by the gateway so far, since any moment before. */
+  /** Number of responses of the gateway since any fixed moment. */
   readonly answered: number
 }
 
 export interface Slope {
   readonly mbPerMinute: number
-  /** Half of the 95 % interval. Samples follow one another, so the true one is wider. */
+  /** Half of the 95 % interval. Samples are not independent, so the true interval is wider. */
   readonly plusMinus: number
   readonly samples: number
   readonly minutes: number
-  /** So many requests had been answered when the line begins. */
+  /** Whether enough requests had been answered at the start of the line. */
   readonly isWarm: boolean
 }
 
 /**
- * Least squares over what comes after the warm-up; undefined for too few samples. `samples` are of one
- * process: another one begins anew.
+ * Fits a line with least squares to the samples after the warm-up. Returns undefined for too few
+ * samples. All `samples` must be from one process.
  */
 export function slopeOf(samples: readonly MemorySample[]): Slope | undefined {
   const [first] = samples
@@ -66,7 +69,7 @@ export function slopeOf(samples: readonly MemorySample[]): Slope | undefined {
   }
 }
 
-/** The longest run of samples without a gap that a restart leaves. */
+/** Returns the longest sequence of samples without a restart. */
 export function longestLife(samples: readonly (MemorySample | undefined)[]): MemorySample[] {
   const lives: MemorySample[][] = [[]]
   for (const sample of samples) {

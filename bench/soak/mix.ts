@@ -1,4 +1,4 @@
-/** The traffic: so many of each kind of request in a hundred. */
+/** The traffic mix: the percentage of each kind of request. */
 import { addressOf, type Pool } from './callers.ts'
 import type { Condemned } from './condemned.ts'
 import { type Issuer, signToken } from './issuers.ts'
@@ -11,11 +11,11 @@ export interface MixOptions {
   readonly apiKeys: Pool
   readonly condemned: Condemned
   readonly issuers: { readonly inline: Issuer; readonly remote: Issuer; readonly stranger: Issuer }
-  /** In [0, 1). */
+  /** Returns a random number in [0, 1). */
   random(): number
 }
 
-/** Of a hundred requests; sessions are counted by their logins. */
+/** Percent of requests. For sessions: percent of logins. */
 export const SHARES = {
   inline: 30,
   remote: 12,
@@ -43,7 +43,7 @@ export const SHARES = {
 } as const
 export type ShotKind = Exclude<keyof typeof SHARES, 'session'>
 
-/** What the pool of callers with tokens of the configured issuer has to carry, of a hundred. */
+/** Percent of requests from callers with tokens of the configured issuer. */
 export const INLINE_SHARE =
   SHARES.inline +
   SHARES.create +
@@ -58,15 +58,15 @@ const ORDER = '0190f8a0-7c3a-7000-8000-000000000001'
 const NEW_ORDER = { item: 'lamp', quantity: 2, position: [120.5, -40, 3.25] }
 const MAX_BODY_BYTES = 65_536
 const PINGERS = 500
-/** Another one each time, for nobody's account. */
+/** Addresses that are used only once. */
 const FIRST_STRANGER = 0x1000_0000
-/** How long one caller goes on beyond its limit. */
+/** How long one caller continues beyond its limit. */
 const GREED_MS = 90_000
 
 const AMBIGUOUS = ['//orders', '/a/..%2forders', '/orders%00', '/%2561dmin/x', '/orders/..;/admin']
 const SPOOFED = { 'x-auth-subject': 'root', 'x-auth-roles': 'admin', X_Auth_Subject: 'root' }
 
-/** Makes shots of any kind. */
+/** Creates a function that returns requests of any kind. */
 export function createMix(options: MixOptions): (kind: ShotKind) => Promise<Shot> {
   const { inline, remote, opaque, apiKeys, condemned, issuers, random } = options
   let strangers = 0
@@ -119,7 +119,7 @@ export function createMix(options: MixOptions): (kind: ShotKind) => Promise<Shot
     expired: () => bad('expired', signToken(issuers.inline, { sub: 'late', ageSeconds: 1_000 })),
     otherAudience: () =>
       bad('other audience', signToken(issuers.inline, { sub: 'lost', aud: 'https://other.test' })),
-    // 503 where the issuer cannot be asked at the moment whether it has such a key.
+    // 503 if the gateway currently cannot fetch the issuer's keys.
     unknownKey: () =>
       bad(
         'unknown key',
@@ -140,7 +140,7 @@ export function createMix(options: MixOptions): (kind: ShotKind) => Promise<Shot
         {
           path: '/orders',
           subject,
-          // Banned, who comes again and again.
+          // A caller that continues after the refusal is banned.
           right: [200, 429, 403],
         },
       )

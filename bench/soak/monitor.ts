@@ -1,4 +1,4 @@
-/** What goes on beside the load: looks at the origin and at memory, ends tokens, says how it goes. */
+/** Runs beside the load: checks the origin, samples memory, revokes tokens, reports progress. */
 import type { Condemned } from './condemned.ts'
 import type { Ledger } from './ledger.ts'
 import type { LimitWatch } from './limit-watch.ts'
@@ -9,11 +9,11 @@ import type { System } from './system.ts'
 
 const ARRIVALS_MS = 1_000
 const MEMORY_MS = 5_000
-/** Each time garbage is collected, so not more often than a line needs. */
+/** Each sample collects garbage, so this is not shorter than a linear fit needs. */
 const HEAP_MS = 10_000
 const PROGRESS_MS = 5_000
 const CONDEMN_MS = 1_000
-/** Far below the life of an operator's token. */
+/** Far shorter than the life of an operator's token. */
 const LOGIN_MS = 120_000
 const GREEDY = /^greedy-/
 
@@ -24,14 +24,14 @@ export interface MonitorOptions {
   readonly series: Series
   readonly condemned: Condemned
   readonly operator: Operator
-  /** When the load began. */
+  /** Start of the load. */
   readonly startMs: number
   readonly progress: (what: string) => void
-  /** Name of the fault of the moment. */
+  /** Returns the name of the active fault. */
   fault(): string
 }
 
-/** `megabytes` is null where the gateway was down: what comes after is of another process. */
+/** `megabytes` is null if the gateway was down. Later samples are from another process. */
 export type Sampled = readonly [seconds: number, megabytes: number | null, answered: number]
 
 export interface GatewayMemory {
@@ -40,9 +40,9 @@ export interface GatewayMemory {
 }
 
 export interface Monitor {
-  /** Of each gateway: samples of its process's resident memory, and of its isolate's heap. */
+  /** Returns samples for each gateway: resident memory of its process, and heap of its isolate. */
   memory(): readonly GatewayMemory[]
-  /** Looks at the origin a last time. */
+  /** Stops after a last check of the origin. */
   stop(): Promise<void>
 }
 
@@ -77,7 +77,7 @@ export function createMonitor(options: MonitorOptions): Monitor {
       if (gateway.lives() !== lives[index])
         samples?.push([seconds(), null, ledger.answeredBy(index)])
       lives[index] = gateway.lives()
-      // Of one that is too busy to say, or down: a later sample goes on from the one before.
+      // The gateway is busy or down. A later sample continues the series.
       if (megabytes !== undefined) samples?.push([seconds(), megabytes, ledger.answeredBy(index)])
     }
   }

@@ -1,4 +1,4 @@
-/** The operator of the system: makes credentials, and ends them while they are in use. */
+/** The operator: creates credentials and revokes them while they are in use. */
 import type { Expectation } from './ledger.ts'
 import type { Outcome, Sender } from './sender.ts'
 
@@ -7,16 +7,16 @@ export interface OperatorClient {
   readonly secret: string
 }
 
-/** What can be ended, and by what it is named. */
+/** What can be revoked, and how it is named. */
 export type RevocationKind = 'token' | 'session' | 'subject' | 'tenant'
 
 export interface Operator {
-  /** Gets a token. False where that did not work. */
+  /** Gets a token. Returns false on failure. */
   login(): Promise<boolean>
-  /** An opaque token of a reader, or undefined. */
+  /** Returns an opaque token of a reader, or undefined on failure. */
   mintOpaque(subject: string): Promise<string | undefined>
   createApiKey(subject: string): Promise<string | undefined>
-  /** True once the gateway has said that it is done. */
+  /** Returns true if the gateway has confirmed the revocation. */
   revoke(kind: RevocationKind, value: string, issuer: string): Promise<boolean>
   ban(subject: string): Promise<boolean>
 }
@@ -79,7 +79,7 @@ export function createOperator(sender: Sender, { id, secret }: OperatorClient): 
   }
 }
 
-/** Of a request that the gateway answers itself. */
+/** Returns the expectation of a request that the gateway answers itself. */
 export const own = (kind: string, right: readonly number[]): Expectation => ({
   kind,
   right,
@@ -87,7 +87,7 @@ export const own = (kind: string, right: readonly number[]): Expectation => ({
   subject: '',
 })
 
-/** A form that a client posts with its secret by HTTP Basic. */
+/** Returns a form request of a client with HTTP Basic authentication. */
 export function formOf(
   path: string,
   { id, secret }: OperatorClient,
@@ -105,7 +105,7 @@ export function formOf(
   }
 }
 
-/** The members of an answer's body; none if it is no JSON object. */
+/** Returns the members of a response body; none if it is not a JSON object. */
 export function parsed({ body }: Outcome): Record<string, unknown> {
   try {
     return Object(JSON.parse(body)) as Record<string, unknown>

@@ -1,21 +1,24 @@
-/** What `npm run soak` was asked for. */
+/** Command-line options of `npm run soak`. */
 import { parseArgs } from 'node:util'
 import { FAULT_NAMES, type FaultName } from './faults.ts'
 
 export interface SoakOptions {
   readonly minutes: number
-  /** Requests a second; undefined: 70 % of the peak that is measured first. */
+  /** Requests per second. Undefined: 70 % of the peak, which is measured first. */
   readonly rate: number | undefined
   readonly peakSeconds: number
   readonly windowSeconds: number
   readonly faults: readonly FaultName[]
   readonly seed: number
-  /** Path of the JSON file; the plot goes beside it. Undefined: `bench/results/<date>-soak.json`. */
+  /**
+   * Path of the JSON file. The plot is written beside it. Undefined:
+   * `bench/results/<date>-soak.json`.
+   */
   readonly out: string | undefined
 }
 
 export const MAX_MINUTES = 24 * 60
-/** More callers than for these are not made, and their limits would be exhausted. */
+/** The number of callers is sufficient for this rate; above it their limits would be exhausted. */
 export const MAX_RATE = 1_500
 
 export const USAGE = `npm run soak [-- options]
@@ -37,7 +40,7 @@ at all that reaches the origin and at every audit event, and ends with a table o
 
 Exit code 1: an invariant does not hold, or something did not start. 2: the options make no run.`
 
-/** Reads the command line. Throws an `Error` of one line for what makes no run. */
+/** Parses the command line. Throws an `Error` of one line for invalid options. */
 export function readOptions(argv: readonly string[]): SoakOptions | 'help' {
   const { values } = parseArgs({
     args: [...argv],

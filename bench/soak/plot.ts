@@ -1,4 +1,4 @@
-/** The soak as a picture: latency, answers and memory over time, with the faults behind them. */
+/** Plots a soak: latency, responses and memory over time, with the faults in the background. */
 import { init } from 'echarts'
 import type { SoakResult } from './result.ts'
 
@@ -26,7 +26,7 @@ interface Panel {
   }[]
 }
 
-/** An SVG document. Needs no browser. */
+/** Returns an SVG document. Needs no browser. */
 export function plotSoak(result: SoakResult): string {
   const panels = panelsOf(result)
   const height = TOP + panels.length * (PANEL_HEIGHT + GAP)
@@ -133,7 +133,7 @@ function memoryLines(
   }))
 }
 
-/** A logarithm has no zero. */
+/** A logarithmic axis has no zero. */
 const drawable = (ms: number | null) => (ms === null ? null : Math.max(ms, 0.5))
 
 function bandsOf({ faults }: SoakResult, index: number) {

@@ -1,6 +1,6 @@
 /**
- * The policy that ships, with a deadline for the origin that a fault of some seconds can meet: at 15
- * seconds none of them would.
+ * The shipped policy, with an origin timeout that a fault of some seconds can exceed: none exceeds
+ * 15 seconds.
  */
 import shipped from '../../portcullis.config.ts'
 

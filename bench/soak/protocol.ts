@@ -1,8 +1,8 @@
-/** What the soak and the process of its surroundings say to each other. */
+/** Messages between the soak and the process of its surroundings. */
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import type { Proxied } from './faults.ts'
 
-/** The number that a request carries, and who the gateway says has sent it (empty: nobody). */
+/** A request at the origin: its number and the subject that the gateway sent (empty: none). */
 export type Arrival = readonly [number: number, subject: string, method: string, timeMs: number]
 
 export interface SurroundingsReady {
@@ -14,5 +14,5 @@ export type Question =
   | { readonly kind: 'fault'; readonly at: Proxied; readonly fault: Fault }
   | { readonly kind: 'arrivals' }
 
-/** Carries the number of a request through the gateway. */
+/** Header with the number of a request. */
 export const NUMBER_HEADER = 'x-soak-number'

@@ -1,4 +1,4 @@
-/** What a soak leaves behind, and how it is written and printed. */
+/** The result of a soak, and how it is written and printed. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { table } from '../report.ts'
@@ -10,7 +10,7 @@ import type { SoakOptions } from './options.ts'
 import { plotSoak } from './plot.ts'
 import type { MinuteFigures, SecondFigures } from './series.ts'
 
-/** Seconds are those since the load began. */
+/** Seconds count from the start of the load. */
 export interface SoakResult {
   readonly benchmark: 'soak'
   readonly date: string
@@ -28,32 +28,32 @@ export interface SoakResult {
     readonly name: string
     readonly startSeconds: number
     readonly endSeconds: number
-    /** Answers that it explains, and how long after its end the last of them came. */
+    /** Number of failures that it explains, and the time from its end to the last of them. */
     readonly troubles: number
     readonly recoverySeconds: number | null
   }[]
   readonly audit: AuditAccount
   readonly memory: {
     readonly gateways: readonly {
-      /** Of the gateway's own isolate, after a collection of garbage: what is judged. */
+      /** Heap of the gateway's own isolate after a garbage collection. This value is judged. */
       readonly heap: MemoryFigures
-      /** Of the workerd that runs it, with the audit Worker, the queue and D1. */
+      /** Memory of the workerd process, with the audit Worker, the queue and D1. */
       readonly resident: MemoryFigures
     }[]
   }
   readonly answers: Readonly<Record<string, Readonly<Record<string, number>>>>
-  /** A number for each second. */
+  /** One value for each second. */
   readonly series: { readonly [Column in keyof SecondFigures]: readonly SecondFigures[Column][] }
   readonly [about: string]: unknown
 }
 
-/** Megabytes over time, and the line through them. */
+/** Megabytes over time, and the fitted line. */
 export interface MemoryFigures {
   readonly slope: Slope | undefined
   readonly samples: readonly Sampled[]
 }
 
-/** Turns figures of seconds into columns. */
+/** Converts figures per second into columns. */
 export function columnsOf(seconds: readonly SecondFigures[]): SoakResult['series'] {
   const column = <Name extends keyof SecondFigures>(name: Name) =>
     seconds.map((figures) => figures[name])
@@ -69,7 +69,7 @@ export function columnsOf(seconds: readonly SecondFigures[]): SoakResult['series
   }
 }
 
-/** Writes `<file>` and the plot beside it. Returns the names of both. */
+/** Writes `<file>` and the plot beside it. Returns both names. */
 export function writeResult(file: string, result: SoakResult): readonly string[] {
   mkdirSync(dirname(file), { recursive: true })
   writeFileSync(file, `${compactJson(result)}\n`)
@@ -78,7 +78,7 @@ export function writeResult(file: string, result: SoakResult): readonly string[]
   return [file, picture]
 }
 
-/** JSON with an indent of two, but for what is a list of numbers, or of pairs of them. */
+/** Formats JSON with an indent of two; lists of numbers and of pairs stay on one line. */
 function compactJson(value: unknown): string {
   return JSON.stringify(value, null, 2).replace(
     /\[\s+(?:(?:-?[\d.e+-]+|null|\[\s*[^[\]]*?\s*\]),?\s*)+\]/g,
@@ -86,7 +86,7 @@ function compactJson(value: unknown): string {
   )
 }
 
-/** The tables at the end. */
+/** Returns the tables at the end. */
 export function report(result: SoakResult): string {
   const { invariants, minutes, faults, audit, answers } = result
   const verdict = { true: 'holds', false: 'BROKEN', undefined: 'too short to tell' }
@@ -136,7 +136,7 @@ export function report(result: SoakResult): string {
   ].join('\n\n')
 }
 
-/** What is judged, and what stands beside it. */
+/** Returns the table of judged values and of others for comparison. */
 function memoryTable({ memory }: SoakResult): string {
   const kinds = { heap: "the isolate's heap", resident: 'resident in its process' } as const
   const last = ({ samples }: MemoryFigures) => samples.at(-1)?.[1]?.toFixed(0) ?? '-'

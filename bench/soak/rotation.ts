@@ -1,4 +1,4 @@
-/** Turns the faults on and off as planned. */
+/** Starts and ends the faults of the plan. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import type { Death } from './audit-account.ts'
@@ -10,13 +10,13 @@ import type { Question, SurroundingsReady } from './protocol.ts'
 import type { PlannedFault } from './schedule.ts'
 
 const MS_PER_SECOND = 1_000
-/** The other one lives as long as the soak does, so that its memory can be watched. */
+/** The other gateway is never killed, so that its memory can be observed. */
 const VICTIM = 1
 const NO_FAULT: Fault = { kind: 'none' }
 
 export interface RotationOptions {
   readonly plan: readonly PlannedFault[]
-  /** When the load began. */
+  /** Start of the load. */
   readonly startMs: number
   readonly surroundings: Child<SurroundingsReady>
   readonly gateways: readonly [Gateway, Gateway]
@@ -25,10 +25,10 @@ export interface RotationOptions {
 }
 
 export interface Rotation {
-  /** Name of the fault of the moment. */
+  /** Returns the name of the active fault. */
   now(): string
   readonly deaths: readonly Death[]
-  /** Resolves when every fault is over and every gateway is back. */
+  /** Resolves when every fault has ended and every gateway runs again. */
   readonly done: Promise<void>
 }
 
@@ -45,7 +45,7 @@ export function rotateFaults(options: RotationOptions): Rotation {
   async function kill(name: PlannedFault['name']): Promise<void> {
     const window = explanations.begin(name, Date.now(), VICTIM)
     await gateways[VICTIM].kill()
-    // Not before: what it answered last may be read when it is gone.
+    // Recorded after the kill: its last responses may be read after its end.
     deaths.push({ gateway: VICTIM, timeMs: Date.now() })
     await gateways[VICTIM].start()
     window.endMs = Date.now()
@@ -70,7 +70,7 @@ export function rotateFaults(options: RotationOptions): Rotation {
     for (const planned of plan) {
       await until(startMs + planned.startSeconds * MS_PER_SECOND)
       if (signal.aborted) return
-      // Behind a gateway that took its time to start.
+      // The plan is late because a gateway started slowly.
       if (Date.now() > startMs + planned.endSeconds * MS_PER_SECOND) continue
       current = planned.name
       await disturb(planned)
@@ -78,7 +78,7 @@ export function rotateFaults(options: RotationOptions): Rotation {
     }
   }
   const done = run()
-  // Whoever waits for it later hears of it then; until then nobody does, and Node would end everything.
+  // A later await gets the error. Without this handler, Node would end the process before.
   done.catch(() => {})
   return { now: () => current, deaths, done }
 }

@@ -1,4 +1,4 @@
-/** `npm run soak`: mixed traffic for a while, as faults come and go. */
+/** `npm run soak`: runs mixed traffic with changing faults. */
 import { createShutdown } from '../../dev/start/shutdown.ts'
 import { defaultFile } from './about.ts'
 import { allHold } from './invariants.ts'

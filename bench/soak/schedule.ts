@@ -1,11 +1,11 @@
-/** When which fault is on. */
+/** Plans the faults. */
 import { seededRandom } from '../../dev/fault-proxy/random.ts'
 import { FAULT_NAMES, type FaultName } from './faults.ts'
 
-/** Share of a window that its fault lasts; the rest shows that the gateway comes back. */
+/** The active share of a fault's window. The rest shows that the gateway recovers. */
 const FAULT_SHARE = 0.5
 
-/** Times in seconds since the start of the load. */
+/** Times are in seconds since the start of the load. */
 export interface PlannedFault {
   readonly name: FaultName
   readonly startSeconds: number
@@ -20,8 +20,8 @@ export interface ScheduleOptions {
 }
 
 /**
- * A fault for each window but the first, which shows how it is without one. Each fault comes once
- * before any comes again, in an order of its own each time.
+ * Plans a fault for each window except the first, which has none for comparison. Each fault occurs
+ * once before any occurs again, each time in a new order.
  */
 export function planFaults(options: ScheduleOptions): readonly PlannedFault[] {
   const { seconds, windowSeconds, faults = FAULT_NAMES, seed } = options

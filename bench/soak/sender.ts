@@ -1,4 +1,4 @@
-/** Sends shots to the gateways, and puts on record what came of them. */
+/** Sends requests to the gateways and records the outcomes. */
 import type { Answer, Client } from './client.ts'
 import type { Explanations } from './explanations.ts'
 import type { Ledger, Verdict } from './ledger.ts'
@@ -18,8 +18,8 @@ export interface SenderOptions {
 
 export interface Sender {
   /**
-   * Sends to one of the gateways, or to this one. `dueMs` is when it was to be sent; the time that
-   * is measured begins there, so that a load that falls behind does not hide it.
+   * Sends to a random gateway, or to the given one. `dueMs` is the planned time. The measured time
+   * starts there, so that it includes delays of the load.
    */
   send(shot: Shot, at?: { readonly gateway?: number; readonly dueMs?: number }): Promise<Outcome>
 }

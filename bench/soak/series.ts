@@ -1,4 +1,4 @@
-/** What was measured, second by second and minute by minute. */
+/** Collects measurements per second and per minute. */
 import { rounded } from '../statistics.ts'
 import type { Verdict } from './ledger.ts'
 
@@ -9,18 +9,18 @@ export interface Measured {
   readonly nowMs: number
   readonly latencyMs: number
   readonly status: number
-  /** A fault was on while it was under way, or had just ended. */
+  /** Whether a fault was active, or had just ended, during the request. */
   readonly isTroubled: boolean
   readonly verdict: Verdict
 }
 
-/** One second of the load; latencies in milliseconds, null where nothing was answered. */
+/** One second of the load. Latencies in milliseconds; null if there was no response. */
 export interface SecondFigures {
   readonly answers: number
   readonly ok: number
   readonly refused: number
   readonly failed: number
-  /** Requests that got no answer. */
+  /** Requests without a response. */
   readonly none: number
   readonly p50Ms: number | null
   readonly p95Ms: number | null
@@ -32,16 +32,16 @@ export interface MinuteFigures {
   readonly p50Ms: number | null
   readonly p99Ms: number | null
   readonly maxMs: number | null
-  /** Of requests that no fault was on for. */
+  /** Responses to requests that no fault affected. */
   readonly quietAnswers: number
   readonly quietP99Ms: number | null
 }
 
 export interface Series {
-  /** The moment that seconds are counted from; what was measured before is forgotten. */
+  /** Sets the start of the first second. Discards earlier measurements. */
   begin(nowMs: number): void
   record(measured: Measured): void
-  /** All of them, or the last so many. */
+  /** Returns all seconds, or the last `last` ones. */
   seconds(last?: number): readonly SecondFigures[]
   minutes(): readonly MinuteFigures[]
 }
@@ -106,7 +106,7 @@ export function createSeries(): Series {
       const whole = Math.max(1, Math.round(buckets.length / SECONDS_PER_MINUTE))
       for (let minute = 1; minute <= whole; minute++) {
         const at = (minute - 1) * SECONDS_PER_MINUTE
-        // The last answers come a little after the last minute.
+        // The last responses arrive shortly after the last minute.
         const part = buckets.slice(at, minute === whole ? undefined : at + SECONDS_PER_MINUTE)
         const latencies = part.flatMap((bucket) => bucket.latencies)
         const quiet = part.flatMap((bucket) => bucket.quiet)
@@ -124,7 +124,7 @@ export function createSeries(): Series {
   }
 }
 
-/** The nearest rank, or null where there are no values. */
+/** Returns the nearest rank, or null for no values. */
 export function percentile(values: readonly number[], quantile: number): number | null {
   if (values.length === 0) return null
   const sorted = Float64Array.from(values).sort()

@@ -1,4 +1,4 @@
-/** Whole sessions: login, calls, refresh, logout, and what is tried after that. */
+/** Runs whole sessions: login, calls, refresh, logout, and attempts after that. */
 import { addressOf } from './callers.ts'
 import { type Issuer, signToken } from './issuers.ts'
 import { formOf, type OperatorClient, own, parsed } from './operator.ts'
@@ -7,11 +7,11 @@ import { badShot, goodShot } from './shots.ts'
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
-/** Addresses of sessions, apart from those of others. */
+/** Addresses of sessions, separate from other addresses. */
 const FIRST_ADDRESS = 0x4000_0000
 
 export interface Sessions {
-  /** Lives one session. Ends early where a dependency fails: nothing is tried again. */
+  /** Runs one session. Ends early if a dependency fails; it does not retry. */
   live(dueMs: number): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** What the soak sends, and what may come of each. */
+/** Requests of the soak, with their expected outcomes. */
 import type { Outgoing } from './client.ts'
 import type { Expectation } from './ledger.ts'
 
@@ -7,7 +7,7 @@ export interface Shot {
   readonly outgoing: Omit<Outgoing, 'url'> & { readonly path: string }
 }
 
-/** Whoever asks, and from where. */
+/** The sender of a request, and its address. */
 export interface Asker {
   readonly credential?: string
   readonly address: string
@@ -15,7 +15,7 @@ export interface Asker {
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
-/** A request that must be let through as `subject` (empty: anonymously), with this status. */
+/** Creates a request that must be admitted as `subject` (empty: anonymous), with this status. */
 export function goodShot(
   kind: string,
   { credential, address }: Asker,
@@ -28,7 +28,9 @@ export function goodShot(
   }
 }
 
-/** A request that must be refused with one of these statuses, and not reach the origin. */
+/**
+ * Creates a request that must be refused with one of these statuses, and must not reach the origin.
+ */
 export function badShot(
   kind: string,
   right: readonly number[],

@@ -1,4 +1,4 @@
-/** One soak, from the first process to the last figure. */
+/** Runs one soak, from the first process to the result. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { seededRandom } from '../../dev/fault-proxy/random.ts'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
@@ -26,9 +26,9 @@ const MS_PER_SECOND = 1_000
 const SECONDS_PER_MINUTE = 60
 const PEAK_SHARE = 0.7
 const PEAK_CONCURRENCY = 32
-/** Nothing waits for longer: the client's own deadline. */
+/** The client's own timeout: no request waits longer. */
 const SETTLE_MS = 45_000
-/** The local queue delivers after a second; behind by this much, it will not come any more. */
+/** The local queue delivers after a second. After this delay, events are considered lost. */
 const DRAIN_STALL_MS = 20_000
 const POLL_MS = 500
 
@@ -38,7 +38,7 @@ export interface SoakContext {
   readonly progress: (what: string) => void
 }
 
-/** Runs it, and returns what it found. Throws an `Error` where something does not start. */
+/** Runs the soak and returns the result. Throws an `Error` if a process does not start. */
 export async function soak(options: SoakOptions, context: SoakContext): Promise<SoakResult> {
   if (process.platform !== 'linux') throw new Error('memory comes from /proc: needs Linux')
   const { shutdown, progress } = context
@@ -132,12 +132,12 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
   }
 }
 
-/** Undefined where another process begins. */
+/** Returns undefined at the start of another process. */
 function memorySample([seconds, megabytes, answered]: Sampled): MemorySample | undefined {
   return megabytes === null ? undefined : { seconds, megabytes, answered }
 }
 
-/** Until every answer has its event, or no further event has come for a while. */
+/** Waits until every response has its event, or until no more events arrive. */
 async function drain({ gateways }: System, account: () => AuditAccount): Promise<AuditAccount> {
   const count = () => gateways.reduce((sum, { port }) => sum + auditCount(port), 0)
   let known = -1

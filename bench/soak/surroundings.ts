@@ -1,6 +1,6 @@
 /**
- * What stands around the gateways, as a process of its own: an origin that remembers who reached it,
- * an issuer's key set, Redis behind its REST server, and a fault proxy before each of them.
+ * Process with the surroundings of the gateways: an origin that records its requests, an issuer's
+ * key set, Redis behind its REST server, and a fault proxy for each.
  */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -12,7 +12,7 @@ import { serveParent } from './child.ts'
 import type { Proxied } from './faults.ts'
 import { type Arrival, NUMBER_HEADER, type Question, type SurroundingsReady } from './protocol.ts'
 
-/** Longer than any pause, so that no socket is closed just as it is used. */
+/** Longer than any pause, so that no socket is closed when it is about to be used. */
 const KEEP_ALIVE_MS = 120_000
 
 async function listen(listener: RequestListener): Promise<number> {

@@ -1,4 +1,4 @@
-/** Everything that a soak runs on, started in order and ended in order. */
+/** Starts and ends all processes of a soak in order. */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ export interface System {
   readonly gateways: readonly [Gateway, Gateway]
   readonly issuers: { readonly inline: Issuer; readonly remote: Issuer; readonly stranger: Issuer }
   readonly operator: OperatorClient
-  /** An application that logs its users in. */
+  /** An application that logs in its users. */
   readonly app: OperatorClient
 }
 
@@ -50,7 +50,7 @@ export async function startSystem(
   const [operator, app] = [newClient(), newClient()]
   const { urls } = surroundings.ready
   const env = {
-    // Of both: each takes what the other issues.
+    // The same for both gateways: each accepts the tokens of the other.
     PUBLIC_URL: `http://127.0.0.1:${ports[0]}`,
     UPSTASH_REDIS_REST_URL: urls.redis,
     UPSTASH_REDIS_REST_TOKEN: restToken,
@@ -69,7 +69,7 @@ export async function startSystem(
       { issuer: issuers.remote.issuer, audience: AUDIENCE, jwksUri: `${urls.keySet}/jwks.json` },
     ]),
   }
-  // Holds the place of the gateway that keeps its database, so that each here gets one of its own.
+  // Occupies the default instance, so that each gateway here gets its own database.
   const place = await openInstance(ROOT, await freePort())
   shutdown.defer(place.close)
   const logFile = (index: number) => join(ROOT, '.wrangler', `soak-gateway-${index + 1}.log`)

@@ -1,10 +1,10 @@
 /** The keys, clients and callers of the scenario `tokens`. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
-import { createReferenceStore } from '../../src/stores/upstash/references.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import type { AccessGrant, IssueOptions, TokenFormat } from '../../src/tokens/access-grant.ts'
 import { newApiKey } from '../../src/tokens/api-key.ts'
+import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { credentialHash } from '../../src/tokens/reference.ts'
 import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
 import { createTokenIssuer } from '../../src/tokens/token-issuer.ts'

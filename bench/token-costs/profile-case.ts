@@ -16,7 +16,7 @@ export async function profileCase(bench: Bench, id: CaseId): Promise<Profile> {
   const load = { ...loadOf(profiled, workerd), connections }
   const name = `profile-${id}`
   const of = { name, title, bundle, pid, inspector, service, load }
-  const { result, flames } = await sample(bench, of)
+  const { result, cpuProfile } = await sample(bench, of)
   await workerd.close()
-  return { name, result: { options: { case: id, connections, seconds }, ...result }, flames }
+  return { name, result: { options: { case: id, connections, seconds }, ...result }, cpuProfile }
 }

@@ -1,12 +1,12 @@
 /** The gateway of any revision, and a knob that makes it slower. */
-import type { createGateway, createServices, GatewayEnv, Policy } from '../../src/index.ts'
+import type { composeServices, createGateway, GatewayEnv, Policy } from '../../src/index.ts'
 import { BURN_PATH } from '../compare/burn-path.ts'
 import { roomy } from './policy.ts'
 
 /** What a revision exports. Its types may be others by then; this is all that is asked of them. */
 export interface ComparedRevision {
   readonly createGateway: typeof createGateway
-  readonly createServices: typeof createServices
+  readonly composeServices: typeof composeServices
   readonly policy: Policy
 }
 
@@ -15,7 +15,8 @@ export interface ComparedRevision {
  * how long each request from then on computes in vain before it is served.
  */
 export function comparedWorker(revision: ComparedRevision): ExportedHandler<GatewayEnv> {
-  const { createGateway, createServices, policy } = revision
+  const { composeServices, createGateway, policy: shipped } = revision
+  const policy = roomy(shipped, '')
   let gateway: ReturnType<typeof createGateway> | undefined
   let rounds = 0
   return {
@@ -26,7 +27,7 @@ export function comparedWorker(revision: ComparedRevision): ExportedHandler<Gate
         return new Response(`${rounds}`)
       }
       burn(rounds)
-      gateway ??= createGateway(createServices(env), roomy(policy, ''))
+      gateway ??= createGateway(composeServices(env, policy), policy)
       return gateway.fetch(request, env, context)
     },
   }

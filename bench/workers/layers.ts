@@ -1,10 +1,11 @@
 /** Every layer of the benchmark: the first segment of the path chooses which. */
 import policy from '#policy'
 import {
+  composeServices,
   createGateway,
-  createServices,
   createTokenVerifier,
   type GatewayEnv,
+  type Policy,
   parseConfig,
   type Services,
 } from '../../src/index.ts'
@@ -45,15 +46,15 @@ export default {
 
 function handlerOf(stage: Stage, env: BenchEnv): Handler {
   if (stage === 'passthrough') return passthrough
-  const services = servicesOf(stage, env)
   const table = roomy(policy, `/${stage}`)
+  const services = servicesOf(stage, env, table)
   const app =
     stage === 'full' ? createGateway(services, table) : createStages(stage, services, table)
   return (request, bindings, context) => app.fetch(request, bindings, context)
 }
 
-function servicesOf(stage: Stage, env: BenchEnv): Services {
-  const services = createServices(env)
+function servicesOf(stage: Stage, env: BenchEnv, table: Policy): Services {
+  const services = composeServices(env, table)
   if (stage !== 'authenticate-cold') return services
   const { issuers, publicUrl: ownIssuer } = parseConfig(env)
   return { ...services, verifier: createTokenVerifier({ issuers, ownIssuer, maxCachedBytes: 0 }) }

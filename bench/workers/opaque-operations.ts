@@ -1,7 +1,7 @@
 /** Issues and verifies opaque tokens, with their records at hand and with Redis. */
-import { parseStoredReference, storedReference } from '../../src/admission/stored-reference.ts'
+
 import { type Config, createRedisRest, type Principal } from '../../src/index.ts'
-import { createReferenceStore } from '../../src/stores/upstash/references.ts'
+import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import {
   credentialHash,
   type ReferenceRecord,
@@ -9,6 +9,7 @@ import {
 } from '../../src/tokens/reference.ts'
 import { failedCheckOf, principalOfRecord } from '../../src/tokens/reference-principal.ts'
 import { createReferences } from '../../src/tokens/references.ts'
+import { parseStoredReference, storedReference } from '../../src/tokens/stored-reference.ts'
 import { createTokenIssuer } from '../../src/tokens/token-issuer.ts'
 import { randomSeed, seededIds } from '../../src/tokens/token-seed.ts'
 import { grantFor, subjectOf, TTL_SECONDS, tokensOf } from './grant.ts'

@@ -2,8 +2,8 @@
 import shipped from '#policy'
 import {
   type Admission,
+  composeServices,
   createGateway,
-  createServices,
   type GatewayEnv,
   type Policy,
   type Services,
@@ -47,7 +47,7 @@ const makers: Readonly<Record<Variant, (env: RequestsEnv) => Handler>> = {
   authorize: (env) => stages('authorize', env),
   validation: (env) => createTalliedValidation(env),
   checks: () => createPermissionChecks(),
-  unasked: (env) => gateway('unasked', env, { admission: () => UNASKED }),
+  unasked: (env) => gateway('unasked', env, { admission: UNASKED }),
   leased: (env) => gateway('leased', env, {}, leasedPolicy),
   far: (env) => gateway('far', farOf(env)),
   'leased-far': (env) => gateway('leased-far', farOf(env), {}, leasedPolicy),
@@ -96,12 +96,13 @@ function gateway(
 ): Handler {
   const prefix = `/${variant}`
   const policy = change(requestsPolicy(shipped, prefix), prefix)
-  const app = createGateway({ ...createServices(env), ...others }, policy)
+  const app = createGateway({ ...composeServices(env, policy), ...others }, policy)
   return (request, bindings, context) => app.fetch(request, bindings, context)
 }
 
 function stages(stage: 'admit' | 'authorize', env: RequestsEnv): Handler {
-  const app = createStages(stage, createServices(env), requestsPolicy(shipped, `/${stage}`))
+  const policy = requestsPolicy(shipped, `/${stage}`)
+  const app = createStages(stage, composeServices(env, policy), policy)
   return (request, bindings, context) => app.fetch(request, bindings, context)
 }
 

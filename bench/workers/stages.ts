@@ -1,4 +1,4 @@
-/** The pipeline of `src/app.ts` up to a stage: the same middlewares in the same order. */
+/** The pipeline of `src/gateway/create-gateway.ts` up to a stage: the same middlewares in the same order. */
 import { Hono, type MiddlewareHandler } from 'hono'
 import {
   admit,
@@ -7,7 +7,6 @@ import {
   authorize,
   canonicalPath,
   clientAddress,
-  createAuthorizer,
   type Gateway,
   type GatewayVariables,
   limitBody,
@@ -26,10 +25,7 @@ type Middleware = MiddlewareHandler<{ Variables: GatewayVariables }>
 
 /** Builds what comes before the whole gateway: no assertions, no routes of its own. */
 export function createStages(stage: Stage, services: Services, policy: Policy): Gateway {
-  const { verifier, references, auditSink, origin } = services
-  const admission = services.admission(policy)
-  const proofs = services.proofs({ nonceRequired: policy.tokens.dpopNonceRequired })
-  const authorizer = createAuthorizer(policy.roles)
+  const { verifier, references, proofs, admission, authorizer, auditSink, origin } = services
   const app: Gateway = new Hono()
   app.onError(problemHandler({ publicUrl: services.publicUrl }))
   app.use(requestId())

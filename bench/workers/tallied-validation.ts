@@ -10,7 +10,7 @@ import {
   parseConfig,
   problemHandler,
 } from '../../src/index.ts'
-import { newTally } from '../../src/metrics/tally.ts'
+import { newTally } from '../../src/isolate/tally.ts'
 import { TALLY_PATH, WHO_PATH } from '../requests/variants.ts'
 import { validationAnswer } from '../token-costs/validation-answer.ts'
 

@@ -1,6 +1,6 @@
 /** What the scenario `tokens` measures: the path chooses which; each isolate is asked for one. */
 import policy from '#policy'
-import { createGateway, createServices, type GatewayEnv } from '../../src/index.ts'
+import { composeServices, createGateway, type GatewayEnv } from '../../src/index.ts'
 import { createOperations } from './operations.ts'
 import { roomy } from './policy.ts'
 import { createValidation } from './validation.ts'
@@ -14,10 +14,12 @@ type Handler = (
 /** Where the path begins cannot be sooner than after `http://`. */
 const SCHEME_LENGTH = 'http://'.length
 
+const table = roomy(policy, '')
+
 const makers = {
   operations: (env: GatewayEnv) => createOperations(env),
   validation: (env: GatewayEnv) => createValidation(env),
-  gateway: (env: GatewayEnv) => createGateway(createServices(env), roomy(policy, '')).fetch,
+  gateway: (env: GatewayEnv) => createGateway(composeServices(env, table), table).fetch,
 } satisfies Record<string, (env: GatewayEnv) => Handler>
 
 const handlers: { -readonly [Name in keyof typeof makers]?: Handler } = {}

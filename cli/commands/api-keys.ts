@@ -1,4 +1,4 @@
-/** `portcullis apikeys`: credentials for programs that cannot ask for tokens. */
+/** `portcullis apikeys`: manages API keys, for programs that cannot request tokens. */
 import type { Command } from 'commander'
 import { id, repeated, seconds } from '../arguments.ts'
 import {

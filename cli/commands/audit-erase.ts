@@ -1,4 +1,6 @@
-/** `portcullis audit erase`: makes the audit trail forget somebody. */
+/**
+ * `portcullis audit erase` and `portcullis audit erasure`: erase a subject from the audit trail.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { id, seconds } from '../arguments.ts'

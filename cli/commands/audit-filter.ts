@@ -1,9 +1,9 @@
-/** Which events of the audit trail are asked for, and how they are shown. */
+/** Filter options and table columns of the audit trail commands. */
 import type { Command } from 'commander'
 import { instant } from '../arguments.ts'
 import type { TrailEvent } from '../tail.ts'
 
-/** What `query` and `tail` have in common. */
+/** The filters that `query` and `tail` share. */
 export interface EventFilter {
   readonly subject?: string
   readonly decision?: string
@@ -18,7 +18,7 @@ export interface EventPage {
   readonly cursor?: string
 }
 
-/** Members of an event that a person sees; the rest is in `--json`. */
+/** Members of an event that the table shows. `--json` prints all of them. */
 export const EVENT_COLUMNS = [
   'time',
   'decision',
@@ -33,7 +33,10 @@ export const EVENT_COLUMNS = [
   'requestId',
 ] as const
 
-/** For rows that come one by one: what most cells of a column need, and its heading. */
+/**
+ * Minimum width of each column when rows are printed one at a time, in characters. Fits most cells
+ * and the heading.
+ */
 export const EVENT_WIDTHS = {
   time: 24,
   decision: 8,

@@ -1,4 +1,4 @@
-/** `portcullis audit tail`: events as they happen. */
+/** `portcullis audit tail`: prints audit events as they arrive. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Command } from 'commander'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
@@ -70,8 +70,8 @@ async function follow(options: TailOptions, signal: AbortSignal): Promise<void> 
 }
 
 /**
- * After the newest event there is, by the clock of the gateway: that of this machine may be wrong.
- * Milliseconds since the epoch.
+ * Returns the time to start from, in milliseconds since the epoch: `--since`, or just after the
+ * newest event. Uses the gateway's clock, because the clock of this machine may be wrong.
  */
 async function startOf(gateway: Gateway, options: TailOptions): Promise<number> {
   if (options.since !== undefined) return Date.parse(options.since)
@@ -80,12 +80,12 @@ async function startOf(gateway: Gateway, options: TailOptions): Promise<number> 
   return events[0] === undefined ? 0 : Date.parse(events[0].time) + 1
 }
 
-/** Anything else would be the same the next time. */
+/** Reports whether a failure is temporary. Any other failure would repeat on the next call. */
 function passes(error: unknown): error is Failure {
   return error instanceof Failure && (error.exitCode === UNDECIDED || error.code === 'rate_limited')
 }
 
-/** All pages: a burst may be larger than one. */
+/** Fetches all pages, because a burst of events can be larger than one page. */
 async function eventsSince(
   gateway: Gateway,
   options: TailOptions,

@@ -1,4 +1,4 @@
-/** `portcullis audit verify`: whether the audit trail is what the audit Worker wrote. */
+/** `portcullis audit verify`: checks that the audit trail was not modified after it was written. */
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { publicKeysIn } from '../checkpoints.ts'

@@ -1,4 +1,4 @@
-/** `portcullis audit`: who did what, and what came of it. */
+/** `portcullis audit`: queries, follows, verifies and erases audit events. */
 import type { Command } from 'commander'
 import { instant } from '../arguments.ts'
 import {

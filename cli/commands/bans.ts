@@ -1,4 +1,4 @@
-/** `portcullis bans`: keeps an address or a subject out for a while. */
+/** `portcullis bans`: bans addresses and subjects for a limited time. */
 import { Argument, type Command } from 'commander'
 import { id, seconds } from '../arguments.ts'
 import {

@@ -1,4 +1,4 @@
-/** `portcullis clients`: the programs that may ask the gateway for tokens. */
+/** `portcullis clients`: manages the OAuth clients that may request tokens from the gateway. */
 import type { Command } from 'commander'
 import { id, seconds } from '../arguments.ts'
 import {

@@ -1,4 +1,4 @@
-/** `portcullis clients create`. */
+/** `portcullis clients create`: creates an OAuth client. */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { repeated, seconds } from '../arguments.ts'
@@ -53,7 +53,7 @@ export function addCreateClient(clients: Command): void {
       'its public keys, a JWK Set: it proves itself by them, not by a secret',
     )
     .option('--token-format <format>', 'of its tokens: jwt or opaque (default: jwt)')
-    .option('--token-algorithm <algorithm>', 'of its JWTs: ES256, RS256 or EdDSA')
+    .option('--token-algorithm <algorithm>', 'of its JWTs: ES256, RS256, Ed25519 or EdDSA')
     .option('--access-token-life <time>', "5m to 1h (default: the policy's)", seconds)
     .option('--dpop-bound', 'its tokens must be bound to a key (DPoP)')
     .action(async (options: CreateOptions) => {
@@ -77,7 +77,10 @@ export function addCreateClient(clients: Command): void {
     })
 }
 
-/** Private members of keys must not leave this machine, not even to be refused. */
+/**
+ * Reads a JWK Set from a file. Throws a usage failure if a key is private, so that a private key
+ * never leaves this machine.
+ */
 function jsonIn(file: string): unknown {
   let value: { readonly keys?: readonly object[] }
   try {

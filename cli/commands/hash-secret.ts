@@ -1,4 +1,6 @@
-/** `portcullis clients hash-secret`: how the first client of a deployment comes to be. */
+/**
+ * `portcullis clients hash-secret`: creates the configuration of the first client of a deployment.
+ */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { repeated, textOf } from '../arguments.ts'

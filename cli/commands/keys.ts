@@ -1,4 +1,4 @@
-/** `portcullis keys`: the gateway's signing keys, as far as anyone may know them. */
+/** `portcullis keys`: lists the public members of the gateway's signing keys. */
 import type { Command } from 'commander'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
 

@@ -1,4 +1,4 @@
-/** `portcullis limits`: who may ask how much. */
+/** `portcullis limits`: lists limits, and manages overrides and windows. */
 import type { Command } from 'commander'
 import { id, seconds, whole } from '../arguments.ts'
 import {
@@ -21,7 +21,7 @@ interface OverrideOptions extends WindowOptions {
 }
 
 interface PolicyLimit {
-  /** Units that an isolate takes ahead. */
+  /** Units that an isolate leases in advance. */
   readonly lease?: { readonly max: number; readonly ttlMs: number } | null
 }
 

@@ -1,4 +1,4 @@
-/** `portcullis check` and `portcullis expand`: whether a relation holds, and what it is made of. */
+/** `portcullis check` and `portcullis expand`: check a relation, and show how it is derived. */
 import type { Command } from 'commander'
 import { repeated } from '../arguments.ts'
 import { type CommonOptions, onlineCommand, workWith } from '../command.ts'
@@ -35,7 +35,7 @@ is unknown or there is an outage. Take all but 0 for no.`
 const OBJECT = ['<object>', 'type:id'] as const
 const RELATION = ['<relation>', 'its name in the model'] as const
 
-/** `prefix` is how the command is called, but for its name. */
+/** Adds `check`. `prefix` is the command line before the command's name, for the examples. */
 export function addCheck(parent: Command, prefix: string): void {
   onlineCommand(parent, {
     name: 'check',
@@ -77,7 +77,7 @@ export function addCheck(parent: Command, prefix: string): void {
     })
 }
 
-/** As {@link addCheck}. */
+/** Adds `expand`. `prefix` has the same meaning as in {@link addCheck}. */
 export function addExpand(parent: Command, prefix: string): void {
   onlineCommand(parent, {
     name: 'expand',

@@ -1,4 +1,4 @@
-/** `portcullis relations import`: tuples of a file, in calls of a hundred. */
+/** `portcullis relations import`: writes the tuples of a file, 100 in each call. */
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -16,9 +16,11 @@ interface Written {
   readonly consistencyToken: string
 }
 
-/** A remark for so many tuples. */
+/** Prints a progress remark after this many tuples. */
 const TUPLES_PER_REMARK = 1_000
-/** What passes by itself. Writing twice does no harm. */
+/**
+ * Error codes of temporary failures. A retry is safe, because writing a tuple twice has no effect.
+ */
 const PASSING = ['dependency_unavailable', 'rate_limited', 'overloaded']
 const MAX_RETRIES = 5
 const DEFAULT_WAIT_SECONDS = 2
@@ -79,7 +81,7 @@ export function addImport(relations: Command): void {
     })
 }
 
-/** Sends a batch, and again where what refused it passes. */
+/** Writes one batch, and retries after a temporary failure. */
 async function writeBatch(
   gateway: Gateway,
   batch: readonly NumberedTuple[],
@@ -99,7 +101,7 @@ async function writeBatch(
   }
 }
 
-/** The same failure, in lines of the file. */
+/** Returns the same failure with paths of the request replaced by line numbers of the file. */
 function ofLines(failure: Failure, batch: readonly NumberedTuple[], lastLine: number): Failure {
   const { exitCode, code, message, requestId, retryAfterSeconds } = failure
   const findings = failure.findings.map((finding) => {
@@ -114,7 +116,10 @@ function ofLines(failure: Failure, batch: readonly NumberedTuple[], lastLine: nu
 const upTo = (line: number): string =>
   line === 0 ? '; nothing was written' : `; what is up to line ${line} was written`
 
-/** `written` tells what has been done when the file cannot be read, or no further. */
+/**
+ * Yields the lines of a file. If the file cannot be read, the failure includes `written()`, which
+ * says what was already written.
+ */
 async function* linesOf(file: string, written: () => string): AsyncGenerator<string> {
   const input = file === '-' ? process.stdin : createReadStream(file)
   try {

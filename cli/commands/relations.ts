@@ -1,4 +1,4 @@
-/** `portcullis relations`: who has which relation to what. */
+/** `portcullis relations`: reads, writes, imports and checks relation tuples. */
 import { type Command, InvalidArgumentError } from 'commander'
 import { onlineCommand, type PageOptions, paged, pageQuery, workWith } from '../command.ts'
 import { visible, visibleJson } from '../text.ts'
@@ -23,7 +23,7 @@ const WRITTEN = `
 A tuple is object#relation@subject. In ids, reserved characters are percent-encoded: % : # * and
 white space. All tuples of a call are written or none.`
 
-/** Collects tuples. */
+/** Collects tuples from repeated arguments. */
 function tuples(text: string, earlier: readonly Tuple[] = []): readonly Tuple[] {
   const tuple = tupleIn(text)
   if (tuple === undefined) throw new InvalidArgumentError('It must be object#relation@subject.')
@@ -59,7 +59,7 @@ export function addRelationCommands(program: Command): void {
   addExpand(relations, 'portcullis relations')
 }
 
-/** `check` and `expand` without `relations` before them. */
+/** Adds `check` and `expand` at the top level, without the `relations` prefix. */
 export function addQuestionCommands(program: Command): void {
   addCheck(program, 'portcullis')
   addExpand(program, 'portcullis')

@@ -1,4 +1,4 @@
-/** `portcullis revoke` and `portcullis revocations`: takes access away, and gives it back. */
+/** `portcullis revoke` and `portcullis revocations`: create, list and delete revocations. */
 import { Argument, type Command } from 'commander'
 import { id, textOf } from '../arguments.ts'
 import {
@@ -86,7 +86,10 @@ interface TokenName {
   readonly issuer?: string
 }
 
-/** Read without being verified: to revoke a token that is none does no harm. */
+/**
+ * Reads `jti` and `iss` from a JWT. Does NOT verify the token: the revocation of an invalid token
+ * does no harm.
+ */
 function tokenNamedBy(text: string): TokenName {
   if (!text.includes('.')) return { value: text }
   const { jti, iss } = decodeToken(text)?.claims ?? {}

@@ -1,4 +1,4 @@
-/** `portcullis token`: makes, checks and reads access tokens. */
+/** `portcullis token`: mints, verifies and decodes access tokens. */
 import type { Command } from 'commander'
 import { repeated, seconds, textOf } from '../arguments.ts'
 import { type CommonOptions, offlineCommand, onlineCommand, workWith } from '../command.ts'
@@ -109,7 +109,7 @@ function addDecode(token: Command): void {
 
 const TIMES = ['exp', 'nbf', 'iat', 'auth_time']
 
-/** The same claims, with instants that people can read. */
+/** Returns the claims with an RFC 3339 time beside each numeric time. */
 function withTimes(claims: object): object {
   return Object.fromEntries(
     Object.entries(claims).map(([name, value]) => {

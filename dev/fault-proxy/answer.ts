@@ -1,7 +1,7 @@
-/** The octets of an HTTP answer that a fault describes. */
+/** Builds the bytes of the HTTP response that a fault describes. */
 import type { LastingFault } from './fault.ts'
 
-/** As it is told: nothing in it is made right. */
+/** Returns the response exactly as described, even if it is invalid. */
 export function answerBytes(fault: Extract<LastingFault, { kind: 'answer' }>): Buffer {
   const { status, headers = {}, body = '', bodyBase64 } = fault
   const octets =

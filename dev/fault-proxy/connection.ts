@@ -1,4 +1,4 @@
-/** One connection through the proxy: a client, the target once there is something to tell it. */
+/** One connection through the proxy: a client, and the target once there is data to forward. */
 import { connect, type Socket } from 'node:net'
 import { answerBytes } from './answer.ts'
 import type { LastingFault } from './fault.ts'
@@ -11,22 +11,23 @@ const GARBAGE_BYTES = 512
 
 export interface ConnectionOptions {
   readonly target: { readonly host: string; readonly port: number }
-  /** Counted up. */
+  /** Counters that the connection increases. */
   readonly traffic: { -readonly [Octets in keyof Traffic]: number }
   random(): number
   fault(): LastingFault
 }
 
 export interface Connection {
-  /** To be called when the fault has changed. */
+  /** Applies a changed fault. Call it after each change. */
   refault(): void
-  /** Ends both sides with a reset. */
+  /** Resets both sides. */
   reset(): void
 }
 
 /**
- * Serves `client`. What the client sends after the target has spoken begins an exchange, and an exchange
- * that began with the target ends with it: `answer` and `garbage` are for those that begin.
+ * Serves `client`. Data from the client after data from the target begins a new exchange. An
+ * exchange that began with the target also ends with it, so `answer` and `garbage` apply only to
+ * new exchanges.
  */
 export function serveConnection(client: Socket, options: ConnectionOptions): Connection {
   const { traffic, fault, random } = options
@@ -118,7 +119,7 @@ export function serveConnection(client: Socket, options: ConnectionOptions): Con
   })
   client.on('end', () => {
     if (upstream === undefined) client.end()
-    // Nobody waits any more for the answer to what was held back.
+    // The client no longer waits for the response to the data that was held back.
     else if (upstream.flow.isHolding()) reset()
     else upstream.flow.end()
   })

@@ -1,4 +1,4 @@
-/** How other processes tell a fault proxy what to do, and ask what went through it. */
+/** Control server of a fault proxy, so that other processes can set faults and read its state. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,7 +7,10 @@ import type { FaultProxyState } from './state.ts'
 
 const HOST = '127.0.0.1'
 
-/** Answers `GET /` with the state, and sets the fault that `PUT /` brings as JSON. */
+/**
+ * Starts the control server. `GET /` returns the state, and `PUT /` sets the fault in its JSON
+ * body.
+ */
 export async function startControl(
   state: () => FaultProxyState,
   set: (fault: Fault) => Promise<void>,
@@ -34,7 +37,7 @@ export async function startControl(
   }
 }
 
-/** Sets the fault of a proxy in another process. Throws if it is none. */
+/** Sets the fault of a proxy in another process. Throws a `TypeError` if the fault is invalid. */
 export async function setFault(
   { controlUrl }: { readonly controlUrl: string },
   fault: Fault,
@@ -44,7 +47,7 @@ export async function setFault(
   if (!answer.ok) throw new TypeError(text)
 }
 
-/** What a proxy in another process is doing. */
+/** Returns the state of a proxy in another process. */
 export async function faultProxyState({
   controlUrl,
 }: {

@@ -1,4 +1,4 @@
-/** What can go wrong between two processes that talk over TCP. */
+/** Faults that can occur between two processes that communicate over TCP. */
 import * as z from 'zod'
 
 const milliseconds = z.number().int().min(0)
@@ -6,32 +6,35 @@ const bytes = z.number().int().min(0)
 
 const lasting = [
   z.strictObject({ kind: z.literal('none') }),
-  /** Answers come later, each piece by `ms` and up to `jitterMs` more; their order is kept. */
+  /** Delays each piece of a response by `ms`, and by up to `jitterMs` more. Keeps the order. */
   z.strictObject({
     kind: z.literal('latency'),
     ms: milliseconds,
     jitterMs: milliseconds.optional(),
   }),
-  /** Connections are accepted, nothing is forwarded. What was held goes on when the fault ends. */
+  /** Accepts connections but forwards nothing. Held data is forwarded when the fault ends. */
   z.strictObject({ kind: z.literal('hang') }),
-  /** Nothing listens, and connections are reset. */
+  /** Stops listening, and resets open connections. */
   z.strictObject({ kind: z.literal('refuse') }),
-  /** An answer is reset after so many bytes; 0: the target has worked, and nobody hears of it. */
+  /**
+   * Resets the connection after so many bytes of a response. 0: the target handled the request, but
+   * the client receives nothing.
+   */
   z.strictObject({ kind: z.literal('reset'), afterBytes: bytes }),
-  /** An answer ends after so many bytes, as if it were whole. */
+  /** Ends a response after so many bytes, as if it were complete. */
   z.strictObject({ kind: z.literal('truncate'), afterBytes: bytes }),
   z.strictObject({ kind: z.literal('throttle'), bytesPerSecond: z.number().int().min(1) }),
-  /** So many random bytes instead of an answer, and the end; the target is not asked. */
+  /** Sends so many random bytes instead of a response, and closes. Does not call the target. */
   z.strictObject({ kind: z.literal('garbage'), bytes: bytes.optional() }),
   /**
-   * This HTTP answer instead of the target's, which is not asked. `Content-Length` is added unless
-   * the headers hold it or `Transfer-Encoding`, so that both can lie. `close` ends the connection.
+   * Sends this HTTP response and does not call the target. Adds `Content-Length` unless the headers
+   * contain it or `Transfer-Encoding`, so that both can be wrong. `close` ends the connection.
    */
   z.strictObject({
     kind: z.literal('answer'),
     status: z.number().int().min(100).max(999),
     headers: z.record(z.string(), z.string()).optional(),
-    /** UTF-8; or as octets in `bodyBase64`. */
+    /** UTF-8. For arbitrary bytes, use `bodyBase64`. */
     body: z.string().optional(),
     bodyBase64: z.base64().optional(),
     close: z.boolean().optional(),
@@ -42,7 +45,7 @@ const lastingFault = z.discriminatedUnion('kind', lasting)
 
 const fault = z.discriminatedUnion('kind', [
   ...lasting,
-  /** `down` (default: refuse) for `downMs`, then nothing wrong for `upMs`, and again. */
+  /** Alternates: `down` (default: refuse) for `downMs`, then no fault for `upMs`. */
   z.strictObject({
     kind: z.literal('flap'),
     upMs: z.number().int().min(1),
@@ -54,12 +57,12 @@ const fault = z.discriminatedUnion('kind', [
 /** A fault that does not change by itself. */
 export type LastingFault = z.infer<typeof lastingFault>
 
-/** How a proxy treats what goes through it. Plain data. */
+/** How a proxy treats its traffic. Plain data. */
 export type Fault = z.infer<typeof fault>
 
 export const NO_FAULT: LastingFault = { kind: 'none' }
 
-/** Reads a fault that came as JSON. Throws a `ZodError` for anything else. */
+/** Parses a fault from a JSON value. Throws a `ZodError` for an invalid one. */
 export function parseFault(value: unknown): Fault {
   return fault.parse(value)
 }

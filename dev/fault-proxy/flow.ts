@@ -1,40 +1,40 @@
-/** One direction of a connection: bytes wait here as long as the fault of the moment wants. */
+/** One direction of a connection: holds bytes for as long as the current fault requires. */
 import type { Socket } from 'node:net'
 import type { LastingFault } from './fault.ts'
 
-/** More makes the sender wait. */
+/** If more bytes are held, the sender must wait. */
 const MAX_HELD_BYTES = 1_048_576
-/** How finely a throttled answer is cut. */
+/** Interval between the pieces of a throttled response. */
 const TICK_MS = 20
 const MS_PER_SECOND = 1_000
 
 export interface FlowOptions {
   readonly sink: Socket
   fault(): LastingFault
-  /** Called when bytes have been handed on. */
+  /** Called after bytes were forwarded. */
   onForwarded(bytes: number): void
-  /** Called with what the sender shall do: wait, or go on. */
+  /** Called with true if the sender must wait, and with false if it may continue. */
   onPressure(isTooMuch: boolean): void
-  /** Called when the fault breaks the connection in the middle of an answer. */
+  /** Called when the fault breaks the connection in the middle of a response. */
   onBreak(by: 'reset' | 'truncate'): void
-  /** Milliseconds that what arrives now is to be late. */
+  /** Returns the delay of data that arrives now, in milliseconds. */
   delayMs(): number
 }
 
 export interface Flow {
   push(data: Buffer): void
-  /** No more will come: the sink is ended behind what is still held. */
+  /** Marks the end of the data. The sink is ended after the held bytes. */
   end(): void
-  /** Another exchange begins: its bytes are counted anew. */
+  /** Begins a new exchange: resets the byte count. */
   restart(): void
   isHolding(): boolean
-  /** Looks again, for example because the fault has changed. */
+  /** Re-evaluates the held bytes, for example after the fault has changed. */
   pump(): void
-  /** Forgets what is held, and every timer. */
+  /** Discards the held bytes and clears the timer. */
   stop(): void
 }
 
-/** Bytes leave in the order they came in, whatever the fault. */
+/** Creates a flow. Bytes leave in the order of their arrival, whatever the fault is. */
 export function createFlow(options: FlowOptions): Flow {
   const { sink } = options
   let held: { readonly data: Buffer; readonly dueMs: number }[] = []
@@ -57,7 +57,9 @@ export function createFlow(options: FlowOptions): Flow {
     }, ms)
   }
 
-  /** How many bytes of the first piece may leave now; 0: none, and a timer or an event calls again. */
+  /**
+   * Returns how many bytes of the first piece may leave now. If 0, a timer or an event calls again.
+   */
   function allowed(dueMs: number, length: number): number {
     const fault = options.fault()
     switch (fault.kind) {

@@ -1,6 +1,6 @@
 /**
- * A TCP proxy that misbehaves on demand: for tests and the soak, between the gateway and what it
- * depends on. For protocols in which the client speaks first, as in HTTP.
+ * A TCP proxy that injects faults on demand, for tests and the soak test. It runs between the
+ * gateway and a dependency. For protocols in which the client sends first, such as HTTP.
  */
 import { once } from 'node:events'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -13,8 +13,8 @@ import type { Connections, Traffic } from './state.ts'
 
 const HOST = '127.0.0.1'
 /**
- * Below the ports that Linux gives to whoever asks for any: while nothing listens here, nobody
- * gets this port by chance.
+ * Below the ephemeral ports of Linux, so that no other process gets this port by chance while the
+ * proxy does not listen.
  */
 const FIRST_PORT = 20_000
 const PORTS = 12_000
@@ -23,17 +23,17 @@ const RETRY_MS = 50
 
 export interface FaultProxyOptions {
   readonly target: { readonly host: string; readonly port: number }
-  /** Of jitter and garbage. Default 1. */
+  /** Seed for jitter and garbage. Default 1. */
   readonly seed?: number
 }
 
 export interface FaultProxy {
-  /** `http://127.0.0.1:<port>`: to be used instead of the target. */
+  /** `http://127.0.0.1:<port>`. Use it instead of the target's URL. */
   readonly url: string
   readonly port: number
   /** For other processes, see `setFault` and `faultProxyState`. */
   readonly controlUrl: string
-  /** Takes effect at once, for open connections too. Resolves when it has. */
+  /** Sets the fault, for open connections too. Resolves when it is in effect. */
   set(fault: Fault): Promise<void>
   fault(): Fault
   connections(): Connections
@@ -41,7 +41,7 @@ export interface FaultProxy {
   close(): Promise<void>
 }
 
-/** Starts a proxy on a free loopback port, with nothing wrong at first. */
+/** Starts a proxy on a free loopback port, without a fault. */
 export async function startFaultProxy(options: FaultProxyOptions): Promise<FaultProxy> {
   const random = seededRandom(options.seed ?? 1)
   const traffic = { fromClients: 0, toTarget: 0, fromTarget: 0, toClients: 0 }
@@ -69,7 +69,7 @@ export async function startFaultProxy(options: FaultProxyOptions): Promise<Fault
     return listener
   }
 
-  /** Changes follow each other: of two, the later one is what stays. */
+  /** Applies a fault. Changes run one after another, so the last one remains in effect. */
   function apply(next: LastingFault): Promise<void> {
     changes = changes.then(async () => {
       effective = next

@@ -1,12 +1,15 @@
-/** Randomness that a seed repeats: no secrets are made of it. */
+/** Reproducible random numbers from a seed. Not for secrets. */
 
 const UINT32 = 2 ** 32
-/** The golden ratio as a fraction of 2^32: the step of a Weyl sequence, which meets every value. */
+/** The golden ratio as a fraction of 2^32: the step of a Weyl sequence that visits every value. */
 const WEYL_STEP = 0x9e3779b9
 const MIX_1 = 0x85ebca6b
 const MIX_2 = 0xc2b2ae35
 
-/** Numbers from 0 to below 1, the same for the same seed: a Weyl sequence through a 32-bit mixer. */
+/**
+ * Creates a generator of numbers in [0, 1), identical for equal seeds: a Weyl sequence with a
+ * 32-bit mixer.
+ */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -18,7 +21,7 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
-/** So many octets out of `random`. */
+/** Returns `length` bytes from `random`. */
 export function randomBytes(random: () => number, length: number): Buffer {
   return Buffer.from(Array.from({ length }, () => Math.floor(random() * 256)))
 }

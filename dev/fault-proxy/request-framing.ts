@@ -1,20 +1,20 @@
-/** Where HTTP/1.1 requests end (RFC 9112 section 6): enough to answer each of them, and no more. */
+/** Finds the ends of HTTP/1.1 requests (RFC 9112 section 6), only to respond to each of them. */
 
 const HEAD_END = '\r\n\r\n'
 const HEXADECIMAL = 16
 
 export interface RequestFraming {
-  /** Takes bytes; calls `onRequest` for each request that is whole. */
+  /** Adds bytes, and calls `onRequest` for each complete request. */
   push(data: Buffer): void
-  /** Nothing of a request has come that is not whole yet. */
+  /** Reports whether no incomplete request is pending. */
   isIdle(): boolean
 }
 
-/** For well-formed requests of HTTP clients; chunked bodies must not have trailers. */
+/** Creates the framing for well-formed requests. Does NOT support trailers of chunked bodies. */
 export function createRequestFraming(onRequest: () => void): RequestFraming {
   let text = ''
 
-  /** Length of the first request in `text`, or `undefined` if it is not whole. */
+  /** Returns the length of the first request in `text`, or undefined if it is incomplete. */
   function wholeRequest(): number | undefined {
     const headEnd = text.indexOf(HEAD_END)
     if (headEnd < 0) return undefined

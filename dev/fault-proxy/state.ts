@@ -1,7 +1,7 @@
-/** What a fault proxy tells of itself. Plain data. */
+/** The state that a fault proxy reports. Plain data. */
 import type { Fault } from './fault.ts'
 
-/** Octets so far, over all connections. */
+/** Total bytes of all connections. */
 export interface Traffic {
   readonly fromClients: number
   readonly toTarget: number
@@ -9,7 +9,7 @@ export interface Traffic {
   readonly toClients: number
 }
 
-/** Connections so far, and those that are open. Refused ones never were. */
+/** Number of all accepted connections, and of open ones. Refused connections do not count. */
 export interface Connections {
   readonly accepted: number
   readonly open: number

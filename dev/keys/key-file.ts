@@ -1,4 +1,4 @@
-/** Where a set of signing keys is kept: `.dev.vars`, or a JWKS file for a deployment. */
+/** Files with signing keys: `.dev.vars`, or a JWKS file for a deployment. */
 import { existsSync, readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { Misconfigured } from '../../src/errors.ts'
@@ -7,15 +7,17 @@ import { prepareDevVars, replace, setVar } from '../dev-vars.ts'
 
 export interface KeyFile {
   readonly path: string
-  /** What has to be done next for the keys to be used. */
+  /** What the user must do next, so that the keys are used. */
   readonly nextStep: string
-  /** Undefined if there are none yet. Throws an `Error` that repeats no part of a key. */
+  /**
+   * Returns the keys, or undefined if there are none. Throws an `Error` without any part of a key.
+   */
   read(): readonly SigningJwk[] | undefined
-  /** Readable by its owner only, written whole or not at all. */
+  /** Writes the keys atomically, readable only by the owner. */
   write(keys: readonly SigningJwk[]): Promise<void>
 }
 
-/** A JWKS file (RFC 7517). */
+/** Creates access to a JWKS file (RFC 7517). */
 export function jwksFile(path: string): KeyFile {
   return {
     path,
@@ -27,7 +29,10 @@ export function jwksFile(path: string): KeyFile {
   }
 }
 
-/** The variable SIGNING_KEYS of `.dev.vars`; other variables of a new file are made up. */
+/**
+ * Creates access to the variable SIGNING_KEYS of `.dev.vars`. A new file gets all other variables
+ * too.
+ */
 export function devVarsFile(path: string, publicUrl: string): KeyFile {
   return {
     path,
@@ -48,7 +53,7 @@ function keysIn(text: string, path: string): readonly SigningJwk[] {
   try {
     json = JSON.parse(text)
   } catch {
-    // Without the cause, which quotes the text.
+    // Without the cause, because its message quotes the text.
     throw new Error(`${path} holds no JSON where the keys should be`)
   }
   try {

@@ -1,4 +1,4 @@
-/** The life of a set of signing keys: how one begins, and how its keys follow each other. */
+/** The lifecycle of signing keys: generation and rotation. */
 import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import {
   activeKey,
@@ -10,18 +10,20 @@ import {
   signingKeyState,
 } from '../../src/tokens/signing-keys.ts'
 
-export const SIGNING_ALGORITHMS = ['ES256', 'RS256', 'EdDSA'] as const satisfies SigningAlgorithm[]
 export const DEFAULT_SIGNING_ALGORITHM: SigningAlgorithm = 'ES256'
 
 /**
- * From the rotation until the new key signs: 5 minutes for the deployment, and 5 for the copies of
- * `/.well-known/jwks.json` that others keep.
+ * Time between the rotation and the first use of the new key: 5 minutes for the deployment, and 5
+ * for cached copies of `/.well-known/jwks.json`.
  */
 export const PUBLISHED_BEFORE_USE_SECONDS = 600
-/** How long the keys before it verify afterwards: the longest life of an access token, and 5 minutes. */
+/**
+ * How long the previous keys verify afterwards: the maximum lifetime of an access token, and 5
+ * minutes.
+ */
 export const VERIFIED_AFTER_USE_SECONDS = 3_600 + 300
 
-/** Makes a private key, RSA of 2048 bits; its `kid` is its thumbprint (RFC 7638). */
+/** Generates a private key (RSA with 2048 bits). Its `kid` is its thumbprint (RFC 7638). */
 export async function generateSigningKey(alg: SigningAlgorithm): Promise<SigningJwk> {
   const { privateKey } = await generateKeyPair(alg, { extractable: true })
   const jwk = await exportJWK(privateKey)
@@ -30,15 +32,19 @@ export async function generateSigningKey(alg: SigningAlgorithm): Promise<Signing
   return key as SigningJwk
 }
 
-/** The algorithm of the next key, where nobody names one: that of the key that signs. */
+/**
+ * Returns the default algorithm of the next key: that of the active key, or else of the first one,
+ * or else {@link DEFAULT_SIGNING_ALGORITHM}.
+ */
 export function algorithmOfNext(keys: readonly SigningJwk[], nowMs: number): SigningAlgorithm {
   return (activeKey(keys, nowMs) ?? keys[0])?.alg ?? DEFAULT_SIGNING_ALGORITHM
 }
 
 /**
- * The set after a rotation: `fresh` in front, to sign 10 minutes from now; the keys that it follows
- * verify for 65 minutes more; expired ones are gone. It follows the keys of its own algorithm or, if
- * none of them was to go on, all others: a set may have one line of keys for each algorithm.
+ * Returns the key set after a rotation. `fresh` is the first key and signs in 10 minutes. The keys
+ * that it replaces verify for 65 more minutes after that. Expired keys are removed. `fresh`
+ * replaces the keys of its own algorithm or, if each of those has an expiry already, all keys.
+ * Therefore a set may have one sequence of keys for each algorithm.
  */
 export function rotated(
   keys: readonly SigningJwk[],
@@ -56,18 +62,18 @@ export function rotated(
   return [{ ...fresh, nbf }, ...followed]
 }
 
-/** What may be told of a key. */
+/** Public facts about a key. */
 export interface KeyFacts {
   readonly kid: string
   readonly alg: SigningAlgorithm
   readonly state: SigningKeyState
   /** RFC 3339, UTC; absent for a key that may sign at once. */
   readonly notBefore?: string
-  /** RFC 3339, UTC; absent for a key that does not end. */
+  /** RFC 3339, UTC; absent for a key that does not expire. */
   readonly expiresAt?: string
 }
 
-/** The public facts of each key, in the order of the set. */
+/** Returns the public facts about each key, in the order of the set. */
 export function factsOf(keys: readonly SigningJwk[], nowMs: number): readonly KeyFacts[] {
   return keys.map((key) => ({
     kid: key.kid,
@@ -78,7 +84,7 @@ export function factsOf(keys: readonly SigningJwk[], nowMs: number): readonly Ke
   }))
 }
 
-/** Whole seconds since the epoch as RFC 3339. */
+/** Formats whole seconds since the epoch as RFC 3339. */
 export function timeOf(seconds: number): string {
   return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 }

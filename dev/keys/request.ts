@@ -1,7 +1,8 @@
-/** The command line of `npm run keys`. */
+/** Parses the command line of `npm run keys`. */
 import { parseArgs } from 'node:util'
 import type { SigningAlgorithm } from '../../src/tokens/signing-keys.ts'
-import { DEFAULT_SIGNING_ALGORITHM, SIGNING_ALGORITHMS } from './key-set.ts'
+import { SIGNING_ALGORITHMS } from '../../src/validators/signing-jwk.ts'
+import { DEFAULT_SIGNING_ALGORITHM } from './key-set.ts'
 
 export const USAGE = `npm run -s keys -- <command> [options]
 
@@ -28,22 +29,22 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
 } as const
 
-/** Options of each command besides `--file`. */
+/** Options of each command in addition to `--file`. */
 const COMMANDS = { generate: ['alg', 'force'], rotate: ['alg'], list: ['json'] } as const
 type CommandName = keyof typeof COMMANDS
 
-/** What is to be done, checked. */
+/** A checked request. */
 export interface KeysRequest {
   readonly command: CommandName
   /** `-` for standard output; undefined for `.dev.vars`. */
   readonly file: string | undefined
-  /** Empty where none was named. */
+  /** Empty if no `--alg` was given. */
   readonly algorithms: readonly SigningAlgorithm[]
   readonly force: boolean
   readonly json: boolean
 }
 
-/** Throws an `Error` of one line for what is no command. */
+/** Parses the arguments. Throws an `Error` of one line if they are invalid. */
 export function readRequest(argv: readonly string[]): KeysRequest | 'help' {
   const { values, positionals } = parseArgs({
     args: [...argv],

@@ -1,4 +1,4 @@
-/** Models in files: `NAME.fga`, and `NAME.model.json` beside it, which is made of it. */
+/** Model files: `NAME.fga`, and the `NAME.model.json` that is generated from it. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
@@ -10,20 +10,23 @@ export const MODEL_FILE = 'portcullis.fga'
 const EXTENSION = '.fga'
 const JSON_EXTENSION = '.model.json'
 
-/** Whether a file is named as one. `fga.mod` and its modules are not: they are schema 1.2. */
+/**
+ * Reports whether a path has the name of a model file. `fga.mod` and its modules do not: they are
+ * schema 1.2.
+ */
 export const isModelFile = (path: string): boolean =>
   path.endsWith(EXTENSION) && !/(^|[\\/])\.fga$/.test(path)
 
-/** Where the JSON of a model file is. */
+/** Returns the path of the JSON file for a model file. */
 export const jsonFileOf = (path: string): string =>
   path.slice(0, -EXTENSION.length) + JSON_EXTENSION
 
 /**
- * The text that the JSON file should have. Throws an `Error` with a line for each mistake, as
- * `path:line:column: why`.
+ * Returns the expected text of the JSON file. Throws an `Error` with one line for each mistake, in
+ * the form `path:line:column: why`.
  */
 export async function jsonTextOf(path: string): Promise<string> {
-  // Only who has a model pays for the parser.
+  // Loaded only if there is a model, because the parser is slow to load.
   const { modelOf } = await import('./language.ts')
   try {
     return `${JSON.stringify(modelOf(textOf(path)), undefined, 2)}\n`
@@ -35,7 +38,7 @@ export async function jsonTextOf(path: string): Promise<string> {
   }
 }
 
-/** Makes the JSON file, whole or not at all. False where it was as it should be. */
+/** Writes the JSON file atomically. Returns false if it was already up to date. */
 export async function writeModel(path: string): Promise<boolean> {
   const text = await jsonTextOf(path)
   const file = jsonFileOf(path)
@@ -51,7 +54,7 @@ export async function writeModel(path: string): Promise<boolean> {
   return true
 }
 
-/** Throws an `Error` where the model is wrong, or its JSON file is not what it says. */
+/** Throws an `Error` if the model is invalid, or its JSON file is missing or out of date. */
 export async function checkModel(path: string): Promise<void> {
   const text = await jsonTextOf(path)
   const file = jsonFileOf(path)
@@ -60,20 +63,20 @@ export async function checkModel(path: string): Promise<void> {
     throw new Error(`${file} is not what ${path} says; run: ${commandFor(path)}`)
 }
 
-/** What makes the JSON of a model file: a command to paste, from the same folder. */
+/** Returns the command that generates the JSON of a model file, for use in the same folder. */
 function commandFor(path: string): string {
   if (resolve(path) === join(ROOT, MODEL_FILE)) return 'npm run -s model'
   const word = /^[\w./][\w./-]*$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`
   return `npm run -s model -- ${word}`
 }
 
-/** {@link checkModel} for the model of a checkout, if it has one. */
+/** Runs {@link checkModel} for the model of a checkout, if it has one. */
 export async function checkModelIn(root: string): Promise<void> {
   const path = relative('', join(root, MODEL_FILE))
   if (existsSync(path)) await checkModel(path)
 }
 
-/** Some editors write a byte order mark. */
+/** Reads a file, without the byte order mark that some editors write. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8').replace(/^\uFEFF/, '')

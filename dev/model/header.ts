@@ -1,4 +1,4 @@
-/** How every model begins: two lines, told before the parser's own words about them. */
+/** Checks the two header lines of a model, for clearer messages than those of the parser. */
 import type { TextMistake } from './mistake.ts'
 
 const MODEL_LINE = 'model'
@@ -6,8 +6,8 @@ const SCHEMA_LINE = 'schema 1.1'
 const HEADER = [MODEL_LINE, SCHEMA_LINE]
 
 /**
- * The first line of a text that is not what a model begins with: `model`, then `schema 1.1`. Empty
- * lines and comments do not count. Undefined where the text begins well.
+ * Returns the first mistake in the header of a text, which must begin with `model` and `schema
+ * 1.1`. Ignores empty lines and comments. Returns undefined if the header is correct.
  */
 export function headerMistake(text: string): TextMistake | undefined {
   const all = text.split('\n')
@@ -23,5 +23,5 @@ export function headerMistake(text: string): TextMistake | undefined {
   return undefined
 }
 
-/** A line without its comment and its indentation. */
+/** Returns a line without its comment and indentation. */
 const wordsOf = (line: string): string => line.replace(/ #.*/, '').trim().replace(/\s+/g, ' ')

@@ -1,11 +1,11 @@
-/** From OpenFGA's language to its JSON, checked by its own rules and by the gateway's. */
+/** Converts OpenFGA's language to JSON, and checks it by OpenFGA's rules and the gateway's. */
 import { transformer, validator } from '@openfga/syntax-transformer'
 import { compileModel } from '../../src/relations/compile-model.ts'
 import { ModelInvalid } from '../../src/relations/model.ts'
 import { headerMistake } from './header.ts'
 import { locate, ModelTextInvalid, type TextMistake } from './mistake.ts'
 
-/** What OpenFGA's tools collect, with lines and columns that count from 0. */
+/** The errors that OpenFGA's tools report. Lines and columns count from 0. */
 interface Collected {
   readonly errors: readonly {
     readonly msg: string
@@ -15,8 +15,8 @@ interface Collected {
 }
 
 /**
- * A model's JSON as the gateway takes it, and OpenFGA's API too. Throws {@link ModelTextInvalid} with
- * every mistake: those of the syntax or, if there are none, those of what it says.
+ * Returns a model's JSON, in the form that the gateway and OpenFGA's API accept. Throws
+ * {@link ModelTextInvalid} with all syntax mistakes or, if there are none, all other mistakes.
  */
 export function modelOf(text: string): object {
   const unread = unreadable(text)
@@ -24,24 +24,26 @@ export function modelOf(text: string): object {
   const json = transformed(text)
   const own = mistakesOf(json, text)
   const lines = new Set(own.map(({ line }) => line))
-  // Of two that complain of one line, the gateway's words will do.
+  // If both report a mistake in the same line, only the gateway's message is used.
   const others = mistakesOfValidator(text).filter(({ line }) => !lines.has(line))
   const mistakes = [...own, ...others].sort((a, b) => a.line - b.line || a.column - b.column)
   if (mistakes.length > 0) throw new ModelTextInvalid(mistakes)
   return json
 }
 
-/** OpenFGA takes no larger model either. */
+/** The same limit as in OpenFGA. */
 const MAX_CHARS = 262_144
-/** As deep as a model may be. Of thousands, the parser would take a minute. */
+/**
+ * The maximum nesting of a model. With thousands of parentheses, the parser would take a minute.
+ */
 const MAX_PARENTHESES = 10
 
-/** As the transformer finds it: a line of its own, or after a space. */
+/** A comment as the transformer recognizes it: on a line of its own, or after a space. */
 const COMMENT = /(^\s*| )#.*/
 
 /**
- * What is better not given to the transformer: what would take it minutes; modules, which it gives no
- * schema; and names such as `__proto__`, which it loses.
+ * Returns mistakes that must be found before the transformer runs: text that would take it minutes;
+ * modules, for which it returns no schema; and names such as `__proto__`, which it drops.
  */
 function unreadable(text: string): readonly TextMistake[] {
   if (text.length > MAX_CHARS)
@@ -61,7 +63,7 @@ function unreadable(text: string): readonly TextMistake[] {
   })
 }
 
-/** Index of the first parenthesis within more than `levels` others. */
+/** Returns the index of the first parenthesis that is nested in more than `levels` others. */
 function parenthesisBeyond(line: string, levels: number): number | undefined {
   let open = 0
   for (const { 0: parenthesis, index } of line.matchAll(/[()]/g)) {
@@ -76,7 +78,7 @@ function transformed(text: string): object {
   try {
     json = transformer.transformDSLToJSONObject(text)
   } catch (error) {
-    // Where the beginning is wrong, the parser is lost from there on.
+    // After a wrong header, the parser reports misleading mistakes.
     const header = headerMistake(text)
     throw new ModelTextInvalid(header === undefined ? collected(error) : [header])
   }
@@ -104,10 +106,13 @@ function mistakesOfValidator(text: string): readonly TextMistake[] {
   }
 }
 
-/** The parser quotes what it did not understand, and that may be all the rest. */
+/** The parser quotes text that it did not understand, possibly the whole rest of the file. */
 const MAX_WORDS_CHARS = 200
 
-/** Of an error that collects nothing, its own message: the text is refused in any case. */
+/**
+ * Returns the mistakes that an error contains, or else the error's own message, so that the text is
+ * always refused.
+ */
 function collected(error: unknown): readonly TextMistake[] {
   const { errors } = error as Partial<Collected>
   if (!Array.isArray(errors)) return [{ line: 1, column: 1, why: (error as Error).message }]

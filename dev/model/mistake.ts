@@ -1,4 +1,4 @@
-/** Mistakes in a model's text, and where they are. */
+/** Mistakes in a model's text, and their positions. */
 import type { ModelMistake } from '../../src/relations/model.ts'
 
 /** Line and column count from 1. */
@@ -8,7 +8,7 @@ export interface TextMistake {
   readonly why: string
 }
 
-/** A text is no model that the gateway could work with. */
+/** The text is not a model that the gateway can use. */
 export class ModelTextInvalid extends Error {
   override readonly name = 'ModelTextInvalid'
   readonly mistakes: readonly TextMistake[]
@@ -20,8 +20,8 @@ export class ModelTextInvalid extends Error {
 }
 
 /**
- * The place of a mistake in the text that the model was read from: the name in `define viewer` or
- * `type document`, the line of a condition, or that of the schema. Where it is not found: 1:1.
+ * Returns the position of a mistake in the model's text: the name in `define viewer` or `type
+ * document`, the line of a condition, or the schema line. If it is not found, 1:1.
  */
 export function locate({ at, why }: ModelMistake, text: string): TextMistake {
   const { line, column } = placeOf(at, why, text.split('\n')) ?? { line: 1, column: 1 }
@@ -36,7 +36,7 @@ function placeOf(at: string, why: string, lines: readonly string[]) {
       : find(lines, /^\s*condition\s+(\w+)/, condition)
   }
   const [type = '', relation] = at.split('#')
-  // A type that stands there twice is wrong where it stands last.
+  // For a duplicate type, the mistake is at the last definition.
   const typeAt = find(lines, TYPE, type, /twice/.test(why))
   if (typeAt === undefined || relation === undefined) return typeAt
   const below = lines.slice(typeAt.line)
@@ -48,7 +48,10 @@ function placeOf(at: string, why: string, lines: readonly string[]) {
 const TYPE = /^\s*(?:extend\s+)?type\s+([^\s#]+)/
 const DEFINE = /^\s*define\s+([^\s:]+)/
 
-/** The first line, or the last one, whose group is `name`, or any. */
+/**
+ * Returns the position of the first (or last) line with `name` as the captured group, or with any
+ * group if `name` is undefined.
+ */
 function find(lines: readonly string[], pattern: RegExp, name?: string, last = false) {
   const places = lines.flatMap((text, index) => {
     const match = pattern.exec(text)

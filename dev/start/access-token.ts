@@ -1,10 +1,10 @@
-/** Signs access tokens (RFC 9068) as a local gateway does: for developers, examples and tests. */
+/** Signs access tokens (RFC 9068) like a local gateway, for developers, examples and tests. */
 import { randomUUID } from 'node:crypto'
 import { SignJWT } from 'jose'
-import { DEFAULT_TOKEN_TYPE } from '../../src/config.ts'
 import { activeKey, importSigningKey, parseSigningKeys } from '../../src/tokens/signing-keys.ts'
+import { DEFAULT_TOKEN_TYPE } from '../../src/validators/environment.ts'
 
-/** What the token shall say. */
+/** Claims and lifetime of the token. */
 export interface AccessTokenRequest {
   readonly subject: string
   readonly client: string
@@ -18,15 +18,15 @@ export interface AccessTokenRequest {
   readonly ttlSeconds: number
 }
 
-/** Who signs: the variables of a gateway. */
+/** The gateway variables that identify the signer. */
 export interface Signer {
   /** Issuer and audience. */
   readonly PUBLIC_URL: string
-  /** Private JWKS, JSON; its active key signs. */
+  /** Private JWKS as JSON. Its active key signs. */
   readonly SIGNING_KEYS: string
 }
 
-/** Returns a compact JWT, valid from `nowSeconds` on. Throws if there is no usable key. */
+/** Returns a compact JWT that is valid from `nowSeconds` on. Throws if there is no usable key. */
 export async function signAccessToken(
   request: AccessTokenRequest,
   signer: Signer,

@@ -1,18 +1,19 @@
-/** Who has which relation to the demo's orders: written when the gateway that ships is started. */
+/** Relation tuples of the demo orders, written when the gateway runs with the default policy. */
 import type { DevVars } from '../dev-vars.ts'
 
-/** Of the demo origin: an order that is always there. */
+/** An order that always exists in the demo origin. */
 export const DEMO_ORDER = '0190f8a0-7c3a-7000-8000-000000000001'
 const ORDER = `order:${DEMO_ORDER}`
 
-/** `object relation subject`, five levels from alice to the order; see `portcullis.fga`. */
+/** `object relation subject`, five levels between alice and the order; see `portcullis.fga`. */
 const TUPLES = [
   `${ORDER} project project:library`,
   'project:library team team:books',
   'team:books department department:media',
   'department:media organisation organisation:acme',
   'organisation:acme viewer user:alice',
-  // Carol may approve it. Bob is in the same team, and may not: it is his.
+  // Carol may approve the order. Bob is in the same team but may not approve it, because he owns
+  // it.
   `${ORDER} owner user:bob`,
   `${ORDER} approver team:books#member`,
   'team:books member user:bob',
@@ -24,14 +25,14 @@ const WRITES = TUPLES.map((tuple) => {
 })
 
 const TIMEOUT_MS = 5_000
-/** A machine that has just started everything may be late. */
+/** Several attempts, because a machine that has just started everything may respond late. */
 const ATTEMPTS = 5
 const PAUSE_MS = 500
 
 /**
- * Writes them through the operators' API, as the operator of this checkout; again, they are there
- * already. Returns whether they are there: a gateway whose policy or clients were changed may have
- * other ideas, and starts all the same.
+ * Writes the tuples through the operators' API, as the operator of this checkout. Existing tuples
+ * have no effect. Returns whether the tuples exist. A gateway with a changed policy or other
+ * clients may refuse them, but still starts.
  */
 export async function writeDemoRelations(
   url: string,
@@ -47,7 +48,7 @@ export async function writeDemoRelations(
   return false
 }
 
-/** The status of the first answer that is none of success, or of the last. */
+/** Returns the status of the first response that is not a success, or of the last response. */
 async function write(url: string, credentials: string): Promise<number> {
   const granted = await post(
     `${url}/oauth/token`,

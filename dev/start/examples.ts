@@ -1,4 +1,4 @@
-/** The requests that `npm start` suggests, ready to paste. */
+/** The example requests that `npm start` prints, ready to paste. */
 import { type Signer, signAccessToken } from './access-token.ts'
 import { DEMO_ORDER } from './demo-relations.ts'
 import { defaultPublicUrl } from './settings.ts'
@@ -6,15 +6,15 @@ import { defaultPublicUrl } from './settings.ts'
 const TTL_SECONDS = 3_600
 
 export interface ExampleOptions {
-  /** Whether the gateway has the routes of the policy that ships. */
+  /** Whether the gateway uses the default policy and its routes. */
   readonly isShipped: boolean
-  /** And the relations of the demo. */
+  /** Whether the tuples of the demo exist. */
   readonly hasRelations: boolean
 }
 
 /**
- * Some `curl` lines, each under a comment that begins with the status it gets, and one of the
- * command line. `url` is where the gateway listens.
+ * Returns `curl` commands, each below a comment that begins with the expected status, and one
+ * example of the command line. `url` is the address of the gateway.
  */
 export async function examples(
   url: string,

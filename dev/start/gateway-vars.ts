@@ -1,17 +1,23 @@
-/** The variables of one gateway, checked by the gateway's own schema before anything starts. */
-import { type Config, parseConfig } from '../../src/config.ts'
+/** Variables of one gateway, checked with the gateway's own schema before anything starts. */
+import { type Config, parseConfig } from '../../src/validators/environment.ts'
 import { type DevVars, line } from '../dev-vars.ts'
 import { clientsWithOperator } from './operator-client.ts'
 import type { Settings } from './settings.ts'
 
 const JSON_VARIABLES = ['ISSUERS', 'SIGNING_KEYS', 'CLIENTS']
-/** What only the command line needs: the gateway knows the secret's hash. */
+/** Variables for the command line only. The gateway needs only the secret's hash. */
 const CREDENTIALS = ['PORTCULLIS_CLIENT_ID', 'PORTCULLIS_CLIENT_SECRET']
 
-/** Nobody else is on this machine, and a newcomer wants to look. */
+/** Public, because local metrics are only reachable from this machine. */
 const LOCAL_METRICS_ACCESS = 'public'
 
-/** Stands for the service binding, which only a Worker has. */
+/**
+ * The local REST server, Redis and all Workers share this machine, so Redis replies late under
+ * load. A remote Upstash database keeps the gateway's own default.
+ */
+const LOCAL_REDIS_TIMEOUT_MS = '1000'
+
+/** Replaces the service binding, which only a Worker has. */
 const DEMO_ORIGIN = { fetch() {} }
 
 export type GatewayVars = DevVars & {
@@ -21,9 +27,8 @@ export type GatewayVars = DevVars & {
 }
 
 /**
- * Merges what is given with what `.dev.vars` holds; the former wins, and the operator's client is
- * added to `CLIENTS` either way. Throws `Misconfigured` with
- * every mistake named.
+ * Merges the settings with `.dev.vars`. The settings have priority, and the operator's client is
+ * always added to `CLIENTS`. Throws `Misconfigured` that names every mistake.
  */
 export function gatewayVars(
   settings: Settings,
@@ -33,6 +38,7 @@ export function gatewayVars(
 ): GatewayVars {
   const vars: GatewayVars = {
     METRICS_ACCESS: LOCAL_METRICS_ACCESS,
+    ...(settings.upstash === undefined && { REDIS_TIMEOUT_MS: LOCAL_REDIS_TIMEOUT_MS }),
     ...devVars,
     ...settings.gatewayVars,
     PUBLIC_URL: publicUrl,
@@ -44,13 +50,13 @@ export function gatewayVars(
   return vars
 }
 
-/** What the gateway makes of its variables. Throws `Misconfigured` with every mistake named. */
+/** Parses the variables as the gateway does. Throws `Misconfigured` that names every mistake. */
 export const configOf = (vars: GatewayVars): Config =>
   parseConfig(vars.ORIGIN_URL === undefined ? { ...vars, ORIGIN: DEMO_ORIGIN } : vars)
 
 /**
- * The text of an environment file for `wrangler dev --env-file`, which expands `$NAME`. The
- * credentials of the command line are left out.
+ * Returns the text of an environment file for `wrangler dev --env-file`, which expands `$NAME`.
+ * Omits the credentials of the command line.
  */
 export function environmentFile(vars: GatewayVars): string {
   return Object.entries(vars)
@@ -63,7 +69,7 @@ export function environmentFile(vars: GatewayVars): string {
     .join('')
 }
 
-/** The same JSON, without new lines and quotes that an environment file would trip over. */
+/** Returns the same JSON without new lines and quotes that an environment file cannot contain. */
 function oneLine(json: string): string {
   return JSON.stringify(JSON.parse(json)).replaceAll("'", '\\u0027')
 }

@@ -1,6 +1,6 @@
 /**
- * The gateways of one checkout that run at the same time: each has a directory of its own under
- * `.wrangler/portcullis/<port>/`, and knows which others are alive.
+ * Gateways of one checkout that run at the same time. Each has its own directory
+ * `.wrangler/portcullis/<port>/`, and detects which others are running.
  */
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -12,17 +12,17 @@ import { HOST } from './settings.ts'
 
 const LEASE_FILE = 'lease.json'
 const PROBE_TIMEOUT_MS = 1_000
-/** wrangler's own default, so that `wrangler d1` without options finds the database. */
+/** wrangler's default, so that `wrangler d1` without options finds the database. */
 const DEFAULT_STATE = 'state'
 
 /**
- * Says that an instance lives: whoever connects to `port` on loopback is told `nonce`. Unlike a
- * process id, it cannot be taken over by a stranger after a crash or a restart.
+ * Proves that an instance is running: a server on loopback `port` sends `nonce` to every
+ * connection. Unlike a process id, another process cannot take it over after a crash or restart.
  */
 interface Lease {
   readonly port: number
   readonly nonce: string
-  /** Name of the directory under `.wrangler/` that this instance's databases are in. */
+  /** Name of the directory in `.wrangler/` with this instance's databases. */
   readonly state: string
 }
 
@@ -30,17 +30,17 @@ export interface Instance {
   /** For generated files. Empty at first. */
   readonly directory: string
   /**
-   * For workerd's databases, which two processes must never share. The first instance's is kept
-   * between runs; that of another ends with it.
+   * For workerd's databases, which two processes must never share. The directory of the first
+   * instance is kept between runs. Those of the others are removed on close.
    */
   readonly stateDirectory: string
-  /** No other gateway of this checkout is running. */
+  /** Whether no other gateway of this checkout is running. */
   readonly alone: boolean
-  /** Ends the lease and removes what is not kept. */
+  /** Ends the lease and removes temporary files. */
   close(): Promise<void>
 }
 
-/** Registers a gateway on `gatewayPort` of the checkout at `root`. The port must be free. */
+/** Registers a gateway on `gatewayPort` for the checkout at `root`. The port must be free. */
 export async function openInstance(root: string, gatewayPort: number): Promise<Instance> {
   const instances = join(root, '.wrangler', 'portcullis')
   const directory = join(instances, String(gatewayPort))
@@ -55,7 +55,8 @@ export async function openInstance(root: string, gatewayPort: number): Promise<I
   const announce = (state: string) =>
     replace(join(directory, LEASE_FILE), JSON.stringify({ port, nonce, state } satisfies Lease))
 
-  // Announced before looking around: of two that start at once, neither takes itself for alone.
+  // Announced before the check for others, so that of two concurrent starts neither assumes that it
+  // is alone.
   announce(DEFAULT_STATE)
   const others = await liveLeases(instances, String(gatewayPort))
   const taken = others.some((other) => other.state === DEFAULT_STATE)
@@ -95,7 +96,7 @@ async function liveLease(path: string): Promise<Lease | undefined> {
   return (await wordFrom(lease.port)) === lease.nonce ? lease : undefined
 }
 
-/** What the server on `port` says, or an empty string. */
+/** Returns the text that the server on `port` sends, or an empty string. */
 function wordFrom(port: number): Promise<string> {
   return new Promise((resolve) => {
     let word = ''

@@ -1,16 +1,17 @@
-/** Finds out why a gateway has no keys of its issuers: asks for them from here, as it does. */
+/** Finds out why a gateway has no keys of its issuers, by fetching them in the same way. */
+
+import { BodyRefused, boundedText } from '../../src/http/bounded-text.ts'
 import { importKeys } from '../../src/tokens/key-ring.ts'
 import {
   DEFAULT_KEY_SET_TIMEOUT_MS,
   DEFAULT_MAX_KEY_SET_BYTES,
 } from '../../src/tokens/key-set-download.ts'
-import { BodyRefused, boundedText } from '../../src/validators/bounded-text.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 
 /**
- * A line for each issuer whose key set cannot be had from this machine: whose, where, and why. An
- * empty list: all of them can. Nothing of an answer is told but its status, nothing of a URL that
- * may be a secret (its query).
+ * Returns one line for each issuer with a key set that cannot be fetched from this machine: the
+ * issuer, the URL and the reason. Empty if all can be fetched. Reports only the status of a
+ * response, and no query of a URL, which may be secret.
  */
 export async function keySetComplaints(
   issuers: readonly IssuerConfig[],
@@ -60,7 +61,9 @@ const REFUSED = {
 const hintFor = (status: number): string =>
   status >= 300 && status < 400 ? '; redirects are not followed' : ''
 
-/** fetch tells the reason, a code, in the cause of its error or in the first of several. */
+/**
+ * Describes a fetch error. fetch reports the code in the error's cause, or in the first of several.
+ */
 function unreachable({ cause }: Error): string {
   const { code, errors } = (cause ?? {}) as { code?: unknown; errors?: { code?: unknown }[] }
   const found = String(code ?? errors?.[0]?.code ?? 'connection failed')

@@ -1,6 +1,6 @@
 /**
- * Loaded into wrangler: ends its process group when the process that started it is gone, even if
- * that one was killed and could not clean up.
+ * Loaded into wrangler: ends its process group when the parent process is gone, even if the parent
+ * was killed and could not clean up.
  */
 const POLL_MS = 1_000
 const GRACE_MS = 3_000

@@ -1,13 +1,13 @@
-/** The operator's client of a checkout, as an entry of `CLIENTS`: how the first one exists. */
+/** Adds the operator's client of a checkout to `CLIENTS`, so that a first client exists. */
 import { createHash } from 'node:crypto'
 import type { DevVars } from '../dev-vars.ts'
 
 const OPERATOR_ROLE = 'operator'
 
 /**
- * Returns the value of `CLIENTS` for a gateway: what `configured` holds already, and the client of
- * `.dev.vars`, by the SHA-256 of its secret. An entry of the same `id` is left as it is. What is
- * no JSON array comes back unchanged, for the gateway's own schema to complain of.
+ * Returns the value of `CLIENTS` for a gateway: the entries of `configured`, and the client of
+ * `.dev.vars` with the SHA-256 of its secret. Keeps an existing entry with the same `id`. Returns
+ * text that is not a JSON array unchanged, so that the gateway's own schema reports it.
  */
 export function clientsWithOperator(devVars: DevVars, configured: string | undefined): string {
   const entries = configured === undefined ? [] : arrayIn(configured)

@@ -1,20 +1,21 @@
-/** Makes wrangler bundle another policy file, wherever it lies, instead of the one that ships. */
+/** Configures wrangler to bundle another policy file, in any folder, instead of the default one. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ROOT } from './settings.ts'
 
-/** What a policy may import, whether or not it lies in a folder that has packages of its own. */
+/** Packages that a policy may import, even if its folder has no packages or has others. */
 const PACKAGES = ['portcullis', 'zod', 'hono'] as const
 
-/** A module that is `policyFile`, and an error of the build where that is gone. */
+/** Returns a module that re-exports `policyFile`. The build fails if that file is missing. */
 export const policyModule = (policyFile: string): string =>
   `export { default } from ${JSON.stringify(policyFile)}\n`
 
 /**
- * Returns the text of a `tsconfig.json` whose `paths` map `#policy` to `module`, a file with
- * {@link policyModule} that must not vanish, for then the policy that ships would take its place; and what a
- * policy imports to the copies of this checkout: two copies of `portcullis` would be two policies.
+ * Returns the text of a `tsconfig.json` with `paths`. It maps `#policy` to `module`, a file with
+ * {@link policyModule}. This file must exist, because otherwise the default policy would be used.
+ * It also maps the packages that a policy imports to the copies of this checkout. With two copies
+ * of `portcullis`, there would be two policies.
  */
 export function policyTsconfig(module: string): string {
   const paths: Record<string, readonly string[]> = { '#policy': [module] }
@@ -24,7 +25,7 @@ export function policyTsconfig(module: string): string {
   return JSON.stringify({ compilerOptions: { paths } })
 }
 
-/** The import specifiers that a package exports by name (not by pattern). */
+/** Returns the import specifiers that a package exports by name, not by pattern. */
 function specifiersOf(name: string): readonly string[] {
   const folder = name === 'portcullis' ? ROOT : join(ROOT, 'node_modules', name)
   const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {

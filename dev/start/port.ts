@@ -1,8 +1,8 @@
-/** Tells early, and in one line, that the gateway's port cannot be had. */
+/** Checks early that the gateway's port is free. */
 import { createServer } from 'node:net'
 import { HOST } from './settings.ts'
 
-/** Throws an `Error` of one line if nobody can listen on `port` now. */
+/** Resolves if `port` is free. Rejects with an `Error` of one line if it is not. */
 export function requireFreePort(port: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const probe = createServer()

@@ -1,10 +1,10 @@
 /**
- * Runs before `npm start`, in whatever Node there is: plain JavaScript, so that an old one can
- * still say what is wrong.
+ * Runs before `npm start` in any version of Node. This file is plain JavaScript, so that an old
+ * version can report the problem too.
  */
 import { existsSync } from 'node:fs'
 
-/** The first that runs TypeScript as it is. */
+/** The first version that runs TypeScript without a flag. */
 const MINIMUM = [22, 18]
 
 const [major, minor] = process.versions.node.split('.').map(Number)

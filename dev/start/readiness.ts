@@ -1,29 +1,32 @@
-/** Waits for the gateway to be ready, or to be past hope. */
+/** Waits until the gateway is ready, or has failed. */
 import { complaint, type Wrangler } from './wrangler.ts'
 
 const POLL_MS = 100
 const REQUEST_TIMEOUT_MS = 5_000
-/** wrangler bundles and starts workerd meanwhile; a busy machine takes its time. */
+/** Includes the time that wrangler takes to bundle and to start workerd on a busy machine. */
 const START_TIMEOUT_MS = 120_000
 const DIAGNOSIS_DELAY_MS = 300
-/** Issuers are asked no more often than this. */
+/** Minimum time between two requests to the issuers. */
 const COMPLAINT_PAUSE_MS = 5_000
-/** As `GET /-/readyz` names the check. */
+/** The name of the check in the response of `GET /-/readyz`. */
 const KEY_SETS_FAILED = /"keySets":"failed"/
 
 export interface ReadinessOptions {
   readonly signal: AbortSignal
-  /** Called when the gateway answers, but is not ready yet. */
+  /** Called when the gateway responds but is not ready yet. */
   readonly progress: (what: string) => void
-  /** Why the gateway has not got its key sets, a line for each; asked when it says that. */
+  /**
+   * Returns why the gateway has no key sets, one line for each. Called when the gateway reports
+   * that.
+   */
   readonly keySetComplaints: () => Promise<readonly string[]>
 }
 
 /**
- * Resolves when `GET {url}/-/readyz` answers 200. Throws an `Error` that says why it does not:
- * wrangler ended, the bundle has errors, the gateway is misconfigured, or time is up. A dependency
- * that fails (503) may still come up, and is waited for; what is wrong with key sets is told, again
- * whenever it is something else.
+ * Resolves when `GET {url}/-/readyz` returns 200. Throws an `Error` with the reason if wrangler
+ * ended, the bundle has errors, the gateway is misconfigured, or the timeout has passed. A
+ * dependency that fails (503) may recover, so the function waits for it. Problems with key sets are
+ * reported whenever they change.
  */
 export async function untilReady(
   url: string,
@@ -61,7 +64,7 @@ export async function untilReady(
       }
     }
     const isLate = Date.now() > deadline
-    // The Workers' log says of key sets only that they are missing.
+    // The Workers' log only says that key sets are missing, without the reason.
     if (isLate && complaints.length > 0) throw new Error(complaints.join('\n'))
     if (isLate || answer?.status === 500) throw await diagnosis(wrangler, state)
     await pause(POLL_MS)
@@ -69,12 +72,12 @@ export async function untilReady(
 }
 
 async function diagnosis(wrangler: Wrangler, otherwise: string): Promise<Error> {
-  // A complaint follows its headline, or the answer, within moments.
+  // The details follow the headline, or the response, within moments.
   await pause(DIAGNOSIS_DELAY_MS)
   return new Error(complaint(wrangler.lines()) || otherwise)
 }
 
-/** wrangler waits for a corrected source after these, for ever. */
+/** Reports whether wrangler waits for a corrected source, which it does without a time limit. */
 function hasFailed(wrangler: Wrangler): boolean {
   return wrangler.lines().some((line) => /Build failed with|runtime failed to start/.test(line))
 }

@@ -1,4 +1,4 @@
-/** The Upstash REST endpoint that the gateway uses: one that was given, or a local one. */
+/** The Upstash REST endpoint of the gateway: a given one, or a local one. */
 import { type RedisHandle, startRedis } from '../redis.ts'
 import { startUpstashRest } from '../upstash-rest/server.ts'
 import type { Settings } from './settings.ts'
@@ -8,14 +8,19 @@ const PING_TIMEOUT_MS = 5_000
 export interface RedisRest {
   readonly url: string
   readonly token: string
-  /** What it is, in a few words. */
+  /** A short description. */
   readonly description: string
-  /** Resolves, to why, if a Redis that was started for it ends before it is closed; else never. */
+  /**
+   * Resolves with the reason if a Redis that was started for it ends before it is closed. Otherwise
+   * never settles.
+   */
   readonly died: Promise<string>
   close(): Promise<void>
 }
 
-/** Throws an `Error` of one line, without secrets, if Redis does not answer. */
+/**
+ * Opens the endpoint. Throws an `Error` of one line, without secrets, if Redis does not respond.
+ */
 export async function openRedisRest(settings: Settings, localToken: string): Promise<RedisRest> {
   if (settings.upstash) {
     const { url, token } = settings.upstash

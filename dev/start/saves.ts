@@ -1,26 +1,26 @@
-/** Hears when somebody saves a source: of the checkout, or beside a policy elsewhere. */
+/** Detects saved source files, in the checkout or next to a policy elsewhere. */
 import { readdirSync, watch } from 'node:fs'
 import { join } from 'node:path'
 
 const SOURCE = /\.([cm]?[jt]s|json|fga)$/
-/** Where others keep what is theirs. */
+/** Folders without source files of the user. */
 const FOREIGN = /^(\.|node_modules$|dist$)/
-/** Enough for any checkout; in a home folder those that are near the policy. */
+/** Enough for any checkout. In a home folder, covers the folders next to the policy. */
 const MAX_FOLDERS = 500
-/** An editor saves in several steps. */
+/** Waiting time after a save, because an editor saves in several steps. */
 const SETTLING_MS = 200
 
 export interface Saves {
-  /** How many were heard. */
+  /** Returns the number of saves so far. */
   count(): number
-  /** Resolves once there are more than `seen`, and their editor has had its time. */
+  /** Resolves once there are more than `seen` saves, and the editor had time to finish. */
   after(seen: number): Promise<void>
 }
 
 /**
- * Begins to listen in `roots` and below them, until `signal` is aborted. Folders that are made later
- * are not heard of, nor is what lies in hidden ones and in `node_modules`. `onSave` is told the name of
- * each file.
+ * Watches `roots` and the folders below them until `signal` is aborted. Does NOT watch folders that
+ * are created later, hidden folders, or `node_modules`. `onSave` receives the name of each saved
+ * file.
  */
 export function watchSaves(
   roots: readonly string[],
@@ -39,7 +39,7 @@ export function watchSaves(
     try {
       watch(folder, { signal }, (_, name) => heard(name)).on('error', ignore)
     } catch {
-      // As below.
+      // Ignored for the same reasons as below.
     }
   }
   signal.addEventListener('abort', () => {
@@ -54,10 +54,10 @@ export function watchSaves(
   }
 }
 
-/** A folder that is gone, or one more than this system watches, is no reason to end. */
+/** Ignores a folder that was removed, or that exceeds the system's limit of watches. */
 const ignore = () => {}
 
-/** The folder and those in it, the nearest first. */
+/** Returns the folder and all folders in it, the nearest first. */
 function foldersBelow(root: string): readonly string[] {
   const folders = [root]
   for (const folder of folders) {

@@ -1,34 +1,34 @@
-/** Goes on serving while somebody works on the policy, mistakes included. */
+/** Keeps serving while a developer edits the policy, even after mistakes. */
 import { dirname } from 'node:path'
 import { checkModelIn } from '../model/file.ts'
 import { watchSaves } from './saves.ts'
 import { ROOT } from './settings.ts'
 import { complaint, complaintOfFailure, type Wrangler } from './wrangler.ts'
 
-/** Blocks of wrangler's output that are told in fewer words. */
+/** Blocks of wrangler's output that are reported in fewer words. */
 const FAILURE = /^✘ \[ERROR\] service core:user|runtime failed to start|^🪵|Logs were written/
 const BUILD_FAILED = 'Build failed with'
 
-/** What has been started and is ready. */
+/** The parts of a running gateway. */
 export interface Serving {
   readonly workers: Wrangler
-  /** Starts the Workers anew, once they have ended, and resolves when they are ready. */
+  /** Restarts the Workers after they have ended, and resolves when they are ready. */
   serveAgain(): Promise<Wrangler>
-  /** Rejects when a Redis that was started here ends by itself; never resolves. */
+  /** Rejects if a Redis that was started here ends unexpectedly. Never resolves. */
   readonly redisDied: Promise<never>
 }
 
 export interface KeepServingOptions {
-  /** Undefined: the one that ships. */
+  /** Undefined: the default policy. */
   readonly policyFile: string | undefined
   readonly signal: AbortSignal
   readonly progress: (what: string) => void
 }
 
 /**
- * Serves until the Workers end for good, and throws why. A mistake that is saved into the policy only
- * interrupts them: Redis stays, with what it holds, and each save is tried until one starts. Says, too,
- * when a relation model was saved whose JSON is not what it says.
+ * Serves until the Workers end for good, and throws the reason. A mistake in a saved policy only
+ * interrupts them: Redis continues to run with its data, and each later save is tried until one
+ * starts. Also reports when a saved relation model does not match its JSON.
  */
 export async function keepServing(
   { workers: first, serveAgain, redisDied }: Serving,
@@ -39,7 +39,7 @@ export async function keepServing(
     if (name.endsWith('.fga')) checkModelIn(ROOT).catch(({ message }) => progress(message))
   })
 
-  /** Tries at once: something better may have been saved while the Workers were ending. */
+  /** Tries at once, because a correction may have been saved while the Workers were ending. */
   async function mended(mistake: string): Promise<Wrangler> {
     progress(mistake)
     for (let told = mistake; ; told = '') {
@@ -69,7 +69,7 @@ export async function keepServing(
 }
 
 export interface TellingOptions {
-  /** Of the gateway. */
+  /** URL of the gateway. */
   readonly url: string
   readonly signal: AbortSignal
   readonly tell: (line: string) => void
@@ -77,14 +77,14 @@ export interface TellingOptions {
 }
 
 /**
- * Passes on what wrangler says without being asked, which is the Workers' own warnings and errors; but
- * not what `keepServing` tells in its own words. Of a build that has failed, what becomes of requests.
+ * Prints wrangler's unsolicited output, which is the Workers' warnings and errors. Omits what
+ * `keepServing` reports itself. After a failed build, reports that requests wait.
  */
 export function tellOf(workers: Wrangler, { url, signal, tell, progress }: TellingOptions): void {
   let isFailure = false
   let isWaiting = false
 
-  /** wrangler lets requests wait while there is nothing that could answer them. */
+  /** Reports when the build works again. Until then, wrangler delays requests. */
   async function tellWhenMended() {
     isWaiting = true
     progress('requests wait until that is mended')

@@ -1,12 +1,12 @@
-/** What `npm start` was asked for: its options and its environment, checked. */
+/** Checked options and environment variables of `npm start`. */
 import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
-/** The checkout. */
+/** The root of the checkout. */
 export const ROOT = join(import.meta.dirname, '..', '..')
 
-/** Loopback, by address: `localhost` may mean `::1` first. */
+/** Loopback by address, because `localhost` may resolve to `::1` first. */
 export const HOST = '127.0.0.1'
 export const DEFAULT_PORT = 8787
 
@@ -24,7 +24,8 @@ Environment, all optional:
                             else an embedded one)
   UPSTASH_REDIS_REST_URL    an Upstash REST endpoint to use, with its
   UPSTASH_REDIS_REST_TOKEN  token; no local Redis is needed then
-  REDIS_TIMEOUT_MS          how long it may take for an answer (default: 250)
+  REDIS_TIMEOUT_MS          how long it may take for an answer (default: 1000 before the
+                            REST server that is started here, 250 before Upstash)
   ORIGIN_URL                an origin to front instead of the demo one
   PORTCULLIS_CONFIG         another policy file (default: portcullis.config.ts)
   ISSUERS                   trusted issuers of tokens, JSON
@@ -42,7 +43,7 @@ Environment, all optional:
                             AUTHZEN_CONTEXT: refuse or ignore
   AUTHORITY_TIMEOUT_MS      how long either may take (default: 250)`
 
-/** Checked settings; undefined means: use the default. */
+/** Checked settings. Undefined: use the default. */
 export interface Settings {
   readonly port: number
   readonly verbose: boolean
@@ -51,7 +52,7 @@ export interface Settings {
   /** Absolute path of another policy file. */
   readonly policyFile: string | undefined
   readonly publicUrl: string | undefined
-  /** Variables that go to the gateway as they are, where they are given. */
+  /** Variables that are passed to the gateway unchanged, if they are set. */
   readonly gatewayVars: Readonly<Record<string, string>>
 }
 
@@ -76,7 +77,10 @@ const PASSED_THROUGH = [
   'AUTHORITY_TIMEOUT_MS',
 ] as const
 
-/** Throws an `Error` of one line. Relative paths start at `cwd`. */
+/**
+ * Parses the settings. Throws an `Error` of one line if they are invalid. Relative paths are
+ * relative to `cwd`.
+ */
 export function readSettings(
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -104,7 +108,7 @@ export function readSettings(
   }
 }
 
-/** Issuer and audience of tokens, unless another URL is asked for. */
+/** Returns the default issuer and audience of tokens. */
 export function defaultPublicUrl(port = DEFAULT_PORT): string {
   return `http://${HOST}:${port}`
 }

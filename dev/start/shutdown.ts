@@ -1,20 +1,20 @@
-/** Ends a process in order, once, whatever the reason. */
+/** Shuts a process down in order, exactly once. */
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const PARENT_POLL_MS = 100
 
 export interface Shutdown {
-  /** Aborted when the process is asked to end. */
+  /** Aborted when the shutdown begins. */
   readonly signal: AbortSignal
-  /** Registers what must be closed. What was registered last is closed first. */
+  /** Registers a function that closes a resource. They run in reverse order of registration. */
   defer(close: () => Promise<void>): void
-  /** Closes everything, then ends the process with `code`. Later calls wait for the first. */
+  /** Closes everything and ends the process with `code`. Later calls wait for the first one. */
   exit(code: number): Promise<never>
 }
 
 /**
- * Takes over the process's signals; each of them is a wish to end, with `code`: 0 for what runs until it
- * is asked to end, 1 for what has then not done what it should.
+ * Handles the process's signals: each begins a shutdown with exit code `code`. Use 0 for a process
+ * that runs until it is stopped, and 1 for one that is then incomplete.
  */
 export function createShutdown(code: 0 | 1 = 0): Shutdown {
   const controller = new AbortController()
@@ -39,7 +39,7 @@ export function createShutdown(code: 0 | 1 = 0): Shutdown {
   }
 
   for (const name of SIGNALS) process.on(name, () => void exit(code))
-  // npm passes on SIGINT and SIGTERM only, so after others it is gone and this process is not.
+  // npm forwards only SIGINT and SIGTERM. After other signals npm ends, but this process continues.
   if (process.env.npm_lifecycle_event !== undefined) {
     const parent = process.ppid
     setInterval(() => process.ppid !== parent && void exit(code), PARENT_POLL_MS).unref()

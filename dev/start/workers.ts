@@ -1,4 +1,4 @@
-/** The commands of wrangler that `npm start` runs. */
+/** The wrangler commands that `npm start` runs. */
 import { join } from 'node:path'
 import { replace } from '../dev-vars.ts'
 import { environmentFile, type GatewayVars } from './gateway-vars.ts'
@@ -11,7 +11,7 @@ const GATEWAY_CONFIG = 'wrangler.toml'
 const AUDIT_CONFIG = 'workers/audit.toml'
 const DEMO_ORIGIN_CONFIG = 'workers/origin.toml'
 
-/** Creates or updates the tables of the audit log. */
+/** Returns the arguments that create or update the tables of the audit trail. */
 export function migrationArguments({ stateDirectory }: Instance): readonly string[] {
   return [
     ...['d1', 'migrations', 'apply', AUDIT_DATABASE, '--local', '-c', AUDIT_CONFIG],
@@ -20,8 +20,8 @@ export function migrationArguments({ stateDirectory }: Instance): readonly strin
 }
 
 /**
- * Serves all Workers in one `wrangler dev`, since a queue needs both its ends there. What holds
- * secrets goes by way of a file in the instance's directory, which is written here.
+ * Returns the arguments that serve all Workers in one `wrangler dev`, because a queue needs its
+ * producer and consumer there. Writes variables with secrets to a file in the instance's directory.
  */
 export function serveArguments(
   { port, verbose, policyFile }: Settings,

@@ -1,4 +1,4 @@
-/** Runs wrangler as a child that leaves nothing behind and says only what matters. */
+/** Runs wrangler as a child process group, and extracts errors from its output. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline'
 import { stripVTControlCharacters } from 'node:util'
 import { ROOT } from './settings.ts'
 
-/** The program; run it with the Node that runs this. */
+/** Path of the program. Run it with the current Node. */
 export const WRANGLER = join(ROOT, 'node_modules', 'wrangler', 'bin', 'wrangler.js')
 const LEASH = join(import.meta.dirname, 'leash.ts')
 
@@ -15,7 +15,7 @@ const GRACE_MS = 5_000
 const KILL_TIMEOUT_MS = 5_000
 const POLL_MS = 25
 
-/** No question, no news, no look-up on the internet, no page of its own next to the gateway. */
+/** No prompts, no news, no network requests, and no extra page next to the gateway. */
 const QUIET = {
   CI: 'true',
   NO_COLOR: '1',
@@ -28,21 +28,21 @@ const QUIET = {
   X_LOCAL_OBSERVABILITY: 'false',
 }
 
-/** A wrangler with everything that it started (workerd, esbuild), as one process group. */
+/** A wrangler and all its child processes (workerd, esbuild), as one process group. */
 export interface Wrangler {
-  /** Resolves when wrangler has ended, to its exit code; null after a signal. */
+  /** Resolves with wrangler's exit code when it has ended; null after a signal. */
   readonly ended: Promise<number | null>
-  /** The newest lines of its output, without colours. */
+  /** Returns the latest lines of output, without colours. */
   lines(): readonly string[]
   /** Calls `listener` with each line from now on. */
   follow(listener: (line: string) => void): void
-  /** Ends the whole group, by force if need be, and resolves when none of it is left. */
+  /** Ends the whole group, by force if necessary, and resolves when no process of it is left. */
   stop(): Promise<void>
 }
 
 /**
- * Starts wrangler in the checkout, without a terminal. Secrets must not stand in `args`, which any
- * user of the machine can read. Its logs and its register of running Workers go to `directory`.
+ * Starts wrangler in the checkout, without a terminal. `args` must not contain secrets, because any
+ * user of the machine can read them. Logs and the registry of running Workers go to `directory`.
  */
 export function startWrangler(args: readonly string[], directory: string): Wrangler {
   const child = spawn(process.execPath, ['--import', LEASH, WRANGLER, ...args], {
@@ -73,14 +73,14 @@ export function startWrangler(args: readonly string[], directory: string): Wrang
     return stopped
   }
   const ended = once(child, 'close').then(async ([code]) => {
-    // Once, now: later the number of the group may be someone else's.
+    // Only once and at once, because the group's id may later belong to another process.
     await stop()
     return code as number | null
   })
   return { ended, lines: () => kept, follow: (listener) => void listeners.push(listener), stop }
 }
 
-/** What wrangler complains of, out of its last lines; its chatter and warnings are left out. */
+/** Returns the error message from wrangler's last lines. Omits warnings and other output. */
 export function complaint(lines: readonly string[]): string {
   const misconfigured = MISCONFIGURED.exec(lines.join('\n'))
   if (misconfigured) return misconfigured[0].trimEnd().replace(/^\s+- /gm, '  - ')
@@ -97,8 +97,8 @@ export function complaint(lines: readonly string[]): string {
 }
 
 /**
- * What made the Workers not start, of whatever else wrangler has said since; undefined where they did not
- * even try.
+ * Returns why the Workers failed to start, without unrelated output. Returns undefined if they did
+ * not fail to start.
  */
 export function complaintOfFailure(lines: readonly string[]): string | undefined {
   const failed = lines.findLastIndex((line) => line.includes(FAILED_TO_START))
@@ -135,7 +135,7 @@ async function goneWithin(group: number, timeoutMs: number): Promise<boolean> {
   return true
 }
 
-/** Whether there was anyone to signal. */
+/** Sends a signal to a process group. Returns whether the group exists. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     process.kill(-group, signal)

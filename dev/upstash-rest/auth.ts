@@ -1,14 +1,14 @@
-/** The one credential of the server: its token, by header or as the query parameter `_token`. */
+/** Authentication by the server's token, in a header or in the query parameter `_token`. */
 import { timingSafeEqual } from 'node:crypto'
 import { Refusal } from './refusal.ts'
 
-/** RFC 6750, 2.1; a scheme's case does not matter (RFC 9110, 11.1). */
+/** RFC 6750, 2.1; the scheme is case-insensitive (RFC 9110, 11.1). */
 const BEARER = /^bearer +(\S+)$/i
 
-/** Throws a 401 `Refusal` unless the header, or else the query, has the token. */
+/** Throws a 401 `Refusal` unless the header or, without a header, the query has the token. */
 export type TokenGuard = (authorization: string | undefined, queryToken?: string) => void
 
-/** A guard for `token`. Its time tells the token's length, and nothing else. */
+/** Creates a guard for `token`. Its timing reveals only the length of the token. */
 export function requireToken(token: string): TokenGuard {
   const expected = Buffer.from(token)
 

@@ -1,8 +1,6 @@
-/**
- * What a caller asks of Redis, and which commands a connection that everyone shares can carry.
- */
+/** Redis commands and replies, and which commands a shared connection supports. */
 
-/** One argument: text, or raw bytes where the caller sent bytes. */
+/** One argument: text, or raw bytes if the caller sent bytes. */
 export type Argument = string | Buffer
 
 /** A Redis command: its name in upper case, and its arguments. */
@@ -12,17 +10,20 @@ export interface Command {
 }
 
 /**
- * What Redis answered. A `string` is the digits of an integer (64 bits do not fit a `number`), a
- * `Buffer` is text or bytes, an `Error` is an error reply, which arrays may contain too.
+ * A reply of Redis. A `string` is the digits of an integer, because 64 bits do not fit in a
+ * `number`. A `Buffer` is text or bytes. An `Error` is an error reply, which arrays may contain
+ * too.
  */
 export type Reply = Buffer | string | null | Error | readonly Reply[]
 
 export const isBytes = (reply: Reply): reply is Buffer => Buffer.isBuffer(reply)
 
-/** Commands that answer for as long as the caller listens: only as `text/event-stream`. */
+/**
+ * Commands that send replies until the caller disconnects. Available only as `text/event-stream`.
+ */
 const STREAMING = new Set(['SUBSCRIBE', 'PSUBSCRIBE', 'MONITOR'])
 
-/** Commands that change the connection they are sent on, or end the server behind it. */
+/** Commands that change the state of their connection, or stop the Redis server. */
 const BOUND_TO_A_CONNECTION = new Set([
   ...['MULTI', 'EXEC', 'DISCARD', 'WATCH', 'UNWATCH', 'SELECT', 'AUTH', 'HELLO', 'RESET', 'QUIT'],
   ...['SSUBSCRIBE', 'UNSUBSCRIBE', 'PUNSUBSCRIBE', 'SUNSUBSCRIBE', 'CLIENT', 'READONLY'],
@@ -34,10 +35,10 @@ const BLOCKING = new Set([
   ...['WAIT', 'WAITAOF'],
 ])
 
-/** Whether the command is one of those that stream events. */
+/** Reports whether the command streams events. */
 export const isStreaming = ({ name }: Command): boolean => STREAMING.has(name)
 
-/** The error reply for a command that a request and its answer cannot carry, else `undefined`. */
+/** Returns the error reply for a command that is not available over HTTP, or else undefined. */
 export function unavailable(command: Command): Error | undefined {
   const { name } = command
   if (isStreaming(command)) {
@@ -48,7 +49,7 @@ export function unavailable(command: Command): Error | undefined {
     : undefined
 }
 
-/** Whether the command may make its connection wait, and so must not share it. */
+/** Reports whether the command may block its connection, and so must not use the shared one. */
 export function isBlocking({ name, args }: Command): boolean {
   if (name === 'XREAD' || name === 'XREADGROUP') {
     return args.some((arg) => arg.length === 5 && arg.toString().toUpperCase() === 'BLOCK')

@@ -1,12 +1,12 @@
 /**
- * The connection to Redis that all requests share, and connections of their own for the commands
- * that would hold it up. Raw bytes in and out; what one request asks is written in one piece.
+ * The connection to Redis that all requests share, and separate connections for commands that would
+ * block it. Transfers raw bytes. The commands of one request are sent in one write.
  */
 import { Redis, Command as RedisCommand } from 'ioredis'
 import { type Command, isBlocking, type Reply, unavailable } from './command.ts'
 import { Refusal } from './refusal.ts'
 
-/** How long Redis may be silent while commands wait, before the connection is given up. */
+/** How long Redis may send nothing while commands wait, before the connection is dropped. */
 const SILENCE_LIMIT_MS = 5_000
 const CONNECT_TIMEOUT_MS = 2_000
 const MAX_RECONNECT_DELAY_MS = 500
@@ -14,34 +14,37 @@ const MAX_RECONNECT_DELAY_MS = 500
 const MULTI: Command = { name: 'MULTI', args: [] }
 const EXEC: Command = { name: 'EXEC', args: [] }
 
-/** Runs commands. Each throws a 503 `Refusal` at once while Redis cannot be reached. */
+/** Runs commands. While Redis is unreachable, each method throws a 503 `Refusal` at once. */
 export interface Connection {
   /**
-   * Every reply, in order; error replies are values. Calls `whenGone` if a command may block, so
-   * that it ends with the caller who waits for it.
+   * Returns all replies in order. Error replies are values. If a command may block, registers with
+   * `whenGone`, so that the command ends when its caller disconnects.
    */
   run(commands: readonly Command[], whenGone: WhenGone): Promise<readonly Reply[]>
-  /** The same, all or nothing: throws a 400 `Refusal` if a command is refused before `EXEC`. */
+  /**
+   * Runs the commands as a transaction. Throws a 400 `Refusal` if a command is refused before
+   * `EXEC`.
+   */
   transact(commands: readonly Command[]): Promise<readonly Reply[]>
-  /** A connected client for one caller, who disconnects it. */
+  /** Returns a connected client for one caller, which must disconnect it. */
   own(): Promise<Redis>
   close(): void
 }
 
-/** Registers what to do when the caller has hung up. */
+/** Registers a listener for the disconnect of the caller. */
 export type WhenGone = (listener: () => void) => void
 
-/** Connects to `url`. Throws, without the URL's credentials, if Redis does not answer. */
+/** Connects to `url`. Throws, without the URL's credentials, if Redis does not respond. */
 export async function connect(url: string): Promise<Connection> {
   const shared = new Redis(url, {
     lazyConnect: true,
     connectTimeout: CONNECT_TIMEOUT_MS,
-    // Nothing waits for a lost Redis, and nothing is sent twice.
+    // Commands fail at once if Redis is unreachable, and are never sent twice.
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
     retryStrategy: (attempt) => Math.min(attempt * 50, MAX_RECONNECT_DELAY_MS),
-    // Integers as their digits, which tells them from text and keeps all 64 bits.
+    // Returns integers as digits, which distinguishes them from text and keeps all 64 bits.
     stringNumbers: true,
     disableClientInfo: true,
   })
@@ -70,7 +73,7 @@ export async function connect(url: string): Promise<Connection> {
     async transact(commands) {
       const refused = commands.map(unavailable).find((error) => error !== undefined)
       if (refused !== undefined) throw new Refusal(400, refused.message)
-      // Sent without a pause on one connection: nobody else's command can come between.
+      // Sent in one write on one connection, so that no command of another request comes between.
       const answers = await watch(replies(shared, [MULTI, ...commands, EXEC]))
       const results = answers.at(-1)
       if (Array.isArray(results)) return results
@@ -83,7 +86,7 @@ export async function connect(url: string): Promise<Connection> {
 
 async function failureToConnect(redis: Redis): Promise<string | undefined> {
   let reason = 'connection closed'
-  // Also keeps later connection errors from being thrown: callers hear of them as a `Refusal`.
+  // Also keeps later connection errors from being thrown. Callers receive them as a `Refusal`.
   redis.on('error', ({ code, message }: NodeJS.ErrnoException) => {
     reason = code ?? message
   })
@@ -93,7 +96,7 @@ async function failureToConnect(redis: Redis): Promise<string | undefined> {
   )
 }
 
-/** Sends commands as one write. A command that cannot be sent is answered with its error. */
+/** Sends commands in one write. A command that is not available gets an error reply. */
 function replies(redis: Redis, commands: readonly Command[]): Promise<Reply[]> {
   corkUntilNextTurn(redis)
   return Promise.all(
@@ -117,14 +120,14 @@ async function send(redis: Redis, { name, args }: Command): Promise<Reply> {
 const unreachable = (cause: unknown): Refusal =>
   new Refusal(503, 'ERR Redis is unavailable', { cause })
 
-/** Gathers what is sent in this turn of the event loop, by every request, into one write. */
+/** Combines everything that requests send in this turn of the event loop into one write. */
 function corkUntilNextTurn({ stream }: Redis): void {
   if (!stream || stream.writableCorked > 0) return
   stream.cork()
   setImmediate(() => stream.uncork())
 }
 
-/** Drops the connection, which fails what waits on it, if Redis is silent for too long. */
+/** Drops the connection if Redis sends nothing for too long. Waiting commands then fail. */
 function watchSilence(redis: Redis): <T>(work: Promise<T>) => Promise<T> {
   let waiting = 0
   let answered = 0

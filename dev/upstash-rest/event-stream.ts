@@ -1,6 +1,6 @@
 /**
- * `SUBSCRIBE`, `PSUBSCRIBE` and `MONITOR` as server-sent events, each on a connection of its own
- * that lives as long as the caller listens.
+ * `SUBSCRIBE`, `PSUBSCRIBE` and `MONITOR` as server-sent events. Each stream has its own
+ * connection, which is closed when the caller disconnects.
  *
  * @see https://upstash.com/docs/redis/features/restapi
  */
@@ -10,10 +10,10 @@ import type { Command } from './command.ts'
 import type { Connection, WhenGone } from './connection.ts'
 import { Refusal } from './refusal.ts'
 
-/** What a caller who does not read may leave unread before the stream is ended. */
+/** If a caller leaves more than this unread, the stream is ended. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024
 
-/** Answers with a stream of events. Throws a `Refusal` before anything was written. */
+/** Sends a stream of events as the response. Throws a `Refusal` only before anything is written. */
 export async function streamEvents(
   command: Command,
   connection: Connection,
@@ -60,7 +60,7 @@ export async function streamEvents(
       write(kind, channel, String(index + 1))
     })
   })
-  // A message may come in the same packet as the confirmation: it is told after it.
+  // A message may arrive in the same packet as the confirmation, and must be sent after it.
   redis.on('messageBuffer', (channel: Buffer, message: Buffer) => {
     void opened.then(() => write('message', channel, message))
   })
@@ -73,5 +73,5 @@ export async function streamEvents(
 const subscribe = ({ name, args }: Command, redis: Redis): Promise<unknown> =>
   name === 'SUBSCRIBE' ? redis.subscribe(...args) : redis.psubscribe(...args.map(String))
 
-/** One event; a line break within would end it, so each line is a `data` field. */
+/** Formats one event. A line break would end it, so each line is a separate `data` field. */
 const event = (text: string): string => `data: ${text.replaceAll(/\r\n|\r|\n/g, '\ndata: ')}\n\n`

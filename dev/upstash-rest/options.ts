@@ -1,4 +1,4 @@
-/** The command line of `upstash-rest`. */
+/** Parses the command line of `upstash-rest`. */
 import { parseArgs } from 'node:util'
 import type { StartRedisOptions } from '../redis.ts'
 
@@ -23,7 +23,7 @@ export interface CliOptions {
   readonly redis: StartRedisOptions
 }
 
-/** What the command line asks for. Throws an `Error` of one line that says what is wrong. */
+/** Parses the arguments. Throws an `Error` of one line if they are invalid. */
 export function readOptions(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

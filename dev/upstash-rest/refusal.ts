@@ -1,13 +1,11 @@
-/**
- * An answer that is not a reply of Redis: the request was refused, or Redis could not be reached.
- */
+/** A response that is not a reply of Redis: the request was refused, or Redis is unreachable. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly status: number
 
   /**
-   * @param status HTTP status of the answer
-   * @param message what the `error` field says, beginning with a Redis error prefix
+   * @param status HTTP status of the response
+   * @param message text of the `error` field, which begins with a Redis error prefix
    */
   constructor(status: number, message: string, options?: ErrorOptions) {
     super(message, options)

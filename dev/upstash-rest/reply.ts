@@ -1,6 +1,6 @@
 /**
- * Writes the replies of Redis the way the Upstash REST API does, by hand: this is the hot path,
- * and base64 needs no escaping.
+ * Formats Redis replies in the same way as the Upstash REST API. It builds the JSON itself, because
+ * this is the hot path and base64 needs no escaping.
  *
  * @see https://upstash.com/docs/redis/features/restapi
  */
@@ -11,7 +11,7 @@ import { Refusal } from './refusal.ts'
 /** JSON with strings as text or as base64, or RESP2. */
 export type Format = 'text' | 'base64' | 'resp2'
 
-/** What goes back to the caller. */
+/** A response to the caller. */
 export interface Answer {
   readonly status: number
   readonly type: string
@@ -21,7 +21,7 @@ export interface Answer {
 const LETTER_O = 0x4f
 const LETTER_K = 0x4b
 
-/** The form that the caller asked for. Throws a 400 `Refusal` if there is no such form. */
+/** Returns the format that the headers request. Throws a 400 `Refusal` if it does not exist. */
 export function formatOf(headers: IncomingHttpHeaders): Format {
   const format = headers['upstash-response-format'] ?? 'json'
   const base64 = headers['upstash-encoding'] === 'base64'
@@ -31,24 +31,24 @@ export function formatOf(headers: IncomingHttpHeaders): Format {
   return format
 }
 
-/** The answer to one command: 400 if Redis answered with an error. */
+/** Formats the reply to one command. The status is 400 for an error reply. */
 export function encodeOne(reply: Reply, format: Format): Answer {
   const status = reply instanceof Error ? 400 : 200
   if (format === 'resp2') return octets(status, resp2(reply))
   return { status, type: 'application/json', body: resultJson(reply, format) }
 }
 
-/** The answer to several commands: each has its own result or error. */
+/** Formats the replies to several commands. Each has its own result or error. */
 export function encodeSeveral(replies: readonly Reply[], format: Format): Answer {
   if (format === 'resp2') return octets(200, Buffer.concat(replies.map(resp2)))
   const results = replies.map((reply) => resultJson(reply, format))
   return { status: 200, type: 'application/json', body: `[${results.join(',')}]` }
 }
 
-/** `{"error":"..."}`; errors are never base64. */
+/** Formats `{"error":"..."}`. Errors are never base64. */
 export const errorJson = (message: string): string => `{"error":${JSON.stringify(message)}}`
 
-/** A result that is just `OK` is never base64 either. */
+/** Formats one result. The result `OK` is never base64 either. */
 function resultJson(reply: Reply, format: 'text' | 'base64'): string {
   if (reply instanceof Error) return errorJson(reply.message)
   return isBytes(reply) && isOk(reply)
@@ -56,7 +56,7 @@ function resultJson(reply: Reply, format: 'text' | 'base64'): string {
     : `{"result":${valueJson(reply, format)}}`
 }
 
-/** In text, bytes that are no UTF-8 become U+FFFD, as in the real service. */
+/** Formats a value. In text, bytes that are not UTF-8 become U+FFFD, as in the real service. */
 function valueJson(reply: Reply, format: 'text' | 'base64'): string {
   if (reply === null) return 'null'
   if (typeof reply === 'string') return reply
@@ -71,7 +71,10 @@ const octets = (status: number, body: Buffer): Answer => ({
   body,
 })
 
-/** Statuses other than `OK` come as strings: the connection to Redis does not tell them apart. */
+/**
+ * Formats a reply as RESP2. Simple strings other than `OK` become bulk strings, because the
+ * connection to Redis does not distinguish them.
+ */
 function resp2(reply: Reply): Buffer {
   if (reply === null) return Buffer.from('$-1\r\n')
   if (typeof reply === 'string') return Buffer.from(`:${reply}\r\n`)

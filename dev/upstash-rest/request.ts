@@ -1,7 +1,6 @@
 /**
- * Reads commands from an HTTP request, in each form of the Upstash REST API:
- * a JSON array as the body, an array of such arrays, or `/COMMAND/arg/arg?arg=arg` with the body
- * as an argument.
+ * Parses commands from an HTTP request, in every form of the Upstash REST API: a JSON array as the
+ * body, an array of such arrays, or `/COMMAND/arg/arg?arg=arg` with the body as an argument.
  *
  * @see https://upstash.com/docs/redis/features/restapi
  */
@@ -12,15 +11,15 @@ import { Refusal } from './refusal.ts'
 /** The real service's limit for one request, 10 MB. */
 const MAX_BODY_BYTES = 10 * 1024 * 1024
 
-/** Where a caller who goes on sending is cut off. */
+/** If a caller sends more than this, the connection is closed. */
 const MAX_DROPPED_BYTES = 4 * MAX_BODY_BYTES
 
-/** An integer literal that a double may not hold; a match within a string only costs time. */
+/** An integer that a double may not represent exactly. A match inside a string is harmless. */
 const LONG_INTEGER = /[[,]\s*-?\d{16}/
 
 const METHODS = new Set(['HEAD', 'GET', 'POST', 'PUT'])
 
-/** A request's target, split but not decoded. */
+/** The target of a request, split but not decoded. */
 export interface Target {
   readonly path: string
   readonly query: string
@@ -33,19 +32,19 @@ export function targetOf(url: string): Target {
     : { path: url.slice(0, mark), query: url.slice(mark + 1) }
 }
 
-/** The method. Throws a 405 `Refusal` if the API does not have it. */
+/** Returns the method. Throws a 405 `Refusal` if the API does not support it. */
 export function methodOf({ method = '' }: IncomingMessage): string {
   if (!METHODS.has(method)) throw new Refusal(405, 'ERR method not allowed')
   return method
 }
 
-/** Whether the caller listens for server-sent events. */
+/** Reports whether the caller accepts server-sent events. */
 export const wantsEvents = ({ headers }: IncomingMessage): boolean =>
   headers.accept?.includes('text/event-stream') ?? false
 
 /**
- * The whole body. Throws a 413 `Refusal` as soon as it is known to be over 10 MB. The rest is
- * read and dropped, since a caller who is still sending might never see the answer otherwise.
+ * Reads the whole body. Throws a 413 `Refusal` as soon as it exceeds 10 MB. The rest is read and
+ * discarded, because a caller that still sends might otherwise not receive the response.
  */
 export function bodyOf(request: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -67,12 +66,12 @@ export function bodyOf(request: IncomingMessage): Promise<Buffer> {
   })
 }
 
-/** The command of a JSON array such as `["SET", "key", 1]`. Throws a 400 `Refusal`. */
+/** Parses a command from a JSON array such as `["SET", "key", 1]`. Throws a 400 `Refusal`. */
 export function commandOf(body: Buffer): Command {
   return parsedCommand(parsed(body))
 }
 
-/** The commands of a JSON array of arrays. Throws a 400 `Refusal`, also where there are none. */
+/** Parses commands from a JSON array of arrays. Throws a 400 `Refusal`, also if it is empty. */
 export function commandsOf(body: Buffer): readonly Command[] {
   const rows = parsed(body)
   if (!Array.isArray(rows)) throw new Refusal(400, 'ERR failed to parse pipeline request')
@@ -81,8 +80,8 @@ export function commandsOf(body: Buffer): readonly Command[] {
 }
 
 /**
- * The command of a path: its segments, then the body if there is one, then the query's names and
- * values, without `_token`. A name without a value is a flag: `/set/k/v?NX`.
+ * Parses a command from a path: its segments, then the body if there is one, then the names and
+ * values of the query, except `_token`. A name without a value is a flag: `/set/k/v?NX`.
  */
 export function pathCommandOf({ path, query }: Target, body: Buffer): Command {
   const [name = '', ...args] = path.slice(1).split('/').map(decoded)
@@ -96,14 +95,14 @@ export function pathCommandOf({ path, query }: Target, body: Buffer): Command {
   return command
 }
 
-/** The query parameter `_token`, which stands in for the `Authorization` header. */
+/** Returns the query parameter `_token`, an alternative to the `Authorization` header. */
 export function queryTokenOf({ query }: Target): string | undefined {
   if (!query.includes('_token=')) return undefined
   const value = pairs(query).find(([key]) => key === '_token')?.[1]
   return value === undefined ? undefined : decoded(value).toString()
 }
 
-/** Percent-decodes to bytes, so that what is no UTF-8 arrives as it was sent. */
+/** Percent-decodes to bytes, so that bytes that are not UTF-8 are preserved. */
 function decoded(text: string): Buffer {
   const bytes = text.replaceAll(/%([\da-f]{2})/gi, (_, hex: string) =>
     String.fromCharCode(Number.parseInt(hex, 16)),

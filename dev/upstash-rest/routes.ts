@@ -1,6 +1,4 @@
-/**
- * From a request to its answer: who asks, what is asked, and in which form it is answered.
- */
+/** Routes of the server: authentication, parsing, execution and the format of the response. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TokenGuard } from './auth.ts'
 import { isStreaming } from './command.ts'
@@ -19,15 +17,15 @@ import {
   wantsEvents,
 } from './request.ts'
 
-/** What the routes need; made once per server. */
+/** The dependencies of the routes, created once per server. */
 export interface Services {
   readonly connection: Connection
   readonly requireToken: TokenGuard
-  /** A value for `Upstash-Sync-Token`: another one each time. */
+  /** Returns a value for `Upstash-Sync-Token`, different for each call. */
   readonly nextSyncToken: () => string
 }
 
-/** Answers one request. Never throws. */
+/** Responds to one request. Never throws. */
 export async function answer(
   request: IncomingMessage,
   response: ServerResponse,
@@ -47,7 +45,7 @@ export async function answer(
   }
 }
 
-/** The answer, or nothing where events are streamed instead. */
+/** Returns the response, or undefined if events are streamed instead. */
 async function route(
   request: IncomingMessage,
   response: ServerResponse,

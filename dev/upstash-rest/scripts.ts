@@ -1,9 +1,10 @@
 /**
- * `allow-key-locking` is a script flag of Upstash that Redis refuses ("Unexpected flag in script
- * shebang"). It only tells Upstash which locks to take, so it is dropped on the way in; and as a
- * script's name is the SHA-1 of its text, names are mapped both ways.
+ * Support for `allow-key-locking`, a script flag of Upstash that Redis refuses ("Unexpected flag in
+ * script shebang"). The flag only determines which locks Upstash takes, so it is removed from
+ * scripts. This changes the SHA-1 that identifies a script, so SHA-1s are mapped in both
+ * directions.
  *
- * Does NOT hold scripts to the flag's promise that every key is declared.
+ * Does NOT check that the script declares every key, which the flag requires.
  *
  * @see https://upstash.com/docs/redis/features/key-locking
  */
@@ -14,12 +15,15 @@ import type { Connection } from './connection.ts'
 const FLAG = 'allow-key-locking'
 const SHEBANG = /^#!lua[ \t]+flags=([^\r\n]*)/
 
-/** How many names are remembered; a forgotten script answers NOSCRIPT and is sent again. */
+/**
+ * Maximum number of mapped scripts. For a dropped one, Redis replies NOSCRIPT and the client sends
+ * it again.
+ */
 const MAX_NAMES = 10_000
 
-/** The same connection, for scripts with the flag too. */
+/** Wraps a connection so that scripts with the flag work too. */
 export function withScriptFlags(connection: Connection): Connection {
-  /** SHA-1 of a script as sent, to the SHA-1 of what Redis got, oldest first. */
+  /** SHA-1 of the original script to the SHA-1 of the changed script, oldest first. */
   const names = new Map<string, string>()
 
   function accepted(script: Argument): Argument {
@@ -36,7 +40,7 @@ export function withScriptFlags(connection: Connection): Connection {
   function toRedis(command: Command): Command {
     const translate = translationOf(command)
     if (translate === undefined) return command
-    // EVAL and EVALSHA begin with the script; SCRIPT names it, or several, after its subcommand.
+    // EVAL and EVALSHA begin with the script. SCRIPT has one or more after its subcommand.
     const [first = '', ...rest] = command.args
     const args =
       command.name === 'SCRIPT' ? [first, ...rest.map(translate)] : [translate(first), ...rest]
@@ -71,7 +75,7 @@ export function withScriptFlags(connection: Connection): Connection {
   }
 }
 
-/** A loaded script's name is the SHA-1 of the text that was sent. */
+/** Returns the SHA-1 of the original text as the reply to `SCRIPT LOAD`. */
 function fromRedis(command: Command, reply: Reply): Reply {
   const script = isLoad(command) ? command.args[1] : undefined
   return script !== undefined && isBytes(reply) ? Buffer.from(sha1(script)) : reply
@@ -82,7 +86,9 @@ const isLoad = ({ name, args }: Command): boolean =>
 
 const sha1 = (script: Argument): string => createHash('sha1').update(script).digest('hex')
 
-/** The script without the flag: the same value if it has none. Its line numbers do not change. */
+/**
+ * Returns the script without the flag, or the same value if it has none. Keeps the line numbers.
+ */
 function withoutFlag(script: Argument): Argument {
   if (!script.includes(FLAG)) return script
   const text = typeof script === 'string' ? script : script.toString('latin1')

@@ -1,6 +1,6 @@
 /**
- * A local server that speaks the REST API of Upstash Redis over any Redis, so that the clients
- * made for Upstash (`@upstash/redis`, `@upstash/ratelimit`) run offline, unchanged.
+ * A local server that provides the REST API of Upstash Redis over any Redis. The unchanged clients
+ * for Upstash (`@upstash/redis`, `@upstash/ratelimit`) can use it offline.
  */
 import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
@@ -11,16 +11,21 @@ import { connect } from './connection.ts'
 import { answer, type Services } from './routes.ts'
 import { withScriptFlags } from './scripts.ts'
 
-/** Longer than the idle time of usual clients, so that none reuses a socket just closed. */
+/** Longer than the idle timeout of usual clients, so that no client reuses a closed socket. */
 const KEEP_ALIVE_MS = 75_000
 
 export interface UpstashRestOptions {
-  /** 0 takes a free port. */
+  /** 0 selects a free port. */
   readonly port: number
-  /** What callers must present. Not empty. */
+  /** The token that callers must present. Not empty. */
   readonly token: string
-  /** The Redis to use; stays open on `close()`. Without it, one is chosen, started and owned. */
+  /** The Redis to use. `close()` does not stop it. Without it, the server starts its own Redis. */
   readonly redis?: Pick<RedisHandle, 'url'>
+  /**
+   * Whether scripts reach Redis as they are sent, as with other servers that speak this API. Redis
+   * then refuses Upstash's flag. Default false: the flag is taken off.
+   */
+  readonly keepsScriptFlags?: boolean
   /** The address to listen on. Default `127.0.0.1`. */
   readonly host?: string
 }
@@ -30,11 +35,13 @@ export interface UpstashRest {
   /** `http://host:port`, for `UPSTASH_REDIS_REST_URL`. */
   readonly url: string
   readonly token: string
-  /** Ends open requests and streams, and the Redis that was started for it. */
+  /** Ends open requests and streams, and stops a Redis that the server started itself. */
   close(): Promise<void>
 }
 
-/** Starts the server. Throws if the port is taken, the token is empty or Redis does not answer. */
+/**
+ * Starts the server. Throws if the port is in use, the token is empty, or Redis does not respond.
+ */
 export async function startUpstashRest(options: UpstashRestOptions): Promise<UpstashRest> {
   const { port, token, host = '127.0.0.1' } = options
   if (token === '') throw new TypeError('startUpstashRest: the token must not be empty')
@@ -43,7 +50,7 @@ export async function startUpstashRest(options: UpstashRestOptions): Promise<Ups
   try {
     const connection = await connect(redis.url)
     const services: Services = {
-      connection: withScriptFlags(connection),
+      connection: options.keepsScriptFlags === true ? connection : withScriptFlags(connection),
       requireToken: requireToken(token),
       nextSyncToken: syncTokens(),
     }
@@ -80,7 +87,10 @@ function listen(server: Server, port: number, host: string): Promise<void> {
   })
 }
 
-/** Redis has one copy of the data here, so the token only has to change. */
+/**
+ * Creates a generator of sync tokens. There is only one copy of the data, so the token must only
+ * change.
+ */
 function syncTokens(): () => string {
   const start = randomUUID()
   let count = 0

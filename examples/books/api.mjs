@@ -1,6 +1,6 @@
 /**
- * An API to put behind the gateway: `node examples/books/api.mjs [port]`. It checks nothing; who is
- * asking stands in headers that only the gateway can have written.
+ * An API to put behind the gateway: `node examples/books/api.mjs [port]`. It checks nothing itself.
+ * The caller's identity is in headers that only the gateway can set.
  */
 import { createServer } from 'node:http'
 

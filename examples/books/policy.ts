@@ -1,4 +1,4 @@
-/** What is allowed at the books API: readers look, at most twice a second on average. */
+/** Policy of the books API: readers may read, at most twice a second on average. */
 import { definePolicy } from 'portcullis'
 import * as z from 'zod'
 

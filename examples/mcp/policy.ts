@@ -1,4 +1,4 @@
-/** What is allowed at an MCP server for books: who may call which tool, and with what. */
+/** Policy of an MCP server for books: which roles may call which tools, with which arguments. */
 import { definePolicy } from 'portcullis'
 import * as z from 'zod'
 
@@ -21,6 +21,7 @@ export default definePolicy({
       limits: ['standard'],
       maxBodyBytes: 65_536,
       inspect: {
+        // Answers to requests of the server (sampling, elicitation, roots) need no entry.
         jsonRpc: {
           methods: {
             initialize: true,
@@ -47,7 +48,7 @@ export default definePolicy({
         },
       },
     },
-    // The server's stream of messages, and the end of a session.
+    // The server's message stream, and the end of a session.
     { method: 'GET', path: '/mcp', permission: 'mcp:use', limits: ['standard'] },
     { method: 'DELETE', path: '/mcp', permission: 'mcp:use', maxBodyBytes: 0 },
   ],

@@ -1,4 +1,4 @@
-/** A Worker of your own that answers by itself, with Portcullis before its routes. */
+/** A Worker that answers requests itself and uses Portcullis as middleware. */
 import { Hono } from 'hono'
 import {
   admit,
@@ -28,7 +28,7 @@ import * as z from 'zod'
 export interface Env {
   readonly UPSTASH_REDIS_REST_URL: string
   readonly UPSTASH_REDIS_REST_TOKEN: string
-  /** Your identity provider, such as `https://idp.example.com`. */
+  /** URL of the identity provider, such as `https://idp.example.com`. */
   readonly IDP_URL: string
 }
 
@@ -87,7 +87,10 @@ export function createApp(env: Env) {
   return app
 }
 
-/** Made by the first request of an isolate, and kept: it remembers keys, tokens and refusals. */
+/**
+ * Created on the first request of an isolate and reused, because it caches keys, tokens and
+ * refusals.
+ */
 let app: ReturnType<typeof createApp> | undefined
 
 export default {

@@ -1,9 +1,12 @@
-/** The one decision of `admit`: revoked, cut off, banned, or over a limit? One call answers all. */
+/**
+ * The admission decision: revoked, banned or over a limit. One call to the store answers all of it.
+ */
+
+import { banOf, observedBan } from '../abuse/ban.ts'
 import { Unavailable } from '../errors.ts'
+import type { Principal } from '../identity/principal.ts'
 import type { RelationQuery } from '../relations/authority.ts'
-import type { Principal } from '../tokens/principal.ts'
 import type { References } from '../tokens/references.ts'
-import { banOf, observedBan } from './ban.ts'
 import { createKeyCache, type RequestKeys } from './keys.ts'
 import type { LimitRequest } from './limit.ts'
 import { createLocalAdmission, type LocalTally } from './local.ts'
@@ -27,7 +30,10 @@ import {
 
 export type { AdmissionVerdict } from './verdict.ts'
 
-/** A request that is held up for longer before the origin is asked is asked about again. */
+/**
+ * A request that waits longer than this before it reaches the origin is admitted again.
+ * Milliseconds.
+ */
 export const ADMITTED_FOR_MS = 1_000
 
 export interface AdmissionRequest {
@@ -37,20 +43,21 @@ export interface AdmissionRequest {
   readonly limits: readonly LimitRequest[]
   /** A proof of possession, which may be used once. */
   readonly proof?: ProofUse | undefined
-  /** A relation to be asked for in the same call, which is then made. */
+  /** A relation to check in the same call. The call is then always made. */
   readonly relation?: RelationQuery | undefined
-  /** Whether an anonymous caller is asked about where no limit is. Default false. */
+  /** Whether to check bans of an anonymous caller that has no limits. Default false. */
   readonly asksBans?: boolean
-  /** Whether bans that only would hold are looked for, too. Default false. */
-  readonly observesBans?: boolean
-  /** Whether the store is to be asked, whatever the isolate may go by. Default false. */
+  /** Whether to call the store even if the isolate could decide locally. Default false. */
   readonly strict?: boolean
 }
 
 export interface Admission {
-  /** Throws `Unavailable` where nobody can tell and the policy does not let it through. */
+  /**
+   * Decides about a request. Throws `Unavailable` if the store fails and the policy does not admit
+   * the request uncounted.
+   */
   admit(request: AdmissionRequest): Promise<AdmissionVerdict>
-  /** The same for a reference that this isolate does not know, and whose principal it may be. */
+  /** Resolves a reference that this isolate has not cached, and decides about it. */
   admitReference(request: ReferenceRequest): Promise<ReferenceVerdict>
 }
 
@@ -58,18 +65,20 @@ export interface AdmissionOptions {
   readonly store: AdmissionStore
   /** Milliseconds since the epoch. */
   readonly now: () => number
-  /** The same that `authenticate` looks into. Default: no reference is ever admitted. */
+  /** The cache of references that `authenticate` uses. Default: `admitReference` throws. */
   readonly references?: References | undefined
-  /** Entries of each of the isolate's memories. Default 10,000. */
+  /** Entries of each cache of refusals in the isolate. Default 10,000. */
   readonly memoryEntries?: number
-  /** Where it is counted whether a refusal was remembered. */
+  /** Counts hits and misses of the cached refusals. */
   readonly tallies?: RefusalTallies
   /**
-   * How old may be what is known of revocations, cut-offs and bans, milliseconds. Default 0: the store
-   * is asked with every request, and nothing is taken ahead of limits.
+   * The maximum age of the view of revocations, cutoffs and bans, in milliseconds. Default 0: every
+   * request calls the store, and no units are leased.
    */
   readonly maxStalenessMs?: number
-  /** Where it is counted what was admitted without a call. */
+  /** Whether the store also reads bans in observe mode, for the audit event. Default false. */
+  readonly observesBans?: boolean
+  /** Counts what was admitted without a call. */
   readonly local?: LocalTally | undefined
 }
 
@@ -81,18 +90,18 @@ const ASKED_NOTHING: AdmissionVerdict = {
 }
 
 /**
- * Makes the decision out of a store and a clock. Revocation fails closed always; a limit fails as
- * its `onUnavailable` says. Bans are there to shed load, not to keep anyone out of what is public:
- * where an anonymous request has no limits nothing is asked at all, and where its limits may pass
- * uncounted in an outage, so may a banned address.
+ * Creates the admission decision. Revocation always fails closed. A limit fails according to its
+ * `onUnavailable`. Bans shed load; they do not protect public resources. So an anonymous request
+ * without limits makes no call, unless `asksBans` is set. If its limits admit uncounted requests in
+ * an outage, a banned address is admitted as well.
  *
- * A token that this isolate has refused before is looked at before it is counted, so that it spends
- * nobody's budget: for that it costs a second call once its refusal has been taken back.
+ * A token that this isolate has refused before is checked before it is counted, so that it uses no
+ * budget. This costs a second call once after the refusal is lifted.
  *
- * With a bound on staleness, whom this isolate has found good is admitted without a call while that is
- * known to hold, if all limits of the request hold a unit for it that was taken ahead (`lease`).
- * Requests with a proof of possession, or of which a relation is to be known, and credentials that were
- * refused here before, are asked about.
+ * With `maxStalenessMs` above 0, a caller that this isolate found clean is admitted without a call.
+ * All limits of the request must have leased units for it (`lease`). The store is always called for
+ * a request with a proof of possession or a relation, a request with `strict`, and a token that was
+ * refused here before.
  */
 export function createAdmission({
   store,
@@ -101,6 +110,7 @@ export function createAdmission({
   memoryEntries,
   tallies,
   maxStalenessMs = 0,
+  observesBans = false,
   local: tally,
 }: AdmissionOptions): Admission {
   const refusals = createRefusals(memoryEntries, tallies)
@@ -108,7 +118,7 @@ export function createAdmission({
   const local =
     maxStalenessMs > 0 ? createLocalAdmission({ store, now, maxStalenessMs, tally }) : undefined
 
-  /** What the store still says of a token that was refused here once. */
+  /** Checks a token that was refused here before. Returns undefined if it is no longer refused. */
   async function look(
     principal: Principal,
     keys: RequestKeys,
@@ -121,7 +131,7 @@ export function createAdmission({
   }
 
   return {
-    async admit({ principal, address, limits, proof, relation, asksBans, observesBans, strict }) {
+    async admit({ principal, address, limits, proof, relation, asksBans, strict }) {
       if (principal === null && limits.length === 0 && asksBans !== true) return ASKED_NOTHING
       const derived = keysOf(principal, address)
       const keys = derived instanceof Promise ? await derived : derived
@@ -139,9 +149,9 @@ export function createAdmission({
       if (known !== undefined)
         return { ...ASKED_NOTHING, limits: known, renewal: local?.renewal(limits) }
 
-      const watched = observesBans === true ? keys.bans.map(observedBan) : undefined
+      const watched = observesBans ? keys.bans.map(observedBan) : undefined
       const { revocation, bans } = keys
-      // Of before the call: what holds is decided there by the same moment as here.
+      // Read before the call, so that the store and this function judge bans by the same time.
       const nowMs = now()
       const asking = local?.asking(limits)
       const query = {
@@ -179,7 +189,14 @@ export function createAdmission({
     admitReference(request) {
       if (references === undefined)
         throw new Error('admit: createAdmission() needs the `references` of authenticate()')
-      return admitReference(request, { store, now, references, refusals, keysOf })
+      return admitReference(request, {
+        store,
+        now,
+        references,
+        refusals,
+        keysOf,
+        observesBans,
+      })
     },
   }
 }

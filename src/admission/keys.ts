@@ -1,29 +1,31 @@
-/** The storage keys of a request, derived once per principal and address. */
+/** Storage keys of a request, derived once per principal and address. */
 import { LRUCache } from 'lru-cache'
-import type { Principal } from '../tokens/principal.ts'
-import { addressBanKey, type BanKey, observedBan, subjectBanKey } from './ban.ts'
-import { type RevocationKeys, revocationKeysOf } from './revocation.ts'
-import type { FeedMark } from './revocation-feed.ts'
+import { addressBanKey, type BanKey, observedBan, subjectBanKey } from '../abuse/ban.ts'
+import type { Principal } from '../identity/principal.ts'
+import type { FeedMark } from '../revocation/feed.ts'
+import { type RevocationKeys, revocationKeysOf } from '../revocation/revocation.ts'
 
-/** What decides over a request besides its limits. */
+/** The keys that decide whether a request is refused, apart from its limits. */
 export interface DecidingKeys {
   readonly revocation: RevocationKeys
   readonly bans: readonly BanKey[]
 }
 
 export interface RequestKeys extends DecidingKeys {
-  /** Of the address, and of the principal if there is one. */
+  /** The party of the address, and the party of the principal if there is one. */
   readonly parties: readonly Party[]
 }
 
-/** An address or a principal: all keys that can tell against it, and when none of them did. */
+/**
+ * An address or a principal: the keys that can refuse it, and the mark at which none of them did.
+ */
 export interface Party {
   readonly keys: readonly string[]
-  /** Undefined: nobody knows. */
+  /** The mark at which no key refused the party. Undefined: not determined yet. */
   cleanAt: FeedMark | undefined
 }
 
-/** Nothing about an anonymous caller can be revoked. */
+/** An anonymous caller has nothing that can be revoked. */
 const ANONYMOUS: RevocationKeys = {
   memory: 'anonymous',
   token: undefined,
@@ -33,8 +35,9 @@ const ANONYMOUS: RevocationKeys = {
 const MAX_ADDRESSES = 1_000
 
 /**
- * Makes a function that derives keys and keeps them: per principal object for as long as the
- * verified-token cache keeps that, and for the last 1,000 addresses.
+ * Creates a function that derives keys and caches them. Keys of a principal are cached per
+ * principal object, as long as the verified-token cache keeps that object. Keys of addresses are
+ * cached for the last 1,000 addresses.
  */
 export function createKeyCache(): (
   principal: Principal | null,
@@ -45,7 +48,7 @@ export function createKeyCache(): (
 
   async function derive(principal: Principal | null, address: string): Promise<RequestKeys> {
     const ban: BanKey = { by: 'address', key: await addressBanKey(address) }
-    // Another request may have been faster: what it knows by now stands there.
+    // A concurrent request may have stored the entry meanwhile. Use that entry, with its `cleanAt`.
     const place = addresses.get(address) ?? { ban, party: partyOf([ban]) }
     addresses.set(address, place)
     if (principal === null) return joined(place)

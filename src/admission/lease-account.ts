@@ -1,4 +1,7 @@
-/** What an isolate holds of one window: units to spend, and units to give back. Pure; see 0037. */
+/**
+ * The account of one window in an isolate: units to spend, and units to give back. Pure. See
+ * docs/decisions/0037.
+ */
 import {
   type AccountOptions,
   LEASE_MARGIN_MS,
@@ -7,17 +10,20 @@ import {
   type LeaseGrant,
 } from './lease.ts'
 
-/** A key that is asked less often than so in the life of a lease is asked about each time. */
+/**
+ * A window with fewer requests than this in the life of a lease gets no lease: each request calls
+ * the store.
+ */
 const MIN_USES = 4
-/** Of what was used in the life of a lease, so much is held for the next. */
+/** How much to hold, as a multiple of the use in the life of a lease. */
 const HEADROOM = 1.5
-/** Renewed when this part of what is wanted, or of a lease's life, is left. */
+/** Renew when this part of the wanted units, or of a lease's life, is left. */
 const RENEW_AT = 1 / 2
-/** A call that asks for units is taken for lost after this, and another one may ask. */
+/** After this time, a call that requested units counts as lost, and another may request units. */
 const ASKING_MS = 1_000
 
 const NEVER = Number.NEGATIVE_INFINITY
-/** Of what might come back. */
+/** No units to give back. */
 const NOTHING = { returned: 0, returnedEndMicros: 0 }
 
 interface Lease {
@@ -27,30 +33,36 @@ interface Lease {
 }
 
 /**
- * Makes the account. A lease of units may be spent until `ttlMs` after the call that brought it was
- * SENT, which is no later than it was granted; the server holds its units for a margin longer. What
- * is not spent by then goes back with the next renewal, once: a renewal that gets no answer is not
- * repeated, and what it gave back is forgotten, so that less is admitted, and never more. What has been
- * held for a window's length is forgotten, too.
+ * Creates the account. A lease may be spent until `ttlMs` after its call was SENT, which is not
+ * later than the grant. The server holds the units for a margin longer. The next renewal gives
+ * unspent units back, once. A renewal without an answer is not repeated and its returned units are
+ * dropped, so that fewer requests are admitted, never more. Units that were held for the length of
+ * a window are dropped as well.
  *
- * Units ahead count longer than units that are taken when they are spent. So who is near the limit is
- * not to have any: nothing is asked for in the window after a refusal.
+ * Leased units count longer than units that are taken when they are spent. So a caller near its
+ * limit must not lease: the account requests nothing for one window length after a refusal.
  */
 export const createLeaseAccount = (options: AccountOptions): LeaseAccount => new Account(options)
 
-/** A class, for there are thousands of them: closures would take twice the memory. */
+/** A class, because there are thousands of accounts: closures would use twice the memory. */
 class Account implements LeaseAccount {
   readonly #options: AccountOptions
-  /** The oldest first. */
+  /** Oldest first. */
   #leases: Lease[] = []
   #returned = 0
   #returnedEndMicros = 0
   #returnedMs = 0
   #askedMs = NEVER
-  /** Where less was granted than asked for, only time makes another renewal worth its call. */
+  /**
+   * When a call last granted less than half of the requested units, or failed. Delays the next
+   * renewal, because more units become free only with time.
+   */
   #shortMs = NEVER
   #refusedMs = NEVER
-  /** The life of a lease that this is, and the units that were used in it and in the one before. */
+  /**
+   * The current slot (time divided by the life of a lease), and the units used in it and in the
+   * previous slot.
+   */
   #slot = 0
   #current = 0
   #previous = 0
@@ -90,7 +102,7 @@ class Account implements LeaseAccount {
     if (isWithin(this.#askedMs, ASKING_MS, nowMs)) return undefined
     this.#expire(nowMs)
     const units = this.#isDue(nowMs) ? this.#wanted(nowMs) : 0
-    // With nothing held, nobody else would bring it back before it leaves the window by itself.
+    // Without a lease to renew, only this call returns the units before they leave the window.
     const isBack = this.#returned > 0 && this.#leases.length === 0
     return units > 0 || isBack ? this.#asking(units, nowMs, this.#back(nowMs)) : undefined
   }
@@ -103,7 +115,7 @@ class Account implements LeaseAccount {
     this.#askedMs = NEVER
     if (grant === undefined || grant.units * 2 < asked) this.#shortMs = sentMs
     if (grant === undefined) return
-    // Of two calls, one of which was taken for lost.
+    // If a call that counted as lost was answered after all, two grants may exceed `max`.
     const units = Math.min(grant.units, this.#whole(this.#options.max - this.#sum()))
     this.#giveBack({ units: grant.units - units, sentMs, endMicros: grant.endMicros })
     if (units === 0) return
@@ -144,7 +156,7 @@ class Account implements LeaseAccount {
     this.#returnedMs = isFirst ? sentMs : Math.min(this.#returnedMs, sentMs)
   }
 
-  /** What comes back with the call that is sent now. */
+  /** Returns the units that the call sent now gives back, and forgets them. */
   #back(nowMs: number): typeof NOTHING {
     const [returned, returnedEndMicros] = [this.#returned, this.#returnedEndMicros]
     this.#returned = 0
@@ -166,13 +178,16 @@ class Account implements LeaseAccount {
     this.#slot = at
   }
 
-  /** Units that will be used in the life of a lease, if it goes on as it did. */
+  /** Returns the units that will be used in the life of a lease if the present rate continues. */
   #expected(nowMs: number): number {
     this.#turn(nowMs)
     return this.#current + this.#previous * (1 - (nowMs / this.#options.ttlMs - this.#slot))
   }
 
-  /** What a call that is sent now should bring: more than of what is held will be of use. */
+  /**
+   * Returns the units that a call sent now should request: the expected use, less the held units
+   * that will be spent before they expire.
+   */
   #wanted(nowMs: number): number {
     const { cost, max, ttlMs, windowMs } = this.#options
     const expected = this.#expected(nowMs)

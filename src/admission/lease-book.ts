@@ -1,13 +1,18 @@
-/** What an isolate holds of all windows. Pure: no I/O, no clock. See docs/decisions/0037. */
+/**
+ * The units that an isolate holds of all windows. Pure: no I/O, no clock. See docs/decisions/0037.
+ */
 import { LRUCache } from 'lru-cache'
 import type { AccountOptions, LeaseAccount, LeaseTerms } from './lease.ts'
 import { createLeaseAccount } from './lease-account.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
 
-/** Windows that are known; at 1.7 KB each, 7 MB. What is held of others lies until it has left the window. */
+/**
+ * Accounts in the isolate: 7 MB at 1.7 KB each. Units of an evicted account are lost until they
+ * leave the window.
+ */
 const MAX_ACCOUNTS = 4_096
 
-/** How many units went which way; for metrics. */
+/** Units that were granted and returned; for metrics. */
 export interface LeaseTally {
   granted: number
   returned: number
@@ -15,15 +20,20 @@ export interface LeaseTally {
 
 export interface LeaseBook {
   /**
-   * Spends what a request costs of every limit, or of none. Returns the last known state of each, which
-   * counts what is held anywhere as gone; undefined: the store has to be asked.
+   * Spends the cost of a request from every limit, or from none. Returns the last reported state of
+   * each limit, in which all leased units count as used. Undefined: the store must be called.
    */
   spend(limits: readonly LimitRequest[], nowMs: number): readonly RateLimit[] | undefined
-  /** The same limits, as a call that is sent now asks them for a request. */
+  /**
+   * Returns the same limits, with the units that a call for a request, sent now, should request.
+   */
   asking(limits: readonly LimitRequest[], nowMs: number): readonly LimitRequest[]
-  /** Those that need a call behind the answer. Who is told so makes it. */
+  /** Returns the limits that need a call after the response. The caller must make that call. */
   renewals(limits: readonly LimitRequest[], nowMs: number): readonly LimitRequest[]
-  /** What the store said of what was asked; undefined, or no state: nobody can tell. */
+  /**
+   * Applies the store's answer to a call. An undefined answer or state means that the outcome is
+   * unknown.
+   */
   settle(
     asked: readonly LimitRequest[],
     answers: readonly unknown[] | undefined,
@@ -36,7 +46,7 @@ interface Entry {
   state: RateLimit | undefined
 }
 
-/** Makes a book in which nothing stands. */
+/** Creates an empty book. */
 export function createLeaseBook(
   tally: LeaseTally = { granted: 0, returned: 0 },
   maxAccounts = MAX_ACCOUNTS,
@@ -44,7 +54,7 @@ export function createLeaseBook(
   const entries = new LRUCache<string, Entry>({ max: maxAccounts })
   const options = new WeakMap<LimitRule, AccountOptions>()
 
-  /** Undefined where the policy allows no lease. */
+  /** Undefined: the policy allows no lease. */
   function entryOf({ rule, key }: LimitRequest): Entry | undefined {
     if (rule.lease === undefined) return undefined
     let entry = entries.get(key)
@@ -55,7 +65,7 @@ export function createLeaseBook(
     return entry
   }
 
-  /** The same object for all windows of a rule. */
+  /** Returns the same object for all windows of a rule. */
   function optionsOf(rule: LimitRule, lease: LeaseTerms): AccountOptions {
     const { cost = 1, windowSeconds } = rule
     const known = options.get(rule) ?? { ...lease, cost, windowMs: windowSeconds * 1000 }
@@ -75,7 +85,7 @@ export function createLeaseBook(
       }
       for (const limit of limits) {
         const account = entryOf(limit)?.account
-        // False for a limit that stands in the list twice, and whose last units went before.
+        // False if the list contains the limit twice and the first spent its last units.
         if (account?.spend() !== true) return undefined
         account.use(nowMs)
       }
@@ -112,7 +122,7 @@ export function createLeaseBook(
         if (ask !== undefined) entry.account.settle(ask, grant, sentMs)
         tally.granted += grant?.units ?? 0
         if (state === undefined) continue
-        // An operator has given the window another limit.
+        // An operator changed the limit of the window.
         if (entry.state !== undefined && entry.state.limit !== state.limit)
           entry.account.surrender()
         if (state.admitted) entry.state = known as RateLimit

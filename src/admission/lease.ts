@@ -1,69 +1,77 @@
-/** The vocabulary of leases: units that an isolate takes ahead of a limit, to spend them unasked. */
+/** Types of leases: units of a limit that an isolate takes in advance and spends without a call. */
 
-/** What a policy allows. */
+/** The terms that the policy allows. */
 export interface LeaseTerms {
-  /** Units that one isolate may hold of one window. */
+  /** Units of one window that one isolate may hold. */
   readonly max: number
-  /** For how long it may spend them, milliseconds from when it sent the call that took them. */
+  /** How long the units may be spent, in milliseconds from when the isolate sent the call. */
   readonly ttlMs: number
 }
 
 /**
- * How much longer than they may be spent units are held: an isolate's clock stands still while it
- * computes, so between looking at the clock and admitting a request this much may pass. Whatever a
- * clock that is set back or runs slow adds has to fit in as well.
+ * How much longer the server holds units than they may be spent, in milliseconds. The clock of an
+ * isolate does not advance while it computes, so this much may pass between reading the clock and
+ * admitting a request. The margin must also cover a clock that is set back or runs slow.
  */
 export const LEASE_MARGIN_MS = 100
 
-/** What a call asks of a window for later requests. */
+/** What a call requests from a window for later requests. */
 export interface LeaseAsk {
-  /** Units to be granted, at most. */
+  /** Units to grant, at most. */
   readonly units: number
-  /** What a request costs: no fraction of it is granted. */
+  /** The cost of a request. Grants are multiples of it. */
   readonly step: number
-  /** For how long the grant may be spent, and the margin, milliseconds. */
+  /** How long the server holds the grant, including the margin, in milliseconds. */
   readonly holdMs: number
-  /** Units that were granted before and that nobody will spend any more. */
+  /** Units of earlier grants that the isolate gives back unspent. */
   readonly returned: number
-  /** When the hold of the first of them ends, as the grant told; 0 where there are none. */
+  /** When the first hold of the returned units ends, from the grant; 0 if none are returned. */
   readonly returnedEndMicros: number
 }
 
-/** What was granted. */
+/** The units that were granted. */
 export interface LeaseGrant {
-  /** 0: nothing. */
+  /** 0: no units. */
   readonly units: number
-  /** When the hold ends, microseconds since the epoch by the server's clock: for the server alone. */
+  /**
+   * When the hold ends, in microseconds since the epoch by the server's clock. Only the server
+   * interprets it.
+   */
   readonly endMicros: number
 }
 
-/** What an account is made of. */
+/** Options of an account. */
 export interface AccountOptions extends LeaseTerms {
   /** The length of the window. */
   readonly windowMs: number
-  /** What a request costs. */
+  /** The cost of a request. */
   readonly cost: number
 }
 
 /**
- * What an isolate holds of one window: units to spend, and units to give back. Every `nowMs` and
- * `sentMs` is of one clock, of which only what has elapsed counts.
+ * The units of one window that an isolate holds: units to spend, and units to give back. All
+ * `nowMs` and `sentMs` are from one clock, of which only differences count.
  */
 export interface LeaseAccount {
-  /** Counts a request in, admitted or not: what is expected follows from these. */
+  /** Counts a request, admitted or not. The expected use is derived from this count. */
   use(nowMs: number): void
-  /** Units that may be spent now. */
+  /** Returns the units that may be spent now. */
   held(nowMs: number): number
-  /** Takes a request's cost of what is held. False: there was less, and now there is nothing. */
+  /** Spends the cost of one request. Returns false if fewer units are held; then none are left. */
   spend(): boolean
-  /** What a call that is sent now, for a request, asks for besides; undefined: nothing. */
+  /**
+   * Returns the units that a call for a request, sent now, should request as well. Undefined: none.
+   */
   ask(nowMs: number): LeaseAsk | undefined
-  /** What a call behind the answer asks for, and gives back, if there is need of one yet. */
+  /** Returns what a call after the response requests and gives back. Undefined: not needed yet. */
   renewal(nowMs: number): LeaseAsk | undefined
-  /** The window has refused a call that was sent then: for its length it is asked each time. */
+  /**
+   * Records that the window refused the call sent at `sentMs`. For one window length, no units are
+   * requested.
+   */
   refused(sentMs: number): void
-  /** What became of what was asked: a grant, or undefined where nobody can tell. */
+  /** Applies the outcome of `ask`: a grant, or undefined if the outcome is unknown. */
   settle(ask: LeaseAsk, grant: LeaseGrant | undefined, sentMs: number): void
-  /** Spends nothing more of what is held: it goes back with the next renewal. */
+  /** Stops spending the held units. The next renewal gives them back. */
   surrender(): void
 }

@@ -1,31 +1,31 @@
-/** Names of windows: which limit counts, and whose requests. */
-import { keyPart } from './key.ts'
+/** Keys of windows: the limit that counts, and the party that it counts. */
+import { keyPart } from '../redis/key-part.ts'
 
-/** What of a caller a limit can count by, without asking a function. */
+/** Properties of a caller that a limit can count by without a function. */
 export type LimitScope = 'subject' | 'client' | 'tenant' | 'address'
 
 /** The part of a rule that names its windows. */
 export interface WindowRule {
   readonly name: string
-  /** A function's windows are named by what it returned. */
+  /** With a function, its return value names the window. */
   readonly by: LimitScope | ((...of: never) => string)
 }
 
-/** Whose window. */
+/** The party that a window counts. */
 export interface WindowOwner {
   /**
-   * Of a subject or a tenant, who vouches for it (`Principal.issuer`); of a client, who issued its
-   * tokens (`Principal.tokenIssuer`). Not looked at for addresses and functions.
+   * For a subject or a tenant: the issuer that vouches for it (`Principal.issuer`). For a client:
+   * the issuer of its tokens (`Principal.tokenIssuer`). Ignored for addresses and functions.
    */
   readonly issuer: string
-  /** The subject, client, tenant, normalised address, or what the function returned. */
+  /** The subject, client, tenant or normalised address, or the return value of the function. */
   readonly value: string
 }
 
 /**
- * The key of one window of a limit, as `LimitRequest.key` has it: `<name>:address:<address>`,
- * `<name>:custom:<value>`, or `<name>:<by>:<issuer>:<value>`, each part a `keyPart`. A promise only
- * where a part is so long that it has to be hashed.
+ * Returns the key of one window of a limit, as `LimitRequest.key` contains it:
+ * `<name>:address:<address>`, `<name>:custom:<value>`, or `<name>:<by>:<issuer>:<value>`. Each part
+ * is a `keyPart`. Returns a promise only if a part is so long that it must be hashed.
  */
 export function limitKeyOf(
   { name, by }: WindowRule,

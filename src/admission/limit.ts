@@ -1,17 +1,17 @@
-/** The vocabulary of rate limits: what a rule is, and what a consulted window says. */
+/** Types of rate limits: the rule, the request to count, and the state of a window. */
 import type { Mode } from '../validators/mode.ts'
 import type { LeaseAsk, LeaseGrant, LeaseTerms } from './lease.ts'
 
 /**
- * What happens to requests while nobody can count them: `deny` answers 503, `allow` lets them
- * through and says so in the audit event. There is no safe default, so there is none.
+ * What happens to requests while a limit cannot be counted. `deny` answers 503. `allow` admits them
+ * and records this in the audit event. The option is required, because no default is safe.
  */
 export type OnUnavailable = 'deny' | 'allow'
 
 /**
- * Who counts. `exact`: in no stretch of time of the window's length is more than the limit admitted, and
- * a request that admission refuses has cost nothing. `upstash`: `@upstash/ratelimit`'s approximation,
- * which a caller who aims at it gets twice the limit out of.
+ * The algorithm that counts. `exact`: no period of the window's length admits more than the limit,
+ * and a request that admission refuses costs nothing. `upstash`: the approximation of
+ * `@upstash/ratelimit`; a caller that exploits it gets twice the limit.
  */
 export type LimitEngine = 'exact' | 'upstash'
 
@@ -19,33 +19,35 @@ export type LimitEngine = 'exact' | 'upstash'
 export interface LimitRule {
   /** Name in the policy, in `RateLimit` headers and in audit events. */
   readonly name: string
-  /** Requests per window; units, where one costs more than one. */
+  /** Requests per window. Units per window, if requests cost more than one unit. */
   readonly limit: number
   readonly windowSeconds: number
   /** Default `exact`. */
   readonly engine?: LimitEngine
-  /** Units that a request takes, a whole number up to the limit; of exact limits only. Default 1. */
+  /**
+   * Units that a request uses: a whole number up to the limit. Only for exact limits. Default 1.
+   */
   readonly cost?: number
-  /** What an isolate may take ahead; of exact limits only. Default nothing. */
+  /** What an isolate may lease in advance. Only for exact limits. Default: nothing. */
   readonly lease?: LeaseTerms | undefined
   readonly onUnavailable: OnUnavailable
-  /** Default `enforce`. One that is observed counts, and refuses nobody. */
+  /** Default `enforce`. A limit in observe mode counts, and refuses no request. */
   readonly mode?: Mode
 }
 
-/** A rule, and whose window it counts. */
+/** A rule, and the window that it counts. */
 export interface LimitRequest {
   readonly rule: LimitRule
   /**
-   * The window, unique over all limits: the rule's name, and whom it counts. Bounded and without
-   * collisions: built with `keyPart`, never from raw input.
+   * The key of the window, unique over all limits: the rule's name, and the party that it counts.
+   * It is bounded and free of collisions. Build it with `keyPart`, never from raw input.
    */
   readonly key: string
-  /** What the isolate wants besides; default nothing. */
+  /** The units that the isolate wants to lease as well. Default: none. */
   readonly ask?: LeaseAsk | undefined
 }
 
-/** The state of one window after this request was counted (or refused). */
+/** The state of one window after this request was counted or refused. */
 export interface RateLimit {
   readonly rule: LimitRule
   /** The limit in force. */
@@ -53,13 +55,13 @@ export interface RateLimit {
   /** Units left; never negative. */
   readonly remaining: number
   /**
-   * Milliseconds since the epoch: of an exact limit, when more units are free, enough for another
-   * request where it could not be counted now; of the other engine, when the window ends or, if it
-   * is exhausted, when the next request can be counted.
+   * Milliseconds since the epoch. For an exact limit: when more units become free, enough for
+   * another request if one does not fit now. For `upstash`: when the window ends or, if it is
+   * exhausted, when the next request can be counted.
    */
   readonly resetMs: number
-  /** Whether there was room for this request: it was counted, if no other limit refused it. */
+  /** Whether the request fits into the window. It was counted, unless another limit refused it. */
   readonly admitted: boolean
-  /** Where units were asked for ahead. They do not count as left. */
+  /** The grant, if units were requested in advance. These units are not part of `remaining`. */
   readonly grant?: LeaseGrant
 }

@@ -1,17 +1,18 @@
-/** Admission without asking: what an isolate knows of revocations, and what it holds of limits. */
+/** Admission without a call: from the isolate's view of revocations and its leased units. */
+
+import { createRevocationFeed, type FeedCursor, type FeedMark } from '../revocation/feed.ts'
 import type { Party } from './keys.ts'
 import { createLeaseBook, type LeaseTally } from './lease-book.ts'
 import type { LimitRequest, RateLimit } from './limit.ts'
-import { createRevocationFeed, type FeedCursor, type FeedMark } from './revocation-feed.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from './store.ts'
 
-/** What was done without a call, and behind answers; for metrics. */
+/** Counts of local admissions and of renewals; for metrics. */
 export interface LocalTally extends LeaseTally {
   /** Requests that were admitted without a call. */
   admitted: number
-  /** Calls behind answers that were answered. */
+  /** Renewals that were answered. */
   refreshed: number
-  /** And those that failed. */
+  /** Renewals that failed. */
   failed: number
 }
 
@@ -25,44 +26,56 @@ export const newLocalTally = (): LocalTally => ({
 
 export interface LocalAdmissionOptions {
   readonly store: Pick<AdmissionStore, 'consult'>
-  /** Milliseconds, of which only what has elapsed counts. */
+  /** Milliseconds. Only differences count. */
   readonly now: () => number
-  /** Above 0: how old what is known of revocations may be. */
+  /** Greater than 0: the maximum age of the view of revocations, in milliseconds. */
   readonly maxStalenessMs: number
   readonly tally?: LocalTally | undefined
 }
 
-/** A call that asks about a request, and what is to be told to {@link LocalAdmission} of its answer. */
+/** A call for a request, as {@link LocalAdmission} needs it to process the answer. */
 export interface Asking {
   readonly limits: readonly LimitRequest[]
-  readonly since: FeedCursor
+  /** Where the view stood when the call was sent. */
+  readonly cursor: FeedCursor
+  /** The same if the call reads the feed, too. */
+  readonly since: FeedCursor | undefined
   readonly sentMs: number
 }
 
 export interface LocalAdmission {
-  /** The last known states of the limits of a request that is admitted; undefined: ask. */
+  /**
+   * Admits a request and returns the last reported states of its limits. Undefined: call the store.
+   */
   admit(
     parties: readonly Party[],
     limits: readonly LimitRequest[],
   ): readonly RateLimit[] | undefined
-  /** What a call that is sent now asks besides. */
+  /**
+   * Returns what a call sent now requests in addition: units to lease, and changes of revocations.
+   */
   asking(limits: readonly LimitRequest[]): Asking
-  /** What it said; undefined: nothing. Returns the mark of what it has found clean. */
+  /**
+   * Processes the answer of a call; undefined: it failed. Returns the mark for parties that the
+   * call found clean.
+   */
   answered(asking: Asking, facts: AdmissionFacts | undefined): FeedMark | undefined
-  /** What is to be done behind the answer, if anything. It never rejects. */
+  /** Returns the work to do after the response, if any. The work never rejects. */
   renewal(limits: readonly LimitRequest[]): (() => Promise<void>) | undefined
 }
 
-/** Nothing is asked about a caller. */
+/** A renewal concerns no caller. */
 const NOBODY: Pick<AdmissionQuery, 'revocation' | 'bans' | 'proof'> = {
   revocation: { memory: 'renewal', token: undefined, cutOffs: [], issuedAtSeconds: 0 },
   bans: [],
 }
 
 /**
- * Makes it. A request is admitted if what its parties were found to be is known to hold, no longer ago
- * than the bound, and each of its limits holds a unit for it; else one call decides over all of it. What
- * is known and held is renewed behind answers, ahead of need, so that who comes often does not wait.
+ * Creates local admission. It admits a request without a call if two conditions are met: its
+ * parties were found clean, and a view younger than the bound contains no later change of their
+ * keys; and each limit has leased units for it. Otherwise one call decides everything. The view and
+ * the leases are renewed after responses, before they run out, so that frequent callers do not
+ * wait.
  */
 export function createLocalAdmission({
   store,
@@ -73,24 +86,34 @@ export function createLocalAdmission({
   const feed = createRevocationFeed({ maxStalenessMs })
   const book = createLeaseBook(tally)
 
-  async function renew(limits: readonly LimitRequest[]): Promise<void> {
-    const asking = { limits, since: feed.cursor, sentMs: now() }
+  function askingAt(sentMs: number, limits: readonly LimitRequest[], readsFeed: boolean): Asking {
+    const { cursor } = feed
+    return { limits, cursor, since: readsFeed ? cursor : undefined, sentMs }
+  }
+
+  async function renew(limits: readonly LimitRequest[], readsFeed: boolean): Promise<void> {
+    const asking = askingAt(now(), limits, readsFeed)
     const { since, sentMs: nowMs } = asking
     let facts: AdmissionFacts | undefined
     try {
       facts = await store.consult({ ...NOBODY, limits, since, nowMs, isRenewal: true })
       tally.refreshed += 1
     } catch {
-      // Whoever comes next asks, and is told.
+      // The next request calls the store, and gets the error there.
       tally.failed += 1
     }
     answered(asking, facts)
   }
 
-  function answered({ limits, since, sentMs }: Asking, facts: AdmissionFacts | undefined) {
+  function answered(
+    { limits, cursor, since, sentMs }: Asking,
+    facts: AdmissionFacts | undefined,
+  ): FeedMark | undefined {
     book.settle(limits, facts?.limits, sentMs)
-    const reply = facts?.feed ?? { since, position: '', changed: undefined }
-    return feed.update(reply, sentMs)
+    if (facts === undefined) return undefined
+    if (since !== undefined) return facts.feed && feed.update(facts.feed, sentMs)
+    // The view was read before the call was sent: what has changed since is reported later.
+    return cursor.position === '' ? undefined : cursor.mark
   }
 
   return {
@@ -105,7 +128,8 @@ export function createLocalAdmission({
 
     asking(limits) {
       const sentMs = now()
-      return { limits: book.asking(limits, sentMs), since: feed.cursor, sentMs }
+      const readsFeed = feed.needsRefresh(sentMs) || feed.cursor.position === ''
+      return askingAt(sentMs, book.asking(limits, sentMs), readsFeed)
     },
 
     answered,
@@ -113,8 +137,8 @@ export function createLocalAdmission({
     renewal(limits) {
       const nowMs = now()
       const due = book.renewals(limits, nowMs)
-      const isDue = feed.needsRefresh(nowMs) || due.length > 0
-      return isDue ? () => renew(due) : undefined
+      const readsFeed = feed.needsRefresh(nowMs)
+      return readsFeed || due.length > 0 ? () => renew(due, readsFeed) : undefined
     },
   }
 }

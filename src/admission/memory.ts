@@ -1,32 +1,35 @@
 /**
- * What an isolate remembers of refusals, so that repeating them costs no round trip. Bounded, and
- * never needed for correctness: forgetting an entry costs one call.
+ * The isolate's cache of refusals, which saves a round trip for repeated requests. It is bounded.
+ * Correctness does not depend on it: a missing entry costs one call.
  */
 import { LRUCache } from 'lru-cache'
 
-/** A revoked token stays revoked, but an operator may take it back: looked up again after this. */
+/**
+ * A revoked token stays revoked unless an operator lifts the revocation. It is checked again after
+ * this time.
+ */
 export const REVOKED_TOKEN_MEMORY_MS = 10_000
-/** A window may be started anew, or get another size, by an operator. */
+/** An operator may reset a window or override its limit. */
 export const EXHAUSTED_LIMIT_MEMORY_MS = 5_000
-/** At about 200 bytes an entry, 2 MB. */
+/** 2 MB, at about 200 bytes per entry. */
 const MAX_ENTRIES = 10_000
 
-/** One refusal. */
+/** A cached refusal. */
 export interface Remembered<Reason> {
   readonly reason: Reason
-  /** Until when it holds without asking, milliseconds since the epoch. */
+  /** Until when the refusal is valid without a call, in milliseconds since the epoch. */
   readonly untilMs: number
 }
 
-/** Remembers, per key, that something was refused, and until when that is sure. */
+/** Caches refusals by key, each with its end of validity. */
 export interface RefusalMemory<Reason> {
-  /** What was refused, also when that is not sure any more. */
+  /** Returns the refusal, even if it is no longer valid. */
   recall(key: string): Remembered<Reason> | undefined
   remember(key: string, reason: Reason, untilMs: number): void
   forget(key: string): void
 }
 
-/** An LRU of refusals; the least recently recalled go first. */
+/** Creates an LRU cache of refusals. It evicts the least recently recalled first. */
 export function createRefusalMemory<Reason>(maxEntries = MAX_ENTRIES): RefusalMemory<Reason> {
   const entries = new LRUCache<string, Remembered<Reason>>({ max: maxEntries })
   return {

@@ -1,16 +1,19 @@
-/** Admission of a reference that this isolate does not know: who it is, and all the rest, at once. */
+/**
+ * Admission of a reference that this isolate has not cached: resolves it and decides, in one call.
+ */
+
+import { addressBanKey, type BanKey, observedBan } from '../abuse/ban.ts'
 import { Unavailable } from '../errors.ts'
+import type { Principal } from '../identity/principal.ts'
+import type { RevocationKeys } from '../revocation/revocation.ts'
 import { failedBindingOf } from '../tokens/credential.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
-import type { Principal } from '../tokens/principal.ts'
 import type { Reference, ReferenceRecord } from '../tokens/reference.ts'
 import { failedCheckOf, principalOfRecord, type RecordUse } from '../tokens/reference-principal.ts'
 import type { References } from '../tokens/references.ts'
 import type { TokenCheck } from '../tokens/rejection.ts'
-import { addressBanKey, type BanKey, observedBan } from './ban.ts'
 import type { createKeyCache, DecidingKeys } from './keys.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
-import type { RevocationKeys } from './revocation.ts'
 import type { AdmissionFacts, AdmissionStore, ReferenceFacts, ReferenceLimit } from './store.ts'
 import {
   type AdmissionVerdict,
@@ -22,12 +25,14 @@ import {
   withObservedBan,
 } from './verdict.ts'
 
-/** A limit whose window may depend on who the caller turns out to be. */
+/** A limit. Its window may depend on the principal of the reference. */
 export interface DeferredLimit {
   readonly rule: LimitRule
-  /** Undefined where only a function can tell, once the principal is known: costs a second call. */
+  /**
+   * Undefined if only a function can name the window from the principal. This costs a second call.
+   */
   readonly window: ReferenceLimit['window'] | undefined
-  /** As `LimitRequest.key`. */
+  /** Returns the key, as in `LimitRequest.key`. */
   keyOf(principal: Principal): string | Promise<string>
 }
 
@@ -37,12 +42,13 @@ export interface ReferenceRequest {
   /** Normalised client address. */
   readonly address: string
   readonly limits: readonly DeferredLimit[]
-  /** As in `AdmissionRequest`. */
-  readonly observesBans?: boolean
 }
 
 export interface ReferenceVerdict extends AdmissionVerdict {
-  /** Whose it is. Undefined for a reference that is unknown or not good, and where nobody asked. */
+  /**
+   * The reference's principal. Undefined if the reference is unknown or not valid, and if a cached
+   * refusal made the call unnecessary.
+   */
   readonly principal: Principal | undefined
 }
 
@@ -53,15 +59,18 @@ export interface ReferenceAdmission {
   readonly references: References
   readonly refusals: Refusals
   readonly keysOf: ReturnType<typeof createKeyCache>
+  /** As in `AdmissionOptions`. */
+  readonly observesBans: boolean
 }
 
 /**
- * Resolves and decides. The principal of a good reference is remembered, revoked or not; what the
- * store read must be exactly what decides over that principal, or nobody can tell.
+ * Resolves a reference and decides about the request. Caches the principal of a valid reference,
+ * revoked or not. Throws `Unavailable` if the keys that the store read are not the keys that decide
+ * about that principal.
  */
 export async function admitReference(
-  { reference, proof, address, limits, observesBans }: ReferenceRequest,
-  { store, now, references, refusals, keysOf }: ReferenceAdmission,
+  { reference, proof, address, limits }: ReferenceRequest,
+  { store, now, references, refusals, keysOf, observesBans }: ReferenceAdmission,
 ): Promise<ReferenceVerdict> {
   const asked = limits.flatMap(withWindow)
   const named = asked.flatMap(withKey)
@@ -75,10 +84,10 @@ export async function admitReference(
   const facts = await store.resolve({
     ...{ reference, ...use, limits: asked, proof },
     addressBan: addressBan.key,
-    observedBan: observesBans === true ? observedBan(addressBan).key : undefined,
+    observedBan: observesBans ? observedBan(addressBan).key : undefined,
   })
   const withObserved = (verdict: AdmissionVerdict, bans: readonly BanKey[]): AdmissionVerdict => {
-    if (observesBans !== true) return verdict
+    if (!observesBans) return verdict
     const watched = bans.map(observedBan)
     return withObservedBan(verdict, watched, watched.map(reader(facts)), nowMs)
   }
@@ -117,7 +126,7 @@ export async function admitReference(
   return { ...withObserved(verdict, keys.bans), principal }
 }
 
-/** Nothing of the token itself is asked for. */
+/** This query needs nothing about the token. */
 const NOTHING: RevocationKeys = {
   memory: 'reference',
   token: undefined,
@@ -141,7 +150,10 @@ function failureOf(
   return failedCheckOf(record, use) ?? failedBindingOf(record.confirmation, thumbprint)
 }
 
-/** What was read of a key. Throws `Unavailable` for one that was not read. */
+/**
+ * Returns a function that returns the value of a key. It throws `Unavailable` for a key that was
+ * not read.
+ */
 function reader({ read }: ReferenceFacts) {
   return function readOf({ key }: { readonly key: string }): number | undefined {
     if (!read.has(key)) throw new Unavailable('redis', 'malformed')
@@ -149,7 +161,9 @@ function reader({ read }: ReferenceFacts) {
   }
 }
 
-/** What was read, in the order of the keys. Throws `Unavailable` for a key that was not read. */
+/**
+ * Returns the values in the order of the keys. Throws `Unavailable` for a key that was not read.
+ */
 function factsFor({ revocation, bans }: DecidingKeys, facts: ReferenceFacts) {
   const readOf = reader(facts)
   const { token: key } = revocation
@@ -162,7 +176,7 @@ function factsFor({ revocation, bans }: DecidingKeys, facts: ReferenceFacts) {
   } satisfies Omit<AdmissionFacts, 'limits'>
 }
 
-/** The states of windows. Throws `Unavailable` where another window was counted than was meant. */
+/** Returns the states of windows. Throws `Unavailable` if the store counted a different window. */
 function statesOf(
   requests: readonly LimitRequest[],
   answers: ReferenceFacts['limits'],

@@ -1,74 +1,84 @@
-/** What the admission decision needs of a store, in one round trip each time. */
+/** The store port of the admission decision: one round trip for each request. */
+
+import type { BanKey } from '../abuse/ban.ts'
 import type { Unavailable } from '../errors.ts'
 import type { RelationAnswer, RelationQuery } from '../relations/authority.ts'
+import type { FeedCursor, FeedReply } from '../revocation/feed.ts'
+import type { RevocationFacts, RevocationKeys } from '../revocation/revocation.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import type { Reference, ReferenceRecord } from '../tokens/reference.ts'
-import type { BanKey } from './ban.ts'
 import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
 import type { LimitScope } from './limit-key.ts'
-import type { RevocationFacts, RevocationKeys } from './revocation.ts'
-import type { FeedCursor, FeedReply } from './revocation-feed.ts'
 
-/** A proof of possession, to be used up. */
+/** A proof of possession to mark as used. */
 export type ProofUse = Pick<DpopProof, 'replayKey' | 'replayTtlSeconds'>
 
-/** Everything that one request asks of the store. */
+/** Everything that one request needs from the store. */
 export interface AdmissionQuery {
-  /** No keys at all for an anonymous caller. */
+  /** Contains no keys for an anonymous caller. */
   readonly revocation: RevocationKeys
   readonly bans: readonly BanKey[]
-  /** Bans that only would hold: told, and nothing else. */
+  /** Bans in observe mode. They are reported and refuse nothing. */
   readonly observedBans?: readonly BanKey[] | undefined
   readonly limits: readonly LimitRequest[]
   readonly proof?: ProofUse | undefined
-  /** A relation that is asked for in the same call. */
+  /** A relation to check in the same call. */
   readonly relation?: RelationQuery | undefined
-  /** Where the isolate's view of changes stands; default: it has none. */
+  /** The cursor of the isolate's view of revocations. Default: the feed is not read. */
   readonly since?: FeedCursor | undefined
   /**
-   * There is no request: nothing is taken of limits but what is asked ahead. Sent once, for what comes
-   * back must not come back twice. Default false.
+   * The call belongs to no request: it takes only the units that the isolate leases. The call is
+   * never retried, because returned units must not be returned twice. Default false.
    */
   readonly isRenewal?: boolean
-  /** By which it is decided whether a ban has ended, milliseconds since the epoch. */
+  /** Milliseconds since the epoch. Decides whether a ban has ended. */
   readonly nowMs: number
 }
 
-/** The store's answer, in the order of the query. A list may end before those that are not there. */
+/**
+ * The store's answer, in the order of the query. A list may be shorter if its last entries are
+ * absent.
+ */
 export interface AdmissionFacts extends RevocationFacts {
-  /** Seconds since the epoch until which each ban holds; undefined: none. */
+  /** Seconds since the epoch until which each ban is in force; undefined: no ban. */
   readonly bannedUntilSeconds: readonly (number | undefined)[]
   readonly observedUntilSeconds: readonly (number | undefined)[]
   /**
-   * A window that could not be counted while the rest could is `Unavailable` by itself; undefined:
-   * nobody looked, for the caller was to be refused anyway.
+   * `Unavailable`: this window could not be counted, although others could. Undefined: not counted,
+   * because the request is refused anyway.
    */
   readonly limits: readonly (RateLimit | Unavailable | undefined)[]
-  /** The proof had been used before. False without one. */
+  /** Whether the proof was used before. False without a proof. */
   readonly proofUsed: boolean
-  /** Where a relation was asked for; `Unavailable` where that cannot be told, and the rest can. */
+  /** The answer to the relation query. `Unavailable` if only that check failed. */
   readonly relation?: RelationAnswer | Unavailable | undefined
-  /** What has changed, where that was asked: read before all the rest, in the same step. */
+  /** The changes since the cursor of the query, read before everything else. */
   readonly feed?: FeedReply
 }
 
-/** A limit whose window is known, or is to be named by what the store knows of the caller. */
+/** A limit. Its window is named in advance, or by the store from the reference's record. */
 export interface ReferenceLimit {
   readonly rule: LimitRule
-  /** As in {@link LimitRequest}, or whom of the principal the window is for. */
+  /**
+   * The key as in {@link LimitRequest}, or the property of the principal that the window counts by.
+   */
   readonly window: { readonly key: string } | { readonly by: Exclude<LimitScope, 'address'> }
 }
 
-/** A request with a credential that only the store knows. */
+/** A request with a credential that only the store can resolve. */
 export interface ReferenceQuery {
   readonly reference: Pick<Reference, 'hash'>
-  /** Must be among the record's audiences for its principal's limits to count. */
+  /**
+   * Must be among the record's audiences. Otherwise the limits of its principal are not counted.
+   */
   readonly audience: string
-  /** Key of the thumbprint that the caller has proved to hold; undefined: none. */
+  /** The key thumbprint that the caller has proved to possess; undefined: none. */
   readonly thumbprint: string | undefined
   /** The key of the client address's ban. */
   readonly addressBan: string
-  /** The key of the one that would hold, where such bans are looked for, the subject's as well. */
+  /**
+   * The key of the address's ban in observe mode. If present, the store also reads the subject's.
+   */
   readonly observedBan?: string | undefined
   readonly limits: readonly ReferenceLimit[]
   readonly proof: ProofUse | undefined
@@ -80,27 +90,32 @@ export interface ReferenceFacts {
   /** Undefined: there is no such reference. */
   readonly record: ReferenceRecord | undefined
   /**
-   * What was read, by key: of a revoked token any number; of cut-offs and bans seconds since the
-   * epoch; undefined: not there. Has every key that decides over the record's principal.
+   * The values that were read, by key. A revoked token has any number; cutoffs and bans have
+   * seconds since the epoch; undefined: absent. Contains every key that decides about the record's
+   * principal.
    */
   readonly read: ReadonlyMap<string, number | undefined>
-  /** In the order of the query; undefined: not counted, for the caller was to be refused anyway. */
+  /** In the order of the query. Undefined: not counted, because the request is refused anyway. */
   readonly limits: readonly ({ key: string; state: RateLimit | Unavailable } | undefined)[]
   readonly proofUsed: boolean
 }
 
-/** Port. Throws `Unavailable` whenever it cannot tell; an absent or odd reply is never a "no". */
+/**
+ * Port: the store of admission. Throws `Unavailable` if it cannot answer. It never treats a missing
+ * or malformed reply as "not refused".
+ */
 export interface AdmissionStore {
   /**
-   * Answers a query in ONE round trip. What the request costs is taken of every exact limit or of
-   * none: of none where it is revoked, cut off or banned, where its proof was used before, or where
-   * one of its limits refuses it. A proof is used up unless a revocation, a cut-off or a ban holds.
+   * Answers a query in ONE round trip. It takes the cost of the request from all exact limits or
+   * from none. It takes nothing if the token is revoked or covered by a cutoff, a ban is in force,
+   * the proof was used before, or a limit refuses. It marks the proof as used unless a revocation,
+   * a cutoff or a ban refuses the request.
    */
   consult(query: AdmissionQuery): Promise<AdmissionFacts>
   /**
-   * Finds out what a reference stands for, and answers all that {@link consult} would, in ONE round
-   * trip. Limits count only windows that are known beforehand for a reference that is unknown or not
-   * good.
+   * Resolves a reference and answers everything that {@link consult} answers, in ONE round trip.
+   * For a reference that is unknown or not valid, it counts only windows with a key that is given
+   * in advance.
    */
   resolve(query: ReferenceQuery): Promise<ReferenceFacts>
 }

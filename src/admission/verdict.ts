@@ -1,9 +1,11 @@
-/** From what a store said of a request to the decision, and what the isolate keeps of refusals. */
+/** Turns the store's answer into a decision, and caches refusals in the isolate. */
+
+import { type BanKey, banOf } from '../abuse/ban.ts'
 import { type Denial, type RevokedBy, Unavailable } from '../errors.ts'
-import { newTally, type Tally } from '../metrics/tally.ts'
+import type { Principal } from '../identity/principal.ts'
+import { newTally, type Tally } from '../isolate/tally.ts'
 import type { RelationAnswer } from '../relations/authority.ts'
-import type { Principal } from '../tokens/principal.ts'
-import { type BanKey, banOf } from './ban.ts'
+import { revokedBy } from '../revocation/revocation.ts'
 import type { DecidingKeys } from './keys.ts'
 import type { LimitRequest, RateLimit } from './limit.ts'
 import {
@@ -12,21 +14,22 @@ import {
   REVOKED_TOKEN_MEMORY_MS,
   type RefusalMemory,
 } from './memory.ts'
-import { revokedBy } from './revocation.ts'
 import type { AdmissionFacts, ProofUse } from './store.ts'
 
-/** What was decided: admitted where `denial` is undefined. */
+/** A decision. The request is admitted if `denial` is undefined. */
 export interface AdmissionVerdict {
   readonly denial: Denial | undefined
   /** The limits that were consulted. */
   readonly limits: readonly RateLimit[]
-  /** Limits that could not be counted and let the request through (`onUnavailable: 'allow'`). */
+  /** Limits that could not be counted and admitted the request (`onUnavailable: 'allow'`). */
   readonly uncounted: readonly string[]
   /** What rules in observe mode would have refused, whether the request is admitted or not. */
   readonly observed: readonly Denial[]
-  /** What was told of the relation that was asked for; it refuses nobody here. */
+  /**
+   * The answer to the relation query, if there was one. Admission does not refuse because of it.
+   */
   readonly relation?: RelationAnswer | Unavailable | undefined
-  /** To be called behind the answer, where it is there; never rejects. */
+  /** If present, to be called after the response is sent. Never rejects. */
   readonly renewal?: (() => Promise<void>) | undefined
 }
 
@@ -36,7 +39,10 @@ export function refused(denial: Denial, limits: readonly RateLimit[] = []): Admi
   return { denial, limits, uncounted: [], observed: NOTHING_OBSERVED }
 }
 
-/** The same verdict, and the ban among `bans` that would have refused, were bans in force. */
+/**
+ * Returns the same verdict. If bans in observe mode would have refused, it includes that ban of
+ * `bans`.
+ */
 export function withObservedBan(
   verdict: AdmissionVerdict,
   bans: readonly BanKey[],
@@ -47,18 +53,18 @@ export function withObservedBan(
   return ban === undefined ? verdict : { ...verdict, observed: [ban, ...verdict.observed] }
 }
 
-/** The memories of an isolate. */
+/** The refusals that an isolate caches. */
 export interface Refusals {
   /** By `RevocationKeys.memory`. */
   readonly revoked: RefusalMemory<RevokedBy>
   /** By `LimitRequest.key`. */
   readonly exhausted: RefusalMemory<RateLimit>
-  /** By the storage key of their use. */
+  /** By the storage key of the proof's use. */
   readonly usedProofs: RefusalMemory<true>
   readonly tallies: RefusalTallies
 }
 
-/** How often a refusal was told out of memory. */
+/** Hits and misses of the cached refusals. */
 export interface RefusalTallies {
   readonly revoked: Tally
   readonly exhausted: Tally
@@ -76,7 +82,7 @@ export function createRefusals(
   }
 }
 
-/** The refusal of a token that this isolate has just seen to be revoked, or of a used proof. */
+/** Returns the cached refusal of a revoked token or of a used proof. Undefined: none is cached. */
 export function recallCredential(
   memory: string | undefined,
   proof: ProofUse | undefined,
@@ -93,29 +99,34 @@ export function recallCredential(
   return used !== undefined && nowMs < used.untilMs ? refused(REPLAYED) : undefined
 }
 
-/** The refusal of a window that this isolate has just seen to be spent. */
+/**
+ * Returns the cached refusal of an exhausted window. Of several windows, it chooses the one that
+ * stays exhausted longest. Undefined: none is cached.
+ */
 export function recallLimits(
   limits: readonly Pick<LimitRequest, 'key'>[],
   { exhausted, tallies }: Refusals,
   nowMs: number,
 ): AdmissionVerdict | undefined {
+  let latest: RateLimit | undefined
   for (const { key } of limits) {
     const known = exhausted.recall(key)
-    if (known !== undefined && nowMs < known.untilMs) {
-      tallies.exhausted.hits += 1
-      return refused(rateLimited(known.reason, nowMs), [known.reason])
+    if (known === undefined || nowMs >= known.untilMs) {
+      tallies.exhausted.misses += 1
+      continue
     }
-    tallies.exhausted.misses += 1
+    tallies.exhausted.hits += 1
+    if (latest === undefined || known.reason.resetMs > latest.resetMs) latest = known.reason
   }
-  return undefined
+  return latest && refused(rateLimited(latest, nowMs), [latest])
 }
 
 const REPLAYED: Denial = { code: 'dpop_rejected', check: 'replay' }
 
 /**
- * Refuses what is revoked, cut off, banned or replayed; undefined where nothing of that holds. Only
- * a token's own revocation is sure for a moment. A cut-off is remembered so that the store is asked
- * about it before anything is counted.
+ * Refuses a request that is revoked, covered by a cutoff, banned or replayed. Returns undefined
+ * otherwise. Only the revocation of the token itself is served from the cache for a time. A cutoff
+ * is cached as expired, so that the next request consults the store before anything is counted.
  */
 export function refusalOf(
   principal: Principal | null,
@@ -130,7 +141,7 @@ export function refusalOf(
     return refused({ code: 'token_revoked', by })
   }
   const ban = banOf(bans, facts.bannedUntilSeconds, nowMs)
-  // Used by this request, if not before: whoever sends it again is refused without a call.
+  // This request used the proof, unless an earlier one did. Refuse a replay without a call.
   if (proof !== undefined)
     refusals.usedProofs.remember(proof.replayKey, true, nowMs + proof.replayTtlSeconds * 1000)
   if (ban !== undefined) return refused(ban)
@@ -143,8 +154,10 @@ function rateLimited({ rule, resetMs }: RateLimit, nowMs: number): Denial {
 }
 
 /**
- * Refuses when any limit is exhausted; of several, for the one that stays so longest. Limits in
- * observe mode refuse nobody and are not remembered: only refusals are answered from memory.
+ * Refuses if a limit is exhausted. Of several, it names the one that stays exhausted longest.
+ * Limits in observe mode refuse no request and are not cached, because only refusals are answered
+ * from the cache. Throws `Unavailable` for a limit that could not be counted and does not admit
+ * uncounted requests.
  */
 export function weigh(
   requests: readonly LimitRequest[],

@@ -1,6 +1,6 @@
-/** Arithmetic of the sliding window that two counters approximate. */
+/** Arithmetic of the sliding window that is approximated with two counters. */
 
-/** The counters of one window, as they were before the request that was refused. */
+/** The counters of one window, before the refused request. */
 export interface WindowCounts {
   readonly current: number
   readonly previous: number
@@ -9,10 +9,10 @@ export interface WindowCounts {
 }
 
 /**
- * When the next request can be counted, milliseconds since the epoch. A request is counted while
- * `floor((1 - elapsed) * previous) + current < limit`, where `elapsed` is the part of the current
- * window that has passed. Blocking until the end of the window instead would starve a caller
- * who is only slightly too fast: the end of a full window is the start of one that is still full.
+ * Returns when the next request can be counted, in milliseconds since the epoch. A request is
+ * counted while `floor((1 - elapsed) * previous) + current < limit`, where `elapsed` is the elapsed
+ * fraction of the current window. Blocking until the end of the window would starve a caller that
+ * is only slightly too fast. The window after a full one starts with that full count as `previous`.
  */
 export function nextAdmissionMs(counts: WindowCounts, nowMs: number): number {
   const { current, previous, limit, windowMs } = counts

@@ -1,15 +1,17 @@
-/** An audit sink that never tells another one a client's whole address. */
+/** An audit sink that shortens or hashes the client addresses of events. */
 import type { AuditAddresses } from '../validators/audit-address.ts'
 import { createAddressHashes, truncatedAddress } from './address.ts'
 import type { AuditEvent, AuditSink } from './event.ts'
 
-/** What stands for no address: everybody's, so it says nothing about anybody. */
+/** Replaces a missing address. All clients share it, so it identifies no client. */
 const UNKNOWN = 'unknown'
 
-/** What an operator names in an order about one address (`limit:address`). */
+/** Matches the target of an operator's change to the limits of one address (`limit:address`). */
 const TARGET = /^([^:]+:)((?:\d{1,3}\.){3}\d{1,3}|[\da-f:]+::\/64)$/
 
-/** The event with other addresses; `told` has one for each that {@link addressesIn} finds. */
+/**
+ * Returns the event with other addresses. `told` has one for each address from {@link addressesIn}.
+ */
 function withAddresses(event: AuditEvent, told: readonly string[]): AuditEvent {
   const [address = UNKNOWN, named] = told
   const { change } = event
@@ -21,17 +23,19 @@ function withAddresses(event: AuditEvent, told: readonly string[]): AuditEvent {
   }
 }
 
-/** The client's, and where an operator has named another, that. */
+/** Returns the client's address, and the address in an operator's change if there is one. */
 function addressesIn({ address, change }: AuditEvent): readonly string[] {
   const named = change && TARGET.exec(change.target)?.[2]
   return named === undefined ? [address] : [address, named]
 }
 
 /**
- * A sink in front of `sink`, for one isolate: `full` is `sink` itself. Events keep everything but
- * their addresses. A hash that the isolate does not know yet is made behind the answer, in
- * `waitUntil`; whose event that is arrives a moment later, and where no hash can be made, its
- * addresses are `unknown`.
+ * Returns a sink in front of `sink`, for one isolate. With the form `full` it returns `sink`
+ * itself. Only the addresses in an event change.
+ *
+ * If the isolate has no cached hash for an address, it computes the hash after the response, in
+ * `waitUntil`. Such an event is recorded a moment later. If the hash cannot be computed, the
+ * addresses in the event are `unknown`.
  */
 export function addressSink(sink: AuditSink, { form, key }: AuditAddresses): AuditSink {
   if (form === 'full') return sink

@@ -1,15 +1,19 @@
-/** How much of a client's address the audit trail gets to know. */
+/** Truncated and hashed client addresses for the audit trail. */
 import { base64url } from 'jose'
 import { LRUCache } from 'lru-cache'
 
-/** A hash takes 20 µs and a promise; who comes once often comes again. */
+/**
+ * Maximum number of cached hashes. A hash takes 20 µs and a promise, and most clients send several
+ * requests.
+ */
 const MAX_REMEMBERED = 10_000
-/** Tells a hash from an address. */
+/** Distinguishes a hash from an address. */
 const HASH_PREFIX = 'h:'
 
 /**
- * An address as limits see it, without its end: IPv4 as its /24 (`192.0.2.0/24`), IPv6, which is a
- * /64 there, as its /48 (`2001:db8:1::/48`). Everything else, such as `unknown`, as it is.
+ * Truncates an address in the form that limits use. IPv4 becomes its /24 (`192.0.2.0/24`). IPv6,
+ * which limits use as a /64, becomes its /48 (`2001:db8:1::/48`). Returns any other text, such as
+ * `unknown`, unchanged.
  */
 export function truncatedAddress(address: string): string {
   const group = address.lastIndexOf('::/64')
@@ -18,15 +22,21 @@ export function truncatedAddress(address: string): string {
   return dot === -1 || address.includes('/') ? address : `${address.slice(0, dot)}.0/24`
 }
 
-/** Hashes of addresses, for one isolate. */
+/** Computes and caches hashes of addresses, for one isolate. */
 export interface AddressHashes {
-  /** Undefined: it has to be made. */
+  /** Returns the cached hash; undefined on a miss. */
   known(address: string): string | undefined
-  /** `h:` and the base64url HMAC-SHA-256 of the address (RFC 2104): the same for the same key. */
+  /**
+   * Computes `h:` and the base64url HMAC-SHA-256 of the address (RFC 2104). The same key gives the
+   * same hash.
+   */
   make(address: string): Promise<string>
 }
 
-/** With the UTF-8 of `key`. The key is imported with the first address. */
+/**
+ * Creates the hashes with the UTF-8 bytes of `key` as the HMAC key. Imports the key with the first
+ * address.
+ */
 export function createAddressHashes(key: string): AddressHashes {
   const hashes = new LRUCache<string, string>({ max: MAX_REMEMBERED })
   const encoder = new TextEncoder()

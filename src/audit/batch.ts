@@ -1,58 +1,68 @@
 /**
- * The policy of isolate-wide batches: who adds, who sends, who takes over. No I/O, no clock.
+ * Decides how the requests of an isolate share batches: which request adds, sends, or takes over.
+ * Pure: no I/O and no clock.
  *
- * A promise of one request must not be awaited by another on Workers, so what requests share here
- * is data: arrays of text. Each call tells the request that made it what it now has to do.
+ * On Workers a request must not await a promise of another request. So requests share only data:
+ * arrays of text. Each call returns what its request must do next.
  */
 import { utf8Length } from './truncate.ts'
 
-/** How long the request that opens a batch keeps it open for others. */
+/** How long the request that opens a batch keeps it open for other requests, in milliseconds. */
 export const BATCH_OPEN_MS = 50
-/** Past this age nobody can be keeping a batch open: its opener's context has died. */
+/**
+ * Maximum age of an open batch, in milliseconds. If it is exceeded, the platform has ended the
+ * request that opened the batch.
+ */
 export const BATCH_LEASE_MS = 250
-/** Past this time since a batch was taken, whoever was sending it has died. */
+/**
+ * Lease of a request that sends a batch, in milliseconds. If it expires, the platform has ended
+ * that request.
+ */
 export const SENDING_LEASE_MS = 20_000
-/** What one `sendBatch` of Cloudflare Queues takes. */
+/** Maximum number of messages in one `sendBatch` of Cloudflare Queues. */
 export const MAX_BATCH_MESSAGES = 100
-/** `sendBatch` takes 256 KB, its own metadata (about 100 bytes a message) included. */
+/** `sendBatch` accepts 256 KB, including its own metadata (about 100 bytes for each message). */
 export const MAX_BATCH_BYTES = 240_000
 const MESSAGE_OVERHEAD_BYTES = 100
-/** What an isolate (128 MB) may hold that is not sent yet. More is counted as lost. */
+/**
+ * Maximum size of unsent messages in an isolate (128 MB), in bytes. Further messages are counted as
+ * lost.
+ */
 export const MAX_PENDING_BYTES = 8_388_608
 
 export interface Batch {
   readonly messages: string[]
   bytes: number
-  /** When it was opened; once it is taken, when it was taken. */
+  /** The time at which the batch was opened, or taken for sending, in milliseconds. */
   sinceMs: number
 }
 
-/** What the request that has just added a message must do, in its own `waitUntil`. */
+/** The duty of the request that added a message. It fulfils the duty in its own `waitUntil`. */
 export interface Duty {
-  /** Send this now; it is taken already. */
+  /** Send this batch now; it is already taken. */
   readonly send?: Batch
-  /** Wait {@link BATCH_OPEN_MS}, then send this if `take` still gives it. */
+  /** Wait {@link BATCH_OPEN_MS}, then send this batch if `take` returns true. */
   readonly hold?: Batch
 }
 
-/** Most requests add to a batch that somebody else sends. */
+/** The most frequent duty: another request sends the batch. */
 export const NO_DUTY: Duty = {}
 
 export interface Batches {
   add(message: string, nowMs: number): Duty
-  /** Hands the open batch over for sending; false where another request was first. */
+  /** Takes the open batch for sending. Returns false if another request took it first. */
   take(batch: Batch, nowMs: number): boolean
-  /** A batch that was taken so long ago that its sender must be dead; it is taken anew. */
+  /** Takes a batch with an expired sending lease. Returns undefined if there is none. */
   overdue(nowMs: number): Batch | undefined
-  /** The batch has arrived, or has been counted as lost. */
+  /** Removes a batch that was delivered or counted as lost. */
   settle(batch: Batch): void
-  /** Counts a message as lost that is not even to be added. */
+  /** Counts a message as lost that is not added. */
   lose(): void
-  /** How many messages were lost since the last call. */
+  /** Returns the number of messages that were lost since the last call. */
   takeLost(): number
 }
 
-/** An empty set of batches: one an isolate. */
+/** Creates an empty set of batches. Create one for each isolate. */
 export function createBatches(): Batches {
   let open: Batch | undefined
   const taken = new Set<Batch>()
@@ -93,7 +103,7 @@ export function createBatches(): Batches {
       return true
     },
     overdue(nowMs) {
-      // In the order of taking: the first is the oldest.
+      // The set is ordered by the time of taking: the first batch is the oldest.
       const [oldest] = taken
       if (oldest === undefined || nowMs - oldest.sinceMs < SENDING_LEASE_MS) return undefined
       taken.delete(oldest)

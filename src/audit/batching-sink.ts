@@ -1,41 +1,45 @@
-/** An audit sink that gathers the events of an isolate's requests and sends them together. */
-import { createWriteBudget } from '../admission/write-budget.ts'
-import { sleep as sleepFor } from '../timers.ts'
+/** An audit sink that collects the events of an isolate's requests and sends them in batches. */
+
+import { sleep as sleepFor } from '../isolate/timers.ts'
+import { createWriteBudget } from '../isolate/write-budget.ts'
 import { BATCH_OPEN_MS, type Batch, createBatches, type Duty, NO_DUTY } from './batch.ts'
 import type { AuditSink } from './event.ts'
 import { serialiseEvent } from './truncate.ts'
 
 /**
- * Port: sends a batch. Never rejects: what cannot be sent is kept elsewhere or counted, and
- * reported once things work again.
+ * Port: sends a batch. Never rejects. Events that cannot be sent are stored elsewhere or counted as
+ * lost; the count is reported when sending works again.
  */
 export interface AuditTransport {
   /**
-   * At most 100 events as JSON, and how many were lost before them. Resolves when the events have
-   * arrived, are kept somewhere safe, or are counted as lost.
+   * Sends at most 100 events as JSON, and the number of events that were lost before them. Resolves
+   * when the events are delivered, stored, or counted as lost.
    */
   send(events: readonly string[], lost: number): Promise<void>
 }
 
 export interface BatchingSinkOptions {
   readonly transport: AuditTransport
-  /** Milliseconds since the epoch. Default `Date.now`. */
+  /** Returns the current time in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
   readonly sleep?: (ms: number) => Promise<void>
 }
 
-/** `reasonOf` a request that `shedLoad` refused. */
+/** The result of `reasonOf` for a request that `shedLoad` refused. */
 const SHED = 'gateway:overloaded'
-/** Of requests that were shed, so many a second become an event; the others are counted as lost. */
+/** Maximum number of events per second for shed requests. Further ones are counted as lost. */
 export const SHED_EVENTS_PER_SECOND = 100
 
 /**
- * An {@link AuditSink} for one isolate. The request that opens a batch waits up to 50 ms for
- * others to join and sends it, all of it after its own answer. At-least-once as long as the isolate
- * lives: a batch whose sender died is sent by a later request, so the receiver must be idempotent.
- * Requests that were shed come in floods, and must not crowd out the others: what exceeds 100 events
- * a second of them is told by number, as events that are lost are.
- * Does NOT survive the death of the isolate within those 50 ms and the time that sending takes.
+ * Creates an {@link AuditSink} for one isolate. The request that opens a batch waits up to 50 ms
+ * for others to join, then sends it. All of this happens after its response.
+ *
+ * Delivery is at least once while the isolate lives. If the platform ends the request that sends a
+ * batch, a later request sends the batch again. So the receiver must be idempotent.
+ *
+ * Shed requests come in floods and must not displace other events. Above 100 events a second, they
+ * are only counted, as lost events are. Events do NOT survive the end of the isolate within those
+ * 50 ms or while they are being sent.
  */
 export function batchingAuditSink({
   transport,

@@ -1,12 +1,15 @@
-/** Statements about a chain at one moment, signed so that only the key's holder can make them. */
+/**
+ * Signed checkpoints: statements about the chain at one moment, which only the holder of the key
+ * can sign.
+ */
 import { CompactSign } from 'jose'
 import { activeKey, importSigningKey, type SigningJwk } from '../tokens/signing-keys.ts'
 import { type ChainPlace, PARTITION } from './chain.ts'
 import { canonicalJson } from './chain-row.ts'
 
 /**
- * `sealed`: the chain went as far as this row, and the row had this hash. `pruned`: it was the
- * last of the rows whose retention has ended, and the chain goes on behind it.
+ * `sealed`: the chain ended with this row, and the row had this hash. `pruned`: this was the last
+ * row that retention deleted, and the chain continues after it.
  */
 export type CheckpointKind = 'sealed' | 'pruned'
 
@@ -20,22 +23,29 @@ export interface Checkpoint extends ChainPlace {
   readonly signature: string | null
 }
 
-/** `typ` of the JWS: nothing else that the same key may have signed is taken for a checkpoint. */
+/** The `typ` of the JWS. No other statement that the same key signs is accepted as a checkpoint. */
 export const CHECKPOINT_TYPE = 'portcullis-checkpoint+jws'
 
-/** A chain is sealed after as many events, */
+/** Seals the chain after this number of events. */
 export const EVENTS_PER_CHECKPOINT = 1_000
-/** or with the first batch after as many milliseconds, whichever is earlier. */
+/**
+ * Seals the chain with the first batch after this interval, in milliseconds, if that is earlier.
+ */
 export const CHECKPOINT_INTERVAL_MS = 60_000
 
-/** Makes checkpoints with the key that signs at their time; without one, they are unsigned. */
+/**
+ * Creates a checkpoint, signed with the key that is active at its time. Without a key the
+ * checkpoint is unsigned.
+ */
 export type CheckpointSealer = (
   kind: CheckpointKind,
   place: ChainPlace,
   nowMs: number,
 ) => Promise<Checkpoint>
 
-/** A sealer with these keys. Rejects with `Misconfigured` where a key is not what it says. */
+/**
+ * Creates a sealer with these keys. The sealer rejects with `Misconfigured` if a key is not valid.
+ */
 export function createCheckpointSealer(keys: readonly SigningJwk[]): CheckpointSealer {
   return async function sealCheckpoint(kind, { seq, hash }, nowMs) {
     const statement = { partition: PARTITION, seq, kind, hash, time_ms: nowMs }

@@ -1,30 +1,38 @@
-/** What an exported part of the chain looks like: one JSON object to a line, hashes and all. */
+/**
+ * The file format of an exported part of the chain: one JSON object in each line, including hashes.
+ */
 import * as z from 'zod'
 import { PARTITION } from './chain.ts'
 import type { ChainRow } from './chain-row.ts'
 
-/** Rows and checkpoints of a range, each in the order of `seq`, a row before its checkpoints. */
+/**
+ * Rows and checkpoints of a range, each in the order of `seq`. In a file, a row precedes its
+ * checkpoints.
+ */
 export interface ChainPart {
   readonly rows: readonly ChainRow[]
   readonly checkpoints: readonly ChainRow[]
 }
 
-/** Digits of a `seq` in a name: names then stand in the order of the chain. */
+/** Number of digits of a `seq` in a name, so that names sort in the order of the chain. */
 const SEQ_DIGITS = 15
 
-/** Name of the object that holds these rows: `audit/0/{first}-{last}.ndjson`. */
+/** Returns the name of the object that contains these rows: `audit/0/{first}-{last}.ndjson`. */
 export const exportName = (firstSeq: number, lastSeq: number): string =>
   `audit/${PARTITION}/${padded(firstSeq)}-${padded(lastSeq)}.ndjson`
 
 const padded = (seq: number) => String(seq).padStart(SEQ_DIGITS, '0')
 
-/** Lines `{"event":{…}}` and `{"checkpoint":{…}}`, columns by their names in D1. */
+/**
+ * Formats rows as lines `{"event":{…}}` and checkpoints as lines `{"checkpoint":{…}}`. Columns have
+ * their names in D1.
+ */
 export function ndjsonOf({ rows, checkpoints }: ChainPart): string {
   const lines = [
     ...rows.map((event) => ({ seq: Number(event.seq), line: { event } })),
     ...checkpoints.map((checkpoint) => ({ seq: Number(checkpoint.seq), line: { checkpoint } })),
   ]
-  // Stable: a checkpoint stays behind its row.
+  // The sort is stable: a checkpoint stays after its row.
   lines.sort((a, b) => a.seq - b.seq)
   return lines.map(({ line }) => `${JSON.stringify(line)}\n`).join('')
 }
@@ -35,7 +43,10 @@ const lineSchema = z.union([
   z.strictObject({ checkpoint: columns }),
 ])
 
-/** Reads what {@link ndjsonOf} wrote. Throws an `Error` that names the line that is something else. */
+/**
+ * Parses the output of {@link ndjsonOf}. Throws an `Error` that names the line if a line is neither
+ * a row nor a checkpoint.
+ */
 export function partOf(text: string): ChainPart {
   const rows: ChainRow[] = []
   const checkpoints: ChainRow[] = []

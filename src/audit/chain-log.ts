@@ -1,16 +1,16 @@
-/** Reading the chain of the audit trail, for whoever verifies it: what is asked, and who answers. */
+/** Reading the chain of the audit trail for verification: the query, the page and the port. */
 import * as z from 'zod'
 
 const DEFAULT_ROWS = 500
 /**
- * 1 to 500: rows of up to 8 KB each, 32 KB where an operator changed relations, and an isolate has 128 MB
- * for everybody.
+ * 1 to 500. A row has up to 8 KB, or 32 KB if an operator changed relations. An isolate has 128 MB
+ * for all requests.
  */
 const ROWS = /^(?:[1-9]\d?|[1-4]\d\d|500)$/
-/** Safe integers, as they are written. */
+/** Safe integers in decimal form. */
 const SEQ = /^(?:0|[1-9]\d{0,14})$/
 
-/** The query of a page: rows with a `seq` above `after`. Unknown parameters are refused. */
+/** The query of a page: rows with a `seq` above `after`. Refuses unknown parameters. */
 export const chainQuerySchema = z.strictObject({
   after: z
     .string()
@@ -32,23 +32,23 @@ export type ChainQuery = z.infer<typeof chainQuerySchema>
 
 const value = z.union([z.string(), z.number(), z.null()])
 
-/** A page as the API answers it: columns by their names in D1, nothing left out, nothing added. */
+/** A page of the API. Columns have their names in D1; no column is omitted or added. */
 export const chainPageSchema = z.strictObject({
   /** In the order of `seq`. */
   rows: z.array(z.record(z.string(), value)),
-  /** Those of the page's rows; on the last page also those behind the last row. */
+  /** The checkpoints of the page's rows. The last page also contains those after the last row. */
   checkpoints: z.array(z.record(z.string(), value)),
-  /** Where the audit Worker says that the chain ends; null before its first event. */
+  /** The end of the chain as the audit Worker recorded it; null before the first event. */
   head: z.strictObject({ seq: z.int(), hash: z.string() }).nullable(),
-  /** How many rows of the trail are in no chain. Only on the first page. */
+  /** Number of rows of the trail that are in no chain. Only on the first page. */
   unchained: z.int().optional(),
-  /** `after` of the next page; absent on the last one. */
+  /** The `after` of the next page; absent on the last page. */
   next: z.int().optional(),
 })
 
 export type ChainPage = z.infer<typeof chainPageSchema>
 
-/** Port: the chain as it is stored, unverified. Rejects with `Unavailable`. */
+/** Port: reads the chain as it is stored. Does NOT verify it. Rejects with `Unavailable`. */
 export interface ChainLog {
   read(query: ChainQuery): Promise<ChainPage>
 }

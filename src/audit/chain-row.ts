@@ -1,14 +1,14 @@
-/** A row of the audit trail as it is hashed: columns by name, in one canonical form. */
+/** The canonical form of an audit row, over which its hash is computed. */
 
-/** A value of a row, as D1 keeps it. */
+/** A value of a row, as D1 stores it. */
 export type ChainValue = string | number | null
 
 /** Columns of a row by name. */
 export type ChainRow = Readonly<Record<string, ChainValue>>
 
 /**
- * JSON with its names in the order of their UTF-16 code units and no white space: RFC 8785, for
- * flat objects of strings, finite numbers and null, which are all that a row holds.
+ * Returns canonical JSON: names sorted by their UTF-16 code units, no white space (RFC 8785).
+ * Supports only flat objects of strings, finite numbers and null, which is all that a row contains.
  */
 export function canonicalJson(row: ChainRow): string {
   const members = Object.keys(row)
@@ -17,6 +17,9 @@ export function canonicalJson(row: ChainRow): string {
   return `{${members.join(',')}}`
 }
 
-/** The columns that say something: a column that is added later changes no hash of before. */
+/**
+ * Returns the columns that are not null and that `isTold` accepts. Null columns are omitted, so
+ * that a column that is added later does not change earlier hashes.
+ */
 export const told = (row: ChainRow, isTold: (name: string) => boolean): ChainRow =>
   Object.fromEntries(Object.entries(row).filter(([name, value]) => value !== null && isTold(name)))

@@ -1,24 +1,24 @@
 /**
- * The chain of the audit trail: every row has a hash over its predecessor's hash and itself, so
- * whoever changes, removes or moves one leaves a trace. Pure: no I/O, no clock.
+ * The hash chain of the audit trail. The hash of a row covers the row and the hash of its
+ * predecessor, so a changed, removed or moved row is detected. Pure: no I/O, no clock.
  */
-import { sha256 } from '../tokens/sha256.ts'
+import { sha256 } from '../crypto/sha256.ts'
 import { type ChainRow, canonicalJson, told } from './chain-row.ts'
 import { committed, PERSONAL_GROUPS } from './personal.ts'
 
-/** A place in a chain: the number of a row, from 1 on, and the row's hash. */
+/** A place in a chain: the number of a row, from 1, and the row's hash. */
 export interface ChainPlace {
   readonly seq: number
   readonly hash: string
 }
 
-/** The chain that events go to. */
+/** The chain that events are appended to. */
 export const PARTITION = '0'
 
-/** What precedes the first row: 32 zero bytes, base64url. */
+/** The place before the first row: 32 zero bytes, base64url. */
 export const GENESIS: ChainPlace = { seq: 0, hash: 'A'.repeat(43) }
 
-/** A row with its place. `previous_hash` is its predecessor's, `hash` its own. */
+/** A row with its place. `previous_hash` is the hash of its predecessor, `hash` its own. */
 export type ChainedRow = ChainRow & {
   readonly partition: string
   readonly seq: number
@@ -26,24 +26,32 @@ export type ChainedRow = ChainRow & {
   readonly hash: string
 }
 
-/** How rows are hashed, in their column `v`. Those of before have null there, and covered all. */
+/**
+ * Version of the hash format, in the column `v`. Earlier rows have null there, and their hash
+ * covers all columns.
+ */
 export const ROW_VERSION = 2
 
-/** Columns that a hash does not cover itself: hashes, and what there are commitments to. */
+/**
+ * Columns that a hash does not cover directly: the hashes, and the columns that commitments cover.
+ */
 const UNCOVERED = new Set([
   ...['previous_hash', 'hash', 'erasure'],
   ...PERSONAL_GROUPS.flatMap(({ salt, erased }) => [salt, ...Object.keys(erased)]),
 ])
 
 /**
- * The hash of a row that follows one with `previousHash`: base64url SHA-256 of that hash, a line
- * feed, and the canonical JSON of all columns that are not null, but those of hashes, those that
- * are about somebody, and those that came with them.
+ * Returns the hash of a row that follows one with `previousHash`. It is the base64url SHA-256 of
+ * that hash, a line feed, and the canonical JSON of the columns that are not null. The hash
+ * excludes the hash columns, personal columns, their salts, and the id of an erasure.
  */
 export const hashOf = (previousHash: string, row: ChainRow): Promise<string> =>
   sha256(`${previousHash}\n${canonicalJson(told(row, (name) => !UNCOVERED.has(name)))}`)
 
-/** Chains rows behind a place, in their order. Returns them and the place of the last. */
+/**
+ * Appends rows to the chain after a place, in their order. Returns the chained rows and the place
+ * of the last one.
+ */
 export async function chainBehind(
   head: ChainPlace,
   rows: readonly ChainRow[],

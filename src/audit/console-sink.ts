@@ -3,10 +3,10 @@ import type { AuditSink } from './event.ts'
 import { serialiseEvent } from './truncate.ts'
 
 /**
- * Writes each event as one line of JSON. What becomes of the line is up to whoever reads the log:
- * nothing is retried, and nothing is kept.
+ * Creates a sink that writes each event as one line of JSON. Does NOT retry or store events:
+ * delivery depends on the log pipeline.
  *
- * @param write Takes the line. Default `console.log`.
+ * @param write Writes the line. Default `console.log`.
  */
 export const consoleAuditSink = (
   write: (line: string) => void = (line) => console.log(line),

@@ -1,49 +1,58 @@
-/** Forgetting somebody in the audit trail: who is meant, and which events are about them. */
+/**
+ * Erasure of personal data from audit events: finds the events about a person and removes the data.
+ */
+
+import { sha256 } from '../crypto/sha256.ts'
 import { idsInChange, subjectOfId } from '../relations/tuple-change.ts'
-import { sha256 } from '../tokens/sha256.ts'
 import type { AuditChange, AuditEvent } from './event.ts'
 import { NO_TRACE_ID } from './lost.ts'
 import { ERASED_ADDRESS } from './personal.ts'
 
-/** Somebody, by who vouches for them. */
+/** A person, identified by issuer and subject. */
 export interface Person {
   readonly issuer: string
   readonly subject: string
 }
 
-/** How far an erasure is. `rows`: of the chain, where they were erased in D1 or in its export. */
+/**
+ * The state of an erasure. `rows` is the number of erased rows of the chain, in D1 or in its
+ * export.
+ */
 export interface Erasure {
-  /** UUIDv7; what the audit trail says instead of the subject. */
+  /** UUIDv7. The audit trail names this id instead of the subject. */
   readonly id: string
   readonly state: 'pending' | 'running' | 'done'
-  /** Milliseconds since the epoch. What was decided until then is erased. */
+  /** Milliseconds since the epoch. The erasure covers events up to this time. */
   readonly orderedMs: number
   readonly rows: number
 }
 
-/** Port: orders of erasure. Each call rejects with `Unavailable`. */
+/** Port: erasure orders. Each call rejects with `Unavailable` on failure. */
 export interface AuditErasures {
-  /** Keeps the order; the audit Worker carries it out. Events that are on their way are covered. */
+  /**
+   * Stores the order; the audit Worker carries it out. The order covers events that are still in
+   * transit.
+   */
   order(person: Person): Promise<Erasure>
-  /** Undefined: there is no such erasure. */
+  /** Returns an erasure; undefined if the id is unknown. */
   find(id: string): Promise<Erasure | undefined>
 }
 
 /**
- * How the actions begin whose targets can be somebody: clients, which are the subjects of their own
- * tokens, and limits (`limit:subject`). All others are about ids; if these could be erased, so could what
- * an operator did, and what the trail says of erasures.
+ * Prefixes of the actions with targets that can name a person: clients, which are the subjects of
+ * their own tokens, and limits (`limit:subject`). The targets of all other actions are ids. Those
+ * must not be erased: they record what an operator did, and which erasures were made.
  */
 export const PERSONAL_ACTIONS = ['client.', 'limit.'] as const
 
-/** How the actions begin whose targets are relation tuples, in which anybody can be named. */
+/** Prefix of the actions that have relation tuples as targets. Tuples can name any person. */
 export const TUPLE_ACTIONS = 'relations.'
 
-/** Whether what an operator changed is named by a subject. Says nothing of who vouches for it. */
+/** Reports whether an operator's change names a subject. Does NOT compare the issuer. */
 export const isAbout = (change: AuditChange, subject: string): boolean =>
   namesIn(change).includes(subject)
 
-/** The event without whoever asked. */
+/** Returns the event without its caller. */
 const withoutCaller = (event: AuditEvent): AuditEvent => ({
   ...event,
   requestId: '',
@@ -56,29 +65,35 @@ function withoutChange({ change: _, ...event }: AuditEvent): AuditEvent {
   return event
 }
 
-/** The event without what it says of somebody; itself where that is nothing. */
+/** Returns the event without the personal data of a person; the same event if it has none. */
 export function forgetting(event: AuditEvent, { issuer, subject }: Person): AuditEvent {
   const { actor, change } = event
   const others = actor.issuer === issuer && actor.subject === subject ? withoutCaller(event) : event
   return change !== undefined && isAbout(change, subject) ? withoutChange(others) : others
 }
 
-/** Somebody who was forgotten and may still be in events that come late. No subject is in it. */
+/** An erased person with events that may still arrive late. It does not contain the subject. */
 export interface Forgotten {
   readonly salt: string
   readonly caller_digest: string
   readonly name_digest: string
-  /** Milliseconds since the epoch: what was decided later is no part of it. */
+  /** Milliseconds since the epoch. The erasure does not cover later events. */
   readonly ordered_ms: number
 }
 
-/** What recognises somebody without naming them: salted hashes, of both names and of the subject. */
+/**
+ * Salted hashes that identify a person without naming them: one of issuer and subject, one of the
+ * subject alone.
+ */
 export const callerDigest = (salt: string, issuer: string, subject: string): Promise<string> =>
   sha256(`${salt}\n${JSON.stringify([issuer, subject])}`)
 export const nameDigest = (salt: string, subject: string): Promise<string> =>
   sha256(`${salt}\n${JSON.stringify([subject])}`)
 
-/** As {@link forgetting}, for an event that arrives when nobody knows the subject any more. */
+/**
+ * Does the same as {@link forgetting} for an event that arrives after the subject itself was
+ * deleted.
+ */
 export async function forgettingLate(
   event: AuditEvent,
   forgotten: readonly Forgotten[],
@@ -97,7 +112,7 @@ export async function forgettingLate(
   return left
 }
 
-/** Everybody whom a change names. */
+/** Returns all subjects that a change may name. */
 function namesIn({ action, target }: AuditChange): readonly string[] {
   if (action.startsWith(TUPLE_ACTIONS))
     return [...idsInChange(target)].flatMap((id) => subjectOfId(id) ?? [])
@@ -108,10 +123,13 @@ function namesIn({ action, target }: AuditChange): readonly string[] {
   return names
 }
 
-/** The reason of the event that ends an erasure, before a colon and the number of rows. */
+/** The reason of the event that ends an erasure. A colon and the number of rows follow. */
 export const ERASED_REASON = 'audit_erased'
 
-/** What the audit Worker says of an erasure, in the chain: that it began, and what came of it. */
+/**
+ * Creates the audit event for the start of an erasure, or for its end if `rows` is given. The audit
+ * Worker appends it to the chain.
+ */
 export function erasureEvent(
   { id, end_id }: { readonly id: string; readonly end_id: string },
   nowMs: number,

@@ -1,12 +1,13 @@
-/** The event that tells of events that are missing. */
+/** The audit event that reports lost events. */
 import type { AuditEvent } from './event.ts'
 
-/** W3C trace context calls this id invalid: nothing can be mistaken for it. */
+/** The invalid trace id of W3C Trace Context, which no real trace can have. */
 export const NO_TRACE_ID = '0'.repeat(32)
 
 /**
- * States that up to `lost` events never arrived. An upper bound, because what got no answer at any
- * attempt may have worked all the same. It belongs to no request: status 0, no actor, its own id.
+ * Creates the event that reports that up to `lost` events were not delivered. The number is an
+ * upper bound, because an attempt without a response may have succeeded. The event belongs to no
+ * request: status 0, no actor, its own id.
  */
 export const lostEvent = (lost: number, id: string, nowMs: number): AuditEvent => ({
   id,

@@ -1,25 +1,26 @@
 /**
- * What of a row is about somebody, and may have to be forgotten: the row's hash covers salted
- * commitments to it, so that values and salt can go and the chain stays whole. Pure but for salts.
+ * The personal data in an audit row. The row's hash covers salted commitments to these columns, so
+ * that an erasure can remove values and salt and the chain stays valid. Pure except for random
+ * salts.
  */
 import { base64url } from 'jose'
-import { sha256 } from '../tokens/sha256.ts'
+import { sha256 } from '../crypto/sha256.ts'
 import { type ChainRow, canonicalJson, told } from './chain-row.ts'
 
-/** What stands in the place of an address that was erased. */
+/** Replaces an erased address. */
 export const ERASED_ADDRESS = 'erased'
 
-/** Columns that are forgotten together. */
+/** Columns that are erased together. */
 export interface PersonalGroup {
-  /** Column of the salt; null once the group was erased. */
+  /** Column of the salt; null after the erasure of the group. */
   readonly salt: string
-  /** Column of the commitment; null where there was nothing to commit to. */
+  /** Column of the commitment; null if all columns of the group are null. */
   readonly commitment: string
-  /** The columns, and what is in them once they were erased. */
+  /** The columns and their values after an erasure. */
   readonly erased: ChainRow
 }
 
-/** Who asked: with them what joins the row with the records of others. */
+/** The caller, and the ids that link the row to other records. */
 export const CALLER: PersonalGroup = {
   salt: 'salt',
   commitment: 'commitment',
@@ -35,7 +36,7 @@ export const CALLER: PersonalGroup = {
   },
 }
 
-/** What an operator changed, which may be somebody's. */
+/** An operator's change, which may name a person. */
 export const CHANGE: PersonalGroup = {
   salt: 'change_salt',
   commitment: 'change_commitment',
@@ -44,18 +45,21 @@ export const CHANGE: PersonalGroup = {
 
 export const PERSONAL_GROUPS: readonly PersonalGroup[] = [CALLER, CHANGE]
 
-/** 256 bits, so that nobody can try all subjects there are. */
+/** 256 bits, so that an attacker cannot find the subject by trying all candidates. */
 const SALT_BYTES = 32
 
-/** A new salt, base64url. */
+/** Returns a new random salt, base64url. */
 export const newSalt = (): string =>
   base64url.encode(crypto.getRandomValues(new Uint8Array(SALT_BYTES)))
 
-/** Base64url SHA-256 of the salt, a line feed, and canonical JSON of the columns that are not null. */
+/**
+ * Returns the base64url SHA-256 of the salt, a line feed, and the canonical JSON of the columns
+ * that are not null.
+ */
 const commitmentOf = (salt: string, { erased }: PersonalGroup, row: ChainRow): Promise<string> =>
   sha256(`${salt}\n${canonicalJson(told(row, (name) => Object.hasOwn(erased, name)))}`)
 
-/** The row with a salt and a commitment for each group that holds something. */
+/** Returns the row with a salt and a commitment for each group that has a value. */
 export async function committed(row: ChainRow): Promise<ChainRow> {
   const columns: Record<string, string | null> = {}
   for (const group of PERSONAL_GROUPS) {
@@ -67,7 +71,7 @@ export async function committed(row: ChainRow): Promise<ChainRow> {
   return { ...row, ...columns }
 }
 
-/** The row without the values and the salt of a group; it names the erasure that took them. */
+/** Returns the row without the values and the salt of a group, and with the id of the erasure. */
 export const erased = (row: ChainRow, group: PersonalGroup, erasure: string): ChainRow => ({
   ...row,
   ...group.erased,

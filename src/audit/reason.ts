@@ -1,10 +1,13 @@
-/** From what a guard threw to what the audit trail says of it: in full, unlike the wire. */
+/**
+ * Maps an error to the decision and the precise reason in the audit trail. Responses carry less
+ * detail.
+ */
 import { type Denial, Denied, Misconfigured, Unavailable } from '../errors.ts'
 import type { AuditDecision } from './event.ts'
 
 /**
- * The decision that an outcome stands for. `undefined` (nothing was thrown) is `allow`: whatever
- * was guarded was asked, and its status is its own, a 404 or a 500 included.
+ * Returns the decision for an error. `undefined` (no error) is `allow`: the request reached the
+ * guarded handler, and the status is the handler's own, including 404 and 500.
  */
 export function decisionOf(error: unknown): AuditDecision {
   if (error === undefined) return 'allow'
@@ -12,9 +15,9 @@ export function decisionOf(error: unknown): AuditDecision {
 }
 
 /**
- * The precise reason, as `code` or `code:detail`: `ok`, `token_rejected:exp`, `redis:timeout`.
- * Details are words of this gateway and its policy. An error's message is never among them: it may
- * hold what a dependency said, and that may hold anything.
+ * Returns the precise reason as `code` or `code:detail`: `ok`, `token_rejected:exp`,
+ * `redis:timeout`. Details are words of this gateway and its policy. They never include an error's
+ * message, because it may contain arbitrary text from a dependency.
  */
 export function reasonOf(error: unknown): string {
   if (error === undefined) return 'ok'
@@ -23,7 +26,7 @@ export function reasonOf(error: unknown): string {
   return error instanceof Misconfigured ? 'misconfigured' : 'internal_error'
 }
 
-/** The same of a refusal that may not have happened (observe mode). */
+/** Returns the reason for a denial. In observe mode, the denial is only recorded. */
 export function reasonOfDenial(denial: Denial): string {
   switch (denial.code) {
     case 'token_rejected':

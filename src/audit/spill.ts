@@ -1,35 +1,38 @@
-/** Where events wait while the queue does not take them. */
+/** The port for the overflow: audit events that are stored while the queue fails. */
 import type { Person } from './erasure.ts'
 
-/** What is kept, as JSON. */
+/** Stored events, as JSON. */
 export interface Spilled {
   /** Oldest first. */
   readonly events: readonly string[]
-  /** An event that tells of lost ones. */
+  /** An event that reports lost events. */
   readonly lostEvent: string | undefined
 }
 
-/** Port: a bounded store that outlives the isolate. Each call rejects when the store fails. */
+/** Port: a bounded store that outlives the isolate. Each call rejects if the store fails. */
 export interface AuditSpill {
   /**
-   * Keeps a batch, and adds to the number of lost events: `lost`, which were lost before, and those,
-   * the oldest, that the bound cuts off. Answers how many the latter are. `id` is the batch's own:
-   * one that is kept again within a minute changes nothing and has the same answer.
+   * Stores a batch and adds to the count of lost events: `lost`, which were lost before, and the
+   * oldest events that exceed the bound. Resolves with the number of the latter. `id` identifies
+   * the batch: storing it again within a minute changes nothing and returns the same number.
    */
   keep(id: string, events: readonly string[], lost: number): Promise<number>
   /**
-   * Reads the oldest `max` events, and the one that tells of lost ones, and leaves them there, so
-   * that a reader that dies loses nothing. Where events are lost and no event tells of them,
-   * `lostEvent` makes one of their number, and it takes the place of the number at once: who reads
-   * next, or at the same time, sees the same event, under the same id.
+   * Reads the oldest `max` events and the event that reports lost events. Does not remove them, so
+   * that a reader that fails loses nothing. If events are lost and no event reports them,
+   * `lostEvent` creates that event from their number. The event replaces the number at once, so all
+   * later and concurrent readers see the same event with the same id.
    */
   peek(max: number, lostEvent: (lost: number) => string): Promise<Spilled>
-  /** Removes what has arrived, at least one event. Unknown ones are no error. */
+  /** Removes delivered events, at least one. Unknown events are ignored. */
   forget(arrived: Spilled): Promise<void>
 }
 
-/** Port: takes somebody out of the events that are kept. Rejects when the store fails. */
+/** Port: removes a person's data from stored events. Rejects if the store fails. */
 export interface SpillRedaction {
-  /** Events stay; what they say of this person goes. Those that join meanwhile are not covered. */
+  /**
+   * Removes the data of this person and keeps the events. Does NOT cover events that are added
+   * meanwhile.
+   */
   redact(person: Person): Promise<void>
 }

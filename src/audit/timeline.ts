@@ -1,20 +1,23 @@
-/** When each stage of one request began: two parallel arrays, cheap enough for every request. */
+/** Start times of the stages of one request, in two parallel arrays to keep the cost low. */
 
 export interface Timeline {
   /**
-   * Marks the beginning of a stage, and with it the end of the one before. With `isSameMoment` the
-   * clock is not read: nothing has been awaited since the last stage began.
+   * Starts a stage, which ends the previous one. With `isSameMoment` the clock is not read, because
+   * nothing was awaited since the previous stage started.
    */
   enter(stage: string, isSameMoment?: boolean): void
-  /** The stage that was entered last: of a refused request, the one that refused it. */
+  /** Returns the latest stage. For a refused request, it is the stage that refused. */
   current(): string | undefined
-  /** Milliseconds by stage, the last one ending at `endMs`. A stage entered twice is summed. */
+  /**
+   * Returns milliseconds by stage; the last stage ends at `endMs`. Times of a repeated stage are
+   * added up.
+   */
   durations(endMs: number): Record<string, number>
 }
 
 /**
- * A timeline on the given clock (milliseconds). On Workers the clock stands still between I/O, so
- * a stage that only computes takes 0.
+ * Creates a timeline with the given clock (milliseconds). On Workers the clock advances only with
+ * I/O, so a stage without I/O takes 0.
  */
 export function createTimeline(now: () => number): Timeline {
   const stages: string[] = []

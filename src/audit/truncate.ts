@@ -1,43 +1,53 @@
-/** The wire form of an event, and its largest size. */
+/** Serializes audit events and limits their size. */
 import type { AuditEvent } from './event.ts'
 
 /**
- * Far below what a queue message may hold (128 KB), so that a caller who chooses long names
- * cannot fill batches with them; far above what an honest event needs (about 700 bytes).
+ * Maximum size of an event in bytes. It is far below the limit of a queue message (128 KB), so that
+ * a caller cannot fill batches with long names. It is far above the size of a normal event (about
+ * 700 bytes).
  */
 export const MAX_EVENT_BYTES = 8_192
 /**
- * Of an event that says what an operator changed: it names up to a hundred relation tuples, and none
- * of them may be cut. Callers who are no operators have no part in it.
+ * Maximum size in bytes of an event with an operator's change. Such an event names up to a hundred
+ * relation tuples, and none may be truncated. Only operators can cause it.
  */
 export const MAX_CHANGE_EVENT_BYTES = 32_768
 
-/** Characters that a field keeps, and entries (a sixteenth of it): the first that fits wins. */
+/**
+ * Limits on the characters of a field, tried in this order until the event fits. A list keeps a
+ * sixteenth as many entries.
+ */
 const CAPS = [512, 128, 32] as const
 const CHARACTERS_PER_ENTRY = 16
 
 const encoder = new TextEncoder()
 
-/** UTF-8 takes at most so many for each unit of a JavaScript string. */
+/** Maximum number of UTF-8 bytes for each UTF-16 code unit of a string. */
 const MAX_BYTES_PER_UNIT = 3
-/** Written over by each event that is measured, and never read. */
+/** Scratch buffer. Each measurement overwrites it; it is never read. */
 const scratch = new Uint8Array(MAX_EVENT_BYTES)
 
-/** Length of a text in UTF-8, bytes. A quarter of what a pattern takes to look at each character. */
+/**
+ * Returns the length of a text in UTF-8, in bytes. Takes a quarter of the time of a regular
+ * expression that inspects each character.
+ */
 export function utf8Length(text: string): number {
   const { read, written } = encoder.encodeInto(text, scratch)
   return read === text.length ? written : encoder.encode(text).byteLength
 }
 
 /**
- * The event as one line of JSON of at most {@link MAX_EVENT_BYTES}, or {@link MAX_CHANGE_EVENT_BYTES}.
- * JSON escapes what could break a line or a log (CR, LF, quotes, control characters). In an event that is too large,
- * every long field ends in `…[+n]`, n being the characters or entries that were cut; `id`, `time`,
- * `decision` and `status` are always whole, and the result always fits the event's schema.
+ * Returns the event as one line of JSON of at most {@link MAX_EVENT_BYTES}, or {@link
+ * MAX_CHANGE_EVENT_BYTES} with a change. JSON escapes the characters that could break a line or a
+ * log (CR, LF, quotes, control characters).
+ *
+ * In an event that is too large, long fields end in `…[+n]`, where n is the number of removed
+ * characters or entries. `id`, `time`, `decision` and `status` are never truncated. The result
+ * always matches the event schema.
  */
 export function serialiseEvent(event: AuditEvent): string {
   let text = JSON.stringify(event)
-  // Nearly every event: too short to need a look at its characters.
+  // Fast path for nearly all events: this short text cannot exceed the limit.
   if (text.length * MAX_BYTES_PER_UNIT <= MAX_EVENT_BYTES) return text
   const mostBytes = event.change === undefined ? MAX_EVENT_BYTES : MAX_CHANGE_EVENT_BYTES
   for (const cap of CAPS) {

@@ -1,15 +1,15 @@
-/** Roles to permissions: who may do what, denied unless said otherwise. */
-import type { Principal } from '../tokens/principal.ts'
+/** Role-based permissions: maps roles to permissions. Denies by default. */
+import type { Principal } from '../identity/principal.ts'
 
 /**
- * A set of permission patterns, compiled once: `orders:read` covers itself, `orders:*` everything
- * below `orders:` at any depth, `*` everything. Case counts.
+ * A compiled set of permission patterns: `orders:read` covers itself, `orders:*` covers everything
+ * below `orders:` at any depth, and `*` covers everything. Case-sensitive.
  */
 export interface PermissionSet {
   covers(permission: string): boolean
 }
 
-/** Compiles patterns. A pattern that is none (`orders`, `:`, an empty string) covers nothing. */
+/** Compiles patterns. An invalid pattern (`orders`, `:`, an empty string) covers no permission. */
 export function permissionSet(patterns: Iterable<string>): PermissionSet {
   const exact = new Set<string>()
   const below = new Set<string>()
@@ -36,21 +36,26 @@ function compiled(roles: Roles): ReadonlyMap<string, PermissionSet> {
   return new Map([...roles].map(([role, patterns]) => [role, permissionSet(patterns)]))
 }
 
-/** Answers whether a principal has a permission. */
+/** Reports whether a principal has a permission. */
 export type Authorizer = (principal: Principal, permission: string) => boolean
 
 /**
- * Makes the decision out of the policy's roles.
+ * Creates the authorizer for the roles of a policy.
  *
- * - Roles grant what the policy lists for them; an unknown role grants nothing, and role names are
- *   looked up in a Map, so `constructor` is just an unknown role.
- * - Scopes that name permissions (those with a `:`, so not `openid`) narrow what the roles grant:
- *   a token with roles and such scopes has what both cover (RFC 9068 section 5, least privilege).
- * - A token without roles has what its scopes name, because its issuer granted them.
+ * - Roles grant the permissions that the policy lists for them. An unknown role grants nothing.
+ *   Role names are looked up in a Map, so `constructor` is an unknown role too.
+ * - Scopes that name permissions (those with a `:`, so not `openid`) narrow the roles: a token with
+ *   roles and such scopes has only the permissions that both cover (RFC 9068 section 5, least
+ *   privilege).
+ * - A token without roles has the permissions that its scopes name, because its issuer granted
+ *   them.
  */
 export function createAuthorizer(roles: Roles): Authorizer {
   const sets = compiled(roles)
-  /** Compiled once for each principal, which lives as long as its token is cached; null: none. */
+  /**
+   * Compiled scopes of each principal, for as long as its token is cached. Null: no scope names a
+   * permission.
+   */
   const scopeSets = new WeakMap<Principal, PermissionSet | null>()
 
   function scopeSetOf(principal: Principal): PermissionSet | null {
@@ -72,8 +77,9 @@ export function createAuthorizer(roles: Roles): Authorizer {
 }
 
 /**
- * Makes the answer to what of a scope's name some roles grant: `[name]` where it is all of it; of a
- * pattern, else, what the roles have below it (`orders:read` of `orders:*`); else nothing.
+ * Creates a function that returns the part of a scope name that the given roles grant. If they
+ * grant all of it, that is `[name]`. For a pattern, it is the roles' own patterns below it
+ * (`orders:read` for `orders:*`). Otherwise it is empty.
  */
 export function createScopeOfRoles(roles: Roles) {
   const sets = compiled(roles)

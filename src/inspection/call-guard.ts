@@ -1,4 +1,4 @@
-/** Which methods and tools may be called, by whom, and with what. */
+/** Checks JSON-RPC calls: the allowed methods and tools, their permissions and their arguments. */
 import type * as z from 'zod'
 import { Denied } from '../errors.ts'
 import { findingsOf } from '../validators/findings.ts'
@@ -6,21 +6,24 @@ import { TOOLS_CALL } from '../validators/inspect.ts'
 import type { JsonRpcDefinition, McpTool } from './definition.ts'
 import { isRecord, type JsonRpcCall, malformedCall } from './json-rpc.ts'
 
-/** Answers whether the caller has a permission. */
+/** Returns whether the caller has a permission. */
 export type IsPermitted = (permission: string) => boolean
 
-/** Members of the `params` of `tools/call`; `_meta` is MCP's for every request. */
+/** Members of the `params` of `tools/call`. MCP allows `_meta` in every request. */
 const CALL_MEMBERS: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
 
 /**
- * Makes the guard of a route's calls. It throws `Denied`: `request_malformed` where one of them is a
- * `tools/call` that is none, and then for the first that is not allowed: `call_refused` for a method
- * or a tool that is not named, `permission_missing`, `input_invalid` for params and arguments that
- * do not match their schema. Permission precedes the schema, so that findings do not describe tools
- * that the caller may not use. Names are compared exactly, in Maps: neither case nor `constructor`
- * finds anything.
+ * Creates the guard of a route's calls. It throws `Denied` (`request_malformed`) if one of them is
+ * a malformed `tools/call`. Then it throws for the first call that is not allowed:
+ * - `call_refused`: a method or a tool that the definition does not name
+ * - `permission_missing`: the caller lacks the permission
+ * - `input_invalid`: params or arguments that do not match their schema
  *
- * Does NOT check what a tool does with arguments that are allowed.
+ * The permission is checked before the schema, so that findings do not describe tools that the
+ * caller may not use. Names are compared exactly, in Maps: other cases and names such as
+ * `constructor` match nothing.
+ *
+ * Does NOT check what a tool does with allowed arguments.
  */
 export function createCallGuard({ methods, tools = {} }: JsonRpcDefinition) {
   const methodsByName = new Map(Object.entries(methods))
@@ -44,7 +47,7 @@ export function createCallGuard({ methods, tools = {} }: JsonRpcDefinition) {
   }
 
   return function guardCalls(calls: readonly JsonRpcCall[], isPermitted: IsPermitted): void {
-    // The form of all of them first: a batch with a malformed message is nothing to decide about.
+    // Check the form of all calls first: a batch with a malformed message is refused as a whole.
     const toolCalls = calls.map((call) =>
       call.method === TOOLS_CALL ? toolCallOf(call) : undefined,
     )

@@ -1,62 +1,110 @@
-/** Messages of JSON-RPC 2.0 from a client: well formed, and read alike by every server. */
+/**
+ * Parses JSON-RPC 2.0 messages from a client, and refuses those that servers could read
+ * differently.
+ */
 import { Denied } from '../errors.ts'
 
-/** A request or notification. */
+/** A request or a notification: a message that calls a method of the server. */
 export interface JsonRpcCall {
   readonly method: string
-  /** An object or an array; undefined where there are none. */
+  /** An object or an array; undefined if there are none. */
   readonly params: object | undefined
   /** JSON Pointer (RFC 6901) of the message in the body: empty, or `/2` in a batch. */
   readonly pointer: string
 }
 
-/** Section 4. Exact: some parsers of JSON take `Method` for `method`. */
-const MEMBERS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
+/** Members of each kind of message. Case matters: some JSON parsers read `Method` as `method`. */
+const REQUEST_MEMBERS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params'])
+const RESPONSE_MEMBERS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'result', 'error'])
+const ERROR_MEMBERS: ReadonlySet<string> = new Set(['code', 'message', 'data'])
 const MAX_ID_CHARS = 256
 
-/**
- * The calls in a parsed body, a single message or a batch of 1 to `maxBatch`. Throws `Denied`
- * (`request_malformed`) for the whole of it where one message is not well formed: another version,
- * a member that the specification does not have, `params` that are no object or array, an `id` that
- * is no text of at most 256 characters and no safe integer (null and fractions are discouraged by
- * section 4, and null is forbidden by MCP), or an `id` that stands twice in the batch. Responses to
- * a server's own requests are refused, too: they have no method.
- *
- * Does NOT know which methods there are.
- */
-export function callsOf(body: unknown, maxBatch: number): readonly JsonRpcCall[] {
-  const ids = new Set<string | number>()
-  if (!Array.isArray(body)) return [callOf(body, '', ids)]
-  if (body.length === 0 || body.length > maxBatch) throw malformedCall('batch')
-  return body.map((message, index) => callOf(message, `/${index}`, ids))
+/** Ids that a body has used so far: those of the client's requests, and of the server's. */
+interface SeenIds {
+  readonly requests: Set<string | number>
+  readonly responses: Set<string | number>
 }
 
-function callOf(message: unknown, pointer: string, ids: Set<string | number>): JsonRpcCall {
+/**
+ * Returns the calls (requests and notifications) in a parsed body, a single message or a batch of 1
+ * to `maxBatch`. Throws `Denied` (`request_malformed`) for the whole body if one message is not
+ * well formed:
+ *
+ * - A message has exactly one of `method`, `result` and `error`. Otherwise a server that looks for
+ *   `method` first would execute a message that another server reads as a response.
+ * - It has no member that the specification does not define for its kind.
+ * - `params` is an object or an array.
+ * - `id` is a string of at most 256 characters or a safe integer (section 4 discourages null and
+ *   fractions, MCP forbids null), and unique in the batch among requests or among responses. A
+ *   response has an `id`; that of an error may be null (section 5).
+ * - `error` has an integer `code` and a string `message`.
+ *
+ * Responses answer requests of the server, such as MCP's `sampling/createMessage`. They call
+ * nothing, so they are checked for their form and not returned.
+ *
+ * Does NOT check that a method exists, or that the server made the request of a response.
+ */
+export function callsOf(body: unknown, maxBatch: number): readonly JsonRpcCall[] {
+  const seen: SeenIds = { requests: new Set(), responses: new Set() }
+  const messages: readonly unknown[] = Array.isArray(body) ? body : [body]
+  if (messages.length === 0 || messages.length > maxBatch) throw malformedCall('batch')
+  return messages.flatMap((message, index) =>
+    callIn(message, Array.isArray(body) ? `/${index}` : '', seen),
+  )
+}
+
+function callIn(message: unknown, pointer: string, seen: SeenIds): readonly JsonRpcCall[] {
   if (!isRecord(message)) throw malformedCall('message')
-  for (const name of Object.keys(message)) if (!MEMBERS.has(name)) throw malformedCall('member')
-  const { jsonrpc, method, params } = message
-  if (jsonrpc !== '2.0') throw malformedCall('version')
+  const kinds = ['method', 'result', 'error'].filter((name) => Object.hasOwn(message, name))
+  if (kinds.length > 1) throw malformedCall('ambiguous')
+  const isResponse = kinds.length > 0 && kinds[0] !== 'method'
+  refuseOthers(message, isResponse ? RESPONSE_MEMBERS : REQUEST_MEMBERS, 'member')
+  if (message.jsonrpc !== '2.0') throw malformedCall('version')
+  if (isResponse) {
+    checkResponse(message, seen.responses)
+    return []
+  }
+  const { method, params } = message
   if (typeof method !== 'string') throw malformedCall('method')
   if (params !== undefined && (typeof params !== 'object' || params === null))
     throw malformedCall('params')
-  if ('id' in message) {
-    const { id } = message
-    if (!isId(id) || ids.has(id)) throw malformedCall('id')
-    ids.add(id)
-  }
-  return { method, params, pointer }
+  if ('id' in message) takeId(message.id, seen.requests)
+  return [{ method, params, pointer }]
+}
+
+function checkResponse(
+  message: Readonly<Record<string, unknown>>,
+  ids: SeenIds['responses'],
+): void {
+  const { id, error } = message
+  const isError = 'error' in message
+  if (!(isError && id === null)) takeId(id, ids)
+  if (!isError) return
+  if (!isRecord(error)) throw malformedCall('error')
+  refuseOthers(error, ERROR_MEMBERS, 'error')
+  if (!Number.isSafeInteger(error.code) || typeof error.message !== 'string')
+    throw malformedCall('error')
+}
+
+function refuseOthers(value: object, members: ReadonlySet<string>, what: string): void {
+  for (const name of Object.keys(value)) if (!members.has(name)) throw malformedCall(what)
+}
+
+function takeId(id: unknown, ids: Set<string | number>): void {
+  if (!isId(id) || ids.has(id)) throw malformedCall('id')
+  ids.add(id)
 }
 
 function isId(id: unknown): id is string | number {
   return typeof id === 'string' ? id.length <= MAX_ID_CHARS : Number.isSafeInteger(id)
 }
 
-/** Whether a parsed JSON value is an object. */
+/** Returns whether a parsed JSON value is an object. */
 export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The refusal (400) whose precise reason is `json_rpc_<what>`. */
+/** Returns the refusal (400) with the precise reason `json_rpc_<what>`. */
 export function malformedCall(what: string): Denied {
   return new Denied({ code: 'request_malformed', check: `json_rpc_${what}` })
 }

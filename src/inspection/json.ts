@@ -1,17 +1,19 @@
-/** JSON bodies: one reading, of a sane size, without names that are traps. */
+/** Inspects JSON bodies. */
 import { JsonRefused, parseStrictJson } from '../validators/json.ts'
 import type { InspectionLimits } from './definition.ts'
 import type { TextTaker } from './signatures/text-taker.ts'
 import { malformed, refuseLine, refusePrototypeName, refuseText } from './text.ts'
 
 /**
- * Parses a JSON text. Throws `Denied` (`request_malformed`) for one that is not JSON or is nested
- * too deeply, for a name that stands twice in its object or is one of an object's prototype, for
- * too many names and too long strings, and for control characters other than tab, LF and CR.
+ * Parses a JSON text. Throws `Denied` (`request_malformed`) for:
+ * - text that is not JSON, or is nested too deeply
+ * - a name that is repeated in its object or belongs to an object's prototype
+ * - too many names, or too long strings
+ * - control characters other than tab, LF and CR, and lone surrogates
  *
- * Names and strings are handed to `texts` once they are sound.
+ * Names and strings that pass are handed to `texts`.
  *
- * Does NOT bound the number of elements of arrays: the route's `maxBodyBytes` does.
+ * Does NOT bound the number of array elements: the route's `maxBodyBytes` does.
  */
 export function inspectJson(text: string, limits: InspectionLimits, texts?: TextTaker): unknown {
   const { maxNames, maxStringChars } = limits

@@ -1,28 +1,36 @@
-/** Queries and forms (`application/x-www-form-urlencoded`): one value a name, one decoding. */
+/**
+ * Inspects queries and forms (`application/x-www-form-urlencoded`): one value per name, decoded
+ * once.
+ */
 import type { InspectionLimits } from './definition.ts'
 import type { TextTaker } from './signatures/text-taker.ts'
 import { malformed, refuseLine, refusePrototypeStep, refuseText, type Where } from './text.ts'
 
-/** Characters that mean something else than themselves. */
+/** Characters that encode others. */
 const ENCODED = /[%+]/
 
-/** The parameters of a request so far, whether of its query or of its form. */
+/** The parameters of a request so far, from its query and its form. */
 export interface ParametersSeen {
   readonly names: Set<string>
   count: number
-  /** Is handed names and values once they are sound. */
+  /** Gets the names and values that pass. */
   readonly texts?: TextTaker | undefined
 }
 
 /**
  * Checks the parameters of a query (without its `?`) or of a form. Throws `Denied`
- * (`request_malformed`) for broken percent-encoding and octets that are not UTF-8 (overlong forms
- * and surrogates are not), for control characters, a name that stands twice (origins differ in
- * which one they take) or leads to an object's prototype, and for too many or too long parameters.
- * A form's values may have tab, LF and CR; a query's may not.
+ * (`request_malformed`) for:
+ * - broken percent-encoding, and octets that are not UTF-8 (including overlong forms and
+ *   surrogates)
+ * - control characters
+ * - repeated names, because origins differ in which value they use
+ * - names of an object's prototype
+ * - too many or too long parameters
  *
- * `seen` is added to: with one object for query and form, neither can shadow the other. Does NOT
- * take `;` for a separator, and does not decode twice: `%2541` is the text `%41`.
+ * Values of a form may contain tab, LF and CR; values of a query may not.
+ *
+ * Adds to `seen`: with one object for query and form, neither can shadow the other. Does NOT treat
+ * `;` as a separator, and does not decode twice: `%2541` is the text `%41`.
  */
 export function inspectParameters(
   text: string,
@@ -52,7 +60,7 @@ export function inspectParameters(
   }
 }
 
-/** The text that percent-encoding and `+` stand for. */
+/** Decodes percent-encoding and `+`. */
 function decoded(text: string, where: Where): string {
   if (!ENCODED.test(text)) return text
   try {

@@ -1,28 +1,30 @@
-/** The `admit` stage: one round trip that tells whether this token and this budget still hold. */
+/** The `admit` stage: checks revocation, bans and limits in one round trip. */
 import { createMiddleware } from 'hono/factory'
-import type { Admission, AdmissionVerdict } from '../admission/admission.ts'
+import { ADMITTED_FOR_MS, type Admission, type AdmissionVerdict } from '../admission/admission.ts'
 import type { LimitRequest } from '../admission/limit.ts'
 import { limitKeyOf } from '../admission/limit-key.ts'
 import type { DeferredLimit } from '../admission/reference-admission.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
+import { Denied } from '../errors.ts'
+import { writeHeaders } from '../http/response-headers.ts'
+import type { Principal } from '../identity/principal.ts'
+import type { LimitSubject } from '../policy/definition.ts'
+import type { PolicyLimit } from '../policy/policy.ts'
+import { setRateLimitHeaders } from '../problems/rate-limit-headers.ts'
+import { leaseMistake } from '../validators/lease.ts'
+import { LIMIT_NAME } from '../validators/policy.ts'
 import {
   type ClientAddressVariables,
+  type CredentialCheckVariables,
   type CredentialVariables,
   callerOf,
   clientAddressOf,
+  type HeldUpVariables,
   type PendingCredential,
   type PrincipalVariables,
   type RateLimitVariables,
   type RelationVariables,
-} from '../context.ts'
-import { Denied } from '../errors.ts'
-import type { PolicyLimit } from '../policy.ts'
-import type { LimitSubject } from '../policy-definition.ts'
-import { setRateLimitHeaders } from '../rate-limit-headers.ts'
-import { writeHeaders } from '../response-headers.ts'
-import type { Principal } from '../tokens/principal.ts'
-import { leaseMistake } from '../validators/lease.ts'
-import { LIMIT_NAME } from '../validators/policy.ts'
+} from './context.ts'
 import { observe } from './observe.ts'
 import { type RelationOptions, relationToAsk } from './relation.ts'
 import { waitUntilOf } from './wait-until.ts'
@@ -32,36 +34,45 @@ type Environment = {
     CredentialVariables &
     ClientAddressVariables &
     RateLimitVariables &
-    RelationVariables
+    RelationVariables &
+    HeldUpVariables &
+    Partial<CredentialCheckVariables>
 }
 
 export interface AdmitOptions {
   /** From `createAdmission({ store, now })`. */
   readonly admission: Admission
-  /** Limits of this route, each with its name; refused when any is exhausted. Default none. */
-  readonly limits?: readonly PolicyLimit[]
-  /** Whether the policy only observes its automatic bans. Default false. */
-  readonly observesBans?: boolean
   /**
-   * Whether Redis is asked about each request, though the policy may let isolates go by what they know
+   * Limits of this route, each with its name. The request is refused if one is exhausted. Default
+   * none.
+   */
+  readonly limits?: readonly PolicyLimit[]
+  /**
+   * Whether to call Redis for each request, even if the policy allows isolates to decide locally
    * (`revocation.maxStalenessMs`). Default false.
    */
   readonly strict?: boolean
-  /** The relation that `authorize` demands, to be asked for in the same call. Default none. */
+  /** The relation that `authorize` requires, to be checked in the same call. Default none. */
   readonly relation?: RelationOptions | undefined
 }
 
 /**
- * Refuses revoked and cut-off tokens, used proofs of possession, banned callers and spent budgets,
- * and tells the consulted limits in `RateLimit` headers. Of an opaque token or an API key that this
- * isolate does not know, it finds out whose it is in the same round trip, sets `principal`, and
- * refuses what Redis does not know (`token_rejected`); a limit that counts by a function costs a
- * second one then, since the function is shown the principal. What limits and bans in observe mode
- * would have refused is told to the audit event alone. Needs `authenticate` and
- * `clientAddress` before it. Throws `Unavailable` when Redis cannot tell: revocation fails closed
- * always, a limit as its `onUnavailable` says. What the admission wants to renew, it does behind the
- * answer. With `relation` it learns whether the caller has that, sets `relation`, and refuses nobody for
- * it: that is `authorize`.
+ * Refuses revoked tokens, tokens covered by a revocation cutoff, replayed proofs of possession,
+ * banned callers and requests over a limit. Reports the checked limits in `RateLimit` headers.
+ * Limits and bans in observe mode refuse nothing: the audit event names what they would have
+ * refused.
+ *
+ * Resolves an opaque token or an API key that this isolate has not cached in the same round trip,
+ * and sets `principal`. Refuses it with `token_rejected` if Redis has no record of it. A limit that
+ * counts by a function then costs a second round trip, because the function needs the principal.
+ *
+ * Must run after `authenticate` and `clientAddress`. Throws `Unavailable` if Redis fails:
+ * revocation always fails closed, a limit follows its `onUnavailable`. If the check took longer
+ * than a second, sets `heldUpSinceMs` for `readmit`. Renewals of the admission run after the
+ * response.
+ *
+ * With `relation`, checks that relation in the same call and sets `relation`. Does NOT refuse a
+ * caller without the relation: `authorize` does.
  *
  * @example
  * ```ts
@@ -76,13 +87,7 @@ export interface AdmitOptions {
  * )
  * ```
  */
-export const admit = ({
-  admission,
-  limits = [],
-  observesBans = false,
-  strict = false,
-  relation,
-}: AdmitOptions) => {
+export const admit = ({ admission, limits = [], strict = false, relation }: AdmitOptions) => {
   for (const limit of limits) checkLimit(limit)
   if (new Set(limits.map(({ name }) => name)).size < limits.length)
     throw new TypeError('admit: a limit is listed twice')
@@ -91,6 +96,7 @@ export const admit = ({
     const { reference, proof } =
       (c.get('pending') as PendingCredential | undefined) ?? NOTHING_PENDING
     const address = clientAddressOf(c)
+    const startMs = Date.now()
     let verdict: AdmissionVerdict
     if (reference === undefined) {
       const principal = callerOf(c)
@@ -104,7 +110,7 @@ export const admit = ({
         relation === undefined || principal === null
           ? undefined
           : relationToAsk(c, relation, principal)
-      const request = { principal, address, limits: requests, proof, observesBans, strict }
+      const request = { principal, address, limits: requests, proof, strict }
       if (asked === undefined) verdict = await admission.admit(request)
       else {
         verdict = await admission.admit({ ...request, relation: asked.query })
@@ -118,16 +124,18 @@ export const admit = ({
         proof,
         address,
         limits: deferred,
-        observesBans,
       })
-      // Of a refused one too: the audit event tells whose it was.
+      // Set the principal for refused requests as well, so that the audit event can name the
+      // caller.
       if (resolved.principal !== undefined) c.set('principal', resolved.principal)
       verdict = resolved
     }
+    if (Date.now() - startMs > ADMITTED_FOR_MS) c.set('heldUpSinceMs', startMs)
     c.set('rateLimits', verdict.limits)
     c.set('uncountedLimits', verdict.uncounted)
     for (const denial of verdict.observed) observe(c, reasonOfDenial(denial))
     if (verdict.denial !== undefined) throw new Denied(verdict.denial)
+    c.get('credentialCheck')?.passed()
     const { limits: told, renewal } = verdict
     if (renewal !== undefined) waitUntilOf(c)(renewal())
     await next()
@@ -138,7 +146,10 @@ export const admit = ({
 
 const NOTHING_PENDING: PendingCredential = { reference: undefined, proof: undefined }
 
-/** The name stands between quotes in headers and in keys; the numbers go to the limiter as text. */
+/**
+ * Throws for invalid limits. The name is quoted in headers and is part of keys; the numbers are
+ * sent to the limiter as text.
+ */
 function checkLimit({ name, limit, windowSeconds, engine, cost = 1, lease }: PolicyLimit): void {
   if (!LIMIT_NAME.test(name)) throw new TypeError(`admit: "${name}" is no name of a limit`)
   for (const number of [limit, windowSeconds, cost]) {
@@ -154,8 +165,8 @@ function checkLimit({ name, limit, windowSeconds, engine, cost = 1, lease }: Pol
 type LimitKey = (of: LimitSubject) => string | Promise<string>
 
 /**
- * Which limit's window counts, and whose, as a key; kept per principal where the principal decides
- * it.
+ * Returns a function that derives the key of the limit's window. Keys that depend on the principal
+ * are cached per principal.
  */
 function limitKey({ by, name }: PolicyLimit): LimitKey {
   const ofAddress: LimitKey = ({ address }) =>
@@ -165,21 +176,22 @@ function limitKey({ by, name }: PolicyLimit): LimitKey {
     return (of) => limitKeyOf({ name, by }, { issuer: '', value: by(of) })
   const known = new WeakMap<Principal, string>()
   const derive = async (principal: Principal): Promise<string> => {
-    // A client is one of the token issuer's, however the subject came by its token.
+    // The token issuer registers the client, even if another issuer vouches for the subject.
     const issuer = by === 'client' ? principal.tokenIssuer : principal.issuer
-    // Callers without a client or tenant share one window per issuer: strict, and no way around.
+    // Callers without a client or tenant share one window per issuer: strict, but it cannot be
+    // bypassed.
     const key = await limitKeyOf({ name, by }, { issuer, value: principal[by] ?? '' })
     known.set(principal, key)
     return key
   }
   return function keyOf(of) {
-    // An anonymous caller on a route that asks for none of this counts by address.
+    // An anonymous caller on a public route counts by address.
     if (of.principal === null) return ofAddress(of)
     return known.get(of.principal) ?? derive(of.principal)
   }
 }
 
-/** A limit of a caller whose principal the store knows: it names the window itself if it can. */
+/** Returns a limit for a caller that the store resolves. The store names the window if it can. */
 async function deferredLimit(
   { rule, keyOf }: { readonly rule: PolicyLimit; readonly keyOf: LimitKey },
   { request, address }: Omit<LimitSubject, 'principal'>,

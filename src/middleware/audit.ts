@@ -1,15 +1,15 @@
-/** The `audit` stage: one event for each decision, whatever it was and whoever made it. */
+/** The `audit` stage: records one audit event for each decision. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { AuditChange, AuditEvent, AuditSink } from '../audit/event.ts'
 import { NO_TRACE_ID } from '../audit/lost.ts'
 import { decisionOf, reasonOf } from '../audit/reason.ts'
 import { createTimeline, type Timeline } from '../audit/timeline.ts'
-import type { GatewayVariables, TimelineVariables } from '../context.ts'
-import { isoTime, uuidV7 } from '../stamps.ts'
-import type { WaitUntil } from '../tokens/principal.ts'
+import type { WaitUntil } from '../identity/principal.ts'
+import { isoTime, uuidV7 } from '../isolate/stamps.ts'
+import type { GatewayVariables, TimelineVariables } from './context.ts'
 import { waitUntilOf } from './wait-until.ts'
 
-/** Set by whoever changes something on behalf of an operator, once it is done. */
+/** Set by an operators' call after it has changed something. */
 export interface ChangeVariables {
   change: AuditChange
 }
@@ -23,20 +23,21 @@ export interface AuditOptions {
   readonly sink: AuditSink
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
-  /** Makes the UUIDv7 of an event. */
+  /** Creates the UUIDv7 of an event. */
   readonly newId?: (nowMs: number) => string
 }
 
 /**
- * Records one event per request, and sets `timeline` for the stages that follow. Comes right after
- * `requestId`, around everything that decides. Stages that did not run leave their fields empty;
- * none is demanded. Never changes the answer and never delays it; a sink that throws is logged.
+ * Records one audit event per request, and sets `timeline` for the stages that follow. Comes right
+ * after `requestId`, around all stages that decide. All other stages are optional: stages that did
+ * not run leave their fields empty. Never changes or delays the response. If the sink throws, the
+ * error is logged.
  *
- * A client that hangs up does not stop the event: the rest of the pipeline is put into
- * `waitUntil`, where the platform lets it finish (up to 30 s). Whoever asks an origin must
+ * A client that disconnects does not prevent the event: the rest of the pipeline runs in
+ * `waitUntil`, where the platform lets it finish (up to 30 s). A handler that calls an origin must
  * therefore watch `request.signal` to stop early.
  *
- * Does NOT look at bodies, headers or queries: no token or input of a caller is in an event.
+ * Does NOT read bodies, headers or queries: no token or input of a caller is in an event.
  *
  * @example
  * ```ts
@@ -58,7 +59,7 @@ export const audit = ({
     let thrown: unknown
     try {
       await next()
-      // What is thrown becomes a response right where it was thrown, and is kept here.
+      // Hono turns an error into a response where it was thrown, and keeps the error here.
       thrown = c.error
       status = c.res.status
     } catch (error) {
@@ -86,10 +87,13 @@ export const audit = ({
   }
 }
 
-/** Where so many requests say nothing of a data centre, there is none to be told. */
+/** After this number of requests without a data centre, the platform is assumed to have none. */
 const DATA_CENTRE_LOOKS = 20
 
-/** An isolate never moves, and the platform parses `cf` anew for each request that is asked for it. */
+/**
+ * Returns a function that reads the data centre. The result is cached, because an isolate never
+ * moves and the platform parses `cf` again for each request that reads it.
+ */
 function createDataCentre(): (request: Request) => string | null {
   let known: string | null = null
   let looks = 0

@@ -1,51 +1,59 @@
-/** The `authenticate` stage: who is asking, told by one credential and by nothing else. */
+/** The `authenticate` stage: identifies the caller by one credential. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import type { CredentialVariables, PrincipalVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
-import { receivedHeaders } from '../request-headers.ts'
-import { writeHeaders } from '../response-headers.ts'
+import { writeHeaders } from '../http/response-headers.ts'
+import type { Principal, TokenVerifier } from '../identity/principal.ts'
 import { bearerText, type Credential, credentialOf, failedBindingOf } from '../tokens/credential.ts'
 import type { DpopProof, DpopVerifier } from '../tokens/dpop.ts'
-import type { Principal, TokenVerifier } from '../tokens/principal.ts'
 import { credentialHash } from '../tokens/reference.ts'
 import type { References } from '../tokens/references.ts'
 import { rejected } from '../tokens/rejection.ts'
+import type {
+  CredentialCheckVariables,
+  CredentialVariables,
+  PrincipalVariables,
+} from './context.ts'
+import { receivedHeaders } from './request-headers.ts'
 import { waitUntilOf } from './wait-until.ts'
 
 export interface AuthenticateOptions {
   /** From `createTokenVerifier({ issuers })`. */
   readonly verifier: TokenVerifier
   /**
-   * From `createReferences({ audience })`, the same that `createAdmission` gets: takes opaque tokens
-   * and API keys as well. Default: JWTs only.
+   * From `createReferences({ audience })`, the same object that `createAdmission` gets. Accepts
+   * opaque tokens and API keys as well. Default: only JWTs.
    */
   readonly references?: References | undefined
   /**
-   * From `createDpopVerifier`: takes tokens that are bound to a key, with a proof by that key (RFC
-   * 9449). Default: refuses them.
+   * From `createDpopVerifier`. Accepts tokens that are bound to a key, with a proof of possession
+   * (RFC 9449). Default: refuses them.
    */
   readonly proofs?: DpopVerifier | undefined
-  /** Whether tokens without a proof are taken too. Default `accepted`: they are. */
+  /** Whether tokens without a proof are accepted. Default `accepted`: they are. */
   readonly dpop?: 'required' | 'accepted' | undefined
-  /** Tells callers with a proof a nonce for the next one (RFC 9449 section 9). Default false. */
+  /**
+   * Sends a nonce for the next proof to callers with a proof (RFC 9449 section 9). Default false.
+   */
   readonly tellNonces?: boolean | undefined
-  /** Lets callers without an `Authorization` header through. Default false. */
+  /** Admits callers without an `Authorization` header. Default false. */
   readonly anonymous?: boolean
 }
 
-type Environment = { Variables: PrincipalVariables & CredentialVariables }
+type Environment = {
+  Variables: PrincipalVariables & CredentialVariables & Partial<CredentialCheckVariables>
+}
 
 /**
- * Verifies the credential in the `Authorization` header and sets `principal`; null for a caller who
- * sent none, where `anonymous` allows that. A credential that is sent must be good, on an anonymous
- * route too: a caller who believes to be somebody must not be served as nobody. Throws `Denied`
- * (`token_missing`, `token_rejected`, `dpop_rejected`, `dpop_nonce_missing`) and `Unavailable` when
- * the keys to tell are out of reach.
+ * Verifies the credential in the `Authorization` header and sets `principal`. It is null for a
+ * caller without a credential, if `anonymous` allows that. A credential that is sent must be valid,
+ * on an anonymous route as well: a caller with an invalid credential must not be served as an
+ * anonymous caller. Throws `Denied` (`token_missing`, `token_rejected`, `dpop_rejected`,
+ * `dpop_nonce_missing`), and `Unavailable` if the keys for the verification are not available.
  *
- * An opaque token or an API key that this isolate does not know is left to `admit`, which asks Redis
- * anyway and sets `principal` then; until it has, `callerOf` throws.
+ * An opaque token or an API key that this isolate has not cached is left to `admit`, which calls
+ * Redis anyway and sets `principal`. Until then, `callerOf` throws.
  *
- * Does NOT check revocation, nor that a proof is new: that is `admit`.
+ * Does NOT check revocation, nor whether a proof is a replay: `admit` does.
  *
  * @example
  * ```ts
@@ -72,11 +80,15 @@ export const authenticate = ({
     throw new TypeError('authenticate: needs `proofs` to require DPoP or to tell nonces')
   const forms = { references: references !== undefined, dpop: proofs !== undefined }
 
-  /** Most tokens have been seen before: one look into the cache tells that all of one is good. */
+  /** Returns the cached principal of a bearer token that needs no proof. Most tokens are cached. */
   function known(header: string): Principal | undefined {
     const text = bearerText(header)
     const principal = text === undefined ? undefined : verifier.recall(text)
     return principal?.confirmation === undefined ? principal : undefined
+  }
+
+  function recall({ kind, text }: Credential): Principal | undefined {
+    return kind === 'jwt' ? verifier.recall(text) : references?.recall(text)
   }
 
   async function check(c: Context<Environment>, header: string | undefined, next: Next) {
@@ -85,13 +97,16 @@ export const authenticate = ({
     const credential = credentialOf(header, forms)
     if (dpop === 'required' && credential.scheme !== 'dpop')
       throw new Denied({ code: 'dpop_rejected', check: 'required' })
-    const principal =
-      credential.kind === 'jwt'
-        ? await verifier.verify(credential.text, waitUntilOf(c))
-        : references?.recall(credential.text)
+    let principal = recall(credential)
+    const running = c.get('credentialCheck')
+    if (principal === undefined && (await running?.begin())) principal = recall(credential)
+    if (principal === undefined && credential.kind === 'jwt')
+      principal = await verifier.verify(credential.text, waitUntilOf(c))
     const proof = credential.scheme === 'dpop' ? await proofOf(c, proofs, credential) : undefined
     if (principal === undefined) await leaveToAdmit(c, credential, proof)
     else accept(c, principal, proof)
+    // Where something is left to `admit`, that ends the check.
+    if (c.get('pending') === undefined) running?.passed()
     await next()
     if (tellNonces && proof !== undefined && proofs !== undefined) {
       const nonce = await proofs.nonce()

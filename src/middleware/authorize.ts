@@ -1,11 +1,11 @@
-/** The `authorize` stage: default deny, one permission a route, and at most one relation. */
+/** The `authorize` stage: default deny, one permission and at most one relation per route. */
 import { createMiddleware } from 'hono/factory'
 import { reasonOfDenial } from '../audit/reason.ts'
 import type { Authorizer } from '../authorization/permissions.ts'
-import { callerOf, type PrincipalVariables, type RelationVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
 import type { Mode } from '../validators/mode.ts'
 import { PERMISSION } from '../validators/permission.ts'
+import { callerOf, type PrincipalVariables, type RelationVariables } from './context.ts'
 import { observe } from './observe.ts'
 import { demandRelation, type RelationOptions } from './relation.ts'
 
@@ -16,27 +16,35 @@ export interface AuthorizeOptions {
   readonly authorizer: Authorizer
   /** `<thing>:<verb>`. */
   readonly permission: string
-  /** `observe`: whoever lacks it passes, and the audit event tells. Default `enforce`. */
+  /**
+   * `observe`: a caller without the permission passes, and the audit event records it. Default
+   * `enforce`.
+   */
   readonly mode?: Mode | undefined
-  /** What the caller must be to an object, besides. Default: permissions decide by themselves. */
+  /** The relation that the caller also needs to an object. Default: only the permission decides. */
   readonly relation?: RelationOptions | undefined
 }
 
 /**
- * Lets a caller pass who has `permission`, and `relation` where one is demanded; refuses others with
- * `permission_missing` (403, `insufficient_scope`), `relation_missing` or `relation_unknown` (403), and
- * anonymous ones with `token_missing` (401). Without a relation it decides by function, not by object:
- * whether this order is this caller's order is for the origin to say.
+ * Admits a caller with `permission`, and with `relation` if one is required. Refuses others with
+ * `permission_missing` (403, `insufficient_scope`), `relation_missing` or `relation_unknown` (403),
+ * and anonymous callers with `token_missing` (401). Without a relation it decides by function, not
+ * by object: the origin must check whether an order belongs to the caller.
  *
- * A relation that `admit` has asked for costs nothing here. Else it is asked for, in a call of its own:
- * of an external authority, and of a caller whose credential this isolate did not know. Throws
- * `Unavailable` where nobody can tell, and `Denied` (`request_malformed`) for an `X-Consistency-Token`
- * that is none of the caller's tenant.
+ * If `admit` has checked the relation, this stage makes no call. Otherwise it makes a call of its
+ * own: for an external policy decision point, and for a caller with a credential that this isolate
+ * had not cached. Throws `Unavailable` if the relation cannot be decided. Throws `Denied`
+ * (`request_malformed`) for an `X-Consistency-Token` that is not of the caller's tenant.
  *
  * @example
  * ```ts
  * const authorizer = createAuthorizer(new Map([['reader', ['orders:read']]]))
- * app.get('/orders', authenticate({ verifier }), authorize({ authorizer, permission: 'orders:read' }))
+ * app.get(
+ *   '/orders',
+ *   authenticate({ verifier }),
+ *   authorize({ authorizer, permission: 'orders:read' }),
+ *   handler,
+ * )
  * ```
  */
 export const authorize = ({

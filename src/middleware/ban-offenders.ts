@@ -1,26 +1,29 @@
-/** The `banOffenders` stage: who is refused too often is banned. */
+/** The `banOffenders` stage: bans callers that are refused too often. */
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
-import type { Offender, Violation, Violations } from '../admission/violations.ts'
+import type { Offender, Violation, Violations } from '../abuse/violations.ts'
+import { type Denial, Denied } from '../errors.ts'
+import type { PolicyLimit } from '../policy/policy.ts'
 import {
   type ClientAddressVariables,
   clientAddressOf,
   type PrincipalVariables,
   type TimelineVariables,
-} from '../context.ts'
-import { type Denial, Denied } from '../errors.ts'
-import type { PolicyLimit } from '../policy.ts'
+} from './context.ts'
 import { AUTHENTICATION_FAILURES_LIMIT } from './throttle.ts'
 import { waitUntilOf } from './wait-until.ts'
 
 export interface BanOffendersOptions {
   /** From `createViolations`. */
   readonly violations: Violations
-  /** Limits of this route, as `admit` gets them; of others nothing is counted. Default none. */
+  /**
+   * Limits of this route, as `admit` gets them. Refusals by other limits do not count. Default
+   * none.
+   */
   readonly limits?: readonly PolicyLimit[]
 }
 
-/** The client hung up or stalled: nothing was found in what it sent. */
+/** The client disconnected or stalled: the input itself was not malformed. */
 const BODY_CUT_OFF = 'body_incomplete'
 
 type Environment = {
@@ -28,16 +31,16 @@ type Environment = {
 }
 
 /**
- * Counts violations behind the answer: credentials that are not good (`token_rejected`,
- * `dpop_rejected`) for their address; limits that a caller has exhausted alone, and input that
- * `inspect` refused, for the subject that is known, else for the address. Tokens and proofs that
- * have merely expired are none, nor are requests that `throttle` refuses unread, nor limits whose
- * window is others' as well. A malformed request counts where the timeline of `audit` tells that
- * `inspect` refused it.
+ * Counts violations after the response. An invalid credential (`token_rejected`, `dpop_rejected`)
+ * counts for its address. A limit that the caller exhausted alone, and input that `inspect`
+ * refused, count for the subject if it is identified, otherwise for the address. These do not
+ * count: tokens and proofs that have only expired, requests that `throttle` refuses unread, and
+ * limits with a shared window. A malformed request counts only if the timeline of `audit` shows
+ * that `inspect` refused it.
  *
- * Whoever is banned is told so by `admit`, which a bad credential never reaches: where this isolate
- * knows that the address is banned, its refusal becomes `banned`, too. Comes after `clientAddress`
- * and before `throttle`.
+ * `admit` refuses banned callers, but an invalid credential never reaches `admit`. If this isolate
+ * has cached that the address is banned, the refusal of the credential becomes `banned` as well.
+ * Comes after `clientAddress` and before `throttle`.
  *
  * @example
  * ```ts
@@ -49,13 +52,13 @@ export const banOffenders = ({ violations, limits = [] }: BanOffendersOptions) =
   const scopes = new Map(limits.map(({ name, by }) => [name, by]))
   return createMiddleware<Environment>(async function banOffenders(c, next) {
     await next()
-    // Hono has turned what a guard threw into an answer, and keeps it here.
+    // Hono has turned an error of a guard into a response, and keeps the error here.
     if (c.error !== undefined && c.error instanceof Denied)
       judge(c, c.error.denial, violations, scopes)
   })
 }
 
-/** By the name of a limit, whose window it counts. */
+/** From the name of a limit to the party that it counts. */
 type Scopes = ReadonlyMap<string, PolicyLimit['by']>
 
 function judge(
@@ -69,15 +72,16 @@ function judge(
     if (denial.by === 'address') violations.learn(address, denial.retryAfterSeconds)
     return
   }
+  const of = violationOf(denial, c, scopes)
   if (isCredential(denial)) {
-    const retryAfterSeconds = violations.banSeconds(address, waitUntilOf(c))
+    const retryAfterSeconds = violations.banSeconds(address, of, waitUntilOf(c))
     if (retryAfterSeconds !== undefined) {
-      // Hono would put the headers of the first answer, its challenge as well, into the second.
+      // Otherwise Hono copies the headers of the first response, including its challenge, to the
+      // second.
       c.res = undefined
       throw new Denied({ code: 'banned', by: 'address', retryAfterSeconds })
     }
   }
-  const of = violationOf(denial, c, scopes)
   if (of === undefined) return
   const principal = of === 'credential' ? undefined : c.get('principal')
   const by: Offender =
@@ -87,7 +91,7 @@ function judge(
   violations.record({ of, by, from: address }, waitUntilOf(c))
 }
 
-/** Refused for its credential, looked at or not. */
+/** Returns whether the request was refused because of its credential, verified or throttled. */
 function isCredential(denial: Denial): boolean {
   switch (denial.code) {
     case 'token_rejected':
@@ -129,8 +133,8 @@ function violationOf(
 }
 
 /**
- * Whether it was the caller alone who exhausted a window. Of a tenant's, a client's, an address' or
- * what a function names, one may have spent what the others are then refused for.
+ * Returns whether the caller alone exhausted a window. A window of a tenant, a client, a shared
+ * address or a function's value may have been exhausted by other callers.
  */
 function isOwnWindow(by: PolicyLimit['by'] | undefined, isKnown: boolean): boolean {
   return by === (isKnown ? 'subject' : 'address')

@@ -1,20 +1,22 @@
 /** Refuses paths that the gateway and an origin could read differently. */
 import { createMiddleware } from 'hono/factory'
 import { Denied } from '../errors.ts'
-import { receivedHeaders } from '../request-headers.ts'
-import { ambiguity, pathOf } from '../validators/path.ts'
+import { ambiguity, pathOf } from '../http/path.ts'
+import { receivedHeaders } from './request-headers.ts'
 
-/** `Host: a/b?c` makes a runtime that builds URLs of its parts see another path than was sent. */
+/** With `Host: a/b?c`, a runtime that builds URLs from parts reads a path that was not sent. */
 const MOVES_PATH = /[/\\?#@]/
 
 /**
- * Refuses an ambiguous path with `Denied` (`path_ambiguous`, 400) before anything matches it:
- * empty and dot segments, encoded delimiters and unreserved characters, double encoding, path
- * parameters, control characters and invalid UTF-8, and a `Host` that moves the path. The list,
- * and why nothing is repaired, is in {@link ambiguity}. Reads the URL as it was sent, not as the
- * router decodes it.
+ * Refuses an ambiguous path with `Denied` (`path_ambiguous`, 400) before a route matches it: empty,
+ * blank and dot segments, encoded delimiters and unreserved characters, double encoding, path
+ * parameters, control characters and invalid UTF-8, and a `Host` that changes the path. See {@link
+ * ambiguity} for the list and for why paths are not repaired. Reads the URL as it was sent, not as
+ * the router decodes it.
  *
- * Does NOT look at the query: no route matches by it.
+ * Does NOT check the query: no route matches by it. Does NOT compare with the routes: `/api/ADMIN`
+ * passes. If an app has `/api/admin` and `/api/*`, and its origin ignores case, the app must refuse
+ * such paths itself. The gateway refuses them for the routes of its policy.
  *
  * @example
  * ```ts

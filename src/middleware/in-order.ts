@@ -1,18 +1,21 @@
-/** Several middlewares as one, which costs a request fewer promises than Hono's own composition. */
+/**
+ * Composes several middlewares into one, with fewer promises per request than Hono's own
+ * composition.
+ */
 import type { Context, ErrorHandler, MiddlewareHandler, Next } from 'hono'
-import type { TimelineVariables } from '../context.ts'
+import type { TimelineVariables } from './context.ts'
 import type { Stage } from './stage.ts'
 
 /**
- * Makes one middleware of several, which run as if each had been given to Hono by itself: what one
- * throws, at once or later, becomes the answer by `onError` right there and is kept in `c.error`, so
- * that those before it see an answer; an answer that one returns is taken unless there is one
- * already; `next` may be called once. `onError` is what the app was given.
+ * Composes middlewares into one. They run as if each were registered with Hono separately. An error
+ * of one, synchronous or not, becomes a response through `onError` at that point and is kept in
+ * `c.error`; the middlewares before it see that response. A returned response is used unless there
+ * already is one. `next` may be called once. `onError` must be the app's error handler.
  *
- * A middleware that returns what `next` gave it costs a call, where Hono makes a promise for it and
- * waits for that. Path parameters are those of the route that the whole is given to. A `stage` that is
- * entered before anything was awaited is noted with the moment of the one before, for on Workers the
- * clock stands still until then, and to look at it leaves JavaScript.
+ * A middleware that returns the result of `next` costs one call, whereas Hono creates a promise and
+ * awaits it. Path parameters are those of the route that the composed middleware is registered for.
+ * If a `stage` is entered before anything was awaited, the timeline gets the time of the previous
+ * stage. On Workers the clock does not advance until then, and reading it leaves JavaScript.
  *
  * @example
  * ```ts
@@ -47,7 +50,7 @@ export function inOrder(
       try {
         const outcome = step.middleware(c, goOn)
         isFirstTurn = false
-        // Whatever comes after it has already dealt with its own errors.
+        // The middlewares after it have already handled their own errors.
         return outcome === rest ? rest : Promise.resolve(outcome).then(conclude, refuse)
       } catch (error) {
         return refuse(error)
@@ -60,7 +63,7 @@ export function inOrder(
 
 type Environment = { Variables: Partial<TimelineVariables> }
 
-/** What is done, and its name in the timeline if it has one. */
+/** A middleware, and the name of its stage in the timeline if it has one. */
 interface Step {
   readonly stage?: string
   readonly middleware: MiddlewareHandler

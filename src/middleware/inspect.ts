@@ -1,10 +1,11 @@
-/** The `inspect` stage: what is in a request, before anybody acts on it. */
+/** The `inspect` stage: checks the query and the body of a request before it is processed. */
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { reasonOfDenial } from '../audit/reason.ts'
 import type { Authorizer } from '../authorization/permissions.ts'
-import { type BodyVariables, bodyOf, callerOf } from '../context.ts'
 import { type Denial, Denied } from '../errors.ts'
+import { isJsonMediaType } from '../http/media-type.ts'
+import { targetOf } from '../http/path.ts'
 import { createCallGuard, type IsPermitted } from '../inspection/call-guard.ts'
 import {
   DEFAULT_INSPECTION,
@@ -20,17 +21,16 @@ import { createSignatureJudge } from '../inspection/signatures/judge.ts'
 import type { TextTaker } from '../inspection/signatures/text-taker.ts'
 import { refuseText } from '../inspection/text.ts'
 import { demandsPermission, inspectSchema } from '../validators/inspect.ts'
-import { isJsonMediaType } from '../validators/media-type.ts'
-import { targetOf } from '../validators/path.ts'
+import { type BodyVariables, bodyOf, callerOf } from './context.ts'
 import { observe } from './observe.ts'
 import { bodyTextOf } from './validate.ts'
 
 export interface InspectOptions extends InspectDefinition {
-  /** From `createAuthorizer(policy.roles)`; needed where a call demands a permission. */
+  /** From `createAuthorizer(policy.roles)`. Required if a call needs a permission. */
   readonly authorizer?: Authorizer
 }
 
-/** What this stage refuses by its own judgement, besides what is malformed. */
+/** Refusals of this stage that observe mode does not enforce, besides `request_malformed`. */
 const OBSERVABLE: ReadonlySet<Denial['code']> = new Set<Denial['code']>([
   'call_refused',
   'permission_missing',
@@ -41,21 +41,28 @@ const OBSERVABLE: ReadonlySet<Denial['code']> = new Set<Denial['code']>([
 type InspectedContext = Context<{ Variables: BodyVariables }>
 
 /**
- * Looks into query and body and sends on the very bytes that it looked at. Refused with `Denied`
- * are broken encodings, control characters, a parameter or a name that stands twice, names of an
- * object's prototype, too much depth, too many names, too long strings (`request_malformed`), and a
- * body that it cannot look into (`media_type_unsupported`). With `jsonRpc` the body must be JSON-RPC
- * 2.0, and a method or tool that is not named is refused (`call_refused`), one without its
- * permission as well (`permission_missing`), and arguments that do not match their schema
- * (`input_invalid`); one bad message refuses its batch. Needs `limitBody` before it, and
- * `authenticate` and `admit` for permissions.
+ * Inspects the query and the body, and forwards exactly the inspected bytes.
  *
- * What passes is searched for signatures of attacks: noted for the audit event (`observe`), or
- * refused (`signature_matched`) with `signatures: { mode: 'enforce' }`. With `mode: 'observe'` nothing
- * of all this is refused but a body that broke off; it is noted.
+ * Refuses with `Denied`:
+ * - `request_malformed`: broken encodings, control characters, repeated parameters or names, names
+ *   of an object's prototype, too much depth, too many names, too long strings.
+ * - `media_type_unsupported`: a body that it cannot inspect.
  *
- * Does NOT look into headers, or at what the origin answers. Throws a `TypeError` when built with
- * options that are none.
+ * With `jsonRpc` the body must be JSON-RPC 2.0. It then also refuses with:
+ * - `call_refused`: a method or tool that the definition does not name.
+ * - `permission_missing`: a call without its permission.
+ * - `input_invalid`: arguments that do not match their schema.
+ *
+ * One bad message refuses its batch. Needs `limitBody` before it, and `authenticate` and `admit`
+ * for permissions.
+ *
+ * Requests that pass are searched for attack signatures. A match is recorded in the audit event
+ * (`observe`), or refused (`signature_matched`) with `signatures: { mode: 'enforce' }`. With
+ * `mode: 'observe'` the stage records all of this. It then refuses only an incomplete body, and an
+ * anonymous caller of a call that needs a permission (401).
+ *
+ * Does NOT inspect headers or responses of the origin. Throws a `TypeError` when built with invalid
+ * options.
  *
  * @example
  * ```ts
@@ -106,7 +113,10 @@ export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
   })
 }
 
-/** Whether a refusal is this stage's own; a body that broke off cannot be sent on. */
+/**
+ * Returns whether observe mode may skip a refusal. An incomplete body cannot be forwarded, so it is
+ * always refused.
+ */
 function isObservable(error: unknown): error is Denied {
   if (!(error instanceof Denied)) return false
   const { denial } = error
@@ -114,7 +124,10 @@ function isObservable(error: unknown): error is Denied {
   return OBSERVABLE.has(denial.code)
 }
 
-/** Asks the authorizer about the caller; an anonymous one needs a token first (401). */
+/**
+ * Returns a check of the caller's permissions. The check throws `Denied` (`token_missing`, 401) for
+ * an anonymous caller.
+ */
 function permittedTo(c: InspectedContext, authorizer: Authorizer | undefined): IsPermitted {
   return (permission) => {
     const principal = callerOf(c)
@@ -123,7 +136,7 @@ function permittedTo(c: InspectedContext, authorizer: Authorizer | undefined): I
   }
 }
 
-/** The raw query of a URL, without its `?`. */
+/** Returns the raw query of a URL, without its `?`. */
 function queryOf(url: string): string {
   const target = targetOf(url)
   const start = target.indexOf('?')
@@ -163,7 +176,7 @@ async function inspectBody(
   }
 }
 
-/** A compressed body would be looked into by nobody but the origin. */
+/** Only the origin could inspect a compressed body. */
 function isEncoded(c: InspectedContext): boolean {
   return (c.req.header('Content-Encoding') ?? 'identity') !== 'identity'
 }

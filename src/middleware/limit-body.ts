@@ -1,21 +1,23 @@
-/** Caps the size of request bodies without reading them first. */
+/** Limits the size of request bodies without reading them first. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import type { BodyVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
-import { chunksOf, linger } from '../linger.ts'
-import { receivedHeaders } from '../request-headers.ts'
+import { chunksOf, linger } from '../http/linger.ts'
+import type { BodyVariables } from './context.ts'
+import { receivedHeaders } from './request-headers.ts'
 
 export interface LimitBodyOptions {
-  /** Largest body, bytes as sent (before any `Content-Encoding` is undone); 0 forbids a body. */
+  /**
+   * Largest body, in bytes as sent (before any `Content-Encoding` is decoded); 0 forbids a body.
+   */
   readonly maxBytes: number
 }
 
-/** RFC 9110 section 8.6; fifteen digits stay exact as a number. */
+/** RFC 9110 section 8.6. Numbers of fifteen digits are exact. */
 const CONTENT_LENGTH = /^\d{1,15}$/
 
 /**
- * workerd ends a body at its `Content-Length`, and such a body keeps its length on the way to the
- * origin and never passes through JavaScript. Where the platform is another, every body is counted.
+ * workerd ends a body at its `Content-Length`. Such a body keeps its length on the way to the
+ * origin and does not pass through JavaScript. On other platforms, every body is counted.
  */
 const PLATFORM_KEEPS_LENGTH =
   typeof navigator !== 'undefined' && navigator.userAgent === 'Cloudflare-Workers'
@@ -24,17 +26,17 @@ type Bytes = ReadableStream<Uint8Array>
 type Environment = { Variables: BodyVariables }
 
 /**
- * Sets `body`: the request's body as a stream that gives at most `maxBytes`, or null. Throws
- * `Denied` (`body_too_large`) at once for a `Content-Length` above the cap. Any other body streams
- * on and is counted as it passes: one byte too many ends it with that same `Denied`, whoever was
- * reading, and the answer is 413 even where the reader failed in a way of its own.
+ * Sets `body`: the request's body as a stream of at most `maxBytes`, or null. Throws `Denied`
+ * (`body_too_large`) at once for a `Content-Length` above the limit. Any other body is streamed and
+ * counted: the first byte above the limit ends the stream with the same `Denied`. The response is
+ * then 413, even if the reader of the stream failed with another error.
  *
- * GET and HEAD have no body here: `Denied` (`request_malformed`), since no two servers agree on
- * what one would mean (RFC 9110 section 9.3.1). What is left of a refused body is read for a
- * moment and then cancelled: see `linger`.
+ * GET and HEAD must not have a body: `Denied` (`request_malformed`), because servers disagree on
+ * its meaning (RFC 9110 section 9.3.1). The rest of a refused body is read for a moment and then
+ * cancelled: see `linger`.
  *
- * Does NOT undo `Content-Encoding` and does not buffer. Throws a `RangeError` when built with a
- * cap that is not a whole number of bytes.
+ * Does NOT decode `Content-Encoding` and does not buffer. Throws a `RangeError` when built with a
+ * limit that is not a whole number of bytes.
  *
  * @example
  * ```ts
@@ -65,10 +67,11 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions): MiddlewareHandler<Env
       }
       c.set('body', passed)
       await next()
-      // The reader may have failed in its own words, or have answered before the end.
+      // The reader may have failed with its own error, or have responded before the end of the
+      // body.
       if (refusal !== undefined && c.error !== refusal) {
         c.res.body?.cancel().catch(() => undefined)
-        // Hono would carry the headers of this answer over to the next.
+        // Otherwise Hono copies the headers of this response to the next.
         c.res = undefined
         throw refusal
       }
@@ -87,17 +90,17 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions): MiddlewareHandler<Env
   }
 }
 
-/** The declared length; undefined where the body's end is told by its framing. */
+/** Returns the declared length. Undefined if the framing determines the end of the body. */
 function contentLength(received: ReadonlyMap<string, string>): number | undefined {
   const declared = received.get('content-length')
-  // RFC 9112 section 6.1: Transfer-Encoding overrides a length that stands beside it.
+  // RFC 9112 section 6.1: Transfer-Encoding overrides a Content-Length.
   if (declared === undefined || received.has('transfer-encoding')) return undefined
   if (!CONTENT_LENGTH.test(declared))
     throw new Denied({ code: 'request_malformed', check: 'content_length' })
   return Number(declared)
 }
 
-/** Passes chunks on as they are asked for, and ends with a `Denied` past `maxBytes`. */
+/** Returns a stream that passes chunks on demand, and fails with a `Denied` after `maxBytes`. */
 function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => void): Bytes {
   const reader = chunksOf(body)
   let bytes = 0
@@ -110,7 +113,7 @@ function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => vo
         if (bytes <= maxBytes) return controller.enqueue(value)
         const denied = new Denied({ code: 'body_too_large', maxBytes })
         onExcess(denied)
-        // Before the reader hears of it: its answer would end the connection.
+        // Before the reader gets the error: its response would close the connection.
         await linger(reader)
         controller.error(denied)
       },
@@ -120,7 +123,7 @@ function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => vo
   )
 }
 
-/** Lets go of a stream that nobody reads; one that is being read ends with its reader. */
+/** Drains and cancels a stream without a reader. A stream with a reader ends with its reader. */
 async function letGo(stream: Bytes | null): Promise<void> {
   if (stream !== null && !stream.locked) await linger(chunksOf(stream))
 }

@@ -1,11 +1,11 @@
-/** Lets a client finish sending what was refused unread, so that it can read the answer. */
+/** Reads the rest of a refused request, so that the client can read the response. */
 import { createMiddleware } from 'hono/factory'
-import { chunksOf, linger } from '../linger.ts'
+import { chunksOf, linger } from '../http/linger.ts'
 
 /**
- * After a request was refused, reads what is left of its body and throws it away, within the
- * bounds of `linger` (16 MiB, one second). Comes first, around everything that refuses. Requests
- * that were let through are not touched: their body is the origin's.
+ * After a refusal, reads and discards the rest of the request's body, within the bounds of `linger`
+ * (16 MiB, one second). Comes first, around all stages that refuse. Requests that were not refused
+ * are not affected: the origin reads their body.
  *
  * @example
  * ```ts

@@ -1,16 +1,16 @@
-/** Rules in observe mode: what they would have refused is let through and written down. */
-import type { ObservedVariables } from '../context.ts'
+/** Rules in observe mode: records what they would have refused. */
+import type { ObservedVariables } from './context.ts'
 
-/** The slice of Hono's `Context` that is needed (`Context` itself is invariant). */
+/** The part of Hono's `Context` that is needed (`Context` itself is invariant). */
 interface Carrier {
   get(name: never): unknown
   set(name: never, value: never): void
 }
 
 /**
- * Notes for the audit event that this request would have been refused, with `reason` as
- * `reasonOfDenial` tells it: `rate_limited:standard`. The request goes on. A reason that was noted
- * before is not noted again.
+ * Records for the audit event that a rule would have refused this request. `reason` is from
+ * `reasonOfDenial`, such as `rate_limited:standard`. The request continues. A reason is recorded
+ * once.
  */
 export function observe(c: Carrier, reason: string): void {
   const variables = c as {

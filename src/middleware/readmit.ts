@@ -1,51 +1,52 @@
-/** The `readmit` stage: what was admitted, and then held up, is asked about once more. */
+/** The `readmit` stage: checks a request again that was delayed after its admission. */
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import type { Admission } from '../admission/admission.ts'
-import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../config.ts'
+import { Denied } from '../errors.ts'
+import type { Principal } from '../identity/principal.ts'
+import { rejected } from '../tokens/rejection.ts'
+import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/environment.ts'
 import {
-  type BodyVariables,
   type ClientAddressVariables,
   callerOf,
   clientAddressOf,
+  type HeldUpVariables,
   type PrincipalVariables,
-} from '../context.ts'
-import { Denied } from '../errors.ts'
-import type { Principal } from '../tokens/principal.ts'
-import { rejected } from '../tokens/rejection.ts'
+} from './context.ts'
 import { demandRelation, type RelationOptions, relationToAsk } from './relation.ts'
 import { waitUntilOf } from './wait-until.ts'
 
-type Environment = { Variables: PrincipalVariables & ClientAddressVariables & BodyVariables }
+type Environment = { Variables: PrincipalVariables & ClientAddressVariables & HeldUpVariables }
 
 export interface ReadmitOptions {
-  /** That of `admit`. */
+  /** The same as for `admit`. */
   readonly admission: Admission
-  /** Whether the route has limits: only then an anonymous caller's address can be banned. Default false. */
+  /**
+   * Whether the route has limits. Only then are bans of an anonymous caller's address checked.
+   * Default false.
+   */
   readonly isLimited?: boolean
-  /** Whether the policy only observes its automatic bans. Default false. */
-  readonly observesBans?: boolean
-  /** As that of `admit`. Default false. */
+  /** As for `admit`. Default false. */
   readonly strict?: boolean
-  /** The relation that `authorize` demands. Default none. */
+  /** The relation that `authorize` requires. Default none. */
   readonly relation?: RelationOptions | undefined
 }
 
 /**
- * Asks about a request again that has been held up since a moment (milliseconds since the epoch).
- * Throws `Denied`, and `Unavailable` where nobody can tell.
+ * Admits a request again that has been delayed since `sinceMs` (milliseconds since the epoch).
+ * Throws `Denied`, and `Unavailable` if the store fails.
  */
 export type Readmission = (c: Context, sinceMs: number | undefined) => Promise<void>
 
 /**
- * Makes it, for one route. It asks about revocation, cut-offs, bans and the relation as `admit` does, with
- * the same bound on how old the answer may be, and refuses a token that has ended since. Limits have counted
- * the request and are left alone, and so is a proof of possession, which has been used.
+ * Creates the readmission of one route. It checks revocation, cutoffs, bans and the relation as
+ * `admit` does, with the same bound on staleness, and refuses a token that expired during the
+ * delay. It does not count limits again and does not check the proof of possession, which is
+ * already used.
  */
 export function createReadmission({
   admission,
   isLimited = false,
-  observesBans = false,
   strict = false,
   relation,
 }: ReadmitOptions): Readmission {
@@ -56,7 +57,7 @@ export function createReadmission({
     const demanded = principal === null ? undefined : relation
     const asked = demanded && principal && relationToAsk(c, demanded, principal)
     const verdict = await admission.admit({
-      ...{ principal, address, limits: [], asksBans: isLimited, observesBans, strict },
+      ...{ principal, address, limits: [], asksBans: isLimited, strict },
       relation: asked?.query,
     })
     if (verdict.denial !== undefined) throw new Denied(verdict.denial)
@@ -66,21 +67,32 @@ export function createReadmission({
   }
 }
 
-/** A token that was past its end before lives on the tolerance of its issuer, which is not known here. */
+/**
+ * Refuses a token that expired during the delay. A token that was past its end before the delay is
+ * covered by its issuer's clock tolerance, which is not available here.
+ */
 function refuseEnded({ expiresAtSeconds }: Principal, sinceMs: number): void {
   const endMs = (expiresAtSeconds + DEFAULT_CLOCK_TOLERANCE_SECONDS) * 1000
   if (sinceMs < endMs && endMs <= Date.now()) throw rejected('exp')
 }
 
 /**
- * Admits a request a second time whose body took longer than a second to be read: whoever holds a stolen
- * token could begin requests while it is good, and send the last byte of each when it is not any more.
- * Comes behind `inspect` and `validate`, which read bodies; a body that is streamed to the origin is there
- * before it has come, and is not looked at. See {@link createReadmission}.
+ * Checks the admission of a request again if reading its body, or the admission itself, took longer
+ * than a second. Otherwise the holder of a stolen token could begin requests while the token is
+ * valid, and send their last bytes after its revocation. A busy isolate also reads replies of Redis
+ * late: the caller may have been revoked in the meantime. Must run after `inspect` and `validate`,
+ * which read bodies. Does NOT cover a body that is streamed to the origin. See {@link
+ * createReadmission}.
  *
  * @example
  * ```ts
- * app.post('/notes', limitBody({ maxBytes: 65_536 }), validate({ body: newNote }), readmit({ admission }))
+ * app.post(
+ *   '/notes',
+ *   limitBody({ maxBytes: 65_536 }),
+ *   validate({ body: newNote }),
+ *   readmit({ admission }),
+ *   handler,
+ * )
  * ```
  */
 export const readmit = (options: ReadmitOptions) => {

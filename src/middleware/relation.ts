@@ -1,17 +1,19 @@
-/** The relation between a caller and an object, as `admit` asks for it and `authorize` demands it. */
+/**
+ * The relation between a caller and an object, as `admit` checks it and `authorize` requires it.
+ */
 import type { Context } from 'hono'
 import { reasonOf, reasonOfDenial } from '../audit/reason.ts'
-import type { RelationVariables } from '../context.ts'
 import { type Denial, Denied, Unavailable } from '../errors.ts'
+import type { Principal } from '../identity/principal.ts'
 import type { RelationAnswer, RelationQuery } from '../relations/authority.ts'
 import { denialOf, type RelationChecker, type RelationVerdict } from '../relations/checker.ts'
 import { CONSISTENCY_HEADER } from '../relations/consistency.ts'
 import { queryKey, type RelationRule } from '../relations/rule.ts'
-import { receivedHeaders } from '../request-headers.ts'
-import type { Principal } from '../tokens/principal.ts'
+import type { RelationVariables } from './context.ts'
 import { observe } from './observe.ts'
+import { receivedHeaders } from './request-headers.ts'
 
-/** What a route demands, and who tells whether it holds. */
+/** The rule of a route, and the service that decides it. */
 export interface RelationOptions {
   /** From `createRelationRule`, or a route of the policy. */
   readonly rule: RelationRule
@@ -22,7 +24,7 @@ export interface RelationOptions {
 /** Received names are in lower case. */
 const RECEIVED_TOKEN = CONSISTENCY_HEADER.toLowerCase()
 
-/** What is to be asked of this request; a denial where nothing can be. */
+/** Returns the query for this request, or a denial if the request cannot form one. */
 function relationQueryOf(
   c: Context,
   { rule, checker }: RelationOptions,
@@ -35,16 +37,17 @@ function relationQueryOf(
   })
 }
 
-/** What is left for the call of `admit` to ask. */
+/** The relation query that the call of `admit` must include. */
 export interface RelationAsk {
   readonly query: RelationQuery
-  /** Keeps what was answered, and sets `relation`; undefined: nothing was. */
+  /** Caches the answer and sets `relation`. Undefined: there was no answer. */
   tell(answer: RelationAnswer | Unavailable | undefined): void
 }
 
 /**
- * What `admit` has to ask; undefined where this isolate knows, which `relation` is set to then, where
- * nothing can be asked, or where somebody else decides.
+ * Returns the query that `admit` must include in its call. Returns undefined in three cases: the
+ * decision is cached, and `relation` is set to it; the request cannot form a query; another policy
+ * decision point decides.
  */
 export function relationToAsk(
   c: Context,
@@ -74,8 +77,9 @@ export function relationToAsk(
 }
 
 /**
- * Returns where the caller has the relation, or the rule only observes. Throws `Denied`, and
- * `Unavailable` where nobody can tell. Asks only what `admit` has not.
+ * Returns if the caller has the relation, or the rule is in observe mode. Throws `Denied`, and
+ * `Unavailable` if the relation cannot be decided. Makes a call only if `admit` has not checked the
+ * relation.
  */
 export async function demandRelation(
   c: Context,
@@ -83,7 +87,8 @@ export async function demandRelation(
   principal: Principal,
 ): Promise<void> {
   const { rule, checker } = options
-  // Anew: Hono tells each handler parameters of its own, so `admit` may have asked about another object.
+  // Build the query again: Hono gives each handler its own parameters, so `admit` may have checked
+  // another object.
   const query = relationQueryOf(c, options, principal)
   if ('code' in query) return refuse(c, rule, query)
   const told = c.get('relation') as RelationVariables['relation'] | undefined
@@ -97,7 +102,10 @@ export async function demandRelation(
   if (denial !== undefined) refuse(c, rule, denial)
 }
 
-/** A token that cannot be read is the caller's mistake, whatever the rule's mode. */
+/**
+ * An unreadable consistency token is always refused, whatever the rule's mode: it is the caller's
+ * mistake.
+ */
 function refuse(c: Context, { mode }: RelationRule, denial: Denial): void {
   if (mode === 'enforce' || denial.code === 'request_malformed') throw new Denied(denial)
   observe(c, reasonOfDenial(denial))

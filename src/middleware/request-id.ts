@@ -1,34 +1,37 @@
-/** Names each request: an id of our own, and a place in the caller's trace. */
+/** Assigns each request an id and a span in the caller's trace. */
 import { createMiddleware } from 'hono/factory'
-import type { RequestIdVariables, TraceContext } from '../context.ts'
-import { receivedHeaders } from '../request-headers.ts'
-import { writeHeaders } from '../response-headers.ts'
-import { randomHex, uuidV7 } from '../stamps.ts'
+import { writeHeaders } from '../http/response-headers.ts'
+import { randomHex, uuidV7 } from '../isolate/stamps.ts'
 import { isPassableTracestate, parseTraceparent } from '../validators/trace-context.ts'
+import type { RequestIdVariables, TraceContext } from './context.ts'
+import { receivedHeaders } from './request-headers.ts'
 
-/** What a client's own id may look like; anything else is dropped, for ids end up in logs. */
+/**
+ * The allowed form of a client's own id. Other ids are dropped, because ids are written to logs.
+ */
 const CLIENT_REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
 const SPAN_ID_BYTES = 8
 const TRACE_ID_BYTES = 16
 const SAMPLED = '01'
 const NOT_SAMPLED = '00'
-/** Where the random part of a trace id is read as a number from 0 to 1. */
+/** The number of hex digits of a trace id's random part that are read as a number from 0 to 1. */
 const SAMPLE_DIGITS = 8
 const SAMPLE_RANGE = 16 ** SAMPLE_DIGITS
 
 export interface RequestIdOptions {
   /**
-   * Of the traces that begin here, which share is told to be sampled: 0 to 1. Default 1, or
-   * samplers behind this gateway that heed their parent would never record one.
+   * The share of the traces that begin here which is sampled: 0 to 1. Default 1: with a lower
+   * ratio, parent-based samplers behind this gateway record less.
    */
   readonly sampleRatio?: number | undefined
 }
 
 /**
- * Sets `requestId` (UUIDv7, RFC 9562), `parentRequestId` (the client's `X-Request-Id`, where it is
- * 1 to 128 of `A-Z a-z 0-9 . _ -`) and `trace` (W3C Trace Context: the caller's trace with a span
- * of ours, or a new trace where there is none or it is invalid), and answers with `X-Request-Id`.
+ * Sets `requestId` (UUIDv7, RFC 9562), `parentRequestId` (the client's `X-Request-Id`, if it is 1
+ * to 128 of `A-Z a-z 0-9 . _ -`) and `trace` (W3C Trace Context). The trace is the caller's with a
+ * new span, or a new trace if there is none or it is invalid. Writes `X-Request-Id` to the
+ * response.
  *
  * A client's ids are hints for correlation. They are never trusted to be unique.
  *
@@ -80,7 +83,10 @@ function continueTrace(received: ReadonlyMap<string, string>, sampleRatio: numbe
   }
 }
 
-/** The end of the trace id as a number from 0 to 1: whoever sees the id can tell the same. */
+/**
+ * Returns the end of the trace id as a number from 0 to 1, so that every service derives the same
+ * number.
+ */
 function sampleOf(traceId: string): number {
   return Number.parseInt(traceId.slice(-SAMPLE_DIGITS), 16) / SAMPLE_RANGE
 }

@@ -1,83 +1,65 @@
-/** Decides which of a client's headers an origin may see. */
+/** Decides which of a client's headers are forwarded to an origin. */
 import { createMiddleware } from 'hono/factory'
-import type { ForwardHeadersVariables } from '../context.ts'
 import { Denied } from '../errors.ts'
-import { receivedHeaders } from '../request-headers.ts'
+import { createHeaderCheck, type HeaderRules } from '../validators/request-header.ts'
+import type { ForwardHeadersVariables } from './context.ts'
+import { receivedHeaders } from './request-headers.ts'
 
-/** Cloudflare's limit on all request headers, bytes; `wrangler dev` takes more. */
+/** Cloudflare's limit on all request headers, in bytes; `wrangler dev` accepts more. */
 export const MAX_HEADER_BYTES = 131_072
-/** Far above what any client sends; each one costs the origin something. */
+/** Far above what any client sends. Each header uses resources of the origin. */
 export const MAX_HEADERS = 500
 /** Colon, space, CR and LF of a header line. */
 const LINE_OVERHEAD_BYTES = 4
 
-/** Lower-case names that never go on, each for the reason that heads its line. */
-// biome-ignore format: a table
-const DROPPED: ReadonlySet<string> = new Set([
-  // Hop by hop (RFC 9110 section 7.6.1).
-  'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings',
-  // Set anew for the request to the origin.
-  'host', 'content-length', 'expect', 'x-request-id', 'traceparent', 'tracestate',
-  // Added back where a route asks for them; a proof of possession goes with its token.
-  'authorization', 'dpop', 'cookie',
-  // For the gateway alone.
-  'x-consistency-token',
-  // Another path, method or host than the one that was decided on.
-  'x-rewrite-url', 'x-rewrite-uri', 'x-method-override', 'x-host', 'x-script-name', 'x-proxy-url',
-  'x-sendfile-type', 'base-url', 'request-uri',
-  // Claims about where the request came from.
-  'forwarded', 'client-ip', 'true-client-ip', 'x-real-ip', 'x-client-ip', 'x-cluster-client-ip',
-  'x-remote-ip', 'x-remote-addr', 'x-originating-ip', 'x-envoy-external-address',
-  'fastly-client-ip', 'x-appengine-user-ip', 'x-azure-clientip',
-  // Claims about who sent it, in the words of other gateways.
-  'remote-user', 'x-webauth-user', 'x-auth', 'x-authorization', 'x-client-cert', 'x-method',
-  'x-scheme', 'proxy',
-  // A response header that no request has.
-  'set-cookie',
-])
+export type SanitizeHeadersOptions = HeaderRules
 
 /**
- * Families of the same kinds, and any name with a character besides letters, digits and hyphens:
- * CGI and WSGI servers read `X_Auth_Subject`, and some `X.Auth.Subject`, as `X-Auth-Subject`.
- */
-const DROPPED_FAMILY =
-  /[^a-z0-9-]|^(?:x-auth(?:enticated)?-|x-forwarded|x-original-|x-http-method|x-accel-|proxy-|cf-|x-authenticated|x-user|x-remote-user|x-consumer-|x-ms-client-|x-goog-|x-amzn-|x-pomerium-|x-ssl-|ssl-|x-envoy-)/
-
-/**
- * Sets `forwardHeaders`: a copy of the request's headers without those that only the gateway may
- * write (`X-Auth-*`, `X-Request-Id`, trace context), those of the hop (also the ones that
- * `Connection` names), those that claim another path, method, host or client address, `Cookie`,
- * `Authorization` and `DPoP`, and every name that is not plain letters, digits and hyphens. The request
- * itself is left as it is.
+ * Sets `forwardHeaders`: a copy of the request's headers without those that a client must not send
+ * to the origin. The request itself is not changed. Removed are:
+ * - the headers that the gateway writes (`X-Auth-*`, `X-Request-Id`, trace context)
+ * - hop-by-hop headers, including those that `Connection` names
+ * - `Cookie`, `Authorization` and `DPoP`
+ * - headers in which common servers trust a proxy to report the caller, the address, the client
+ *   certificate, or another method, path or host
+ * - every name that is not plain letters, digits and hyphens
  *
- * Throws `Denied` (`request_malformed`) above {@link MAX_HEADERS} or {@link MAX_HEADER_BYTES}.
- * Does NOT look at values, and adds nothing: that is for the stage that sends the request on.
+ * `stripHeaders` adds names to this list, `keepHeaders` removes names from it.
+ *
+ * Throws `Denied` (`request_malformed`) above {@link MAX_HEADERS} or {@link MAX_HEADER_BYTES}. Does
+ * NOT check values, and adds no headers: the stage that forwards the request does.
  *
  * @example
  * ```ts
- * app.use(sanitizeHeaders())
+ * app.use(sanitizeHeaders({ stripHeaders: ['X-Tenant-*'], keepHeaders: ['X-User-Id'] }))
  * app.all('*', (c) => fetch(ORIGIN, { headers: Object.fromEntries(forwardHeadersOf(c)) }))
  * ```
  */
-export const sanitizeHeaders = () =>
-  createMiddleware<{ Variables: ForwardHeadersVariables }>(function sanitizeHeaders(c, next) {
-    const received = receivedHeaders(c)
-    const forward = new Map<string, string>()
-    let bytes = 0
-    for (const [name, value] of received) {
-      bytes += name.length + value.length + LINE_OVERHEAD_BYTES
-      if (!DROPPED.has(name) && !DROPPED_FAMILY.test(name)) forward.set(name, value)
-    }
-    if (received.size > MAX_HEADERS)
-      throw new Denied({ code: 'request_malformed', check: 'header_count' })
-    if (bytes > MAX_HEADER_BYTES)
-      throw new Denied({ code: 'request_malformed', check: 'header_bytes' })
-    deleteNamedIn(received.get('connection'), forward)
-    c.set('forwardHeaders', forward)
-    return next()
-  })
+export const sanitizeHeaders = ({ stripHeaders, keepHeaders }: SanitizeHeadersOptions = {}) => {
+  const mayReachOrigin = createHeaderCheck({ stripHeaders, keepHeaders })
+  return createMiddleware<{ Variables: ForwardHeadersVariables }>(
+    function sanitizeHeaders(c, next) {
+      const received = receivedHeaders(c)
+      const forward = new Map<string, string>()
+      let bytes = 0
+      for (const [name, value] of received) {
+        bytes += name.length + value.length + LINE_OVERHEAD_BYTES
+        if (mayReachOrigin(name)) forward.set(name, value)
+      }
+      if (received.size > MAX_HEADERS)
+        throw new Denied({ code: 'request_malformed', check: 'header_count' })
+      if (bytes > MAX_HEADER_BYTES)
+        throw new Denied({ code: 'request_malformed', check: 'header_bytes' })
+      deleteNamedIn(received.get('connection'), forward)
+      c.set('forwardHeaders', forward)
+      return next()
+    },
+  )
+}
 
-/** RFC 9110 section 7.6.1: what `Connection` names belongs to this hop, too. */
+/**
+ * Deletes the headers that `Connection` names, which belong to this hop (RFC 9110 section 7.6.1).
+ */
 export function deleteNamedIn(
   connection: string | undefined,
   headers: { delete(name: string): unknown },

@@ -1,9 +1,9 @@
-/** Tells operators how long each stage of their request took. */
+/** Reports to operators how long each stage of their request took. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type { Authorizer } from '../authorization/permissions.ts'
-import { callerOf, type PrincipalVariables, type TimelineVariables } from '../context.ts'
-import { writeHeaders } from '../response-headers.ts'
-import type { Principal } from '../tokens/principal.ts'
+import { writeHeaders } from '../http/response-headers.ts'
+import type { Principal } from '../identity/principal.ts'
+import { callerOf, type PrincipalVariables, type TimelineVariables } from './context.ts'
 
 export interface ServerTimingOptions {
   /** From `createAuthorizer(roles)`. */
@@ -14,15 +14,14 @@ export interface ServerTimingOptions {
 
 type Environment = { Variables: PrincipalVariables & Partial<TimelineVariables> }
 
-/** Who may know. Times of stages tell strangers what is cached, and which guard refused. */
+/** The permission to read timings. Timings reveal what is cached, and which guard refused. */
 export const TIMINGS_PERMISSION = 'portcullis:timings:read'
 
 /**
- * Adds `Server-Timing` (W3C) to the answers to callers with the permission
- * `portcullis:timings:read`: milliseconds of each stage that was entered, and `total`. Whether a
- * caller has it is decided once for each principal, so that others cost a look-up. Comes right
- * after `admit`: a token that is revoked is told nothing. On Workers a stage that only computes
- * takes 0.
+ * Adds `Server-Timing` (W3C) to responses to callers with the permission `portcullis:timings:read`:
+ * milliseconds of each stage that was entered, and `total`. The permission is checked once for each
+ * principal, so that other callers cost one look-up. Comes right after `admit`: a revoked token
+ * gets no timings. On Workers a stage that only computes takes 0.
  *
  * @example
  * ```ts

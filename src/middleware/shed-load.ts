@@ -1,27 +1,27 @@
-/** The `shedLoad` stage: where too many requests wait, the next one is told so at once. */
+/** The `shedLoad` stage: refuses requests at once if too many are in progress. */
 import { createMiddleware } from 'hono/factory'
-import { createWaiting, FULL } from '../admission/waiting.ts'
 import { Unavailable } from '../errors.ts'
+import { createWaiting, FULL } from '../isolate/waiting.ts'
 
 export interface ShedLoadOptions {
-  /** Requests of one isolate that may wait for their answer at the same time. */
+  /** Requests of one isolate that may be in progress at the same time. */
   readonly maxConcurrentRequests: number
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
 
-/** So much more than everybody may the operators' own routes have, of all of it. */
+/** Extra share of the limit for the operators' own routes. */
 const RESERVE_SHARE = 0.1
 const RETRY_AFTER_SECONDS = 1
 
 /**
- * Refuses requests with `Unavailable` (`gateway`, `overloaded`: 503, `Retry-After: 1`) while so many
- * others of this isolate wait, before anything is read, verified or asked: an isolate that has
- * more to do than it can serves some in time instead of all too late. The gateway's own routes
- * below `/-/` have a tenth more room, so that operators get through.
+ * Refuses requests with `Unavailable` (`gateway`, `overloaded`: 503, `Retry-After: 1`) while too
+ * many others of this isolate are in progress. It does so before anything is read, verified or
+ * called. An overloaded isolate then serves some requests in time instead of all too late. The
+ * gateway's own routes below `/-/` have a tenth more capacity, so that operators still have access.
  *
- * A request waits until its answer begins; a body that still streams does not count. Comes first
- * behind `audit`. Does NOT know what other isolates do: each has its own count.
+ * A request is in progress until its response begins; a body that is still streaming does not
+ * count. Comes right after `audit`. Does NOT include other isolates: each has its own count.
  *
  * @example
  * ```ts
@@ -33,7 +33,8 @@ export const shedLoad = ({ maxConcurrentRequests, now = Date.now }: ShedLoadOpti
     throw new RangeError(`shedLoad: needs a whole number above 0, not ${maxConcurrentRequests}`)
   const withReserve = Math.ceil(maxConcurrentRequests * (1 + RESERVE_SHARE))
   const waiting = createWaiting()
-  // One for all: nothing in it is of a request, and to make it takes longer than to refuse.
+  // One error for all requests: it contains nothing of a request, and creating it takes longer than
+  // refusing.
   const overloaded = new Unavailable('gateway', 'overloaded', {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
     unasked: true,

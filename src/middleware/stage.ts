@@ -1,18 +1,18 @@
-/** Ties a stage of the pipeline to the timeline of its request. */
+/** Names a stage of the pipeline in the timeline of its request. */
 import type { MiddlewareHandler } from 'hono'
 
 /** A middleware that has a name in the timeline. */
 export interface Stage extends MiddlewareHandler {
   readonly timed: {
     readonly stage: string
-    /** Without the note. */
+    /** The middleware that does not record its entry. */
     readonly middleware: MiddlewareHandler
   }
 }
 
 /**
- * Makes `middleware` note the moment it is entered, so that the audit event can tell how long each
- * stage took. Without `audit` before it, it changes nothing.
+ * Wraps `middleware` to record when it is entered, so that the audit event contains the duration of
+ * each stage. Has no effect without `audit` before it.
  */
 export function stage(name: string, middleware: MiddlewareHandler): Stage {
   const timedStage: MiddlewareHandler = (c, next) => {

@@ -1,38 +1,71 @@
-/** The `throttle` stage: who has sent too many bad credentials is not checked for another. */
+/** The `throttle` stage: limits the failed credential checks of each client address. */
 import { createMiddleware } from 'hono/factory'
-import type { AuthenticationFailures } from '../admission/authentication-failures.ts'
+import type { AuthenticationFailures, RunningCheck } from '../abuse/authentication-failures.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
-import { type ClientAddressVariables, clientAddressOf } from '../context.ts'
-import { Denied } from '../errors.ts'
-import { receivedHeaders } from '../request-headers.ts'
+import { type Denial, Denied, Unavailable } from '../errors.ts'
+import type { TokenVerifier } from '../identity/principal.ts'
+import { sleep } from '../isolate/timers.ts'
+import { createWaiting } from '../isolate/waiting.ts'
 import { credentialOf } from '../tokens/credential.ts'
-import type { TokenVerifier } from '../tokens/principal.ts'
 import type { References } from '../tokens/references.ts'
+import {
+  type ClientAddressVariables,
+  type CredentialCheck,
+  type CredentialCheckVariables,
+  clientAddressOf,
+} from './context.ts'
 import { observe } from './observe.ts'
+import { receivedHeaders } from './request-headers.ts'
 import { waitUntilOf } from './wait-until.ts'
 
 export interface ThrottleOptions {
   /** From `createAuthenticationFailures`. */
   readonly failures: AuthenticationFailures
-  /** The same that `authenticate` gets: tokens that it knows are good go on. */
+  /** The same as for `authenticate`: tokens that it has cached as valid pass. */
   readonly verifier: Pick<TokenVerifier, 'recall'>
   /** As above, for opaque tokens and API keys. */
   readonly references?: References | undefined
 }
 
-/** What is told, and recorded, of a request whose credential was not looked at. */
+/** The limit name in the response and the audit event of a throttled request. */
 export const AUTHENTICATION_FAILURES_LIMIT = 'authentication_failures'
+
+/** Longer than the timeouts for key sets and Redis. Checks without I/O take less. */
+const MAX_WAIT_MS = 10_000
+/** Bounds of the mean interval at which a waiting request polls for a free place. */
+const MIN_POLL_MS = 5
+const MAX_POLL_MS = 250
+/** Polls of all waiting requests together. */
+const POLLS_PER_MS = 4
+/** A waiting request counts for 7 to 8 slots: the platform may have ended it without notice. */
+const WAITING_SLOT_MS = 2_000
+
+/**
+ * Returns the time until the next poll, randomised. Requests that arrived together would otherwise
+ * compete for the same places and leave others empty.
+ */
+function pauseMs(waiting: number): number {
+  const mean = Math.min(Math.max(waiting / POLLS_PER_MS, MIN_POLL_MS), MAX_POLL_MS)
+  return mean * (0.5 + Math.random())
+}
+
+type Environment = { Variables: ClientAddressVariables & Partial<CredentialCheckVariables> }
 
 /**
  * Counts the credentials of an address that `authenticate` or `admit` refuse (`token_rejected`,
- * `dpop_rejected`), and refuses an address that has used up its failures before a signature is
- * checked or Redis is asked: `Denied` (`rate_limited`). A credential that this isolate already knows
- * is let through, because looking it up costs nothing and its owner may only share the address; a
- * proof of possession beside it is still checked. Requests without `Authorization` are not looked at.
+ * `dpop_rejected`). Refuses an address that has used up its failures, before a signature is
+ * verified or Redis is called: `Denied` (`rate_limited`). A credential that this isolate has cached
+ * as valid passes: the look-up costs nothing, and its owner may only share the address. A proof of
+ * possession with it is still verified. Requests without `Authorization` always pass.
  *
- * Where `failures` are only observed it refuses nobody, and tells the audit event whom it would have.
- * Comes after `clientAddress` and before `authenticate`. Does NOT count revoked tokens, missing
- * ones, or requests for a nonce: those are no guesses.
+ * A check in progress counts as a failure until its outcome is known. So a burst of forged tokens
+ * costs no more checks than the same tokens one after another. In a burst of valid tokens that are
+ * not cached, some wait until others have been checked; none is refused. Throws `Unavailable`
+ * (`gateway`, `overloaded`) for a request that waits longer than 10 seconds.
+ *
+ * If `failures` is in observe mode, refuses and delays no request; the audit event names the
+ * requests that would have been refused. Must run after `clientAddress` and before `authenticate`.
+ * Does NOT count revoked tokens, missing tokens or requests for a nonce: these are not guesses.
  *
  * @example
  * ```ts
@@ -44,6 +77,7 @@ export const AUTHENTICATION_FAILURES_LIMIT = 'authentication_failures'
  */
 export const throttle = ({ failures, verifier, references }: ThrottleOptions) => {
   const forms = { references: references !== undefined, dpop: true }
+  const waiting = createWaiting(WAITING_SLOT_MS)
 
   function isKnown(header: string): boolean {
     try {
@@ -56,20 +90,66 @@ export const throttle = ({ failures, verifier, references }: ThrottleOptions) =>
     }
   }
 
-  return createMiddleware<{ Variables: ClientAddressVariables }>(async function throttle(c, next) {
+  /** Returns the denial of a credential, or undefined if it may be checked. */
+  function refusalOf(address: string, header: string): Denial | undefined {
+    const retryAfterSeconds = failures.waitSeconds(address)
+    if (retryAfterSeconds === undefined || isKnown(header)) return undefined
+    return { code: 'rate_limited', limit: AUTHENTICATION_FAILURES_LIMIT, retryAfterSeconds }
+  }
+
+  /** Creates the check of one request. */
+  function checkOf(address: string, header: string): CredentialCheck {
+    let running: RunningCheck | undefined
+    return {
+      async begin() {
+        const sinceMs = Date.now()
+        for (let hasWaited = false; ; hasWaited = true) {
+          const refusal = refusalOf(address, header)
+          if (refusal !== undefined) throw new Denied(refusal)
+          running = failures.begin(address)
+          if (running !== undefined) return hasWaited
+          const nowMs = Date.now()
+          if (nowMs - sinceMs > MAX_WAIT_MS)
+            throw new Unavailable('gateway', 'overloaded', { retryAfterSeconds: 1, unasked: true })
+          // Polls instead of awaiting a promise of another request: on Workers it might never
+          // settle.
+          const slot = waiting.enter(Number.POSITIVE_INFINITY, nowMs)
+          await sleep(pauseMs(waiting.count()))
+          waiting.leave(slot)
+        }
+      },
+      passed() {
+        running?.end()
+        running = undefined
+      },
+    }
+  }
+
+  return createMiddleware<Environment>(async function throttle(c, next) {
     const header = receivedHeaders(c).get('authorization')
     if (header === undefined) return next()
     const address = clientAddressOf(c)
-    const retryAfterSeconds = failures.waitSeconds(address)
-    if (retryAfterSeconds !== undefined && !isKnown(header)) {
-      const limit = AUTHENTICATION_FAILURES_LIMIT
-      const denial = { code: 'rate_limited', limit, retryAfterSeconds } as const
-      if (failures.mode === 'enforce') throw new Denied(denial)
-      observe(c, reasonOfDenial(denial))
+    const refusal = refusalOf(address, header)
+    if (failures.mode === 'observe') {
+      if (refusal !== undefined) observe(c, reasonOfDenial(refusal))
+      await next()
+      if (!isFailure(c.error)) return
+      // Other requests may have failed in the meantime.
+      const later = refusal === undefined ? refusalOf(address, header) : undefined
+      if (later !== undefined) observe(c, reasonOfDenial(later))
+      return failures.record(address, waitUntilOf(c))
     }
-    await next()
-    // Hono has turned what a guard threw into an answer, and keeps it here.
-    if (isFailure(c.error)) failures.record(address, waitUntilOf(c))
+    if (refusal !== undefined) throw new Denied(refusal)
+    const check = checkOf(address, header)
+    c.set('credentialCheck', check)
+    try {
+      await next()
+      // Hono turns an error that a guard throws into a response, and keeps the error in `c.error`.
+      // The failure is counted before the place is freed, so that no other check starts in between.
+      if (isFailure(c.error)) failures.record(address, waitUntilOf(c))
+    } finally {
+      check.passed()
+    }
   })
 }
 

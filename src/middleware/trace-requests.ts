@@ -1,16 +1,16 @@
-/** Exports what a request was as spans of its trace. */
+/** Exports requests as spans of their traces. */
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { decisionOf, reasonOf } from '../audit/reason.ts'
+import type { SpanExporter } from '../observability/tracing/exporter.ts'
+import type { Span } from '../observability/tracing/span.ts'
 import {
   type RequestIdVariables,
   type RouteVariables,
   requestIdOf,
   type TimelineVariables,
   traceOf,
-} from '../context.ts'
-import type { SpanExporter } from '../tracing/exporter.ts'
-import type { Span } from '../tracing/span.ts'
+} from './context.ts'
 import { waitUntilOf } from './wait-until.ts'
 
 export interface TraceRequestsOptions {
@@ -24,20 +24,21 @@ type Environment = {
   Variables: RequestIdVariables & Partial<RouteVariables & TimelineVariables>
 }
 
-/** The conventions' name for a method that they do not know. */
+/** The name that the OpenTelemetry conventions define for other methods. */
 const OTHER_METHOD = '_OTHER'
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE'])
 const SPAN_ID_BYTES = 8
 const SERVER_ERROR = 500
 
 /**
- * Exports a server span of each request whose trace is sampled, the one that the origin is told as
- * its parent, and one of each stage that took time. Attributes are those of the OpenTelemetry
- * conventions for HTTP, but no path, query, address or subject: of the URL only the route's
- * pattern. Comes after `requestId` and before `audit`, whose timeline tells the stages.
+ * Exports a server span for each request with a sampled trace, and a span for each stage that took
+ * time. The origin receives the server span as its parent. Attributes follow the OpenTelemetry
+ * conventions for HTTP, but without path, query, address or subject: the route's pattern is the
+ * only part of the URL. Comes after `requestId` and before `audit`, which sets the timeline of the
+ * stages.
  *
- * A caller whose `traceparent` says "sampled" is heeded; how many spans an isolate sends is bounded
- * by the exporter.
+ * A caller's `traceparent` with the sampled flag is honoured. The exporter bounds how many spans an
+ * isolate sends.
  *
  * @example
  * ```ts
@@ -77,7 +78,7 @@ function spansOf(c: Context<Environment>, startMs: number, endMs: number): Span[
       isError: status >= SERVER_ERROR,
     },
   ]
-  // Stages follow each other without a gap, so that their durations tell when each began.
+  // Stages follow each other without a gap, so their durations determine when each began.
   let stageMs = startMs
   for (const [name, tookMs] of Object.entries(c.get('timeline')?.durations(endMs) ?? {})) {
     const began = stageMs

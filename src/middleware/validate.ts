@@ -1,33 +1,37 @@
-/** The `validate` stage: input that matches its schema, or 422 with every finding. */
+/** The `validate` stage: input that matches its schema, or 422 with the findings. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import type * as z from 'zod'
 import { ADMITTED_FOR_MS } from '../admission/admission.ts'
-import { type BodyVariables, bodyOf } from '../context.ts'
 import { Denied, type InputError } from '../errors.ts'
-import type { InputSchemas } from '../policy-definition.ts'
-import { withDeadline } from '../timers.ts'
+import { isJsonMediaType } from '../http/media-type.ts'
+import { withDeadline } from '../isolate/timers.ts'
+import type { InputSchemas } from '../policy/definition.ts'
 import { findingsOf, MAX_FINDINGS, pointer } from '../validators/findings.ts'
 import { JsonRefused, parseStrictJson } from '../validators/json.ts'
-import { isJsonMediaType } from '../validators/media-type.ts'
 import { queryParameters } from '../validators/query.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
+import { type BodyVariables, bodyOf } from './context.ts'
 
 export interface ValidateOptions extends InputSchemas {
-  /** Nesting of the body beyond which it is refused unread. Default 32. */
+  /** The maximum nesting of the body. Default 32. */
   readonly maxDepth?: number
 }
 
 const DEFAULT_MAX_DEPTH = 32
 type Environment = { Variables: BodyVariables }
 
-/** For the whole body: these are small, and a stalled upload must not hold its request for ever. */
+/**
+ * For the whole body. These bodies are small, and a stalled upload must not hold its request
+ * forever.
+ */
 const READ_TIMEOUT_MS = 15_000
 
 /**
- * Checks params, query, headers and JSON body against zod schemas and sends on the very bytes that
- * were checked. Refused: duplicated query parameters and member names, anything but UTF-8 JSON,
- * unknown keys (schemas must be `z.strictObject`, or say `z.looseObject`). Findings name paths, not
- * the values found there. Does not check a body that has no schema. Needs `limitBody` before it.
+ * Checks params, query, headers and JSON body against zod schemas, and forwards exactly the checked
+ * bytes. Refuses duplicate query parameters and member names, anything but UTF-8 JSON, and unknown
+ * keys (schemas must be `z.strictObject`, or explicitly `z.looseObject`). Findings contain paths,
+ * not the values found there. Does NOT check a body that has no schema. Needs `limitBody` before
+ * it.
  *
  * @example
  * ```ts
@@ -86,7 +90,10 @@ function check(
   if (found.length > 0) errors.push(...found.slice(0, MAX_FINDINGS - errors.length))
 }
 
-/** Query parameters by name; each may stand once, because origins differ in which one they take. */
+/**
+ * Returns query parameters by name. A duplicate is a finding, because origins differ in which value
+ * they use.
+ */
 function queryOf(c: Context, errors: InputError[]): Record<string, string> {
   const query: Record<string, string> = Object.create(null)
   const { url } = c.req
@@ -100,7 +107,7 @@ function queryOf(c: Context, errors: InputError[]): Record<string, string> {
   return query
 }
 
-/** Reads the body once, checks that it is JSON in one reading, and leaves it to be sent on. */
+/** Reads the body once, parses it as strict JSON, and keeps its bytes to forward. */
 async function readJson(
   c: Context<{ Variables: BodyVariables }>,
   maxDepth: number,
@@ -118,16 +125,18 @@ async function readJson(
 }
 
 /**
- * The whole body as text, whose bytes are kept to be sent on. Throws `Denied` where they are not
- * UTF-8.
+ * Returns the whole body as text, and keeps its bytes to forward. Throws `Denied` if they are not
+ * UTF-8, or as {@link wholeOf} does.
  */
 export async function bodyTextOf(c: Context<{ Variables: BodyVariables }>): Promise<string> {
   const startMs = Date.now()
   const bytes = await wholeOf(bodyOf(c))
-  if (Date.now() - startMs > ADMITTED_FOR_MS) c.set('heldUpSinceMs', startMs)
+  if (Date.now() - startMs > ADMITTED_FOR_MS)
+    c.set('heldUpSinceMs', c.get('heldUpSinceMs') ?? startMs)
   c.set('body', bytes)
   try {
-    // ignoreBOM keeps a byte order mark, which is then no JSON: some origins skip it, some fail.
+    // ignoreBOM keeps a byte order mark, which is then invalid JSON: some origins skip it, some
+    // fail.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     throw new Denied({ code: 'request_malformed', check: 'body_encoding' })
@@ -135,9 +144,9 @@ export async function bodyTextOf(c: Context<{ Variables: BodyVariables }>): Prom
 }
 
 /**
- * All of a body, which `limitBody` has bounded, within `timeoutMs` milliseconds (default 15 s).
- * Throws `Denied`: one that breaks off or stalls is its sender's doing: 400 to whoever is left, not
- * our 500.
+ * Returns all bytes of a body, which `limitBody` has bounded, within `timeoutMs` milliseconds
+ * (default 15 s). Throws `Denied` (400, not 500) if the body breaks off or stalls, because the
+ * client caused that.
  */
 export async function wholeOf(
   body: BodyVariables['body'],

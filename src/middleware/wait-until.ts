@@ -1,10 +1,10 @@
-/** What has to happen after the answer, on Workers and elsewhere. */
+/** Work after the response, on Workers and elsewhere. */
 import type { Context } from 'hono'
-import type { WaitUntil } from '../tokens/principal.ts'
+import type { WaitUntil } from '../identity/principal.ts'
 
 /**
- * `waitUntil` of a request. Outside of Workers, where Hono throws for want of an execution context,
- * a promise lives without help; its rejection is swallowed there.
+ * Returns `waitUntil` of a request. Outside of Workers, Hono throws because there is no execution
+ * context. There, promises run to completion by themselves, and rejections are ignored.
  */
 export function waitUntilOf(c: Context): WaitUntil {
   try {

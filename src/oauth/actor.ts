@@ -1,9 +1,13 @@
-/** Whom the audit trail names for a request to the authorization server. */
+/** Converts clients and grants to principals, for audit events and revocation checks. */
+
+import type { Principal } from '../identity/principal.ts'
 import type { AccessGrant, IssuedToken } from '../tokens/access-grant.ts'
-import type { Principal } from '../tokens/principal.ts'
 import type { Client } from './client.ts'
 
-/** The bearer of a granted token, as `authenticate` will see it; also who an audit event names. */
+/**
+ * Returns the principal of a granted token, as `authenticate` will create it. Audit events name it
+ * too.
+ */
 export function principalOfGrant(
   grant: AccessGrant,
   tokenIssuer: string,
@@ -26,7 +30,7 @@ export function principalOfGrant(
   }
 }
 
-/** A client as an actor of the audit trail, before it has any token. */
+/** Returns the principal of a client for the audit trail, before any token exists. */
 export function principalOfClient({ id, tenant, roles }: Client, issuer: string): Principal {
   return {
     issuer,

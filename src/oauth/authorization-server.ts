@@ -1,12 +1,14 @@
-/** The authorization server: its three endpoints, put together out of ports. */
+/** Creates the authorization server: its three endpoints over the ports. */
+
+import type { TokenVerifier } from '../identity/principal.ts'
 import type { RefreshTokens, TokenIssuer } from '../tokens/access-grant.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
-import type { TokenVerifier } from '../tokens/principal.ts'
 import type { ReferenceStore } from '../tokens/reference.ts'
 import type { SigningJwk } from '../validators/signing-jwk.ts'
 import { createClientAssertionVerifier } from './client-assertion.ts'
 import { createClientAuthenticator } from './client-authenticator.ts'
 import type { ClientLogins } from './client-logins.ts'
+import type { ExchangeLimits } from './exchange-limits.ts'
 import type { GrantStore } from './grant-store.ts'
 import { createIntrospectionEndpoint, type IntrospectionEndpoint } from './introspection.ts'
 import { TOKEN_PATH } from './metadata.ts'
@@ -24,7 +26,7 @@ import { createTokenEndpoint, type TokenEndpoint } from './token-endpoint.ts'
 export interface AuthorizationServerOptions {
   /** The gateway's public URL. */
   readonly issuer: string
-  /** Private keys that tokens are signed with. */
+  /** Private keys that sign tokens. */
   readonly keys: readonly SigningJwk[]
   readonly logins: ClientLogins
   readonly store: GrantStore
@@ -32,13 +34,19 @@ export interface AuthorizationServerOptions {
   readonly refreshTokens: RefreshTokens
   readonly references: ReferenceStore
   readonly revoker: TokenRevoker
-  /** The gateway's own: of the tokens that are good at it. */
+  /** The gateway's own verifier, which accepts tokens for the gateway. */
   readonly verifier: TokenVerifier
   readonly dpop: DpopVerifier
-  /** What roles grant under the policy. */
+  /** Issuers that share their tenants with the gateway. */
+  readonly tenantIssuers: ReadonlySet<string>
+  /** Returns the scopes that roles grant under the policy. */
   readonly scopeOfRoles: ScopeOfRoles
-  /** Life of a session, seconds. */
-  readonly sessionSeconds: number
+  /**
+   * Life of a session that starts with a login at another issuer, in seconds. Undefined: the
+   * session ends with the login's token.
+   */
+  readonly sessionSeconds: number | undefined
+  readonly exchangeLimits: ExchangeLimits
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -49,7 +57,7 @@ export interface AuthorizationServer {
   readonly introspect: IntrospectionEndpoint
 }
 
-/** Puts the endpoints together. Without I/O; nothing of it is kept between requests but keys. */
+/** Creates the endpoints. No I/O. Only keys are kept between requests. */
 export function createAuthorizationServer(
   options: AuthorizationServerOptions,
 ): AuthorizationServer {

@@ -1,125 +1,167 @@
-/** `private_key_jwt`: a client that proves who it is by a signature (RFC 7523 section 2.2). */
-import { generateKeyPair, SignJWT } from 'jose'
+/** `private_key_jwt`: authenticates a client by a signed assertion (RFC 7523 section 2.2). */
+import { base64url, exportJWK, generateKeyPair, type JWK } from 'jose'
+import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'
 import { readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
-import { importKeys, type KeyHint, type KeyRing, keyFor } from '../tokens/key-ring.ts'
-import { sha256 } from '../tokens/sha256.ts'
-import { ASSERTION_ALGORITHMS } from '../validators/client.ts'
+import { importKeys } from '../tokens/key-ring.ts'
+import type { ASSERTION_ALGORITHMS } from '../validators/client.ts'
+import { MIN_RSA_BITS } from '../validators/jwk.ts'
 import {
   ASSERTION_TOLERANCE_SECONDS,
   type AssertionClaims,
   assertionClaims,
-  MAX_ASSERTION_AHEAD_SECONDS,
+  MAX_ASSERTION_SECONDS,
+  MAX_UNDATED_ASSERTION_SECONDS,
 } from '../validators/oauth-assertion.ts'
 import type { Client } from './client.ts'
 
-/** A good assertion, which must not be taken twice. */
+/** The use of a valid assertion, which must not be accepted twice. */
 export interface AssertionUse {
-  /** Storage key under which its use is to be remembered: `pc:client-assertion:<hash>`. */
+  /** Storage key that records the use: `pc:client-assertion:<hash>`. */
   readonly key: string
-  /** For how long; afterwards it is too old for every gateway. */
+  /**
+   * How long to keep the record, in seconds. After it, the assertion is too old for every gateway.
+   */
   readonly ttlSeconds: number
 }
 
 export interface ClientAssertionOptions {
-  /** What `aud` may be: the issuer identifier and the token endpoint's URL. */
+  /** Accepted values of `aud`: the issuer identifier and the URL of the token endpoint. */
   readonly audiences: readonly string[]
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-/** Checks an assertion; undefined where it is not good for this client. */
+/** Which check an assertion failed. For the audit trail only: the client must not learn it. */
+export type FailedAssertionCheck =
+  | 'type'
+  | 'key'
+  | 'signature'
+  | 'claims'
+  | 'issuer'
+  | 'audience'
+  | 'expired'
+  | 'lifetime'
+  | 'future'
+
+/** Verifies an assertion of a client. Returns the failed check, or the use of a valid assertion. */
 export type ClientAssertionVerifier = (
   client: Client | undefined,
   assertion: string,
-) => Promise<AssertionUse | undefined>
+) => Promise<AssertionUse | FailedAssertionCheck>
 
-/** RFC 7523 names no type; a token of another kind has one of its own (RFC 8725 section 3.11). */
+type AssertionAlgorithm = (typeof ASSERTION_ALGORITHMS)[number]
+
+/** The key that an assertion names in its header. */
+interface AssertionHint {
+  readonly alg: AssertionAlgorithm
+  readonly kid: string | undefined
+}
+
+/** `kty` of the keys of each algorithm. */
+const KEY_TYPES: Readonly<Record<AssertionAlgorithm, string>> = {
+  ES256: 'EC',
+  Ed25519: 'OKP',
+  EdDSA: 'OKP',
+  RS256: 'RSA',
+  PS256: 'RSA',
+}
+
+/** RFC 7523 defines no type. A token of another kind has its own type (RFC 8725 section 3.11). */
 const TYPES = new Set([undefined, 'jwt', 'client-authentication+jwt'])
 
 /**
- * Makes the verifier: signed by a key of the client with an asymmetric algorithm, `iss` and `sub` the
- * client, `aud` exactly one and ours, `exp` at most 5 minutes ahead, and a `jti`. A client that is
- * unknown, disabled or has no key that the assertion can mean costs a signature's verification all
- * the same. Does NOT check that the assertion is new: that is for the caller, by `key`.
+ * Creates the verifier. An assertion is valid if a key of the client signed it with an asymmetric
+ * algorithm, `iss` and `sub` are the client id, `aud` is exactly one of `audiences`, and it has a
+ * `jti`. The time from `iat` to `exp` is at most one hour; without `iat`, `exp` is at most 5
+ * minutes ahead. Does NOT check for replay: the caller must record `key` for `ttlSeconds`.
+ *
+ * If the client is unknown, disabled or has no matching key, the check takes as long as for a wrong
+ * signature: one key import and one verification, with a decoy key of the same algorithm.
  */
 export function createClientAssertionVerifier({
   audiences,
   now,
 }: ClientAssertionOptions): ClientAssertionVerifier {
-  let decoy: { readonly key: CryptoKey; readonly token: string } | undefined
+  // Keys, not promises: a request must not await a promise of another request.
+  const decoys = new Map<AssertionAlgorithm, JWK>()
 
-  /** Verifies a signature of our own, so that time does not tell whether a client has keys. */
-  async function workInVain(): Promise<void> {
-    decoy ??= await makeDecoy()
-    const { key } = decoy
-    const decoyKey = {
-      kid: undefined,
-      algorithm: 'ES256',
-      cryptoKey: key,
-      expiresAtSeconds: undefined,
-    } as const
-    await verifySignature(decoy.token, decoyKey)
+  async function decoyFor(alg: AssertionAlgorithm): Promise<JWK> {
+    const decoy = decoys.get(alg) ?? (await makeDecoy(alg))
+    decoys.set(alg, decoy)
+    return decoy
   }
 
   return async function verifyAssertion(client, assertion) {
+    let failed: FailedAssertionCheck = 'signature'
     try {
-      const header = readHeader(assertion)
-      // Before anything depends on the client: what is cheap to refuse must tell nothing of it.
-      if (!TYPES.has(header.typ?.toLowerCase().replace(/^application\//, ''))) return undefined
-      const keys = client === undefined || client.disabled ? undefined : client.jwks
-      const imported = keys && (await importKeys(keys, ASSERTION_ALGORITHMS))
-      const key = imported && keyOf(imported.ring, header)
-      if (key === undefined) {
-        await workInVain()
-        return undefined
-      }
+      const { typ, alg, kid } = readHeader(assertion)
+      // Before anything depends on the client: a cheap refusal must not reveal whether it exists.
+      if (!TYPES.has(typ?.toLowerCase().replace(/^application\//, ''))) return 'type'
+      if (!isAssertionAlgorithm(alg)) return 'type'
+      const jwk = client === undefined || client.disabled ? undefined : keyOf(client, { alg, kid })
+      if (jwk === undefined) failed = 'key'
+      const imported = await importKeys({ keys: [jwk ?? (await decoyFor(alg))] }, [alg])
+      const [key] = imported?.ring ?? []
+      if (key === undefined) return 'key'
       await verifySignature(assertion, key)
       const claims = assertionClaims.safeParse(readPayload(assertion))
-      if (!claims.success || client === undefined) return undefined
-      return isFor(client, claims.data) ? await useOf(claims.data) : undefined
+      if (client === undefined || jwk === undefined) return 'key'
+      if (!claims.success) return 'claims'
+      return failedCheckOf(client, claims.data) ?? (await useOf(claims.data))
     } catch (error) {
-      if (error instanceof Denied) return undefined
+      if (error instanceof Denied) return failed
       throw error
     }
   }
 
-  function isFor(client: Client, { iss, sub, aud, exp, iat, nbf }: AssertionClaims): boolean {
+  function failedCheckOf(
+    client: Client,
+    { iss, sub, aud, exp, iat, nbf }: AssertionClaims,
+  ): FailedAssertionCheck | undefined {
     const nowSeconds = now() / 1000
     const latest = nowSeconds + ASSERTION_TOLERANCE_SECONDS
-    return (
-      iss === client.id &&
-      sub === client.id &&
-      audiences.includes(aud) &&
-      exp > nowSeconds - ASSERTION_TOLERANCE_SECONDS &&
-      exp <= latest + MAX_ASSERTION_AHEAD_SECONDS &&
-      (iat ?? 0) <= latest &&
-      (nbf ?? 0) <= latest
-    )
+    if (iss !== client.id || sub !== client.id) return 'issuer'
+    if (!audiences.includes(aud)) return 'audience'
+    if (exp <= nowSeconds - ASSERTION_TOLERANCE_SECONDS) return 'expired'
+    if ((iat ?? 0) > latest || (nbf ?? 0) > latest) return 'future'
+    const latestEnd =
+      iat === undefined ? latest + MAX_UNDATED_ASSERTION_SECONDS : iat + MAX_ASSERTION_SECONDS
+    return exp > latestEnd ? 'lifetime' : undefined
   }
 
   async function useOf({ sub, jti, exp }: AssertionClaims): Promise<AssertionUse> {
     const leftSeconds = Math.ceil(exp - now() / 1000)
     return {
       key: `pc:client-assertion:${await sha256(JSON.stringify([sub, jti]))}`,
-      // Twice the tolerance: once for the client's clock, once for another gateway's.
+      // Twice the tolerance: once for the client's clock, once for that of another gateway.
       ttlSeconds: Math.max(1, leftSeconds + 2 * ASSERTION_TOLERANCE_SECONDS),
     }
   }
 }
 
-/** Whether a token names no key, several, or one for another algorithm: nobody is told which. */
-function keyOf(ring: KeyRing, hint: KeyHint) {
-  try {
-    return keyFor(ring, hint)
-  } catch (error) {
-    if (error instanceof Denied) return undefined
-    throw error
-  }
+/** Returns the only registered key that matches the assertion; undefined for none or several. */
+function keyOf(client: Client, { alg, kid }: AssertionHint): JWK | undefined {
+  const [key, another] = (client.jwks?.keys ?? []).filter(
+    (jwk) =>
+      (kid === undefined || jwk.kid === kid) &&
+      (jwk.alg === undefined ? jwk.kty === KEY_TYPES[alg] : jwk.alg === alg),
+  )
+  return another === undefined ? key : undefined
 }
 
-async function makeDecoy() {
-  const { privateKey, publicKey } = await generateKeyPair('ES256')
-  const token = await new SignJWT({}).setProtectedHeader({ alg: 'ES256' }).sign(privateKey)
-  return { key: publicKey, token }
+/**
+ * Creates a public key that verifies no signature. A random modulus avoids the search for primes.
+ */
+async function makeDecoy(alg: AssertionAlgorithm): Promise<JWK> {
+  if (KEY_TYPES[alg] !== 'RSA')
+    return exportJWK((await generateKeyPair(alg, { extractable: true })).publicKey)
+  const modulus = crypto.getRandomValues(new Uint8Array(MIN_RSA_BITS / 8))
+  modulus[0] = (modulus[0] ?? 0) | 0x80
+  modulus[modulus.length - 1] = (modulus.at(-1) ?? 0) | 1
+  return { kty: 'RSA', n: base64url.encode(modulus), e: 'AQAB' }
+}
+
+function isAssertionAlgorithm(alg: string): alg is AssertionAlgorithm {
+  return Object.hasOwn(KEY_TYPES, alg)
 }

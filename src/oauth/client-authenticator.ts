@@ -1,4 +1,4 @@
-/** Authentication of clients at `/oauth/*` (RFC 6749 sections 2.3 and 3.2.1). */
+/** Authenticates clients at `/oauth/*` (RFC 6749 sections 2.3 and 3.2.1). */
 import { Denied } from '../errors.ts'
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import type { Client } from './client.ts'
@@ -20,16 +20,16 @@ export interface ClientAuthenticatorOptions {
   readonly now: () => number
 }
 
-/** What of a request tells the client. */
+/** The parts of a request that identify the client. */
 export interface ClientRequest {
   /** The `Authorization` header. */
   readonly authorization: string | undefined
   readonly form: OAuthForm
-  /** The normalised address that the request comes from. */
+  /** The normalised address of the caller. */
   readonly address: string
 }
 
-/** A client that is who it says, and what was learned of it in the same round trip. */
+/** An authenticated client, and its cutoffs from the same round trip. */
 export interface AuthenticatedClient {
   readonly client: Client
   readonly cutOffs: CutOffs
@@ -37,17 +37,19 @@ export interface AuthenticatedClient {
 
 export type ClientAuthenticator = (request: ClientRequest) => Promise<AuthenticatedClient>
 
-/** What throttled attempts are told and recorded as. */
+/** The name of the limit in responses and audit events for throttled attempts. */
 const LOGIN_LIMIT = 'client_authentication'
 
 /**
- * Makes the authenticator. Throws `Denied`: `invalid_request`, `invalid_client`, `rate_limited` after
- * too many failures (before any secret or signature is looked at), `banned`; and `Unavailable` where
- * failures cannot be counted, because guessing would be free then.
+ * Creates the authenticator. Throws `Denied`: `invalid_request`, `invalid_client`, `banned`, or
+ * `rate_limited`. After too many failures, `rate_limited` is thrown before any secret or signature
+ * is verified. Throws `Unavailable` if failures cannot be counted, because guessing would then be
+ * unlimited.
  *
- * Who the client is not, is not told: unknown, disabled, wrong secret and bad signature are one
- * answer after the same work. Of failures at the same time, exactly as many are answered with
- * `invalid_client` as are allowed: a failure that is counted beyond that is `rate_limited`, too.
+ * The response does not reveal why authentication failed. An unknown client, a disabled client, a
+ * wrong secret and a bad signature get the same response after the same work. Of concurrent
+ * failures, exactly as many get `invalid_client` as are allowed. A failure that is counted beyond
+ * that also gets `rate_limited`.
  */
 export function createClientAuthenticator({
   logins,
@@ -63,30 +65,35 @@ export function createClientAuthenticator({
 
     const { client, knownForSeconds, cutOffs } = state
     const proof = await check(client, credential)
-    if (client !== undefined && proof.good) {
+    let failed = proof.failed
+    if (client !== undefined && failed === undefined) {
       const remember = knownForSeconds < KNOWN_ADDRESS_SECONDS / 2
       if (!remember && proof.use === undefined) return { client, cutOffs }
       if (await logins.succeeded(login, { remember, use: proof.use })) return { client, cutOffs }
+      failed = 'private_key_jwt_replay'
     }
     const { byAddress, byClient } = await logins.failed(login)
     const before = { ...byAddress, count: byAddress.count - 1 }
     const beforeClient = { ...byClient, count: byClient.count - 1 }
     refuseTooMany(waitSeconds({ byAddress: before, byClient: beforeClient, knownForSeconds }))
-    throw oauthRefused('invalid_client', credential.method)
+    throw oauthRefused('invalid_client', failed ?? credential.method)
   }
 
   async function check(client: Client | undefined, credential: ClientCredential): Promise<Checked> {
     if (credential.method === 'private_key_jwt') {
       const use = await verifyAssertion(client, credential.assertion)
-      return { good: use !== undefined, use }
+      return typeof use === 'string' ? { failed: `private_key_jwt_${use}` } : { use }
     }
-    return { good: await isClientSecret(client, credential.secret, now()), use: undefined }
+    return (await isClientSecret(client, credential.secret, now()))
+      ? {}
+      : { failed: credential.method }
   }
 }
 
 interface Checked {
-  readonly good: boolean
-  readonly use: AssertionUse | undefined
+  /** The reason for the audit trail; undefined if the credential is valid. */
+  readonly failed?: string
+  readonly use?: AssertionUse
 }
 
 function refuseBanned(untilSeconds: number | undefined, nowMs: number): void {

@@ -1,9 +1,12 @@
-/** How a client says who it is (RFC 6749 section 2.3, RFC 7521 section 4.2): one way, once. */
+/**
+ * Parses the credential of a client (RFC 6749 section 2.3, RFC 7521 section 4.2): exactly one
+ * method per request.
+ */
 import { readPayload } from '../tokens/jws.ts'
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import { decodeFormText, type OAuthForm } from './form.ts'
 
-/** What a client presents. Nothing of it has been verified. */
+/** A credential that a client presents. Nothing of it has been verified. */
 export type ClientCredential =
   | {
       readonly method: 'client_secret_basic' | 'client_secret_post'
@@ -15,12 +18,13 @@ export type ClientCredential =
 export const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 const BASIC = /^basic +([A-Za-z\d+/]+={0,2})$/i
-/** Longer ones are no credentials of ours, and hashing or parsing them is work. */
+/** Longer credentials cannot be valid. The bound saves the work of hashing or parsing them. */
 const MAX_CREDENTIAL_CHARS = 8_192
 
 /**
- * Takes the one credential out of a request. Throws `Denied`: `invalid_request` for two ways at once
- * and for a `client_id` that contradicts; `invalid_client` for none, or one that is malformed.
+ * Extracts the only credential of a request. Throws `Denied`: `invalid_request` for two methods at
+ * once, or a `client_id` that does not match; `invalid_client` for a missing or malformed
+ * credential.
  */
 export function clientCredentialOf(
   authorization: string | undefined,
@@ -53,7 +57,10 @@ export function clientCredentialOf(
   return { method: 'client_secret_post', clientId, secret }
 }
 
-/** RFC 6749 section 2.3.1: both parts are form-encoded, so that a `:` in them can be told apart. */
+/**
+ * Parses HTTP Basic credentials. Both parts are form-encoded, so that they may contain a `:` (RFC
+ * 6749 section 2.3.1).
+ */
 function basicCredential(authorization: string): ClientCredential {
   const malformed = () => oauthRefused('invalid_client', 'client_basic')
   if (authorization.length > MAX_CREDENTIAL_CHARS) throw malformed()
@@ -61,7 +68,7 @@ function basicCredential(authorization: string): ClientCredential {
   if (encoded === undefined || encoded.length % 4 !== 0) throw malformed()
   const text = atob(encoded)
   const at = text.indexOf(':')
-  // Form encoding leaves ASCII only; a byte above it is a client that does not encode.
+  // Form-encoded text is ASCII. Any other byte means that the client does not encode.
   if (at === -1 || /[^\x20-\x7e]/.test(text)) throw malformed()
   const clientId = decodeFormText(text.slice(0, at))
   const secret = decodeFormText(text.slice(at + 1))
@@ -69,7 +76,7 @@ function basicCredential(authorization: string): ClientCredential {
   return { method: 'client_secret_basic', clientId, secret }
 }
 
-/** Whose assertion it claims to be; that it is, is for the signature to tell. */
+/** Returns the client that the assertion names. Does NOT verify the signature. */
 function assertedClient(assertion: string): string {
   try {
     const { sub } = readPayload(assertion)

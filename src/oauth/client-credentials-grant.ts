@@ -1,4 +1,4 @@
-/** `client_credentials`: a token for the client itself (RFC 6749 section 4.4). */
+/** `client_credentials`: issues a token for the client itself (RFC 6749 section 4.4). */
 import type { AccessGrant } from '../tokens/access-grant.ts'
 import { principalOfGrant } from './actor.ts'
 import { cutOffKeysOf, issuableAtSeconds, refuseReplay } from './grant-store.ts'
@@ -12,8 +12,9 @@ import {
 } from './token-request.ts'
 
 /**
- * Makes the handler. `sub` is the client; there is no refresh token (RFC 6749 section 4.4.3). Cut-offs
- * that came with the client are not asked for again: only those of its tenant, and a proof's use.
+ * Creates the handler. `sub` is the client. There is no refresh token (RFC 6749 section 4.4.3). The
+ * cutoffs that were read with the client are not read again: only those of its tenant are, and the
+ * use of a proof.
  */
 export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
   const { issuer, tokens, store, scopeOfRoles, now } = options
@@ -25,7 +26,7 @@ export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
       tenant: client.tenant,
       roles,
       scopes: grantedScope(form.one('scope'), { bound: scopes, held: scopes, roles, scopeOfRoles }),
-      audiences: grantedAudiences(form, client.audiences),
+      audiences: grantedAudiences(form, { issuer, allowed: client.audiences }),
       confirmation: proof?.thumbprint,
     }
     const keys = await cutOffKeysOf(grant, issuer)

@@ -1,62 +1,69 @@
-/** Who may try to authenticate as a client, and how often they may fail. */
+/** Limits on failed authentications of clients, by address and by client. */
 import type { Client } from './client.ts'
 import type { AssertionUse } from './client-assertion.ts'
 
-/** Failures of an address, as whichever clients, before it has to wait. */
+/** Failures of an address, as any client, before it must wait. */
 export const MAX_FAILURES_PER_ADDRESS = 20
 /**
- * The same of an address that has authenticated as the client lately: others behind it may fail, as
- * a client that was deployed with a wrong secret does, and not stop this one.
+ * The same limit for an address that recently authenticated as the client. It is higher because
+ * other callers at that address may fail, such as a client with a wrong secret. They must not stop
+ * this one.
  */
 export const MAX_FAILURES_PER_KNOWN_ADDRESS = 100
-/** Failures as one client, from wherever, before addresses that it never came from have to wait. */
+/**
+ * Failures as one client, from all addresses, before addresses that never authenticated as it must
+ * wait.
+ */
 export const MAX_FAILURES_PER_CLIENT = 100
-/** Failures are counted for so long from the first one on. */
+/** The window of the counts, in seconds. It starts with the first failure. */
 export const FAILURE_WINDOW_SECONDS = 60
 /**
- * How long an address that authenticated as a client is known as one of it, and spared the count of
- * that client's failures: whoever fails on purpose, from a thousand addresses, must not lock its
- * owner out.
+ * How long an address that authenticated as a client is remembered for it, in seconds. The limit on
+ * that client's failures does not apply to such an address. An attacker that fails on purpose from
+ * a thousand addresses therefore cannot lock out the client's owner.
  */
 export const KNOWN_ADDRESS_SECONDS = 86_400
 
-/** An attempt: as which client, from where (the normalised address). */
+/** An attempt to authenticate: the client and the normalised address. */
 export interface Login {
   readonly clientId: string
   readonly address: string
 }
 
-/** Failures so far, and in how many seconds they are forgotten. */
+/** The number of failures so far, and the time until the window ends, in seconds. */
 export interface Failures {
   readonly count: number
   readonly resetSeconds: number
 }
 
-/** Values of cut-offs by their keys: whole seconds since the epoch, null: none. */
+/** Values of revocation cutoffs by their keys: whole seconds since the epoch. Null: no cutoff. */
 export type CutOffs = ReadonlyMap<string, string | null>
 
-/** What is known before anything is checked. */
+/** The stored state before anything is verified. */
 export interface LoginState {
   readonly client: Client | undefined
   readonly byAddress: Failures
   readonly byClient: Failures
-  /** For how long the address will be known as one of this client; 0: it is not. */
+  /** For how many seconds the address is still remembered for this client. 0: it is not. */
   readonly knownForSeconds: number
-  /** Until when the address is banned, seconds since the epoch. */
+  /** When the ban of the address ends, in seconds since the epoch. Undefined: no ban. */
   readonly bannedUntilSeconds: number | undefined
-  /** Those of the client, and of the client as a subject: a token for itself needs no more. */
+  /**
+   * The cutoffs of the client, and of the client as a subject: those of its own tokens, except its
+   * tenant's.
+   */
   readonly cutOffs: CutOffs
 }
 
-/** Port: clients and their failures. Throws `Unavailable` when it cannot tell. */
+/** Port: clients and their failures. Throws `Unavailable` if the store cannot read or write. */
 export interface ClientLogins {
-  /** Everything that decides whether an attempt may be made, and the client, in one call. */
+  /** Returns the client and everything that decides whether an attempt is allowed, in one call. */
   begin(login: Login): Promise<LoginState>
   /** Counts a failure. */
   failed(login: Login): Promise<Pick<LoginState, 'byAddress' | 'byClient'>>
   /**
-   * Remembers the address, if `remember`, and the use of an assertion. False: that has been used
-   * before, and nothing was remembered.
+   * Stores the address, if `remember`, and the use of an assertion. Returns false if the assertion
+   * was used before; nothing is stored then.
    */
   succeeded(
     login: Login,
@@ -64,7 +71,7 @@ export interface ClientLogins {
   ): Promise<boolean>
 }
 
-/** How long an attempt must wait; undefined: it may be made. */
+/** Returns how long an attempt must wait, in seconds. Returns undefined if it is allowed. */
 export function waitSeconds({
   byAddress,
   byClient,

@@ -1,29 +1,29 @@
-/** Secrets of clients: 256 random bits, of which only the SHA-256 is ever kept. */
+/** Secrets of clients: 256 random bits. Only their SHA-256 is stored. */
 import { base64url } from 'jose'
 import { credentialHash } from '../tokens/reference.ts'
 import type { Client, ClientSecretHash } from './client.ts'
 
 const SECRET_BYTES = 32
-/** Says what it is to whoever finds one, and to scanners that look for leaked ones. */
+/** Identifies the secret to a person who finds it, and to scanners for leaked secrets. */
 const SECRET_PREFIX = 'pcs_'
 
-/** What no secret hashes to: the work for an unknown client is that for a known one. */
+/** A hash that no secret has. An unknown client then costs the same work as a known one. */
 const NO_SECRET: ClientSecretHash = { hash: '-'.repeat(43), untilSeconds: null }
 
-/** A secret for a client: `pcs_` and 43 base64url characters. */
+/** Creates a secret for a client: `pcs_` and 43 base64url characters. */
 export function newClientSecret(): string {
   return SECRET_PREFIX + base64url.encode(crypto.getRandomValues(new Uint8Array(SECRET_BYTES)))
 }
 
-/** What is kept of a new secret, which is good until it is rotated. */
+/** Returns the stored form of a new secret, which is valid until it is rotated. */
 export async function clientSecretHash(secret: string): Promise<ClientSecretHash> {
   return { hash: await credentialHash(secret), untilSeconds: null }
 }
 
 /**
- * Whether `secret` opens `client`, compared in constant time. For a client that is unknown,
- * disabled or without secrets the answer is false after the same work, so that time tells nobody
- * which it was.
+ * Reports whether `secret` is a valid secret of `client`, compared in constant time. Returns false
+ * after the same work if the client is unknown, disabled or has no secrets. The response time
+ * therefore reveals none of these.
  */
 export async function isClientSecret(
   client: Client | undefined,
@@ -40,7 +40,7 @@ export async function isClientSecret(
   return opened
 }
 
-/** Looks at every character whatever the first ones say. Both are hashes, of the same length. */
+/** Compares two hashes of the same length in constant time. */
 function isEqual(a: string, b: string): boolean {
   let difference = a.length ^ b.length
   for (let at = 0; at < a.length; at++) difference |= a.charCodeAt(at) ^ b.charCodeAt(at)

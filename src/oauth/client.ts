@@ -1,12 +1,16 @@
-/** OAuth clients: what is known of them, and the port that keeps them. */
+/** OAuth clients: their data, and the port of the registry. */
 import type { JSONWebKeySet } from 'jose'
 import type { GRANT_TYPES, NewClient } from '../validators/client.ts'
+import type { SigningAlgorithm } from '../validators/signing-jwk.ts'
 
 export { GRANT_TYPES, type NewClient, newClientSchema } from '../validators/client.ts'
 
 export type GrantType = (typeof GRANT_TYPES)[number]
 
-/** Hash of a secret that opens this client, and until when (seconds since the epoch; null: ever). */
+/**
+ * The hash of a client's secret, and when the secret expires, in seconds since the epoch. Null:
+ * never.
+ */
 export interface ClientSecretHash {
   /** base64url SHA-256 of the secret. */
   readonly hash: string
@@ -19,51 +23,60 @@ export interface Client {
   readonly id: string
   readonly name: string
   readonly grants: readonly GrantType[]
-  /** The most that its tokens may have as scope; undefined: no bound of its own. */
+  /** The most scopes that its tokens may have. Undefined: the client sets no bound. */
   readonly scopes: readonly string[] | undefined
-  /** Roles of the client's own tokens (client credentials). Not those of users it acts for. */
+  /**
+   * Roles of the client's own tokens (client credentials). They do not apply to users that it acts
+   * for.
+   */
   readonly roles: readonly string[]
-  /** What `resource` and `audience` may name; the first is the default. At least one. */
+  /** Allowed values of `resource` and `audience`. The first is the default. At least one. */
   readonly audiences: readonly string[]
   readonly tenant: string | undefined
-  /** Empty for a client that authenticates by `private_key_jwt` only. */
+  /** Empty for a client that authenticates only by `private_key_jwt`. */
   readonly secrets: readonly ClientSecretHash[]
   /** Public keys for `private_key_jwt` (RFC 7523). */
   readonly jwks: JSONWebKeySet | undefined
   /** Default `jwt`. */
   readonly tokenFormat: 'jwt' | 'opaque'
-  /** Of its JWTs; undefined: that of the first active key. */
-  readonly tokenAlgorithm: 'ES256' | 'RS256' | 'EdDSA' | undefined
-  /** Life of its access tokens, 300 to 3600; undefined: the policy's. */
+  /** Algorithm of its JWTs. Undefined: that of the first active key. */
+  readonly tokenAlgorithm: SigningAlgorithm | undefined
+  /** Life of its access tokens, 300 to 3600 s. Undefined: as the policy says. */
   readonly accessTokenSeconds: number | undefined
-  /** Its tokens must be bound to a key (RFC 9449 section 5.2, `dpop_bound_access_tokens`). */
+  /**
+   * Whether its tokens must be bound to a key (RFC 9449 section 5.2, `dpop_bound_access_tokens`).
+   */
   readonly dpopBound: boolean
   readonly disabled: boolean
   readonly createdAtSeconds: number
-  /** Configured in `CLIENTS` rather than created: the API can't change it. */
+  /** True if the client is configured in `CLIENTS`. The API cannot change it. */
   readonly configured: boolean
 }
 
-/** Port: the clients. Throws `Unavailable` when the store cannot tell. */
+/** Port: the clients. Throws `Unavailable` if the store cannot read or write. */
 export interface ClientRegistry {
   find(id: string): Promise<Client | undefined>
-  /** Newest first, those of the configuration at the end. */
+  /** Returns a page of clients, newest first, with configured clients at the end. */
   list(page: { readonly limit: number; readonly cursor?: string | undefined }): Promise<{
     readonly clients: readonly Client[]
     readonly cursor?: string
   }>
-  /** The secret is 256 random bits, shown here and kept nowhere; undefined for a client with `jwks`. */
+  /**
+   * Creates a client. The secret is 256 random bits, which are returned only here and not stored.
+   * Undefined for a client with `jwks`.
+   */
   create(
     client: NewClient,
   ): Promise<{ readonly client: Client; readonly secret: string | undefined }>
   /**
-   * A new secret; the old ones go on for `graceSeconds` (0: end now). Undefined: no such client, or
-   * one that has no secret to rotate (it is configured, or has `jwks`).
+   * Creates a new secret. The old ones stay valid for `graceSeconds` (0: they end now). Returns
+   * undefined if the client does not exist, or has no secret to rotate: it is configured, or has
+   * `jwks`.
    */
   rotateSecret(id: string, graceSeconds: number): Promise<string | undefined>
   /**
-   * Ends a client: it gets no more tokens, refresh tokens included. False: no such client, or one
-   * of the configuration.
+   * Disables a client: it gets no more tokens, refresh tokens included. Returns false if the client
+   * does not exist, or is configured.
    */
   disable(id: string): Promise<boolean>
 }

@@ -1,23 +1,26 @@
-/** Parameters of a request to `/oauth/*`: `application/x-www-form-urlencoded`, read in one way only. */
+/** Parses the parameters of a request to `/oauth/*`: strict `application/x-www-form-urlencoded`. */
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
 
-/** May stand there several times: RFC 8707 section 2, RFC 8693 section 2.1. */
+/** Parameters that may be repeated: RFC 8707 section 2, RFC 8693 section 2.1. */
 const REPEATABLE = new Set(['resource', 'audience'])
-/** RFC 6749 appendix A allows nothing below a space in any parameter of ours. */
+/** RFC 6749 appendix A allows no control characters in these parameters. */
 const CONTROL = /\p{Cc}/u
 
-/** The parameters that have a value; one without a value counts as absent (RFC 6749 section 3.2). */
+/**
+ * The parameters with a value. A parameter without a value counts as absent (RFC 6749 section 3.2).
+ */
 export interface OAuthForm {
-  /** The value of a parameter that may stand there once. */
+  /** Returns the value of a parameter that may not be repeated. */
   one(name: string): string | undefined
-  /** The values of `resource` or `audience`, in their order. */
+  /** Returns the values of `resource` or `audience`, in their order. */
   all(name: 'resource' | 'audience'): readonly string[]
 }
 
 /**
- * Reads a form. Throws `Denied` (`invalid_request`) for a parameter that stands there twice, known or
- * not (RFC 6749 section 3.2), and for what does not decode to printable text: others might read it
- * otherwise. Parameters that nobody asks for are ignored, as the RFC wants it.
+ * Parses a form. Throws `Denied` (`invalid_request`) for a repeated parameter, known or not (RFC
+ * 6749 section 3.2). Throws the same for names or values that do not decode to text without control
+ * characters: other servers might read them differently. Unknown parameters are ignored, as the RFC
+ * requires.
  */
 export function parseForm(text: string): OAuthForm {
   const values = new Map<string, string[]>()
@@ -39,7 +42,10 @@ export function parseForm(text: string): OAuthForm {
   }
 }
 
-/** Undoes form encoding (WHATWG URL section 5.1); undefined for what is not well-formed UTF-8. */
+/**
+ * Decodes form-encoded text (WHATWG URL section 5.1). Returns undefined if it is not well-formed
+ * UTF-8.
+ */
 export function decodeFormText(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))

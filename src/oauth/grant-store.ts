@@ -1,39 +1,49 @@
-/** What the store knows of a grant that is about to be made. */
-import { revocationKeysOf } from '../admission/revocation.ts'
-import { secondsOf } from '../admission/seconds.ts'
-import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../config.ts'
+/** Port to the stored state of a grant (revocation, replay, counters), and checks of its values. */
+
 import { Denied, Unavailable } from '../errors.ts'
+import { secondsOf } from '../redis/seconds.ts'
+import { MAX_ISSUED_AHEAD_SECONDS, revocationKeysOf } from '../revocation/revocation.ts'
 import type { AccessGrant } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import { principalOfGrant } from './actor.ts'
+import type { ExhaustedCounter, GrantCounter } from './exchange-limits.ts'
 
-/** Port: one round trip, none for a query of nothing. Throws `Unavailable` when it cannot tell. */
+/**
+ * Port: reads everything in one round trip, or in none if the query is empty. Throws `Unavailable`
+ * if the store cannot read or write.
+ */
 export interface GrantStore {
   /**
-   * The values of strings, in the order of `keys`, and whether the proof is used for the first time,
-   * which is remembered. True where there is no proof.
+   * Returns the string values in the order of `keys`. Records the use of the proof; `proofIsNew` is
+   * true on first use and without a proof. Adds one to all `counters` in one atomic step. If one of
+   * them is at its limit, changes none and returns the one that takes longest to reset as
+   * `exhausted`.
    */
   consult(query: {
     readonly keys: readonly string[]
     readonly proof?: DpopProof | undefined
-  }): Promise<{ readonly values: readonly (string | null)[]; readonly proofIsNew: boolean }>
+    readonly counters?: readonly GrantCounter[]
+  }): Promise<GrantFacts>
 }
 
-/** A token from the future is taken up to that. */
-export const MAX_ISSUED_AHEAD_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
+export interface GrantFacts {
+  readonly values: readonly (string | null)[]
+  readonly proofIsNew: boolean
+  readonly exhausted: ExhaustedCounter | undefined
+}
 
-/** Keys of the cut-offs that will cover a token of this grant. */
+/** Returns the keys of the revocation cutoffs that will cover a token of this grant. */
 export async function cutOffKeysOf(grant: AccessGrant, tokenIssuer: string): Promise<string[]> {
   const { cutOffs } = await revocationKeysOf(principalOfGrant(grant, tokenIssuer))
   return cutOffs.map(({ key }) => key)
 }
 
 /**
- * The earliest `iat` that is not cut off: now, or the second after the latest cut-off. A token with
- * the second of the cut-off itself would be dead, and whoever logs in right after "end all
- * sessions" would be refused for the life of that token. Throws `Denied` (`invalid_grant`) where that
- * second is further ahead than clocks may differ.
+ * Returns the earliest `iat` that no cutoff revokes: now, or the second after the latest cutoff. A
+ * token with the cutoff's own second would be revoked. A login right after "end all sessions" would
+ * then fail for the life of that token. Throws `Denied` (`invalid_grant`) if that second is further
+ * ahead than the clocks of gateways may differ.
  */
 export function issuableAtSeconds(cutOffs: readonly (string | null)[], nowMs: number): number {
   const nowSeconds = Math.floor(nowMs / 1000)
@@ -47,15 +57,16 @@ export function issuableAtSeconds(cutOffs: readonly (string | null)[], nowMs: nu
 }
 
 /**
- * The second that a consulted key holds; undefined: none. Throws `Unavailable` for a value that is no
- * second, and for one that is not there: neither must read as "not cut off".
+ * Returns the second in a value of a consulted key, or undefined if the key does not exist. Throws
+ * `Unavailable` if the value is not a second, or is missing from the reply. Neither may count as
+ * "no cutoff".
  */
 export function consultedSeconds(value: string | null | undefined): number | undefined {
   if (value === undefined) throw new Unavailable('redis', 'malformed')
   return value === null ? undefined : secondsOf(value)
 }
 
-/** Throws `Denied` (`dpop_rejected`) for a proof that was used before (RFC 9449 section 11.1). */
+/** Throws `Denied` (`dpop_rejected`) if the proof was used before (RFC 9449 section 11.1). */
 export function refuseReplay({ proofIsNew }: { readonly proofIsNew: boolean }): void {
   if (!proofIsNew) throw new Denied({ code: 'dpop_rejected', check: 'replay' })
 }

@@ -1,7 +1,8 @@
-/** What a token says, told to those it concerns (RFC 7662). */
+/** Token introspection for clients and resource servers (RFC 7662). */
+
+import type { Principal } from '../identity/principal.ts'
 import type { Session } from '../tokens/access-grant.ts'
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
-import type { Principal } from '../tokens/principal.ts'
 import { principalOfClient, principalOfGrant } from './actor.ts'
 import type { Client } from './client.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
@@ -10,7 +11,7 @@ import type { Presented, PresentedAccess, PresentedTokenReader } from './present
 import type { OAuthRequest } from './token-endpoint.ts'
 import { revocationQuestion } from './token-state.ts'
 
-/** RFC 7662 section 2.2. Times are seconds since the epoch. */
+/** The response of RFC 7662 section 2.2. Times are seconds since the epoch. */
 export type Introspection =
   | { readonly active: false }
   | {
@@ -25,7 +26,7 @@ export type Introspection =
       readonly iss: string
       readonly jti?: string
       readonly sid?: string
-      /** Who vouches for `sub`, where that is not `iss`. */
+      /** The issuer that vouches for `sub`, if it is not `iss`. */
       readonly sub_iss?: string
       readonly roles?: readonly string[]
       readonly tenant?: string
@@ -45,10 +46,10 @@ export type IntrospectionEndpoint = (request: OAuthRequest) => Promise<Introspec
 const INACTIVE: Introspection = { active: false }
 
 /**
- * Makes the endpoint. A client may know of tokens that were issued to it, and of access tokens for one
- * of its audiences, which is what a resource server asks about; a refresh token concerns its own
- * client only. Everything else is inactive, and does not say why: unknown, expired, revoked, cut off,
- * none of this client's business. Bans are not looked at, for they are of callers, not of tokens.
+ * Creates the endpoint. A client may introspect tokens that were issued to it, and access tokens
+ * for one of its audiences, as a resource server does. It may introspect a refresh token only if
+ * that was issued to it. Every other token is reported as inactive, without a reason. Bans are not
+ * checked, because they apply to callers, not to tokens.
  */
 export function createIntrospectionEndpoint(options: IntrospectionOptions): IntrospectionEndpoint {
   const { store, issuer } = options
@@ -69,14 +70,20 @@ export function createIntrospectionEndpoint(options: IntrospectionOptions): Intr
   }
 }
 
-/** Whom cut-offs would cover: a session is over if one is at or after its start. */
+/**
+ * Returns the principal that revocation cutoffs are checked for. A session has ended if a cutoff is
+ * at or after its start.
+ */
 function bearerOf(presented: Presented, issuer: string): Principal {
   if (presented.kind !== 'refresh') return presented.principal
   const { grant, startedAtSeconds } = presented.session
   return { ...principalOfGrant(grant, issuer), issuedAtSeconds: startedAtSeconds }
 }
 
-/** A token of another issuer is for the gateway: it was verified as that. */
+/**
+ * Reports whether a client may introspect a token. A token of another issuer has the gateway as its
+ * audience, because it was verified for it.
+ */
 function concerns(presented: Presented, client: Client, issuer: string): boolean {
   if (presented.kind === 'refresh')
     return presented.live && presented.session.grant.client === client.id
@@ -123,7 +130,7 @@ function sessionState(
   })
 }
 
-/** Leaves out what is not there, as JSON would. */
+/** Omits undefined members, as JSON would. */
 function without(members: Record<string, unknown>): Introspection {
   const there = Object.entries(members).filter(([, value]) => value !== undefined)
   return Object.fromEntries(there) as unknown as Introspection

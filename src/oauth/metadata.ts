@@ -1,4 +1,4 @@
-/** What the authorization server says of itself (RFC 8414 section 2). */
+/** The metadata of the authorization server (RFC 8414 section 2). */
 import { ASSERTION_ALGORITHMS } from '../validators/client.ts'
 import { DPOP_ALGORITHMS } from '../validators/dpop.ts'
 import { GRANT_TYPES } from './client.ts'
@@ -10,8 +10,10 @@ export const INTROSPECTION_PATH = '/oauth/introspect'
 const CLIENT_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const
 
 /**
- * The metadata document. There is no authorization endpoint, hence no response types: people log in
- * at their identity provider, and what it gives them is exchanged here.
+ * Returns the metadata document. There is no authorization endpoint: users log in at their identity
+ * provider, and clients exchange its tokens here. So no response types are supported, and
+ * `response_types_supported` is left out: claims with zero elements must be omitted (RFC 8414
+ * section 3.2).
  */
 export function authorizationServerMetadata(issuer: string) {
   return {
@@ -20,7 +22,6 @@ export function authorizationServerMetadata(issuer: string) {
     revocation_endpoint: issuer + REVOCATION_PATH,
     introspection_endpoint: issuer + INTROSPECTION_PATH,
     jwks_uri: `${issuer}/.well-known/jwks.json`,
-    response_types_supported: [],
     grant_types_supported: GRANT_TYPES,
     token_endpoint_auth_methods_supported: CLIENT_METHODS,
     token_endpoint_auth_signing_alg_values_supported: ASSERTION_ALGORITHMS,

@@ -1,11 +1,15 @@
-/** Reads the gateway's own JWTs, whoever they are for: its authorization server must know them all. */
-import type { IssuerConfig } from '../config.ts'
+/**
+ * Reads the gateway's own JWTs for any audience. The gateway's verifier accepts only its own
+ * audience.
+ */
+
+import type { Principal } from '../identity/principal.ts'
 import { principalFrom } from '../tokens/claims.ts'
 import { own, readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
 import { createInlineKeySet } from '../tokens/key-set.ts'
-import type { Principal } from '../tokens/principal.ts'
 import { rejected } from '../tokens/rejection.ts'
 import { ACCESS_TOKEN_TYPE } from '../tokens/token-issuer.ts'
+import type { IssuerConfig } from '../validators/environment.ts'
 import { issuers } from '../validators/issuer.ts'
 import { algorithmsOf, publicJwk, type SigningJwk } from '../validators/signing-jwk.ts'
 
@@ -18,13 +22,17 @@ export interface OwnTokenOptions {
 }
 
 export interface OwnTokenReader {
-  /** Throws `Denied` (`token_rejected`) for a token that is not the gateway's, or not good. */
+  /**
+   * Reads a token. Throws `Denied` (`token_rejected`) if the gateway did not issue it, or if it is
+   * not valid.
+   */
   read(token: string): Promise<{ principal: Principal; audiences: readonly string[] }>
 }
 
 /**
- * Makes the reader: the checks of the gateway's verifier, but for the audience, which may be another
- * resource. What it returns is for whoever may know of the token, and opens nothing here.
+ * Creates the reader. It performs the checks of the gateway's verifier except that of the audience,
+ * which may be another resource. The result is for callers that may introspect or revoke the token.
+ * It does NOT authorize a request to the gateway.
  */
 export function createOwnTokenReader({ issuer, keys, now }: OwnTokenOptions): OwnTokenReader {
   const algorithms = algorithmsOf(keys)

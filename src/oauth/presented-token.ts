@@ -1,32 +1,32 @@
-/** A token that somebody holds out to the authorization server, whatever kind it is of. */
+/** Reads a token of any kind that a client presents for introspection or revocation. */
 import { Denied } from '../errors.ts'
+import type { Principal, TokenVerifier, WaitUntil } from '../identity/principal.ts'
 import type { FoundSession, RefreshTokens } from '../tokens/access-grant.ts'
 import { kindOf } from '../tokens/credential.ts'
 import { readPayload } from '../tokens/jws.ts'
-import type { Principal, TokenVerifier, WaitUntil } from '../tokens/principal.ts'
 import { credentialHash, type ReferenceStore } from '../tokens/reference.ts'
 import { failedCheckOf, principalOfRecord } from '../tokens/reference-principal.ts'
 import { parseRefreshToken } from '../tokens/refresh-token.ts'
 import type { OwnTokenReader } from './own-token.ts'
 
-/** A good access token. */
+/** A valid access token. */
 export interface PresentedAccess {
   readonly kind: 'jwt' | 'opaque' | 'api_key'
   readonly principal: Principal
-  /** `aud`; undefined for a token of another issuer, which is for the gateway. */
+  /** `aud`. Undefined for a token of another issuer: its audience is the gateway. */
   readonly audiences: readonly string[] | undefined
-  /** What the record of a reference is stored under. */
+  /** The hash under which the record of a reference is stored. */
   readonly referenceHash: string | undefined
 }
 
-/** A refresh token of a session that goes on; the token itself may be one that was used before. */
+/** A refresh token of a session that has not ended. The token itself may have been used before. */
 export interface PresentedRefresh extends FoundSession {
   readonly kind: 'refresh'
 }
 
 export type Presented = PresentedAccess | PresentedRefresh
 
-/** Undefined for what is not good: unknown, malformed, expired, ended. */
+/** Reads a token. Returns undefined if it is not valid: unknown, malformed, expired or ended. */
 export type PresentedTokenReader = (
   token: string,
   waitUntil?: WaitUntil,
@@ -45,9 +45,9 @@ export interface PresentedTokenOptions {
 }
 
 /**
- * Makes the reader, which changes nothing. A token says by its form what it is, so a hint is not
- * needed. Does NOT check revocation or cut-offs of access tokens, nor who may know of them. Throws
- * `Unavailable` where nobody can tell.
+ * Creates the reader. It changes nothing. The form of a token identifies its kind, so no hint is
+ * needed. Does NOT check revocation of access tokens, nor whether the client may introspect them.
+ * Throws `Unavailable` if a dependency is not available.
  */
 export function createPresentedTokenReader(options: PresentedTokenOptions): PresentedTokenReader {
   const { issuer, ownTokens, verifier, references, refreshTokens, now } = options

@@ -1,7 +1,8 @@
-/** `refresh_token`: the next access token of a session (RFC 6749 section 6). */
+/** `refresh_token`: issues the next access token of a session (RFC 6749 section 6). */
 import type { AccessGrant } from '../tokens/access-grant.ts'
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import { principalOfGrant } from './actor.ts'
+import { mayActFor } from './client-tenant.ts'
 import { refuseReplay } from './grant-store.ts'
 import { grantedScope } from './scope.ts'
 import { grantedAudiences } from './target.ts'
@@ -13,16 +14,20 @@ import {
 } from './token-request.ts'
 
 /**
- * Makes the handler. The refresh token is used up by the last step but one, after everything that can
- * refuse the request: whoever asks for too much may ask again for less, with the same token.
+ * Creates the handler. The refresh token is used only after every check of the request has passed.
+ * A client that requests too much may therefore repeat the request with the same token.
  */
 export function refreshTokenGrant(options: GrantOptions): GrantHandler {
-  const { issuer, tokens, refreshTokens, store, scopeOfRoles, now } = options
+  const { issuer, tokens, refreshTokens, store, scopeOfRoles, tenantIssuers, now } = options
   return async function grantAgain({ client, form, proof, identify }) {
     const refreshToken = form.one('refresh_token')
     if (refreshToken === undefined) throw oauthRefused('invalid_request', 'refresh_token_missing')
     const session = await refreshTokens.inspect(refreshToken, client.id)
-    identify(principalOfGrant(session.grant, issuer))
+    const bearer = principalOfGrant(session.grant, issuer)
+    identify(bearer)
+    // The policy may have changed since the session started.
+    if (!mayActFor(client, bearer, tenantIssuers))
+      throw oauthRefused('invalid_grant', 'session_tenant')
     const { confirmation } = session.grant
     if (confirmation !== undefined && proof?.thumbprint !== confirmation) {
       throw proof === undefined
@@ -31,14 +36,18 @@ export function refreshTokenGrant(options: GrantOptions): GrantHandler {
     }
     const grant: AccessGrant = {
       ...session.grant,
-      // Not the client's bounds: what the session was granted was within them.
+      // The client's bounds are not applied again: the session's scopes were within them.
       scopes: grantedScope(form.one('scope'), {
         bound: session.grant.scopes,
         held: session.grant.scopes,
         roles: session.grant.roles,
         scopeOfRoles,
       }),
-      audiences: grantedAudiences(form, session.grant.audiences, session.grant.audiences),
+      audiences: grantedAudiences(form, {
+        issuer,
+        allowed: session.grant.audiences,
+        otherwise: session.grant.audiences,
+      }),
       confirmation: proof?.thumbprint,
     }
     refuseReplay(await store.consult({ keys: [], proof }))

@@ -1,5 +1,5 @@
-/** Revocation by the client that a token was issued to (RFC 7009): how a login ends. */
-import { REVOCATION_MARGIN_SECONDS } from '../admission/revocation.ts'
+/** Revocation by the client that a token was issued to (RFC 7009): the logout. */
+import { REVOCATION_MARGIN_SECONDS } from '../revocation/revocation.ts'
 import type { RefreshTokens } from '../tokens/access-grant.ts'
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import type { ReferenceStore } from '../tokens/reference.ts'
@@ -8,11 +8,13 @@ import type { ClientAuthenticator } from './client-authenticator.ts'
 import type { PresentedTokenReader } from './presented-token.ts'
 import type { OAuthRequest } from './token-endpoint.ts'
 
-/** Port: ends one access token. Throws `Unavailable` if that is not certain. */
+/**
+ * Port: revokes one access token. Throws `Unavailable` if the revocation may not have been stored.
+ */
 export interface TokenRevoker {
   revokeToken(token: {
     readonly tokenIdHash: string
-    /** Until when it must be remembered, seconds since the epoch. */
+    /** How long to keep the revocation, in seconds since the epoch. */
     readonly untilSeconds: number
   }): Promise<void>
 }
@@ -30,12 +32,18 @@ export interface RevocationOptions {
 export type RevocationEndpoint = (request: OAuthRequest) => Promise<void>
 
 /**
- * Makes the endpoint. A refresh token ends its session, with every access token of it, in every
- * gateway from the next request on, even one that was used before: whoever logs out with an old one
- * means the session. An access token ends alone. A token that is not good is none to
- * revoke, which is no error (RFC 7009 section 2.2); that of another client is, and stays as it is.
- * `token_type_hint` is not needed: a token says by its form what it is. Tokens of other issuers are
- * for those issuers to end.
+ * Creates the endpoint.
+ *
+ * - A refresh token ends its session and all access tokens of it, in every gateway from the next
+ *   request on. This also applies to a used refresh token, because the client wants to end the
+ *   session.
+ * - An access token is revoked alone.
+ * - A token that is not valid needs no revocation and causes no error (RFC 7009 section 2.2).
+ * - A token of another client is refused with `Denied` (`invalid_grant`) and does not change.
+ * - A token of another issuer is ignored: only that issuer can revoke it.
+ * - An API key, or a token without an id, is refused with `Denied` (`unsupported_token_type`).
+ *
+ * `token_type_hint` is not needed, because the form of a token identifies its kind.
  */
 export function createRevocationEndpoint(options: RevocationOptions): RevocationEndpoint {
   const { refreshTokens, references, revoker, issuer } = options
@@ -65,7 +73,7 @@ export function createRevocationEndpoint(options: RevocationOptions): Revocation
       tokenIdHash: principal.tokenIdHash,
       untilSeconds: principal.expiresAtSeconds + REVOCATION_MARGIN_SECONDS,
     })
-    // Last: isolates that know the reference look at its revocation, not at its record.
+    // Removed last: isolates that have cached the reference check its revocation, not its record.
     if (referenceHash !== undefined) await references.remove(referenceHash)
   }
 }

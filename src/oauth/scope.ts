@@ -1,40 +1,48 @@
-/** Which scope a token gets (RFC 6749 section 3.3): what is asked for, within every bound. */
+/**
+ * Computes the scope of a token (RFC 6749 section 3.3): the requested scope, within every bound.
+ */
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
 
 const SCOPE_NAME = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/
-/** More than any token should carry. */
+/** More names than any token should have. */
 const MAX_NAMES = 100
 
 /**
- * What of a scope's name some roles grant: `[name]` where it is all of it; of a pattern, else, the
- * narrower ones that they have; else nothing.
+ * Returns the part of a scope that roles grant: `[name]` if the roles grant all of it. For a
+ * pattern that they grant in part, returns their narrower names. Else returns an empty array.
  */
 export type ScopeOfRoles = (roles: readonly string[], name: string) => readonly string[]
 
-/** Who may get how much. */
+/** The bounds of a scope. */
 export interface ScopeBounds {
-  /** The most there can be: scopes of the client, or of the session. Undefined: no such bound. */
+  /**
+   * The most that may be granted: the scopes of the client or of the session. Undefined: no such
+   * bound.
+   */
   readonly bound: readonly string[] | undefined
   /**
-   * What somebody has granted to the token's subject: scopes of the subject token, of the session, of
-   * a client that asks for itself. Undefined: nobody granted any.
+   * The scopes that were granted to the token's subject: those of the subject token, of the
+   * session, or of a client that requests a token for itself. Undefined: no scopes were granted.
    */
   readonly held: readonly string[] | undefined
-  /** Roles of the token: what scopes narrow. */
+  /** Roles of the token. Scopes narrow them. */
   readonly roles: readonly string[]
   readonly scopeOfRoles: ScopeOfRoles
 }
 
 /**
- * The scope to grant for what `requested` says: exactly that; or, where it says nothing, all that
- * `bound` and `held` both allow, and of its permissions (names with a `:`) those that the roles
- * grant. Scopes narrow and never widen, so `Denied` (`invalid_scope`) is thrown for
+ * Returns the scope to grant. If `requested` is set, this is exactly the requested scope. Otherwise
+ * it is everything that both `bound` and `held` allow. With roles, its permissions (names with a
+ * `:`) are reduced to those that the roles grant. Scopes narrow permissions and never widen them.
+ * Throws `Denied` (`invalid_scope`) for:
  *
- * - anything beyond `bound` or `held`. Where there is neither, only permissions may be asked for: any
- *   other word would be the client's own, and origins would take it for granted;
- * - permissions that the roles do not grant, or, without roles, that nobody granted to the subject: a
- *   bound of the client says how much its tokens may have, not that everybody has it;
- * - a scope without permissions where `bound` or `held` has some: roles would no longer be narrowed.
+ * - anything beyond `bound` or `held`. If both are undefined, only permissions may be requested:
+ *   the client could invent any other name, and origins would trust it.
+ * - permissions that the roles do not grant. Without roles, permissions that `held` does not
+ *   contain: a bound of the client limits its tokens, but grants nothing to a subject.
+ * - a scope without permissions if `bound` or `held` has some: the roles would no longer be
+ *   narrowed.
+ * - an empty scope if `bound` or `held` is not empty.
  */
 export function grantedScope(
   requested: string | undefined,
@@ -60,14 +68,17 @@ export function grantedScope(
   return granted
 }
 
-/** A login whose scopes name no permission is bounded by its roles alone, as at the gateway. */
+/**
+ * Reports whether a client may request a name. If the scopes of a login contain no permission, only
+ * its roles bound it, as at the gateway.
+ */
 function mayAsk(name: string, { bound, held }: ScopeBounds): boolean {
   if (bound !== undefined) return isWithin(name, bound) && (!held || isWithin(name, held))
   if (held?.some(isPermission)) return isWithin(name, held)
   return isPermission(name) || held?.includes(name) === true
 }
 
-/** What every limit allows: of two patterns the narrower one. */
+/** Returns what every limit allows. Of two patterns, the narrower one is returned. */
 function meetOf([first = [], ...others]: readonly (readonly string[])[]): readonly string[] {
   return others.reduce(
     (names, limit) => [
@@ -78,7 +89,7 @@ function meetOf([first = [], ...others]: readonly (readonly string[])[]): readon
   )
 }
 
-/** Whether one of `names` is this one, or a pattern (`orders:*`) that has it below it. */
+/** Reports whether one of `names` equals `name`, or is a pattern (`orders:*`) that covers it. */
 function isWithin(name: string, names: readonly string[]): boolean {
   return names.some(
     (other) => other === name || (other.endsWith(':*') && name.startsWith(other.slice(0, -1))),

@@ -1,8 +1,8 @@
-/** The token that says whom a client acts for (RFC 8693 section 2.1). */
+/** Reads the token of the subject that a client acts for (RFC 8693 section 2.1). */
 import { Denied } from '../errors.ts'
+import type { Principal, TokenVerifier, WaitUntil } from '../identity/principal.ts'
 import { kindOf } from '../tokens/credential.ts'
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
-import type { Principal, TokenVerifier, WaitUntil } from '../tokens/principal.ts'
 import { credentialHash, type ReferenceStore } from '../tokens/reference.ts'
 import { failedCheckOf, principalOfRecord } from '../tokens/reference-principal.ts'
 import { rejected } from '../tokens/rejection.ts'
@@ -12,19 +12,21 @@ export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 export const JWT = 'urn:ietf:params:oauth:token-type:jwt'
 const ID_TOKEN = 'urn:ietf:params:oauth:token-type:id_token'
 
-/** What a subject token may be called; what it is, its issuer's entry in `ISSUERS` says. */
+/**
+ * Accepted types of a subject token. The issuer's entry in `ISSUERS` decides how it is verified.
+ */
 const SUBJECT_TYPES: readonly string[] = [ACCESS_TOKEN, JWT, ID_TOKEN]
 
-/** What is asked to become what. */
+/** The parameters of a token exchange. */
 export interface ExchangeRequest {
   readonly subjectToken: string
-  /** Of the new token. */
+  /** The type of the new token. */
   readonly issuedType: typeof ACCESS_TOKEN | typeof JWT
 }
 
 /**
- * Reads the parameters of an exchange. Throws `Denied` (`invalid_request`, RFC 8693 section 2.2.2) for
- * types that are not known, and for an actor: delegation is not supported, so it is not ignored.
+ * Parses the parameters of an exchange. Throws `Denied` (`invalid_request`, RFC 8693 section 2.2.2)
+ * for unknown types, and for an actor token: delegation is not supported, and must not be ignored.
  */
 export function exchangeRequestOf(form: OAuthForm): ExchangeRequest {
   const subjectToken = form.one('subject_token')
@@ -41,7 +43,7 @@ export function exchangeRequestOf(form: OAuthForm): ExchangeRequest {
 }
 
 export interface SubjectTokenOptions {
-  /** The gateway's own: a subject token must be good at the gateway, and for it. */
+  /** The gateway's own verifier: a subject token must be valid at the gateway and for it. */
   readonly verifier: TokenVerifier
   readonly references: ReferenceStore
   /** The gateway's public URL: the audience of references. */
@@ -50,12 +52,16 @@ export interface SubjectTokenOptions {
   readonly now: () => number
 }
 
-/** Throws `Denied` (`invalid_request`, which RFC 8693 section 2.2.2 demands) and `Unavailable`. */
+/**
+ * Reads a subject token. Throws `Denied` (`invalid_request`, as RFC 8693 section 2.2.2 requires)
+ * and `Unavailable`.
+ */
 export type SubjectTokenReader = (token: string, waitUntil?: WaitUntil) => Promise<Principal>
 
 /**
- * Makes the reader: a JWT or an opaque access token that would be good on a request to the gateway.
- * An API key is none, since it is not a login. Does NOT check revocation, nor possession of a key.
+ * Creates the reader. It accepts a JWT or an opaque access token that would be valid on a request
+ * to the gateway. It refuses API keys, because they are not logins. Does NOT check revocation, nor
+ * possession of a key.
  */
 export function createSubjectTokenReader(options: SubjectTokenOptions): SubjectTokenReader {
   const { verifier, references, issuer, now } = options

@@ -1,24 +1,53 @@
-/** Who a token is for (RFC 8707 section 2, RFC 8693 section 2.1). */
+/** Computes the audiences of a token (RFC 8707 section 2, RFC 8693 section 2.1). */
 
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
 import type { OAuthForm } from './form.ts'
 
+export interface Targets {
+  /** The gateway's public URL. */
+  readonly issuer: string
+  /** Audiences that a client may request. */
+  readonly allowed: readonly string[]
+  /** Audiences of a token if the request names none. Default: the first of `allowed`. */
+  readonly otherwise?: readonly string[]
+}
+
 /**
- * The audiences of a token: what `resource` and `audience` name, of `allowed` only; `otherwise` (the
- * first of `allowed`) where they name nothing. Names are compared letter by letter. Throws `Denied`
- * (`invalid_target`) for any other, and for a resource that is no absolute URI without a fragment.
+ * Returns the audiences of a token: the values of `resource` and `audience`, which must be in
+ * `allowed`. Compares them exactly, except the gateway's own URL as a resource. Throws `Denied`
+ * (`invalid_target`) for any other value, and for a resource that is not an absolute URI or has a
+ * fragment.
  */
 export function grantedAudiences(
   form: OAuthForm,
-  allowed: readonly string[],
-  otherwise: readonly string[] = allowed.slice(0, 1),
+  { issuer, allowed, otherwise = allowed.slice(0, 1) }: Targets,
 ): readonly string[] {
-  const resources = form.all('resource')
-  if (!resources.every(isResource)) throw oauthRefused('invalid_target', 'resource_malformed')
+  const given = form.all('resource')
+  if (!given.every(isResource)) throw oauthRefused('invalid_target', 'resource_malformed')
+  const own = rootOf(issuer)
+  const isOwn = (name: string) =>
+    own !== undefined && !allowed.includes(name) && rootOf(name) === own
+  const resources = given.map((name) => (isOwn(name) ? issuer : name))
   const named = [...new Set([...resources, ...form.all('audience')])]
   if (!named.every((name) => allowed.includes(name)))
     throw oauthRefused('invalid_target', 'target_exceeded')
   return named.length > 0 ? named : otherwise
+}
+
+const ROOT = /^(https?):\/\/([a-z\d._-]+|\[[\da-f:.]+\])(?::(\d+))?\/?$/i
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { http: '80', https: '443' }
+
+/**
+ * Returns the normal form of a URL without a path, for comparison: the case of scheme and host, the
+ * default port and an empty path make no difference (RFC 3986 sections 6.2.2.1 and 6.2.3). Clients
+ * may write the gateway's URL as `new URL()` does, with a slash. Returns undefined for any other
+ * text, also for texts that `new URL()` would repair.
+ */
+function rootOf(text: string): string | undefined {
+  const [, scheme = '', host, port] = ROOT.exec(text) ?? []
+  if (host === undefined) return undefined
+  const isDefault = port === undefined || port === DEFAULT_PORTS[scheme.toLowerCase()]
+  return `${scheme}://${host}`.toLowerCase() + (isDefault ? '' : `:${port}`)
 }
 
 /** RFC 8707 section 2: absolute (RFC 3986 section 4.3), and no fragment. */

@@ -1,8 +1,8 @@
-/** The token endpoint (RFC 6749 section 3.2), without HTTP. */
+/** The token endpoint (RFC 6749 section 3.2), independent of HTTP. */
 import { Misconfigured } from '../errors.ts'
+import type { Principal, WaitUntil } from '../identity/principal.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
-import type { Principal, WaitUntil } from '../tokens/principal.ts'
 import { activeKey, type SigningJwk } from '../tokens/signing-keys.ts'
 import { principalOfClient } from './actor.ts'
 import { type Client, GRANT_TYPES, type GrantType } from './client.ts'
@@ -12,14 +12,16 @@ import { refreshTokenGrant } from './refresh-token-grant.ts'
 import { type TokenExchangeOptions, tokenExchangeGrant } from './token-exchange-grant.ts'
 import type { GrantHandler, TokenResponse } from './token-request.ts'
 
-/** A request to the authorization server, taken from HTTP. */
+/** A request to the authorization server, parsed from HTTP. */
 export interface OAuthRequest extends ClientRequest {
   readonly method: string
   /** As it arrived. */
   readonly url: string
   /** The values of all `DPoP` headers, joined by `, `. */
   readonly dpop: string | undefined
-  /** Told whom it is about, as that becomes known, for the audit trail. */
+  /**
+   * Sets the principal of the request for the audit trail. Called each time more is known about it.
+   */
   readonly identify: (actor: Principal) => void
   readonly waitUntil: WaitUntil
 }
@@ -27,14 +29,21 @@ export interface OAuthRequest extends ClientRequest {
 export interface TokenEndpointOptions extends TokenExchangeOptions {
   readonly authenticate: ClientAuthenticator
   readonly dpop: DpopVerifier
-  /** Private keys that tokens are signed with. */
+  /** Private keys that sign tokens. */
   readonly keys: readonly SigningJwk[]
 }
 
-/** Throws `Denied` and `Unavailable`. A request that fails has used nothing up but its proof. */
+/**
+ * Handles a token request. Throws `Denied` and `Unavailable`. A failed request has used its proof
+ * and its client assertion. It has used its refresh token only if the last step failed; a retry
+ * within the grace period then succeeds.
+ */
 export type TokenEndpoint = (request: OAuthRequest) => Promise<TokenResponse>
 
-/** Makes the endpoint: who is asking, whether they may ask so, by which key, and then the grant. */
+/**
+ * Creates the endpoint. It authenticates the client, checks its grant type, verifies the proof, and
+ * then runs the grant.
+ */
 export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoint {
   const handlers: Readonly<Record<GrantType, GrantHandler>> = {
     client_credentials: clientCredentialsGrant(options),
@@ -53,13 +62,19 @@ export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoin
     return handlers[grantType]({ client, cutOffs, form, proof, identify, waitUntil })
   }
 
-  /** Before anything is used up: a client for whose algorithm there is no key is a misconfiguration. */
+  /**
+   * Checked before anything is used. A client with an algorithm for which no key is active is a
+   * misconfiguration.
+   */
   function refuseUnsignable({ id, tokenFormat, tokenAlgorithm }: Client): void {
     if (tokenFormat !== 'jwt' || activeKey(options.keys, options.now(), tokenAlgorithm)) return
     throw new Misconfigured('SIGNING_KEYS', [`no key signs what client ${id} is to get`])
   }
 
-  /** RFC 9449 section 5: a proof binds what is issued; some clients must send one. */
+  /**
+   * Verifies the proof of a request, to which the issued token is bound (RFC 9449 section 5). Some
+   * clients must send one.
+   */
   async function proofOf({ method, url, dpop }: OAuthRequest, client: Client) {
     if (dpop !== undefined) return options.dpop.verify({ method, url, header: dpop })
     if (client.dpopBound) throw oauthRefused('invalid_dpop_proof', 'dpop_missing')

@@ -1,13 +1,17 @@
-/** `token-exchange`: a login elsewhere becomes a token, or a session, of the gateway (RFC 8693). */
-import { banOf, subjectBanKey } from '../admission/ban.ts'
+/**
+ * `token-exchange`: exchanges a subject token for a token or a session of the gateway (RFC 8693).
+ */
+import { banOf, subjectBanKey } from '../abuse/ban.ts'
+import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'
+import type { Principal } from '../identity/principal.ts'
 import type { AccessGrant, Session } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import { oauthRefused } from '../tokens/oauth-refusal.ts'
-import type { Principal } from '../tokens/principal.ts'
 import { isClientId } from '../validators/client.ts'
 import { principalOfGrant } from './actor.ts'
-import type { Client } from './client.ts'
+import { mayActFor } from './client-tenant.ts'
+import { type ExchangeLimits, exchangeCounters, refuseExhausted } from './exchange-limits.ts'
 import { consultedSeconds, cutOffKeysOf, issuableAtSeconds, refuseReplay } from './grant-store.ts'
 import { grantedScope } from './scope.ts'
 import { exchangeRequestOf, JWT, type SubjectTokenReader } from './subject-token.ts'
@@ -23,14 +27,18 @@ import { revocationQuestion } from './token-state.ts'
 
 export interface TokenExchangeOptions extends GrantOptions {
   readonly readSubject: SubjectTokenReader
+  readonly exchangeLimits: ExchangeLimits
 }
 
 /**
- * Makes the handler. The new token speaks of the same subject, with the same roles and tenant, for the
- * client that asks. A client that may refresh gets a session with it, which lives as long as the
- * policy says. A token of the gateway itself gets a narrower one that ends no later than itself:
- * otherwise a stolen one could be exchanged for ever. Only where it belongs to no session and speaks
- * of nobody who is a client, does it begin one, as the login that it then is.
+ * Creates the handler. The new token has the subject, roles and tenant of the subject token, and
+ * belongs to the client that sends the request. A client with the refresh grant also gets a refresh
+ * token, which starts a session. Two kinds of subject tokens start no session: a token of a
+ * session, which the new token joins, and a token that a client got for itself.
+ *
+ * Nothing lives longer than the subject token. Otherwise a stolen token could be exchanged without
+ * end. The policy may set one exception: `tokens.sessionSeconds` is the life of a session that
+ * starts with a login at another issuer. See docs/decisions/0051.
  */
 export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler {
   const { issuer, tokens, refreshTokens, readSubject, sessionSeconds, now } = options
@@ -38,12 +46,13 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
   return async function grantInExchange(request) {
     const { client, form, identify, waitUntil } = request
     const { subjectToken, issuedType } = exchangeRequestOf(form)
-    // Whoever registered the client for tokens that say nothing meant it.
+    // A client that is registered for opaque tokens gets no JWTs.
     if (issuedType === JWT && client.tokenFormat !== 'jwt')
       throw oauthRefused('invalid_request', 'requested_token_type')
     const subject = await readSubject(subjectToken, waitUntil)
     identify(subject)
-    refuseElsewhere(subject, client)
+    if (!mayActFor(client, subject, options.tenantIssuers))
+      throw oauthRefused('invalid_request', 'subject_token_tenant')
     const isOwn = subject.tokenIssuer === issuer
     const opensSession = client.grants.includes('refresh_token') && !(isOwn && isNoLogin(subject))
     const grant: AccessGrant = {
@@ -53,21 +62,20 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
     }
 
     const issuedAtSeconds = await consult(subject, grant, request)
+    const expiresAtSeconds = endOf(subject, opensSession ? issuedAtSeconds : undefined)
+    if (expiresAtSeconds <= issuedAtSeconds)
+      throw oauthRefused('invalid_request', 'subject_token_exp')
     const session: Session | undefined =
       opensSession && grant.session !== undefined
-        ? {
-            id: grant.session,
-            grant,
-            startedAtSeconds: issuedAtSeconds,
-            expiresAtSeconds: issuedAtSeconds + sessionSeconds,
-          }
+        ? { id: grant.session, grant, startedAtSeconds: issuedAtSeconds, expiresAtSeconds }
         : undefined
     const issued = await tokens.issue(grant, {
       ...issueOptionsOf(client),
       issuedAtSeconds,
-      notAfterSeconds: session?.expiresAtSeconds ?? (isOwn ? subject.expiresAtSeconds : undefined),
+      notAfterSeconds: expiresAtSeconds,
     })
-    // Last, for it lives longest: whatever fails before leaves no session that nobody can end.
+    // Last, because a session lives longest. A failure before this step leaves no session that no
+    // client can end.
     const refreshToken = session && (await refreshTokens.open(session))
     identify(principalOfGrant(grant, issuer, issued))
     return {
@@ -77,42 +85,65 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
     }
   }
 
-  /** One call: is the subject token still good, is its subject banned, and since when may be issued? */
+  /**
+   * Returns the expiry of everything that is issued, in seconds since the epoch. `startedAtSeconds`
+   * is the start of a new session.
+   */
+  function endOf(subject: Principal, startedAtSeconds: number | undefined): number {
+    const endSeconds = Math.floor(subject.expiresAtSeconds)
+    if (startedAtSeconds === undefined || sessionSeconds === undefined) return endSeconds
+    const sessionEndSeconds = startedAtSeconds + sessionSeconds
+    return subject.tokenIssuer === issuer
+      ? Math.min(endSeconds, sessionEndSeconds)
+      : sessionEndSeconds
+  }
+
+  /**
+   * Checks in one call to Redis that the subject token is not revoked and its subject is not
+   * banned, and counts the exchange. Returns the earliest `iat` of the new token, in seconds since
+   * the epoch. Throws `Denied` if a check fails.
+   */
   async function consult(
     subject: Principal,
     grant: AccessGrant,
-    { proof }: TokenRequest,
+    { client, proof }: TokenRequest,
   ): Promise<number> {
     const revocation = await revocationQuestion(subject)
     const ban = await subjectBanKey(subject.issuer, subject.subject)
     const keys = [...revocation.keys, ban, ...(await cutOffKeysOf(grant, issuer))]
-    const facts = await options.store.consult({ keys, proof })
+    const counters = exchangeCounters(options.exchangeLimits, {
+      clientId: client.id,
+      subjectTokenHash: await sha256(revocation.identity),
+    })
+    const facts = await options.store.consult({ keys, proof, counters })
     const asked = revocation.keys.length
     const by = revocation.answer(facts.values.slice(0, asked))
     if (by !== undefined) throw oauthRefused('invalid_request', `subject_token_revoked_${by}`)
     const untilSeconds = [consultedSeconds(facts.values[asked])]
     const denial = banOf([{ by: 'subject', key: ban }], untilSeconds, now())
     if (denial !== undefined) throw new Denied(denial)
+    refuseExhausted(facts.exhausted)
     refuseReplay(facts)
     return issuableAtSeconds(facts.values.slice(asked + 1), now())
   }
 }
 
 /**
- * A token of a session that is there, or one that a client got for itself (RFC 6749 section 4.4.3), also
- * where it was exchanged since and is another client's: the gateway vouches for a subject that is
- * written as a client's id. Who mints a token for such a subject gets no session for it either.
+ * Reports whether a subject token of the gateway cannot start a session. It belongs to a session,
+ * or a client got it for itself (RFC 6749 section 4.4.3). The second case includes a token that was
+ * exchanged since and belongs to another client: the gateway vouches for a subject with the form of
+ * a client id. Any token with such a subject starts no session.
  */
 function isNoLogin({ session, subject, client, issuer, tokenIssuer }: Principal): boolean {
   if (session !== undefined || subject === client) return true
   return issuer === tokenIssuer && isClientId(subject)
 }
 
-/** What is granted, without I/O. A bound subject token is good only with a proof by its very key. */
+/** Computes the grant. No I/O. A bound subject token requires a proof by the same key. */
 function grantOf(
   subject: Principal,
   { client, form, proof }: TokenRequest,
-  { scopeOfRoles }: TokenExchangeOptions,
+  { scopeOfRoles, issuer }: TokenExchangeOptions,
 ): AccessGrant {
   refuseUnbound(subject, proof)
   const { roles } = subject
@@ -123,18 +154,9 @@ function grantOf(
     tenant: subject.tenant,
     roles,
     scopes: grantedScope(form.one('scope'), { bound: client.scopes, held, roles, scopeOfRoles }),
-    audiences: grantedAudiences(form, client.audiences),
+    audiences: grantedAudiences(form, { issuer, allowed: client.audiences }),
     confirmation: proof?.thumbprint,
   }
-}
-
-/**
- * A client of a tenant acts for nobody of another, or of none: a tenant's operators may make clients, and
- * whose token comes into their hands must not become a session of theirs.
- */
-function refuseElsewhere({ tenant }: Principal, client: Client): void {
-  if (client.tenant === undefined || client.tenant === tenant) return
-  throw oauthRefused('invalid_request', 'subject_token_tenant')
 }
 
 function refuseUnbound({ confirmation }: Principal, proof: DpopProof | undefined): void {

@@ -1,4 +1,6 @@
-/** A request to the token endpoint, and what it gets: the vocabulary that the grants share. */
+/** Requests to the token endpoint and their responses: the types that all grants share. */
+
+import type { Principal, WaitUntil } from '../identity/principal.ts'
 import type {
   AccessGrant,
   IssuedToken,
@@ -6,24 +8,23 @@ import type {
   TokenIssuer,
 } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
-import type { Principal, WaitUntil } from '../tokens/principal.ts'
 import type { Client } from './client.ts'
 import type { AuthenticatedClient } from './client-authenticator.ts'
 import type { OAuthForm } from './form.ts'
 import type { GrantStore } from './grant-store.ts'
 import type { ScopeOfRoles } from './scope.ts'
 
-/** A request of a client that has authenticated. */
+/** A request of an authenticated client. */
 export interface TokenRequest extends AuthenticatedClient {
   readonly form: OAuthForm
-  /** A good proof that has not been used in another request, or will be refused for it. */
+  /** A verified proof. The grant still checks that it was not used before. */
   readonly proof: DpopProof | undefined
-  /** Tells whom it is about, as soon as that is known, for the audit trail. */
+  /** Sets the principal of the request for the audit trail, as soon as it is known. */
   readonly identify: (actor: Principal) => void
   readonly waitUntil: WaitUntil
 }
 
-/** RFC 6749 section 5.1, RFC 8693 section 2.2.1. */
+/** The response of RFC 6749 section 5.1 and RFC 8693 section 2.2.1. */
 export interface TokenResponse {
   readonly access_token: string
   readonly issued_token_type?: string
@@ -34,25 +35,30 @@ export interface TokenResponse {
   readonly refresh_token?: string
 }
 
-/** What grants are made with. */
+/** The dependencies of all grants. */
 export interface GrantOptions {
   /** The gateway's public URL. */
   readonly issuer: string
   readonly tokens: TokenIssuer
   readonly refreshTokens: RefreshTokens
   readonly store: GrantStore
-  /** The policy's. */
+  /** Issuers that share their tenants with the gateway. */
+  readonly tenantIssuers: ReadonlySet<string>
+  /** Returns the scopes that roles grant under the policy. */
   readonly scopeOfRoles: ScopeOfRoles
-  /** Life of a session, seconds. */
-  readonly sessionSeconds: number
+  /**
+   * Life of a session that starts with a login at another issuer, in seconds. Undefined: the
+   * session ends with the login's token.
+   */
+  readonly sessionSeconds: number | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-/** Decides over a request with one `grant_type`. Throws `Denied` and `Unavailable`. */
+/** Handles a request with one `grant_type`. Throws `Denied` and `Unavailable`. */
 export type GrantHandler = (request: TokenRequest) => Promise<TokenResponse>
 
-/** What the client has asked for. */
+/** Returns the response for an issued token. */
 export function tokenResponse(
   { token, expiresAtSeconds }: IssuedToken,
   { scopes, confirmation }: AccessGrant,
@@ -66,7 +72,7 @@ export function tokenResponse(
   }
 }
 
-/** What of a client decides over how its tokens are made. */
+/** Returns the issue options that a client's registration sets. */
 export function issueOptionsOf({ tokenFormat, tokenAlgorithm, accessTokenSeconds }: Client) {
   return { format: tokenFormat, algorithm: tokenAlgorithm, ttlSeconds: accessTokenSeconds }
 }

@@ -1,22 +1,32 @@
-/** Whether a token that is good by itself has been taken back. */
-import { revocationKeysOf, revokedBy } from '../admission/revocation.ts'
+/** Checks whether a valid token has been revoked. */
+
 import type { RevokedBy } from '../errors.ts'
-import type { Principal } from '../tokens/principal.ts'
+import type { Principal } from '../identity/principal.ts'
+import { revocationKeysOf, revokedBy } from '../revocation/revocation.ts'
 import { consultedSeconds } from './grant-store.ts'
 
-/** Storage keys that say so, and what their values mean, in the same order. */
+/** The storage keys to read for a token, and the decision about their values, in the same order. */
 export interface RevocationQuestion {
   readonly keys: readonly string[]
-  /** By what the token is revoked; undefined: it is not. */
+  /**
+   * The same for every encoding of the token. If the token has an id, no other token has this
+   * identity.
+   */
+  readonly identity: string
+  /** Returns what revoked the token, or undefined if the token is not revoked. */
   answer(values: readonly (string | null)[]): RevokedBy | undefined
 }
 
-/** What to ask the store about a token: its own revocation, and every cut-off that covers it. */
+/**
+ * Returns the keys to read for a token: its own revocation, and every revocation cutoff that covers
+ * it.
+ */
 export async function revocationQuestion(principal: Principal): Promise<RevocationQuestion> {
   const revocation = await revocationKeysOf(principal)
   const { token, cutOffs } = revocation
   const own = token === undefined ? [] : [token]
   return {
+    identity: revocation.memory,
     keys: [...own, ...cutOffs.map(({ key }) => key)],
     answer(values) {
       const tokenRevoked = token !== undefined && values[0] !== null

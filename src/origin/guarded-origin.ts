@@ -1,29 +1,31 @@
-/** Spares a route of the origin that keeps failing, and those who would wait for it. */
-import { type CircuitBreaker, createCircuitBreaker } from '../breakers/breaker.ts'
-import type { Breakers } from '../breakers/registry.ts'
+/** Circuit breakers for the routes of the origin. */
+
 import { Unavailable } from '../errors.ts'
-import type { Origin, OriginRequest } from '../origin.ts'
+import type { Breakers } from '../isolate/breakers.ts'
+import { type CircuitBreaker, createCircuitBreaker } from '../isolate/circuit-breaker.ts'
+import type { Origin, OriginRequest } from './origin.ts'
 
 export interface GuardedOriginOptions {
   readonly origin: Origin
-  /** From `createBreakers`. Default nobody watches. */
+  /** From `createBreakers`. Default: no observer. */
   readonly watch?: Breakers['watch'] | undefined
-  /** Milliseconds since the epoch. Default `Date.now`. */
+  /** Returns milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
-  /** In [0, 1). Default `Math.random`. */
+  /** Returns a number in [0, 1). Default `Math.random`. */
   readonly random?: () => number
 }
 
 /**
- * Wraps an origin in breakers, one for each `route` that requests name: what hangs is mostly one
- * route, and it must not shut off the others, nor may whoever knows how to make one fail. Where the
- * origin is gone as a whole, each route finds that out for itself. While a breaker is open, `send`
- * throws the `Unavailable` that opened it, and asks nobody.
+ * Wraps an origin in circuit breakers, one for each `route` of the requests. Usually only one route
+ * hangs. It must not block the others, and neither must a caller who can make one route fail. If
+ * the whole origin is down, each route detects that itself. While a breaker is open, `send` throws
+ * `Unavailable` with the fault that opened it, without a call.
  *
- * Failures are what `send` reports as `Unavailable`: no connection, no headers in time, no HTTP. An
- * answer is an answer, 500 included. A request whose body still streams from the client counts only
- * if it succeeds, because a slow client looks like a slow origin. Who leaves before the answer tells
- * nothing: if theirs was the probe, the next request is one.
+ * Failures are errors that `send` reports as `Unavailable`: no connection, no headers in time, or a
+ * response that is not HTTP. Every response counts as a success, including a 500. If the request
+ * body still streams from the client, a failure does not count, because a slow client looks like a
+ * slow origin. A client that disconnects before the response does not count either. If its request
+ * was the probe, the next request becomes the probe.
  *
  * @example
  * ```ts
@@ -52,7 +54,7 @@ export function guardedOrigin({ origin, ...options }: GuardedOriginOptions): Ori
       } catch (error) {
         if (error instanceof Unavailable && !isStreaming(request))
           breaker.failed(entry, error.fault)
-        // Or whoever leaves as often as they probe would keep the route shut for everybody.
+        // Otherwise a client that disconnects during each probe could keep the breaker open.
         else breaker.abandoned(entry)
         throw error
       }

@@ -1,50 +1,57 @@
-/** Who decides over relations, and what is asked and answered. */
+/** The port for relation checks: the query, the decision and the answer. */
 import type { RelationTuple } from './tuple.ts'
 
-/** Has `subject` the `relation` to `object`? Each in its written form: `user:anne`, `order:7`. */
+/**
+ * A query: does `subject` have `relation` to `object`? Each part is in its written form:
+ * `user:anne`, `order:7`.
+ */
 export interface RelationQuery {
-  /** Whose tuples count; null: those of nobody's tenant. Never those of another. */
+  /**
+   * The tenant that owns the tuples. null: the tuples of callers without a tenant. Tuples of other
+   * tenants are never read.
+   */
   readonly tenant: string | null
   readonly object: string
   readonly relation: string
   readonly subject: string
-  /** Taken to be there for this query alone. */
+  /** Tuples that count as present for this query only. */
   readonly contextualTuples: readonly RelationTuple[]
   /**
-   * The decision must know every write up to this version of the tenant's tuples (microseconds since
-   * the epoch). Default 0: what is known to whoever decides.
+   * The decision must include every write up to this version of the tenant's tuples (microseconds
+   * since the epoch). Default 0: the decision may use any version that is available.
    */
   readonly atLeast?: number | undefined
 }
 
-/** Why nobody can tell, though everything answered. */
+/** Why no decision is possible although every call succeeded. */
 export type Undecided =
-  /** The tuples lead on farther than may be followed. */
+  /** The chain of tuples is longer than the depth limit. */
   | 'max_depth_exceeded'
-  /** So many tuples lead on that looking at them would take too long. */
+  /** The check would exceed the work limit. */
   | 'max_work_exceeded'
-  /** It holds only if it does not: an exclusion that leads back to itself. */
+  /** The relation depends on its own negation: an exclusion leads back to itself. */
   | 'negated_cycle'
 
-/** `unknown` is never allowed. */
+/** The result of a check. `unknown` never allows a request. */
 export type RelationDecision =
   | { readonly outcome: 'allowed' }
   | { readonly outcome: 'denied' }
   | { readonly outcome: 'unknown'; readonly why: Undecided }
 
-/** What an authority says. */
+/** The answer of a policy decision point. */
 export interface RelationAnswer {
   readonly decision: RelationDecision
   /**
-   * Version of the tenant's tuples by which it was decided: microseconds since the epoch, never
-   * smaller than before. 0: none was ever written, or the authority has no versions.
+   * Version of the tenant's tuples that the decision used: microseconds since the epoch, never
+   * lower than in an earlier answer. It is 0 if no tuple was ever written, or if the policy
+   * decision point has no versions.
    */
   readonly version: number
 }
 
 /**
- * Port. Throws `Unavailable` whenever it cannot tell, and where it knows less than `atLeast`; an absent
- * or odd reply is never a decision.
+ * Port: a policy decision point for relations. Throws `Unavailable` when it cannot answer, and when
+ * its data is older than `atLeast`. A missing or malformed reply is never a decision.
  */
 export interface RelationAuthority {
   check(query: RelationQuery): Promise<RelationAnswer>

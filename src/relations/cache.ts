@@ -1,30 +1,44 @@
-/** What an isolate remembers of decisions over relations. Bounded; forgetting one costs a call. */
+/**
+ * Cache of relation decisions in one isolate. It is bounded; an evicted decision costs one call.
+ */
 import { LRUCache } from 'lru-cache'
-import { newTally, type Tally } from '../metrics/tally.ts'
+import { newTally, type Tally } from '../isolate/tally.ts'
 import type { RelationAnswer, RelationDecision, RelationQuery } from './authority.ts'
 import { queryKey } from './rule.ts'
 
 export interface RelationCacheOptions {
-  /** Above it a decision is too old to be used, milliseconds. 0: none is ever used again. */
+  /** Maximum age of a decision that is used, in milliseconds. 0 turns the cache off. */
   readonly maxStalenessMs: number
   /**
-   * Decisions that are kept, at least 1. Fewer where names are long: all queries together may have
-   * {@link CHARS_AN_ENTRY} characters for each.
+   * Maximum number of decisions, at least 1. The cache keeps fewer when names are long: all keys
+   * together may use {@link CHARS_AN_ENTRY} characters for each entry.
    */
   readonly maxEntries: number
-  /** Counts what was known and what was not. Default: one that nobody reads. */
+  /** Counts hits and misses. Default: a counter that no metric reads. */
   readonly tally?: Tally | undefined
 }
 
-/** Every `nowMs` and `askedMs` is of the same clock, milliseconds. */
+/**
+ * Port: the cache of relation decisions. Every `nowMs` and `askedMs` is read from the same clock,
+ * in milliseconds.
+ */
 export interface RelationCache {
-  /** A decision that is younger than the bound, and knows the writes that the query asks for. */
+  /**
+   * Returns a decision that is younger than the limit and includes the writes that the query
+   * requires. Returns undefined on a miss.
+   */
   recall(query: RelationQuery, nowMs: number): RelationDecision | undefined
-  /** Keeps a decision, unless it is `unknown`. `askedMs` is when it was ASKED for, not when it came. */
+  /**
+   * Stores a decision, unless it is `unknown`. `askedMs` is the time at which the call STARTED, not
+   * the time at which the answer arrived.
+   */
   remember(query: RelationQuery, answer: RelationAnswer, askedMs: number): void
 }
 
-/** Of a query's text. Callers choose ids, and one query may be many times as long. */
+/**
+ * Average key length that the size limit allows. Callers choose ids, so one key may be many times
+ * as long.
+ */
 const CHARS_AN_ENTRY = 256
 
 interface Entry extends RelationAnswer {
@@ -32,10 +46,12 @@ interface Entry extends RelationAnswer {
 }
 
 /**
- * Makes the cache of one isolate. A decision's age counts from when it was asked for, so it knows every
- * write that was done before: a relation that is taken away is allowed for at most `maxStalenessMs`
- * more, by this clock. When the clock is set back, decisions of later times are not used. The least
- * recently used go first. Throws `TypeError` for a `maxEntries` that is no whole number above 0.
+ * Creates the cache of one isolate. The age of a decision counts from the start of its call, so the
+ * decision includes every write that completed before. A deleted relation is therefore still
+ * allowed for at most `maxStalenessMs`, measured by this clock.
+ *
+ * When the clock is set back, the cache does not use decisions with a later time. It evicts the
+ * least recently used entries first. Throws `TypeError` if `maxEntries` is not an integer above 0.
  */
 export function createRelationCache({
   maxStalenessMs,
@@ -67,7 +83,7 @@ export function createRelationCache({
       if (isOff || decision.outcome === 'unknown') return
       const key = queryKey(query)
       const before = entries.peek(key)
-      // The answer to an earlier question may come later.
+      // The answer to an earlier call can arrive after the answer to a later one.
       if (before !== undefined && before.askedMs > askedMs) return
       entries.set(key, { decision, version, askedMs })
     },

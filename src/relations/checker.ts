@@ -1,6 +1,8 @@
-/** Whether callers have the relations that routes demand: who is asked, and what is known already. */
+/**
+ * Checks the relations that routes demand: first in the cache, then at the policy decision point.
+ */
 import { type Denial, Unavailable } from '../errors.ts'
-import type { Principal } from '../tokens/principal.ts'
+import type { Principal } from '../identity/principal.ts'
 import type {
   RelationAnswer,
   RelationAuthority,
@@ -11,53 +13,67 @@ import type { RelationCache } from './cache.ts'
 import { decodeConsistency } from './consistency.ts'
 import type { RelationRule } from './rule.ts'
 
-/** What a rule and its checker read of a request. */
+/** The parts of a request that a rule and its checker read. */
 export interface RelationRequest {
   readonly principal: Principal
-  /** A parameter of the path. */
+  /** Returns a path parameter by name; undefined if the path does not have it. */
   readonly paramOf: (name: string) => string | undefined
-  /** `X-Consistency-Token` as the caller sent it; undefined: none. */
+  /** The `X-Consistency-Token` header as the caller sent it; undefined if it is absent. */
   readonly consistencyToken: string | undefined
 }
 
-/** What was decided; `Unavailable`: nobody could tell, which is never allowed. */
+/**
+ * The outcome of a check. `Unavailable`: the policy decision point could not answer. Only the
+ * outcome `allowed` allows the request.
+ */
 export type RelationVerdict = RelationDecision | Unavailable
 
-/** What `admit` and `authorize` share. Without a cache, `recall` knows nothing. */
+/**
+ * The checker that `admit` and `authorize` share. Without a cache, `recall` always returns
+ * undefined.
+ */
 export interface RelationChecker {
-  /** Whether `admit` asks in the same call as everything else. */
+  /** Whether `admit` sends the relation check in the same round trip as its other commands. */
   readonly rides: boolean
-  /** Milliseconds since the epoch. */
+  /** Returns the current time in milliseconds since the epoch. */
   readonly now: () => number
   /**
-   * What is to be asked about a request. A denial where nothing can be: `relation_missing` for callers
-   * of another issuer and for values that are no ids, `request_malformed` for a token that is none of
-   * the caller's tenant.
+   * Returns the query for a request, or a denial when no query is possible. The denial is
+   * `relation_missing` for callers of an issuer that is not listed, and for values that cannot be
+   * ids. It is `request_malformed` for a consistency token that is not valid for the caller's
+   * tenant.
    */
   queryOf(rule: RelationRule, request: RelationRequest): RelationQuery | Denial
-  /** What this isolate knows; undefined: ask. */
+  /** Returns the cached decision; undefined on a miss. */
   recall(query: RelationQuery): RelationDecision | undefined
-  /** Keeps an answer. `askedMs` is when it was asked for, by `now`. */
+  /** Stores an answer in the cache. `askedMs` is the time at which the call started, by `now`. */
   remember(query: RelationQuery, answer: RelationAnswer, askedMs: number): void
-  /** Asks the authority, unless this isolate knows. Returns `Unavailable`, rather than throw it. */
+  /**
+   * Returns the cached decision, or calls the policy decision point. Returns `Unavailable` instead
+   * of throwing it.
+   */
   check(query: RelationQuery): Promise<RelationVerdict>
 }
 
 export interface RelationCheckerOptions {
   readonly authority: RelationAuthority
-  /** Default: nothing is remembered. */
+  /** Default: no cache. */
   readonly cache?: RelationCache | undefined
-  /** Callers whom others vouch for have no relation to anything. Undefined: any issuer will do. */
+  /**
+   * The accepted issuers. Callers of any other issuer have no relations. Undefined: every issuer is
+   * accepted.
+   */
   readonly issuers?: ReadonlySet<string> | undefined
-  /** Whether the store of `admit` was made with the same check. Default false. */
+  /** Whether the store of `admit` was created with the same check. Default false. */
   readonly rides?: boolean
-  /** Milliseconds since the epoch. */
+  /** Returns the current time in milliseconds since the epoch. */
   readonly now: () => number
 }
 
 /**
- * Makes the checker of one isolate, to be given to `admit` and `authorize` alike. It decides nothing by
- * itself: it puts the question, asks the authority, and remembers what the cache may.
+ * Creates the checker of one isolate. Pass the same checker to `admit` and to `authorize`. It makes
+ * no decisions itself: it builds the query, calls the policy decision point, and stores the answer
+ * in the cache.
  */
 export function createRelationChecker({
   authority,
@@ -100,7 +116,7 @@ export function createRelationChecker({
   }
 }
 
-/** Why a decision refuses; undefined: it allows. `unknown` refuses. */
+/** Returns the denial for a decision; undefined if the decision allows. `unknown` is denied. */
 export function denialOf(rule: RelationRule, decision: RelationDecision): Denial | undefined {
   switch (decision.outcome) {
     case 'allowed':

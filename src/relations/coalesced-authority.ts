@@ -1,51 +1,66 @@
-/** Asks an authority once for many requests that ask the same at once. */
-import { failureFor } from '../coalescing/shared-call.ts'
+/**
+ * Single flight for relation checks: identical queries share one call to the policy decision point.
+ */
+
 import { Unavailable } from '../errors.ts'
-import { sleep } from '../timers.ts'
+import { failureFor } from '../isolate/shared-call.ts'
+import { sleep } from '../isolate/timers.ts'
 import type { RelationAnswer, RelationAuthority, RelationQuery } from './authority.ts'
 import { queryKey } from './rule.ts'
 
 export interface CoalescedAuthorityOptions {
   readonly authority: RelationAuthority
-  /** How long a request waits for the call of another before it asks for itself: one deadline. */
+  /**
+   * How long a request waits for the call of another request before it makes its own: one deadline,
+   * in milliseconds.
+   */
   readonly maxWaitMs: number
-  /** Milliseconds since the epoch. Default `Date.now`. */
+  /** Returns the current time in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
 
-/** A call that somebody has begun, or that those who wait in it are about to begin. */
+/** A call that has started, or a call that waiting requests are about to start. */
 interface Call {
-  /** Undefined: nobody has begun it. */
+  /** Undefined until a request starts the call. */
   beganMs: number | undefined
   outcome: RelationAnswer | Unavailable | 'abandoned' | undefined
-  /** For those who came after it began. */
+  /** The call for requests that arrived after this one started. */
   next: Call | undefined
 }
 
 const newCall = (): Call => ({ beganMs: undefined, outcome: undefined, next: undefined })
 
-/** How soon a request looks again; later, an eighth of its wait. */
+/**
+ * Shortest and longest interval between two polls. Between them, the interval is an eighth of the
+ * time that the request has waited.
+ */
 const MIN_POLL_MS = 4
 const MAX_POLL_MS = 50
-/** Calls of requests that the platform ended without a word are forgotten this much later. */
+/**
+ * A call is dropped this long after its start, if the platform ended its request before the call
+ * finished.
+ */
 const SWEEP_AFTER_MS = 60_000
 
 /**
- * Wraps an authority. A call serves those alone who had come when it began: who comes while it is
- * under way waits for its end, and shares the next one with all who came meanwhile. So no answer is
- * older than the question, and of many that are the same at most one is under way, at the cost of
- * waiting for up to one call more. A failure is shared with all who wait at that moment: that nobody
- * can tell is no decision.
+ * Wraps a policy decision point. A call serves only the requests that arrived before it started. A
+ * request that arrives during a call waits for its end, and shares the next call with all requests
+ * that arrived meanwhile. So no answer is older than its query, and identical queries run one at a
+ * time. The cost is a wait of up to one extra call.
  *
- * On Workers a request must not await what another one has begun, so those who wait look again and
- * again for data. Where the one who asks has died with its request, the others ask after `maxWaitMs`.
+ * A failure is shared with all requests that wait at that moment, because a failure is not a
+ * decision.
+ *
+ * On Workers a request must not await a promise of another request, so waiting requests poll for
+ * the result. If the request that leads a call is cancelled, the others make their own calls after
+ * `maxWaitMs`.
  */
 export function coalescedAuthority({
   authority,
   maxWaitMs,
   now = Date.now,
 }: CoalescedAuthorityOptions): RelationAuthority {
-  /** The newest call of each question that has begun; while it runs, or others wait behind it. */
+  /** The latest started call of each query, while it runs or while requests wait behind it. */
   const calls = new Map<string, Call>()
   let sweptAtMs = now()
 
@@ -98,5 +113,8 @@ export function coalescedAuthority({
   }
 }
 
-/** Equal text is an equal question, of the same tenant and as fresh. */
+/**
+ * Returns the key of a query. Two queries have the same key only if tenant, tuples and `atLeast`
+ * are equal.
+ */
 const keyOf = (query: RelationQuery) => `${query.atLeast ?? 0} ${queryKey(query)}`

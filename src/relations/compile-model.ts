@@ -1,4 +1,4 @@
-/** From OpenFGA's JSON to a model that can be worked with, or to every reason why not. */
+/** Compiles OpenFGA's JSON into an authorization model, or reports every mistake in it. */
 import type {
   DirectTypeJson,
   TypeDefinitionJson,
@@ -25,13 +25,15 @@ const UNBOUNDED: Readonly<Record<Unbounded, string>> = {
 }
 
 /**
- * Compiles a model as OpenFGA's API takes it and as its language is transformed into. Throws
- * {@link ModelInvalid} with all mistakes that there are, or with those of its shape if it has not
- * the shape of a model. What a compiled model names is there, its computed relations do not lead
- * back to themselves, and each relation can hold.
+ * Compiles a model in the JSON form of OpenFGA's API, which is also what OpenFGA's language is
+ * transformed into. Throws {@link ModelInvalid} with all mistakes; if the JSON does not have the
+ * shape of a model, with the mistakes of its shape only.
  *
- * Conditions, modules (schema 1.2) and anything else that is not known is refused: what a reader
- * skips would make a decision that nobody wrote down.
+ * In a compiled model every name is defined, no computed relation leads back to itself, and at
+ * least one subject can have each relation.
+ *
+ * Refuses conditions, modules (schema 1.2) and all unknown members. A parser that skips them would
+ * change what the author of the model decided.
  */
 export function compileModel(json: unknown): RelationModel {
   const unbounded = unboundedness(json)
@@ -71,7 +73,7 @@ function relationsOf({ relations, metadata }: TypeDefinitionJson) {
   )
 }
 
-/** What is written of direct types, and has no place in a compiled model. */
+/** Yields the mistakes in a type's metadata that a compiled model cannot represent. */
 function* mistakesInMetadata({
   type,
   relations,
@@ -96,7 +98,7 @@ function directTypeOf({ type, relation, wildcard }: DirectTypeJson): DirectType 
   return relation ? { type, kind: 'userset', relation } : { type, kind: 'object' }
 }
 
-/** The shape has exactly one of the kinds. */
+/** The schema guarantees that exactly one of the members is present. */
 function usersetOf(json: UsersetJson): Userset {
   const { computedUserset, tupleToUserset, union, intersection, difference } = json
   if (computedUserset) return { kind: 'computed', relation: computedUserset.relation }
@@ -117,7 +119,10 @@ function usersetOf(json: UsersetJson): Userset {
   return { kind: 'direct' }
 }
 
-/** `type_definitions.0.relations.viewer.union` is `document#viewer`, and the rest of the path. */
+/**
+ * Turns a schema issue into a mistake: `type_definitions.0.relations.viewer.union` becomes
+ * `document#viewer` and the rest of the path.
+ */
 function mistakeAt(json: unknown, path: readonly PropertyKey[], message: string): ModelMistake {
   const [list, index, ...rest] = path.map(String)
   const type = list === 'type_definitions' && index !== undefined && typeNamed(json, Number(index))

@@ -1,31 +1,41 @@
-/** Consistency tokens: up to which write of a tenant's tuples a decision must know (zookies). */
+/**
+ * Consistency tokens (zookies in Zanzibar): the version of a tenant's tuples that a decision must
+ * include.
+ */
 import { base64url } from 'jose'
 
-/** Answers to writes have it, and requests that are to know of them. */
+/**
+ * Responses to writes carry this header. Requests send it to require a decision that includes the
+ * write.
+ */
 export const CONSISTENCY_HEADER = 'X-Consistency-Token'
 
-/** Names the format, so that another one can be told from it. */
+/** Prefix that identifies the format of the token. */
 const FORMAT = 'v1'
-/** A version in base 36: the largest safe integer has 11 digits. */
+/** The version is in base 36: the largest safe integer has 11 digits. */
 const TOKEN = /^v1\.([0-9a-z]{1,11})\.[A-Za-z0-9_-]*$/
 const RADIX = 36
-/** Clocks of Redis and of an isolate differ by less; a version beyond was made by nobody. */
+/**
+ * The clocks of Redis and of an isolate differ by less than this. A version further ahead was never
+ * issued.
+ */
 const MAX_AHEAD_MS = 60_000
 const MICROSECONDS_PER_MS = 1_000
 const encoder = new TextEncoder()
 
 /**
- * The token of a version (microseconds since the epoch) of a tenant's tuples, in characters that a
- * header takes. It names the tenant. It is no secret and not signed: a version that was made up can
- * only ask for fresher decisions, or for none.
+ * Returns the token for a version (microseconds since the epoch) of a tenant's tuples, in
+ * characters that are valid in a header. The token names the tenant. It is neither secret nor
+ * signed: with a forged version, a caller can only require fresher decisions or get no decision.
  */
 export const encodeConsistency = (version: number, tenant: string | null): string =>
   `${FORMAT}.${version.toString(RADIX)}.${base64url.encode(encoder.encode(tenant ?? ''))}`
 
 /**
- * The version that a token names, microseconds since the epoch. Undefined: it is not spelled as
- * {@link encodeConsistency} does, is another tenant's, or of more than a minute after `nowMs`
- * (milliseconds since the epoch).
+ * Returns the version in a token, in microseconds since the epoch. Returns undefined if the
+ * spelling differs from {@link encodeConsistency}, or if the token belongs to another tenant. Also
+ * returns undefined if the version is more than a minute after `nowMs` (milliseconds since the
+ * epoch).
  */
 export function decodeConsistency(
   token: string,

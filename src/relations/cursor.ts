@@ -1,4 +1,4 @@
-/** Cursors of lists of tuples: the last one that was told, encoded. */
+/** Cursors of tuple lists: the last tuple of the previous page, encoded. */
 import { base64url } from 'jose'
 import { formatTuple, parseTuple, type RelationTuple } from './tuple.ts'
 
@@ -8,7 +8,10 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export const cursorOf = (tuple: RelationTuple): string =>
   base64url.encode(encoder.encode(formatTuple(tuple)))
 
-/** Undefined: it is no cursor in the one spelling that {@link cursorOf} gives it. */
+/**
+ * Returns the tuple in a cursor; undefined if the cursor is not spelled exactly as {@link cursorOf}
+ * spells it.
+ */
 export function tupleOfCursor(cursor: string): RelationTuple | undefined {
   try {
     const tuple = parseTuple(decoder.decode(base64url.decode(cursor)))

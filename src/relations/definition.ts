@@ -1,36 +1,46 @@
-/** The part of a policy that says who decides over relations, and which a route demands. */
+/**
+ * The relation settings of a policy: the policy decision point, and the relations that routes
+ * demand.
+ */
 import type { Mode } from '../validators/mode.ts'
 
-/** Who decides: the gateway's own tuples, or somebody else (docs/decisions/0045). */
+/**
+ * The policy decision point: the gateway's own tuples in Redis, or an external server
+ * (docs/decisions/0045).
+ */
 export type RelationAuthorityKind = 'redis' | 'openfga' | 'authzen'
 
-/** Relations between callers and objects. */
+/** Settings for relations between callers and objects. */
 export interface RelationsDefinition {
-  /** An authorization model as OpenFGA's API takes it: what `npm run model` makes of an `.fga`. */
+  /**
+   * An authorization model in the JSON form of OpenFGA's API. `npm run model` creates it from an
+   * `.fga` file.
+   */
   readonly model: unknown
   /**
-   * How callers are called in tuples, `type:` and at least one of `{subject}`, `{client}`, `{tenant}`
-   * and `{issuer}`. Default `user:{subject}`.
+   * Template for the name of a caller in tuples: `type:` and at least one of `{subject}`,
+   * `{client}`, `{tenant}` and `{issuer}`. Default `user:{subject}`.
    */
   readonly subject?: string
   /**
-   * Issuers whose subjects and tenants are all of one namespace, besides the gateway itself, whose
-   * operators choose them; callers of others have no relation to anything. Default: every trusted one
-   * where there is one, or where `subject` names the `{issuer}`; else it must be given.
+   * Issuers that share one namespace of subjects and tenants. The gateway itself is always
+   * included, because operators choose its subjects. Callers of other issuers have no relations.
+   * Default: all trusted issuers, if there is only one or if `subject` contains `{issuer}`;
+   * otherwise this setting is required.
    */
   readonly issuers?: readonly string[]
   /**
-   * How old a decision may be that an isolate uses again, in milliseconds, 0 to 60,000. Default 0: each
-   * is made anew.
+   * Maximum age of a cached decision that an isolate uses, in milliseconds, 0 to 60,000. Default 0:
+   * no cache.
    */
   readonly maxStalenessMs?: number
-  /** Decisions that an isolate keeps, 1 to 1,000,000. Default 10,000. */
+  /** Maximum number of decisions in the cache of an isolate, 1 to 1,000,000. Default 10,000. */
   readonly cacheEntries?: number
-  /** Who decides. Default `redis`. */
+  /** The policy decision point. Default `redis`. */
   readonly authority?: RelationAuthorityKind
 }
 
-/** A tuple that is taken to be there for a request; each part but the relation is a template. */
+/** A tuple that counts as present for one request. Each part except the relation is a template. */
 export interface ContextualTupleDefinition {
   readonly object: string
   readonly relation: string
@@ -39,12 +49,15 @@ export interface ContextualTupleDefinition {
 
 /** The relation that the caller of a route must have. */
 export interface RelationDemand {
-  /** Template: `order:{params.id}`. */
+  /** Template of the object: `order:{params.id}`. */
   readonly object: string
-  /** Name of a relation that the object's type has in the model. */
+  /** Name of a relation that the model defines for the object's type. */
   readonly relation: string
   /** At most 20. Default none. */
   readonly contextualTuples?: readonly ContextualTupleDefinition[]
-  /** `observe`: callers without it pass, and audit events tell who. Default `enforce`. */
+  /**
+   * `observe` admits callers without the relation and records them in audit events. Default
+   * `enforce`.
+   */
   readonly mode?: Mode
 }

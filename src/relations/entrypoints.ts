@@ -1,12 +1,16 @@
-/** Which relations of a model lead to somebody (OpenFGA's entrypoints), and which to themselves. */
+/**
+ * Finds the relations of a model that subjects can have (OpenFGA's entrypoints), and those that
+ * form cycles.
+ */
 import { type RelationDefinition, type RelationModel, type Userset, usersetsOf } from './model.ts'
 
 type Relations = ReadonlyMap<string, RelationDefinition>
 
 /**
- * Relations that computed usersets lead back to at the same object, with no tuple between, and the
- * way there: `document#viewer` by `viewer > editor > viewer`. Tuples may lead in circles; they are
- * data, and whoever walks them stops. Expects that what the model names is there.
+ * Returns the relations that computed usersets lead back to at the same object, without a tuple
+ * between them. The value is the path: `document#viewer` has `viewer > editor > viewer`. Cycles
+ * through tuples are not reported: tuples are data, and the check stops at them. Expects that every
+ * name in the model is defined.
  */
 export function relationsInCycles({
   types,
@@ -40,15 +44,16 @@ function computedBy(definition: RelationDefinition | undefined): readonly string
 }
 
 /**
- * The relations, as `type#relation`, that somebody could have: the least set that their definitions
- * make. An exclusion counts where its base does. Expects that what the model names is there.
+ * Returns the relations that a subject could have, as `type#relation`: the least fixpoint of the
+ * definitions. An exclusion is possible where its base is possible. Expects that every name in the
+ * model is defined.
  */
 export const possibleRelations = (model: RelationModel): ReadonlySet<string> =>
   leastSet(model, false)
 
 /**
- * The relations that have an entrypoint by OpenFGA's rule: somebody could have them, and wherever
- * they exclude, somebody could be excluded. Expects that what the model names is there.
+ * Returns the relations that have an entrypoint by OpenFGA's rule: a subject could have them, and
+ * each exclusion could exclude a subject. Expects that every name in the model is defined.
  */
 export const relationsWithEntrypoint = (model: RelationModel): ReadonlySet<string> =>
   leastSet(model, true)
@@ -74,7 +79,7 @@ function leastSet({ types }: RelationModel, bothSides: boolean): ReadonlySet<str
   return possible
 }
 
-/** The relations that a definition names, of whatever type. */
+/** Returns the relations that a definition names, of its own type and of other types. */
 function leadsTo({ definition, type, relations }: Place): readonly string[] {
   const direct = definition.directTypes.flatMap((one) =>
     one.kind === 'userset' ? [`${one.type}#${one.relation}`] : [],
@@ -93,7 +98,7 @@ interface Place {
   readonly type: string
   readonly relations: Relations
   readonly possible: ReadonlySet<string>
-  /** Whether an exclusion needs what it subtracts, too. */
+  /** Whether an exclusion requires its subtracted part to be possible as well. */
   readonly bothSides: boolean
 }
 

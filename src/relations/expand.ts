@@ -1,28 +1,28 @@
-/** One level of a relation to an object: what it is made of, in the form that OpenFGA's `expand` has. */
+/** Expands one level of a relation to an object, in the form of OpenFGA's `expand`. */
 import { partsOf, type RelationModel, type Userset } from './model.ts'
 import { mistakeOfTuple } from './permitted.ts'
 import type { NamedSubjects } from './store.ts'
 import { parseSubject } from './tuple.ts'
 
-/** `object#relation`. */
+/** A userset in its written form: `object#relation`. */
 export interface NamedUserset {
   readonly userset: string
 }
 
 export type ExpandedLeaf =
-  /** Whom tuples name: of these, only those that the model permits. */
+  /** The subjects that tuples name, without those that the model does not permit. */
   | { readonly users: { readonly users: readonly string[]; readonly hasMore?: true } }
   | { readonly computed: NamedUserset }
   | {
       readonly tupleToUserset: {
-        /** `object#relation` whose tuples lead on. */
+        /** The `object#relation` that names the related objects. */
         readonly tupleset: string
         readonly computed: readonly NamedUserset[]
         readonly hasMore?: true
       }
     }
 
-/** `name` is the `object#relation` that was asked about. */
+/** A node of the tree. `name` is the `object#relation` of the request. */
 export type ExpandedNode = { readonly name: string } & (
   | { readonly leaf: ExpandedLeaf }
   | { readonly union: { readonly nodes: readonly ExpandedNode[] } }
@@ -34,11 +34,14 @@ export interface Expansion {
   readonly model: RelationModel
   readonly object: string
   readonly relation: string
-  /** Of every relation in {@link relationsIn}. */
+  /** The subjects of every relation in {@link relationsIn}. */
   readonly named: ReadonlyMap<string, NamedSubjects>
 }
 
-/** The relations of the same object whose tuples an expansion has to know. Each once. */
+/**
+ * Returns the relations of the same object that an expansion reads tuples of. Each relation is
+ * listed once.
+ */
 export function relationsIn(userset: Userset, relation: string): readonly string[] {
   switch (userset.kind) {
     case 'direct':
@@ -56,7 +59,7 @@ export function relationsIn(userset: Userset, relation: string): readonly string
   }
 }
 
-/** The tree of a definition. Does not follow what it names. */
+/** Returns the tree of a definition. Does NOT follow the usersets that it names. */
 export function expanded(userset: Userset, expansion: Expansion): ExpandedNode {
   const { object, relation } = expansion
   const name = `${object}#${relation}`
@@ -88,7 +91,7 @@ export function expanded(userset: Userset, expansion: Expansion): ExpandedNode {
   }
 }
 
-/** The subjects that tuples name, without those that the present model does not permit. */
+/** Returns the subjects that tuples name, without those that the current model does not permit. */
 function permitted(relation: string, { model, object, named }: Expansion) {
   const { subjects, hasMore } = named.get(relation) ?? { subjects: [], hasMore: false }
   return {
@@ -99,7 +102,10 @@ function permitted(relation: string, { model, object, named }: Expansion) {
   }
 }
 
-/** Whether a tupleset's subject is an object whose type has the relation; others are passed over. */
+/**
+ * Reports whether the subject of a tupleset is an object of a type that has the relation. Other
+ * subjects are skipped.
+ */
 function leadsTo(text: string, relation: string, model: RelationModel): boolean {
   const subject = parseSubject(text)
   const isObject = subject !== undefined && subject.relation === undefined

@@ -1,4 +1,4 @@
-/** Relations that can be looked up from the subject's side, by the model alone. */
+/** Finds the relations that can be looked up from the subject's side, by the model alone. */
 import {
   formatDirectType,
   type RelationDefinition,
@@ -6,15 +6,19 @@ import {
   type Userset,
 } from './model.ts'
 
-/** The parts of a union, those of unions within it included; a userset that is none, by itself. */
+/**
+ * Returns the parts of a union, including the parts of nested unions. Returns a userset of any
+ * other kind by itself.
+ */
 export const alternativesOf = (userset: Userset): readonly Userset[] =>
   userset.kind === 'union' ? userset.of.flatMap(alternativesOf) : [userset]
 
 /**
- * Relations, as `type#relation`, such as `group#member`: tuples name those who have them, and they
- * are made of nothing but tuples and of each other. Whoever has one has it by a chain of tuples each
- * of which adds somebody, so all that a subject has can be found by following tuples from the
- * subject on; no other relation of anybody can take it away.
+ * Returns the memberships of a model as `type#relation`, such as `group#member`. A membership is a
+ * relation that tuples name as a subject, and that is made only of tuples and of other memberships.
+ *
+ * A subject has a membership through a chain of tuples that each add a subject. No other relation
+ * can take it away. So following tuples from the subject finds all of its memberships.
  */
 export function membershipsOf(model: RelationModel): ReadonlySet<string> {
   const candidates = new Map<string, Candidate>()
@@ -30,7 +34,7 @@ export function membershipsOf(model: RelationModel): ReadonlySet<string> {
       for (const direct of directTypes)
         if (direct.kind === 'userset') add(direct.type, direct.relation)
 
-  // The greatest set that is made of nothing but itself: one that goes may take others along.
+  // Computes the greatest fixpoint: the removal of one candidate can make other candidates invalid.
   for (let before = -1; before !== candidates.size; ) {
     before = candidates.size
     for (const [at, candidate] of candidates)
@@ -39,12 +43,15 @@ export function membershipsOf(model: RelationModel): ReadonlySet<string> {
   return new Set(candidates.keys())
 }
 
-/** A relation that tuples name, or that such a one is computed from, and the type that has it. */
+/**
+ * A relation that tuples name as a subject, or from which such a relation is computed, with its
+ * type.
+ */
 interface Candidate extends RelationDefinition {
   readonly type: string
 }
 
-/** Whether a relation is made of tuples and of some of these alone. */
+/** Reports whether a relation is made only of tuples and of the given memberships. */
 const isMadeOf = (
   memberships: ReadonlyMap<string, unknown>,
   { type, userset, directTypes }: Candidate,

@@ -1,4 +1,4 @@
-/** What a model can have wrong though it has the shape of one. */
+/** Finds the mistakes in a model that has the right shape. */
 import { possibleRelations, relationsInCycles, relationsWithEntrypoint } from './entrypoints.ts'
 import {
   type DirectType,
@@ -12,21 +12,22 @@ import {
 } from './model.ts'
 import { RELATION_NAME } from './tuple.ts'
 
-/** So that the script which walks the graph stays small enough to be sent whole. */
+/** The limit keeps the check script, which contains the model, small enough to send. */
 const MAX_TYPES = 100
 /** Usersets and direct types of all relations together. */
 const MAX_PARTS = 2_000
-/** Usersets within each other: parentheses, in OpenFGA's language. */
+/** Levels of nested usersets: parentheses in OpenFGA's language. */
 const MAX_NESTING = 10
 
-/** OpenFGA's own words. */
+/** Keywords of OpenFGA. */
 const RESERVED: ReadonlySet<string> = new Set(['self', 'this'])
 const NOT_A_NAME =
   'is not a name: a letter or _, then up to 62 letters, digits, _ and -; neither self nor this'
 
 /**
- * All mistakes of a model, in the order of its types and relations; whether relations can hold is
- * asked only of a model that has no others, for they would all follow from those.
+ * Returns all mistakes of a model, in the order of its types and relations. Checks whether
+ * relations are possible only if there are no other mistakes, because those would cause this one
+ * too.
  */
 export function mistakesInModel(model: RelationModel): readonly ModelMistake[] {
   const mistakes = [...mistakesInSize(model)]
@@ -101,7 +102,9 @@ function* mistakesInUserset(
   }
 }
 
-/** OpenFGA's rule: a tupleset names objects only, and directly. */
+/**
+ * Applies OpenFGA's rule: the tuples of a tupleset name objects only, and it is a direct relation.
+ */
 function* mistakesInTupleset(
   { types }: RelationModel,
   { userset, directTypes }: RelationDefinition,
@@ -128,7 +131,7 @@ function* mistakesInReach(model: RelationModel): Generator<ModelMistake> {
       const at = `${type}#${relation}`
       const excludes = [...usersetsOf(userset)].some(({ kind }) => kind === 'exclusion')
       if (!possible.has(at)) yield { at, why: 'nobody can ever have it' }
-      // Those without an exclusion follow from one that has it.
+      // A relation without an exclusion only inherits the mistake from a relation that has one.
       else if (!entered.has(at) && excludes)
         yield { at, why: 'nobody can ever be excluded from it' }
     }

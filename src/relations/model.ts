@@ -1,18 +1,23 @@
-/** Authorization models, compiled: what each relation of each type is made of. */
+/** Compiled authorization models: the definition of each relation of each type. */
 
-/** What makes somebody have a relation (Zanzibar section 2.3.1; OpenFGA schema 1.1). */
+/** How a subject gets a relation (Zanzibar section 2.3.1; OpenFGA schema 1.1). */
 export type Userset =
-  /** Whom a tuple names. */
+  /** The subjects that tuples of the relation name. */
   | { readonly kind: 'direct' }
-  /** Who has another relation to the same object. */
+  /** The subjects that have another relation to the same object. */
   | { readonly kind: 'computed'; readonly relation: string }
-  /** Who has `computed` to the objects that tuples of `tupleset` name. */
+  /**
+   * The subjects that have the relation `computed` to the objects that tuples of `tupleset` name.
+   */
   | { readonly kind: 'tuple_to_userset'; readonly tupleset: string; readonly computed: string }
   | { readonly kind: 'union'; readonly of: readonly Userset[] }
   | { readonly kind: 'intersection'; readonly of: readonly Userset[] }
   | { readonly kind: 'exclusion'; readonly base: Userset; readonly subtract: Userset }
 
-/** Whom tuples of a relation may name: `type:id`, `type:id#relation`, or `type:*`. */
+/**
+ * The kinds of subjects that tuples of a relation may name: `type:id`, `type:id#relation`, or
+ * `type:*`.
+ */
 export type DirectType =
   | { readonly type: string; readonly kind: 'object' }
   | { readonly type: string; readonly kind: 'userset'; readonly relation: string }
@@ -20,20 +25,20 @@ export type DirectType =
 
 export interface RelationDefinition {
   readonly userset: Userset
-  /** Empty where no tuple may name anybody. */
+  /** Empty if no tuple may name a subject. */
   readonly directTypes: readonly DirectType[]
 }
 
-/** Relations by type and name. A type without relations is there, with none. */
+/** Relations by type and by name. A type without relations has an empty map. */
 export interface RelationModel {
   readonly types: ReadonlyMap<string, ReadonlyMap<string, RelationDefinition>>
 }
 
-/** A model cannot be worked with. Each mistake is `<where>: <why>`; see {@link ModelMistake}. */
+/** The model is not valid. Each mistake is `<where>: <why>`; see {@link ModelMistake}. */
 export class ModelInvalid extends Error {
   override readonly name = 'ModelInvalid'
   readonly mistakes: readonly string[]
-  /** The same, in parts. */
+  /** The same mistakes, as objects. */
   readonly found: readonly ModelMistake[]
 
   constructor(mistakes: readonly ModelMistake[]) {
@@ -44,13 +49,13 @@ export class ModelInvalid extends Error {
   }
 }
 
-/** `at` is `type#relation`, `type`, or `model`. */
+/** A mistake in a model. `at` is `type#relation`, `type`, or `model`. */
 export interface ModelMistake {
   readonly at: string
   readonly why: string
 }
 
-/** Whether tuples of this kind may name such a subject. */
+/** Reports whether a direct type permits a subject. */
 export function permits(
   direct: DirectType,
   subject: {
@@ -64,13 +69,16 @@ export function permits(
   return subject.relation === undefined && (direct.kind === 'wildcard') === subject.isWildcard
 }
 
-/** As a {@link DirectType} is written in OpenFGA's language. */
+/** Formats a {@link DirectType} as OpenFGA's language writes it. */
 export function formatDirectType(direct: DirectType): string {
   if (direct.kind === 'userset') return `${direct.type}#${direct.relation}`
   return direct.kind === 'wildcard' ? `${direct.type}:*` : direct.type
 }
 
-/** The usersets that a userset is made of, at the same object. Empty for those that tuples decide. */
+/**
+ * Returns the operands of a userset, at the same object. Returns an empty list for a userset that
+ * has no operands.
+ */
 export function partsOf(userset: Userset): readonly Userset[] {
   switch (userset.kind) {
     case 'union':
@@ -83,7 +91,7 @@ export function partsOf(userset: Userset): readonly Userset[] {
   }
 }
 
-/** A userset and all that it is made of, each before its parts. */
+/** Yields a userset and all usersets inside it, each before its parts. */
 export function* usersetsOf(userset: Userset): Generator<Userset> {
   yield userset
   for (const part of partsOf(userset)) yield* usersetsOf(part)

@@ -1,8 +1,11 @@
-/** Whether a tuple may be written under a model; and if not, which part of it is wrong, and why. */
+/** Checks whether a model permits a tuple, and reports which part is wrong and why. */
 import { formatDirectType, permits, type RelationModel } from './model.ts'
 import { parseObject, parseSubject, RELATION_NAME, type RelationTuple, WILDCARD } from './tuple.ts'
 
-/** A part of a tuple that is wrong. `message` is for whoever wrote it; it quotes the model, never the part. */
+/**
+ * A wrong part of a tuple. `message` is for the client that sent the tuple. It quotes the model,
+ * never the part.
+ */
 export interface TupleMistake {
   readonly part: keyof RelationTuple
   readonly message: string
@@ -16,7 +19,10 @@ const NOT_A_SUBJECT =
   'is not written as a subject is: type:id, type:id#relation or type:*; what is reserved in an id is ' +
   'percent-encoded'
 
-/** How a tuple is not written as one is. Knows no model: what is to be deleted needs none. */
+/**
+ * Returns the first part with a syntax error; undefined if there is none. Does NOT check the model,
+ * because a tuple that the model no longer permits can still be deleted.
+ */
 export function mistakeOfGrammar(tuple: RelationTuple): TupleMistake | undefined {
   if (parseObject(tuple.object) === undefined) return { part: 'object', message: NOT_AN_OBJECT }
   if (!RELATION_NAME.test(tuple.relation)) return { part: 'relation', message: NOT_A_RELATION }
@@ -24,7 +30,7 @@ export function mistakeOfGrammar(tuple: RelationTuple): TupleMistake | undefined
   return undefined
 }
 
-/** Why an object and a relation to it cannot be asked about. */
+/** Returns why a query cannot use an object and a relation to it; undefined if it can. */
 export function mistakeOfRelation(
   model: RelationModel,
   { object, relation }: Pick<RelationTuple, 'object' | 'relation'>,
@@ -38,7 +44,10 @@ export function mistakeOfRelation(
   return undefined
 }
 
-/** Why a subject cannot be asked about: its type, or its relation, is not in the model. */
+/**
+ * Returns why a query cannot use a subject: its syntax is wrong, or the model does not have its
+ * type or its relation. Returns undefined if a query can use the subject.
+ */
 export function mistakeOfSubject(model: RelationModel, subject: string): TupleMistake | undefined {
   const named = parseSubject(subject)
   if (named === undefined) return { part: 'subject', message: NOT_A_SUBJECT }
@@ -49,7 +58,7 @@ export function mistakeOfSubject(model: RelationModel, subject: string): TupleMi
   return undefined
 }
 
-/** Why a tuple cannot be written; undefined: it can. */
+/** Returns why a tuple cannot be written; undefined if it can. */
 export function mistakeOfTuple(
   model: RelationModel,
   tuple: RelationTuple,

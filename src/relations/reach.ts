@@ -1,27 +1,30 @@
-/** Which kinds of subjects could ever have a relation, by the model alone. */
+/** Finds the kinds of subjects that could have a relation, by the model alone. */
 import { formatDirectType, type RelationModel, type Userset } from './model.ts'
 
-/** Kinds of subjects: `user`, `user:*`, `group#member`. */
+/** The reachable kinds of subjects: `user`, `user:*`, `group#member`. */
 export interface Reach {
-  /** The place of each kind: its bit in a set of {@link kindsOf}. */
+  /** The bit position of each kind in the sets of {@link kindsOf}. */
   readonly places: ReadonlyMap<string, number>
   /**
-   * Kinds by `type#relation`, a bit for each. A subject of any other kind is denied whatever tuples
-   * there are; one that is among them may be denied for all that.
+   * Sets of kinds by `type#relation`, one bit for each kind. A subject of any other kind is denied,
+   * whatever tuples exist. A subject of one of these kinds may still be denied.
    */
   readonly kindsOf: ReadonlyMap<string, bigint>
 }
 
 const known = new WeakMap<RelationModel, Reach>()
 
-/** Looked up once a model: it takes milliseconds for a large one. */
+/**
+ * Returns the reach of a model. Computes it once for each model, because a large model takes
+ * milliseconds.
+ */
 export function reachOf(model: RelationModel): Reach {
   const reach = known.get(model) ?? leastReach(model)
   known.set(model, reach)
   return reach
 }
 
-/** Whether a kind of subjects could have a relation, `type#relation`. */
+/** Reports whether subjects of a kind could have a relation, `type#relation`. */
 export function canReach({ places, kindsOf }: Reach, at: string, kind: string): boolean {
   const place = places.get(kind)
   return place !== undefined && ((kindsOf.get(at) ?? NONE) & bit(place)) !== NONE
@@ -30,7 +33,7 @@ export function canReach({ places, kindsOf }: Reach, at: string, kind: string): 
 const NONE = 0n
 const bit = (place: number): bigint => 1n << BigInt(place)
 
-/** The least fixpoint: what leads to itself alone reaches nothing. */
+/** Computes the least fixpoint: a relation that leads only to itself reaches nothing. */
 function leastReach(model: RelationModel): Reach {
   const places = placesIn(model)
   const kindsOf = new Map<string, bigint>()
@@ -79,7 +82,8 @@ function kindsIn(userset: Userset, place: Place): bigint {
     case 'direct':
       return directTypes(relation).reduce((kinds, direct) => {
         const kind = formatDirectType(direct)
-        // A wildcard is given to each of its type, too; whom a userset is given to has it.
+        // A wildcard names every subject of its type as well. A userset passes the relation on to
+        // the subjects that it reaches.
         if (direct.kind === 'wildcard') return kinds | bitOf(kind) | bitOf(direct.type)
         return kinds | (kindsOf.get(kind) ?? bitOf(kind))
       }, NONE)

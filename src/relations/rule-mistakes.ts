@@ -1,4 +1,4 @@
-/** What a rule over relations can have wrong: found when a policy is read, and named. */
+/** Finds the mistakes in relation rules when the gateway reads a policy. */
 import type { ContextualTupleDefinition, RelationDemand } from './definition.ts'
 import { permits, type RelationModel } from './model.ts'
 import { canReach, reachOf } from './reach.ts'
@@ -6,13 +6,13 @@ import { parseTemplate, type Template } from './template.ts'
 
 export interface RuleContext {
   readonly model: RelationModel
-  /** How callers are called: a template. */
+  /** Template for the name of a caller in tuples. */
   readonly subject: string
-  /** Parameters of the path; undefined: nobody knows. */
+  /** Parameters of the path; undefined if the path is not available. */
   readonly params?: readonly string[]
 }
 
-/** As sentences, each with the part of the rule that it is about. */
+/** Yields the mistakes of a rule as sentences. Each names the part of the rule that is wrong. */
 export function* mistakesInRule(
   demand: RelationDemand,
   { model, subject, params }: RuleContext,
@@ -26,7 +26,7 @@ export function* mistakesInRule(
     if (why !== undefined) yield why
     else if (typeof whom === 'object') {
       const at = `${object.type}#${demand.relation}`
-      // Whether any tuples at all could give it to a caller.
+      // Checks whether any set of tuples could give the relation to a caller.
       if (!canReach(reachOf(model), at, whom.type)) yield `no ${whom.type} can ever have ${at}`
     }
   }
@@ -35,7 +35,7 @@ export function* mistakesInRule(
       yield `contextualTuples[${index}] ${mistake}`
 }
 
-/** What the template of callers can have wrong by itself. */
+/** Yields the mistakes in the template for callers alone. */
 export function* mistakesInSubject(text: string, model: RelationModel): Generator<string> {
   const subject = parseTemplate(text)
   if (typeof subject === 'string') {

@@ -1,5 +1,5 @@
-/** The relation that a route demands of its callers, ready to be asked for. */
-import type { Principal } from '../tokens/principal.ts'
+/** Relation rules: build the query for the relation that a route demands. */
+import type { Principal } from '../identity/principal.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { RelationQuery } from './authority.ts'
 import type { RelationDemand } from './definition.ts'
@@ -8,17 +8,17 @@ import { mistakesInRule } from './rule-mistakes.ts'
 import { parseTemplate, type Template, type ValueOf } from './template.ts'
 import { formatTuple, type RelationTuple } from './tuple.ts'
 
-/** How callers are called in tuples, but for what a policy says. */
+/** How tuples name callers, unless the policy sets `relations.subject`. */
 export const DEFAULT_SUBJECT = 'user:{subject}'
 
-/** What one route demands. Pure: it asks nobody. */
+/** The relation that one route demands. Pure: it makes no calls. */
 export interface RelationRule {
-  /** For audit events: `order#viewer`. */
+  /** The name in audit events: `order#viewer`. */
   readonly name: string
   readonly mode: Mode
   /**
-   * What is to be asked of a request; `paramOf` reads a parameter of its path. Undefined where a value
-   * is missing or can be no id: then there is nothing to ask, and nothing is allowed.
+   * Returns the query for a request; `paramOf` returns a path parameter. Returns undefined if a
+   * value is missing or cannot be an id. The request is then denied without a query.
    */
   queryOf(
     principal: Principal,
@@ -27,15 +27,15 @@ export interface RelationRule {
 }
 
 export interface RelationRuleOptions extends RelationDemand {
-  /** From `compileModel`. */
+  /** The result of `compileModel`. */
   readonly model: RelationModel
-  /** As in `RelationsDefinition`. Default `user:{subject}`. */
+  /** The same as `RelationsDefinition.subject`. Default `user:{subject}`. */
   readonly subject?: string
 }
 
 /**
- * Makes a rule. Throws `TypeError` with every mistake in it, but for parameters that a path has not. The
- * tenant of what it asks is the principal's, always.
+ * Creates a rule. Throws `TypeError` with all mistakes in it. Does NOT check path parameters,
+ * because the path is not available. The tenant of a query is always the tenant of the principal.
  *
  * @example
  * ```ts
@@ -49,7 +49,9 @@ export function createRelationRule(options: RelationRuleOptions): RelationRule {
   return ruleOf(demand, subject)
 }
 
-/** The same of a demand in which no mistakes are. Throws `TypeError` for templates that are none. */
+/**
+ * Creates a rule from a demand that has no mistakes. Throws `TypeError` for an invalid template.
+ */
 export function ruleOf(demand: RelationDemand, subjectTemplate: string): RelationRule {
   const { relation, mode = 'enforce' } = demand
   const object = templateOf(demand.object)
@@ -97,8 +99,9 @@ const isFilled = (
 ): tuple is RelationTuple => tuple.object !== undefined && tuple.subject !== undefined
 
 /**
- * A text that queries share which ask the same of the same tuples, and no others: objects, relations
- * and subjects have no white space in them, and the tenant comes last.
+ * Returns the cache key of a query. Two queries have the same key only if they check the same
+ * relation over the same tuples. The key is unambiguous: objects, relations and subjects contain no
+ * white space, and the tenant comes last.
  */
 export function queryKey(query: RelationQuery): string {
   const { tenant, contextualTuples } = query

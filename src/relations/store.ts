@@ -1,52 +1,58 @@
-/** Where relation tuples are kept: the port of whoever writes, lists and explains them. */
+/** The port for storing, listing and expanding relation tuples. */
 import type { RelationTuple } from './tuple.ts'
 
-/** Written and deleted together in one call, at most. */
+/** Maximum number of tuples that one call writes and deletes together. */
 export const MAX_TUPLES_PER_WRITE = 100
-/** Subjects of one relation to one object that are told at once. */
+/** Maximum number of subjects that one call returns for one relation to one object. */
 export const MAX_SUBJECTS_TOLD = 1_000
 
-/** Tuples that come and go together. None is in it twice. */
+/** Tuples that are written and deleted together. No tuple is in it twice. */
 export interface TupleChanges {
   readonly writes: readonly RelationTuple[]
   readonly deletes: readonly RelationTuple[]
 }
 
-/** What a write has changed. A tuple that was there already, or was not there, counts in neither. */
+/**
+ * What a write changed. `written` excludes tuples that existed already; `deleted` excludes tuples
+ * that did not exist.
+ */
 export interface TuplesChanged {
   readonly written: number
   readonly deleted: number
-  /** Of the tenant's tuples from now on: microseconds since the epoch, later than any before. */
+  /**
+   * The new version of the tenant's tuples: microseconds since the epoch, higher than every earlier
+   * version.
+   */
   readonly version: number
 }
 
-/** Which tuples: those that agree in every part that is given. */
+/** Selects the tuples that are equal in every given part. */
 export interface TupleFilter {
-  /** `type:id`, or all of a type, `type:`. */
+  /** `type:id`, or `type:` for all objects of a type. */
   readonly object?: string | undefined
-  /** Only with an object that has an id. */
+  /** Allowed only with an `object` that has an id. */
   readonly relation?: string | undefined
   readonly subject?: string | undefined
 }
 
 export interface TupleQuery extends TupleFilter {
-  /** At least 1. */
+  /** Maximum number of tuples, at least 1. */
   readonly limit: number
-  /** The last one of the page before. It need not be there any more. */
+  /** The last tuple of the previous page. It may have been deleted meanwhile. */
   readonly after?: RelationTuple | undefined
 }
 
 /**
- * Sorted by type, object and relation, and of these objects before usersets; with a `subject` asked for,
- * by object and relation.
+ * A page of tuples, sorted by type, object and relation. Within one relation, object subjects
+ * precede usersets. With `subject` in the query, the order is by object and relation.
  */
 export interface TuplePage {
   readonly tuples: readonly RelationTuple[]
-  /** Whether there are more. */
+  /** Whether a next page exists. */
   readonly hasMore: boolean
 }
 
-/** Whom the tuples of one relation to one object name, in their written form. */
+/** The subjects that the tuples of one relation to one object name, in their written form. */
 export interface NamedSubjects {
   /** At most {@link MAX_SUBJECTS_TOLD}. */
   readonly subjects: readonly string[]
@@ -54,29 +60,36 @@ export interface NamedSubjects {
 }
 
 export interface SubjectsByRelation {
-  /** As many as were asked for, in that order. */
+  /** One entry for each relation of the call, in the same order. */
   readonly named: readonly NamedSubjects[]
-  /** All writes up to it are in what was told. 0: there was none. */
+  /** The result includes all writes up to this version. 0: no tuple was ever written. */
   readonly version: number
 }
 
 /**
- * Port: the tuples. A tenant's are apart from those of all others; null: those of callers without
- * one. Throws `Unavailable` for what it cannot tell or do. Does not check what it is given: whether
- * a tuple is written as one, whether the model permits it (`permitted.ts`), or how many there are.
+ * Port: the store of relation tuples. The tuples of each tenant are separate; null is for callers
+ * without a tenant. Throws `Unavailable` if it cannot read or write.
+ *
+ * Does NOT check its arguments: the syntax of a tuple, whether the model permits it
+ * (`permitted.ts`), or the number of tuples.
  */
 export interface RelationTuples {
   /**
-   * All or nothing, and seen by every check that begins after it. Repeated, it changes nothing but
-   * the version. An `Unavailable` leaves open whether it was done; it is not done later.
+   * Applies all changes or none. Every check that starts afterwards sees them. A repeated write
+   * changes only the version. After `Unavailable`, the write may or may not have been applied; it
+   * is not applied later.
    */
   write(tenant: string | null, changes: TupleChanges): Promise<TuplesChanged>
   /**
-   * A page. A tuple that is there throughout is on exactly one, whatever comes and goes meanwhile.
-   * Throws `TypeError` for an `after` that the query does not let through.
+   * Returns a page. A tuple that exists throughout the listing is on exactly one page, whatever is
+   * written or deleted meanwhile. Throws `TypeError` if the query does not select the tuple in
+   * `after`.
    */
   read(tenant: string | null, query: TupleQuery): Promise<TuplePage>
-  /** Whom the tuples of each of these relations to an object name; nobody is looked up further. */
+  /**
+   * Returns the subjects that the tuples of each relation to an object name. Does NOT expand
+   * usersets.
+   */
   subjectsOf(
     tenant: string | null,
     object: string,
@@ -84,7 +97,7 @@ export interface RelationTuples {
   ): Promise<SubjectsByRelation>
 }
 
-/** Whether a tuple is among those that a filter lets through. */
+/** Reports whether a filter selects a tuple. */
 export function isAmong(tuple: RelationTuple, { object, relation, subject }: TupleFilter): boolean {
   const isOfObject =
     object === undefined ||

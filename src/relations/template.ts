@@ -1,38 +1,45 @@
-/** Templates of objects and subjects: `order:{params.id}`, and what requests fill them with. */
+/**
+ * Templates of objects and subjects, such as `order:{params.id}`, filled with values of a request.
+ */
 import { escapeId, isId, RELATION_NAME, WILDCARD } from './tuple.ts'
 
-/** What a template may name: a parameter of the path, or something about the caller. */
+/** A value that a template may refer to: a path parameter or an attribute of the caller. */
 export type Placeholder =
   | { readonly kind: 'param'; readonly name: string }
   | { readonly kind: 'subject' | 'client' | 'tenant' | 'issuer' }
 
-/** Looks a value up; undefined: there is none. */
+/** Returns the value of a placeholder; undefined if the request does not have it. */
 export type ValueOf = (placeholder: Placeholder) => string | undefined
 
 export interface Template {
   readonly type: string
-  /** Of a userset (`team:{tenant}#member`); undefined for an object. */
+  /** The relation of a userset (`team:{tenant}#member`); undefined for an object. */
   readonly relation: string | undefined
-  /** Whether it is `type:*`. */
+  /** Whether the template is `type:*`. */
   readonly isWildcard: boolean
   readonly placeholders: readonly Placeholder[]
-  /** The object or subject in its written form; undefined where a value cannot be an id. */
+  /**
+   * Returns the object or subject in its written form; undefined if a value is missing or cannot be
+   * an id.
+   */
   fill(lookUp: ValueOf): string | undefined
 }
 
 const WORDS = ['subject', 'client', 'tenant', 'issuer'] as const
 const PARAM = /^params\.(\w+)$/
 const PART = /\{([^{}]*)\}/
-/** What can keep two values apart: ASCII punctuation, but for `%`, which begins escapes. */
+/**
+ * Characters that can separate two values: ASCII punctuation, except `%`, which starts an escape.
+ */
 const SEPARATOR = /[!-$&-/:-@[-`{-~]/g
 
 /**
- * Reads a template. Returns a sentence that says what is wrong with one that is none.
+ * Parses a template. Returns a sentence that describes the mistake if the template is invalid.
  *
- * Different values give different ids. With one placeholder its value is escaped as every id is. With
- * several, a percent sign in a value, and what separates two of them, is percent-encoded before that, so
- * that no value reaches over to another: in `{issuer}|{subject}` the subject `a|b` becomes
- * `a%257Cb`, and `alice` stays as it is.
+ * Different values give different ids. With one placeholder, its value is escaped as every id is.
+ * With several placeholders, `%` and the separators are percent-encoded in each value first, so
+ * that no value can extend into the next one. In `{issuer}|{subject}` the subject `a|b` becomes
+ * `a%257Cb`, and `alice` stays unchanged.
  */
 export function parseTemplate(text: string): Template | string {
   const colon = text.indexOf(':')
@@ -46,7 +53,7 @@ export function parseTemplate(text: string): Template | string {
   if (id === WILDCARD && relation === undefined)
     return { type, relation, isWildcard: true, placeholders: [], fill: () => text }
 
-  // Texts at even places, placeholders at odd ones.
+  // Literals are at even indexes, placeholders at odd ones.
   const parts = id.split(PART)
   const literals = parts.filter((_, index) => index % 2 === 0)
   const names = parts.filter((_, index) => index % 2 === 1)
@@ -59,7 +66,7 @@ export function parseTemplate(text: string): Template | string {
   const between = literals.slice(1, -1)
   if (literals.some((literal) => /[{}]/.test(literal) || (literal !== '' && !isId(literal))))
     return 'has a character that no id has, outside of placeholders'
-  // As they are meant: a value could have what is written as %3A here.
+  // Decodes the literals: `%3A` in a literal separates values as `:` does.
   const separators = between.map((literal) => decodeURIComponent(literal).match(SEPARATOR))
   if (separators.includes(null)) return 'needs a punctuation mark between two placeholders'
   if (id === '') return 'has no id'
@@ -89,7 +96,10 @@ function placeholderOf(text: string): Placeholder | undefined {
   return word && { kind: word }
 }
 
-/** Nothing of `reserved` is left, and different texts stay different. None reserved: unchanged. */
+/**
+ * Encodes the reserved characters of a value, so that none is left and different values stay
+ * different. Returns the value unchanged if no character is reserved.
+ */
 function guarded(value: string, reserved: ReadonlySet<string>): string {
   if (reserved.size === 0) return value
   return value

@@ -1,4 +1,4 @@
-/** How a relation was proved or refuted, for operators: as JSON. */
+/** Traces of relation checks for operators: how a relation was proved or refuted, as JSON. */
 import type {
   RelationAnswer,
   RelationAuthority,
@@ -8,8 +8,9 @@ import type {
 } from './authority.ts'
 
 /**
- * What a step looked at: a `relation` of an object as a whole, or a part of its definition. `direct`
- * are the subject and its wildcard, `userset` the usersets that tuples name.
+ * What a step evaluated: a whole `relation` of an object, or a part of its definition. `direct` is
+ * a lookup of the subject and its wildcard. `userset` is an evaluation of the usersets that tuples
+ * name.
  */
 export type TracedRule =
   | 'relation'
@@ -22,47 +23,54 @@ export type TracedRule =
   | 'exclusion'
 
 /**
- * Why a step has none below it though it could: the node is the subject itself; the model lets no
- * subject of this type have the relation; it is being looked at already, further up; it was before.
- * Or (`by_subject`) it was found from the other end: which of the groups that the subject is in, by
- * itself or by way of others, do tuples name? Only those that prove it are told.
+ * Why a step has no child steps although it could have some.
+ *
+ * - `self`: the node is the subject itself.
+ * - `not_in_model`: the model gives the relation to no subject of this type.
+ * - `cycle`: a parent step is already evaluating the node.
+ * - `seen`: the check evaluated the node before.
+ * - `by_subject`: the check found the memberships of the subject, direct and indirect, and looked
+ *   for them in the tuples. The trace contains only memberships that prove the relation.
  */
 export type TraceNote = 'self' | 'not_in_model' | 'cycle' | 'seen' | 'by_subject'
 
 export interface RelationStep {
   readonly rule: TracedRule
-  /** `type:id#relation`. */
+  /** The `type:id#relation` that was evaluated. */
   readonly node: string
-  /** The tuple that led here, or of `direct` the one that was found: `object#relation@subject`. */
+  /**
+   * The tuple that led to this step, or for `direct` the tuple that was found:
+   * `object#relation@subject`.
+   */
   readonly tuple?: string
   readonly note?: TraceNote
   readonly outcome: RelationDecision['outcome']
-  /** Of an outcome `unknown`. */
+  /** Present if the outcome is `unknown`. */
   readonly why?: Undecided
   /**
-   * What it was made of, in the order in which it was looked at. Looking ends with the first step
-   * that decides. Of an allowed relation, the allowed steps from the top down are the proof.
+   * The child steps in the order of evaluation. Evaluation ends with the first step that decides.
+   * For an allowed relation, the allowed steps from the root down are the proof.
    */
   readonly steps: readonly RelationStep[]
 }
 
 export interface RelationTrace {
   readonly root: RelationStep
-  /** There were more steps than are told, {@link MAX_TRACE_STEPS}. */
+  /** Whether steps beyond {@link MAX_TRACE_STEPS} were omitted. */
   readonly truncated: boolean
-  /** Calls within Redis and members of sets that were looked at. */
+  /** Number of calls inside Redis plus set members that were read. */
   readonly work: number
 }
 
-/** More steps than this are not told. */
+/** Maximum number of steps in a trace. */
 export const MAX_TRACE_STEPS = 500
 
 export interface ExplainedAnswer extends RelationAnswer {
   readonly trace: RelationTrace
 }
 
-/** Port: an authority that can tell how it decides. */
+/** Port: a policy decision point that can explain its decisions. */
 export interface ExplainingAuthority extends RelationAuthority {
-  /** Decides as `check` does, and throws as it does. */
+  /** Decides as `check` does, and throws the same errors. */
   explain(query: RelationQuery): Promise<ExplainedAnswer>
 }

@@ -1,13 +1,20 @@
-/** What the audit trail says of tuples that were written and deleted, and whom that names. */
+/**
+ * Describes written and deleted tuples for the audit trail, and finds the subjects that a
+ * description names.
+ */
 import type { TupleChanges } from './store.ts'
 import { formatTuple, WILDCARD } from './tuple.ts'
 
-/** Of the text, as JSON has it, in UTF-8: the trail names every tuple, and an event has its bounds. */
+/**
+ * Maximum size of the description as JSON in UTF-8, in bytes. The audit trail names every tuple,
+ * and the size of an audit event is bounded.
+ */
 export const MAX_TUPLE_CHANGE_BYTES = 24_576
 
 /**
- * One text: `tenant=<tenant>` where there is one, percent-encoded, and behind a space each tuple, with
- * `+` if it was written and `-` if it was deleted. No part has white space in it.
+ * Returns one text: `tenant=<tenant>`, percent-encoded, if there is a tenant; then each tuple, with
+ * `+` if it was written or `-` if it was deleted. Spaces separate the parts. No part contains white
+ * space.
  */
 export function tupleChange(tenant: string | null, { writes, deletes }: TupleChanges): string {
   return [
@@ -17,14 +24,17 @@ export function tupleChange(tenant: string | null, { writes, deletes }: TupleCha
   ].join(' ')
 }
 
-/** Between the parts of an id, where policies put more into it than the subject. */
+/** Separates the parts of an id in policies that put more than the subject into it. */
 const SEPARATOR = '|'
-/** Parts of an id that are looked at; there are as many runs of them as their number squared. */
+/**
+ * Maximum number of parts of an id that are used. The number of runs grows with the square of this
+ * number.
+ */
 const MAX_PARTS = 6
 
 /**
- * Ids of objects and subjects that a {@link tupleChange} names: as they are, and every run of parts
- * between `|` in them. In their written form, each once.
+ * Returns the ids of objects and subjects that a {@link tupleChange} names: each whole id, and
+ * every run of its parts between `|`. Ids are in their written form; each is listed once.
  */
 export function idsInChange(text: string): ReadonlySet<string> {
   const ids = new Set<string>()
@@ -42,8 +52,8 @@ export function idsInChange(text: string): ReadonlySet<string> {
 }
 
 /**
- * The subject of an id out of {@link idsInChange}; undefined: it is nobody's. A part has the separator
- * escaped, too.
+ * Returns the subject for an id of {@link idsInChange}; undefined if the id is the wildcard or is
+ * malformed. If the id is a part of a longer id, separators in the subject are still escaped.
  */
 export function subjectOfId(id: string): string | undefined {
   try {

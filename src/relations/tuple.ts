@@ -1,40 +1,46 @@
-/** Relation tuples, and how objects and subjects are written: `order:1#viewer@team:eng#member`. */
+/** Relation tuples and their written form: `order:1#viewer@team:eng#member`. */
 
-/** An object: `type:id`. */
+/** A reference to an object: `type:id`. */
 export interface ObjectReference {
   readonly type: string
-  /** As it is written: see {@link escapeId}. */
+  /** The id in its written form: see {@link escapeId}. */
   readonly id: string
 }
 
-/** `type:id`, `type:id#relation` (all who have it: a userset), or `type:*` (all of the type). */
+/**
+ * A reference to a subject: `type:id`, `type:id#relation` (a userset: all subjects with the
+ * relation), or `type:*` (all subjects of the type).
+ */
 export interface SubjectReference extends ObjectReference {
   readonly relation: string | undefined
 }
 
-/** `object` has `relation` to `subject` (Zanzibar section 2.1). Each in its written form. */
+/**
+ * A tuple: `subject` has `relation` to `object` (Zanzibar section 2.1). Each part is in its written
+ * form.
+ */
 export interface RelationTuple {
   readonly object: string
   readonly relation: string
   readonly subject: string
 }
 
-/** All of a type: in the place of an id, of a subject only. */
+/** The wildcard: all subjects of a type. It replaces the id, in subjects only. */
 export const WILDCARD = '*'
 
-/** Names of types and relations. */
+/** Pattern for the names of types and relations. */
 export const RELATION_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/
 
-/** In UTF-16 code units, escaped. */
+/** Maximum length of an escaped id, in UTF-16 code units. */
 const MAX_ID_LENGTH = 512
-/** Separators, the wildcard, the escape itself, white space, and what cannot be seen. */
+/** The separators, the wildcard, the escape character, white space and invisible characters. */
 const RESERVED = /[%:#*\s\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 const RESERVED_ESCAPE = /%[0-9A-F]{2}/g
 
 /**
- * Any text as the id of an object or a subject: what is reserved is percent-encoded, as UTF-8 and in
- * upper case, and nothing else, so that different texts give different ids. Undefined where there
- * can be no such id: the text is empty, not well-formed Unicode, or longer than 512 once escaped.
+ * Turns a text into the id of an object or a subject. Percent-encodes only the reserved characters,
+ * as UTF-8 in upper case, so that different texts give different ids. Returns undefined if the text
+ * is empty, is not well-formed Unicode, or is longer than 512 code units once escaped.
  */
 export function escapeId(text: string): string | undefined {
   if (text === '' || text.length > MAX_ID_LENGTH || !text.isWellFormed()) return undefined
@@ -46,7 +52,7 @@ function percentEncoded(character: string): string {
   return character === WILDCARD ? '%2A' : encodeURIComponent(character)
 }
 
-/** Whether a text is an id as {@link escapeId} writes it; every other spelling is none. */
+/** Reports whether a text is an id as {@link escapeId} writes it. No other spelling is valid. */
 export function isId(text: string): boolean {
   const raw = text.includes('%') ? unescaped(text) : text
   return raw !== undefined && escapeId(raw) === text
@@ -60,7 +66,7 @@ function unescaped(text: string): string | undefined {
   }
 }
 
-/** Undefined: it is not written as an object is. */
+/** Parses an object; undefined if the syntax is wrong. */
 export function parseObject(text: string): ObjectReference | undefined {
   const colon = text.indexOf(':')
   const type = text.slice(0, Math.max(colon, 0))
@@ -68,7 +74,7 @@ export function parseObject(text: string): ObjectReference | undefined {
   return RELATION_NAME.test(type) && isId(id) ? { type, id } : undefined
 }
 
-/** Undefined: it is not written as a subject is. */
+/** Parses a subject; undefined if the syntax is wrong. */
 export function parseSubject(text: string): SubjectReference | undefined {
   const hash = text.indexOf('#')
   const relation = hash === -1 ? undefined : text.slice(hash + 1)
@@ -82,11 +88,14 @@ export function parseSubject(text: string): SubjectReference | undefined {
   return object && { ...object, relation }
 }
 
-/** `object#relation@subject`. Takes its parts as they are. */
+/** Formats a tuple as `object#relation@subject`. Does NOT check the parts. */
 export const formatTuple = ({ object, relation, subject }: RelationTuple): string =>
   `${object}#${relation}@${subject}`
 
-/** Undefined: it is not written as a tuple is. An `@` may stand in ids, for a relation has none. */
+/**
+ * Parses a tuple; undefined if the syntax is wrong. Ids may contain `@`, because the first `@`
+ * after `#` ends the relation.
+ */
 export function parseTuple(text: string): RelationTuple | undefined {
   const hash = text.indexOf('#')
   const at = text.indexOf('@', hash)
@@ -99,7 +108,7 @@ export function parseTuple(text: string): RelationTuple | undefined {
   return isTuple(tuple) ? tuple : undefined
 }
 
-/** Whether all parts are written as they should be. Does not know any model. */
+/** Reports whether all parts have the right syntax. Does NOT check a model. */
 export const isTuple = ({ object, relation, subject }: RelationTuple): boolean =>
   parseObject(object) !== undefined &&
   RELATION_NAME.test(relation) &&

@@ -1,49 +1,65 @@
 /** Liveness and readiness, for orchestrators and for people. */
 import { Hono } from 'hono'
-import type { Breaker, BreakerState } from '../breakers/breaker.ts'
+import type { WaitUntil } from '../identity/principal.ts'
+import type { Breaker, BreakerState } from '../isolate/circuit-breaker.ts'
+import { createSharedReading } from '../isolate/shared-reading.ts'
+import { withDeadline } from '../isolate/timers.ts'
 import { waitUntilOf } from '../middleware/wait-until.ts'
-import type { WaitUntil } from '../tokens/principal.ts'
 
-/** One dependency that readiness asks after. */
+/** A readiness check of one dependency. */
 export interface ReadinessCheck {
   readonly name: string
   /**
-   * Resolves when the dependency answers; rejects, with anything, when it does not. `waitUntil` is
-   * for work that it begins and does not wait for.
+   * Resolves if the dependency answers. Otherwise it rejects, with any value. `waitUntil` is for
+   * background work that the check starts.
    */
   check(waitUntil: WaitUntil): Promise<unknown>
 }
 
 export interface HealthOptions {
   readonly checks: readonly ReadinessCheck[]
-  /** What this isolate has found out so far. Default none. */
+  /** The circuit breakers of this isolate. Default none. */
   readonly breakers?: { readonly list: readonly Breaker[] }
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
 
-/** Readiness is open to anyone, so its answer is kept this long: no amplifier. */
+/** Anyone may call `readyz`, outside load shedding: repeated calls must not cost more. */
 const READINESS_MEMORY_MS = 1_000
+/** A check that takes longer has failed. */
+export const CHECK_TIMEOUT_MS = 5_000
+/**
+ * Longer than a check may take: after this time, the request that runs the checks counts as dead.
+ */
+const LEASE_MS = CHECK_TIMEOUT_MS + 500
 const RETRY_AFTER_SECONDS = 5
 
 /**
- * `GET /healthz` is 200 while the Worker runs and touches nothing. `GET /readyz` is 200 when every
- * check passes and 503 with the names of those that do not; it never says why. Beside them it tells
- * the state of the breakers of this isolate by dependency, the worst where there are several; they
- * decide nothing here, and are not tried for it.
+ * Creates `GET /healthz` and `GET /readyz`. `healthz` is 200 while the Worker runs, and makes no
+ * call. `readyz` is 200 if every check passes, and 503 with the names of those that fail; it never
+ * says why. An isolate runs the checks at most once a second and one run at a time, however many
+ * requests call `readyz`. The others are answered with the result of the last run or wait for this
+ * one. A check without an answer after 5 seconds has failed.
+ *
+ * `readyz` also returns the state of this isolate's breakers by dependency, the worst if there are
+ * several. They do not decide readiness, and no breaker is probed for it.
  */
 export function healthRoutes({ checks, breakers, now }: HealthOptions): Hono {
-  let known: { readonly failed: readonly string[]; readonly untilMs: number } | undefined
-
-  async function failedChecks(waitUntil: WaitUntil): Promise<readonly string[]> {
-    if (known !== undefined && now() < known.untilMs) return known.failed
-    const results = await Promise.allSettled(checks.map((check) => check.check(waitUntil)))
-    const failed = checks
+  /** Returns the names of the checks that failed; never rejects. */
+  async function run(waitUntil: WaitUntil): Promise<readonly string[]> {
+    const results = await Promise.allSettled(
+      checks.map(({ check }) => withDeadline(check(waitUntil), CHECK_TIMEOUT_MS)),
+    )
+    return checks
       .filter((_, index) => results[index]?.status === 'rejected')
       .map(({ name }) => name)
-    known = { failed, untilMs: now() + READINESS_MEMORY_MS }
-    return failed
   }
+  const failedChecks = createSharedReading({
+    read: run,
+    now,
+    memoryMs: READINESS_MEMORY_MS,
+    leaseMs: LEASE_MS,
+  })
 
   return new Hono()
     .get('/healthz', (c) => c.json({ status: 'ok' }, 200, NO_STORE))
@@ -64,10 +80,12 @@ export function healthRoutes({ checks, breakers, now }: HealthOptions): Hono {
     })
 }
 
-/** From good to bad. */
+/** From best to worst. */
 const STATES: readonly BreakerState[] = ['closed', 'half_open', 'open']
 
-/** One state for each dependency; which route or key set it is of, is nobody's business. */
+/**
+ * Returns one state for each dependency. Callers must not learn which route or key set it is of.
+ */
 function statesOf(breakers: readonly Breaker[]): Partial<Record<Breaker['name'], BreakerState>> {
   const worst: Partial<Record<Breaker['name'], BreakerState>> = {}
   for (const { name, state } of breakers) {

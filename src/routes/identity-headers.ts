@@ -1,13 +1,13 @@
-/** How a verified identity is told to an origin. */
-import type { Principal } from '../tokens/principal.ts'
+/** Headers that carry the verified identity to an origin. */
+import type { Principal } from '../identity/principal.ts'
 
-/** Visible ASCII but the percent sign: needs no encoding in a header. */
+/** Visible ASCII without the percent sign: needs no encoding in a header. */
 const PLAIN = /^[!-$&-~]*$/
 const NOT_PLAIN = /[^!-$&-~]+/g
 
 /**
- * Encodes a value so that it stands in a header as one word: whatever is not visible ASCII, and
- * `%` itself, is percent-encoded as UTF-8. `decodeURIComponent` gives the value back.
+ * Encodes a value as one word of a header. Everything but visible ASCII, and `%` itself, is
+ * percent-encoded as UTF-8. `decodeURIComponent` decodes it.
  */
 export function headerWord(value: string): string {
   return PLAIN.test(value)
@@ -15,13 +15,13 @@ export function headerWord(value: string): string {
     : value.toWellFormed().replace(NOT_PLAIN, (run) => encodeURIComponent(run))
 }
 
-/** A {@link headerWord} for a comma-separated list: split at commas, then decode. */
+/** Encodes a {@link headerWord} of a comma-separated list: split at commas, then decode. */
 const listWord = (value: string): string => headerWord(value).replaceAll(',', '%2C')
 
 /**
- * Writes `X-Auth-Subject`, `-Issuer`, `-Client`, `-Tenant` (one word each), `-Roles` (a comma
- * list) and `-Scope` (a space list, RFC 6749 section 3.3). What the token does not say is left
- * out. `headers` must be free of a client's own `X-Auth-*`: see `sanitizeHeaders`.
+ * Writes `X-Auth-Subject`, `-Issuer`, `-Client`, `-Tenant` (one word each), `-Roles` (a comma list)
+ * and `-Scope` (a space list, RFC 6749 section 3.3). Values that the token does not contain are
+ * omitted. `headers` must not contain a client's own `X-Auth-*`: see `sanitizeHeaders`.
  */
 export function setIdentity(
   headers: { set(name: string, value: string): unknown },

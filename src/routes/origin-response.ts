@@ -1,24 +1,24 @@
-/** What of an origin's answer goes back to the client. */
+/** Filters the headers of an origin's response before the client gets them. */
 import { deleteNamedIn } from '../middleware/sanitize-headers.ts'
 
-/** Lower-case names that end here, each for the reason that heads its line. */
+/** Lower-case names that are removed. Each group has its reason above it. */
 // biome-ignore format: a table
 const DROPPED: ReadonlySet<string> = new Set([
   // Hop by hop (RFC 9110 section 7.6.1).
   'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade',
-  // What the origin runs on, and which of its machines answered.
+  // Software and machines of the origin.
   'server', 'via', 'x-powered-by', 'x-aspnet-version', 'x-aspnetmvc-version', 'x-runtime',
   'x-generator', 'x-backend', 'x-backend-server', 'x-served-by', 'x-varnish',
-  // Spoken for by the gateway: other ways to the authority, ids, limits.
+  // Headers that only the gateway may send: alternative services, ids, limits.
   'alt-svc', 'x-request-id', 'traceparent', 'tracestate', 'ratelimit',
-  // Orders to a front proxy to send another file.
+  // Instructions for a front proxy to send another file.
   'x-sendfile',
 ])
 
 const DROPPED_FAMILY =
   /[^a-z0-9-]|^(?:access-control-|ratelimit-|x-ratelimit-|x-auth-|x-debug|x-accel-|proxy-|cf-)/
 
-/** Cache rules for intermediaries only; an authenticated answer has none of them. */
+/** Cache rules only for intermediaries. They are removed from authenticated responses. */
 const SHARED_CACHE_HEADERS = [
   'cdn-cache-control',
   'cloudflare-cdn-cache-control',
@@ -28,8 +28,8 @@ const SHARED_CACHE_HEADERS = [
 ]
 
 /**
- * Headers beside their lower-case names, so that the platform is asked only about what is there: a look
- * into its `Headers` costs more than one into a set.
+ * Headers and their lower-case names. A look-up in the platform's `Headers` costs more than one in
+ * a set, so only existing names are looked up.
  */
 export interface ResponseFields {
   readonly headers: Headers
@@ -52,9 +52,9 @@ function remove({ headers, names }: ResponseFields, name: string): void {
 }
 
 /**
- * Removes from an origin's headers what is of its own hop, tells about its machinery, or is for
- * the gateway alone to say: limits, ids, and all of CORS, which is denied unless the gateway
- * allows it. `Set-Cookie` stays, each by itself.
+ * Removes from an origin's headers those of its own hop, those that reveal its software, and those
+ * that only the gateway may send: limits, ids, and all of CORS. CORS is denied unless the gateway
+ * allows it. `Set-Cookie` fields stay separate. Sets `X-Content-Type-Options: nosniff`.
  */
 export function sanitizeResponse(fields: ResponseFields): void {
   const { headers, names } = fields
@@ -66,12 +66,15 @@ export function sanitizeResponse(fields: ResponseFields): void {
   headers.set('X-Content-Type-Options', 'nosniff')
 }
 
-/** Directives that let a shared cache keep an answer to `Authorization` (RFC 9111 section 3.5). */
+/**
+ * Directives that allow a shared cache to store a response to `Authorization`, or are replaced by
+ * `private` (RFC 9111 section 3.5).
+ */
 const SHARING = /^(?:public|private|s-maxage|proxy-revalidate|stale-while-revalidate)\b/i
 
 /**
- * Makes an answer private to its caller: `Cache-Control: private` in place of whatever would let
- * a shared cache keep it (RFC 9111 section 5.2.2.7), and `Vary: Authorization`. `no-store` stays.
+ * Restricts a response to its caller: `Cache-Control: private` replaces every directive that allows
+ * a shared cache to store it (RFC 9111 section 5.2.2.7). `no-store` stays.
  */
 export function makePrivate(fields: ResponseFields): void {
   const { headers } = fields
@@ -81,8 +84,16 @@ export function makePrivate(fields: ResponseFields): void {
     headers.set('Cache-Control', ['private', ...kept].join(', '))
   }
   for (const name of SHARED_CACHE_HEADERS) remove(fields, name)
+}
+
+/**
+ * Adds `Authorization` to `Vary`, unless `Vary` has it or is `*`. The response depends on the
+ * caller, and only `Authorization` identifies the caller. Without this, a shared cache may serve
+ * the response of an anonymous caller to an authenticated one (RFC 9111 section 4.1).
+ */
+export function varyByCaller(fields: ResponseFields): void {
   if (!/(?:^|,)\s*(?:\*|authorization)\s*(?:,|$)/i.test(fieldOf(fields, 'vary') ?? ''))
-    headers.append('Vary', 'Authorization')
+    fields.headers.append('Vary', 'Authorization')
 }
 
 /** Splits at commas outside of quotes, as in `no-cache="Set-Cookie, X-A", max-age=1`. */

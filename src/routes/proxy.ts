@@ -1,7 +1,7 @@
-/** Sends an admitted request on to the origin, and its answer back. */
+/** Forwards an admitted request to the origin, and returns its response. */
 import type { Context } from 'hono'
-import { UNKNOWN_ADDRESS } from '../admission/address-list.ts'
 import { ADMITTED_FOR_MS } from '../admission/admission.ts'
+import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import {
   bodyOf,
   callerOf,
@@ -10,37 +10,44 @@ import {
   type GatewayVariables,
   requestIdOf,
   traceOf,
-} from '../context.ts'
+} from '../middleware/context.ts'
 import type { Readmission } from '../middleware/readmit.ts'
+import { receivedHeaders } from '../middleware/request-headers.ts'
 import { waitUntilOf } from '../middleware/wait-until.ts'
-import type { Origin } from '../origin.ts'
-import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy.ts'
-import { receivedHeaders } from '../request-headers.ts'
+import type { Origin } from '../origin/origin.ts'
+import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/policy.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import { setIdentity } from './identity-headers.ts'
-import { fieldsOf, makePrivate, sanitizeResponse } from './origin-response.ts'
+import { fieldsOf, makePrivate, sanitizeResponse, varyByCaller } from './origin-response.ts'
 import { acceptUpgrade, isUpgrade, refuseBadUpgrade } from './web-socket.ts'
 
 export interface ProxyOptions {
   readonly origin: Origin
-  /** The route's own, such as `GET` and `/orders/:id`: failures of others are then not its own. */
+  /**
+   * Method and path pattern of the route, such as `GET` and `/orders/:id`. They separate its
+   * failures from those of other routes.
+   */
   readonly method?: string
   readonly path?: string
-  /** Signs `X-Auth-Assertion`. Without it the origin has to trust the other headers. */
+  /** Signs `X-Auth-Assertion`. Without it the origin must trust the other headers. */
   readonly assertions?: AssertionSigner | undefined
-  /** How long the origin may take to send its headers, milliseconds. Default 15,000. */
+  /** How long the origin may take to send its headers, in milliseconds. Default 15,000. */
   readonly originTimeoutMs?: number
   /** Forwards the caller's `Authorization`, and its `DPoP` proof. Default false. */
   readonly forwardAuthorization?: boolean
   /** Forwards the caller's `Cookie`. Default false. */
   readonly forwardCookies?: boolean
-  /** Origins (`https://app.test`) whose pages may open a WebSocket. Default none. */
+  /** Origins (`https://app.test`) with pages that may open a WebSocket. Default none. */
   readonly webSocketOrigins?: readonly string[]
   /**
-   * Lets others have an answer whose client has left: for an `origin` that coalesces. Default false.
+   * Completes a response for other waiting requests after its own client has disconnected. For an
+   * `origin` that coalesces. Default false.
    */
   readonly coalesce?: boolean
-  /** From `createReadmission`: where `origin` lets requests wait for others. Default nobody is asked. */
+  /**
+   * From `createReadmission`, for an `origin` that lets requests wait for each other. Default:
+   * waiting requests are not admitted again.
+   */
   readonly readmission?: Readmission | undefined
 }
 
@@ -48,19 +55,20 @@ const DONE = Promise.resolve()
 const isRecent = (ms: number) => Date.now() - ms <= ADMITTED_FOR_MS
 
 /**
- * Makes the handler at the end of the pipeline. The origin gets the method, the path and query as
- * they were sent, the sanitized headers, the admitted body as a stream, and, written by the
- * gateway alone: `X-Request-Id`, `traceparent`, `tracestate`, `X-Forwarded-For` (the one address
- * that Cloudflare saw), `X-Forwarded-Proto`, and for a known caller `X-Auth-*` (see
- * {@link setIdentity}). `X-Forwarded-Host` is not sent: a client chooses it. `Authorization`
- * (with `DPoP`) and `Cookie` go on only on routes that ask for them.
+ * Creates the handler at the end of the pipeline. The origin gets the method, the path and query as
+ * they were sent, the sanitized headers, and the admitted body as a stream. Only the gateway writes
+ * these headers: `X-Request-Id`, `traceparent`, `tracestate`, `X-Forwarded-For` (the one address
+ * that Cloudflare saw), `X-Forwarded-Proto`, and `X-Auth-*` for an authenticated caller (see
+ * {@link setIdentity}). `X-Forwarded-Host` is not sent, because a client chooses it.
+ * `Authorization` (with `DPoP`) and `Cookie` are forwarded only if the route enables it.
  *
- * The client gets the origin's status, body and headers without those of {@link sanitizeResponse};
- * redirects are its own to follow. An answer to a known caller is made private to that caller.
- * Bodies stream, encoded as the origin encoded them; one that breaks off breaks off.
+ * The client gets the origin's status, body and headers without those that {@link sanitizeResponse}
+ * removes. Redirects are returned, not followed. A response to an authenticated caller is private,
+ * and every response varies by `Authorization`. Bodies are streamed, encoded as the origin encoded
+ * them. An incomplete body stays incomplete.
  *
  * Throws what the origin's `send` throws, and `Denied` (`request_malformed`) for a WebSocket
- * upgrade that is malformed or comes from a page of an origin that the route does not list.
+ * upgrade that {@link refuseBadUpgrade} refuses.
  *
  * @example
  * ```ts
@@ -109,6 +117,7 @@ export const proxy = ({
     const fields = fieldsOf(response.headers)
     sanitizeResponse(fields)
     if (caller !== null) makePrivate(fields)
+    varyByCaller(fields)
     return response
   }
 }
@@ -129,9 +138,8 @@ function setProvenance(
     copy('authorization')
     copy('dpop')
   }
-  // Fields that the platform has joined are one list of cookies (RFC 6265 section 5.4).
-  const cookies = forwardCookies ? received.get('cookie') : undefined
-  if (cookies !== undefined) headers.set('cookie', cookies.replace(/,\s*/g, '; '))
+  // Unchanged: only `;` separates cookies (RFC 6265 section 4.2.1), and a comma can be in a value.
+  if (forwardCookies) copy('cookie')
 
   function copy(name: string, as = name): void {
     const value = received.get(name)

@@ -1,30 +1,30 @@
-/** WebSocket upgrades (RFC 6455): who may ask for one, and when an open socket ends. */
+/** WebSocket upgrades (RFC 6455): checks the handshake, and closes sockets of expired tokens. */
 import { Denied, Unavailable } from '../errors.ts'
-import type { Principal } from '../tokens/principal.ts'
+import type { Principal } from '../identity/principal.ts'
 
 /** RFC 6455 section 4.1: the base64 of 16 bytes. */
 const KEY = /^[A-Za-z0-9+/]{22}==$/
 const VERSION = '13'
-/** `Upgrade` among the options of `Connection`, a header that HTTP/2 has no use for. */
+/** `Upgrade` among the options of `Connection`. HTTP/2 does not use that header. */
 const UPGRADE_OPTION = /(?:^|,)\s*upgrade\s*(?:,|$)/i
 /** RFC 6455 section 7.4.1: policy violation. */
 const CLOSE_POLICY = 1008
-/** RFC 6455 section 7.1.5: the close frame had no code, and neither will ours. */
+/** RFC 6455 section 7.1.5: the received close frame had no code, so ours has none. */
 const NO_STATUS_RECEIVED = 1005
-/** Longest delay that `setTimeout` takes, milliseconds. */
+/** Longest delay that `setTimeout` accepts, in milliseconds. */
 const MAX_DELAY_MS = 2_147_483_647
 
-/** Whether a request asks for a WebSocket; any other `Upgrade` is left unheard. */
+/** Returns whether a request asks for a WebSocket. Any other `Upgrade` is ignored. */
 export function isUpgrade(received: ReadonlyMap<string, string>): boolean {
   return received.get('upgrade')?.toLowerCase() === 'websocket'
 }
 
 /**
  * Throws `Denied` (`request_malformed`) for an opening handshake that RFC 6455 section 4.2.1 does
- * not allow, and for one that a page of an origin outside of `allowed` makes: browsers send a
- * user's cookies along with it and ask nobody (section 10.2). A client without `Origin` is no
- * browser and may pass. An anonymous caller may open one only where the route lists origins at all:
- * no token decides over that socket, and nothing would ever end it.
+ * not allow. Throws it also for a page of an origin that is not in `allowed`: browsers send a
+ * user's cookies with the handshake without a CORS check (section 10.2). A client without `Origin`
+ * is not a browser and passes. An anonymous caller passes only if the route lists origins: without
+ * a token that expires, its socket would never be closed.
  */
 export function refuseBadUpgrade(
   request: Request,
@@ -46,9 +46,10 @@ export function refuseBadUpgrade(
 }
 
 /**
- * Answers an upgrade that the origin accepted. The socket of a known caller is closed with 1008
- * when the caller's token expires; `nowMs` is milliseconds since the epoch. A revocation does NOT
- * reach an open socket before that.
+ * Returns the response to an upgrade that the origin accepted. The socket of an authenticated
+ * caller is closed with 1008 when the caller's token expires; `nowMs` is in milliseconds since the
+ * epoch. A revocation does NOT close an open socket. Throws `Unavailable` if the origin's response
+ * has no socket.
  */
 export function acceptUpgrade(answer: Response, caller: Principal | null, nowMs: number): Response {
   const { webSocket: origin } = answer
@@ -56,11 +57,11 @@ export function acceptUpgrade(answer: Response, caller: Principal | null, nowMs:
   const headers = new Headers()
   const protocol = answer.headers.get('Sec-WebSocket-Protocol')
   if (protocol !== null) headers.set('Sec-WebSocket-Protocol', protocol)
-  // Without an end there is nothing to do between the two: the runtime joins them natively.
+  // Without an expiry, the runtime can join the two sockets natively.
   if (caller === null) return new Response(null, { status: 101, webSocket: origin, headers })
   const { 0: client, 1: server } = new WebSocketPair()
   for (const socket of [server, origin]) {
-    // A Blob would have to be read before it could be sent on, and later messages overtake it.
+    // A Blob must be read before it can be sent on, and later messages would overtake it.
     socket.binaryType = 'arraybuffer'
     socket.accept()
   }
@@ -77,7 +78,7 @@ export function acceptUpgrade(answer: Response, caller: Principal | null, nowMs:
   return new Response(null, { status: 101, webSocket: client, headers })
 }
 
-/** Passes messages and the end of `from` on to `to`. */
+/** Forwards messages and the close of `from` to `to`. */
 function join(from: WebSocket, to: WebSocket, end: () => void): void {
   from.addEventListener('message', ({ data }) => {
     if (to.readyState === WebSocket.OPEN) to.send(data)
@@ -92,7 +93,10 @@ function join(from: WebSocket, to: WebSocket, end: () => void): void {
   })
 }
 
-/** RFC 6455 section 7.4: 1004 to 1006 and 1015 are not for the wire. */
+/**
+ * Closes a socket. Codes that may not be sent (such as 1004 to 1006 and 1015, RFC 6455 section 7.4)
+ * become 1011.
+ */
 function close(socket: WebSocket, code: number, reason: string): void {
   if (socket.readyState === WebSocket.CLOSED) return
   if (code === NO_STATUS_RECEIVED) {

@@ -1,4 +1,4 @@
-/** What the gateway publishes about itself. */
+/** The gateway's metadata documents. */
 import { Hono } from 'hono'
 import { etag } from 'hono/etag'
 import type { JSONWebKeySet } from 'jose'
@@ -8,21 +8,21 @@ import { DPOP_ALGORITHMS } from '../validators/dpop.ts'
 export interface WellKnownOptions {
   /** The resource identifier (RFC 9728 section 1.2). */
   readonly publicUrl: string
-  /** Identifiers of the issuers whose tokens are accepted. */
+  /** Identifiers of the issuers that the gateway accepts tokens from. */
   readonly issuers: readonly string[]
-  /** Public keys, of this moment, that what the gateway signs verifies with. */
+  /** Returns the public keys that verify the gateway's signatures at this moment. */
   readonly publicKeys: () => JSONWebKeySet
   /** Whether the gateway issues tokens itself. Default false. */
   readonly issuesTokens?: boolean
 }
 
-/** Shorter than the time a new key is published before it signs. */
+/** Shorter than the time for which a new key is published before it signs. */
 const MAX_AGE_SECONDS = 300
 
 /**
- * `GET /jwks.json` (RFC 7517), `GET /oauth-protected-resource` (RFC 9728) and, where the gateway
- * issues tokens, `GET /oauth-authorization-server` (RFC 8414): cacheable for five minutes, with an
- * ETag.
+ * Creates `GET /jwks.json` (RFC 7517), `GET /oauth-protected-resource` (RFC 9728) and, if the
+ * gateway issues tokens, `GET /oauth-authorization-server` (RFC 8414). All are cacheable for five
+ * minutes, with an ETag.
  */
 export function wellKnownRoutes({
   publicUrl,
@@ -45,7 +45,8 @@ export function wellKnownRoutes({
       c.json(
         {
           resource: publicUrl,
-          authorization_servers: issuers,
+          // Claims with zero elements must be omitted (RFC 9728 section 3.2).
+          ...(issuers.length > 0 && { authorization_servers: issuers }),
           jwks_uri: `${publicUrl}/.well-known/jwks.json`,
           bearer_methods_supported: ['header'],
           dpop_signing_alg_values_supported: DPOP_ALGORITHMS,

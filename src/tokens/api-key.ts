@@ -1,23 +1,28 @@
-/** The form of API keys: recognisable, checkable without asking anybody, and unguessable. */
-import { type RandomBytes, randomBytes } from './random.ts'
+/**
+ * The format of API keys: easy to recognise, verifiable without a lookup, and impossible to guess.
+ */
+import { type RandomBytes, randomBytes } from '../crypto/random.ts'
 
-/** How scanners of repositories and logs know one. */
+/** Scanners of repositories and logs recognise a key by this prefix. */
 const PREFIX = 'pk_'
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-/** 43 characters of 62 are 256 bits. */
+/** 43 characters out of 62 carry 256 bits. */
 const SECRET_LENGTH = 43
-/** 6 characters of 62 hold the 32 bits of the checksum. */
+/** 6 characters out of 62 carry the 32 bits of the checksum. */
 const CHECKSUM_LENGTH = 6
 const FORM = /^pk_[0-9A-Za-z]{49}$/
-/** The largest multiple of 62 that a byte can reach: bytes above it would favour some characters. */
+/**
+ * The largest multiple of 62 that fits in a byte. Bytes from here on would favour some characters,
+ * so they are skipped.
+ */
 const FAIR_BYTES = 248
 /** The reversed polynomial of CRC-32 (ISO 3309, ITU-T V.42). */
 const CRC_POLYNOMIAL = 0xedb88320
 
 /**
- * Makes an API key: `pk_`, 43 random characters (256 bits), and 6 of CRC-32 over what precedes
- * them. The checksum is no secret and no proof: it tells a key that was cut off or mistyped from one
- * that is not known any more, without a look-up.
+ * Creates an API key: `pk_`, 43 random characters (256 bits), and 6 characters of CRC-32 over the
+ * preceding ones. The checksum is neither a secret nor a proof. It distinguishes a truncated or
+ * mistyped key from an ended one, without a lookup.
  */
 export function newApiKey(random: RandomBytes = randomBytes): string {
   let text = PREFIX
@@ -30,17 +35,19 @@ export function newApiKey(random: RandomBytes = randomBytes): string {
   return text + checksum(text)
 }
 
-/** Whether a text has the form of an API key, and its checksum is right. Nothing is looked up. */
+/**
+ * Reports whether a text has the format of an API key with a correct checksum. Does NOT look it up.
+ */
 export function isApiKey(text: string): boolean {
   return looksLikeApiKey(text) && text.endsWith(checksum(text.slice(0, -CHECKSUM_LENGTH)))
 }
 
-/** Whether a text has the form of an API key, whatever its checksum says. */
+/** Reports whether a text has the format of an API key. Does NOT check the checksum. */
 export function looksLikeApiKey(text: string): boolean {
   return FORM.test(text)
 }
 
-/** CRC-32 of ASCII, written with the alphabet of keys, most significant first. */
+/** Returns the CRC-32 of an ASCII text, in the alphabet of keys, most significant digit first. */
 function checksum(text: string): string {
   let crc = 0xffffffff
   for (let index = 0; index < text.length; index++) {

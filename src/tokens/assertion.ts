@@ -1,26 +1,28 @@
-/** What the gateway tells the origin, so that the origin can verify instead of trust. */
+/** Signs the principal of a request for the origin, so that the origin can verify the caller. */
 import { SignJWT } from 'jose'
 import { Misconfigured } from '../errors.ts'
-import type { Principal } from './principal.ts'
+import type { Principal } from '../identity/principal.ts'
 import { activeKey, importSigningKey, type SigningJwk } from './signing-keys.ts'
 
-/** Not `at+jwt`: an assertion that leaks from an origin opens no gateway (RFC 8725 section 3.11). */
+/**
+ * Not `at+jwt`: the gateway refuses an assertion that leaks from an origin (RFC 8725 section 3.11).
+ */
 export const ASSERTION_TYPE = 'origin-assertion+jwt'
-/** Long enough for a slow origin to begin, too short to be worth stealing. */
+/** Long enough for a slow origin to start, and too short to be useful to a thief. */
 export const ASSERTION_TTL_SECONDS = 60
-/** What is left, at least, of an assertion that is sent. */
+/** The minimum remaining life of an assertion that is sent. */
 export const ASSERTION_MIN_REST_SECONDS = 30
 
 export interface AssertionSigner {
   /**
-   * A compact JWS that is good for at least 30 s more. Rejects with `Misconfigured` if no key may
-   * sign now, or the one that may is none.
+   * Returns a compact JWS that is valid for at least 30 s more. Rejects with `Misconfigured` if no
+   * key is active, or if the active key cannot sign.
    */
   sign(principal: Principal): Promise<string>
 }
 
 export interface AssertionSignerOptions {
-  /** Private keys; the one that is active signs. */
+  /** Private keys. The active one signs. */
   readonly keys: readonly SigningJwk[]
   /** `iss`: the gateway's public URL. */
   readonly issuer: string
@@ -36,11 +38,14 @@ interface Signed {
 }
 
 /**
- * Signs who the caller is, for one origin and 60 s: `iss`, `aud`, `sub`, `iat`, `exp`, `jti`, and
- * `client_id`, `scope`, `roles`, `tenant` where the caller has them. `sub` is unique only together
- * with `sub_iss`, the issuer that vouched for it. An assertion is remembered with its principal
- * object and sent again while 30 s are left of it, so a caller with a cached token costs one
- * signature in half a minute; its `jti` names the assertion, not the request.
+ * Creates a signer of assertions for one origin. An assertion is valid for 60 s. Its claims are
+ * `iss`, `aud`, `sub`, `sub_iss`, `iat`, `exp`, `jti`, and `client_id`, `scope`, `roles`, `tenant`
+ * if the caller has them. `sub` is unique only together with `sub_iss`, the issuer that vouches for
+ * it.
+ *
+ * An assertion is cached with its principal object and sent again while at least 30 s of its life
+ * remain. A caller with a cached token therefore costs one signature in 30 s. The `jti` identifies
+ * the assertion, not the request.
  */
 export function createAssertionSigner({
   keys,

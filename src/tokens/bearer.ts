@@ -1,27 +1,30 @@
-/** The grammar of bearer tokens: one spelling, or no entry. */
+/** The grammar of bearer tokens: each token has exactly one accepted spelling. */
 import { Denied } from '../errors.ts'
 import { rejected } from './rejection.ts'
 
-/** Larger than any access token should be, and far below what a header may hold. */
+/** Larger than any access token should be, and far below the limits on headers. */
 export const MAX_TOKEN_BYTES = 8192
 
 const SCHEME = 'bearer'
-/** RFC 9110 section 11.1: a scheme is a token; what follows it is separated by spaces. */
+/** RFC 9110 section 11.1: a scheme is a token. Spaces separate it from what follows. */
 const CREDENTIALS = /^([!#$%&'*+.^_`|~\w-]+)(?: +(.*))?$/s
 
 const SEGMENTS = /^[\w-]+\.[\w-]+\.[\w-]+$/
-/** What the last of two, or three, characters may be, so that the bits it has over are zero. */
+/**
+ * The allowed last character of a group of two or three. With any other, the unused bits are not
+ * zero.
+ */
 const LAST_OF_TWO = 'AQgw'
 const LAST_OF_THREE = 'AEIMQUYcgkosw048'
 
 /**
- * Takes the token out of an `Authorization` header (RFC 6750 section 2.1). Throws `Denied`:
- * `token_missing` where there is no header, or one with another scheme, since RFC 6750 section 3.1
- * counts a method that is not supported as no authentication information at all; `token_rejected`
- * for everything that says Bearer and is not followed by exactly one compact JWS of at most
- * 8192 bytes. Nothing else of a request is ever looked at: no query, no body, no cookie.
+ * Extracts the token from an `Authorization` header (RFC 6750 section 2.1). Does NOT verify the
+ * token. No other part of the request is read: no query, no body, no cookie. Throws `Denied`:
  *
- * Does NOT look into the token.
+ * - `token_missing` if there is no header, or if it has another scheme. RFC 6750 section 3.1 treats
+ *   an unsupported method as no authentication information.
+ * - `token_rejected` if the header is too long or does not start with a scheme. The same if the
+ *   scheme is Bearer and is not followed by exactly one compact JWS of at most 8192 bytes.
  */
 export function bearerToken(header: string | undefined): string {
   const { scheme, token } = authorizationOf(header)
@@ -31,21 +34,23 @@ export function bearerToken(header: string | undefined): string {
   return token
 }
 
-/** An `Authorization` header, taken apart. */
+/** The parts of an `Authorization` header. */
 export interface Authorization {
-  /** In lower case: schemes are compared so (RFC 9110 section 11.1). */
+  /** In lower case, because schemes are compared without case (RFC 9110 section 11.1). */
   readonly scheme: string
-  /** All that follows the scheme and its spaces; undefined for a scheme alone. */
+  /** The text after the scheme and its spaces. Undefined if the header is only a scheme. */
   readonly token: string | undefined
 }
 
 /**
- * Takes an `Authorization` header apart. Throws `Denied` as {@link bearerToken} does where there is
- * none, where it is too long for a token of 8192 bytes, or where it begins with no scheme.
+ * Splits an `Authorization` header into its parts. Throws `Denied` (`token_missing`) if there is no
+ * header. Throws `Denied` (`token_rejected`) if it is too long for a token of 8192 bytes, or if it
+ * does not start with a scheme.
  */
 export function authorizationOf(header: string | undefined): Authorization {
   if (header === undefined) throw new Denied({ code: 'token_missing' })
-  // Before any pattern runs over it. The spaces of a longer one would be a game, not a client.
+  // Checked before any pattern runs over the header. No real client sends enough spaces to exceed
+  // this.
   if (header.length > MAX_TOKEN_BYTES + SCHEME.length + 1) throw rejected('length')
   const [, scheme, token] = CREDENTIALS.exec(header) ?? []
   if (scheme === undefined) throw rejected('authorization_grammar')
@@ -66,8 +71,8 @@ export function refuseMalformed(token: string): void {
 }
 
 /**
- * Whether a text is a JWS in compact serialisation, each segment canonical base64url. Does NOT look
- * at its length as a whole.
+ * Reports whether a text is a JWS in compact serialisation, each segment canonical base64url. Does
+ * NOT check its total length.
  */
 export function isCompactJws(token: string): boolean {
   if (!SEGMENTS.test(token)) return false
@@ -81,9 +86,9 @@ export function isCompactJws(token: string): boolean {
 }
 
 /**
- * Whether a run of the base64url alphabet is canonical (RFC 4648 section 3.5): no two texts decode
- * to the same bytes. Not one pattern for all of it, because every request pays for this, and a
- * pattern that counts by fours takes three times as long.
+ * Reports whether a run of the base64url alphabet is canonical (RFC 4648 section 3.5): no two texts
+ * decode to the same bytes. This is not a single pattern, because every request executes it, and a
+ * pattern that counts in fours takes three times as long.
  */
 function isCanonical(text: string, start: number, end: number): boolean {
   const last = text.charAt(end - 1)

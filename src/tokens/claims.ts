@@ -1,24 +1,28 @@
-/** From the claims of a verified token to a principal. */
-import type { IssuerConfig } from '../config.ts'
+/** Converts the claims of a verified token to a principal. */
+
+import type { Principal } from '../identity/principal.ts'
+import { tokenIdHash } from '../identity/token-id.ts'
 import { type Claims, claimsSchema } from '../validators/claims.ts'
+import type { IssuerConfig } from '../validators/environment.ts'
 import { own } from './jws.ts'
-import type { Principal } from './principal.ts'
 import { type ClaimName, rejected } from './rejection.ts'
-import { tokenIdHash } from './token-id.ts'
 
 export interface ClaimsOptions {
   /** Milliseconds since the epoch. */
   readonly nowMs: number
-  /** The issuer is this gateway: what it says of another issuer's subjects (`sub_iss`) holds. */
+  /**
+   * True if the issuer is this gateway. Only then is `sub_iss` read, which names the issuer of the
+   * subject.
+   */
   readonly isOwn: boolean
 }
 
 /**
- * Checks the claims of a token whose signature is good, and makes the principal. Throws `Denied`
- * that names the claim. A token that is bound to a key (`cnf`, RFC 7800) in another way than by its
- * thumbprint (RFC 9449 section 6.1) is refused: to take it without the proof would undo the binding.
- * `sub_iss` of another issuer than the gateway is not even looked at. Does NOT look at `iss`, which
- * chose `issuer`, nor for the proof.
+ * Checks the claims of a token with a verified signature, and returns its principal. Throws
+ * `Denied`, which names the claim. A token that is bound to a key (`cnf`, RFC 7800) by anything but
+ * its thumbprint (RFC 9449 section 6.1) is refused: without the proof, the binding would have no
+ * effect. `sub_iss` is ignored unless the gateway is the issuer. Does NOT check `iss`, which
+ * selected `issuer`, nor the proof of possession.
  */
 export async function principalFrom(
   payload: Readonly<Record<string, unknown>>,
@@ -47,7 +51,7 @@ export async function principalFrom(
   }
 }
 
-/** `azp` and `scp` are what some providers call `client_id` and `scope`. */
+/** Reads the claims. Some providers use `azp` and `scp` for `client_id` and `scope`. */
 function read(
   payload: Readonly<Record<string, unknown>>,
   issuer: IssuerConfig,
@@ -74,7 +78,7 @@ function read(
   throw rejected(parsed.error.issues[0]?.path[0] as ClaimName, { cause: parsed.error })
 }
 
-/** RFC 7519 sections 4.1.4 to 4.1.6, with the issuer's tolerance at every clock's edge. */
+/** Checks the times of RFC 7519 sections 4.1.4 to 4.1.6, each with the issuer's clock tolerance. */
 function refuseTimes(
   { exp, iat, nbf }: Claims,
   { clockTolerance, maxTokenAge }: IssuerConfig,

@@ -1,4 +1,4 @@
-/** Credentials of an `Authorization` header: by which scheme, of what kind, in one spelling. */
+/** Parses credentials of an `Authorization` header: the scheme, the kind and the text. */
 import { Denied } from '../errors.ts'
 import { isApiKey, looksLikeApiKey } from './api-key.ts'
 import { authorizationOf, isCompactJws, MAX_TOKEN_BYTES, refuseMalformed } from './bearer.ts'
@@ -7,30 +7,30 @@ import { rejected, type TokenCheck } from './rejection.ts'
 
 export type CredentialKind = 'jwt' | ReferenceKind
 
-/** What a caller presents. Nothing of it has been verified. */
+/** A credential that a caller presents. Nothing of it has been verified. */
 export interface Credential {
-  /** `dpop` asks for a proof of possession beside it (RFC 9449 section 7.1). */
+  /** `dpop` requires a proof of possession in addition (RFC 9449 section 7.1). */
   readonly scheme: 'bearer' | 'dpop'
   readonly kind: CredentialKind
   readonly text: string
 }
 
-/** What is taken at all. */
+/** The accepted forms of credentials. */
 export interface CredentialForms {
-  /** Opaque access tokens and API keys, besides JWTs. */
+  /** Accept opaque access tokens and API keys in addition to JWTs. */
   readonly references: boolean
-  /** The scheme `DPoP`, besides `Bearer`. */
+  /** Accept the scheme `DPoP` in addition to `Bearer`. */
   readonly dpop: boolean
 }
 
 const BEARER = 'Bearer '
-/** As `crypto.randomUUID` writes it (RFC 9562 section 5.4), and in no other spelling. */
+/** The only accepted spelling: that of `crypto.randomUUID` (RFC 9562 section 5.4). */
 const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
 /**
- * What follows `Bearer ` in an `Authorization` header that begins so and is no longer than one with the
- * longest token; undefined for any other. For looking up what was found good before: nothing of its
- * grammar is checked, as {@link credentialOf} does.
+ * Returns the text after `Bearer ` in an `Authorization` header. Returns undefined for another
+ * scheme or spelling, and for a header longer than the longest token allows. Use it for cache
+ * lookups: unlike {@link credentialOf}, it does NOT check the grammar.
  */
 export function bearerText(header: string): string | undefined {
   return header.startsWith(BEARER) && header.length <= MAX_TOKEN_BYTES + BEARER.length
@@ -39,16 +39,19 @@ export function bearerText(header: string): string | undefined {
 }
 
 /**
- * Takes the credential out of an `Authorization` header (RFC 6750 section 2.1, RFC 9449 section 7.1).
- * Throws `Denied`: `token_missing` where there is no header, or one with a scheme that is not taken;
- * `token_rejected` for a scheme that is followed by anything else than one credential of a kind that
- * is taken, in its one spelling: a compact JWS of at most 8192 bytes, a UUID of version 4 in lower
- * case, or an API key with a right checksum. Nothing else of a request is ever looked at.
+ * Extracts the credential from an `Authorization` header (RFC 6750 section 2.1, RFC 9449 section
+ * 7.1). No other part of the request is read. Does NOT verify the credential or look it up. Throws
+ * `Denied`:
  *
- * Does NOT look into it, or ask anybody about it.
+ * - `token_missing` if there is no header, or if its scheme is not accepted.
+ * - `token_rejected` if the header is too long or does not start with a scheme. The same if the
+ *   scheme is not followed by exactly one credential of an accepted kind.
+ *
+ * A credential is a compact JWS of at most 8192 bytes, a UUID of version 4 in lower case, or an API
+ * key with a correct checksum.
  */
 export function credentialOf(header: string | undefined, forms: CredentialForms): Credential {
-  // The usual case first and without a pattern's captures: every request pays for this.
+  // The common case comes first and without pattern captures, because every request executes it.
   const text = header === undefined ? undefined : bearerText(header)
   if (text !== undefined && isCompactJws(text)) return { scheme: 'bearer', kind: 'jwt', text }
   const { scheme, token } = authorizationOf(header)
@@ -59,8 +62,8 @@ export function credentialOf(header: string | undefined, forms: CredentialForms)
 }
 
 /**
- * What kind of credential a text is, by its form alone. Throws `Denied` (`token_rejected`) for one
- * that is none, and for a reference where those are not taken.
+ * Returns the kind of a credential by its form alone. Throws `Denied` (`token_rejected`) if the
+ * text has no accepted form, or is a reference and `references` is false.
  */
 export function kindOf(
   text: string,
@@ -76,9 +79,9 @@ export function kindOf(
 }
 
 /**
- * The check that fails where a token and a proof of possession do not belong together (RFC 9449
- * section 7.1): a token bound to a key must come with a proof by that very key, and a token that is
- * bound to none with no proof at all, or the scheme would promise what nothing holds.
+ * Returns the check that fails if a token and a proof of possession do not match (RFC 9449 section
+ * 7.1). A token that is bound to a key needs a proof by the same key. A token without a binding
+ * must come without a proof: the proof would suggest a protection that does not exist.
  */
 export function failedBindingOf(
   confirmation: string | undefined,

@@ -1,4 +1,4 @@
-/** The key that a DPoP proof brings along. */
+/** Finds the key that a DPoP proof contains. */
 import { calculateJwkThumbprint, type JWK } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { dpopHeader } from '../validators/dpop.ts'
@@ -7,7 +7,7 @@ import { dpopRejected } from './dpop-rejection.ts'
 import { headerOf, readHeaderMembers } from './jws.ts'
 import { importKeys, type VerificationKey } from './key-ring.ts'
 
-/** A public key that says of itself that it verifies the proof. */
+/** A public key from the header of a proof. */
 export interface ProofKey {
   /** base64url SHA-256 thumbprint (RFC 7638). */
   readonly thumbprint: string
@@ -16,24 +16,25 @@ export interface ProofKey {
 
 export interface ProofKeys {
   /**
-   * Reads a proof's protected header and imports its key: public, asymmetric, for exactly the
-   * proof's algorithm, and as sound as keys of issuers must be (see `sortKeys`); RSA keys have at most
-   * 4096 bits. Throws `Denied`, in part that of a token. Does NOT verify the signature.
+   * Reads a proof's protected header and imports its key. The key must be public, asymmetric, for
+   * exactly the proof's algorithm, and as strong as keys of issuers must be (see `sortKeys`). RSA
+   * keys have at most 4096 bits. Throws `Denied`, with `token_rejected` for some of the failures.
+   * Does NOT verify the signature.
    */
   find(proof: string): Promise<ProofKey>
-  /** Remembers the key of a proof whose signature is good. */
+  /** Caches the key of a proof with a verified signature. */
   keep(proof: string, key: ProofKey): void
 }
 
-/** Clients that an isolate sees in a while; each has one key. */
+/** An estimate of the clients that an isolate serves at a time. Each has one key. */
 const MAX_KEYS = 500
 /** The header with an RSA key of 4096 bits has 1,100. */
 const MAX_KEPT_CHARS = 1_536
 
 /**
- * Finds the keys of proofs. The header of a client's proofs is the same text each time, so its key is
- * remembered by that text: reading and importing it costs most of what the signature does. Only keys
- * that signed something are kept, and no verdict is: not even a good signature.
+ * Creates a cache of proof keys. All proofs of a client have the same header text, so the key is
+ * cached by that text. Parsing and importing a key costs almost as much as verifying the signature.
+ * Only keys with a verified signature are cached. Results of verification are NOT cached.
  */
 export function createProofKeys(): ProofKeys {
   const kept = new LRUCache<string, ProofKey>({ max: MAX_KEYS })

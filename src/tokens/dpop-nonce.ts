@@ -2,38 +2,41 @@
 import { base64url } from 'jose'
 import type { SigningJwk } from './signing-keys.ts'
 
-/** Nonces change this often; within it, everybody gets the same one. */
+/** A nonce changes after this time. Within it, all clients get the same one. */
 export const DPOP_NONCE_STEP_SECONDS = 60
-/** A nonce is good for 5 minutes at least, and for 6 at most. */
+/** A nonce is valid for at least 5 minutes and at most 6. */
 const MAX_AGE_STEPS = 5
-/** Another gateway's clock may be ahead. */
+/** The clock of another gateway may be ahead. */
 const MAX_AHEAD_STEPS = 1
 
 const NONCE = /^([1-9a-z][\da-z]{0,9})\.([\w-]{43})$/
 const STEP_RADIX = 36
 const HMAC = { name: 'HMAC', hash: 'SHA-256', length: 256 }
-/** Keeps this use of the secret apart from every other (RFC 5869 section 3.2). */
+/** Separates this use of the secret from every other one (RFC 5869 section 3.2). */
 const PURPOSE = 'portcullis dpop nonce'
 
 export interface DpopNonces {
-  /** The nonce of this minute. */
+  /** Returns the nonce of the present minute. */
   current(): Promise<string>
-  /** Whether `nonce` was made with the same secret in the last 5 minutes. Takes constant time. */
+  /**
+   * Reports whether `nonce` was created with the same secret in the last 5 minutes. The comparison
+   * takes constant time.
+   */
   accepts(nonce: string): Promise<boolean>
 }
 
 /**
- * What gateways with the same keys make nonces with: the private half of the last key, which a new
- * key in front leaves where it is. Undefined without keys.
+ * Returns the secret that gateways with the same keys share for nonces: the private half of the
+ * last key. Adding a new key at the front does not change it. Returns undefined without keys.
  */
 export function nonceSecretOf(keys: readonly SigningJwk[]): string | undefined {
   return keys.at(-1)?.d
 }
 
 /**
- * A nonce is the number of a minute and an HMAC over it, whose key is derived from the secret
- * (HKDF): every gateway with that secret knows its own again. It says when a proof was made, not
- * that it was used but once: for that there is `jti`.
+ * Creates the nonces. A nonce is the number of a minute and an HMAC over it. The HMAC key is
+ * derived from the secret (HKDF), so every gateway with that secret accepts the nonce. A nonce
+ * shows when a proof was made. Replays are detected by `jti`, not by the nonce.
  */
 export function createDpopNonces(secret: string, now: () => number): DpopNonces {
   const encoder = new TextEncoder()

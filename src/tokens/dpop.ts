@@ -1,4 +1,6 @@
-/** DPoP: proofs that a caller holds the key which its token is bound to (RFC 9449). */
+/** DPoP: verifies proofs of possession of the key that a token is bound to (RFC 9449). */
+
+import { sha256 } from '../crypto/sha256.ts'
 import { Denied, Misconfigured } from '../errors.ts'
 import { type DpopClaims, dpopClaims } from '../validators/dpop.ts'
 import { createProofKeys } from './dpop-key.ts'
@@ -6,68 +8,72 @@ import { createDpopNonces } from './dpop-nonce.ts'
 import { asDpopRejection, dpopRejected } from './dpop-rejection.ts'
 import { isTarget } from './dpop-target.ts'
 import { readPayload, verifySignature } from './jws.ts'
-import { sha256 } from './sha256.ts'
 
 export { nonceSecretOf } from './dpop-nonce.ts'
 
-/** What a good proof says. */
+/** The result of verifying a proof. */
 export interface DpopProof {
-  /** base64url SHA-256 thumbprint of the proof's key (RFC 7638): to compare with `cnf.jkt`. */
+  /** base64url SHA-256 thumbprint of the proof's key (RFC 7638). Compare it with `cnf.jkt`. */
   readonly thumbprint: string
-  /** Storage key under which the proof's use is to be remembered: `pc:dpop:<hash>`. */
+  /** Storage key that records the use of the proof: `pc:dpop:<hash>`. */
   readonly replayKey: string
-  /** For how long; afterwards the proof is too old for every gateway. */
+  /** How long to keep the record, in seconds. After it, the proof is too old for every gateway. */
   readonly replayTtlSeconds: number
 }
 
 /** What a proof must be for. */
 export interface DpopRequest {
   readonly method: string
-  /** The URL of the request as it arrived; its query and fragment do not count. */
+  /** The URL of the request as it arrived. Its query and fragment are ignored. */
   readonly url: string
-  /** The values of all `DPoP` headers, joined by `, ` as the platform does; undefined: none. */
+  /**
+   * The values of all `DPoP` headers, joined by `, ` as the platform does. Undefined: no such
+   * header.
+   */
   readonly header: string | undefined
-  /** The access token that the request presents (`ath`); left out at the token endpoint. */
+  /** The access token of the request (`ath`). Absent at the token endpoint. */
   readonly token?: string
 }
 
 export interface DpopVerifier {
   /**
-   * Checks a proof (RFC 9449 section 4.3). Throws `Denied`: `dpop_rejected`, or
-   * `dpop_nonce_missing` with a good nonce. Does NOT check that the proof is new, nor that its key
-   * is the token's: that is for the caller, by `replayKey` and `thumbprint`.
+   * Verifies a proof (RFC 9449 section 4.3). Throws `Denied`: `dpop_rejected`, or
+   * `dpop_nonce_missing` with a valid nonce. Does NOT check that the proof is new, nor that its key
+   * is the token's. The caller must do both, by `replayKey` and `thumbprint`.
    */
   verify(request: DpopRequest): Promise<DpopProof>
-  /** A nonce for the client's next proofs (RFC 9449 section 8.2). Throws without a secret. */
+  /**
+   * Returns a nonce for the client's next proofs (RFC 9449 section 8.2). Throws without a secret.
+   */
   nonce(): Promise<string>
 }
 
 export interface DpopVerifierOptions {
-  /** The origin that proofs must be for. */
+  /** The URL of the gateway. Proofs must be for its origin. */
   readonly publicUrl: string
-  /** What nonces are made with, the same in each gateway: `nonceSecretOf` the signing keys. */
+  /** The secret for nonces, the same in each gateway: `nonceSecretOf` the signing keys. */
   readonly nonceSecret: string | undefined
-  /** Whether a proof without a nonce is refused. Needs a secret. */
+  /** Whether a proof without a nonce is refused. Requires a secret. */
   readonly nonceRequired: boolean
   /** Milliseconds since the epoch. */
   readonly now?: () => number
 }
 
-/** Milliseconds are enough for a proof to arrive; a minute is for clients whose clock is late. */
+/** A proof arrives within milliseconds. The minute is for clients with a late clock. */
 export const MAX_PROOF_AGE_SECONDS = 60
-/** For clients whose clock is ahead. */
+/** For clients with a clock that is ahead. */
 export const MAX_PROOF_AHEAD_SECONDS = 5
-/** How far the clocks of two gateways may be apart. */
+/** The largest difference between the clocks of two gateways. */
 const MAX_GATEWAY_SKEW_SECONDS = 15
-/** From the first moment at which one gateway takes a proof to the last at which another does. */
+/** From the first moment at which one gateway accepts a proof to the last at which another does. */
 export const PROOF_REPLAY_TTL_SECONDS =
   MAX_PROOF_AHEAD_SECONDS + MAX_PROOF_AGE_SECONDS + MAX_GATEWAY_SKEW_SECONDS
 
 /**
- * Makes the verifier of an isolate. Every check of RFC 9449 section 4.3 but two is its own: that a
- * proof is new, and that its key is the token's, are for whoever has the store and the token. Without
- * a secret there are no nonces, and one that a proof brings is not looked at. Throws `Misconfigured`
- * if nonces are required then.
+ * Creates the verifier of an isolate. It performs every check of RFC 9449 section 4.3 except two:
+ * that a proof is new, and that its key is the token's. These need the store and the token, so the
+ * caller performs them. Without a secret there are no nonces, and the nonce of a proof is ignored.
+ * Throws `Misconfigured` if nonces are required without a secret.
  */
 export function createDpopVerifier({
   publicUrl,
@@ -82,7 +88,7 @@ export function createDpopVerifier({
   const keys = createProofKeys()
   const nonces = nonceSecret === undefined ? undefined : createDpopNonces(nonceSecret, now)
 
-  /** The claims of a proof whose signature is good, and the thumbprint of its key. */
+  /** Returns the claims of a proof with a verified signature, and the thumbprint of its key. */
   async function read(proof: string) {
     try {
       const proofKey = await keys.find(proof)

@@ -1,4 +1,4 @@
-/** Compact JWS (RFC 7515): read with suspicion, then verified. */
+/** Compact JWS (RFC 7515): strict parsing and signature verification. */
 import { base64url, compactVerify, errors } from 'jose'
 import { parseStrictJson } from '../validators/json.ts'
 import { MAX_KEY_ID_CHARS } from '../validators/jwk.ts'
@@ -6,31 +6,31 @@ import { refuseMalformed } from './bearer.ts'
 import type { VerificationKey } from './key-ring.ts'
 import { rejected, type TokenCheck } from './rejection.ts'
 
-/** More than any header or claim set has; fewer than a parser's stack. */
+/** More than any header or claim set has, and low enough for the stack of a parser. */
 const MAX_JSON_DEPTH = 16
 
-/** What is left of a protected header once everything dangerous is ignored or refused. */
+/** The members of a protected header that the gateway uses. */
 export interface JwsHeader {
-  /** Any name: whether it is allowed is up to the issuer and the key. */
+  /** Any name. The issuer and the key decide whether it is allowed. */
   readonly alg: string
-  /** 1 to 256 characters, data and nothing more. */
+  /** 1 to 256 characters. Used only as data. */
   readonly kid: string | undefined
   readonly typ: string | undefined
 }
 
 /**
- * Reads a token's protected header; throws `Denied` unless the token is canonical and its header
+ * Reads a token's protected header. Throws `Denied` unless the token is canonical and its header is
  * unambiguous: base64url, UTF-8, a JSON object without duplicate names. Extensions are refused
- * (`crit`, RFC 7515 section 4.1.11; `b64`, RFC 7797). Keys that the token brings along (`jwk`,
- * `jku`, `x5u`, `x5c`) are not even looked at. Does NOT verify anything.
+ * (`crit`, RFC 7515 section 4.1.11; `b64`, RFC 7797). Keys in the header (`jwk`, `jku`, `x5u`,
+ * `x5c`) are ignored. Does NOT verify anything.
  */
 export function readHeader(token: string): JwsHeader {
   return headerOf(readHeaderMembers(token))
 }
 
 /**
- * All members of a token's protected header, for a token whose type says that it brings its own key
- * (RFC 9449 section 4.2); {@link headerOf} has still to look at them. Does NOT verify anything.
+ * Returns all members of a token's protected header, for a token type that contains its own key
+ * (RFC 9449 section 4.2). Pass them to {@link headerOf} afterwards. Does NOT verify anything.
  */
 export function readHeaderMembers(token: string): Readonly<Record<string, unknown>> {
   refuseMalformed(token)
@@ -44,7 +44,7 @@ export function readPayload(token: string): Readonly<Record<string, unknown>> {
   return object(payload, 'payload_encoding', 'payload_json')
 }
 
-/** The JSON object in a segment. */
+/** Parses the JSON object in a segment. */
 function object(segment: string, encoding: TokenCheck, json: TokenCheck) {
   let text: string
   try {
@@ -65,7 +65,7 @@ function object(segment: string, encoding: TokenCheck, json: TokenCheck) {
   throw rejected(json)
 }
 
-/** What is left of a protected header; throws `Denied` as {@link readHeader} does. */
+/** Returns the used members of a protected header. Throws `Denied` as {@link readHeader} does. */
 export function headerOf(header: Readonly<Record<string, unknown>>): JwsHeader {
   const alg = own(header, 'alg')
   const kid = own(header, 'kid')
@@ -79,17 +79,17 @@ export function headerOf(header: Readonly<Record<string, unknown>>): JwsHeader {
   return { alg, kid, typ }
 }
 
-/** A member of a parsed object, never of its prototype. */
+/** Returns a member of a parsed object, never of its prototype. */
 export function own(object: Readonly<Record<string, unknown>>, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }
 
-/** Throws `Denied` unless the signature of `token` is good for exactly this key and algorithm. */
+/** Throws `Denied` unless the signature of `token` is valid for exactly this key and algorithm. */
 export async function verifySignature(token: string, key: VerificationKey): Promise<void> {
   try {
     await compactVerify(token, key.cryptoKey, { algorithms: [key.algorithm] })
   } catch (cause) {
-    // The key was imported for this algorithm: whatever fails now is the token's doing.
+    // The key was imported for this algorithm, so a failure here is caused by the token.
     if (cause instanceof errors.JOSEError) throw rejected('signature', { cause })
     throw cause
   }

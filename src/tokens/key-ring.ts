@@ -1,35 +1,36 @@
-/** Keys that were checked and imported: what signatures are verified with. */
+/** Imports the keys of a key set and selects the key for a token. */
 import { base64url, importJWK } from 'jose'
+import type { Denied } from '../errors.ts'
 import { type Algorithm, sortKeys, type UsableJwk } from '../validators/jwk.ts'
 import { rejected } from './rejection.ts'
 
-/** One key for one algorithm. Its identity (`===`) is what a cached token hangs on. */
+/** One key for one algorithm. Cached tokens refer to it by identity (`===`). */
 export interface VerificationKey {
   readonly kid: string | undefined
   readonly algorithm: Algorithm
   readonly cryptoKey: CryptoKey
-  /** `exp` of its JWK, which holds for sets that stand in the configuration. */
+  /** `exp` of its JWK. It applies to key sets in the configuration. */
   readonly expiresAtSeconds: number | undefined
 }
 
 export type KeyRing = ReadonlySet<VerificationKey>
 
-/** A key that a set has and the gateway does not use; `check` says why. For logs. */
+/** A key of a set that the gateway does not use. `check` is the reason. For logs. */
 export interface IgnoredKey {
   readonly index: number
   readonly check: string
 }
 
-/** What a token says of its key: data from a stranger. */
+/** What a token says about its key. It is untrusted. */
 export interface KeyHint {
   readonly alg: string
   readonly kid: string | undefined
 }
 
 /**
- * Imports the usable keys of a JWK Set for the allowed algorithms (see `sortKeys`), and tells which
- * were ignored. A key that cannot be imported (a point off its curve) is ignored too, so the ring
- * may be empty. Undefined for what is no JWK Set.
+ * Imports the usable keys of a JWK Set for the allowed algorithms (see `sortKeys`), and reports the
+ * ignored ones. A key that cannot be imported (a point off its curve) is ignored too, so the ring
+ * may be empty. Returns undefined if `set` is not a JWK Set.
  */
 export async function importKeys(
   set: unknown,
@@ -70,22 +71,19 @@ const importer =
   }
 
 /**
- * The one key that a token can mean; undefined if the ring has no such `kid`. Throws `Denied` if
- * it has, and the key is not for this algorithm (RFC 8725 section 3.1), or if a token without a
- * `kid` could mean no key or several.
+ * Returns the one key that a token can mean. Returns undefined if the ring has no key with this
+ * `kid`, or, for a token without a `kid`, no key for its algorithm. Throws `Denied` if the key with
+ * this `kid` is for another algorithm (RFC 8725 section 3.1), or if several keys match.
  */
 export function keyFor(ring: KeyRing, { alg, kid }: KeyHint): VerificationKey | undefined {
-  let known = false
-  let match: VerificationKey | undefined
-  for (const key of ring) {
-    if (kid !== undefined && key.kid !== kid) continue
-    known = true
-    if (key.algorithm !== alg) continue
-    if (match !== undefined) throw rejected('kid_missing')
-    match = key
-  }
-  if (match !== undefined) return match
-  if (kid === undefined) throw rejected('kid_missing')
-  if (known) throw rejected('key_algorithm')
-  return undefined
+  const named = [...ring].filter((key) => kid === undefined || key.kid === kid)
+  const [match, ...others] = named.filter(({ algorithm }) => algorithm === alg)
+  if (others.length > 0) throw rejected('kid_missing')
+  if (match === undefined && kid !== undefined && named.length > 0) throw rejected('key_algorithm')
+  return match
+}
+
+/** Creates the refusal of a token with a key that is not in the set. */
+export function keyNotFound({ kid }: KeyHint): Denied {
+  return rejected(kid === undefined ? 'kid_missing' : 'kid_unknown')
 }

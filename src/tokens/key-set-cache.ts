@@ -1,25 +1,26 @@
-/** The second tier of key sets: what isolates of one data centre share. */
+/** The shared cache of key sets, which all isolates of one data centre use. */
 
-/** A downloaded key set, as text: whoever reads it checks it as if it came from the network. */
+/** A downloaded key set, as text. The reader checks it like a download. */
 export interface StoredKeySet {
   readonly text: string
   /** Milliseconds since the epoch: when its download began. */
   readonly fetchedAtMs: number
 }
 
-/** Port: a place that survives an isolate. It may lose everything, and may hold anything. */
+/** Port: a cache that outlives an isolate. It may lose entries, and its content is not trusted. */
 export interface KeySetCache {
   read(uri: string): Promise<StoredKeySet | undefined>
   write(uri: string, stored: StoredKeySet, ttlSeconds: number): Promise<void>
 }
 
 const FETCHED_AT = 'x-fetched-at'
-/** A name that no visitor can request and no origin can answer (RFC 6761 section 6.4). */
+/** A name that no visitor can request and no origin can serve (RFC 6761 section 6.4). */
 const NAMESPACE = 'https://key-sets.portcullis.invalid/'
 
 /**
- * The Cache API of Workers; undefined on platforms without `caches.default`. Only Workers of the
- * same zone can write there, so an entry is trusted as much as the zone's own code is.
+ * Creates a cache over the Cache API of Workers. Returns undefined on platforms without
+ * `caches.default`. Only Workers of the same zone can write there, so an entry is as trustworthy as
+ * the zone's own code.
  */
 export function edgeKeySetCache(): KeySetCache | undefined {
   const cache = (globalThis as { caches?: { readonly default?: Cache } }).caches?.default

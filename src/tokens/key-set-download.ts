@@ -1,10 +1,10 @@
-/** A key set over HTTP: from a server that may be slow, broken or not itself today. */
+/** Downloads a key set over HTTP, with limits on time and size. */
 import { type Fault, Unavailable } from '../errors.ts'
-import { BodyRefused, boundedText } from '../validators/bounded-text.ts'
+import { BodyRefused, boundedText } from '../http/bounded-text.ts'
 
 /** A set of 128 RSA keys with certificates fits several times. */
 export const DEFAULT_MAX_KEY_SET_BYTES = 262_144
-/** Somebody is waiting for it. */
+/** A request may wait for the download. */
 export const DEFAULT_KEY_SET_TIMEOUT_MS = 2_000
 
 export interface DownloadLimits {
@@ -14,15 +14,16 @@ export interface DownloadLimits {
 
 export interface Download {
   readonly text: string
-  /** `max-age` of the answer (RFC 9111 section 5.2.2.1), where it has one. */
+  /** `max-age` of the response (RFC 9111 section 5.2.2.1), if present. */
   readonly maxAgeSeconds: number | undefined
 }
 
 /**
- * Fetches a document. Throws `Unavailable` (`key_set`) unless the answer is 200, complete within
- * `timeoutMs`, at most `maxBytes` long after decompression, whatever its `Content-Length` says,
- * and UTF-8. A redirect is a failure: the configuration says where the keys are, and nobody else.
- * HTTP caches on the way are passed by, for the key set keeps time itself. Does NOT parse.
+ * Downloads a document. Throws `Unavailable` (`key_set`) unless the response has the status 200, is
+ * complete within `timeoutMs`, and is valid UTF-8. After decompression it must have at most
+ * `maxBytes` bytes, whatever its `Content-Length` says. A redirect is a failure: only the
+ * configuration decides where the keys are. HTTP caches on the way are bypassed, because the key
+ * set has its own expiry. Does NOT parse the document.
  */
 export async function download(uri: string, limits: DownloadLimits): Promise<Download> {
   const signal = AbortSignal.timeout(limits.timeoutMs)

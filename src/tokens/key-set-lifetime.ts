@@ -1,37 +1,45 @@
-/** How long a fetched key set counts, and when to try again: arithmetic, no clock. */
+/** Computes how long a downloaded key set is valid, and when to retry. No clock. */
 
 /**
- * The longest that a key can go on being accepted after its issuer removed it, while the issuer
- * answers. `Cache-Control` may shorten it and never lengthens it: the bound is ours to keep.
+ * The longest time for which a removed key is still accepted while the issuer responds, in seconds.
+ * `Cache-Control` may shorten it, but never lengthens it.
  */
 export const DEFAULT_MAX_AGE_SECONDS = 300
-/** A provider that says `max-age=0` is not asked more often than this. */
+/**
+ * The shortest accepted max-age. It bounds the downloads from a provider that sends `max-age=0`.
+ */
 export const MIN_MAX_AGE_SECONDS = 60
-/** How long a known set outlives its provider. */
+/** How long the last good set is used while the provider fails. */
 export const DEFAULT_MAX_STALE_SECONDS = 86_400
-/** How often tokens with unknown keys may cause a request to the provider. */
+/** The shortest time between two downloads that tokens with unknown keys cause. */
 export const DEFAULT_COOL_DOWN_SECONDS = 30
-/** How long a `kid` that a fresh set did not have is known not to be there. */
-export const UNKNOWN_KEY_SECONDS = 60
-/** A refresh that took longer is taken to be dead: its request was cancelled, its isolate frozen. */
+/**
+ * A refresh that takes longer counts as dead: its request was cancelled, or its isolate was frozen.
+ */
 export const LEASE_MS = 3_000
 
-/** The part of a set's life in which nothing has to be done; the rest is for renewing in time. */
+/**
+ * The fraction of a set's max-age in which no refresh is needed. The rest is for refreshing in
+ * time.
+ */
 const FRESH_SHARE = 0.7
-/** Isolates that began together should not renew together. */
+/** Isolates that started together should not refresh together. */
 const FRESH_JITTER = 0.1
 
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 30_000
 
 export interface Lifetime {
-  /** Age from which on a renewal is begun beside the request. */
+  /** The age from which a refresh starts in the background, in milliseconds. */
   readonly freshMs: number
-  /** Age from which on a request waits for the renewal. */
+  /** The age from which a request waits for the refresh, in milliseconds. */
   readonly maxMs: number
 }
 
-/** `random` is in [0, 1). */
+/**
+ * Returns the lifetime of a set. `announcedSeconds` is the provider's `max-age`. `random` is in [0,
+ * 1).
+ */
 export function lifetimeOf(
   maxAgeSeconds: number,
   announcedSeconds: number | undefined,
@@ -39,11 +47,14 @@ export function lifetimeOf(
 ): Lifetime {
   const announced = Math.max(announcedSeconds ?? maxAgeSeconds, MIN_MAX_AGE_SECONDS)
   const ageMs = Math.min(maxAgeSeconds, announced) * 1000
-  // Whoever shares somebody else's renewal goes on with the old set for one lease at most.
+  // A request that shares another request's refresh uses the old set for at most one lease.
   return { freshMs: ageMs * (FRESH_SHARE + FRESH_JITTER * random), maxMs: ageMs - LEASE_MS }
 }
 
-/** Pause after the nth failure in a row: doubles up to half a minute, half of it by chance. */
+/**
+ * Returns the pause after the nth failure in a row, in milliseconds. It doubles up to 30 s, and
+ * half of it is random.
+ */
 export function retryDelayMs(failures: number, random: number): number {
   const delayMs = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS)
   return delayMs * (0.5 + random / 2)

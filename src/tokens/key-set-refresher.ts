@@ -1,13 +1,17 @@
-/** Keeps one remote key set fresh: who fetches, who waits, who goes on with what there is. */
-import type { Breakers } from '../breakers/registry.ts'
+/**
+ * Keeps one remote key set fresh: decides which request downloads it, which waits, and which uses
+ * the cached set.
+ */
+
 import { type Fault, Unavailable } from '../errors.ts'
-import { sleep } from '../timers.ts'
+import type { WaitUntil } from '../identity/principal.ts'
+import type { Breakers } from '../isolate/breakers.ts'
+import { sleep } from '../isolate/timers.ts'
 import type { IgnoredKey, VerificationKey } from './key-ring.ts'
 import { DEFAULT_MAX_STALE_SECONDS, LEASE_MS, retryDelayMs } from './key-set-lifetime.ts'
 import { createKeySetSource, type KeySetSourceOptions, type Snapshot } from './key-set-source.ts'
-import type { WaitUntil } from './principal.ts'
 
-/** Something that an operator wants to know, told once and not per request. */
+/** An event for operators. It is reported once, not for every request. */
 export type KeySetIncident =
   | { readonly kind: 'refresh_failed'; readonly uri: string; readonly fault: Fault }
   | { readonly kind: 'refresh_recovered'; readonly uri: string }
@@ -19,27 +23,35 @@ export type KeySetIncident =
 
 export interface RefresherOptions extends KeySetSourceOptions {
   readonly now: () => number
-  /** Takes what an operator should know. Default: a line of JSON in the log. */
+  /** Receives the events. Default: a line of JSON in the log. */
   readonly report?: (incident: KeySetIncident) => void
-  /** Watches the breaker that a refresher is; see `createBreakers`. Default nobody. */
+  /** Observes the circuit breaker of this refresher; see `createBreakers`. Default: no observer. */
   readonly watch?: Breakers['watch'] | undefined
 }
 
 export interface KeySetRefresher {
-  /** The set to use now; waits for a renewal only if it must. Throws `Unavailable`. */
+  /** Returns the set to use now. Waits for a refresh only if necessary. Throws `Unavailable`. */
   current(waitUntil?: WaitUntil): Promise<Snapshot>
-  /** Resolves after a renewal that ends later than now, ours or another request's. Never throws. */
+  /**
+   * Resolves after a refresh that ends later than now, in this request or another one. Never
+   * throws.
+   */
   renewed(waitUntil?: WaitUntil): Promise<void>
-  /** Why the last renewal failed; undefined if it did not. */
+  /** Returns why the last refresh failed. Returns undefined if it succeeded. */
   failure(): Unavailable | undefined
-  /** Whether a renewal is under way. */
+  /** Reports whether a refresh is in progress. */
   isBusy(): boolean
-  /** Milliseconds since a renewal was last begun. */
+  /**
+   * Returns the milliseconds since this isolate last started a download. Infinite before the first.
+   */
   sinceAttemptMs(): number
   vouches(key: VerificationKey): boolean
 }
 
-/** How often a request looks whether another one has the keys; and for how long at most. */
+/**
+ * How often a waiting request checks whether another request has the keys, and how many times at
+ * most.
+ */
 const POLL_MS = 20
 const MAX_POLLS = (LEASE_MS + 500) / POLL_MS
 
@@ -52,14 +64,15 @@ interface Failure {
 }
 
 /**
- * One renewal at a time in an isolate. On Workers a request must not await what another one has
- * begun, so requests share data only: the last good set, and a lease that says until when somebody
- * is renewing it. Who needs no newer set goes on with this one; who has none looks again every 20
- * ms. If the renewing request is cancelled, its lease runs out after 3 s and the next request takes
- * over.
+ * Creates a refresher that runs one refresh at a time in an isolate. On Workers, a request must not
+ * await the promise of another request, so requests share only data. The data are the last good
+ * set, and a lease that says until when a request is refreshing it. A request with a usable set
+ * continues with it. A request without one checks every 20 ms. If the refreshing request is
+ * cancelled, its lease expires after 3 s and the next request takes over.
  *
- * This is the breaker of the key set, too: open while the pause after a failure lasts, half open while
- * the next attempt is under way; who has no keys is refused at once in both.
+ * The refresher is also the circuit breaker of the key set. It is open during the pause after a
+ * failure, and half open while the next attempt is in progress. Without a usable set, requests are
+ * refused at once in both states.
  */
 export function createKeySetRefresher(options: RefresherOptions): KeySetRefresher {
   const { uri, now, random = Math.random, report = log } = options
@@ -70,7 +83,9 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
   let failed: Failure | undefined
   let lease: { readonly untilMs: number } | undefined
   let attemptAtMs = Number.NEGATIVE_INFINITY
-  /** Renewals that have ended, well or not. */
+  /**
+   * The number of refreshes that have ended, with or without success, before they lost their lease.
+   */
   let round = 0
 
   const age = ({ fetchedAtMs }: Snapshot) => now() - fetchedAtMs
@@ -109,7 +124,7 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
     observer?.changed('open', error.fault)
   }
 
-  /** Takes the lease at once; never rejects. */
+  /** Acquires the lease at once. Never rejects. */
   function renew(waitUntil: WaitUntil | undefined): Promise<void> {
     lease = { untilMs: now() + LEASE_MS }
     if (failed !== undefined) observer?.changed('half_open', failed.error.fault)
@@ -123,7 +138,6 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
       const recalled = usable() === undefined ? await source.recall(now()) : undefined
       if (recalled !== undefined) {
         adopt(recalled)
-        attemptAtMs = recalled.fetchedAtMs
       }
       if (recalled === undefined || age(recalled) >= recalled.lifetime.freshMs) {
         attemptAtMs = now()
@@ -138,11 +152,15 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
         report({ kind: 'refresh_recovered', uri })
       }
     } catch (error) {
-      // Without the lease this is old news: somebody else has tried since.
+      // Without the lease the failure is outdated: another request has tried since.
       if (lease === mine) fail(error)
     } finally {
-      if (lease === mine) lease = undefined
-      round++
+      // If another refresh has replaced this one, waiting requests continue to wait for the newer
+      // one.
+      if (lease === mine) {
+        lease = undefined
+        round++
+      }
     }
   }
 
@@ -157,11 +175,13 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
   async function current(waitUntil?: WaitUntil): Promise<Snapshot> {
     const known = usable()
     if (known === undefined) {
-      // Nor for the next attempt of a provider that has failed, except the one who makes it.
+      // After a failure, requests do not wait for the next attempt. Only the request that starts it
+      // waits.
       const isProbed = failed !== undefined && isBusy()
       if (!isBackingOff() && !isProbed) await renewed(waitUntil)
     } else if (age(known) >= known.lifetime.freshMs && !isBusy() && !isBackingOff()) {
-      // While the provider fails nobody waits for it, except the first who finds out.
+      // While the provider fails, no request waits for it, except the first, which discovers the
+      // failure.
       const mustWait = age(known) >= known.lifetime.maxMs && failed === undefined
       const renewal = renew(waitUntil)
       if (mustWait) await renewal
@@ -180,7 +200,8 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
     vouches(key) {
       const known = usable()
       if (known === undefined || !known.ring.has(key)) return false
-      // Towards its end the set needs a request that looks after it; a cached token would not.
+      // Near the end of its life the set needs a request that refreshes it. A cached token would
+      // not.
       return age(known) < known.lifetime.freshMs || isBusy() || isBackingOff()
     },
   }

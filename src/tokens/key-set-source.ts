@@ -1,6 +1,6 @@
-/** Gets a key set from its provider or from the second tier, and believes neither. */
+/** Loads a key set from its provider or from the shared cache, and validates both. */
 import { Unavailable } from '../errors.ts'
-import { withDeadline } from '../timers.ts'
+import { withDeadline } from '../isolate/timers.ts'
 import { parseStrictJson } from '../validators/json.ts'
 import type { Algorithm } from '../validators/jwk.ts'
 import { type IgnoredKey, importKeys, type KeyRing } from './key-ring.ts'
@@ -17,7 +17,7 @@ import {
   lifetimeOf,
 } from './key-set-lifetime.ts'
 
-/** A good key set, and since when it is known. */
+/** A valid key set and the time of its download. */
 export interface Snapshot {
   /** Never empty. */
   readonly ring: KeyRing
@@ -31,38 +31,42 @@ export interface Snapshot {
 
 export interface KeySetSourceOptions {
   readonly uri: string
-  /** Algorithms of the issuer. HS256 is left out: a published secret is none. */
+  /** Algorithms of the issuer. HS256 is ignored: a published secret is not secret. */
   readonly algorithms: readonly Algorithm[]
-  /** Longest time that a removed key is accepted while the provider answers. Default 300. */
+  /**
+   * The longest time for which a removed key is accepted while the provider responds. Default 300.
+   */
   readonly maxAgeSeconds?: number
-  /** How long a good set serves while the provider fails. Default 86,400. */
+  /** How long the last good set is used while the provider fails. Default 86,400. */
   readonly maxStaleSeconds?: number
-  /** Deadline of one download, its body included; below the lease of 3 s. Default 2,000. */
+  /** Deadline of one download, including its body. Below the lease of 3 s. Default 2,000. */
   readonly timeoutMs?: number
-  /** Largest document. Default 262,144. */
+  /** The largest accepted document. Default 262,144. */
   readonly maxBytes?: number
-  /** Second tier. Default the Cache API, where there is one; null for none. */
+  /** The shared cache. Default: the Cache API, if available. Null: no shared cache. */
   readonly cache?: KeySetCache | null | undefined
   /** In [0, 1). */
   readonly random?: () => number
 }
 
 export interface KeySetSource {
-  /** Throws `Unavailable` unless the provider publishes at least one usable key. */
+  /**
+   * Downloads the set. Throws `Unavailable` unless the provider publishes at least one usable key.
+   */
   fetch(previous: Snapshot | undefined, nowMs: number): Promise<Snapshot>
-  /** What the second tier has. Never throws. */
+  /** Returns the set from the shared cache, or undefined. Never throws. */
   recall(nowMs: number): Promise<Snapshot | undefined>
-  /** Puts a snapshot into the second tier. Never throws. */
+  /** Stores a snapshot in the shared cache. Never throws. */
   keep(snapshot: Snapshot): Promise<void>
 }
 
-/** `{"keys":[{"x5c":[""]}]}` has four; extensions may have some more. */
+/** `{"keys":[{"x5c":[""]}]}` has a depth of four. Extensions may have some more. */
 const MAX_JSON_DEPTH = 8
-/** The second tier saves time or is not worth asking. */
+/** A slower shared cache would save no time. */
 const RECALL_TIMEOUT_MS = 250
-/** Beside the answer. */
+/** The write happens behind the response. */
 const KEEP_TIMEOUT_MS = 2_000
-/** Clocks of one data centre agree better than this. */
+/** The clocks of one data centre differ by less than this. */
 const MAX_SKEW_MS = 5_000
 
 export function createKeySetSource({
@@ -93,7 +97,7 @@ export function createKeySetSource({
   return {
     async fetch(previous, nowMs) {
       const { text, maxAgeSeconds: announced } = await download(uri, { timeoutMs, maxBytes })
-      // An unchanged document keeps its imported keys, and with them every cached token.
+      // An unchanged document keeps its imported keys. Cached tokens refer to these and stay valid.
       const keys = previous?.text === text ? previous : await read(text)
       const lifetime = lifetimeOf(maxAgeSeconds, announced, random())
       return { text, ring: keys.ring, ignored: keys.ignored, fetchedAtMs: nowMs, lifetime }
@@ -118,7 +122,7 @@ export function createKeySetSource({
         const kept = cache?.write(uri, { text, fetchedAtMs }, maxStaleSeconds)
         if (kept !== undefined) await withDeadline(kept, KEEP_TIMEOUT_MS)
       } catch {
-        // It is a convenience; the next isolate fetches for itself.
+        // The shared cache is optional: the next isolate downloads the set itself.
       }
     },
   }

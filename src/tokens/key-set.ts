@@ -1,28 +1,36 @@
-/** Where the keys of an issuer come from. */
+/** The port to the keys of an issuer, and its adapter for keys in the configuration. */
 import type { JSONWebKeySet } from 'jose'
 import { Misconfigured, Unavailable } from '../errors.ts'
+import type { WaitUntil } from '../identity/principal.ts'
 import type { Algorithm } from '../validators/jwk.ts'
-import { importKeys, type KeyHint, type KeyRing, keyFor, type VerificationKey } from './key-ring.ts'
-import type { WaitUntil } from './principal.ts'
-import { rejected } from './rejection.ts'
+import {
+  importKeys,
+  type KeyHint,
+  type KeyRing,
+  keyFor,
+  keyNotFound,
+  type VerificationKey,
+} from './key-ring.ts'
 
 /** Port: the keys of one issuer. */
 export interface KeySet {
   /**
-   * The key that a token names. Throws `Denied` (`kid_unknown`, `kid_missing`, `key_algorithm`) if
-   * there is none, and `Unavailable` if nobody can tell whether there is. `waitUntil` keeps work
-   * alive that this request starts and need not wait for.
+   * Returns the key that a token names. Throws `Denied` (`kid_unknown`, `kid_missing`,
+   * `key_algorithm`) if there is no such key. Throws `Unavailable` if the keys cannot be loaded.
+   * `waitUntil` keeps background work of this request alive.
    */
   find(hint: KeyHint, waitUntil?: WaitUntil): Promise<VerificationKey>
-  /** Whether a key that was found before still counts. No I/O; false when in doubt. */
+  /**
+   * Reports whether a key that was found before is still valid. No I/O. Returns false if uncertain.
+   */
   vouches(key: VerificationKey): boolean
-  /** Resolves when there are keys; throws `Unavailable` when there are none to be had. */
+  /** Resolves when there are keys. Throws `Unavailable` if no keys can be loaded. */
   ready(waitUntil?: WaitUntil): Promise<void>
 }
 
 /**
- * A set that stands in the configuration: never fetched, never stale. A key of it that has an `exp`
- * ends by the clock, and what was verified with it ends with it.
+ * Creates a key set from the configuration. It is never downloaded and never stale. A key with an
+ * `exp` expires by the clock. Tokens that were verified with it expire with it.
  */
 export function createInlineKeySet(
   jwks: JSONWebKeySet,
@@ -30,8 +38,8 @@ export function createInlineKeySet(
   now: () => number = Date.now,
 ): KeySet {
   let ring: KeyRing | undefined
-  // Requests that begin together each import the keys, and the first result stays: on Workers
-  // they must not await one another's promises.
+  // Concurrent first requests each import the keys, and the first result is kept. On Workers, they
+  // must not await one another's promises.
   const load = async (): Promise<KeyRing> => {
     const imported = await importKeys(jwks, algorithms)
     if (imported === undefined || imported.ring.size === 0) {
@@ -47,7 +55,7 @@ export function createInlineKeySet(
   return {
     async find(hint) {
       const key = keyFor(await liveKeys(), hint)
-      if (key === undefined) throw rejected('kid_unknown')
+      if (key === undefined) throw keyNotFound(hint)
       return key
     },
     vouches: (key) => ring?.has(key) === true && isLive(key),

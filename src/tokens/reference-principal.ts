@@ -1,23 +1,28 @@
-/** From the record of a reference to a principal. */
-import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../config.ts'
-import type { Principal } from './principal.ts'
+/** Converts the record of a reference to a principal. */
+
+import type { Principal } from '../identity/principal.ts'
+import { tokenIdHash } from '../identity/token-id.ts'
+import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/environment.ts'
 import type { ReferenceRecord } from './reference.ts'
 import type { TokenCheck } from './rejection.ts'
-import { tokenIdHash } from './token-id.ts'
 
-/** A record lives on for so long after its reference, as the gateways' clocks may differ. */
+/**
+ * How long a record is kept after the expiry of its reference, in seconds, because the clocks of
+ * gateways differ.
+ */
 export const REFERENCE_TOLERANCE_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
 
 export interface RecordUse {
-  /** The resource that is asked for: must be among the record's audiences. */
+  /** The requested resource. It must be an audience of the record. */
   readonly audience: string
   /** Milliseconds since the epoch. */
   readonly nowMs: number
 }
 
 /**
- * The check that a record fails: `exp` or `aud`, as a JWT with its claims would. Undefined where it
- * is good. Does NOT check revocation, nor that the bearer holds the key of `confirmation`.
+ * Returns the check that a record fails: `exp` or `aud`, as for a JWT with the same claims. Returns
+ * undefined if the record is valid. Does NOT check revocation, nor that the bearer has the key of
+ * `confirmation`.
  */
 export function failedCheckOf(
   { expiresAtSeconds, audiences }: ReferenceRecord,
@@ -28,7 +33,7 @@ export function failedCheckOf(
   return audiences.includes(audience) ? undefined : 'aud'
 }
 
-/** The principal of a record, good or not. */
+/** Returns the principal of a record. Does NOT check the record. */
 export async function principalOfRecord(record: ReferenceRecord): Promise<Principal> {
   const { tokenIssuer, tokenId } = record
   return {

@@ -1,32 +1,34 @@
 /**
- * References: credentials that say nothing by themselves (opaque access tokens and API keys). The
- * store has a record of each, under the SHA-256 of the reference; the reference itself is nowhere.
+ * References: credentials without content (opaque access tokens and API keys). The store has a
+ * record of each one, under the SHA-256 of the reference. The reference itself is not stored.
  */
 import * as z from 'zod'
-import { sha256 } from './sha256.ts'
+import { sha256 } from '../crypto/sha256.ts'
 
 export type ReferenceKind = 'opaque' | 'api_key'
 
-/** A credential that only the store can turn into a principal: `admit` does, in its round trip. */
+/**
+ * A credential that only the store can resolve to a principal. `admit` does so in its round trip.
+ */
 export interface Reference {
   readonly kind: ReferenceKind
-  /** base64url SHA-256 of the whole credential: what its record is stored under. */
+  /** base64url SHA-256 of the whole credential. Its record is stored under this hash. */
   readonly hash: string
-  /** The credential itself, which the isolate knows it by. Never stored, logged or told. */
+  /** The credential itself, which is the cache key in the isolate. Never stored, logged or sent. */
   readonly text: string
 }
 
-/** What a reference stands for: the claims that a JWT would carry. */
+/** The record of a reference: the claims that a JWT would contain. */
 export const referenceRecordSchema = z.strictObject({
   kind: z.enum(['opaque', 'api_key']),
   /**
-   * `jti` of an opaque token, `id` of an API key: a UUID, and no secret. What it is revoked by, so a
-   * credential that takes the place of a revoked one needs another.
+   * `jti` of an opaque token, or the id of an API key's present secret: a UUID that is not secret.
+   * A revocation names it, so the replacement of a revoked credential needs a new one.
    */
   tokenId: z.string(),
   /** The gateway. */
   tokenIssuer: z.string(),
-  /** Who vouches for the subject; see `Principal.issuer`. */
+  /** The issuer that vouches for the subject; see `Principal.issuer`. */
   issuer: z.string(),
   subject: z.string(),
   client: z.string().optional(),
@@ -37,7 +39,7 @@ export const referenceRecordSchema = z.strictObject({
   audiences: z.array(z.string()),
   /** Whole seconds since the epoch. */
   issuedAtSeconds: z.int(),
-  /** Seconds since the epoch; null for an API key that does not expire. */
+  /** Seconds since the epoch. Null for an API key without expiry. */
   expiresAtSeconds: z.int().nullable(),
   /** `cnf.jkt`. */
   confirmation: z.string().optional(),
@@ -45,21 +47,27 @@ export const referenceRecordSchema = z.strictObject({
 
 export type ReferenceRecord = z.infer<typeof referenceRecordSchema>
 
-/** Port: where records of references are. Throws `Unavailable` when it cannot tell. */
+/** Port: the records of references. Throws `Unavailable` if the store cannot read or write. */
 export interface ReferenceStore {
-  /** Keeps `record` until it expires, from the next request on in every isolate. */
+  /** Stores `record` until it expires. It is valid in every isolate from the next request on. */
   put(hash: string, record: ReferenceRecord): Promise<void>
   find(hash: string): Promise<ReferenceRecord | undefined>
-  /** Forgets a record. Isolates that know it go on until it is revoked, too. */
+  /**
+   * Removes a record. Isolates that have cached it accept the reference for up to 5 minutes, unless
+   * it is also revoked.
+   */
   remove(hash: string): Promise<void>
 }
 
-/** The key of a record. Its value is made by `storedReference` and read by `parseStoredReference`. */
+/**
+ * Returns the key of a record. `storedReference` creates its value and `parseStoredReference` reads
+ * it.
+ */
 export function referenceKey(hash: string): string {
   return `pc:reference:${hash}`
 }
 
-/** base64url SHA-256 of a credential: how secrets are stored and looked up. */
+/** Returns the base64url SHA-256 of a credential. Secrets are stored and looked up by this hash. */
 export function credentialHash(credential: string): Promise<string> {
   return sha256(credential)
 }

@@ -1,11 +1,11 @@
-/** References that this isolate knows: opaque tokens and API keys whose records it has seen. */
+/** The isolate's cache of references: opaque tokens and API keys that the store has resolved. */
 import { LRUCache } from 'lru-cache'
-import { newTally, type Tally } from '../metrics/tally.ts'
-import type { Principal } from './principal.ts'
+import type { Principal } from '../identity/principal.ts'
+import { newTally, type Tally } from '../isolate/tally.ts'
 import { REFERENCE_TOLERANCE_SECONDS } from './reference-principal.ts'
 import { cachedBytes, MAX_CACHED_SECONDS } from './token-cache.ts'
 
-/** Half of what JWTs get, for some 5,000: one that is not remembered costs no call more. */
+/** Half of the size for JWTs, for some 5,000 references. A miss costs no extra call. */
 const DEFAULT_CACHED_REFERENCE_BYTES = 8 * 1024 * 1024
 
 export interface ReferencesOptions {
@@ -13,27 +13,29 @@ export interface ReferencesOptions {
   readonly audience: string
   /** Milliseconds since the epoch. */
   readonly now?: () => number
-  /** Bytes to remember references in. Default 8 MiB. */
+  /** Size of the cache in bytes. Default 8 MiB. */
   readonly maxCachedBytes?: number
-  /** Where it is counted whether a reference was remembered. */
+  /** Counts hits and misses. */
   readonly tally?: Tally
 }
 
-/** The references of an isolate: `authenticate` looks here first, and `admit` fills it. */
+/** The cached references of an isolate. `authenticate` reads them, and `admit` adds them. */
 export interface References {
   readonly audience: string
-  /** The principal of a reference that this isolate knows: the same object each time. */
+  /**
+   * Returns the principal of a cached reference, the same object each time. Undefined on a miss.
+   */
   recall(text: string): Principal | undefined
-  /** Keeps the principal of a reference that is good, its revocation aside. */
+  /** Caches the principal of a valid reference. Its revocation is checked separately. */
   remember(text: string, principal: Principal): void
 }
 
 /**
- * Makes the memory of an isolate: an LRU, bounded in bytes, from a reference's exact text to its
- * principal, each for as long as that is valid and 5 minutes at most, like verified JWTs. That its
- * record is removed is not noticed meanwhile, so whoever ends a reference revokes its token id too,
- * which is asked for on each request. References that are not known are NOT remembered: they cost
- * their sender nothing.
+ * Creates the cache of an isolate: an LRU, bounded in bytes, from a reference's exact text to its
+ * principal. An entry lives until the principal expires, and at most 5 minutes, like that of a JWT.
+ * The cache does not detect that a record was removed. To end a reference, its token id must be
+ * revoked as well, which is checked on each request. Unknown references are NOT cached, because a
+ * sender can create any number of them at no cost.
  */
 export function createReferences({
   audience,
@@ -44,7 +46,7 @@ export function createReferences({
   const entries = new LRUCache<string, { readonly principal: Principal; readonly untilMs: number }>(
     {
       maxSize: maxCachedBytes,
-      // A reference's text says nothing of how much its principal holds.
+      // The length of a reference does not say how much memory its principal needs.
       sizeCalculation: ({ principal }) => cachedBytes(JSON.stringify(principal).length),
     },
   )

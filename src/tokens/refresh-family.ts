@@ -1,6 +1,6 @@
-/** Refresh families: what is stored of a session, and what the store can do with it in one step. */
+/** Refresh families: the stored data of a session, its states, and the port of the store. */
 import * as z from 'zod'
-import { type CutOffKind, cutOffKey } from '../admission/revocation.ts'
+import { type CutOffKind, cutOffKey } from '../revocation/revocation.ts'
 import type { Session } from './access-grant.ts'
 
 /** A {@link Session} as it is stored, as JSON. */
@@ -24,21 +24,24 @@ export const sessionSchema = z.strictObject({
 /** A family as it is stored. */
 export interface RefreshFamily {
   readonly session: Session
-  /** base64url SHA-256 of the one token that is good. */
+  /** base64url SHA-256 of the one current token. */
   readonly current: string
-  /** Of the token that `current` took the place of, and when. Undefined before the first use. */
+  /** The token before `current` and the time of its use. Undefined before the first use. */
   readonly previous: { readonly hash: string; readonly rotatedAtMs: number } | undefined
-  /** It was ended, or ended itself when a dead token came back: no token of it is good. */
+  /**
+   * True if the family was ended, by a call or by the reuse of a token. None of its tokens is
+   * valid.
+   */
   readonly ended: boolean
 }
 
-/** How a presented token stands in its family. */
+/** The state of a presented token in its family. */
 export type Standing = 'current' | 'previous' | 'reused' | 'ended'
 
 /**
- * How a token stands. `previous`: it has been used, but so recently that this may be a retry of
- * whoever never got the answer. `reused`: somebody else has used it before, or uses it now. The
- * script of `rotate` decides by the same rule.
+ * Returns the state of a token. `previous`: the token was used, but so recently that this may be
+ * the retry of a client that did not receive the response. `reused`: the token was used before, or
+ * is not of this family. The script of `rotate` decides by the same rule.
  */
 export function standingOf(
   family: RefreshFamily,
@@ -52,13 +55,16 @@ export function standingOf(
   return 'reused'
 }
 
-/** The end of a family: what refuses its access tokens as well. */
+/** The end of a family. It also revokes the access tokens of the session. */
 export interface FamilyEnd {
-  /** Key of the session's cut-off. */
+  /** Key of the session's revocation cutoff. */
   readonly cutOffKey: string
-  /** Access tokens issued up to then are dead, whole seconds since the epoch. */
+  /** Access tokens issued at or before this second are revoked. Whole seconds since the epoch. */
   readonly cutOffSeconds: number
-  /** How long the cut-off is needed: the longest life of an access token, plus tolerance. */
+  /**
+   * How long the cutoff is needed, in seconds: the longest life of an access token, plus the clock
+   * tolerance.
+   */
   readonly cutOffTtlSeconds: number
 }
 
@@ -66,21 +72,23 @@ export interface FamilyEnd {
 export interface RotationRequest {
   readonly familyHash: string
   readonly presented: string
-  /** What becomes the current token, if this is the first use; and its nonce. */
+  /** The new current token and its nonce. Stored only on the first use. */
   readonly successor: string
   readonly nonce: string
   readonly nowMs: number
   readonly graceMs: number
-  /** `iat` of the access token, if this is the first use. */
+  /** `iat` of the access token. Stored only on the first use. */
   readonly issuedAtSeconds: number
-  /** Cut-offs that end the session if they are at or after its start. */
+  /** Revocation cutoffs that end the session if they are at or after its start. */
   readonly cutOffKeys: readonly string[]
   readonly startedAtSeconds: number
-  /** What is written if the token is reused. */
+  /** Written if the token is reused. */
   readonly end: FamilyEnd
 }
 
-/** `rotated`: the first use; `replayed`: a retry of it, whose nonce and time these are. */
+/**
+ * `rotated`: the first use. `replayed`: a retry of it, with the nonce and `iat` of the first use.
+ */
 export type RotationReply =
   | {
       readonly outcome: 'rotated' | 'replayed'
@@ -89,29 +97,36 @@ export type RotationReply =
     }
   | { readonly outcome: 'unknown' | 'ended' | 'reused' | 'cut_off' }
 
-/** Port: where families are. Each step is atomic; all throw `Unavailable` when they cannot tell. */
+/**
+ * Port: the refresh families. Each step is atomic. All methods throw `Unavailable` if the store
+ * cannot read or write.
+ */
 export interface RefreshFamilies {
-  /** Keeps a new family for `ttlSeconds`, which nothing extends. */
+  /** Stores a new family for `ttlSeconds`. Nothing extends its life. */
   open(familyHash: string, family: RefreshFamily, ttlSeconds: number): Promise<void>
   find(familyHash: string): Promise<RefreshFamily | undefined>
   rotate(request: RotationRequest): Promise<RotationReply>
-  /** Ends a family, which is remembered as ended, and its access tokens. */
+  /** Ends a family and its access tokens. The family stays stored as ended. */
   end(familyHash: string, end: FamilyEnd): Promise<void>
 }
 
-/** The key of a family. */
+/** Returns the key of a family. */
 export function refreshFamilyKey(familyHash: string): string {
   return `pc:refresh:${familyHash}`
 }
 
-/** The cut-off that ends the access tokens of a session of `tokenIssuer`, the gateway. */
+/**
+ * Returns the key of the cutoff that revokes the access tokens of a session. `tokenIssuer` is the
+ * gateway.
+ */
 export function sessionCutOffKey(session: Session, tokenIssuer: string): Promise<string> {
   return cutOffKey('session', tokenIssuer, session.id)
 }
 
 /**
- * Every cut-off that ends a session: its own, that of its client, and those of tenant and subject,
- * by the gateway and by the issuer that vouched for the subject.
+ * Returns the keys of all revocation cutoffs that end a session: its own, that of its client, and
+ * those of its tenant and subject. For the last two, both the gateway and the issuer that vouches
+ * for the subject apply.
  */
 export function sessionCutOffKeys(session: Session, tokenIssuer: string): Promise<string[]> {
   const { subject, subjectIssuer = tokenIssuer, client, tenant } = session.grant

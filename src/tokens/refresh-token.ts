@@ -1,53 +1,57 @@
 /**
- * Refresh tokens: `<family>.<secret>`, base64url of 128 and 256 unpredictable bits. The family stays
- * the same for a session; the secret changes at each use.
+ * Refresh tokens: `<family>.<secret>`, base64url of 128 and 256 unpredictable bits. The family
+ * stays the same for a session. The secret changes with each use.
  */
 import { base64url } from 'jose'
+import type { RandomBytes } from '../crypto/random.ts'
 import type { TokenSeed } from './access-grant.ts'
-import type { RandomBytes } from './random.ts'
 import { credentialHash } from './reference.ts'
 
 const FAMILY_BYTES = 16
 const SECRET_BYTES = 32
 const NONCE_BYTES = 16
-/** Canonical: the last character of either part has bits that must be zero. */
+/** Canonical: the unused bits of the last character of each part must be zero. */
 const REFRESH_TOKEN = /^([\w-]{21}[AQgw])\.[\w-]{42}[AEIMQUYcgkosw048]$/
 
-/** A refresh token as it is presented, and as it is known. */
+/** A refresh token and its hashes. */
 export interface RefreshToken {
   readonly text: string
-  /** base64url SHA-256 of the family: what the family is stored under. */
+  /** base64url SHA-256 of the family. The family is stored under this hash. */
   readonly familyHash: string
   /** base64url SHA-256 of the whole token. */
   readonly hash: string
 }
 
-/** What a token that is used up gives way to. */
+/** The values that replace a used token. */
 export interface Successor {
   readonly refreshToken: RefreshToken
   readonly seed: TokenSeed
 }
 
-/** The first refresh token of a new family. */
+/** Creates the first refresh token of a new family. */
 export function firstRefreshToken(random: RandomBytes): Promise<RefreshToken> {
   return known(part(random(FAMILY_BYTES)), part(random(SECRET_BYTES)))
 }
 
-/** Undefined for a text that cannot be a refresh token. Does NOT look it up. */
+/**
+ * Parses a refresh token. Returns undefined if the text does not have the format of one. Does NOT
+ * look it up.
+ */
 export async function parseRefreshToken(text: string): Promise<RefreshToken | undefined> {
   const family = REFRESH_TOKEN.exec(text)?.[1]
   if (family === undefined) return undefined
   return known(family, text.slice(family.length + 1))
 }
 
-/** What makes a successor differ from every other one of the same token; no secret. */
+/** Creates a nonce, which makes each successor of the same token different. It is not secret. */
 export function newNonce(random: RandomBytes): string {
   return part(random(NONCE_BYTES))
 }
 
 /**
- * What follows `token`, for a nonce: HMAC-SHA-256 under the token's own text, so that only who holds
- * the token can tell its successor, and can tell it again. The nonce, which is stored, tells nothing.
+ * Derives the successor of `token` for a nonce: HMAC-SHA-256 with the token's text as the key. Only
+ * the holder of the token can compute its successor, and a retry computes the same one. The nonce
+ * is stored, but useless without the token.
  */
 export async function successorOf(token: RefreshToken, nonce: string): Promise<Successor> {
   const bytes = new TextEncoder().encode(token.text)

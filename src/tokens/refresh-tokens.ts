@@ -1,9 +1,10 @@
-/** Sessions that refresh tokens keep alive (RFC 6749 section 6, RFC 9700 section 4.14.2). */
-import { REVOCATION_MARGIN_SECONDS } from '../admission/revocation.ts'
+/** Sessions that refresh tokens extend (RFC 6749 section 6, RFC 9700 section 4.14.2). */
+
+import { type RandomBytes, randomBytes } from '../crypto/random.ts'
 import type { Denied } from '../errors.ts'
+import { REVOCATION_MARGIN_SECONDS } from '../revocation/revocation.ts'
 import type { RefreshTokens, Session } from './access-grant.ts'
 import { oauthRefused } from './oauth-refusal.ts'
-import { type RandomBytes, randomBytes } from './random.ts'
 import {
   type FamilyEnd,
   type RefreshFamilies,
@@ -22,9 +23,12 @@ import {
 
 export interface RefreshTokensOptions {
   readonly store: RefreshFamilies
-  /** The gateway's public URL: whose sessions these are. */
+  /** The gateway's public URL: the issuer of the sessions. */
   readonly issuer: string
-  /** How long a token that was used up may be used again, for a retry. 0: hardly at all. */
+  /**
+   * The grace period: how long a used token is accepted again, for a retry. 0 leaves almost no
+   * time.
+   */
   readonly graceSeconds: number
   /** The longest life of an access token of a session. */
   readonly maxAccessTokenSeconds: number
@@ -35,11 +39,11 @@ export interface RefreshTokensOptions {
 }
 
 /**
- * Makes the keeper of sessions. A refresh token is good once; its successor is an HMAC under the
- * token itself, so a retry within the grace period gets the same successor although only hashes are
- * stored. A dead token that comes back means that two hold it: the session ends for both. A
- * session lives until the earlier of what the gateway's clock and what the store's makes of its end.
- * `inspect` checks which client presents a token; `rotate` and `end` do NOT.
+ * Creates the refresh tokens. A refresh token is valid for one use. Its successor is an HMAC with
+ * the token as the key. A retry within the grace period therefore gets the same successor, although
+ * only hashes are stored. A later reuse means that two parties have the token, so the session ends
+ * for both. A session ends when either the gateway's clock or the store's clock reaches its end.
+ * `inspect` checks which client presents a token. `rotate` and `end` do NOT.
  */
 export function createRefreshTokens({
   store,
@@ -51,7 +55,10 @@ export function createRefreshTokens({
 }: RefreshTokensOptions): RefreshTokens {
   const graceMs = graceSeconds * 1000
 
-  /** Everything that was issued, and by a clock that is ahead will be: the session is over. */
+  /**
+   * Returns a cutoff at the end of the session. It covers all tokens of the session, including
+   * those that a gateway with a fast clock has yet to issue.
+   */
   async function endOf(session: Session): Promise<FamilyEnd> {
     return {
       cutOffKey: await sessionCutOffKey(session, issuer),
@@ -107,7 +114,8 @@ export function createRefreshTokens({
         nonce,
         nowMs,
         graceMs,
-        // Not before the start, which may lie just behind a cut-off that is later than `now`.
+        // Not before the start of the session, which may be the second after a cutoff that is later
+        // than `now`.
         issuedAtSeconds: Math.max(Math.floor(nowMs / 1000), session.startedAtSeconds),
         cutOffKeys: await sessionCutOffKeys(session, issuer),
         startedAtSeconds: session.startedAtSeconds,
@@ -137,7 +145,9 @@ async function read(text: string): Promise<RefreshToken> {
   return token
 }
 
-/** The store forgets a session at its end; a store whose clock lags must not let it live on. */
+/**
+ * Refuses an expired session. The store deletes it at its end, but the store's clock may be late.
+ */
 function refuseExpired(session: Session, nowMs: number): void {
   if (isExpired(session, nowMs)) throw refused('expired')
 }

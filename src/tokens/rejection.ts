@@ -1,7 +1,7 @@
-/** Why a token is not good, in the words of the audit trail. */
+/** Refusals of tokens, with the names of the audit trail. */
 import { Denied } from '../errors.ts'
 
-/** The check that a token failed. Never on the wire: it would tell an attacker how far they got. */
+/** The check that a token failed. Never sent to the client: it would help an attacker. */
 export type TokenCheck =
   // The Authorization header and the compact serialisation (RFC 6750, RFC 7515 section 7.1).
   | 'length'
@@ -10,9 +10,9 @@ export type TokenCheck =
   | 'segments'
   | 'base64url'
   | 'api_key_checksum'
-  // References: what the store says of them, or does not say.
+  // References: the store has no record of this one.
   | 'reference_unknown'
-  // A token that is bound to a key and comes without its proof, or the other way round (RFC 9449).
+  // A bound token without its proof, or a proof that does not match the token (RFC 9449).
   | 'dpop_binding'
   // The protected header (RFC 7515 section 4).
   | 'header_encoding'
@@ -34,7 +34,7 @@ export type TokenCheck =
   | 'lifetime'
   | ClaimName
 
-/** Claims that are read. */
+/** The claims that the gateway reads. */
 export type ClaimName =
   | 'sub'
   | 'aud'
@@ -50,7 +50,7 @@ export type ClaimName =
   | 'sub_iss'
   | 'cnf'
 
-/** The refusal of a token. `cause` is for debuggers and never leaves the process. */
+/** Creates the refusal of a token. `cause` is for debuggers and never leaves the process. */
 export function rejected(check: TokenCheck, options?: ErrorOptions): Denied {
   return new Denied({ code: 'token_rejected', check }, options)
 }

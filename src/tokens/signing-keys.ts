@@ -1,4 +1,4 @@
-/** The gateway's own keys, ready to sign. */
+/** The gateway's own signing keys: parsing, selection, publication and import. */
 import { importJWK } from 'jose'
 import { Misconfigured } from '../errors.ts'
 import {
@@ -10,7 +10,7 @@ import {
 
 export type { SigningAlgorithm, SigningJwk }
 
-/** A private key, imported: it signs, and cannot be exported. */
+/** An imported private key. It can sign, but cannot be exported. */
 export interface SigningKey {
   readonly kid: string
   readonly alg: SigningAlgorithm
@@ -18,8 +18,8 @@ export interface SigningKey {
 }
 
 /**
- * Parses a private JWK Set as `SIGNING_KEYS` has it; `parseConfig` has done so already for the
- * environment's. Throws `Misconfigured`, which repeats no member of a key.
+ * Parses a private JWK Set in the format of `SIGNING_KEYS`. `parseConfig` has already parsed that
+ * of the environment. Throws `Misconfigured`, which contains no member of a key.
  */
 export function parseSigningKeys(jwks: unknown): SigningJwk[] {
   const parsed = signingKeys.safeParse(jwks)
@@ -31,9 +31,10 @@ export function parseSigningKeys(jwks: unknown): SigningJwk[] {
 }
 
 /**
- * The key that signs at `nowMs`, with `algorithm` if one is asked for: the first whose `nbf` has
- * passed and whose `exp` has not. Undefined if there is none. Every gateway with the same keys
- * gives the same answer at the same time, so keys change by the clock and not by a deployment.
+ * Returns the key that signs at `nowMs`, with `algorithm` if it is given. It is the first key after
+ * its `nbf` and before its `exp`. Returns undefined if there is none. Every gateway with the same
+ * keys selects the same key at the same time. Keys therefore change by the clock, not by a
+ * deployment.
  */
 export function activeKey(
   keys: readonly SigningJwk[],
@@ -48,15 +49,23 @@ export function activeKey(
   )
 }
 
-/** Keys to publish at `nowMs`: all that have not expired, also those that do not sign yet. */
+/**
+ * Returns the keys to publish at `nowMs`: all that have not expired, including those that do not
+ * sign yet.
+ */
 export function publishedKeys(keys: readonly SigningJwk[], nowMs: number): readonly SigningJwk[] {
   return keys.filter((key) => !isExpired(key, nowMs))
 }
 
-/** Where a key is in its life: before it signs, while it does, while it only verifies, after. */
+/**
+ * The state of a key: before it signs, while it signs, while it only verifies, after its expiry.
+ */
 export type SigningKeyState = 'next' | 'active' | 'retiring' | 'expired'
 
-/** The state of one of `keys`. `active` are the first of each algorithm: those that can sign. */
+/**
+ * Returns the state of one of `keys`. For each algorithm, the first valid key is `active`: it can
+ * sign.
+ */
 export function signingKeyState(
   key: SigningJwk,
   keys: readonly SigningJwk[],
@@ -71,7 +80,10 @@ function isExpired({ exp }: SigningJwk, nowMs: number): boolean {
   return exp !== undefined && nowMs >= exp * 1000
 }
 
-/** The JWK Set of these keys for anybody (RFC 7517 section 5): never a private member. */
+/**
+ * Returns the public JWK Set of these keys (RFC 7517 section 5). It never contains a private
+ * member.
+ */
 export function publicKeySet(keys: readonly SigningJwk[]) {
   return { keys: keys.map(publicJwk) }
 }
@@ -79,9 +91,9 @@ export function publicKeySet(keys: readonly SigningJwk[]) {
 const imported = new WeakMap<SigningJwk, SigningKey>()
 
 /**
- * Imports a private key, once for the same object. Throws `Misconfigured` if it cannot be imported,
- * or if what it signs is not good for its public half: such a gateway would issue tokens that it
- * refuses itself.
+ * Imports a private key, once for the same object. Throws `Misconfigured` if the key cannot be
+ * imported, or if its signatures do not verify with its public half. Such a gateway would refuse
+ * its own tokens.
  */
 export async function importSigningKey(jwk: SigningJwk): Promise<SigningKey> {
   const known = imported.get(jwk)
@@ -104,7 +116,7 @@ async function importPair(jwk: SigningJwk): Promise<SigningKey> {
       return { kid, alg, privateKey }
     }
   } catch {
-    // Without the cause: an engine's message may quote the key.
+    // The cause is dropped, because the message of an engine may quote the key.
   }
   throw new Misconfigured('SIGNING_KEYS', [`${kid}: is not a key pair`])
 }

@@ -1,6 +1,7 @@
-/** Makes access tokens: JWTs that say everything, or references that say nothing. */
+/** Issues access tokens: JWTs with all claims, or opaque references. */
 import { type JWTPayload, SignJWT } from 'jose'
 import { Misconfigured } from '../errors.ts'
+import { tokenIdHash } from '../identity/token-id.ts'
 import { MAX_ACCESS_TOKEN_SECONDS, MIN_ACCESS_TOKEN_SECONDS } from '../validators/access-token.ts'
 import type { AccessGrant, IssuedToken, IssueOptions, TokenIssuer } from './access-grant.ts'
 import { oauthRefused } from './oauth-refusal.ts'
@@ -12,7 +13,6 @@ import {
   type SigningJwk,
   type SigningKey,
 } from './signing-keys.ts'
-import { tokenIdHash } from './token-id.ts'
 import { randomSeed, seededIds, seedOf } from './token-seed.ts'
 
 /** RFC 9068 section 2.1. */
@@ -21,23 +21,24 @@ export const ACCESS_TOKEN_TYPE = 'at+jwt'
 export { MAX_ACCESS_TOKEN_SECONDS }
 
 export interface TokenIssuerOptions {
-  /** Private keys; the first active one signs, unless another algorithm is asked for. */
+  /** Private keys. The first active one signs, unless another algorithm is requested. */
   readonly keys: readonly SigningJwk[]
   /** `iss`: the gateway's public URL. */
   readonly issuer: string
-  /** Where the records of opaque tokens go. */
+  /** The store of the records of opaque tokens. */
   readonly references: ReferenceStore
-  /** Life of a token, 300 to 3600 s, unless another is asked for. */
+  /** Life of a token, 300 to 3600 s, unless another is requested. */
   readonly defaultTtlSeconds: number
   /** Milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
 
 /**
- * Makes the issuer of an isolate. JWTs are those of RFC 9068 section 2: `typ` `at+jwt`, and `iss`,
- * `aud`, `sub`, `client_id`, `iat`, `exp`, `jti`; `scope`, `roles`, `tenant`, `sid`, `sub_iss` and
- * `cnf` where the grant has them. An opaque token is a UUIDv4, whose record is stored under its
- * SHA-256. Does NOT check what is granted: whoever asks has decided.
+ * Creates the token issuer of an isolate. JWTs follow RFC 9068 section 2: `typ` `at+jwt`, and
+ * `iss`, `aud`, `sub`, `client_id`, `iat`, `exp`, `jti`; `scope`, `roles`, `tenant`, `sid`,
+ * `sub_iss` and `cnf` if the grant has them. An opaque token is a UUIDv4, and its record is stored
+ * under its SHA-256. Does NOT check the grant: the caller has decided about it. Throws `RangeError`
+ * if `defaultTtlSeconds` is not 300 to 3600 s.
  */
 export function createTokenIssuer({
   keys,
@@ -87,7 +88,7 @@ export function createTokenIssuer({
   }
 }
 
-/** `iat` and `exp`, whole seconds. */
+/** Returns `iat` and `exp`, in whole seconds. */
 function times(options: IssueOptions, defaultTtlSeconds: number, nowMs: number) {
   const { ttlSeconds = defaultTtlSeconds, notAfterSeconds = Number.POSITIVE_INFINITY } = options
   refuseLife(ttlSeconds)
@@ -103,7 +104,7 @@ function refuseLife(seconds: number): void {
     throw new RangeError('token issuer: an access token lives 300 to 3600 seconds')
 }
 
-/** `JSON.stringify` leaves out what is undefined. */
+/** Returns the claims of a grant. `JSON.stringify` omits those that are undefined. */
 function claimsOf(grant: AccessGrant): JWTPayload {
   const { subject, subjectIssuer, client, roles, scopes, audiences, confirmation } = grant
   return {

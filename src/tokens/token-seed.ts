@@ -1,20 +1,23 @@
-/** From a seed to the two UUIDs of an access token: its id, and the token itself if it is opaque. */
+/**
+ * Derives the two UUIDs of an access token from a seed: its id, and the token itself if it is
+ * opaque.
+ */
 import { v4 } from 'uuid'
 import type { AccessGrant, TokenSeed } from './access-grant.ts'
 
-/** Two UUIDs' worth. */
+/** The size of two UUIDs. */
 export const SEED_BYTES = 32
 const UUID_BYTES = 16
 
-/** A seed for a token that nobody will ask for again. */
+/** Creates a random seed, for a token that no retry will request again. */
 export function randomSeed(): TokenSeed {
   return crypto.getRandomValues(new Uint8Array(SEED_BYTES))
 }
 
 /**
- * The seed of the token that says exactly this: a retry that asks for another scope, other audiences or
- * another key gets another token, and what the first one opens stays what it was. Throws `RangeError`
- * for a seed that is not 32 bytes.
+ * Derives the seed of a token with exactly these contents. A retry with another scope, other
+ * audiences or another key gets another token, and the first token does not change. Throws
+ * `RangeError` if the seed is not 32 bytes.
  */
 export async function seedOf(
   seed: TokenSeed,
@@ -28,16 +31,16 @@ export async function seedOf(
 }
 
 /**
- * The UUIDs of a seed, both version 4 (RFC 9562 section 5.4), 122 unpredictable bits each. Neither
- * tells anything of the other, as long as the seed is random or the output of an HMAC. Throws
- * `RangeError` for a seed that is not 32 bytes.
+ * Returns the UUIDs of a seed, both version 4 (RFC 9562 section 5.4), with 122 unpredictable bits
+ * each. Neither reveals anything about the other if the seed is random or the output of an HMAC.
+ * Throws `RangeError` if the seed is not 32 bytes.
  */
 export function seededIds(seed: TokenSeed): {
   readonly tokenId: string
   readonly opaqueToken: string
 } {
   refuseLength(seed)
-  // Copies, because `v4` writes the version into the bytes it is given.
+  // Copies, because `v4` writes the version into the given bytes.
   return {
     tokenId: v4({ random: seed.slice(0, UUID_BYTES) }),
     opaqueToken: v4({ random: seed.slice(UUID_BYTES) }),

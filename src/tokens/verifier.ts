@@ -1,36 +1,43 @@
-/** From a bearer token to a principal (RFC 7519 section 7.2, RFC 9068 section 4, RFC 8725). */
-import type { IssuerConfig } from '../config.ts'
+/**
+ * Verifies a bearer token and returns its principal (RFC 7519 section 7.2, RFC 9068 section 4, RFC
+ * 8725).
+ */
+
 import { Misconfigured } from '../errors.ts'
-import { newTally, type Tally } from '../metrics/tally.ts'
+import type { Principal, TokenVerifier, WaitUntil } from '../identity/principal.ts'
+import { newTally, type Tally } from '../isolate/tally.ts'
+import type { IssuerConfig } from '../validators/environment.ts'
 import { principalFrom } from './claims.ts'
 import { own, readHeader, readPayload, verifySignature } from './jws.ts'
 import { createInlineKeySet, type KeySet } from './key-set.ts'
-import type { Principal, TokenVerifier, WaitUntil } from './principal.ts'
 import { rejected } from './rejection.ts'
 import { createRemoteKeySet, type RemoteKeySetOptions } from './remote-key-set.ts'
 import { createTokenCache } from './token-cache.ts'
 
 export interface TokenVerifierOptions {
-  /** Trusted issuers; tokens of others are refused unread. */
+  /** The trusted issuers. Tokens of other issuers are refused without verification. */
   readonly issuers: readonly IssuerConfig[]
   /**
-   * The issuer among them that is this gateway: only its tokens may speak of another issuer's
-   * subjects (`sub_iss`). Default none.
+   * The trusted issuer that is this gateway. Only its tokens may name subjects of another issuer
+   * (`sub_iss`). Default: none.
    */
   readonly ownIssuer?: string | undefined
   /** Milliseconds since the epoch. */
   readonly now?: () => number
-  /** Bytes to remember verified tokens in. Default 16 MiB, some 10,000 tokens; 0 remembers none. */
+  /**
+   * Size of the cache of verified tokens, in bytes. Default 16 MiB, some 10,000 tokens; 0 disables
+   * it.
+   */
   readonly maxCachedBytes?: number
-  /** Where it is counted whether a token was remembered. */
+  /** Counts hits and misses. */
   readonly tally?: Tally | undefined
-  /** How key sets are fetched and kept; see `createRemoteKeySet`. */
+  /** How key sets are downloaded and cached; see `createRemoteKeySet`. */
   readonly keySets?: Omit<RemoteKeySetOptions, 'uri' | 'algorithms' | 'now'>
 }
 
-/** A verifier that can also say whether it could do its work. */
+/** A verifier that also reports whether it is ready. */
 export interface ReadyTokenVerifier extends TokenVerifier {
-  /** Resolves when every issuer has keys; throws `Unavailable` if one has none. */
+  /** Resolves when every issuer has keys. Throws `Unavailable` if one has none. */
   ready(waitUntil?: WaitUntil): Promise<void>
 }
 
@@ -41,10 +48,10 @@ interface TrustedIssuer {
 }
 
 /**
- * Makes the verifier of an isolate. It takes a token's `iss` as a hint at whose keys to try, by
- * exact comparison (RFC 8725 section 3.8); the algorithm must be one that this issuer may use and
- * that this very key is for; and nothing else of the token is read before its signature is good.
- * Whatever is sent, the outcome is a principal, `Denied` or `Unavailable`.
+ * Creates the verifier of an isolate. The token's `iss` selects the issuer, by exact comparison
+ * (RFC 8725 section 3.8). The algorithm must be allowed for this issuer and for the selected key.
+ * No other claim is used before the signature is verified. For any input, the outcome is a
+ * principal, `Denied` or `Unavailable`.
  */
 export function createTokenVerifier({
   issuers,
@@ -114,7 +121,7 @@ function keySetOf(
   throw new Misconfigured('The token verifier', [`${issuer}: has neither jwks nor jwksUri`])
 }
 
-/** Compared without case, and `application/` may be left out (RFC 7515 section 4.1.9). */
+/** Normalises a media type: in lower case, without `application/` (RFC 7515 section 4.1.9). */
 function mediaType(typ: string): string {
   return typ.toLowerCase().replace(/^application\//, '')
 }

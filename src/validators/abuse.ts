@@ -1,24 +1,24 @@
-/** The shape of a policy's `abuse`. */
+/** Schema of a policy's `abuse`. */
 import ipaddr from 'ipaddr.js'
 import * as z from 'zod'
 import { modeSchema as mode } from './mode.ts'
 
 const MAX_WINDOW_SECONDS = 86_400
-/** A year, as for the bans of operators. */
+/** One year, as for bans by operators. */
 const MAX_BAN_SECONDS = 31_536_000
 const MAX_EXEMPT = 1_000
 
 const windowSeconds = z.int().min(1).max(MAX_WINDOW_SECONDS)
 const banSeconds = z.int().min(1).max(MAX_BAN_SECONDS)
 
-/** An address or a CIDR range; IPv4 as four decimal parts and nothing shorter. */
+/** An address or a CIDR range. IPv4 must have four decimal parts. */
 const addresses = z.string().refine(isAddressOrRange, 'an address or a CIDR range')
 
-/** An object or `false`; not a union, whose mistakes would be anonymous. */
+/** Accepts an object or `false`. Not a union, because its errors would not name the field. */
 const unlessOff = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value) => (value === false ? {} : value), schema)
 
-/** What `definePolicy` takes; who fills in the defaults is `abuseOf`. */
+/** The input that `definePolicy` accepts. `abuseOf` fills in the defaults. */
 export const abuseSchema = z
   .strictObject({
     authenticationFailures: unlessOff(

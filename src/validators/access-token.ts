@@ -1,11 +1,13 @@
-/** How long access tokens of the gateway may live. */
+/** Lifetime of the gateway's access tokens. */
 import * as z from 'zod'
 
-/** A shorter life is all refreshing, a longer one outlives what it was granted for. */
+/**
+ * A shorter lifetime causes too many refreshes. A longer one delays changes of roles and scopes.
+ */
 export const MIN_ACCESS_TOKEN_SECONDS = 300
 export const MAX_ACCESS_TOKEN_SECONDS = 3_600
 
-/** The life of an access token, whole seconds. */
+/** Lifetime of an access token in whole seconds. */
 export const accessTokenSeconds = z
   .int()
   .min(MIN_ACCESS_TOKEN_SECONDS)

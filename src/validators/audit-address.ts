@@ -1,27 +1,27 @@
-/** How much of a client's address the audit trail gets to know: `AUDIT_ADDRESSES` and its key. */
+/** The form in which the audit trail stores client addresses: `AUDIT_ADDRESSES` and its key. */
 import * as z from 'zod'
 import { isGuessable } from './secret.ts'
 
-/** Whole, the network it is in, or a keyed hash of it. */
+/** The full address, its network, or a keyed hash. */
 export const AUDIT_ADDRESS_FORMS = ['full', 'truncated', 'hashed'] as const
 
-/** Who reads the trail wants to ban the one and not the neighbours. */
+/** Operators need the full address to ban one client without its neighbours. */
 export const DEFAULT_AUDIT_ADDRESSES = 'full'
 
 export interface AuditAddresses {
   readonly form: (typeof AUDIT_ADDRESS_FORMS)[number]
-  /** For `hashed`: its UTF-8 is the key. */
+  /** For `hashed`: the UTF-8 of this text is the key. */
   readonly key: string
 }
 
-/** 256 bits, if each character has 8 of them; base64 of 32 random bytes has 44. */
+/** 256 bits if each character has 8 bits; base64 of 32 random bytes has 44 characters. */
 const MIN_KEY_CHARACTERS = 32
 
 export const auditAddresses = z.enum(AUDIT_ADDRESS_FORMS, {
   error: 'must be full, truncated or hashed',
 })
 
-/** All addresses of IPv4 are hashed in minutes: whoever knows the key knows the addresses. */
+/** The key must be secret: hashes of all IPv4 addresses can be computed in minutes with it. */
 export const auditAddressKey = z
   .string()
   .min(MIN_KEY_CHARACTERS, `must have at least ${MIN_KEY_CHARACTERS} characters`)

@@ -1,33 +1,33 @@
-/** External authorities over relations: where they are, and which tenants' questions go where. */
+/** Configuration of external policy decision points: where they are, and which tenants use them. */
 import * as z from 'zod'
 import { httpUrl, isPrivateLine } from './issuer.ts'
 
-/** A store of OpenFGA, and the model in it to decide by; without one, the newest. */
+/** An OpenFGA store, and the model for decisions; default the newest one. */
 export interface OpenfgaStore {
   readonly store: string
   readonly model?: string | undefined
 }
 
 export interface OpenfgaConfig {
-  /** No trailing slash. */
+  /** Without a trailing slash. */
   readonly url: string
   readonly token: string | undefined
-  /** By tenant; '' is for callers without one. */
+  /** By tenant; '' is for callers without a tenant. */
   readonly stores: ReadonlyMap<string, OpenfgaStore>
 }
 
-/** What becomes of a permission that comes with a `context`. */
+/** How a permission with a `context` in the response is treated. */
 export type ContextHandling = 'refuse' | 'ignore'
 
 export interface AuthzenConfig {
-  /** By tenant; '' is for callers without one, `*` for everybody who is not named. */
+  /** By tenant; '' is for callers without a tenant, and `*` for all tenants that are not listed. */
   readonly urls: ReadonlyMap<string, string>
   readonly token: string | undefined
   readonly context: ContextHandling
 }
 
 export interface AuthoritiesConfig {
-  /** For a whole call. */
+  /** Timeout of a whole call. */
   readonly timeoutMs: number
   readonly openfga: OpenfgaConfig | undefined
   readonly authzen: AuthzenConfig | undefined
@@ -35,13 +35,13 @@ export interface AuthoritiesConfig {
 
 export const DEFAULT_AUTHORITY_TIMEOUT_MS = 250
 
-/** As OpenFGA writes its identifiers. */
+/** The format of OpenFGA's identifiers. */
 const ULID = /^[0-9A-HJKMNP-TV-Z]{26}$/
 const MAX_TENANT_CHARS = 256
 
 /**
- * Who could write in its place could allow everything: https, unless it is on a loopback address.
- * No trailing slash is left.
+ * URL of a policy decision point, without a trailing slash. Must be https unless it is on a
+ * loopback address, because an attacker on the network could otherwise allow everything.
  */
 export const authorityUrl = httpUrl
   .refine(isPrivateLine, 'must be https, unless it is on a loopback address')
@@ -62,14 +62,17 @@ const storeEntry = z.union(
   { error: 'must be the id of a store, or { store, model }; ids have 26 characters (ULID)' },
 )
 
-/** An object of what each tenant has, as a map. Names that a tenant cannot have do no harm. */
+/**
+ * Parses an object with one value for each tenant as a map. Names that no tenant can have are
+ * harmless.
+ */
 const byTenant = <Value extends z.ZodType>(value: Value) =>
   z
     .record(z.string().max(MAX_TENANT_CHARS), value, { error: 'must be an object by tenant' })
     .refine((tenants) => Object.keys(tenants).length > 0, 'must have an entry')
     .transform((tenants): ReadonlyMap<string, z.output<Value>> => new Map(Object.entries(tenants)))
 
-/** Two tenants in one store would share their tuples. */
+/** Each tenant must have its own store. Otherwise two tenants would share their tuples. */
 export const openfgaStores = byTenant(storeEntry).superRefine((stores, context) => {
   const seen = new Set<string>()
   for (const [tenant, { store }] of stores) {
@@ -92,10 +95,10 @@ type Needs = readonly [
   params: { readonly error: string; path: string[]; readonly when: () => true },
 ]
 
-/** Arguments of a refinement of the environment: `given` is of no use without `needed`. */
+/** Returns the arguments of a refinement of the environment: `given` requires `needed`. */
 export const needs = (given: string, needed: string): Needs => [
   (env) => env?.[given] === undefined || env[needed] !== undefined,
-  // Told together with every other mistake, not after they are mended.
+  // Reported with all other mistakes, not after they are corrected.
   { error: `is missing, and ${given} is given`, path: [needed], when: () => true },
 ]
 
@@ -109,7 +112,7 @@ interface AuthorityVariables {
   readonly AUTHORITY_TIMEOUT_MS?: number | undefined
 }
 
-/** The authorities of an environment that has been checked. */
+/** Returns the policy decision points of a checked environment. */
 export function authoritiesOf({
   OPENFGA_URL,
   OPENFGA_STORES,
@@ -128,7 +131,7 @@ export function authoritiesOf({
         : {
             urls: AUTHZEN_URLS,
             token: env.AUTHZEN_TOKEN,
-            // A permission on terms that nobody meets is none.
+            // A conditional permission must not count if nothing checks its condition.
             context: env.AUTHZEN_CONTEXT ?? 'refuse',
           },
   }

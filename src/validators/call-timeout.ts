@@ -1,11 +1,11 @@
-/** How long a dependency may take to answer, as an operator says it. */
+/** Timeout of calls to a dependency, as configured by an operator. */
 import * as z from 'zod'
 
 const MIN_TIMEOUT_MS = 10
-/** So old may a decision be by the time that its answer is there. */
+/** Also bounds the age of a decision when its response arrives. */
 const MAX_TIMEOUT_MS = 5_000
 
-/** Milliseconds, as text. */
+/** Parses milliseconds from text. */
 export const callTimeout = z
   .string()
   .regex(/^\d{1,5}$/, 'must be a whole number')

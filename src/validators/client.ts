@@ -1,20 +1,21 @@
-/** OAuth clients as operators write them: in `CLIENTS`, and in the body of an API call. */
+/** OAuth clients as operators define them: in `CLIENTS`, and in the body of an API call. */
 import type { JSONWebKeySet } from 'jose'
 import * as z from 'zod'
 import { accessTokenSeconds } from './access-token.ts'
 import { sortKeys } from './jwk.ts'
 import { name, scopeName } from './name.ts'
 import { octets } from './octets.ts'
+import { SIGNING_ALGORITHMS } from './signing-jwk.ts'
 
-/** What the token endpoint grants by (RFC 6749 sections 4.4 and 6, RFC 8693). */
+/** Grant types of the token endpoint (RFC 6749 sections 4.4 and 6, RFC 8693). */
 export const GRANT_TYPES = [
   'client_credentials',
   'refresh_token',
   'urn:ietf:params:oauth:grant-type:token-exchange',
 ] as const
 
-/** What `private_key_jwt` assertions may be signed with (RFC 7523): asymmetric only. */
-export const ASSERTION_ALGORITHMS = ['ES256', 'EdDSA', 'RS256', 'PS256'] as const
+/** Signature algorithms of `private_key_jwt` assertions (RFC 7523), asymmetric only. */
+export const ASSERTION_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA', 'RS256', 'PS256'] as const
 
 const SHA256_BYTES = 32
 const MAX_KEYS = 10
@@ -26,13 +27,13 @@ const clientKeys = z
       .min(1)
       .max(MAX_KEYS),
   })
-  // A key that is ignored in silence is a client that fails at night.
+  // An unusable key that is silently ignored would make the client fail later.
   .refine((set) => sortKeys(set, ASSERTION_ALGORITHMS)?.ignored.length === 0, {
-    error: 'must be public keys for ES256, EdDSA, RS256 or PS256, each with a kid of its own',
+    error: `must be public keys for ${ASSERTION_ALGORITHMS.join(', ')}, each with a kid of its own`,
   })
   .transform((set) => set as JSONWebKeySet)
 
-/** Members that describe any client. */
+/** Members that every client may have. */
 export const clientMembers = {
   name: name(128),
   grants: z.array(z.enum(GRANT_TYPES)).min(1),
@@ -42,12 +43,12 @@ export const clientMembers = {
   tenant: name(256).optional(),
   jwks: clientKeys.optional(),
   tokenFormat: z.enum(['jwt', 'opaque']).optional(),
-  tokenAlgorithm: z.enum(['ES256', 'RS256', 'EdDSA']).optional(),
+  tokenAlgorithm: z.enum(SIGNING_ALGORITHMS).optional(),
   accessTokenSeconds: accessTokenSeconds.optional(),
   dpopBound: z.boolean().optional(),
 }
 
-/** What an operator says of a new client: the body of `POST /-/admin/clients`. */
+/** The body of `POST /-/admin/clients`. */
 export const newClientSchema = z.strictObject(clientMembers)
 export type NewClient = z.infer<typeof newClientSchema>
 
@@ -64,10 +65,10 @@ const configuredClient = z
     error: 'needs exactly one of secretSha256 and jwks',
   })
 
-/** One client of the configuration. `secretSha256` are bytes. */
+/** One client of the configuration. `secretSha256` is decoded to bytes. */
 export type ConfiguredClient = z.output<typeof configuredClient>
 
-/** `CLIENTS`: clients that are there before any operator can create one. */
+/** `CLIENTS`: clients that exist before an operator creates any. */
 export const configuredClients = z.array(configuredClient).superRefine((list, context) => {
   for (const [index, { id }] of list.entries()) {
     if (list.findIndex((other) => other.id === id) < index) {
@@ -78,7 +79,7 @@ export const configuredClients = z.array(configuredClient).superRefine((list, co
 
 const CLIENT_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/
 
-/** Whether a text can be a `client_id` at all: a UUID in lower case. */
+/** Reports whether a text has the format of a `client_id`: a UUID in lower case. */
 export function isClientId(text: string): boolean {
   return CLIENT_ID.test(text)
 }

@@ -1,14 +1,14 @@
-/** DPoP proofs (RFC 9449 section 4.2): what may stand in their header and their claims. */
+/** Header and claims of DPoP proofs (RFC 9449 section 4.2). */
 import * as z from 'zod'
 
 /** Algorithms of DPoP proofs (RFC 9449 section 4.2): asymmetric only. */
-export const DPOP_ALGORITHMS = ['ES256', 'EdDSA', 'RS256', 'PS256'] as const
+export const DPOP_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA', 'RS256', 'PS256'] as const
 export type DpopAlgorithm = (typeof DPOP_ALGORITHMS)[number]
 
 const MAX_PROOF_ID_CHARS = 256
-/** 4096 bits as base64url: anybody may bring a key, and larger ones only take longer to verify. */
+/** 4096 bits as base64url. Any caller can send a key, and larger keys take longer to verify. */
 const MAX_MODULUS_CHARS = 683
-/** What a private or a symmetric key has (RFC 7518 section 6), whatever its `kty` says. */
+/** Members of private and symmetric keys (RFC 7518 section 6), refused for every `kty`. */
 const SECRET_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
 const publicJwk = z
@@ -16,8 +16,8 @@ const publicJwk = z
   .refine((jwk) => !SECRET_MEMBERS.some((member) => Object.hasOwn(jwk, member)))
 
 /**
- * The protected header of a proof: its type, its algorithm, and its public key. Does NOT check that
- * the key is sound: `sortKeys` does.
+ * The protected header of a proof: type, algorithm and public key. Does NOT check that the key is
+ * sound: `sortKeys` does.
  */
 export const dpopHeader = z.object({
   typ: z.literal('dpop+jwt'),
@@ -25,7 +25,7 @@ export const dpopHeader = z.object({
   jwk: publicJwk,
 })
 
-/** The claims of a proof that are read. Whether they fit the request is not checked here. */
+/** The claims of a proof that the gateway uses. Does NOT check that they match the request. */
 export const dpopClaims = z.object({
   jti: z
     .string()

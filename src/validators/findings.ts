@@ -1,15 +1,15 @@
-/** From zod's issues to what a caller is told of them. */
+/** Converts zod issues to the findings that a caller receives. */
 import type * as z from 'zod'
 import type { InputError } from '../errors.ts'
 
-/** A wrong body of a million keys would otherwise be answered with a million findings. */
+/** Without a limit, an invalid body with a million keys would produce a million findings. */
 export const MAX_FINDINGS = 20
 
 const NONE: readonly InputError[] = []
 
 /**
- * Why `value` does not match `schema`: places and rules, never what stands there, 20 of them at
- * most; empty if it does. `at` is the JSON Pointer of `value` within the input.
+ * Returns why `value` does not match `schema`: at most 20 paths and rules, never the values. Empty
+ * if it matches. `at` is the JSON Pointer of `value` within the input.
  */
 export function findingsOf(
   where: InputError['in'],
@@ -24,12 +24,15 @@ export function findingsOf(
     .map((issue) => ({ in: where, path: at + pointer(issue.path), message: messageOf(issue) }))
 }
 
-/** zod quotes unknown keys in its message; what a caller sent does not come back. */
+/**
+ * Returns the message of an issue. zod's message for unknown keys quotes them, and a response must
+ * not repeat the caller's input.
+ */
 function messageOf(issue: z.core.$ZodIssue): string {
   return issue.code === 'unrecognized_keys' ? 'Unknown keys are not allowed' : issue.message
 }
 
-/** JSON Pointer (RFC 6901). */
+/** Formats a path as a JSON Pointer (RFC 6901). */
 export function pointer(path: readonly PropertyKey[]): string {
   return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }

@@ -1,13 +1,13 @@
-/** The shape of a route's `inspect` in a policy, and of what the middleware is given. */
+/** Schema of a route's `inspect` in a policy, and of the middleware's options. */
 import * as z from 'zod'
-// By name: a value read off the namespace `z.core` would bundle all of zod.
+// Imported by name: a property access on the namespace `z.core` would bundle all of zod.
 import { $ZodType } from 'zod/v4/core'
 import type { SignatureCategory } from '../errors.ts'
 import { modeSchema } from './mode.ts'
 import { PERMISSION } from './permission.ts'
 import { dropsUnknownKeys } from './strictness.ts'
 
-/** MCP's method that calls a tool; `params.name` says which. */
+/** MCP's method that calls a tool; `params.name` is the tool's name. */
 export const TOOLS_CALL = 'tools/call'
 
 const permission = z.string().regex(PERMISSION, 'a permission such as orders:read').optional()
@@ -23,7 +23,8 @@ const strictSchema = z
 const calledName = z.string().min(1).max(256)
 
 /**
- * An entry, or `true` for one without conditions; not a union, whose mistakes would be anonymous.
+ * Accepts an entry, or `true` for one without conditions. Not a union, because its errors would not
+ * name the field.
  */
 const entry = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value) => (value === true ? {} : value), schema)
@@ -42,7 +43,7 @@ const jsonRpcSchema = z
 
 const mode = modeSchema.optional()
 
-/** Every kind of attack that has signatures. */
+/** All categories of attack signatures. */
 export const SIGNATURE_CATEGORIES = [
   'sql_injection',
   'path_traversal',
@@ -57,14 +58,14 @@ const signaturesSchema = z.strictObject({
   categories: z.array(z.enum(SIGNATURE_CATEGORIES)).min(1).optional(),
 })
 
-/** What a route's `inspect` may say. Does NOT know the route: `jsonRpc` needs one with a body. */
+/** A route's `inspect`. Does NOT check the route: `jsonRpc` requires one with a body. */
 export const inspectSchema = z.strictObject({
   mode,
   maxDepth: z.int().min(1).max(100).optional(),
   maxNames: z.int().min(1).max(1_000_000).optional(),
   maxStringChars: z.int().min(1).max(104_857_600).optional(),
   repeatable: z.array(z.string()).optional(),
-  // `false` as a schema without fields: a union's mistakes would be anonymous.
+  // Parses `false` as undefined. Not a union, because its errors would not name the field.
   signatures: z
     .preprocess((value) => (value === false ? undefined : value), signaturesSchema.optional())
     .optional(),
@@ -73,7 +74,9 @@ export const inspectSchema = z.strictObject({
 
 type Entries = Readonly<Record<string, true | { readonly permission?: string }>>
 
-/** Whether any method or tool demands a permission, which an anonymous caller cannot have. */
+/**
+ * Reports whether any method or tool requires a permission, which anonymous callers cannot have.
+ */
 export function demandsPermission(jsonRpc?: {
   readonly methods: Entries
   readonly tools?: Entries

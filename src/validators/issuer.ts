@@ -1,17 +1,17 @@
-/** `ISSUERS`: who may vouch for a caller, and with what. */
+/** `ISSUERS`: trusted issuers of access tokens and their keys. */
 import { base64url, type JSONWebKeySet } from 'jose'
 import * as z from 'zod'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
 import { isGuessable, isPublished } from './secret.ts'
 
 /** Signature algorithms of a token issuer, unless it names its own (RFC 8725 section 3.1). */
-export const DEFAULT_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
+export const DEFAULT_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA'] as const
 /** RFC 9068 section 2.1. */
 export const DEFAULT_TOKEN_TYPE = 'at+jwt'
 export const DEFAULT_CLOCK_TOLERANCE_SECONDS = 5
-/** More than this is no skew any more, but tokens that never die. */
+/** A larger tolerance would not cover clock skew, but keep expired tokens valid. */
 export const MAX_CLOCK_TOLERANCE_SECONDS = 300
-/** No access token should live longer than a day, whatever its issuer thinks. */
+/** Access tokens older than one day are refused by default, even if they have not expired. */
 export const DEFAULT_MAX_TOKEN_AGE_SECONDS = 86_400
 
 const jwks = z.custom<JSONWebKeySet>(
@@ -23,7 +23,7 @@ const jwks = z.custom<JSONWebKeySet>(
   'a JWK Set with at least one key (RFC 7517 section 5)',
 )
 
-/** An absolute http or https URL, without a password in it. */
+/** An absolute http or https URL without credentials. */
 export const httpUrl = z
   .url({ protocol: /^https?$/, error: 'is not an http or https URL', abort: true })
   .refine((url) => !hasCredentials(url), { error: 'must not contain credentials', abort: true })
@@ -66,7 +66,7 @@ const issuer = z
 /** One trusted issuer of access tokens. Times are in seconds. */
 export type IssuerConfig = z.infer<typeof issuer>
 
-/** Every trusted issuer; none may stand there twice. */
+/** All trusted issuers. No issuer may occur twice. */
 export const issuers = z.array(issuer).superRefine((list, context) => {
   for (const [index, { issuer: name }] of list.entries()) {
     if (list.findIndex((other) => other.issuer === name) < index) {
@@ -81,8 +81,9 @@ interface Mistake {
 }
 
 /**
- * Keys that were written down must all be usable: a key that is ignored in silence is a token that
- * fails at night. A secret needs an issuer that asks for HS256, and the other way round.
+ * Yields the mistakes in an issuer's keys. Every configured key must be usable: a key that is
+ * silently ignored would make tokens fail later. A symmetric key requires HS256 in `algorithms`,
+ * and HS256 requires a symmetric key.
  */
 function* mistakesInKeys(config: z.output<typeof issuer>): Generator<Mistake> {
   const { algorithms, jwks: set } = config
@@ -112,7 +113,10 @@ function hasCredentials(url: string): boolean {
   return username !== '' || password !== ''
 }
 
-/** https, or http that does not leave the machine (RFC 8252 section 8.3 for the addresses). */
+/**
+ * Reports whether the URL is https, or http that does not leave the machine (RFC 8252 section 8.3
+ * for the addresses).
+ */
 export function isPrivateLine(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   return protocol === 'https:' || /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)

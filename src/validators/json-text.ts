@@ -1,11 +1,11 @@
-/** JSON that stands in a variable. */
+/** Parses JSON in an environment variable. */
 import * as z from 'zod'
 import { JsonRefused, parseStrictJson } from './json.ts'
 
-/** More than any configuration has. */
+/** Deeper than any configuration. */
 const MAX_DEPTH = 16
 
-/** The value of a text of strict JSON: no member name twice. */
+/** Parses strict JSON, which has no duplicate member names. */
 export const json = z.string().transform((text, context) => {
   try {
     return parseStrictJson(text, { maxDepth: MAX_DEPTH })

@@ -1,9 +1,9 @@
-/** JSON from strangers: one meaning for every reader, or none at all. */
+/** Strict JSON parser for untrusted text: refuses text that other parsers may read differently. */
 
-/** What made a text unacceptable. */
+/** The check that refused a text. */
 export type JsonCheck = 'syntax' | 'duplicate_name' | 'depth'
 
-/** A text was refused. Says which check, and never repeats any of the text. */
+/** A text was refused. Names the check, and never contains any of the text. */
 export class JsonRefused extends Error {
   override readonly name = 'JsonRefused'
   readonly check: JsonCheck
@@ -15,7 +15,7 @@ export class JsonRefused extends Error {
 }
 
 export interface JsonLimits {
-  /** Containers within each other: 0 allows a scalar only, 1 `{}` but not `{"a":[]}`. */
+  /** Maximum nesting of containers: 0 allows only a scalar, 1 allows `{}` but not `{"a":[]}`. */
   readonly maxDepth: number
 }
 
@@ -28,28 +28,29 @@ const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
 /**
- * Parses a JSON text (RFC 8259) and refuses, with {@link JsonRefused}, what other parsers might
- * read otherwise: an object that has a name twice (`"a"` and `"\u0061"` are the same name), a byte
- * order mark, and nesting deeper than `maxDepth`, which is found before anything is parsed. Takes
- * time linear in the text's length.
+ * Parses a JSON text (RFC 8259). Throws {@link JsonRefused} for text that other parsers may read
+ * differently: duplicate names in an object (`"a"` and `"\u0061"` are the same name) and a byte
+ * order mark. Also refuses nesting deeper than `maxDepth`, before it parses anything. The time is
+ * linear in the length of the text.
  *
  * Does NOT refuse numbers that overflow (`1e400` becomes Infinity), lone surrogates, or names such
- * as `__proto__`, which become own properties: that is for the schema of the value. A caller that
- * decodes bytes first must use `ignoreBOM: true`, or the decoder swallows the mark.
+ * as `__proto__`, which become own properties: the schema of the value must check these. A caller
+ * that decodes bytes first must use `ignoreBOM: true`, because the decoder otherwise removes the
+ * mark.
  */
 export function parseStrictJson(text: string, { maxDepth }: JsonLimits): unknown {
   refuseNesting(text, maxDepth)
   try {
     return JSON.parse(text) as unknown
   } catch {
-    // Without the cause: the engine's message quotes the text.
+    // Without the cause, because the engine's message quotes the text.
     throw new JsonRefused('syntax')
   }
 }
 
-/** One pass over the text, with no more grammar than it takes to find containers and names. */
+/** Checks nesting and names in one pass, with only as much grammar as this requires. */
 function refuseNesting(text: string, maxDepth: number): void {
-  /** The names of each open object so far; null for an array, or an object without any yet. */
+  /** Names of each open object so far. Null for an array, or an object without names so far. */
   const open: (Set<string> | null)[] = []
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
@@ -78,7 +79,7 @@ function refuseNesting(text: string, maxDepth: number): void {
   }
 }
 
-/** Index of the quote that ends the string which begins at `start`. */
+/** Returns the index of the quote that ends the string at `start`. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -88,7 +89,7 @@ function endOfString(text: string, start: number): number {
   throw new JsonRefused('syntax')
 }
 
-/** Whether the next thing that is not white space (RFC 8259 section 2) is a colon. */
+/** Reports whether the next character that is not white space (RFC 8259 section 2) is a colon. */
 function isColon(text: string, from: number): boolean {
   for (let at = from; at < text.length; at++) {
     const code = text.charCodeAt(at)
@@ -98,7 +99,7 @@ function isColon(text: string, from: number): boolean {
   return false
 }
 
-/** The string between two quotes, unescaped. */
+/** Returns the unescaped string between two quotes. */
 function nameOf(text: string, start: number, end: number): string {
   const raw = text.slice(start + 1, end)
   if (!raw.includes('\\')) return raw

@@ -1,9 +1,10 @@
-/** JSON Web Keys from strangers: which of them may verify which signatures. */
+/** Validates untrusted JSON Web Keys, and decides which signatures each key may verify. */
 import * as z from 'zod'
+import { ed25519Fault } from './ed25519.ts'
 import { bitLength, integer, octets } from './octets.ts'
 import { isRocaModulus } from './roca.ts'
 
-/** Signature algorithms the gateway knows (RFC 7518, RFC 8037, RFC 9864). Never `none`. */
+/** Supported signature algorithms (RFC 7518, RFC 8037, RFC 9864). Never `none`. */
 // biome-ignore format: a table
 export const ALGORITHMS = [
   'RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512',
@@ -13,15 +14,17 @@ export type Algorithm = (typeof ALGORITHMS)[number]
 
 /** NIST SP 800-131A, RFC 7518 section 3.3. */
 export const MIN_RSA_BITS = 2048
-/** Verification takes time quadratic in the modulus, and nobody issues larger ones. */
+/** Verification time is quadratic in the modulus, and no issuer uses larger keys. */
 const MAX_RSA_BITS = 8192
-/** Smaller exponents have a history of forgeries; larger than 32 bits is a denial of service. */
+/**
+ * Smaller exponents have caused forgeries. Exponents larger than 32 bits allow denial of service.
+ */
 const MIN_RSA_EXPONENT = 65_537
 const MAX_RSA_EXPONENT_BYTES = 4
 /** RFC 7518 section 3.2: an HS256 key is at least as long as the hash. */
 export const MIN_SECRET_BYTES = 32
 export const MAX_KEY_ID_CHARS = 256
-/** Each key is imported when its set arrives; a provider needs a handful. */
+/** Each key is imported when its set arrives. A provider needs only a few. */
 const MAX_KEYS = 128
 
 /** Octets of a coordinate (RFC 7518 section 6.2.1.2) and the algorithm of each curve. */
@@ -34,9 +37,14 @@ const ED25519_OCTETS = 32
 
 const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const
 
-const octetsOf = (length: number) => octets.refine((bytes) => bytes.length === length, 'length')
+const ed25519Point = octets
+  .refine(({ length }) => length === ED25519_OCTETS, { error: 'length', abort: true })
+  .superRefine((bytes, context) => {
+    const fault = ed25519Fault(bytes)
+    if (fault !== undefined) context.addIssue(fault)
+  })
 
-/** Whoever publishes a private key has lost it: such a key proves nothing any more. */
+/** Refuses members of a private key: signatures of a published private key prove nothing. */
 const unpublished = z.never('private').optional()
 
 const common = {
@@ -90,7 +98,7 @@ const okp = z.object({
   d: unpublished,
   k: unpublished,
   crv: z.literal('Ed25519'),
-  x: octetsOf(ED25519_OCTETS),
+  x: ed25519Point,
 })
 const oct = z.object({
   kty: z.literal('oct'),
@@ -100,12 +108,12 @@ const oct = z.object({
 
 const verificationJwk = z.discriminatedUnion('kty', [rsa, ec, okp, oct])
 
-/** A key that passed every check, reduced to what importing it takes. */
+/** A key that passed all checks, reduced to the members that its import needs. */
 export interface UsableJwk {
   /** Position in the set. */
   readonly index: number
   readonly kid: string | undefined
-  /** Never empty: what the key's type and its `alg` permit and the issuer allows. */
+  /** The algorithms that the key's type, its `alg` and the issuer all allow. Never empty. */
   readonly algorithms: readonly Algorithm[]
   /** `exp` of the key itself, seconds since the epoch. */
   readonly expiresAtSeconds: number | undefined
@@ -121,14 +129,17 @@ export interface SortedKeys {
 const jwkSet = z.object({ keys: z.array(z.unknown()).max(MAX_KEYS) })
 
 /**
- * Sorts the keys of a JWK Set (RFC 7517 section 5); undefined for anything that is none, or has
- * more than 128 keys. A key is
- * ignored, never repaired, if it is malformed, weak, private, not for signatures, of a type that
- * `allowed` has no algorithm for, or shares its `kid` with another usable key: which of the two a
- * token means is anybody's guess. A key without `alg` gets what its type permits of `allowed`; a
- * secret (`oct`) is usable only where `allowed` names HS256, and for nothing else.
+ * Sorts the keys of a JWK Set (RFC 7517 section 5) into usable and ignored ones. Returns undefined
+ * if the value is not a JWK Set or has more than 128 keys.
  *
- * Does NOT check that a point lies on its curve: importing the key does; nor the clock.
+ * A key is ignored, never repaired, if it is malformed, weak, private, not for signatures, or of a
+ * type for which `allowed` has no algorithm. Usable keys that share a `kid` are all ignored,
+ * because the `kid` of a token would be ambiguous. A key without `alg` gets all algorithms of
+ * `allowed` that its type supports. A symmetric key (`oct`) is usable only if `allowed` contains
+ * HS256, and only for HS256.
+ *
+ * Does NOT check that a point of an EC key lies on its curve: importing the key does; nor the
+ * clock.
  */
 export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKeys | undefined {
   const parsed = jwkSet.safeParse(set)
@@ -146,7 +157,7 @@ export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKey
       (name) => allowed.includes(name) && (alg === undefined || alg === name),
     )
     if (algorithms.length === 0) ignored.push({ index, check: 'alg' })
-    // The raw members: what was checked above are bytes.
+    // Uses the original members, because the parsed ones are bytes.
     else {
       const jwk = material(candidate as JsonWebKey)
       usable.push({ index, kid, algorithms, expiresAtSeconds, jwk })
@@ -160,7 +171,7 @@ export function sortKeys(set: unknown, allowed: readonly Algorithm[]): SortedKey
   return { usable: usable.filter((key) => !isAmbiguous(key)), ignored }
 }
 
-/** What a key of this type and curve can verify, before anybody's preferences. */
+/** Returns the algorithms that a key of this type and curve supports. */
 function algorithmsFor(key: z.output<typeof verificationJwk>): readonly Algorithm[] {
   switch (key.kty) {
     case 'RSA':
@@ -174,7 +185,7 @@ function algorithmsFor(key: z.output<typeof verificationJwk>): readonly Algorith
   }
 }
 
-/** The members that define a public key (RFC 7638 section 3.2), or a secret. */
+/** Returns the members that define a public key (RFC 7638 section 3.2) or a symmetric key. */
 function material({ kty, n, e, crv, x, y, k }: JsonWebKey): JsonWebKey {
   const members = { kty, n, e, crv, x, y, k }
   return Object.fromEntries(

@@ -1,9 +1,9 @@
-/** What a limit may take ahead. */
+/** Schema of the lease of a limit. */
 import * as z from 'zod'
 
-/** Shorter than this a lease does not outlive the call that brings it. */
+/** A shorter lease would expire before the response that grants it arrives. */
 const MIN_TTL_MS = 50
-/** A lease, and its margin, have to lie within the window with room to spare. */
+/** A lease and its margin must fit in the window several times. */
 const MAX_WINDOW_SHARE = 1 / 4
 const MS_PER_SECOND = 1_000
 
@@ -20,7 +20,10 @@ interface LeasedLimit {
   readonly engine?: string | undefined
 }
 
-/** Why the limit cannot have its lease, in words that follow `lease`; undefined: it can, or has none. */
+/**
+ * Returns why the limit cannot have its lease, in words that continue after `lease`. Undefined if
+ * the lease is valid or absent.
+ */
 export function leaseMistake(limit: LeasedLimit): string | undefined {
   const { lease, windowSeconds, cost = 1, engine } = limit
   if (lease === undefined) return undefined

@@ -1,9 +1,9 @@
-/** Whether a rule is in force, or only watched. */
+/** Modes of a rule: enforced or only observed. */
 import * as z from 'zod'
 
-/** `observe`: what the rule would refuse is let through, and told in the audit event. */
+/** `observe`: the rule refuses nothing, and the audit event records what it would refuse. */
 export const MODES = ['enforce', 'observe'] as const
 export type Mode = (typeof MODES)[number]
 
-/** A rule's `mode`; who leaves it out means `enforce`. */
+/** The `mode` of a rule. The default is `enforce`. */
 export const modeSchema = z.enum(MODES, { error: "must be 'enforce' or 'observe'" })

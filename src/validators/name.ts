@@ -1,26 +1,36 @@
-/** Names that stand in tokens, headers and lines of a log. */
+/** Names that are used in tokens, headers and log lines. */
 import * as z from 'zod'
 
 /**
- * Control characters, line and paragraph separators would break out of a header or a log line;
- * halves of surrogate pairs have no UTF-8, so two names would become one.
+ * Control characters and separators of lines and paragraphs, which could end a header or log line.
  */
-const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
-/** White space at an end does not survive in a header: `alice ` would arrive as `alice`. */
-const PADDED = /^\s|\s$/
+const UNPRINTABLE = '\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029'
+/** White space at the end of a header value is removed: `alice ` would arrive as `alice`. */
+const BLANK = ' \\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000\\ufeff'
+/**
+ * Avoids classes such as `\s`, which JSON Schema tools in other languages interpret differently.
+ */
+const PRINTABLE = new RegExp(
+  `^[^${UNPRINTABLE}${BLANK}](?:[^${UNPRINTABLE}]*[^${UNPRINTABLE}${BLANK}])?$`,
+)
 
 const MAX_SCOPE_CHARS = 256
 
-/** One name of a scope: printable ASCII without quote and backslash (RFC 6749 section 3.3). */
+/** One scope name: printable ASCII without quote and backslash (RFC 6749 section 3.3). */
 export const scopeName = z
   .string()
   .max(MAX_SCOPE_CHARS)
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope token')
 
-/** Text of 1 to `maxChars` characters that can stand in a token, a header and a line of a log. */
+/**
+ * Creates a schema for text of 1 to `maxChars` characters that is safe in a token, a header and a
+ * log line.
+ */
 export const name = (maxChars: number) =>
   z
     .string()
-    .min(1)
+    .min(1, { abort: true })
     .max(maxChars)
-    .refine((text) => !UNPRINTABLE.test(text) && !PADDED.test(text), 'must be printable')
+    .regex(PRINTABLE, 'must be printable')
+    // A lone surrogate has no UTF-8 form, so two different names would become equal.
+    .refine((text) => text.isWellFormed(), 'must be printable')

@@ -1,18 +1,21 @@
-/** The claims of a client's assertion (RFC 7523 section 3). */
+/** Claims of a client assertion (RFC 7523 section 3). */
 import * as z from 'zod'
 
-/** How far ahead an assertion may end: it is made for one request. */
-export const MAX_ASSERTION_AHEAD_SECONDS = 300
-/** How far the client's clock may be off. */
+/** Maximum time from `iat` to `exp` of an assertion. Client libraries use this value by default. */
+export const MAX_ASSERTION_SECONDS = 3_600
+/** Maximum time until `exp` of an assertion without `iat`, because its age is unknown. */
+export const MAX_UNDATED_ASSERTION_SECONDS = 300
+/** Tolerance for differences between the client's clock and the gateway's. */
 export const ASSERTION_TOLERANCE_SECONDS = 5
-/** The end of the year 9999. */
+/** End of the year 9999. */
 const MAX_TIME_SECONDS = 253_402_300_799
 
 const time = z.number().min(0).max(MAX_TIME_SECONDS)
 
 /**
- * Claims, checked one by one. `aud` must be one name: an assertion that is good at two servers is one
- * that each of them can use at the other. What depends on the client and the clock is not checked here.
+ * Schema of the claims. Each claim is checked by itself. `aud` must be one name: with two
+ * audiences, each server could use the assertion at the other one. Does NOT check claims that
+ * depend on the client or the clock.
  */
 export const assertionClaims = z.looseObject({
   iss: z.string().min(1),

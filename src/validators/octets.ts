@@ -1,28 +1,32 @@
-/** Numbers and byte strings inside JWKs (RFC 7518 section 2). */
+/** Numbers and byte strings in JWKs (RFC 7518 section 2). */
 import { base64url } from 'jose'
 import * as z from 'zod'
 
-/** base64url without padding, as bytes. */
+/**
+ * base64url without padding, decoded to bytes. Unused bits must be 0: each value has one encoding.
+ */
 export const octets = z
   .string()
   .regex(/^[\w-]+$/, 'base64url')
   .transform((text, context) => {
     try {
-      return base64url.decode(text)
+      const bytes = base64url.decode(text)
+      if (base64url.encode(bytes) === text) return bytes
     } catch {
-      context.addIssue('base64url')
-      return z.NEVER
+      // The length is impossible for base64url.
     }
+    context.addIssue('base64url')
+    return z.NEVER
   })
 
-/** Bits of a big-endian number, without its leading zeros. */
+/** Returns the number of bits of a big-endian number, without leading zeros. */
 export function bitLength(bigEndian: Uint8Array): number {
   const start = bigEndian.findIndex((byte) => byte !== 0)
   if (start === -1) return 0
   return (bigEndian.length - start) * 8 - (Math.clz32(bigEndian[start] ?? 0) - 24)
 }
 
-/** The value of a big-endian number of at most 6 bytes. */
+/** Returns the value of a big-endian number of at most 6 bytes. */
 export function integer(bigEndian: Uint8Array): number {
   return bigEndian.reduce((value, byte) => value * 256 + byte, 0)
 }

@@ -1,14 +1,14 @@
-/** Where traces go: what of it is text in the environment. */
+/** Parsers of the tracing variables of the environment. */
 import * as z from 'zod'
 
-/** A field name of HTTP (RFC 9110 section 5.1). */
+/** An HTTP field name (RFC 9110 section 5.1). */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** Visible ASCII and spaces inside: what every HTTP client sends. */
+/** Visible ASCII, and spaces inside: values that every HTTP client can send. */
 const HEADER_VALUE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
 /**
- * `name=value,name=value`, values percent-encoded: the form of `OTEL_EXPORTER_OTLP_HEADERS`. Told
- * of a mistake is that there is one, for values may be secret.
+ * Parses `name=value,name=value` with percent-encoded values, the format of
+ * `OTEL_EXPORTER_OTLP_HEADERS`. An error never contains the text, because values may be secret.
  */
 export const headerList = z.string().transform((text, context) => {
   const headers: Record<string, string> = {}
@@ -33,7 +33,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** A number from 0 to 1, as text. */
+/** Parses a number from 0 to 1. */
 export const ratio = z
   .string()
   .regex(/^(?:0|1|0?\.\d{1,9}|1\.0{1,9}|0\.\d{1,9})$/, 'must be a number from 0 to 1')

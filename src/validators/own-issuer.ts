@@ -1,8 +1,11 @@
-/** The gateway as an issuer of tokens. */
+/** The gateway as a trusted issuer of its own tokens. */
 import { type IssuerConfig, issuers } from './issuer.ts'
 import { algorithmsOf, publicJwk, type SigningJwk } from './signing-jwk.ts'
 
-/** The gateway as an issuer that it trusts itself: its public keys, no request to anywhere. */
+/**
+ * Returns the configuration of the gateway as an issuer. It contains the public keys, so that no
+ * request is needed to fetch them.
+ */
 export function ownIssuer(publicUrl: string, keys: readonly SigningJwk[]): IssuerConfig {
   const [own] = issuers.parse([
     {

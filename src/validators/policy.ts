@@ -1,22 +1,24 @@
-/** The shape of the policy that a user writes. */
+/** Schema of the policy that a user writes. */
 import * as z from 'zod'
-// By name: a value read off the namespace `z.core` would bundle all of zod.
+// Imported by name: a property access on the namespace `z.core` would bundle all of zod.
 import { $ZodType } from 'zod/v4/core'
+import { isPathPattern } from '../http/path-pattern.ts'
+import { ORIGIN_SPELLINGS } from '../http/path-reading.ts'
 import { abuseSchema } from './abuse.ts'
 import { accessTokenSeconds } from './access-token.ts'
 import { inspectSchema } from './inspect.ts'
 import { leaseMistake, leaseSchema } from './lease.ts'
 import { modeSchema } from './mode.ts'
-import { isPathPattern } from './path-pattern.ts'
 import { PERMISSION } from './permission.ts'
 import { relationDemandSchema, relationsSchema } from './relations.ts'
+import { keptHeader, strippedHeader } from './request-header.ts'
 
 /** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 export type Method = (typeof METHODS)[number]
 
 const PERMISSION_PATTERN = /^(\*|[a-z0-9_-]+(:[a-z0-9_-]+)*:([a-z0-9_-]+|\*))$/i
-/** The sf-string of `RateLimit` headers allows more; a policy name needs no more. */
+/** Stricter than the sf-string of `RateLimit` headers. */
 export const LIMIT_NAME = /^[a-z][a-z0-9_-]{0,63}$/i
 
 const zodSchema = z.custom<z.ZodType>((value) => value instanceof $ZodType, 'a zod schema')
@@ -24,7 +26,9 @@ const origin = z.url({ protocol: /^https?$/ }).refine((value) => new URL(value).
   error: 'an origin, such as https://app.example',
 })
 
-/** A name, or an object that has one; not a union, whose mistakes would be anonymous. */
+/**
+ * Accepts a name, or an object with one. Not a union, because its errors would not name the field.
+ */
 const permissionSchema = z.preprocess(
   (value) => (typeof value === 'string' ? { name: value } : value),
   z.strictObject({
@@ -66,6 +70,7 @@ const routeSchema = z
     path: z
       .string()
       .refine(isPathPattern, 'must be a path pattern such as /orders/:id or /files/*'),
+    originSpelling: z.enum(ORIGIN_SPELLINGS).optional(),
     permission: permissionSchema.optional(),
     relation: relationDemandSchema.optional(),
     anonymous: z.literal(true).optional(),
@@ -90,10 +95,15 @@ const routeSchema = z
     error: 'anonymous callers have no token to bind with dpop',
   })
 
-/** Longer, and a revocation would be no more than a wish. */
+/** A longer time would make revocations ineffective. */
 const MAX_STALENESS_MS = 60_000
 
-/** The shape of a policy file; what its parts say of each other is checked by `definePolicy`. */
+const exchangeLimit = z.strictObject({
+  limit: z.int().min(1).max(1_000_000_000),
+  windowSeconds: z.int().min(1).max(86_400),
+})
+
+/** The shape of a policy file. Does NOT check references between its parts: `definePolicy` does. */
 export const policySchema = z.strictObject({
   roles: z.record(
     z.string().regex(LIMIT_NAME),
@@ -105,6 +115,9 @@ export const policySchema = z.strictObject({
     .strictObject({
       accessTokenSeconds,
       sessionSeconds: z.int().min(60).max(31_536_000),
+      exchangeLimits: z
+        .strictObject({ client: exchangeLimit, subjectToken: exchangeLimit })
+        .partial(),
       refreshGraceSeconds: z.int().min(0).max(60),
       dpopNonceRequired: z.boolean(),
     })
@@ -116,5 +129,8 @@ export const policySchema = z.strictObject({
     .partial()
     .optional(),
   relations: relationsSchema.optional(),
+  tenantIssuers: z.array(z.string().min(1)).optional(),
+  stripHeaders: z.array(strippedHeader).optional(),
+  keepHeaders: z.array(keptHeader).optional(),
   maxConcurrentRequests: z.int().min(1).max(1_000_000).optional(),
 })

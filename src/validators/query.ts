@@ -1,15 +1,15 @@
-/** The query of a URL, read as URL parsers read it. */
+/** Parses the query of a URL in the same way as URL parsers. */
 
-/** Printable ASCII without `%` and `+`: stands for itself. */
+/** Printable ASCII without `%` and `+`: decoding does not change it. */
 const PLAIN = /^[!-$&-*,-~]*$/
 
 /**
- * The parameters of a query, without its `?`, in their order: names and values exactly as
- * `URLSearchParams` decodes them (URL Standard section 5.1). Most queries need no decoding, and are
- * taken apart here for a tenth of what the platform's parser costs.
+ * Returns the parameters of a query (without its `?`) in order, with names and values exactly as
+ * `URLSearchParams` decodes them (URL Standard section 5.1). Most queries need no decoding. For
+ * these, this function takes a tenth of the time of the platform's parser.
  */
 export function queryParameters(query: string): Iterable<readonly [name: string, value: string]> {
-  // With a `?`, which URLSearchParams takes off once: in `??a=1` the name is `?a`.
+  // URLSearchParams removes one leading `?`, so one is added: in `??a=1` the name is `?a`.
   if (!PLAIN.test(query)) return new URLSearchParams(`?${query}`)
   const parameters: (readonly [string, string])[] = []
   for (const parameter of query.split('&')) {

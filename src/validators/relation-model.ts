@@ -1,7 +1,7 @@
-/** The shape of an authorization model as OpenFGA's API takes it (schema 1.1). */
+/** Schema of an authorization model in the format of OpenFGA's API (schema 1.1). */
 import * as z from 'zod'
 
-/** One of the five kinds of a userset, or `this`. */
+/** A userset: `this`, or one of the five other kinds. */
 export interface UsersetJson {
   readonly this?: object | undefined
   readonly computedUserset?: RelationNameJson | undefined
@@ -17,15 +17,18 @@ interface RelationNameJson {
   readonly relation: string
 }
 
-/** A value that is no model. More of it is not looked at, nor safe to look at. */
+/**
+ * Why a value must not be parsed as a model. The rest of the value is not inspected, because that
+ * would not be safe.
+ */
 export type Unbounded = 'nesting' | 'size' | 'name' | 'kind'
 
-/** Containers within each other: what a userset of ten levels needs, and some. */
+/** Maximum nesting of containers: enough for a userset of ten levels. */
 const MAX_DEPTH = 64
-/** Values of any kind: far more than a model of the permitted size has. */
+/** Maximum number of values: far more than a model of the permitted size has. */
 const MAX_VALUES = 50_000
 
-/** Empty where it stands: the object is always the one that is asked about. */
+/** `object` must be empty: it is always the object of the check. */
 const relationName = z.strictObject({
   object: z.literal('', { error: 'must be empty: it is always the object asked about' }).optional(),
   relation: z.string(),
@@ -59,7 +62,7 @@ const usersets = z.strictObject({
 const unknownKind = (keys: readonly string[]): string =>
   `${keys.join(', ')}: no such kind of userset`
 
-/** Where a definition comes from in a model of several files. Means nothing to a decision. */
+/** The source file of a definition in a modular model. Ignored by decisions. */
 const origin = {
   module: z.string().optional(),
   source_info: z.looseObject({}).nullish(),
@@ -94,8 +97,8 @@ const typeDefinition = z.strictObject({
 export type TypeDefinitionJson = z.infer<typeof typeDefinition>
 
 /**
- * The shape alone: whether what it names is there is not checked. Safe only for what
- * {@link unboundedness} finds nothing in.
+ * Schema of a model. Does NOT check that referenced types and relations exist. Safe only for values
+ * for which {@link unboundedness} returns undefined.
  */
 export const relationModelSchema = z.strictObject({
   id: z.string().optional(),
@@ -105,10 +108,10 @@ export const relationModelSchema = z.strictObject({
 })
 
 /**
- * Why `value` is not to be read at all: it is nested deeper than 64 containers or within itself, has
- * more than 50,000 values, a name `__proto__`, which readers would drop in silence, or objects that
- * no JSON has, and that may have inherited what is read. Looks at no more than that, whatever `value`
- * is; undefined where it can be read.
+ * Returns why `value` must not be parsed, or undefined if it may be. Reasons are: containers nested
+ * deeper than 64 levels (or cyclic); more than 50,000 values; a member name `__proto__`, which
+ * parsers silently drop; or objects that are not plain, because they could inherit members. Does
+ * NOT check anything else, and is safe for every `value`.
  */
 export function unboundedness(value: unknown): Unbounded | undefined {
   const left: { readonly value: unknown; readonly depth: number }[] = [{ value, depth: 0 }]
@@ -126,7 +129,10 @@ export function unboundedness(value: unknown): Unbounded | undefined {
   return undefined
 }
 
-/** Also an object of another realm, which has prototypes of its own. */
+/**
+ * Reports whether an object is plain. Also accepts plain objects of another realm, which has its
+ * own prototypes.
+ */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value)
   return Array.isArray(value) || prototype === null || Object.getPrototypeOf(prototype) === null

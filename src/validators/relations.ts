@@ -1,19 +1,19 @@
-/** The shape of a policy's `relations`, and of the relation that a route demands. */
+/** Schemas of a policy's `relations`, and of the relation that a route requires. */
 import * as z from 'zod'
 import { modeSchema } from './mode.ts'
 
-/** Longer, and to take a relation away would be no more than a wish. */
+/** A longer period would make the removal of a relation ineffective. */
 const MAX_STALENESS_MS = 60_000
-/** At about 400 bytes each, more than an isolate has. */
+/** At about 400 bytes each, more than the memory of an isolate. */
 const MAX_CACHE_ENTRIES = 1_000_000
-/** Each is sent with the check. */
+/** All of them are sent with each check. */
 export const MAX_CONTEXTUAL_TUPLES = 20
 const MAX_TEMPLATE_CHARS = 512
 
 const template = z.string().min(1).max(MAX_TEMPLATE_CHARS)
 const relation = z.string().min(1)
 
-/** What `definePolicy` takes; the model is compiled, and templates are read, behind this. */
+/** The input that `definePolicy` accepts. It compiles the model and parses the templates later. */
 export const relationsSchema = z.strictObject({
   model: z.custom<NonNullable<unknown>>(
     (value) => typeof value === 'object' && value !== null,
@@ -26,7 +26,7 @@ export const relationsSchema = z.strictObject({
   authority: z.enum(['redis', 'openfga', 'authzen']).optional(),
 })
 
-/** A route's `relation`. */
+/** The `relation` of a route. */
 export const relationDemandSchema = z.strictObject({
   object: template,
   relation,

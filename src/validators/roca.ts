@@ -1,6 +1,6 @@
-/** The fingerprint of RSA keys made by a broken library (ROCA, CVE-2017-15361). */
+/** Detects RSA keys of a defective library (ROCA, CVE-2017-15361). */
 
-/** Every odd prime up to 167: what the moduli of 2048 bits and more were built from. */
+/** All odd primes up to 167, from which the library built moduli of 2048 bits and more. */
 // biome-ignore format: a table
 const PRIMES = [
   3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73, 79, 83, 89, 97,
@@ -9,13 +9,13 @@ const PRIMES = [
 
 const GENERATOR = 65_537
 
-/** For each prime, the residues that powers of 65537 can have. Filled at the first call. */
+/** For each prime, the residues of the powers of 65537. Computed on the first call. */
 let residues: readonly ReadonlySet<number>[] | undefined
 
 /**
- * Whether a big-endian RSA modulus looks factorable: the flawed library made primes of the form
- * `k * M + (65537^a mod M)`, so modulo every small prime its moduli are powers of 65537. A sound
- * key looks so with a probability of about 2^-27.
+ * Reports whether a big-endian RSA modulus looks factorable. The defective library made primes of
+ * the form `k * M + (65537^a mod M)`. Modulo every small prime, its moduli are therefore powers of
+ * 65537. A sound key matches with a probability of about 2^-27.
  */
 export function isRocaModulus(modulus: Uint8Array): boolean {
   residues ??= PRIMES.map(powersOfGenerator)

@@ -1,15 +1,17 @@
-/** Secrets that are none, because everybody has read them. */
+/** Detects secrets that are public or easy to guess. */
 
-/** 32 random bytes have about 30 values, 32 random hex digits about 14: fewer is a pattern. */
+/**
+ * 32 random bytes have about 30 distinct values, 32 random hex digits about 14. Fewer is a pattern.
+ */
 const MIN_DISTINCT_VALUES = 8
 
-/** Words of documentation; that chance puts one into a random key is out of the question. */
+/** Words of documentation. A random key practically never contains one. */
 const PLACEHOLDER =
   /secret|password|change.?me|replace.?me|placeholder|example|your[-_ ]|0123456|1234567|abcdefg|qwerty|test.?test|^<[\w .-]+>$/i
 
 /**
- * The beginnings of keys that are printed in RFC 7515, 7517, 7520 and 8037, as their `k`,
- * `x` or `n`: whoever signs with one of them shares it with every reader.
+ * The first characters of keys that are printed in RFC 7515, 7517, 7520 and 8037, as their `k`, `x`
+ * or `n`. Every reader of these documents has the keys.
  */
 const PUBLISHED = [
   'AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ',
@@ -22,17 +24,17 @@ const PUBLISHED = [
   'n4EPtAOCc9AlkeQHPzHStgAbgs7bTZLwUBZdR8_KuKPEHLd4rHVTeT',
 ]
 
-/** Whether a text that should be a secret is a placeholder. */
+/** Reports whether a text that should be a secret is a placeholder. */
 function isPlaceholder(text: string): boolean {
   return PLACEHOLDER.test(text) || new Set(text).size < MIN_DISTINCT_VALUES
 }
 
-/** Whether the bytes of a symmetric key are a placeholder or follow a pattern. */
+/** Reports whether a symmetric key is a placeholder or follows a pattern. */
 export function isGuessable(key: Uint8Array): boolean {
   return isPlaceholder(new TextDecoder().decode(key)) || new Set(key).size < MIN_DISTINCT_VALUES
 }
 
-/** Whether a key, told by its `k`, `x` or `n`, stands in a document that everybody can read. */
+/** Reports whether a key is printed in a public document. `member` is the key's `k`, `x` or `n`. */
 export function isPublished(member: string): boolean {
   return PUBLISHED.some((beginning) => member.startsWith(beginning))
 }

@@ -1,4 +1,4 @@
-/** The gateway's own keys: private JWKs that sign what it issues. */
+/** The gateway's own signing keys, as private JWKs. */
 import { base64url } from 'jose'
 import * as z from 'zod'
 import { type Algorithm, MAX_KEY_ID_CHARS, sortKeys } from './jwk.ts'
@@ -28,6 +28,9 @@ const common = {
 }
 const alg = <Name extends Algorithm>(name: Name) => z.literal(name, `must be ${name}`).default(name)
 
+/** What the gateway's keys sign with. `Ed25519` and `EdDSA` are two names of one (RFC 9864). */
+export const SIGNING_ALGORITHMS = ['ES256', 'RS256', 'Ed25519', 'EdDSA'] as const
+
 const signingJwk = z.discriminatedUnion(
   'kty',
   [
@@ -46,7 +49,7 @@ const signingJwk = z.discriminatedUnion(
       x: member,
       d: member,
       ...common,
-      alg: alg('EdDSA'),
+      alg: z.enum(['Ed25519', 'EdDSA'], 'must be Ed25519 or EdDSA').default('EdDSA'),
     }),
     z.object({
       kty: z.literal('RSA'),
@@ -66,12 +69,12 @@ const signingJwk = z.discriminatedUnion(
 )
 
 /**
- * A private key for signatures, as a JWK; `kid` and `alg` are always there. It signs from `nbf` on,
- * and is good for nothing from `exp` on (seconds since the epoch).
+ * A private signing key as a JWK, always with `kid` and `alg`. It signs from `nbf` on, and is
+ * invalid from `exp` on (seconds since the epoch).
  */
 export type SigningJwk = z.output<typeof signingJwk>
 
-/** What the gateway signs with, by type of key. */
+/** The algorithms that the gateway signs with, one for each key type. */
 export type SigningAlgorithm = SigningJwk['alg']
 
 const soundJwk = signingJwk.superRefine((key, context) => {
@@ -86,9 +89,9 @@ const soundJwk = signingJwk.superRefine((key, context) => {
 })
 
 /**
- * `SIGNING_KEYS`: a JWK Set of private keys, RSA of at least 2048 bits, P-256 or Ed25519, each
- * with a `kid` of its own, and not all of them expired. `alg` may be left out. Other members are
- * dropped. Does NOT check that the private half belongs to the public one: the first signature does.
+ * `SIGNING_KEYS`: a JWK Set of private keys: RSA of at least 2048 bits, P-256 or Ed25519. Each key
+ * has its own `kid`, and at least one has not expired. `alg` is optional. Other members are
+ * dropped. Does NOT check that the private key matches the public key: the first signature does.
  */
 export const signingKeys = z
   .object(
@@ -104,7 +107,7 @@ export const signingKeys = z
     path: ['keys'],
   })
 
-/** The members of a key that anybody may see, and nothing else (RFC 7517 section 4). */
+/** Returns only the public members of a key (RFC 7517 section 4). */
 export function publicJwk(key: SigningJwk) {
   const { kid, alg } = key
   const use = 'sig'
@@ -118,7 +121,7 @@ export function publicJwk(key: SigningJwk) {
   }
 }
 
-/** Algorithms that a verifier of these keys' signatures must allow. */
+/** Returns the algorithms that a verifier of these keys' signatures must allow. */
 export function algorithmsOf(keys: readonly SigningJwk[]): Algorithm[] {
   return [...new Set(keys.map((key) => key.alg))]
 }

@@ -1,7 +1,7 @@
-/** Finds schemas that would let a key through to the origin that they did not look at. */
+/** Finds schemas that would let unchecked keys reach the origin. */
 import type * as z from 'zod'
 
-/** The parts of zod's definitions that hold further schemas. */
+/** The parts of zod's definitions that contain other schemas. */
 interface Definition {
   readonly type: string
   readonly catchall?: z.core.$ZodType
@@ -20,9 +20,9 @@ interface Definition {
 }
 
 /**
- * True where `schema` has, at any depth, a `z.object` that silently drops unknown keys. The origin
- * gets the bytes that the caller sent, so a dropped key would reach it unseen: say
- * `z.strictObject`, which refuses it, or `z.looseObject`, which admits it knowingly.
+ * Reports whether `schema` contains, at any depth, a `z.object` that silently drops unknown keys.
+ * The origin receives the caller's bytes, so a dropped key would reach it unchecked. Use
+ * `z.strictObject`, which refuses unknown keys, or `z.looseObject`, which passes them explicitly.
  */
 export function dropsUnknownKeys(
   schema: z.core.$ZodType,
@@ -49,7 +49,7 @@ function partsOf(definition: Definition): readonly z.core.$ZodType[] {
     rest,
     catchall,
     definition.in,
-    // Of `z.preprocess` and `z.unknown().pipe()` this is the side that looks at the keys.
+    // For `z.preprocess` and `z.unknown().pipe()`, this side checks the keys.
     definition.out,
     definition.type === 'lazy' ? getter?.() : undefined,
   ].filter((part) => part !== undefined && part !== null && typeof part === 'object')

@@ -1,12 +1,12 @@
-/** W3C Trace Context: what may be taken over from a `traceparent` and a `tracestate` header. */
+/** W3C Trace Context: parses `traceparent` and checks `tracestate` headers of callers. */
 
-/** The part of a caller's trace that is continued. */
+/** The part of a caller's trace that the gateway continues. */
 export interface ParentTrace {
   /** 32 lower-case hex digits, not all zero. */
   readonly traceId: string
   /** The caller's span: 16 lower-case hex digits, not all zero. */
   readonly spanId: string
-  /** Two hex digits: the flags that are defined (sampled, random); all others are cleared. */
+  /** Two hex digits with the defined flags (sampled, random). All other flags are cleared. */
   readonly flags: string
   readonly isSampled: boolean
 }
@@ -14,20 +14,20 @@ export interface ParentTrace {
 /** Four fields; a version above `00` may have more (section 3.2.4). Neither id is all zero. */
 const TRACEPARENT =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
-/** `sampled` (section 3.2.2.5.1) and the `random` of level 2, both to be passed on. */
+/** `sampled` (section 3.2.2.5.1) and `random` of level 2. Both must be passed on. */
 const KNOWN_FLAGS = 0x03
 const SAMPLED_FLAG = 0x01
 
 /** Section 3.3.1.1. */
 export const MAX_TRACESTATE_MEMBERS = 32
-/** Section 3.3.1.5 asks for 512 at least; beyond this it is freight, not a trace. */
+/** Section 3.3.1.5 requires at least 512. Longer values than this are not plausible. */
 export const MAX_TRACESTATE_LENGTH = 8_192
 const PRINTABLE = /^[\t\x20-\x7e]+$/
 
 /**
- * Reads a `traceparent` header. Undefined where it is absent or invalid and the trace is to be
- * restarted: upper-case digits, version `ff`, an id of zeros, a version `00` with a fifth field.
- * Of a higher version the first four fields are read.
+ * Parses a `traceparent` header. Returns undefined if it is absent or invalid and the trace must be
+ * restarted: upper-case digits, version `ff`, an id of zeros, or version `00` with a fifth field.
+ * For a higher version, it reads the first four fields.
  */
 export function parseTraceparent(header: string | undefined): ParentTrace | undefined {
   if (header === undefined) return undefined
@@ -40,8 +40,9 @@ export function parseTraceparent(header: string | undefined): ParentTrace | unde
 }
 
 /**
- * Tells whether a `tracestate` header may be passed on, which is then done unmodified. Checks its
- * size, the number of its members and that it is printable; NOT the grammar of keys and values.
+ * Reports whether a `tracestate` header may be passed on, which is then done unmodified. Checks its
+ * length, the number of its members, and that it is printable. Does NOT check the grammar of keys
+ * and values.
  */
 export function isPassableTracestate(header: string): boolean {
   if (header.length > MAX_TRACESTATE_LENGTH || !PRINTABLE.test(header)) return false

@@ -55,14 +55,14 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     expect(old).toBeNull()
   })
 
-  test('of ten rotations at once one key is left, and it is the one that is listed', async () => {
+  test('of five rotations at once one key is left', async () => {
     const { id } = await create()
     const replies = await Promise.all(
-      Array.from({ length: 10 }, () => gateway.admin('POST', `/api-keys/${id}/secret`)),
+      // A rotation yields to another one four times; then it gives up.
+      Array.from({ length: 5 }, () => gateway.admin('POST', `/api-keys/${id}/secret`)),
     )
-    const keys = replies.filter(({ status }) => status === 200).map(({ body }) => body.apiKey)
-    expect(keys.length).toBeGreaterThan(0)
-    expect(replies.filter(({ status }) => ![200, 503].includes(status))).toEqual([])
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
+    const keys = replies.map(({ body }) => body.apiKey)
     const good: string[] = []
     for (const key of keys) if ((await gateway.call(key)).status === 200) good.push(key)
     expect(good).toHaveLength(1)

@@ -50,8 +50,12 @@ test('a client gets tokens at once; disabled, it gets none and has none, in both
     expect((await tokenOf(clientId, clientSecret, at)).status).toBe(401)
   }
   expect(gateway.originCalls()).toBe(before)
-  const shown = await gateway.admin('GET', `/clients/${clientId}`)
-  expect(shown.body).toMatchObject({ clientId, disabled: true, configured: false })
+  expect((await gateway.admin('GET', `/clients/${clientId}`)).status).toBe(404)
+  expect((await gateway.admin('POST', `/clients/${clientId}/secret`)).status).toBe(404)
+  const { clients } = (await gateway.admin('GET', '/clients')).body
+  expect(clients).toContainEqual(
+    expect.objectContaining({ clientId, disabled: true, configured: false }),
+  )
   expect((await gateway.admin('DELETE', `/clients/${clientId}`)).status).toBe(204)
 })
 

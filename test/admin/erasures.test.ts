@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { SPILL_KEY } from '../../src/stores/upstash/audit-spill.ts'
+import { SPILL_KEY } from '../../src/audit/redis/spill.ts'
 import { anEvent } from '../audit/event.ts'
 import { type AuditHarness, startAuditHarness } from '../audit/harness.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'

@@ -1,8 +1,10 @@
 /** Two isolates of one gateway over a real Redis and a real origin, and operators of it. */
-import { createGateway, type Gateway } from '../../src/app.ts'
+
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { definePolicy } from '../../src/policy.ts'
-import { createServices } from '../../src/services.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts'
+import type { PolicyDefinition } from '../../src/policy/definition.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint, REMOTE_ISSUER, type TestKey } from '../harness/issuer.ts'
 import { redisVars, startTestRedis } from '../harness/redis.ts'
@@ -23,32 +25,39 @@ export interface Reply {
 /** Where all requests come from that do not say otherwise, the bad ones of every test as well. */
 const ADDRESS = '192.0.2.1'
 
-export const policy = definePolicy({
-  abuse: { exempt: [ADDRESS] },
-  roles: {
-    reader: ['orders:read'],
-    operator: ['portcullis:*'],
-    auditor: ['portcullis:audit:read', 'portcullis:revocations:list'],
-  },
-  limits: {
-    few: { limit: 2, windowSeconds: 3_600, by: 'subject', onUnavailable: 'deny' },
-    anonymous: { limit: 2, windowSeconds: 3_600, by: 'address', onUnavailable: 'deny' },
-    shared: { limit: 9, windowSeconds: 60, by: 'tenant', onUnavailable: 'deny' },
-    perPath: {
-      limit: 9,
-      windowSeconds: 60,
-      by: ({ request }) => request.url,
-      onUnavailable: 'allow',
+/** Makes the policy of the tests with other relations, or other issuers of tenants. */
+export const policyOf = (
+  changed: Pick<PolicyDefinition<string, string>, 'relations' | 'tenantIssuers'>,
+) =>
+  definePolicy({
+    abuse: { exempt: [ADDRESS] },
+    tokens: { sessionSeconds: 2_592_000 },
+    roles: {
+      reader: ['orders:read'],
+      operator: ['portcullis:*'],
+      auditor: ['portcullis:audit:read', 'portcullis:revocations:list'],
     },
-    operators: { limit: 10_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
-  },
-  relations: { model: MODEL, issuers: [ISSUER] },
-  routes: [
-    { method: 'GET', path: '/orders', permission: 'orders:read' },
-    { method: 'GET', path: '/few', permission: 'orders:read', limits: ['few'] },
-    { method: 'GET', path: '/public', anonymous: true, limits: ['anonymous'] },
-  ],
-})
+    limits: {
+      few: { limit: 2, windowSeconds: 3_600, by: 'subject', onUnavailable: 'deny' },
+      anonymous: { limit: 2, windowSeconds: 3_600, by: 'address', onUnavailable: 'deny' },
+      shared: { limit: 9, windowSeconds: 60, by: 'tenant', onUnavailable: 'deny' },
+      perPath: {
+        limit: 9,
+        windowSeconds: 60,
+        by: ({ request }) => request.url,
+        onUnavailable: 'allow',
+      },
+      operators: { limit: 10_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+    },
+    routes: [
+      { method: 'GET', path: '/orders', permission: 'orders:read' },
+      { method: 'GET', path: '/few', permission: 'orders:read', limits: ['few'] },
+      { method: 'GET', path: '/public', anonymous: true, limits: ['anonymous'] },
+    ],
+    ...changed,
+  })
+
+export const policy = policyOf({ relations: { model: MODEL, issuers: [ISSUER] } })
 
 export interface GatewayOptions {
   readonly prefer?: 'auto' | 'embedded'
@@ -56,6 +65,10 @@ export interface GatewayOptions {
   /** False: a gateway without signing keys. */
   readonly signs?: boolean
   readonly clients?: readonly object[]
+  /** Which issuers are trusted. Default: both. */
+  readonly issuers?: readonly string[]
+  /** Default: {@link policy}. */
+  readonly policy?: typeof policy
 }
 
 export type TestGateway = Awaited<ReturnType<typeof startGateway>>
@@ -78,7 +91,11 @@ export async function startGateway(options: GatewayOptions = {}) {
     ...redisVars(redis),
     PUBLIC_URL,
     ORIGIN_URL: origin.url,
-    ISSUERS: JSON.stringify([trusts(ISSUER, idp), trusts(REMOTE_ISSUER, remote)]),
+    ISSUERS: JSON.stringify(
+      [trusts(ISSUER, idp), trusts(REMOTE_ISSUER, remote)].filter(
+        ({ issuer }) => options.issuers?.includes(issuer) ?? true,
+      ),
+    ),
     ...(options.signs !== false && {
       SIGNING_KEYS: JSON.stringify({ keys: [generateSigningJwk('key-1')] }),
     }),
@@ -87,7 +104,8 @@ export async function startGateway(options: GatewayOptions = {}) {
   }
   const events: AuditEvent[] = []
   const sink = { record: (event: AuditEvent) => void events.push(event) }
-  const isolate = () => createGateway({ ...createServices(env), auditSink: sink }, policy)
+  const isolate = (under = options.policy ?? policy) =>
+    createGateway({ ...composeServices(env, under), auditSink: sink }, under)
   const isolates: readonly [Gateway, Gateway] = [isolate(), isolate()]
 
   async function send(path: string, init: RequestInit = {}, at: 0 | 1 = 0): Promise<Reply> {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createGateway } from '../../src/app.ts'
-import { definePolicy } from '../../src/policy.ts'
-import { createServices } from '../../src/services.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway } from '../../src/gateway/create-gateway.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
 import { PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
 
 let gateway: TestGateway
@@ -46,7 +46,7 @@ test('the list tells who counts, what a request costs, and what is taken ahead',
     },
     routes: [{ method: 'GET', path: '/orders', anonymous: true }],
   })
-  const { fetch } = createGateway(createServices(gateway.env), other)
+  const { fetch } = createGateway(composeServices(gateway.env, other), other)
   const headers = { Authorization: `Bearer ${gateway.operator}`, 'CF-Connecting-IP': '192.0.2.1' }
   const answer = await fetch(new Request(`${PUBLIC_URL}/-/admin/limits`, { headers }))
   expect(await answer.json()).toMatchObject({

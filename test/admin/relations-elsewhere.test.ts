@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createGateway } from '../../src/app.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { definePolicy } from '../../src/policy.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway } from '../../src/gateway/create-gateway.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
 import { encodeConsistency } from '../../src/relations/consistency.ts'
-import { createServices } from '../../src/services.ts'
 import {
   STORES,
   startAuthority,
@@ -32,21 +32,24 @@ describe.each(['openfga', 'authzen'] as const)('relations that %s decides over',
   const events: AuditEvent[] = []
 
   async function admin(path: string, body?: object) {
-    const services = createServices({
-      ...gateway.env,
-      OPENFGA_URL: server.url,
-      OPENFGA_STORES: JSON.stringify({ '': STORES.none, acme: STORES.acme }),
-      OPENFGA_TOKEN: TOKEN,
-      AUTHZEN_URLS: JSON.stringify({ '': `${server.url}/pdp`, acme: `${server.url}/pdp` }),
-      AUTHZEN_TOKEN: TOKEN,
-      AUTHORITY_TIMEOUT_MS: '2000',
-    })
     const policy = definePolicy({
       roles: { operator: ['portcullis:*'] },
       limits: {},
       relations: { model: MODEL, issuers: [ISSUER], authority },
       routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
     })
+    const services = composeServices(
+      {
+        ...gateway.env,
+        OPENFGA_URL: server.url,
+        OPENFGA_STORES: JSON.stringify({ '': STORES.none, acme: STORES.acme }),
+        OPENFGA_TOKEN: TOKEN,
+        AUTHZEN_URLS: JSON.stringify({ '': `${server.url}/pdp`, acme: `${server.url}/pdp` }),
+        AUTHZEN_TOKEN: TOKEN,
+        AUTHORITY_TIMEOUT_MS: '2000',
+      },
+      policy,
+    )
     const auditSink = { record: (event: AuditEvent) => void events.push(event) }
     const app = createGateway({ ...services, auditSink }, policy)
     const reply = await app.request(`${PUBLIC_URL}/-/admin${path}`, {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createGateway } from '../../src/app.ts'
-import { definePolicy } from '../../src/policy.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway } from '../../src/gateway/create-gateway.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { encodeConsistency } from '../../src/relations/consistency.ts'
-import { createServices } from '../../src/services.ts'
-import { createRelationTuples } from '../../src/stores/upstash/relation-tuples.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import {
   ISSUER,
@@ -106,17 +106,15 @@ describe('tuples', () => {
     for (const { url } of [hanging, failing, refusing]) {
       // Whoever asks is admitted; only the tuples are out of reach.
       const rest = createRedisRest({ url, token: 'none' })
-      const services = createServices(gateway.env)
+      const services = composeServices(gateway.env, policy)
+      const { relations } = services.admin
       const app = createGateway(
         {
           ...services,
           auditSink: { record: (event) => void changes.push(event.change) },
-          admin(of) {
-            const { relations, ...admin } = services.admin(of)
-            return {
-              ...admin,
-              relations: relations && { ...relations, tuples: createRelationTuples(rest, []) },
-            }
+          admin: {
+            ...services.admin,
+            relations: relations && { ...relations, tuples: createRelationTuples(rest, []) },
           },
         },
         policy,
@@ -461,7 +459,7 @@ test('without relations in the policy there are no such calls, and nothing is wr
     limits: {},
     routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
   })
-  const app = createGateway(createServices(gateway.env), without)
+  const app = createGateway(composeServices(gateway.env, without), without)
   const headers = {
     Authorization: `Bearer ${gateway.operator}`,
     'Content-Type': 'application/json',

@@ -1,11 +1,11 @@
 /** What an operator of one tenant tries against all others, and against the end of their own access. */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cutOffKey } from '../../src/admission/revocation.ts'
 import { principalOfGrant } from '../../src/oauth/actor.ts'
+import { createGrantStore } from '../../src/oauth/redis/grant-store.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { cutOffKey } from '../../src/revocation/revocation.ts'
 import { issuableSecond } from '../../src/routes/admin/grant.ts'
-import { createGrantStore } from '../../src/stores/upstash/grant-store.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
 import { slowly } from '../harness/slow-body.ts'
 import { ISSUER, PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
 

@@ -1,7 +1,7 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createGateway } from '../../src/app.ts'
-import { createServices } from '../../src/services.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway } from '../../src/gateway/create-gateway.ts'
 import { PUBLIC_URL, policy, startGateway, type TestGateway } from './gateway.ts'
 import { generateSigningJwk } from './signing-jwk.ts'
 
@@ -81,7 +81,7 @@ test('S46: keys are told with their place in life, and no member that signs', as
     { ...generateSigningJwk('expired'), exp: nowSeconds - 1 },
   ]
   const env = { ...gateway.env, SIGNING_KEYS: JSON.stringify({ keys }) }
-  const app = createGateway({ ...createServices(env), auditSink: { record() {} } }, policy)
+  const app = createGateway({ ...composeServices(env, policy), auditSink: { record() {} } }, policy)
   const response = await app.fetch(
     new Request(`${PUBLIC_URL}/-/admin/keys`, {
       headers: { Authorization: `Bearer ${gateway.operator}` },

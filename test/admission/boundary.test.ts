@@ -1,8 +1,8 @@
 /** A burst over the boundary of two windows, at several gateways, as the server's clock records it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ADMISSION_SCRIPT } from '../../src/stores/upstash/admission-script.ts'
-import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
-import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { ADMISSION_SCRIPT } from '../../src/admission/redis/script.ts'
+import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import { NEVER } from '../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { limitOf } from './callers.ts'

@@ -4,8 +4,8 @@ import { createAdmission } from '../../src/admission/admission.ts'
 import type { LimitEngine } from '../../src/admission/limit.ts'
 import { limitKeyOf } from '../../src/admission/limit-key.ts'
 import { createRefusalMemory } from '../../src/admission/memory.ts'
-import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { NEVER } from '../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { ADDRESS, limitOf } from './callers.ts'
@@ -37,7 +37,7 @@ describe('R18: 100,000 callers of one limit', () => {
   const CALLERS = 100_000
   const SAMPLE = 300
   const WINDOW_SECONDS = 60
-  /** Of the worst that a caller can be called; see `MAX_PART_CHARACTERS` in src/admission/key.ts. */
+  /** Of the worst that a caller can be called; see `MAX_PART_CHARACTERS` in src/redis/key-part.ts. */
   const MAX_KEY_BYTES = 512
   const MAX_ENTRY_BYTES = 1_024
 

@@ -1,6 +1,6 @@
 /** Callers of the admission tests: principals, records of references, limits. */
 import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
-import type { Principal } from '../../src/tokens/principal.ts'
+import type { Principal } from '../../src/identity/principal.ts'
 import {
   credentialHash,
   type Reference,

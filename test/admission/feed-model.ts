@@ -1,5 +1,5 @@
 /** The specification of the feed, which the scripts follow, and of what can happen to its server. */
-import type { FeedCursor, FeedReply } from '../../src/admission/revocation-feed.ts'
+import type { FeedCursor, FeedReply } from '../../src/revocation/feed.ts'
 
 export interface FeedModelOptions {
   /** Keys that are told at once. */

@@ -1,6 +1,6 @@
 /** What may happen to an isolate, a feed and a server, in any order, and what must be true of it. */
 import fc from 'fast-check'
-import type { FeedMark, RevocationFeed } from '../../src/admission/revocation-feed.ts'
+import type { FeedMark, RevocationFeed } from '../../src/revocation/feed.ts'
 import { createFeedModel, type FeedModelOptions } from './feed-model.ts'
 
 export const BOUND_MS = 100

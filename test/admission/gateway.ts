@@ -1,9 +1,9 @@
 /** A whole gateway as it ships, in process, over a real Redis, with its audit events at hand. */
 
-import { createGateway } from '../../src/app.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import type { definePolicy } from '../../src/policy.ts'
-import { createServices } from '../../src/services.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway } from '../../src/gateway/create-gateway.ts'
+import type { definePolicy } from '../../src/policy/policy.ts'
 import { AUDIENCE, ISSUER, type TestKey } from '../harness/issuer.ts'
 import { redisVars, type TestRedis } from '../harness/redis.ts'
 
@@ -31,14 +31,17 @@ export interface WholeGateway {
 
 /** Makes an isolate: two of them share nothing but Redis. */
 export function wholeGateway({ redis, originUrl, key, policy }: WholeGatewayOptions): WholeGateway {
-  const services = createServices({
-    ...redisVars(redis),
-    PUBLIC_URL,
-    ORIGIN_URL: originUrl,
-    ISSUERS: JSON.stringify([
-      { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [key.publicJwk] } },
-    ]),
-  })
+  const services = composeServices(
+    {
+      ...redisVars(redis),
+      PUBLIC_URL,
+      ORIGIN_URL: originUrl,
+      ISSUERS: JSON.stringify([
+        { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [key.publicJwk] } },
+      ]),
+    },
+    policy,
+  )
   const events: AuditEvent[] = []
   const auditSink = { record: (event: AuditEvent) => void events.push(event) }
   const app = createGateway({ ...services, auditSink }, policy)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { keyPart } from '../../src/admission/key.ts'
+import { keyPart } from '../../src/redis/key-part.ts'
 
 const hostile = [
   '',
@@ -33,6 +33,24 @@ describe('R18: key parts', () => {
       expect(part.length).toBeLessThanOrEqual(160)
       expect(part).toMatch(/^~?[A-Za-z0-9_.%-]*$/)
     }
+  })
+
+  test('keep their spelling, since counters and bans are stored under them', async () => {
+    // No promise: a plain part takes no turn of the event loop.
+    for (const [text, part] of [
+      ['alice', 'alice'],
+      ["it's (a) test!", 'it%27s%20%28a%29%20test%21'],
+      ['a:b*~/é', 'a%3Ab%2A%7E%2F%C3%A9'],
+      ['x'.repeat(160), 'x'.repeat(160)],
+      [`x${':'.repeat(53)}`, `x${'%3A'.repeat(53)}`],
+    ] as const)
+      expect(keyPart(text)).toBe(part)
+    for (const [text, part] of [
+      ['x'.repeat(161), '~hCU2ehQyJN1uQn0lajmkN_8mAfQu2aVuzovS1iEQqV0'],
+      [':'.repeat(54), '~aXA6qDEvvyXl7cgowwAyWHW-5EIGNGMtTswpWvOjBI4'],
+      ['\ud800', '~jAxZ3Q0nWq3NRipf4S6zUsvf6vlh6uT4WkZgUh330vU'],
+    ] as const)
+      expect(await keyPart(text)).toBe(part)
   })
 
   test('never collide', async () => {

@@ -154,6 +154,157 @@ describe('R16: an account of units ahead', () => {
   })
 })
 
+describe('R16: how much an account of units ahead asks for', () => {
+  /** An account that has used 100 in this life and holds 150. */
+  function filled(max = 1_000): LeaseAccount {
+    const one = account(max)
+    use(one, 100)
+    lend(one, START_MS)
+    return one
+  }
+  const spend = (one: LeaseAccount, count: number) => {
+    for (let n = 0; n < count; n++) one.spend()
+  }
+
+  test('begins at four uses in the life of a lease, whatever a use costs', () => {
+    for (const [cost, units] of [
+      [1, 6],
+      [3, 18],
+    ] as const) {
+      const one = account(1_000, cost)
+      use(one, 3)
+      expect(one.ask(START_MS), `cost ${cost}`).toBeUndefined()
+      one.use(START_MS)
+      expect(one.ask(START_MS)?.units, `cost ${cost}`).toBe(units)
+    }
+  })
+
+  test('counts the life before by the part of it that is less than a life ago', () => {
+    const one = account()
+    use(one, 100)
+    expect(one.ask(START_MS + TTL_MS + TTL_MS / 4)?.units).toBe(112)
+    const other = account()
+    use(other, 100)
+    expect(other.ask(START_MS + 2 * TTL_MS)).toBeUndefined()
+  })
+
+  test('a renewal asks for what is missing, and for no more than the most', () => {
+    const one = filled()
+    spend(one, 80)
+    expect(one.renewal(START_MS + 1)?.units).toBe(80)
+    const most = filled(100)
+    spend(most, 60)
+    expect(most.renewal(START_MS + 1)?.units).toBe(60)
+    const unspent = filled(160)
+    expect(unspent.renewal(START_MS + TTL_MS / 2)?.units).toBe(10)
+  })
+
+  test('what will not be used before it ends is not counted as held', () => {
+    expect(filled().renewal(START_MS + TTL_MS / 2)?.units).toBe(100)
+  })
+
+  test('is renewed when less than half is left', () => {
+    const one = filled()
+    spend(one, 75)
+    expect(one.renewal(START_MS + 1)).toBeUndefined()
+    spend(one, 1)
+    expect(one.renewal(START_MS + 1)).toBeDefined()
+  })
+
+  test('a grant of half is not little: the renewal does not wait', () => {
+    const one = account()
+    use(one, 100)
+    expect(lend(one, START_MS, 75)).toBe(75)
+    spend(one, 1)
+    expect(one.renewal(START_MS + 1)).toBeDefined()
+  })
+})
+
+describe('R16: an account with several leases', () => {
+  /** Two calls at once: the first is taken for lost, and its answer comes after that of the second. */
+  function late(max: number, second: number, first: number): LeaseAccount {
+    const one = account(max)
+    use(one, 100)
+    const lost = one.ask(START_MS)
+    use(one, 100, LATER_MS)
+    lend(one, LATER_MS, second)
+    if (lost === undefined) throw new Error('nothing was asked for')
+    one.settle(lost, { units: first, endMicros: START_MS * 1000 }, START_MS)
+    return one
+  }
+  const LATER_MS = START_MS + TTL_MS
+
+  test('a lease ends in its own time, in whatever order the answers come', () => {
+    expect(late(1_000, 50, 70).held(LATER_MS)).toBe(50)
+    const inOrder = account()
+    use(inOrder, 100)
+    lend(inOrder, START_MS, 70)
+    use(inOrder, 100, START_MS + 600)
+    lend(inOrder, START_MS + 600, 50)
+    expect(inOrder.held(START_MS + TTL_MS - 1)).toBe(120)
+    expect(inOrder.held(START_MS + TTL_MS)).toBe(50)
+    expect(inOrder.held(START_MS + TTL_MS + 600)).toBe(0)
+  })
+
+  test('what goes back names the end of the first of it, and is told once', () => {
+    const one = late(1_000, 50, 70)
+    one.surrender()
+    expect(one.renewal(LATER_MS + 1)).toMatchObject({
+      returned: 120,
+      returnedEndMicros: START_MS * 1000,
+    })
+    use(one, 100, LATER_MS + 1_500)
+    expect(one.renewal(LATER_MS + 1_500)).toMatchObject({ returned: 0, returnedEndMicros: 0 })
+  })
+
+  test('a lease that is spent does not change the end of what goes back', () => {
+    const one = account()
+    use(one, 100)
+    const lost = one.ask(START_MS)
+    use(one, 100, LATER_MS)
+    lend(one, LATER_MS, 10)
+    one.surrender()
+    if (lost !== undefined) one.settle(lost, { units: 1, endMicros: START_MS * 1000 }, START_MS)
+    one.spend()
+    expect(one.renewal(LATER_MS + 1)).toMatchObject({
+      returned: 10,
+      returnedEndMicros: LATER_MS * 1000,
+    })
+  })
+
+  test('nothing goes back once the first of it has left the window', () => {
+    const one = late(1_000, 50, 70)
+    one.surrender()
+    expect(one.renewal(START_MS + WINDOW_MS - 1)?.returned).toBe(120)
+    const other = late(1_000, 50, 70)
+    other.surrender()
+    expect(other.renewal(START_MS + WINDOW_MS)?.returned ?? 0).toBe(0)
+  })
+
+  test('what goes back waits for a call that is due, as long as anything is held', () => {
+    const one = late(100, 100, 100)
+    expect(one.held(LATER_MS)).toBe(100)
+    expect(one.renewal(LATER_MS + 1)).toBeUndefined()
+    one.refused(LATER_MS)
+    for (let n = 0; n < 99; n++) one.spend()
+    expect(one.renewal(LATER_MS + 1)).toBeUndefined()
+    one.spend()
+    expect(one.renewal(LATER_MS + 1)).toMatchObject({ units: 0, returned: 100 })
+  })
+})
+
+test('R16: a grant that goes back whole does not delay the next renewal', () => {
+  const ttlMs = 4_000
+  const one = createLeaseAccount({ max: 100, cost: 1, ttlMs, windowMs: WINDOW_MS })
+  use(one, 100)
+  const [first, second] = [one.ask(START_MS), one.ask(START_MS + 1_000)]
+  if (first === undefined || second === undefined) throw new Error('nothing was asked for')
+  one.settle(first, { units: 100, endMicros: 1 }, START_MS)
+  one.settle(second, { units: 100, endMicros: 2 }, START_MS + 1_000)
+  for (let n = 0; n < 10; n++) one.spend()
+  expect(one.renewal(START_MS + ttlMs / 2)).toMatchObject({ units: 10, returned: 100 })
+})
+
 describe('R19: a book of accounts', () => {
   const lease = { max: 1_000, ttlMs: TTL_MS }
   const leased = (more = {}) => limitOf({ limit: 1_000, lease, ...more })

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import { newLocalTally } from '../../src/admission/local.ts'
-import { definePolicy } from '../../src/policy.ts'
-import { ADMISSION_SCRIPT } from '../../src/stores/upstash/admission-script.ts'
-import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
-import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { ADMISSION_SCRIPT } from '../../src/admission/redis/script.ts'
+import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
+import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, mint, type TestKey } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
@@ -66,7 +66,7 @@ test('R16: four isolates with units ahead: 100 in the worst 2 s, whatever they h
   // The same script, which also writes down when it decided over a request: no renewal has a cost.
   const recorded = ADMISSION_SCRIPT.replace(
     /return reply\n$/,
-    `if ARGV[12] and ARGV[12] ~= '0' then
+    `if ARGV[11] and ARGV[11] ~= '0' then
       call('RPUSH', '${RECORD}', format('%.0f', now) .. ' ' .. tostring(holds))
     end
     return reply`,
@@ -81,8 +81,11 @@ test('R16: four isolates with units ahead: 100 in the worst 2 s, whatever they h
   const isolates = Array.from({ length: ISOLATES }, () => {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
     const recording: RedisRest = {
-      send: ([command = []], options) =>
-        rest.send([['EVAL', recorded, ...command.slice(2)]], options),
+      send: (commands, options) => {
+        const admission = commands.at(-1) ?? []
+        const others = commands.slice(0, -1)
+        return rest.send([...others, ['EVAL', recorded, ...admission.slice(2)]], options)
+      },
     }
     const [store, tally] = [createUpstashAdmissionStore(recording), newLocalTally()]
     const admission = createAdmission({ store, now: Date.now, maxStalenessMs: 1_000, local: tally })

@@ -1,11 +1,11 @@
 /** What an isolate remembers of refusals, by a clock that the test moves. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
-import { revokedTokenKey } from '../../src/admission/revocation.ts'
-import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
-import { createRevocations } from '../../src/stores/upstash/revocations.ts'
-import type { Principal } from '../../src/tokens/principal.ts'
+import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import type { Principal } from '../../src/identity/principal.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
+import { revokedTokenKey } from '../../src/revocation/revocation.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { ADDRESS, limitOf, nowSeconds, principal } from './callers.ts'
 

@@ -1,9 +1,9 @@
 /** What happens between the admission of a request and the end of its body. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { addressBanKey, subjectBanKey } from '../../src/admission/ban.ts'
-import { cutOffKey } from '../../src/admission/revocation.ts'
-import type { RouteDefinition } from '../../src/policy-definition.ts'
+import { addressBanKey, subjectBanKey } from '../../src/abuse/ban.ts'
+import type { RouteDefinition } from '../../src/policy/definition.ts'
+import { cutOffKey } from '../../src/revocation/revocation.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { slowly } from '../harness/slow-body.ts'
 import { startWorld, type World } from '../relations/pipeline/gateway.ts'

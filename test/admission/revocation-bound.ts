@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import type { FaultProxy } from '../../dev/fault-proxy/proxy.ts'
-import type { Principal } from '../../src/tokens/principal.ts'
+import type { Principal } from '../../src/identity/principal.ts'
 
 /** A caller, in both forms; whichever an isolate wants. */
 export interface Caller {

@@ -1,27 +1,32 @@
 /** Bad credentials, one after the other, through `throttle`, `authenticate` and `admit`. */
+import fc from 'fast-check'
 import { Hono } from 'hono'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
-import { DEFAULT_FAILURES } from '../../src/admission/abuse-definition.ts'
-import { createAddressList } from '../../src/admission/address-list.ts'
-import { createAdmission } from '../../src/admission/admission.ts'
 import {
+  type AuthenticationFailures,
   createAuthenticationFailures,
   MAX_FAILURE_WRITES_PER_SECOND,
-} from '../../src/admission/authentication-failures.ts'
-import { callerOf, type ObservedVariables } from '../../src/context.ts'
+  MIN_CHECKS_AT_ONCE,
+  type RunningCheck,
+} from '../../src/abuse/authentication-failures.ts'
+import { DEFAULT_FAILURES } from '../../src/abuse/definition.ts'
+import { createFailureCounter } from '../../src/abuse/redis/authentication-failures.ts'
+import { createAdmission } from '../../src/admission/admission.ts'
+import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { createAddressList } from '../../src/http/address-list.ts'
+import type { TokenVerifier } from '../../src/identity/principal.ts'
+import { tokenIdHash } from '../../src/identity/token-id.ts'
 import { admit } from '../../src/middleware/admit.ts'
 import { authenticate } from '../../src/middleware/authenticate.ts'
 import { clientAddress } from '../../src/middleware/client-address.ts'
+import { callerOf, type ObservedVariables } from '../../src/middleware/context.ts'
 import { throttle } from '../../src/middleware/throttle.ts'
-import { problemHandler } from '../../src/problem.ts'
-import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
-import { createFailureCounter } from '../../src/stores/upstash/authentication-failures.ts'
-import { createReferenceStore } from '../../src/stores/upstash/references.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
-import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import { problemHandler } from '../../src/problems/problem-handler.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { createDpopVerifier } from '../../src/tokens/dpop.ts'
+import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { createReferences } from '../../src/tokens/references.ts'
-import { tokenIdHash } from '../../src/tokens/token-id.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import type { Mode } from '../../src/validators/mode.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -149,7 +154,7 @@ describe('throttle over Redis', () => {
     expect(statuses.filter((status) => status === 429).length).toBe(10_000 - refused)
     expect(verify).toHaveBeenCalledTimes(refused + others)
     expect(refused).toBeGreaterThanOrEqual(limit)
-    expect(refused).toBeLessThan(limit + AT_ONCE)
+    expect(refused).toBeLessThan(limit + MIN_CHECKS_AT_ONCE)
     expect(gateway.reached.length).toBe(others)
   })
 
@@ -347,5 +352,201 @@ describe('throttle over Redis', () => {
     for (let sent = 0; sent < limit; sent++) expect((await gateway.send(headers)).status).toBe(401)
     expect((await gateway.ask(await token(), BAD)).status).toBe(429)
     expect(gateway.reached.length).toBe(2)
+  })
+  const BURST = 300
+  const burstOf = <Item>(make: () => Item): Item[] => Array.from({ length: BURST }, make)
+  const countOf = (responses: readonly Response[], status: number) =>
+    responses.filter((response) => response.status === status).length
+
+  test('S44: 300 forged tokens at once from a new address cost no more than one after another', async () => {
+    const gateway = isolate()
+    const verify = vi.spyOn(crypto.subtle, 'verify')
+    const responses = await Promise.all(burstOf(() => gateway.ask(forged(), BAD)))
+    const checked = countOf(responses, 401)
+    expect(verify).toHaveBeenCalledTimes(checked)
+    expect(checked).toBeGreaterThanOrEqual(limit)
+    expect(checked).toBeLessThan(limit + MIN_CHECKS_AT_ONCE)
+    expect(countOf(responses, 429)).toBe(BURST - checked)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test('S44: nor does one forged token that is sent 300 times', async () => {
+    const [gateway, text] = [isolate(), forged()]
+    const verify = vi.spyOn(crypto.subtle, 'verify')
+    const responses = await Promise.all(burstOf(() => gateway.ask(text, BAD)))
+    expect(verify.mock.calls.length).toBeLessThan(limit + MIN_CHECKS_AT_ONCE)
+    expect(countOf(responses, 401) + countOf(responses, 429)).toBe(BURST)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test('300 good tokens at once from one address are all served, also beside some failures', async () => {
+    const gateway = isolate()
+    for (let sent = 0; sent < limit - 1; sent++)
+      expect((await gateway.ask(forged(), GOOD)).status).toBe(401)
+    for (const address of [BAD, GOOD]) {
+      const tokens = await Promise.all(burstOf(() => token()))
+      const verify = vi.spyOn(crypto.subtle, 'verify')
+      const responses = await Promise.all(tokens.map((text) => gateway.ask(text, address)))
+      expect(countOf(responses, 200)).toBe(BURST)
+      expect(verify).toHaveBeenCalledTimes(BURST)
+      verify.mockRestore()
+    }
+    expect(gateway.reached).toHaveLength(2 * BURST)
+  })
+
+  test('one good token that is sent 300 times is served, and checked by those who found room', async () => {
+    const [gateway, text] = [isolate(), await token()]
+    const verify = vi.spyOn(crypto.subtle, 'verify')
+    const responses = await Promise.all(burstOf(() => gateway.ask(text, BAD)))
+    expect(countOf(responses, 200)).toBe(BURST)
+    expect(verify.mock.calls.length).toBeLessThanOrEqual(limit)
+  })
+
+  test('S44: of 300 forged and 300 good tokens at once few forged ones are checked, and none gets in', async () => {
+    const gateway = isolate()
+    const good = await Promise.all(burstOf(() => token({ sub: 'alice' })))
+    const responses = await Promise.all(
+      good.flatMap((text) => [gateway.ask(text, BAD), gateway.ask(forged(), BAD)]),
+    )
+    const ofGood = responses.filter((_, index) => index % 2 === 0)
+    const ofForged = responses.filter((_, index) => index % 2 === 1)
+    const checked = countOf(ofForged, 401)
+    expect(checked).toBeGreaterThanOrEqual(limit)
+    expect(checked).toBeLessThan(limit + MIN_CHECKS_AT_ONCE)
+    expect(countOf(ofForged, 429)).toBe(BURST - checked)
+    // The address has used up its failures: then a new token has to wait, whoever it is.
+    expect(countOf(ofGood, 200) + countOf(ofGood, 429)).toBe(BURST)
+    expect(gateway.reached).toEqual(Array(countOf(ofGood, 200)).fill('alice'))
+    const responsesElsewhere = await Promise.all(good.map((text) => gateway.ask(text, GOOD)))
+    expect(countOf(responsesElsewhere, 200)).toBe(BURST)
+  })
+
+  test('S44, R18: 300 references that nobody knows are looked up at most 23 times', async () => {
+    const gateway = isolate()
+    const before = redis.calls()
+    const responses = await Promise.all(burstOf(() => gateway.ask(crypto.randomUUID(), BAD)))
+    const checked = countOf(responses, 401)
+    expect(checked).toBeLessThan(limit + MIN_CHECKS_AT_ONCE)
+    expect(countOf(responses, 429)).toBe(BURST - checked)
+    // One to look each up, and one to count it.
+    expect(redis.calls() - before).toBeLessThanOrEqual(2 * checked)
+    expect(gateway.reached).toEqual([])
+  })
+
+  test('300 references that are good and new to the isolate are all served', async () => {
+    const gateway = isolate()
+    const store = createReferenceStore(rest())
+    const texts = await Promise.all(burstOf(async () => (await stored(store, recordOf())).text))
+    const responses = await Promise.all(texts.map((text) => gateway.ask(text, BAD)))
+    expect(countOf(responses, 200)).toBe(BURST)
+    expect(gateway.reached).toHaveLength(BURST)
+  })
+
+  test('S66: a burst at a throttle that only observes is checked, and told beyond the limit', async () => {
+    const gateway = isolate({ mode: 'observe' })
+    const responses = await Promise.all(burstOf(() => gateway.ask(forged(), BAD)))
+    expect(countOf(responses, 401)).toBe(BURST)
+    const told = gateway.observed.filter((reasons) => reasons !== undefined)
+    expect(told).toHaveLength(BURST - limit)
+  })
+})
+
+describe('checks under way', () => {
+  let nowMs = 0
+  const counter = { count: async () => ({ count: 1, resetSeconds: windowSeconds }) }
+  const failuresOf = (maxAddresses = 100) =>
+    createAuthenticationFailures({
+      ...{ limit, windowSeconds, counter, maxAddresses },
+      now: () => nowMs,
+    })
+  const behind = () => undefined
+  const roomOf = (failures: AuthenticationFailures) => {
+    let room = 0
+    while (failures.begin(BAD) !== undefined) room += 1
+    return room
+  }
+
+  test('there is room for as many as failures are left, and always for four', () => {
+    for (let failed = 0; failed < limit; failed++) {
+      const failures = failuresOf()
+      for (let count = 0; count < failed; count++) failures.record(BAD, behind)
+      expect(roomOf(failures)).toBe(Math.max(limit - failed, MIN_CHECKS_AT_ONCE))
+    }
+  })
+
+  test('whatever ends and fails in whatever order, no more than 23 of an address fail', () => {
+    const property = fc.property(fc.array(fc.nat(1_000), { minLength: 300 }), (choices) => {
+      const failures = failuresOf()
+      const running: RunningCheck[] = []
+      let [begun, failed] = [0, 0]
+      for (const choice of choices) {
+        const isExhausted = failures.waitSeconds(BAD) !== undefined
+        const check = choice % 3 === 0 || isExhausted ? undefined : failures.begin(BAD)
+        if (check !== undefined) {
+          begun += 1
+          running.push(check)
+          continue
+        }
+        const [ended] = running.splice(choice % Math.max(running.length, 1), 1)
+        if (ended === undefined) continue
+        failures.record(BAD, behind)
+        ended.end()
+        failed += 1
+      }
+      expect(begun).toBeLessThan(limit + MIN_CHECKS_AT_ONCE)
+      expect(failed).toBeGreaterThanOrEqual(Math.min(limit, begun - running.length))
+    })
+    fc.assert(property)
+  })
+
+  test('a request that ends without a word gives its place back after sixteen seconds', () => {
+    const failures = failuresOf()
+    expect(roomOf(failures)).toBe(limit)
+    nowMs += 13_999
+    expect(roomOf(failures)).toBe(0)
+    nowMs += 2_001
+    expect(roomOf(failures)).toBe(limit)
+  })
+
+  test('R19: only addresses with checks under way are kept, and no more than the memory holds', () => {
+    const failures = failuresOf(10)
+    const first = failures.begin(BAD)
+    for (let host = 0; host < 10; host++) failures.begin(`198.51.100.${host}`)
+    // Pushed out: its end must not make room for others of the same address.
+    expect(roomOf(failures)).toBe(limit)
+    first?.end()
+    expect(roomOf(failures)).toBe(0)
+  })
+
+  test('R19: nobody waits longer than ten seconds for room: 503, and the token is not looked at', async () => {
+    vi.useFakeTimers()
+    try {
+      let verified = 0
+      const verifier: TokenVerifier = {
+        recall: () => undefined,
+        verify() {
+          verified += 1
+          return new Promise<never>(() => {})
+        },
+      }
+      const app = new Hono()
+      app.onError(problemHandler())
+      const failures = createAuthenticationFailures({
+        ...{ limit, windowSeconds, counter },
+        now: Date.now,
+      })
+      app.use(clientAddress(), throttle({ failures, verifier }), authenticate({ verifier }))
+      const headers = { authorization: `Bearer ${forged()}`, 'cf-connecting-ip': BAD }
+      for (let sent = 0; sent < limit; sent++) void app.request('/', { headers })
+      await vi.advanceTimersByTimeAsync(1)
+      const late = app.request('/', { headers })
+      await vi.advanceTimersByTimeAsync(10_500)
+      const response = await late
+      expect(response.status).toBe(503)
+      expect(response.headers.get('retry-after')).toBe('1')
+      expect(verified).toBe(limit)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 })

@@ -1,20 +1,20 @@
 /** All limits of a request are taken together, or none of them is; and of what is refused, none. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { addressBanKey } from '../../src/abuse/ban.ts'
 import { createAdmission } from '../../src/admission/admission.ts'
-import { addressBanKey } from '../../src/admission/ban.ts'
 import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
-import { Unavailable } from '../../src/errors.ts'
-import { admit as admitStage } from '../../src/middleware/admit.ts'
-import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
 import {
   counterName,
   createLimitControls,
   overrideKey,
-} from '../../src/stores/upstash/limit-overrides.ts'
-import { createReferenceStore } from '../../src/stores/upstash/references.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
-import { createRevocations } from '../../src/stores/upstash/revocations.ts'
-import type { Principal } from '../../src/tokens/principal.ts'
+} from '../../src/admission/redis/limit-overrides.ts'
+import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { Unavailable } from '../../src/errors.ts'
+import type { Principal } from '../../src/identity/principal.ts'
+import { admit as admitStage } from '../../src/middleware/admit.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
+import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { createReferences } from '../../src/tokens/references.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import {

@@ -1,17 +1,23 @@
 /** Automatic bans: who is refused too often, by the whole gateway over a real Redis. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
+import { MIN_CHECKS_AT_ONCE } from '../../src/abuse/authentication-failures.ts'
 import {
   type AbuseDefinition,
   type BanDefinition,
   DEFAULT_BANS,
   DEFAULT_FAILURES,
-} from '../../src/admission/abuse-definition.ts'
-import { createViolations } from '../../src/admission/violations.ts'
-import { definePolicy } from '../../src/policy.ts'
-import { createBanList } from '../../src/stores/upstash/bans.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
-import { createViolationCounter } from '../../src/stores/upstash/violations.ts'
+} from '../../src/abuse/definition.ts'
+import { createBanList } from '../../src/abuse/redis/bans.ts'
+import { createViolationCounter } from '../../src/abuse/redis/violations.ts'
+import {
+  createViolations,
+  LIMIT_VIOLATION_MS,
+  type Offender,
+  type ViolationCounter,
+} from '../../src/abuse/violations.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { newAddress } from '../harness/address.ts'
 import { recordsOf, startControlled } from '../harness/control.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
@@ -23,6 +29,11 @@ const key = await createKey('k1')
 const origin = await startControlled(() => ({ status: 200, headers: {}, body: 'ok' }))
 const originCalls = async () => (await recordsOf(origin)).length
 const HOUR = 3_600
+
+/** Counts a bad credential; for how many seconds a ban holds. */
+async function countOf(counter: ViolationCounter, by: Offender, rule: Required<BanDefinition>) {
+  return (await counter.count(by, 'credential', rule)).banSeconds
+}
 
 const token = (sub: string = crypto.randomUUID()) => mint(key, { claims: { sub } })
 
@@ -92,6 +103,15 @@ describe('automatic bans', () => {
     expect((await ask('/free', address, good)).status).toBe(200)
   })
 
+  /** Lets time pass for what Redis counts of violations. */
+  async function age(ms: number): Promise<void> {
+    for (const name of await redis.direct.keys('pc:violations:*')) {
+      const [count, began, latest] = (await redis.direct.get(name))?.split(' ').map(Number) ?? []
+      const text = `${count} ${Number(began) - ms} ${Math.max(0, Number(latest) - ms)}`
+      await redis.direct.set(name, text, 'KEEPTTL')
+    }
+  }
+
   test('a known caller over its limit is banned as a subject, wherever it comes from', async () => {
     const [{ ask: first }, { ask: second }] = [
       gateway({ violations: 2 }),
@@ -100,10 +120,28 @@ describe('automatic bans', () => {
     const [alice, bob, address] = [await token('alice'), await token('bob'), newAddress()]
     expect((await first('/mine', address, alice)).status).toBe(200)
     expect((await first('/mine', address, alice)).status).toBe(429)
+    await age(LIMIT_VIOLATION_MS)
     expect((await second('/mine', address, alice)).status).toBe(429)
     expect((await first('/free', newAddress(), alice)).status).toBe(403)
     expect((await first('/free', address, bob)).status).toBe(200)
     expect(await listed()).toMatchObject([{ kind: 'subject', value: 'alice', issuer: ISSUER }])
+  })
+
+  test('S44: a burst over a limit is one violation in five seconds, over twenty isolates', async () => {
+    const isolates = Array.from({ length: 20 }, () => gateway({ violations: 10 }))
+    const [alice, address] = [await token('alice'), newAddress()]
+    expect((await isolates[0]?.ask('/mine', address, alice))?.status).toBe(200)
+    const before = await originCalls()
+    const startMs = performance.now()
+    const answers = await Promise.all(isolates.map(({ ask }) => ask('/mine', address, alice)))
+    const most = 1 + Math.floor((performance.now() - startMs) / LIMIT_VIOLATION_MS)
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(429))
+    expect(await originCalls()).toBe(before)
+    expect(await listed()).toEqual([])
+    const [name = ''] = await redis.direct.keys('pc:violations:*')
+    const count = Number((await redis.direct.get(name))?.split(' ')[0])
+    expect(count).toBeGreaterThanOrEqual(1)
+    expect(count).toBeLessThanOrEqual(most)
   })
 
   test('an anonymous caller over a limit is banned by its address', async () => {
@@ -318,7 +356,7 @@ describe('automatic bans', () => {
     const behind: Promise<unknown>[] = []
     const waitUntil = (promise: Promise<unknown>) => void behind.push(promise)
     const told = async () => {
-      const seconds = violations.banSeconds(address, waitUntil)
+      const seconds = violations.banSeconds(address, 'credential', waitUntil)
       await Promise.all(behind)
       return seconds
     }
@@ -349,11 +387,11 @@ describe('automatic bans', () => {
     const behind: Promise<unknown>[] = []
     const waitUntil = (promise: Promise<unknown>) => void behind.push(promise)
     violations.learn(address, HOUR)
-    expect(violations.banSeconds(address, waitUntil)).toBe(HOUR)
+    expect(violations.banSeconds(address, 'credential', waitUntil)).toBe(HOUR)
     nowMs += 10_000
-    expect(violations.banSeconds(address, waitUntil)).toBe(HOUR - 10)
+    expect(violations.banSeconds(address, 'credential', waitUntil)).toBe(HOUR - 10)
     await Promise.all(behind)
-    expect(violations.banSeconds(address, waitUntil)).toBeUndefined()
+    expect(violations.banSeconds(address, 'credential', waitUntil)).toBeUndefined()
   })
 
   test('S44: a ban costs good requests no call more, and one that is lifted is lifted at once', async () => {
@@ -376,7 +414,7 @@ describe('automatic bans', () => {
     expect((await ask('/free', address, await token())).status).toBe(200)
   })
 
-  test('S44, R18: of 10,000 forged tokens to a gateway with every default, 20 and those in flight are checked', async () => {
+  test('S44, R18: of 10,000 forged tokens to a gateway with every default, 20 and a few are checked', async () => {
     const { ask } = gateway()
     const [address, atOnce] = [newAddress(), 50]
     const [head = '', payload = '', signature = ''] = (await token()).split('.')
@@ -397,8 +435,7 @@ describe('automatic bans', () => {
     for (let sent = 0; sent < 10_000; sent += atOnce) {
       const batch = Array.from({ length: atOnce }, () => ask('/free', address, forged()))
       if (sent % 1_000 === 0) {
-        // On a starved machine a call to Redis may miss its deadline.
-        await vi.waitFor(other, { timeout: 10_000, interval: 200 })
+        await other()
         others += 1
       }
       for (const response of await Promise.all(batch)) statuses.push(response.status)
@@ -406,9 +443,10 @@ describe('automatic bans', () => {
     const checks = verify.mock.calls.length - asked
     verify.mockRestore()
     expect(statuses).toHaveLength(10_000)
-    expect(new Set(statuses)).toEqual(new Set([401, 403]))
+    // 429 where twenty had failed, and the isolate did not know of the ban yet.
+    expect(statuses.filter((status) => ![401, 403, 429].includes(status))).toEqual([])
     expect(checks).toBeGreaterThanOrEqual(DEFAULT_FAILURES.limit)
-    expect(checks).toBeLessThan(DEFAULT_FAILURES.limit + atOnce)
+    expect(checks).toBeLessThan(DEFAULT_FAILURES.limit + MIN_CHECKS_AT_ONCE)
     expect(await originCalls()).toBe(before + others)
     // A failure and a violation of each that was looked at before the ban, and one for each other.
     expect(redis.calls() - calls).toBeLessThan(2 * checks + 2 * asked)
@@ -422,14 +460,14 @@ describe('automatic bans', () => {
     const offender = { kind: 'subject', issuer: ISSUER, value: 'x:*'.repeat(200) } as const
     const earned: number[] = []
     for (let count = 0; count < 7; count++) {
-      expect(await counter.count(offender, rule)).toBe(0)
-      const seconds = await counter.count(offender, rule)
+      expect(await countOf(counter, offender, rule)).toBe(0)
+      const seconds = await countOf(counter, offender, rule)
       earned.push(seconds)
       nowMs += seconds * 1000
     }
     const hours = [1, 2, 4, 8, 16, 24, 24]
     expect(earned).toEqual(hours.map((each) => each * HOUR))
-    await counter.count(offender, rule)
+    await countOf(counter, offender, rule)
     expect(await complaintsAbout(redis.direct)).toEqual([])
     for (const each of await redis.direct.keys('*')) expect(each.length).toBeLessThan(500)
     // Written by a clock that was days ahead; all but the last have ended by it.
@@ -437,7 +475,7 @@ describe('automatic bans', () => {
     expect(await redis.direct.zcard('pc:bans:ends')).toBe(1)
     // Nobody waits for days here: what the clock of Redis would have removed is removed by hand.
     await redis.direct.del(await redis.direct.keys('pc:automatic-bans:*'))
-    expect(await counter.count(offender, rule)).toBe(HOUR)
+    expect(await countOf(counter, offender, rule)).toBe(HOUR)
   })
 
   test('R18: what comes while a ban holds makes it no longer, and the next no longer either', async () => {
@@ -445,13 +483,13 @@ describe('automatic bans', () => {
     const counter = createViolationCounter(rest(), () => nowMs)
     const offender = { kind: 'address', value: newAddress() } as const
     const rule = { ...DEFAULT_BANS, violations: 1 }
-    expect(await counter.count(offender, rule)).toBe(HOUR)
+    expect(await countOf(counter, offender, rule)).toBe(HOUR)
     nowMs += 1_000_000
     for (let count = 0; count < 10; count++)
-      expect(await counter.count(offender, rule)).toBe(HOUR - 1_000)
+      expect(await countOf(counter, offender, rule)).toBe(HOUR - 1_000)
     expect(await listed()).toHaveLength(1)
     nowMs += (HOUR - 1_000) * 1000
-    expect(await counter.count(offender, rule)).toBe(2 * HOUR)
+    expect(await countOf(counter, offender, rule)).toBe(2 * HOUR)
   })
 
   test('R18: violations of many addresses are 100 calls a second, and no more', async () => {
@@ -483,7 +521,7 @@ describe('automatic bans', () => {
   test('R18: 50 violations at once in as many isolates are one ban', async () => {
     const offender = { kind: 'address', value: newAddress() } as const
     const counts = Array.from({ length: 50 }, () =>
-      createViolationCounter(rest(), Date.now).count(offender, DEFAULT_BANS),
+      countOf(createViolationCounter(rest(), Date.now), offender, DEFAULT_BANS),
     )
     const seconds = await Promise.all(counts)
     expect(seconds.filter((each) => each === 0)).toHaveLength(DEFAULT_BANS.violations - 1)

@@ -14,7 +14,8 @@ describe('R16: an exhausted limit', () => {
   const cases: WindowCounts[] = []
   for (const limit of [1, 2, 30, 100, 1000]) {
     for (const previous of [0, 1, limit / 2, limit - 1, limit].map(Math.floor)) {
-      for (const current of [0, 1, limit / 2, limit - 1, limit].map(Math.floor)) {
+      // More than the limit are counted where the limit was higher before.
+      for (const current of [0, 1, limit / 2, limit - 1, limit, limit * 3].map(Math.floor)) {
         const counts = { current, previous, limit, windowMs: 60_000 }
         if (!isCounted(counts, nowMs, nowMs)) cases.push(counts)
       }
@@ -26,6 +27,11 @@ describe('R16: an exhausted limit', () => {
     expect(atMs).toBeGreaterThan(nowMs)
     expect(isCounted(counts, atMs, nowMs)).toBe(true)
     expect(isCounted(counts, atMs - 2, nowMs)).toBe(false)
+  })
+
+  test('never names a time that has passed, where another clock has counted', () => {
+    const counts = { current: 0, previous: 0, limit: 1, windowMs: 60_000 }
+    expect(nextAdmissionMs(counts, nowMs)).toBe(nowMs + 1)
   })
 
   test('lets a caller at twice the rate have the limit, in each window after the first', () => {

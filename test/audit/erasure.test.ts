@@ -5,10 +5,10 @@ import { publicKeysIn } from '../../cli/checkpoints.ts'
 import { type ChainPage, verifyChain } from '../../cli/verify.ts'
 import { createCheckpointSealer } from '../../src/audit/chain-checkpoint.ts'
 import { partOf } from '../../src/audit/chain-export.ts'
+import { insertAuditEvents } from '../../src/audit/d1/audit-chain.ts'
+import { createErasureOrders } from '../../src/audit/d1/erasure-orders.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { insertAuditEvents } from '../../src/stores/d1/audit-chain.ts'
-import { createErasureOrders } from '../../src/stores/d1/erasure-orders.ts'
-import type { ExportBucket } from '../../src/stores/r2/bucket.ts'
+import type { ExportBucket } from '../../src/audit/r2/bucket.ts'
 import { carryOutErasures, endRetention, exportDue } from '../../workers/upkeep.ts'
 import { generateSigningJwk } from '../admin/signing-jwk.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -476,7 +476,7 @@ describe('S66: an erasure', () => {
     await append([by('bob'), by(ALICE), by('carol')])
     // As they were written then.
     const { canonicalJson } = await import('../../src/audit/chain-row.ts')
-    const { sha256 } = await import('../../src/tokens/sha256.ts')
+    const { sha256 } = await import('../../src/crypto/sha256.ts')
     const later = [
       'observed',
       'v',

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createAuditLog, QUERY_TIMEOUT_MS } from '../../src/audit/d1/audit-events.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
-import { createAuditLog, QUERY_TIMEOUT_MS } from '../../src/stores/d1/audit-events.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())

@@ -4,14 +4,14 @@ import {
   createAuditQueue,
   DRAIN_INTERVAL_MS,
   QUEUE_COOL_DOWN_MS,
-} from '../../src/stores/queue/audit-queue.ts'
+} from '../../src/audit/queue/audit-queue.ts'
 import {
   createAuditSpill,
   SPILL_KEY,
   SPILL_LOST_EVENT_KEY,
   SPILL_LOST_KEY,
-} from '../../src/stores/upstash/audit-spill.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+} from '../../src/audit/redis/spill.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import { type LossyRedis, startLossyRedis } from './lossy-redis.ts'

@@ -1,11 +1,11 @@
 import { Hono } from 'hono'
 import { expect, test } from 'vitest'
 import { type AuditEvent, type AuditSink, auditEventSchema } from '../../src/audit/event.ts'
-import type { GatewayVariables } from '../../src/context.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
 import { audit } from '../../src/middleware/audit.ts'
+import type { GatewayVariables } from '../../src/middleware/context.ts'
 import { observe } from '../../src/middleware/observe.ts'
-import type { PolicyRoute } from '../../src/policy.ts'
+import type { PolicyRoute } from '../../src/policy/policy.ts'
 
 const RULE = { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'allow' } as const
 const ROUTE: PolicyRoute = {
@@ -44,7 +44,7 @@ function gatewayWith(sink?: AuditSink) {
   return { app, events }
 }
 
-test('S66: an allowed request is one event with who, what, outcome, reason and ids', async () => {
+test('S27, S66: an allowed request is one event with who, what, outcome, reason and ids, and without its credentials', async () => {
   const { app, events } = gatewayWith()
   app.get('/orders/:id', (c) => {
     c.set('requestId', 'request-1')

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { MAX_BATCH_BYTES } from '../../src/audit/batch.ts'
-import { newAuditTally } from '../../src/metrics/tally.ts'
 import {
   type AuditQueueOptions,
   createAuditQueue,
   DRAIN_INTERVAL_MS,
   QUEUE_COOL_DOWN_MS,
-} from '../../src/stores/queue/audit-queue.ts'
+} from '../../src/audit/queue/audit-queue.ts'
 import {
   createAuditSpill,
   SPILL_KEY,
   SPILL_LOST_EVENT_KEY,
   SPILL_LOST_KEY,
-} from '../../src/stores/upstash/audit-spill.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+} from '../../src/audit/redis/spill.ts'
+import { newAuditTally } from '../../src/isolate/tally.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import { type LossyRedis, startLossyRedis } from './lossy-redis.ts'

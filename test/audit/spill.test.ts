@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { auditEventSchema } from '../../src/audit/event.ts'
-import type { AuditSpill } from '../../src/audit/spill.ts'
-import { Unavailable } from '../../src/errors.ts'
 import {
   BATCH_TTL_SECONDS,
   createAuditSpill,
@@ -9,9 +7,11 @@ import {
   SPILL_LOST_EVENT_KEY,
   SPILL_LOST_KEY,
   SPILL_TTL_SECONDS,
-} from '../../src/stores/upstash/audit-spill.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
-import { createSpillRedaction } from '../../src/stores/upstash/spill-redaction.ts'
+} from '../../src/audit/redis/spill.ts'
+import { createSpillRedaction } from '../../src/audit/redis/spill-redaction.ts'
+import type { AuditSpill } from '../../src/audit/spill.ts'
+import { Unavailable } from '../../src/errors.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 

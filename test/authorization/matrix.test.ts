@@ -1,9 +1,9 @@
 /** Every set of roles of the shipped policy against every path and method, tokens really signed. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import policy from '#policy'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
 import type { RelationTuples } from '../../src/relations/store.ts'
-import { createRelationTuples } from '../../src/stores/upstash/relation-tuples.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { startGateway, type TestGateway } from '../rows/gateway.ts'
 

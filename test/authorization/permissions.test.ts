@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import policy from '#policy'
 import { createAuthorizer, permissionSet } from '../../src/authorization/permissions.ts'
-import type { Principal } from '../../src/tokens/principal.ts'
+import type { Principal } from '../../src/identity/principal.ts'
 
 function caller(roles: readonly string[], scopes: readonly string[] = []): Principal {
   return {

@@ -19,8 +19,8 @@ describe('the layers are those of the gateway', () => {
           .replace(/stage\('\w+', /g, '')
           .matchAll(STAGES),
       ].map(([, name]) => name)
-    expect(order('src/app.ts')).toContain('admit')
-    expect(order('bench/workers/stages.ts')).toEqual(order('src/app.ts'))
+    expect(order('src/gateway/create-gateway.ts')).toContain('admit')
+    expect(order('bench/workers/stages.ts')).toEqual(order('src/gateway/create-gateway.ts'))
   })
 
   test('they are bundled and run with the settings that ship', () => {

@@ -1,9 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { flameGraph } from '../../bench/flame-graph.ts'
 import type { CpuProfile, ProfileNode } from '../../bench/inspector.ts'
-import { flamesOf } from '../../bench/profile-flames.ts'
 import { attribute, STAGE_MODULES, stageTimes } from '../../bench/profile-stages.ts'
 import { moduleFinder } from '../../bench/profile-summary.ts'
 import { sampledStacks } from '../../bench/profile-tree.ts'
@@ -29,7 +27,7 @@ const STAGED_BUNDLE = [
   'function audit() {}',
   '// src/middleware/admit.ts',
   'function admit() {}',
-  '// src/stores/upstash/rest.ts',
+  '// src/redis/rest.ts',
   'function pipelined() {}',
   '// node_modules/someone/index.js',
   'function anything() {}',
@@ -60,12 +58,11 @@ describe('time of stages', () => {
   }
   const attributed = sampledStacks(profile, moduleFinder(STAGED_BUNDLE)).map(attribute)
   const times = new Map(stageTimes(attributed, 10).map((time) => [time.stage, time]))
-  const busy = 780
 
   test('is looked for in files that there are, for every stage that the gateway names', () => {
     for (const module of Object.values(STAGE_MODULES))
       expect(existsSync(join(ROOT, module)), module).toBe(true)
-    const gateway = readFileSync(join(ROOT, 'src', 'app.ts'), 'utf8')
+    const gateway = readFileSync(join(ROOT, 'src', 'gateway', 'create-gateway.ts'), 'utf8')
     const named = [...gateway.matchAll(/\bstage\('(\w+)'/g)].map(([, stage]) => stage)
     expect(named.length).toBeGreaterThan(5)
     for (const stage of named) expect(Object.keys(STAGE_MODULES)).toContain(stage)
@@ -101,47 +98,5 @@ describe('time of stages', () => {
     const shares = [...times.values()].map(({ share }) => share)
     expect(shares.reduce((sum, share) => sum + share)).toBeCloseTo(1, 3)
     expect(times.get('proxy')).toMatchObject({ micros: 0, share: 0 })
-  })
-
-  test('a flame stands upon the stage that it belongs to', () => {
-    const root = flamesOf(attributed, 10)
-    expect(root.value).toBeCloseTo(busy / 10)
-    const admit = root.children.find(({ name }) => name === 'admit')
-    expect(admit?.value).toBeCloseTo(30)
-    expect(admit?.children.map(({ name, value }) => [name, Math.round(value)])).toEqual([
-      ['admit', 15],
-      ['pipelined', 15],
-    ])
-  })
-})
-
-describe('a flame graph', () => {
-  const leaf = { detail: 'm', colour: '#abcdef', children: [] }
-  const svg = flameGraph(
-    {
-      ...leaf,
-      name: 'all',
-      value: 1_000,
-      children: [
-        { ...leaf, name: '<b>&"x"', value: 400 },
-        { ...leaf, name: 'invisible', value: 0.1 },
-      ],
-    },
-    { title: 'A & B', subtitle: 'of a test', format: (value) => `${value} us` },
-  )
-
-  test('has a tooltip with name, module, value and share for each box that can be seen', () => {
-    expect(svg).toContain('<title>all (m): 1000 us, 100.0 %</title>')
-    expect(svg).toContain('&#60;b&#62;&#38;&#34;x&#34; (m): 400 us, 40.0 %</title>')
-    expect(svg).not.toContain('invisible')
-  })
-
-  test('is a document that loads and runs nothing, whatever the names are', () => {
-    expect(svg).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" [^<]*>/)
-    expect(svg).toMatch(/<\/svg>\n$/)
-    expect(svg).not.toMatch(/<(?:b|script|image|style|use)\b|href|A & B/)
-    const opened = svg.match(/<[a-z]+[ >]/g) ?? []
-    const ended = svg.match(/<\/[a-z]+>|\/>/g) ?? []
-    expect(opened.length).toBe(ended.length)
   })
 })

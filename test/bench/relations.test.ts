@@ -40,9 +40,9 @@ import { type RedisHandle, startRedis } from '../../dev/redis.ts'
 import shipped from '../../portcullis.config.ts'
 import { compileModel } from '../../src/relations/compile-model.ts'
 import { mistakeOfTuple } from '../../src/relations/permitted.ts'
+import { createRelationCheck, RELATION_LIMITS } from '../../src/relations/redis/check.ts'
+import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
 import { formatTuple, type RelationTuple } from '../../src/relations/tuple.ts'
-import { createRelationCheck, RELATION_LIMITS } from '../../src/stores/upstash/relation-check.ts'
-import { createRelationTuples } from '../../src/stores/upstash/relation-tuples.ts'
 import { decide } from '../relations/oracle.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')

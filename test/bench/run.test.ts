@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
+import type { ProfileNode } from '../../bench/inspector.ts'
 import { descendants } from '../../bench/process-times.ts'
 import type { Measured, SuiteResult } from '../../bench/scenario.ts'
 import { isStarvation } from '../../bench/starvation.ts'
@@ -131,8 +132,14 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     expect(modules.map(({ module }) => module)).toContain('src/routes/proxy.ts')
     for (const name of ['audit', 'admit', 'proxy'])
       expect(stages.find(({ stage }) => stage === name)?.share, name).toBeGreaterThan(0)
-    const drawn = readdirSync(results).find((file) => file.endsWith('-profile.svg')) ?? ''
-    expect(readFileSync(join(results, drawn), 'utf8')).toContain('<title>admit')
+    const file = readdirSync(results).find((name) => name.endsWith('-profile.cpuprofile')) ?? ''
+    const { nodes, samples, timeDeltas, startTime, endTime } = JSON.parse(
+      readFileSync(join(results, file), 'utf8'),
+    )
+    expect(samples.length).toBeGreaterThan(0)
+    expect(timeDeltas.length).toBe(samples.length)
+    expect(endTime).toBeGreaterThan(startTime)
+    expect(nodes.map((node: ProfileNode) => node.callFrame.functionName)).toContain('admit')
   })
 
   test('what is broken off has not been measured, and leaves no process behind', async () => {

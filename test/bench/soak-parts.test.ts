@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { accountFor, withReasons } from '../../bench/soak/audit-account.ts'
 import { createExplanations } from '../../bench/soak/explanations.ts'
-import { FAULT_NAMES, faultOf } from '../../bench/soak/faults.ts'
+import { breakerRecoveryMs, FAULT_NAMES, faultOf } from '../../bench/soak/faults.ts'
 import { allHold, type Evidence, invariantsOf } from '../../bench/soak/invariants.ts'
 import { type Answered, createLedger, type Expectation } from '../../bench/soak/ledger.ts'
 import { createLimitWatch } from '../../bench/soak/limit-watch.ts'
@@ -92,11 +92,28 @@ describe('what a fault explains', () => {
     expect(explanations.explain(trouble, at(9_000, 9_900))).toBeUndefined()
     expect(explanations.explain(trouble, at(9_900, 10_100))).toBe(window)
     window.endMs = 20_000
-    const lastMs = 20_000 + faultOf('redis-hang').recoveryMs
+    const lastMs = 20_000 + faultOf('redis-hang').recoveryMs(10_000)
     expect(explanations.explain(trouble, at(lastMs, lastMs + 1))).toBe(window)
     expect(explanations.explain(trouble, at(lastMs + 1, lastMs + 2))).toBeUndefined()
     for (const other of ['500', '502 origin_unreachable', '401 invalid_token', 'none', 'cut'])
       expect(explanations.explain(other, at(11_000, 12_000)), other).toBeUndefined()
+  })
+
+  test.each([
+    [0, 2_000],
+    [500, 3_000],
+    [3_000, 5_000],
+    [60_000, 6_000],
+  ])('an outage of %i ms, what a breaker can still refuse %i ms later', (lastedMs, recoveryMs) => {
+    expect(breakerRecoveryMs(lastedMs)).toBe(recoveryMs)
+  })
+
+  test('the peak is measured without a fault, so it explains no outage of Redis', () => {
+    const explanations = createExplanations()
+    explanations.begin('full-load', 10_000)
+    const span = { fromMs: 10_000, toMs: 10_001, gateway: 0 }
+    expect(explanations.explain('503 dependency_unavailable', span)).toBeUndefined()
+    expect(explanations.explain('503 overloaded', span)).toBeDefined()
   })
 
   test('a gateway that was killed explains nothing of the other', () => {

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, inject, test } from 'vitest'
 import { newAddress } from '../harness/address.ts'
 import { forget, recordsOf, setMode } from '../harness/control.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { AUDIENCE, createKey, mint, REMOTE_ISSUER } from '../harness/issuer.ts'
+import { redisVars } from '../harness/redis.ts'
 import type { Observed } from '../proxy/observed-gateway.ts'
 import { startWorkerd } from '../proxy/workerd.ts'
 
@@ -35,8 +35,7 @@ describe('keys of an issuer that publishes them', () => {
     const isolate = await startWorkerd({
       entry: 'test/proxy/observed-gateway.ts',
       vars: {
-        UPSTASH_REDIS_REST_URL: stack.rest.url,
-        UPSTASH_REDIS_REST_TOKEN: stack.env.UPSTASH_REDIS_REST_TOKEN ?? '',
+        ...redisVars({ url: stack.rest.url, token: stack.env.UPSTASH_REDIS_REST_TOKEN ?? '' }),
         PUBLIC_URL: 'https://gateway.test',
         ORIGIN_URL: stack.origin.url,
         ISSUERS: JSON.stringify([
@@ -49,10 +48,7 @@ describe('keys of an issuer that publishes them', () => {
       const headers = { authorization: `Bearer ${token}` }
       const response = await fetch(`${url}/single/page`, { headers })
       await response.text()
-      // On a starved machine a call to Redis may miss its deadline; the keys may not.
-      if (response.status !== 503) return response.status
-      await sleep(200)
-      return ask(token)
+      return response.status
     }
     try {
       const tokens = await Promise.all(
@@ -68,14 +64,14 @@ describe('keys of an issuer that publishes them', () => {
       expect(fetches).toBe(1)
       const { admitted, decisions } = (await (await fetch(`${url}/read-here`)).json()) as Observed
       expect(admitted).toBe(100)
-      expect(decisions.filter(({ reason }) => !/^(ok|redis:.*)$/.test(reason))).toEqual([])
+      expect(new Set(decisions.map(({ reason }) => reason))).toEqual(new Set(['ok']))
     } finally {
       await isolate.stop()
       await issuer.close()
     }
   })
 
-  test('R07: 1,000 unknown keys, 100 at a time, fetch at most once and delay nobody else', async () => {
+  test('R07, S07: 1,000 unknown keys, 100 at a time, fetch at most once and delay nobody else', async () => {
     const stranger = await createKey('stranger')
     await forget(stack.keySet)
     await forget(stack.origin)

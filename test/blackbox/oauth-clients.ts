@@ -9,21 +9,17 @@ export interface StackClient {
 export const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 
-/** Posts a form as a client, by Basic; a 503 of a busy machine is tried again. */
-export async function postAs(
+/** Posts a form as a client, by Basic. */
+export function postAs(
   { id, secret }: StackClient,
   url: string,
   params: Record<string, string>,
-  attempts = 4,
 ): Promise<Response> {
-  const response = await fetch(url, {
+  return fetch(url, {
     method: 'POST',
     headers: { Authorization: `Basic ${btoa(`${id}:${secret}`)}` },
     body: new URLSearchParams(params),
   })
-  if (response.status !== 503 || attempts === 1) return response
-  await response.body?.cancel()
-  return postAs({ id, secret }, url, params, attempts - 1)
 }
 
 /** Creates a client through the operators' API. */

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
-import { addressBanKey } from '../../src/admission/ban.ts'
-import { cutOffKey } from '../../src/admission/revocation.ts'
-import { DEFAULT_FAILURES } from '../../src/breakers/breaker.ts'
+import { addressBanKey } from '../../src/abuse/ban.ts'
+import { DEFAULT_FAILURES } from '../../src/isolate/circuit-breaker.ts'
+import { cutOffKey } from '../../src/revocation/revocation.ts'
 import { FAULTS, RUBBISH } from '../faults/rubbish.ts'
 import { newAddress } from '../harness/address.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
@@ -17,6 +17,8 @@ import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 const stack = inject('stack')
 /** Longer than a breaker stays open, on a machine with other things to do. */
 const RECOVERY = { timeout: 20_000, interval: 200 }
+/** Longer than a healthy Redis takes on a busy machine; an outage is found after it. */
+const DEADLINE_MS = 700
 /** The policy lets a subject call so often in a minute. */
 const STANDARD_LIMIT = 100
 const WINDOW_MS = 60_000
@@ -48,8 +50,7 @@ beforeAll(async () => {
     ...stack.env,
     PORT: String(port),
     UPSTASH_REDIS_REST_URL: toRedis.url,
-    // The deadline that ships.
-    REDIS_TIMEOUT_MS: '',
+    REDIS_TIMEOUT_MS: String(DEADLINE_MS),
     UPSTASH_REDIS_REST_TOKEN: redis.token,
     ORIGIN_URL: toOrigin.url,
   }
@@ -63,6 +64,7 @@ afterAll(async () => {
 afterEach(async () => {
   await toRedis.set({ kind: 'none' })
   await toOrigin.set({ kind: 'none' })
+  await recovered(await newCaller())
   reached.length = 0
 })
 
@@ -119,21 +121,35 @@ const flapping: [string, Fault] = [
   { kind: 'flap', upMs: 400, downMs: 400 },
 ]
 
+/** Faults with which Redis still answers well within the deadline: nobody may notice. */
+const isHarmless = (fault: Fault) => fault.kind === 'latency' && fault.ms < DEADLINE_MS / 2
+/** Faults with which some answers come in time, and some do not. */
+const isMixed = (fault: Fault) =>
+  fault.kind === 'flap' || (fault.kind === 'latency' && fault.ms > DEADLINE_MS / 2)
+
 describe('a Redis behind a bad wire', () => {
+  const ROUNDS = 3
+
   test.each<readonly [string, Fault]>([...FAULTS, flapping, ...wire])(
-    'R01, R02, R03, R04, R05, R06, R32: %s: who must not get in does not, and who may does when it is over',
+    'R01, R02, R03, R04, R05, R06, R32: %s: only permitted callers are served, all of them or none as the fault says, and all after it',
     async (_, fault) => {
       const { good, refused } = await cast()
       await toRedis.set(fault)
-      for (let round = 0; round < 3; round++) {
+      const counts = { served: 0, unavailable: 0 }
+      for (let round = 0; round < ROUNDS; round++) {
         const statuses = await Promise.all(refused.map(statusOf))
-        for (const status of statuses) expect([401, 403, 503], NEVER).toContain(status)
-        expect([200, 503]).toContain(await statusOf(good))
+        const permitted = isHarmless(fault) ? [401, 403] : [401, 403, 503]
+        for (const status of statuses) expect(permitted, NEVER).toContain(status)
+        const status = await statusOf(good)
+        if (status === 200) counts.served += 1
+        if (status === 503) counts.unavailable += 1
       }
+      if (isHarmless(fault)) expect(counts).toEqual({ served: ROUNDS, unavailable: 0 })
+      else if (isMixed(fault)) expect(counts.served + counts.unavailable).toBe(ROUNDS)
+      else expect(counts).toEqual({ served: 0, unavailable: ROUNDS })
       await toRedis.set({ kind: 'none' })
       await recovered(good)
-      for (const caller of refused)
-        await expect.poll(() => statusOf(caller), RECOVERY).toBeOneOf([401, 403])
+      for (const caller of refused) expect([401, 403]).toContain(await statusOf(caller))
       expect(new Set(reached), NEVER).toEqual(new Set([good.subject]))
     },
   )
@@ -144,6 +160,7 @@ describe('a Redis behind a bad wire', () => {
     const leftMs = WINDOW_MS - (Date.now() % WINDOW_MS)
     if (leftMs < WINDOW_MS / 3) await new Promise((done) => setTimeout(done, leftMs))
     const firstWindow = window()
+    const AT_ONCE = 20
     const counts = new Map<number, number>()
     const count = async () => {
       const status = await statusOf(spent)
@@ -154,14 +171,15 @@ describe('a Redis behind a bad wire', () => {
       const isDown = round % 3 === 2
       await toRedis.set(isDown ? { kind: 'reset', afterBytes: 0 } : { kind: 'none' })
       if (!isDown) await expect.poll(count, RECOVERY).toBeOneOf([200, 429])
-      await Promise.all(Array.from({ length: 20 }, count))
+      const statuses = await Promise.all(Array.from({ length: AT_ONCE }, count))
+      // While Redis is down only what the isolate remembers is decided: that the limit was reached.
+      expect(statuses).not.toContain(isDown ? 200 : 503)
     }
     const admitted = counts.get(200) ?? 0
     // On a machine that is slow enough another window may have begun.
     expect(admitted, NEVER).toBeLessThanOrEqual(STANDARD_LIMIT * (1 + window() - firstWindow))
     expect(admitted).toBe(reached.length)
     expect(counts.get(429) ?? 0).toBeGreaterThan(0)
-    expect(counts.get(503) ?? 0).toBeGreaterThan(0)
     expect([...counts.keys()].sort()).toEqual([200, 429, 503])
   })
 

@@ -83,6 +83,20 @@ describe('S50: a protected path in every spelling', () => {
   )
 })
 
+/** `wrangler dev` resolves dot segments before the gateway runs; `test/proxy/dot-segments.test.ts` has workerd alone. */
+describe('S50: dot segments that the development runtime resolves', () => {
+  test.each(['/public/../orders', '/./orders', '/public/%2e%2e/orders'])(
+    '%s is /orders to the gateway and to the origin',
+    async (target) => {
+      expect((await getRaw(here, target)).status).toBe(401)
+      expect(await recordsOf(stack.origin)).toEqual([])
+      const token = await mint(stack.inlineKey)
+      expect((await getRaw(here, target, [`Authorization: Bearer ${token}`])).status).toBe(200)
+      expect((await recordsOf(stack.origin)).map(({ url }) => url)).toEqual(['/orders'])
+    },
+  )
+})
+
 describe('S51, S52, S53: nothing but the path chooses the route', () => {
   test.each([
     ['/orders?x=/public/ping', []],

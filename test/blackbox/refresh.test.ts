@@ -13,8 +13,6 @@ import {
 
 const ROUNDS = Number(process.env.ROUNDS ?? 5)
 const AT_ONCE = 50
-/** A busy machine may miss Redis' deadline of 250 ms: 503 decides nothing and is asked again. */
-const MAX_ATTEMPTS = 20
 
 const stack = inject('stack')
 let client: StackClient
@@ -29,7 +27,7 @@ interface Answer {
 }
 
 async function ask(gateway: string, params: Record<string, string>): Promise<Answer> {
-  const response = await postAs(client, `${gateway}/oauth/token`, params, MAX_ATTEMPTS)
+  const response = await postAs(client, `${gateway}/oauth/token`, params)
   return { status: response.status, ...((await response.json()) as object) }
 }
 
@@ -45,12 +43,10 @@ function refresh(index: number, refresh_token: string): Promise<Answer> {
 }
 
 async function statusOf(index: number, token = ''): Promise<number> {
-  for (let attempt = 1; ; attempt++) {
-    const headers = { authorization: `Bearer ${token}` }
-    const response = await fetch(`${stack.gateways[index % 2]}/orders`, { headers })
-    await response.text()
-    if (response.status !== 503 || attempt === MAX_ATTEMPTS) return response.status
-  }
+  const headers = { authorization: `Bearer ${token}` }
+  const response = await fetch(`${stack.gateways[index % 2]}/orders`, { headers })
+  await response.text()
+  return response.status
 }
 
 test(`S35, S36, S37: ${AT_ONCE} parallel refreshes at two gateways, ${ROUNDS} rounds: one successor each; then reuse ends all`, {

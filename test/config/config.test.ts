@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseConfig } from '../../src/config.ts'
+import { parseConfig } from '../../src/validators/environment.ts'
 import {
   es256,
   good,
@@ -20,7 +20,7 @@ describe('the environment', () => {
       issuers: [
         {
           ...remote,
-          algorithms: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+          algorithms: ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA'],
           typ: 'at+jwt',
           clockTolerance: 5,
           maxTokenAge: 86_400,

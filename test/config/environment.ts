@@ -1,7 +1,7 @@
 /** Environments, good and nearly so, and what is said of them. */
 import { createHash } from 'node:crypto'
-import { parseConfig } from '../../src/config.ts'
 import { Misconfigured } from '../../src/errors.ts'
+import { parseConfig } from '../../src/validators/environment.ts'
 import { createSigner } from '../tokens/signer.ts'
 
 export const [es256, rs256, eddsa] = await Promise.all([

@@ -42,7 +42,7 @@ describe('of a key set is told', () => {
       'that it is empty',
       200,
       '{"keys":[]}',
-      'has no key that can be used for RS256, PS256, ES256, EdDSA',
+      'has no key that can be used for RS256, PS256, ES256, Ed25519, EdDSA',
     ],
     ['that it has no end', 200, ' '.repeat(262_145), 'answers with more than 262144 bytes'],
   ])('%s', async (_what, status, body, why) => {

@@ -1,14 +1,14 @@
-/** A shell that remembers what was assigned in it, in a checkout of its own. */
+/** A shell in a checkout of its own. Variables stay assigned from one block to the next. */
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { ROOT } from '../harness/process.ts'
 import { type Command, makeCheckout } from '../start/checkout.ts'
 
-/** For machines that have no curl. */
+/** Replaces curl on machines without it. */
 const CURL = join(import.meta.dirname, 'curl.mjs')
 
-/** Commands that go on until somebody stops them, and what they say when they are there. */
+/** Commands that run until they are stopped, and the output that says that they are ready. */
 const SERVERS: readonly (readonly [command: string, ready: RegExp])[] = [
   ['npm start', /^# .*\ncurl .*\n# .*\ncurl .*\n# .*\ncurl .*\n# .*\nnpx .*\n/m],
   ['node examples/books/api.mjs', /listens on/],
@@ -32,11 +32,11 @@ export interface Terminal {
 }
 
 /**
- * Opens one. `substitutions` are made in every block, and `env` is what a user would have.
+ * Opens a terminal. Replaces `substitutions` in every block; `env` is the user's environment.
  *
- * Two commands are not run as they stand: `npm ci` would replace the packages that everybody here
- * uses, so it only checks the lock file, and what it prepares is prepared beforehand; and `npm test`
- * would run this, so it runs one file.
+ * Two commands are replaced. `npm ci` would replace the packages that other tests use, so it only
+ * checks the lock file, and its `prepare` script runs beforehand. `npm test` would run this test, so
+ * it runs one file.
  */
 export async function openTerminal(
   substitutions: readonly (readonly [from: string, to: string])[],
@@ -64,7 +64,7 @@ export async function openTerminal(
   function shell(script: string): Command {
     return checkout.run(['sh', '-euc', `set -a; . ${state}\n${script}`], {
       ...env,
-      // What `npx` finds in the checkout is remembered there, not for the user.
+      // Keeps the cache of `npx` out of the user's home.
       npm_config_cache: join(scratch, 'npm'),
       PATH: [userPath(), programs].join(delimiter),
     })
@@ -87,7 +87,9 @@ export async function openTerminal(
       const last = lines.at(-1) ?? ''
       const [server, ready] = SERVERS.find(([command]) => last.includes(command)) ?? []
       const before = server === undefined ? text : lines.slice(0, -1).join('\n')
-      const { code, stdout, stderr } = await shell(`${before}\nexport -p > ${state}`).ended
+      // `set -e` does not end a shell when the first command of `a && b` fails.
+      const script = `${before}\n[ $? -eq 0 ] || exit 1\nexport -p > ${state}`
+      const { code, stdout, stderr } = await shell(script).ended
       if (code !== 0 || server === undefined || ready === undefined)
         return { code, output: stdout + stderr }
       return serve(last, server, ready)
@@ -105,7 +107,7 @@ async function stop(command: Command | undefined): Promise<void> {
   await command?.ended
 }
 
-/** What a user has before npm puts the project's own programs in front. */
+/** Returns PATH without the folders of programs that npm adds. */
 function userPath(): string {
   const folders = (process.env.PATH ?? '').split(delimiter)
   return folders.filter((folder) => !folder.endsWith('node_modules/.bin')).join(delimiter)

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import type { AlarmLine } from '../../src/breakers/alarm.ts'
+import { Unavailable } from '../../src/errors.ts'
+import type { AlarmLine } from '../../src/isolate/breaker-alarm.ts'
+import { type BreakerTransition, createBreakers } from '../../src/isolate/breakers.ts'
 import {
   bystanderOf,
   createCircuitBreaker,
   DEFAULT_FAILURES,
   FIRST_PERIOD_MS,
   MAX_PERIOD_MS,
-} from '../../src/breakers/breaker.ts'
-import { type BreakerTransition, createBreakers } from '../../src/breakers/registry.ts'
-import { Unavailable } from '../../src/errors.ts'
+} from '../../src/isolate/circuit-breaker.ts'
 
 const START_MS = 1_700_000_000_000
 

@@ -40,15 +40,15 @@ describe('every call to something else has a deadline', () => {
     const without = calls.filter(([, call]) => !/\bsignal\b/.test(call)).map(([path]) => path)
     expect(without).toEqual([])
     // That one takes its options from a few lines above.
-    expect(codeOf('src/origin.ts')).toMatch(/const init = \{[^}]*signal: abort\.signal/)
+    expect(codeOf('src/origin/origin.ts')).toMatch(/const init = \{[^}]*signal: abort\.signal/)
   })
 
   test('R20: to D1, R2 and the queue it is a race with a timer', () => {
     const users = sources.filter((path) => {
       const code = codeOf(path)
-      return path.startsWith('src/stores/') && BINDING.test(code) && CALLS.test(code)
+      return /^src\/[a-z-]+\/(?:d1|r2|queue)\//.test(path) && BINDING.test(code) && CALLS.test(code)
     })
-    expect(users).toContain('src/stores/d1/audit-events.ts')
+    expect(users).toContain('src/audit/d1/audit-events.ts')
     expect(users.filter((path) => !BOUNDED.test(codeOf(path)))).toEqual([])
   })
 })

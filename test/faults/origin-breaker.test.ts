@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { DEFAULT_FAILURES, MAX_PERIOD_MS } from '../../src/breakers/breaker.ts'
-import { createBreakers } from '../../src/breakers/registry.ts'
 import { Denied, type Fault, Unavailable } from '../../src/errors.ts'
+import { createBreakers } from '../../src/isolate/breakers.ts'
+import { DEFAULT_FAILURES, MAX_PERIOD_MS } from '../../src/isolate/circuit-breaker.ts'
 import { guardedOrigin } from '../../src/origin/guarded-origin.ts'
-import type { OriginRequest } from '../../src/origin.ts'
-import { problemOf } from '../../src/problem-of.ts'
+import type { OriginRequest } from '../../src/origin/origin.ts'
+import { problemOf } from '../../src/problems/problem-of.ts'
 
 /** An origin that does what it is told, and its guard; time stands still unless told otherwise. */
 function build() {

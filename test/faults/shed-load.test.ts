@@ -1,13 +1,13 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import shipped from '../../portcullis.config.ts'
-import { createWaiting, FORGOTTEN_AFTER_MS, FULL } from '../../src/admission/waiting.ts'
 import { batchingAuditSink, SHED_EVENTS_PER_SECOND } from '../../src/audit/batching-sink.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
+import { FORGOTTEN_AFTER_MS } from '../../src/isolate/waiting.ts'
 import { audit } from '../../src/middleware/audit.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { shedLoad } from '../../src/middleware/shed-load.ts'
-import { problemHandler } from '../../src/problem.ts'
+import { problemHandler } from '../../src/problems/problem-handler.ts'
 import { startGateway } from '../rows/gateway.ts'
 
 /** An app behind `shedLoad` whose handler answers when it is told to. */
@@ -117,52 +117,18 @@ describe('a gateway in which as many wait as may', () => {
       const calls = gateway.redis.calls()
       // A bad token is not looked at, either.
       for (const refused of [orders, { ...orders, token: 'not.a.token' }, { path: '/public/ping' }])
-        expect(await gateway.send(refused, 1)).toBe(503)
+        expect(await gateway.send(refused)).toBe(503)
       expect(gateway.redis.calls()).toBe(calls)
       expect(held).toHaveLength(2)
-      expect(await gateway.send({ path: '/-/healthz' }, 1)).toBe(200)
+      expect(await gateway.send({ path: '/-/healthz' })).toBe(200)
       expect(await gateway.send({ path: '/-/readyz' })).toBe(200)
       // There is room for one more below /-/: it is told that it needs credentials.
-      expect(await gateway.send({ path: '/-/admin/bans' }, 1)).toBe(401)
+      expect(await gateway.send({ path: '/-/admin/bans' })).toBe(401)
       for (const answer of held) answer(new Response('[]'))
       expect(await Promise.all(waiting)).toEqual([200, 200])
     } finally {
       await gateway.close()
     }
-  })
-})
-
-describe('the count of those who wait', () => {
-  test('is exact while everybody says goodbye, over any time', () => {
-    const waiting = createWaiting()
-    let nowMs = 0
-    const slots: number[] = []
-    for (let step = 0; step < 2_000; step++) {
-      nowMs += (step * 7_919) % 700
-      if (step % 3 < 2) slots.push(waiting.enter(Number.POSITIVE_INFINITY, nowMs))
-      else waiting.leave(slots.shift() ?? FULL)
-      if (slots.length > 20) waiting.leave(slots.shift() ?? FULL)
-      expect(waiting.count()).toBe(slots.length)
-    }
-  })
-
-  test('forgets who is gone for long, and does not count such a one out twice', () => {
-    const waiting = createWaiting()
-    const early = waiting.enter(10, 0)
-    expect(waiting.enter(1, FORGOTTEN_AFTER_MS - 1)).toBe(FULL)
-    const late = waiting.enter(1, 2 * FORGOTTEN_AFTER_MS)
-    expect(late).not.toBe(FULL)
-    waiting.leave(early)
-    expect(waiting.count()).toBe(1)
-    waiting.leave(late)
-    expect(waiting.count()).toBe(0)
-  })
-
-  test('bears a clock that goes back', () => {
-    const waiting = createWaiting()
-    const slots = [100_000, 0, 50_000].map((nowMs) => waiting.enter(10, nowMs))
-    for (const slot of slots) waiting.leave(slot)
-    expect(waiting.count()).toBe(0)
   })
 })
 

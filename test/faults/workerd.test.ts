@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
-import { DEFAULT_FAILURES, FIRST_PERIOD_MS } from '../../src/breakers/breaker.ts'
+import { DEFAULT_FAILURES, FIRST_PERIOD_MS } from '../../src/isolate/circuit-breaker.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { type Running, startWorkerd } from '../proxy/workerd.ts'
 

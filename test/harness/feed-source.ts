@@ -1,26 +1,16 @@
-/** Reads the feed of revocations by itself, with the Lua that stands in the script of admission. */
-import type { FeedCursor, FeedReply } from '../../src/admission/revocation-feed.ts'
-import type { RedisRest } from '../../src/stores/upstash/rest.ts'
-import {
-  FEED_KEY,
-  FEED_MOST,
-  FEED_SINCE,
-  feedReplyOf,
-} from '../../src/stores/upstash/revocation-feed.ts'
-import { createScript } from '../../src/stores/upstash/script.ts'
+/** Reads the feed of revocations by itself, with the script that admission sends. */
 
-/** KEYS: the feed. ARGV: position, most. */
-const SINCE_SCRIPT = `#!lua flags=allow-key-locking
-${FEED_SINCE}
-return feed_since(KEYS[1], ARGV[1], tonumber(ARGV[2]))
-`
+import type { RedisRest } from '../../src/redis/rest.ts'
+import { createScript, runScript } from '../../src/redis/script.ts'
+import type { FeedCursor, FeedReply } from '../../src/revocation/feed.ts'
+import { FEED_KEY, FEED_SCRIPT, feedReplyOf } from '../../src/revocation/redis/feed.ts'
 
 /** Makes the reader: what has changed since a cursor, in one call. */
 export function createRevocationFeedSource(rest: RedisRest) {
-  const script = createScript(SINCE_SCRIPT)
+  const script = createScript(FEED_SCRIPT)
   return {
     async since(cursor: FeedCursor): Promise<FeedReply> {
-      return feedReplyOf(await script(rest, [FEED_KEY], [cursor.position, FEED_MOST]), cursor)
+      return feedReplyOf(await runScript(rest, script, [FEED_KEY], [cursor.position]), cursor)
     },
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Given to `expect` with what must not happen even once, however starved the machine is: where
- * continuous integration tries a failed test again, it does not try this one (.ci/again.mjs).
+ * Message for `expect` where something must not happen even once, however slow the machine is. In
+ * continuous integration a test that fails with it has no second try (.ci/again.mjs).
  */
 export const NEVER = 'never, on any machine'

@@ -1,8 +1,8 @@
 import { Hono } from 'hono'
 import { expect, test } from 'vitest'
-import type { ClientAddressVariables } from '../../src/context.ts'
-import { clientAddressOf } from '../../src/context.ts'
 import { addressGroup, clientAddress } from '../../src/middleware/client-address.ts'
+import type { ClientAddressVariables } from '../../src/middleware/context.ts'
+import { clientAddressOf } from '../../src/middleware/context.ts'
 
 const app = new Hono<{ Variables: ClientAddressVariables }>()
 app.use(clientAddress())
@@ -21,6 +21,7 @@ test.each([
   ['::1', '0:0:0:0::/64'],
   ['::ffff:203.0.113.7', '203.0.113.7'],
   ['::FFFF:cb00:7107', '203.0.113.7'],
+  ['0000:0000:0000:0000:0000:ffff:198.168.100.107', '198.168.100.107'],
 ])('S56: CF-Connecting-IP %s is the address %s', async (header, address) => {
   expect(await seen({ 'CF-Connecting-IP': header })).toBe(address)
 })
@@ -41,6 +42,12 @@ test.each([
   '2001:db8::1::2',
   '2001:db8:1:2::/64',
   `${'0:'.repeat(40)}1`,
+  '::ffff:010.0.0.1',
+  '::ffff:203.0.113.07',
+  '::ffff:0x1.2.3.4',
+  '::ffff:1.2.3.256',
+  '::ffff:1.2.3',
+  `::ffff:${'0'.repeat(38)}1.2.3.4`,
 ])('S56: %j is no address and falls into the shared bucket', async (header) => {
   expect(addressGroup(header)).toBeUndefined()
   expect(await seen({ 'CF-Connecting-IP': header })).toBe('unknown')

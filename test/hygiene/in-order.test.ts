@@ -122,3 +122,31 @@ test('stages that follow without a wait share a moment, and others look at the c
   })
   expect(timeline.durations(10)).toEqual({ a: 0, b: 0, c: 1, d: 0, e: 9 })
 })
+
+test('a stage that follows a wait between two chains looks at the clock', async () => {
+  const go: MiddlewareHandler = (_, next) => next()
+  for (const chain of [[stage('b', answer)], [go, stage('b', answer)]]) {
+    let nowMs = 0
+    const timeline = createTimeline(() => nowMs++)
+    await outcomeOf((app) => {
+      app.use((c, next) => {
+        c.set('timeline', timeline)
+        return next()
+      })
+      app.use(inOrder([stage('a', go)], onError))
+      app.use(async (_, next) => {
+        await Promise.resolve()
+        await next()
+      })
+      app.get('/things/:id', inOrder(chain, onError))
+    })
+    expect(timeline.durations(10)).toEqual({ a: 1, b: 9 })
+  }
+})
+
+test('a stage answers as usual where there is no timeline', async () => {
+  const { status, body } = await outcomeOf((app) =>
+    app.get('/things/:id', inOrder([stage('a', plain('a')), stage('b', answer)], onError)),
+  )
+  expect([status, body]).toEqual([200, 'at 7'])
+})

@@ -1,9 +1,9 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
-import type { BodyVariables } from '../../src/context.ts'
-import { bodyOf } from '../../src/context.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
-import { LINGER_BYTES } from '../../src/linger.ts'
+import { LINGER_BYTES } from '../../src/http/linger.ts'
+import type { BodyVariables } from '../../src/middleware/context.ts'
+import { bodyOf } from '../../src/middleware/context.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'
 
 /** A body that tells how far it was read, and whether it was read to its end or cancelled. */
@@ -90,6 +90,11 @@ describe('limitBody', () => {
     const { stream } = source([6, 6])
     const headers = { 'Content-Length': '5', 'Transfer-Encoding': 'chunked' }
     expect((await hono.fetch(post(stream, headers))).status).toBe(413)
+    for (const length of ['0', '11', 'abc']) {
+      const request = post(source([6]).stream, { ...headers, 'Content-Length': length })
+      const response = await hono.fetch(request)
+      expect([response.status, await response.text()], length).toEqual([200, '6'])
+    }
   })
 
   test('S62: a body of exactly the cap passes', async () => {
@@ -107,6 +112,7 @@ describe('limitBody', () => {
       const { seen, stream } = source([5])
       const response = await hono.fetch(post(stream, { 'Content-Length': length }))
       expect(response.status).toBe(400)
+      expect(await response.json()).toEqual({ code: 'request_malformed', check: 'content_length' })
       expect(reached.count).toBe(0)
       expect(seen.released).toBe(true)
     },
@@ -121,6 +127,18 @@ describe('limitBody', () => {
     expect([declared.status, await declared.text()]).toEqual([200, 'null'])
     const none = await app(0).hono.fetch(new Request('http://gateway.test/', { method: 'POST' }))
     expect([none.status, await none.text()]).toEqual([200, 'null'])
+  })
+
+  test('S62: a reader that passes the refusal on is answered once', async () => {
+    const answered: Error[] = []
+    const hono = new Hono<{ Variables: BodyVariables }>()
+    hono.onError((error, c) => {
+      answered.push(error)
+      return c.text(error.name, error instanceof Denied ? 413 : 500)
+    })
+    hono.post('/', limitBody({ maxBytes: 10 }), async (c) => c.text(await readAll(bodyOf(c))))
+    expect((await hono.fetch(post(source([11]).stream))).status).toBe(413)
+    expect(answered).toHaveLength(1)
   })
 
   test('S62: the answer is 413 even where the reader fails in its own words', async () => {
@@ -138,6 +156,58 @@ describe('limitBody', () => {
     const response = await hono.fetch(post(source([11]).stream))
     expect(response.status).toBe(413)
     expect(response.headers.get('Set-Cookie')).toBeNull()
+  })
+
+  test('S62: the answer is 413 even where the reader swallows the failure and sends no body', async () => {
+    const hono = new Hono<{ Variables: BodyVariables }>()
+    hono.onError((error, c) => c.text(error.name, error instanceof Denied ? 413 : 500))
+    hono.post('/', limitBody({ maxBytes: 10 }), async (c) => {
+      await readAll(bodyOf(c)).catch(() => undefined)
+      return c.body(null, 204)
+    })
+    expect((await hono.fetch(post(source([11]).stream))).status).toBe(413)
+  })
+
+  test('R26: a byte stream passes to its end', async () => {
+    let chunks = 3
+    const stream = new ReadableStream({
+      type: 'bytes',
+      pull(controller) {
+        if (chunks-- > 0) return controller.enqueue(new Uint8Array(2))
+        controller.close()
+        controller.byobRequest?.respond(0)
+      },
+    })
+    expect(await (await app(10).hono.fetch(post(stream))).text()).toBe('6')
+  })
+
+  test('R26: an answer may stream the body back after the handler has returned', async () => {
+    const hono = new Hono<{ Variables: BodyVariables }>()
+    hono.use(limitBody({ maxBytes: 10 }))
+    hono.post('/', (c) => c.body(bodyOf(c) as ReadableStream))
+    const response = await hono.fetch(post(source([2, 3]).stream))
+    expect((await response.arrayBuffer()).byteLength).toBe(5)
+  })
+
+  test('R26: nothing of a body is read before it is asked for', async () => {
+    const { seen, stream } = source([1, 2])
+    let pulled: number | undefined
+    const { hono } = app(10, async (body) => {
+      await new Promise((resolve) => setImmediate(resolve))
+      pulled = seen.pulled
+      return readAll(body)
+    })
+    expect(await (await hono.fetch(post(stream))).text()).toBe('3')
+    expect(pulled).toBe(0)
+  })
+
+  test('R29: a body that its reader cancels is let go', async () => {
+    const { seen, stream } = source([1, 2, 3])
+    const { hono } = app(10, async (body) => {
+      await (body as ReadableStream).cancel()
+      return `${seen.released}`
+    })
+    expect(await (await hono.fetch(post(stream))).text()).toBe('true')
   })
 
   test('R26: chunks pass one at a time, as they are asked for', async () => {
@@ -179,23 +249,30 @@ describe('limitBody', () => {
     },
   )
 
-  test('R27: a GET with a body is refused, and one without has none', async () => {
-    const { hono, reached } = app(10)
-    const { stream } = source([1])
-    const request = new Proxy(post(stream), {
-      get: (target, name) => (name === 'method' ? 'GET' : Reflect.get(target, name, target)),
-    })
-    const response = await hono.fetch(request)
-    expect(response.status).toBe(400)
-    expect(await response.json()).toEqual({ code: 'request_malformed', check: 'unexpected_body' })
-    expect(reached.count).toBe(0)
-    expect(await (await hono.request('/')).text()).toBe('null')
-  })
+  test.each(['GET', 'HEAD'])(
+    'R27: a %s with a body is refused, and one without has none',
+    async (method) => {
+      const { hono, reached } = app(10)
+      const { stream } = source([1])
+      const request = new Proxy(post(stream), {
+        get: (target, name) => (name === 'method' ? method : Reflect.get(target, name, target)),
+      })
+      const response = await hono.fetch(request)
+      expect(response.status).toBe(400)
+      // The answer to a HEAD has no content.
+      const problem = { code: 'request_malformed', check: 'unexpected_body' }
+      expect(await response.text()).toBe(method === 'HEAD' ? '' : JSON.stringify(problem))
+      expect(reached.count).toBe(0)
+      expect(await (await hono.request('/')).text()).toBe('null')
+    },
+  )
 
   test.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])(
     'R31: a cap of %d is refused',
     (cap) => {
-      expect(() => limitBody({ maxBytes: cap })).toThrow(RangeError)
+      expect(() => limitBody({ maxBytes: cap })).toThrow(
+        new RangeError(`limitBody: maxBytes must be a whole number, not ${cap}`),
+      )
     },
   )
 })

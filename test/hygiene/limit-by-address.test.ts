@@ -1,6 +1,6 @@
 /** Whose budget an anonymous request spends, through a whole gateway. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { definePolicy } from '../../src/policy.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
 import { startGateway, type TestGateway } from '../rows/gateway.ts'
 
 const LIMIT = 2

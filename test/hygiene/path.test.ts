@@ -1,8 +1,10 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import { Denied } from '../../src/errors.ts'
+import { ambiguity, MAX_PATH_LENGTH, pathOf, targetOf } from '../../src/http/path.ts'
+import { readingsOf } from '../../src/http/path-reading.ts'
 import { canonicalPath } from '../../src/middleware/canonical-path.ts'
-import { ambiguity, MAX_PATH_LENGTH, pathOf, targetOf } from '../../src/validators/path.ts'
+import { refuseLookAlikes } from '../../src/middleware/refuse-look-alikes.ts'
 
 const REFUSED: readonly (readonly [path: string, check: string])[] = [
   ['', 'not_absolute'],
@@ -30,6 +32,20 @@ const REFUSED: readonly (readonly [path: string, check: string])[] = [
   ['/admin/.', 'dot_segment'],
   ['/..', 'dot_segment'],
   ['/a/.../admin', 'dot_segment'],
+  ['/admin/%20', 'blank_segment'],
+  ['/admin/+', 'blank_segment'],
+  ['/a/+/admin', 'blank_segment'],
+  ['/a/%20/admin', 'blank_segment'],
+  ['/a/..%20/admin', 'blank_segment'],
+  ['/a/%20../admin', 'blank_segment'],
+  ['/a/.+/admin', 'blank_segment'],
+  ['/a/%c2%a0/admin', 'blank_segment'],
+  ['/a/%e2%80%8b/admin', 'blank_segment'],
+  ['/a/..%c2%ad/admin', 'blank_segment'],
+  ['/(S(x))/admin', 'parameter'],
+  ['/ad/(s(x))min', 'parameter'],
+  ['/(A(x)F(y))/admin', 'parameter'],
+  ['/%28S%28x%29%29/admin', 'parameter'],
   ['/a/%2e%2e/admin', 'encoded_unreserved'],
   ['/a/.%2E/admin', 'encoded_unreserved'],
   ['/a/%2e', 'encoded_unreserved'],
@@ -88,6 +104,10 @@ const PASSED: readonly string[] = [
   "/a!$&'()*+,=:@b",
   '/a|b[c]',
   '/hello%20world',
+  '/+1',
+  '/a+b/c++',
+  '/(draft)',
+  '/Orders(17)',
   '/user%40example.com',
   '/caf%C3%A9',
   '/%e6%97%a5%e6%9c%ac',
@@ -173,11 +193,54 @@ describe('canonicalPath', () => {
     },
   )
 
+  test.each(['a/b?c', 'gateway.test/public', 'a\\b', 'a?b', 'a#b', 'a@b'])(
+    'S57: the Host %s moves the path: it is refused and reaches no handler',
+    async (host) => {
+      const { app, reached } = guarded()
+      const response = await app.request('http://gateway.test/public', { headers: { host } })
+      expect(response.status).toBe(400)
+      expect(await response.json()).toEqual({ code: 'path_ambiguous', check: 'host' })
+      expect(reached).toEqual([])
+    },
+  )
+
+  test.each([undefined, '', 'gateway.test', 'gateway.test:8787', '[::1]:80'])(
+    'the Host %s moves nothing',
+    async (host) => {
+      const { app, reached } = guarded()
+      const headers = host === undefined ? {} : { host }
+      expect((await app.request('http://gateway.test/public', { headers })).status).toBe(200)
+      expect(reached).toEqual(['/public'])
+    },
+  )
+
   test('S51: nothing in a query makes a path ambiguous', async () => {
     const { app, reached } = guarded()
     const query = '?x=/../admin&y=%2f%00%zz//;'
     const response = await app.fetch(new Request(`http://gateway.test/public${query}`))
     expect(response.status).toBe(200)
     expect(reached).toEqual(['/public'])
+  })
+})
+
+describe('refuseLookAlikes', () => {
+  test('S67: the reason names the route that the origin could pick', async () => {
+    const reached: string[] = []
+    const app = new Hono()
+    app.onError((error, c) => c.json(error instanceof Denied ? error.denial : {}, 400))
+    const readings = readingsOf('/api/*', '/api/admin', 'loose', false)
+    const lookAlikes = [{ path: '/api/admin', readings }]
+    app.get('/api/*', refuseLookAlikes({ lookAlikes }), (c) => {
+      reached.push(c.req.path)
+      return c.text('reached')
+    })
+    const refused = await app.request('http://gateway.test/api/Admin?x=/api/orders')
+    expect(await refused.json()).toEqual({
+      code: 'path_ambiguous',
+      check: 'reads_as /api/admin',
+    })
+    expect(reached).toEqual([])
+    const query = await app.request('http://gateway.test/api/orders?x=/api/Admin')
+    expect(query.status).toBe(200)
   })
 })

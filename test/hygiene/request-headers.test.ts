@@ -1,10 +1,10 @@
 import { Hono } from 'hono'
 import { expect, test } from 'vitest'
-import { forwardHeadersOf, type GatewayVariables } from '../../src/context.ts'
 import { clientAddress } from '../../src/middleware/client-address.ts'
+import { forwardHeadersOf, type GatewayVariables } from '../../src/middleware/context.ts'
+import { receivedHeaders } from '../../src/middleware/request-headers.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
-import { receivedHeaders } from '../../src/request-headers.ts'
 
 test('S54: a header that another middleware has taken away goes no further', async () => {
   const app = new Hono<{ Variables: GatewayVariables }>()

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
-import type { RequestIdVariables } from '../../src/context.ts'
-import { requestIdOf, traceOf } from '../../src/context.ts'
+import type { RequestIdVariables } from '../../src/middleware/context.ts'
+import { requestIdOf, traceOf } from '../../src/middleware/context.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
@@ -59,6 +59,10 @@ describe('requestId', () => {
     },
   )
 
+  test('without a client id there is no parent', async () => {
+    expect((await see({})).parent).toBeNull()
+  })
+
   test.each(['/fetched', '/throws', '/nowhere'])('%s is answered with an id, too', async (path) => {
     expect((await app.request(path)).headers.get('X-Request-Id')).toMatch(UUID_V7)
   })
@@ -86,6 +90,24 @@ describe('trace context', () => {
     expect(continued.isSampled).toBe(true)
     expect(continued.traceparent).toMatch(/-01$/)
   })
+
+  test.each([0.25, 0.5, 1])(
+    'at a ratio of %d the trace id decides which trace is sampled',
+    async (ratio) => {
+      const some = new Hono<{ Variables: RequestIdVariables }>()
+      some.use(requestId({ sampleRatio: ratio }))
+      some.get('/', (c) => c.json(traceOf(c)))
+      const seen = new Set<boolean>()
+      for (let request = 0; request < 300; request++) {
+        const trace = (await (await some.request('/')).json()) as Seen['trace']
+        const isSampled = Number(`0x${trace.traceId.slice(-8)}`) < ratio * 2 ** 32
+        expect(trace.isSampled, trace.traceId).toBe(isSampled)
+        expect(trace.traceparent).toMatch(isSampled ? /-01$/ : /-00$/)
+        seen.add(isSampled)
+      }
+      expect(seen.size).toBe(ratio === 1 ? 1 : 2)
+    },
+  )
 
   test('a valid parent is continued with a span of ours', async () => {
     const { trace } = await see({

@@ -1,10 +1,10 @@
 /** An app behind `limitBody` and `inspect`, whose handler keeps what reached it. */
 import { Hono } from 'hono'
-import { type BodyVariables, bodyOf, type ObservedVariables } from '../../src/context.ts'
+import type { Principal } from '../../src/identity/principal.ts'
+import { type BodyVariables, bodyOf, type ObservedVariables } from '../../src/middleware/context.ts'
 import { type InspectOptions, inspect } from '../../src/middleware/inspect.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'
-import { problemHandler } from '../../src/problem.ts'
-import type { Principal } from '../../src/tokens/principal.ts'
+import { problemHandler } from '../../src/problems/problem-handler.ts'
 
 const MAX_BODY_BYTES = 4_194_304
 

@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import policy from '../../examples/mcp/policy.ts'
-import { createGateway, type Gateway } from '../../src/app.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
-import { createServices } from '../../src/services.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
 import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const PUBLIC_URL = 'https://gateway.test'
-/** On a machine that is busy with other tests, a call to Redis may miss its deadline of 250 ms. */
-const MAX_ATTEMPTS = 4
 
 let redis: TestRedis
 let origin: TestServer
@@ -29,14 +27,17 @@ beforeAll(async () => {
     asked.push(`${request.method} ${body}`)
     response.end('{"jsonrpc":"2.0","id":1,"result":{}}')
   })
-  const services = createServices({
-    ...redisVars(redis),
-    PUBLIC_URL,
-    ORIGIN_URL: origin.url,
-    ISSUERS: JSON.stringify([
-      { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
-    ]),
-  })
+  const services = composeServices(
+    {
+      ...redisVars(redis),
+      PUBLIC_URL,
+      ORIGIN_URL: origin.url,
+      ISSUERS: JSON.stringify([
+        { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
+      ]),
+    },
+    policy,
+  )
   const auditSink = { record: (event: AuditEvent) => void events.push(event) }
   gateway = createGateway({ ...services, auditSink }, policy)
 })
@@ -51,9 +52,9 @@ afterAll(async () => {
   await redis?.close()
 })
 
-async function ask(role: string, body?: string, method = 'POST', attempt = 1): Promise<Response> {
+async function ask(role: string, body?: string, method = 'POST'): Promise<Response> {
   const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: [role] } })
-  const response = await gateway.fetch(
+  return gateway.fetch(
     new Request(`${PUBLIC_URL}/mcp`, {
       method,
       headers: {
@@ -64,10 +65,6 @@ async function ask(role: string, body?: string, method = 'POST', attempt = 1): P
       ...(body !== undefined && { body }),
     }),
   )
-  if (response.status !== 503 || attempt === MAX_ATTEMPTS) return response
-  asked = []
-  events = []
-  return ask(role, body, method, attempt + 1)
 }
 
 const message = (method: string, params?: unknown) =>
@@ -85,6 +82,7 @@ describe('the example of a policy for an MCP server, in a whole gateway', () => 
     ['a tool for everybody', 'reader', tool('list_shelves')],
     ['a tool that the caller may use', 'reader', SEARCH],
     ['a dangerous tool, to who may', 'librarian', REMOVE],
+    ['an answer to a request of the server', 'reader', '{"jsonrpc":"2.0","id":99,"result":{}}'],
     ['odd white space', 'reader', ` ${SEARCH.replaceAll(',', ' ,\n')} `],
   ])('lets %s pass, byte by byte', async (_, role, body) => {
     expect((await ask(role, body)).status).toBe(200)
@@ -143,11 +141,11 @@ describe('the example of a policy for an MCP server, in a whole gateway', () => 
       'request_malformed:body_duplicate_name',
     ],
     [
-      'a response',
-      '{"jsonrpc":"2.0","id":1,"result":{}}',
+      'a call that pretends to be a response',
+      REMOVE.replace('"id"', '"result":{},"id"'),
       400,
       'malformed_request',
-      'request_malformed:json_rpc_member',
+      'request_malformed:json_rpc_ambiguous',
     ],
   ])(
     'refuses a reader %s, and the origin hears nothing of it',

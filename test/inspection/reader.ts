@@ -1,5 +1,5 @@
 /** A caller of the inspection's tests. */
-import type { Principal } from '../../src/tokens/principal.ts'
+import type { Principal } from '../../src/identity/principal.ts'
 
 /** Somebody with one role, as `authenticate` would have found out. */
 export function readerOf(role: string): Principal {

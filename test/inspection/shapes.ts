@@ -59,6 +59,7 @@ const EXTRAS: readonly string[] = [
   '"method":"tools/call"',
   '"\\u006dethod":"tools/call"',
 ]
+const FOREIGN: readonly string[] = ['"Method":"tools/call"', '"__proto__":{"method":"x"}']
 /** `params` of a call of a tool. */
 const TOOL_CALLS: readonly Part[] = [
   ['{"name":"search","arguments":{"text":"x"}}', 200],
@@ -116,7 +117,9 @@ function messageOf(draw: Draw, id: number): Shape {
     add('method', draw(2) > 0 ? one(METHODS) : ['"tools/list"', 200])
     add('params', draw(2) > 0 ? one(PARAMS) : [undefined, 200])
   }
-  const extra = rarely() ? EXTRAS[draw(EXTRAS.length)] : undefined
+  // Without a method, a result or an error makes a response, which has tests of its own.
+  const extras = members.some((member) => member.startsWith('"method"')) ? EXTRAS : FOREIGN
+  const extra = rarely() ? extras[draw(extras.length)] : undefined
   // `"method"` is a second one only beside a first.
   if (extra !== undefined) add('', [undefined, 400])
   const shuffled = members.concat(extra ?? []).sort(() => draw(3) - 1)

@@ -1,5 +1,5 @@
 /** What the signatures make of attacks and of harmless texts, at the default threshold. */
-import { DEFAULT_SIGNATURES } from '../../src/inspection/definition.ts'
+import { DEFAULT_SIGNATURES } from '../../src/inspection/signatures/definition.ts'
 import { createVerdictReader, scan } from '../../src/inspection/signatures/scanner.ts'
 import { createVerdictCache } from '../../src/inspection/signatures/verdict-cache.ts'
 import { ATTACKS } from './attacks.ts'

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createGateway } from '../../src/app.ts'
-import { createServices } from '../../src/services.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway } from '../../src/gateway/create-gateway.ts'
 import { PUBLIC_URL, policy, startGateway, type TestGateway } from '../admin/gateway.ts'
 import { amountOf, familiesOf, hasPromtool, promtool } from './text.ts'
 
@@ -13,7 +13,7 @@ afterEach(() => void vi.useRealTimers())
 
 /** A gateway that reports as it does in a Worker. */
 function isolate(variables: Record<string, string> = {}) {
-  const app = createGateway(createServices({ ...gateway.env, ...variables }), policy)
+  const app = createGateway(composeServices({ ...gateway.env, ...variables }, policy), policy)
   const behind: Promise<unknown>[] = []
   const context = {
     waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
@@ -34,7 +34,7 @@ function isolate(variables: Record<string, string> = {}) {
   }
 }
 
-// First, while nobody else has anything to report.
+// This runs first, while no other isolate has counts to report.
 test('what isolates decided, and met, is told by another, ten seconds later', async () => {
   const [one, other, third] = [isolate(), isolate(), isolate({ METRICS_ACCESS: 'public' })]
   const reader = await gateway.token({ sub: 'rita', roles: ['reader'] })

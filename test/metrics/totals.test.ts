@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { METRICS } from '../../src/metrics/catalogue.ts'
-import { MAX_SERIES } from '../../src/metrics/counters.ts'
-import { MAX_TOTAL_SERIES } from '../../src/stores/upstash/metrics.ts'
+import { METRICS } from '../../src/observability/metrics/catalogue.ts'
+import { MAX_SERIES } from '../../src/observability/metrics/counters.ts'
+import { MAX_TOTAL_SERIES } from '../../src/observability/metrics/redis/metrics.ts'
 import { type Metrics, startMetrics } from './isolates.ts'
 import { amountOf, familiesOf, hasPromtool, promtool } from './text.ts'
 

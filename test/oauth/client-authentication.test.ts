@@ -189,6 +189,26 @@ describe('a client authenticates by private_key_jwt', () => {
     expect((await assert(await sign(), { client_id: id })).status).toBe(200)
   })
 
+  test.each(['Ed25519', 'EdDSA'] as const)(
+    'with %s, which is not the other name of the same algorithm',
+    async (alg) => {
+      const { publicKey, privateKey } = await generateKeyPair(alg)
+      const jwks = { keys: [{ ...(await exportJWK(publicKey)), alg }] } as never
+      const { id: app } = await gateway.createClient({ jwks })
+      const signed = (name: string) =>
+        new SignJWT({ jti: crypto.randomUUID() })
+          .setProtectedHeader({ alg: name })
+          .setIssuer(app)
+          .setSubject(app)
+          .setAudience(PUBLIC_URL)
+          .setExpirationTime('60s')
+          .sign(privateKey)
+      expect((await assert(await signed(alg))).status).toBe(200)
+      const other = alg === 'EdDSA' ? 'Ed25519' : 'EdDSA'
+      expect((await assert(await signed(other))).body.error).toBe('invalid_client')
+    },
+  )
+
   test.each([
     ['another audience', { aud: 'https://other.test' }],
     ['two audiences', { aud: [PUBLIC_URL, 'https://other.test'] }],
@@ -197,7 +217,13 @@ describe('a client authenticates by private_key_jwt', () => {
     ['no issuer', { iss: undefined }],
     ['no end', { exp: undefined }],
     ['an end long ago', { exp: Math.floor(Date.now() / 1000) - 60 }],
-    ['an end far ahead', { exp: Math.floor(Date.now() / 1000) + 600 }],
+    ['a life of more than an hour', { exp: Math.floor(Date.now() / 1000) + 4_000 }],
+    [
+      'a life of more than an hour that is nearly over',
+      { iat: Math.floor(Date.now() / 1000) - 3_500, exp: Math.floor(Date.now() / 1000) + 110 },
+    ],
+    ['an end far ahead, undated', { iat: undefined, exp: Math.floor(Date.now() / 1000) + 600 }],
+    ['an end in ten years', { exp: Math.floor(Date.now() / 1000) + 315_360_000 }],
     ['a beginning in the future', { nbf: Math.floor(Date.now() / 1000) + 60 }],
     ['issue in the future', { iat: Math.floor(Date.now() / 1000) + 60 }],
     ['no id', { jti: undefined }],
@@ -205,6 +231,46 @@ describe('a client authenticates by private_key_jwt', () => {
   ])('an assertion with %s is refused', async (_, claims) => {
     const { status, body } = await assert(await sign(claims))
     expect({ status, error: body.error }).toEqual({ status: 401, error: 'invalid_client' })
+  })
+
+  test.each([3_600, 300])('an assertion that lives %i s is good once', async (seconds) => {
+    const iat = Math.floor(Date.now() / 1000)
+    const jti = crypto.randomUUID()
+    const assertion = await sign({ iat, exp: iat + seconds, jti })
+    const before = new Set(await gateway.redis.direct.keys('pc:client-assertion:*'))
+    expect((await assert(assertion)).status).toBe(200)
+    expect((await assert(assertion)).body.error).toBe('invalid_client')
+    expect(gateway.events.at(-1)?.reason).toBe('invalid_client:private_key_jwt_replay')
+    // The same `jti` in another assertion is a replay, too.
+    expect((await assert(await sign({ jti }))).status).toBe(401)
+    const [key = ''] = (await gateway.redis.direct.keys('pc:client-assertion:*')).filter(
+      (name) => !before.has(name),
+    )
+    // It is remembered for longer than any gateway takes it, so nothing is good twice.
+    expect(await gateway.redis.direct.expiretime(key)).toBeGreaterThan(iat + seconds + 5)
+  })
+
+  test('which check an assertion failed is told in the audit trail alone', async () => {
+    const now = Math.floor(Date.now() / 1000)
+    const answers = new Set<string>()
+    for (const [check, claims, header] of [
+      ['lifetime', { exp: now + 7_200 }, {}],
+      ['expired', { iat: now - 600, exp: now - 300 }, {}],
+      ['future', { nbf: now + 60 }, {}],
+      ['audience', { aud: 'https://other.test' }, {}],
+      ['issuer', { iss: 'other' }, {}],
+      ['claims', { jti: undefined }, {}],
+      ['key', {}, { kid: 'k9' }],
+      ['type', {}, { typ: 'at+jwt' }],
+      ['key', { iss: client.id, sub: client.id }, {}],
+    ] as const) {
+      const reply = await assert(await sign(claims, header))
+      expect(reply.status).toBe(401)
+      expect(gateway.events.at(-1)?.reason).toBe(`invalid_client:private_key_jwt_${check}`)
+      answers.add(reply.text)
+    }
+    expect((await assert(`${await sign()}=`)).status).toBe(401)
+    expect(answers.size).toBe(1)
   })
 
   test('an assertion of another kind of token is refused', async () => {
@@ -300,7 +366,7 @@ describe('failures are throttled', () => {
     expect(counts[401]).toBeLessThanOrEqual(20)
     expect(counts[429]).toBeGreaterThanOrEqual(10)
     const refused = await attempt(client.id, client.secret, address)
-    expect(refused).toMatchObject({ status: 429, body: { error: 'invalid_request' } })
+    expect(refused).toMatchObject({ status: 429, body: { error: 'temporarily_unavailable' } })
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
     expect((await attempt(client.id, client.secret, gateway.newAddress())).status).toBe(200)

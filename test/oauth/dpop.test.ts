@@ -41,6 +41,21 @@ describe('a proof at the token endpoint', () => {
     expect(gateway.originCalls()).toBe(before)
   })
 
+  test.each([`${PUBLIC_URL}/reports`, 'https://evil.test/orders'])(
+    'for %s opens no other URL with the token',
+    async (url) => {
+      const { body } = await gateway.token(client, GRANT, await by(alice))
+      const token = body.access_token
+      const before = gateway.originCalls()
+      const proof = await alice.proof(url, { htm: 'GET', token })
+      const headers = { Authorization: `DPoP ${token}`, DPoP: proof }
+      const options = { headers, address: gateway.newAddress() }
+      const refused = await gateway.send('/orders', { method: 'GET' }, options)
+      expect(refused.status).toBe(401)
+      expect(gateway.originCalls()).toBe(before)
+    },
+  )
+
   test('is good once', async () => {
     const proof = await by(alice)
     expect((await gateway.token(client, GRANT, proof)).status).toBe(200)
@@ -59,6 +74,25 @@ describe('a proof at the token endpoint', () => {
   ])('%s is refused', async (_, options) => {
     const { status, body } = await gateway.token(client, GRANT, await by(alice, options))
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_dpop_proof' })
+  })
+
+  test.each([
+    `${PUBLIC_URL}/oauth/revoke`,
+    `${PUBLIC_URL}/oauth/token/`,
+    'https://evil.test/oauth/token',
+    TOKEN_URL.replace(/^https/, 'http'),
+  ])('for the URL %s is refused', async (url) => {
+    // Refusals are counted by address, and the other tests here use the default one.
+    const options = { headers: { DPoP: await alice.proof(url) }, address: gateway.newAddress() }
+    const { status, body } = await gateway.token(client, GRANT, options)
+    expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_dpop_proof' })
+  })
+
+  test('for the URL in another spelling, or with a query, is good', async () => {
+    for (const url of [`${TOKEN_URL}?a=b#c`, TOKEN_URL.replace('token', '%74oken')]) {
+      const headers = { DPoP: await alice.proof(url) }
+      expect((await gateway.token(client, GRANT, { headers })).status, url).toBe(200)
+    }
   })
 
   test('that is none is refused, not ignored', async () => {

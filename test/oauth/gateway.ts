@@ -1,16 +1,17 @@
 /** A whole gateway in this process, over a real Redis and a real origin, and clients of it. */
 import { generateKeyPairSync } from 'node:crypto'
 import { importJWK, type JWK, SignJWT } from 'jose'
-import { storedReference } from '../../src/admission/stored-reference.ts'
-import { createGateway } from '../../src/app.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway } from '../../src/gateway/create-gateway.ts'
 import type { NewClient } from '../../src/oauth/client.ts'
-import { definePolicy } from '../../src/policy.ts'
-import { createServices } from '../../src/services.ts'
-import { createClientRegistry } from '../../src/stores/upstash/clients.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
-import { createRevocations } from '../../src/stores/upstash/revocations.ts'
+import type { ExchangeLimits } from '../../src/oauth/exchange-limits.ts'
+import { createClientRegistry } from '../../src/oauth/redis/clients.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { credentialHash, type ReferenceRecord, referenceKey } from '../../src/tokens/reference.ts'
+import { storedReference } from '../../src/tokens/stored-reference.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint, type TokenOptions } from '../harness/issuer.ts'
 import { redisVars, startTestRedis } from '../harness/redis.ts'
@@ -39,12 +40,7 @@ export interface SendOptions {
   /** Whose address the platform tells. Default one of the test's own. */
   readonly address?: string
   readonly headers?: Readonly<Record<string, string>>
-  /** How often a request is sent that is answered with 503. */
-  readonly attempts?: number
 }
-
-/** On a machine that is busy with other tests, a call to Redis may miss its deadline of 250 ms. */
-const MAX_ATTEMPTS = 4
 
 export type TestGateway = Awaited<ReturnType<typeof startGateway>>
 
@@ -60,6 +56,9 @@ export const privateJwk = (kid: string, alg: string, type: 'ec' | 'ed25519' | 'r
 
 export interface GatewayOptions {
   readonly nonceRequired?: boolean
+  /** Of the policy; undefined: it says nothing. Default 30 days. */
+  readonly sessionSeconds?: number | undefined
+  readonly exchangeLimits?: Partial<ExchangeLimits>
   readonly clients?: readonly object[]
   /** False: a gateway that signs nothing. */
   readonly signs?: boolean
@@ -70,6 +69,7 @@ export interface GatewayOptions {
 }
 
 export async function startGateway(options: GatewayOptions = {}) {
+  const sessionSeconds = 'sessionSeconds' in options ? options.sessionSeconds : 2_592_000
   const redis = await startTestRedis()
   await redis.direct.flushall()
   let originCalls = 0
@@ -82,6 +82,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     privateJwk('es', 'ES256', 'ec'),
     privateJwk('rs', 'RS256', 'rsa'),
     privateJwk('ed', 'EdDSA', 'ed25519'),
+    privateJwk('ed25519', 'Ed25519', 'ed25519'),
   ].filter(({ alg }) => options.algorithms?.includes(alg) ?? true)
   const policy = definePolicy({
     roles: {
@@ -90,7 +91,11 @@ export async function startGateway(options: GatewayOptions = {}) {
     },
     limits: {},
     routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
-    tokens: { dpopNonceRequired: options.nonceRequired ?? false },
+    tokens: {
+      dpopNonceRequired: options.nonceRequired ?? false,
+      ...(sessionSeconds !== undefined && { sessionSeconds }),
+      ...(options.exchangeLimits && { exchangeLimits: options.exchangeLimits }),
+    },
   })
   const env = {
     ...redisVars(redis),
@@ -107,7 +112,7 @@ export async function startGateway(options: GatewayOptions = {}) {
   const events: AuditEvent[] = []
   const sink = { record: (event: AuditEvent) => void events.push(event) }
   /** As another isolate would have it: it knows nothing that is not in Redis. */
-  const isolate = () => createGateway({ ...createServices(env), auditSink: sink }, policy)
+  const isolate = () => createGateway({ ...composeServices(env, policy), auditSink: sink }, policy)
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
   const now = () => Date.now()
   const registry = createClientRegistry({ rest, configured: [], publicUrl: PUBLIC_URL, now })
@@ -115,13 +120,11 @@ export async function startGateway(options: GatewayOptions = {}) {
   let addresses = 0
 
   async function send(path: string, init: RequestInit, options: SendOptions = {}): Promise<Reply> {
-    const { address = '192.0.2.1', headers = {}, attempts = MAX_ATTEMPTS } = options
+    const { address = '192.0.2.1', headers = {} } = options
     const request = new Request(PUBLIC_URL + path, init)
     request.headers.set('CF-Connecting-IP', address)
     for (const [name, value] of Object.entries(headers)) request.headers.set(name, value)
-    const reply = await replyOf(await here.fetch(request))
-    if (reply.status !== 503 || attempts === 1) return reply
-    return send(path, init, { ...options, attempts: attempts - 1 })
+    return replyOf(await here.fetch(request))
   }
 
   function post(path: string, params: Params | string, sendOptions?: SendOptions) {

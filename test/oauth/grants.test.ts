@@ -1,6 +1,6 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cutOffKey } from '../../src/admission/revocation.ts'
+import { cutOffKey } from '../../src/revocation/revocation.ts'
 import { newApiKey } from '../../src/tokens/api-key.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { ACCESS_TOKEN, PUBLIC_URL, privateJwk, startGateway, type TestGateway } from './gateway.ts'
@@ -87,6 +87,42 @@ describe('client credentials', () => {
     )
   })
 
+  test('are for the gateway itself by any of its equivalent URLs, and by nothing else', async () => {
+    const client = await gateway.createClient({ roles: ['reader'] })
+    const ask = async (params: object) =>
+      (await gateway.token(client, { ...GRANT, ...params })).body
+    for (const resource of [
+      ...[
+        `${PUBLIC_URL}/`,
+        new URL(PUBLIC_URL).href,
+        'HTTPS://GATEWAY.TEST',
+        'https://Gateway.test/',
+      ],
+      ...['https://gateway.test:443', 'https://gateway.test:443/', [PUBLIC_URL, `${PUBLIC_URL}/`]],
+    ]) {
+      const { access_token } = await ask({ resource })
+      expect(decodeJwt(access_token).aud, String(resource)).toBe(PUBLIC_URL)
+      expect((await gateway.call(access_token)).status).toBe(200)
+    }
+    for (const resource of [
+      ...['http://gateway.test/', 'https://gateway.test:80/', 'https://gateway.test:8443'],
+      ...['https://gateway.test//', 'https://gateway.test/.', 'https://gateway.test/%2f'],
+      ...['https://gateway.test/?', 'https://gateway.test?', 'https://gateway.test/a/..'],
+      ...['https://gateway.test./', 'https://x@gateway.test/', 'https:gateway.test/'],
+      ...['https:\\\\gateway.test/', 'https://gateway.test:/', 'https://gateway.test:0443/'],
+      ...['https://gateway.test\\', ' https://gateway.test/', 'https://gateway%2etest/'],
+      ...['https://gatewaY.test/x', 'https://ɡateway.test/', 'https://gateway.teſt/'],
+    ])
+      expect((await ask({ resource })).error, resource).toBe('invalid_target')
+    expect((await ask({ audience: `${PUBLIC_URL}/` })).error).toBe('invalid_target')
+    const elsewhere = await gateway.createClient({ audiences: [OTHER_API] })
+    const reply = await gateway.token(elsewhere, { ...GRANT, resource: `${PUBLIC_URL}/` })
+    expect(reply.body.error).toBe('invalid_target')
+    const literal = await gateway.createClient({ audiences: [`${PUBLIC_URL}/`] })
+    const { body } = await gateway.token(literal, { ...GRANT, resource: `${PUBLIC_URL}/` })
+    expect(decodeJwt(body.access_token).aud).toBe(`${PUBLIC_URL}/`)
+  })
+
   test('a token for another audience opens nothing here', async () => {
     const client = await gateway.createClient({ roles: ['reader'], audiences: [OTHER_API] })
     const { body } = await gateway.token(client, GRANT)
@@ -100,6 +136,7 @@ describe('client credentials', () => {
       [undefined, 'ES256'],
       ['RS256', 'RS256'],
       ['EdDSA', 'EdDSA'],
+      ['Ed25519', 'Ed25519'],
     ] as const) {
       const client = await gateway.createClient({
         ...{ tokenAlgorithm, accessTokenSeconds: 300, roles: ['reader'] },
@@ -290,7 +327,7 @@ describe('token exchange', () => {
   test('of a subject token that is revoked, cut off, or of a banned subject is refused', async () => {
     const client = await gateway.createClient()
     const login = async (sub: string) => gateway.login({ claims: { sub, jti: `of ${sub}` } })
-    const { tokenIdHash } = await import('../../src/tokens/token-id.ts')
+    const { tokenIdHash } = await import('../../src/identity/token-id.ts')
     const revoked = await login('revoked')
     await gateway.revocations.revokeToken({
       tokenIdHash: await tokenIdHash(ISSUER, 'of revoked'),

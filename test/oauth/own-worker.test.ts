@@ -7,9 +7,9 @@ import {
   authenticate,
   callerOf,
   clientAddress,
-  createServices,
+  composeServices,
   credentialHash,
-  DEFAULT_TOKENS,
+  definePolicy,
   type GatewayVariables,
   oauthRoutes,
   problemHandler,
@@ -30,27 +30,32 @@ beforeAll(async () => {
   const key = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
   const jwk = { ...key.export({ format: 'jwk' }), kid: 'own', alg: 'ES256' }
   const digest = Buffer.from(await credentialHash(client.secret), 'base64url')
-  const services = createServices({
-    PUBLIC_URL,
-    ...redisVars(redis),
-    ORIGIN_URL: 'https://nobody.test',
-    SIGNING_KEYS: JSON.stringify({ keys: [jwk] }),
-    CLIENTS: JSON.stringify([
-      {
-        id: client.id,
-        grants: ['client_credentials'],
-        roles: ['reader'],
-        tokenFormat: 'opaque',
-        secretSha256: digest.toString('base64url'),
-      },
-    ]),
+  const policy = definePolicy({
+    roles: { reader: ['orders:read'] },
+    limits: {},
+    routes: [{ method: 'GET', path: '/mine', permission: 'orders:read' }],
   })
-  const proofs = services.proofs({ nonceRequired: false })
-  const roles = new Map([['reader', ['orders:read']]])
-  const server = services.authorizationServer?.({ roles, tokens: DEFAULT_TOKENS }, proofs)
+  const services = composeServices(
+    {
+      PUBLIC_URL,
+      ...redisVars(redis),
+      ORIGIN_URL: 'https://nobody.test',
+      SIGNING_KEYS: JSON.stringify({ keys: [jwk] }),
+      CLIENTS: JSON.stringify([
+        {
+          id: client.id,
+          grants: ['client_credentials'],
+          roles: ['reader'],
+          tokenFormat: 'opaque',
+          secretSha256: digest.toString('base64url'),
+        },
+      ]),
+    },
+    policy,
+  )
+  const { verifier, references, proofs, admission, publicUrl } = services
+  const { authorizationServer: server } = services
   if (server === undefined) throw new Error('no authorization server')
-  const { verifier, references, publicUrl } = services
-  const admission = services.admission({ revocation: { maxStalenessMs: 0 }, relations: undefined })
   app = new Hono<{ Variables: GatewayVariables }>()
   app.onError(problemHandler({ publicUrl }))
   app.use(requestId(), audit({ sink: { record: () => undefined } }))

@@ -67,7 +67,7 @@ describe('revocation', () => {
     const { exp = 0 } = decodeJwt(access_token)
     for (const key of await gateway.redis.direct.keys('pc:revoked:*'))
       expect(await gateway.redis.direct.ttl(key)).toBeGreaterThan(0)
-    const { tokenIdHash } = await import('../../src/tokens/token-id.ts')
+    const { tokenIdHash } = await import('../../src/identity/token-id.ts')
     const hash = await tokenIdHash(PUBLIC_URL, String(decodeJwt(access_token).jti))
     const lives = await gateway.redis.direct.ttl(`pc:revoked:${hash}`)
     expect(lives).toBeGreaterThan(exp - Math.floor(Date.now() / 1000))

@@ -24,6 +24,8 @@ const granted = (
 const unbound = (requested: string | undefined, held?: Names, roles: Names = ['reader']) =>
   checkOf(() => grantedScope(requested, { bound: undefined, held, roles, scopeOfRoles }).join(' '))
 
+const hundred = Array.from({ length: 100 }, (_, at) => `a${at}`)
+
 describe('a scope', () => {
   test.each([
     ['all that is allowed, where nothing is asked', undefined, [['a:r', 'b:r']], 'a:r b:r'],
@@ -37,6 +39,9 @@ describe('a scope', () => {
       'b:r',
     ],
     ['of two patterns the narrower one', undefined, [['a:*'], ['a:r', 'b:r']], 'a:r'],
+    ['of two patterns the narrower one, if it comes first', undefined, [['a:r'], ['a:*']], 'a:r'],
+    ['empty, where every bound is empty', undefined, [[]], ''],
+    ['up to 100 names', hundred.join(' '), [hundred], hundred.join(' ')],
     ['nothing, where nothing bounds it', undefined, [undefined], ''],
     ['what is asked, within its bounds', 'b:r', [['a:r', 'b:r']], 'b:r'],
     ['what is asked, below a pattern', 'a:r', [['a:*']], 'a:r'],
@@ -56,6 +61,7 @@ describe('a scope', () => {
 
   test.each([
     ['beyond a bound', 'b:r', [['a:r']], 'scope_exceeded'],
+    ['beyond a pattern with the same first letters', 'ab:r', [['a:*']], 'scope_exceeded'],
     ['beyond the roles', 'd:r', [['a:r', 'd:r']], 'scope_beyond_roles'],
     ['partly beyond the roles', 'a:r d:r', [['a:r', 'd:r']], 'scope_beyond_roles'],
     ['a pattern of which roles grant a part', 'a:*', [['a:*']], 'scope_beyond_roles'],
@@ -105,6 +111,7 @@ describe('a scope', () => {
     expect(unbound('a:r', ['a:r', 'openid'])).toBe('a:r')
     expect(unbound('openid', ['openid'])).toBe('openid')
     expect(unbound('b:r', ['a:r'])).toBe('invalid_scope:scope_exceeded')
+    expect(unbound('b:r', ['a:r', 'openid'])).toBe('invalid_scope:scope_exceeded')
     expect(unbound('email', ['openid'])).toBe('invalid_scope:scope_exceeded')
     expect(unbound('openid', ['a:r', 'openid'])).toBe('invalid_scope:scope_unbounded')
     expect(unbound(undefined, ['a:r', 'd:r'])).toBe('a:r')

@@ -126,7 +126,7 @@ describe('S43: the endpoints', () => {
     expect(told).toMatchObject({ status: 413, body: { error: 'invalid_request' } })
     const stream = new Blob([body]).stream()
     const init = { method: 'POST', body: stream, duplex: 'half' } as RequestInit
-    const counted = await gateway.send('/oauth/token', init, { headers: FORM, attempts: 1 })
+    const counted = await gateway.send('/oauth/token', init, { headers: FORM })
     expect(counted.status).toBe(413)
   })
 
@@ -160,7 +160,7 @@ describe('S43: the endpoints', () => {
     await away.redis.close()
     for (const path of PATHS) {
       const params = { client_id: other.id, client_secret: other.secret, token: 'x' }
-      const reply = await away.post(path, { ...params, ...GRANT }, { attempts: 1 })
+      const reply = await away.post(path, { ...params, ...GRANT })
       expect(reply).toMatchObject({ status: 503, body: { error: 'temporarily_unavailable' } })
       expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0)
       expect(reply.text).not.toMatch(/redis|upstash|127\.0\.0\.1/i)
@@ -183,10 +183,11 @@ describe('what is published', () => {
       issuer: PUBLIC_URL,
       token_endpoint: `${PUBLIC_URL}/oauth/token`,
       jwks_uri: `${PUBLIC_URL}/.well-known/jwks.json`,
-      response_types_supported: [],
       grant_types_supported: expect.arrayContaining(['client_credentials', 'refresh_token']),
-      dpop_signing_alg_values_supported: expect.arrayContaining(['ES256']),
+      dpop_signing_alg_values_supported: expect.arrayContaining(['ES256', 'Ed25519']),
+      token_endpoint_auth_signing_alg_values_supported: expect.arrayContaining(['Ed25519']),
     })
+    for (const [name, value] of Object.entries(body)) expect(value, name).not.toEqual([])
     for (const name of ['token_endpoint', 'revocation_endpoint', 'introspection_endpoint']) {
       const { pathname } = new URL(body[name])
       expect((await gateway.post(pathname, {})).status, name).toBe(401)
@@ -198,7 +199,9 @@ describe('what is published', () => {
   test('the protected resource names its authorization servers and DPoP', async () => {
     const { body } = await gateway.send('/.well-known/oauth-protected-resource', {})
     expect(body.authorization_servers).toEqual([ISSUER, PUBLIC_URL])
-    expect(body.dpop_signing_alg_values_supported).toContain('ES256')
+    expect(body.dpop_signing_alg_values_supported).toEqual(
+      expect.arrayContaining(['ES256', 'Ed25519']),
+    )
   })
 
   test('without signing keys there is no authorization server', async () => {
@@ -222,9 +225,7 @@ describe('the audit trail', () => {
     await gateway.token({ ...client, secret: 'wrong' }, GRANT)
     await gateway.revoke(client, body.refresh_token)
     await gateway.send('/oauth/token', { method: 'GET' })
-    // A request that a busy machine answered with 503 was sent again, and each is on record.
-    const decided = gateway.events.filter(({ reason }) => reason !== 'redis:timeout')
-    const told = decided.map(({ route, decision, reason, status, actor }) => ({
+    const told = gateway.events.map(({ route, decision, reason, status, actor }) => ({
       ...{ route, decision, reason, status },
       subject: actor.subject,
     }))
@@ -244,7 +245,7 @@ describe('the audit trail', () => {
         ...{ status: 405, subject: null },
       },
     ])
-    const { actor } = decided[0] ?? {}
+    const { actor } = gateway.events[0] ?? {}
     expect(actor).toMatchObject({ issuer: ISSUER, client: client.id })
     expect(actor?.tokenIdHash).toMatch(/^[\w-]{43}$/)
     const trail = JSON.stringify(gateway.events)

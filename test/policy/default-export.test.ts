@@ -1,7 +1,7 @@
 /** What a policy file may export, where nobody has looked at its types. */
 import { expect, test } from 'vitest'
 import { Misconfigured } from '../../src/errors.ts'
-import { definePolicy, type Policy, requirePolicy } from '../../src/policy.ts'
+import { definePolicy, type Policy, requirePolicy } from '../../src/policy/policy.ts'
 
 const routes = [{ method: 'GET', path: '/orders', permission: 'orders:read' }] as const
 const DEFINITION = { roles: { reader: ['orders:read'] }, limits: {}, routes }

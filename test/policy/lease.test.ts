@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
+import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { Misconfigured } from '../../src/errors.ts'
 import { admit } from '../../src/middleware/admit.ts'
-import { definePolicy } from '../../src/policy.ts'
-import type { LimitDefinition } from '../../src/policy-definition.ts'
-import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
+import type { LimitDefinition } from '../../src/policy/definition.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
 
 const LIMIT: LimitDefinition = {
   ...{ limit: 100, windowSeconds: 4, by: 'address', onUnavailable: 'deny' },

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { Misconfigured } from '../../src/errors.ts'
-import { definePolicy } from '../../src/policy.ts'
-import type { RouteDefinition } from '../../src/policy-definition.ts'
+import type { RouteDefinition } from '../../src/policy/definition.ts'
+import { definePolicy } from '../../src/policy/policy.ts'
 
 const limit = { limit: 1, windowSeconds: 1, by: 'subject', onUnavailable: 'deny' } as const
 
@@ -125,6 +125,11 @@ describe('R31: a policy', () => {
     ['/a/*', '/a/secret/:id'],
     ['/*', '/a'],
     ['/:x/:y', '/a/b'],
+    ['/a/*', '/a'],
+    ['/a/*', '/a/'],
+    ['/a/:id?', '/a'],
+    ['/a/:id?', '/a/secret'],
+    ['/a/*', '/a/:id?'],
   ])('with %s above %s is refused: the second would never decide', (above, below) => {
     const rows = [
       { method: 'GET', path: above, anonymous: true },
@@ -141,6 +146,8 @@ describe('R31: a policy', () => {
     ['/a/:id', '/a/:id/b'],
     ['/a/:id{[0-9]+}', '/a/b'],
     ['/b', '/a'],
+    ['/a/:id', '/a/:id?'],
+    ['/a/:id', '/a/'],
   ])('with %s above %s is sound', (above, below) => {
     expect(mistakesOf({ ...route, path: above }, { ...route, path: below })).toEqual([])
   })
@@ -188,5 +195,55 @@ describe('R31: a policy', () => {
         routes: [{ method: 'GET', path: '/a', permission: 'a:b' }],
       }),
     ).toThrow(/onUnavailable: must be 'deny' or 'allow'/)
+  })
+})
+
+describe('R31, S73: header rules of a policy', () => {
+  const define = (rules: object) => () =>
+    definePolicy({
+      roles: {},
+      limits: {},
+      routes: [{ method: 'GET', path: '/a', anonymous: true }],
+      ...rules,
+    })
+
+  test.each([
+    [{ stripHeaders: ['X Tenant'] }, 'stripHeaders[0]: must be letters, digits and hyphens'],
+    [
+      { stripHeaders: ['X-Ok', 'X_Tenant'] },
+      'stripHeaders[1]: must be letters, digits and hyphens',
+    ],
+    [{ stripHeaders: ['*'] }, 'stripHeaders[0]: must be letters'],
+    [{ stripHeaders: ['X-*-Id'] }, 'stripHeaders[0]: must be letters'],
+    [{ stripHeaders: [''] }, 'stripHeaders[0]: must be letters'],
+    [{ stripHeaders: 'X-Tenant' }, 'stripHeaders: Invalid input: expected array'],
+    [
+      { keepHeaders: ['X-User-*'] },
+      'keepHeaders[0]: must be one name of letters, digits and hyphens',
+    ],
+    [{ keepHeaders: ['X_User_Id'] }, 'keepHeaders[0]: must be one name'],
+    [{ keepHeaders: ['X-Auth-Subject'] }, 'keepHeaders[0]: X-Auth-Subject cannot be kept'],
+    [{ keepHeaders: ['authorization'] }, 'keepHeaders[0]: authorization cannot be kept'],
+    [{ keepHeaders: ['Cookie'] }, 'keepHeaders[0]: Cookie cannot be kept'],
+    [{ keepHeaders: ['Connection'] }, 'keepHeaders[0]: Connection cannot be kept'],
+    [{ keepHeaders: ['Host'] }, 'keepHeaders[0]: Host cannot be kept'],
+    [{ keepHeaders: ['X-Forwarded-For'] }, 'keepHeaders[0]: X-Forwarded-For cannot be kept'],
+    [{ keepHeaders: ['X-Forwarded-Proto'] }, 'keepHeaders[0]: X-Forwarded-Proto cannot be kept'],
+    [{ keepHeaders: ['Proxy-Host'] }, 'keepHeaders[0]: Proxy-Host cannot be kept'],
+    [{ keepHeaders: ['CF-Connecting-IP'] }, 'keepHeaders[0]: CF-Connecting-IP cannot be kept'],
+    [{ keepHeaders: ['Grpc-Metadata-X-Auth-Roles'] }, 'cannot be kept'],
+    [{ keepHeaders: ['X-Custom'] }, 'keepHeaders[0]: X-Custom reaches the origin anyway'],
+    [
+      { stripHeaders: ['x-user-*'], keepHeaders: ['X-User-Id'] },
+      'keepHeaders: X-User-Id is in stripHeaders as well',
+    ],
+  ])('%o is refused', (rules, mistake) => {
+    expect(define(rules)).toThrow(Misconfigured)
+    expect(define(rules)).toThrow(mistake)
+  })
+
+  test('that are sound are part of the policy', () => {
+    const rules = { stripHeaders: ['X-Tenant-*', 'X-Session'], keepHeaders: ['X-User-Id'] }
+    expect(define(rules)()).toMatchObject(rules)
   })
 })

@@ -1,7 +1,7 @@
 /** Who waits for another's call to the origin, and must not ask any more when it is their turn. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { cutOffKey } from '../../src/admission/revocation.ts'
-import type { RouteDefinition } from '../../src/policy-definition.ts'
+import type { RouteDefinition } from '../../src/policy/definition.ts'
+import { cutOffKey } from '../../src/revocation/revocation.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { startWorld, type World } from '../relations/pipeline/gateway.ts'

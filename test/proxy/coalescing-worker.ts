@@ -3,17 +3,17 @@
  * origin who the caller is and how the request ends.
  */
 import { Hono } from 'hono'
-import { coalescedOrigin } from '../../src/coalescing/coalesced-origin.ts'
-import type { GatewayVariables } from '../../src/context.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
+import type { Principal } from '../../src/identity/principal.ts'
 import { canonicalPath } from '../../src/middleware/canonical-path.ts'
 import { clientAddress } from '../../src/middleware/client-address.ts'
+import type { GatewayVariables } from '../../src/middleware/context.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
-import { createOrigin, type Origin } from '../../src/origin.ts'
+import { coalescedOrigin } from '../../src/origin/coalesced-origin.ts'
+import { createOrigin, type Origin } from '../../src/origin/origin.ts'
 import { proxy } from '../../src/routes/proxy.ts'
-import type { Principal } from '../../src/tokens/principal.ts'
 
 interface Env {
   readonly ORIGIN_URL: string

@@ -207,6 +207,12 @@ describe('what the origin is told', () => {
   })
 })
 
+/** Members of a list header, in order, whether they came in one field or in several. */
+const membersOf = (head: string, name: string) =>
+  [...head.matchAll(new RegExp(`^${name}: (.*)$`, 'gim'))].flatMap(([, list = '']) =>
+    list.trim().split(/, */),
+  )
+
 describe('what the client is told', () => {
   test('S60: three cookies stay three, and nothing of the machinery shows', async () => {
     const headers = {
@@ -243,8 +249,55 @@ describe('what the client is told', () => {
       expect(reply.headers).toMatch(/^vary: authorization$/im)
       expect(reply.headers).not.toMatch(/s-maxage|cdn-cache/i)
     }
-    const anonymous = await get('/orders', replying({ headers }))
-    expect(anonymous.headers).toMatch(/^cache-control: public, s-maxage=600$/im)
+  })
+
+  test.each([
+    [undefined, ['Authorization']],
+    ['Accept-Encoding', ['Accept-Encoding', 'Authorization']],
+    ['accept, AUTHORIZATION', ['accept', 'AUTHORIZATION']],
+    ['X-Authorization', ['X-Authorization', 'Authorization']],
+    [
+      ['Cookie', 'Origin'],
+      ['Cookie', 'Origin', 'Authorization'],
+    ],
+    ['*', ['*']],
+    ['Accept, *', ['Accept', '*']],
+  ])(
+    'S61: a cacheable answer to an anonymous caller with Vary %j varies by %j',
+    async (vary, by) => {
+      const caching = {
+        'Cache-Control': 'public, s-maxage=600',
+        'CDN-Cache-Control': 'max-age=600',
+      }
+      const headers = { ...caching, ...(vary !== undefined && { Vary: vary }) }
+      for (const method of ['HEAD', 'GET']) {
+        const reply = await ask(method, '/orders', replying({ headers }))
+        expect(reply.headers).toMatch(/^cache-control: public, s-maxage=600$/im)
+        expect(reply.headers).toMatch(/^cdn-cache-control: max-age=600$/im)
+        expect(membersOf(reply.headers, 'vary')).toEqual(by)
+      }
+    },
+  )
+
+  test.each([
+    [204, {}],
+    [301, { Location: '/x' }],
+    [304, { ETag: '"a"' }],
+    [404, { 'Cache-Control': 'public, max-age=60' }],
+    [500, {}],
+  ])(
+    'S61: an answer %d to an anonymous caller varies by Authorization',
+    async (status, headers) => {
+      const reply = await get('/orders', replying({ status, headers }))
+      expect(reply.status).toBe(status)
+      expect(membersOf(reply.headers, 'vary')).toEqual(['Authorization'])
+    },
+  )
+
+  test('S61: Vary is written anew where Connection takes the origin’s away', async () => {
+    const headers = { Connection: 'keep-alive, vary', Vary: 'Accept', 'Cache-Control': 'public' }
+    const reply = await get('/orders', replying({ headers }))
+    expect(membersOf(reply.headers, 'vary')).toEqual(['Authorization'])
   })
 
   test('S61: two callers of one URL are two requests to the origin', async () => {

@@ -1,8 +1,8 @@
 /** The whole gateway as a Worker that tells a test what nobody else can see of its one isolate. */
 import {
   type AuditEvent,
+  composeServices,
   createGateway,
-  createServices,
   definePolicy,
   type GatewayEnv,
 } from '../../src/index.ts'
@@ -36,7 +36,7 @@ interface Isolate {
 
 function build(env: GatewayEnv): Isolate {
   const observed: Isolate['observed'] = { admitted: 0, decisions: [] }
-  const services = createServices(env)
+  const services = composeServices(env, policy)
   const app = createGateway(
     {
       ...services,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Denied, Misconfigured, Unavailable } from '../../src/errors.ts'
-import { createOrigin } from '../../src/origin.ts'
+import { createOrigin } from '../../src/origin/origin.ts'
 import { freePort } from '../harness/process.ts'
 import { type Listening, startHttpOrigin, startTcpOrigin } from './origin-server.ts'
 

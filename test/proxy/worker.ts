@@ -3,17 +3,17 @@
  * two headers who the caller is and what the route allows.
  */
 import { Hono, type MiddlewareHandler } from 'hono'
-import { type GatewayVariables, routeOf } from '../../src/context.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
+import type { Principal } from '../../src/identity/principal.ts'
 import { canonicalPath } from '../../src/middleware/canonical-path.ts'
 import { clientAddress } from '../../src/middleware/client-address.ts'
+import { type GatewayVariables, routeOf } from '../../src/middleware/context.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
-import { createOrigin } from '../../src/origin.ts'
-import type { PolicyRoute } from '../../src/policy.ts'
+import { createOrigin } from '../../src/origin/origin.ts'
+import type { PolicyRoute } from '../../src/policy/policy.ts'
 import { proxy } from '../../src/routes/proxy.ts'
-import type { Principal } from '../../src/tokens/principal.ts'
 
 interface Env {
   readonly ORIGIN_URL: string

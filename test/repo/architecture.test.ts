@@ -1,177 +1,115 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { cyclesOf, directoryOf, featureOf, filesBelow, importsOf } from './import-graph.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-const MAX_LINES = 200
+const MAX_LINES = 400
+const MAX_ROOT_FILES = 6
 
-/** From top to bottom; a file may import from its own layer and those below it. */
-const LAYERS: readonly (readonly string[])[] = [
-  ['workers/'],
-  ['src/index.ts', 'src/index/'],
-  ['src/app.ts', 'src/refuse-all.ts'],
-  [
-    'src/services.ts',
-    'src/services/',
-    'src/routes/',
-    'src/middleware/',
-    'src/problem.ts',
-    'src/problem-of.ts',
-    'src/problem-of-credential.ts',
-    'src/problem-code.ts',
-    'src/request-headers.ts',
-    'src/response-headers.ts',
-    'src/linger.ts',
-    'src/rate-limit-headers.ts',
-  ],
-  [
-    'src/policy.ts',
-    'src/policy-definition.ts',
-    'src/policy-mistakes.ts',
-    'src/policy-relations.ts',
-    'src/stores/',
-    'src/authorization/',
-    'src/context.ts',
-  ],
-  [
-    'src/tokens/',
-    'src/oauth/',
-    'src/operators/',
-    'src/inspection/',
-    'src/admission/',
-    'src/relations/',
-    'src/audit/',
-    'src/origin.ts',
-    'src/origin/',
-    'src/coalescing/',
-    'src/metrics/',
-    'src/tracing/',
-  ],
-  [
-    'src/errors.ts',
-    'src/timers.ts',
-    'src/stamps.ts',
-    'src/breakers/',
-    'src/validators/',
-    'src/config.ts',
-  ],
-]
+/** Folders of adapters: each talks to one system outside the isolate. */
+const ADAPTERS = /^src\/(?:redis|[a-z/-]+\/(?:redis|d1|r2|queue|decision-points))\//
 
-function filesBelow(folder: string): string[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.ts'))
-    .map((path) => join(folder, path))
-    .sort()
-}
+const sources = [...filesBelow(root, 'src'), ...filesBelow(root, 'workers')]
+const textOf = (file: string) => readFileSync(join(root, file), 'utf8')
+const edges = sources.flatMap((from) => importsOf(root, from).map((to) => ({ from, to })))
 
-/** Files of the project that a file imports, types included. */
-function importsOf(file: string): string[] {
-  const source = readFileSync(join(root, file), 'utf8')
-  return [...source.matchAll(/(?:from|import) '(\.[^']+)'/g)].map(([, specifier = '']) =>
-    relative(root, resolve(root, dirname(file), specifier)),
-  )
-}
-
-function layerOf(file: string): number {
-  return LAYERS.findIndex((layer) =>
-    layer.some((place) => (place.endsWith('/') ? file.startsWith(place) : file === place)),
-  )
-}
-
-const sources = [...filesBelow('src'), ...filesBelow('workers')]
-
-describe('the shape of the house', () => {
-  test('the search finds the code', () => {
-    expect(sources).toContain('src/app.ts')
-    expect(importsOf('src/app.ts')).toContain('src/middleware/admit.ts')
+describe('the structure of the source', () => {
+  test('the search finds the code and its imports', () => {
+    expect(sources).toContain('src/gateway/create-gateway.ts')
+    expect(importsOf(root, 'src/gateway/create-gateway.ts')).toContain('src/middleware/admit.ts')
   })
 
-  test('every file has a place in the layers', () => {
-    expect(sources.filter((file) => layerOf(file) === -1)).toEqual([])
+  test('folders form a tree of dependencies without cycles, type imports included', () => {
+    expect(cyclesOf(edges, featureOf)).toEqual([])
+    expect(cyclesOf(edges, directoryOf)).toEqual([])
   })
 
-  test('imports point down only, types included', () => {
-    const upwards = sources.flatMap((file) =>
-      importsOf(file)
-        .filter((imported) => layerOf(imported) < layerOf(file))
-        .map((imported) => `${file} imports ${imported}`),
-    )
-    expect(upwards).toEqual([])
+  test('files form no cycle of imports', () => {
+    expect(cyclesOf(edges, (file) => file)).toEqual([])
   })
 
-  test('no file imports itself by way of others', () => {
-    const cycles: string[] = []
-    const done = new Set<string>()
-    const visit = (file: string, path: readonly string[]): void => {
-      if (path.includes(file)) cycles.push([...path.slice(path.indexOf(file)), file].join(' > '))
-      if (done.has(file) || path.includes(file)) return
-      for (const imported of importsOf(file)) visit(imported, [...path, file])
-      done.add(file)
-    }
-    for (const file of sources) visit(file, [])
-    expect(cycles).toEqual([])
+  test('a planted cycle between two folders is found, with the imports that close it', () => {
+    const planted = { from: 'src/tokens/verifier.ts', to: 'src/admission/admission.ts' }
+    const [cycle, ...others] = cyclesOf([...edges, planted], featureOf)
+    expect(others).toEqual([])
+    expect(cycle?.nodes).toEqual(expect.arrayContaining(['src/admission', 'src/tokens']))
+    expect(cycle?.imports).toContain('src/tokens/verifier.ts > src/admission/admission.ts')
   })
 
-  test('only the composition root and the public surface name adapters', () => {
-    const allowed = new Set(['src/services.ts', 'src/index.ts', 'src/index/relations.ts'])
-    const offenders = sources.filter(
-      (file) =>
-        !allowed.has(file) &&
-        !['src/services/', 'src/stores/', 'workers/'].some((place) => file.startsWith(place)) &&
-        importsOf(file).some((imported) => imported.startsWith('src/stores/')),
-    )
+  test(`src has at most ${MAX_ROOT_FILES} files at its root`, () => {
+    const files = sources.filter((file) => dirname(file) === 'src')
+    expect(files.length).toBeLessThanOrEqual(MAX_ROOT_FILES)
+  })
+
+  test('no folder has a file of the same name beside it', () => {
+    const folders = [...new Set(sources.map((file) => `${dirname(file)}.ts`))]
+    expect(folders.filter((twin) => sources.includes(twin))).toEqual([])
+  })
+
+  test('only the gateway, the public surface, the Workers and other adapters import adapters', () => {
+    const isAllowed = (file: string) =>
+      /^(?:src\/gateway\/|src\/index\.ts$|workers\/)/.test(file) || ADAPTERS.test(file)
+    const offenders = edges
+      .filter(({ from, to }) => ADAPTERS.test(to) && !SHARED.has(to) && !isAllowed(from))
+      .map(({ from, to }) => `${from} > ${to}`)
     expect(offenders).toEqual([])
   })
 
-  test('what decides knows nothing of Hono, of Node or of Redis', () => {
-    const pure = [
-      'src/admission/',
-      'src/authorization/',
-      'src/audit/',
-      'src/validators/',
-      'src/relations/',
-      'src/tokens/',
-      'src/oauth/',
-      'src/operators/',
-      'src/inspection/',
-      'src/metrics/',
-      'src/tracing/',
+  test('modules that decide import neither Hono nor Node nor a Redis client', () => {
+    const deciding = [
+      'abuse',
+      'admission',
+      'audit',
+      'authorization',
+      'identity',
+      'inspection',
+      'oauth',
+      'observability',
+      'relations',
+      'revocation',
+      'tokens',
+      'validators',
     ]
     const offenders = sources.filter(
       (file) =>
-        pure.some((place) => file.startsWith(place)) &&
-        /from '(hono|node:|@upstash)/.test(readFileSync(join(root, file), 'utf8')),
+        deciding.some((feature) => file.startsWith(`src/${feature}/`)) &&
+        /from '(hono|node:|@upstash)/.test(textOf(file)) &&
+        !ADAPTERS.test(file),
     )
     expect(offenders).toEqual([])
   })
 
-  test('nothing that ships needs Node', () => {
-    const offenders = sources.filter((file) =>
-      /from 'node:/.test(readFileSync(join(root, file), 'utf8')),
-    )
-    expect(offenders).toEqual([])
+  test('code that runs in a Worker imports nothing of Node', () => {
+    expect(sources.filter((file) => /from 'node:/.test(textOf(file)))).toEqual([])
   })
 
-  test('the command line knows the gateway by its API only', () => {
-    const files = filesBelow('cli')
+  test('the command line uses the gateway through its API only', () => {
+    const files = filesBelow(root, 'cli')
     expect(files.length).toBeGreaterThan(10)
     const allowed = (imported: string) => imported.startsWith('cli/') || imported === 'package.json'
-    const others = files.flatMap((file) => importsOf(file).filter((path) => !allowed(path)))
+    const others = files.flatMap((file) => importsOf(root, file).filter((path) => !allowed(path)))
     expect(others).toEqual([])
   })
 
-  test(`no file is longer than ${MAX_LINES} lines`, () => {
-    const code = [...sources, ...['cli', 'dev', 'bench'].flatMap(filesBelow)]
+  test(`no file has more than ${MAX_LINES} lines`, () => {
+    const code = [
+      ...sources,
+      ...['cli', 'dev', 'bench'].flatMap((folder) => filesBelow(root, folder)),
+    ]
     const long = code
-      .map((file) => [file, readFileSync(join(root, file), 'utf8').split('\n').length - 1] as const)
+      .map((file) => [file, textOf(file).split('\n').length - 1] as const)
       .filter(([, lines]) => lines > MAX_LINES)
     expect(long).toEqual([])
   })
 
-  test('zod is imported whole by namespace, or every locale is bundled', () => {
+  test('zod is imported as a namespace, so that the bundle has one locale', () => {
     const offenders = sources.filter((file) =>
-      /import (type )?\{[^}]*\} from 'zod'/.test(readFileSync(join(root, file), 'utf8')),
+      /import (type )?\{[^}]*\} from 'zod'/.test(textOf(file)),
     )
     expect(offenders).toEqual([])
   })
 })
+
+/** Names and formats of stored values: pure functions that features use to build their keys. */
+const SHARED: ReadonlySet<string> = new Set(['src/redis/key-part.ts', 'src/redis/seconds.ts'])

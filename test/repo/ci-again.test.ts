@@ -1,6 +1,6 @@
-/** What continuous integration tries a second time, and what it does not. */
+/** Which tests have a second try in continuous integration, and which do not. */
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
@@ -8,16 +8,29 @@ import { afterAll, describe, expect, test } from 'vitest'
 import { NEVER } from '../harness/never.ts'
 import { ROOT } from '../harness/process.ts'
 
+interface Listed {
+  readonly file: string
+  readonly test: string
+  readonly reason: string
+}
+
+const LIST = '.ci/speed-dependent.json'
+const MIN_REASON_CHARS = 40
+const listed = JSON.parse(readFileSync(join(ROOT, LIST), 'utf8')) as readonly Listed[]
+
 const directory = mkdtempSync(join(tmpdir(), 'portcullis-again-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 
-const failed = (file: string, ...messages: string[]) => ({
+const SLOW: Listed = { file: 'test/b.test.ts', test: 'a slow (one)', reason: 'it measures time' }
+
+/** A failed file of the report: each test with its message; none where the file did not load. */
+const failed = (file: string, tests: Readonly<Record<string, string>>) => ({
   name: join(ROOT, file),
   status: 'failed',
-  message: messages.length === 0 ? 'Error: Hook timed out in 180000ms.' : '',
-  assertionResults: messages.map((message) => ({
+  message: 'Error: Hook timed out in 180000ms.',
+  assertionResults: Object.entries(tests).map(([fullName, message]) => ({
     status: 'failed',
-    fullName: 'a test that failed',
+    fullName,
     failureMessages: [`${message}\n    at somewhere`],
   })),
 })
@@ -30,11 +43,32 @@ function again(...testResults: readonly object[]) {
   return run(report)
 }
 function run(report: string) {
-  const { status, stdout, stderr } = spawnSync('node', ['.ci/again.mjs', report], {
+  const list = join(directory, 'list.json')
+  writeFileSync(list, JSON.stringify([SLOW]))
+  const { status, stdout, stderr } = spawnSync('node', ['.ci/again.mjs', report, list], {
     cwd: ROOT,
     encoding: 'utf8',
   })
-  return { status, files: stdout.trim(), said: stderr }
+  return { status, tests: stdout, failures: stderr }
+}
+function vitest(...args: readonly string[]) {
+  const command = [join(ROOT, 'node_modules/vitest/vitest.mjs'), ...args]
+  // A run of its own: neither a worker of this one, nor the writer of its report.
+  const env = Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST|NODE_ENV)/.test(name))
+  return spawnSync('node', command, {
+    cwd: ROOT,
+    encoding: 'utf8',
+    env: { ...Object.fromEntries(env), NO_COLOR: '1', FORCE_COLOR: '0' },
+  })
+}
+/** Entries of a list that no test file has a test for. */
+function withoutTest(list: readonly Listed[]): readonly Listed[] {
+  const files = [...new Set(list.map(({ file }) => file))]
+  if (files.length === 0) return []
+  const { stdout } = vitest('list', ...files, '--json')
+  const tests = JSON.parse(stdout) as readonly { file: string; name: string }[]
+  const known = new Set(tests.map(({ file, name }) => `${file} ${name.replaceAll(' > ', ' ')}`))
+  return list.filter((one) => !known.has(`${join(ROOT, one.file)} ${one.test}`))
 }
 function messageOf(failing: () => void): string {
   try {
@@ -46,18 +80,22 @@ function messageOf(failing: () => void): string {
 }
 
 describe('a failed run', () => {
-  test('has up to three files tried again, and says what failed in them', () => {
-    const { status, files, said } = again(
-      ...[passed, failed('test/b.test.ts', late), failed('test/c.test.ts'), passed],
-    )
-    expect({ status, files }).toEqual({ status: 0, files: 'test/b.test.ts\ntest/c.test.ts' })
-    expect(said).toBe(`a test that failed: ${late}\nError: Hook timed out in 180000ms.\n`)
+  test('tries a listed test again, and nothing else of its file', () => {
+    const { status, tests, failures } = again(passed, failed(SLOW.file, { [SLOW.test]: late }))
+    expect({ status, tests }).toEqual({
+      status: 0,
+      tests: `${SLOW.file}\t^a slow \\(one\\)$\n`,
+    })
+    expect(failures).toBe(`${SLOW.file}: ${SLOW.test}: ${late} (has a second try)\n`)
   })
 
-  test('with more of them is broken, not starved', () => {
-    const files = ['b', 'c', 'd', 'e'].map((name) => failed(`test/${name}.test.ts`, late))
-    expect(again(...files)).toMatchObject({ status: 1, files: '' })
-    expect(again(...files.slice(1)).status).toBe(0)
+  test.each([
+    ['a test that is not listed', failed(SLOW.file, { 'another test': late })],
+    ['a test of the same name elsewhere', failed('test/c.test.ts', { [SLOW.test]: late })],
+    ['a listed test and another', failed(SLOW.file, { [SLOW.test]: late, 'another test': late })],
+    ['a file that did not load', failed(SLOW.file, {})],
+  ])('tries nothing again after %s', (_, file) => {
+    expect(again(passed, file)).toMatchObject({ status: 1, tests: '' })
   })
 
   test.each([
@@ -70,13 +108,40 @@ describe('a failed run', () => {
           { seed: 1 },
         ),
     ],
-  ])('has no second chance where %s', (_, failing) => {
-    const report = [failed('test/b.test.ts', late, messageOf(failing)), passed]
-    expect(again(...report)).toMatchObject({ status: 1, files: '' })
+  ])('tries nothing again, not even a listed test, where %s', (_, failing) => {
+    const report = [failed(SLOW.file, { [SLOW.test]: messageOf(failing) }), passed]
+    expect(again(...report)).toMatchObject({ status: 1, tests: '' })
   })
 
-  test('has none where no test says why', () => {
-    expect(again(passed)).toMatchObject({ status: 1, files: '' })
-    expect(run(join(directory, 'none.json'))).toMatchObject({ status: 1, files: '' })
+  test('tries nothing again without a report, or where no test has failed', () => {
+    expect(again(passed)).toMatchObject({ status: 1, tests: '' })
+    expect(run(join(directory, 'none.json'))).toMatchObject({ status: 1, tests: '' })
+  })
+})
+
+describe(LIST, () => {
+  const real = {
+    file: 'test/repo/ci-again.test.ts',
+    test: 'a failed run tries a listed test again, and nothing else of its file',
+    reason: '',
+  }
+
+  test('names tests that exist, each with a reason', () => {
+    expect(withoutTest(listed)).toEqual([])
+    expect(listed.filter(({ reason }) => reason.length < MIN_REASON_CHARS)).toEqual([])
+  })
+
+  test('would not get away with a test that does not exist', () => {
+    const gone = { ...real, test: 'no such test' }
+    expect(withoutTest([real, gone, { ...real, file: 'test/repo/rows.test.ts' }])).toEqual([
+      gone,
+      { ...real, file: 'test/repo/rows.test.ts' },
+    ])
+  })
+
+  test('the pattern of a listed test selects that test alone', () => {
+    const pattern = `^${real.test}$`
+    const { stdout } = vitest('run', real.file, '-t', pattern)
+    expect(stdout).toMatch(/^ +Tests +1 passed/m)
   })
 })

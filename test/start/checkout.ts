@@ -6,7 +6,7 @@ import { basename, join } from 'node:path'
 import { ROOT } from '../harness/process.ts'
 
 const FILES = [
-  ...['cli', 'dev', 'src', 'workers', 'package.json', 'tsconfig.json'],
+  ...['cli', 'dev', 'examples', 'src', 'workers', 'package.json', 'tsconfig.json'],
   ...['wrangler.toml', 'portcullis.config.ts', 'portcullis.fga', 'portcullis.model.json'],
 ]
 

@@ -148,7 +148,7 @@ describe('npm run -s keys', () => {
     [['list', 'all'], 'list takes no all'],
     [['list', '--force'], 'list takes no --force'],
     [['rotate', '--json'], 'rotate takes no --json'],
-    [['generate', '--alg', 'HS256'], '--alg must be ES256, RS256, EdDSA'],
+    [['generate', '--alg', 'HS256'], '--alg must be ES256, RS256, Ed25519, EdDSA'],
     [['rotate', '--alg', 'ES256', '--alg', 'RS256'], 'rotate takes one --alg'],
     [['generate', '--file', ''], '--file must not be empty'],
     [['generate', '--key', 'x'], "'--key'"],

@@ -1,5 +1,5 @@
 /** A REST endpoint whose replies a test writes. */
-import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 
 /** A client of an endpoint that answers every call with `body`; undefined: it never answers. */

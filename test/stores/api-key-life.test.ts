@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createApiKeys } from '../../src/stores/upstash/api-keys.ts'
-import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
+import { createApiKeys } from '../../src/tokens/redis/api-keys.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const START_MS = 1_795_183_974_000

@@ -1,134 +1,274 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import {
-  BURST_CALLS,
-  BURST_STRETCH,
-  createDeadlines,
-  type Deadlines,
-  SILENT_BURST_STRETCH,
-} from '../../src/stores/upstash/deadline.ts'
+import fc from 'fast-check'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { createDeadlines, LONGEST_QUEUE_MS, QUEUE_CALLS } from '../../src/isolate/deadline.ts'
+import { type EventLoop, installEventLoop } from './event-loop.ts'
 
 const MS = 250
 
-beforeEach(() => void vi.useFakeTimers())
-afterEach(() => void vi.useRealTimers())
+const startDeadline = (ms: number) => createDeadlines(ms).start()
 
-const burst = (deadlines: Deadlines) => Array.from({ length: BURST_CALLS }, () => deadlines.start())
+afterEach(() => {
+  vi.unstubAllGlobals()
+  vi.restoreAllMocks()
+})
 
 describe('a deadline', () => {
   test('passes after its time, with a TimeoutError', () => {
-    const { signal } = createDeadlines(MS).start()
-    vi.advanceTimersByTime(MS - 1)
-    expect(signal.aborted).toBe(false)
-    vi.advanceTimersByTime(1)
+    const loop = installEventLoop(0)
+    const { signal } = startDeadline(MS)
+    loop.at(MS - 1, () => expect(signal.aborted).toBe(false))
+    loop.run()
+    expect(loop.now()).toBe(MS)
     expect(signal.aborted).toBe(true)
     expect((signal.reason as Error).name).toBe('TimeoutError')
   })
 
-  test('is not stretched beyond a second and a half in a burst, or beyond itself', () => {
-    for (const [ms, longestMs] of [
-      [100, 600],
-      [1_000, 1_500],
-      [4_000, 4_000],
-    ] as const) {
-      const deadlines = createDeadlines(ms)
-      const [first, ...others] = burst(deadlines)
-      vi.advanceTimersByTime(ms / 2)
-      others[0]?.end(true)
-      vi.advanceTimersByTime(longestMs - ms / 2 - 1)
-      expect(first?.signal.aborted, String(ms)).toBe(false)
-      vi.advanceTimersByTime(1)
-      expect(first?.signal.aborted, String(ms)).toBe(true)
+  test('fires five timers on an isolate that runs, and none for a prompt answer', () => {
+    const loop = installEventLoop(0)
+    startDeadline(MS)
+    loop.run()
+    expect(loop.timersFired()).toBe(5)
+    const { end } = startDeadline(MS)
+    loop.at(loop.now() + MS / 10, () => end(true))
+    loop.run()
+    expect(loop.timersFired()).toBe(5)
+  })
+
+  test('does not pass while the isolate stands still, nor right after', () => {
+    const loop = installEventLoop(0)
+    const { signal, end } = startDeadline(MS)
+    loop.at(1, () => {}, 100 * MS)
+    let answered = false
+    // The answer is there, and takes some turns of the event loop to be read.
+    loop.at(5, () => read(8))
+    function read(turns: number): void {
+      answered = turns === 0 && !signal.aborted
+      if (turns === 0) end(true)
+      else loop.ready(() => loop.at(loop.now(), () => read(turns - 1)), MS)
     }
-  })
-
-  test('does not count the time for which the isolate stood still', () => {
-    const { signal } = createDeadlines(MS).start()
-    vi.advanceTimersByTime(MS / 2)
-    vi.setSystemTime(Date.now() + 3 * MS)
-    vi.advanceTimersByTime(MS / 2 - 1)
+    loop.run()
+    expect(answered).toBe(true)
     expect(signal.aborted).toBe(false)
-    vi.advanceTimersByTime(2)
-    expect(signal.aborted).toBe(true)
-  })
-
-  test('tells at its end whether the isolate ran while it lasted', () => {
-    const deadlines = createDeadlines(MS)
-    const [punctual, late, stopped] = [deadlines.start(), deadlines.start(), deadlines.start()]
-    expect(punctual.end(false)).toBe(true)
-    vi.setSystemTime(Date.now() + MS / 2)
-    vi.advanceTimersByTime(MS / 2)
-    expect(late.end(false)).toBe(true)
-    vi.setSystemTime(Date.now() + MS)
-    vi.advanceTimersByTime(MS / 2)
-    expect(stopped.end(false)).toBe(false)
-  })
-
-  test('passes in the end, however long the isolate stood still', () => {
-    const { signal } = createDeadlines(MS).start()
-    vi.setSystemTime(Date.now() + BURST_STRETCH * MS)
-    vi.advanceTimersByTime(MS)
-    expect(signal.aborted).toBe(true)
   })
 
   test('never passes once it has ended', () => {
-    const deadline = createDeadlines(MS).start()
-    deadline.end(true)
-    vi.advanceTimersByTime(100 * MS)
-    expect(deadline.signal.aborted).toBe(false)
-    expect(vi.getTimerCount()).toBe(0)
+    const loop = installEventLoop(0)
+    const { signal, end } = startDeadline(MS)
+    loop.at(MS / 2, () => end(true))
+    loop.run()
+    expect(signal.aborted).toBe(false)
+    expect(loop.now()).toBe(MS / 2)
   })
 
-  test('is stretched for every call of a burst', () => {
-    const deadlines = createDeadlines(MS)
-    const calls = burst(deadlines)
-    vi.advanceTimersByTime(MS / 2)
-    deadlines.start().end(true)
-    vi.advanceTimersByTime((BURST_STRETCH - 0.5) * MS - 1)
-    expect(calls.filter(({ signal }) => signal.aborted)).toEqual([])
-    vi.advanceTimersByTime(1)
-    expect(calls.filter(({ signal }) => !signal.aborted)).toEqual([])
-  })
-
-  test('is stretched a little only for a burst that nobody answers', () => {
-    const calls = burst(createDeadlines(MS))
-    vi.advanceTimersByTime(SILENT_BURST_STRETCH * MS - 1)
-    expect(calls.some(({ signal }) => signal.aborted)).toBe(false)
-    vi.advanceTimersByTime(1)
-    expect(calls.every(({ signal }) => signal.aborted)).toBe(true)
-  })
-
-  test('is not stretched while the dependency is silent, and is again after an answer', () => {
-    const deadlines = createDeadlines(MS)
-    deadlines.start()
-    vi.advanceTimersByTime(MS)
-    const silent = burst(deadlines)
-    vi.advanceTimersByTime(MS)
-    expect(silent.every(({ signal }) => signal.aborted)).toBe(true)
-    for (const call of silent) call.end(false)
-    deadlines.start().end(true)
-    const alive = burst(deadlines)
-    vi.advanceTimersByTime(MS)
-    expect(alive.some(({ signal }) => signal.aborted)).toBe(false)
-  })
-
-  test('ends for a whole burst once one of it has met silence', () => {
-    const deadlines = createDeadlines(MS)
-    const calls = burst(deadlines)
-    vi.advanceTimersByTime(MS / 2)
-    const later = deadlines.start()
-    vi.advanceTimersByTime(BURST_STRETCH * MS)
-    expect(calls.every(({ signal }) => signal.aborted)).toBe(true)
-    expect(later.signal.aborted).toBe(true)
-  })
-
-  test('calls of requests that the platform has ended do not count as a burst for ever', () => {
-    const deadlines = createDeadlines(MS)
-    burst(deadlines)
-    // Their timers died with their requests.
-    vi.clearAllTimers()
-    vi.advanceTimersByTime(2 * BURST_STRETCH * MS + 1)
-    const { signal } = deadlines.start()
-    vi.advanceTimersByTime(MS)
+  test.each([10, 33, 250, 2_000, 5_000])('of %i ms passes after as long', (ms) => {
+    const loop = installEventLoop(0)
+    const { signal } = startDeadline(ms)
+    loop.run()
     expect(signal.aborted).toBe(true)
+    expect(Math.abs(loop.now() - ms)).toBeLessThan(1)
+  })
+})
+
+/** When Redis has the answer to a call that it got at `sentMs`; infinite: never. */
+type Service = (sentMs: number, index: number) => number
+
+interface World {
+  readonly loop: EventLoop
+  readonly arrivalsMs: readonly number[]
+  /** Time of this isolate that a request costs before its call is made. */
+  readonly requestCostMs: number
+  /** What each turn costs that a call needs to be sent, or its answer to be read. */
+  readonly turnCostMs: number
+  readonly turns: number
+  readonly service: Service
+}
+
+/** Runs the calls. Returns what became of each, and how long it took by the clock on the wall. */
+function outcomesOf({ loop, arrivalsMs, requestCostMs, turnCostMs, turns, service }: World) {
+  const deadlines = createDeadlines(MS)
+  const outcomes: { readonly answered: boolean; readonly ms: number }[] = []
+  function inTurns(count: number, then: () => void): void {
+    if (count === 0) then()
+    else loop.ready(() => inTurns(count - 1, then), turnCostMs)
+  }
+  arrivalsMs.forEach((arrivalMs, index) => {
+    const call = () => {
+      const startMs = loop.now()
+      const { signal, end } = deadlines.start()
+      const settle = (answered: boolean) => {
+        if (outcomes[index] !== undefined) return
+        outcomes[index] = { answered, ms: loop.now() - startMs }
+        end(answered)
+      }
+      signal.addEventListener('abort', () => settle(false))
+      inTurns(turns, () => {
+        const answeredMs = service(loop.now(), index)
+        if (answeredMs < Number.POSITIVE_INFINITY)
+          loop.at(answeredMs, () => inTurns(turns, () => settle(true)))
+      })
+    }
+    loop.at(arrivalMs, call, requestCostMs)
+  })
+  loop.run()
+  return outcomes
+}
+
+const PROMPT_MS = 5
+const LATE_MS = 400
+const prompt: Service = (sentMs) => sentMs + PROMPT_MS
+const late: Service = (sentMs) => sentMs + LATE_MS
+const hung: Service = () => Number.POSITIVE_INFINITY
+
+/** Answers in order, one every `eachMs` at most. */
+function queueing(eachMs: number): Service {
+  let freeMs = 0
+  return (sentMs) => {
+    freeMs = Math.max(freeMs, sentMs) + eachMs
+    return freeMs + PROMPT_MS
+  }
+}
+
+/** From a fast machine to one that others starve. */
+const isolates = fc.record({
+  requestCostMs: fc.double({ min: 0.2, max: 10, noNaN: true }),
+  turnCostMs: fc.double({ min: 0.01, max: 2, noNaN: true }),
+  turns: fc.integer({ min: 1, max: 4 }),
+})
+const bursts = fc.integer({ min: 1, max: 1_000 }).map((count) => Array<number>(count).fill(0))
+/** Moments at which the isolate stands still, such as collections of garbage. */
+const stalls = fc.array(
+  fc.record({ atMs: fc.integer({ min: 0, max: 3_000 }), ms: fc.integer({ min: 0, max: 5_000 }) }),
+  { maxLength: 20 },
+)
+const runs = { numRuns: 40 }
+
+describe('in a model of an isolate', () => {
+  test('no burst gives up a Redis that answers in 5 ms, however starved the isolate is', () => {
+    fc.assert(
+      fc.property(isolates, bursts, stalls, (isolate, arrivalsMs, pauses) => {
+        const loop = installEventLoop()
+        for (const { atMs, ms } of pauses) loop.at(atMs, () => {}, ms)
+        const outcomes = outcomesOf({ ...isolate, loop, arrivalsMs, service: prompt })
+        expect(outcomes).toHaveLength(arrivalsMs.length)
+        expect(outcomes.filter(({ answered }) => !answered)).toEqual([])
+      }),
+      runs,
+    )
+  })
+
+  test('nor one that answers call after call, however long the queue before it is', () => {
+    fc.assert(
+      fc.property(isolates, bursts, stalls, (isolate, arrivalsMs, pauses) => {
+        const loop = installEventLoop()
+        for (const { atMs, ms } of pauses) loop.at(atMs, () => {}, ms)
+        const service = queueing((0.9 * LONGEST_QUEUE_MS) / Math.max(50, arrivalsMs.length))
+        const outcomes = outcomesOf({ ...isolate, loop, arrivalsMs, service })
+        expect(outcomes.filter(({ answered }) => !answered)).toEqual([])
+      }),
+      runs,
+    )
+  })
+
+  const steady = (perSecond: number) =>
+    Array.from({ length: 2 * perSecond }, (_, index) => (index * 1_000) / perSecond)
+  /** Fast enough for the load that it is offered. */
+  const running = { requestCostMs: 0.2, turnCostMs: 0.02, turns: 3 }
+
+  test.each([
+    ['a single call', [0]],
+    ['10 calls a second', steady(10)],
+    ['1,000 calls a second', steady(1_000)],
+    ['a burst of 50', Array<number>(50).fill(0)],
+  ])('R03: a Redis that answers after 400 ms is given up by each of %s', (_, arrivalsMs) => {
+    for (const service of [late, hung]) {
+      const loop = installEventLoop()
+      const outcomes = outcomesOf({ ...running, loop, arrivalsMs, service })
+      expect(outcomes).toHaveLength(arrivalsMs.length)
+      expect(outcomes.filter(({ answered }) => answered)).toEqual([])
+      expect(Math.max(...outcomes.map(({ ms }) => ms))).toBeLessThan(LATE_MS)
+    }
+  })
+
+  test.each([
+    [2, 20],
+    [2, 200],
+    [2, 1_000],
+    [10, 1_000],
+  ])('R03: one answer in %i is late at %i a second: only those are given up', (n, perSecond) => {
+    const loop = installEventLoop()
+    const isLate = (index: number) => index % n === 0
+    const service: Service = (sentMs, index) => (isLate(index) ? late : prompt)(sentMs, index)
+    const outcomes = outcomesOf({ ...running, loop, arrivalsMs: steady(perSecond), service })
+    expect(outcomes.map(({ answered }) => answered)).toEqual(
+      outcomes.map((_, index) => !isLate(index)),
+    )
+  })
+
+  test.each([10, 100, 1_000])(
+    'R03: a Redis that becomes late under %i calls a second is given up by each from then on',
+    (perSecond) => {
+      const loop = installEventLoop()
+      const [lateFromMs, promptAgainMs] = [500, 1_500]
+      const isLate = (sentMs: number) => sentMs >= lateFromMs && sentMs < promptAgainMs
+      const service: Service = (sentMs) => sentMs + (isLate(sentMs) ? LATE_MS : 50)
+      const arrivalsMs = steady(perSecond)
+      const outcomes = outcomesOf({ ...running, loop, arrivalsMs, service })
+      // Of a thousand, those that began beside the last prompt calls may be taken for a queue.
+      const judged = arrivalsMs.flatMap((ms, index) =>
+        [lateFromMs, promptAgainMs].some((edgeMs) => ms > edgeMs - 5 && ms < edgeMs + 60)
+          ? []
+          : [index],
+      )
+      expect(judged.map((index) => outcomes[index]?.answered)).toEqual(
+        judged.map((index) => !isLate(arrivalsMs[index] ?? 0)),
+      )
+    },
+  )
+
+  test('a queue that stops moving is given up one deadline later', () => {
+    const loop = installEventLoop()
+    const stopsMs = 600
+    const inOrder = queueing(5)
+    const service: Service = (sentMs, index) => {
+      const answeredMs = inOrder(sentMs, index)
+      return answeredMs < stopsMs ? answeredMs : Number.POSITIVE_INFINITY
+    }
+    const outcomes = outcomesOf({ ...running, loop, arrivalsMs: Array(500).fill(0), service })
+    const served = outcomes.filter(({ answered }) => answered).length
+    expect(served).toBeGreaterThan(50)
+    expect(outcomes.slice(served).some(({ answered }) => answered)).toBe(false)
+    expect(Math.max(...outcomes.map(({ ms }) => ms))).toBeLessThan(stopsMs + 1.5 * MS)
+  })
+
+  test('no call waits in a queue for ever', () => {
+    const loop = installEventLoop(0)
+    const deadlines = createDeadlines(MS)
+    const { signal } = deadlines.start()
+    for (let ms = 0; ms < 4 * LONGEST_QUEUE_MS; ms += 10)
+      for (let count = 0; count < QUEUE_CALLS; count++) {
+        const earlier = deadlines.start()
+        loop.at(ms, () => earlier.end(true))
+      }
+    let passedMs = 0
+    signal.addEventListener('abort', () => {
+      passedMs = loop.now()
+    })
+    loop.run()
+    expect(passedMs).toBeCloseTo(LONGEST_QUEUE_MS, -1)
+  })
+
+  test('a Redis that is silent is given up by a burst on a starved isolate, too', () => {
+    fc.assert(
+      fc.property(isolates, bursts, stalls, (isolate, arrivalsMs, pauses) => {
+        const loop = installEventLoop()
+        for (const { atMs, ms } of pauses) loop.at(atMs, () => {}, ms)
+        const outcomes = outcomesOf({ ...isolate, loop, arrivalsMs, service: hung })
+        expect(outcomes).toHaveLength(arrivalsMs.length)
+        expect(outcomes.filter(({ answered }) => answered)).toEqual([])
+        // Each call fires so many timers at most, so an outage cannot starve the isolate for long.
+        expect(loop.timersFired()).toBeLessThanOrEqual(22 * arrivalsMs.length)
+      }),
+      runs,
+    )
   })
 })

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createBanList } from '../../src/abuse/redis/bans.ts'
+import { createOverrideList } from '../../src/admission/redis/override-list.ts'
 import { Unavailable } from '../../src/errors.ts'
-import { createApiKeys } from '../../src/stores/upstash/api-keys.ts'
-import { createBanList } from '../../src/stores/upstash/bans.ts'
-import { createOverrideList } from '../../src/stores/upstash/override-list.ts'
-import { createRedisRest, type RedisReply, type RedisRest } from '../../src/stores/upstash/rest.ts'
-import { createRevocationLog } from '../../src/stores/upstash/revocation-log.ts'
+import { createRedisRest, type RedisReply, type RedisRest } from '../../src/redis/rest.ts'
+import { createRevocationLog } from '../../src/revocation/redis/revocation-log.ts'
+import { createApiKeys } from '../../src/tokens/redis/api-keys.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const NOW_MS = 1_795_183_974_000

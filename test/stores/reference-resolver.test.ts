@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { storedReference } from '../../src/admission/stored-reference.ts'
+import { createReferenceResolver } from '../../src/admission/redis/reference-resolver.ts'
+import { REFERENCE_SCRIPT } from '../../src/admission/redis/reference-script.ts'
 import { Unavailable } from '../../src/errors.ts'
-import { createReferenceResolver } from '../../src/stores/upstash/reference-resolver.ts'
-import { REFERENCE_SCRIPT } from '../../src/stores/upstash/reference-script.ts'
-import type { RedisCommand, RedisReply } from '../../src/stores/upstash/rest.ts'
+import type { RedisCommand, RedisReply } from '../../src/redis/rest.ts'
+import { storedReference } from '../../src/tokens/stored-reference.ts'
 import { GATEWAY, recordOf } from '../admission/callers.ts'
 
 const record = recordOf()

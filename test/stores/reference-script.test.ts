@@ -5,10 +5,10 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { RateLimit } from '../../src/admission/limit.ts'
-import { createUpstashAdmissionStore } from '../../src/stores/upstash/admission-store.ts'
-import { counterName, overrideKey } from '../../src/stores/upstash/limit-overrides.ts'
-import { createReferenceStore } from '../../src/stores/upstash/references.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { counterName, overrideKey } from '../../src/admission/redis/limit-overrides.ts'
+import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { GATEWAY, recordOf, stored } from '../admission/callers.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
-import { createReferenceStore } from '../../src/stores/upstash/references.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import {
   credentialHash,
   type ReferenceRecord,

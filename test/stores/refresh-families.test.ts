@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { cutOffKey } from '../../src/admission/revocation.ts'
 import { Unavailable } from '../../src/errors.ts'
-import { createRefreshFamilies } from '../../src/stores/upstash/refresh-families.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { createRefreshFamilies } from '../../src/tokens/redis/refresh-families.ts'
 import {
   type RefreshFamilies,
   type RotationRequest,
@@ -102,6 +102,33 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
     expect(await redis.direct.get(CUT_OFF)).toBe(String(STARTED + 5_000))
     expect(await redis.direct.ttl(CUT_OFF)).toBeGreaterThan(8_000)
     expect(await families.find(FAMILY)).toEqual({ ...family, ended: true })
+  })
+
+  test.each([
+    ['of two rotations ago', 'h1'],
+    ['that was never issued', 'h0'],
+  ])('S36: a hash %s ends the family and its access tokens', async (_name, dead) => {
+    await families.open(FAMILY, family, 1_000)
+    await families.rotate(use('h1', 'h2'))
+    await families.rotate(use('h2', 'h3'))
+    expect(await families.rotate(use(dead, 'h4'))).toEqual({ outcome: 'reused' })
+    expect(await families.find(FAMILY)).toMatchObject({ current: 'h3', ended: true })
+    expect(await redis.direct.get(CUT_OFF)).toBe(String(end.cutOffSeconds))
+    for (const hash of ['h1', 'h2', 'h3', 'h4'])
+      expect(await families.rotate(use(hash, 'h5'))).toEqual({ outcome: 'ended' })
+    expect(await families.find(FAMILY)).toMatchObject({ current: 'h3', ended: true })
+  })
+
+  test.each([
+    [10_000, 'replayed', false],
+    [10_001, 'reused', true],
+  ])('S36, S37: the previous hash after %d ms is %s', async (ms, outcome, ended) => {
+    await families.open(FAMILY, family, 1_000)
+    const first = use('h1', 'h2')
+    await families.rotate(first)
+    const again = await families.rotate(use('h1', 'h3', { nowMs: first.nowMs + ms }))
+    expect(again.outcome).toBe(outcome)
+    expect(await families.find(FAMILY)).toMatchObject({ current: 'h2', ended })
   })
 
   test('a retry is told the nonce and the time of the first use, and changes nothing', async () => {

@@ -1,22 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { cutOffKey, revokedTokenKey } from '../../src/admission/revocation.ts'
-import { createRevocationFeed, type FeedCursor } from '../../src/admission/revocation-feed.ts'
+import { createBanList } from '../../src/abuse/redis/bans.ts'
+import { createViolationCounter } from '../../src/abuse/redis/violations.ts'
 import { Unavailable } from '../../src/errors.ts'
-import { createApiKeys } from '../../src/stores/upstash/api-keys.ts'
-import { createBanList } from '../../src/stores/upstash/bans.ts'
-import { createRefreshFamilies } from '../../src/stores/upstash/refresh-families.ts'
-import { createRedisRest, type RedisRest } from '../../src/stores/upstash/rest.ts'
-import {
-  FEED_ENTRIES,
-  FEED_KEY,
-  FEED_MOST,
-  feedReplyOf,
-} from '../../src/stores/upstash/revocation-feed.ts'
-import { createRevocationLog } from '../../src/stores/upstash/revocation-log.ts'
-import { createRevocations } from '../../src/stores/upstash/revocations.ts'
-import { createViolationCounter } from '../../src/stores/upstash/violations.ts'
+import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
+import { createRevocationFeed, type FeedCursor } from '../../src/revocation/feed.ts'
+import { FEED_ENTRIES, FEED_KEY, FEED_MOST, feedReplyOf } from '../../src/revocation/redis/feed.ts'
+import { createRevocationLog } from '../../src/revocation/redis/revocation-log.ts'
+import { createRevocations } from '../../src/revocation/redis/revocations.ts'
+import { cutOffKey, revokedTokenKey } from '../../src/revocation/revocation.ts'
+import { createApiKeys } from '../../src/tokens/redis/api-keys.ts'
+import { createRefreshFamilies } from '../../src/tokens/redis/refresh-families.ts'
 import { createRevocationFeedSource } from '../harness/feed-source.ts'
 import { ROOT } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -100,11 +95,11 @@ const WRITERS: Readonly<Record<string, (stores: Stores) => Promise<() => Promise
   },
   'a ban that an address earned': async ({ violations }) => {
     const offender = { kind: 'address', value: ADDRESS.value } as const
-    return () => violations.count(offender, { ...BANS, mode: 'enforce' })
+    return () => violations.count(offender, 'credential', { ...BANS, mode: 'enforce' })
   },
   'a ban that a subject would have earned': async ({ violations }) => {
     const offender = { kind: 'subject', issuer: ISSUER, value: 'alice' } as const
-    return () => violations.count(offender, { ...BANS, mode: 'observe' })
+    return () => violations.count(offender, 'credential', { ...BANS, mode: 'observe' })
   },
   'a session that ends': async ({ families }) => {
     await families.open('family', FAMILY, 600)
@@ -179,7 +174,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
     await log.remove('0190a6b4-0000-7000-8000-000000000001')
     await apiKeys.create({ name: 'robot', subject: 'robot' }, 'olga')
     const offender = { kind: 'address', value: ADDRESS.value } as const
-    await violations.count(offender, { ...BANS, violations: 2, mode: 'enforce' })
+    await violations.count(offender, 'credential', { ...BANS, violations: 2, mode: 'enforce' })
     expect(await since(cursor)).toEqual({ since: cursor, position: cursor.position, changed: [] })
   })
 
@@ -339,31 +334,32 @@ describe('every writer tells the feed', () => {
 
   test('only these name keys that decide, and the two scripts among them only read', () => {
     expect(using(/['`"]pc:(revoked|cutoff|ban|observed-ban):/)).toEqual([
-      'admission/ban.ts',
-      'admission/revocation.ts',
-      'stores/upstash/reference-resolver.ts',
-      'stores/upstash/reference-script.ts',
+      'abuse/ban.ts',
+      'admission/redis/reference-resolver.ts',
+      'admission/redis/reference-script.ts',
+      'revocation/revocation.ts',
     ])
     const written = /call\(?'?,? ?'(SET|DEL|GETDEL|GETEX|EXPIRE|INCR|APPEND|RENAME)[^)]*\)/g
-    const writes = textOf('stores/upstash/reference-script.ts').match(written) ?? []
+    const writes = textOf('admission/redis/reference-script.ts').match(written) ?? []
     expect(writes.filter((text) => /cutoff|revoked|ban/.test(text))).toEqual([])
   })
 
   test('whoever stores something, and knows such a key, tells the feed or only reads it', () => {
     const knowing = using(/\b(revokedTokenKey|cutOffKey|addressBanKey|subjectBanKey|effectsOf)\b/)
-    const stores = knowing.filter(
-      (path) => path.startsWith('stores/') || path.startsWith('routes/'),
-    )
+    const stores = knowing.filter((path) => /\/redis\/|^routes\//.test(path))
     const telling = stores.filter((path) => /\b(FEED_TELL|HOLD|hold)\b/.test(textOf(path)))
-    expect(telling).toEqual(
-      ['api-keys', 'bans', 'refresh-families', 'revocation-log', 'revocations', 'violations'].map(
-        (name) => `stores/upstash/${name}.ts`,
-      ),
-    )
-    expect(stores.filter((path) => !telling.includes(path))).toEqual([
-      'stores/upstash/client-logins.ts',
+    expect(telling).toEqual([
+      'abuse/redis/bans.ts',
+      'abuse/redis/violations.ts',
+      'revocation/redis/revocation-log.ts',
+      'revocation/redis/revocations.ts',
+      'tokens/redis/api-keys.ts',
+      'tokens/redis/refresh-families.ts',
     ])
-    const logins = textOf('stores/upstash/client-logins.ts')
+    expect(stores.filter((path) => !telling.includes(path))).toEqual([
+      'oauth/redis/client-logins.ts',
+    ])
+    const logins = textOf('oauth/redis/client-logins.ts')
     expect(logins.match(/\bcutOffKeys\.map.*/g)).toEqual([
       "cutOffKeys.map((key) => ['GET', key]),",
       expect.stringContaining('secondOrNull'),

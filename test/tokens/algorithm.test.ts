@@ -18,18 +18,20 @@ let ps256: Signer
 let es256: Signer
 let es384: Signer
 let eddsa: Signer
+let ed25519: Signer
 
 beforeAll(async () => {
-  ;[rs256, ps256, es256, es384, eddsa] = await Promise.all([
+  ;[rs256, ps256, es256, es384, eddsa, ed25519] = await Promise.all([
     createSigner('RS256'),
     createSigner('PS256'),
     createSigner('ES256'),
     createSigner('ES384'),
     createSigner('EdDSA'),
+    createSigner('Ed25519'),
   ])
 })
 
-const all = () => [rs256, ps256, es256, eddsa]
+const all = () => [rs256, ps256, es256, eddsa, ed25519]
 const withoutAlg = ({ publicJwk: { alg: _alg, ...members } }: Signer): JsonWebKey => members
 
 function check(token: string, keys: JsonWebKey[] = all().map((s) => s.publicJwk), overrides = {}) {
@@ -144,6 +146,7 @@ describe('algorithms and keys', () => {
       [rs256, { kid: 'PS256' }],
       [eddsa, { kid: 'ES256' }],
       [es256, { kid: 'EdDSA' }],
+      [es256, { kid: 'Ed25519' }],
     ]
     for (const [signer, header] of cases) {
       const token = await signer.token({}, header)
@@ -155,9 +158,22 @@ describe('algorithms and keys', () => {
     expect(await check(relabelled, [withoutAlg(rs256)])).toBe('token_rejected:signature')
     expect(
       await check(await es384.token({}, { kid: 'ES256' }), undefined, {
-        algorithms: ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA'],
+        algorithms: ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA', 'Ed25519'],
       }),
     ).toBe('token_rejected:key_algorithm')
+  })
+
+  it('S03: Ed25519 and EdDSA are two names: a key that has one verifies no token of the other', async () => {
+    for (const [signer, alg] of [
+      [eddsa, 'Ed25519'],
+      [ed25519, 'EdDSA'],
+    ] as const) {
+      const renamed = await signer.token({}, { alg })
+      expect(await check(renamed), alg).toBe('token_rejected:key_algorithm')
+      expect(await check(renamed, [withoutAlg(signer)]), alg).toBe('ok')
+      const only = { algorithms: [signer.alg] }
+      expect(await check(renamed, [withoutAlg(signer)], only), alg).toBe('token_rejected:alg')
+    }
   })
 
   it('S04: degenerate and DER-encoded ECDSA signatures are refused', async () => {

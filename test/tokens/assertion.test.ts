@@ -1,10 +1,10 @@
 import { createLocalJWKSet, decodeJwt, decodeProtectedHeader, jwtVerify } from 'jose'
 import { describe, expect, it } from 'vitest'
-import { parseConfig } from '../../src/config.ts'
+import type { Principal } from '../../src/identity/principal.ts'
 import { createAssertionSigner } from '../../src/tokens/assertion.ts'
-import type { Principal } from '../../src/tokens/principal.ts'
 import { importSigningKey, parseSigningKeys, publicKeySet } from '../../src/tokens/signing-keys.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { parseConfig } from '../../src/validators/environment.ts'
 import { createSigner, NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 
 const GATEWAY = 'https://gateway.test'

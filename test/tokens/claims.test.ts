@@ -143,11 +143,17 @@ describe('the claims', () => {
     expect(await checkAt(0, { iat: NOW_SECONDS + 3, exp: NOW_SECONDS + 2 })).toBe(
       'token_rejected:lifetime',
     )
+    expect(await check({ iat: NOW_SECONDS, exp: NOW_SECONDS })).toBe('ok')
     for (const bad of ['1', null, -1, {}, true]) {
       expect(await check({ nbf: bad })).toBe('token_rejected:nbf')
       expect(await check({ iat: bad })).toBe('token_rejected:iat')
     }
     expect(await check({ iat: undefined })).toBe('token_rejected:iat')
+  })
+
+  it('a claim with the name "undefined" does not replace a missing claim', async () => {
+    const { tenant, session } = await verify({ undefined: 'other' })
+    expect([tenant, session]).toEqual([undefined, undefined])
   })
 
   it('S15: a fraction of iat is rounded down, so that a cut-off errs to refusal', async () => {

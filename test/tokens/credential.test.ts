@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { newApiKey } from '../../src/tokens/api-key.ts'
 import { MAX_TOKEN_BYTES } from '../../src/tokens/bearer.ts'
-import { credentialOf, failedBindingOf, kindOf } from '../../src/tokens/credential.ts'
+import { bearerText, credentialOf, failedBindingOf, kindOf } from '../../src/tokens/credential.ts'
 import { outcome } from './signer.ts'
 
 const JWT = 'eyJh.eyJz.c2ln'
@@ -89,6 +89,20 @@ describe('the grammar of credentials', () => {
     const long = `${'a'.repeat(MAX_TOKEN_BYTES)}.a.a`
     expect(await read(`Bearer ${long}`)).toBe('token_rejected:length')
     expect(await read(`DPoP ${' '.repeat(MAX_TOKEN_BYTES)}${UUID}`)).toBe('token_rejected:length')
+  })
+})
+
+describe('the text of a bearer header', () => {
+  it('is what follows the scheme, up to the longest token', () => {
+    const longest = 'a'.repeat(MAX_TOKEN_BYTES)
+    for (const text of [JWT, UUID, KEY, longest, ''])
+      expect(bearerText(`Bearer ${text}`)).toBe(text)
+    expect(bearerText(`Bearer ${longest}a`)).toBeUndefined()
+  })
+
+  it('is undefined for a header that does not begin with the usual spelling of the scheme', () => {
+    for (const header of ['', 'Bearer', `bearer ${JWT}`, `DPoP ${JWT}`, `${JWT} Bearer `, JWT])
+      expect(bearerText(header), header).toBeUndefined()
   })
 })
 

@@ -16,6 +16,12 @@ describe('check 9: a proof is for exactly this URL', () => {
     [`${GATEWAY}/a/../orders`, '/orders'],
     [`${GATEWAY}/%6Frders/%7Ea`, '/orders/~a'],
     [`${GATEWAY}/caf%c3%a9`, '/caf%C3%A9'],
+    [`${GATEWAY}/orders`, '/%6Frders'],
+    [`${GATEWAY}/a%2fb`, '/a%2Fb'],
+    [`${GATEWAY}/a/%2E%2e/orders`, '/orders'],
+    [`${GATEWAY}/orders?`, '/orders'],
+    [`${GATEWAY}/orders#`, '/orders?'],
+    [`${GATEWAY}?of=another`, '/?cursor=a'],
     [`${GATEWAY}`, '/'],
   ])('%s is the target of %s', (htu, path) => {
     expect(target(htu, path)).toBe(true)
@@ -24,10 +30,22 @@ describe('check 9: a proof is for exactly this URL', () => {
   it.each([
     ['http://gateway.test/orders', '/orders'],
     ['https://gateway.test:8443/orders', '/orders'],
+    ['https://gateway.test:80/orders', '/orders'],
+    ['http://gateway.test:443/orders', '/orders'],
+    ['https://gateway.test./orders', '/orders'],
+    ['https://api.gateway.test/orders', '/orders'],
+    [`${GATEWAY}/orders%3Fcursor=a`, '/orders?cursor=a'],
+    [`${GATEWAY}/orders%23page`, '/orders'],
+    [`${GATEWAY}/?/orders`, '/orders'],
+    [`${GATEWAY}/caf%C3%A9`, '/cafe'],
     ['https://evil.test/orders', '/orders'],
     ['https://gateway.test.evil.test/orders', '/orders'],
     ['https://gateway.test@evil.test/orders', '/orders'],
     ['https://alice:secret@gateway.test/orders', '/orders'],
+    ['https://alice@gateway.test/orders', '/orders'],
+    ['https://:secret@gateway.test/orders', '/orders'],
+    ['https://gateway.test:99999/orders', '/orders'],
+    ['https://[gateway.test/orders', '/orders'],
     [`${GATEWAY}/orders/`, '/orders'],
     [`${GATEWAY}/Orders`, '/orders'],
     [`${GATEWAY}/order`, '/orders'],
@@ -44,6 +62,11 @@ describe('check 9: a proof is for exactly this URL', () => {
     ['', '/orders'],
   ])('%s is not the target of %s', (htu, path) => {
     expect(target(htu, path)).toBe(false)
+  })
+
+  it('a request without a valid URL is no target', () => {
+    for (const url of ['/orders', '', 'https://[gateway.test/orders'])
+      expect(isTarget(`${GATEWAY}/orders`, url, GATEWAY), url).toBe(false)
   })
 
   it('the public name counts, not the one by which the Worker was reached', () => {

@@ -2,10 +2,26 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DPOP_ALGORITHMS } from '../../src/validators/dpop.ts'
 import { type Running, startWorkerd } from '../proxy/workerd.ts'
-import { createProver, outcome, verifierOf } from './prover.ts'
+import { createProver, goodRequest, outcome, verifierOf } from './prover.ts'
 import { NOW_MS } from './signer.ts'
 
 const NONCE_SECRET = 'uYf2nW3vQk0rT8bLx5cZp1dHs7gJe4aM'
+
+const coordinate = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
+const FIVE = '459243b9aa581806fe913bce99817ade11ca503c64d9a3c533415c083248fbcc'
+/** Coordinates of P-256 that are no public key (SEC 1 section 3.2.2.1). */
+const NO_POINTS = [
+  ['a point that is not on its curve', { y: coordinate('01'.repeat(32)) }],
+  ['the coordinates 0, 0', { x: coordinate('00'.repeat(32)), y: coordinate('00'.repeat(32)) }],
+  [
+    'a coordinate above the prime',
+    {
+      // The point with x = 5, written as 5 plus the prime.
+      x: coordinate('ffffffff00000001000000000000000000000001000000000000000000000004'),
+      y: coordinate(FIVE),
+    },
+  ],
+] as const
 
 let worker: Running
 let origin: string
@@ -39,12 +55,14 @@ describe('in workerd, a DPoP proof', () => {
     expect(await ask(forged)).toEqual({ status: 401, body: refusal })
   })
 
-  it('with a point that is not on its curve is refused', async () => {
+  it.each(NO_POINTS)('S08: with %s is refused', async (_, point) => {
     const { proof, jwk } = await createProver()
-    const y = Buffer.alloc(32, 1).toString('base64url')
-    const header = await proof({ htu: `${origin}/orders`, nonce }, { jwk: { ...jwk, y } })
+    const header = await proof({ htu: `${origin}/orders`, nonce }, { jwk: { ...jwk, ...point } })
     const refusal = { code: 'dpop_rejected', check: 'jwk_import' }
     expect(await ask(header)).toEqual({ status: 401, body: refusal })
+    expect(await outcome(() => verifierOf().verify({ ...goodRequest, header }))).toBe(
+      'dpop_rejected:jwk_import',
+    )
   })
 
   it('is refused when it does not come alone', async () => {

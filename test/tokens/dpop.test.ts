@@ -3,7 +3,16 @@ import { describe, expect, it } from 'vitest'
 import { Misconfigured } from '../../src/errors.ts'
 import { MAX_PROOF_AGE_SECONDS, PROOF_REPLAY_TTL_SECONDS } from '../../src/tokens/dpop.ts'
 import { DPOP_ALGORITHMS } from '../../src/validators/dpop.ts'
-import { ath, createProver, goodProof, goodRequest, outcome, TOKEN, verifierOf } from './prover.ts'
+import {
+  ath,
+  createProver,
+  GATEWAY,
+  goodProof,
+  goodRequest,
+  outcome,
+  TOKEN,
+  verifierOf,
+} from './prover.ts'
 import { createSigner, encode, NOW_MS, NOW_SECONDS } from './signer.ts'
 
 const prover = await createProver()
@@ -69,6 +78,25 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     expect(await checkClaims({ jti: 'x'.repeat(256) })).toBe('ok')
   })
 
+  it.each([
+    ['another scheme', 'http://gateway.test/orders'],
+    ['another host', 'https://evil.test/orders'],
+    ['another port', 'https://gateway.test:8443/orders'],
+    ['another path', `${GATEWAY}/orders/1`],
+    ['a path in another case', `${GATEWAY}/ORDERS`],
+    ['a path alone', '/orders'],
+  ])('check 9: a proof for %s is refused', async (_name, htu) => {
+    expect(await checkClaims({ htu })).toBe('dpop_rejected:htu')
+  })
+
+  it.each([
+    ['query and fragment', `${GATEWAY}/orders?limit=2#y`],
+    ['case of scheme and host, and the default port', 'HTTPS://Gateway.Test:443/orders'],
+    ['percent-encoding of unreserved characters', `${GATEWAY}/%6frd%65rs`],
+  ])('check 9: %s make no difference', async (_name, htu) => {
+    expect(await checkClaims({ htu })).toBe('ok')
+  })
+
   it('check 4: its type is dpop+jwt', async () => {
     for (const typ of [undefined, 'JWT', 'at+jwt', 'application/dpop+jwt', 'dpop+jwt ', null])
       expect(await checkHeader({ typ })).toBe('dpop_rejected:typ')
@@ -114,7 +142,7 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     }
   })
 
-  it('check 7: S08: its key is public, sound and asymmetric', async () => {
+  it('check 7: S08, S72: its key is public, sound and asymmetric', async () => {
     const { jwk, privateJwk } = prover
     const { d } = privateJwk
     const weak = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({

@@ -1,14 +1,15 @@
 /** The gateway's own keys, and issuers and verifiers with them, on a clock that a test winds. */
-import { parseConfig } from '../../src/config.ts'
+
 import type { AccessGrant } from '../../src/tokens/access-grant.ts'
 import type { ReferenceRecord, ReferenceStore } from '../../src/tokens/reference.ts'
 import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
 import { createTokenIssuer, type TokenIssuerOptions } from '../../src/tokens/token-issuer.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { parseConfig } from '../../src/validators/environment.ts'
 import { createSigner, NOW_MS } from './signer.ts'
 
 export const GATEWAY = 'https://gateway.test'
-export const ALGORITHMS = ['ES256', 'RS256', 'EdDSA'] as const
+export const ALGORITHMS = ['ES256', 'RS256', 'EdDSA', 'Ed25519'] as const
 
 const signers = await Promise.all(ALGORITHMS.map((algorithm) => createSigner(algorithm)))
 /** As `SIGNING_KEYS` has them. */

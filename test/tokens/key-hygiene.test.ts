@@ -40,7 +40,7 @@ function rocaModulus(): string {
 
 const number = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
 
-describe('S08: of a key set', () => {
+describe('S08, S72: of a key set', () => {
   it('sound keys are used, each for what its type permits and the issuer allows', async () => {
     const { alg: _rsa, ...anyRsa } = rsa.publicJwk
     const { alg: _ed, ...anyEd } = ed.publicJwk
@@ -90,6 +90,18 @@ describe('S08: of a key set', () => {
     ])
     expect(await fault({ kty: 'oct', k: secret.slice(0, 40) }, ['HS256'])).toMatch(/^k_length/)
     expect(await fault({ kty: 'oct', k: secret, alg: 'RS256' }, ALGORITHMS)).toBe('alg')
+  })
+
+  it('imported keys can only verify signatures, and a secret cannot be exported', async () => {
+    const keys = [rsa.publicJwk, ec.publicJwk, ed.publicJwk, { kty: 'oct', k: secret }]
+    const imported = await importKeys({ keys }, [...DEFAULTS, 'HS256'])
+    const cryptoKeys = [...(imported?.ring ?? [])].map(({ cryptoKey }) => cryptoKey)
+    expect(cryptoKeys).toHaveLength(4)
+    for (const key of cryptoKeys) {
+      expect(key).toBeInstanceOf(CryptoKey)
+      expect(key.usages).toEqual(['verify'])
+      expect(key.extractable).toBe(key.type === 'public')
+    }
   })
 
   it('weak RSA keys are ignored', async () => {
@@ -148,6 +160,11 @@ describe('S08: of a key set', () => {
     expect((await sorted([ec.publicJwk, { ...ec.publicJwk, use: 'enc' }])).usable).toEqual([
       'ec ES256',
     ])
+  })
+
+  it('a value that is no JWK Set gives no ring', async () => {
+    for (const set of [undefined, null, 'x', [], {}, { keys: {} }, { keys: Array(129).fill({}) }])
+      expect(await importKeys(set, DEFAULTS), JSON.stringify(set)).toBeUndefined()
   })
 
   it('names of prototypes find no key', async () => {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createTestHarness } from 'wrangler'
-import { publishing, refusing, startProvider } from './provider.ts'
+import { keySetOn, publishing, refusing, startProvider } from './provider.ts'
 import { createSigner } from './signer.ts'
 
 const signer = await createSigner('ES256')
@@ -53,6 +53,18 @@ describe('the second tier', () => {
     const second = isolateOf('second', provider.url)
     expect(await second.ask(await signer.token())).toBe('200 alice')
     expect(provider.hits).toBe(1)
+    await provider.close()
+  })
+
+  it('R11: downloads pass HTTP caches by, so that a published key is not hidden by an old copy', async () => {
+    const asked: (string | undefined)[] = []
+    const provider = await startProvider((response, request) => {
+      asked.push(request.headers['cache-control'])
+      publishing(keys)(response, request)
+    })
+    expect(await isolateOf('first', provider.url).ask(await signer.token())).toBe('200 alice')
+    expect(await keySetOn(provider.url).find(signer)).toBe('ok')
+    expect(asked).toEqual(['no-cache', 'no-cache'])
     await provider.close()
   })
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { tokenIdHash } from '../../src/tokens/token-id.ts'
+import { tokenIdHash } from '../../src/identity/token-id.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { createSigner, ISSUER, issuerOf, NOW_MS, outcome } from './signer.ts'
 

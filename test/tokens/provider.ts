@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRemoteKeySet, type RemoteKeySetOptions } from '../../src/tokens/remote-key-set.ts'
 import type { Algorithm } from '../../src/validators/jwk.ts'
 import { startHttpServer } from '../harness/http-server.ts'
-import { NOW_MS, outcome, type Signer } from './signer.ts'
+import { NOW_MS, outcome } from './signer.ts'
 
 export type Behaviour = (response: ServerResponse, request: IncomingMessage) => unknown
 
@@ -46,10 +46,11 @@ export function keySetOn(url: string, options: Partial<RemoteKeySetOptions> = {}
     report: () => {},
     ...options,
   })
-  const find = ({ kid, alg }: Pick<Signer, 'kid' | 'alg'>) =>
+  const find = ({ kid, alg }: { readonly kid: string | undefined; readonly alg: string }) =>
     outcome(() => keySet.find({ kid, alg }, (promise) => background.push(promise)))
   return {
     keySet,
+    nowMs: () => clock.nowMs,
     find,
     /** What was begun beside the requests has ended. */
     settled: () => Promise.all(background),

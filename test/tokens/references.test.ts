@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { parseStoredReference, storedReference } from '../../src/admission/stored-reference.ts'
-import type { Principal } from '../../src/tokens/principal.ts'
+import type { Principal } from '../../src/identity/principal.ts'
+import { tokenIdHash } from '../../src/identity/token-id.ts'
 import type { ReferenceRecord } from '../../src/tokens/reference.ts'
 import { failedCheckOf, principalOfRecord } from '../../src/tokens/reference-principal.ts'
 import { createReferences } from '../../src/tokens/references.ts'
-import { tokenIdHash } from '../../src/tokens/token-id.ts'
+import { parseStoredReference, storedReference } from '../../src/tokens/stored-reference.ts'
 import { GATEWAY, IDP, recordOf } from '../admission/callers.ts'
 import { NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { cutOffKey } from '../../src/admission/revocation.ts'
+import { cutOffKey } from '../../src/revocation/revocation.ts'
 import type { RefreshTokens, Rotation } from '../../src/tokens/access-grant.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { GATEWAY } from './issuing.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { cutOffKey } from '../../src/admission/revocation.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { cutOffKey } from '../../src/revocation/revocation.ts'
 import type { RefreshTokens, Session } from '../../src/tokens/access-grant.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'

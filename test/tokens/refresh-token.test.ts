@@ -1,6 +1,6 @@
-import { randomBytes as nodeRandomBytes } from 'node:crypto'
+import { createHmac, randomBytes as nodeRandomBytes } from 'node:crypto'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { randomBytes } from '../../src/tokens/random.ts'
+import { randomBytes } from '../../src/crypto/random.ts'
 import { credentialHash } from '../../src/tokens/reference.ts'
 import {
   firstRefreshToken,
@@ -74,6 +74,15 @@ describe('the successor of a refresh token', () => {
       expect(refreshToken.text.split('.')[1]).not.toBe(successor.refreshToken.text.split('.')[1])
       expect(seed).not.toEqual(successor.seed)
     }
+  })
+
+  it('is the same in every version of the gateway: HMAC-SHA-256 under the token', async () => {
+    const [token, nonce] = [await first(), newNonce(randomBytes)]
+    const hmac = (text: string) => createHmac('sha256', token.text).update(text)
+    const { refreshToken, seed } = await successorOf(token, nonce)
+    const secret = hmac(`refresh_token ${nonce}`).digest('base64url')
+    expect(refreshToken.text).toBe(`${token.text.slice(0, 22)}.${secret}`)
+    expect(Buffer.from(seed)).toEqual(hmac(`access_token ${nonce}`).digest())
   })
 
   it('is of the same family, and is itself a refresh token', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { cutOffKey } from '../../src/admission/revocation.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { cutOffKey } from '../../src/revocation/revocation.ts'
 import { seededIds } from '../../src/tokens/token-seed.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -59,6 +59,41 @@ describe('looking at a token', () => {
     expect(await checkOf(tokens.rotate(unknown, newSession()))).toBe('unknown')
     await tokens.end(unknown)
     expect(await redis.direct.keys('*')).toEqual([])
+  })
+})
+
+describe('reuse', () => {
+  it.each(['inspect', 'rotate'] as const)(
+    'S36: a dead token that comes back (%s) ends the session and its access tokens',
+    async (call) => {
+      const { tokens } = gateway(redis)
+      const session = newSession()
+      const first = await tokens.open(session)
+      const second = (await tokens.rotate(first, session)).refreshToken
+      const third = (await tokens.rotate(second, session)).refreshToken
+      const present = (token: string) =>
+        checkOf(call === 'inspect' ? tokens.inspect(token, 'app') : tokens.rotate(token, session))
+      expect(await present(first)).toBe('reused')
+      for (const token of [first, second, third]) {
+        expect(await tokens.find(token)).toBeUndefined()
+        expect(await checkOf(tokens.inspect(token, 'app'))).toBe('ended')
+        expect(await checkOf(tokens.rotate(token, session))).toBe('ended')
+      }
+      const cutOff = await redis.direct.get(await cutOffKey('session', GATEWAY, session.id))
+      expect(Number(cutOff)).toBe(session.expiresAtSeconds)
+    },
+  )
+
+  it.each([
+    [GRACE_SECONDS, 'ok'],
+    [GRACE_SECONDS + 0.001, 'reused'],
+  ])('S36, S37: a look at the token before the last, %d s later, is %s', async (seconds, check) => {
+    const { tokens, clock } = gateway(redis)
+    const session = newSession()
+    const first = await tokens.open(session)
+    await tokens.rotate(first, session)
+    clock.advance(seconds)
+    expect(await checkOf(tokens.inspect(first, 'app'))).toBe(check)
   })
 })
 

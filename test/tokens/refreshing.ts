@@ -1,8 +1,8 @@
 /** Sessions over a real Redis, by two gateways that share nothing else, on a clock a test winds. */
 import { Denied } from '../../src/errors.ts'
-import { createRefreshFamilies } from '../../src/stores/upstash/refresh-families.ts'
-import { createRedisRest } from '../../src/stores/upstash/rest.ts'
+import { createRedisRest } from '../../src/redis/rest.ts'
 import type { RefreshTokens, Session } from '../../src/tokens/access-grant.ts'
+import { createRefreshFamilies } from '../../src/tokens/redis/refresh-families.ts'
 import { createRefreshTokens } from '../../src/tokens/refresh-tokens.ts'
 import type { TestRedis } from '../harness/redis.ts'
 import { full, GATEWAY } from './issuing.ts'

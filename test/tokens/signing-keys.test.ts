@@ -2,9 +2,8 @@ import { createLocalJWKSet, jwtVerify, SignJWT } from 'jose'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { generateSigningKey, rotated } from '../../dev/keys/key-set.ts'
 import policy from '../../portcullis.config.ts'
-import { createGateway } from '../../src/app.ts'
-import { parseConfig } from '../../src/config.ts'
-import { createServices } from '../../src/services.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway } from '../../src/gateway/create-gateway.ts'
 import {
   activeKey,
   importSigningKey,
@@ -14,6 +13,7 @@ import {
   signingKeyState,
 } from '../../src/tokens/signing-keys.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { parseConfig } from '../../src/validators/environment.ts'
 import { NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 
 const GATEWAY = 'https://gateway.test'
@@ -163,7 +163,7 @@ describe('S46: GET /.well-known/jwks.json', () => {
   })
 
   it('follows the clock, and so does its ETag', async () => {
-    const gateway = createGateway(createServices(environment(keys)), policy)
+    const gateway = createGateway(composeServices(environment(keys), policy), policy)
     const ask = async (seconds: number, etag = '') => {
       vi.setSystemTime(at(seconds))
       const headers = { 'If-None-Match': etag }
@@ -184,7 +184,7 @@ describe('S46: GET /.well-known/jwks.json', () => {
 
   it('has no private member, whatever kind of key it is', async () => {
     const set = [old, other, await generateSigningKey('EdDSA')]
-    const gateway = createGateway(createServices(environment(set)), policy)
+    const gateway = createGateway(composeServices(environment(set), policy), policy)
     const text = await (await gateway.request('/.well-known/jwks.json')).text()
     const published = JSON.parse(text).keys as Record<string, unknown>[]
     expect(published).toHaveLength(3)

@@ -5,7 +5,12 @@ import { hanging, publishing, saying, startProvider } from './provider.ts'
 import { createSigner } from './signer.ts'
 
 const signer = await createSigner('ES256')
-const signers = [signer, await createSigner('RS256'), await createSigner('EdDSA')]
+const signers = [
+  signer,
+  await createSigner('RS256'),
+  await createSigner('EdDSA'),
+  await createSigner('Ed25519'),
+]
 const keys = signers.map(({ publicJwk }) => publicJwk)
 
 /** Without `nodejs_compat`, and without a Cache API, as where nobody has configured one. */

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { createGateway } from '../../src/app.ts'
-import { createServices } from '../../src/services.ts'
+import { composeServices } from '../../src/gateway/compose-services.ts'
+import { createGateway } from '../../src/gateway/create-gateway.ts'
 import { PUBLIC_URL, policy, startGateway, type TestGateway } from '../admin/gateway.ts'
 import { attributesOf, type CollectedSpan, startCollector } from './collector.ts'
 
@@ -26,7 +26,7 @@ async function spansOf(
 ): Promise<readonly CollectedSpan[]> {
   const { received } = collector
   const env = { ...gateway.env, OTLP_ENDPOINT: collector.url, ...variables }
-  const app = createGateway(createServices(env), policy)
+  const app = createGateway(composeServices(env, policy), policy)
   for (const [path, headers] of requests)
     await (await app.fetch(new Request(PUBLIC_URL + path, { headers }))).text()
   const before = received.length

@@ -4,7 +4,7 @@ import { audit } from '../../src/middleware/audit.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { stage } from '../../src/middleware/stage.ts'
 import { traceRequests } from '../../src/middleware/trace-requests.ts'
-import { createSpanExporter } from '../../src/tracing/exporter.ts'
+import { createSpanExporter } from '../../src/observability/tracing/exporter.ts'
 
 interface Env {
   readonly COLLECTOR: string

@@ -1,10 +1,15 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import type { BodyVariables } from '../../src/context.ts'
+import {
+  newOrder,
+  orderListQuery,
+  orderParams,
+  reportPeriod,
+} from '../../examples/orders/schemas.ts'
+import type { BodyVariables } from '../../src/middleware/context.ts'
 import { validate } from '../../src/middleware/validate.ts'
-import { problemHandler } from '../../src/problem.ts'
-import { newOrder, orderListQuery, orderParams, reportPeriod } from '../../src/validators/orders.ts'
+import { problemHandler } from '../../src/problems/problem-handler.ts'
 
 /** An app whose handlers say what reached them: nothing, unless they ran. */
 function guarded() {

@@ -1,5 +1,5 @@
--- No semicolon inside a statement or a comment: the audit Worker splits this file at them.
--- The audit trail. The id makes delivery idempotent, and pages go by (time_ms, id).
+-- Do not use semicolons inside statements or comments: the audit Worker splits this file at them.
+-- The audit trail. The id makes delivery idempotent. Pages are ordered by (time_ms, id).
 CREATE TABLE IF NOT EXISTS audit_events (
   id TEXT PRIMARY KEY NOT NULL,
   time_ms INTEGER NOT NULL,
@@ -28,7 +28,7 @@ CREATE INDEX IF NOT EXISTS audit_events_by_decision ON audit_events (decision, t
 CREATE INDEX IF NOT EXISTS audit_events_by_route ON audit_events (route, time_ms, id);
 CREATE INDEX IF NOT EXISTS audit_events_by_reason ON audit_events (reason, time_ms, id);
 
--- Messages that are no audit events, as they came.
+-- Messages that are not audit events, unchanged.
 CREATE TABLE IF NOT EXISTS dead_letters (
   message_id TEXT PRIMARY KEY NOT NULL,
   received_ms INTEGER NOT NULL,

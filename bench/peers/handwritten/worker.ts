@@ -1,7 +1,7 @@
 /**
- * A gateway as one writes it by hand, each library used as its README shows: jose, Upstash's Redis
- * and rate limiter with their defaults, zod in Hono's validator, Hono's proxy. What is dear is made
- * once per isolate, and keys are at hand, so that nothing is fetched but revocation and limit.
+ * A typical handwritten gateway. Each library is used as in its README: jose, Upstash's Redis and
+ * rate limiter with their defaults, zod in Hono's validator, Hono's proxy. Expensive objects are
+ * created once per isolate, and keys are local, so only revocation and limit need a call.
  */
 import { Ratelimit } from '@upstash/ratelimit'
 import { Redis } from '@upstash/redis/cloudflare'

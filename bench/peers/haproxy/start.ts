@@ -1,4 +1,4 @@
-/** HAProxy, which verifies tokens itself and counts by subject in its own memory. */
+/** HAProxy, which verifies tokens itself and counts by subject in memory. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HOST } from '../../../dev/start/settings.ts'
@@ -46,15 +46,15 @@ export interface HaproxyOptions {
   readonly port: number
   /** `host:port`. */
   readonly origin: string
-  /** And audience. */
+  /** Issuer and audience. */
   readonly issuer: string
-  /** File of the public key, PEM. */
+  /** File with the public key, PEM. */
   readonly key: string
-  /** Requests of a subject within 60 s. */
+  /** Requests per subject in 60 s. */
   readonly limit: number
 }
 
-/** One thread. What costs least is looked at first, the signature last. */
+/** Returns a configuration with one thread. Cheap checks come first, the signature last. */
 export function haproxyConfig({ port, origin, issuer, key, limit }: HaproxyOptions): string {
   return `global
   nbthread 1

@@ -1,4 +1,4 @@
-/** nginx as a bare proxy with kept connections: what moving a request costs, and nothing else. */
+/** nginx as a bare proxy with kept connections: the minimum cost of forwarding a request. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HOST } from '../../../dev/start/settings.ts'
@@ -31,7 +31,7 @@ export const nginx: Contestant = {
   },
 }
 
-/** One worker. `origin` is `host:port`. */
+/** Returns a configuration with one worker. `origin` is `host:port`. */
 export function nginxConfig(port: number, origin: string): string {
   return `daemon off;
 worker_processes 1;

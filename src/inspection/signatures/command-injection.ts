@@ -1,4 +1,6 @@
-/** Signatures of command injection: a short value, a shell's separator, and a command behind it. */
+/**
+ * Attack signatures of command injection: a short value, a shell separator, and a command after it.
+ */
 import { anyOf, oneOf } from './pattern.ts'
 import { DECISIVE, NOTABLE, type SignatureSet } from './signature-set.ts'
 
@@ -8,12 +10,12 @@ const BARE = 4
 const SHELL_IDIOM = 8
 const FOREIGN = 16
 
-/** Nothing below matches without one of these. */
+/** No rule below matches a text without one of these. */
 const SUSPICIOUS = /[;|&`\n(]|\$[{I]|\/dev\/|\/bin\/|cmd|powershell|<!--#/i
-/** A separator, what may disguise the command behind it, and its folder. */
+/** A separator, text that may disguise the command after it, and the command's folder. */
 const SEPARATOR =
   /(?:;|\|\|?|&&?|\n|\$\(|`|[<>]\()[\s;|&(!`$]{0,8}(?:\$\{?ifs\}?(?:\$\d)?)?(?:sudo\s{1,4}|time\s{1,4}|(?:\.|[a-z]:|%\w{1,20}%)?[/\\](?:[\w.]{1,20}[/\\]){0,4})?/gi
-/** Names that are no words of a language. */
+/** Command names that are not natural-language words. */
 const NAMED = anyOf(
   'iy',
   oneOf(
@@ -26,7 +28,9 @@ const NAMED = anyOf(
     String.raw`net(?=\s{1,4}(?:user|localgroup|view|share|start|group)\b)`,
   ) + String.raw`(?=$|[\s;|&\x60)"'<>/+$#,(])`,
 )
-/** Names that are words, too: only as commands are given them. */
+/**
+ * Command names that are also words. They match only with arguments that are typical of commands.
+ */
 const WORDED = anyOf(
   'iy',
   oneOf(
@@ -48,7 +52,7 @@ const WORDED = anyOf(
 /** Commands that need no argument. */
 const ALONE =
   /(?:id|ls|dir|ps|pwd|env|set|ver|w|who|date|hostname|whoami|sh|arp|reboot|groups)(?=\s{0,4}(?:$|[;&#`)"'\n]|\|\|?\s{0,2}$))/iy
-/** `c'a't`, `wh\oami`, `/b??/c?t`: nobody writes so by accident. */
+/** Disguised commands such as `c'a't`, `wh\oami` and `/b??/c?t`, which do not occur by accident. */
 const DISGUISED = anyOf(
   'iy',
   String.raw`(?:[a-z]{1,3}(?:''|""|\\(?=[a-z])|'[a-z]{1,3}'|"[a-z]{1,3}"|\$@|\$\*)){1,3}` +
@@ -56,7 +60,7 @@ const DISGUISED = anyOf(
   String.raw`\/?[a-z?*]{1,6}(?:\/[a-z?*]{1,6}){0,2}\/[a-z]{0,4}[?*]{1,4}[a-z?*]{0,6}\s`,
   String.raw`\{(?:cat|ls|id|ping|curl|wget|echo|nc|bash|sleep),`,
 )
-/** What shells understand and prose never says. */
+/** Shell syntax that does not occur in prose. */
 const IDIOM = anyOf(
   'i',
   String.raw`\/dev\/(?:tcp|udp)\/|\$\{?IFS\}?|\/bin\/(?:ba|da|k|z|tc)?sh\b`,
@@ -65,8 +69,8 @@ const IDIOM = anyOf(
   String.raw`\bnc\s{1,4}-[a-z]{0,4}[elp]|\bbash\s{1,4}-[ic]\b|\|\s{0,4}(?:ba|z)?sh\s{0,4}$`,
 )
 /**
- * CVE-2014-6271: a function in a variable, with more behind its end. A directive of a server that
- * assembles pages. A call of PHP or Python that runs what it is given, where a value begins.
+ * CVE-2014-6271: a function definition in a variable, with code after its end. Also a server-side
+ * include directive, and a call in PHP or Python at the start of a value that runs its argument.
  */
 const FOREIGN_CODE = anyOf(
   'i',
@@ -81,15 +85,15 @@ const FOREIGN_CODE = anyOf(
     String.raw`\s{0,2}\(`,
 )
 
-/** Words before the separator: an argument has few, a text has many. */
+/** Limits on the text before the separator: an argument has few words, prose has many. */
 const MAX_LEADING_WORDS = 3
 const MAX_LEADING_CHARS = 120
-/** A value such as a file or a host, which a command would be given. */
+/** A value such as a file or a host, which may be a command's argument. */
 const ARGUMENT = /^["'\w./:@=?+,%-]{0,100}["')\]}]{0,3}\s{0,4}$/
 const ONE_WORD = /^\S{0,100}$/
-/** `| bash   | yes |`: a command's name in a table of Markdown. */
+/** A command's name in a Markdown table: `| bash   | yes |`. */
 const TABLE_CELL = /[\w.-]{1,20}`?\s{1,80}\|(?!\|)/y
-/** No shell has commands that are written like names. */
+/** Capitalized words, because no shell command is written like a name. */
 const TITLE = /^[A-Z][a-z]/
 const WORDLIKE = /^[a-z]{0,40}$/i
 
@@ -116,7 +120,7 @@ export const commandInjection: SignatureSet = {
   },
 }
 
-/** What stands behind the separator from `start` to `end`. */
+/** Returns the rules that match the text after the separator from `start` to `end`. */
 function foundAt(text: string, start: number, end: number): number {
   const isNamed = stands(NAMED, text, end) || stands(DISGUISED, text, end)
   const isAlone = stands(ALONE, text, end)
@@ -131,14 +135,17 @@ function foundAt(text: string, start: number, end: number): number {
   return ARGUMENT.test(before) && (value === '' || !WORDLIKE.test(value)) ? CHAINED : BARE
 }
 
-/** A value with a command in it; words around one are a sentence, and the marks are Markdown's. */
+/**
+ * Reports whether the value consists of the substitution and an argument. With other words around
+ * it, the text is a sentence, and the backticks are Markdown.
+ */
 function isWholeValue(text: string, before: string, start: number): boolean {
   if (text[start] === '$') return ARGUMENT.test(before)
   const close = text.indexOf('`', start + 1)
   return ONE_WORD.test(before) && (close === -1 || ONE_WORD.test(text.slice(close + 1, close + 50)))
 }
 
-/** Whether what stands before is so short that a command could be given it. */
+/** Reports whether the text before a place is short enough to be a command's argument. */
 function isLeading(text: string, start: number): boolean {
   if (start > MAX_LEADING_CHARS) return false
   const before = text.slice(0, start).trim()

@@ -1,4 +1,7 @@
-/** Signatures of cross-site scripting: markup that runs, and ends of what would keep it from it. */
+/**
+ * Attack signatures of cross-site scripting: markup that runs a script, and text that breaks out of
+ * an attribute or a script.
+ */
 import { anyOf, oneOf } from './pattern.ts'
 import { DECISIVE, FAINT, NOTABLE, type SignatureSet } from './signature-set.ts'
 
@@ -11,16 +14,16 @@ const SCRIPT_BREAK_OUT = 32
 const TEMPLATE = 64
 const SINK = 128
 
-/** Nothing below matches without one of these. */
+/** No rule below matches a text without one of these. */
 const SUSPICIOUS =
   /<[a-z/!?]|[-+;,*)}|&^]\s{0,2}\(?[a-z]|\bon[a-z]{3,30}\s{0,4}=|script|data|document|\{\{|(?:alert|eval|prompt|confirm)\s{0,2}[(`]|\.innerhtml|fromcharcode/i
-/** The name of an element; some parsers take `/` and controls for what ends it. */
+/** The name of an element. Some parsers accept `/` and control characters as its end. */
 const ELEMENT = /[/\s]{0,4}([a-z][a-z0-9:-]{0,40})(?=$|[\s/>"'<=+(])/iy
-/** One attribute of a tag, value included, and what separates it from the one before. */
+/** One attribute of a tag with its value, and the separator before it. */
 const ATTRIBUTE =
   /[\s/"'\u00a0+]*([^\s/>"'=<\u00a0+]+)(?:\s*=\s*(?:\\?"([^"]*)"?|\\?'([^']*)'?|`([^`]*)`?|([^\s>"'`]*)))?/y
 const HANDLER_NAME = /^[^a-z]{0,2}on[a-z]{3,30}$/i
-/** Attributes whose value is fetched or run. */
+/** Attributes with a value that is fetched or run. */
 const URL_ATTRIBUTES: ReadonlySet<string> = new Set([
   ...['href', 'src', 'action', 'formaction', 'xlink:href', 'data', 'poster', 'background', 'from'],
   ...[
@@ -41,10 +44,13 @@ const ACTIVE: ReadonlySet<string> = new Set([
   ...['xss', 'isindex', 'layer', 'ilayer', 'xml', 'animate', 'set', 'foreignobject', 'handler'],
 ])
 const SCRIPTING: ReadonlySet<string> = new Set(['script', 'svg:script', 'x:script', 'html:script'])
-/** What browsers leave out of a scheme. */
+/** Characters that browsers remove from a scheme. */
 const GAP = String.raw`\s{0,9}`
 const brokenUp = (scheme: string) => [...scheme].join(GAP)
-/** The scheme, however it is broken up, and something that runs: titles of books begin so, too. */
+/**
+ * A scheme, with or without gaps, and code after it. The code is required because titles of books
+ * may start with such a word too.
+ */
 const RUNS = anyOf(
   'i',
   `^[^a-z]{0,20}(?:${brokenUp('java')}|${brokenUp('vb')}|live)${GAP}${brokenUp('script:')}` +
@@ -56,13 +62,13 @@ const RUNS = anyOf(
 )
 const STYLE_RUNS =
   /expression\s{0,4}\(|-moz-binding|behaviou?r\s{0,4}:\s{0,4}url|@import|javascript:/i
-/** A quote, and a handler where the next attribute would stand. */
+/** A quote, and an event handler at the place of the next attribute. */
 const QUOTE_THEN_HANDLER =
   /^[^"'<>]{0,100}["'`][\s/>]{0,10}(?:\w{1,20}(?:=[^\s/]{0,40})?[\s/]{1,10}){0,4}on[a-z]{3,30}\s{0,4}=/i
-/** A handler by itself, for an attribute that stands without quotes. */
+/** An event handler alone, for an attribute without quotes. */
 const BARE_HANDLER =
   /(?:^|[\s/"'`])on[a-z]{3,30}\s{0,4}=\s{0,4}["'`]?\s{0,4}(?:alert|prompt|confirm|eval|fetch|import|javascript:)\s{0,2}[(`\w]/i
-/** A quote or end of a statement, and a call of what scripts are written for. */
+/** A quote or the end of a statement, and a call that is typical of injected scripts. */
 const QUOTE_THEN_CALL = anyOf(
   'i',
   String.raw`^[^"'\x60]{0,100}["'\x60][\s)}\]]{0,6}` +
@@ -115,11 +121,13 @@ export const crossSiteScripting: SignatureSet = {
 
 interface Tag {
   readonly found: number
-  /** Where to go on: behind what was read, so that nothing is read twice. */
+  /** The place after the text that was read, so that no text is read twice. */
   readonly end: number
 }
 
-/** What the tag whose `<` stands before `start` would do. */
+/**
+ * Returns the rules that match a tag, and the end of the tag. The `<` of the tag is before `start`.
+ */
 function tagAt(text: string, start: number): Tag {
   ELEMENT.lastIndex = start
   const name = ELEMENT.exec(text)?.[1]?.toLowerCase()

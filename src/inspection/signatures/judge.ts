@@ -1,25 +1,31 @@
-/** From what the texts of a request matched to whether it is refused. */
+/** Decides from the matched signatures whether a request is denied. */
 import type { Denial } from '../../errors.ts'
 import type { Mode } from '../../validators/mode.ts'
-import { DEFAULT_SIGNATURES, type SignaturesDefinition } from '../definition.ts'
+import { DEFAULT_SIGNATURES, type SignaturesDefinition } from './definition.ts'
 import { createVerdictReader } from './scanner.ts'
 import { createTextTaker, type TextTaker, takePath } from './text-taker.ts'
 import { createVerdictCache, type Verdict } from './verdict-cache.ts'
 
-/** One for all routes of an isolate: a verdict says what matched, whatever a route makes of it. */
+/**
+ * One cache for all routes of an isolate: a verdict contains the matched rules and does not depend
+ * on the route.
+ */
 const verdicts = createVerdictCache()
-/** How often a text had been scanned before. */
+/** Hits and misses of the verdict cache. */
 export const verdictTally = verdicts.tally
 
 export interface SignatureJudge {
   readonly mode: Mode
-  /** Begins a request, with the path of its URL. */
+  /** Starts the scan of a request with the path of its URL. */
   begin(url: string): TextTaker
-  /** The refusals (403) that a verdict stands for, one a category; none below the threshold. */
+  /**
+   * Returns the denials (403) for a verdict, one for each category; an empty list below the
+   * threshold.
+   */
   denialsOf(verdict: Verdict): readonly Denial[]
 }
 
-/** Makes the judge of a route, defaults filled in. */
+/** Creates the judge of a route, with defaults for missing settings. */
 export function createSignatureJudge(definition: SignaturesDefinition): SignatureJudge {
   const { mode, ...scoring } = { ...DEFAULT_SIGNATURES, ...definition }
   const signaturesIn = createVerdictReader(scoring)

@@ -1,4 +1,4 @@
-/** Signatures of path traversal: a value that is a path, and leads where no caller's files are. */
+/** Attack signatures of path traversal: a value is a path that leads outside the caller's files. */
 import { anyOf, oneOf } from './pattern.ts'
 import { DECISIVE, NOTABLE, type SignatureSet } from './signature-set.ts'
 
@@ -8,17 +8,20 @@ const CLIMB = 4
 const DISGUISED_CLIMB = 8
 const TARGET = 16
 
-/** PATH_MAX of Linux; what is longer is no path to it. */
+/** PATH_MAX of Linux. A longer text is not a valid path. */
 const MAX_PATH_CHARS = 4_096
-/** Imports and settings climb so far in large repositories, and seldom farther. */
+/**
+ * Number of `../` from which a climb is decisive. Imports and settings in large repositories seldom
+ * climb this far.
+ */
 const DEEP = 5
 const NOTABLE_DEPTH = 3
-/** Nothing below matches without one of these. */
+/** No rule below matches a text without one of these. */
 const SUSPICIOUS = /\.\.|%|[/\\](?:etc|proc|windows|winnt|var|root|home|self)[/\\]|^[a-z]:[/\\]/i
 const CLIMBS = /\.\.[/\\]/g
-/** A path as a value: without blanks, but for those of Windows' own folders. */
+/** A path at the start of a value. It contains no spaces, except in Windows' own folder names. */
 const LEADING_PATH = /^[^\s<>"'`]{1,4096}(?: files(?: \(x86\))?[/\\][^\s<>"'`]{0,4096})?/i
-/** What stands in many lists of interesting files, because it is on every such machine. */
+/** Files and folders that attack tools try, because every machine of their kind has them. */
 const FILES = anyOf(
   'i',
   String.raw`(?:^|[/\\])` +
@@ -38,7 +41,7 @@ const FILES = anyOf(
       String.raw`ntuser\.dat wp-config\.php config\.inc\.php web\.config`,
     ),
 )
-/** As a whole value, and as an absolute path of a machine. */
+/** An absolute path of a machine, as the whole value. */
 const ABSOLUTE = anyOf(
   'i',
   String.raw`^(?:[a-z]:)?[/\\]{1,3}` +
@@ -54,12 +57,12 @@ const ABSOLUTE = anyOf(
       String.raw`var[/\\]log[/\\](?:apache|httpd|nginx|auth|mail|syslog|messages)`,
     ),
 )
-/** A dot and a separator of paths in the spellings that decoders have taken for them. */
+/** Encodings of a dot and of a path separator that decoders have accepted. */
 const ODD_DOT = oneOf('%2e %252e %c0%[a2]e %e0%80%ae %uff0e')
 const ODD_SEPARATOR = oneOf(
   '%2f %5c %252f %255c %c0%[a2]f %c1%9c %c1%1c %e0%80%af %u2215 %u2216 %uff0f',
 )
-/** Climbs that are spelled so that a filter sees none. */
+/** Climbs that are encoded to avoid filters. */
 const DISGUISED = anyOf(
   'i',
   String.raw`(?:\.|${ODD_DOT}){2}${ODD_SEPARATOR}`,

@@ -1,11 +1,13 @@
-/** Long patterns, written so that they can be read. */
+/** Builds long regular expressions from readable parts. */
 
-/** A pattern of alternatives, each the source of a regular expression. */
+/**
+ * Returns a pattern that matches any of the alternatives, each the source of a regular expression.
+ */
 export function anyOf(flags: string, ...alternatives: readonly string[]): RegExp {
   return new RegExp(alternatives.join('|'), flags)
 }
 
-/** The source of a group of alternatives, out of a text in which blanks separate them. */
+/** Returns the source of a group of alternatives, from texts in which spaces separate them. */
 export function oneOf(...texts: readonly string[]): string {
   return `(?:${texts.join(' ').replaceAll(' ', '|')})`
 }

@@ -1,22 +1,22 @@
-/** What a text becomes where somebody behind the gateway decodes it once more. */
+/** Decodes a text once more, as a server behind the gateway may do. */
 
-/** Escapes of URLs, HTML (by number, and by the names that hide schemes) and of JavaScript. */
+/** Escapes of URLs, HTML (numeric, and the names that can hide a scheme) and JavaScript. */
 const ESCAPE =
   /%([0-7][0-9a-f])|%u00([0-7][0-9a-f])|&#x0{0,6}([0-7]?[0-9a-f])(?:;|(?![0-9a-f]))|&#0{0,6}(\d{1,3})(?:;|(?!\d))|&(colon|tab|newline|lpar|rpar|quot|apos|sol|bsol);|\\(?:x|u00|u\{)([0-7][0-9a-f])\}?/gi
 const NAMED: Readonly<Record<string, string>> = {
   ...{ colon: ':', tab: '\t', newline: '\n', lpar: '(', rpar: ')' },
   ...{ quot: '"', apos: "'", sol: '/', bsol: '\\' },
 }
-/** From here on nothing means anything to a parser. */
+/** Characters from here on have no meaning to a parser. */
 const FIRST_BEYOND_ASCII = 0x80
 const LESS_THAN = 0x3c
-/** All of them begin with one of these. */
+/** Every escape starts with one of these. */
 const ESCAPING = /[%&\\]/
 
 /**
- * The text with its escapes read, or undefined where that changes nothing. Only ASCII is decoded,
- * for only that is in a signature. An entity of HTML is never read as `<`: written so it is text,
- * and remains text.
+ * Returns the text with its escapes decoded; undefined if decoding changes nothing. Decodes only
+ * ASCII, because signatures contain only ASCII. Never decodes an HTML entity to `<`: an entity is
+ * text and does not start a tag.
  */
 export function decodedOnce(text: string): string | undefined {
   if (!ESCAPING.test(text)) return undefined

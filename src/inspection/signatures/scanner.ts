@@ -1,4 +1,4 @@
-/** All signatures over one text, and what their scores come to for a request. */
+/** Scans a text for all attack signatures, and adds up the scores of a request. */
 import type { SignatureCategory, SignatureId } from '../../errors.ts'
 import { commandInjection } from './command-injection.ts'
 import { crossSiteScripting } from './cross-site-scripting.ts'
@@ -18,12 +18,15 @@ const SETS: readonly SignatureSet[] = [
   crossSiteScripting,
 ]
 
-/** What tells by itself, in whatever prose it stands. */
+/** Text that is suspicious in any context, including prose. */
 const TELLING = oneOf(
   String.raw`\.\. -- @@ xp_ 169\.254 metadata\.google`,
   String.raw`\b${oneOf('union select order having procedure exec execute waitfor')}\b`,
 )
-/** Names, spaces and punctuation of prose; nothing that starts an attack is among them. */
+/**
+ * Matches texts that need no scan: names, spaces and punctuation of prose. None of these characters
+ * can start an attack.
+ */
 const PLAIN = anyOf('i', String.raw`^(?![^]{0,200}${TELLING})[\w .,!?+@\u00a1-\uffff-]{0,200}$`)
 
 interface PlacedRule {
@@ -33,19 +36,23 @@ interface PlacedRule {
   readonly bit: Verdict
 }
 
-/** Every rule has a bit of a verdict; there is room for 30, which V8 keeps without allocating. */
+/**
+ * Each rule has one bit of a verdict. A verdict has room for 30 rules, which V8 stores without an
+ * allocation.
+ */
 export const SIGNATURES: readonly PlacedRule[] = SETS.flatMap(({ category, rules }) =>
   rules.map(([name, score]) => ({ id: `${category}.${name}` as const, category, score })),
 ).map((rule, index) => ({ ...rule, bit: 1 << index }))
 
-/** How far the bits of each set are shifted in a verdict. */
+/** The shift of each set's bits in a verdict. */
 const SHIFTS: readonly number[] = SETS.map((_, index) =>
   SETS.slice(0, index).reduce((sum, { rules }) => sum + rules.length, 0),
 )
 
 /**
- * The rules that a text matches, as it stands and decoded once more, out of `cache` where that
- * knows it. Takes time linear in the text's length. Does NOT decide: {@link createVerdictReader}.
+ * Returns the rules that a text matches, as it is or decoded once more. Uses `cache` for a text
+ * that was scanned before. Takes time linear in the length of the text. Does NOT decide: see {@link
+ * createVerdictReader}.
  */
 export function scan(text: string, cache: VerdictCache): Verdict {
   if (PLAIN.test(text)) return 0
@@ -65,7 +72,7 @@ function scanReading(text: string): Verdict {
 }
 
 export interface VerdictReaderOptions {
-  /** The score of a category from which on a request is an attack of that kind. */
+  /** Sum of the scores of a category from which a request is an attack of that category. */
   readonly threshold: number
   readonly categories: readonly SignatureCategory[]
 }
@@ -73,9 +80,9 @@ export interface VerdictReaderOptions {
 const NONE: readonly SignatureId[] = []
 
 /**
- * Makes the reader of a request's verdict, the union of those of its texts: each rule counts once,
- * and scores are summed by category. Told is the heaviest rule of each category whose sum reaches
- * the threshold, in the order of `categories`.
+ * Creates the reader for the verdict of a request, which is the union of the verdicts of its texts.
+ * Each rule counts once, and scores are added up by category. The reader returns the rule with the
+ * highest score for each category that reaches the threshold, in the order of `categories`.
  */
 export function createVerdictReader({ threshold, categories }: VerdictReaderOptions) {
   return function signaturesIn(verdict: Verdict): readonly SignatureId[] {

@@ -1,11 +1,11 @@
-/** What the signatures of a category are: rules with scores, and one scan that finds them all. */
+/** The signature set of a category: rules with scores, and one scan for all of them. */
 import type { SignatureCategory } from '../../errors.ts'
 
-/** The score that is enough by itself, unless a route says otherwise. */
+/** Score that reaches the default threshold alone. */
 export const DECISIVE = 5
-/** Suspicious beside something else. */
+/** Score of a match that is suspicious only together with another one. */
 export const NOTABLE = 3
-/** Common in harmless text, too. */
+/** Score of a match that is common in harmless text. */
 export const FAINT = 2
 
 /** A rule's name within its category, and its score. */
@@ -15,8 +15,8 @@ export interface SignatureSet {
   readonly category: SignatureCategory
   readonly rules: readonly SignatureRule[]
   /**
-   * The rules that a text matches: bit n for the rule at index n. Takes time linear in the text's
-   * length, whatever stands in it.
+   * Returns the rules that a text matches: bit n for the rule at index n. Takes time linear in the
+   * length of the text, for any text.
    */
   scan(text: string): number
 }

@@ -1,4 +1,7 @@
-/** What may follow a value in an SQL statement, and hardly ever follows a quote in prose. */
+/**
+ * Detects what an injection puts after a value in an SQL statement, and what rarely follows a quote
+ * in prose.
+ */
 import {
   closes,
   isAsking,
@@ -12,12 +15,13 @@ import {
 import type { SqlTokens } from './sql-tokens.ts'
 
 /**
- * A value was ended by its quote, or was none that has quotes. In `prose` a quote stands behind
- * several words: there `"-"` is a character, and no subtraction.
+ * Where the tokens start. `quoted`: after the quote of a value. `prose`: after a quote that follows
+ * several words; there `"-"` is a character and not a subtraction. `bare`: at a value without
+ * quotes.
  */
 export type SqlPlace = 'quoted' | 'prose' | 'bare'
 
-/** Words that begin a statement, and those of which one must follow. */
+/** Words that start a statement, each with the words of which one must follow. */
 const STATEMENTS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     drop: 'table database schema view index user procedure function',
@@ -35,9 +39,10 @@ const STATEMENTS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
 )
 
 /**
- * Whether tokens go on where a value ended: with a condition, a union, another statement, a clause,
- * a call of a telling function, or a comment that cuts the rest off. `bare` tokens begin with the
- * value itself, which an attack may leave out.
+ * Reports whether the tokens continue a statement after the end of a value. They may start with a
+ * condition, a union, another statement or a clause. They may also start with a call of a
+ * suspicious function, or with a comment that cuts off the rest. `bare` tokens start with the value
+ * itself, which an attack may omit.
  */
 export function breakOutOf(at: SqlTokens, place: SqlPlace): boolean {
   return place === 'bare' ? followsValue(at) : followsQuote(at, place)
@@ -119,7 +124,10 @@ function isStatement(at: SqlTokens, index: number): boolean {
   }
 }
 
-/** `',(select ...)`, `',null) waitfor ...`: what goes on in a list of values or of orders. */
+/**
+ * Matches the continuation of a list of values or of sort keys: `',(select ...)`, `',null) waitfor
+ * ...`.
+ */
 function isListed(at: SqlTokens, index: number): boolean {
   let end = operandEnd(at, index)
   if (isQuery(at, index)) return true
@@ -130,7 +138,7 @@ function isListed(at: SqlTokens, index: number): boolean {
   return isClause(at, end)
 }
 
-/** `'-0 --`, `'+'a`: computed with, and then closed. `"*"` alone is an asterisk. */
+/** Matches a computation and a closing part: `'-0 --`, `'+'a`. `"*"` alone is an asterisk. */
 function isComputed(at: SqlTokens, index: number): boolean {
   const end = operandEnd(at, index)
   return closes(at, end) && (end > index || at(index).text !== '')
@@ -142,7 +150,7 @@ function isUnion(at: SqlTokens, index: number): boolean {
   return at(select).text === 'select' && isSelected(at, select + 1)
 }
 
-/** Clauses that stand behind a condition, and that nobody writes as prose. */
+/** Matches clauses that follow a condition and that do not occur in prose. */
 function isClause(at: SqlTokens, index: number): boolean {
   const next = at(index + 1)
   switch (at(index).text) {
@@ -171,7 +179,7 @@ function isClause(at: SqlTokens, index: number): boolean {
   }
 }
 
-/** `order by 3`, and no more: behind a value it counts columns. */
+/** Matches `order by 3` at the end. After a value, it probes the number of columns. */
 function isOrder(at: SqlTokens, index: number): boolean {
   const end = endOfOrder(at, index)
   const { kind } = at(end)
@@ -184,7 +192,7 @@ function isCutOrder(at: SqlTokens, index: number): boolean {
   return at(end).kind === 'cut' || isClause(at, end)
 }
 
-/** The index behind `order by ...`, or `index` where that does not stand. */
+/** Returns the index after `order by ...`, or `index` if it does not match there. */
 function endOfOrder(at: SqlTokens, index: number): number {
   const { text } = at(index)
   if ((text !== 'order' && text !== 'group') || at(index + 1).text !== 'by') return index

@@ -1,13 +1,16 @@
-/** Expressions of SQL, as far as they tell a condition from a sentence. */
+/** Parses SQL expressions, as far as needed to distinguish a condition from a sentence. */
 import type { SqlToken, SqlTokens } from './sql-tokens.ts'
 
-/** A text that is left open for the statement to close, as in `or 'a`. */
+/** The content of a string that the surrounding statement closes, as in `or 'a`. */
 const LEFT_OPEN = /^[\w%]{0,16}$/
 
-/** Unary, or of no consequence. */
+/** Unary operators, and words that do not change the result. */
 export const PREFIXES: ReadonlySet<string> = new Set(['not', 'binary', '-', '+', '~', '!', '@'])
 const LITERALS: ReadonlySet<string> = new Set(['null', 'true', 'false'])
-/** Functions by which an attack asks, waits or reads; `if` and `char` only mean something here. */
+/**
+ * Functions with which attacks query, delay or read. `if` and `char` are significant only in this
+ * context.
+ */
 const ASKING: ReadonlySet<string> = new Set(
   (
     'sleep benchmark pg_sleep extractvalue updatexml load_file randomblob char chr concat ' +
@@ -19,12 +22,15 @@ const ASKING: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** A call of a function that an attack would make. */
+/** Reports whether a token is a call of a function that attacks use. */
 export function isAsking({ kind, text }: SqlToken): boolean {
   return kind === 'call' && ASKING.has(text)
 }
 
-/** What a query may select, and a sentence about selecting does not. */
+/**
+ * Reports whether a query can select the expression. The words after "select" in a sentence do not
+ * match.
+ */
 export function isSelected(at: SqlTokens, index: number): boolean {
   const { kind, text } = at(index)
   if (kind === 'word' && !LITERALS.has(text)) {
@@ -34,7 +40,7 @@ export function isSelected(at: SqlTokens, index: number): boolean {
   return kind === 'call' || kind === 'number' || kind === 'text' || text === '*' || kind === 'word'
 }
 
-/** A query within, or a call that asks. */
+/** Reports whether a subquery, or a call of a function that attacks use, starts at an index. */
 export function isQuery(at: SqlTokens, index: number): boolean {
   const { text } = at(index)
   if (PREFIXES.has(text)) return isQuery(at, index + 1)
@@ -49,7 +55,10 @@ function isLiteral({ kind, text }: SqlToken): boolean {
   return kind === 'number' || kind === 'text' || kind === 'open_text' || LITERALS.has(text)
 }
 
-/** The index behind an operand and what is computed with it; `index` where none stands. */
+/**
+ * Returns the index after an operand and its arithmetic. If there is no operand, returns the index
+ * after its prefixes.
+ */
 export function operandEnd(at: SqlTokens, index: number): number {
   let end = index
   while (PREFIXES.has(at(end).text)) end += 1
@@ -59,13 +68,16 @@ export function operandEnd(at: SqlTokens, index: number): number {
   return end
 }
 
-/** Whether nothing is left over that would break the statement. */
+/** Reports whether the rest of the surrounding statement stays valid after an index. */
 export function closes(at: SqlTokens, index: number): boolean {
   const { kind, text } = at(index)
   return kind === 'cut' || (kind === 'open_text' && LEFT_OPEN.test(text))
 }
 
-/** What follows `and` or `or` behind a value: a comparison with a literal, or all there is. */
+/**
+ * Reports whether a condition follows `and` or `or` after a value: a comparison with a literal, a
+ * query, or a literal at the end.
+ */
 export function isCondition(at: SqlTokens, index: number): boolean {
   if (isQuery(at, index)) return true
   let first = index
@@ -83,7 +95,10 @@ export function isCondition(at: SqlTokens, index: number): boolean {
   return closes(at, end) || (next.kind === 'arithmetic' && closes(at, end + 1))
 }
 
-/** `1=1`, `'a'='a`: what compares two literals filters nothing, or everything. */
+/**
+ * Reports whether a comparison of two literals starts at an index, as in `1=1` and `'a'='a`. Its
+ * result is the same for every row. A subquery also matches.
+ */
 export function isTautology(at: SqlTokens, index: number): boolean {
   if (isQuery(at, index)) return true
   const end = operandEnd(at, index)

@@ -1,4 +1,4 @@
-/** Signatures of SQL injection: a text that ends a value, and goes on as a statement would. */
+/** Attack signatures of SQL injection: a text ends a value and continues as an SQL statement. */
 import { anyOf, oneOf } from './pattern.ts'
 import { DECISIVE, FAINT, NOTABLE, type SignatureSet } from './signature-set.ts'
 import { breakOutOf } from './sql-break-out.ts'
@@ -10,15 +10,15 @@ const EFFECT = 4
 const PROBE = 8
 const DISGUISE = 16
 
-/** Where a value has ended, words are looked for in so many characters. */
+/** Number of leading characters of a value in which words are counted. */
 const MAX_VALUE_CHARS = 200
-/** Nothing below matches without one of these. */
+/** No rule below matches a text without one of these. */
 const SUSPICIOUS =
   /['"(;=<>*#@`|&]|--|\b(?:union|select|order|group|having|procedure|like|is|in|between|waitfor|exec|xp_cmdshell)\b/i
-/** The last three rules match nothing without one of these, which is sought in a single pass. */
+/** The last three rules match no text without one of these. This pattern needs only one pass. */
 const TELLING =
   /sleep|benchm|_file|outfile|dumpfile|xp_|dbms|utl_|delay|xml|tvalue|blob|schema|@@|sys[ocdu]|pg_|sqlite|all_[tu]|v\$|mysql\.|dual|\/\*/i
-/** What only acts, or takes its time. */
+/** Functions and statements that have a side effect or cause a delay. */
 const SLOW_OR_ACTING = anyOf(
   'i',
   String.raw`\b${oneOf(
@@ -29,7 +29,7 @@ const SLOW_OR_ACTING = anyOf(
   String.raw`\bwaitfor\s{1,4}delay\s{0,4}['"]|\binto\s{1,4}(?:out|dump)file\s{0,4}['"]`,
   String.raw`\bxp_cmdshell\b`,
 )
-/** What tells how a database is made. */
+/** Names that reveal the structure of a database. */
 const CATALOGUE = anyOf(
   'i',
   String.raw`\binformation_schema\b|@@(?:global\.)?\w|\bsys(?:objects|columns|databases|users)\b`,
@@ -37,10 +37,10 @@ const CATALOGUE = anyOf(
   String.raw`\ball_(?:tables|users|tab_columns)\b|\bv\$version\b|\bmysql\.user\b`,
   String.raw`\bfrom\s{1,4}dual\b`,
 )
-/** Keywords that are kept apart or hidden by comments. */
+/** Keywords that comments separate or hide. */
 const COMMENTED_KEYWORDS =
   /\b(?:union|select|from|where|and|or|all|by|order|insert|drop)(?:\/\*[^*]{0,40}\*\/|\/\*!\d{0,6})|\/\*!\d{0,6}\s{0,4}(?:union|select|from|where|and|or|all|order)\b/i
-/** The beginning of a statement, or of what a statement goes on with. */
+/** The start of a statement, or of a clause that continues one. */
 const BEGINNING = anyOf(
   'i',
   String.raw`^[\s(;+-]{0,20}(?:select[\s(*/+]|case\s{1,4}when\b|waitfor\s|declare\s{1,4}@)`,
@@ -72,8 +72,8 @@ export const sqlInjection: SignatureSet = {
 }
 
 /**
- * Reads the text as it would stand in a statement: as a number, and within quotes of either kind.
- * Only the first quote can end a value: what follows a later one is text again, or no SQL.
+ * Reads the text as part of a statement: as a number, and within quotes of either kind. Only the
+ * first quote can end a value. Text after a later quote is a string again, or is not SQL.
  */
 function breaksOut(text: string): boolean {
   if (breakOutOf(sqlTokensOf(text, 0), 'bare')) return true
@@ -95,7 +95,10 @@ function breaksOutAt(text: string, end: number): boolean {
   return breakOutOf(sqlTokensOf(text, end), isProse ? 'prose' : 'quoted')
 }
 
-/** The place behind the quote that ends a value, or -1. A doubled one is a character. */
+/**
+ * Returns the place after the quote that ends a value, or -1. A doubled quote is a character of the
+ * value.
+ */
 function endOfValue(text: string, quote: string, escapes: boolean): number {
   let at = text.indexOf(quote)
   while (at !== -1) {

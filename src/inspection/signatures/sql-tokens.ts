@@ -1,13 +1,16 @@
-/** A text as an SQL server would read it from some place on: only as far as an attack shows. */
+/**
+ * Tokenizes a text as an SQL server would, from a given place, as far as needed to detect an
+ * attack.
+ */
 
 /**
- * What a token is. Parentheses are left out, for they change nothing about what follows what;
- * `call` is a name with one behind it.
+ * The kind of a token. Parentheses are skipped, because they do not change which token follows
+ * which. `call` is a name with a parenthesis after it.
  */
 export type SqlTokenKind =
   | 'number'
   | 'text'
-  /** A text whose closing quote is missing: the one of the statement around it closes it. */
+  /** A string without a closing quote. The quote of the surrounding statement closes it. */
   | 'open_text'
   | 'word'
   | 'call'
@@ -16,32 +19,35 @@ export type SqlTokenKind =
   | 'logic'
   | 'comma'
   | 'semicolon'
-  /** A comment that leaves no more than a blank of what follows. */
+  /** A comment that removes the rest of the statement. */
   | 'cut'
   | 'other'
   | 'end'
 
 export interface SqlToken {
   readonly kind: SqlTokenKind
-  /** Words in lower case; of a text its length in characters does. */
+  /** Words are in lower case. For a string, its content. */
   readonly text: string
 }
 
-/** What follows a break-out shows in fewer; more would only cost. */
+/** Maximum number of tokens. A break-out is visible in fewer; more would only cost time. */
 const MAX_TOKENS = 24
-/** What may stand between tokens: blanks, and MySQL's comments that are none (`/*!50000`). */
+/**
+ * Text between tokens: white space, parentheses, and the marks of MySQL's executable comments
+ * (`/*!50000`).
+ */
 const BLANKS = /(?:[\s()\u00a0]|\/\*!\d{0,6}|\*\/)+/y
 const NUMBER = /0x[0-9a-f]{1,64}|\d{1,40}(?:\.\d{0,40})?(?:e[+-]?\d{1,4})?(?![a-z_])|\.\d{1,40}/iy
 const WORD = /[a-z_@$\u00aa-\u1fff\u3040-\ud7a3][\w@$.\u00aa-\u1fff\u3040-\ud7a3]{0,127}/iy
 const CALLED = /[ \t]{0,8}\(/y
 const COMPARISON = /<=>|[<>!:]=|<>|=|<|>/y
 const LOGIC = /\|\||&&/y
-/** What may be left behind a comment that cuts the statement off. */
+/** Text that may remain after a comment that cuts the statement off. */
 const REST = /[-+\s"')]{0,8}\w?$/y
 const COMPARING: ReadonlySet<string> = new Set([
   ...['like', 'rlike', 'regexp', 'ilike', 'similar', 'between', 'in', 'is', 'glob'],
 ])
-/** Words of a statement that may stand before a parenthesis, and are no functions. */
+/** Keywords that may precede a parenthesis and are not functions. */
 const KEYWORDS: ReadonlySet<string> = new Set([
   ...['union', 'all', 'distinct', 'select', 'where', 'having', 'from', 'by', 'limit', 'values'],
   ...['not', 'into', 'order', 'group', 'waitfor', 'delay', 'table'],
@@ -50,10 +56,10 @@ const JOINING: ReadonlySet<string> = new Set(['and', 'or', 'xor', 'div', 'mod'])
 
 const END: SqlToken = { kind: 'end', text: '' }
 
-/** The token at an index, from the place on that was asked for; `end` beyond the last. */
+/** Returns the token at an index, counted from the start place; `end` after the last token. */
 export type SqlTokens = (index: number) => SqlToken
 
-/** The tokens of `text` from `start` on, read as far as they are asked for. */
+/** Tokenizes `text` from `start`. Reads tokens only when they are requested. */
 export function sqlTokensOf(text: string, start: number): SqlTokens {
   const tokens: SqlToken[] = []
   let at = start
@@ -72,7 +78,7 @@ export function sqlTokensOf(text: string, start: number): SqlTokens {
   }
 }
 
-/** The place behind blanks and comments, but before a comment that has no end. */
+/** Returns the place after white space and comments. Stops before a comment without an end. */
 function skipBlanks(text: string, start: number): number {
   let at = start
   while (at < text.length) {
@@ -130,7 +136,7 @@ function quoted(text: string, at: number, quote: string): SqlToken {
   return { kind: 'text', text: text.slice(at + 1, close) }
 }
 
-/** Characters that a token takes of the text. */
+/** Returns the number of characters that a token occupies. */
 function lengthOf({ kind, text: own }: SqlToken, text: string, at: number): number {
   if (kind === 'text') return own.length + 2
   return kind === 'open_text' ? text.length - at : Math.max(own.length, 1)
@@ -141,7 +147,7 @@ function match(pattern: RegExp, text: string, at: number): string | undefined {
   return pattern.exec(text)?.[0]
 }
 
-/** The place behind a pattern, or `at` where it does not stand. */
+/** Returns the place after a pattern, or `at` if it does not match there. */
 function skip(pattern: RegExp, text: string, at: number): number {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : at

@@ -1,4 +1,7 @@
-/** Signatures of server-side request forgery: a value that is an address of the inside. */
+/**
+ * Attack signatures of server-side request forgery: a value is a URL or an address of an internal
+ * network.
+ */
 import ipaddr from 'ipaddr.js'
 import { anyOf, oneOf } from './pattern.ts'
 import { DECISIVE, NOTABLE, type SignatureSet } from './signature-set.ts'
@@ -9,11 +12,13 @@ const DEVELOPMENT = 4
 const WRAPPER = 8
 
 const UNSEEN = /[\t\n\r]/g
-/** With so many words a text is a sentence. */
+/** A text with at least this many words is a sentence and not a value. */
 const MAX_WORDS = 4
-/** A scheme and what is behind it; or a network-path reference, or a bare metadata address. */
+/** A scheme at the start of a value, or the start of a network-path reference. */
 const URL_LIKE = /^[\s"'(<]{0,4}(?:url[:=]\s{0,2})?(?:([a-z][a-z0-9+.-]{1,20}):|(?=[/\\]{2}))/i
-/** Schemes by which libraries read files or speak to services, with what makes them one. */
+/**
+ * Schemes with which libraries read files or call services, with the text that must follow them.
+ */
 const WRAPPERS = anyOf(
   'i',
   String.raw`^file:(?:[/\\]|%2f)`,
@@ -23,7 +28,9 @@ const WRAPPERS = anyOf(
   )}:(?:\/\/|http|file)`,
 )
 const FETCHED: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp'])
-/** Metadata services of clouds: most of them; Alibaba, Amazon's containers, Oracle, Azure. */
+/**
+ * Metadata services of clouds: those of most clouds, Alibaba, Amazon's containers, Oracle, Azure.
+ */
 const METADATA_ADDRESSES: ReadonlySet<string> = new Set([
   ...['169.254.169.254', '100.100.100.200', '169.254.170.2', '192.0.0.192'],
   ...['fd00:ec2::254', 'fd20:ce::254', '169.254.169.123', '168.63.129.16'],
@@ -38,13 +45,16 @@ const INTERNAL_NAMES = anyOf(
 )
 /** Names that resolve to the address that they contain. */
 const EMBEDDED = /(?:^|[.-])(\d{1,3}[.-]\d{1,3}[.-]\d{1,3}[.-]\d{1,3})\.(?:nip|sslip|xip)\.io$/
-/** Ranges that are not of the Internet. */
+/** Address ranges that are not part of the public Internet. */
 const INSIDE: ReadonlySet<string> = new Set([
   ...['loopback', 'private', 'linkLocal', 'uniqueLocal', 'unspecified', 'carrierGradeNat'],
 ])
-/** RFC 8252 section 7.3: where applications on a developer's or user's own machine listen. */
+/**
+ * Lowest port at which applications on a developer's or user's own machine listen (RFC 8252 section
+ * 7.3).
+ */
 const FIRST_USER_PORT = 1_024
-/** Where databases and orchestrators listen, which nobody is sent back to. */
+/** Ports of databases and orchestrators. No redirect leads to them. */
 const SERVICE_PORTS: ReadonlySet<string> = new Set(
   '2375 2376 2379 3306 5432 5984 6379 6443 8500 9200 9300 10250 11211 27017'.split(' '),
 )
@@ -62,13 +72,13 @@ export const ssrfTarget: SignatureSet = {
     if (match === null) return BARE_METADATA.test(text) ? METADATA : 0
     const [opening, scheme] = match
     const start = scheme === undefined ? opening.length : opening.length - scheme.length - 1
-    // As parsers of URLs do, which leave these out wherever they stand.
+    // URL parsers remove these characters at any position.
     const [value = '', ...words] = text
       .slice(start)
       .replace(UNSEEN, '')
       .trim()
       .split(' ', MAX_WORDS)
-    // A text about an address is not a value that is one.
+    // A sentence about an address is not a value that is an address.
     if (words.length === MAX_WORDS - 1) return 0
     if (WRAPPERS.test(value)) return WRAPPER
     if (scheme !== undefined && !FETCHED.has(scheme.toLowerCase())) return 0
@@ -76,7 +86,10 @@ export const ssrfTarget: SignatureSet = {
   },
 }
 
-/** Parsed as WHATWG URL says: decimal, octal and hexadecimal addresses come out in one spelling. */
+/**
+ * Parses a URL by the WHATWG URL standard, which normalizes decimal, octal and hexadecimal
+ * addresses.
+ */
 function foundIn(value: string): number {
   let url: URL
   try {
@@ -98,7 +111,10 @@ function foundIn(value: string): number {
   return range === 'loopback' && isOfDevelopment(url, value) ? DEVELOPMENT : INTERNAL
 }
 
-/** IPv4 also where it is mapped into IPv6, or translated (RFC 6052) or tunnelled to it (6to4). */
+/**
+ * Parses an address. Returns IPv4 for an address that is mapped into IPv6, translated (RFC 6052) or
+ * tunnelled (6to4).
+ */
 function addressOf(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const text = host.startsWith('[') ? host.slice(1, -1) : host
   if (!ipaddr.isValid(text) || !/[.:]/.test(text)) return undefined
@@ -115,7 +131,10 @@ function addressOf(host: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   }
 }
 
-/** Spelled plainly, without credentials, and at a port of applications. */
+/**
+ * Reports whether a URL is written without obfuscation or credentials, and uses a port of
+ * applications.
+ */
 function isOfDevelopment(url: URL, value: string): boolean {
   return (
     Number(url.port) >= FIRST_USER_PORT &&

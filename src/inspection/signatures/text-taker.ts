@@ -1,19 +1,19 @@
-/** Gathers what the signatures say of the texts of one request. */
-import { pathOf } from '../../validators/path.ts'
+/** Collects the verdicts of the texts of one request. */
+import { pathOf } from '../../http/path.ts'
 import { scan } from './scanner.ts'
 import type { Verdict, VerdictCache } from './verdict-cache.ts'
 
-/** Takes the texts of a request, one by one. */
+/** Scans the texts of a request, one at a time. */
 export interface TextTaker {
   take(text: string): void
-  /** The rules that any of them matched. */
+  /** The rules that any of the texts matched. */
   readonly verdict: Verdict
 }
 
-/** Most paths are no more than this, and say nothing. */
+/** Matches most paths. They contain nothing that a signature could match. */
 const PLAIN_PATH = /^[\w/.~-]*$/
 
-/** Makes the taker for one request; `cache` is the isolate's. */
+/** Creates the text taker of one request; `cache` is the isolate's cache. */
 export function createTextTaker(cache: VerdictCache): TextTaker {
   let verdict: Verdict = 0
   return {
@@ -26,7 +26,7 @@ export function createTextTaker(cache: VerdictCache): TextTaker {
   }
 }
 
-/** Takes the segments of a URL's path, decoded. Does NOT refuse a path: `canonicalPath` does. */
+/** Scans the decoded segments of a URL's path. Does NOT refuse a path: `canonicalPath` does. */
 export function takePath(url: string, texts: TextTaker): void {
   const path = pathOf(url)
   if (PLAIN_PATH.test(path)) return

@@ -1,16 +1,16 @@
-/** Verdicts of texts that were scanned before. */
+/** A cache of the verdicts of scanned texts. */
 import { LRUCache } from 'lru-cache'
-import { newTally, type Tally } from '../../metrics/tally.ts'
+import { newTally, type Tally } from '../../isolate/tally.ts'
 
-/** An isolate has 128 MB; this is what some ten thousand short texts take. */
+/** Room for about ten thousand short texts. An isolate has 128 MB. */
 export const DEFAULT_VERDICT_BYTES = 2 * 1_024 * 1_024
 /** Longer texts seldom repeat, and V8 hashes them by their length alone. */
 export const MAX_REMEMBERED_CHARS = 16_000
-/** An entry of the map and its place in the list, measured; the text aside. */
+/** Measured size of a map entry and its place in the list, without the text. */
 const ENTRY_BYTES = 160
 const BYTES_PER_CHARACTER = 2
 
-/** What rules a text matches: a bit for each. */
+/** The rules that a text matches, one bit for each rule. */
 export type Verdict = number
 
 export interface VerdictCache {
@@ -20,12 +20,12 @@ export interface VerdictCache {
 }
 
 /**
- * An LRU from a text to what it matches, bounded by what it takes of the heap. Its key is the exact
- * text, so a text that differs in one character is scanned by itself. A verdict depends on nothing
- * but the text and the rules, which an isolate does not change; so none goes stale, and whoever
- * fills the cache with texts of their own only makes others scan again.
+ * Creates an LRU cache from a text to its verdict, bounded by its size on the heap. The key is the
+ * exact text. A verdict depends only on the text and the rules, which do not change within an
+ * isolate, so it never becomes stale. A caller that fills the cache with its own texts only causes
+ * other texts to be scanned again.
  *
- * Does NOT hold anything about a caller: who may do what is decided anew each time.
+ * Does NOT contain anything about a caller: authorization is decided for each request.
  */
 export function createVerdictCache(maxBytes: number = DEFAULT_VERDICT_BYTES): VerdictCache {
   const verdicts = new LRUCache<string, Verdict>({
@@ -47,7 +47,7 @@ export function createVerdictCache(maxBytes: number = DEFAULT_VERDICT_BYTES): Ve
   }
 }
 
-/** A part that was cut out of a body would keep all of the body alive. */
+/** Copies the text, because a substring of a body would keep the whole body in memory. */
 function ownCopy(text: string): string {
   return decodeURIComponent(encodeURIComponent(text))
 }

@@ -1,8 +1,8 @@
-/** Calls that hand out API keys, and take them back. */
+/** Operators' calls that create, list, rotate and disable API keys. */
 import * as z from 'zod'
-import { type ApiKey, newApiKeySchema } from '../../operators/api-key.ts'
-import { pageQuerySchema } from '../../operators/page.ts'
-import type { PolicyLimit } from '../../policy.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
+import { type ApiKey, newApiKeySchema } from '../../tokens/api-key-record.ts'
+import { pageQuerySchema } from '../../validators/page.ts'
 import { type AdminCall, adminGroup, timeOf, timeOrNull, unknownId } from './call.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
 import { cursor, idParams, time } from './schemas.ts'
@@ -28,7 +28,7 @@ const apiKey = z
   .regex(/^pk_[0-9A-Za-z]{49}$/)
   .describe('shown this once')
 
-/** Everything but the hash. */
+/** Returns everything but the hash. */
 function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
   const { id, name, subject, roles, scopes, tenant, tokenId, createdBy } = key
   return {
@@ -39,10 +39,10 @@ function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
   }
 }
 
-/** `/-/admin/api-keys`. */
+/** Creates the calls below `/-/admin/api-keys`. */
 export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
   const { apiKeys, clients } = options
-  const issuers = options.relations?.issuers
+  const tenantIssuers = options.tenantIssuers
   const call = adminGroup('API keys', limits)
   return [
     call({
@@ -61,7 +61,7 @@ export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[
       reply: () => apiKeyView().extend({ apiKey }),
       async handle({ body, operator, by, changed }) {
         refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, options)
-        const wall = { call: 'api-keys:create', issuers, clients } as const
+        const wall = { call: 'api-keys:create', tenantIssuers, clients } as const
         const tenant = tenantOf(operator, body.tenant, wall)
         await refuseOthersNames(operator, [body.subject], wall)
         const described = { ...body, tenant }
@@ -104,7 +104,7 @@ export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[
       async handle({ params: { id }, operator, changed }) {
         const key = await apiKeys.find(id)
         if (key === undefined) throw unknownId()
-        refuseElsewhere(operator, key.tenant, { call: 'api-keys:rotate', issuers })
+        refuseElsewhere(operator, key.tenant, { call: 'api-keys:rotate', tenantIssuers })
         refuseBeyond(operator, key, options)
         const { subject, tenant } = key
         const whose = { subject, tenant: tenant ?? undefined }
@@ -128,7 +128,7 @@ export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[
         if (operator.tenant !== undefined) {
           const key = await apiKeys.find(id)
           if (key === undefined) throw unknownId()
-          refuseElsewhere(operator, key.tenant, { call: 'api-keys:disable', issuers })
+          refuseElsewhere(operator, key.tenant, { call: 'api-keys:disable', tenantIssuers })
         }
         if (!(await apiKeys.end(id))) throw unknownId()
         changed('api-key.disable', id)

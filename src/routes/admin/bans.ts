@@ -1,9 +1,9 @@
-/** Calls that keep an address or a subject out for a while. */
+/** Operators' calls that create, list and delete bans. */
 import * as z from 'zod'
-import { BAN_KINDS, type Ban, newBanSchema } from '../../operators/ban.ts'
-import { pageQuerySchema } from '../../operators/page.ts'
-import type { PolicyLimit } from '../../policy.ts'
+import { BAN_KINDS, type Ban, newBanSchema } from '../../abuse/ban-record.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
 import { modeSchema } from '../../validators/mode.ts'
+import { pageQuerySchema } from '../../validators/page.ts'
 import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
 import { cursor, idParams, time } from './schemas.ts'
 import { addressOf, issuersOf } from './scope.ts'
@@ -31,7 +31,7 @@ function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...ban }: Ban)
   >
 }
 
-/** `/-/admin/bans`. */
+/** Creates the calls below `/-/admin/bans`. */
 export function banCalls(
   { bans, issuers }: AdminOptions,
   limits: readonly PolicyLimit[],

@@ -1,19 +1,19 @@
-/** A call of the operators' API: what it asks for, what it answers, and what it does. */
+/** Defines a call of the operators' API: its input, its responses and its handler. */
 import type { Context, MiddlewareHandler } from 'hono'
 import type * as z from 'zod'
-import { bodyOf, callerOf, type GatewayVariables } from '../../context.ts'
 import { Denied } from '../../errors.ts'
+import type { Principal } from '../../identity/principal.ts'
 import type { ChangeVariables } from '../../middleware/audit.ts'
+import { bodyOf, callerOf, type GatewayVariables } from '../../middleware/context.ts'
 import { validate, wholeOf } from '../../middleware/validate.ts'
-import type { Method, PolicyLimit, PolicyRoute } from '../../policy.ts'
-import type { Principal } from '../../tokens/principal.ts'
-import type { Operation } from '../operation.ts'
-import { ownRoute } from '../own-route.ts'
+import { ownRoute } from '../../policy/own-route.ts'
+import type { Method, PolicyLimit, PolicyRoute } from '../../policy/policy.ts'
+import type { Operation } from '../openapi/operation.ts'
 import { type OperatorCall, permissionOf } from './permissions.ts'
 
 type AdminContext = Context<{ Variables: GatewayVariables & ChangeVariables }>
 
-/** What a call is told of its request, all of it checked. */
+/** The checked input of a call. */
 export interface AdminRequest<Params, Query, Body> {
   readonly params: Params
   readonly query: Query
@@ -21,15 +21,18 @@ export interface AdminRequest<Params, Query, Body> {
   readonly operator: Principal
   /** Subject of the operator. */
   readonly by: string
-  /** Puts what was done on record; `target` is an id, never a secret. */
+  /** Records the change for the audit event. `target` is an id, never a secret. */
   changed(action: string, target: string): void
-  /** Sets a header of the answer. */
+  /** Sets a header of the response. */
   header(name: string, value: string): void
 }
 
 type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined
 
-/** One call. `reply` is what `handle` returns, or undefined for 204. */
+/**
+ * The definition of one call. `reply` is the schema of the return value of `handle`; undefined for
+ * 204.
+ */
 export interface CallDefinition<
   Params extends z.ZodObject | undefined,
   Query extends z.ZodObject | undefined,
@@ -45,30 +48,30 @@ export interface CallDefinition<
   readonly params?: Params
   readonly query?: Query
   readonly body?: Body
-  /** Default false: a request without a body has the value `{}`. */
+  /** If true, a request without a body has the value `{}`. Default false. */
   readonly bodyOptional?: boolean
-  /** Default: whatever is no GET changes something. */
+  /** Whether the call changes something. Default: true for every method but GET. */
   readonly changes?: boolean
-  /** Shown in the documentation. */
+  /** The example body in the documentation. */
   readonly example?: object
   readonly status: 200 | 201 | 204
   readonly answer: string
-  /** Only described, so it is made when somebody asks for the description. */
+  /** Only used in the API description, so it is created on demand. */
   readonly reply?: () => z.ZodType
-  /** Statuses of problems that other calls of its kind do not have. */
+  /** Problem statuses that not every guarded call has. */
   readonly problems?: readonly number[]
   handle(
     request: AdminRequest<OutputOf<Params>, OutputOf<Query>, OutputOf<Body>>,
   ): Promise<unknown> | unknown
 }
 
-/** A call, ready to be put behind the guards of the pipeline. */
+/** A call, ready to be registered after the guards of the pipeline. */
 export interface AdminCall {
-  /** As `createGateway` guards it; its path is from the root. */
+  /** The route that `createGateway` guards. Its path is from the root. */
   readonly route: PolicyRoute
-  /** Or it only tells something. */
+  /** False for a read-only call. */
   readonly changes: boolean
-  /** After the guards; the last one does what the call is for, and the others read its body. */
+  /** Run after the guards. The last one handles the call; the others read its body. */
   readonly handlers: readonly MiddlewareHandler[]
   readonly operation: Operation
 }
@@ -76,10 +79,10 @@ export interface AdminCall {
 const ADMIN_PATH = '/-/admin'
 /** 64 KiB. */
 const MAX_BODY_BYTES = 65_536
-/** What any guarded call can answer. */
+/** Problem statuses of every guarded call. */
 const PROBLEMS = [400, 401, 403, 405, 413, 429, 500, 503]
 
-/** Makes calls of a group. `limits` are those that operators' requests count in. */
+/** Returns a function that creates the calls of a group. `limits` count the operators' requests. */
 export function adminGroup(tag: string, limits: readonly PolicyLimit[]) {
   return function adminCall<
     Params extends z.ZodObject | undefined = undefined,
@@ -148,38 +151,38 @@ export function adminGroup(tag: string, limits: readonly PolicyLimit[]) {
   }
 }
 
-/** Refuses input that has the right form and names nothing that there is. */
+/** Returns the refusal (422) of input that is well formed but names nothing that exists. */
 export function inputRefused(where: 'params' | 'query' | 'body', path: string, message: string) {
   return new Denied({ code: 'input_invalid', errors: [{ in: where, path, message }] })
 }
 
-/** Refuses an id that nothing has. */
+/** Returns the refusal (404) of an id that does not exist. */
 export const unknownId = () => new Denied({ code: 'route_unknown' })
 
-/** Seconds since the epoch as RFC 3339 says them. */
+/** Formats seconds since the epoch as RFC 3339. */
 export const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString()
 export const timeOrNull = (seconds: number | null) => (seconds === null ? null : timeOf(seconds))
 
-/** Reads a body that should not be there, which `limitBody` refuses at its first byte. */
+/** Reads an unexpected body, so that `limitBody` refuses it at its first byte. */
 const refuseBody: MiddlewareHandler = async function refuseBody(c, next) {
   const body = bodyOf(c)
   if (body !== null) await wholeOf(body)
   await next()
 }
 
-/** Applies a guard to requests that have a body. */
+/** Applies a guard only to requests that have a body. */
 function ifSent(guard: MiddlewareHandler): MiddlewareHandler {
   return function guardBody(c, next) {
     return bodyOf(c) === null ? next() : guard(c, next)
   }
 }
 
-/** The query as `validate` read it: Hono's reading of odd escapes differs. */
+/** Returns the query as `validate` parsed it: Hono parses odd escapes differently. */
 function validatedQuery(c: AdminContext): Record<string, string> {
   return Object.fromEntries(new URL(c.req.url).searchParams)
 }
 
-/** The value of a body that `validate` has read and found good. */
+/** Returns the value of a body that `validate` has read and accepted. */
 function sent(c: AdminContext): unknown {
   const body = bodyOf(c)
   return body instanceof Uint8Array ? JSON.parse(new TextDecoder().decode(body)) : {}

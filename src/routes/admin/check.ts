@@ -1,8 +1,7 @@
-/** Calls that ask who has a relation: the decision, and what it is made of. */
+/** Operators' calls that check and expand relations. */
 import * as z from 'zod'
 import { Denied } from '../../errors.ts'
-import { expansionSchema, relationQuestionSchema } from '../../operators/relation.ts'
-import type { PolicyLimit } from '../../policy.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
 import type { RelationAnswer, RelationQuery } from '../../relations/authority.ts'
 import { decodeConsistency, encodeConsistency } from '../../relations/consistency.ts'
 import { expanded, relationsIn } from '../../relations/expand.ts'
@@ -11,7 +10,9 @@ import type { ExplainedAnswer } from '../../relations/trace.ts'
 import { parseObject } from '../../relations/tuple.ts'
 import { type AdminCall, adminGroup, inputRefused } from './call.ts'
 import { permissionOf } from './permissions.ts'
+import { exampleTuple } from './relation-example.ts'
 import { refuseBadTuples, refuseMistake, relationsOf, tuplesOf } from './relation-input.ts'
+import { expansionSchema, relationQuestionSchema } from './relation-schemas.ts'
 import { consistencyToken } from './schemas.ts'
 import type { AdminOptions, AdminRelations } from './stores.ts'
 import { tenantOf } from './tenant.ts'
@@ -43,9 +44,10 @@ function viewOf(
   }
 }
 
-/** `/-/admin/check` and `/-/admin/expand`. */
+/** Creates the calls `/-/admin/check` and `/-/admin/expand`. */
 export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
   const call = adminGroup('Relations', limits)
+  const tuple = exampleTuple(options.relations?.model)
   return [
     call({
       method: 'POST',
@@ -60,14 +62,14 @@ export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]
         `the permission \`${permissionOf('relations:read')}\`, too. Without relations in the policy ` +
         'there is no such call (404).',
       body: relationQuestionSchema,
-      example: { object: 'order:7', relation: 'viewer', subject: 'user:alice' },
+      example: tuple,
       status: 200,
       answer: 'The decision.',
       reply: checkView,
       problems: [404],
       async handle({ body, operator }) {
         const relations = relationsOf(options)
-        const asked = { call: 'relations:check', issuers: relations.issuers } as const
+        const asked = { call: 'relations:check', tenantIssuers: options.tenantIssuers } as const
         const tenant = tenantOf(operator, body.tenant, asked) ?? null
         const { object, relation, subject, contextualTuples = [], trace = false } = body
         const { model } = relations
@@ -94,7 +96,7 @@ export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]
         'that the model does not permit are left out. Of more than 1,000 subjects or objects that one ' +
         'relation names, 1,000 are told, and `hasMore`.',
       body: expansionSchema,
-      example: { object: 'order:7', relation: 'viewer' },
+      example: { object: tuple.object, relation: tuple.relation },
       status: 200,
       answer: 'The tree.',
       reply: () =>
@@ -102,7 +104,7 @@ export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]
       problems: [404],
       async handle({ body, operator }) {
         const relations = relationsOf(options)
-        const asked = { call: 'relations:read', issuers: relations.issuers } as const
+        const asked = { call: 'relations:read', tenantIssuers: options.tenantIssuers } as const
         const tenant = tenantOf(operator, body.tenant, asked) ?? null
         const tuples = tuplesOf(relations, 'body')
         const { model } = relations
@@ -133,7 +135,10 @@ export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]
   }
 }
 
-/** Throws `Denied` (`input_invalid`) where the authority does not say how it decides. */
+/**
+ * Returns a decision with its trace. Throws `Denied` (`input_invalid`) if the policy decision point
+ * does not explain its decisions.
+ */
 function explained({ authority }: AdminRelations, query: RelationQuery): Promise<ExplainedAnswer> {
   if (authority.explain === undefined)
     throw inputRefused('body', '/trace', 'is told of the tuples of the gateway only')

@@ -1,81 +1,51 @@
-/** Calls that make OAuth clients, and end them. */
+/** Operators' calls that create, list, rotate and disable OAuth clients. */
 import * as z from 'zod'
-import { type Client, GRANT_TYPES, newClientSchema } from '../../oauth/client.ts'
-import { pageSize } from '../../operators/page.ts'
-import type { PolicyLimit } from '../../policy.ts'
-import { type AdminCall, adminGroup, inputRefused, timeOf, unknownId } from './call.ts'
+import { type Client, newClientSchema } from '../../oauth/client.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
+import { pageSize } from '../../validators/page.ts'
+import { type AdminCall, adminGroup, inputRefused, unknownId } from './call.ts'
+import { clientView, viewOf } from './client-view.ts'
 import { ownGrantOf, refuseBeyond } from './grant.ts'
-import { cursor, time } from './schemas.ts'
+import { cursor } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
 import { refuseElsewhere, tenantOf } from './tenant.ts'
 
-/** A day. */
+/** One day. */
 const MAX_GRACE_SECONDS = 86_400
-/** A token request that found its client a moment before it was ended is over by then. */
+/** A token request that found its client right before it was disabled ends within this time. */
 const IN_FLIGHT_SECONDS = 60
 
 const clientParams = z.strictObject({ clientId: z.uuid().toLowerCase() })
+/** The last id of a page, or a position among the clients of the configuration. */
+const clientCursor = z
+  .string()
+  .regex(
+    /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|configured:[0-9]{1,6})$/,
+    'is not from an answer',
+  )
 const clientSecret = z.string().describe('shown this once')
-const clientView = () =>
-  z.strictObject({
-    clientId: z.uuid(),
-    name: z.string(),
-    grants: z.array(z.enum(GRANT_TYPES)),
-    scopes: z.array(z.string()).nullable().describe('null: no bound of its own'),
-    roles: z.array(z.string()),
-    audiences: z.array(z.string()),
-    tenant: z.string().nullable(),
-    authentication: z.enum(['client_secret', 'private_key_jwt']),
-    tokenFormat: z.enum(['jwt', 'opaque']),
-    tokenAlgorithm: z.string().nullable().describe('null: that of the first active key'),
-    accessTokenSeconds: z.int().nullable().describe("null: the policy's"),
-    dpopBound: z.boolean(),
-    disabled: z.boolean(),
-    configured: z.boolean().describe('in CLIENTS, where alone it can be changed'),
-    createdAt: time.nullable().describe('null: from CLIENTS, which does not say'),
-  })
-
-/** Everything but the hashes. */
-function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
-  const { name, tokenFormat, dpopBound, disabled, configured } = client
-  return {
-    clientId: client.id,
-    name,
-    grants: [...client.grants],
-    scopes: client.scopes === undefined ? null : [...client.scopes],
-    roles: [...client.roles],
-    audiences: [...client.audiences],
-    tenant: client.tenant ?? null,
-    authentication: client.jwks === undefined ? 'client_secret' : 'private_key_jwt',
-    tokenFormat,
-    tokenAlgorithm: client.tokenAlgorithm ?? null,
-    accessTokenSeconds: client.accessTokenSeconds ?? null,
-    dpopBound,
-    disabled,
-    configured,
-    createdAt: configured ? null : timeOf(client.createdAtSeconds),
-  }
-}
-
 /** `/-/admin/clients`. */
 export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
   const { clients, cutOffs, publicUrl, cutOffSeconds, signingKeys, now } = options
-  const issuers = options.relations?.issuers
+  const tenantIssuers = options.tenantIssuers
   const call = adminGroup('Clients', limits)
 
+  /** Returns a client. Throws `Denied` (`route_unknown`) if it is unknown or disabled. */
   async function existing(id: string): Promise<Client> {
     const client = await clients.find(id)
-    if (client === undefined) throw unknownId()
+    if (client === undefined || client.disabled) throw unknownId()
     return client
   }
 
-  async function changeable(id: string): Promise<Client> {
-    const client = await existing(id)
+  function changeable(client: Client | undefined): Client {
+    if (client === undefined) throw unknownId()
     if (client.configured) throw inputRefused('params', '/clientId', 'is configured in CLIENTS')
     return client
   }
 
-  /** A client that nothing can sign for would get nothing but failures. */
+  /**
+   * Refuses an algorithm without a signing key: every token request of such a client would fail.
+   */
   function refuseUnsigned(algorithm: Client['tokenAlgorithm']): void {
     if (algorithm !== undefined && !signingKeys.some(({ alg }) => alg === algorithm))
       throw inputRefused('body', '/tokenAlgorithm', 'is that of no signing key')
@@ -99,7 +69,7 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
       async handle({ body, operator, changed }) {
         refuseBeyond(operator, ownGrantOf(body), options)
         refuseUnsigned(body.tokenAlgorithm)
-        const tenant = tenantOf(operator, body.tenant, { call: 'clients:create', issuers })
+        const tenant = tenantOf(operator, body.tenant, { call: 'clients:create', tenantIssuers })
         const { client, secret } = await clients.create({ ...body, tenant })
         changed('client.create', client.id)
         return { ...viewOf(client), ...(secret !== undefined && { clientSecret: secret }) }
@@ -111,9 +81,11 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
       permission: 'clients:list',
       id: 'listClients',
       summary: 'List OAuth clients',
-      query: z.strictObject({ limit: pageSize, cursor: z.string().min(1).max(64).optional() }),
+      query: z.strictObject({ limit: pageSize, cursor: clientCursor.optional() }),
       status: 200,
-      answer: 'Clients, newest first and those of the configuration last; never a secret.',
+      answer:
+        'Clients, newest first and those of the configuration last; never a secret. Those that were ' +
+        'ended are in it as `disabled`.',
       reply: () => z.strictObject({ clients: z.array(clientView()), cursor }),
       async handle({ query }) {
         const { clients: page, ...rest } = await clients.list(query)
@@ -154,8 +126,8 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
       reply: () => z.strictObject({ clientId: z.uuid(), clientSecret }),
       description: 'One that can do more here than the caller keeps its secret (403).',
       async handle({ params: { clientId }, body: { graceSeconds = 0 }, operator, changed }) {
-        const client = await changeable(clientId)
-        refuseElsewhere(operator, client.tenant, { call: 'clients:rotate', issuers })
+        const client = changeable(await existing(clientId))
+        refuseElsewhere(operator, client.tenant, { call: 'clients:rotate', tenantIssuers })
         refuseBeyond(operator, ownGrantOf(client), options)
         if (client.jwks !== undefined)
           throw inputRefused('params', '/clientId', 'has keys, not a secret')
@@ -171,18 +143,22 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
       permission: 'clients:disable',
       id: 'disableClient',
       summary: 'End an OAuth client',
-      description: 'It gets no more tokens, and those that it has end with the next request.',
+      description:
+        'It gets no more tokens, and those that it has end with the next request. It is 404 from then on, ' +
+        'except here, where the call can be repeated, and in the list.',
       params: clientParams,
       status: 204,
       answer: 'Ended, everywhere.',
       async handle({ params: { clientId }, operator, changed }) {
-        const { tenant } = await changeable(clientId)
-        refuseElsewhere(operator, tenant, { call: 'clients:disable', issuers })
-        // First no more tokens, then the end of all there are: what fails in between can be repeated.
+        // Includes disabled clients, so that a call that failed halfway can be repeated.
+        const { tenant } = changeable(await clients.find(clientId))
+        refuseElsewhere(operator, tenant, { call: 'clients:disable', tenantIssuers })
+        // First prevent new tokens, then revoke the existing ones. A failure in between can be
+        // repeated.
         if (!(await clients.disable(clientId))) throw unknownId()
-        // From here on it gets none, whatever happens to the rest.
+        // Recorded now: the client gets no more tokens, even if a later step fails.
         changed('client.disable', clientId)
-        // As a subject, too: others may have exchanged a token of its own for one of theirs.
+        // Cut off the subject as well: other clients may have exchanged a token of this client.
         for (const kind of ['client', 'subject'] as const)
           await cutOffs.cutOff({
             kind,

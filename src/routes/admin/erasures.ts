@@ -1,9 +1,9 @@
-/** Calls that make the audit trail forget somebody. */
+/** Operators' calls that erase a person from the audit trail. */
 import * as z from 'zod'
 import type { Erasure } from '../../audit/erasure.ts'
 import { Unavailable } from '../../errors.ts'
-import { newErasureSchema } from '../../operators/erasure.ts'
-import type { PolicyLimit } from '../../policy.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
+import { newErasureSchema } from '../../validators/erasure.ts'
 import { type AdminCall, adminGroup, inputRefused, unknownId } from './call.ts'
 import { idParams, time } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
@@ -23,7 +23,7 @@ const viewOf = ({ orderedMs, ...erasure }: Erasure) =>
     ReturnType<typeof erasureView>
   >
 
-/** `/-/admin/audit/erasures`. */
+/** Creates the calls below `/-/admin/audit/erasures`. */
 export function erasureCalls(
   { auditErasures, spillRedaction }: AdminOptions,
   limits: readonly PolicyLimit[],
@@ -53,11 +53,11 @@ export function erasureCalls(
       answer: 'Ordered.',
       reply: erasureView,
       async handle({ body, operator, changed }) {
-        // Or the trail could not say any more who has ordered what.
+        // Otherwise the trail could not show any more who ordered what.
         if (body.subject === operator.subject && body.issuer === operator.issuer)
           throw inputRefused('body', '/subject', 'is who asks: somebody else has to')
         const erasure = await erasures().order(body)
-        // From here on it will be done, whatever happens to this request.
+        // The erasure is ordered from here on, whatever happens to this request.
         changed('audit.erase', erasure.id)
         await spillRedaction.redact(body)
         return viewOf(erasure)

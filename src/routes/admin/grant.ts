@@ -1,16 +1,19 @@
-/** What operators hand out: no more power over the gateway than they have, and good from the start. */
+/**
+ * Checks of credentials that operators create: no more permissions here than the operator has, and
+ * not revoked when issued.
+ */
 import type { Authorizer } from '../../authorization/permissions.ts'
 import { Denied } from '../../errors.ts'
+import type { Principal } from '../../identity/principal.ts'
 import { principalOfGrant } from '../../oauth/actor.ts'
 import { cutOffKeysOf, type GrantStore, issuableAtSeconds } from '../../oauth/grant-store.ts'
 import { revocationQuestion } from '../../oauth/token-state.ts'
 import type { AccessGrant } from '../../tokens/access-grant.ts'
-import type { Principal } from '../../tokens/principal.ts'
 import { inputRefused } from './call.ts'
 import { OPERATOR_PERMISSIONS } from './permissions.ts'
 import { refuseRevoked } from './standing.ts'
 
-/** What a grant of an operator is judged by. */
+/** What the checks of an operator's grant need. */
 export interface GrantBounds {
   readonly authorizer: Authorizer
   readonly cutOffFacts: GrantStore
@@ -23,9 +26,9 @@ export interface GrantBounds {
 type Granted = Pick<AccessGrant, 'subject' | 'client' | 'tenant' | 'roles' | 'scopes'>
 
 /**
- * Throws `Denied` (`permission_missing`) where whoever gets the roles and scopes could do something at
- * the operators' API that the operator may not do: otherwise each call that hands out credentials
- * would be worth all others. What they may do elsewhere is for the operator to say.
+ * Throws `Denied` (`permission_missing`) if the roles and scopes permit a call of the operators'
+ * API that the operator may not make. Otherwise each call that creates credentials would give all
+ * permissions. Does NOT check permissions elsewhere: the operator decides about those.
  */
 export function refuseBeyond(
   operator: Principal,
@@ -45,16 +48,20 @@ interface DescribedClient {
   readonly scopes?: readonly string[] | undefined
 }
 
-/** What a client can get for itself, at most; roles of its users are not its own. */
+/**
+ * Returns the roles and scopes that a client can get for itself, at most. Roles of its users do not
+ * count.
+ */
 export function ownGrantOf({ grants, roles = [], scopes = [] }: DescribedClient) {
   return grants.includes('client_credentials') ? { roles, scopes } : { roles: [], scopes: [] }
 }
 
 /**
- * The first second that a credential can be of: now, or the one after the cut-offs of its subject,
- * client and tenant; one of the same second would be dead as long as it lives. In the same step the
- * operator's own token is looked at: one that such a cut-off ends must not make what is of the second
- * behind it. Throws `Denied` (`token_revoked`; `input_invalid` for what was ended for good), and
+ * Returns the first second at which a credential can be issued: now, or the second after the
+ * cutoffs of its subject, client and tenant. A credential of an earlier second would be revoked
+ * from the start. The same step checks the operator's own token: if one of these cutoffs covers it,
+ * it must not issue a credential of the second after. Throws `Denied` (`token_revoked`, or
+ * `input_invalid` if a cutoff is too far ahead, as right after a client was disabled), and
  * `Unavailable`.
  */
 export async function issuableSecond(

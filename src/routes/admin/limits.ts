@@ -1,4 +1,4 @@
-/** Calls that tell the limits, and change single windows of them. */
+/** Operators' calls that list the limits, and override or reset single windows. */
 import * as z from 'zod'
 import { limitKeyOf } from '../../admission/limit-key.ts'
 import {
@@ -6,11 +6,11 @@ import {
   newOverrideSchema,
   type WindowReset,
   windowResetSchema,
-} from '../../operators/limit-override.ts'
-import { pageQuerySchema } from '../../operators/page.ts'
-import type { PolicyLimit } from '../../policy.ts'
-import type { Principal } from '../../tokens/principal.ts'
+} from '../../admission/limit-override.ts'
+import type { Principal } from '../../identity/principal.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
 import { modeSchema } from '../../validators/mode.ts'
+import { pageQuerySchema } from '../../validators/page.ts'
 import { type AdminCall, adminGroup, inputRefused, timeOf, timeOrNull, unknownId } from './call.ts'
 import { cursor, idParams, time } from './schemas.ts'
 import { addressOf, issuersOf } from './scope.ts'
@@ -63,27 +63,33 @@ function overrideViewOf(record: LimitOverrideRecord): z.infer<ReturnType<typeof 
   }
 }
 
-/** `/-/admin/limits`. `policyLimits` are all that the policy has. */
+/** Creates the calls below `/-/admin/limits`. `policyLimits` are all limits of the policy. */
 export function limitCalls(
-  { overrides, windows, relations, issuers }: AdminOptions,
+  { overrides, windows, tenantIssuers, issuers }: AdminOptions,
   policyLimits: ReadonlyMap<string, PolicyLimit>,
   limits: readonly PolicyLimit[],
 ): AdminCall[] {
   const call = adminGroup('Limits', limits)
+  const [shown] = policyLimits.values()
+  const value = shown?.by === 'address' ? '203.0.113.7' : 'alice'
+  const example = { limit: shown?.name ?? 'standard', value }
 
-  /** The issuers whose windows a call is about. Throws `Denied` for another tenant's. */
+  /**
+   * Returns the issuers that own the windows of a call. Throws `Denied` for another tenant's
+   * windows.
+   */
   function ownersOf(
     { limit, value, issuer }: WindowReset,
     operator: Principal,
     name: 'limits:override' | 'limits:reset',
   ): readonly string[] {
     if (policyLimits.get(limit)?.by !== 'tenant') return issuersOf(issuer, issuers)
-    const wall = { call: name, issuers: relations?.issuers }
+    const wall = { call: name, tenantIssuers }
     refuseElsewhere(operator, value, wall)
     return ownersWithin(operator, issuersOf(issuer, issuers), wall)
   }
 
-  /** Throws `Denied` where an override is of another tenant's windows, too. */
+  /** Throws `Denied` if an override also covers windows of another tenant. */
   async function refuseOtherTenants(operator: Principal, record: LimitOverrideRecord) {
     const { limit, value, windows: overridden } = record
     const rule = policyLimits.get(limit)
@@ -91,10 +97,10 @@ export function limitCalls(
     const owners = ownersOf({ limit, value }, operator, 'limits:override')
     const own = await Promise.all(owners.map((issuer) => limitKeyOf(rule, { issuer, value })))
     if (!overridden.every((key) => own.includes(key)))
-      refuseElsewhere(operator, undefined, { call: 'limits:override', issuers: undefined })
+      refuseElsewhere(operator, undefined, { call: 'limits:override', tenantIssuers })
   }
 
-  /** The rule that a call names, and the keys of the windows that it is about. */
+  /** Returns the rule that a call names, its normalised value, and the keys of its windows. */
   async function windowsOf(
     { limit, value, issuer }: WindowReset,
     operator: Principal,
@@ -145,7 +151,7 @@ export function limitCalls(
         "Takes the place of the policy's number of requests, and of an earlier override of the " +
         'same windows. An isolate that has just refused follows within 5 seconds.',
       body: newOverrideSchema,
-      example: { limit: 'standard', value: 'alice', requests: 1_000, expiresInSeconds: 86_400 },
+      example: { ...example, requests: 1_000, expiresInSeconds: 86_400 },
       status: 201,
       answer: 'In force.',
       reply: overrideView,
@@ -184,7 +190,7 @@ export function limitCalls(
       summary: 'Start a window anew',
       description: 'An isolate that has just refused follows within 5 seconds.',
       body: windowResetSchema,
-      example: { limit: 'standard', value: 'alice' },
+      example,
       status: 204,
       answer: 'Nothing is counted in it any more.',
       async handle({ body, operator, changed }) {

@@ -1,4 +1,7 @@
-/** Every permission that the operators' API and the metrics ask for, without the `portcullis:` before it. */
+/**
+ * All permissions of the operators' API, the metrics and the timings, without the prefix
+ * `portcullis:`.
+ */
 const CALLS = [
   'clients:create',
   'clients:list',
@@ -29,10 +32,10 @@ const CALLS = [
   'timings:read',
 ] as const
 
-/** Last two parts of a permission. */
+/** The last two parts of a permission. */
 export type OperatorCall = (typeof CALLS)[number]
 
-/** The permission of a call. */
+/** Returns the permission of a call. */
 export const permissionOf = (call: OperatorCall): string => `portcullis:${call}`
 
 export const OPERATOR_PERMISSIONS: readonly string[] = CALLS.map(permissionOf)

@@ -1,10 +1,10 @@
-/** Calls that only look: the audit trail, and the public facts of the signing keys. */
+/** Read-only operators' calls: the audit trail, and the public data of the signing keys. */
 import * as z from 'zod'
 import { chainPageSchema, chainQuerySchema } from '../../audit/chain-log.ts'
 import { auditEventSchema } from '../../audit/event.ts'
 import { auditQuerySchema } from '../../audit/log.ts'
 import { Unavailable } from '../../errors.ts'
-import type { PolicyLimit } from '../../policy.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
 import { type SigningJwk, signingKeyState } from '../../tokens/signing-keys.ts'
 import { type AdminCall, adminGroup, timeOf } from './call.ts'
 import { cursor, time } from './schemas.ts'
@@ -32,7 +32,7 @@ function viewOf(key: SigningJwk, keys: readonly SigningJwk[], nowMs: number) {
   } satisfies z.infer<ReturnType<typeof keyView>>
 }
 
-/** `/-/admin/audit` and `/-/admin/keys`. */
+/** Creates the calls below `/-/admin/audit` and `/-/admin/keys`. */
 export function recordCalls(
   { auditLog, chainLog, signingKeys, now }: AdminOptions,
   limits: readonly PolicyLimit[],

@@ -1,4 +1,4 @@
-/** Where the tuples of a call are, and what is wrong with those that it names. */
+/** Checks of the input of calls about relations. */
 import { Denied, type InputError } from '../../errors.ts'
 import type { RelationModel } from '../../relations/model.ts'
 import { mistakeOfGrammar, mistakeOfTuple, type TupleMistake } from '../../relations/permitted.ts'
@@ -6,13 +6,16 @@ import type { RelationTuple } from '../../relations/tuple.ts'
 import { inputRefused, unknownId } from './call.ts'
 import type { AdminOptions, AdminRelations } from './stores.ts'
 
-/** Of the policy. Throws `Denied` (`route_unknown`) where it has none. */
+/** Returns the relations of the policy. Throws `Denied` (`route_unknown`) if it has none. */
 export function relationsOf({ relations }: Pick<AdminOptions, 'relations'>): AdminRelations {
   if (relations === undefined) throw unknownId()
   return relations
 }
 
-/** The store. Throws `Denied` (`input_invalid`) where another authority keeps the tuples. */
+/**
+ * Returns the tuple store. Throws `Denied` (`input_invalid`) if an external policy decision point
+ * stores the tuples.
+ */
 export function tuplesOf({ tuples }: AdminRelations, where: 'query' | 'body') {
   if (tuples === undefined)
     throw inputRefused(
@@ -26,11 +29,11 @@ export function tuplesOf({ tuples }: AdminRelations, where: 'query' | 'body') {
 /** Tuples of a body, by the name of their list. */
 export type NamedTuples = readonly (readonly [list: string, tuples: readonly RelationTuple[]])[]
 
-/** Throws `Denied` (`input_invalid`) with what is wrong with each: 100 findings at most. */
+/** Throws `Denied` (`input_invalid`) with the mistake of each bad tuple: 100 findings at most. */
 export function refuseBadTuples(model: RelationModel, written: NamedTuples, deleted: NamedTuples) {
   const errors = [
     ...errorsIn(written, (tuple) => mistakeOfTuple(model, tuple)),
-    // What is there although the model does not permit it can be deleted.
+    // A tuple that the model does not permit may still exist. It can be deleted.
     ...errorsIn(deleted, mistakeOfGrammar),
   ]
   if (errors.length > 0) throw new Denied({ code: 'input_invalid', errors })
@@ -50,7 +53,7 @@ function errorsIn(
   )
 }
 
-/** Throws `Denied` (`input_invalid`) for a part of a body that is wrong. */
+/** Throws `Denied` (`input_invalid`) for a mistake in a part of a body. */
 export function refuseMistake(mistake: TupleMistake | undefined): void {
   if (mistake !== undefined) throw inputRefused('body', `/${mistake.part}`, mistake.message)
 }

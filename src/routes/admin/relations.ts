@@ -1,30 +1,32 @@
-/** Calls that write, delete and list relation tuples. */
+/** Operators' calls that write, delete and list relation tuples. */
 import * as z from 'zod'
 import { utf8Length } from '../../audit/truncate.ts'
 import { Unavailable } from '../../errors.ts'
-import {
-  type TupleListQuery,
-  tupleChangesSchema,
-  tupleQuerySchema,
-  tupleSchema,
-} from '../../operators/relation.ts'
-import type { PolicyLimit } from '../../policy.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
 import { CONSISTENCY_HEADER, encodeConsistency } from '../../relations/consistency.ts'
 import { cursorOf, tupleOfCursor } from '../../relations/cursor.ts'
 import { isAmong, type TupleChanges, type TupleQuery } from '../../relations/store.ts'
 import { parseObject, parseSubject, RELATION_NAME } from '../../relations/tuple.ts'
 import { MAX_TUPLE_CHANGE_BYTES, tupleChange } from '../../relations/tuple-change.ts'
 import { type AdminCall, adminGroup, inputRefused } from './call.ts'
+import { exampleTuple } from './relation-example.ts'
 import { refuseBadTuples, relationsOf, tuplesOf } from './relation-input.ts'
+import {
+  type TupleListQuery,
+  tupleChangesSchema,
+  tupleQuerySchema,
+  tupleSchema,
+} from './relation-schemas.ts'
 import { consistencyToken, cursor } from './schemas.ts'
 import type { AdminOptions } from './stores.ts'
 import { tenantOf } from './tenant.ts'
 
 const ALL_OF_TYPE = ':'
 
-/** `/-/admin/relations`. */
+/** Creates the calls below `/-/admin/relations`. */
 export function relationCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
   const call = adminGroup('Relations', limits)
+  const tuple = exampleTuple(options.relations?.model)
   return [
     call({
       method: 'POST',
@@ -41,10 +43,7 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
         'What is there already is not written again, and a call can be repeated. After a 503 it may ' +
         'have been carried out, or not. Without relations in the policy there is no such call (404).',
       body: tupleChangesSchema,
-      example: {
-        writes: [{ object: 'order:7', relation: 'viewer', subject: 'team:sales#member' }],
-        deletes: [{ object: 'order:7', relation: 'owner', subject: 'user:alice' }],
-      },
+      example: { writes: [tuple], deletes: [{ ...tuple, object: `${tuple.object}8` }] },
       status: 200,
       answer: `In force. The token is in the header \`${CONSISTENCY_HEADER}\`, too.`,
       reply: () =>
@@ -56,7 +55,7 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
       problems: [404],
       async handle({ body, operator, changed, header }) {
         const relations = relationsOf(options)
-        const asked = { call: 'relations:write', issuers: relations.issuers } as const
+        const asked = { call: 'relations:write', tenantIssuers: options.tenantIssuers } as const
         const tenant = tenantOf(operator, body.tenant, asked) ?? null
         const tuples = tuplesOf(relations, 'body')
         const { writes = [], deletes = [] } = body
@@ -76,7 +75,7 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
           header(CONSISTENCY_HEADER, token)
           return { consistencyToken: token, ...counts }
         } catch (error) {
-          // The trail must not be silent about what may be in force.
+          // The change may be in force, so the audit trail must record it.
           if (mayHaveWritten(error)) changed('relations.write-unanswered', change)
           throw error
         }
@@ -98,7 +97,7 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
       problems: [404],
       async handle({ query, operator }) {
         const relations = relationsOf(options)
-        const asked = { call: 'relations:read', issuers: relations.issuers } as const
+        const asked = { call: 'relations:read', tenantIssuers: options.tenantIssuers } as const
         const tenant = tenantOf(operator, query.tenant, asked) ?? null
         const { tuples, hasMore } = await tuplesOf(relations, 'query').read(tenant, queryOf(query))
         const last = tuples.at(-1)
@@ -109,16 +108,18 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
 }
 
 /**
- * Whether a write that failed may have been carried out all the same. What Redis refuses it answers by
- * an error of the command, which has no cause; a status is of whoever stands before it, and may come
- * behind the write.
+ * Returns whether a failed write may have been carried out. Redis reports a refused command as an
+ * error without a cause. An HTTP status may come from a proxy in front of Redis, after the write.
  */
 function mayHaveWritten(error: unknown): boolean {
   if (!(error instanceof Unavailable) || error.unasked) return false
   return error.fault !== 'refused' || error.cause !== undefined
 }
 
-/** Throws `Denied` (`input_invalid`) for what is not written as it should be, or does not go together. */
+/**
+ * Parses the query. Throws `Denied` (`input_invalid`) for malformed values, and for values that
+ * cannot be combined.
+ */
 function queryOf({ object, relation, subject, limit, cursor }: TupleListQuery): TupleQuery {
   const refuse = (name: string, message: string) => inputRefused('query', `/${name}`, message)
   const isOfType = object?.endsWith(ALL_OF_TYPE) === true

@@ -1,14 +1,14 @@
-/** Calls that take access away, and give it back. */
+/** Operators' calls that create, list and delete revocations. */
 import * as z from 'zod'
-import { pageQuerySchema } from '../../operators/page.ts'
+import type { Principal } from '../../identity/principal.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
 import {
   type NewRevocation,
   newRevocationSchema,
   REVOCATION_KINDS,
   type Revocation,
-} from '../../operators/revocation.ts'
-import type { PolicyLimit } from '../../policy.ts'
-import type { Principal } from '../../tokens/principal.ts'
+} from '../../revocation/record.ts'
+import { pageQuerySchema } from '../../validators/page.ts'
 import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
 import { cursor, idParams, time } from './schemas.ts'
 import { issuersOf } from './scope.ts'
@@ -37,25 +37,27 @@ function viewOf(revocation: Revocation): z.infer<ReturnType<typeof revocationVie
   return { id, kind, value, issuer, reason, createdAt, createdBy, expiresAt }
 }
 
-/** `/-/admin/revocations`. */
+/** Creates the calls below `/-/admin/revocations`. */
 export function revocationCalls(
-  { revocations, relations, issuers, cutOffSeconds, revokedTokenSeconds }: AdminOptions,
+  { revocations, tenantIssuers, issuers, cutOffSeconds, revokedTokenSeconds }: AdminOptions,
   limits: readonly PolicyLimit[],
 ): AdminCall[] {
   const call = adminGroup('Revocations', limits)
 
-  /** The issuers that an operator's revocation holds for. Throws `Denied` for another tenant's. */
+  /**
+   * Returns the issuers that an operator's revocation covers. Throws `Denied` for another tenant.
+   */
   function ownersOf(operator: Principal, body: NewRevocation): readonly string[] {
     if (body.kind !== 'tenant') return issuersOf(body.issuer, issuers)
-    const wall = { call: 'revocations:create', issuers: relations?.issuers } as const
+    const wall = { call: 'revocations:create', tenantIssuers } as const
     refuseElsewhere(operator, body.value, wall)
     return ownersWithin(operator, issuersOf(body.issuer, issuers), wall)
   }
 
-  /** Throws `Denied` where a revocation holds for another tenant, too. */
+  /** Throws `Denied` if a revocation also covers another tenant. */
   function refuseOtherTenants(operator: Principal, { kind, value, issuers }: Revocation): void {
     if (kind !== 'tenant') return
-    const wall = { call: 'revocations:delete', issuers: relations?.issuers } as const
+    const wall = { call: 'revocations:delete', tenantIssuers } as const
     refuseElsewhere(operator, value, wall)
     if (ownersWithin(operator, issuers, wall).length < issuers.length)
       refuseElsewhere(operator, undefined, wall)

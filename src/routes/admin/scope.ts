@@ -1,10 +1,11 @@
-/** Whose: the issuers and addresses that an operator's call is about. */
+/** The issuers and addresses that an operator's call covers. */
 import { addressGroup } from '../../middleware/client-address.ts'
 import { inputRefused } from './call.ts'
 
 /**
- * The issuers that a call holds for: the one it names, or all that are trusted. One that is not
- * trusted is refused: nothing has a token of it, so it was mistyped.
+ * Returns the issuers that a call covers: the one that it names, or all trusted issuers. Throws
+ * `Denied` (`input_invalid`) for an issuer that is not trusted: it has no valid tokens, so it was
+ * mistyped.
  */
 export function issuersOf(
   issuer: string | undefined,
@@ -16,10 +17,13 @@ export function issuersOf(
   return [issuer]
 }
 
-/** How a group of IPv6 addresses is told, which is no address by itself. */
+/** The written form of an IPv6 group, which is not an address itself. */
 const GROUP_END = /::\/64$/
 
-/** The `value` of a body as `admit` looks for it: IPv6 by its /64. Refuses what is no address. */
+/**
+ * Returns the `value` of a body as `admit` normalises addresses: IPv6 as its /64. Throws `Denied`
+ * (`input_invalid`) if it is not an address.
+ */
 export function addressOf(value: string): string {
   const group = addressGroup(value.replace(GROUP_END, '::'))
   if (group === undefined) throw inputRefused('body', '/value', 'is no IP address')

@@ -1,11 +1,11 @@
-/** Whether an operator is one still: between their admission and their body some time may have passed. */
+/** Checks the operator again after the body of a call has arrived. */
 import type { MiddlewareHandler } from 'hono'
-import type { GatewayVariables } from '../../context.ts'
 import { Denied } from '../../errors.ts'
+import type { GatewayVariables } from '../../middleware/context.ts'
 import type { Readmission } from '../../middleware/readmit.ts'
 import type { RevocationQuestion } from '../../oauth/token-state.ts'
 
-/** Throws `Denied` (`token_revoked`) where the answer says that an operator's token was taken back. */
+/** Throws `Denied` (`token_revoked`) if the answer says that an operator's token was revoked. */
 export function refuseRevoked(
   question: RevocationQuestion,
   values: readonly (string | null)[],
@@ -15,10 +15,10 @@ export function refuseRevoked(
 }
 
 /**
- * Makes the guard that stands behind whatever reads the body of a call: a revoked operator must not do
- * or learn anything by a request that was begun before, and whose body is sent as late as it may be. Asks
- * once more, where there is a body; of a call that changes nothing, only where the body came slowly. Throws
- * `Denied`, and `Unavailable` where nobody can tell.
+ * Creates the guard that comes after the handlers that read the body of a call. A revoked operator
+ * must not change or read anything with a request that began before the revocation and has a slow
+ * body. The guard admits the operator again if the call has a body; for a read-only call only if
+ * the body was slow. Throws `Denied`, and `Unavailable` if the store fails.
  */
 export function demandStanding(
   admitAgain: Readmission,

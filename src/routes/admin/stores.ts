@@ -1,4 +1,7 @@
-/** What the operators' API works with. */
+/** Services that the operators' API uses. */
+
+import type { BanList } from '../../abuse/ban-record.ts'
+import type { OverrideList, WindowControls } from '../../admission/limit-override.ts'
 import type { ChainLog } from '../../audit/chain-log.ts'
 import type { AuditErasures } from '../../audit/erasure.ts'
 import type { AuditLog } from '../../audit/log.ts'
@@ -6,25 +9,21 @@ import type { SpillRedaction } from '../../audit/spill.ts'
 import type { Authorizer } from '../../authorization/permissions.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
 import type { GrantStore } from '../../oauth/grant-store.ts'
-import type { ApiKeys } from '../../operators/api-key.ts'
-import type { BanList } from '../../operators/ban.ts'
-import type { OverrideList, WindowControls } from '../../operators/limit-override.ts'
-import type { CutOffs, RevocationLog } from '../../operators/revocation.ts'
 import type { RelationAuthority } from '../../relations/authority.ts'
 import type { RelationModel } from '../../relations/model.ts'
 import type { RelationTuples } from '../../relations/store.ts'
 import type { ExplainingAuthority } from '../../relations/trace.ts'
+import type { CutOffs, RevocationLog } from '../../revocation/record.ts'
 import type { TokenIssuer } from '../../tokens/access-grant.ts'
+import type { ApiKeys } from '../../tokens/api-key-record.ts'
 import type { SigningJwk } from '../../tokens/signing-keys.ts'
 
-/** What the calls about relations work with. */
+/** Services that the calls about relations use. */
 export interface AdminRelations {
   readonly model: RelationModel
-  /** Whose subjects and tenants the tuples are about. */
-  readonly issuers: ReadonlySet<string>
-  /** Undefined where an external authority keeps them. */
+  /** Undefined if an external policy decision point stores the tuples. */
   readonly tuples: RelationTuples | undefined
-  /** Decides, without a cache; `explain` is undefined where it does not tell how. */
+  /** Decides without a cache. `explain` is undefined if it does not explain its decisions. */
   readonly authority: RelationAuthority & Partial<ExplainingAuthority>
 }
 
@@ -33,39 +32,38 @@ export interface AdminStores {
   readonly apiKeys: ApiKeys
   readonly revocations: RevocationLog
   readonly cutOffs: CutOffs
-  /** What is cut off, before something is issued. */
+  /** Reads cutoffs before a credential is issued. */
   readonly cutOffFacts: GrantStore
   readonly bans: BanList
   readonly overrides: OverrideList
   readonly windows: WindowControls
-  /** Undefined where the gateway has no database of it. */
+  /** Undefined if the gateway has no audit database. */
   readonly auditLog: AuditLog | undefined
-  /** The same. */
+  /** Undefined if the gateway has no audit database. */
   readonly chainLog: ChainLog | undefined
-  /** The same. */
+  /** Undefined if the gateway has no audit database. */
   readonly auditErasures: AuditErasures | undefined
   readonly spillRedaction: SpillRedaction
-  /** Undefined where the policy has none. */
+  /** Undefined if the policy has no relations. */
   readonly relations: AdminRelations | undefined
   /** Undefined without signing keys. */
   readonly tokenIssuer: TokenIssuer | undefined
   readonly signingKeys: readonly SigningJwk[]
 }
 
-/** The same, and what is known of the gateway. */
+/** The services, and facts about the gateway. */
 export interface AdminOptions extends AdminStores {
-  /** Decides over whom operators make, as over them. */
+  /** Decides what operators may do, and what the credentials that they create may do. */
   readonly authorizer: Authorizer
   /** The gateway's own issuer identifier. */
   readonly publicUrl: string
   /** Identifiers of the trusted issuers. */
   readonly issuers: readonly string[]
-  /**
-   * How long a cut-off must be remembered: as long as any token or session lives, and a little
-   * more.
-   */
+  /** The tenant issuers: their tenants are the gateway's tenants. */
+  readonly tenantIssuers: ReadonlySet<string>
+  /** How long a cutoff must be stored: the longest life of a token or session, and a margin. */
   readonly cutOffSeconds: number
-  /** The same of a revoked token. */
+  /** How long the revocation of a single token must be stored. */
   readonly revokedTokenSeconds: number
   /** Milliseconds since the epoch. */
   readonly now: () => number

@@ -1,21 +1,21 @@
-/** The wall around an operator who has a tenant: such a one acts for that tenant alone. */
+/** Confines an operator with a tenant to that tenant. */
 import { Denied } from '../../errors.ts'
+import type { Principal } from '../../identity/principal.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
-import type { Principal } from '../../tokens/principal.ts'
 import { type OperatorCall, permissionOf } from './permissions.ts'
 
-/** What the wall goes by. */
 export interface TenantWall {
-  /** What is refused. */
+  /** The call that is refused. */
   readonly call: OperatorCall
-  /** Whose tenants the policy's relations are about; undefined: any trusted issuer's. */
-  readonly issuers: ReadonlySet<string> | undefined
+  /** The tenant issuers: their tenants are the gateway's tenants. */
+  readonly tenantIssuers: ReadonlySet<string>
 }
 
 /**
- * The tenant that a call is about: the one that it names, or the operator's own. Another than one's own
- * is refused, and so is any where the operator's issuer is none of those whose tenants are meant: of
- * another, a tenant of the same name is somebody else. Throws `Denied` (`permission_missing`).
+ * Returns the tenant of a call: the tenant that it names, or the operator's own. An operator
+ * without a tenant may name any. Throws `Denied` (`permission_missing`) for any other tenant than
+ * the operator's own. Throws it for every tenant if the operator's issuer is not a tenant issuer:
+ * its tenant of the same name is another tenant.
  */
 export function tenantOf(
   operator: Principal,
@@ -28,22 +28,23 @@ export function tenantOf(
 }
 
 /**
- * Throws `Denied` (`permission_missing`) where something is of another tenant than the operator, or of
- * none while the operator has one.
+ * Throws `Denied` (`permission_missing`) if the operator has a tenant, and something belongs to
+ * another tenant or to none.
  */
 export function refuseElsewhere(
   operator: Principal,
   tenant: string | null | undefined,
-  { call, issuers }: TenantWall,
+  { call, tenantIssuers }: TenantWall,
 ): void {
   if (operator.tenant === undefined) return
-  if (operator.tenant === tenant && issuers?.has(operator.issuer) !== false) return
+  if (operator.tenant === tenant && tenantIssuers.has(operator.issuer)) return
   throw new Denied({ code: 'permission_missing', permission: permissionOf(call) })
 }
 
 /**
- * Those of `owners` that an operator's call about a tenant holds for: all, or for an operator with a
- * tenant, those whose tenants are meant. Throws `Denied` (`permission_missing`) where there are none.
+ * Returns the `owners` that an operator's call about a tenant covers: all of them, or for an
+ * operator with a tenant, only tenant issuers. Throws `Denied` (`permission_missing`) if none is
+ * left.
  */
 export function ownersWithin(
   operator: Principal,
@@ -51,16 +52,17 @@ export function ownersWithin(
   wall: TenantWall,
 ): readonly string[] {
   if (operator.tenant === undefined) return owners
-  const own = owners.filter((owner) => wall.issuers?.has(owner) !== false)
+  const own = owners.filter((owner) => wall.tenantIssuers.has(owner))
   if (own.length === 0) refuseElsewhere(operator, undefined, wall)
   return own
 }
 
 /**
- * Throws `Denied` (`permission_missing`) where an operator with a tenant would hand out a credential that
- * goes by the id of a client of another tenant, or of none: it would count in that client's limits, earn
- * its bans, and be it for whoever looks at nothing but the id. Other names tell no tenant. One call for each
- * name that is a client's. Throws `Unavailable`.
+ * Throws `Denied` (`permission_missing`) if an operator with a tenant would create a credential
+ * with the id of a client of another tenant, or of none. The credential would use that client's
+ * limits and cause its bans, and a service that reads only the id would take it for that client.
+ * Names that are not client ids belong to no tenant. Makes at most one call for each name. Throws
+ * `Unavailable` if the call fails.
  */
 export async function refuseOthersNames(
   operator: Principal,

@@ -1,8 +1,8 @@
-/** The call that mints access tokens, for operators who have to try something as somebody. */
+/** The operators' call that mints access tokens, to try something as another subject. */
 import * as z from 'zod'
-import { name, roleNames, scopeNames } from '../../operators/names.ts'
-import type { PolicyLimit } from '../../policy.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
 import { accessTokenSeconds } from '../../validators/access-token.ts'
+import { name, roleNames, scopeNames } from '../../validators/operator-names.ts'
 import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
 import { time } from './schemas.ts'
@@ -19,10 +19,10 @@ const newTokenSchema = z.strictObject({
   format: z.enum(['jwt', 'opaque']).optional().describe('default jwt'),
 })
 
-/** `/-/admin/tokens`. */
+/** Creates the call `/-/admin/tokens`. */
 export function tokenCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
   const { tokenIssuer, publicUrl, clients } = options
-  const issuers = options.relations?.issuers
+  const tenantIssuers = options.tenantIssuers
   const call = adminGroup('Tokens', limits)
   return [
     call({
@@ -43,7 +43,7 @@ export function tokenCalls(options: AdminOptions, limits: readonly PolicyLimit[]
       async handle({ body, operator, by, changed }) {
         if (tokenIssuer === undefined) throw unknownId()
         const { subject, roles = [], scopes = [], client = by, ttlSeconds, format } = body
-        const wall = { call: 'tokens:mint', issuers, clients } as const
+        const wall = { call: 'tokens:mint', tenantIssuers, clients } as const
         const tenant = tenantOf(operator, body.tenant, wall)
         await refuseOthersNames(operator, [subject, client], wall)
         const grant = { subject, client, tenant, roles, scopes, audiences: [publicUrl] }

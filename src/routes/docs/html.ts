@@ -1,4 +1,4 @@
-/** HTML that cannot be broken out of. */
+/** HTML with escaped text. */
 
 const ENTITIES: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -8,17 +8,17 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Text as it can stand in an element or in a quoted attribute. */
+/** Escapes a text for an element or a quoted attribute. */
 export function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? '')
 }
 
-/** The same, with `code` between backticks. */
+/** Escapes a text, and renders text between backticks as `<code>`. */
 export function prose(text: string): string {
   return escaped(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>')
 }
 
-/** A table; cells are HTML. */
+/** Renders a table. Cells are HTML. */
 export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
   const head = heads.map((cell) => `<th scope="col">${cell}</th>`).join('')
   const body = rows.map((row) => `<tr>${row.map((cell) => `<td>${cell}</td>`).join('')}</tr>`)

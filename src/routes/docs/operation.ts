@@ -1,11 +1,11 @@
-/** One call on the page: what it takes, what it answers, and how to try it. */
+/** Renders one call on the page: its input, its responses, and an example. */
 import type { DocumentedAnswer, DocumentedOperation, OpenApiDocument } from '../openapi/document.ts'
 import { escaped, prose, table } from './html.ts'
 import { membersTable, typeOf } from './schema.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 
-/** The section of a call. */
+/** Renders the section of a call. */
 export function operationSection(
   document: OpenApiDocument,
   path: string,
@@ -73,7 +73,7 @@ function resolved(
   return components.responses[name] ?? { description: '' }
 }
 
-/** The call as a command. What stands in capitals is for the reader to know. */
+/** Renders the call as a command. The reader replaces the names in capitals. */
 function curlOf(path: string, method: string, operation: DocumentedOperation): string {
   const [scheme] = operation.security.flatMap((one) => Object.keys(one))
   const lines = [

@@ -1,8 +1,8 @@
-/** A JSON Schema in words. */
+/** Renders a JSON Schema in words. */
 import type { JsonSchema } from '../openapi/document.ts'
 import { escaped, prose, table } from './html.ts'
 
-/** What of a JSON Schema is shown. */
+/** The parts of a JSON Schema that are shown. */
 interface Shown {
   readonly $ref?: string
   readonly type?: string | readonly string[]
@@ -22,16 +22,18 @@ interface Shown {
   readonly maxItems?: number
 }
 
-/** Beyond any integer that means something. */
+/** The bounds that zod adds to every integer; they are not shown. */
 const NO_BOUND = Number.MAX_SAFE_INTEGER
 
-/** The members of an object as a table, those of nested objects below them; empty for no members. */
+/**
+ * Renders the members of an object as a table, with nested members below. Empty if there are none.
+ */
 export function membersTable(schema: JsonSchema): string {
   const rows = [...membersOf(schema as Shown, '')]
   return rows.length === 0 ? '' : table(['member', 'type', ''], rows)
 }
 
-/** A schema's type in a few words, as HTML. */
+/** Renders a schema's type in a few words, as HTML. */
 export function typeOf(schema: JsonSchema): string {
   return escaped(wordsOf(schema as Shown))
 }
@@ -60,7 +62,7 @@ function wordsOf(schema: Shown): string {
   return named + bounds(schema, 'Length') + bounds(schema, 'imum')
 }
 
-/** `, 1 to 200`; nothing where there are no bounds. */
+/** Returns a text such as `, 1 to 200`; empty without bounds. */
 function bounds(schema: Shown, of: 'Items' | 'Length' | 'imum'): string {
   const [least, most] = [schema[`min${of}`], schema[`max${of}`]]
   const upTo = most !== undefined && most < NO_BOUND ? most : undefined

@@ -1,9 +1,12 @@
-/** The wire form of refusals at `/oauth/*` (RFC 6749 section 5.2): said once, saying little. */
+/** Maps refusals at `/oauth/*` to their wire form (RFC 6749 section 5.2). */
 import type { Context } from 'hono'
 import { type Denial, Denied, type OAuthErrorCode, Unavailable } from '../../errors.ts'
-import { problemOf } from '../../problem-of.ts'
+import { problemOf } from '../../problems/problem-of.ts'
 
-/** Codes of the `error` member. Those that RFC 6749 gives no endpoint of ours are named where used. */
+/**
+ * Codes of the `error` member. Codes that RFC 6749 does not define for our endpoints are explained
+ * where they are used.
+ */
 export type OAuthWireCode =
   | OAuthErrorCode
   | 'access_denied'
@@ -16,7 +19,7 @@ interface OAuthProblem {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** One text a code, in the alphabet of RFC 6749 section 5.2. */
+/** One description per code, with the characters that RFC 6749 section 5.2 allows. */
 const DESCRIPTIONS: Readonly<Record<OAuthWireCode, string>> = {
   invalid_request: 'The request is malformed, or asks for something that cannot be.',
   invalid_client: 'Client authentication failed.',
@@ -30,20 +33,20 @@ const DESCRIPTIONS: Readonly<Record<OAuthWireCode, string>> = {
   use_dpop_nonce: 'The DPoP proof must contain the nonce of this answer.',
   access_denied: 'Requests from here, or for this subject, are refused for a while.',
   server_error: 'The request could not be handled.',
-  temporarily_unavailable: 'The request cannot be decided at the moment.',
+  temporarily_unavailable: 'The request cannot be handled at the moment, but may be later.',
 }
 
-/** RFC 7617 section 2. On every 401, because RFC 9110 section 15.5.2 demands a challenge there. */
+/** RFC 7617 section 2. On every 401, because RFC 9110 section 15.5.2 requires a challenge there. */
 const CHALLENGE = 'Basic realm="portcullis", charset="UTF-8"'
 
-/** Headers of every answer (RFC 6749 section 5.1). */
+/** Headers of every response (RFC 6749 section 5.1). */
 export const OAUTH_HEADERS = {
   'Cache-Control': 'no-store',
   Pragma: 'no-cache',
   'X-Content-Type-Options': 'nosniff',
 } as const
 
-/** The error handler of these routes: the precise reason stays in the audit event. */
+/** The error handler of these routes. The precise reason is only in the audit event. */
 export function toOAuthError(error: Error, c: Context): Response {
   const { status, error: code, headers } = oauthProblemOf(error)
   const body = { error: code, error_description: DESCRIPTIONS[code] }
@@ -56,14 +59,15 @@ export function toOAuthError(error: Error, c: Context): Response {
 function oauthProblemOf(error: Error): OAuthProblem {
   if (error instanceof Denied) return ofDenial(error.denial)
   if (error instanceof Unavailable) {
-    // RFC 7009 section 2.2.1 has 503 with Retry-After; RFC 6749 section 4.1.2.1 the word for it.
+    // RFC 7009 section 2.2.1 defines 503 with Retry-After; RFC 6749 section 4.1.2.1 defines the
+    // code.
     return {
       status: 503,
       error: 'temporarily_unavailable',
       headers: { 'Retry-After': String(error.retryAfterSeconds) },
     }
   }
-  // Logs a defect, as it does for the routes of the policy.
+  // Logs a defect, as for the routes of the policy.
   const { status } = problemOf(error, '')
   return { status, error: 'server_error' }
 }
@@ -82,10 +86,12 @@ function ofDenial(denial: Denial): OAuthProblem {
     case 'banned':
       return { status: 403, error: 'access_denied', headers: retryAfter(denial.retryAfterSeconds) }
     case 'rate_limited':
-      // No RFC names a code for it at these endpoints; the status says what it is.
+      // RFC 6749 has no code for a rate limit here. `invalid_request` means: do not repeat the
+      // request. `slow_down` (RFC 8628) is for device grants. This code means that a later request
+      // may succeed.
       return {
         status: 429,
-        error: 'invalid_request',
+        error: 'temporarily_unavailable',
         headers: retryAfter(denial.retryAfterSeconds),
       }
     case 'body_too_large':

@@ -1,7 +1,7 @@
-/** From HTTP to a request of the authorization server. */
+/** Parses an HTTP request into a request of the authorization server. */
 import type { Context } from 'hono'
-import { bodyOf, clientAddressOf, type GatewayVariables } from '../../context.ts'
 import { Denied } from '../../errors.ts'
+import { bodyOf, clientAddressOf, type GatewayVariables } from '../../middleware/context.ts'
 import { wholeOf } from '../../middleware/validate.ts'
 import { waitUntilOf } from '../../middleware/wait-until.ts'
 import { type OAuthForm, parseForm } from '../../oauth/form.ts'
@@ -10,18 +10,20 @@ import { oauthRefused } from '../../tokens/oauth-refusal.ts'
 
 export type OAuthContext = Context<{ Variables: GatewayVariables }>
 
-/** Forms are UTF-8 (RFC 6749 appendix B); another charset is read differently by different servers. */
+/** Forms are UTF-8 (RFC 6749 appendix B). Servers read other charsets differently. */
 const FORM_TYPE =
   /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i
 /**
- * A form is a packet or two. Nobody is known before it has been read, and no limit holds: who could
- * make it last would fill the isolate's room (see `shedLoad`) with few requests.
+ * A form is one or two packets. Until it has been read, the caller is not authenticated and no
+ * limit applies. A client that could send it slowly would use up the isolate's capacity (see
+ * `shedLoad`) with few requests.
  */
 const FORM_TIMEOUT_MS = 3_000
 
 /**
- * Reads a request. Parameters stand in the body and nowhere else: a query is refused, for it stands
- * in logs (RFC 6749 section 2.3.1). Throws `Denied`. Needs `limitBody` and `clientAddress` before it.
+ * Reads a request. Only parameters in the body are accepted. A query is refused, because queries
+ * are written to logs (RFC 6749 section 2.3.1). Throws `Denied`. Needs `limitBody` and
+ * `clientAddress` before it.
  */
 export async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {
   return {

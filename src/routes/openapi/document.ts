@@ -1,6 +1,6 @@
-/** The OpenAPI document (version 3.1), made of the schemas that requests are checked with. */
+/** Builds the OpenAPI document (version 3.1) from the schemas that check requests. */
 import * as z from 'zod'
-import type { Answer, Operation } from '../operation.ts'
+import type { Answer, Operation } from './operation.ts'
 import { oauthErrorSchema, PROBLEM_STATUSES, problemSchema } from './problems.ts'
 
 /** A JSON Schema (draft 2020-12). */
@@ -47,22 +47,24 @@ export interface OpenApiDocument {
 }
 
 export interface DocumentOptions {
-  /** Where clients find the gateway. */
+  /** The URL at which clients reach the gateway. */
   readonly publicUrl: string
   readonly version: string
 }
 
 const JSON_TYPE = 'application/json'
-const SECURITY = {
-  operator: { type: 'http', scheme: 'bearer', description: "An operator's access token." },
-  client: { type: 'http', scheme: 'basic', description: 'An OAuth client (RFC 6749 section 2.3).' },
+const operator = { type: 'http', scheme: 'bearer', description: "An operator's access token." }
+const client = {
+  ...{ type: 'http', scheme: 'basic' },
+  description: 'An OAuth client (RFC 6749 section 2.3).',
 }
 
-/** Describes `operations`. Pure; takes some milliseconds, so do it once. */
+/** Describes `operations`. Pure. It takes some milliseconds, so call it once. */
 export function openApiDocument(
   operations: readonly Operation[],
   { publicUrl, version }: DocumentOptions,
 ): OpenApiDocument {
+  const hasClients = operations.some(({ security }) => security === 'client')
   const paths: Record<string, Record<string, DocumentedOperation>> = {}
   for (const operation of operations) {
     const path = operation.path.replaceAll(/:(\w+)/g, '{$1}')
@@ -82,13 +84,13 @@ export function openApiDocument(
     components: {
       schemas: {
         Problem: schemaOf(problemSchema(), 'output'),
-        OAuthError: schemaOf(oauthErrorSchema(), 'output'),
+        ...(hasClients && { OAuthError: schemaOf(oauthErrorSchema(), 'output') }),
       },
       responses: Object.fromEntries([
-        ...problemAnswers('Problem', 'application/problem+json'),
-        ...problemAnswers('OAuthError', JSON_TYPE),
+        ...problemAnswers('Problem', 'application/problem+json', operations),
+        ...problemAnswers('OAuthError', JSON_TYPE, operations),
       ]),
-      securitySchemes: SECURITY,
+      securitySchemes: { operator, ...(hasClients && { client }) },
     },
   }
 }
@@ -96,7 +98,7 @@ export function openApiDocument(
 function documented(operation: Operation): DocumentedOperation {
   const { params, query, body, security } = operation
   const parameters = [...parametersOf(params, 'path'), ...parametersOf(query, 'query')]
-  const kind = security === 'client' ? 'OAuthError' : 'Problem'
+  const kind = problemKindOf(operation)
   return {
     operationId: operation.id,
     tags: [operation.tag],
@@ -134,11 +136,21 @@ function answerOf({ description, schema, mediaType = JSON_TYPE }: Answer): Docum
   return { description, content: { [mediaType]: { schema: schemaOf(schema(), 'output') } } }
 }
 
+/** The component that describes the body of an operation's refusals. */
+const problemKindOf = ({ security }: Operation) =>
+  security === 'client' ? 'OAuthError' : 'Problem'
+
+/** Describes refusals of one kind: those with a status that one of the operations answers with. */
 function* problemAnswers(
-  schema: string,
+  schema: 'Problem' | 'OAuthError',
   mediaType: string,
+  operations: readonly Operation[],
 ): Generator<readonly [string, DocumentedAnswer]> {
+  const used = new Set(
+    operations.flatMap((one) => (problemKindOf(one) === schema ? one.problems : [])),
+  )
   for (const [status, { description, headers = {} }] of Object.entries(PROBLEM_STATUSES)) {
+    if (!used.has(Number(status))) continue
     const told = Object.entries(headers).map(([name, about]) => [
       name,
       { description: about, schema: { type: 'string' } },
@@ -174,7 +186,7 @@ function* parametersOf(
   }
 }
 
-/** The JSON Schema of what goes in (before defaults and transformations) or comes out. */
+/** Returns the JSON Schema of the input (before defaults and transformations) or of the output. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
   return rest

@@ -1,8 +1,8 @@
-/** What the document says of the authorization server. */
+/** The description of the authorization server's endpoints. */
 import * as z from 'zod'
 import { GRANT_TYPES } from '../../oauth/client.ts'
 import { INTROSPECTION_PATH, REVOCATION_PATH, TOKEN_PATH } from '../../oauth/metadata.ts'
-import type { Operation } from '../operation.ts'
+import type { Operation } from './operation.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const TAG = 'OAuth'
@@ -42,7 +42,7 @@ const presentedToken = () =>
     ...credentials(),
   })
 
-/** `/oauth/*`. */
+/** Returns the operations below `/oauth`. */
 export const oauthOperations = (): readonly Operation[] => [
   {
     method: 'POST',

@@ -1,4 +1,4 @@
-/** What the document says of refusals: once each, for all calls. */
+/** The description of refusals, shared by all calls. */
 import * as z from 'zod'
 
 /** RFC 9457, as `problem.ts` writes it. */
@@ -31,13 +31,13 @@ export const oauthErrorSchema = () =>
 
 interface ProblemStatus {
   readonly description: string
-  /** Headers that say more, by name. */
+  /** Headers with details, by name. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
 const RETRY_AFTER = { 'Retry-After': 'seconds to wait' }
 
-/** Statuses that refuse, and what they mean here. */
+/** Statuses of refusals, and their meaning here. */
 export const PROBLEM_STATUSES: Readonly<Record<number, ProblemStatus>> = {
   400: { description: 'The request is malformed, or can be read in more than one way.' },
   401: {

@@ -1,6 +1,6 @@
-/** What the document says of calls that are open to anyone. */
+/** The description of public calls. */
 import * as z from 'zod'
-import type { Operation } from '../operation.ts'
+import type { Operation } from './operation.ts'
 
 const PROBLEMS = [405, 500]
 const readiness = (status: string) =>
@@ -22,7 +22,7 @@ function open(
 
 const json = (description: string, schema: () => z.ZodType) => ({ 200: { description, schema } })
 
-/** Well-known documents, health, and the descriptions themselves. */
+/** Returns the well-known documents, health, and the descriptions themselves. */
 export function publicOperations({ issuesTokens }: { readonly issuesTokens: boolean }) {
   return [
     open(

@@ -1,5 +1,10 @@
 /** A whole gateway whose policy has a bound on revocation, in the platform's runtime. */
-import { createGateway, createServices, definePolicy, type GatewayEnv } from '../../../src/index.ts'
+import {
+  composeServices,
+  createGateway,
+  definePolicy,
+  type GatewayEnv,
+} from '../../../src/index.ts'
 
 interface BoundedEnv extends GatewayEnv {
   readonly MAX_STALENESS_MS: string
@@ -14,7 +19,7 @@ function gatewayOf(env: BoundedEnv): ReturnType<typeof createGateway> {
     routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
     revocation: { maxStalenessMs: Number(env.MAX_STALENESS_MS) },
   })
-  return createGateway(createServices(env), policy)
+  return createGateway(composeServices(env, policy), policy)
 }
 
 export default {

@@ -2,13 +2,13 @@
 import { Hono } from 'hono'
 import { batchingAuditSink } from '../../../src/audit/batching-sink.ts'
 import { chainQuerySchema } from '../../../src/audit/chain-log.ts'
+import { createChainLog } from '../../../src/audit/d1/chain-log.ts'
 import type { AuditSink } from '../../../src/audit/event.ts'
+import { createAuditQueue, type QueueBinding } from '../../../src/audit/queue/audit-queue.ts'
+import { createAuditSpill } from '../../../src/audit/redis/spill.ts'
 import { Denied } from '../../../src/errors.ts'
 import { audit } from '../../../src/middleware/audit.ts'
-import { createChainLog } from '../../../src/stores/d1/chain-log.ts'
-import { createAuditQueue, type QueueBinding } from '../../../src/stores/queue/audit-queue.ts'
-import { createAuditSpill } from '../../../src/stores/upstash/audit-spill.ts'
-import { createRedisRest } from '../../../src/stores/upstash/rest.ts'
+import { createRedisRest } from '../../../src/redis/rest.ts'
 
 interface ProducerEnv {
   /** For `/chain`, which answers as `GET /-/admin/audit/chain` does. */

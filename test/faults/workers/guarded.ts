@@ -1,8 +1,9 @@
 /** A Worker that sends each request on to an origin behind breakers, and says what became of it. */
-import { createBreakers } from '../../../src/breakers/registry.ts'
+
 import { Unavailable } from '../../../src/errors.ts'
+import { createBreakers } from '../../../src/isolate/breakers.ts'
 import { guardedOrigin } from '../../../src/origin/guarded-origin.ts'
-import { createOrigin, type Origin } from '../../../src/origin.ts'
+import { createOrigin, type Origin } from '../../../src/origin/origin.ts'
 
 interface Env {
   readonly ORIGIN_URL: string

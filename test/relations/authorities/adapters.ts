@@ -1,8 +1,8 @@
 /** The two adapters, as tests make them. */
-import { createBreakers } from '../../../src/breakers/registry.ts'
+import { createBreakers } from '../../../src/isolate/breakers.ts'
 import type { RelationAuthority } from '../../../src/relations/authority.ts'
-import { createAuthzenAuthority } from '../../../src/stores/authorities/authzen.ts'
-import { createOpenfgaAuthority } from '../../../src/stores/authorities/openfga.ts'
+import { createAuthzenAuthority } from '../../../src/relations/decision-points/authzen.ts'
+import { createOpenfgaAuthority } from '../../../src/relations/decision-points/openfga.ts'
 import { STORES, TOKEN } from './servers.ts'
 
 export type Kind = 'openfga' | 'authzen'

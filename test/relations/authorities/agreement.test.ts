@@ -1,8 +1,9 @@
-/** The real OpenFGA and our own specification of the check, over the same random models and tuples. */
+/** OpenFGA and our own specification of the check, over the same random models and tuples. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RelationDecision } from '../../../src/relations/authority.ts'
 import { compileModel } from '../../../src/relations/compile-model.ts'
+import { createOpenfgaAuthority } from '../../../src/relations/decision-points/openfga.ts'
 import { ModelInvalid, type RelationModel } from '../../../src/relations/model.ts'
 import {
   mistakeOfRelation,
@@ -10,18 +11,21 @@ import {
   mistakeOfTuple,
 } from '../../../src/relations/permitted.ts'
 import { formatTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
-import { createOpenfgaAuthority } from '../../../src/stores/authorities/openfga.ts'
 import { graphs, SEED } from '../check/graphs.ts'
 import { decide } from '../oracle.ts'
+import type { Exchange } from './http-recording.ts'
 import { modelJson } from './model-json.ts'
-import { hasOpenfga, type OpenfgaServer, startOpenfga } from './openfga-server.ts'
+import {
+  type OpenfgaServer,
+  openfgaRecording,
+  openfgaServers,
+  startRecorded,
+} from './openfga-server.ts'
 import { TOKEN } from './servers.ts'
 
 const MODELS = 150
 const QUERIES = 40
 const MAX_DEPTH = 25
-
-if (!hasOpenfga) console.info('There is no openfga on the path: nothing is compared with it.')
 
 /** OpenFGA takes no tuple twice, none that its model does not permit, and none that says nothing. */
 function writable(model: RelationModel, tuples: readonly RelationTuple[]): RelationTuple[] {
@@ -45,50 +49,77 @@ function compiled(json: object): RelationModel | undefined {
 const told = (decision: RelationDecision) =>
   decision.outcome === 'unknown' ? decision.why : decision.outcome
 
-describe.runIf(hasOpenfga)('the real OpenFGA and the specification of the check', () => {
-  let server: OpenfgaServer
-  beforeAll(async () => {
-    server = await startOpenfga(TOKEN)
-  })
-  afterAll(() => server.stop())
-
-  test('take the same models, and decide the same, but for cycles in what is excluded', async () => {
-    const outcomes = new Map<string, number>()
-    let refused = 0
-    for (const graph of fc.sample(graphs(QUERIES), { numRuns: MODELS, seed: SEED })) {
-      const json = modelJson(graph.model)
-      const model = compiled(json)
-      if (model === undefined) {
-        refused++
-        await expect(server.store(json, [])).rejects.toThrow('authorization-models: 400')
-        continue
-      }
-      const tuples = writable(model, graph.tuples)
-      const keys = tuples.map(({ subject, ...rest }) => ({ ...rest, user: subject }))
-      const place = await server.store(json, keys)
-      const openfga = createOpenfgaAuthority({
-        ...{ url: server.url, token: TOKEN, timeoutMs: 5_000 },
-        stores: new Map([['', place]]),
-      })
-      for (const one of graph.queries) {
-        if (mistakeOfRelation(model, one) || mistakeOfSubject(model, one.subject)) continue
-        const query = { ...one, contextualTuples: writable(model, one.contextualTuples) }
-        const ours = told(decide(model, tuples, query, { maxDepth: MAX_DEPTH }).decision)
-        const theirs = told((await openfga.check(query)).decision)
-        const pair = `${ours}, ${theirs}`
-        outcomes.set(pair, (outcomes.get(pair) ?? 0) + 1)
-      }
+/** How often our specification and the server decided what, as `ours, theirs`. */
+async function compared(server: OpenfgaServer, models: number) {
+  const outcomes = new Map<string, number>()
+  let refused = 0
+  for (const graph of fc.sample(graphs(QUERIES), { numRuns: models, seed: SEED })) {
+    const json = modelJson(graph.model)
+    const model = compiled(json)
+    if (model === undefined) {
+      refused++
+      await expect(server.store(json, [])).rejects.toThrow('authorization-models: 400')
+      continue
     }
-    console.info('ours and theirs:', Object.fromEntries(outcomes), { refused })
-    const count = (pair: string) => outcomes.get(pair) ?? 0
-    expect(refused).toBeGreaterThan(0)
-    expect(count('allowed, allowed')).toBeGreaterThan(100)
-    expect(count('denied, denied')).toBeGreaterThan(100)
-    // A cycle in what is excluded: it denies, where we say unknown, or look whether it matters.
-    const others = [...outcomes.keys()].filter(
-      (pair) => !['allowed, allowed', 'denied, denied'].includes(pair),
-    )
-    for (const pair of others) expect(['negated_cycle, denied', 'allowed, denied']).toContain(pair)
-    expect(count('allowed, denied')).toBeLessThan(count('allowed, allowed') / 500)
+    const tuples = writable(model, graph.tuples)
+    const keys = tuples.map(({ subject, ...rest }) => ({ ...rest, user: subject }))
+    const place = await server.store(json, keys)
+    const openfga = createOpenfgaAuthority({
+      ...{ url: server.url, token: TOKEN, timeoutMs: 5_000 },
+      stores: new Map([['', place]]),
+    })
+    for (const one of graph.queries) {
+      if (mistakeOfRelation(model, one) || mistakeOfSubject(model, one.subject)) continue
+      const query = { ...one, contextualTuples: writable(model, one.contextualTuples) }
+      const ours = told(decide(model, tuples, query, { maxDepth: MAX_DEPTH }).decision)
+      const theirs = told((await openfga.check(query)).decision)
+      const pair = `${ours}, ${theirs}`
+      outcomes.set(pair, (outcomes.get(pair) ?? 0) + 1)
+    }
+  }
+  return { outcomes, refused }
+}
+
+describe.each(openfgaServers('agreement', TOKEN))(
+  '$server and the specification of the check',
+  ({ start }) => {
+    let server: OpenfgaServer
+    beforeAll(async () => {
+      server = await start()
+    })
+    afterAll(() => server.stop())
+
+    test('accept the same models and decide the same, except for cycles in what is excluded', async () => {
+      const { outcomes, refused } = await compared(server, MODELS)
+      console.info('ours and theirs:', Object.fromEntries(outcomes), { refused })
+      const count = (pair: string) => outcomes.get(pair) ?? 0
+      expect(refused).toBeGreaterThan(0)
+      expect(count('allowed, allowed')).toBeGreaterThan(100)
+      expect(count('denied, denied')).toBeGreaterThan(100)
+      // OpenFGA denies where a cycle is in what is excluded. We report the cycle, or find that it
+      // does not matter.
+      const others = [...outcomes.keys()].filter(
+        (pair) => !['allowed, allowed', 'denied, denied'].includes(pair),
+      )
+      for (const pair of others)
+        expect(['negated_cycle, denied', 'allowed, denied']).toContain(pair)
+      expect(count('allowed, denied')).toBeLessThan(count('allowed, allowed') / 500)
+    })
+  },
+)
+
+test('one changed answer in the recording is found', async () => {
+  const [yes, no] = ['"allowed":true', '"allowed":false']
+  const recording = openfgaRecording('agreement')
+  const at = recording.findIndex(([, , answer]) => answer.includes(no))
+  const changed = recording.map(([request, status, answer], index): Exchange => {
+    return [request, status, index === at ? answer.replace(no, yes) : answer]
   })
+  const server = await startRecorded(changed, TOKEN)
+  try {
+    const { outcomes } = await compared(server, 5)
+    expect(outcomes.get('denied, allowed')).toBe(1)
+  } finally {
+    await server.stop()
+  }
 })

@@ -1,10 +1,10 @@
 /** What external authorities are asked, and what their answers mean. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
+import { createRelationAuthority } from '../../../src/gateway/relation-authority.ts'
+import { createAuthzenAuthority } from '../../../src/relations/decision-points/authzen.ts'
+import { createOpenfgaAuthority } from '../../../src/relations/decision-points/openfga.ts'
 import { escapeId } from '../../../src/relations/tuple.ts'
-import { createRelationAuthority } from '../../../src/services/relation-authority.ts'
-import { createAuthzenAuthority } from '../../../src/stores/authorities/authzen.ts'
-import { createOpenfgaAuthority } from '../../../src/stores/authorities/openfga.ts'
 import { authoritiesOf } from '../../../src/validators/authority.ts'
 import { isolate, KINDS } from './adapters.ts'
 import { decisionOf, query, STORES, startAuthority, type TestAuthority, TOKEN } from './servers.ts'

@@ -1,21 +1,78 @@
-/** The OpenFGA of this machine, where there is one. */
+/** OpenFGA servers: the real one where it is installed, and a recording of it everywhere. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { freePort } from '../../harness/process.ts'
+import { type Exchange, readRecording, startRecorder, startReplay } from './http-recording.ts'
 
-/** Whether `openfga` is on the path (`go install github.com/openfga/openfga/cmd/openfga@latest`). */
-export const hasOpenfga = spawnSync('openfga', ['version']).status === 0
+/** The version that the recordings are of. */
+const VERSION = 'v1.22.1'
+const INSTALL = `go install github.com/openfga/openfga/cmd/openfga@${VERSION}`
+/** Recorded answers of OpenFGA, one file for each test file. */
+const recordingOf = (name: string) =>
+  join(import.meta.dirname, `../../vectors/openfga/${name}.jsonl`)
+
+/** Whether `openfga` is on the path. */
+const hasOpenfga = spawnSync('openfga', ['version']).status === 0
+/** `RECORD_OPENFGA=1` replaces the recordings by what the real server answers. */
+const isRecording = process.env.RECORD_OPENFGA === '1'
 
 export interface OpenfgaServer {
   readonly url: string
-  /** Makes a store with the model and tuples, and gives their ids. */
+  /** Creates a store with the model and the tuples, and returns their ids. */
   store(model: object, tuples: readonly object[]): Promise<{ store: string; model: string }>
   write(store: string, change: object): Promise<void>
   stop(): Promise<void>
 }
 
-/** Starts one that keeps its tuples in memory, with AuthZEN below each store, and asks for `token`. */
-export async function startOpenfga(token: string): Promise<OpenfgaServer> {
+/** Returns the recording of a test file. */
+export const openfgaRecording = (name: string) => readRecording(recordingOf(name))
+
+/**
+ * Returns the servers that a test file compares with: always the recording `name`, and the real one
+ * where it is installed. `token` is the key that the server accepts.
+ *
+ * To record again, after a change of the requests or of OpenFGA: install it as in `INSTALL`, and run
+ * `RECORD_OPENFGA=1 npx vitest run --project parts test/relations/authorities`.
+ */
+export function openfgaServers(name: string, token: string) {
+  const file = recordingOf(name)
+  if (isRecording) {
+    if (!hasOpenfga) throw new Error(`openfga is not on the path; install it: ${INSTALL}`)
+    return [{ server: 'OpenFGA, recorded now', start: () => startRecording(file, token) }]
+  }
+  return [
+    {
+      server: `OpenFGA ${VERSION} as recorded`,
+      start: () => startRecorded(openfgaRecording(name), token),
+    },
+    ...(hasOpenfga
+      ? [{ server: 'OpenFGA of this machine', start: () => startOpenfga(token) }]
+      : []),
+  ]
+}
+
+/** Starts a server that answers as the recording says. */
+export async function startRecorded(
+  recording: readonly Exchange[],
+  token: string,
+): Promise<OpenfgaServer> {
+  const replay = await startReplay(recording, token)
+  return { url: replay.url, ...stores(replay.url, token), stop: () => replay.close() }
+}
+
+async function startRecording(file: string, token: string): Promise<OpenfgaServer> {
+  const openfga = await startOpenfga(token)
+  const recorder = await startRecorder(file, { target: openfga.url, token })
+  async function stop() {
+    await recorder.close()
+    await openfga.stop()
+  }
+  return { url: recorder.url, ...stores(recorder.url, token), stop }
+}
+
+/** Starts one that keeps its tuples in memory, with AuthZEN below each store. */
+async function startOpenfga(token: string): Promise<OpenfgaServer> {
   const port = await freePort()
   const child = spawn(
     'openfga',
@@ -29,7 +86,15 @@ export async function startOpenfga(token: string): Promise<OpenfgaServer> {
   )
   const url = `http://127.0.0.1:${port}`
   await listening(url, child)
+  async function stop() {
+    child.kill('SIGKILL')
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  }
+  return { url, ...stores(url, token), stop }
+}
 
+/** Administration of stores over the HTTP API. */
+function stores(url: string, token: string): Pick<OpenfgaServer, 'store' | 'write'> {
   async function post<Answer>(path: string, body: object): Promise<Answer> {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const init = { method: 'POST', headers, body: JSON.stringify(body) }
@@ -39,7 +104,6 @@ export async function startOpenfga(token: string): Promise<OpenfgaServer> {
   }
 
   return {
-    url,
     async store(model, tuples) {
       const { id } = await post<{ id: string }>('/stores', { name: 'portcullis' })
       const { authorization_model_id } = await post<{ authorization_model_id: string }>(
@@ -54,10 +118,6 @@ export async function startOpenfga(token: string): Promise<OpenfgaServer> {
     },
     async write(store, change) {
       await post(`/stores/${store}/write`, change)
-    },
-    async stop() {
-      child.kill('SIGKILL')
-      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
     },
   }
 }

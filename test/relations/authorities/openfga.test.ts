@@ -1,10 +1,10 @@
-/** The adapters before the real OpenFGA, which speaks both APIs; where this machine has one. */
+/** The adapters in front of OpenFGA, which serves both APIs: recorded, and real where it is installed. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createAuthzenAuthority } from '../../../src/relations/decision-points/authzen.ts'
+import { createOpenfgaAuthority } from '../../../src/relations/decision-points/openfga.ts'
 import { escapeId } from '../../../src/relations/tuple.ts'
-import { createAuthzenAuthority } from '../../../src/stores/authorities/authzen.ts'
-import { createOpenfgaAuthority } from '../../../src/stores/authorities/openfga.ts'
 import type { OpenfgaStore } from '../../../src/validators/authority.ts'
-import { hasOpenfga, type OpenfgaServer, startOpenfga } from './openfga-server.ts'
+import { type OpenfgaServer, openfgaServers } from './openfga-server.ts'
 import { decisionOf, query, TOKEN } from './servers.ts'
 
 const direct = (...types: object[]) => ({ directly_related_user_types: types })
@@ -47,14 +47,12 @@ const tuple = (object: string, relation: string, subject: string) => ({
 const ODD = ['a:b', 'a#viewer', '*', 'a b', 'a\u0000b', 'a%3Ab', 'é|x', '\u202ea', 'a\n', '語']
 const escaped = (text: string) => escapeId(text) ?? ''
 
-if (!hasOpenfga) console.info('There is no openfga on the path: its tests are left out.')
-
-describe.runIf(hasOpenfga)('the real OpenFGA', () => {
+describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
   let server: OpenfgaServer
   let one: { store: string; model: string }
   let other: { store: string; model: string }
   beforeAll(async () => {
-    server = await startOpenfga(TOKEN)
+    server = await start()
     one = await server.store(MODEL, [
       tuple('doc:1', 'viewer', 'user:anne'),
       tuple('doc:1', 'viewer', 'user:mallory'),

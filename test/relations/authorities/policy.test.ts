@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
-import { definePolicy } from '../../../src/policy.ts'
+import { definePolicy } from '../../../src/policy/policy.ts'
 
 const direct = (...types: object[]) => ({ directly_related_user_types: types })
 const model = {

@@ -1,22 +1,18 @@
 /** What a check answers, and what it never does. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createRedisRest, type RedisReply, type RedisRest } from '../../../src/redis/rest.ts'
 import type { RelationQuery } from '../../../src/relations/authority.ts'
 import { compileModel } from '../../../src/relations/compile-model.ts'
 import type { RelationModel } from '../../../src/relations/model.ts'
-import type { RelationTrace } from '../../../src/relations/trace.ts'
-import { parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
 import {
   createRelationCheck,
   createUpstashRelationAuthority,
   type RelationLimits,
-} from '../../../src/stores/upstash/relation-check.ts'
-import { relationKeysOf } from '../../../src/stores/upstash/relation-keys.ts'
-import { relationScript } from '../../../src/stores/upstash/relation-script.ts'
-import {
-  createRedisRest,
-  type RedisReply,
-  type RedisRest,
-} from '../../../src/stores/upstash/rest.ts'
+} from '../../../src/relations/redis/check.ts'
+import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
+import { relationScript } from '../../../src/relations/redis/script.ts'
+import type { RelationTrace } from '../../../src/relations/trace.ts'
+import { parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import {
   anybody,

@@ -1,12 +1,12 @@
 /** Models that are large, over graphs that are small: what asks Redis nothing is bounded as well. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compileModel } from '../../../src/relations/compile-model.ts'
-import type { RelationTuple } from '../../../src/relations/tuple.ts'
 import {
   createRelationCheck,
   createUpstashRelationAuthority,
   RELATION_LIMITS,
-} from '../../../src/stores/upstash/relation-check.ts'
+} from '../../../src/relations/redis/check.ts'
+import type { RelationTuple } from '../../../src/relations/tuple.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { restOver, writesOf } from './world.ts'
 

@@ -4,7 +4,7 @@ import type { RelationModel } from '../../../src/relations/model.ts'
 import {
   createRelationCheck,
   createUpstashRelationAuthority,
-} from '../../../src/stores/upstash/relation-check.ts'
+} from '../../../src/relations/redis/check.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { restOver, writesOf } from './world.ts'
 

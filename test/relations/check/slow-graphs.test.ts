@@ -11,7 +11,7 @@ import {
   createRelationCheck,
   createUpstashRelationAuthority,
   RELATION_LIMITS,
-} from '../../../src/stores/upstash/relation-check.ts'
+} from '../../../src/relations/redis/check.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { restOver, writesOf } from './world.ts'
 

@@ -1,10 +1,10 @@
 /** A Redis to check in, without HTTP before it: many thousands of questions in a few seconds. */
 import type { Redis } from 'ioredis'
+import type { RedisCommand, RedisReply, RedisRest } from '../../../src/redis/rest.ts'
 import type { RelationAnswer, RelationQuery } from '../../../src/relations/authority.ts'
+import type { RelationCheck } from '../../../src/relations/redis/check.ts'
+import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
 import type { RelationTuple } from '../../../src/relations/tuple.ts'
-import type { RelationCheck } from '../../../src/stores/upstash/relation-check.ts'
-import { relationKeysOf } from '../../../src/stores/upstash/relation-keys.ts'
-import type { RedisCommand, RedisReply, RedisRest } from '../../../src/stores/upstash/rest.ts'
 import { expectedKeys } from '../tuples/tuple-model.ts'
 
 /** Sends as `RedisRest` does. */

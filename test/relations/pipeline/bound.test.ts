@@ -1,13 +1,13 @@
 /** For how long a relation that was taken away goes on: several isolates, one clock that is ours. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createRedisRest } from '../../../src/redis/rest.ts'
 import { createRelationCache } from '../../../src/relations/cache.ts'
 import { createRelationChecker, type RelationChecker } from '../../../src/relations/checker.ts'
 import { compileModel } from '../../../src/relations/compile-model.ts'
 import {
   createRelationCheck,
   createUpstashRelationAuthority,
-} from '../../../src/stores/upstash/relation-check.ts'
-import { createRedisRest } from '../../../src/stores/upstash/rest.ts'
+} from '../../../src/relations/redis/check.ts'
 import { NEVER } from '../../harness/never.ts'
 import { startWorld, type World } from './gateway.ts'
 import { MODEL } from './model.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { newTally } from '../../../src/metrics/tally.ts'
+import { newTally } from '../../../src/isolate/tally.ts'
 import type { RelationAnswer, RelationQuery } from '../../../src/relations/authority.ts'
 import { createRelationCache } from '../../../src/relations/cache.ts'
 import { queryKey } from '../../../src/relations/rule.ts'

@@ -19,7 +19,7 @@ import {
   problemHandler,
   type RelationOptions,
 } from '../../../src/index.ts'
-import type { RedisRest } from '../../../src/stores/upstash/rest.ts'
+import type { RedisRest } from '../../../src/redis/rest.ts'
 import { principal } from '../../admission/callers.ts'
 import { startWorld, type World } from './gateway.ts'
 import { MODEL } from './model.ts'

@@ -1,15 +1,11 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Unavailable } from '../../../src/errors.ts'
+import { createRedisRest, type RedisReply, type RedisRest } from '../../../src/redis/rest.ts'
+import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
+import { createRelationTuples } from '../../../src/relations/redis/tuples.ts'
 import { isAmong, type RelationTuples, type TupleFilter } from '../../../src/relations/store.ts'
 import { formatTuple, parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
-import { relationKeysOf } from '../../../src/stores/upstash/relation-keys.ts'
-import { createRelationTuples } from '../../../src/stores/upstash/relation-tuples.ts'
-import {
-  createRedisRest,
-  type RedisReply,
-  type RedisRest,
-} from '../../../src/stores/upstash/rest.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { byOctets, expectedKeys, keysIn, sorted } from './tuple-model.ts'
 

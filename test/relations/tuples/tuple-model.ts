@@ -1,8 +1,8 @@
 /** Tuples as a plain set: what the store is compared with. */
 import type { Redis } from 'ioredis'
+import type { RelationKeys } from '../../../src/relations/redis/keys.ts'
 import type { RelationTuple } from '../../../src/relations/tuple.ts'
 import { parseTuple } from '../../../src/relations/tuple.ts'
-import type { RelationKeys } from '../../../src/stores/upstash/relation-keys.ts'
 
 /** In the order of their octets, as Redis compares. */
 export const byOctets = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))

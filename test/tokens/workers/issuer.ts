@@ -1,8 +1,9 @@
 /** A Worker that begins sessions, refreshes them, and issues access tokens of each kind. */
-import { createReferenceStore } from '../../../src/stores/upstash/references.ts'
-import { createRefreshFamilies } from '../../../src/stores/upstash/refresh-families.ts'
-import { createRedisRest } from '../../../src/stores/upstash/rest.ts'
+
+import { createRedisRest } from '../../../src/redis/rest.ts'
 import type { IssueOptions, RefreshTokens, TokenIssuer } from '../../../src/tokens/access-grant.ts'
+import { createReferenceStore } from '../../../src/tokens/redis/references.ts'
+import { createRefreshFamilies } from '../../../src/tokens/redis/refresh-families.ts'
 import { createRefreshTokens } from '../../../src/tokens/refresh-tokens.ts'
 import { parseSigningKeys } from '../../../src/tokens/signing-keys.ts'
 import { createTokenIssuer } from '../../../src/tokens/token-issuer.ts'
@@ -18,6 +19,7 @@ const KINDS: readonly IssueOptions[] = [
   { algorithm: 'ES256' },
   { algorithm: 'RS256' },
   { algorithm: 'EdDSA' },
+  { algorithm: 'Ed25519' },
   { format: 'opaque' },
 ]
 let services: { readonly issuer: TokenIssuer; readonly refreshTokens: RefreshTokens } | undefined

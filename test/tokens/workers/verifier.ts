@@ -1,9 +1,10 @@
 /** A Worker that verifies the bearer token of each request, and says what became of it. */
 
+import { base64url } from 'jose'
 import { Denied, Unavailable } from '../../../src/errors.ts'
+import type { TokenVerifier } from '../../../src/identity/principal.ts'
 import { bearerToken } from '../../../src/tokens/bearer.ts'
 import { edgeKeySetCache } from '../../../src/tokens/key-set-cache.ts'
-import type { TokenVerifier } from '../../../src/tokens/principal.ts'
 import { createTokenVerifier } from '../../../src/tokens/verifier.ts'
 import { issuers } from '../../../src/validators/issuer.ts'
 
@@ -32,11 +33,23 @@ async function poison(jwksUri: string, text: string): Promise<Response> {
   return new Response((await cache?.read(jwksUri))?.text === text ? 'poisoned' : 'lost')
 }
 
+/** What the platform says of an EdDSA token and a key, without any check of ours. */
+async function verifyBare(request: Request): Promise<Response> {
+  const { x, token } = (await request.json()) as { x: string; token: string }
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x }
+  const key = await crypto.subtle.importKey('jwk', jwk, 'Ed25519', false, ['verify'])
+  const end = token.lastIndexOf('.')
+  const signature = base64url.decode(token.slice(end + 1))
+  const content = new TextEncoder().encode(token.slice(0, end))
+  return new Response(`${await crypto.subtle.verify('Ed25519', key, signature, content)}`)
+}
+
 export default {
   async fetch(request: Request, _env: unknown, context: ExecutionContext): Promise<Response> {
     startedMs ||= Date.now()
     const { pathname } = new URL(request.url)
     const jwksUri = request.headers.get('x-jwks-uri') ?? ''
+    if (pathname === '/bare') return verifyBare(request)
     if (pathname === '/poison') return poison(jwksUri, await request.text())
     // A mortal request keeps nothing alive: when its client goes, so does all it has begun.
     const waitUntil =

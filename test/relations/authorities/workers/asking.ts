@@ -1,9 +1,10 @@
 /** A Worker that asks an authority over relations for each request, and says what became of it. */
-import { createBreakers } from '../../../../src/breakers/registry.ts'
+
 import { Unavailable } from '../../../../src/errors.ts'
+import { createRelationAuthority } from '../../../../src/gateway/relation-authority.ts'
+import { createBreakers } from '../../../../src/isolate/breakers.ts'
 import type { RelationAuthority } from '../../../../src/relations/authority.ts'
 import { parseTuple } from '../../../../src/relations/tuple.ts'
-import { createRelationAuthority } from '../../../../src/services/relation-authority.ts'
 import { authoritiesOf } from '../../../../src/validators/authority.ts'
 
 interface Env {

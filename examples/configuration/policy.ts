@@ -1,0 +1,100 @@
+/** A policy with every group of fields. docs/configuration.md shows it in parts. */
+import { definePolicy } from 'portcullis'
+import * as z from 'zod'
+import model from '../../portcullis.model.json' with { type: 'json' }
+
+export default definePolicy({
+  roles: {
+    reader: ['orders:read'],
+    writer: ['orders:read', 'orders:write'],
+    operator: ['portcullis:*'],
+  },
+  revocation: { maxStalenessMs: 1_000 },
+  maxConcurrentRequests: 500,
+  // The origin reads the tenant from these: no client may send them.
+  stripHeaders: ['X-Tenant-Id', 'X-Acme-*'],
+  // The origin checks this one itself.
+  keepHeaders: ['X-User-Id'],
+  limits: {
+    standard: { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+    anonymous: { limit: 60, windowSeconds: 60, by: 'address', onUnavailable: 'allow' },
+    reports: { limit: 30, windowSeconds: 60, by: 'tenant', onUnavailable: 'deny', cost: 5 },
+    hot: {
+      limit: 60_000,
+      windowSeconds: 60,
+      by: 'client',
+      onUnavailable: 'deny',
+      lease: { max: 500, ttlMs: 1_000 },
+    },
+  },
+  routes: [
+    { method: 'GET', path: '/public/ping', anonymous: true, limits: ['anonymous'] },
+    {
+      method: 'GET',
+      path: '/orders/:id',
+      permission: 'orders:read',
+      relation: { object: 'order:{params.id}', relation: 'viewer' },
+      limits: ['standard'],
+      input: { params: z.strictObject({ id: z.uuid() }) },
+      originTimeoutMs: 5_000,
+      coalesce: true,
+    },
+    {
+      method: 'POST',
+      path: '/orders',
+      permission: 'orders:write',
+      limits: ['standard', 'hot'],
+      input: {
+        query: z.strictObject({ dryRun: z.enum(['true', 'false']).optional() }),
+        headers: z.looseObject({ 'idempotency-key': z.uuid() }),
+        body: z.strictObject({ item: z.string().min(1).max(100), quantity: z.int().min(1) }),
+      },
+    },
+    {
+      method: 'POST',
+      path: '/orders/:id/approval',
+      permission: 'orders:write',
+      relation: {
+        object: 'order:{params.id}',
+        relation: 'can_approve',
+        mode: 'observe',
+      },
+      maxBodyBytes: 0,
+    },
+    {
+      method: 'POST',
+      path: '/reports',
+      permission: 'orders:read',
+      limits: ['reports'],
+      inspect: {
+        maxDepth: 8,
+        maxNames: 100,
+        repeatable: ['tag'],
+        signatures: { mode: 'enforce', categories: ['sql_injection', 'path_traversal'] },
+      },
+    },
+    {
+      method: 'POST',
+      path: '/mcp',
+      permission: 'orders:read',
+      inspect: {
+        jsonRpc: {
+          methods: { initialize: true, 'tools/list': true, 'tools/call': true },
+          tools: {
+            search: {
+              permission: 'orders:read',
+              arguments: z.strictObject({ text: z.string().max(200) }),
+            },
+          },
+        },
+      },
+    },
+  ],
+  tokens: { accessTokenSeconds: 600, sessionSeconds: 2_592_000, refreshGraceSeconds: 5 },
+  abuse: {
+    authenticationFailures: { limit: 50, windowSeconds: 60 },
+    bans: { violations: 10, windowSeconds: 600, seconds: 1_800, mode: 'observe' },
+    exempt: ['127.0.0.0/8', '::1/128', '192.0.2.0/24'],
+  },
+  relations: { model, issuers: ['https://idp.example.com'], maxStalenessMs: 500 },
+})

@@ -1,0 +1,176 @@
+/**
+ * Throttles addresses that have sent too many bad credentials: their next credentials are refused
+ * without verification.
+ */
+import { LRUCache } from 'lru-cache'
+import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
+import type { WaitUntil } from '../identity/principal.ts'
+import { createWaiting, FULL, type Waiting } from '../isolate/waiting.ts'
+import { createWriteBudget } from '../isolate/write-budget.ts'
+import type { Mode } from '../validators/mode.ts'
+import type { FailureLimit } from './definition.ts'
+
+/** At about 200 bytes an entry, 2 MB. */
+const MAX_ADDRESSES = 10_000
+/**
+ * Limits the writes of an isolate, so that bad credentials from 10,000 addresses do not cause as
+ * many calls at once.
+ */
+export const MAX_FAILURE_WRITES_PER_SECOND = 100
+
+/** The failures of an address in its window, over all isolates. */
+export interface FailureCount {
+  readonly count: number
+  /** The time until the window ends, in seconds, at least 1. */
+  readonly resetSeconds: number
+}
+
+/** Port: a counter that all isolates share. */
+export interface FailureCounter {
+  /**
+   * Counts one failure. The first failure starts a window of `windowSeconds`. Throws `Unavailable`
+   * if the failure may not have been counted.
+   */
+  count(address: string, windowSeconds: number): Promise<FailureCount>
+}
+
+/** One credential check in progress. */
+export interface RunningCheck {
+  /** Frees the place for another check of the same address. Call it once. */
+  end(): void
+}
+
+export interface AuthenticationFailures {
+  /** Whether {@link waitSeconds} is enforced, or only recorded. */
+  readonly mode: Mode
+  /**
+   * Begins the check of a credential from an address. Returns undefined while too many are in
+   * progress. A check in progress counts as a failure: at most as many run at once as failures are
+   * left, but always 4.
+   */
+  begin(address: string): RunningCheck | undefined
+  /**
+   * Returns for how many seconds credentials of the address are refused without a check. Returns
+   * undefined if they are checked.
+   */
+  waitSeconds(address: string): number | undefined
+  /** Counts a failure: in this isolate at once, in the shared counter after the response. */
+  record(address: string, waitUntil: WaitUntil): void
+}
+
+export interface AuthenticationFailuresOptions extends FailureLimit {
+  readonly limit: number
+  readonly windowSeconds: number
+  readonly counter: FailureCounter
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** Reports whether failures from an address are not counted. Default: no address is exempt. */
+  readonly isExempt?: (address: string) => boolean
+  /** The maximum number of addresses in the isolate's memory. Default 10,000. */
+  readonly maxAddresses?: number
+}
+
+/**
+ * Checks that may always run at once, so that valid callers are served if few failures are left.
+ */
+export const MIN_CHECKS_AT_ONCE = 4
+/** A check counts for 7 to 8 slots: the platform may have ended its request without notice. */
+const CHECK_SLOT_MS = 2_000
+/** A check that is not counted. */
+const UNCOUNTED: RunningCheck = { end() {} }
+
+interface Window {
+  count: number
+  untilMs: number
+}
+
+/**
+ * Creates the failure count of an isolate. It shares its count with all isolates through `counter`.
+ * No request waits for the counter: the reply to a recorded failure contains the count of all
+ * isolates.
+ *
+ * A check counts from its beginning. So an isolate checks at most `limit` + 3 bad credentials of an
+ * address in a window, even if they arrive at once. If other isolates have counted all failures,
+ * this isolate learns it with its first failure. If the counter is unavailable, each isolate counts
+ * only its own failures. If the platform ends a request during its check, the request occupies its
+ * place for 14 to 16 seconds and does not count as a failure.
+ *
+ * An address that was evicted from memory costs one more check, if the counter replies. After
+ * `limit` failures an isolate writes no more, and never more than 100 per second over all
+ * addresses. A failure that is not written counts only in this isolate.
+ *
+ * Does NOT count requests without a known address: they would share one bucket.
+ */
+export function createAuthenticationFailures({
+  limit,
+  windowSeconds,
+  mode = 'enforce',
+  counter,
+  now,
+  isExempt = () => false,
+  maxAddresses = MAX_ADDRESSES,
+}: AuthenticationFailuresOptions): AuthenticationFailures {
+  const windows = new LRUCache<string, Window>({ max: maxAddresses })
+
+  /** Checks in progress by address, without those that have failed. */
+  const checks = new LRUCache<string, Waiting>({ max: maxAddresses })
+  const mayWrite = createWriteBudget(MAX_FAILURE_WRITES_PER_SECOND, now)
+
+  const isUncounted = (address: string) => address === UNKNOWN_ADDRESS || isExempt(address)
+
+  function windowOf(address: string, nowMs: number): Window {
+    const known = windows.get(address)
+    if (known !== undefined && nowMs < known.untilMs) return known
+    const begun: Window = { count: 0, untilMs: nowMs + windowSeconds * 1000 }
+    windows.set(address, begun)
+    return begun
+  }
+
+  async function learn(address: string): Promise<void> {
+    try {
+      const { count, resetSeconds } = await counter.count(address, windowSeconds)
+      const nowMs = now()
+      const window = windowOf(address, nowMs)
+      window.count = Math.max(window.count, count)
+      window.untilMs = nowMs + Math.min(resetSeconds, windowSeconds) * 1000
+    } catch {
+      // The count of this isolate stays in force. No response waits for this call.
+    }
+  }
+
+  return {
+    mode,
+
+    waitSeconds(address) {
+      const window = windows.get(address)
+      if (window === undefined || window.count < limit) return undefined
+      const waitMs = window.untilMs - now()
+      return waitMs > 0 ? Math.ceil(waitMs / 1000) : undefined
+    },
+
+    begin(address) {
+      if (isUncounted(address)) return UNCOUNTED
+      const nowMs = now()
+      const window = windows.get(address)
+      const failed = window !== undefined && nowMs < window.untilMs ? window.count : 0
+      const running = checks.get(address) ?? createWaiting(CHECK_SLOT_MS)
+      const slot = running.enter(Math.max(limit - failed, MIN_CHECKS_AT_ONCE), nowMs)
+      if (slot === FULL) return undefined
+      checks.set(address, running)
+      return {
+        end() {
+          running.leave(slot)
+          if (running.count() === 0 && checks.get(address) === running) checks.delete(address)
+        },
+      }
+    },
+
+    record(address, waitUntil) {
+      if (isUncounted(address)) return
+      const window = windowOf(address, now())
+      if (window.count >= limit) return
+      window.count += 1
+      if (mayWrite()) waitUntil(learn(address))
+    },
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Bans that operators create and lift: the request body, the stored record and the port of the
+ * store.
+ */
+import * as z from 'zod'
+import { modeSchema } from '../validators/mode.ts'
+import { issuerName, name } from '../validators/operator-names.ts'
+import type { Page, PageQuery } from '../validators/page.ts'
+
+export const BAN_KINDS = ['address', 'subject'] as const
+/** One year. */
+const MAX_BAN_SECONDS = 31_536_000
+
+/** The body of `POST /-/admin/bans`. */
+export const newBanSchema = z
+  .strictObject({
+    kind: z.enum(BAN_KINDS),
+    /** An address or a subject. An IPv6 address represents its /64 network. */
+    value: name(255),
+    seconds: z.int().min(1).max(MAX_BAN_SECONDS),
+    /** For a subject only: one of the trusted issuers. Absent: all trusted issuers. */
+    issuer: issuerName.optional(),
+    reason: name(256).optional(),
+  })
+  .refine(({ kind, issuer }) => kind === 'subject' || issuer === undefined, {
+    error: 'an address has no issuer',
+    path: ['issuer'],
+  })
+
+type NewBan = z.infer<typeof newBanSchema>
+
+/** The stored record of a ban until it ends. Times are seconds since the epoch. */
+export const banSchema = z.strictObject({
+  /** UUIDv7. */
+  id: z.uuid(),
+  kind: z.enum(BAN_KINDS),
+  /** The normalised address, or the subject. */
+  value: z.string(),
+  /**
+   * The issuer from the request. Null: the ban is of an address, or covers all issuers that were
+   * trusted at that time.
+   */
+  issuer: z.string().nullable(),
+  issuers: z.array(z.string()),
+  /**
+   * `observe`: the ban was earned while the policy only observed bans, so it refuses no request.
+   */
+  mode: modeSchema.default('enforce'),
+  reason: z.string().nullable(),
+  createdAtSeconds: z.int(),
+  createdBy: z.string(),
+  expiresAtSeconds: z.int(),
+})
+
+export type Ban = z.infer<typeof banSchema>
+
+/** The input of a new ban. The list adds the id and the times. */
+export interface BanOrder extends Omit<NewBan, 'issuer'> {
+  readonly issuer: string | undefined
+  readonly issuers: readonly string[]
+  readonly createdBy: string
+}
+
+/** Port: the bans in force. Throws `Unavailable` if the store cannot read or write. */
+export interface BanList {
+  /**
+   * Stores a ban: it is in force in every isolate from the next request on, and listed. Both
+   * happen, or neither.
+   */
+  create(order: BanOrder): Promise<Ban>
+  list(page: PageQuery): Promise<Page<Ban>>
+  /**
+   * Lifts a ban. Other bans of the same address or subject stay in force. Returns false if the ban
+   * does not exist.
+   */
+  remove(id: string): Promise<boolean>
+}

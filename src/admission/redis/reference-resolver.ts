@@ -1,0 +1,123 @@
+/** Resolves a reference with one script call. */
+
+import { Unavailable } from '../../errors.ts'
+import { type RedisRest, sentOnce } from '../../redis/rest.ts'
+import { createScript, runScript } from '../../redis/script.ts'
+import { secondsOf } from '../../redis/seconds.ts'
+import { referenceKey } from '../../tokens/reference.ts'
+import { REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference-principal.ts'
+import { parseStoredReference } from '../../tokens/stored-reference.ts'
+import type { LimitRule, RateLimit } from '../limit.ts'
+import type { AdmissionStore, ReferenceFacts, ReferenceLimit } from '../store.ts'
+import { nextAdmissionMs } from '../window.ts'
+import { exactStateOf, isExact, pushExactArguments } from './exact-limit.ts'
+import { REFERENCE_SCRIPT } from './reference-script.ts'
+
+const NO_RECORD = 0
+/** Special values of the limit in force in the script's reply. */
+const FAILED = -1
+const NOT_COUNTED = -2
+/** Units left in the reply if a window of `@upstash/ratelimit` refuses. */
+const REFUSED = -1
+/** The value of the argument "when it refuses" for a limit that is not exact. */
+const NOT_EXACT = -1
+/** Values in the script's reply for one limit. */
+const LIMIT_WIDTH = 5
+
+/** Creates `resolve` of an {@link AdmissionStore}. */
+export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolve'] {
+  const script = createScript(REFERENCE_SCRIPT, { keys: 'derived' })
+  // Never retried: a second call would find the proof used.
+  const once = sentOnce(rest)
+  return async function resolve({
+    reference,
+    audience,
+    thumbprint,
+    addressBan,
+    observedBan,
+    limits,
+    proof,
+    nowMs,
+  }) {
+    const keys = [referenceKey(reference.hash), addressBan]
+    if (proof !== undefined) keys.push(proof.replayKey)
+    const args = [
+      nowMs,
+      REFERENCE_TOLERANCE_SECONDS,
+      audience,
+      thumbprint ?? '',
+      proof?.replayTtlSeconds ?? 0,
+      observedBan ?? '',
+      ...limits.flatMap(argumentsOf),
+    ]
+    const reply = await runScript(proof === undefined ? rest : once, script, keys, args)
+    const [text, used, read, counted] = listOf(reply, 4)
+    const counts = listOf(counted, limits.length * LIMIT_WIDTH)
+    return {
+      record: text === NO_RECORD ? undefined : parseStoredReference(text),
+      read: readingsOf(read),
+      limits: limits.map(({ rule }, index) =>
+        windowOf(rule, counts.slice(index * LIMIT_WIDTH, (index + 1) * LIMIT_WIDTH), nowMs),
+      ),
+      proofUsed: numberOf(used) !== 0,
+    }
+  }
+}
+
+function argumentsOf({ rule, window }: ReferenceLimit): (string | number)[] {
+  const args: (string | number)[] = []
+  if (isExact(rule)) pushExactArguments(args, rule)
+  else args.push(rule.limit, rule.windowSeconds, 1, NOT_EXACT)
+  return 'key' in window ? [...args, '', window.key] : [...args, window.by, rule.name]
+}
+
+/**
+ * Parses key and value pairs. Of a revocation only the presence counts; other values are seconds
+ * since the epoch.
+ */
+function readingsOf(pairs: unknown): ReferenceFacts['read'] {
+  const list = listOf(pairs)
+  const read = new Map<string, number | undefined>()
+  for (let index = 0; index < list.length; index += 2) {
+    const key = textOf(list[index])
+    const value = list[index + 1] === null ? undefined : textOf(list[index + 1])
+    const isRevocation = key.startsWith('pc:revoked:')
+    read.set(key, value === undefined ? undefined : isRevocation ? 1 : secondsOf(value))
+  }
+  return read
+}
+
+function windowOf(
+  rule: LimitRule,
+  [name, ...numbers]: readonly unknown[],
+  nowMs: number,
+): ReferenceFacts['limits'][number] {
+  const key = textOf(name)
+  const [limit = NaN, left = NaN, current = NaN, previous = NaN] = numbers.map(numberOf)
+  if (limit === NOT_COUNTED) return undefined
+  if (limit === FAILED) return { key, state: new Unavailable('redis', 'refused') }
+  if (isExact(rule)) return { key, state: exactStateOf(rule, numbers, Date.now()) }
+  if (limit < 0 || left < REFUSED || (left !== REFUSED && left >= limit))
+    throw new Unavailable('redis', 'malformed')
+  const windowMs = rule.windowSeconds * 1000
+  const admitted = left !== REFUSED
+  const endMs = (Math.floor(nowMs / windowMs) + 1) * windowMs
+  const resetMs = admitted ? endMs : nextAdmissionMs({ current, previous, limit, windowMs }, nowMs)
+  const state: RateLimit = { rule, limit, remaining: Math.max(0, left), resetMs, admitted }
+  return { key, state }
+}
+
+function listOf(value: unknown, length?: number): readonly unknown[] {
+  if (Array.isArray(value) && (length === undefined || value.length === length)) return value
+  throw new Unavailable('redis', 'malformed')
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  throw new Unavailable('redis', 'malformed')
+}
+
+function numberOf(value: unknown): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return value
+  throw new Unavailable('redis', 'malformed')
+}

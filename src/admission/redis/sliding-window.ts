@@ -1,0 +1,161 @@
+/** The sliding window of `@upstash/ratelimit`, with its commands sent in our own pipeline. */
+import { Ratelimit } from '@upstash/ratelimit'
+import { Unavailable } from '../../errors.ts'
+import type { RedisCommand, RedisReply, RedisRest } from '../../redis/rest.ts'
+import { resultOf } from '../../redis/result.ts'
+import {
+  createScript,
+  KEY_LOCKING,
+  type Script,
+  scriptName,
+  scriptReplies,
+} from '../../redis/script.ts'
+import type { LimitRequest, LimitRule, RateLimit } from '../limit.ts'
+import { nextAdmissionMs } from '../window.ts'
+import { counterName, overridePrefix } from './limit-overrides.ts'
+
+type Window = ReturnType<ReturnType<typeof Ratelimit.slidingWindow>>
+type WindowRedis = Parameters<Window['limit']>[0]['redis']
+
+/** The two methods of its Redis client that the limiter calls. */
+interface ScriptRunner {
+  evalsha(sha: string, keys: readonly string[], args: readonly unknown[]): Promise<unknown>
+  eval(script: string, keys: readonly string[], args: readonly unknown[]): Promise<unknown>
+}
+
+/** The command of a limit, to be sent by the caller. */
+interface PendingLimit {
+  /** Counts the request. Part of the pipeline. */
+  readonly command: RedisCommand
+  /** The current and the previous counter, for {@link settle}. */
+  readonly counters: readonly [current: string, previous: string]
+  /** Returns the limit's state from the reply and the counters before it. */
+  settle(reply: RedisReply, before: readonly [number, number]): Promise<RateLimit | Unavailable>
+}
+
+/** Units left in the script's reply for a refused request. */
+const REFUSED = -1
+
+/** The limiter's scripts by the name that it gives them, as servers take them. */
+const scripts = new Map<string, Script>()
+const windows = new WeakMap<LimitRule, Window>()
+
+function windowOf(rule: LimitRule): Window {
+  let window = windows.get(rule)
+  if (window === undefined) {
+    window = Ratelimit.slidingWindow(rule.limit, `${rule.windowSeconds} s`)()
+    windows.set(rule, window)
+  }
+  return window
+}
+
+/**
+ * Prepares the command of one limit, or of the operator's override. The limiter issues its
+ * `EVALSHA` before it first awaits, so the command is available when this function returns. Nothing
+ * depends on counting microtasks. If Redis has not cached the script (`NOSCRIPT`, after a
+ * failover), it is sent in full, once, in a separate call.
+ */
+function askLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingLimit {
+  const windowMs = rule.windowSeconds * 1000
+  const reply = Promise.withResolvers<unknown>()
+  let asked: { keys: readonly string[]; command: RedisCommand } | undefined
+  const runner: ScriptRunner = {
+    evalsha(sha, keys, args) {
+      const own = scripts.get(sha)?.name(rest)
+      const name = typeof own === 'string' ? own : sha
+      asked = { keys, command: ['EVALSHA', name, keys.length, ...keys, ...args.map(asArgument)] }
+      return reply.promise
+    },
+    async eval(text, keys, args) {
+      const sha = await scriptName(text)
+      const script = scripts.get(sha) ?? createScript(text.replace(KEY_LOCKING, ''))
+      scripts.set(sha, script)
+      const command = ['EVALSHA', sha, keys.length, ...keys, ...args.map(asArgument)]
+      const unknown = { script, command, reply: { error: 'NOSCRIPT' } }
+      const [answer] = await scriptReplies(rest, [unknown])
+      await script.name(rest)
+      return countedOf(answer)
+    },
+  }
+  const state = windowOf(rule).limit(
+    {
+      redis: runner as unknown as WindowRedis,
+      prefix: overridePrefix(key),
+      dynamicLimits: true,
+    },
+    counterName(key),
+  )
+  const [current, previous] = asked?.keys ?? []
+  if (asked === undefined || current === undefined || previous === undefined)
+    throw new Error('sliding window: the limiter did not ask at once')
+  // settle() reports the limiter's failure. Prevent an unhandled rejection.
+  state.catch(() => undefined)
+
+  return {
+    command: asked.command,
+    counters: [current, previous],
+    async settle(answer, [countedNow, countedBefore]) {
+      try {
+        reply.resolve(countedOf(answer))
+      } catch (error) {
+        reply.reject(error)
+      }
+      try {
+        const { success, limit, remaining, reset } = await state
+        const counts = { current: countedNow, previous: countedBefore, limit, windowMs }
+        const resetMs = success ? reset : nextAdmissionMs(counts, Date.now())
+        return { rule, limit, remaining: success ? remaining : 0, resetMs, admitted: success }
+      } catch (cause) {
+        return cause instanceof Unavailable ? cause : new Unavailable('redis', 'refused', { cause })
+      }
+    },
+  }
+}
+
+/** The commands of several limits. */
+export interface PendingLimits {
+  /** Read the counters of all limits, then count the request in each. */
+  readonly commands: readonly RedisCommand[]
+  /** Returns the states from the replies to {@link commands}, in the order of the limits. */
+  settle(replies: readonly RedisReply[]): Promise<readonly (RateLimit | Unavailable)[]>
+}
+
+/** Prepares the commands of several limits. Each limit counts independently of the others. */
+export function askLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
+  const pending = limits.map((limit) => askLimit(limit, rest))
+  const counters = pending.flatMap((limit) => limit.counters)
+  return {
+    commands: [['MGET', ...counters], ...pending.map(({ command }) => command)],
+    settle([values, ...counted]) {
+      const before = resultOf(values)
+      if (!Array.isArray(before) || before.length !== counters.length)
+        throw new Unavailable('redis', 'malformed')
+      const countAt = (index: number) => Number(before[index] ?? 0)
+      return Promise.all(
+        pending.map((limit, index) =>
+          limit.settle(counted[index] ?? {}, [countAt(2 * index), countAt(2 * index + 1)]),
+        ),
+      )
+    },
+  }
+}
+
+function asArgument(value: unknown): string | number {
+  return typeof value === 'number' ? value : String(value)
+}
+
+/**
+ * Checks the result of the limiter's script: requests left (-1: refused), and the limit. The
+ * limiter itself treats every value that is not below zero as an admission, even null. Throws
+ * `Unavailable` for a malformed result.
+ */
+function countedOf(reply: RedisReply | undefined): unknown {
+  if (reply?.error !== undefined) throw new Error(reply.error)
+  const result = reply?.result
+  const [left, limit] = Array.isArray(result) && result.length === 2 ? result : []
+  if (!Number.isSafeInteger(left) || !Number.isSafeInteger(limit) || limit < 0)
+    throw new Unavailable('redis', 'malformed')
+  if (left < REFUSED || (left !== REFUSED && left >= limit))
+    throw new Unavailable('redis', 'malformed')
+  return result
+}

@@ -1,0 +1,160 @@
+/** Answers an admission query in one call to Redis, which usually contains one script. */
+
+import { Unavailable } from '../../errors.ts'
+import { type RedisCommand, type RedisReply, type RedisRest, sentOnce } from '../../redis/rest.ts'
+import { resultOf } from '../../redis/result.ts'
+import { createScript, scriptReplies } from '../../redis/script.ts'
+import type { RelationAnswer, RelationQuery } from '../../relations/authority.ts'
+import type { RelationCheck } from '../../relations/redis/check.ts'
+import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
+import { FEED_KEY, FEED_SCRIPT, feedReplyOf } from '../../revocation/redis/feed.ts'
+import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../store.ts'
+import { leaseArgument } from './exact-lease.ts'
+import { isExact, pushExactArguments } from './exact-limit.ts'
+import { counterName, overrideKey } from './limit-overrides.ts'
+import { createReferenceResolver } from './reference-resolver.ts'
+import { factsOf } from './reply.ts'
+import { ADMISSION_SCRIPT } from './script.ts'
+import { askLimits } from './sliding-window.ts'
+
+const ADMISSION = createScript(ADMISSION_SCRIPT)
+const FEED = createScript(FEED_SCRIPT)
+
+/**
+ * Creates the adapter for Upstash Redis. One `EVALSHA` reads revocation, cutoffs and bans, marks a
+ * proof of possession as used, takes the cost of the request from all exact limits or from none,
+ * and grants leases. Its keys belong to the caller, so calls for different callers do not lock each
+ * other out. Limits of the other engine are in the same call, and are counted separately.
+ *
+ * An earlier command of the call reads the revocation feed. So the admission sees every change
+ * before the reported position of the feed; later changes are in the next report.
+ *
+ * With `relations`, the same as for `createUpstashRelationAuthority`, another command of the call
+ * checks the relation of a query. Its result does not affect the other facts, and they do not
+ * affect it.
+ */
+export function createUpstashAdmissionStore(
+  rest: RedisRest,
+  relations?: RelationCheck,
+): AdmissionStore {
+  // Never retried: a second call would find the proof used, or return units twice.
+  const once = sentOnce(rest)
+
+  return {
+    resolve: createReferenceResolver(rest),
+    async consult(query: AdmissionQuery): Promise<AdmissionFacts> {
+      const redis = query.proof === undefined && query.isRenewal !== true ? rest : once
+      const known = ADMISSION.name(redis)
+      const command = commandOf(typeof known === 'string' ? known : await known, query)
+      const feed = query.since && (await feedCommand(redis, query.since))
+      const scripts = feed ? [feed, command] : [command]
+      const others = query.limits.filter(({ rule }) => !isExact(rule))
+      if (others.length === 0 && query.relation === undefined)
+        return factsIn(redis, query, scripts, await redis.send(scripts))
+      const asked = others.length === 0 ? NO_OTHERS : askLimits(others, rest)
+      const checked = query.relation && (await checkCommand(relations, query.relation))
+      const replies = await redis.send([
+        ...scripts,
+        ...asked.commands,
+        ...(checked ? [checked] : []),
+      ])
+      const facts = await factsIn(redis, query, scripts, replies)
+      const end = scripts.length + asked.commands.length
+      const states = (await asked.settle(replies.slice(scripts.length, end))).values()
+      const limits = query.limits.map(({ rule }, index) =>
+        isExact(rule) ? facts.limits[index] : states.next().value,
+      )
+      if (checked === undefined) return { ...facts, limits }
+      const relation = await answerOf(() => relations?.answerOf(rest, replies[end], checked))
+      return { ...facts, limits, relation }
+    },
+  }
+}
+
+async function feedCommand(redis: RedisRest, { position }: FeedCursor): Promise<RedisCommand> {
+  return ['EVALSHA', await FEED.name(redis), 1, FEED_KEY, position]
+}
+
+/** Parses the first replies of a call: of the feed, if the call reads it, and of the admission. */
+async function factsIn(
+  redis: RedisRest,
+  query: AdmissionQuery,
+  commands: readonly RedisCommand[],
+  replies: readonly RedisReply[],
+): Promise<AdmissionFacts> {
+  const sent = commands.map((command, at) => ({
+    script: at === commands.length - 1 ? ADMISSION : FEED,
+    command,
+    reply: replies[at],
+  }))
+  const { since } = query
+  const all = sent.some(({ reply }) => reply?.error !== undefined)
+    ? await scriptReplies(redis, sent)
+    : replies
+  const facts = factsOf(resultOf(all[commands.length - 1]), query, Date.now())
+  if (since === undefined) return facts
+  const feed = feedIn(all[0], since)
+  // If the feed command was sent again, it may have run after the admission. A change between the
+  // two is in neither reply, so the new position must not be used as a mark for this admission.
+  const isLate = all[0] !== replies[0]
+  return { ...facts, feed: isLate && feed.changed === undefined ? unreadable(since) : feed }
+}
+
+const unreadable = (since: FeedCursor): FeedReply => ({ since, position: '', changed: undefined })
+
+function feedIn(reply: RedisReply | undefined, since: FeedCursor): FeedReply {
+  return reply?.error === undefined ? feedReplyOf(reply?.result, since) : unreadable(since)
+}
+
+/** Returns the script call with its keys and arguments. */
+function commandOf(name: string, query: AdmissionQuery): RedisCommand {
+  const { revocation, bans, observedBans = NONE, limits, proof, nowMs } = query
+  const exact = limits.filter(({ rule }) => isExact(rule))
+  const command: (string | number)[] = ['EVALSHA', name, 0]
+  if (revocation.token !== undefined) command.push(revocation.token)
+  const tokens = command.length - HEAD
+  for (const { key } of revocation.cutOffs) command.push(key)
+  const cutOffs = command.length - HEAD
+  for (const { key } of bans) command.push(key)
+  const inForce = command.length - HEAD
+  for (const { key } of observedBans) command.push(key)
+  const looked = command.length - HEAD
+  for (const { key } of exact) command.push(overrideKey(key))
+  for (const { key } of exact) command.push(counterName(key))
+  if (proof !== undefined) command.push(proof.replayKey)
+  command[2] = command.length - HEAD
+
+  command.push(looked, exact.length, proof?.replayTtlSeconds ?? 0)
+  command.push(tokens, cutOffs, inForce, revocation.issuedAtSeconds, nowMs)
+  for (const { rule, ask } of exact) {
+    pushExactArguments(command, rule, query.isRenewal)
+    command.push(leaseArgument(ask))
+  }
+  return command
+}
+
+const NONE: AdmissionQuery['bans'] = []
+const NO_OTHERS: ReturnType<typeof askLimits> = { commands: [], settle: async () => [] }
+/** The command's name, the script's name, and the number of keys. */
+const HEAD = 3
+
+function checkCommand(relations: RelationCheck | undefined, query: RelationQuery) {
+  if (relations === undefined)
+    throw new TypeError('consult: createUpstashAdmissionStore() needs the check of relations')
+  return relations.command(query)
+}
+
+/**
+ * Returns the answer, or the `Unavailable` of this check alone: the rest of the reply is still
+ * valid.
+ */
+async function answerOf(
+  answer: () => Promise<RelationAnswer> | undefined,
+): Promise<RelationAnswer | Unavailable | undefined> {
+  try {
+    return await answer()
+  } catch (error) {
+    if (error instanceof Unavailable) return error
+    throw error
+  }
+}

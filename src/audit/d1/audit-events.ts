@@ -1,0 +1,108 @@
+/** Queries the audit trail in D1, page by page. */
+
+import { Unavailable } from '../../errors.ts'
+import { DeadlineExceeded, withDeadline } from '../../isolate/timers.ts'
+import type { AuditLog, AuditPage, AuditQuery } from '../log.ts'
+import { type AuditRow, eventOfRow } from './audit-row.ts'
+import { isMissing } from './schema.ts'
+
+/**
+ * Timeout in milliseconds. With an index a page takes milliseconds; a filter without an index may
+ * read the whole trail.
+ */
+export const QUERY_TIMEOUT_MS = 5_000
+
+/**
+ * A request id contains the start time of the request (RFC 9562 section 5.7), and the event has the
+ * time of the response. The query searches only between these times, so it needs no index on the
+ * request id. No response takes this long, and no clock steps back this far.
+ */
+const MAX_REQUEST_MS = 3_600_000
+const MAX_CLOCK_STEP_MS = 60_000
+/**
+ * Number of leading characters of a UUIDv7 that encode milliseconds since the epoch, including the
+ * hyphen.
+ */
+const UUID_TIME_CHARACTERS = 13
+
+/**
+ * Creates an {@link AuditLog} over a D1 database. Returns an empty page if the database lacks the
+ * tables, or a column of the query: nothing is recorded there yet. Throws `Unavailable` for every
+ * other failure, and after 5 s.
+ */
+export function createAuditLog(db: D1Database): AuditLog {
+  return {
+    async query(query) {
+      const { sql, values } = selectionOf(query)
+      let rows: AuditRow[]
+      try {
+        const asked = db
+          .prepare(sql)
+          .bind(...values)
+          .all<AuditRow>()
+        rows = (await withDeadline(asked, QUERY_TIMEOUT_MS)).results
+      } catch (cause) {
+        if (isMissing(cause)) return { events: [] }
+        const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'refused'
+        throw new Unavailable('audit_log', fault, { cause })
+      }
+      return pageOf(rows, query.limit)
+    },
+  }
+}
+
+function selectionOf(query: AuditQuery): { sql: string; values: (string | number)[] } {
+  const conditions: string[] = []
+  const values: (string | number)[] = []
+  function where(condition: string, ...bound: (string | number)[]) {
+    conditions.push(condition)
+    values.push(...bound)
+  }
+  if (query.subject !== undefined) where('subject = ?', query.subject)
+  if (query.decision !== undefined) where('decision = ?', query.decision)
+  if (query.route !== undefined) where('route = ?', query.route)
+  if (query.reason !== undefined) where(...matching('reason', query.reason))
+  if (query.observed !== undefined) {
+    const [condition, ...bound] = matching('value', query.observed)
+    where(`EXISTS (SELECT 1 FROM json_each(observed) WHERE ${condition})`, ...bound)
+  }
+  if (query.requestId !== undefined) {
+    const startedMs = Number.parseInt(
+      query.requestId.slice(0, UUID_TIME_CHARACTERS).replace('-', ''),
+      16,
+    )
+    where('request_id = ?', query.requestId)
+    where('time_ms >= ?', startedMs - MAX_CLOCK_STEP_MS)
+    where('time_ms < ?', startedMs + MAX_REQUEST_MS)
+  }
+  if (query.since !== undefined) where('time_ms >= ?', Date.parse(query.since))
+  if (query.until !== undefined) where('time_ms < ?', Date.parse(query.until))
+  if (query.cursor !== undefined) {
+    const dot = query.cursor.indexOf('.')
+    where('(time_ms, id) < (?, ?)', Number(query.cursor.slice(0, dot)), query.cursor.slice(dot + 1))
+  }
+  const filter = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`
+  return {
+    sql: `SELECT * FROM audit_events${filter} ORDER BY time_ms DESC, id DESC LIMIT ?`,
+    // One row more than the page shows whether a next page exists.
+    values: [...values, query.limit + 1],
+  }
+}
+
+/**
+ * Returns an SQL condition on a reason, and its values. The reason is complete, or a code that
+ * matches every detail.
+ */
+function matching(column: string, reason: string): [condition: string, ...bound: string[]] {
+  if (reason.includes(':')) return [`${column} = ?`, reason]
+  // `;` follows `:` in ASCII, so the range contains every `code:detail` and can use an index.
+  const condition = `(${column} = ? OR (${column} >= ? AND ${column} < ?))`
+  return [condition, reason, `${reason}:`, `${reason};`]
+}
+
+function pageOf(rows: readonly AuditRow[], limit: number): AuditPage {
+  const events = rows.slice(0, limit).map(eventOfRow)
+  const last = rows[limit - 1]
+  if (rows.length <= limit || last === undefined) return { events }
+  return { events, cursor: `${last.time_ms}.${last.id}` }
+}

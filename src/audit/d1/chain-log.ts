@@ -1,0 +1,66 @@
+/** Reads the chain of the audit trail in D1, page by page. */
+
+import { Unavailable } from '../../errors.ts'
+import { DeadlineExceeded, withDeadline } from '../../isolate/timers.ts'
+import { PARTITION } from '../chain.ts'
+import type { ChainLog, ChainPage } from '../chain-log.ts'
+import { QUERY_TIMEOUT_MS } from './audit-events.ts'
+import { isMissing } from './schema.ts'
+
+type Rows = ChainPage['rows']
+
+const ROWS = 'SELECT * FROM audit_events WHERE partition = ? AND seq > ? ORDER BY seq LIMIT ?'
+const CHECKPOINTS =
+  'SELECT * FROM audit_checkpoints WHERE partition = ? AND seq > ? ORDER BY seq, kind LIMIT ?'
+const HEAD = 'SELECT seq, hash FROM audit_heads WHERE partition = ?'
+/** Reads a whole index, so it runs only for the first page. */
+const UNCHAINED =
+  'SELECT count(*) AS rows FROM audit_events ' +
+  'WHERE partition IS NULL OR partition <> ? OR seq IS NULL'
+/** One sealed and one pruned checkpoint. */
+const CHECKPOINTS_PER_ROW = 2
+
+/**
+ * Creates a {@link ChainLog} over a D1 database. Each page is a consistent snapshot. A database
+ * without a chain returns an empty page. Throws `Unavailable` for every other failure, and after 5
+ * s.
+ */
+export function createChainLog(db: D1Database): ChainLog {
+  return {
+    async read({ after, limit }) {
+      try {
+        const asked = db.batch([
+          // One row more than the page shows whether a next page exists.
+          db.prepare(ROWS).bind(PARTITION, after, limit + 1),
+          db.prepare(CHECKPOINTS).bind(PARTITION, after, CHECKPOINTS_PER_ROW * (limit + 1)),
+          db.prepare(HEAD).bind(PARTITION),
+          ...(after === 0 ? [db.prepare(UNCHAINED).bind(PARTITION)] : []),
+        ])
+        return pageOf(await withDeadline(asked, QUERY_TIMEOUT_MS), limit)
+      } catch (cause) {
+        if (isMissing(cause)) return { rows: [], checkpoints: [], head: null }
+        const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'refused'
+        throw new Unavailable('audit_log', fault, { cause })
+      }
+    },
+  }
+}
+
+function pageOf(
+  [found, checkpoints, heads, counts]: readonly D1Result[],
+  limit: number,
+): ChainPage {
+  const all = (found?.results ?? []) as Rows
+  const rows = all.slice(0, limit)
+  const next = all.length > limit ? Number(rows.at(-1)?.seq) : undefined
+  const unchained = (counts?.results[0] as { readonly rows: number } | undefined)?.rows
+  return {
+    rows,
+    checkpoints: ((checkpoints?.results ?? []) as Rows).filter(
+      ({ seq }) => next === undefined || Number(seq) <= next,
+    ),
+    head: (heads?.results[0] as ChainPage['head'] | undefined) ?? null,
+    ...(unchained !== undefined && { unchained }),
+    ...(next !== undefined && { next }),
+  }
+}

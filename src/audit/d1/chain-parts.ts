@@ -1,0 +1,131 @@
+/** Plans the parts of the chain for its export, and reads their rows. */
+import { PARTITION } from '../chain.ts'
+import { type ChainPart, exportName } from '../chain-export.ts'
+import type { ChainRow } from '../chain-row.ts'
+import { within } from './deadline.ts'
+
+/**
+ * A row of `audit_exports`. It is written before the object, so that a repeated run uses the same
+ * name.
+ */
+export interface ExportRow {
+  readonly first_seq: number
+  readonly last_seq: number
+  readonly name: string
+  /** Milliseconds since the epoch. */
+  readonly planned_ms: number
+  /** Null until the object exists. */
+  readonly done_ms: number | null
+}
+
+/**
+ * Maximum number of rows in an object, because an isolate has 128 MB. They take 1 MB if ordinary,
+ * or 10 MB at the maximum size of events without an operator's change. The number is slightly more
+ * than the distance between two checkpoints, so that an object can end with one.
+ */
+const MAX_ROWS = 1_200
+/** An object is due after this number of rows. */
+const DUE_ROWS = 1_000
+/** An object is also due after this interval, in milliseconds, if there are new rows. */
+const DUE_MS = 3_600_000
+const ROWS_PER_QUERY = 500
+
+const PENDING =
+  'SELECT * FROM audit_exports WHERE partition = ? AND done_ms IS NULL ORDER BY first_seq LIMIT 1'
+/**
+ * `start` is the last row that was exported or deleted. `sealed` is the row with which the next
+ * object may end.
+ */
+const EXTENT =
+  'WITH start AS (SELECT max(' +
+  'coalesce((SELECT max(last_seq) FROM audit_exports WHERE partition = ?1), 0), ' +
+  'coalesce((SELECT min(seq) - 1 FROM audit_events WHERE partition = ?1), 0)) AS seq) ' +
+  'SELECT start.seq AS start, ' +
+  '(SELECT max(planned_ms) FROM audit_exports WHERE partition = ?1) AS planned_ms, ' +
+  "(SELECT max(seq) FROM audit_checkpoints WHERE partition = ?1 AND kind = 'sealed' " +
+  'AND seq > start.seq AND seq <= start.seq + ?2) AS sealed, ' +
+  "(SELECT max(seq) FROM audit_checkpoints WHERE partition = ?1 AND kind = 'sealed' " +
+  'AND seq > start.seq) AS last_sealed FROM start'
+const PLAN =
+  'INSERT INTO audit_exports (partition, first_seq, last_seq, name, planned_ms) ' +
+  'VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING'
+const DONE =
+  'UPDATE audit_exports SET done_ms = ? WHERE partition = ? AND first_seq = ? AND done_ms IS NULL'
+const ROWS =
+  'SELECT * FROM audit_events WHERE partition = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?'
+/** Includes the checkpoint that explains why no row precedes the first one. */
+const CHECKPOINTS =
+  'SELECT * FROM audit_checkpoints WHERE partition = ?1 AND seq <= ?3 ' +
+  "AND (seq >= ?2 OR (seq = ?2 - 1 AND kind = 'pruned')) ORDER BY seq, kind"
+const BEHIND =
+  'SELECT * FROM audit_exports WHERE partition = ? AND last_seq > ? ORDER BY first_seq LIMIT ?'
+
+interface Extent {
+  readonly start: number
+  readonly planned_ms: number | null
+  readonly sealed: number | null
+  readonly last_sealed: number | null
+}
+
+/**
+ * Returns the part to export next: a part that was planned and not finished, or a new part if it is
+ * due or requested. A new part ends with a checkpoint if one is near enough. Returns undefined if
+ * there is no such part.
+ */
+export async function nextPart(
+  db: D1Database,
+  nowMs: number,
+  isAsked: boolean,
+): Promise<ExportRow | undefined> {
+  const [pending, extents] = await within(
+    db.batch([db.prepare(PENDING).bind(PARTITION), db.prepare(EXTENT).bind(PARTITION, MAX_ROWS)]),
+  )
+  const planned = pending?.results[0] as ExportRow | undefined
+  if (planned !== undefined) return planned
+  const extent = extents?.results[0] as Extent | undefined
+  if (extent === undefined || extent.last_sealed === null) return undefined
+  const { start, planned_ms, sealed, last_sealed } = extent
+  const isDue = last_sealed - start >= DUE_ROWS || nowMs - (planned_ms ?? 0) >= DUE_MS
+  if (!isDue && !isAsked) return undefined
+  const part = { first_seq: start + 1, last_seq: sealed ?? start + MAX_ROWS, planned_ms: nowMs }
+  const name = exportName(part.first_seq, part.last_seq)
+  const values = [PARTITION, part.first_seq, part.last_seq, name, nowMs]
+  const [, found] = await within(
+    db.batch([db.prepare(PLAN).bind(...values), db.prepare(PENDING).bind(PARTITION)]),
+  )
+  // If another run planned a part first, returns that part.
+  return found?.results[0] as ExportRow | undefined
+}
+
+/** Reads the current rows and checkpoints of a part from D1. */
+export async function readPart(db: D1Database, part: ExportRow): Promise<ChainPart> {
+  const { first_seq, last_seq } = part
+  const rows: ChainRow[] = []
+  for (let after = first_seq - 1; ; ) {
+    const page = db.prepare(ROWS).bind(PARTITION, after, last_seq, ROWS_PER_QUERY)
+    const { results } = await within(page.all<ChainRow>())
+    rows.push(...results)
+    if (results.length < ROWS_PER_QUERY) break
+    after = Number(results.at(-1)?.seq)
+  }
+  const asked = db.prepare(CHECKPOINTS).bind(PARTITION, first_seq, last_seq)
+  const { results: checkpoints } = await within(asked.all<ChainRow>())
+  return { rows, checkpoints }
+}
+
+/** Records that the object of a part exists. */
+export const partIsExported = (
+  db: D1Database,
+  { first_seq }: ExportRow,
+  nowMs: number,
+): Promise<unknown> => within(db.prepare(DONE).bind(nowMs, PARTITION, first_seq).run())
+
+/** Returns the parts, finished or not, that have rows after `seq`. */
+export async function partsBehind(
+  db: D1Database,
+  seq: number,
+  limit: number,
+): Promise<readonly ExportRow[]> {
+  const asked = db.prepare(BEHIND).bind(PARTITION, seq, limit)
+  return (await within(asked.all<ExportRow>())).results
+}

@@ -1,0 +1,185 @@
+/**
+ * Sends the audit trail to a Cloudflare Queue, with an overflow store for times when the queue
+ * fails.
+ */
+import { v7 } from 'uuid'
+import { type AuditTally, newAuditTally } from '../../isolate/tally.ts'
+import { sleep as sleepFor, withDeadline } from '../../isolate/timers.ts'
+import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES } from '../batch.ts'
+import type { AuditTransport } from '../batching-sink.ts'
+import { lostEvent } from '../lost.ts'
+import type { AuditSpill } from '../spill.ts'
+import { serialiseEvent, utf8Length } from '../truncate.ts'
+
+/** Timeout in milliseconds. An overloaded queue takes up to a minute to return an error. */
+export const QUEUE_TIMEOUT_MS = 3_000
+const QUEUE_ATTEMPTS = 2
+const RETRY_DELAY_MS = 100
+/**
+ * After a failure, batches go directly to the overflow for this time, in milliseconds. The next
+ * batch then probes the queue.
+ */
+export const QUEUE_COOL_DOWN_MS = 5_000
+/**
+ * Timeout in milliseconds. The call runs after the response, so it may take longer than a call
+ * within a request.
+ */
+export const SPILL_TIMEOUT_MS = 2_000
+const SPILL_ATTEMPTS = 2
+/** How often an isolate checks the overflow for events of other isolates, in milliseconds. */
+export const DRAIN_INTERVAL_MS = 30_000
+const LOG_INTERVAL_MS = 60_000
+
+/** The part of a Queue binding that is used. Bodies are the events as JSON, sent as text. */
+export interface QueueBinding {
+  sendBatch(
+    messages: readonly { readonly body: string; readonly contentType: 'text' }[],
+  ): Promise<unknown>
+}
+
+export interface AuditQueueOptions {
+  readonly queue: QueueBinding
+  /** Overflow store. Without it, events that the queue does not accept are lost and counted. */
+  readonly spill?: AuditSpill
+  /** Returns the current time in milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+  /** Returns a new UUIDv7. Default `v7`. */
+  readonly newId?: () => string
+  readonly sleep?: (ms: number) => Promise<void>
+  /** Writes a line for an operator, at most one a minute. Default `console.warn`. */
+  readonly warn?: (line: string) => void
+  /** Counts sent, stored and lost events. */
+  readonly tally?: AuditTally
+  /** Default {@link QUEUE_TIMEOUT_MS}. */
+  readonly queueTimeoutMs?: number
+}
+
+/** A transport that reports the state of its queue. */
+export interface AuditQueue extends AuditTransport {
+  /** Returns false for some seconds after the queue failed to accept a batch. */
+  takesEvents(): boolean
+}
+
+/**
+ * Creates an {@link AuditTransport} for one isolate. Sending a batch takes at most about 10 s: two
+ * attempts at the queue, then two at the overflow.
+ *
+ * After a batch succeeds, the transport sends the events in the overflow, one batch at a time. It
+ * removes them only after the queue accepted them, so an event may be delivered twice but is not
+ * lost. This includes the event with which the overflow reports lost events.
+ *
+ * Events that neither store accepted are counted here. The count is sent as an `audit_lost` event
+ * when the queue works again, or passed to the overflow with the next batch. Events count as lost
+ * as well if they were stored but the response of each attempt was lost.
+ */
+export function createAuditQueue({
+  queue,
+  spill,
+  now = Date.now,
+  newId = v7,
+  sleep = sleepFor,
+  warn = (line) => console.warn(line),
+  tally = newAuditTally(),
+  queueTimeoutMs = QUEUE_TIMEOUT_MS,
+}: AuditQueueOptions): AuditQueue {
+  let unreported = 0
+  let queueShunnedUntilMs = 0
+  let drainAtMs: number | undefined
+  let logAtMs = 0
+
+  async function enqueue(events: readonly string[]): Promise<boolean> {
+    const messages = events.map((body) => ({ body, contentType: 'text' as const }))
+    for (let attempt = 1; attempt <= QUEUE_ATTEMPTS; attempt += 1) {
+      try {
+        await withDeadline(queue.sendBatch(messages), queueTimeoutMs)
+        return true
+      } catch {
+        if (attempt < QUEUE_ATTEMPTS) await sleep(RETRY_DELAY_MS)
+      }
+    }
+    queueShunnedUntilMs = now() + QUEUE_COOL_DOWN_MS
+    return false
+  }
+
+  /**
+   * Stores events in the overflow. Returns how many events exceeded its bound; undefined if the
+   * overflow did not accept these events.
+   */
+  async function spillOver(events: readonly string[], lost: number): Promise<number | undefined> {
+    // Both attempts use the same id, because the first may have succeeded although its response was
+    // lost.
+    const id = newId()
+    for (let attempt = 1; spill !== undefined && attempt <= SPILL_ATTEMPTS; attempt += 1) {
+      try {
+        return await withDeadline(spill.keep(id, events, lost), SPILL_TIMEOUT_MS)
+      } catch {
+        if (attempt < SPILL_ATTEMPTS) await sleep(RETRY_DELAY_MS)
+      }
+    }
+    return undefined
+  }
+
+  async function keep(events: readonly string[]) {
+    const carried = unreported
+    unreported = 0
+    const cut = await spillOver(events, carried)
+    if (cut === undefined) {
+      unreported += carried + events.length
+      tally.lost += events.length
+    } else {
+      tally.spilled += events.length
+      tally.lost += cut
+      drainAtMs = 0
+    }
+    if (now() < logAtMs) return
+    logAtMs = now() + LOG_INTERVAL_MS
+    warn(`audit: the queue takes no events; ${tally.lost} lost so far, the others are kept`)
+  }
+
+  async function drain() {
+    drainAtMs ??= now() + DRAIN_INTERVAL_MS
+    if (spill === undefined || now() < drainAtMs) return
+    // Set before the first await, so that no other request of this isolate drains as well.
+    drainAtMs = now() + DRAIN_INTERVAL_MS
+    const kept = await withDeadline(spill.peek(MAX_BATCH_MESSAGES, lostText), SPILL_TIMEOUT_MS)
+    // The event comes first, so that the size limit of a batch never cuts it off.
+    const told = kept.lostEvent === undefined ? [] : [kept.lostEvent]
+    const batch = oneBatchOf([...told, ...kept.events])
+    if (batch.length === 0 || !(await enqueue(batch))) return
+    const events = batch.slice(told.length)
+    tally.sent += events.length
+    await withDeadline(spill.forget({ ...kept, events }), SPILL_TIMEOUT_MS)
+    drainAtMs = 0
+  }
+
+  const lostText = (lost: number) => serialiseEvent(lostEvent(lost, newId(), now()))
+
+  async function reportLost() {
+    if (unreported === 0) return
+    const lost = unreported
+    unreported = 0
+    if (!(await enqueue([lostText(lost)]))) unreported += lost
+  }
+
+  return {
+    async send(events, lost) {
+      unreported += lost
+      tally.lost += lost
+      if (now() < queueShunnedUntilMs || !(await enqueue(events))) return keep(events)
+      tally.sent += events.length
+      // If the overflow is unavailable, its events stay there, and a later call sends them.
+      await drain().catch(() => {})
+      await reportLost()
+    },
+    takesEvents: () => now() >= queueShunnedUntilMs,
+  }
+}
+
+function oneBatchOf(events: readonly string[]): readonly string[] {
+  let bytes = 0
+  const tooMuch = events.findIndex((event, at) => {
+    bytes += utf8Length(event)
+    return at >= MAX_BATCH_MESSAGES || bytes > MAX_BATCH_BYTES
+  })
+  return tooMuch === -1 ? events : events.slice(0, tooMuch)
+}

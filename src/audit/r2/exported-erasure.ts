@@ -1,0 +1,94 @@
+/** Erases a person from the exported chain: rewrites the objects and keeps their commitments. */
+
+import { Misconfigured } from '../../errors.ts'
+import { ndjsonOf, partOf } from '../chain-export.ts'
+import type { ChainRow } from '../chain-row.ts'
+import { type ExportRow, partsBehind } from '../d1/chain-parts.ts'
+import { within } from '../d1/deadline.ts'
+import type { ErasureRow } from '../d1/erasure-orders.ts'
+import { isAbout } from '../erasure.ts'
+import type { AuditChange } from '../event.ts'
+import { CALLER, CHANGE, erased } from '../personal.ts'
+import { type ExportBucket, readObject, replaceObject } from './bucket.ts'
+import { exportPart } from './chain-export.ts'
+
+/** Maximum number of objects in one run. */
+const MAX_OBJECTS = 10
+/** Maximum number of attempts to write an object that another writer changes at the same time. */
+const MAX_ATTEMPTS = 3
+
+// The condition on `exported_seq` counts an object only once if two runs overlap.
+const PROGRESS =
+  'UPDATE audit_erasures SET exported_seq = ?1, rows = rows + ?2 ' +
+  'WHERE id = ?3 AND exported_seq < ?1 AND done_ms IS NULL'
+
+/**
+ * Erases a person from the existing objects in order, at most 10. Runs after the erasure in D1, so
+ * that later exports do not contain the data. Returns false if objects remain for the next run.
+ * Rejects with the error of D1 or R2, or with `Misconfigured`.
+ */
+export async function eraseExported(
+  db: D1Database,
+  bucket: ExportBucket | undefined,
+  erasure: ErasureRow,
+  nowMs: number,
+): Promise<boolean> {
+  const parts = await partsBehind(db, erasure.exported_seq, MAX_OBJECTS + 1)
+  if (bucket === undefined && parts.length > 0)
+    throw new Misconfigured('The audit Worker', [
+      'AUDIT_EXPORT: is missing, and there is an export',
+    ])
+  if (bucket === undefined) return true
+  for (const part of parts.slice(0, MAX_OBJECTS)) {
+    const rows = await erasePart(db, bucket, part, erasure, nowMs)
+    await within(db.prepare(PROGRESS).bind(part.last_seq, rows, erasure.id).run())
+  }
+  return parts.length <= MAX_OBJECTS
+}
+
+/** Returns the number of rows in the object that this erasure covers and that D1 no longer has. */
+async function erasePart(
+  db: D1Database,
+  bucket: ExportBucket,
+  part: ExportRow,
+  erasure: ErasureRow,
+  nowMs: number,
+): Promise<number> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    if (part.done_ms === null) {
+      // A concurrent export may have read the rows before their erasure, so the object is written
+      // here.
+      if (await exportPart(db, bucket, part, nowMs)) return 0
+      continue
+    }
+    const object = await readObject(bucket, part.name)
+    // The object was deleted, so it contains no data to erase.
+    if (object === undefined) return 0
+    const before = partOf(object.text)
+    const rows = before.rows.map((row) => without(row, erasure))
+    const isChanged = rows.some((row, index) => row !== before.rows[index])
+    if (isChanged) {
+      const text = ndjsonOf({ ...before, rows })
+      if (!(await replaceObject(bucket, part.name, text, object.etag))) continue
+    }
+    const first = erasure.first_seq ?? Number.POSITIVE_INFINITY
+    return rows.filter((row) => row.erasure === erasure.id && Number(row.seq) < first).length
+  }
+  throw new Error(`${part.name} is written by somebody else all the time`)
+}
+
+function without(row: ChainRow, { id, issuer, subject, ordered_ms }: ErasureRow): ChainRow {
+  if (subject === null || Number(row.time_ms) > ordered_ms) return row
+  const isTheirs = row.subject === subject && row.issuer === issuer
+  const left = isTheirs ? erased(row, CALLER, id) : row
+  return isAbout(changeOf(row.change), subject) ? erased(left, CHANGE, id) : left
+}
+
+function changeOf(text: unknown): AuditChange {
+  try {
+    const { action, target } = JSON.parse(String(text)) as Record<string, unknown>
+    return { action: String(action), target: String(target) }
+  } catch {
+    return { action: '', target: '' }
+  }
+}

@@ -1,0 +1,27 @@
+/** Composes the queue of audit events. */
+
+import { type AuditQueue, createAuditQueue, SPILL_TIMEOUT_MS } from '../audit/queue/audit-queue.ts'
+import { createAuditSpill } from '../audit/redis/spill.ts'
+import type { AuditTally } from '../isolate/tally.ts'
+import { createRedisRest } from '../redis/rest.ts'
+import type { Config } from '../validators/environment.ts'
+
+/**
+ * Creates the queue, with its overflow in Redis. Returns undefined for a Worker without a queue,
+ * which writes its events to the log.
+ */
+export function auditQueueOf(
+  queue: Queue | undefined,
+  { redis }: Config,
+  tally: AuditTally,
+): AuditQueue | undefined {
+  if (queue === undefined) return undefined
+  const spillRedis = createRedisRest({ ...redis, timeoutMs: SPILL_TIMEOUT_MS })
+  const spill = createAuditSpill({ redis: spillRedis })
+  return createAuditQueue({ queue, spill, tally })
+}
+
+/** Checks readiness: rejects while the queue refuses batches. */
+export async function queueTakesEvents(queue: AuditQueue): Promise<void> {
+  if (!queue.takesEvents()) throw new Error('the queue refused a batch a moment ago')
+}

@@ -1,0 +1,213 @@
+/** The composition root: builds all services of an isolate. Only this folder imports adapters. */
+import type { JSONWebKeySet } from 'jose'
+import { type Admission, createAdmission } from '../admission/admission.ts'
+import { createUpstashAdmissionStore } from '../admission/redis/store.ts'
+import { addressSink } from '../audit/address-sink.ts'
+import { batchingAuditSink } from '../audit/batching-sink.ts'
+import { consoleAuditSink } from '../audit/console-sink.ts'
+import type { AuditSink } from '../audit/event.ts'
+import { type Authorizer, createAuthorizer } from '../authorization/permissions.ts'
+import { Misconfigured, Unavailable } from '../errors.ts'
+import type { TokenVerifier } from '../identity/principal.ts'
+import { type Breakers, createBreakers } from '../isolate/breakers.ts'
+import { bystanderOf, createCircuitBreaker } from '../isolate/circuit-breaker.ts'
+import type { AuthorizationServer } from '../oauth/authorization-server.ts'
+import { guardedOrigin } from '../origin/guarded-origin.ts'
+import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
+import type { Policy } from '../policy/policy.ts'
+import { createRedisRest, type RedisRest } from '../redis/rest.ts'
+import type { RelationChecker } from '../relations/checker.ts'
+import type { AdminOptions } from '../routes/admin/calls.ts'
+import type { ReadinessCheck } from '../routes/health.ts'
+import { type AssertionSigner, createAssertionSigner } from '../tokens/assertion.ts'
+import { createDpopVerifier, type DpopVerifier, nonceSecretOf } from '../tokens/dpop.ts'
+import { createReferences, type References } from '../tokens/references.ts'
+import { publicKeySet, publishedKeys } from '../tokens/signing-keys.ts'
+import { createTokenVerifier } from '../tokens/verifier.ts'
+import { type Config, parseConfig } from '../validators/environment.ts'
+import { type AbuseServices, abuseServices } from './abuse.ts'
+import { adminServices } from './admin.ts'
+import { auditQueueOf, queueTakesEvents } from './audit-queue.ts'
+import { authorizationServerOf } from './authorization-server.ts'
+import { type MetricsServices, metricsServices } from './metrics.ts'
+import { relationServices } from './relations.ts'
+import { type SpanServices, spanServices } from './spans.ts'
+
+/** The environment of a Worker. `parseConfig` checks it. */
+export interface GatewayEnv {
+  readonly UPSTASH_REDIS_REST_URL: string
+  readonly UPSTASH_REDIS_REST_TOKEN: string
+  readonly REDIS_TIMEOUT_MS?: string
+  readonly PUBLIC_URL: string
+  readonly ORIGIN_URL?: string
+  readonly ORIGIN?: Fetcher
+  readonly ISSUERS?: string
+  readonly SIGNING_KEYS?: string
+  readonly CLIENTS?: string
+  readonly METRICS_ACCESS?: string
+  readonly OTLP_ENDPOINT?: string
+  readonly OTLP_HEADERS?: string
+  readonly OTLP_SAMPLE_RATIO?: string
+  readonly AUDIT_ADDRESSES?: string
+  readonly AUDIT_ADDRESS_KEY?: string
+  readonly OPENFGA_URL?: string
+  readonly OPENFGA_STORES?: string
+  readonly OPENFGA_TOKEN?: string
+  readonly AUTHZEN_URLS?: string
+  readonly AUTHZEN_TOKEN?: string
+  readonly AUTHZEN_CONTEXT?: string
+  readonly AUTHORITY_TIMEOUT_MS?: string
+  readonly AUDIT_QUEUE?: Queue
+  readonly AUDIT_DB?: D1Database
+}
+
+/** All services of the pipeline, built once for each isolate. */
+export interface Services {
+  readonly publicUrl: string
+  /** Identifiers of the trusted issuers. */
+  readonly issuers: readonly string[]
+  /** Returns the public keys that the gateway publishes at this moment. */
+  readonly publicKeys: () => JSONWebKeySet
+  readonly verifier: TokenVerifier
+  /** Opaque tokens and API keys that this isolate has cached. */
+  readonly references: References
+  /** Verifies proofs of possession (DPoP, RFC 9449). */
+  readonly proofs: DpopVerifier
+  readonly admission: Admission
+  /** Undefined if the policy has no relations. */
+  readonly relations: RelationChecker | undefined
+  readonly authorizer: Authorizer
+  readonly abuse: AbuseServices
+  readonly auditSink: AuditSink
+  readonly origin: Origin
+  /** Undefined without signing keys: the origin then gets no assertion. */
+  readonly assertions: AssertionSigner | undefined
+  /** Undefined without signing keys. */
+  readonly authorizationServer: AuthorizationServer | undefined
+  /** Services that the operators' API uses. */
+  readonly admin: AdminOptions
+  /** The circuit breakers of Redis, of each remote key set, and of each route of the origin. */
+  readonly breakers: Breakers
+  /** The metrics of all isolates, and who may read them. */
+  readonly metrics: Pick<MetricsServices, 'text'> & Pick<Config, 'metricsAccess'>
+  /** Undefined if no trace collector is configured. */
+  readonly spans: SpanServices | undefined
+  readonly checks: readonly ReadinessCheck[]
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** The audience of assertions if the origin is a service binding and has no URL. */
+const BOUND_ORIGIN_AUDIENCE = 'urn:portcullis:origin'
+
+/**
+ * Builds every service of the gateway from its environment and its policy. Throws `Misconfigured`,
+ * which lists all mistakes of the environment at once.
+ */
+export function composeServices(environment: GatewayEnv, policy: Policy): Services {
+  const config = parseConfig(environment)
+  const { publicUrl } = config
+  const { AUDIT_DB: auditDb, AUDIT_QUEUE } = environment
+  const now = Date.now
+  const signingKeys = config.signingKeys?.keys ?? []
+  const breakers = createBreakers({ now })
+  const { watch } = breakers
+  const redisBreaker = createCircuitBreaker({ name: 'redis', watch, now })
+  const metrics = metricsServices({ ...config, breakers, auditDb, now })
+  const onCall = metrics.redisCall
+  const redis = createRedisRest({ ...config.redis, breaker: redisBreaker, onCall })
+  // Writes after a response read the state of the breaker and do not change it.
+  const passiveBreaker = bystanderOf(redisBreaker)
+  const redisBehindResponses = createRedisRest({ ...config.redis, breaker: passiveBreaker, onCall })
+  const verifier = createTokenVerifier({
+    issuers: config.issuers,
+    ownIssuer: config.signingKeys === undefined ? undefined : publicUrl,
+    now,
+    tally: metrics.memories.tokens,
+    keySets: { watch },
+  })
+  const references = createReferences({
+    audience: publicUrl,
+    now,
+    tally: metrics.memories.references,
+  })
+  const proofs = createDpopVerifier({
+    publicUrl,
+    nonceSecret: nonceSecretOf(signingKeys),
+    nonceRequired: policy.tokens.dpopNonceRequired,
+    now,
+  })
+  const relations =
+    policy.relations &&
+    relationServices(policy.relations, config, {
+      redis,
+      watch,
+      tally: metrics.memories.relations,
+      now,
+    })
+  const queue = auditQueueOf(AUDIT_QUEUE, config, metrics.audit)
+  const recorder =
+    queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue })
+  return {
+    publicUrl,
+    issuers: config.issuers.map(({ issuer }) => issuer),
+    publicKeys: () => publicKeySet(publishedKeys(signingKeys, now())),
+    verifier,
+    references,
+    proofs,
+    admission: createAdmission({
+      store: createUpstashAdmissionStore(redis, relations?.check),
+      references,
+      maxStalenessMs: policy.revocation.maxStalenessMs,
+      observesBans: policy.abuse.bans?.mode === 'observe',
+      tallies: metrics.memories,
+      local: metrics.local,
+      now,
+    }),
+    relations: relations?.checker,
+    authorizer: createAuthorizer(policy.roles),
+    abuse: abuseServices(policy.abuse, redisBehindResponses, now),
+    auditSink: metrics.metered(addressSink(recorder, config.auditAddresses)),
+    origin: guardedOrigin({ origin: createOrigin(originOf(environment, config)), watch, now }),
+    assertions: assertionsOf(config, now),
+    authorizationServer: authorizationServerOf(config, policy, { redis, verifier, proofs, now }),
+    admin: adminServices(config, policy, {
+      rest: redis,
+      auditDb,
+      relations: relations?.admin,
+      now,
+    }),
+    breakers,
+    metrics: { text: metrics.text, metricsAccess: config.metricsAccess },
+    spans: spanServices(config, metrics.spans, now),
+    checks: [
+      { name: 'redis', check: () => ping(redis) },
+      { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },
+      ...(queue === undefined ? [] : [{ name: 'queue', check: () => queueTakesEvents(queue) }]),
+    ],
+    now,
+  }
+}
+
+/**
+ * Returns the origin's address. A URL overrides a binding, so that an operator can replace the
+ * bound origin.
+ */
+function originOf({ ORIGIN }: GatewayEnv, { originUrl }: Config): OriginOptions {
+  if (originUrl !== undefined) return { url: originUrl }
+  if (ORIGIN !== undefined) return { binding: ORIGIN }
+  throw new Misconfigured('The environment', ['ORIGIN_URL: is missing'])
+}
+
+function assertionsOf(config: Config, now: () => number): AssertionSigner | undefined {
+  const keys = config.signingKeys?.keys
+  if (keys === undefined) return undefined
+  const audience =
+    config.originUrl === undefined ? BOUND_ORIGIN_AUDIENCE : new URL(config.originUrl).origin
+  return createAssertionSigner({ keys, issuer: config.publicUrl, audience, now })
+}
+
+async function ping(redis: RedisRest): Promise<void> {
+  const [reply] = await redis.send([['PING']])
+  if (reply?.result !== 'PONG') throw new Unavailable('redis', 'refused')
+}

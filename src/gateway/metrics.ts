@@ -1,0 +1,116 @@
+/** Composes the metrics: counters, and the reports that sum them in Redis. */
+import { type LocalTally, newLocalTally } from '../admission/local.ts'
+import { newestEventMs } from '../audit/d1/newest-event.ts'
+import type { AuditSink } from '../audit/event.ts'
+import { verdictTally } from '../inspection/signatures/judge.ts'
+import type { Breakers } from '../isolate/breakers.ts'
+import { type AuditTally, newAuditTally, newTally, type Tally } from '../isolate/tally.ts'
+import { createCounters } from '../observability/metrics/counters.ts'
+import { exposition } from '../observability/metrics/exposition.ts'
+import { meteredSink } from '../observability/metrics/metered-sink.ts'
+import { createMetricsStore } from '../observability/metrics/redis/metrics.ts'
+import { createReporter } from '../observability/metrics/reporter.ts'
+import { createRequestCounter } from '../observability/metrics/request-metrics.ts'
+import { samplesOf } from '../observability/metrics/samples.ts'
+import { createSources } from '../observability/metrics/sources.ts'
+import type { SpanTally } from '../observability/tracing/exporter.ts'
+import { createRedisRest, type RedisRestOptions } from '../redis/rest.ts'
+
+/** No request waits for a report, and a scrape may take long. */
+const METRICS_TIMEOUT_MS = 2_000
+
+export interface MetricsParts {
+  readonly redis: Pick<RedisRestOptions, 'url' | 'token'>
+  readonly breakers: Breakers
+  /** Undefined: the time of the newest audit event is not available. */
+  readonly auditDb: D1Database | undefined
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** Hits and misses of an isolate's caches. Each cache counts its own. */
+export interface MemoryTallies {
+  readonly tokens: Tally
+  readonly references: Tally
+  readonly revoked: Tally
+  readonly exhausted: Tally
+  readonly relations: Tally
+}
+
+export interface MetricsServices {
+  readonly memories: MemoryTallies
+  /** Counts of local admissions and of leased units. */
+  readonly local: LocalTally
+  readonly audit: AuditTally
+  readonly spans: SpanTally
+  /** Wraps `sink` to count the audit events that pass. */
+  metered(sink: AuditSink): AuditSink
+  /** Counts a call to Redis by its outcome. */
+  redisCall(outcome: string): void
+  /** Returns the metrics of all isolates in the Prometheus text format. Throws `Unavailable`. */
+  text(): Promise<string>
+}
+
+/**
+ * Creates the metrics of an isolate. Reports use their own client without a breaker: their failures
+ * do not predict those of requests, and they are retried anyway.
+ */
+export function metricsServices({ redis, breakers, auditDb, now }: MetricsParts): MetricsServices {
+  const counters = createCounters()
+  const sources = createSources(counters)
+  const store = createMetricsStore(createRedisRest({ ...redis, timeoutMs: METRICS_TIMEOUT_MS }))
+  const count = createRequestCounter(counters)
+  const reporter = createReporter({
+    ...{ counters, store, now },
+    collect: sources.collect,
+    open: () => breakers.list.filter((each) => each.state() !== 'closed').map(({ name }) => name),
+  })
+  breakers.onTransition(({ breaker: { name }, to }) => {
+    counters.add(counters.counter('portcullis_breaker_transitions_total', [name, to]), 1)
+  })
+  const memories: MemoryTallies = {
+    tokens: newTally(),
+    references: newTally(),
+    revoked: newTally(),
+    exhausted: newTally(),
+    relations: newTally(),
+  }
+  for (const [name, tally] of Object.entries({ ...memories, verdicts: verdictTally }))
+    sources.addCache(name, tally)
+  const local = newLocalTally()
+  sources.add('portcullis_local_admissions_total', [], () => local.admitted)
+  for (const outcome of ['granted', 'returned'] as const)
+    sources.add('portcullis_leased_units_total', [outcome], () => local[outcome])
+  for (const outcome of ['refreshed', 'failed'] as const)
+    sources.add('portcullis_admission_refreshes_total', [outcome], () => local[outcome])
+  const audit = newAuditTally()
+  for (const outcome of ['sent', 'spilled', 'lost'] as const)
+    sources.add('portcullis_audit_events_total', [outcome], () => audit[outcome])
+  const spans: SpanTally = { exported: 0, dropped: 0 }
+  for (const outcome of ['exported', 'dropped'] as const)
+    sources.add('portcullis_spans_total', [outcome], () => spans[outcome])
+  const redisCalls = new Map<string, number>()
+
+  return {
+    memories,
+    local,
+    audit,
+    spans,
+    metered: (sink) => meteredSink(sink, count, reporter),
+    redisCall(outcome) {
+      let place = redisCalls.get(outcome)
+      if (place === undefined) {
+        place = counters.counter('portcullis_redis_calls_total', [outcome])
+        redisCalls.set(outcome, place)
+      }
+      counters.add(place, 1)
+    },
+    async text() {
+      const [totals, newestMs] = await Promise.all([
+        store.read(now()),
+        auditDb === undefined ? undefined : newestEventMs(auditDb),
+      ])
+      return exposition(samplesOf(totals, newestMs))
+    },
+  }
+}

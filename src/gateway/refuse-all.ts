@@ -1,0 +1,19 @@
+/** The app that runs instead of a misconfigured gateway. */
+import { Hono } from 'hono'
+import { Misconfigured } from '../errors.ts'
+import { problemHandler } from '../problems/problem-handler.ts'
+
+/**
+ * Creates an app that answers everything with the problem `misconfigured`, because an outage is
+ * safer than partial protection. The mistakes are logged once, and are not part of the response.
+ */
+export function refuseAll(error: unknown): Hono {
+  const cause = error instanceof Error ? error : new Error('unknown')
+  console.error(cause instanceof Misconfigured ? cause.message : `The gateway: ${cause.message}`)
+  const app = new Hono()
+  app.onError(problemHandler())
+  app.all('*', () => {
+    throw cause instanceof Misconfigured ? cause : new Misconfigured('The gateway', [])
+  })
+  return app
+}

@@ -1,0 +1,43 @@
+/** Lists of addresses and CIDR ranges, as in a policy. */
+import ipaddr from 'ipaddr.js'
+
+/** Address of all requests for which the platform reported no client address. */
+export const UNKNOWN_ADDRESS = 'unknown'
+/**
+ * The address that Cloudflare reports for every request from a Worker of another zone, regardless
+ * of its owner: `2a06:98c0:3600::103`, as its /64.
+ */
+const WORKERS_ADDRESS = '2a06:98c0:3600:0::/64'
+
+/**
+ * Reports whether unrelated callers share an address. A ban of such an address would let each of
+ * them lock out the others.
+ */
+export const isAnybodys = (address: string): boolean =>
+  address === UNKNOWN_ADDRESS || address === WORKERS_ADDRESS
+
+/** The prefix that identifies the holder of an IPv6 address; see `clientAddress`. */
+const IPV6_GROUP_BITS = 64
+const IPV4_BITS = 32
+
+/**
+ * Creates a function that reports whether a normalised client address is in the list of addresses
+ * and CIDR ranges. An IPv6 range smaller than a /64 covers the whole /64. Returns false for text
+ * that is not an address.
+ */
+export function createAddressList(list: readonly string[]): (address: string) => boolean {
+  const ranges = list.map(rangeOf)
+  return function includes(address) {
+    if (ranges.length === 0) return false
+    const [text = ''] = address.split('/')
+    if (!ipaddr.isValid(text)) return false
+    const parsed = ipaddr.parse(text)
+    return ranges.some(([base, bits]) => base.kind() === parsed.kind() && parsed.match(base, bits))
+  }
+}
+
+function rangeOf(text: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
+  const [base, bits] = text.includes('/') ? ipaddr.parseCIDR(text) : [ipaddr.parse(text), IPV4_BITS]
+  if (base.kind() === 'ipv4') return [base, bits]
+  return [base, text.includes('/') ? Math.min(bits, IPV6_GROUP_BITS) : IPV6_GROUP_BITS]
+}

@@ -1,0 +1,53 @@
+/** Reads the rest of a request body after the request was refused. */
+
+/** Clients and proxies have usually sent no more than this when the refusal reaches them. */
+export const LINGER_BYTES = 16_777_216
+/** Maximum time to wait for a slow client. */
+export const LINGER_MS = 1_000
+
+/** Large reads need few calls from JavaScript. Reads of 4 KB would cost four times as much. */
+const READ_BYTES = 65_536
+
+/** The part of a stream reader that {@link linger} uses. */
+export interface Chunks {
+  read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
+  cancel(reason?: unknown): Promise<void>
+}
+
+/**
+ * Reads and discards at most 16 MiB for at most one second, and then cancels the stream. If a
+ * server responds and closes while its client still sends, the connection is reset. The client or a
+ * proxy may then lose the response (RFC 9112 section 9.6). The caller would see a broken
+ * connection, or a 5xx of a proxy, instead of the refusal. Never rejects.
+ */
+export async function linger(chunks: Chunks): Promise<void> {
+  let timer!: ReturnType<typeof setTimeout>
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(resolve, LINGER_MS, 'late')
+  })
+  try {
+    for (let bytes = 0; bytes < LINGER_BYTES; ) {
+      const chunk = await Promise.race([chunks.read(), late])
+      if (chunk === 'late' || chunk.done) break
+      bytes += chunk.value?.byteLength ?? 0
+    }
+  } catch {
+    // The client has disconnected, so there is no reason to continue.
+  } finally {
+    clearTimeout(timer)
+    chunks.cancel().catch(() => undefined)
+  }
+}
+
+/** Locks a stream and reads it, in large pieces if it is a byte stream. */
+export function chunksOf(body: ReadableStream<Uint8Array>): Chunks {
+  try {
+    const reader = body.getReader({ mode: 'byob' })
+    return {
+      read: () => reader.read(new Uint8Array(READ_BYTES)),
+      cancel: (reason) => reader.cancel(reason),
+    }
+  } catch {
+    return body.getReader()
+  }
+}

@@ -1,0 +1,81 @@
+/** Path patterns of the route table: literals, `:params`, and `*` for all paths below. */
+
+/** `:name`, `:name?` or `:name{expression}`, as in Hono. */
+const PARAMETER = /^:\w+(?:\{[^{}/]+\})?\??$/
+/** Literal segments that `canonicalPath` does not refuse as ambiguous. */
+const LITERAL = /^(?!\.{1,2}$)[\w.~!$&'()+,=@-]+$/
+
+/**
+ * Reports whether the router supports every segment of a pattern, and a request can match it. Each
+ * parameter name may occur only once: the gateway would check one of the two values, but the origin
+ * receives both.
+ */
+export function isPathPattern(pattern: string): boolean {
+  const [first, ...segments] = pattern.split('/')
+  const last = segments.length - 1
+  const names = parametersOf(pattern)
+  return (
+    first === '' &&
+    last >= 0 &&
+    new Set(names).size === names.length &&
+    segments.every(
+      (segment, index) =>
+        ((segment === '*' || segment === '') && index === last) ||
+        LITERAL.test(segment) ||
+        (PARAMETER.test(segment) && isExpression(segment)),
+    )
+  )
+}
+
+/** Returns the names of a pattern's parameters: `id` for `/orders/:id`. */
+export function parametersOf(pattern: string): readonly string[] {
+  return pattern.split('/').flatMap((segment) => /^:(\w+)/.exec(segment)?.[1] ?? [])
+}
+
+function isExpression(parameter: string): boolean {
+  const [, expression] = /\{(.+)\}/.exec(parameter) ?? []
+  try {
+    return expression === undefined || new RegExp(expression) instanceof RegExp
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Returns the patterns without optional parameters that the router derives from a pattern:
+ * `/orders` and `/orders/:id` for `/orders/:id?`. The router derives them only if the last segment
+ * is optional.
+ */
+export function variantsOf(pattern: string): readonly string[] {
+  if (!pattern.endsWith('?')) return [pattern]
+  const variants: string[] = []
+  let path = ''
+  for (const segment of pattern.split('/').slice(1)) {
+    const isOptional = segment.startsWith(':') && segment.endsWith('?')
+    if (isOptional) variants.push(path === '' ? '/' : path)
+    path += `/${isOptional ? segment.slice(0, -1) : segment}`
+    if (isOptional) variants.push(path)
+  }
+  return [...new Set(variants)]
+}
+
+/**
+ * Reports whether `earlier` matches every path that `later` matches, so that `later` never gets a
+ * request. Returns false for parameters with an expression, which cannot be compared.
+ */
+export function shadows(earlier: string, later: string): boolean {
+  const before = variantsOf(earlier)
+  return variantsOf(later).every((after) => before.some((one) => takesAll(one, after)))
+}
+
+function takesAll(earlier: string, later: string): boolean {
+  const [before, after] = [earlier.split('/'), later.split('/')]
+  for (const [index, segment] of before.entries()) {
+    // The pattern `/files/*` also matches `/files`.
+    if (segment === '*') return index <= after.length
+    const other = after[index]
+    if (other === undefined || other === '*') return false
+    if (segment !== other && (other === '' || !/^:\w+$/.test(segment))) return false
+  }
+  return before.length === after.length
+}

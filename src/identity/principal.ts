@@ -1,0 +1,70 @@
+/** The verified identity of a caller, and the port that verifies tokens. */
+
+/**
+ * A verified identity. Every field comes from a token with a checked signature, issuer, audience,
+ * type and times, or from the record of a reference (an opaque token or API key) of the gateway.
+ * `subject` is unique only together with `issuer` (RFC 9068 section 5).
+ */
+export interface Principal {
+  /**
+   * The issuer that vouches for the subject: `iss`, exactly as configured. For a token that the
+   * gateway issued in exchange for another issuer's token (RFC 8693), that other issuer
+   * (`sub_iss`).
+   */
+  readonly issuer: string
+  /** `iss`: the issuer of the token. Clients and sessions are unique only together with it. */
+  readonly tokenIssuer: string
+  /** `sub`: 1 to 255 printable characters. */
+  readonly subject: string
+  /** `client_id`, or else `azp`. */
+  readonly client: string | undefined
+  /** The issuer's tenant claim (default `tenant`). */
+  readonly tenant: string | undefined
+  /** `sid`. */
+  readonly session: string | undefined
+  /** The issuer's roles claim (default `roles`). Plain strings; never used as property names. */
+  readonly roles: readonly string[]
+  /** `scope`, split at spaces (RFC 6749 section 3.3). */
+  readonly scopes: readonly string[]
+  /** `jti`. A token without one can be revoked only by a cutoff, not individually. */
+  readonly tokenId: string | undefined
+  /**
+   * base64url of SHA-256 over `JSON.stringify([iss, jti])`: identifies the token in revocation and
+   * audit, and is the same for every encoding of the token. Undefined without a `jti`.
+   */
+  readonly tokenIdHash: string | undefined
+  /**
+   * `cnf.jkt` (RFC 9449 section 6): base64url SHA-256 thumbprint of the key for which the caller
+   * must present a proof of possession with each request. Undefined for a plain bearer token.
+   */
+  readonly confirmation: string | undefined
+  /**
+   * `iat`, whole seconds since the epoch. Rounded down, so that a revocation cutoff applies in
+   * doubt.
+   */
+  readonly issuedAtSeconds: number
+  /** `exp`, seconds since the epoch; `Infinity` for an API key that does not expire. */
+  readonly expiresAtSeconds: number
+}
+
+/** Keeps a Worker alive until a promise settles. The promise must not reject. */
+export type WaitUntil = (promise: Promise<unknown>) => void
+
+/**
+ * Port: verifies a bearer token and returns its principal. Throws `Denied` for an invalid token,
+ * and `Unavailable` if the keys to verify it cannot be fetched. Returns the same object (`===`) for
+ * the same token while it is cached. Does NOT check revocation, or that the caller holds the key of
+ * `confirmation`.
+ */
+export interface TokenVerifier {
+  /**
+   * `waitUntil` is for work that continues after the response, such as refreshing keys that are
+   * still valid.
+   */
+  verify(token: string, waitUntil?: WaitUntil): Promise<Principal>
+  /**
+   * Returns the principal of a cached token, or undefined if `verify` would have to check the
+   * token.
+   */
+  recall(token: string): Principal | undefined
+}

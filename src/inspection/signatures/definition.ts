@@ -1,0 +1,27 @@
+/** The attack signature settings of a route. */
+import type { SignatureCategory } from '../../errors.ts'
+import { SIGNATURE_CATEGORIES } from '../../validators/inspect.ts'
+import type { Mode } from '../../validators/mode.ts'
+
+/**
+ * Settings for attack signatures: a second check, which scores the input that the first checks
+ * accepted.
+ */
+export interface SignaturesDefinition {
+  /** Sum of the scores of a category from which a request is an attack, 1 to 100. Default 5. */
+  readonly threshold?: number
+  /** Default `observe`, so that operators can review the matches before enforcement. */
+  readonly mode?: Mode
+  /** The categories to check. Default all. */
+  readonly categories?: readonly SignatureCategory[]
+}
+
+/**
+ * The defaults. One decisive rule reaches the threshold, or a notable rule together with another
+ * rule.
+ */
+export const DEFAULT_SIGNATURES: Required<SignaturesDefinition> = {
+  threshold: 5,
+  mode: 'observe',
+  categories: SIGNATURE_CATEGORIES,
+}

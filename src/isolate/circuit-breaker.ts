@@ -1,0 +1,178 @@
+/** Circuit breakers: stop calls to a dependency that keeps failing. No I/O and no timers. */
+import { type Fault, Unavailable } from '../errors.ts'
+
+/** `half_open`: a probe is in progress, and all other requests are still refused. */
+export type BreakerState = 'closed' | 'open' | 'half_open'
+
+/** The read-only view of a breaker. Its state belongs to this isolate only. */
+export interface Breaker {
+  /** The dependency that the breaker protects. */
+  readonly name: 'redis' | 'key_set' | 'authority' | 'origin'
+  /**
+   * The instance, if there are several: the URI of a key set or policy decision point, or the route
+   * of an origin (`GET /orders/:id`).
+   */
+  readonly target: string | undefined
+  state(): BreakerState
+}
+
+/** Receives the events of one breaker. */
+export interface BreakerWatch {
+  /** Reports a transition. `fault` is why the breaker is not closed; undefined if it is closed. */
+  changed(to: BreakerState, fault: Fault | undefined): void
+  /** Reports that a request was short-circuited. */
+  refused(): void
+}
+
+/** The interface for callers of the dependency. */
+export interface CircuitBreaker extends Breaker {
+  /**
+   * Requests permission for a call. Returns an entry number for `failed` and `abandoned`. While the
+   * breaker is open, throws `Unavailable` with the fault that opened it and the seconds until the
+   * next probe.
+   */
+  enter(): number
+  /** Reports a response to any call: closes the breaker. */
+  succeeded(): void
+  /** Reports that the call with this entry number failed. */
+  failed(entry: number, fault: Fault): void
+  /**
+   * Reports that the call with this entry number ended without a result. If it was the probe, the
+   * next request becomes the probe.
+   */
+  abandoned(entry: number): void
+}
+
+export interface CircuitBreakerOptions {
+  readonly name: Breaker['name']
+  readonly target?: string | undefined
+  /** Consecutive failures that open the breaker. Default 5. */
+  readonly failures?: number
+  /** Receives transitions. Default: none. */
+  readonly watch?: ((breaker: Breaker) => BreakerWatch) | undefined
+  /** Returns milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+  /** Returns a number in [0, 1). Default `Math.random`. */
+  readonly random?: () => number
+}
+
+export const DEFAULT_FAILURES = 5
+/** Maximum time between opening and the first probe. */
+export const FIRST_PERIOD_MS = 500
+/**
+ * Number of periods with this length, so that probes find a dependency that fails only for moments.
+ */
+export const FIRST_PERIODS = 4
+/** Maximum period: a dependency that has recovered receives a probe within this time. */
+export const MAX_PERIOD_MS = 5_000
+const AT_ONCE = Number.NEGATIVE_INFINITY
+
+/** Returns the length of a period before chance takes off up to half of it; the first has index 0. */
+export const longestPeriodMs = (index: number): number =>
+  Math.min(FIRST_PERIOD_MS * 2 ** Math.max(0, index - FIRST_PERIODS + 1), MAX_PERIOD_MS)
+
+/**
+ * Creates the circuit breaker of one isolate for one dependency. It opens after `failures`
+ * consecutive failures. It then refuses all calls for one period, lets one request through as a
+ * probe, and closes on the first response. The first four periods are half a second. Later periods
+ * double up to 5 s. Random jitter shortens each period by up to half.
+ *
+ * No method waits, for two reasons: on Workers, a request must not await a promise of another
+ * request, and a request may end without notice. A request that arrives during a probe is therefore
+ * refused at once. A probe without a result after one period counts as failed, and the next request
+ * becomes the probe. A probe that is reported as abandoned is replaced without delay.
+ *
+ * A failure counts only if no response has arrived since its call began. A slow call while other
+ * calls succeed is not an outage, and calls from before an outage do not prolong it.
+ */
+export function createCircuitBreaker({
+  name,
+  target,
+  failures = DEFAULT_FAILURES,
+  watch,
+  now = Date.now,
+  random = Math.random,
+}: CircuitBreakerOptions): CircuitBreaker {
+  let state: BreakerState = 'closed'
+  /**
+   * Changes with every response and transition. Failures of calls with an older number are ignored.
+   */
+  let round = 0
+  let failuresInRow = 0
+  let lastFault: Fault = 'unreachable'
+  let periods = 0
+  let periodMs = 0
+  let probeAtMs = 0
+
+  const breaker = { name, target, state: () => state }
+  const observer = watch?.(breaker)
+
+  function become(next: BreakerState): void {
+    state = next
+    round = (round + 1) | 0
+    observer?.changed(next, next === 'closed' ? undefined : lastFault)
+  }
+
+  function beginPeriod(): void {
+    periodMs = longestPeriodMs(periods) * (1 - random() / 2)
+    periods += 1
+    probeAtMs = now() + periodMs
+  }
+
+  function open(): void {
+    beginPeriod()
+    become('open')
+  }
+
+  return {
+    ...breaker,
+    enter() {
+      if (state === 'closed') return round
+      const nowMs = now()
+      if (nowMs < probeAtMs) {
+        observer?.refused()
+        const retryAfterSeconds = Math.max(1, Math.ceil((probeAtMs - nowMs) / 1000))
+        throw new Unavailable(name, lastFault, { retryAfterSeconds, unasked: true })
+      }
+      // The probe in progress has exceeded its period and counts as failed.
+      if (state === 'half_open' && probeAtMs !== AT_ONCE) beginPeriod()
+      else probeAtMs = nowMs + periodMs
+      become('half_open')
+      return round
+    },
+    succeeded() {
+      failuresInRow = 0
+      round = (round + 1) | 0
+      if (state === 'closed') return
+      periods = 0
+      become('closed')
+    },
+    failed(entry, fault) {
+      if (entry !== round) return
+      lastFault = fault
+      failuresInRow += 1
+      if (state === 'half_open' || failuresInRow >= failures) open()
+    },
+    abandoned(entry) {
+      if (entry === round && state === 'half_open') probeAtMs = AT_ONCE
+    },
+  }
+}
+
+/**
+ * Returns a passive view of a breaker, for calls that no request waits for, such as counters that
+ * are written after the response. Such calls are refused unless the breaker is closed. Their
+ * results do not open, probe or close it. Refused callers determine how many such calls there are,
+ * and an outage loses little data.
+ */
+export const bystanderOf = ({
+  name,
+  state,
+}: Breaker): Pick<CircuitBreaker, 'enter' | 'succeeded' | 'failed'> => ({
+  enter() {
+    if (state() !== 'closed') throw new Unavailable(name, 'unreachable', { unasked: true })
+    return 0
+  },
+  succeeded() {},
+  failed() {},
+})

@@ -1,0 +1,60 @@
+/**
+ * Counts the requests of this isolate that wait for their response. No I/O; time is an argument.
+ */
+
+const SLOT_MS = 4_000
+const SLOTS = 8
+/** Minimum time that a request is counted. A request may end without notice. */
+export const FORGOTTEN_AFTER_MS = SLOT_MS * (SLOTS - 1)
+
+/** The result of `enter` when no request was admitted. */
+export const FULL = -1
+
+export interface Waiting {
+  /**
+   * Counts a request and returns its slot, or {@link FULL} if `max` requests or more are waiting.
+   */
+  enter(max: number, nowMs: number): number
+  /** Removes the request that `enter` returned this slot for. */
+  leave(slot: number): void
+  count(): number
+}
+
+/**
+ * Creates the count. The platform may end a request without notice, so requests are counted by the
+ * time of their arrival. A request that arrived more than 7 to 8 slots ago (28 to 32 s with the
+ * default `slotMs`) no longer counts: it has ended, or it waits for a slow dependency.
+ */
+export function createWaiting(slotMs: number = SLOT_MS): Waiting {
+  const counts = new Int32Array(SLOTS)
+  let latest = 0
+  let total = 0
+
+  /** Clears the slots between the last request and now. */
+  function advance(slot: number): void {
+    for (let passed = Math.max(latest, slot - SLOTS) + 1; passed <= slot; passed++) {
+      total -= counts[passed % SLOTS] ?? 0
+      counts[passed % SLOTS] = 0
+    }
+    latest = slot
+  }
+
+  function add(slot: number, difference: 1 | -1): void {
+    counts[slot % SLOTS] = (counts[slot % SLOTS] ?? 0) + difference
+    total += difference
+  }
+
+  return {
+    enter(max, nowMs) {
+      const slot = Math.floor(nowMs / slotMs)
+      if (slot > latest) advance(slot)
+      if (total >= max) return FULL
+      add(latest, 1)
+      return latest
+    },
+    leave(slot) {
+      if (slot > latest - SLOTS) add(slot, -1)
+    },
+    count: () => total,
+  }
+}

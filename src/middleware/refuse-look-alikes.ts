@@ -1,0 +1,33 @@
+/** Refuses requests that the origin could take for those of another route. */
+import type { MiddlewareHandler } from 'hono'
+import { Denied } from '../errors.ts'
+import { pathOf } from '../http/path.ts'
+import { readsAs } from '../http/path-reading.ts'
+import type { LookAlike } from '../policy/look-alikes.ts'
+
+export interface LookAlikeOptions {
+  /** From `lookAlikesOf`. */
+  readonly lookAlikes: readonly LookAlike[]
+}
+
+/**
+ * Refuses a path with `Denied` (`path_ambiguous`, 400) that common origins could read as one of
+ * another route: `/api/ADMIN` and `/api/admin/` as `/api/admin`. Needs `canonicalPath` before it.
+ *
+ * @example
+ * ```ts
+ * for (const route of policy.routes) {
+ *   const lookAlikes = lookAlikesOf(route, policy.routes)
+ *   app.on(route.method, [route.path], refuseLookAlikes({ lookAlikes }), forward)
+ * }
+ * ```
+ */
+export const refuseLookAlikes = ({ lookAlikes }: LookAlikeOptions): MiddlewareHandler => {
+  const all = lookAlikes.flatMap(({ readings }) => readings)
+  return function refuseLookAlikes(c, next) {
+    const path = pathOf(c.req.raw.url)
+    if (!readsAs(path, all)) return next()
+    const other = lookAlikes.find(({ readings }) => readsAs(path, readings))
+    throw new Denied({ code: 'path_ambiguous', check: `reads_as ${other?.path}` })
+  }
+}

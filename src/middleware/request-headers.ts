@@ -1,0 +1,36 @@
+/** The headers of a request as plain data. */
+import type { ReceivedHeadersVariables } from './context.ts'
+
+/** The part of Hono's `Context` that is needed (`Context` itself is invariant). */
+interface Carrier {
+  readonly req: { readonly raw: Request }
+  get(name: never): unknown
+  set(name: never, value: never): void
+}
+
+type Received = ReceivedHeadersVariables['receivedHeaders']
+
+/**
+ * Returns the received headers by lower-case name. Several fields of one name are joined to a list
+ * (RFC 9110 section 5.2). They are read once for all stages: each access to the platform's own
+ * `Headers` leaves JavaScript, and a request would do so about fifteen times. If a middleware has
+ * replaced the request (`c.req.raw`), returns the headers of the new one.
+ */
+export function receivedHeaders(c: Carrier): Received['fields'] {
+  const variables = c as {
+    get(name: 'receivedHeaders'): Received | undefined
+    set(name: 'receivedHeaders', value: Received): void
+  }
+  const { raw } = c.req
+  const known = variables.get('receivedHeaders')
+  if (known?.of === raw) return known.fields
+  const fields = new Map<string, string>()
+  // Not a `for` loop: each step would leave JavaScript twice.
+  raw.headers.forEach((value, name) => {
+    // The only name for which `Headers` does not join the fields.
+    const before = name === 'set-cookie' ? fields.get(name) : undefined
+    fields.set(name, before === undefined ? value : `${before}, ${value}`)
+  })
+  variables.set('receivedHeaders', { of: raw, fields })
+  return fields
+}

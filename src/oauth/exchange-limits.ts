@@ -1,0 +1,60 @@
+/** Limits on token exchanges, per client and per subject token. */
+import { Denied } from '../errors.ts'
+
+/** A limit on the exchanges in a fixed window, which begins with the first exchange. */
+export interface ExchangeLimit {
+  /** 1 to 1,000,000,000. */
+  readonly limit: number
+  /** 1 to 86,400. */
+  readonly windowSeconds: number
+}
+
+export interface ExchangeLimits {
+  /** Exchanges of one client, over all subject tokens. Default 1,000 in 60 s. */
+  readonly client: ExchangeLimit
+  /** Exchanges of one subject token, over all clients. Default 30 in 600 s. */
+  readonly subjectToken: ExchangeLimit
+}
+
+/**
+ * For a client with 16 logins per second, and for a user with several tabs, audiences and retries.
+ */
+export const DEFAULT_EXCHANGE_LIMITS: ExchangeLimits = {
+  client: { limit: 1_000, windowSeconds: 60 },
+  subjectToken: { limit: 30, windowSeconds: 600 },
+}
+
+/** A counter that a grant increments. */
+export interface GrantCounter extends ExchangeLimit {
+  readonly key: string
+  /** Name in the audit event. */
+  readonly name: string
+}
+
+/** Returns the counters of one exchange. `subjectTokenHash` identifies the subject token. */
+export function exchangeCounters(
+  { client, subjectToken }: ExchangeLimits,
+  { clientId, subjectTokenHash }: { readonly clientId: string; readonly subjectTokenHash: string },
+): readonly GrantCounter[] {
+  return [
+    { ...client, name: 'exchange_client', key: `pc:exchanges:client:${clientId}` },
+    {
+      ...subjectToken,
+      name: 'exchange_subject_token',
+      key: `pc:exchanges:token:${subjectTokenHash}`,
+    },
+  ]
+}
+
+/** A counter at its limit. In this case no counter was changed. */
+export interface ExhaustedCounter {
+  readonly name: string
+  readonly retryAfterSeconds: number
+}
+
+/** Throws `Denied` (`rate_limited`) if a counter is at its limit. */
+export function refuseExhausted(exhausted: ExhaustedCounter | undefined): void {
+  if (exhausted === undefined) return
+  const { name: limit, retryAfterSeconds } = exhausted
+  throw new Denied({ code: 'rate_limited', limit, retryAfterSeconds })
+}

@@ -1,0 +1,155 @@
+/** Reads clients and counts their failed authentications in Redis. */
+import { addressBanKey } from '../../abuse/ban.ts'
+import { Unavailable } from '../../errors.ts'
+import { keyPart } from '../../redis/key-part.ts'
+import { type RedisRest, sentOnce } from '../../redis/rest.ts'
+import { ask, resultOf } from '../../redis/result.ts'
+import { cutOffKey } from '../../revocation/revocation.ts'
+import type { ConfiguredClient } from '../../validators/client.ts'
+import {
+  type ClientLogins,
+  FAILURE_WINDOW_SECONDS,
+  type Failures,
+  KNOWN_ADDRESS_SECONDS,
+  type Login,
+} from '../client-logins.ts'
+import { clientKey, configuredClientsOf, parseClient } from './client-record.ts'
+
+export interface ClientLoginsOptions {
+  readonly rest: RedisRest
+  /** The clients of `CLIENTS`. */
+  readonly configured: readonly ConfiguredClient[]
+  /** The gateway's public URL: the default audience of clients, and the issuer of their tokens. */
+  readonly publicUrl: string
+}
+
+const WHOLE = /^\d{1,12}$/
+
+/**
+ * Counts a failure under each of KEYS. ARGV: the window in seconds, which starts with the first
+ * failure.
+ */
+const FAILED_SCRIPT = `
+local counts = {}
+for i, key in ipairs(KEYS) do
+  counts[2 * i - 1] = redis.call('INCR', key)
+  if counts[2 * i - 1] == 1 then redis.call('EXPIRE', key, ARGV[1]) end
+  counts[2 * i] = redis.call('TTL', key)
+end
+return counts
+`
+
+/**
+ * Creates the adapter over Upstash. Each key is read by a command that fails if the key has the
+ * wrong type. Configured, stored and unknown clients cause the same commands. The response time
+ * therefore does not reveal which of them a client is.
+ */
+export function createClientLogins({
+  rest,
+  configured,
+  publicUrl,
+}: ClientLoginsOptions): ClientLogins {
+  const fixed = configuredClientsOf(configured, publicUrl)
+  // A retried command would report the assertion as used.
+  const once = sentOnce(rest)
+
+  return {
+    async begin(login) {
+      const { clientId, address } = login
+      const [byAddress, byClient] = await failureKeys(login)
+      const cutOffKeys = await cutOffKeysOf(publicUrl, clientId)
+      const replies = await rest.send([
+        ['GET', clientKey(await keyPart(clientId))],
+        ['GET', byAddress],
+        ['TTL', byAddress],
+        ['GET', byClient],
+        ['TTL', byClient],
+        ['TTL', await knownKey(login)],
+        ['GET', await addressBanKey(address)],
+        ...cutOffKeys.map((key) => ['GET', key]),
+      ])
+      const [record, addressCount, addressTtl, clientCount, clientTtl, known, ban, ...cutOffs] =
+        replies.map(resultOf)
+      return {
+        client: fixed.get(clientId) ?? (record === null ? undefined : parseClient(record)),
+        byAddress: failures(addressCount ?? 0, addressTtl),
+        byClient: failures(clientCount ?? 0, clientTtl),
+        knownForSeconds: whole(known),
+        bannedUntilSeconds: ban === null ? undefined : whole(ban),
+        cutOffs: new Map(cutOffKeys.map((key, index) => [key, secondOrNull(cutOffs[index])])),
+      }
+    },
+
+    async failed(login) {
+      const keys = await failureKeys(login)
+      const counts = await ask(rest, [
+        'EVAL',
+        FAILED_SCRIPT,
+        keys.length,
+        ...keys,
+        FAILURE_WINDOW_SECONDS,
+      ])
+      if (!Array.isArray(counts) || counts.length !== 2 * keys.length)
+        throw new Unavailable('redis', 'malformed')
+      return {
+        byAddress: failures(counts[0], counts[1]),
+        byClient: failures(counts[2], counts[3]),
+      }
+    },
+
+    async succeeded(login, { remember, use }) {
+      if (use !== undefined) {
+        const result = await ask(once, ['SET', use.key, '1', 'EX', use.ttlSeconds, 'NX'])
+        if (result === null) return false
+        if (result !== 'OK') throw new Unavailable('redis', 'malformed')
+      }
+      if (remember)
+        await ask(rest, ['SET', await knownKey(login), '1', 'EX', KNOWN_ADDRESS_SECONDS])
+      return true
+    },
+  }
+}
+
+/**
+ * Returns the keys of the cutoffs for a client's own tokens: those of the client, and of the client
+ * as a subject.
+ */
+function cutOffKeysOf(issuer: string, clientId: string): Promise<string[]> {
+  return Promise.all([
+    cutOffKey('client', issuer, clientId),
+    cutOffKey('subject', issuer, clientId),
+  ])
+}
+
+async function failureKeys({ clientId, address }: Login): Promise<[string, string]> {
+  return [await failureKey('address', address), await failureKey('client', clientId)]
+}
+
+async function failureKey(by: 'address' | 'client', whose: string): Promise<string> {
+  return `pc:client-failures:${by}:${await keyPart(whose)}`
+}
+
+async function knownKey({ clientId, address }: Login): Promise<string> {
+  return `pc:client-address:${await keyPart(clientId)}:${await keyPart(address)}`
+}
+
+/** A count without a remaining TTL is about to expire, so the wait is at least 1 s. */
+function failures(count: unknown, ttlSeconds: unknown): Failures {
+  return { count: whole(count), resetSeconds: Math.max(1, whole(ttlSeconds)) }
+}
+
+/** Throws `Unavailable` if the value is not an integer: an unreadable count must not count as 0. */
+function whole(value: unknown): number {
+  const number = typeof value === 'string' && WHOLE.test(value) ? Number(value) : value
+  if (!Number.isSafeInteger(number)) throw new Unavailable('redis', 'malformed')
+  return number as number
+}
+
+/**
+ * Throws `Unavailable` if the value is not a second: an unreadable cutoff must not count as no
+ * cutoff.
+ */
+function secondOrNull(value: unknown): string | null {
+  if (value === null || (typeof value === 'string' && WHOLE.test(value))) return value
+  throw new Unavailable('redis', 'malformed')
+}

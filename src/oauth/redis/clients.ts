@@ -1,0 +1,157 @@
+/** The client registry: clients in Redis and those of the configuration. */
+import { v7 } from 'uuid'
+import { Denied, Unavailable } from '../../errors.ts'
+import type { RedisRest } from '../../redis/rest.ts'
+import { ask } from '../../redis/result.ts'
+import { type ConfiguredClient, isClientId } from '../../validators/client.ts'
+import type { Client, ClientRegistry } from '../client.ts'
+import { clientSecretHash, newClientSecret } from '../client-secret.ts'
+import {
+  clientKey,
+  clientRecord,
+  configuredClientsOf,
+  describedClient,
+  parseClient,
+} from './client-record.ts'
+
+export interface ClientRegistryOptions {
+  readonly rest: RedisRest
+  /** The clients of `CLIENTS`. */
+  readonly configured: readonly ConfiguredClient[]
+  /** The gateway's public URL: the default audience of clients. */
+  readonly publicUrl: string
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** Index of the client ids. They are UUIDs of version 7, so their text sorts by age. */
+const INDEX_KEY = 'pc:clients'
+/** The number of attempts if other requests change the same client at the same time. */
+const MAX_ATTEMPTS = 5
+/** A cursor that is a position in the list of configured clients. */
+const CONFIGURED_CURSOR = /^configured:(\d{1,6})$/
+
+const CREATE_SCRIPT = `
+redis.call('SET', KEYS[1], ARGV[1])
+redis.call('ZADD', KEYS[2], 0, ARGV[2])
+return 1
+`
+/**
+ * KEYS: record. ARGV: the old text, the new text. Replaces a record only if it has not changed in
+ * the meantime.
+ */
+const REPLACE_SCRIPT = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2])
+return 1
+`
+
+/**
+ * Creates the registry. A configured client has priority over a stored one with the same id.
+ * Nothing is cached, so a change is in force in every isolate from the next request on. Throws
+ * `Unavailable` for a malformed reply, and `Denied` (`input_invalid`) for an invalid cursor.
+ */
+export function createClientRegistry({
+  rest,
+  configured,
+  publicUrl,
+  now,
+}: ClientRegistryOptions): ClientRegistry {
+  const fixed = configuredClientsOf(configured, publicUrl)
+
+  async function stored(ids: readonly string[]): Promise<Client[]> {
+    if (ids.length === 0) return []
+    const texts = await ask(rest, ['MGET', ...ids.map(clientKey)])
+    if (!Array.isArray(texts) || texts.length !== ids.length)
+      throw new Unavailable('redis', 'malformed')
+    return texts.filter((text) => text !== null).map(parseClient)
+  }
+
+  /** Returns at most `count` ids, newest first, older than `cursor`. */
+  async function idsBefore(cursor: string | undefined, count: number): Promise<string[]> {
+    const start = cursor === undefined ? '+' : `(${cursor}`
+    const ids = await ask(rest, ['ZREVRANGEBYLEX', INDEX_KEY, start, '-', 'LIMIT', 0, count])
+    if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string'))
+      throw new Unavailable('redis', 'malformed')
+    return ids
+  }
+
+  /**
+   * Applies `change` to a stored client. Returns false if the client does not exist, or if the
+   * change does not apply. Throws `Unavailable` after 5 attempts.
+   */
+  async function replace(id: string, change: (client: Client) => Client | undefined) {
+    if (fixed.has(id) || !isClientId(id)) return false
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const text = await ask(rest, ['GET', clientKey(id)])
+      if (text === null) return false
+      const changed = change(parseClient(text))
+      if (changed === undefined) return false
+      const record = clientRecord(changed)
+      const done = await ask(rest, ['EVAL', REPLACE_SCRIPT, 1, clientKey(id), String(text), record])
+      if (done === 1) return true
+      if (done !== 0) throw new Unavailable('redis', 'malformed')
+    }
+    throw new Unavailable('redis', 'refused')
+  }
+
+  return {
+    async find(id) {
+      const known = fixed.get(id)
+      if (known !== undefined || !isClientId(id)) return known
+      const text = await ask(rest, ['GET', clientKey(id)])
+      return text === null ? undefined : parseClient(text)
+    },
+
+    async list({ limit, cursor }) {
+      const position = CONFIGURED_CURSOR.exec(cursor ?? '')?.[1]
+      if (cursor !== undefined && position === undefined && !isClientId(cursor)) throw badCursor()
+      const ids = position === undefined ? await idsBefore(cursor, limit + 1) : []
+      const clients = await stored(ids.slice(0, limit))
+      if (ids.length > limit) return { clients, cursor: String(ids[limit - 1]) }
+      const start = Number(position ?? 0)
+      const end = start + limit - clients.length
+      const page = [...clients, ...[...fixed.values()].slice(start, end)]
+      return end < fixed.size ? { clients: page, cursor: `configured:${end}` } : { clients: page }
+    },
+
+    async create(described) {
+      const secret = described.jwks === undefined ? newClientSecret() : undefined
+      const client: Client = {
+        ...describedClient(described, v7(), publicUrl),
+        secrets: secret === undefined ? [] : [await clientSecretHash(secret)],
+        createdAtSeconds: Math.floor(now() / 1000),
+        configured: false,
+      }
+      const { id } = client
+      const done = await ask(rest, [
+        ...['EVAL', CREATE_SCRIPT, 2, clientKey(id), INDEX_KEY],
+        ...[clientRecord(client), id],
+      ])
+      if (done !== 1) throw new Unavailable('redis', 'malformed')
+      return { client, secret }
+    },
+
+    async rotateSecret(id, graceSeconds) {
+      const secret = newClientSecret()
+      const newHash = await clientSecretHash(secret)
+      const nowSeconds = Math.floor(now() / 1000)
+      const done = await replace(id, (client) => {
+        if (client.jwks !== undefined) return undefined
+        const old = client.secrets.flatMap(({ hash, untilSeconds }) => {
+          const until = Math.min(untilSeconds ?? Infinity, nowSeconds + graceSeconds)
+          return until > nowSeconds ? [{ hash, untilSeconds: until }] : []
+        })
+        return { ...client, secrets: [newHash, ...old] }
+      })
+      return done ? secret : undefined
+    },
+
+    disable: (id) => replace(id, (client) => ({ ...client, disabled: true })),
+  }
+}
+
+function badCursor(): Denied {
+  const error = { in: 'query', path: '/cursor', message: 'is not from an answer' } as const
+  return new Denied({ code: 'input_invalid', errors: [error] })
+}

@@ -1,0 +1,88 @@
+/** Reads the stored state for a grant from Redis in one pipeline. */
+import { Unavailable } from '../../errors.ts'
+import { type RedisCommand, type RedisRest, sentOnce } from '../../redis/rest.ts'
+import { resultOf } from '../../redis/result.ts'
+import type { ExhaustedCounter, GrantCounter } from '../exchange-limits.ts'
+import type { GrantStore } from '../grant-store.ts'
+
+/**
+ * Adds one to every counter, or to none. KEYS: the counters. ARGV: a limit and a window in seconds
+ * for each. Returns the index of the exhausted counter that takes longest to reset and the time
+ * until its reset in milliseconds; index 0: none is exhausted. Fails if the value of a counter is
+ * not a number.
+ */
+const COUNT_SCRIPT = `
+local full, longest = 0, 0
+for i, key in ipairs(KEYS) do
+  if tonumber(redis.call('GET', key) or '0') >= tonumber(ARGV[2 * i - 1]) then
+    local left = redis.call('PTTL', key)
+    if full == 0 or left > longest then full, longest = i, left end
+  end
+end
+if full > 0 then return { full, longest } end
+for i, key in ipairs(KEYS) do
+  if redis.call('INCR', key) == 1 then redis.call('EXPIRE', key, ARGV[2 * i]) end
+end
+return { 0, 0 }
+`
+
+/**
+ * Creates the adapter for Upstash Redis. `EXISTS` counts the keys that `MGET` reads: `MGET` returns
+ * nil for a key of a wrong type, which would mean "no cutoff".
+ */
+export function createGrantStore(rest: RedisRest): GrantStore {
+  // A retried command would report the proof as used.
+  const once = sentOnce(rest)
+  return {
+    async consult({ keys, proof, counters = [] }) {
+      const commands: RedisCommand[] = []
+      if (keys.length > 0) commands.push(['MGET', ...keys], ['EXISTS', ...keys])
+      if (counters.length > 0) commands.push(countCommand(counters))
+      if (proof !== undefined)
+        commands.push(['SET', proof.replayKey, '1', 'EX', proof.replayTtlSeconds, 'NX'])
+      if (commands.length === 0) return { values: [], proofIsNew: true, exhausted: undefined }
+      const redis = proof === undefined ? rest : once
+      const results = (await redis.send(commands)).map(resultOf)
+      return {
+        values: keys.length > 0 ? stringsOf(results[0], results[1], keys.length) : [],
+        proofIsNew: proof === undefined || isFirstUse(results.at(-1)),
+        exhausted:
+          counters.length > 0 ? exhaustedOf(results[keys.length > 0 ? 2 : 0], counters) : undefined,
+      }
+    },
+  }
+}
+
+function stringsOf(values: unknown, existing: unknown, length: number): (string | null)[] {
+  const isReadable = (value: unknown) => value === null || typeof value === 'string'
+  if (!Array.isArray(values) || values.length !== length || !values.every(isReadable))
+    throw new Unavailable('redis', 'malformed')
+  // More keys than values: `MGET` could not read one of them. Fewer: a key expired in between.
+  const found = values.filter((value) => value !== null).length
+  if (!Number.isSafeInteger(existing) || Number(existing) > found)
+    throw new Unavailable('redis', 'malformed')
+  return values
+}
+
+function countCommand(counters: readonly GrantCounter[]): RedisCommand {
+  const keys = counters.map(({ key }) => key)
+  const args = counters.flatMap(({ limit, windowSeconds }) => [limit, windowSeconds])
+  return ['EVAL', COUNT_SCRIPT, keys.length, ...keys, ...args]
+}
+
+function exhaustedOf(
+  reply: unknown,
+  counters: readonly GrantCounter[],
+): ExhaustedCounter | undefined {
+  const [index, leftMs] = Array.isArray(reply) && reply.length === 2 ? reply : []
+  if (index === 0) return undefined
+  const counter = counters[index - 1]
+  if (counter === undefined || !Number.isSafeInteger(leftMs))
+    throw new Unavailable('redis', 'malformed')
+  return { name: counter.name, retryAfterSeconds: Math.max(1, Math.ceil(leftMs / 1000)) }
+}
+
+function isFirstUse(result: unknown): boolean {
+  if (result !== 'OK' && result !== null) throw new Unavailable('redis', 'malformed')
+  return result === 'OK'
+}

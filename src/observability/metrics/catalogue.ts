@@ -1,0 +1,162 @@
+/** The catalogue of all metrics: name, kind, labels and help text. */
+
+export type MetricKind = 'counter' | 'gauge' | 'histogram'
+
+export interface Metric {
+  readonly kind: MetricKind
+  readonly help: string
+  readonly labels: readonly string[]
+}
+
+/**
+ * Metrics by name. Label values come from bounded lists: routes of the policy, codes of reasons,
+ * names of limits. They never contain text from a caller. Counters and histograms are the sum over
+ * all isolates of all gateways on one Redis.
+ */
+export const METRICS = {
+  portcullis_requests_total: {
+    kind: 'counter',
+    help:
+      'Requests that were decided, by route pattern (none: no route has the path), code of ' +
+      'the reason, and status sent.',
+    labels: ['method', 'route', 'decision', 'reason', 'status'],
+  },
+  portcullis_request_duration_seconds: {
+    kind: 'histogram',
+    help:
+      'Time from the first stage to the answer, headers of the origin included. The clock ' +
+      'of Workers stands still while they compute: this is time spent waiting.',
+    labels: ['method', 'route'],
+  },
+  portcullis_stage_duration_seconds: {
+    kind: 'histogram',
+    help:
+      'The same of each stage of the pipeline by itself. Stages that only compute take 0 on ' +
+      'Workers.',
+    labels: ['stage'],
+  },
+  portcullis_rate_limited_total: {
+    kind: 'counter',
+    help:
+      'Requests refused with 429, by the name of the limit; authentication_failures: ' +
+      'credentials that were not looked at.',
+    labels: ['limit'],
+  },
+  portcullis_limits_uncounted_total: {
+    kind: 'counter',
+    help: 'Limits that could not be counted and let a request through (onUnavailable: allow).',
+    labels: ['limit'],
+  },
+  portcullis_observed_refusals_total: {
+    kind: 'counter',
+    help: 'What rules in observe mode would have refused, by the code of the reason.',
+    labels: ['reason'],
+  },
+  portcullis_bans: {
+    kind: 'gauge',
+    help: 'Bans that hold, of operators and of the policy, observed ones included.',
+    labels: [],
+  },
+  portcullis_cache_requests_total: {
+    kind: 'counter',
+    help: 'Look-ups in the memories of isolates.',
+    labels: ['cache', 'result'],
+  },
+  portcullis_redis_calls_total: {
+    kind: 'counter',
+    help: 'Calls to Redis that requests and operators made, by how they ended.',
+    labels: ['outcome'],
+  },
+  portcullis_local_admissions_total: {
+    kind: 'counter',
+    help: 'Requests that were admitted without a call to Redis, by what the isolate knew and held.',
+    labels: [],
+  },
+  portcullis_leased_units_total: {
+    kind: 'counter',
+    help:
+      'Units of limits that isolates took ahead (granted), and of these what nobody spent and ' +
+      'was given back (returned).',
+    labels: ['outcome'],
+  },
+  portcullis_admission_refreshes_total: {
+    kind: 'counter',
+    help:
+      'Calls to Redis behind answers that renew what an isolate knows and holds, answered ' +
+      '(refreshed) or failed.',
+    labels: ['outcome'],
+  },
+  portcullis_breaker_transitions_total: {
+    kind: 'counter',
+    help: 'Changes of state of the breakers of isolates.',
+    labels: ['dependency', 'to'],
+  },
+  portcullis_breaker_open_isolates: {
+    kind: 'gauge',
+    help:
+      'Isolates whose breaker was not closed when they last reported, at most 35 s ago. An ' +
+      'isolate that cannot reach Redis cannot report.',
+    labels: ['dependency'],
+  },
+  portcullis_isolates: {
+    kind: 'gauge',
+    help: 'Isolates that reported in the last 35 s.',
+    labels: [],
+  },
+  portcullis_audit_events_total: {
+    kind: 'counter',
+    help:
+      'Audit events that the queue took (sent), that were put into Redis instead (spilled, ' +
+      'and sent later), or that are lost.',
+    labels: ['outcome'],
+  },
+  portcullis_audit_spilled_events: {
+    kind: 'gauge',
+    help: 'Audit events that wait in Redis for a queue that takes them.',
+    labels: [],
+  },
+  portcullis_audit_newest_event_timestamp_seconds: {
+    kind: 'gauge',
+    help:
+      'When the newest event in the audit database was decided. Absent where the gateway ' +
+      'has no such database, or it is empty or does not answer.',
+    labels: [],
+  },
+  portcullis_spans_total: {
+    kind: 'counter',
+    help: 'Spans that were exported to the collector of traces, or dropped.',
+    labels: ['outcome'],
+  },
+  portcullis_metrics_flush_failures_total: {
+    kind: 'counter',
+    help: 'Reports of isolates that Redis did not take at once. They are sent again.',
+    labels: [],
+  },
+  portcullis_metrics_dropped_total: {
+    kind: 'counter',
+    help: 'Counts that were dropped: their report was too old, or there were too many series.',
+    labels: [],
+  },
+  portcullis_metrics_last_flush_timestamp_seconds: {
+    kind: 'gauge',
+    help: 'When any isolate last reported.',
+    labels: [],
+  },
+} as const satisfies Readonly<Record<string, Metric>>
+
+export type MetricName = keyof typeof METRICS
+
+/**
+ * Upper bounds of the buckets of every histogram, in milliseconds. A bucket without a bound
+ * follows.
+ */
+export const BUCKETS_MS = [
+  0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000,
+] as const
+
+/** Returns the index of the bucket of a duration, from 0 to `BUCKETS_MS.length`. */
+export function bucketOf(ms: number): number {
+  let at = 0
+  while (at < BUCKETS_MS.length && ms > (BUCKETS_MS[at] as number)) at++
+  return at
+}

@@ -1,0 +1,39 @@
+/** The port for the metric totals of all isolates. */
+import type { Deltas } from './counters.ts'
+
+/** The report of an isolate. */
+export interface IsolateReport extends Deltas {
+  readonly isolate: string
+  /** Number of the report, from 1. Each number is applied once. */
+  readonly number: number
+  /** Dependencies with a circuit breaker that is not closed. */
+  readonly open: readonly string[]
+  readonly nowMs: number
+}
+
+/** The totals of all isolates, and values that the store reads directly. */
+export interface MetricsTotals {
+  /** By name of the series, in the form of `seriesName`. */
+  readonly counts: ReadonlyMap<string, number>
+  /** Number of isolates with a recent report. */
+  readonly isolates: number
+  /** Number of these isolates with a circuit breaker that was not closed, by dependency. */
+  readonly open: ReadonlyMap<string, number>
+  /** Milliseconds since the epoch; undefined if no isolate reported. */
+  readonly lastReportMs: number | undefined
+  /** Number of bans in force. */
+  readonly bans: number
+  /** Number of audit events that wait for the queue. */
+  readonly spilledEvents: number
+}
+
+/**
+ * Port: stores the metric totals. Both functions reject with `Unavailable` if the store does not
+ * respond.
+ */
+export interface MetricsStore {
+  /** Adds a report exactly once, even if it is sent again. Makes one call. */
+  add(report: IsolateReport): Promise<void>
+  /** Reads the totals. Makes one call. */
+  read(nowMs: number): Promise<MetricsTotals>
+}

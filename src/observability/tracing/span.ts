@@ -1,0 +1,65 @@
+/** Spans and their OTLP/HTTP JSON encoding (OpenTelemetry Protocol 1.x). */
+
+/** A span that has ended. */
+export interface Span {
+  /** 32 and 16 lower-case hex digits. */
+  readonly traceId: string
+  readonly spanId: string
+  readonly parentSpanId: string | undefined
+  readonly tracestate: string | undefined
+  readonly kind: keyof typeof KINDS
+  readonly name: string
+  /** Milliseconds since the epoch. */
+  readonly startMs: number
+  readonly endMs: number
+  readonly attributes: Readonly<Record<string, string | number | undefined>>
+  /** Whether the operation of the span failed. */
+  readonly isError: boolean
+}
+
+/** `SpanKind` of the protocol. */
+const KINDS = { internal: 1, server: 2 } as const
+/** `STATUS_CODE_ERROR` of the protocol. */
+const STATUS_ERROR = 2
+const SERVICE_NAME = 'portcullis'
+
+/** Creates an `ExportTraceServiceRequest` with these spans. */
+export function exportRequest(spans: readonly Span[]): object {
+  return {
+    resourceSpans: [
+      {
+        resource: { attributes: attributesOf({ 'service.name': SERVICE_NAME }) },
+        scopeSpans: [{ scope: { name: SERVICE_NAME }, spans: spans.map(spanOf) }],
+      },
+    ],
+  }
+}
+
+function spanOf(span: Span): object {
+  const { traceId, spanId, parentSpanId, tracestate, name } = span
+  return {
+    ...{ traceId, spanId, name },
+    ...(parentSpanId !== undefined && { parentSpanId }),
+    ...(tracestate !== undefined && { traceState: tracestate }),
+    kind: KINDS[span.kind],
+    startTimeUnixNano: nanosecondsOf(span.startMs),
+    endTimeUnixNano: nanosecondsOf(span.endMs),
+    attributes: attributesOf(span.attributes),
+    status: span.isError ? { code: STATUS_ERROR } : {},
+  }
+}
+
+function attributesOf(attributes: Span['attributes']): object[] {
+  return Object.entries(attributes).flatMap(([key, value]) => {
+    if (value === undefined) return []
+    // The OTLP JSON encoding writes 64-bit integers as strings.
+    return [
+      typeof value === 'number'
+        ? { key, value: { intValue: String(value) } }
+        : { key, value: { stringValue: value } },
+    ]
+  })
+}
+
+/** Returns nanoseconds as text, because a JavaScript number cannot represent them exactly. */
+const nanosecondsOf = (ms: number): string => `${Math.round(ms)}000000`

@@ -1,0 +1,182 @@
+/**
+ * The origin behind the gateway: sends requests to it, with a timeout, and reports its failures.
+ */
+import { Denied, Misconfigured, Unavailable } from '../errors.ts'
+import { targetOf } from '../http/path.ts'
+import type { WaitUntil } from '../identity/principal.ts'
+
+/** Sends requests: a service binding, or any object with the same `fetch` method. */
+export interface Fetches {
+  fetch(url: string, init: RequestInit): Promise<Response>
+}
+
+export interface OriginOptions {
+  /** Base URL. Requests go to its authority, below its path. Optional with a binding. */
+  readonly url?: string | undefined
+  /** A service binding to use instead of the network. */
+  readonly binding?: Fetches | undefined
+}
+
+/** A request to the origin. */
+export interface OriginRequest {
+  /** The client's request: provides the method, path, query and abort signal. */
+  readonly incoming: Request
+  /** Headers to send instead of the client's own, by lower-case name. */
+  readonly headers: ReadonlyMap<string, string>
+  /** The client's body, possibly read or transformed. */
+  readonly body: ReadableStream<Uint8Array> | Uint8Array | null
+  /** Timeout for the response headers in milliseconds, including the upload. */
+  readonly timeoutMs: number
+  /**
+   * Method and pattern of the route (`GET /orders/:id`). Failures are counted separately by route.
+   */
+  readonly route?: string | undefined
+  /** For work on the response that continues after the client has disconnected. */
+  readonly waitUntil?: WaitUntil | undefined
+  /**
+   * Re-checks the admission of a request that has waited since `sinceMs`, before the origin is
+   * called. Throws if the request is no longer admitted.
+   */
+  readonly stillAdmitted?: ((sinceMs: number) => Promise<void>) | undefined
+}
+
+/**
+ * Port: sends a request to the origin of this gateway. If the response body is read, it has the
+ * content encoding of the origin.
+ */
+export interface Origin {
+  send(request: OriginRequest): Promise<Response>
+}
+
+/** Most origins respond within this time, and watching the client's abort signal costs CPU. */
+const UNWATCHED_MS = 50
+
+/** The authority that a service binding receives if no URL is configured. */
+const BINDING_URL = 'https://origin'
+
+/**
+ * Creates the port to an origin. Every request goes to the configured authority, below the
+ * configured base path. Redirects are returned, not followed. The gateway does not retry (the
+ * runtime repeats a GET, HEAD or DELETE if a kept-alive connection closes without a response).
+ * Requests bypass Cloudflare's cache, which does not distinguish callers.
+ *
+ * `send` throws `Unavailable('origin', 'timeout')` if the headers do not arrive in time. It throws
+ * `'malformed'` for a status that does not exist in HTTP, and `'unreachable'` for any other
+ * failure. If the body refuses to be read further with a `Denied`, that `Denied` is thrown. The
+ * response body streams without a timeout. If the client disconnects, the request to the origin is
+ * aborted at most about 50 ms later.
+ *
+ * Does NOT check the path: dot segments could leave the base path, so `canonicalPath()` must run
+ * before. Throws {@link Misconfigured} for an invalid URL.
+ *
+ * @example
+ * ```ts
+ * const origin = createOrigin({ url: 'https://api.internal.example/v2' })
+ * ```
+ */
+export function createOrigin({ url, binding }: OriginOptions): Origin {
+  if (url === undefined && binding === undefined)
+    throw new Misconfigured('The origin', ['needs a URL or a service binding'])
+  const base = baseOf(url ?? BINDING_URL)
+
+  return {
+    async send({ incoming, headers, body, timeoutMs }) {
+      const target = targetOf(incoming.url)
+      // Without the slash, text such as `.evil.test` or `@evil.test` would change the authority.
+      if (!target.startsWith('/'))
+        throw new Denied({ code: 'path_ambiguous', check: 'not_absolute' })
+      const abort = new AbortController()
+      let watched: AbortSignal | undefined
+      const leave = () => abort.abort(watched?.reason)
+      const expire = () => abort.abort(new Unavailable('origin', 'timeout'))
+      const untilWatchedMs = Math.min(UNWATCHED_MS, timeoutMs)
+      let timer = setTimeout(() => {
+        timer = setTimeout(expire, timeoutMs - untilWatchedMs)
+        watched = incoming.signal
+        watched.addEventListener('abort', leave)
+        if (watched.aborted) leave()
+      }, untilWatchedMs)
+      const init = {
+        method: incoming.method,
+        // `fetch` converts the object to the platform's headers, only once.
+        headers: objectOf(headers),
+        body: body instanceof ReadableStream && body !== incoming.body ? whole(body, abort) : body,
+        redirect: 'manual',
+        cache: 'no-store',
+        encodeResponseBody: 'manual',
+        signal: abort.signal,
+        // The Fetch standard requires this for a body that streams.
+        duplex: 'half',
+      } satisfies RequestInit & { duplex: 'half' }
+      try {
+        const answer = await (binding === undefined
+          ? fetch(base + target, init)
+          : binding.fetch(base + target, init))
+        if (!isStatus(answer.status)) throw new Unavailable('origin', 'malformed')
+        return answer
+      } catch (cause) {
+        const reason = abort.signal.aborted ? abort.signal.reason : cause
+        if (reason instanceof Unavailable || reason instanceof Denied) throw reason
+        // The client has disconnected. The audit trail must not blame the origin.
+        if (incoming.signal.aborted)
+          throw new Denied({ code: 'request_malformed', check: 'client_gone' })
+        throw new Unavailable('origin', 'unreachable', { cause })
+      } finally {
+        clearTimeout(timer)
+        watched?.removeEventListener('abort', leave)
+      }
+    },
+  }
+}
+
+/**
+ * Returns the headers as an object, which the platform reads in one step. `Object.fromEntries`
+ * costs twice as much.
+ */
+function objectOf(headers: ReadonlyMap<string, string>): Record<string, string> {
+  const object: Record<string, string> = {}
+  for (const [name, value] of headers) object[name] = value
+  return object
+}
+
+/**
+ * Forwards a body that must reach the origin complete or not at all. If a JavaScript stream fails,
+ * workerd ends the request normally, and the origin would treat the received part as the whole.
+ * Therefore the request is aborted before the failure is passed on. The platform's own bodies do
+ * not need this, and are faster without it.
+ */
+function whole(body: ReadableStream<Uint8Array>, abort: AbortController): ReadableStream {
+  const reader = body.getReader()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read()
+          if (done) controller.close()
+          else controller.enqueue(value)
+        } catch (error) {
+          abort.abort(error)
+          controller.error(error)
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+/**
+ * Returns scheme, authority and base path, without a trailing slash. Throws `Misconfigured` for an
+ * invalid URL.
+ */
+function baseOf(text: string): string {
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new Misconfigured('The origin', ['needs an http or https URL'])
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
+    throw new Misconfigured('The origin', ['takes no credentials, query or fragment in its URL'])
+  return url.origin + url.pathname.replace(/\/+$/, '')
+}
+
+/** 101 is an accepted upgrade. Other informational statuses never reach this code. */
+const isStatus = (status: number): boolean => status === 101 || (status >= 200 && status <= 599)

@@ -1,0 +1,158 @@
+/** Types of the policy that a user writes: roles, limits and the route table. */
+import type * as z from 'zod'
+import type { AbuseDefinition } from '../abuse/definition.ts'
+import type { LeaseTerms } from '../admission/lease.ts'
+import type { LimitEngine, OnUnavailable } from '../admission/limit.ts'
+import type { OriginSpelling } from '../http/path-reading.ts'
+import type { Principal } from '../identity/principal.ts'
+import type { InspectDefinition } from '../inspection/definition.ts'
+import type { TokensDefinition } from '../oauth/tokens-definition.ts'
+import type { RelationDemand, RelationsDefinition } from '../relations/definition.ts'
+import type { Mode } from '../validators/mode.ts'
+import type { Method } from '../validators/policy.ts'
+
+/** The input of a custom key function of a limit. */
+export interface LimitSubject {
+  readonly request: Request
+  readonly principal: Principal | null
+  /** The client's normalised address; IPv6 as its /64. */
+  readonly address: string
+}
+
+/** What a limit counts by. A function may return any string: the gateway escapes or hashes it. */
+export type LimitBy = 'subject' | 'client' | 'tenant' | 'address' | ((of: LimitSubject) => string)
+
+/** One limit of the policy. */
+export interface LimitDefinition {
+  /** Requests per window, or units if a request costs more than one. */
+  readonly limit: number
+  readonly windowSeconds: number
+  readonly by: LimitBy
+  readonly onUnavailable: OnUnavailable
+  /**
+   * `observe`: counts without refusing, and audit events record what it would refuse. Default
+   * `enforce`.
+   */
+  readonly mode?: Mode
+  /** `exact` windows, or the approximation of `@upstash/ratelimit`. Default `exact`. */
+  readonly engine?: LimitEngine
+  /** Units of an exact limit that one request costs, from 1 to the limit. Default 1. */
+  readonly cost?: number
+  /**
+   * Units of an exact limit that an isolate may lease in advance and spend without calling Redis,
+   * and how long the lease lasts. Requires `revocation.maxStalenessMs`. Default: no lease, so every
+   * request calls Redis.
+   */
+  readonly lease?: LeaseTerms
+}
+
+/** A permission that a route requires, enforced or only observed. */
+export interface PermissionDemand {
+  /** `<thing>:<verb>`. */
+  readonly name: string
+  /**
+   * `observe`: authenticated callers without it pass, and audit events record them. Default
+   * `enforce`.
+   */
+  readonly mode?: Mode
+}
+
+/**
+ * zod schemas of a route's input. Except in `headers`, objects must be strict or loose:
+ * `definePolicy` refuses schemas that drop unknown keys.
+ */
+export interface InputSchemas {
+  readonly params?: z.ZodType
+  readonly query?: z.ZodType
+  readonly headers?: z.ZodType
+  /** Requires a body of type `application/json`. */
+  readonly body?: z.ZodType
+}
+
+/** One row of the route table. Requires exactly one of `permission` and `anonymous`. */
+export interface RouteDefinition<LimitName extends string = string> {
+  readonly method: Method
+  /** Hono pattern: `/orders/:id`, or `/files/*` for all paths below. */
+  readonly path: string
+  /**
+   * How the origin compares the names in this path. Default `loose`: as any common server does.
+   * Requests of other routes that the origin could then read as requests of this route are refused,
+   * unless those routes have the same requirements. `distinct-extensions`: `report.pdf` is not
+   * `report`. `exact`: byte for byte.
+   */
+  readonly originSpelling?: OriginSpelling
+  /** Required permission `<thing>:<verb>`, checked in roles and scopes. */
+  readonly permission?: string | PermissionDemand
+  /**
+   * Relation to an object that the caller must have in addition to the permission. Default none.
+   */
+  readonly relation?: RelationDemand
+  /** Allows anonymous callers. A token that is presented must still be valid. */
+  readonly anonymous?: true
+  readonly limits?: readonly LimitName[]
+  readonly input?: InputSchemas
+  /** Inspection of query and body; `{}` for the default settings. Default none. */
+  readonly inspect?: InspectDefinition
+  /** Maximum size of the request body in bytes. Default 1 MiB; 0 forbids a body. */
+  readonly maxBodyBytes?: number
+  /** Timeout for the origin's response headers, in milliseconds. Default 15,000. */
+  readonly originTimeoutMs?: number
+  /** Forwards the caller's `Authorization` header and `DPoP` proof to the origin. Default false. */
+  readonly forwardAuthorization?: boolean
+  /** Forwards the caller's `Cookie` header to the origin. Default false. */
+  readonly forwardCookies?: boolean
+  /** Origins (`https://app.test`) with pages that may open a WebSocket here. Default none. */
+  readonly webSocketOrigins?: readonly string[]
+  /**
+   * Requires a token that is bound to a key, with a DPoP proof (RFC 9449). Default false: plain
+   * bearer tokens are accepted too. A bound token needs its proof on every route.
+   */
+  readonly dpop?: boolean
+  /**
+   * Lets concurrent identical GET requests of one caller share one call to the origin. A response
+   * may then be as old as the first of these requests. Default false.
+   */
+  readonly coalesce?: boolean
+}
+
+/** How soon a revocation or ban takes effect. */
+export interface RevocationDefinition {
+  /**
+   * How long after a revocation or ban a caller may still be admitted, because an earlier check of
+   * the caller passed. Milliseconds, 0 to 60,000. Default 0: every request calls Redis.
+   */
+  readonly maxStalenessMs?: number
+}
+
+export interface PolicyDefinition<RoleName extends string, LimitName extends string> {
+  /** Permissions of each role: `orders:read`, `orders:*` or `*`. */
+  readonly roles: Readonly<Record<RoleName, readonly string[]>>
+  readonly limits: Readonly<Record<LimitName, LimitDefinition>>
+  readonly routes: readonly RouteDefinition<NoInfer<LimitName>>[]
+  /** The gateway's own tokens. Every field has a default. */
+  readonly tokens?: TokensDefinition
+  /** Protection against repeated violations. Every field has a default. */
+  readonly abuse?: AbuseDefinition
+  /** How soon a revocation takes effect. Every field has a default. */
+  readonly revocation?: RevocationDefinition
+  /** Relations between callers and objects. Default none. */
+  readonly relations?: RelationsDefinition
+  /**
+   * Issuers that use the same tenants as the gateway, in addition to the gateway itself. A tenant
+   * of the same name at another issuer is a different tenant. Default: `relations.issuers`; without
+   * it, the trusted issuer if there is only one, else none.
+   */
+  readonly tenantIssuers?: readonly string[]
+  /**
+   * Headers that a client cannot send to the origin, in addition to those that the gateway always
+   * strips: `X-Tenant-Id`, or `X-Tenant-*` for every name with this prefix. Default none.
+   */
+  readonly stripHeaders?: readonly string[]
+  /**
+   * Headers that a client can send to the origin although common servers trust them, such as
+   * `X-User-Id`. Default none.
+   */
+  readonly keepHeaders?: readonly string[]
+  /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
+  readonly maxConcurrentRequests?: number
+}

@@ -1,0 +1,109 @@
+/** Finds routes of a policy that an origin could confuse, although the router does not. */
+
+import { type Reading, readingsOf } from '../http/path-reading.ts'
+import type { PolicyRoute } from './route.ts'
+
+/** A route that an origin could select for requests of another route. */
+export interface LookAlike {
+  /** The pattern of the route. */
+  readonly path: string
+  readonly readings: readonly Reading[]
+}
+
+interface Candidate extends LookAlike {
+  readonly route: PolicyRoute
+  /** Whether the origin could select it for every request of the other route. */
+  readonly isCertain: boolean
+}
+
+const PLAIN = /^[\w-]+$/
+
+/**
+ * Returns the routes that an origin could select for requests of `route`, and that have a
+ * requirement which `route` does not have. HEAD follows GET in both. Most routes have none.
+ */
+export function lookAlikesOf(
+  route: PolicyRoute,
+  routes: readonly PolicyRoute[],
+): readonly Candidate[] {
+  const own = routes.indexOf(route)
+  const names = namesOf(route.path)
+  return routes.flatMap((other, at) => {
+    if (other === route || other.method !== route.method) return []
+    if (areApart(names, namesOf(other.path)) || demandsAsMuch(route, other)) return []
+    const readings = readingsOf(route.path, other.path, other.originSpelling ?? 'loose', at > own)
+    const isCertain = readings.some(({ chance }) => chance === 'always')
+    return readings.length === 0 ? [] : [{ path: other.path, readings, route: other, isCertain }]
+  })
+}
+
+/** Returns a mistake for each pair of routes of which one would refuse every request. */
+export function mistakesInSpelling(routes: readonly PolicyRoute[]): readonly string[] {
+  const mistakes = new Map<PolicyRoute, string>()
+  for (const route of routes) {
+    for (const { route: other, path, isCertain } of lookAlikesOf(route, routes)) {
+      if (!isCertain || mistakes.has(other)) continue
+      mistakes.set(
+        route,
+        `${route.method} ${route.path}: an origin could take it for ${path}, which demands something ` +
+          "else; let both demand the same, or set originSpelling: 'exact' on both if the origin " +
+          'tells them apart',
+      )
+    }
+  }
+  return [...mistakes.values()]
+}
+
+/**
+ * Reports whether two patterns differ in a plain segment, so that no origin can confuse them. A
+ * cheap test that excludes most pairs of a table.
+ */
+function areApart(one: readonly string[], another: readonly string[]): boolean {
+  return one.some((name, at) => {
+    const other = another[at]
+    return other !== undefined && PLAIN.test(name) && PLAIN.test(other) && name !== other
+  })
+}
+
+const namesOf = (pattern: string) => pattern.toLowerCase().split('/')
+
+/** Reports whether `other` would admit every request that `route` admits. */
+function demandsAsMuch(route: PolicyRoute, other: PolicyRoute): boolean {
+  const isSame = (key: 'params' | 'query' | 'headers' | 'body') =>
+    other.input[key] === undefined || other.input[key] === route.input[key]
+  const readsParameters = other.relation !== undefined || other.input.params !== undefined
+  return (
+    demandsPermission(route, other) &&
+    (other.relation === undefined || isEqual(other.relation, route.relation)) &&
+    (!readsParameters || parametersIn(route.path) === parametersIn(other.path)) &&
+    other.limits.every(({ name }) => route.limits.some((limit) => limit.name === name)) &&
+    isSame('params') &&
+    isSame('query') &&
+    isSame('headers') &&
+    isSame('body') &&
+    (other.inspect === undefined || other.inspect === route.inspect) &&
+    route.maxBodyBytes <= other.maxBodyBytes &&
+    (route.dpop || !other.dpop) &&
+    route.webSocketOrigins.every((origin) => other.webSocketOrigins.includes(origin)) &&
+    (other.forwardAuthorization || !route.forwardAuthorization) &&
+    (other.forwardCookies || !route.forwardCookies)
+  )
+}
+
+function demandsPermission(route: PolicyRoute, other: PolicyRoute): boolean {
+  if (other.permission === undefined) return true
+  if (other.permissionMode === 'observe') return route.permission !== undefined
+  return route.permission === other.permission && route.permissionMode !== 'observe'
+}
+
+const isEqual = (one: unknown, another: unknown) => JSON.stringify(one) === JSON.stringify(another)
+
+/**
+ * Returns the parameters with their positions: a rule about `id` applies to the segment of `id`.
+ */
+const parametersIn = (pattern: string) =>
+  pattern
+    .split('/')
+    .map((segment) => (segment.startsWith(':') ? segment : ''))
+    .join('/')
+    .replace(/\/+$/, '')

@@ -1,0 +1,146 @@
+/** Checks the policy that a user writes (`portcullis.config.ts`) and fills in its defaults. */
+import { toDotPath } from 'zod/v4/core'
+import { type Abuse, abuseOf } from '../abuse/definition.ts'
+import { Misconfigured } from '../errors.ts'
+import { type Tokens, tokensOf } from '../oauth/tokens-definition.ts'
+import { ruleOf } from '../relations/rule.ts'
+import { type Method, policySchema } from '../validators/policy.ts'
+import { mistakesInHeaders } from '../validators/request-header.ts'
+import type {
+  LimitDefinition,
+  PermissionDemand,
+  PolicyDefinition,
+  RevocationDefinition,
+  RouteDefinition,
+} from './definition.ts'
+import { mistakesInSpelling } from './look-alikes.ts'
+import { mistakesInLeases, mistakesInTable } from './mistakes.ts'
+import { type PolicyRelations, policyRelationsOf } from './relations.ts'
+import type { PolicyLimit, PolicyRoute } from './route.ts'
+
+export type { Method, PolicyLimit, PolicyRoute }
+
+export interface Policy {
+  /** A Map, so that a role name such as `constructor` does not find a property of `Object`. */
+  readonly roles: ReadonlyMap<string, readonly string[]>
+  readonly routes: readonly PolicyRoute[]
+  /** All limits by name, including those that no route uses. */
+  readonly limits: ReadonlyMap<string, PolicyLimit>
+  readonly tokens: Tokens
+  readonly abuse: Abuse
+  readonly revocation: Required<RevocationDefinition>
+  /** Undefined: the policy has no relations. */
+  readonly relations: PolicyRelations | undefined
+  /** Undefined: not set. */
+  readonly tenantIssuers: readonly string[] | undefined
+  readonly stripHeaders?: readonly string[] | undefined
+  readonly keepHeaders?: readonly string[] | undefined
+  readonly maxConcurrentRequests: number
+}
+
+export const DEFAULT_MAX_BODY_BYTES = 1_048_576
+export const DEFAULT_ORIGIN_TIMEOUT_MS = 15_000
+/** Strict: every request is checked in Redis. See docs/decisions/0038. */
+export const DEFAULT_REVOCATION: Required<RevocationDefinition> = { maxStalenessMs: 0 }
+/** See docs/decisions/0024. */
+export const DEFAULT_MAX_CONCURRENT_REQUESTS = 1_000
+
+/**
+ * Checks a policy and fills in its defaults. Throws one {@link Misconfigured}. It lists all
+ * mistakes of the first check that fails: the shape, then the relation model, then the references
+ * between parts. Does NOT check that the origin has the routes.
+ *
+ * @example
+ * ```ts
+ * export default definePolicy({
+ *   roles: { reader: ['orders:read'] },
+ *   limits: {
+ *     standard: { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
+ *   },
+ *   routes: [
+ *     { method: 'GET', path: '/orders', permission: 'orders:read', limits: ['standard'] },
+ *   ],
+ * })
+ * ```
+ */
+export function definePolicy<const RoleName extends string, const LimitName extends string>(
+  definition: PolicyDefinition<RoleName, LimitName>,
+): Policy {
+  const parsed = policySchema.safeParse(definition)
+  if (!parsed.success) {
+    throw new Misconfigured(
+      'The policy',
+      parsed.error.issues.map((issue) => `${toDotPath(issue.path)}: ${issue.message}`),
+    )
+  }
+  const limits = new Map<string, LimitDefinition>(Object.entries(definition.limits))
+  const revocation = { ...DEFAULT_REVOCATION, ...definition.revocation }
+  const compiled = policyRelationsOf(definition.relations)
+  if ('mistakes' in compiled) throw new Misconfigured('The policy', compiled.mistakes)
+  const { relations } = compiled
+  const mistakes = [
+    ...mistakesInTable(definition.routes, limits, relations),
+    ...mistakesInLeases(limits, revocation),
+    ...(definition.tenantIssuers !== undefined && relations?.issuers !== undefined
+      ? ['tenantIssuers: relations.issuers names them already; remove one of the two']
+      : []),
+    ...mistakesInHeaders(definition),
+  ]
+  if (mistakes.length > 0) throw new Misconfigured('The policy', mistakes)
+  const routes = definition.routes.map((route) => complete(route, limits, relations))
+  const spellings = mistakesInSpelling(routes)
+  if (spellings.length > 0) throw new Misconfigured('The policy', spellings)
+  return {
+    roles: new Map<string, readonly string[]>(Object.entries(definition.roles)),
+    routes,
+    limits: new Map([...limits].map(([name, limit]) => [name, { name, ...limit }])),
+    tokens: tokensOf(definition.tokens),
+    abuse: abuseOf(definition.abuse),
+    revocation,
+    relations,
+    tenantIssuers: definition.tenantIssuers ?? relations?.issuers,
+    stripHeaders: definition.stripHeaders,
+    keepHeaders: definition.keepHeaders,
+    maxConcurrentRequests: definition.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS,
+  }
+}
+
+/**
+ * Throws `Misconfigured` if the value is not a policy. A policy file may not have been
+ * type-checked.
+ */
+export function requirePolicy(policy: Partial<Policy> | undefined): void {
+  if (policy?.roles instanceof Map && policy.tokens !== undefined) return
+  throw new Misconfigured('The policy', ['must be the default export, made by definePolicy()'])
+}
+
+function complete(
+  route: RouteDefinition,
+  limits: ReadonlyMap<string, LimitDefinition>,
+  relations: PolicyRelations | undefined,
+): PolicyRoute {
+  const { permission, relation } = route
+  const demand: PermissionDemand | undefined =
+    typeof permission === 'string' ? { name: permission } : permission
+  return {
+    method: route.method,
+    path: route.path,
+    originSpelling: route.originSpelling,
+    permission: demand?.name,
+    permissionMode: demand?.mode,
+    relation: relations && relation && ruleOf(relation, relations.subject),
+    limits: (route.limits ?? []).flatMap((name) => {
+      const definition = limits.get(name)
+      return definition === undefined ? [] : [{ name, ...definition }]
+    }),
+    input: route.input ?? {},
+    maxBodyBytes: route.maxBodyBytes ?? DEFAULT_MAX_BODY_BYTES,
+    originTimeoutMs: route.originTimeoutMs ?? DEFAULT_ORIGIN_TIMEOUT_MS,
+    forwardAuthorization: route.forwardAuthorization ?? false,
+    forwardCookies: route.forwardCookies ?? false,
+    webSocketOrigins: route.webSocketOrigins ?? [],
+    dpop: route.dpop ?? false,
+    coalesce: route.coalesce ?? false,
+    inspect: route.inspect,
+  }
+}

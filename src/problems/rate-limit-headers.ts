@@ -1,0 +1,83 @@
+/** `RateLimit-Policy` and `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-11). */
+import type { LimitRule, RateLimit } from '../admission/limit.ts'
+
+/** The policy item of a rule never changes, so each isolate formats it once. */
+const policyItems = new WeakMap<LimitRule, string>()
+
+function policyItem({ rule, limit }: RateLimit): string {
+  if (limit !== rule.limit) return itemOf(rule, limit)
+  let item = policyItems.get(rule)
+  if (item === undefined) {
+    item = itemOf(rule, limit)
+    policyItems.set(rule, item)
+  }
+  return item
+}
+
+/** Formats a policy item. `limit` is the limit in force, which may be an operator's override. */
+function itemOf({ name, windowSeconds }: LimitRule, limit: number): string {
+  return `"${name}";q=${limit};w=${windowSeconds}`
+}
+
+/**
+ * Returns whole seconds until `resetMs`, at least 0. Rounds up, so that no caller retries too
+ * early.
+ */
+function secondsUntil(resetMs: number, nowMs: number): number {
+  return Math.max(0, Math.ceil((resetMs - nowMs) / 1000))
+}
+
+/** The limit that refused a request, and after how many seconds the caller may try again. */
+export interface LimitRefusal {
+  readonly limit: string
+  readonly retryAfterSeconds: number
+}
+
+/**
+ * Sets `RateLimit-Policy` with every consulted limit, and `RateLimit` with one of them: the limit
+ * that refused the request, else the one with the fewest requests left (of equals the one that
+ * resets last). Sets nothing if no limit was consulted. Leaves out limits in observe mode, because
+ * a caller who obeyed them would hide what the operator wants to observe.
+ *
+ * `refusal` also determines `Retry-After`. Its seconds become `t`, so that `Retry-After` and `t`
+ * never contradict each other.
+ */
+export function setRateLimitHeaders(
+  headers: { set(name: string, value: string): unknown },
+  limits: readonly RateLimit[],
+  nowMs: number,
+  refusal?: LimitRefusal,
+): void {
+  const told = limits.some(isObserved) ? limits.filter((limit) => !isObserved(limit)) : limits
+  const refusing = refusal && told.find(({ rule }) => rule.name === refusal.limit)
+  const named = refusing ?? tightestOf(told)
+  if (named === undefined) return
+  const seconds =
+    refusing === undefined || refusal === undefined
+      ? secondsUntil(named.resetMs, nowMs)
+      : refusal.retryAfterSeconds
+  headers.set('RateLimit-Policy', told.map(policyItem).join(', '))
+  headers.set('RateLimit', `"${named.rule.name}";r=${named.remaining};t=${seconds}`)
+}
+
+const isObserved = ({ rule }: RateLimit): boolean => rule.mode === 'observe'
+
+/** Returns the limit that the caller reaches first, or undefined if none was consulted. */
+function tightestOf(limits: readonly RateLimit[]): RateLimit | undefined {
+  let tightest: RateLimit | undefined
+  for (const limit of limits) {
+    if (tightest === undefined || isTighter(limit, tightest)) tightest = limit
+  }
+  return tightest
+}
+
+function isTighter(limit: RateLimit, other: RateLimit): boolean {
+  const difference = requestsLeft(limit) - requestsLeft(other)
+  return difference < 0 || (difference === 0 && limit.resetMs > other.resetMs)
+}
+
+/**
+ * Converts units to requests: limits may have different costs, so their units are not comparable.
+ */
+const requestsLeft = ({ rule, remaining }: RateLimit): number =>
+  Math.floor(remaining / (rule.cost ?? 1))

@@ -1,0 +1,122 @@
+/** Lists of records that operators create, stored in Redis as JSON and read from the newest. */
+import type * as z from 'zod'
+import { Unavailable } from '../errors.ts'
+import type { Page, PageQuery } from '../validators/page.ts'
+import type { RedisCommand, RedisRest } from './rest.ts'
+import { resultOf } from './result.ts'
+
+/** The storage of one kind of record. */
+export interface RecordListOptions<Schema extends z.ZodType> {
+  readonly rest: RedisRest
+  /** Prefix of the record keys: a record is stored at the prefix followed by its id. */
+  readonly prefix: string
+  /**
+   * Sorted set of the ids. Every score is 0: the ids are UUIDs of version 7, so their text sorts by
+   * age. A second sorted set at `<index>:ends` has the same ids with their expiry as the score, in
+   * seconds since the epoch.
+   */
+  readonly index: string
+  readonly schema: Schema
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+/** The keys that a script must write together to store a record. */
+export interface RecordKeys {
+  readonly record: string
+  readonly index: string
+  readonly ends: string
+}
+
+export interface RecordList<Item> {
+  list(page: PageQuery): Promise<Page<Item>>
+  /** Returns undefined if the record does not exist. */
+  find(id: string): Promise<Item | undefined>
+  keysOf(id: string): RecordKeys
+  /** Runs a script. Throws `Unavailable` if the script fails or does not return a number. */
+  run(
+    script: string,
+    keys: readonly string[],
+    values: readonly (string | number)[],
+  ): Promise<number>
+}
+
+/** The score that scripts write for a record without expiry. */
+export const NEVER_ENDS = '+inf'
+
+/**
+ * Removes the ids of expired records. KEYS: index, ends. ARGV: now, in seconds. One call removes at
+ * most 1,000 ids, because a list is read more often than 1,000 records expire.
+ */
+const TRIM_SCRIPT = `
+local ended = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[1], 'LIMIT', 0, 1000)
+if #ended > 0 then
+  redis.call('ZREM', KEYS[1], unpack(ended))
+  redis.call('ZREM', KEYS[2], unpack(ended))
+end
+return #ended
+`
+
+/** Creates a list. Its methods throw `Unavailable` for a malformed reply or record. */
+export function createRecordList<Schema extends z.ZodType>({
+  rest,
+  prefix,
+  index,
+  schema,
+  now,
+}: RecordListOptions<Schema>): RecordList<z.output<Schema>> {
+  const ends = `${index}:ends`
+
+  async function ask(...commands: RedisCommand[]): Promise<readonly unknown[]> {
+    return (await rest.send(commands)).map(resultOf)
+  }
+
+  function parse(text: unknown): z.output<Schema> {
+    const parsed = schema.safeParse(jsonOf(text))
+    if (!parsed.success) throw new Unavailable('redis', 'malformed')
+    return parsed.data
+  }
+
+  return {
+    keysOf: (id) => ({ record: prefix + id, index, ends }),
+
+    async list({ limit, cursor }) {
+      const before = cursor === undefined ? '+' : `(${cursor}`
+      const [, ids] = await ask(
+        ['EVAL', TRIM_SCRIPT, 2, index, ends, Math.floor(now() / 1000)],
+        ['ZREVRANGEBYLEX', index, before, '-', 'LIMIT', 0, limit + 1],
+      )
+      if (!isTexts(ids)) throw new Unavailable('redis', 'malformed')
+      const shown = ids.slice(0, limit)
+      if (shown.length === 0) return { items: [] }
+      const [texts] = await ask(['MGET', ...shown.map((id) => prefix + id)])
+      if (!Array.isArray(texts) || texts.length !== shown.length)
+        throw new Unavailable('redis', 'malformed')
+      const items = texts.filter((text) => text !== null).map(parse)
+      return ids.length > limit ? { items, cursor: String(shown.at(-1)) } : { items }
+    },
+
+    async find(id) {
+      const [text] = await ask(['GET', prefix + id])
+      return text === null ? undefined : parse(text)
+    },
+
+    async run(script, keys, values) {
+      const [result] = await ask(['EVAL', script, keys.length, ...keys, ...values])
+      if (typeof result !== 'number') throw new Unavailable('redis', 'malformed')
+      return result
+    },
+  }
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string')
+}
+
+function jsonOf(text: unknown): unknown {
+  try {
+    return typeof text === 'string' ? JSON.parse(text) : undefined
+  } catch {
+    return undefined
+  }
+}

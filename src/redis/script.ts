@@ -1,0 +1,154 @@
+/** Runs Lua scripts by their digest (`EVALSHA`) if Redis has cached them, else by their text. */
+import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
+import { resultOf } from './result.ts'
+
+/**
+ * Shebang with a flag of Upstash. With the flag, Upstash locks only the declared keys of a script
+ * instead of the whole database, and refuses access to other keys. Redis and Valkey refuse to load
+ * a script with this flag.
+ */
+export const KEY_LOCKING = '#!lua flags=allow-key-locking\n'
+
+/** State of one server, shared by all clients of the server in this isolate. */
+interface Server {
+  /** False after the server has refused to load a script with {@link KEY_LOCKING}. */
+  takesFlag: boolean
+}
+
+const servers = new Map<string, Server>()
+const unnamed = new WeakMap<RedisRest, Server>()
+
+/** A script, with or without {@link KEY_LOCKING}, as the server accepts it. */
+export interface Script {
+  /** Returns the digest for `EVALSHA` at this server; a promise the first time. */
+  name(rest: RedisRest): string | Promise<string>
+  /** Returns the text with this digest. */
+  text(rest: RedisRest): string
+  /** Reports whether the text has the flag and the server has not refused the flag so far. */
+  isOnTrial(rest: RedisRest): boolean
+}
+
+/**
+ * Creates a script from its text without a shebang. With `keys: 'declared'`, the default, KEYS must
+ * contain every key that the script uses, and the script has {@link KEY_LOCKING}. A script that
+ * computes names of keys (`derived`) locks the whole database of Upstash while it runs.
+ */
+export function createScript(
+  plain: string,
+  { keys = 'declared' }: { readonly keys?: 'declared' | 'derived' } = {},
+): Script {
+  const locking = keys === 'declared' ? KEY_LOCKING + plain : undefined
+  /** Digests by text. Not promises: a request must not await a promise of another request. */
+  const names = new Map<string, string>()
+  const isOnTrial = (rest: RedisRest) => locking !== undefined && serverOf(rest).takesFlag
+  const text = (rest: RedisRest) =>
+    locking !== undefined && serverOf(rest).takesFlag ? locking : plain
+  async function digest(full: string): Promise<string> {
+    const name = await scriptName(full)
+    names.set(full, name)
+    return name
+  }
+  return {
+    text,
+    isOnTrial,
+    name(rest) {
+      const full = text(rest)
+      return names.get(full) ?? digest(full)
+    },
+  }
+}
+
+/**
+ * Runs a script in its own call and returns its result. Throws `Unavailable` if the script failed,
+ * without the error text of Redis.
+ */
+export async function runScript(
+  rest: RedisRest,
+  script: Script,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): Promise<unknown> {
+  const command = ['EVALSHA', await script.name(rest), keys.length, ...keys, ...args]
+  const [reply] = await rest.send([command])
+  return scriptResult(rest, { script, command, reply })
+}
+
+/** An `EVALSHA` that was sent, and its reply. */
+export interface SentScript {
+  readonly script: Script
+  readonly command: RedisCommand
+  readonly reply: RedisReply | undefined
+}
+
+/**
+ * Returns the result of one script; see {@link scriptReplies}. Throws `Unavailable` without one.
+ */
+export async function scriptResult(rest: RedisRest, sent: SentScript): Promise<unknown> {
+  const [reply] = isUnknownScript(sent.reply) ? await scriptReplies(rest, [sent]) : [sent.reply]
+  return resultOf(reply)
+}
+
+/**
+ * Returns the replies of scripts that were sent by digest. Sends scripts again with their texts if
+ * Redis had not cached them (after a restart or a failover) and so did not run them: in one call
+ * and in the same order.
+ *
+ * A text with Upstash's flag is loaded by one command and run by the next. So a server that refuses
+ * the flag has run nothing, whatever its error message is. The script is then sent without the
+ * flag, as are all later scripts to this server.
+ */
+export async function scriptReplies(
+  rest: RedisRest,
+  sent: readonly SentScript[],
+): Promise<readonly (RedisReply | undefined)[]> {
+  const replies = sent.map(({ reply }) => reply)
+  const unknown = () => [...sent.keys()].filter((at) => isUnknownScript(replies[at]))
+
+  if (sent.some(({ script }, at) => script.isOnTrial(rest) && isUnknownScript(replies[at]))) {
+    const places = unknown()
+    const commands: RedisCommand[] = []
+    for (const at of places) {
+      const { script, command } = sent[at] as SentScript
+      commands.push(['SCRIPT', 'LOAD', script.text(rest)])
+      commands.push(['EVALSHA', await script.name(rest), ...command.slice(2)])
+    }
+    const loaded = await rest.send(commands)
+    for (const [index, at] of places.entries()) {
+      replies[at] = loaded[2 * index + 1]
+      const isRefused = loaded[2 * index]?.error !== undefined && isUnknownScript(replies[at])
+      if (isRefused) serverOf(rest).takesFlag = false
+    }
+    if (serverOf(rest).takesFlag) return replies
+  }
+
+  const places = unknown()
+  if (places.length === 0) return replies
+  const ran = await rest.send(
+    places.map((at) => {
+      const { script, command } = sent[at] as SentScript
+      return ['EVAL', script.text(rest), ...command.slice(2)]
+    }),
+  )
+  for (const [index, at] of places.entries()) replies[at] = ran[index]
+  return replies
+}
+
+function serverOf(rest: RedisRest): Server {
+  const known = rest.server === undefined ? unnamed.get(rest) : servers.get(rest.server)
+  if (known !== undefined) return known
+  const server: Server = { takesFlag: true }
+  if (rest.server === undefined) unnamed.set(rest, server)
+  else servers.set(rest.server, server)
+  return server
+}
+
+/** Reports whether Redis had not cached a script, and so did not run it. */
+function isUnknownScript(reply: RedisReply | undefined): boolean {
+  return reply?.error?.includes('NOSCRIPT') ?? false
+}
+
+/** Returns the SHA-1 digest of a script, the argument of `EVALSHA`. */
+export async function scriptName(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-1', new TextEncoder().encode(text))
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,89 @@
+/** Relation checks at OpenFGA, over its HTTP API: `POST /stores/{store}/check`. */
+import * as z from 'zod'
+import { Unavailable } from '../../errors.ts'
+import type { OpenfgaStore } from '../../validators/authority.ts'
+import type { RelationAnswer, RelationAuthority, RelationQuery } from '../authority.ts'
+import { parseObject, parseSubject, type RelationTuple } from '../tuple.ts'
+import { ALLOWED, DENIED, entryOf } from './question.ts'
+import { type AuthorityServerOptions, createAuthorityServer } from './server.ts'
+
+export interface OpenfgaAuthorityOptions extends AuthorityServerOptions {
+  /** Stores by tenant; '' is for callers without a tenant. */
+  readonly stores: ReadonlyMap<string, OpenfgaStore>
+}
+
+/** The longest names that OpenFGA accepts, in characters. */
+const MAX_OBJECT_CHARS = 256
+const MAX_SUBJECT_CHARS = 512
+/** The error code of a check that stopped because the chain of tuples is too long. */
+const TOO_COMPLEX = 'authorization_model_resolution_too_complex'
+
+/** A response without `allowed` is malformed, although protocol buffers may omit `false`. */
+const checked = z.looseObject({ allowed: z.boolean() })
+
+const TOO_DEEP: RelationAnswer = {
+  decision: { outcome: 'unknown', why: 'max_depth_exceeded' },
+  version: 0,
+}
+
+/**
+ * Creates the policy decision point. Objects, subjects and contextual tuples are sent in the
+ * written form of tuples, with escaped ids. So the tuples in the OpenFGA stores must be written in
+ * the same form.
+ *
+ * Denies without a call: tenants without a store, and names that OpenFGA cannot have tuples for,
+ * such as names that are too long. A tenant without a store is never looked up in the store of
+ * another tenant.
+ *
+ * With `atLeast` the call requires `HIGHER_CONSISTENCY`: OpenFGA bypasses its caches, so the answer
+ * includes every write that it acknowledged before the call. OpenFGA has no versions, so answers
+ * have the version 0. A model that lacks the type or the relation is `Unavailable` (`authority`),
+ * as is every other query that OpenFGA refuses.
+ */
+export function createOpenfgaAuthority({
+  stores,
+  ...options
+}: OpenfgaAuthorityOptions): RelationAuthority {
+  const openfga = createAuthorityServer(options)
+  return {
+    async check(query) {
+      const place = entryOf(stores, query.tenant)
+      if (place === undefined || !isExpressible(query)) return DENIED
+      const path = `/stores/${place.store}/check`
+      const reply = await openfga.ask(path, questionOf(query, place), checked)
+      if (reply.kind === 'answered') return reply.answer.allowed ? ALLOWED : DENIED
+      if (reply.code === TOO_COMPLEX) return TOO_DEEP
+      throw new Unavailable('authority', 'refused')
+    },
+  }
+}
+
+function questionOf(query: RelationQuery, { model }: OpenfgaStore): object {
+  const { contextualTuples, atLeast = 0 } = query
+  return {
+    tuple_key: tupleKeyOf(query),
+    ...(contextualTuples.length > 0 && {
+      contextual_tuples: { tuple_keys: contextualTuples.map(tupleKeyOf) },
+    }),
+    ...(model !== undefined && { authorization_model_id: model }),
+    ...(atLeast > 0 && { consistency: 'HIGHER_CONSISTENCY' }),
+  }
+}
+
+const tupleKeyOf = ({ object, relation, subject }: RelationTuple) => ({
+  user: subject,
+  relation,
+  object,
+})
+
+const isExpressible = (query: RelationQuery): boolean =>
+  [query, ...query.contextualTuples].every(
+    ({ object, subject }) =>
+      parseObject(object) !== undefined &&
+      parseSubject(subject) !== undefined &&
+      hasAtMost(MAX_OBJECT_CHARS, object) &&
+      hasAtMost(MAX_SUBJECT_CHARS, subject),
+  )
+
+const hasAtMost = (max: number, text: string): boolean =>
+  text.length <= max || [...text].length <= max

@@ -1,0 +1,144 @@
+/** HTTP client for external policy decision points: one POST of JSON, one response of JSON. */
+import * as z from 'zod'
+import { type Fault, Unavailable } from '../../errors.ts'
+import { BodyRefused, boundedText } from '../../http/bounded-text.ts'
+import type { Breakers } from '../../isolate/breakers.ts'
+import { createCircuitBreaker } from '../../isolate/circuit-breaker.ts'
+import { createDeadlines } from '../../isolate/deadline.ts'
+import { DEFAULT_AUTHORITY_TIMEOUT_MS } from '../../validators/authority.ts'
+import { JsonRefused, parseStrictJson } from '../../validators/json.ts'
+
+export interface AuthorityServerOptions {
+  /** Base URL, without a trailing slash. */
+  readonly url: string
+  /** Sent as `Authorization: Bearer`. Default: no token. */
+  readonly token?: string | undefined
+  /** Timeout of a call in milliseconds, including the retry and the response body. Default 250. */
+  readonly timeoutMs?: number
+  /** The `watch` function of `createBreakers`. Default: no observer. */
+  readonly watch?: Breakers['watch'] | undefined
+  /** Returns the current time in milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+  /** Returns a random number in [0, 1). Default `Math.random`. */
+  readonly random?: () => number
+}
+
+/** The reply of the server. */
+export type AuthorityReply<Answer> =
+  | { readonly kind: 'answered'; readonly answer: Answer }
+  /** The server rejects this query. `code` is the `code` of its response, if it has one. */
+  | { readonly kind: 'refused'; readonly code: string | undefined }
+
+export interface AuthorityServer {
+  /**
+   * Posts `question` to `path` below the URL. Returns `answered` for a 200 response that `schema`
+   * accepts, and `refused` for a status that concerns only this query. Throws
+   * `Unavailable('authority')` for everything else.
+   */
+  ask<Answer>(
+    path: string,
+    question: object,
+    schema: z.ZodType<Answer>,
+  ): Promise<AuthorityReply<Answer>>
+}
+
+/** Maximum size of a response in bytes. A decision needs few; reasons and advice may add some. */
+const MAX_ANSWER_BYTES = 65_536
+const MAX_JSON_DEPTH = 16
+/** The 4xx statuses that do not depend on the query: credentials, timeouts and rate limits. */
+const OF_ALL_QUESTIONS: ReadonlySet<number> = new Set([401, 407, 408, 429])
+
+const refusal = z.looseObject({ code: z.string() })
+
+/**
+ * Creates the client of one server. It does not follow redirects. It reads a response up to 64 KiB
+ * after decompression, and rejects JSON with a duplicate name. A call without a response is sent a
+ * second time at once. This is safe because queries have no side effects, and useful because a
+ * server may close an idle connection just as it is used.
+ *
+ * Its circuit breaker counts calls without a usable response: no connection, a timeout, no JSON of
+ * the right shape, redirects, 401, 407, 408, 429 and 5xx. Other 4xx count as responses. Otherwise a
+ * caller who can choose parts of the query could open the breaker for all callers.
+ */
+export function createAuthorityServer({
+  url,
+  token,
+  timeoutMs = DEFAULT_AUTHORITY_TIMEOUT_MS,
+  ...options
+}: AuthorityServerOptions): AuthorityServer {
+  const breaker = createCircuitBreaker({ name: 'authority', target: url, ...options })
+  const deadlines = createDeadlines(timeoutMs)
+  const headers = {
+    'Content-Type': 'application/json',
+    Accept: 'application/json',
+    ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+  }
+
+  async function post(path: string, body: string, signal: AbortSignal): Promise<Response> {
+    const send = () =>
+      fetch(url + path, {
+        ...{ method: 'POST', headers, body, signal },
+        redirect: 'manual',
+        cache: 'no-store',
+      })
+    try {
+      return await send()
+    } catch (cause) {
+      if (signal.aborted) throw cause
+      return send()
+    }
+  }
+
+  return {
+    async ask(path, question, schema) {
+      const entry = breaker.enter()
+      const deadline = deadlines.start()
+      try {
+        const reply = await replyOf(
+          await post(path, JSON.stringify(question), deadline.signal),
+          schema,
+        )
+        deadline.end(true)
+        breaker.succeeded()
+        return reply
+      } catch (cause) {
+        deadline.end(false)
+        const fault = faultOf(cause, deadline.signal)
+        breaker.failed(entry, fault)
+        throw new Unavailable('authority', fault, { cause })
+      }
+    },
+  }
+}
+
+async function replyOf<Answer>(
+  response: Response,
+  schema: z.ZodType<Answer>,
+): Promise<AuthorityReply<Answer>> {
+  const { status, body } = response
+  if (status === 200) {
+    const text = await boundedText(body, MAX_ANSWER_BYTES)
+    const { data } = schema.safeParse(parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH }))
+    if (data === undefined) throw new Unavailable('authority', 'malformed')
+    return { kind: 'answered', answer: data }
+  }
+  if (status < 400 || status > 499 || OF_ALL_QUESTIONS.has(status)) {
+    await body?.cancel()
+    throw new Unavailable('authority', 'refused')
+  }
+  return { kind: 'refused', code: codeOf(await boundedText(body, MAX_ANSWER_BYTES)) }
+}
+
+function codeOf(text: string): string | undefined {
+  try {
+    return refusal.safeParse(parseStrictJson(text, { maxDepth: MAX_JSON_DEPTH })).data?.code
+  } catch {
+    return undefined
+  }
+}
+
+function faultOf(cause: unknown, signal: AbortSignal): Fault {
+  if (cause instanceof Unavailable) return cause.fault
+  if (cause instanceof BodyRefused || cause instanceof JsonRefused) return 'malformed'
+  return signal.aborted ? 'timeout' : 'unreachable'
+}

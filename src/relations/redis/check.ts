@@ -1,0 +1,159 @@
+/**
+ * Checks relations in Upstash Redis with one script, which can share a round trip with other
+ * commands.
+ */
+import { Unavailable } from '../../errors.ts'
+import type { RedisCommand, RedisReply, RedisRest } from '../../redis/rest.ts'
+import { createScript, scriptName, scriptResult } from '../../redis/script.ts'
+import { MAX_CONTEXTUAL_TUPLES } from '../../validators/relations.ts'
+import type { RelationAnswer, RelationQuery } from '../authority.ts'
+import type { RelationModel } from '../model.ts'
+import { type ExplainedAnswer, type ExplainingAuthority, MAX_TRACE_STEPS } from '../trace.ts'
+import { isTuple } from '../tuple.ts'
+import { DECISIONS, traceOf } from './check-trace.ts'
+import { type RelationKeys, relationKeysOf } from './keys.ts'
+import { relationScript } from './script.ts'
+import { ARGUMENTS } from './script-walk.ts'
+import { versionIn } from './version.ts'
+
+/** Limits of one check. Beyond a limit the check returns `unknown`, not `denied`. */
+export interface RelationLimits {
+  /** Maximum number of tuples in a chain (`max_depth_exceeded`). */
+  readonly maxDepth: number
+  /** Maximum number of calls inside Redis plus set members that are read (`max_work_exceeded`). */
+  readonly maxWork: number
+}
+
+/** The default limits. See docs/decisions/0042 for how they were chosen. */
+export const RELATION_LIMITS: RelationLimits = { maxDepth: 25, maxWork: 1_000 }
+
+/** The check of one model: builds the Redis command and reads its reply. */
+export interface RelationCheck {
+  /**
+   * Returns an `EVALSHA` command, to send alone or with others. Returns a promise on the first
+   * call, and for a tenant with a long name. Throws `TypeError` for arguments that do not have the
+   * syntax of a tuple, and for too many contextual tuples: the caller must validate them. Denies
+   * relations that the model does not have.
+   */
+  command(
+    query: RelationQuery,
+    options?: { readonly trace?: boolean },
+  ): RedisCommand | Promise<RedisCommand>
+  /**
+   * Returns the answer for the reply to `command`. Sends the full script once if Redis does not
+   * have it in its script cache. Throws `Unavailable` for an incomplete reply, and `Unavailable`
+   * (`stale`) if the version in Redis is lower than the required one.
+   */
+  answerOf(
+    rest: RedisRest,
+    reply: RedisReply | undefined,
+    command: RedisCommand,
+  ): Promise<RelationAnswer>
+  /** Does the same as `answerOf` for a command with `trace`, and returns the trace as well. */
+  explanationOf(
+    rest: RedisRest,
+    reply: RedisReply | undefined,
+    command: RedisCommand,
+  ): Promise<ExplainedAnswer>
+}
+
+/**
+ * The number of arguments before ARGV: the command's name, the script's name, and the number of
+ * keys.
+ */
+const HEAD = 3
+
+/**
+ * Creates the check for a model of `compileModel`: one script that contains the model. Default
+ * limits: 25 tuples in a chain, and 1,000 calls and members. Throws `TypeError` for a model with an
+ * invalid name. Does NOT check the caller: the code that builds the query must set its tenant.
+ */
+export function createRelationCheck(
+  model: RelationModel,
+  limits: RelationLimits = RELATION_LIMITS,
+): RelationCheck {
+  const text = relationScript(model)
+  const script = createScript(text, { keys: 'derived' })
+  /** Not a promise: a request must not await a promise of another request. */
+  let name: string | undefined
+
+  async function named(query: RelationQuery, maxSteps: number): Promise<RedisCommand> {
+    const keys = await relationKeysOf(query.tenant)
+    name ??= await scriptName(text)
+    return commandOf(name, keys, query, limits, maxSteps)
+  }
+
+  return {
+    command(query, { trace = false } = {}) {
+      const keys = relationKeysOf(query.tenant)
+      const maxSteps = trace ? MAX_TRACE_STEPS : 0
+      if (name === undefined || keys instanceof Promise) return named(query, maxSteps)
+      return commandOf(name, keys, query, limits, maxSteps)
+    },
+    async answerOf(rest, reply, command) {
+      return answerIn(await scriptResult(rest, { script, command, reply }), command)
+    },
+    async explanationOf(rest, reply, command) {
+      const result = await scriptResult(rest, { script, command, reply })
+      return { ...answerIn(result, command), trace: traceOf(result) }
+    },
+  }
+}
+
+function commandOf(
+  name: string,
+  { tuples, usersets, subjects, version }: RelationKeys,
+  { object, relation, subject, contextualTuples, atLeast = 0 }: RelationQuery,
+  { maxDepth, maxWork }: RelationLimits,
+  maxSteps: number,
+): RedisCommand {
+  if (!isTuple({ object, relation, subject }) || !contextualTuples.every(isTuple))
+    throw new TypeError('relations: what is asked is no tuple')
+  if (contextualTuples.length > MAX_CONTEXTUAL_TUPLES)
+    throw new TypeError(`relations: more than ${MAX_CONTEXTUAL_TUPLES} contextual tuples`)
+  return [
+    ...['EVALSHA', name, 0, tuples, usersets, version, object, relation, subject],
+    ...[maxDepth, maxWork, maxSteps, atLeast, subjects],
+    ...contextualTuples.flatMap((tuple) => [`${tuple.object}#${tuple.relation}`, tuple.subject]),
+  ]
+}
+
+/**
+ * Parses the result of the script. Throws `Unavailable` for anything that the script does not
+ * return.
+ */
+function answerIn(result: unknown, command: RedisCommand): RelationAnswer {
+  if (!Array.isArray(result) || result.length !== 5) throw malformed()
+  const [outcome, versionText] = result
+  const decision = DECISIONS.get(outcome)
+  if (decision === undefined) throw malformed()
+  const version = versionText === '' ? 0 : versionIn(versionText)
+  const atLeast = Number(command[HEAD + ARGUMENTS.atLeast - 1])
+  if (!(version >= atLeast)) throw new Unavailable('redis', 'stale')
+  return { decision, version }
+}
+
+const malformed = () => new Unavailable('redis', 'malformed')
+
+/**
+ * Creates a policy decision point that makes its own calls. A check takes one round trip to Redis,
+ * or two if Redis does not have the script. Throws `Unavailable` (`redis`), and `TypeError` for
+ * queries as `command` does.
+ */
+export function createUpstashRelationAuthority(
+  rest: RedisRest,
+  check: RelationCheck,
+): ExplainingAuthority {
+  return {
+    async check(query) {
+      const command = await check.command(query)
+      const [reply] = await rest.send([command])
+      return check.answerOf(rest, reply, command)
+    },
+    async explain(query) {
+      const command = await check.command(query, { trace: true })
+      const [reply] = await rest.send([command])
+      return check.explanationOf(rest, reply, command)
+    },
+  }
+}

@@ -1,0 +1,163 @@
+/** Lua that finds the memberships of a subject, from the subject upwards. */
+
+/** Share of the work limit that the search for memberships may use, 0 to 1. */
+const CLIMB = 0.4
+/**
+ * From this number of memberships on, one extra call to compare the sizes of two sets is worth its
+ * cost.
+ */
+const MANY = 16
+
+/**
+ * Lua that follows `RELATION_WALK` in the script. An object may be shared with thousands of groups,
+ * while the subject is in a few. So the script does not walk into usersets that are memberships
+ * (see `membershipsOf`).
+ *
+ * Instead it reads the subject's own memberships from the index of its tuples, then theirs, level
+ * by level. For each level, `expand_members` looks up in one call which memberships the tuples of a
+ * relation name. It returns an outcome, or nil if the subject has too many memberships; the script
+ * then walks the usersets.
+ *
+ * `far` maps each membership to the number of tuples between it and a tuple that names the subject.
+ */
+export const RELATION_CLIMB = `
+local subjects = ARGV[11]
+-- More may not be looked at here: as much is left to ask about it, and something to walk.
+local max_climb, max_added = max_work * ${CLIMB}, max_walked * ${CLIMB}
+local climbed, found, kind_of, far, via, made = 0, {}, {}, {}, {}, {}
+-- Of found: the last whose own memberships are known. 'all' or 'too many' once there is an end to it.
+local looked, ended = -1, nil
+
+local function add(named, object, type, relation, distance, from)
+  if far[named] then return end
+  walked = walked + 1
+  if walked > max_added then
+    ended = 'too many'
+    return
+  end
+  far[named], via[named], kind_of[named] = distance, from, type .. '#' .. relation
+  found[#found + 1] = named
+  for _, also in ipairs(rule_of(type, relation).makes or {}) do
+    made[object .. '#' .. also] = true
+    add(object .. '#' .. also, object, type, also, distance, named)
+  end
+end
+
+local function add_above(from, from_kind, distance)
+  local function take(named)
+    local colon, hash = find(named, ':', 1, true), find(named, '#', 1, true)
+    local type, relation = sub(named, 1, colon - 1), sub(named, hash + 1)
+    local rule = rule_of(type, relation)
+    if rule and rule.climbs and rule.names[from_kind] then
+      add(named, sub(named, 1, hash - 1), type, relation, distance, from)
+    end
+  end
+  for _, type in ipairs(above[from_kind] or {}) do
+    local most = math.floor(math.min(max_climb - climbed, max_work - worked))
+    local list = {}
+    if most > 0 then
+      local from_type, to_type = '[' .. type .. ':', '(' .. type .. ';'
+      list = call('ZRANGEBYLEX', subjects .. from, from_type, to_type, 'LIMIT', 0, most)
+    end
+    climbed, worked = climbed + 1 + #list, worked + 1 + #list
+    if #list >= most then ended = 'too many' end
+    for _, named in ipairs(list) do take(named) end
+  end
+  for _, named in ipairs(extra_above and extra_above[from] or {}) do take(named) end
+end
+
+-- One level more.
+local function climb()
+  if looked == -1 then
+    looked = 0
+    add_above(subject, kind, 0)
+    if wildcard then add_above(wildcard, wildcard, 0) end
+    if hash then
+      local object, type = sub(subject, 1, hash - 1), sub(subject, 1, colon - 1)
+      local rule = rule_of(type, sub(subject, hash + 1))
+      for _, also in ipairs(rule and rule.makes or {}) do
+        made[object .. '#' .. also] = true
+        add(object .. '#' .. also, object, type, also, 0, subject)
+      end
+    end
+  else
+    local from, to = looked + 1, #found
+    looked = to
+    for index = from, to do
+      local named = found[index]
+      add_above(named, kind_of[named], far[named] + 1)
+      if ended then return end
+    end
+  end
+  if looked == #found then ended = ended or 'all' end
+end
+
+-- Which memberships, from one on, the tuples of a relation name; nil: they are more than may still be
+-- looked at. Of many the tuples may be fewer.
+local function named_of(key, rule, from)
+  local named = {}
+  if #found - from >= ${MANY} then
+    worked = worked + 1
+    if call('ZCARD', key) <= #found - from then
+      local list, is_cut = members(key)
+      if is_cut then return nil end
+      for _, one in ipairs(list) do
+        if far[one] and rule.members[kind_of[one]] then named[#named + 1] = one end
+      end
+      return named
+    end
+  end
+  local asked, also = {}, extra and extra[key] or {}
+  walked = walked + (#found - from) / ${MANY}
+  for index = from, #found do
+    if rule.members[kind_of[found[index]]] then asked[#asked + 1] = found[index] end
+  end
+  if #asked == 0 then return named end
+  if #asked > max_work - worked then return nil end
+  worked = worked + 1 + #asked
+  local scores = call('ZMSCORE', key, unpack(asked))
+  for index, one in ipairs(asked) do
+    if scores[index] or also[one] then named[#named + 1] = one end
+  end
+  return named
+end
+
+local prove
+local function expand_members(at, rule, hops)
+  local outcome, from = DENIED, 1
+  if max_steps > 0 and parent > 0 then steps[parent][5] = 'by_subject' end
+  while true do
+    local named = named_of(usersets .. at, rule, from)
+    if not named then return nil end
+    for _, one in ipairs(named) do
+      if hops + 1 + far[one] <= max_depth then
+        if max_steps > 0 then prove(at, one) end
+        return ALLOWED
+      end
+      outcome = DEPTH
+    end
+    if ended then return ended == 'all' and outcome or nil end
+    if worked >= max_work then return WORK end
+    from = #found + 1
+    climb()
+  end
+end
+
+-- Tells by which tuples a membership that is named leads to the subject.
+prove = function(at, named)
+  local rule, tuple, outer = 'userset', at .. '@' .. named, parent
+  while via[named] do
+    parent = tell(rule, named, tuple, ALLOWED)
+    local from = via[named]
+    if made[named] then
+      rule, tuple = 'computed', nil
+    elseif via[from] then
+      rule, tuple = 'userset', named .. '@' .. from
+    else
+      tell('direct', named, named .. '@' .. from, ALLOWED)
+    end
+    named = from
+  end
+  parent = outer
+end
+`

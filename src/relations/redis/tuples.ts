@@ -1,0 +1,162 @@
+/** The store of relation tuples in Upstash Redis. */
+import { Unavailable } from '../../errors.ts'
+import { type RedisRest, sentOnce } from '../../redis/rest.ts'
+import { ask, resultOf } from '../../redis/result.ts'
+import { createScript, runScript } from '../../redis/script.ts'
+import {
+  isAmong,
+  MAX_SUBJECTS_TOLD,
+  type NamedSubjects,
+  type RelationTuples,
+  type TupleQuery,
+} from '../store.ts'
+import { parseObject, type RelationTuple } from '../tuple.ts'
+import { type RelationKeys, relationKeysOf } from './keys.ts'
+import { READ_TUPLES, WRITE_TUPLES } from './tuples-script.ts'
+import { versionIn } from './version.ts'
+
+/**
+ * The first and the last entry of a range, both inclusive unless marked with `(`, in the syntax of
+ * `ZRANGEBYLEX`.
+ */
+type LexRange = readonly [from: string, to: string]
+
+const nodeOf = ({ object, relation }: Pick<RelationTuple, 'object' | 'relation'>) =>
+  `${object}#${relation}`
+const typeOf = (object: string) => object.slice(0, object.indexOf(':'))
+
+/**
+ * Creates the store. `types` are the types of the model: a query without object and subject lists
+ * only tuples of these types. A query that names an object or a type lists other types as well.
+ *
+ * A write is sent once, without a retry. A write without a response may have been applied. A retry
+ * after a delete by another client would restore the deleted tuple.
+ */
+export function createRelationTuples(rest: RedisRest, types: Iterable<string>): RelationTuples {
+  const once = sentOnce(rest)
+  const runWrite = createScript(WRITE_TUPLES, { keys: 'derived' })
+  const runRead = createScript(READ_TUPLES, { keys: 'derived' })
+  const allTypes = [...types].sort()
+
+  /** Reads the tuples of one subject from the subject's own index. */
+  async function readOfSubject(keys: RelationKeys, subject: string, query: TupleQuery) {
+    const [from, to] = rangeOf(query)
+    const key = keys.subjects + subject
+    const nodes = await ask(rest, ['ZRANGEBYLEX', key, from, to, 'LIMIT', 0, query.limit + 1])
+    return texts(nodes).flatMap((node) => [node, subject])
+  }
+
+  async function readOfObjects(keys: RelationKeys, query: TupleQuery) {
+    const { object, after, limit } = query
+    const asked = object === undefined ? allTypes : [typeOf(object)]
+    const last = after === undefined ? '' : typeOf(after.object)
+    const left = asked.filter((type) => type >= last)
+    const ranges = left.flatMap((type) => rangeOf(query, type === last))
+    const told = after === undefined ? ['', ''] : [nodeOf(after), after.subject]
+    const args = [keys.tuples, keys.usersets, limit + 1, ...told, ...ranges]
+    return texts(
+      await runScript(
+        rest,
+        runRead,
+        left.map((type) => keys.index + type),
+        args,
+      ),
+    )
+  }
+
+  return {
+    async write(tenant, { writes, deletes }) {
+      const keys = await relationKeysOf(tenant)
+      const args = [
+        ...[keys.tuples, keys.usersets, keys.index, keys.subjects],
+        ...deletes.flatMap((tuple) => ['-', nodeOf(tuple), typeOf(tuple.object), tuple.subject]),
+        ...writes.flatMap((tuple) => ['+', nodeOf(tuple), typeOf(tuple.object), tuple.subject]),
+      ]
+      const reply = await runScript(once, runWrite, [keys.version], args)
+      if (!Array.isArray(reply)) throw new Unavailable('redis', 'malformed')
+      const [written, deleted, version] = reply
+      return { written: count(written), deleted: count(deleted), version: versionIn(version) }
+    },
+
+    async read(tenant, query) {
+      const { after, limit, subject } = query
+      if (after !== undefined && !isAmong(after, query))
+        throw new TypeError('RelationTuples.read: `after` is of another query')
+      const keys = await relationKeysOf(tenant)
+      const found = await (subject === undefined
+        ? readOfObjects(keys, query)
+        : readOfSubject(keys, subject, query))
+      const tuples = found.flatMap((node, at) =>
+        at % 2 === 0 ? [tupleOf(node, found[at + 1])] : [],
+      )
+      if (tuples.length > limit + 1 || tuples.some((tuple) => !isAmong(tuple, query)))
+        throw new Unavailable('redis', 'malformed')
+      return { tuples: tuples.slice(0, limit), hasMore: tuples.length > limit }
+    },
+
+    async subjectsOf(tenant, object, relations) {
+      const keys = await relationKeysOf(tenant)
+      const sets = relations.flatMap((relation) =>
+        [keys.tuples, keys.usersets].map((prefix) => prefix + nodeOf({ object, relation })),
+      )
+      // Reads the version first: the subjects that follow may be newer than the version, never
+      // older.
+      const [version, ...found] = (
+        await rest.send([
+          ['GET', keys.version],
+          ...sets.map((key) => ['ZRANGE', key, 0, MAX_SUBJECTS_TOLD]),
+        ])
+      ).map(resultOf)
+      const named = relations.map((_, at): NamedSubjects => {
+        const subjects = [...texts(found[2 * at]), ...texts(found[2 * at + 1])]
+        return {
+          subjects: subjects.slice(0, MAX_SUBJECTS_TOLD),
+          hasMore: subjects.length > MAX_SUBJECTS_TOLD,
+        }
+      })
+      return { named, version: version === null ? 0 : versionIn(version) }
+    },
+  }
+}
+
+/**
+ * Returns the range of index entries that a query selects. If the list `continues`, the range
+ * starts at the entry of the last tuple. That entry is included, because it may have more subjects,
+ * unless the query gives the subject.
+ */
+function rangeOf({ object, relation, subject, after }: TupleQuery, continues = true): LexRange {
+  const begin = object === undefined ? '' : object.endsWith(':') ? object : `${object}#`
+  const [from, to]: LexRange =
+    relation !== undefined
+      ? [`[${begin}${relation}`, `[${begin}${relation}`]
+      : begin === ''
+        ? ['-', '+']
+        : [`[${begin}`, `(${afterAll(begin)}`]
+  if (after === undefined || !continues) return [from, to]
+  return [`${subject === undefined ? '[' : '('}${nodeOf(after)}`, to]
+}
+
+/**
+ * Returns the first text after all texts with this prefix. The last character of the prefix is a
+ * separator, so its successor exists.
+ */
+const afterAll = (begin: string) =>
+  begin.slice(0, -1) + String.fromCharCode(begin.charCodeAt(begin.length - 1) + 1)
+
+function tupleOf(node: string, subject: string | undefined): RelationTuple {
+  const hash = node.indexOf('#')
+  const object = node.slice(0, Math.max(hash, 0))
+  if (parseObject(object) === undefined || subject === undefined)
+    throw new Unavailable('redis', 'malformed')
+  return { object, relation: node.slice(hash + 1), subject }
+}
+
+function texts(value: unknown): readonly string[] {
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value
+  throw new Unavailable('redis', 'malformed')
+}
+
+function count(value: unknown): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  throw new Unavailable('redis', 'malformed')
+}

@@ -1,0 +1,165 @@
+/**
+ * Caches in the isolate which revocations, revocation cutoffs and bans have changed. A caller that
+ * was found clean is then not checked in Redis for every request. Pure: no I/O, no clock. See
+ * docs/decisions/0038.
+ */
+
+/**
+ * The state of a view when a call is sent. The call carries the cursor, and its reply returns it.
+ */
+export interface FeedCursor {
+  /**
+   * The position in the feed, as the store reported it. Only the store reads it. Empty: no position
+   * yet.
+   */
+  readonly position: string
+  /** The moment of the view. */
+  readonly mark: FeedMark
+}
+
+/**
+ * A moment of one view. A caller that is clean at a mark (neither revoked nor banned) stays clean
+ * until one of its keys changes.
+ */
+export type FeedMark = number
+
+/** The store's reply about the feed, which it reads before everything else in the call. */
+export interface FeedReply {
+  /** The cursor that the call carried. */
+  readonly since: FeedCursor
+  /** The present position of the feed. Empty if the feed cannot be read. */
+  readonly position: string
+  /**
+   * The storage keys that changed between `since` and `position`. Undefined if the changes cannot
+   * be determined: the feed was lost, went back or was trimmed, or has more changes than fit in one
+   * reply.
+   */
+  readonly changed: readonly string[] | undefined
+}
+
+export interface RevocationFeedOptions {
+  /** The maximum age of the cached state, in milliseconds. Above 0. */
+  readonly maxStalenessMs: number
+  /** The maximum number of changed keys to keep. Default 4,096, which is at most 2 MB. */
+  readonly maxEntries?: number
+}
+
+/**
+ * The view of one isolate. Every `nowMs` and `sentMs` comes from the same clock, in milliseconds.
+ */
+export interface RevocationFeed {
+  /** The cursor for the next call. Read it when the call is sent, at the same time as `sentMs`. */
+  readonly cursor: FeedCursor
+  /**
+   * Reports whether a caller that was clean at `mark` is still clean: the state of the view is
+   * younger than `maxStalenessMs`, and none of `keys` has changed since `mark`. Returns false if
+   * this is not certain. The caller must then query the store.
+   */
+  holds(mark: FeedMark | undefined, keys: readonly string[], nowMs: number): boolean
+  /**
+   * Applies a reply. Returns the mark of the callers that the same call found clean. Returns
+   * undefined if there is no such mark; the next request must then query the store again. `sentMs`
+   * is when the call was SENT, not when its reply arrived.
+   */
+  update(reply: FeedReply, sentMs: number): FeedMark | undefined
+  /**
+   * Reports whether to read the feed now: half of `maxStalenessMs` has passed. The caller that gets
+   * true must read the feed. Further calls return false for an eighth of the bound; after that, a
+   * failed read is tried again.
+   */
+  needsRefresh(nowMs: number): boolean
+}
+
+const DEFAULT_MAX_ENTRIES = 4_096
+/** Fractions of `maxStalenessMs`. */
+const REFRESH_AT = 1 / 2
+const RETRY_AFTER = 1 / 8
+
+/**
+ * Creates a view. The age of its state starts when the last call with a usable reply was sent. The
+ * view includes every change made before that moment. A request that is admitted by the view is
+ * therefore admitted at most `maxStalenessMs` after a change, by this clock. If the clock is set
+ * back, that bound grows by the same time until the next reply.
+ *
+ * Several calls may be in progress. Each reply reports the changes since its own cursor, and all of
+ * them are applied, in any order. A mark is from the moment when its call was sent, never later. A
+ * key that changes while the call is in progress is therefore queried again. If the feed was lost
+ * or went back, every earlier mark is invalid.
+ */
+export function createRevocationFeed({
+  maxStalenessMs,
+  maxEntries = DEFAULT_MAX_ENTRIES,
+}: RevocationFeedOptions): RevocationFeed {
+  /** The mark at which each key last changed, the earliest first. */
+  const changed = new Map<string, FeedMark>()
+  let now: FeedMark = 0
+  /** Marks below this value are invalid: the changes since then are not complete. */
+  let floor: FeedMark = 0
+  let cursor: FeedCursor = { position: '', mark: now }
+  let knownSinceMs = Number.NEGATIVE_INFINITY
+  let triedMs = Number.NEGATIVE_INFINITY
+
+  function voidAll(position: string): void {
+    changed.clear()
+    now += 1
+    floor = now
+    cursor = { position, mark: now }
+  }
+
+  function takeIn(keys: readonly string[]): void {
+    now += 1
+    for (const key of keys) {
+      // Delete the key first, so that the insertion order is the order of the marks.
+      changed.delete(key)
+      changed.set(key, now)
+    }
+    for (const [key, mark] of changed) {
+      if (changed.size <= maxEntries) break
+      changed.delete(key)
+      floor = mark
+    }
+    // The replies to calls with this cursor could no longer be applied.
+    if (cursor.mark < floor) voidAll('')
+  }
+
+  return {
+    get cursor() {
+      return cursor
+    },
+
+    holds(mark, keys, nowMs) {
+      const ageMs = nowMs - knownSinceMs
+      if (mark === undefined || mark < floor || !(ageMs >= 0 && ageMs < maxStalenessMs))
+        return false
+      return mark === now || keys.every((key) => (changed.get(key) ?? mark) <= mark)
+    },
+
+    update({ since, position, changed: keys }, sentMs) {
+      if (position === '') return undefined
+      if (position === cursor.position) {
+        knownSinceMs = sentMs
+        return cursor.mark
+      }
+      // This call was sent before the last reset, so its reply does not describe the present feed.
+      if (since.mark < floor) return undefined
+      knownSinceMs = sentMs
+      if (keys === undefined) {
+        voidAll(position)
+        return cursor.mark
+      }
+      if (since === cursor) cursor = { position, mark: now + 1 }
+      takeIn(keys)
+      return since.mark
+    },
+
+    needsRefresh(nowMs) {
+      const isDue = (thenMs: number, part: number) => {
+        const elapsedMs = nowMs - thenMs
+        return elapsedMs < 0 || elapsedMs >= maxStalenessMs * part
+      }
+      if (!isDue(knownSinceMs, REFRESH_AT) || !isDue(triedMs, RETRY_AFTER)) return false
+      triedMs = nowMs
+      return true
+    },
+  }
+}

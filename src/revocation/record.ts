@@ -1,0 +1,91 @@
+/** Revocations by operators: the request body, the stored record and the ports of the store. */
+import * as z from 'zod'
+import { issuerName, name } from '../validators/operator-names.ts'
+import type { Page, PageQuery } from '../validators/page.ts'
+
+/**
+ * What can be revoked: one token by its id, or everything issued until now to a session, subject,
+ * client or tenant.
+ */
+export const REVOCATION_KINDS = ['token', 'session', 'subject', 'client', 'tenant'] as const
+
+/** The body of `POST /-/admin/revocations`. */
+export const newRevocationSchema = z.strictObject({
+  kind: z.enum(REVOCATION_KINDS),
+  /** The token's `jti`, or the session, subject, client or tenant. */
+  value: name(512),
+  /** One of the trusted issuers. Absent: all trusted issuers. */
+  issuer: issuerName.optional(),
+  reason: name(256).optional(),
+})
+
+export type NewRevocation = z.infer<typeof newRevocationSchema>
+
+/** The stored record of a revocation that is in force. Times are seconds since the epoch. */
+export const revocationSchema = z.strictObject({
+  /** UUIDv7. */
+  id: z.uuid(),
+  kind: z.enum(REVOCATION_KINDS),
+  value: z.string(),
+  /** The issuer from the request. Null: all issuers that were trusted at that time. */
+  issuer: z.string().nullable(),
+  /** The issuers that the revocation covers. */
+  issuers: z.array(z.string()),
+  reason: z.string().nullable(),
+  createdAtSeconds: z.int(),
+  /** Subject of the operator. */
+  createdBy: z.string(),
+  /** When everything that the revocation covers has expired. The record is deleted then. */
+  expiresAtSeconds: z.int(),
+})
+
+export type Revocation = z.infer<typeof revocationSchema>
+
+/** The input of a new revocation. The log adds the id and the times. */
+export interface RevocationOrder extends Omit<NewRevocation, 'issuer'> {
+  /** The issuer from the request. */
+  readonly issuer: string | undefined
+  readonly issuers: readonly string[]
+  readonly createdBy: string
+  /**
+   * The longest life of anything that the revocation covers, in seconds. It does not include API
+   * keys: the log adds those itself.
+   */
+  readonly ttlSeconds: number
+}
+
+/**
+ * Port: the revocations that are in force. Throws `Unavailable` if the store cannot read or write.
+ */
+export interface RevocationLog {
+  /**
+   * Stores a revocation: it is in force in every isolate from the next request on, and listed. Both
+   * happen, or neither.
+   */
+  create(order: RevocationOrder): Promise<Revocation>
+  /** Returns undefined if the revocation does not exist. */
+  find(id: string): Promise<Revocation | undefined>
+  list(page: PageQuery): Promise<Page<Revocation>>
+  /**
+   * Removes a revocation. Access that other revocations cover stays revoked. So does access that
+   * anything but an operator revoked. Returns false if the revocation does not exist.
+   */
+  remove(id: string): Promise<boolean>
+}
+
+/**
+ * Port: revokes everything that was issued to a client or subject. It stores no record, so an
+ * operator cannot remove the revocation.
+ */
+export interface CutOffs {
+  /**
+   * Revokes everything issued at or before `atSeconds`, in every isolate from the next request on.
+   */
+  cutOff(cutOff: {
+    readonly kind: 'client' | 'subject'
+    readonly issuer: string
+    readonly value: string
+    readonly atSeconds: number
+    readonly ttlSeconds: number
+  }): Promise<void>
+}

@@ -1,0 +1,99 @@
+/** Revocations by operators in Redis: the keys that `admit` reads, and the list of records. */
+import { v7 } from 'uuid'
+import { Unavailable } from '../../errors.ts'
+import { tokenIdHash } from '../../identity/token-id.ts'
+import { API_KEY_ENDS_KEY } from '../../redis/keys.ts'
+import { createRecordList } from '../../redis/record-list.ts'
+import type { RedisRest } from '../../redis/rest.ts'
+import { ask } from '../../redis/result.ts'
+import { type Revocation, type RevocationLog, revocationSchema } from '../record.ts'
+import { cutOffKey, revokedTokenKey } from '../revocation.ts'
+import { hold, release } from './holds.ts'
+
+/** Differs from the 1 that is stored when a client revokes its own token. */
+const REVOKED_BY_OPERATOR = 2
+/**
+ * The longest life of a revocation, in seconds: ten years. It applies if an API key has no expiry.
+ * The key must be revoked again, or ended, before then.
+ */
+const LONGEST_SECONDS = 315_360_000
+
+/**
+ * Creates the log. A revocation outlives everything that it covers, including the API key with the
+ * longest life. Otherwise a revoked key would be valid again after its revocation expires.
+ */
+export function createRevocationLog(rest: RedisRest, now: () => number): RevocationLog {
+  const list = createRecordList({
+    rest,
+    prefix: 'pc:revocation:',
+    index: 'pc:revocations',
+    schema: revocationSchema,
+    now,
+  })
+
+  /**
+   * Returns the latest expiry of all API keys, in seconds since the epoch: infinite if a key has no
+   * expiry, 0 if there are no keys.
+   */
+  async function lastApiKeyEnd(): Promise<number> {
+    const result = await ask(rest, ['ZREVRANGE', API_KEY_ENDS_KEY, 0, 0, 'WITHSCORES'])
+    if (!Array.isArray(result)) throw new Unavailable('redis', 'malformed')
+    if (result.length === 0) return 0
+    const score = String(result[1])
+    const end = /^\+?inf/i.test(score) ? Number.POSITIVE_INFINITY : Number(score)
+    if (result.length !== 2 || Number.isNaN(end)) throw new Unavailable('redis', 'malformed')
+    return end
+  }
+
+  return {
+    find: (id) => list.find(id),
+    list: (page) => list.list(page),
+
+    async create({ kind, value, issuer, issuers, reason, createdBy, ttlSeconds }) {
+      const nowSeconds = Math.floor(now() / 1000)
+      const coversApiKeys = kind === 'token' || kind === 'subject' || kind === 'tenant'
+      const end = Math.max(nowSeconds + ttlSeconds, coversApiKeys ? await lastApiKeyEnd() : 0)
+      const revocation: Revocation = {
+        id: v7(),
+        kind,
+        value,
+        issuer: issuer ?? null,
+        issuers: [...issuers],
+        reason: reason ?? null,
+        createdAtSeconds: nowSeconds,
+        createdBy,
+        expiresAtSeconds: Math.ceil(Math.min(end, nowSeconds + LONGEST_SECONDS)),
+      }
+      await hold(list, {
+        record: list.keysOf(revocation.id),
+        id: revocation.id,
+        json: JSON.stringify(revocation),
+        keys: await effectsOf(revocation),
+        value: kind === 'token' ? REVOKED_BY_OPERATOR : nowSeconds,
+        isCutOff: kind !== 'token',
+        nowSeconds,
+        endsAtSeconds: revocation.expiresAtSeconds,
+      })
+      return revocation
+    },
+
+    async remove(id) {
+      const revocation = await list.find(id)
+      if (revocation === undefined) return false
+      const keys = await effectsOf(revocation)
+      const nowSeconds = Math.floor(now() / 1000)
+      return release(list, { record: list.keysOf(id), id, keys, nowSeconds })
+    },
+  }
+}
+
+/** Returns the keys at which `admit` reads a revocation. */
+async function effectsOf({ kind, value, issuers }: Revocation): Promise<string[]> {
+  return Promise.all(
+    issuers.map(async (issuer) =>
+      kind === 'token'
+        ? revokedTokenKey(await tokenIdHash(issuer, value))
+        : cutOffKey(kind, issuer, value),
+    ),
+  )
+}

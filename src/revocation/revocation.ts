@@ -1,0 +1,108 @@
+/** Decides whether a verified token is revoked: by its own revocation or by a revocation cutoff. */
+
+import type { RevokedBy } from '../errors.ts'
+import type { Principal } from '../identity/principal.ts'
+import { keyPart } from '../redis/key-part.ts'
+import {
+  DEFAULT_CLOCK_TOLERANCE_SECONDS,
+  MAX_CLOCK_TOLERANCE_SECONDS,
+} from '../validators/environment.ts'
+
+/**
+ * How long a revocation is kept after the token's expiry, in seconds. No gateway accepts a token
+ * later than this after its expiry.
+ */
+export const REVOCATION_MARGIN_SECONDS = MAX_CLOCK_TOLERANCE_SECONDS
+
+/** A token is accepted up to this many seconds before its `iat`. */
+export const MAX_ISSUED_AHEAD_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
+
+/**
+ * What a revocation cutoff can cover: all tokens issued to it at or before a second are revoked.
+ */
+export type CutOffKind = Exclude<RevokedBy, 'token'>
+
+/**
+ * The storage keys that decide whether one principal's token is revoked, in the order of
+ * {@link RevocationFacts}. Computed once for each principal.
+ */
+export interface RevocationKeys {
+  /** The key under which the isolate caches the refusal of this token. */
+  readonly memory: string
+  /** Undefined for a token without `jti`: only a revocation cutoff can revoke it. */
+  readonly token: string | undefined
+  readonly cutOffs: readonly { readonly kind: CutOffKind; readonly key: string }[]
+  /** The time to compare with a revocation cutoff, in seconds since the epoch. */
+  readonly issuedAtSeconds: number
+}
+
+/** The stored values of the {@link RevocationKeys}. */
+export interface RevocationFacts {
+  readonly tokenRevoked: boolean
+  /**
+   * Seconds since the epoch for each entry of {@link RevocationKeys.cutOffs}. Undefined or absent:
+   * no cutoff.
+   */
+  readonly cutOffSeconds: readonly (number | undefined)[]
+}
+
+/**
+ * Returns what revokes the token, or undefined if nothing does. A token with `iat <= cutoff` is
+ * revoked. The cutoff's own second is included, because `iat` has whole seconds and cannot order
+ * events within one.
+ */
+export function revokedBy(
+  principal: Principal,
+  keys: RevocationKeys,
+  facts: RevocationFacts,
+): RevokedBy | undefined {
+  if (facts.tokenRevoked) return 'token'
+  if (facts.cutOffSeconds.length === 0) return undefined
+  for (const [index, { kind }] of keys.cutOffs.entries()) {
+    const cutOff = facts.cutOffSeconds[index]
+    if (cutOff !== undefined && principal.issuedAtSeconds <= cutOff) return kind
+  }
+  return undefined
+}
+
+/**
+ * Returns the key of a revoked token. The key exists if the token is revoked; its value is never
+ * read.
+ */
+export function revokedTokenKey(tokenIdHash: string): string {
+  return `pc:revoked:${tokenIdHash}`
+}
+
+/**
+ * Returns the key of a revocation cutoff. Its value is a whole number of seconds since the epoch.
+ */
+export async function cutOffKey(kind: CutOffKind, issuer: string, value: string): Promise<string> {
+  return `pc:cutoff:${kind}:${await keyPart(issuer)}:${await keyPart(value)}`
+}
+
+/**
+ * Returns all keys that decide whether a principal's token is revoked. Sessions and clients belong
+ * to the token issuer. A cutoff of a tenant or subject may name the issuer that vouches for it, or
+ * the token issuer. The second form covers the tokens that the token issuer issued with this name,
+ * whichever issuer vouches for it.
+ */
+export async function revocationKeysOf(principal: Principal): Promise<RevocationKeys> {
+  const { issuer, tokenIssuer, session, subject, client, tenant, tokenIdHash } = principal
+  const cutOffs: { kind: CutOffKind; key: string }[] = []
+  const both = issuer === tokenIssuer ? [issuer] : [issuer, tokenIssuer]
+  for (const [kind, value, issuers] of [
+    ['session', session, [tokenIssuer]],
+    ['client', client, [tokenIssuer]],
+    ['tenant', tenant, both],
+    ['subject', subject, both],
+  ] as const) {
+    if (value === undefined) continue
+    for (const by of issuers) cutOffs.push({ kind, key: await cutOffKey(kind, by, value) })
+  }
+  const token = tokenIdHash === undefined ? undefined : revokedTokenKey(tokenIdHash)
+  // A token without an id is identified by its cutoff keys and the second of its issue.
+  const { issuedAtSeconds } = principal
+  const known = [...cutOffs.map(({ key }) => key), issuedAtSeconds]
+  const memory = token ?? known.join(' ')
+  return { memory, token, cutOffs, issuedAtSeconds }
+}

@@ -1,0 +1,52 @@
+/** The description of the gateway's own calls, for programs and for people. */
+import { Hono } from 'hono'
+import { etag } from 'hono/etag'
+import { docsHeaders, docsPage } from './docs/page.ts'
+import { type OpenApiDocument, openApiDocument } from './openapi/document.ts'
+import { oauthOperations } from './openapi/oauth-operations.ts'
+import type { Operation } from './openapi/operation.ts'
+import { publicOperations } from './openapi/public-operations.ts'
+
+export interface OpenApiOptions {
+  readonly publicUrl: string
+  /** Whether there is an authorization server. */
+  readonly issuesTokens: boolean
+  /** Calls in addition to those that the gateway always has. */
+  readonly operations: readonly Operation[]
+}
+
+/** Version of the described interface. */
+const VERSION = '1.0.0'
+const MAX_AGE_SECONDS = 300
+const HEADERS = {
+  'Cache-Control': `public, max-age=${MAX_AGE_SECONDS}`,
+  'X-Content-Type-Options': 'nosniff',
+}
+
+/**
+ * Creates `GET /openapi.json` and `GET /docs`. They are public: they describe the software, not its
+ * data. An isolate builds them at the first request and then serves them from memory.
+ */
+export function openApiRoutes({ publicUrl, issuesTokens, operations }: OpenApiOptions): Hono {
+  let document: OpenApiDocument | undefined
+  let page: string | undefined
+
+  function described(): OpenApiDocument {
+    document ??= openApiDocument(
+      [
+        ...(issuesTokens ? oauthOperations() : []),
+        ...operations,
+        ...publicOperations({ issuesTokens }),
+      ],
+      { publicUrl, version: VERSION },
+    )
+    return document
+  }
+
+  return new Hono()
+    .get('/openapi.json', etag(), (c) => c.json(described(), 200, HEADERS))
+    .get('/docs', etag(), (c) => {
+      page ??= docsPage(described())
+      return c.html(page, 200, { ...HEADERS, ...docsHeaders })
+    })
+}

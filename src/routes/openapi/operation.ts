@@ -1,0 +1,41 @@
+/** The description of one of the gateway's own calls, for the OpenAPI document. */
+import type * as z from 'zod'
+import type { Method } from '../../policy/policy.ts'
+
+/** A response that is not a problem. */
+export interface Answer {
+  readonly description: string
+  /** Schema of its body, created on demand; absent: no body. */
+  readonly schema?: () => z.ZodType
+  /** Default `application/json`. */
+  readonly mediaType?: string
+}
+
+export interface Operation {
+  readonly method: Method
+  /** Hono pattern, from the root. */
+  readonly path: string
+  /** Camel case, unique. */
+  readonly id: string
+  /** Heading of a group. */
+  readonly tag: string
+  /** One line. */
+  readonly summary: string
+  /** One or more paragraphs. */
+  readonly description?: string
+  readonly params?: z.ZodObject
+  readonly query?: z.ZodObject
+  readonly body?: {
+    readonly schema: z.ZodType
+    /** Default `application/json`. */
+    readonly mediaType?: string
+    readonly optional?: boolean
+    readonly example: object
+  }
+  /** Responses by status. */
+  readonly answers: Readonly<Record<number, Answer>>
+  /** Statuses of the problems that the call can return. */
+  readonly problems: readonly number[]
+  /** The credentials that the call needs; absent: none. */
+  readonly security?: 'operator' | 'client'
+}

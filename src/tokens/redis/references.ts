@@ -1,0 +1,44 @@
+/**
+ * Records of references in Upstash Redis: one JSON text each, as the script of `admit` reads it.
+ */
+
+import { Unavailable } from '../../errors.ts'
+import type { RedisRest } from '../../redis/rest.ts'
+import { ask } from '../../redis/result.ts'
+import { type ReferenceStore, referenceKey } from '../reference.ts'
+import { REFERENCE_TOLERANCE_SECONDS } from '../reference-principal.ts'
+import { parseStoredReference, storedReference } from '../stored-reference.ts'
+
+/**
+ * Creates the adapter over Upstash. A text that is not exactly a record is `Unavailable`, never
+ * "unknown". The record of an API key without expiry is stored until it is removed. `now` returns
+ * milliseconds since the epoch.
+ */
+export function createReferenceStore(
+  rest: RedisRest,
+  now: () => number = Date.now,
+): ReferenceStore {
+  return {
+    async put(hash, record) {
+      const { expiresAtSeconds } = record
+      const untilSeconds = (expiresAtSeconds ?? 0) + REFERENCE_TOLERANCE_SECONDS
+      const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
+      const expiry = expiresAtSeconds === null ? [] : ['EX', ttlSeconds]
+      const reply = await ask(rest, [
+        'SET',
+        referenceKey(hash),
+        await storedReference(record),
+        ...expiry,
+      ])
+      if (reply !== 'OK') throw new Unavailable('redis', 'malformed')
+    },
+    async find(hash) {
+      const text = await ask(rest, ['GET', referenceKey(hash)])
+      return text === null ? undefined : parseStoredReference(text)
+    },
+    async remove(hash) {
+      const reply = await ask(rest, ['DEL', referenceKey(hash)])
+      if (reply !== 0 && reply !== 1) throw new Unavailable('redis', 'malformed')
+    },
+  }
+}

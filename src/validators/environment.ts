@@ -1,0 +1,193 @@
+/** Schema of the gateway's environment, parsed once per isolate. Errors list every mistake. */
+import * as z from 'zod'
+import { toDotPath } from 'zod/v4/core'
+import { Misconfigured } from '../errors.ts'
+import {
+  type AuditAddresses,
+  auditAddresses,
+  auditAddressKey,
+  DEFAULT_AUDIT_ADDRESSES,
+} from './audit-address.ts'
+import {
+  type AuthoritiesConfig,
+  authoritiesOf,
+  authorityToken,
+  authorityUrl,
+  authzenContext,
+  authzenUrls,
+  needs,
+  openfgaStores,
+} from './authority.ts'
+import { callTimeout } from './call-timeout.ts'
+import { type ConfiguredClient, configuredClients } from './client.ts'
+import { httpUrl, type IssuerConfig, issuers } from './issuer.ts'
+import { json } from './json-text.ts'
+import { headerList, ratio } from './otlp.ts'
+import { ownIssuer } from './own-issuer.ts'
+import { type SigningJwk, signingKeys } from './signing-jwk.ts'
+
+export {
+  DEFAULT_ALGORITHMS,
+  DEFAULT_CLOCK_TOLERANCE_SECONDS,
+  DEFAULT_MAX_TOKEN_AGE_SECONDS,
+  DEFAULT_TOKEN_TYPE,
+  type IssuerConfig,
+  MAX_CLOCK_TOLERANCE_SECONDS,
+} from './issuer.ts'
+export type { Algorithm } from './jwk.ts'
+
+export interface Config {
+  readonly redis: RedisConfig
+  /** Undefined if the origin is the service binding `ORIGIN`. */
+  readonly originUrl: string | undefined
+  /** Public URL of this gateway: its issuer identifier and audience. Without a trailing slash. */
+  readonly publicUrl: string
+  /**
+   * Trusted issuers: the entries of `ISSUERS`, and the gateway itself if it has signing keys. An
+   * entry of `ISSUERS` for the gateway's own URL replaces the derived one.
+   */
+  readonly issuers: readonly IssuerConfig[]
+  /**
+   * Private keys, each with `kid` and `alg`; see `activeKey`. Undefined: the gateway signs nothing.
+   */
+  readonly signingKeys: { readonly keys: SigningJwk[] } | undefined
+  /** OAuth clients that are configured instead of created by an operator. */
+  readonly clients: readonly ConfiguredClient[]
+  /** Callers that may read the metrics. */
+  readonly metricsAccess: 'operators' | 'public'
+  /** The form in which the audit trail stores client addresses. */
+  readonly auditAddresses: AuditAddresses
+  /** Destination of spans. Undefined: no traces. */
+  readonly traces: TracesConfig | undefined
+  /** External policy decision points that a policy may select. */
+  readonly authorities: AuthoritiesConfig
+}
+
+export interface RedisConfig {
+  readonly url: string
+  readonly token: string
+  /** Timeout of a call on behalf of a request. Undefined: `DEFAULT_REDIS_TIMEOUT_MS`. */
+  readonly timeoutMs?: number | undefined
+}
+
+export interface TracesConfig {
+  /** Spans are posted to this URL. */
+  readonly url: string
+  /** Sent with each export. May contain credentials. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Share of the traces that begin in this gateway and are recorded: 0 to 1. */
+  readonly sampleRatio: number
+}
+
+/** Visible ASCII except the quotation mark and the backslash. */
+const VISIBLE_ASCII = /^[\x21\x23-\x5b\x5d-\x7e]+$/
+
+const required = { error: 'is missing' }
+
+const environmentSchema = z
+  .object({
+    UPSTASH_REDIS_REST_URL: z.string(required).pipe(httpUrl),
+    // Does NOT check the strength of the token: only the server can verify it.
+    UPSTASH_REDIS_REST_TOKEN: z.string(required).min(1, 'is empty'),
+    ORIGIN_URL: httpUrl.optional(),
+    ORIGIN: z
+      .custom<Fetcher>((value) => typeof value === 'object' && value !== null, 'is not a binding')
+      .optional(),
+    PUBLIC_URL: z
+      .string(required)
+      .pipe(httpUrl)
+      // With a path, RFC 9728 section 3.1 would put that path after `.well-known`, and clients do
+      // not look there.
+      .refine((url) => /^https?:\/\/[^/?#]+\/?$/.test(url), 'must have no path, query or fragment')
+      // It appears in quotation marks in challenges, and issuers are compared character by
+      // character.
+      .refine((url) => VISIBLE_ASCII.test(url), 'must be ASCII; write other names as xn-- or %XX')
+      .transform((url) => url.replace(/\/+$/, '')),
+    ISSUERS: json.pipe(issuers).optional(),
+    SIGNING_KEYS: json.pipe(signingKeys).optional(),
+    REDIS_TIMEOUT_MS: callTimeout.optional(),
+    CLIENTS: json.pipe(configuredClients).optional(),
+    METRICS_ACCESS: z.enum(['operators', 'public']).optional(),
+    AUDIT_ADDRESSES: auditAddresses.optional(),
+    AUDIT_ADDRESS_KEY: auditAddressKey.optional(),
+    OTLP_ENDPOINT: httpUrl
+      .refine((url) => !/[?#]/.test(url), 'must have no query or fragment')
+      .optional(),
+    OTLP_HEADERS: headerList.optional(),
+    OTLP_SAMPLE_RATIO: ratio.optional(),
+    OPENFGA_URL: authorityUrl.optional(),
+    OPENFGA_STORES: json.pipe(openfgaStores).optional(),
+    OPENFGA_TOKEN: authorityToken.optional(),
+    AUTHZEN_URLS: json.pipe(authzenUrls).optional(),
+    AUTHZEN_TOKEN: authorityToken.optional(),
+    AUTHZEN_CONTEXT: authzenContext.optional(),
+    AUTHORITY_TIMEOUT_MS: callTimeout.optional(),
+  })
+  .refine((env) => env?.ORIGIN !== undefined || env?.ORIGIN_URL !== undefined, {
+    error: 'is missing, and so is a service binding ORIGIN',
+    path: ['ORIGIN_URL'],
+    // Reported with all other mistakes, not after they are corrected.
+    when: () => true,
+  })
+  .refine((env) => env?.AUDIT_ADDRESSES !== 'hashed' || env.AUDIT_ADDRESS_KEY !== undefined, {
+    error: 'is missing, and AUDIT_ADDRESSES is hashed',
+    path: ['AUDIT_ADDRESS_KEY'],
+    when: () => true,
+  })
+  .refine(...needs('OPENFGA_URL', 'OPENFGA_STORES'))
+  .refine(...needs('OPENFGA_STORES', 'OPENFGA_URL'))
+  .refine(...needs('OPENFGA_TOKEN', 'OPENFGA_URL'))
+  .refine(...needs('AUTHZEN_TOKEN', 'AUTHZEN_URLS'))
+  .superRefine(({ CLIENTS = [], SIGNING_KEYS }, context) => {
+    // A client with an algorithm that no key supports could never get a token.
+    for (const [index, { tokenAlgorithm }] of CLIENTS.entries()) {
+      if (tokenAlgorithm === undefined) continue
+      if (SIGNING_KEYS?.keys.some(({ alg }) => alg === tokenAlgorithm)) continue
+      const path = ['CLIENTS', index, 'tokenAlgorithm']
+      context.addIssue({ code: 'custom', path, message: 'is that of no key in SIGNING_KEYS' })
+    }
+  })
+
+/**
+ * Parses a Worker's environment. Throws one {@link Misconfigured} that names every invalid
+ * variable. The message never contains values, because some of them are secrets.
+ */
+export function parseConfig(env: unknown): Config {
+  const parsed = environmentSchema.safeParse(env)
+  if (!parsed.success) {
+    throw new Misconfigured(
+      'The environment',
+      parsed.error.issues.map((issue) => `${toDotPath(issue.path)}: ${issue.message}`),
+    )
+  }
+  const { data } = parsed
+  const keys = data.SIGNING_KEYS?.keys
+  const named = data.ISSUERS ?? []
+  const isNamed = named.some(({ issuer }) => issuer === data.PUBLIC_URL)
+  return {
+    redis: {
+      url: data.UPSTASH_REDIS_REST_URL,
+      token: data.UPSTASH_REDIS_REST_TOKEN,
+      timeoutMs: data.REDIS_TIMEOUT_MS,
+    },
+    originUrl: data.ORIGIN_URL,
+    publicUrl: data.PUBLIC_URL,
+    issuers: keys === undefined || isNamed ? named : [...named, ownIssuer(data.PUBLIC_URL, keys)],
+    signingKeys: keys === undefined ? undefined : { keys },
+    clients: data.CLIENTS ?? [],
+    metricsAccess: data.METRICS_ACCESS ?? 'operators',
+    auditAddresses: {
+      form: data.AUDIT_ADDRESSES ?? DEFAULT_AUDIT_ADDRESSES,
+      key: data.AUDIT_ADDRESS_KEY ?? '',
+    },
+    traces:
+      data.OTLP_ENDPOINT === undefined
+        ? undefined
+        : {
+            url: `${data.OTLP_ENDPOINT.replace(/\/+$/, '')}/v1/traces`,
+            headers: data.OTLP_HEADERS ?? {},
+            sampleRatio: data.OTLP_SAMPLE_RATIO ?? 1,
+          },
+    authorities: authoritiesOf(data),
+  }
+}

@@ -1,0 +1,147 @@
+/** Decides by name which request headers a client may send to an origin. */
+import * as z from 'zod'
+
+/** Lower-case names that no policy can forward, each for the reason above its line. */
+// biome-ignore format: a table
+const RESERVED: ReadonlySet<string> = new Set([
+  // Hop by hop (RFC 9110 section 7.6.1).
+  'connection', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings',
+  // The gateway sets these for the request to the origin.
+  'host', 'content-length', 'expect', 'x-request-id', 'traceparent', 'tracestate',
+  'x-forwarded-for', 'x-forwarded-proto',
+  // Forwarded only on routes with `forwardAuthorization` or `forwardCookies`.
+  'authorization', 'dpop', 'cookie', 'cookie2',
+  // For the gateway only.
+  'x-consistency-token',
+  // A response header.
+  'set-cookie',
+])
+
+/**
+ * Names that no policy can forward: the gateway's own identity headers, headers for proxies,
+ * headers of Cloudflare, and any name with a character other than letters, digits and hyphens. CGI
+ * and WSGI servers read `X_Auth_Subject`, and some also `X.Auth.Subject`, as `X-Auth-Subject`.
+ */
+const RESERVED_FAMILY = /[^a-z0-9-]|^(?:x-auth|proxy|cf)-/
+
+/** grpc-gateway removes the prefix `Grpc-Metadata-` before the service, and CGI adds `HTTP_`. */
+const WRAPPING = /^(?:http-|grpc-metadata-|grpcgateway-)+/
+
+/** First words of names that servers trust, after any `X-`. A word ends at a hyphen. */
+const FIRST_WORDS = [
+  // Headers of gateways, identity-aware proxies and single sign-on modules that name the caller.
+  'auth(?:[nz]|enticat(?:ed|ion)|ori[sz]ed|entik|elia)?|remote|(?:anonymous-)?consumer|credentials?',
+  'subject|claims|roles?|groups?|e?mail|permissions?|entitlements?|jwt|token(?=-)|(?:id|access)-token',
+  'oauth2?|vouch|pomerium|webauth|tailscale|internal|endpoint-api|apigateway|goog-iap|ms-token',
+  'amzn-(?:lattice|apigateway|vpc|source|waf)|iv(?=-)|sm(?=-)|smuser|osso|shib|mellon|eppn',
+  'scope-orgid|appengine|cloudtasks|cloudscheduler',
+  // Headers about the client's address or certificate, and headers of edge networks and meshes.
+  'forward(?:er)?|real|client-(?:verif\\w*|port|address|subject|issuer|serial)|wl|arr|azure|fd',
+  'cloudfront|fastly|fly|nf|akamai|sucuri|envoy|istio|l5d|dapr',
+  // Headers that replace the method, path or scheme that the gateway has checked.
+  '(?:http)?methods?|original|rewrite|rewritten|override|accel|sendfile|proxy|script-name|scheme',
+  'proto|https|front-end-https|ur[il]|destination-?url|path|server-(?:name|port)|matched-path',
+  '(?:base|context|ingress|request|root|(?:waws-)?unencoded)-(?:ur[il]|path)|invoke',
+  'now-route-matches|middleware(?!-prefetch$)|nextjs(?!-data$)|astro',
+]
+
+/** Words that mark a name as trusted at any position between its hyphens. */
+const WORDS = [
+  'user(?!-(?:agent|project)(?:-|$))|user(?:id|name|info)|principal|identity|impersonate|oidc|saml',
+  'authorization|token-binding|certs?|certificate|clientcert(?:ificate)?|mtls|ssl|tls|dn',
+  'forwarded|proxied|ips?|ipv[46]|(?:client|real|remote|source|user)ip|addr|host|hostname',
+]
+
+/** Names with such words that browsers and clients of object stores send. They are not trusted. */
+const ORDINARY = 'sec-fetch-user$|x-(?:amz|goog|ms)-meta-'
+
+const TRUSTED = new RegExp(
+  `^(?!${ORDINARY})(?:(?:x-|http-)*(?:${FIRST_WORDS.join('|')})|(?:.*-)?(?:${WORDS.join('|')}))(?:-|$)`,
+)
+
+const isReserved = (name: string): boolean => RESERVED.has(name) || RESERVED_FAMILY.test(name)
+
+const unwrapped = (name: string): string => name.replace(WRAPPING, '')
+
+/** Changes to the headers that reach the origin. */
+export interface HeaderRules {
+  /**
+   * Names that a client cannot send to the origin. `X-Tenant-*` means every name with this prefix.
+   */
+  readonly stripHeaders?: readonly string[] | undefined
+  /** Names that a client can send although common servers trust them, such as `X-User-Id`. */
+  readonly keepHeaders?: readonly string[] | undefined
+}
+
+/** Limits the work for one name. No server uses a header with a longer name. */
+const MAX_NAME_CHARS = 256
+/** Far more than the headers that the clients of one gateway send. */
+const MAX_CACHED_NAMES = 1_000
+
+/**
+ * Creates the check whether a client's header may reach the origin, by its lower-case name. Returns
+ * false for headers that the gateway writes, hop-by-hop headers, and names with a character other
+ * than letters, digits and hyphens. Returns false also for headers that common servers trust as set
+ * by a proxy: about the caller, the address, the certificate, or a replaced method, path or host.
+ * The check caches its results by name.
+ */
+export function createHeaderCheck(rules: HeaderRules): (name: string) => boolean {
+  const decide = createDecision(rules)
+  const answers = new Map<string, boolean>()
+  return function mayReachOrigin(name) {
+    const cached = answers.get(name)
+    if (cached !== undefined) return cached
+    if (name.length > MAX_NAME_CHARS) return false
+    if (answers.size >= MAX_CACHED_NAMES) answers.clear()
+    const answer = decide(name)
+    answers.set(name, answer)
+    return answer
+  }
+}
+
+function createDecision({ stripHeaders = [], keepHeaders = [] }: HeaderRules) {
+  const kept = new Set(keepHeaders.map((name) => name.toLowerCase()))
+  const stripped = new Set(stripHeaders.map((name) => name.toLowerCase()))
+  const prefixes = [...stripped]
+    .filter((name) => name.endsWith('*'))
+    .map((name) => name.slice(0, -1))
+  return (name: string): boolean =>
+    !isReserved(unwrapped(name)) &&
+    (kept.has(name) || !TRUSTED.test(unwrapped(name))) &&
+    !stripped.has(name) &&
+    !prefixes.some((prefix) => name.startsWith(prefix))
+}
+
+const NAME = /^[a-z0-9-]+$/i
+const NAME_OR_FAMILY = /^[a-z0-9-]+\*?$/i
+
+/** A header's name, or the prefix of several names, such as `X-Tenant-*`. */
+export const strippedHeader = z.string().max(MAX_NAME_CHARS).regex(NAME_OR_FAMILY, {
+  error:
+    'must be letters, digits and hyphens, with * at the end at most: X-Tenant-Id or X-Tenant-*',
+})
+
+/** The name of a header that the gateway strips unless the policy keeps it. */
+export const keptHeader = z
+  .string()
+  .max(MAX_NAME_CHARS)
+  .superRefine((name, context) => {
+    const mistake = mistakeInKept(name)
+    if (mistake !== undefined) context.addIssue({ code: 'custom', message: mistake })
+  })
+
+function mistakeInKept(name: string): string | undefined {
+  if (!NAME.test(name)) return 'must be one name of letters, digits and hyphens, such as X-User-Id'
+  const lowerCase = unwrapped(name.toLowerCase())
+  if (isReserved(lowerCase)) return `${name} cannot be kept: only the gateway decides what it says`
+  if (!TRUSTED.test(lowerCase)) return `${name} reaches the origin anyway; remove it from the list`
+  return undefined
+}
+
+/** Yields a message for each header that is both kept and stripped. */
+export function* mistakesInHeaders(rules: HeaderRules): Generator<string> {
+  const mayReachOrigin = createDecision(rules)
+  for (const name of rules.keepHeaders ?? [])
+    if (!mayReachOrigin(name.toLowerCase()))
+      yield `keepHeaders: ${name} is in stripHeaders as well; remove it from one of them`
+}

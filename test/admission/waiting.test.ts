@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest'
+import { createWaiting, FORGOTTEN_AFTER_MS, FULL } from '../../src/isolate/waiting.ts'
+
+describe('the count of those who wait', () => {
+  test('is exact while everybody says goodbye, over any time', () => {
+    const waiting = createWaiting()
+    let nowMs = 0
+    const slots: number[] = []
+    for (let step = 0; step < 2_000; step++) {
+      nowMs += (step * 7_919) % 700
+      if (step % 3 < 2) slots.push(waiting.enter(Number.POSITIVE_INFINITY, nowMs))
+      else waiting.leave(slots.shift() ?? FULL)
+      if (slots.length > 20) waiting.leave(slots.shift() ?? FULL)
+      expect(waiting.count()).toBe(slots.length)
+    }
+  })
+
+  test('forgets who is gone for long, and does not count such a one out twice', () => {
+    const waiting = createWaiting()
+    const early = waiting.enter(10, 0)
+    expect(waiting.enter(1, FORGOTTEN_AFTER_MS - 1)).toBe(FULL)
+    const late = waiting.enter(1, 2 * FORGOTTEN_AFTER_MS)
+    expect(late).not.toBe(FULL)
+    waiting.leave(early)
+    expect(waiting.count()).toBe(1)
+    waiting.leave(late)
+    expect(waiting.count()).toBe(0)
+  })
+
+  test('bears a clock that goes back', () => {
+    const waiting = createWaiting()
+    const slots = [100_000, 0, 50_000].map((nowMs) => waiting.enter(10, nowMs))
+    for (const slot of slots) waiting.leave(slot)
+    expect(waiting.count()).toBe(0)
+  })
+
+  test('lets in as many as may wait, and one more for each that leaves', () => {
+    const waiting = createWaiting()
+    const first = waiting.enter(2, 4_000)
+    expect(first).not.toBe(FULL)
+    expect(waiting.enter(2, 4_000)).not.toBe(FULL)
+    expect(waiting.enter(2, 4_000)).toBe(FULL)
+    expect(waiting.count()).toBe(2)
+    waiting.leave(first)
+    expect(waiting.enter(2, 4_000)).not.toBe(FULL)
+    expect(waiting.enter(3, 4_000)).not.toBe(FULL)
+    expect(waiting.count()).toBe(3)
+  })
+
+  test.each([
+    [undefined, 4_000],
+    [10, 10],
+  ])(
+    'counts a request for seven slots after its own, and forgets it in the eighth (%s)',
+    (slotMs, lengthMs) => {
+      const waiting = createWaiting(slotMs)
+      const startMs = 1_000 * lengthMs
+      const early = waiting.enter(10, startMs + lengthMs - 1)
+      const second = waiting.enter(10, startMs + lengthMs)
+      expect(waiting.enter(2, startMs + 8 * lengthMs - 1)).toBe(FULL)
+      const third = waiting.enter(2, startMs + 8 * lengthMs)
+      expect(third).not.toBe(FULL)
+      expect(waiting.count()).toBe(2)
+      // The first request is not counted out: its place in the ring is the third one's now.
+      waiting.leave(early)
+      expect(waiting.count()).toBe(2)
+      waiting.leave(second)
+      waiting.leave(third)
+      expect(waiting.count()).toBe(0)
+    },
+  )
+
+  test('forgets a request once, however often its place in the ring comes round', () => {
+    const waiting = createWaiting(10)
+    for (let round = 1; round <= 4; round++) {
+      waiting.enter(10, round * 80)
+      expect(waiting.count(), `round ${round}`).toBe(1)
+    }
+  })
+
+  test('the shortest time after which a request is forgotten is 28 seconds', () => {
+    expect(FORGOTTEN_AFTER_MS).toBe(28_000)
+  })
+})

@@ -1,0 +1,62 @@
+/** What shared caches between callers and the gateway may keep. */
+import { beforeEach, describe, expect, inject, test } from 'vitest'
+import { newAddress } from '../harness/address.ts'
+import { forget, recordsOf } from '../harness/control.ts'
+import { mint } from '../harness/issuer.ts'
+
+const stack = inject('stack')
+const [here] = stack.gateways
+/** Requests per minute and address that the limit of the anonymous route lets through. */
+const ANONYMOUS_LIMIT = 60
+
+beforeEach(() => forget(stack.origin))
+
+const ping = (headers: Record<string, string> = {}) =>
+  fetch(`${here}/public/ping`, { headers: { 'cf-connecting-ip': newAddress(), ...headers } })
+
+async function asReader(method: string, path: string): Promise<Response> {
+  const token = await mint(stack.inlineKey, { claims: { roles: ['reader'] } })
+  // An address of its own, because limits by address are shared with the other files.
+  const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress() }
+  return fetch(here + path, { method, headers })
+}
+
+describe('S61: shared caches', () => {
+  test('S61: an anonymous and a known caller of one URL get answers that vary by Authorization', async () => {
+    const anonymous = await ping()
+    expect([anonymous.status, anonymous.headers.get('vary')]).toEqual([200, 'Authorization'])
+    const known = await asReader('GET', '/public/ping')
+    expect([known.status, known.headers.get('vary')]).toEqual([200, 'Authorization'])
+    expect(known.headers.get('cache-control')).toContain('private')
+    const callers = (await recordsOf(stack.origin)).map(({ headers }) => headers['x-auth-subject'])
+    expect(callers).toEqual([undefined, [expect.any(String)]])
+  })
+
+  test.each([
+    ['an anonymous caller of a guarded route', 401, () => fetch(`${here}/orders`)],
+    ['a bad token on an anonymous route', 401, () => ping({ authorization: 'Bearer a.b.c' })],
+    ['a missing permission', 403, () => asReader('POST', '/reports')],
+    ['an unknown path', 404, () => fetch(`${here}/nowhere`)],
+    ['an unknown method', 405, () => fetch(`${here}/orders`, { method: 'PUT' })],
+    ['invalid input', 422, () => asReader('GET', '/orders/1')],
+  ])('S61: the refusal of %s is not stored: %d', async (_name, status, call) => {
+    const refused = await call()
+    expect(refused.status).toBe(status)
+    expect(refused.headers.get('cache-control')).toBe('no-store')
+    expect(await recordsOf(stack.origin)).toEqual([])
+  })
+
+  test('S61: the refusal of an exhausted limit is not stored: 429', async () => {
+    const address = newAddress()
+    const statuses: number[] = []
+    // Two windows: the first may end while this loop runs.
+    for (let count = 0; count <= 2 * ANONYMOUS_LIMIT; count++) {
+      const { status, headers } = await ping({ 'cf-connecting-ip': address })
+      statuses.push(status)
+      expect(headers.get(status === 429 ? 'cache-control' : 'vary')).toBe(
+        status === 429 ? 'no-store' : 'Authorization',
+      )
+    }
+    expect(statuses).toContain(429)
+  })
+})

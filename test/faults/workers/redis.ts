@@ -1,0 +1,22 @@
+/** Redis, its REST server and a fault proxy before both, as a process of their own. */
+import type { Fault } from '../../../dev/fault-proxy/fault.ts'
+import { startFaultProxy } from '../../../dev/fault-proxy/proxy.ts'
+import { startRedis } from '../../../dev/redis.ts'
+import { startUpstashRest } from '../../../dev/upstash-rest/server.ts'
+
+const redis = await startRedis()
+const rest = await startUpstashRest({ port: 0, token: process.env.REST_TOKEN ?? '', redis })
+const proxy = await startFaultProxy({
+  target: { host: '127.0.0.1', port: Number(new URL(rest.url).port) },
+})
+process.send?.(proxy.url)
+process.on('message', async (fault: Fault) => {
+  await proxy.set(fault)
+  process.send?.('set')
+})
+process.on('disconnect', async () => {
+  await proxy.close()
+  await rest.close()
+  await redis.close()
+  process.exit()
+})

@@ -1,0 +1,26 @@
+/** Waits for the end of an outage that a test has made. */
+import { expect } from 'vitest'
+import { mint } from './issuer.ts'
+import type { Stack } from './stack.ts'
+
+/** A circuit breaker probes again after 5 s at the latest. */
+const RECOVERY = { timeout: 20_000, interval: 200 }
+
+/**
+ * Resolves when each gateway serves again. Call it only after a dependency was down: until the next
+ * probe of a circuit breaker 503 is right then. Everywhere else a 503 is a failure.
+ */
+export async function recovered(
+  { inlineKey }: Pick<Stack, 'inlineKey'>,
+  gateways: readonly string[],
+): Promise<void> {
+  for (const gateway of gateways) {
+    const authorization = `Bearer ${await mint(inlineKey)}`
+    const status = async () => {
+      const response = await fetch(`${gateway}/orders`, { headers: { authorization } })
+      await response.arrayBuffer()
+      return response.status
+    }
+    await expect.poll(status, RECOVERY).toBe(200)
+  }
+}

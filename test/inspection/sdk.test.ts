@@ -1,0 +1,105 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createKey, ISSUER, mint, type TestKey } from '../harness/issuer.ts'
+import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
+import { type Running, startWorkerd } from '../proxy/workerd.ts'
+
+const PUBLIC_URL = 'https://gateway.test'
+const SDK = join(import.meta.dirname, 'sdk')
+
+let redis: TestRedis
+let key: TestKey
+let mcpPort: string
+const closers: (() => unknown)[] = []
+
+beforeAll(async () => {
+  key = await createKey('idp')
+  redis = await startTestRedis()
+  const server = spawn(process.execPath, [join(SDK, 'server.mjs')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  closers.push(
+    () => server.kill(),
+    () => redis.close(),
+  )
+  const [line] = await once(server.stdout, 'data')
+  mcpPort = String(line).trim()
+})
+afterAll(async () => {
+  for (const close of closers) await close()
+})
+
+async function startGateway(inspect: 'yes' | 'no'): Promise<Running> {
+  const gateway = await startWorkerd({
+    entry: join(SDK, 'gateway.ts'),
+    vars: {
+      ...redisVars(redis),
+      PUBLIC_URL,
+      ORIGIN_URL: `http://127.0.0.1:${mcpPort}`,
+      ISSUERS: JSON.stringify([
+        { issuer: ISSUER, audience: PUBLIC_URL, jwks: { keys: [key.publicJwk] } },
+      ]),
+      INSPECT: inspect,
+    },
+  })
+  closers.unshift(() => gateway.stop())
+  return gateway
+}
+
+const ANSWERS = [
+  {
+    name: 'ask_client',
+    returned: {
+      sample: { type: 'text', text: 'hello' },
+      input: { action: 'accept', content: { name: 'Alice' } },
+      roots: [{ uri: 'file:///home/alice', name: 'home' }],
+      pong: {},
+    },
+  },
+  {
+    name: 'ask_refusing_client',
+    returned: { code: -32603, message: expect.stringContaining('nobody is here') },
+  },
+]
+
+async function converse(url: string, token: string) {
+  const program = [join(SDK, 'client.mjs'), url, token]
+  const { stdout } = await promisify(execFile)(process.execPath, program, { timeout: 50_000 })
+  return stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+}
+
+test('the SDK works without a gateway: sampling, elicitation, roots, ping', async () => {
+  expect(await converse(`http://127.0.0.1:${mcpPort}/mcp`, 'none')).toEqual(ANSWERS)
+})
+
+test.each(['no', 'yes'] as const)(
+  'S63: a server of the SDK asks a client of the SDK through the gateway (inspection: %s)',
+  async (inspect) => {
+    const gateway = await startGateway(inspect)
+    const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: ['user'] } })
+    expect(await converse(`http://127.0.0.1:${gateway.port}/mcp`, token)).toEqual(ANSWERS)
+  },
+)
+
+test('S63: an answer without the permission of the route does not reach the server', async () => {
+  const gateway = await startGateway('yes')
+  const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: ['guest'] } })
+  const countOf = async () => (await fetch(`http://127.0.0.1:${mcpPort}/count`)).text()
+  const before = await countOf()
+  const response = await fetch(`http://127.0.0.1:${gateway.port}/mcp`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    body: '{"jsonrpc":"2.0","id":99,"result":{}}',
+  })
+  expect([response.status, (await response.json()) as object]).toEqual([
+    403,
+    expect.objectContaining({ code: 'insufficient_permission' }),
+  ])
+  expect(await countOf()).toBe(before)
+})

@@ -1,0 +1,99 @@
+/** Records what an HTTP server answers, and answers in its place. */
+import { createHash } from 'node:crypto'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { dirname } from 'node:path'
+import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
+
+/** Larger bodies (models, sets of tuples) are recorded as their SHA-256. */
+const MAX_BODY_CHARS = 300
+
+/** The request as it is recorded, then the status and the body of the answer. */
+export type Exchange = readonly [request: string, status: number, answer: string]
+
+export interface RecorderOptions {
+  /** Base URL of the server to record. */
+  readonly target: string
+  /** The key that the server accepts. It is not recorded, only whether a request has it. */
+  readonly token: string
+}
+
+/** Starts a proxy to the target that writes each exchange to `file` when it is closed. */
+export async function startRecorder(
+  file: string,
+  { target, token }: RecorderOptions,
+): Promise<TestServer> {
+  const exchanges: Exchange[] = []
+  const server = await startHttpServer(async (request, response) => {
+    const body = await bodyOf(request)
+    const answer = await fetch(target + request.url, {
+      method: request.method ?? '',
+      headers: {
+        authorization: request.headers.authorization ?? '',
+        'content-type': request.headers['content-type'] ?? '',
+      },
+      body,
+    })
+    const text = await answer.text()
+    exchanges.push([described(request, body, token), answer.status, text])
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text)
+  })
+  return {
+    ...server,
+    async close() {
+      await server.close()
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(file, exchanges.map((one) => `${JSON.stringify(one)}\n`).join(''))
+    },
+  }
+}
+
+/** Reads what a recorder wrote. */
+export function readRecording(file: string): Exchange[] {
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
+  return lines.map((line) => JSON.parse(line) as Exchange)
+}
+
+/**
+ * Starts a server that gives each request the answer that is recorded for it; where the same request
+ * was recorded several times, the answers in their order. A request that is not in the recording, or
+ * comes more often than there, is answered with 500, and `close` throws an error that names it: a test
+ * that expects an error cannot pass by accident.
+ */
+export async function startReplay(
+  recording: readonly Exchange[],
+  token: string,
+): Promise<TestServer> {
+  const answers = Map.groupBy(recording, ([request]) => request)
+  const unknown: string[] = []
+  const server = await startHttpServer(async (request, response) => {
+    const asked = described(request, await bodyOf(request), token)
+    const exchange = answers.get(asked)?.shift()
+    if (exchange === undefined) unknown.push(asked)
+    const [, status, answer] = exchange ?? [asked, 500, 'not recorded']
+    response.writeHead(status, { 'content-type': 'application/json' }).end(answer)
+  })
+  return {
+    ...server,
+    async close() {
+      await server.close()
+      if (unknown.length > 0)
+        throw new Error(`${unknown.length} requests are not recorded, the first: ${unknown[0]}`)
+    },
+  }
+}
+
+function described({ method, url, headers }: IncomingMessage, body: string, token: string): string {
+  const sent =
+    body.length > MAX_BODY_CHARS
+      ? `sha256:${createHash('sha256').update(body).digest('base64url')}`
+      : body
+  const key = headers.authorization === `Bearer ${token}` ? 'with the key' : 'without the key'
+  return `${method} ${url} ${key} ${sent}`
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString()
+}

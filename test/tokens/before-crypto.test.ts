@@ -1,0 +1,77 @@
+/** What is refused before any cryptography, so that it costs nearly nothing. */
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import { createSigner, encode, goodClaims, issuerOf, NOW_MS, outcome } from './signer.ts'
+
+const signer = await createSigner('ES256')
+const verifier = createTokenVerifier({
+  issuers: [issuerOf([signer.publicJwk])],
+  now: () => NOW_MS,
+})
+const good = await signer.token()
+const [header, payload, signature] = good.split('.')
+const jwe = (members: object) => `${encode(members)}.QUFB.QUFB.QUFB.QUFB`
+
+const OPERATIONS = [
+  ...(['verify', 'sign', 'digest', 'importKey', 'decrypt'] as const),
+  ...(['deriveKey', 'deriveBits', 'unwrapKey'] as const),
+]
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.unstubAllGlobals()
+})
+
+/** The outcome of a verification, and how many operations of Web Crypto it started. */
+async function cost(token: string) {
+  const spies = OPERATIONS.map((name) => vi.spyOn(crypto.subtle, name))
+  let decompressions = 0
+  vi.stubGlobal(
+    'DecompressionStream',
+    class {
+      constructor() {
+        decompressions++
+      }
+    },
+  )
+  const result = await outcome(() => verifier.verify(token))
+  const operations = spies.reduce((sum, { mock }) => sum + mock.calls.length, 0)
+  return { result, operations, decompressions }
+}
+
+describe('S21, S22: no cryptography and no decompression is spent on', () => {
+  it.each([
+    ['a token of 9 KB', `${header}.${payload}${'A'.repeat(9_000)}.${signature}`, 'length'],
+    ['a token of 120 KB', `${header}.${'A'.repeat(120_000)}.${signature}`, 'length'],
+    [
+      'claims that are nested 4,000 deep',
+      `${header}.${encode('['.repeat(4_000))}.${signature}`,
+      'payload_json',
+    ],
+    [
+      'a header that is nested 4,000 deep',
+      `${encode(`{"alg":${'['.repeat(4_000)}`)}.${payload}.${signature}`,
+      'header_json',
+    ],
+    ['a compressed JWE', jwe({ alg: 'dir', enc: 'A128GCM', zip: 'DEF' }), 'segments'],
+    [
+      'a JWE with 2^31 rounds of PBES2',
+      jwe({ alg: 'PBES2-HS256+A128KW', enc: 'A128GCM', p2c: 2 ** 31, p2s: 'AAAA' }),
+      'segments',
+    ],
+    [
+      'a JWS that says it is compressed and encrypted',
+      `${encode({ alg: 'PBES2-HS256+A128KW', zip: 'DEF', p2c: 2 ** 31 })}.${payload}.${signature}`,
+      'alg',
+    ],
+  ])('%s', async (_, token, check) => {
+    const free = { operations: 0, decompressions: 0 }
+    expect(await cost(token)).toEqual({ result: `token_rejected:${check}`, ...free })
+  })
+
+  it('and a good token shows that the operations are counted', async () => {
+    const fresh = await signer.token({ ...goodClaims, jti: 'another' })
+    const { result, operations } = await cost(fresh)
+    expect(result).toBe('ok')
+    expect(operations).toBeGreaterThan(0)
+  })
+})

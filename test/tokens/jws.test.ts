@@ -1,0 +1,50 @@
+import { describe, expect, it } from 'vitest'
+import { Denied } from '../../src/errors.ts'
+import { readHeader, verifySignature } from '../../src/tokens/jws.ts'
+import { importKeys, type VerificationKey } from '../../src/tokens/key-ring.ts'
+import type { Algorithm } from '../../src/validators/jwk.ts'
+import { createSigner, encode, outcome } from './signer.ts'
+
+const header = (members: object) => readHeader(`${encode(members)}.e30.AAAA`)
+
+describe('the header of a compact JWS', () => {
+  it('needs an algorithm, and may be without a kid and a type', async () => {
+    expect(header({ alg: 'ES256' })).toEqual({ alg: 'ES256', kid: undefined, typ: undefined })
+    expect(header({ alg: 'x', kid: 'k', typ: 'JWT' })).toEqual({ alg: 'x', kid: 'k', typ: 'JWT' })
+    for (const alg of [undefined, null, 1, true, [], {}, ['ES256']])
+      expect(await outcome(() => header({ alg }))).toBe('token_rejected:alg')
+    for (const typ of [null, 1, true, [], {}, ['JWT']])
+      expect(await outcome(() => header({ alg: 'ES256', typ }))).toBe('token_rejected:typ')
+  })
+})
+
+describe('a signature', () => {
+  const keyOf = async (jwk: JsonWebKey, algorithm: Algorithm): Promise<VerificationKey> => {
+    const [key] = (await importKeys({ keys: [jwk] }, [algorithm]))?.ring ?? []
+    if (key === undefined) throw new Error('no usable key')
+    return key
+  }
+
+  it('is good for exactly the algorithm of its key, even where another name means the same', async () => {
+    const signer = await createSigner('EdDSA')
+    const { alg: _, ...jwk } = signer.publicJwk as JsonWebKey & { alg: string }
+    const token = await signer.token()
+    const verify = async (algorithm: Algorithm) =>
+      verifySignature(token, await keyOf(jwk, algorithm))
+    expect(await outcome(() => verify('EdDSA'))).toBe('ok')
+    expect(await outcome(() => verify('Ed25519'))).toBe('token_rejected:signature')
+  })
+
+  it('a fault of the key is reported as a fault, not as a bad token', async () => {
+    const signer = await createSigner('ES256')
+    const key = await keyOf(signer.publicJwk, 'ES256')
+    const usages: 'sign'[] = ['sign']
+    const algorithm = { name: 'ECDSA', namedCurve: 'P-256' }
+    const { alg: _, ...jwk } = signer.privateJwk as JsonWebKey & { alg: string }
+    const cryptoKey = await crypto.subtle.importKey('jwk', jwk, algorithm, false, usages)
+    const attempt = verifySignature(await signer.token(), { ...key, cryptoKey })
+    const error = await attempt.catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(TypeError)
+    expect(error).not.toBeInstanceOf(Denied)
+  })
+})

@@ -1,0 +1,80 @@
+import * as fc from 'fast-check'
+import { expect, it } from 'vitest'
+import type { KeySetCache } from '../../src/tokens/key-set-cache.ts'
+import { type Behaviour, keySetOn, startProvider } from './provider.ts'
+import { createSigner, NOW_MS } from './signer.ts'
+
+const COOL_DOWN_MS = 30_000
+const [old, rotated] = await Promise.all([
+  createSigner('ES256', 'old'),
+  createSigner('ES256', 'new'),
+])
+const before = JSON.stringify({ keys: [old.publicJwk] })
+const after = JSON.stringify({ keys: [old.publicJwk, rotated.publicJwk] })
+
+const schedule = fc.record({
+  /** When the new key is published, in milliseconds from the start. */
+  publishedMs: fc.integer({ min: 0, max: 150_000 }),
+  maxAgeSeconds: fc.constantFrom(0, 60, 100, 300),
+  /** Age of the set that the shared cache holds at the start, if it holds one. */
+  sharedAgeMs: fc.option(fc.integer({ min: -5_000, max: 250_000 }), { nil: undefined }),
+  requests: fc.array(
+    fc.record({
+      pauseMs: fc.oneof(
+        fc.integer({ min: 0, max: 3_000 }),
+        fc.integer({ min: 0, max: 45_000 }),
+        fc.constantFrom(COOL_DOWN_MS - 1, COOL_DOWN_MS),
+      ),
+      isForNewKey: fc.boolean(),
+      /** How long a download takes if this request causes one. */
+      downloadMs: fc.integer({ min: 0, max: 2_500 }),
+    }),
+    { minLength: 1, maxLength: 25 },
+  ),
+})
+
+it('R07 R11: a new key works one cool-down after its publication, with one download per cool-down', async () => {
+  await fc.assert(
+    fc.asyncProperty(schedule, async ({ publishedMs, maxAgeSeconds, sharedAgeMs, requests }) => {
+      const downloads: number[] = []
+      let downloadMs = 0
+      // Answers with the set of the moment at which the download began, and takes its time.
+      const behaviour: Behaviour = (response) => {
+        const startedMs = set.nowMs() - NOW_MS
+        downloads.push(startedMs)
+        set.advance(downloadMs / 1000)
+        response
+          .writeHead(200, { 'cache-control': `max-age=${maxAgeSeconds}` })
+          .end(startedMs >= publishedMs ? after : before)
+      }
+      const cache: KeySetCache | null =
+        sharedAgeMs === undefined
+          ? null
+          : {
+              read: async () => ({ text: before, fetchedAtMs: NOW_MS - sharedAgeMs }),
+              write: async () => {},
+            }
+      const provider = await startProvider(behaviour)
+      const set = keySetOn(provider.url, { cache })
+      try {
+        for (const request of requests) {
+          set.advance(request.pauseMs / 1000)
+          downloadMs = request.downloadMs
+          const atMs = set.nowMs() - NOW_MS
+          const found = await set.find(request.isForNewKey ? rotated : old)
+          await set.settled()
+          if (!request.isForNewKey) expect(found).toBe('ok')
+          else if (atMs >= publishedMs + COOL_DOWN_MS) expect(found, `${atMs}`).toBe('ok')
+          else expect(found).toMatch(/^(ok|token_rejected:kid_unknown)$/)
+        }
+      } finally {
+        await provider.close()
+      }
+      for (const [index, startedMs] of downloads.entries()) {
+        const previousMs = downloads[index - 1] ?? Number.NEGATIVE_INFINITY
+        expect(startedMs - previousMs).toBeGreaterThanOrEqual(COOL_DOWN_MS)
+      }
+    }),
+    { numRuns: 300 },
+  )
+})
