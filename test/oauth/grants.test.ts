@@ -142,7 +142,8 @@ describe('client credentials', () => {
         ...{ tokenAlgorithm, accessTokenSeconds: 300, roles: ['reader'] },
       })
       const { body } = await gateway.token(client, GRANT)
-      expect(body.expires_in).toBe(300)
+      // A second may end between the claim `exp` and the response.
+      expect([299, 300]).toContain(body.expires_in)
       expect(decodeProtectedHeader(body.access_token)).toMatchObject({ alg, typ: 'at+jwt' })
       expect((await gateway.call(body.access_token)).status).toBe(200)
     }
