@@ -1,4 +1,4 @@
-/** The committed figures as the rows of the tables in decision 0025. */
+/** The committed figures as the rows of the tables in docs/design/signature-measurements.md. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Share } from './signature-figures.ts'

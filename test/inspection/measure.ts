@@ -1,7 +1,7 @@
 /**
  * `node test/inspection/measure.ts`: writes the figures of the signatures to
- * `signature-figures.json`, and prints the tables of decision 0025. With `--list <name> <category> <file>...` it measures lists of
- * others, a text a line (with tabs between the values of one request), and keeps their figures
+ * `signature-figures.json`, and prints the tables of docs/design/signature-measurements.md. With `--list <name> <category>
+ * <file>...` it measures other lists, one text a line (with tabs between the values of one request), and keeps their figures
  * beside its own.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
