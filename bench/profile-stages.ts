@@ -34,7 +34,7 @@ export interface StageTime {
  */
 export const STAGE_MODULES: Readonly<Record<string, string>> = {
   requestId: 'src/middleware/request-id.ts',
-  lingerOnRefusal: 'src/middleware/linger-on-refusal.ts',
+  drainOnRefusal: 'src/middleware/drain-on-refusal.ts',
   traceRequests: 'src/middleware/trace-requests.ts',
   audit: 'src/middleware/audit.ts',
   shedLoad: 'src/middleware/shed-load.ts',

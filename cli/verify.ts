@@ -84,7 +84,7 @@ export async function verifyChain(
   if (end > Math.max(last.seq, gone)) {
     gaps.push({ from: Math.max(last.seq, gone) + 1, to: end, previousHash: head?.hash })
   }
-  const isCutOff = extent?.to !== undefined
+  const isTruncated = extent?.to !== undefined
   const findings = [
     ...gaps.flatMap((gap) => gapFindings(gap, gone, pruned)),
     ...rows.findings(),
@@ -93,8 +93,8 @@ export async function verifyChain(
       .orphans()
       .filter((seq) => seq > gone && !gaps.some(({ from, to }) => from <= seq && seq <= to))
       .map((seq): ChainFinding => ({ kind: 'checkpoint', seq, detail: 'its row is gone' })),
-    ...(isCutOff ? [] : headFindings(head, last.seq === 0 ? (pruned ?? last) : last)),
-    ...erasures.findings(!isCutOff),
+    ...(isTruncated ? [] : headFindings(head, last.seq === 0 ? (pruned ?? last) : last)),
+    ...erasures.findings(!isTruncated),
   ].sort((a, b) => a.seq - b.seq)
   const { signed, checkpoints: count } = checkpoints.counts()
   return {

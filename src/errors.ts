@@ -128,21 +128,21 @@ export class Unavailable extends Error {
   /**
    * The call was short-circuited: a circuit breaker refused it before it reached the dependency.
    */
-  readonly unasked: boolean
+  readonly shortCircuited: boolean
 
   constructor(
     dependency: Dependency,
     fault: Fault,
     options: ErrorOptions & {
       readonly retryAfterSeconds?: number
-      readonly unasked?: boolean
+      readonly shortCircuited?: boolean
     } = {},
   ) {
     super(`${dependency}: ${fault}`, options)
     this.dependency = dependency
     this.fault = fault
     this.retryAfterSeconds = options.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS
-    this.unasked = options.unasked ?? false
+    this.shortCircuited = options.shortCircuited ?? false
   }
 }
 

@@ -67,7 +67,7 @@ export {
 export { consoleAuditSink } from './audit/console-sink.ts'
 export { type AuditEvent, type AuditSink, auditEventSchema } from './audit/event.ts'
 export { type AuditQueueOptions, createAuditQueue } from './audit/queue/audit-queue.ts'
-export { type AuditSpillOptions, createAuditSpill } from './audit/redis/spill.ts'
+export { type AuditOverflowOptions, createAuditOverflow } from './audit/redis/overflow.ts'
 export { type Authorizer, createAuthorizer } from './authorization/permissions.ts'
 export {
   type Denial,
@@ -104,10 +104,10 @@ export {
   type Breaker,
   type BreakerState,
   type BreakerWatch,
-  bystanderOf,
   type CircuitBreaker,
   type CircuitBreakerOptions,
   createCircuitBreaker,
+  passiveBreakerOf,
 } from './isolate/circuit-breaker.ts'
 export { type AdmitOptions, admit } from './middleware/admit.ts'
 export { type AuditOptions, audit } from './middleware/audit.ts'
@@ -117,9 +117,9 @@ export { type BanOffendersOptions, banOffenders } from './middleware/ban-offende
 export { canonicalPath } from './middleware/canonical-path.ts'
 export { clientAddress } from './middleware/client-address.ts'
 export * from './middleware/context.ts'
+export { drainOnRefusal } from './middleware/drain-on-refusal.ts'
 export { type InspectOptions, inspect } from './middleware/inspect.ts'
 export { type LimitBodyOptions, limitBody } from './middleware/limit-body.ts'
-export { lingerOnRefusal } from './middleware/linger-on-refusal.ts'
 export { observe } from './middleware/observe.ts'
 export {
   createReadmission,
@@ -160,13 +160,6 @@ export type { PolicyRelations } from './policy/relations.ts'
 export { type ProblemOptions, problemHandler } from './problems/problem-handler.ts'
 export type { Problem, ProblemCode } from './problems/problem-of.ts'
 export { createRedisRest, type RedisRest, type RedisRestOptions } from './redis/rest.ts'
-export type {
-  RelationAnswer,
-  RelationAuthority,
-  RelationDecision,
-  RelationQuery,
-  Undecided,
-} from './relations/authority.ts'
 export {
   createRelationCache,
   type RelationCache,
@@ -181,18 +174,25 @@ export {
 } from './relations/checker.ts'
 export { compileModel } from './relations/compile-model.ts'
 export { decodeConsistency, encodeConsistency } from './relations/consistency.ts'
-export { createAuthzenAuthority } from './relations/decision-points/authzen.ts'
-export { createOpenfgaAuthority } from './relations/decision-points/openfga.ts'
+export type {
+  PolicyDecisionPoint,
+  RelationAnswer,
+  RelationDecision,
+  RelationQuery,
+  Undecided,
+} from './relations/decision-point.ts'
+export { createAuthzenDecisionPoint } from './relations/decision-points/authzen.ts'
+export { createOpenfgaDecisionPoint } from './relations/decision-points/openfga.ts'
 export type {
   ContextualTupleDefinition,
-  RelationAuthorityKind,
+  PolicyDecisionPointKind,
   RelationDemand,
   RelationsDefinition,
 } from './relations/definition.ts'
 export { ModelInvalid, type RelationModel } from './relations/model.ts'
 export {
+  createRedisDecisionPoint,
   createRelationCheck,
-  createUpstashRelationAuthority,
   type RelationCheck,
   type RelationLimits,
 } from './relations/redis/check.ts'
@@ -205,12 +205,12 @@ export {
 export type { RelationTuples } from './relations/store.ts'
 export { escapeId, formatTuple, parseTuple, type RelationTuple } from './relations/tuple.ts'
 export {
-  type CutOff,
   createRevocations,
   type Revocations,
+  type RevokedBefore,
   type RevokedToken,
 } from './revocation/redis/revocations.ts'
-export type { CutOffKind } from './revocation/revocation.ts'
+export type { RevokedBeforeKind } from './revocation/revocation.ts'
 export type { AdminOptions } from './routes/admin/calls.ts'
 export { type HealthOptions, healthRoutes, type ReadinessCheck } from './routes/health.ts'
 export { type OAuthOptions, oauthRoutes } from './routes/oauth/routes.ts'

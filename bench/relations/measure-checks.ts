@@ -1,5 +1,5 @@
 /** Measures checks alone, with the statistics of Redis and no other load. */
-import type { RelationDecision, RelationQuery } from '../../src/relations/authority.ts'
+import type { RelationDecision, RelationQuery } from '../../src/relations/decision-point.ts'
 import type { RelationCheck } from '../../src/relations/redis/check.ts'
 import { inTurn } from '../requests/rounds.ts'
 import { rounded } from '../statistics.ts'

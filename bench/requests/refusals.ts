@@ -110,7 +110,7 @@ export async function prepareRefusals(context: ScenarioContext): Promise<Refusal
         after: of('overloaded', 503, '/orders'),
       }),
     },
-    { ...refusal('cut-off', 'a subject cut off', bad(callers.cutOff)), calls: 1 },
+    { ...refusal('cut-off', 'a subject cut off', bad(callers.revokeBefore)), calls: 1 },
     {
       ...refusal('no-permission', 'no permission', {
         ...problem('insufficient_permission', 403, { headers: bearing(callers.powerless) }),
@@ -149,9 +149,9 @@ async function callersOf({ backends, mint }: RequestsGateway) {
   const revoked = await tokenOf()
   const untilSeconds = nowSeconds + HOUR_SECONDS
   await revocations.revokeToken({ tokenIdHash: revoked.tokenIdHash, untilSeconds })
-  const cutOff = await tokenOf({ subject: 'cut-off' })
-  await revocations.cutOff({
-    ...{ kind: 'subject', issuer: PUBLIC_URL, value: cutOff.subject },
+  const revokeBefore = await tokenOf({ subject: 'cut-off' })
+  await revocations.revokeBefore({
+    ...{ kind: 'subject', issuer: PUBLIC_URL, value: revokeBefore.subject },
     ...{ atSeconds: nowSeconds + 1, ttlSeconds: HOUR_SECONDS },
   })
   return {
@@ -160,6 +160,6 @@ async function callersOf({ backends, mint }: RequestsGateway) {
     spent: (await tokenOf({ subject: 'spent' })).credential,
     powerless: (await tokenOf({ roles: [] })).credential,
     revoked: revoked.credential,
-    cutOff: cutOff.credential,
+    revokeBefore: revokeBefore.credential,
   }
 }

@@ -5,7 +5,7 @@
 import { banOf, observedBan } from '../abuse/ban.ts'
 import { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
-import type { RelationQuery } from '../relations/authority.ts'
+import type { RelationQuery } from '../relations/decision-point.ts'
 import type { References } from '../tokens/references.ts'
 import { createKeyCache, type RequestKeys } from './keys.ts'
 import type { LimitRequest } from './limit.ts'

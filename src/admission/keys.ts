@@ -29,7 +29,7 @@ export interface Party {
 const ANONYMOUS: RevocationKeys = {
   memory: 'anonymous',
   token: undefined,
-  cutOffs: [],
+  revokedBefore: [],
   issuedAtSeconds: 0,
 }
 const MAX_ADDRESSES = 1_000
@@ -82,10 +82,10 @@ function joined({ ban, party }: AddressKeys, own?: PrincipalKeys): RequestKeys {
 }
 
 function partyOf(bans: readonly BanKey[], revocation: RevocationKeys = ANONYMOUS): Party {
-  const { token, cutOffs } = revocation
+  const { token, revokedBefore } = revocation
   const keys = [
     ...(token === undefined ? [] : [token]),
-    ...cutOffs.map(({ key }) => key),
+    ...revokedBefore.map(({ key }) => key),
     ...bans.flatMap((ban) => [ban.key, observedBan(ban).key]),
   ]
   return { keys, cleanAt: undefined }

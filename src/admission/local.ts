@@ -66,7 +66,7 @@ export interface LocalAdmission {
 
 /** A renewal concerns no caller. */
 const NOBODY: Pick<AdmissionQuery, 'revocation' | 'bans' | 'proof'> = {
-  revocation: { memory: 'renewal', token: undefined, cutOffs: [], issuedAtSeconds: 0 },
+  revocation: { memory: 'renewal', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
   bans: [],
 }
 

@@ -130,7 +130,7 @@ export async function admitReference(
 const NOTHING: RevocationKeys = {
   memory: 'reference',
   token: undefined,
-  cutOffs: [],
+  revokedBefore: [],
   issuedAtSeconds: 0,
 }
 
@@ -169,7 +169,7 @@ function factsFor({ revocation, bans }: DecidingKeys, facts: ReferenceFacts) {
   const { token: key } = revocation
   return {
     tokenRevoked: key !== undefined && readOf({ key }) !== undefined,
-    cutOffSeconds: revocation.cutOffs.map(readOf),
+    revokedBeforeSeconds: revocation.revokedBefore.map(readOf),
     bannedUntilSeconds: bans.map(readOf),
     observedUntilSeconds: [],
     proofUsed: facts.proofUsed,

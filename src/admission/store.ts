@@ -2,7 +2,7 @@
 
 import type { BanKey } from '../abuse/ban.ts'
 import type { Unavailable } from '../errors.ts'
-import type { RelationAnswer, RelationQuery } from '../relations/authority.ts'
+import type { RelationAnswer, RelationQuery } from '../relations/decision-point.ts'
 import type { FeedCursor, FeedReply } from '../revocation/feed.ts'
 import type { RevocationFacts, RevocationKeys } from '../revocation/revocation.ts'
 import type { DpopProof } from '../tokens/dpop.ts'

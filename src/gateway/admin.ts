@@ -6,7 +6,7 @@ import { createOverrideList } from '../admission/redis/override-list.ts'
 import { createAuditLog } from '../audit/d1/audit-events.ts'
 import { createChainLog } from '../audit/d1/chain-log.ts'
 import { createErasureOrders } from '../audit/d1/erasure-orders.ts'
-import { createSpillRedaction } from '../audit/redis/spill-redaction.ts'
+import { createOverflowRedaction } from '../audit/redis/overflow-redaction.ts'
 import { createAuthorizer } from '../authorization/permissions.ts'
 import { createClientRegistry } from '../oauth/redis/clients.ts'
 import { createGrantStore } from '../oauth/redis/grant-store.ts'
@@ -51,15 +51,15 @@ export function adminServices(config: Config, policy: Policy, parts: AdminParts)
     clients: createClientRegistry({ rest, configured, publicUrl, now }),
     apiKeys: createApiKeys({ rest, publicUrl, now }),
     revocations: createRevocationLog(rest, now),
-    cutOffs: createRevocations(rest, now),
-    cutOffFacts: createGrantStore(rest),
+    bulkRevocation: createRevocations(rest, now),
+    revocationFacts: createGrantStore(rest),
     bans: createBanList(rest, now),
     overrides: createOverrideList(rest, now),
     windows: createLimitControls(rest, now),
     auditLog: auditDb === undefined ? undefined : createAuditLog(auditDb),
     chainLog: auditDb === undefined ? undefined : createChainLog(auditDb),
     auditErasures: auditDb === undefined ? undefined : createErasureOrders(auditDb, now),
-    spillRedaction: createSpillRedaction(rest),
+    overflowRedaction: createOverflowRedaction(rest),
     relations,
     tokenIssuer:
       config.signingKeys === undefined
@@ -72,7 +72,7 @@ export function adminServices(config: Config, policy: Policy, parts: AdminParts)
             now,
           }),
     signingKeys,
-    cutOffSeconds:
+    revokedBeforeSeconds:
       Math.max(longestToken, policy.tokens.sessionSeconds ?? 0) + REVOCATION_MARGIN_SECONDS,
     revokedTokenSeconds: longestToken + REVOCATION_MARGIN_SECONDS,
     now,

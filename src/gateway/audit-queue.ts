@@ -1,7 +1,11 @@
 /** Composes the queue of audit events. */
 
-import { type AuditQueue, createAuditQueue, SPILL_TIMEOUT_MS } from '../audit/queue/audit-queue.ts'
-import { createAuditSpill } from '../audit/redis/spill.ts'
+import {
+  type AuditQueue,
+  createAuditQueue,
+  OVERFLOW_TIMEOUT_MS,
+} from '../audit/queue/audit-queue.ts'
+import { createAuditOverflow } from '../audit/redis/overflow.ts'
 import type { AuditTally } from '../isolate/tally.ts'
 import { createRedisRest } from '../redis/rest.ts'
 import type { Config } from '../validators/environment.ts'
@@ -16,9 +20,9 @@ export function auditQueueOf(
   tally: AuditTally,
 ): AuditQueue | undefined {
   if (queue === undefined) return undefined
-  const spillRedis = createRedisRest({ ...redis, timeoutMs: SPILL_TIMEOUT_MS })
-  const spill = createAuditSpill({ redis: spillRedis })
-  return createAuditQueue({ queue, spill, tally })
+  const overflowRedis = createRedisRest({ ...redis, timeoutMs: OVERFLOW_TIMEOUT_MS })
+  const overflow = createAuditOverflow({ redis: overflowRedis })
+  return createAuditQueue({ queue, overflow, tally })
 }
 
 /** Checks readiness: rejects while the queue refuses batches. */

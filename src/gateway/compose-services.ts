@@ -10,7 +10,7 @@ import { type Authorizer, createAuthorizer } from '../authorization/permissions.
 import { Misconfigured, Unavailable } from '../errors.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
 import { type Breakers, createBreakers } from '../isolate/breakers.ts'
-import { bystanderOf, createCircuitBreaker } from '../isolate/circuit-breaker.ts'
+import { createCircuitBreaker, passiveBreakerOf } from '../isolate/circuit-breaker.ts'
 import type { AuthorizationServer } from '../oauth/authorization-server.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
@@ -117,7 +117,7 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
   const onCall = metrics.redisCall
   const redis = createRedisRest({ ...config.redis, breaker: redisBreaker, onCall })
   // Writes after a response read the state of the breaker and do not change it.
-  const passiveBreaker = bystanderOf(redisBreaker)
+  const passiveBreaker = passiveBreakerOf(redisBreaker)
   const redisBehindResponses = createRedisRest({ ...config.redis, breaker: passiveBreaker, onCall })
   const verifier = createTokenVerifier({
     issuers: config.issuers,

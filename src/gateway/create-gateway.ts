@@ -12,10 +12,10 @@ import { banOffenders } from '../middleware/ban-offenders.ts'
 import { canonicalPath } from '../middleware/canonical-path.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
+import { drainOnRefusal } from '../middleware/drain-on-refusal.ts'
 import { inOrder } from '../middleware/in-order.ts'
 import { inspect } from '../middleware/inspect.ts'
 import { limitBody } from '../middleware/limit-body.ts'
-import { lingerOnRefusal } from '../middleware/linger-on-refusal.ts'
 import { createReadmission, readmit } from '../middleware/readmit.ts'
 import { refuseLookAlikes } from '../middleware/refuse-look-alikes.ts'
 import type { RelationOptions } from '../middleware/relation.ts'
@@ -58,7 +58,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
 
   const { spans } = services
   const traced = spans === undefined ? [] : [traceRequests(spans)]
-  app.use(inOrder([requestId(spans), lingerOnRefusal(), ...traced], onError))
+  app.use(inOrder([requestId(spans), drainOnRefusal(), ...traced], onError))
   app.route('/-', healthRoutes(services))
   const operatorAgain = createReadmission({ admission, strict: true })
   const calls = [

@@ -8,15 +8,15 @@ import type { RedisRest } from '../redis/rest.ts'
 import { createRelationCache } from '../relations/cache.ts'
 import { createRelationChecker, type RelationChecker } from '../relations/checker.ts'
 import {
+  createRedisDecisionPoint,
   createRelationCheck,
-  createUpstashRelationAuthority,
   type RelationCheck,
 } from '../relations/redis/check.ts'
 import { createRelationTuples } from '../relations/redis/tuples.ts'
 import { parseTemplate } from '../relations/template.ts'
 import type { AdminRelations } from '../routes/admin/stores.ts'
 import type { Config } from '../validators/environment.ts'
-import { createRelationAuthority } from './relation-authority.ts'
+import { createPolicyDecisionPoint } from './decision-point.ts'
 
 export interface RelationParts {
   readonly redis: RedisRest
@@ -45,13 +45,13 @@ export interface RelationServices {
  */
 export function relationServices(
   relations: PolicyRelations,
-  config: Pick<Config, 'authorities' | 'issuers' | 'publicUrl'>,
+  config: Pick<Config, 'decisionPoints' | 'issuers' | 'publicUrl'>,
   { redis, watch, tally, now }: RelationParts,
 ): RelationServices {
   const { model, maxStalenessMs, cacheEntries: maxEntries } = relations
-  const { check, authority } = decisionPointOf(relations, config, { redis, watch, now })
+  const { check, decisionPoint } = decisionPointOf(relations, config, { redis, watch, now })
   const checker = createRelationChecker({
-    authority,
+    decisionPoint,
     // The cache allocates its memory when it is created.
     cache:
       maxStalenessMs > 0 ? createRelationCache({ maxStalenessMs, maxEntries, tally }) : undefined,
@@ -60,21 +60,21 @@ export function relationServices(
     now,
   })
   const tuples = check && createRelationTuples(redis, model.types.keys())
-  return { check, checker, admin: { model, tuples, authority } }
+  return { check, checker, admin: { model, tuples, decisionPoint } }
 }
 
 function decisionPointOf(
   { model, authority }: PolicyRelations,
-  config: Pick<Config, 'authorities'>,
+  config: Pick<Config, 'decisionPoints'>,
   { redis, watch, now }: Omit<RelationParts, 'tally'>,
-): Pick<AdminRelations, 'authority'> & Pick<RelationServices, 'check'> {
+): Pick<AdminRelations, 'decisionPoint'> & Pick<RelationServices, 'check'> {
   if (authority !== 'redis')
     return {
       check: undefined,
-      authority: createRelationAuthority(config, { authority, watch, now }),
+      decisionPoint: createPolicyDecisionPoint(config, { kind: authority, watch, now }),
     }
   const check = createRelationCheck(model)
-  return { check, authority: createUpstashRelationAuthority(redis, check) }
+  return { check, decisionPoint: createRedisDecisionPoint(redis, check) }
 }
 
 /**

@@ -132,7 +132,7 @@ export function createCircuitBreaker({
       if (nowMs < probeAtMs) {
         observer?.refused()
         const retryAfterSeconds = Math.max(1, Math.ceil((probeAtMs - nowMs) / 1000))
-        throw new Unavailable(name, lastFault, { retryAfterSeconds, unasked: true })
+        throw new Unavailable(name, lastFault, { retryAfterSeconds, shortCircuited: true })
       }
       // The probe in progress has exceeded its period and counts as failed.
       if (state === 'half_open' && probeAtMs !== AT_ONCE) beginPeriod()
@@ -165,12 +165,12 @@ export function createCircuitBreaker({
  * results do not open, probe or close it. Refused callers determine how many such calls there are,
  * and an outage loses little data.
  */
-export const bystanderOf = ({
+export const passiveBreakerOf = ({
   name,
   state,
 }: Breaker): Pick<CircuitBreaker, 'enter' | 'succeeded' | 'failed'> => ({
   enter() {
-    if (state() !== 'closed') throw new Unavailable(name, 'unreachable', { unasked: true })
+    if (state() !== 'closed') throw new Unavailable(name, 'unreachable', { shortCircuited: true })
     return 0
   },
   succeeded() {},

@@ -78,5 +78,5 @@ export function beginCall(now: () => number, predecessor: SharedCall | undefined
 export const failureFor = ({ dependency, fault, ...rest }: Unavailable): Unavailable =>
   new Unavailable(dependency, fault, {
     retryAfterSeconds: rest.retryAfterSeconds,
-    unasked: rest.unasked,
+    shortCircuited: rest.shortCircuited,
   })

@@ -24,7 +24,7 @@ export interface BanOffendersOptions {
 }
 
 /** The client disconnected or stalled: the input itself was not malformed. */
-const BODY_CUT_OFF = 'body_incomplete'
+const INCOMPLETE_BODY = 'body_incomplete'
 
 type Environment = {
   Variables: ClientAddressVariables & Partial<PrincipalVariables & TimelineVariables>
@@ -124,7 +124,7 @@ function violationOf(
       return 'inspection'
     case 'request_malformed':
       // The stage that was entered last is the one that refused.
-      return c.get('timeline')?.current() === 'inspect' && denial.check !== BODY_CUT_OFF
+      return c.get('timeline')?.current() === 'inspect' && denial.check !== INCOMPLETE_BODY
         ? 'inspection'
         : undefined
     default:

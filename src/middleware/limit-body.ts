@@ -1,7 +1,7 @@
 /** Limits the size of request bodies without reading them first. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { Denied } from '../errors.ts'
-import { chunksOf, linger } from '../http/linger.ts'
+import { chunksOf, drain } from '../http/drain.ts'
 import type { BodyVariables } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 
@@ -33,7 +33,7 @@ type Environment = { Variables: BodyVariables }
  *
  * GET and HEAD must not have a body: `Denied` (`request_malformed`), because servers disagree on
  * its meaning (RFC 9110 section 9.3.1). The rest of a refused body is read for a moment and then
- * cancelled: see `linger`.
+ * cancelled: see `drain`.
  *
  * Does NOT decode `Content-Encoding` and does not buffer. Throws a `RangeError` when built with a
  * limit that is not a whole number of bytes.
@@ -114,7 +114,7 @@ function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => vo
         const denied = new Denied({ code: 'body_too_large', maxBytes })
         onExcess(denied)
         // Before the reader gets the error: its response would close the connection.
-        await linger(reader)
+        await drain(reader)
         controller.error(denied)
       },
       cancel: (reason) => reader.cancel(reason),
@@ -125,5 +125,5 @@ function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => vo
 
 /** Drains and cancels a stream without a reader. A stream with a reader ends with its reader. */
 async function letGo(stream: Bytes | null): Promise<void> {
-  if (stream !== null && !stream.locked) await linger(chunksOf(stream))
+  if (stream !== null && !stream.locked) await drain(chunksOf(stream))
 }

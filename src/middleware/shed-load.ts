@@ -37,7 +37,7 @@ export const shedLoad = ({ maxConcurrentRequests, now = Date.now }: ShedLoadOpti
   // refusing.
   const overloaded = new Unavailable('gateway', 'overloaded', {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
-    unasked: true,
+    shortCircuited: true,
   })
   return createMiddleware(async function shedLoad(c, next) {
     const isOperators = c.req.path.startsWith('/-/')

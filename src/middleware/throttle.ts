@@ -110,7 +110,10 @@ export const throttle = ({ failures, verifier, references }: ThrottleOptions) =>
           if (running !== undefined) return hasWaited
           const nowMs = Date.now()
           if (nowMs - sinceMs > MAX_WAIT_MS)
-            throw new Unavailable('gateway', 'overloaded', { retryAfterSeconds: 1, unasked: true })
+            throw new Unavailable('gateway', 'overloaded', {
+              retryAfterSeconds: 1,
+              shortCircuited: true,
+            })
           // Polls instead of awaiting a promise of another request: on Workers it might never
           // settle.
           const slot = waiting.enter(Number.POSITIVE_INFINITY, nowMs)

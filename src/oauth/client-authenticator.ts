@@ -6,8 +6,8 @@ import type { AssertionUse, ClientAssertionVerifier } from './client-assertion.t
 import { type ClientCredential, clientCredentialOf } from './client-credential.ts'
 import {
   type ClientLogins,
-  type CutOffs,
   KNOWN_ADDRESS_SECONDS,
+  type RevokedBeforeTimes,
   waitSeconds,
 } from './client-logins.ts'
 import { isClientSecret } from './client-secret.ts'
@@ -32,7 +32,7 @@ export interface ClientRequest {
 /** An authenticated client, and its cutoffs from the same round trip. */
 export interface AuthenticatedClient {
   readonly client: Client
-  readonly cutOffs: CutOffs
+  readonly revokedBefore: RevokedBeforeTimes
 }
 
 export type ClientAuthenticator = (request: ClientRequest) => Promise<AuthenticatedClient>
@@ -63,13 +63,14 @@ export function createClientAuthenticator({
     refuseBanned(state.bannedUntilSeconds, now())
     refuseTooMany(waitSeconds(state))
 
-    const { client, knownForSeconds, cutOffs } = state
+    const { client, knownForSeconds, revokedBefore } = state
     const proof = await check(client, credential)
     let failed = proof.failed
     if (client !== undefined && failed === undefined) {
       const remember = knownForSeconds < KNOWN_ADDRESS_SECONDS / 2
-      if (!remember && proof.use === undefined) return { client, cutOffs }
-      if (await logins.succeeded(login, { remember, use: proof.use })) return { client, cutOffs }
+      if (!remember && proof.use === undefined) return { client, revokedBefore }
+      if (await logins.succeeded(login, { remember, use: proof.use }))
+        return { client, revokedBefore }
       failed = 'private_key_jwt_replay'
     }
     const { byAddress, byClient } = await logins.failed(login)

@@ -1,7 +1,7 @@
 /** `client_credentials`: issues a token for the client itself (RFC 6749 section 4.4). */
 import type { AccessGrant } from '../tokens/access-grant.ts'
 import { principalOfGrant } from './actor.ts'
-import { cutOffKeysOf, issuableAtSeconds, refuseReplay } from './grant-store.ts'
+import { issuableAtSeconds, refuseReplay, revokedBeforeKeysOf } from './grant-store.ts'
 import { grantedScope } from './scope.ts'
 import { grantedAudiences } from './target.ts'
 import {
@@ -18,7 +18,7 @@ import {
  */
 export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
   const { issuer, tokens, store, scopeOfRoles, now } = options
-  return async function grantToClient({ client, cutOffs, form, proof, identify }) {
+  return async function grantToClient({ client, revokedBefore, form, proof, identify }) {
     const { id, roles, scopes } = client
     const grant: AccessGrant = {
       subject: id,
@@ -29,10 +29,13 @@ export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
       audiences: grantedAudiences(form, { issuer, allowed: client.audiences }),
       confirmation: proof?.thumbprint,
     }
-    const keys = await cutOffKeysOf(grant, issuer)
-    const facts = await store.consult({ keys: keys.filter((key) => !cutOffs.has(key)), proof })
+    const keys = await revokedBeforeKeysOf(grant, issuer)
+    const facts = await store.consult({
+      keys: keys.filter((key) => !revokedBefore.has(key)),
+      proof,
+    })
     refuseReplay(facts)
-    const issuedAtSeconds = issuableAtSeconds([...cutOffs.values(), ...facts.values], now())
+    const issuedAtSeconds = issuableAtSeconds([...revokedBefore.values(), ...facts.values], now())
     const issued = await tokens.issue(grant, { ...issueOptionsOf(client), issuedAtSeconds })
     identify(principalOfGrant(grant, issuer, issued))
     return tokenResponse(issued, grant, now())

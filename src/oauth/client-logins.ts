@@ -37,7 +37,7 @@ export interface Failures {
 }
 
 /** Values of revocation cutoffs by their keys: whole seconds since the epoch. Null: no cutoff. */
-export type CutOffs = ReadonlyMap<string, string | null>
+export type RevokedBeforeTimes = ReadonlyMap<string, string | null>
 
 /** The stored state before anything is verified. */
 export interface LoginState {
@@ -52,7 +52,7 @@ export interface LoginState {
    * The cutoffs of the client, and of the client as a subject: those of its own tokens, except its
    * tenant's.
    */
-  readonly cutOffs: CutOffs
+  readonly revokedBefore: RevokedBeforeTimes
 }
 
 /** Port: clients and their failures. Throws `Unavailable` if the store cannot read or write. */

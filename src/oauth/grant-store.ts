@@ -34,9 +34,12 @@ export interface GrantFacts {
 }
 
 /** Returns the keys of the revocation cutoffs that will cover a token of this grant. */
-export async function cutOffKeysOf(grant: AccessGrant, tokenIssuer: string): Promise<string[]> {
-  const { cutOffs } = await revocationKeysOf(principalOfGrant(grant, tokenIssuer))
-  return cutOffs.map(({ key }) => key)
+export async function revokedBeforeKeysOf(
+  grant: AccessGrant,
+  tokenIssuer: string,
+): Promise<string[]> {
+  const { revokedBefore } = await revocationKeysOf(principalOfGrant(grant, tokenIssuer))
+  return revokedBefore.map(({ key }) => key)
 }
 
 /**
@@ -45,11 +48,14 @@ export async function cutOffKeysOf(grant: AccessGrant, tokenIssuer: string): Pro
  * then fail for the life of that token. Throws `Denied` (`invalid_grant`) if that second is further
  * ahead than the clocks of gateways may differ.
  */
-export function issuableAtSeconds(cutOffs: readonly (string | null)[], nowMs: number): number {
+export function issuableAtSeconds(
+  revokedBefore: readonly (string | null)[],
+  nowMs: number,
+): number {
   const nowSeconds = Math.floor(nowMs / 1000)
   const earliest = Math.max(
     nowSeconds,
-    ...cutOffs.map((value) => (consultedSeconds(value) ?? -1) + 1),
+    ...revokedBefore.map((value) => (consultedSeconds(value) ?? -1) + 1),
   )
   if (earliest > nowSeconds + MAX_ISSUED_AHEAD_SECONDS)
     throw oauthRefused('invalid_grant', 'cut_off')

@@ -53,13 +53,13 @@ export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoin
 
   return async function token(request) {
     const { form, identify, waitUntil } = request
-    const { client, cutOffs } = await options.authenticate(request)
+    const { client, revokedBefore } = await options.authenticate(request)
     identify(principalOfClient(client, options.issuer))
     const grantType = grantTypeOf(form.one('grant_type'))
     if (!client.grants.includes(grantType)) throw oauthRefused('unauthorized_client', 'grant_type')
     refuseUnsignable(client)
     const proof = await proofOf(request, client)
-    return handlers[grantType]({ client, cutOffs, form, proof, identify, waitUntil })
+    return handlers[grantType]({ client, revokedBefore, form, proof, identify, waitUntil })
   }
 
   /**

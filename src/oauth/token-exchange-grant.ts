@@ -12,7 +12,12 @@ import { isClientId } from '../validators/client.ts'
 import { principalOfGrant } from './actor.ts'
 import { mayActFor } from './client-tenant.ts'
 import { type ExchangeLimits, exchangeCounters, refuseExhausted } from './exchange-limits.ts'
-import { consultedSeconds, cutOffKeysOf, issuableAtSeconds, refuseReplay } from './grant-store.ts'
+import {
+  consultedSeconds,
+  issuableAtSeconds,
+  refuseReplay,
+  revokedBeforeKeysOf,
+} from './grant-store.ts'
 import { grantedScope } from './scope.ts'
 import { exchangeRequestOf, JWT, type SubjectTokenReader } from './subject-token.ts'
 import { grantedAudiences } from './target.ts'
@@ -110,7 +115,7 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
   ): Promise<number> {
     const revocation = await revocationQuestion(subject)
     const ban = await subjectBanKey(subject.issuer, subject.subject)
-    const keys = [...revocation.keys, ban, ...(await cutOffKeysOf(grant, issuer))]
+    const keys = [...revocation.keys, ban, ...(await revokedBeforeKeysOf(grant, issuer))]
     const counters = exchangeCounters(options.exchangeLimits, {
       clientId: client.id,
       subjectTokenHash: await sha256(revocation.identity),

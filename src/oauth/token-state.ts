@@ -23,15 +23,17 @@ export interface RevocationQuestion {
  */
 export async function revocationQuestion(principal: Principal): Promise<RevocationQuestion> {
   const revocation = await revocationKeysOf(principal)
-  const { token, cutOffs } = revocation
+  const { token, revokedBefore } = revocation
   const own = token === undefined ? [] : [token]
   return {
     identity: revocation.memory,
-    keys: [...own, ...cutOffs.map(({ key }) => key)],
+    keys: [...own, ...revokedBefore.map(({ key }) => key)],
     answer(values) {
       const tokenRevoked = token !== undefined && values[0] !== null
-      const cutOffSeconds = cutOffs.map((_, index) => consultedSeconds(values[own.length + index]))
-      return revokedBy(principal, revocation, { tokenRevoked, cutOffSeconds })
+      const revokedBeforeSeconds = revokedBefore.map((_, index) =>
+        consultedSeconds(values[own.length + index]),
+      )
+      return revokedBy(principal, revocation, { tokenRevoked, revokedBeforeSeconds })
     },
   }
 }

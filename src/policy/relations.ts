@@ -1,6 +1,6 @@
 /** Compiles the relations of a policy and fills in their defaults. */
 import { compileModel } from '../relations/compile-model.ts'
-import type { RelationAuthorityKind, RelationsDefinition } from '../relations/definition.ts'
+import type { PolicyDecisionPointKind, RelationsDefinition } from '../relations/definition.ts'
 import { ModelInvalid, type RelationModel } from '../relations/model.ts'
 import { DEFAULT_SUBJECT } from '../relations/rule.ts'
 import { mistakesInSubject } from '../relations/rule-mistakes.ts'
@@ -14,7 +14,7 @@ export interface PolicyRelations {
   readonly issuers: readonly string[] | undefined
   readonly maxStalenessMs: number
   readonly cacheEntries: number
-  readonly authority: RelationAuthorityKind
+  readonly authority: PolicyDecisionPointKind
 }
 
 /** About 4 MB, at about 400 bytes an entry. */

@@ -158,7 +158,7 @@ function denialProblem(denial: Denial, metadata: string): Problem {
 }
 
 function unavailableProblem(error: Unavailable): Problem {
-  const { dependency, fault, retryAfterSeconds, unasked } = error
+  const { dependency, fault, retryAfterSeconds, shortCircuited } = error
   const headers = { 'Retry-After': String(retryAfterSeconds) }
   if (dependency === 'gateway') {
     return {
@@ -184,13 +184,13 @@ function unavailableProblem(error: Unavailable): Problem {
         status: 504,
         title: 'Origin timeout',
         detail: 'The origin did not answer in time.',
-        ...(unasked && { headers }),
+        ...(shortCircuited && { headers }),
       }
     : {
         code: 'origin_unreachable',
         status: 502,
         title: 'Origin unreachable',
         detail: 'The origin could not be reached.',
-        ...(unasked && { headers }),
+        ...(shortCircuited && { headers }),
       }
 }

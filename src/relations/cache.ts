@@ -3,7 +3,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { newTally, type Tally } from '../isolate/tally.ts'
-import type { RelationAnswer, RelationDecision, RelationQuery } from './authority.ts'
+import type { RelationAnswer, RelationDecision, RelationQuery } from './decision-point.ts'
 import { queryKey } from './rule.ts'
 
 export interface RelationCacheOptions {

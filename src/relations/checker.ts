@@ -3,14 +3,14 @@
  */
 import { type Denial, Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
-import type {
-  RelationAnswer,
-  RelationAuthority,
-  RelationDecision,
-  RelationQuery,
-} from './authority.ts'
 import type { RelationCache } from './cache.ts'
 import { decodeConsistency } from './consistency.ts'
+import type {
+  PolicyDecisionPoint,
+  RelationAnswer,
+  RelationDecision,
+  RelationQuery,
+} from './decision-point.ts'
 import type { RelationRule } from './rule.ts'
 
 /** The parts of a request that a rule and its checker read. */
@@ -56,7 +56,7 @@ export interface RelationChecker {
 }
 
 export interface RelationCheckerOptions {
-  readonly authority: RelationAuthority
+  readonly decisionPoint: PolicyDecisionPoint
   /** Default: no cache. */
   readonly cache?: RelationCache | undefined
   /**
@@ -76,7 +76,7 @@ export interface RelationCheckerOptions {
  * in the cache.
  */
 export function createRelationChecker({
-  authority,
+  decisionPoint,
   cache,
   issuers,
   rides = false,
@@ -105,7 +105,7 @@ export function createRelationChecker({
       if (known !== undefined) return known
       const askedMs = now()
       try {
-        const answer = await authority.check(query)
+        const answer = await decisionPoint.check(query)
         remember(query, answer, askedMs)
         return answer.decision
       } catch (error) {

@@ -8,7 +8,7 @@ import type { Mode } from '../validators/mode.ts'
  * The policy decision point: the gateway's own tuples in Redis, or an external server
  * (docs/decisions/0045).
  */
-export type RelationAuthorityKind = 'redis' | 'openfga' | 'authzen'
+export type PolicyDecisionPointKind = 'redis' | 'openfga' | 'authzen'
 
 /** Settings for relations between callers and objects. */
 export interface RelationsDefinition {
@@ -37,7 +37,7 @@ export interface RelationsDefinition {
   /** Maximum number of decisions in the cache of an isolate, 1 to 1,000,000. Default 10,000. */
   readonly cacheEntries?: number
   /** The policy decision point. Default `redis`. */
-  readonly authority?: RelationAuthorityKind
+  readonly authority?: PolicyDecisionPointKind
 }
 
 /** A tuple that counts as present for one request. Each part except the relation is a template. */

@@ -1,7 +1,7 @@
 /** Relation rules: build the query for the relation that a route demands. */
 import type { Principal } from '../identity/principal.ts'
 import type { Mode } from '../validators/mode.ts'
-import type { RelationQuery } from './authority.ts'
+import type { RelationQuery } from './decision-point.ts'
 import type { RelationDemand } from './definition.ts'
 import type { RelationModel } from './model.ts'
 import { mistakesInRule } from './rule-mistakes.ts'

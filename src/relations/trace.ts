@@ -1,11 +1,11 @@
 /** Traces of relation checks for operators: how a relation was proved or refuted, as JSON. */
 import type {
+  PolicyDecisionPoint,
   RelationAnswer,
-  RelationAuthority,
   RelationDecision,
   RelationQuery,
   Undecided,
-} from './authority.ts'
+} from './decision-point.ts'
 
 /**
  * What a step evaluated: a whole `relation` of an object, or a part of its definition. `direct` is
@@ -70,7 +70,7 @@ export interface ExplainedAnswer extends RelationAnswer {
 }
 
 /** Port: a policy decision point that can explain its decisions. */
-export interface ExplainingAuthority extends RelationAuthority {
+export interface ExplainingDecisionPoint extends PolicyDecisionPoint {
   /** Decides as `check` does, and throws the same errors. */
   explain(query: RelationQuery): Promise<ExplainedAnswer>
 }

@@ -77,11 +77,11 @@ export interface RevocationLog {
  * Port: revokes everything that was issued to a client or subject. It stores no record, so an
  * operator cannot remove the revocation.
  */
-export interface CutOffs {
+export interface BulkRevocation {
   /**
    * Revokes everything issued at or before `atSeconds`, in every isolate from the next request on.
    */
-  cutOff(cutOff: {
+  revokeBefore(revokeBefore: {
     readonly kind: 'client' | 'subject'
     readonly issuer: string
     readonly value: string

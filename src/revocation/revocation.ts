@@ -20,7 +20,7 @@ export const MAX_ISSUED_AHEAD_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
 /**
  * What a revocation cutoff can cover: all tokens issued to it at or before a second are revoked.
  */
-export type CutOffKind = Exclude<RevokedBy, 'token'>
+export type RevokedBeforeKind = Exclude<RevokedBy, 'token'>
 
 /**
  * The storage keys that decide whether one principal's token is revoked, in the order of
@@ -31,7 +31,7 @@ export interface RevocationKeys {
   readonly memory: string
   /** Undefined for a token without `jti`: only a revocation cutoff can revoke it. */
   readonly token: string | undefined
-  readonly cutOffs: readonly { readonly kind: CutOffKind; readonly key: string }[]
+  readonly revokedBefore: readonly { readonly kind: RevokedBeforeKind; readonly key: string }[]
   /** The time to compare with a revocation cutoff, in seconds since the epoch. */
   readonly issuedAtSeconds: number
 }
@@ -40,10 +40,10 @@ export interface RevocationKeys {
 export interface RevocationFacts {
   readonly tokenRevoked: boolean
   /**
-   * Seconds since the epoch for each entry of {@link RevocationKeys.cutOffs}. Undefined or absent:
+   * Seconds since the epoch for each entry of {@link RevocationKeys.revokedBefore}. Undefined or absent:
    * no cutoff.
    */
-  readonly cutOffSeconds: readonly (number | undefined)[]
+  readonly revokedBeforeSeconds: readonly (number | undefined)[]
 }
 
 /**
@@ -57,10 +57,10 @@ export function revokedBy(
   facts: RevocationFacts,
 ): RevokedBy | undefined {
   if (facts.tokenRevoked) return 'token'
-  if (facts.cutOffSeconds.length === 0) return undefined
-  for (const [index, { kind }] of keys.cutOffs.entries()) {
-    const cutOff = facts.cutOffSeconds[index]
-    if (cutOff !== undefined && principal.issuedAtSeconds <= cutOff) return kind
+  if (facts.revokedBeforeSeconds.length === 0) return undefined
+  for (const [index, { kind }] of keys.revokedBefore.entries()) {
+    const revokeBefore = facts.revokedBeforeSeconds[index]
+    if (revokeBefore !== undefined && principal.issuedAtSeconds <= revokeBefore) return kind
   }
   return undefined
 }
@@ -76,7 +76,11 @@ export function revokedTokenKey(tokenIdHash: string): string {
 /**
  * Returns the key of a revocation cutoff. Its value is a whole number of seconds since the epoch.
  */
-export async function cutOffKey(kind: CutOffKind, issuer: string, value: string): Promise<string> {
+export async function revokedBeforeKey(
+  kind: RevokedBeforeKind,
+  issuer: string,
+  value: string,
+): Promise<string> {
   return `pc:cutoff:${kind}:${await keyPart(issuer)}:${await keyPart(value)}`
 }
 
@@ -88,7 +92,7 @@ export async function cutOffKey(kind: CutOffKind, issuer: string, value: string)
  */
 export async function revocationKeysOf(principal: Principal): Promise<RevocationKeys> {
   const { issuer, tokenIssuer, session, subject, client, tenant, tokenIdHash } = principal
-  const cutOffs: { kind: CutOffKind; key: string }[] = []
+  const revokedBefore: { kind: RevokedBeforeKind; key: string }[] = []
   const both = issuer === tokenIssuer ? [issuer] : [issuer, tokenIssuer]
   for (const [kind, value, issuers] of [
     ['session', session, [tokenIssuer]],
@@ -97,12 +101,13 @@ export async function revocationKeysOf(principal: Principal): Promise<Revocation
     ['subject', subject, both],
   ] as const) {
     if (value === undefined) continue
-    for (const by of issuers) cutOffs.push({ kind, key: await cutOffKey(kind, by, value) })
+    for (const by of issuers)
+      revokedBefore.push({ kind, key: await revokedBeforeKey(kind, by, value) })
   }
   const token = tokenIdHash === undefined ? undefined : revokedTokenKey(tokenIdHash)
   // A token without an id is identified by its cutoff keys and the second of its issue.
   const { issuedAtSeconds } = principal
-  const known = [...cutOffs.map(({ key }) => key), issuedAtSeconds]
+  const known = [...revokedBefore.map(({ key }) => key), issuedAtSeconds]
   const memory = token ?? known.join(' ')
-  return { memory, token, cutOffs, issuedAtSeconds }
+  return { memory, token, revokedBefore, issuedAtSeconds }
 }

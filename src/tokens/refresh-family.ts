@@ -1,6 +1,6 @@
 /** Refresh families: the stored data of a session, its states, and the port of the store. */
 import * as z from 'zod'
-import { type CutOffKind, cutOffKey } from '../revocation/revocation.ts'
+import { type RevokedBeforeKind, revokedBeforeKey } from '../revocation/revocation.ts'
 import type { Session } from './access-grant.ts'
 
 /** A {@link Session} as it is stored, as JSON. */
@@ -58,14 +58,14 @@ export function standingOf(
 /** The end of a family. It also revokes the access tokens of the session. */
 export interface FamilyEnd {
   /** Key of the session's revocation cutoff. */
-  readonly cutOffKey: string
+  readonly revokedBeforeKey: string
   /** Access tokens issued at or before this second are revoked. Whole seconds since the epoch. */
-  readonly cutOffSeconds: number
+  readonly revokedBeforeSeconds: number
   /**
    * How long the cutoff is needed, in seconds: the longest life of an access token, plus the clock
    * tolerance.
    */
-  readonly cutOffTtlSeconds: number
+  readonly revokedBeforeTtlSeconds: number
 }
 
 /** One use of a token. */
@@ -80,7 +80,7 @@ export interface RotationRequest {
   /** `iat` of the access token. Stored only on the first use. */
   readonly issuedAtSeconds: number
   /** Revocation cutoffs that end the session if they are at or after its start. */
-  readonly cutOffKeys: readonly string[]
+  readonly revokedBeforeKeys: readonly string[]
   readonly startedAtSeconds: number
   /** Written if the token is reused. */
   readonly end: FamilyEnd
@@ -119,8 +119,8 @@ export function refreshFamilyKey(familyHash: string): string {
  * Returns the key of the cutoff that revokes the access tokens of a session. `tokenIssuer` is the
  * gateway.
  */
-export function sessionCutOffKey(session: Session, tokenIssuer: string): Promise<string> {
-  return cutOffKey('session', tokenIssuer, session.id)
+export function sessionRevokedBeforeKey(session: Session, tokenIssuer: string): Promise<string> {
+  return revokedBeforeKey('session', tokenIssuer, session.id)
 }
 
 /**
@@ -128,9 +128,9 @@ export function sessionCutOffKey(session: Session, tokenIssuer: string): Promise
  * those of its tenant and subject. For the last two, both the gateway and the issuer that vouches
  * for the subject apply.
  */
-export function sessionCutOffKeys(session: Session, tokenIssuer: string): Promise<string[]> {
+export function sessionRevokedBeforeKeys(session: Session, tokenIssuer: string): Promise<string[]> {
   const { subject, subjectIssuer = tokenIssuer, client, tenant } = session.grant
-  const covering: (readonly [CutOffKind, string, string | undefined])[] = [
+  const covering: (readonly [RevokedBeforeKind, string, string | undefined])[] = [
     ['session', tokenIssuer, session.id],
     ['client', tokenIssuer, client],
   ]
@@ -138,7 +138,7 @@ export function sessionCutOffKeys(session: Session, tokenIssuer: string): Promis
     covering.push(['tenant', issuer, tenant], ['subject', issuer, subject])
   return Promise.all(
     covering.flatMap(([kind, issuer, value]) =>
-      value === undefined ? [] : [cutOffKey(kind, issuer, value)],
+      value === undefined ? [] : [revokedBeforeKey(kind, issuer, value)],
     ),
   )
 }

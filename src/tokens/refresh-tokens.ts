@@ -9,8 +9,8 @@ import {
   type FamilyEnd,
   type RefreshFamilies,
   type RefreshFamily,
-  sessionCutOffKey,
-  sessionCutOffKeys,
+  sessionRevokedBeforeKey,
+  sessionRevokedBeforeKeys,
   standingOf,
 } from './refresh-family.ts'
 import {
@@ -61,9 +61,9 @@ export function createRefreshTokens({
    */
   async function endOf(session: Session): Promise<FamilyEnd> {
     return {
-      cutOffKey: await sessionCutOffKey(session, issuer),
-      cutOffSeconds: Math.ceil(session.expiresAtSeconds),
-      cutOffTtlSeconds: maxAccessTokenSeconds + REVOCATION_MARGIN_SECONDS,
+      revokedBeforeKey: await sessionRevokedBeforeKey(session, issuer),
+      revokedBeforeSeconds: Math.ceil(session.expiresAtSeconds),
+      revokedBeforeTtlSeconds: maxAccessTokenSeconds + REVOCATION_MARGIN_SECONDS,
     }
   }
 
@@ -117,7 +117,7 @@ export function createRefreshTokens({
         // Not before the start of the session, which may be the second after a cutoff that is later
         // than `now`.
         issuedAtSeconds: Math.max(Math.floor(nowMs / 1000), session.startedAtSeconds),
-        cutOffKeys: await sessionCutOffKeys(session, issuer),
+        revokedBeforeKeys: await sessionRevokedBeforeKeys(session, issuer),
         startedAtSeconds: session.startedAtSeconds,
         end: await endOf(session),
       })

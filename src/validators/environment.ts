@@ -8,18 +8,18 @@ import {
   auditAddressKey,
   DEFAULT_AUDIT_ADDRESSES,
 } from './audit-address.ts'
-import {
-  type AuthoritiesConfig,
-  authoritiesOf,
-  authorityToken,
-  authorityUrl,
-  authzenContext,
-  authzenUrls,
-  needs,
-  openfgaStores,
-} from './authority.ts'
 import { callTimeout } from './call-timeout.ts'
 import { type ConfiguredClient, configuredClients } from './client.ts'
+import {
+  authzenContext,
+  authzenUrls,
+  type DecisionPointsConfig,
+  decisionPointsOf,
+  decisionPointToken,
+  decisionPointUrl,
+  needs,
+  openfgaStores,
+} from './decision-points.ts'
 import { httpUrl, type IssuerConfig, issuers } from './issuer.ts'
 import { json } from './json-text.ts'
 import { headerList, ratio } from './otlp.ts'
@@ -60,7 +60,7 @@ export interface Config {
   /** Destination of spans. Undefined: no traces. */
   readonly traces: TracesConfig | undefined
   /** External policy decision points that a policy may select. */
-  readonly authorities: AuthoritiesConfig
+  readonly decisionPoints: DecisionPointsConfig
 }
 
 export interface RedisConfig {
@@ -115,11 +115,11 @@ const environmentSchema = z
       .optional(),
     OTLP_HEADERS: headerList.optional(),
     OTLP_SAMPLE_RATIO: ratio.optional(),
-    OPENFGA_URL: authorityUrl.optional(),
+    OPENFGA_URL: decisionPointUrl.optional(),
     OPENFGA_STORES: json.pipe(openfgaStores).optional(),
-    OPENFGA_TOKEN: authorityToken.optional(),
+    OPENFGA_TOKEN: decisionPointToken.optional(),
     AUTHZEN_URLS: json.pipe(authzenUrls).optional(),
-    AUTHZEN_TOKEN: authorityToken.optional(),
+    AUTHZEN_TOKEN: decisionPointToken.optional(),
     AUTHZEN_CONTEXT: authzenContext.optional(),
     AUTHORITY_TIMEOUT_MS: callTimeout.optional(),
   })
@@ -188,6 +188,6 @@ export function parseConfig(env: unknown): Config {
             headers: data.OTLP_HEADERS ?? {},
             sampleRatio: data.OTLP_SAMPLE_RATIO ?? 1,
           },
-    authorities: authoritiesOf(data),
+    decisionPoints: decisionPointsOf(data),
   }
 }

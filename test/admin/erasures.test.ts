@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { SPILL_KEY } from '../../src/audit/redis/spill.ts'
+import { OVERFLOW_KEY } from '../../src/audit/redis/overflow.ts'
 import { anEvent } from '../audit/event.ts'
 import { type AuditHarness, startAuditHarness } from '../audit/harness.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -31,14 +31,14 @@ const count = async () => (await recorded()).length
 test('S66: who is erased is gone from the trail and the spill, a moment after the order', async () => {
   await harness.enqueue('audit', [theirs(), anEvent(), theirs()])
   await vi.waitFor(async () => expect(await count()).toBe(3), PATIENCE)
-  await gateway.redis.direct.zadd(SPILL_KEY, 1, JSON.stringify(theirs()))
+  await gateway.redis.direct.zadd(OVERFLOW_KEY, 1, JSON.stringify(theirs()))
 
   const before = gateway.events.length
   const ordered = await gateway.admin('POST', '/audit/erasures', { subject: ALICE, issuer: ISSUER })
   expect(ordered.status, ordered.text).toBe(201)
   expect(ordered.body).toMatchObject({ state: 'pending', rows: 0 })
   expect(ordered.headers.get('cache-control')).toBe('no-store')
-  expect(await gateway.redis.direct.zrange(SPILL_KEY, 0, -1)).toHaveLength(1)
+  expect(await gateway.redis.direct.zrange(OVERFLOW_KEY, 0, -1)).toHaveLength(1)
   expect(await gateway.dump()).not.toContain(ALICE)
 
   // The order is on record, and names nobody; it is what makes the audit Worker begin.

@@ -9,7 +9,7 @@ import {
   startAuthority,
   type TestAuthority,
   TOKEN,
-} from '../relations/authorities/servers.ts'
+} from '../relations/decision-points/servers.ts'
 import { ISSUER, PUBLIC_URL, startGateway, type TestGateway } from './gateway.ts'
 import { MODEL } from './relation-model.ts'
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { principalOfGrant } from '../../src/oauth/actor.ts'
 import { createGrantStore } from '../../src/oauth/redis/grant-store.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { issuableSecond } from '../../src/routes/admin/grant.ts'
 import { slowly } from '../harness/slow-body.ts'
 import { ISSUER, PUBLIC_URL, REMOTE_ISSUER, startGateway, type TestGateway } from './gateway.ts'
@@ -199,23 +199,23 @@ describe.each(['globex', undefined])('S64: the name of a client of tenant %s', (
 test('S66: a client that is ended is on record, also where its tokens could not be', async () => {
   const described = { name: 'x', grants: ['client_credentials'] }
   const { clientId } = (await gateway.admin('POST', '/clients', described)).body
-  const cutOff = await cutOffKey('client', PUBLIC_URL, clientId)
-  await gateway.redis.direct.rpush(cutOff, 'no second')
+  const revokeBefore = await revokedBeforeKey('client', PUBLIC_URL, clientId)
+  await gateway.redis.direct.rpush(revokeBefore, 'no second')
   expect((await gateway.admin('DELETE', `/clients/${clientId}`)).status).toBe(503)
   const change = { action: 'client.disable', target: clientId }
   expect(gateway.events.at(-1)).toMatchObject({ status: 503, change })
-  await gateway.redis.direct.del(cutOff)
+  await gateway.redis.direct.del(revokeBefore)
   expect((await gateway.admin('DELETE', `/clients/${clientId}`)).status).toBe(204)
   expect(gateway.events.at(-1)).toMatchObject({ status: 204, change })
 })
 
 test('S30: nothing is issued for the second behind what has ended its operator', async () => {
   const { url, token } = gateway.redis
-  const cutOffFacts = createGrantStore(createRedisRest({ url, token, timeoutMs: 2_000 }))
+  const revocationFacts = createGrantStore(createRedisRest({ url, token, timeoutMs: 2_000 }))
   const grant = { subject: 'olga', client: 'c', tenant: 'stark', roles: [], scopes: [] }
   const bearer = principalOfGrant({ ...grant, audiences: [] }, ISSUER)
   const principal = { ...bearer, issuedAtSeconds: Math.floor(Date.now() / 1000) }
-  const bounds = { cutOffFacts, publicUrl: PUBLIC_URL, now: Date.now }
+  const bounds = { revocationFacts, publicUrl: PUBLIC_URL, now: Date.now }
   const issued = () => issuableSecond(principal, { subject: 'x', tenant: 'stark' }, bounds)
   expect(await issued()).toBeGreaterThanOrEqual(principal.issuedAtSeconds)
   await gateway.admin('POST', '/revocations', { kind: 'tenant', value: 'stark' })

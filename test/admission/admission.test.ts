@@ -75,7 +75,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
       const atSeconds = nowSeconds()
       const old = principal({ issuedAtSeconds: atSeconds })
       const value = old[kind] ?? ''
-      await revocations().cutOff({
+      await revocations().revokeBefore({
         kind,
         issuer: old.issuer,
         value,
@@ -96,19 +96,19 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
 
   test('a later cut-off is never replaced by an earlier one, and can be lifted', async () => {
     const who = principal()
-    const cutOff = { kind: 'subject', issuer: who.issuer, value: who.subject } as const
+    const revokeBefore = { kind: 'subject', issuer: who.issuer, value: who.subject } as const
     const revoke = revocations()
-    await revoke.cutOff({ ...cutOff, atSeconds: nowSeconds(), ttlSeconds: 600 })
-    await revoke.cutOff({ ...cutOff, atSeconds: 1, ttlSeconds: 5 })
+    await revoke.revokeBefore({ ...revokeBefore, atSeconds: nowSeconds(), ttlSeconds: 600 })
+    await revoke.revokeBefore({ ...revokeBefore, atSeconds: 1, ttlSeconds: 5 })
     expect((await admission().admit(request(who))).denial?.code).toBe('token_revoked')
-    await revoke.liftCutOff(cutOff)
+    await revoke.liftRevokedBefore(revokeBefore)
     expect((await admission().admit(request(who))).denial).toBeUndefined()
   })
 
   test('S34, R18: every key has a time to live', async () => {
     const who = principal()
     await revocations().revokeToken({ tokenIdHash: 'x', untilSeconds: nowSeconds() + 9 })
-    await revocations().cutOff({
+    await revocations().revokeBefore({
       kind: 'tenant',
       issuer: who.issuer,
       value: 'acme',
@@ -174,7 +174,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
   test('a cut-off of one session refuses no other, whether or not the tokens have ids', async () => {
     const ids = { subject: 'alice', tokenId: undefined, tokenIdHash: undefined }
     const [one, other] = [principal(ids), principal(ids)]
-    await revocations().cutOff({
+    await revocations().revokeBefore({
       kind: 'session',
       issuer: one.issuer,
       value: one.session ?? '',
@@ -211,7 +211,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
 
   test('R12: an unreadable cut-off is an outage, not none', async () => {
     const who = principal()
-    await revocations().cutOff({
+    await revocations().revokeBefore({
       kind: 'subject',
       issuer: who.issuer,
       value: who.subject,

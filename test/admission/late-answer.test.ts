@@ -1,7 +1,7 @@
 /** What happens between the decision of Redis and the moment at which the isolate reads it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
-import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
 import { startWorld, type World } from '../relations/pipeline/gateway.ts'
@@ -44,7 +44,7 @@ test('S30: a caller who was revoked before a late admission was read does not ge
   const nowSeconds = Math.floor(Date.now() / 1000)
   const status = await admittedLate('revoked', async () =>
     world.redis.direct.set(
-      await cutOffKey('subject', ISSUER, 'revoked'),
+      await revokedBeforeKey('subject', ISSUER, 'revoked'),
       nowSeconds + 5,
       'EX',
       600,

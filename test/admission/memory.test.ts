@@ -79,7 +79,7 @@ describe('an isolate that has refused a token', () => {
   test('never spends the budget of one that is cut off, though it asks each time', async () => {
     const who = principal()
     const here = isolate()
-    await revocations().cutOff({ ...cutOffOf(who), atSeconds: nowSeconds(), ttlSeconds: 600 })
+    await revocations().revokeBefore({ ...cutOffOf(who), atSeconds: nowSeconds(), ttlSeconds: 600 })
     await here.admit({ principal: who, address: ADDRESS, limits: [] })
     const request = { principal: who, address: ADDRESS, limits: [limitOf()] }
     for (let round = 0; round < 3; round++) {
@@ -93,10 +93,10 @@ describe('an isolate that has refused a token', () => {
     const who = principal()
     const request = { principal: who, address: ADDRESS, limits: [limitOf({ limit: 9 })] }
     const [here, there] = [isolate(), isolate()]
-    await revocations().cutOff({ ...cutOffOf(who), atSeconds: nowSeconds(), ttlSeconds: 600 })
+    await revocations().revokeBefore({ ...cutOffOf(who), atSeconds: nowSeconds(), ttlSeconds: 600 })
     for (const gateway of [here, there])
       expect((await gateway.admit(request)).denial?.code).toBe('token_revoked')
-    await revocations().liftCutOff(cutOffOf(who))
+    await revocations().liftRevokedBefore(cutOffOf(who))
     for (const gateway of [here, there])
       expect((await gateway.admit(request)).denial).toBeUndefined()
   })

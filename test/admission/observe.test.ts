@@ -228,7 +228,7 @@ describe('observe mode', () => {
       tokenIdHash: await tokenIdHash(ISSUER, 'revoked'),
       untilSeconds: nowSeconds() + 300,
     })
-    await revocations.cutOff({
+    await revocations.revokeBefore({
       kind: 'subject',
       issuer: ISSUER,
       value: 'mallory',

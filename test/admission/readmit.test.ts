@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { addressBanKey, subjectBanKey } from '../../src/abuse/ban.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
-import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { slowly } from '../harness/slow-body.ts'
 import { startWorld, type World } from '../relations/pipeline/gateway.ts'
@@ -74,8 +74,13 @@ async function send(
 
 const idle = async () => undefined
 const seconds = () => Math.floor(Date.now() / 1000)
-const cutOff = async (subject: string) =>
-  world.redis.direct.set(await cutOffKey('subject', ISSUER, subject), seconds() + 5, 'EX', 600)
+const revokeBefore = async (subject: string) =>
+  world.redis.direct.set(
+    await revokedBeforeKey('subject', ISSUER, subject),
+    seconds() + 5,
+    'EX',
+    600,
+  )
 const ban = async (subject: string) =>
   world.redis.direct.set(await subjectBanKey(ISSUER, subject), seconds() + 600, 'EX', 600)
 
@@ -85,7 +90,7 @@ describe.concurrent('S30: a body that comes slowly', () => {
     async (path) => {
       const subject = `cut-off-${path.slice(1)}`
       const told = await send(strict, [`${path}/${subject}`, subject, SLOW_MS], () =>
-        cutOff(subject),
+        revokeBefore(subject),
       )
       expect(told).toMatchObject({ status: 401, isReached: false, reason: 'token_revoked:subject' })
     },
@@ -108,7 +113,7 @@ describe.concurrent('S30: a body that comes slowly', () => {
 
   test('is refused by a gateway that goes by what it knows within a bound, too', async () => {
     const told = await send(bounded, ['/notes/bounded', 'bounded', SLOW_MS], () =>
-      cutOff('bounded'),
+      revokeBefore('bounded'),
     )
     expect(told).toMatchObject({ status: 401, isReached: false, reason: 'token_revoked:subject' })
   })

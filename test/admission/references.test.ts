@@ -13,7 +13,7 @@ import type { PolicyLimit } from '../../src/policy/policy.ts'
 import { problemHandler } from '../../src/problems/problem-handler.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { type Reference, type ReferenceRecord, referenceKey } from '../../src/tokens/reference.ts'
 import { createReferences } from '../../src/tokens/references.ts'
@@ -213,7 +213,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     })
     const [cold, warm] = [isolate([rule()]), isolate()]
     expect((await warm.ask(text)).status).toBe(200)
-    await createRevocations(rest(), Date.now).cutOff({
+    await createRevocations(rest(), Date.now).revokeBefore({
       kind,
       issuer,
       value: record[kind] ?? '',
@@ -232,7 +232,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     const record = recordOf()
     const { text } = await stored(createReferenceStore(rest()), record)
     for (const kind of ['session', 'client'] as const) {
-      await createRevocations(rest(), Date.now).cutOff({
+      await createRevocations(rest(), Date.now).revokeBefore({
         kind,
         issuer: IDP,
         value: record[kind] ?? '',
@@ -340,8 +340,12 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
   test('R12: a cut-off of a wrong type or that is no number is 503, not "not cut off"', async () => {
     const record = recordOf()
     const { text } = await stored(createReferenceStore(rest()), record)
-    const cutOff = { kind: 'session', issuer: GATEWAY, value: record.session ?? '' } as const
-    await createRevocations(rest(), Date.now).cutOff({ ...cutOff, atSeconds: 1, ttlSeconds: 60 })
+    const revokeBefore = { kind: 'session', issuer: GATEWAY, value: record.session ?? '' } as const
+    await createRevocations(rest(), Date.now).revokeBefore({
+      ...revokeBefore,
+      atSeconds: 1,
+      ttlSeconds: 60,
+    })
     const [key = ''] = await redis.direct.keys('pc:cutoff:*')
     const gateway = isolate([rule()])
     await redis.direct.set(key, 'soon', 'EX', 60)
@@ -359,7 +363,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     const revoked = `pc:revoked:${await tokenIdHash(GATEWAY, record.tokenId)}`
     for (const [key, status] of [
       [revoked, 401],
-      [await cutOffKey('subject', IDP, record.subject), 503],
+      [await revokedBeforeKey('subject', IDP, record.subject), 503],
       [await subjectBanKey(IDP, record.subject), 503],
       [await addressBanKey(ADDRESS), 503],
     ] as const) {

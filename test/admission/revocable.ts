@@ -33,7 +33,7 @@ export async function revokeAt(
   const revocations = createRevocations(rest, Date.now)
   const ways = [
     () => revocations.revokeToken({ tokenIdHash: hash, untilSeconds: atSeconds + 600 }),
-    () => revocations.cutOff({ ...order, atSeconds, ttlSeconds: 600 }),
+    () => revocations.revokeBefore({ ...order, atSeconds, ttlSeconds: 600 }),
     () => createRevocationLog(rest, Date.now).create({ ...order, ttlSeconds: 600 }),
     () => createBanList(rest, Date.now).create({ ...order, seconds: 600 }),
   ]

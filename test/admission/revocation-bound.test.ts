@@ -72,7 +72,7 @@ function isolateOfParts(maxStalenessMs: number) {
   async function ask({ principal: who }: Caller): Promise<Outcome> {
     const keys = await keysOf(who, ADDRESS)
     const { revocation, bans } = keys
-    const names = [...revocation.cutOffs, ...bans].map((each) => each.key)
+    const names = [...revocation.revokedBefore, ...bans].map((each) => each.key)
     if (revocation.token !== undefined) names.push(revocation.token)
     if (feed.needsRefresh(Date.now())) void refresh().catch(() => undefined)
     if (feed.holds(marks.get(who.subject), names, Date.now())) {

@@ -127,7 +127,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
       tokenIdHash: revoked.tokenIdHash ?? '',
       untilSeconds: nowSeconds() + 60,
     })
-    await createRevocations(rest(), Date.now).cutOff({
+    await createRevocations(rest(), Date.now).revokeBefore({
       kind: 'subject',
       issuer: cut.issuer,
       value: cut.subject,

@@ -6,11 +6,11 @@ import {
   QUEUE_COOL_DOWN_MS,
 } from '../../src/audit/queue/audit-queue.ts'
 import {
-  createAuditSpill,
-  SPILL_KEY,
-  SPILL_LOST_EVENT_KEY,
-  SPILL_LOST_KEY,
-} from '../../src/audit/redis/spill.ts'
+  createAuditOverflow,
+  OVERFLOW_KEY,
+  OVERFLOW_LOST_EVENT_KEY,
+  OVERFLOW_LOST_KEY,
+} from '../../src/audit/redis/overflow.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
@@ -61,7 +61,7 @@ async function run(seed: number, mostInARow: number, mayDie: boolean) {
           for (const { body } of messages) arrived.add(body)
         },
       },
-      spill: createAuditSpill({
+      overflow: createAuditOverflow({
         redis: createRedisRest({ url: lossy.url, token: redis.token, timeoutMs: 5_000 }),
         maxEvents: MAX_EVENTS,
         // Clocks differ: what one keeps now can be the oldest there is.
@@ -88,7 +88,7 @@ async function run(seed: number, mostInARow: number, mayDie: boolean) {
   }
   takes = () => true
   lossy.loseWhere(() => false)
-  const keys = [SPILL_KEY, SPILL_LOST_KEY, SPILL_LOST_EVENT_KEY]
+  const keys = [OVERFLOW_KEY, OVERFLOW_LOST_KEY, OVERFLOW_LOST_EVENT_KEY]
   // The first round is for what the isolates hold themselves.
   for (let round = 0; round < 2 || (await redis.direct.exists(keys)) > 0; round += 1) {
     nowMs += DRAIN_INTERVAL_MS

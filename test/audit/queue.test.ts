@@ -7,11 +7,11 @@ import {
   QUEUE_COOL_DOWN_MS,
 } from '../../src/audit/queue/audit-queue.ts'
 import {
-  createAuditSpill,
-  SPILL_KEY,
-  SPILL_LOST_EVENT_KEY,
-  SPILL_LOST_KEY,
-} from '../../src/audit/redis/spill.ts'
+  createAuditOverflow,
+  OVERFLOW_KEY,
+  OVERFLOW_LOST_EVENT_KEY,
+  OVERFLOW_LOST_KEY,
+} from '../../src/audit/redis/overflow.ts'
 import { newAuditTally } from '../../src/isolate/tally.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -71,7 +71,7 @@ function isolate({
         return Promise.resolve({})
       },
     },
-    spill: createAuditSpill({
+    overflow: createAuditOverflow({
       redis: createRedisRest({ url: redisUrl, token: redis.token, timeoutMs: 5_000 }),
       maxEvents,
     }),
@@ -85,7 +85,7 @@ function isolate({
 }
 
 const events = (count: number) => Array.from({ length: count }, () => JSON.stringify(anEvent()))
-const kept = () => redis.direct.zrange(SPILL_KEY, 0, -1)
+const kept = () => redis.direct.zrange(OVERFLOW_KEY, 0, -1)
 const lostIn = (arrived: readonly string[]) =>
   arrived
     .map((event) => JSON.parse(event))
@@ -285,7 +285,7 @@ describe('R20: where answers of Redis get lost, what it did with the call stays 
     state.mood = 'refuses'
     const [first, second] = [events(4), events(3)]
     await transport.send(first, 0)
-    lossy.lose(count, SPILL_KEY)
+    lossy.lose(count, OVERFLOW_KEY)
     await transport.send(second, 7)
     expect(lossy.left()).toBe(0)
     expect(tally).toEqual({ sent: 0, spilled: 7, lost: 3 + 7 })
@@ -303,7 +303,7 @@ describe('R20: where answers of Redis get lost, what it did with the call stays 
     state.mood = 'refuses'
     const [first, second] = [events(4), events(3)]
     await transport.send(first, 0)
-    lossy.lose(ANSWERS, SPILL_KEY)
+    lossy.lose(ANSWERS, OVERFLOW_KEY)
     await transport.send(second, 7)
     expect(lossy.left()).toBe(0)
     await recover({ transport, state })
@@ -356,7 +356,7 @@ test.each([
     const other = isolate()
     await settle(other)
     expect(lostIn(other.arrived)).toEqual([7])
-    expect(await redis.direct.smembers(SPILL_LOST_EVENT_KEY)).toEqual([])
+    expect(await redis.direct.smembers(OVERFLOW_LOST_EVENT_KEY)).toEqual([])
   },
 )
 
@@ -407,7 +407,7 @@ test.each([
 })
 
 test('R20: where there is only a count, it is told', async () => {
-  await redis.direct.incrby(SPILL_LOST_KEY, 12)
+  await redis.direct.incrby(OVERFLOW_LOST_KEY, 12)
   const { transport, state, arrived, sizes } = isolate()
   await transport.send(events(1), 0)
   state.nowMs += DRAIN_INTERVAL_MS

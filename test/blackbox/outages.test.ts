@@ -5,7 +5,7 @@ import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { addressBanKey } from '../../src/abuse/ban.ts'
 import { DEFAULT_FAILURES } from '../../src/isolate/circuit-breaker.ts'
-import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { FAULTS, RUBBISH } from '../faults/rubbish.ts'
 import { newAddress } from '../harness/address.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
@@ -93,10 +93,10 @@ const recovered = (caller: Caller) => expect.poll(() => statusOf(caller), RECOVE
 /** One that may, and four that may not: revoked, cut off, from a banned address, out of budget. */
 async function cast() {
   const nowSeconds = Math.floor(Date.now() / 1000)
-  const [good, revoked, cutOff, spent] = await Promise.all(
+  const [good, revoked, revokedBefore, spent] = await Promise.all(
     Array.from({ length: 4 }, () => newCaller()),
   )
-  if (!good || !revoked || !cutOff || !spent) throw new Error('nobody came')
+  if (!good || !revoked || !revokedBefore || !spent) throw new Error('nobody came')
   const [third = 0, fourth = 0] = crypto.getRandomValues(new Uint8Array(2))
   const banned = await newCaller(`198.18.${third}.${fourth}`)
   const hash = createHash('sha256')
@@ -105,10 +105,15 @@ async function cast() {
   await redis.direct
     .multi()
     .set(`pc:revoked:${hash}`, '1', 'EX', 600)
-    .set(await cutOffKey('subject', ISSUER, cutOff.subject), nowSeconds + 5, 'EX', 600)
+    .set(
+      await revokedBeforeKey('subject', ISSUER, revokedBefore.subject),
+      nowSeconds + 5,
+      'EX',
+      600,
+    )
     .set(await addressBanKey(banned.address), nowSeconds + 600, 'EX', 600)
     .exec()
-  return { good, spent, refused: [revoked, cutOff, banned] }
+  return { good, spent, refused: [revoked, revokedBefore, banned] }
 }
 
 const wire = RUBBISH.filter(([name]) =>

@@ -33,7 +33,7 @@ describe('the environment', () => {
       metricsAccess: 'operators',
       traces: undefined,
       auditAddresses: { form: 'full', key: '' },
-      authorities: { timeoutMs: 250, openfga: undefined, authzen: undefined },
+      decisionPoints: { timeoutMs: 250, openfga: undefined, authzen: undefined },
     })
   })
 

@@ -3,11 +3,11 @@ import { Unavailable } from '../../src/errors.ts'
 import type { AlarmLine } from '../../src/isolate/breaker-alarm.ts'
 import { type BreakerTransition, createBreakers } from '../../src/isolate/breakers.ts'
 import {
-  bystanderOf,
   createCircuitBreaker,
   DEFAULT_FAILURES,
   FIRST_PERIOD_MS,
   MAX_PERIOD_MS,
+  passiveBreakerOf,
 } from '../../src/isolate/circuit-breaker.ts'
 
 const START_MS = 1_700_000_000_000
@@ -223,14 +223,15 @@ describe('a breaker', () => {
 describe('a bystander', () => {
   test('is refused while the breaker is not closed, and neither opens, probes nor closes it', () => {
     const { breaker, fail, pass } = build()
-    const bystander = bystanderOf(breaker)
-    for (let count = 0; count < 50; count++) bystander.failed(bystander.enter(), 'timeout')
+    const passiveBreaker = passiveBreakerOf(breaker)
+    for (let count = 0; count < 50; count++)
+      passiveBreaker.failed(passiveBreaker.enter(), 'timeout')
     expect(breaker.state()).toBe('closed')
     fail(DEFAULT_FAILURES)
-    expect(() => bystander.enter()).toThrow(Unavailable)
+    expect(() => passiveBreaker.enter()).toThrow(Unavailable)
     pass(10 * MAX_PERIOD_MS)
-    expect(() => bystander.enter()).toThrow(Unavailable)
-    bystander.succeeded()
+    expect(() => passiveBreaker.enter()).toThrow(Unavailable)
+    passiveBreaker.succeeded()
     expect(breaker.state()).toBe('open')
   })
 })

@@ -7,11 +7,11 @@ import { type AdmissionVerdict, createAdmission } from '../../src/admission/admi
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { Unavailable } from '../../src/errors.ts'
 import {
-  bystanderOf,
   createCircuitBreaker,
   DEFAULT_FAILURES,
   FIRST_PERIOD_MS,
   MAX_PERIOD_MS,
+  passiveBreakerOf,
 } from '../../src/isolate/circuit-breaker.ts'
 import { createRedisRest, sentOnce } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
@@ -55,7 +55,7 @@ function isolate(timeoutMs = 150) {
   const admission = createAdmission({ store: createUpstashAdmissionStore(rest), now: Date.now })
   return {
     ...{ breaker, rest, admission, outcomes },
-    bystander: createRedisRest({ ...connection, breaker: bystanderOf(breaker) }),
+    bystander: createRedisRest({ ...connection, breaker: passiveBreakerOf(breaker) }),
     /** For whom an answer is never late. */
     patientPing: () => patient.send([['PING']]),
     pass(ms: number) {
@@ -194,7 +194,7 @@ describe('what must not be repeated', () => {
 describe.each([...FAULTS, ...RUBBISH])('with %s', (_, fault) => {
   test('R01, R02, R03, R04, R05, R06: nobody gets in who must not, and all who may do when it is over', async () => {
     const good = principal()
-    const [revoked, cutOff] = [principal(), principal()]
+    const [revoked, revokedBefore] = [principal(), principal()]
     const spent = limitOf({ limit: 1 })
     const revocations = createRevocations(
       createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 }),
@@ -204,15 +204,15 @@ describe.each([...FAULTS, ...RUBBISH])('with %s', (_, fault) => {
       tokenIdHash: revoked.tokenIdHash ?? '',
       untilSeconds: nowSeconds() + 600,
     })
-    await revocations.cutOff({
-      ...{ kind: 'subject', issuer: cutOff.issuer, value: cutOff.subject },
+    await revocations.revokeBefore({
+      ...{ kind: 'subject', issuer: revokedBefore.issuer, value: revokedBefore.subject },
       ...{ atSeconds: nowSeconds(), ttlSeconds: 600 },
     })
     await redis.direct.set(await addressBanKey(BANNED_ADDRESS), nowSeconds() + 600, 'EX', 600)
     const limits = [limitOf({ limit: 1_000 })]
     const callers = [
       { principal: revoked, address: ADDRESS, limits },
-      { principal: cutOff, address: ADDRESS, limits },
+      { principal: revokedBefore, address: ADDRESS, limits },
       { principal: good, address: BANNED_ADDRESS, limits },
       { principal: good, address: ADDRESS, limits: [spent] },
     ]

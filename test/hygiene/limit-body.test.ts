@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import { Denied, Unavailable } from '../../src/errors.ts'
-import { LINGER_BYTES } from '../../src/http/linger.ts'
+import { DRAIN_BYTES } from '../../src/http/drain.ts'
 import type { BodyVariables } from '../../src/middleware/context.ts'
 import { bodyOf } from '../../src/middleware/context.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'
@@ -245,7 +245,7 @@ describe('limitBody', () => {
       const { seen, stream } = source(Array.from({ length: 10_000 }, () => chunkBytes))
       expect((await app(10).hono.fetch(post(stream, headers))).status).toBe(413)
       expect(seen.released).toBe(true)
-      expect(seen.pulled * chunkBytes).toBeLessThanOrEqual(LINGER_BYTES + 3 * chunkBytes)
+      expect(seen.pulled * chunkBytes).toBeLessThanOrEqual(DRAIN_BYTES + 3 * chunkBytes)
     },
   )
 

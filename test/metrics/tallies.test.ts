@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAuditQueue, QUEUE_COOL_DOWN_MS } from '../../src/audit/queue/audit-queue.ts'
-import { createAuditSpill } from '../../src/audit/redis/spill.ts'
+import { createAuditOverflow } from '../../src/audit/redis/overflow.ts'
 import { newAuditTally, newTally } from '../../src/isolate/tally.ts'
 import { createCounters, seriesName } from '../../src/observability/metrics/counters.ts'
 import { createSources } from '../../src/observability/metrics/sources.ts'
@@ -46,7 +46,7 @@ describe('audit events', () => {
       queue: {
         sendBatch: () => (state.isWell ? Promise.resolve() : Promise.reject(new Error('full'))),
       },
-      spill: createAuditSpill({
+      overflow: createAuditOverflow({
         redis: createRedisRest({ url, token, timeoutMs: 5_000 }),
         maxEvents: 4,
       }),

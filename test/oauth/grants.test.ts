@@ -1,6 +1,6 @@
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { newApiKey } from '../../src/tokens/api-key.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { ACCESS_TOKEN, PUBLIC_URL, privateJwk, startGateway, type TestGateway } from './gateway.ts'
@@ -160,14 +160,18 @@ describe('client credentials', () => {
       const client = await gateway.createClient({ roles: ['reader'], tenant })
       const old = await gateway.token(client, GRANT)
       const value = kind === 'tenant' ? tenant : client.id
-      const cutOff = { kind, issuer: PUBLIC_URL, value }
+      const revokeBefore = { kind, issuer: PUBLIC_URL, value }
       const atSeconds = nowSeconds() + 1
-      await gateway.revocations.cutOff({ ...cutOff, atSeconds, ttlSeconds: 600 })
+      await gateway.revocations.revokeBefore({ ...revokeBefore, atSeconds, ttlSeconds: 600 })
       expect((await gateway.call(old.body.access_token)).status).toBe(401)
       const fresh = await gateway.token(client, GRANT)
       expect(decodeJwt(fresh.body.access_token).iat).toBe(atSeconds + 1)
       expect((await gateway.call(fresh.body.access_token)).status).toBe(200)
-      await gateway.revocations.cutOff({ ...cutOff, atSeconds: nowSeconds() + 60, ttlSeconds: 600 })
+      await gateway.revocations.revokeBefore({
+        ...revokeBefore,
+        atSeconds: nowSeconds() + 60,
+        ttlSeconds: 600,
+      })
       expect((await gateway.token(client, GRANT)).body.error).toBe('invalid_grant')
     },
   )
@@ -178,7 +182,7 @@ describe('client credentials', () => {
       const tenant = crypto.randomUUID()
       const client = await gateway.createClient({ tenant })
       const value = kind === 'tenant' ? tenant : client.id
-      const key = await cutOffKey(kind, PUBLIC_URL, value)
+      const key = await revokedBeforeKey(kind, PUBLIC_URL, value)
       for (const write of ['set', 'lpush'] as const) {
         await gateway.redis.direct.del(key)
         await gateway.redis.direct.call(write, key, 'x')
@@ -337,8 +341,12 @@ describe('token exchange', () => {
     expect((await gateway.exchange(client, revoked)).body.error).toBe('invalid_request')
 
     const cut = await login('cut')
-    const cutOff = { kind: 'subject', issuer: ISSUER, value: 'cut' } as const
-    await gateway.revocations.cutOff({ ...cutOff, atSeconds: nowSeconds(), ttlSeconds: 600 })
+    const revokeBefore = { kind: 'subject', issuer: ISSUER, value: 'cut' } as const
+    await gateway.revocations.revokeBefore({
+      ...revokeBefore,
+      atSeconds: nowSeconds(),
+      ttlSeconds: 600,
+    })
     expect((await gateway.exchange(client, cut)).body.error).toBe('invalid_request')
 
     const key = `pc:ban:subject:${encodeURIComponent(ISSUER)}:banned`
@@ -363,8 +371,8 @@ describe('token exchange', () => {
     const at = nowSeconds()
     const login = await gateway.login({ claims: { sub: 'back', iat: at + 2 } })
     // By a clock that is a little ahead, the cut-off lies in this gateway's future.
-    const cutOff = { kind: 'subject', issuer: ISSUER, value: 'back' } as const
-    await gateway.revocations.cutOff({ ...cutOff, atSeconds: at + 1, ttlSeconds: 600 })
+    const revokeBefore = { kind: 'subject', issuer: ISSUER, value: 'back' } as const
+    await gateway.revocations.revokeBefore({ ...revokeBefore, atSeconds: at + 1, ttlSeconds: 600 })
     const { body } = await gateway.exchange(client, login)
     expect(decodeJwt(body.access_token).iat).toBe(at + 2)
     expect((await gateway.call(body.access_token)).status).toBe(200)

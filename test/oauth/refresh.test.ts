@@ -210,13 +210,13 @@ describe('S33: a cut-off ends a session with all that it covers:', () => {
       tenant: claims.tenant,
       subject: claims.sub,
     }
-    const cutOff = { kind, issuer, value: values[kind] }
-    await gateway.revocations.cutOff({ ...cutOff, atSeconds: iat, ttlSeconds: 600 })
+    const revokeBefore = { kind, issuer, value: values[kind] }
+    await gateway.revocations.revokeBefore({ ...revokeBefore, atSeconds: iat, ttlSeconds: 600 })
     expect((await gateway.call(first.access_token)).status).toBe(401)
     expect((await gateway.refresh(mine, first.refresh_token)).body.error).toBe('invalid_grant')
     expect((await gateway.introspect(mine, first.refresh_token)).body).toEqual({ active: false })
     // Taken back, it is as if it had never been: the refusals used nothing up.
-    await gateway.revocations.liftCutOff(cutOff)
+    await gateway.revocations.liftRevokedBefore(revokeBefore)
     expect((await gateway.refresh(mine, first.refresh_token)).status).toBe(200)
   })
 })

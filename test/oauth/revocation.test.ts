@@ -191,7 +191,7 @@ describe('introspection', () => {
     const single = await open()
     await gateway.revoke(client, single.access_token)
     const cut = await open(client, { sub: 'cut off' })
-    await gateway.revocations.cutOff({
+    await gateway.revocations.revokeBefore({
       ...{ kind: 'subject', issuer: ISSUER, value: 'cut off', ttlSeconds: 600 },
       atSeconds: Math.floor(Date.now() / 1000) + 1,
     })

@@ -4,7 +4,7 @@ import { waitSeconds } from '../../src/oauth/client-logins.ts'
 import { createClientLogins } from '../../src/oauth/redis/client-logins.ts'
 import { createGrantStore } from '../../src/oauth/redis/grant-store.ts'
 import { createRedisRest, type RedisReply, type RedisRest } from '../../src/redis/rest.ts'
-import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const PUBLIC_URL = 'https://gateway.test'
@@ -75,7 +75,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     await expect(loginsOver(rest).begin(login)).rejects.toBeInstanceOf(Unavailable)
     for (const kind of ['client', 'subject'] as const) {
       await redis.direct.flushall()
-      await redis.direct.lpush(await cutOffKey(kind, PUBLIC_URL, login.clientId), 'x')
+      await redis.direct.lpush(await revokedBeforeKey(kind, PUBLIC_URL, login.clientId), 'x')
       await expect(loginsOver(rest).begin(login)).rejects.toBeInstanceOf(Unavailable)
     }
   })
@@ -83,17 +83,20 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   test('an attempt tells the cut-offs of the client and of it as a subject, and no others', async () => {
     const keys = await Promise.all(
       (['client', 'subject', 'tenant'] as const).map((kind) =>
-        cutOffKey(kind, PUBLIC_URL, login.clientId),
+        revokedBeforeKey(kind, PUBLIC_URL, login.clientId),
       ),
     )
     for (const [at, key] of keys.entries()) await redis.direct.set(key, 5 + at)
-    await redis.direct.set(await cutOffKey('client', 'https://other.test', login.clientId), 9)
-    const { cutOffs } = await loginsOver(rest).begin(login)
-    expect([...cutOffs]).toEqual([
+    await redis.direct.set(
+      await revokedBeforeKey('client', 'https://other.test', login.clientId),
+      9,
+    )
+    const { revokedBefore } = await loginsOver(rest).begin(login)
+    expect([...revokedBefore]).toEqual([
       [keys[0], '5'],
       [keys[1], '6'],
     ])
-    const { cutOffs: none } = await loginsOver(rest).begin({ ...login, clientId: 'x' })
+    const { revokedBefore: none } = await loginsOver(rest).begin({ ...login, clientId: 'x' })
     expect([...none.values()]).toEqual([null, null])
   })
 })

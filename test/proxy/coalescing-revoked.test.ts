@@ -1,7 +1,7 @@
 /** Who waits for another's call to the origin, and must not ask any more when it is their turn. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
-import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { startWorld, type World } from '../relations/pipeline/gateway.ts'
@@ -60,21 +60,21 @@ async function waiting(path: string, token: string, meanwhile: () => Promise<unk
   }
 }
 
-const cutOff = async (subject: string) => {
-  const key = await cutOffKey('subject', ISSUER, subject)
+const revokeBefore = async (subject: string) => {
+  const key = await revokedBeforeKey('subject', ISSUER, subject)
   await world.redis.direct.set(key, Math.floor(Date.now() / 1000) + 5, 'EX', 600)
 }
 
 test('S30: whoever was cut off while they waited does not ask the origin themselves', async () => {
   const token = await world.token('anne')
-  const { statuses } = await waiting('/shared/1', token, () => cutOff('anne'))
+  const { statuses } = await waiting('/shared/1', token, () => revokeBefore('anne'))
   expect(await statuses()).toEqual([401, 401])
   expect(calls).toBe(1)
 })
 
 test('S30: nor do they take the place of one who has left', async () => {
   const token = await world.token('bob')
-  const { leave, statuses } = await waiting('/shared/2', token, () => cutOff('bob'))
+  const { leave, statuses } = await waiting('/shared/2', token, () => revokeBefore('bob'))
   leave()
   expect(await statuses()).toEqual([401, 401])
   expect(calls).toBe(1)

@@ -2,7 +2,11 @@
  * Whether a relation holds, as docs/decisions/0042 says it: the specification of the check, written
  * as plainly as can be. It remembers nothing and cuts nothing short, so it is slow: for small graphs.
  */
-import type { RelationDecision, RelationQuery, Undecided } from '../../src/relations/authority.ts'
+import type {
+  RelationDecision,
+  RelationQuery,
+  Undecided,
+} from '../../src/relations/decision-point.ts'
 import type { DirectType, RelationModel, Userset } from '../../src/relations/model.ts'
 import {
   type ObjectReference,

@@ -11,7 +11,7 @@ const query: AdmissionQuery = {
   revocation: {
     memory: 'alice',
     token: 'pc:revoked:x',
-    cutOffs: [{ kind: 'subject', key: 'pc:cutoff:subject:i:alice' }],
+    revokedBefore: [{ kind: 'subject', key: 'pc:cutoff:subject:i:alice' }],
     issuedAtSeconds: 1_795_183_974,
   },
   bans: [{ by: 'address', key: 'pc:ban:address:a' }],
@@ -41,7 +41,7 @@ describe('what the script says', () => {
     const { consult, sent } = storeOver({ result: [0, 0, ...counted] })
     const facts = await consult()
     expect(facts).toMatchObject({ tokenRevoked: false, proofUsed: false })
-    expect(facts.cutOffSeconds[0]).toBeUndefined()
+    expect(facts.revokedBeforeSeconds[0]).toBeUndefined()
     expect(facts.bannedUntilSeconds[0]).toBeUndefined()
     expect(facts.limits).toMatchObject([{ rule, limit: 3, remaining: 2, admitted: true }])
     expect(sent.length).toBe(1)
@@ -57,7 +57,7 @@ describe('what the script says', () => {
     const facts = await storeOver({ result: [4, 0, ...there] }).consult()
     expect(facts).toEqual({
       tokenRevoked: true,
-      cutOffSeconds: [1_795_183_000],
+      revokedBeforeSeconds: [1_795_183_000],
       bannedUntilSeconds: [1_795_183_990],
       observedUntilSeconds: [1_795_183_991],
       proofUsed: false,

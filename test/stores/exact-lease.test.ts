@@ -39,7 +39,7 @@ const steps = fc.array(
 )
 
 const NOBODY: Pick<AdmissionQuery, 'revocation' | 'bans'> = {
-  revocation: { memory: '', token: undefined, cutOffs: [], issuedAtSeconds: 0 },
+  revocation: { memory: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
   bans: [],
 }
 

@@ -66,7 +66,7 @@ describe.each(['auto', 'embedded'] as const)('the script over Redis (%s)', (pref
         for (const step of steps) if (step.at === index) micros -= step.micros
         const expected = model.ask(micros, cost)
         const { limits } = await store.consult({
-          revocation: { memory: '', token: undefined, cutOffs: [], issuedAtSeconds: 0 },
+          revocation: { memory: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
           bans: [],
           limits: [asked],
           nowMs: Date.now(),

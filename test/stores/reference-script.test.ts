@@ -67,7 +67,7 @@ describe.each(['auto', 'embedded'] as const)('windows counted by script (%s)', (
       }
 
       const byLimiter = await store.consult({
-        revocation: { memory: '', token: undefined, cutOffs: [], issuedAtSeconds: 0 },
+        revocation: { memory: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
         bans: [{ by: 'address', key: 'none' }],
         limits: [{ rule, key: keys[0] }],
         nowMs,

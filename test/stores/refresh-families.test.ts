@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
-import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { createRefreshFamilies } from '../../src/tokens/redis/refresh-families.ts'
 import {
   type RefreshFamilies,
@@ -13,8 +13,8 @@ import { answering } from './answers.ts'
 
 const FAMILY = 'family-hash'
 const KEY = refreshFamilyKey(FAMILY)
-const CUT_OFF = await cutOffKey('session', 'https://gateway.test', 'sid')
-const CLIENT_CUT_OFF = await cutOffKey('client', 'https://gateway.test', 'app')
+const REVOKED_BEFORE = await revokedBeforeKey('session', 'https://gateway.test', 'sid')
+const CLIENT_CUT_OFF = await revokedBeforeKey('client', 'https://gateway.test', 'app')
 const STARTED = 1_800_000_000
 const session = {
   id: 'sid',
@@ -29,7 +29,11 @@ const session = {
   expiresAtSeconds: STARTED + 1_000,
 }
 const family = { session, current: 'h1', previous: undefined, ended: false }
-const end = { cutOffKey: CUT_OFF, cutOffSeconds: STARTED + 1_000, cutOffTtlSeconds: 1_200 }
+const end = {
+  revokedBeforeKey: REVOKED_BEFORE,
+  revokedBeforeSeconds: STARTED + 1_000,
+  revokedBeforeTtlSeconds: 1_200,
+}
 
 const use = (presented: string, successor: string, given: Partial<RotationRequest> = {}) => ({
   familyHash: FAMILY,
@@ -39,7 +43,7 @@ const use = (presented: string, successor: string, given: Partial<RotationReques
   nowMs: (STARTED + 100) * 1000,
   graceMs: 10_000,
   issuedAtSeconds: STARTED + 100,
-  cutOffKeys: [CUT_OFF, CLIENT_CUT_OFF],
+  revokedBeforeKeys: [REVOKED_BEFORE, CLIENT_CUT_OFF],
   startedAtSeconds: STARTED,
   end,
   ...given,
@@ -90,17 +94,17 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
 
   test('an end of what is gone leaves a cut-off with a TTL, and no family', async () => {
     await families.end(FAMILY, end)
-    expect((await redis.direct.keys('*')).sort()).toEqual([CUT_OFF, 'pc:revocation-feed'])
-    expect(await redis.direct.get(CUT_OFF)).toBe(String(STARTED + 1_000))
-    expect(await redis.direct.ttl(CUT_OFF)).toBeGreaterThan(1_190)
+    expect((await redis.direct.keys('*')).sort()).toEqual([REVOKED_BEFORE, 'pc:revocation-feed'])
+    expect(await redis.direct.get(REVOKED_BEFORE)).toBe(String(STARTED + 1_000))
+    expect(await redis.direct.ttl(REVOKED_BEFORE)).toBeGreaterThan(1_190)
   })
 
   test('S34: an end never shortens a cut-off that holds longer', async () => {
-    await redis.direct.set(CUT_OFF, STARTED + 5_000, 'EX', 9_000)
+    await redis.direct.set(REVOKED_BEFORE, STARTED + 5_000, 'EX', 9_000)
     await families.open(FAMILY, family, 1_000)
     await families.end(FAMILY, end)
-    expect(await redis.direct.get(CUT_OFF)).toBe(String(STARTED + 5_000))
-    expect(await redis.direct.ttl(CUT_OFF)).toBeGreaterThan(8_000)
+    expect(await redis.direct.get(REVOKED_BEFORE)).toBe(String(STARTED + 5_000))
+    expect(await redis.direct.ttl(REVOKED_BEFORE)).toBeGreaterThan(8_000)
     expect(await families.find(FAMILY)).toEqual({ ...family, ended: true })
   })
 
@@ -113,7 +117,7 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
     await families.rotate(use('h2', 'h3'))
     expect(await families.rotate(use(dead, 'h4'))).toEqual({ outcome: 'reused' })
     expect(await families.find(FAMILY)).toMatchObject({ current: 'h3', ended: true })
-    expect(await redis.direct.get(CUT_OFF)).toBe(String(end.cutOffSeconds))
+    expect(await redis.direct.get(REVOKED_BEFORE)).toBe(String(end.revokedBeforeSeconds))
     for (const hash of ['h1', 'h2', 'h3', 'h4'])
       expect(await families.rotate(use(hash, 'h5'))).toEqual({ outcome: 'ended' })
     expect(await families.find(FAMILY)).toMatchObject({ current: 'h3', ended: true })
@@ -181,7 +185,7 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
     await families.open(FAMILY, family, 1_000)
     await redis.direct.lpush(CLIENT_CUT_OFF, 'x')
     await expect(families.rotate(use('h1', 'h2'))).rejects.toBeInstanceOf(Unavailable)
-    await redis.direct.lpush(CUT_OFF, 'x')
+    await redis.direct.lpush(REVOKED_BEFORE, 'x')
     await expect(families.end(FAMILY, end)).rejects.toBeInstanceOf(Unavailable)
     expect(await families.find(FAMILY)).toEqual(family)
   })

@@ -9,7 +9,7 @@ import { createRevocationFeed, type FeedCursor } from '../../src/revocation/feed
 import { FEED_ENTRIES, FEED_KEY, FEED_MOST, feedReplyOf } from '../../src/revocation/redis/feed.ts'
 import { createRevocationLog } from '../../src/revocation/redis/revocation-log.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import { cutOffKey, revokedTokenKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey, revokedTokenKey } from '../../src/revocation/revocation.ts'
 import { createApiKeys } from '../../src/tokens/redis/api-keys.ts'
 import { createRefreshFamilies } from '../../src/tokens/redis/refresh-families.ts'
 import { createRevocationFeedSource } from '../harness/feed-source.ts'
@@ -50,11 +50,11 @@ const stores = (rest: RedisRest) => ({
 type Stores = ReturnType<typeof stores>
 
 const familyEnd = async () => ({
-  cutOffKey: await cutOffKey('session', ISSUER, 'sid'),
-  cutOffSeconds: NOW_MS / 1000,
-  cutOffTtlSeconds: 600,
+  revokedBeforeKey: await revokedBeforeKey('session', ISSUER, 'sid'),
+  revokedBeforeSeconds: NOW_MS / 1000,
+  revokedBeforeTtlSeconds: 600,
 })
-const cutOff = (kind: 'session' | 'client' | 'tenant') => ({
+const revokeBefore = (kind: 'session' | 'client' | 'tenant') => ({
   ...{ kind, issuer: ISSUER, value: 'it', atSeconds: NOW_MS / 1000, ttlSeconds: 60 },
 })
 
@@ -66,14 +66,15 @@ const WRITERS: Readonly<Record<string, (stores: Stores) => Promise<() => Promise
   'a cut-off':
     async ({ revocations }) =>
     () =>
-      revocations.cutOff(cutOff('client')),
+      revocations.revokeBefore(revokeBefore('client')),
   'a second cut-off': async ({ revocations }) => {
-    await revocations.cutOff(cutOff('tenant'))
-    return () => revocations.cutOff({ ...cutOff('tenant'), atSeconds: NOW_MS / 1000 + 1 })
+    await revocations.revokeBefore(revokeBefore('tenant'))
+    return () =>
+      revocations.revokeBefore({ ...revokeBefore('tenant'), atSeconds: NOW_MS / 1000 + 1 })
   },
   'a cut-off that is lifted': async ({ revocations }) => {
-    await revocations.cutOff(cutOff('session'))
-    return () => revocations.liftCutOff(cutOff('session'))
+    await revocations.revokeBefore(revokeBefore('session'))
+    return () => revocations.liftRevokedBefore(revokeBefore('session'))
   },
   'a revocation of an operator': async ({ log }) => {
     const order = { ...SUBJECT, ...OPERATOR, issuers: [ISSUER, 'https://b.test'], ttlSeconds: 60 }
@@ -112,7 +113,7 @@ const WRITERS: Readonly<Record<string, (stores: Stores) => Promise<() => Promise
     const request = {
       ...{ familyHash: 'family', presented: 'stolen', successor: 'next', nonce: 'nonce' },
       ...{ nowMs: NOW_MS, graceMs: 0, issuedAtSeconds: NOW_MS / 1000 },
-      ...{ startedAtSeconds: NOW_MS / 1000, end, cutOffKeys: [] },
+      ...{ startedAtSeconds: NOW_MS / 1000, end, revokedBeforeKeys: [] },
     }
     return () => families.rotate(request)
   },
@@ -273,15 +274,17 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
   }) => {
     if (redis.kind === 'embedded') skip('the embedded Redis has no end of memory')
     const { revocations, bans } = stores(rest)
-    await revocations.cutOff(cutOff('client'))
+    await revocations.revokeBefore(revokeBefore('client'))
     const { id } = await bans.create({ ...ADDRESS, ...OPERATOR, seconds: 60 })
     const cursor = await cursorNow()
     await redis.direct.config('SET', 'maxmemory', 1)
     try {
       await expect(revoke('a')).rejects.toBeInstanceOf(Unavailable)
-      await expect(revocations.cutOff(cutOff('tenant'))).rejects.toBeInstanceOf(Unavailable)
+      await expect(revocations.revokeBefore(revokeBefore('tenant'))).rejects.toBeInstanceOf(
+        Unavailable,
+      )
       expect((await since(cursor)).changed).toEqual([])
-      await revocations.liftCutOff(cutOff('client'))
+      await revocations.liftRevokedBefore(revokeBefore('client'))
       expect(await bans.remove(id)).toBe(true)
       expect((await since(cursor)).changed).toHaveLength(2)
     } finally {
@@ -345,7 +348,9 @@ describe('every writer tells the feed', () => {
   })
 
   test('whoever stores something, and knows such a key, tells the feed or only reads it', () => {
-    const knowing = using(/\b(revokedTokenKey|cutOffKey|addressBanKey|subjectBanKey|effectsOf)\b/)
+    const knowing = using(
+      /\b(revokedTokenKey|revokedBeforeKey|addressBanKey|subjectBanKey|effectsOf)\b/,
+    )
     const stores = knowing.filter((path) => /\/redis\/|^routes\//.test(path))
     const telling = stores.filter((path) => /\b(FEED_TELL|HOLD|hold)\b/.test(textOf(path)))
     expect(telling).toEqual([
@@ -361,7 +366,7 @@ describe('every writer tells the feed', () => {
     ])
     const logins = textOf('oauth/redis/client-logins.ts')
     expect(logins.match(/\bcutOffKeys\.map.*/g)).toEqual([
-      "cutOffKeys.map((key) => ['GET', key]),",
+      "revokedBeforeKeys.map((key) => ['GET', key]),",
       expect.stringContaining('secondOrNull'),
     ])
   })

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import type { RefreshTokens, Rotation } from '../../src/tokens/access-grant.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { GATEWAY } from './issuing.ts'
@@ -40,7 +40,7 @@ class Model {
   current = 0
   #rotatedMs = Number.NEGATIVE_INFINITY
   ended = false
-  cutOff = false
+  revokeBefore = false
   #seconds = Number.NaN
 
   constructor(clock: Clock) {
@@ -65,7 +65,7 @@ class Model {
     const standing = this.#standing(generation)
     if (standing === 'reused') this.ended = true
     if (standing === 'reused' || standing === 'ended') return standing
-    if (this.cutOff) return 'cut_off'
+    if (this.revokeBefore) return 'cut_off'
     if (standing === 'current') {
       this.current = generation + 1
       this.#rotatedMs = this.#clock.nowMs
@@ -81,7 +81,7 @@ async function live(seed: number, met: Set<string>): Promise<void> {
   const clock = newClock()
   const gateways = [gateway(redis, { clock }), gateway(redis, { clock })] as const
   const session = newSession()
-  const cutOff = await cutOffKey('client', GATEWAY, `app of ${seed}`)
+  const revokeBefore = await revokedBeforeKey('client', GATEWAY, `app of ${seed}`)
   const of = { ...session, grant: { ...session.grant, client: `app of ${seed}` } }
   const model = new Model(clock)
   const tokens = [await gateways[0].tokens.open(of)]
@@ -122,9 +122,9 @@ async function live(seed: number, met: Set<string>): Promise<void> {
       model.ended = true
       await keeper.end(tokens[generation] ?? '')
     } else if (act === 'cut off') {
-      model.cutOff = !model.cutOff
-      if (model.cutOff) await redis.direct.set(cutOff, NOW_SECONDS)
-      else await redis.direct.del(cutOff)
+      model.revokeBefore = !model.revokeBefore
+      if (model.revokeBefore) await redis.direct.set(revokeBefore, NOW_SECONDS)
+      else await redis.direct.del(revokeBefore)
     }
   }
 }

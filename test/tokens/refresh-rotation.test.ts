@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
-import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import type { RefreshTokens, Session } from '../../src/tokens/access-grant.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -138,9 +138,9 @@ describe('reuse', () => {
         expect(await checkOf(tokens.inspect(token, 'app'))).toBe('ended')
         expect(await checkOf(tokens.rotate(token, session))).toBe('ended')
       }
-      const cutOff = await cutOffKey('session', GATEWAY, session.id)
-      expect(Number(await redis.direct.get(cutOff))).toBeGreaterThan(NOW_SECONDS)
-      expect(await redis.direct.ttl(cutOff)).toBeGreaterThanOrEqual(MAX_ACCESS_TOKEN_SECONDS)
+      const revokeBefore = await revokedBeforeKey('session', GATEWAY, session.id)
+      expect(Number(await redis.direct.get(revokeBefore))).toBeGreaterThan(NOW_SECONDS)
+      expect(await redis.direct.ttl(revokeBefore)).toBeGreaterThanOrEqual(MAX_ACCESS_TOKEN_SECONDS)
     },
   )
 
@@ -165,8 +165,10 @@ describe('reuse', () => {
     const token = await slow.tokens.open(session)
     const next = await fast.tokens.rotate(token, session)
     await slow.tokens.end(next.refreshToken)
-    const cutOff = await redis.direct.get(await cutOffKey('session', GATEWAY, session.id))
-    expect(Number(cutOff)).toBeGreaterThanOrEqual(next.issuedAtSeconds)
+    const revokeBefore = await redis.direct.get(
+      await revokedBeforeKey('session', GATEWAY, session.id),
+    )
+    expect(Number(revokeBefore)).toBeGreaterThanOrEqual(next.issuedAtSeconds)
   })
 
   it('other sessions of the same subject and client go on', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
-import { cutOffKey } from '../../src/revocation/revocation.ts'
+import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
 import { seededIds } from '../../src/tokens/token-seed.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -79,8 +79,10 @@ describe('reuse', () => {
         expect(await checkOf(tokens.inspect(token, 'app'))).toBe('ended')
         expect(await checkOf(tokens.rotate(token, session))).toBe('ended')
       }
-      const cutOff = await redis.direct.get(await cutOffKey('session', GATEWAY, session.id))
-      expect(Number(cutOff)).toBe(session.expiresAtSeconds)
+      const revokeBefore = await redis.direct.get(
+        await revokedBeforeKey('session', GATEWAY, session.id),
+      )
+      expect(Number(revokeBefore)).toBe(session.expiresAtSeconds)
     },
   )
 
@@ -155,7 +157,7 @@ describe('a cut-off', () => {
       const session = newSession()
       const token = await tokens.open(session)
       clock.advance(100)
-      const key = await cutOffKey(kind, issuer, value ?? session.id)
+      const key = await revokedBeforeKey(kind, issuer, value ?? session.id)
       await redis.direct.set(key, NOW_SECONDS)
       expect(await checkOf(tokens.rotate(token, session))).toBe('cut_off')
       await redis.direct.del(key)
@@ -167,10 +169,13 @@ describe('a cut-off', () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
-    await redis.direct.set(await cutOffKey('subject', GATEWAY, 'alice'), NOW_SECONDS - 1)
-    await redis.direct.set(await cutOffKey('subject', 'https://other.test', 'alice'), NOW_SECONDS)
-    await redis.direct.set(await cutOffKey('client', IDP, 'app'), NOW_SECONDS)
-    await redis.direct.set(await cutOffKey('subject', IDP, 'bob'), NOW_SECONDS)
+    await redis.direct.set(await revokedBeforeKey('subject', GATEWAY, 'alice'), NOW_SECONDS - 1)
+    await redis.direct.set(
+      await revokedBeforeKey('subject', 'https://other.test', 'alice'),
+      NOW_SECONDS,
+    )
+    await redis.direct.set(await revokedBeforeKey('client', IDP, 'app'), NOW_SECONDS)
+    await redis.direct.set(await revokedBeforeKey('subject', IDP, 'bob'), NOW_SECONDS)
     expect(await checkOf(tokens.rotate(token, session))).toBe('ok')
   })
 
@@ -178,7 +183,7 @@ describe('a cut-off', () => {
     const { tokens } = gateway(redis)
     const session = newSession({ startedAtSeconds: NOW_SECONDS + 1 })
     const token = await tokens.open(session)
-    await redis.direct.set(await cutOffKey('subject', IDP, 'alice'), NOW_SECONDS)
+    await redis.direct.set(await revokedBeforeKey('subject', IDP, 'alice'), NOW_SECONDS)
     expect((await tokens.rotate(token, session)).issuedAtSeconds).toBe(NOW_SECONDS + 1)
   })
 })
@@ -192,7 +197,9 @@ describe('the end of a session', () => {
     clock.advance(GRACE_SECONDS * 2)
     await tokens.end(which === 'the current token' ? two : one)
     expect(await checkOf(tokens.inspect(two, 'app'))).toBe('ended')
-    expect(await redis.direct.exists(await cutOffKey('session', GATEWAY, session.id))).toBe(1)
+    expect(await redis.direct.exists(await revokedBeforeKey('session', GATEWAY, session.id))).toBe(
+      1,
+    )
     await tokens.end(two)
     expect(await checkOf(tokens.rotate(two, session))).toBe('ended')
   })

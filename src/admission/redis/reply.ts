@@ -23,10 +23,10 @@ export function factsOf(reply: unknown, query: AdmissionQuery, nowMs: number): A
 
   const { revocation, bans, observedBans = [] } = query
   const tokens = revocation.token === undefined ? 0 : 1
-  const cutOffs = tokens + revocation.cutOffs.length
+  const revokedBefore = tokens + revocation.revokedBefore.length
   const seconds: Seconds = []
   const states = HEAD + 2 * there
-  const looked = cutOffs + bans.length + observedBans.length
+  const looked = revokedBefore + bans.length + observedBans.length
   for (let index = HEAD; index < states; index += 2) {
     const [number, value] = [reply[index], reply[index + 1]]
     if (!isCount(number) || number < 1 || number > looked || typeof value !== 'string')
@@ -36,9 +36,10 @@ export function factsOf(reply: unknown, query: AdmissionQuery, nowMs: number): A
   }
   return {
     tokenRevoked: tokens === 1 && seconds[0] !== undefined,
-    cutOffSeconds: there === 0 ? NONE : seconds.slice(tokens, cutOffs),
-    bannedUntilSeconds: there === 0 ? NONE : seconds.slice(cutOffs, cutOffs + bans.length),
-    observedUntilSeconds: there === 0 ? NONE : seconds.slice(cutOffs + bans.length),
+    revokedBeforeSeconds: there === 0 ? NONE : seconds.slice(tokens, revokedBefore),
+    bannedUntilSeconds:
+      there === 0 ? NONE : seconds.slice(revokedBefore, revokedBefore + bans.length),
+    observedUntilSeconds: there === 0 ? NONE : seconds.slice(revokedBefore + bans.length),
     proofUsed: used === 1,
     limits: statesOf(reply, states, query, nowMs),
   }

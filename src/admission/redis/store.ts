@@ -4,7 +4,7 @@ import { Unavailable } from '../../errors.ts'
 import { type RedisCommand, type RedisReply, type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { resultOf } from '../../redis/result.ts'
 import { createScript, scriptReplies } from '../../redis/script.ts'
-import type { RelationAnswer, RelationQuery } from '../../relations/authority.ts'
+import type { RelationAnswer, RelationQuery } from '../../relations/decision-point.ts'
 import type { RelationCheck } from '../../relations/redis/check.ts'
 import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
 import { FEED_KEY, FEED_SCRIPT, feedReplyOf } from '../../revocation/redis/feed.ts'
@@ -113,8 +113,8 @@ function commandOf(name: string, query: AdmissionQuery): RedisCommand {
   const command: (string | number)[] = ['EVALSHA', name, 0]
   if (revocation.token !== undefined) command.push(revocation.token)
   const tokens = command.length - HEAD
-  for (const { key } of revocation.cutOffs) command.push(key)
-  const cutOffs = command.length - HEAD
+  for (const { key } of revocation.revokedBefore) command.push(key)
+  const revokedBefore = command.length - HEAD
   for (const { key } of bans) command.push(key)
   const inForce = command.length - HEAD
   for (const { key } of observedBans) command.push(key)
@@ -125,7 +125,7 @@ function commandOf(name: string, query: AdmissionQuery): RedisCommand {
   command[2] = command.length - HEAD
 
   command.push(looked, exact.length, proof?.replayTtlSeconds ?? 0)
-  command.push(tokens, cutOffs, inForce, revocation.issuedAtSeconds, nowMs)
+  command.push(tokens, revokedBefore, inForce, revocation.issuedAtSeconds, nowMs)
   for (const { rule, ask } of exact) {
     pushExactArguments(command, rule, query.isRenewal)
     command.push(leaseArgument(ask))

@@ -8,7 +8,7 @@ import { sleep as sleepFor, withDeadline } from '../../isolate/timers.ts'
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES } from '../batch.ts'
 import type { AuditTransport } from '../batching-sink.ts'
 import { lostEvent } from '../lost.ts'
-import type { AuditSpill } from '../spill.ts'
+import type { AuditOverflow } from '../overflow.ts'
 import { serialiseEvent, utf8Length } from '../truncate.ts'
 
 /** Timeout in milliseconds. An overloaded queue takes up to a minute to return an error. */
@@ -24,8 +24,8 @@ export const QUEUE_COOL_DOWN_MS = 5_000
  * Timeout in milliseconds. The call runs after the response, so it may take longer than a call
  * within a request.
  */
-export const SPILL_TIMEOUT_MS = 2_000
-const SPILL_ATTEMPTS = 2
+export const OVERFLOW_TIMEOUT_MS = 2_000
+const OVERFLOW_ATTEMPTS = 2
 /** How often an isolate checks the overflow for events of other isolates, in milliseconds. */
 export const DRAIN_INTERVAL_MS = 30_000
 const LOG_INTERVAL_MS = 60_000
@@ -40,7 +40,7 @@ export interface QueueBinding {
 export interface AuditQueueOptions {
   readonly queue: QueueBinding
   /** Overflow store. Without it, events that the queue does not accept are lost and counted. */
-  readonly spill?: AuditSpill
+  readonly overflow?: AuditOverflow
   /** Returns the current time in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
   /** Returns a new UUIDv7. Default `v7`. */
@@ -74,7 +74,7 @@ export interface AuditQueue extends AuditTransport {
  */
 export function createAuditQueue({
   queue,
-  spill,
+  overflow,
   now = Date.now,
   newId = v7,
   sleep = sleepFor,
@@ -105,15 +105,18 @@ export function createAuditQueue({
    * Stores events in the overflow. Returns how many events exceeded its bound; undefined if the
    * overflow did not accept these events.
    */
-  async function spillOver(events: readonly string[], lost: number): Promise<number | undefined> {
+  async function storeOverflow(
+    events: readonly string[],
+    lost: number,
+  ): Promise<number | undefined> {
     // Both attempts use the same id, because the first may have succeeded although its response was
     // lost.
     const id = newId()
-    for (let attempt = 1; spill !== undefined && attempt <= SPILL_ATTEMPTS; attempt += 1) {
+    for (let attempt = 1; overflow !== undefined && attempt <= OVERFLOW_ATTEMPTS; attempt += 1) {
       try {
-        return await withDeadline(spill.keep(id, events, lost), SPILL_TIMEOUT_MS)
+        return await withDeadline(overflow.keep(id, events, lost), OVERFLOW_TIMEOUT_MS)
       } catch {
-        if (attempt < SPILL_ATTEMPTS) await sleep(RETRY_DELAY_MS)
+        if (attempt < OVERFLOW_ATTEMPTS) await sleep(RETRY_DELAY_MS)
       }
     }
     return undefined
@@ -122,7 +125,7 @@ export function createAuditQueue({
   async function keep(events: readonly string[]) {
     const carried = unreported
     unreported = 0
-    const cut = await spillOver(events, carried)
+    const cut = await storeOverflow(events, carried)
     if (cut === undefined) {
       unreported += carried + events.length
       tally.lost += events.length
@@ -138,17 +141,20 @@ export function createAuditQueue({
 
   async function drain() {
     drainAtMs ??= now() + DRAIN_INTERVAL_MS
-    if (spill === undefined || now() < drainAtMs) return
+    if (overflow === undefined || now() < drainAtMs) return
     // Set before the first await, so that no other request of this isolate drains as well.
     drainAtMs = now() + DRAIN_INTERVAL_MS
-    const kept = await withDeadline(spill.peek(MAX_BATCH_MESSAGES, lostText), SPILL_TIMEOUT_MS)
+    const kept = await withDeadline(
+      overflow.peek(MAX_BATCH_MESSAGES, lostText),
+      OVERFLOW_TIMEOUT_MS,
+    )
     // The event comes first, so that the size limit of a batch never cuts it off.
     const told = kept.lostEvent === undefined ? [] : [kept.lostEvent]
     const batch = oneBatchOf([...told, ...kept.events])
     if (batch.length === 0 || !(await enqueue(batch))) return
     const events = batch.slice(told.length)
     tally.sent += events.length
-    await withDeadline(spill.forget({ ...kept, events }), SPILL_TIMEOUT_MS)
+    await withDeadline(overflow.forget({ ...kept, events }), OVERFLOW_TIMEOUT_MS)
     drainAtMs = 0
   }
 

@@ -4,7 +4,7 @@ import { Unavailable } from '../../errors.ts'
 import { keyPart } from '../../redis/key-part.ts'
 import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { ask, resultOf } from '../../redis/result.ts'
-import { cutOffKey } from '../../revocation/revocation.ts'
+import { revokedBeforeKey } from '../../revocation/revocation.ts'
 import type { ConfiguredClient } from '../../validators/client.ts'
 import {
   type ClientLogins,
@@ -57,7 +57,7 @@ export function createClientLogins({
     async begin(login) {
       const { clientId, address } = login
       const [byAddress, byClient] = await failureKeys(login)
-      const cutOffKeys = await cutOffKeysOf(publicUrl, clientId)
+      const revokedBeforeKeys = await revokedBeforeKeysOf(publicUrl, clientId)
       const replies = await rest.send([
         ['GET', clientKey(await keyPart(clientId))],
         ['GET', byAddress],
@@ -66,17 +66,27 @@ export function createClientLogins({
         ['TTL', byClient],
         ['TTL', await knownKey(login)],
         ['GET', await addressBanKey(address)],
-        ...cutOffKeys.map((key) => ['GET', key]),
+        ...revokedBeforeKeys.map((key) => ['GET', key]),
       ])
-      const [record, addressCount, addressTtl, clientCount, clientTtl, known, ban, ...cutOffs] =
-        replies.map(resultOf)
+      const [
+        record,
+        addressCount,
+        addressTtl,
+        clientCount,
+        clientTtl,
+        known,
+        ban,
+        ...revokedBefore
+      ] = replies.map(resultOf)
       return {
         client: fixed.get(clientId) ?? (record === null ? undefined : parseClient(record)),
         byAddress: failures(addressCount ?? 0, addressTtl),
         byClient: failures(clientCount ?? 0, clientTtl),
         knownForSeconds: whole(known),
         bannedUntilSeconds: ban === null ? undefined : whole(ban),
-        cutOffs: new Map(cutOffKeys.map((key, index) => [key, secondOrNull(cutOffs[index])])),
+        revokedBefore: new Map(
+          revokedBeforeKeys.map((key, index) => [key, secondOrNull(revokedBefore[index])]),
+        ),
       }
     },
 
@@ -114,10 +124,10 @@ export function createClientLogins({
  * Returns the keys of the cutoffs for a client's own tokens: those of the client, and of the client
  * as a subject.
  */
-function cutOffKeysOf(issuer: string, clientId: string): Promise<string[]> {
+function revokedBeforeKeysOf(issuer: string, clientId: string): Promise<string[]> {
   return Promise.all([
-    cutOffKey('client', issuer, clientId),
-    cutOffKey('subject', issuer, clientId),
+    revokedBeforeKey('client', issuer, clientId),
+    revokedBeforeKey('subject', issuer, clientId),
   ])
 }
 

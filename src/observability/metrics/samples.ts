@@ -34,7 +34,7 @@ const MS_PER_SECOND = 1_000
  * another version reported.
  */
 export function* samplesOf(
-  { counts, isolates, open, bans, lastReportMs, spilledEvents }: MetricsTotals,
+  { counts, isolates, open, bans, lastReportMs, overflowEvents }: MetricsTotals,
   newestEventMs: number | undefined,
 ): Generator<Sample> {
   for (const [metric, ...labels] of ALWAYS_TOLD) {
@@ -51,7 +51,7 @@ export function* samplesOf(
   for (const dependency of DEPENDENCIES)
     yield gauge('portcullis_breaker_open_isolates', open.get(dependency) ?? 0, dependency)
   yield gauge('portcullis_bans', bans)
-  yield gauge('portcullis_audit_spilled_events', spilledEvents)
+  yield gauge('portcullis_audit_spilled_events', overflowEvents)
   if (newestEventMs !== undefined)
     yield gauge('portcullis_audit_newest_event_timestamp_seconds', newestEventMs / MS_PER_SECOND)
   if (lastReportMs !== undefined)

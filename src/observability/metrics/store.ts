@@ -24,7 +24,7 @@ export interface MetricsTotals {
   /** Number of bans in force. */
   readonly bans: number
   /** Number of audit events that wait for the queue. */
-  readonly spilledEvents: number
+  readonly overflowEvents: number
 }
 
 /**

@@ -1,17 +1,17 @@
 /** Relation checks at a policy decision point with the OpenID Authorization API 1.0 (AuthZEN). */
 import * as z from 'zod'
 import { Unavailable } from '../../errors.ts'
-import type { ContextHandling } from '../../validators/authority.ts'
-import type { RelationAuthority, RelationQuery } from '../authority.ts'
+import type { ContextHandling } from '../../validators/decision-points.ts'
+import type { PolicyDecisionPoint, RelationQuery } from '../decision-point.ts'
 import { parseObject, parseSubject, WILDCARD } from '../tuple.ts'
 import { ALLOWED, DENIED, entryOf } from './question.ts'
 import {
-  type AuthorityServer,
-  type AuthorityServerOptions,
-  createAuthorityServer,
+  createDecisionPointServer,
+  type DecisionPointServer,
+  type DecisionPointServerOptions,
 } from './server.ts'
 
-export interface AuthzenAuthorityOptions extends Omit<AuthorityServerOptions, 'url'> {
+export interface AuthzenDecisionPointOptions extends Omit<DecisionPointServerOptions, 'url'> {
   /**
    * Base URLs by tenant, without trailing slashes. '' is for callers without a tenant, `*` for all
    * tenants and callers without an entry.
@@ -45,14 +45,14 @@ const evaluated = z.looseObject({
  * gateway reject it. It is therefore `Unavailable`, unless the option `context` is `ignore`.
  * Answers have the version 0.
  */
-export function createAuthzenAuthority({
+export function createAuthzenDecisionPoint({
   urls,
   context = 'refuse',
   ...options
-}: AuthzenAuthorityOptions): RelationAuthority {
-  const servers = new Map<string, AuthorityServer>()
+}: AuthzenDecisionPointOptions): PolicyDecisionPoint {
+  const servers = new Map<string, DecisionPointServer>()
   for (const url of urls.values()) {
-    if (!servers.has(url)) servers.set(url, createAuthorityServer({ url, ...options }))
+    if (!servers.has(url)) servers.set(url, createDecisionPointServer({ url, ...options }))
   }
   return {
     async check(query) {

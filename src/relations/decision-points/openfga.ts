@@ -1,13 +1,13 @@
 /** Relation checks at OpenFGA, over its HTTP API: `POST /stores/{store}/check`. */
 import * as z from 'zod'
 import { Unavailable } from '../../errors.ts'
-import type { OpenfgaStore } from '../../validators/authority.ts'
-import type { RelationAnswer, RelationAuthority, RelationQuery } from '../authority.ts'
+import type { OpenfgaStore } from '../../validators/decision-points.ts'
+import type { PolicyDecisionPoint, RelationAnswer, RelationQuery } from '../decision-point.ts'
 import { parseObject, parseSubject, type RelationTuple } from '../tuple.ts'
 import { ALLOWED, DENIED, entryOf } from './question.ts'
-import { type AuthorityServerOptions, createAuthorityServer } from './server.ts'
+import { createDecisionPointServer, type DecisionPointServerOptions } from './server.ts'
 
-export interface OpenfgaAuthorityOptions extends AuthorityServerOptions {
+export interface OpenfgaDecisionPointOptions extends DecisionPointServerOptions {
   /** Stores by tenant; '' is for callers without a tenant. */
   readonly stores: ReadonlyMap<string, OpenfgaStore>
 }
@@ -40,11 +40,11 @@ const TOO_DEEP: RelationAnswer = {
  * have the version 0. A model that lacks the type or the relation is `Unavailable` (`authority`),
  * as is every other query that OpenFGA refuses.
  */
-export function createOpenfgaAuthority({
+export function createOpenfgaDecisionPoint({
   stores,
   ...options
-}: OpenfgaAuthorityOptions): RelationAuthority {
-  const openfga = createAuthorityServer(options)
+}: OpenfgaDecisionPointOptions): PolicyDecisionPoint {
+  const openfga = createDecisionPointServer(options)
   return {
     async check(query) {
       const place = entryOf(stores, query.tenant)

@@ -1,5 +1,5 @@
 /** Answers and tenant lookup that the external policy decision points share. */
-import type { RelationAnswer } from '../authority.ts'
+import type { RelationAnswer } from '../decision-point.ts'
 
 /**
  * A denial from a policy decision point without versions. Also used for short-circuited queries

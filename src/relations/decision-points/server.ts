@@ -5,10 +5,10 @@ import { BodyRefused, boundedText } from '../../http/bounded-text.ts'
 import type { Breakers } from '../../isolate/breakers.ts'
 import { createCircuitBreaker } from '../../isolate/circuit-breaker.ts'
 import { createDeadlines } from '../../isolate/deadline.ts'
-import { DEFAULT_AUTHORITY_TIMEOUT_MS } from '../../validators/authority.ts'
+import { DEFAULT_AUTHORITY_TIMEOUT_MS } from '../../validators/decision-points.ts'
 import { JsonRefused, parseStrictJson } from '../../validators/json.ts'
 
-export interface AuthorityServerOptions {
+export interface DecisionPointServerOptions {
   /** Base URL, without a trailing slash. */
   readonly url: string
   /** Sent as `Authorization: Bearer`. Default: no token. */
@@ -24,12 +24,12 @@ export interface AuthorityServerOptions {
 }
 
 /** The reply of the server. */
-export type AuthorityReply<Answer> =
+export type DecisionPointReply<Answer> =
   | { readonly kind: 'answered'; readonly answer: Answer }
   /** The server rejects this query. `code` is the `code` of its response, if it has one. */
   | { readonly kind: 'refused'; readonly code: string | undefined }
 
-export interface AuthorityServer {
+export interface DecisionPointServer {
   /**
    * Posts `question` to `path` below the URL. Returns `answered` for a 200 response that `schema`
    * accepts, and `refused` for a status that concerns only this query. Throws
@@ -39,7 +39,7 @@ export interface AuthorityServer {
     path: string,
     question: object,
     schema: z.ZodType<Answer>,
-  ): Promise<AuthorityReply<Answer>>
+  ): Promise<DecisionPointReply<Answer>>
 }
 
 /** Maximum size of a response in bytes. A decision needs few; reasons and advice may add some. */
@@ -60,12 +60,12 @@ const refusal = z.looseObject({ code: z.string() })
  * the right shape, redirects, 401, 407, 408, 429 and 5xx. Other 4xx count as responses. Otherwise a
  * caller who can choose parts of the query could open the breaker for all callers.
  */
-export function createAuthorityServer({
+export function createDecisionPointServer({
   url,
   token,
   timeoutMs = DEFAULT_AUTHORITY_TIMEOUT_MS,
   ...options
-}: AuthorityServerOptions): AuthorityServer {
+}: DecisionPointServerOptions): DecisionPointServer {
   const breaker = createCircuitBreaker({ name: 'authority', target: url, ...options })
   const deadlines = createDeadlines(timeoutMs)
   const headers = {
@@ -114,7 +114,7 @@ export function createAuthorityServer({
 async function replyOf<Answer>(
   response: Response,
   schema: z.ZodType<Answer>,
-): Promise<AuthorityReply<Answer>> {
+): Promise<DecisionPointReply<Answer>> {
   const { status, body } = response
   if (status === 200) {
     const text = await boundedText(body, MAX_ANSWER_BYTES)

@@ -1,6 +1,6 @@
 /** Builds the trace of a check from the steps that its script returns. */
 import { Unavailable } from '../../errors.ts'
-import type { RelationDecision } from '../authority.ts'
+import type { RelationDecision } from '../decision-point.ts'
 import type { RelationStep, RelationTrace, TracedRule, TraceNote } from '../trace.ts'
 import { OUTCOMES } from './script-walk.ts'
 

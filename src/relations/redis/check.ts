@@ -6,9 +6,9 @@ import { Unavailable } from '../../errors.ts'
 import type { RedisCommand, RedisReply, RedisRest } from '../../redis/rest.ts'
 import { createScript, scriptName, scriptResult } from '../../redis/script.ts'
 import { MAX_CONTEXTUAL_TUPLES } from '../../validators/relations.ts'
-import type { RelationAnswer, RelationQuery } from '../authority.ts'
+import type { RelationAnswer, RelationQuery } from '../decision-point.ts'
 import type { RelationModel } from '../model.ts'
-import { type ExplainedAnswer, type ExplainingAuthority, MAX_TRACE_STEPS } from '../trace.ts'
+import { type ExplainedAnswer, type ExplainingDecisionPoint, MAX_TRACE_STEPS } from '../trace.ts'
 import { isTuple } from '../tuple.ts'
 import { DECISIONS, traceOf } from './check-trace.ts'
 import { type RelationKeys, relationKeysOf } from './keys.ts'
@@ -140,10 +140,10 @@ const malformed = () => new Unavailable('redis', 'malformed')
  * or two if Redis does not have the script. Throws `Unavailable` (`redis`), and `TypeError` for
  * queries as `command` does.
  */
-export function createUpstashRelationAuthority(
+export function createRedisDecisionPoint(
   rest: RedisRest,
   check: RelationCheck,
-): ExplainingAuthority {
+): ExplainingDecisionPoint {
   return {
     async check(query) {
       const command = await check.command(query)

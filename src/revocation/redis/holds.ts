@@ -23,7 +23,7 @@ export interface Hold {
    * tokens issued since then have an `iat` of the next second. The new cutoff must cover them too,
    * so its value is raised.
    */
-  readonly isCutOff?: boolean
+  readonly isRevokedBefore?: boolean
   readonly nowSeconds: number
   /** When the record and its values expire, in seconds since the epoch. */
   readonly endsAtSeconds: number
@@ -131,11 +131,20 @@ return 1
 
 /** Writes the record, its index entries and its keys in one atomic step. */
 export async function hold(list: RecordList<unknown>, order: Hold): Promise<void> {
-  const { record, id, json, keys, value, isCutOff = false, endsAtSeconds, nowSeconds } = order
+  const {
+    record,
+    id,
+    json,
+    keys,
+    value,
+    isRevokedBefore = false,
+    endsAtSeconds,
+    nowSeconds,
+  } = order
   await list.run(
     HOLD_SCRIPT,
     [record.record, record.index, record.ends, ...withHolders(keys)],
-    [id, json, value, endsAtSeconds, nowSeconds, isCutOff ? MAX_ISSUED_AHEAD_SECONDS : 0],
+    [id, json, value, endsAtSeconds, nowSeconds, isRevokedBefore ? MAX_ISSUED_AHEAD_SECONDS : 0],
   )
 }
 

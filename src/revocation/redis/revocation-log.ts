@@ -7,7 +7,7 @@ import { createRecordList } from '../../redis/record-list.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { ask } from '../../redis/result.ts'
 import { type Revocation, type RevocationLog, revocationSchema } from '../record.ts'
-import { cutOffKey, revokedTokenKey } from '../revocation.ts'
+import { revokedBeforeKey, revokedTokenKey } from '../revocation.ts'
 import { hold, release } from './holds.ts'
 
 /** Differs from the 1 that is stored when a client revokes its own token. */
@@ -70,7 +70,7 @@ export function createRevocationLog(rest: RedisRest, now: () => number): Revocat
         json: JSON.stringify(revocation),
         keys: await effectsOf(revocation),
         value: kind === 'token' ? REVOKED_BY_OPERATOR : nowSeconds,
-        isCutOff: kind !== 'token',
+        isRevokedBefore: kind !== 'token',
         nowSeconds,
         endsAtSeconds: revocation.expiresAtSeconds,
       })
@@ -93,7 +93,7 @@ async function effectsOf({ kind, value, issuers }: Revocation): Promise<string[]
     issuers.map(async (issuer) =>
       kind === 'token'
         ? revokedTokenKey(await tokenIdHash(issuer, value))
-        : cutOffKey(kind, issuer, value),
+        : revokedBeforeKey(kind, issuer, value),
     ),
   )
 }

@@ -3,7 +3,7 @@
 import { Unavailable } from '../../errors.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { ask } from '../../redis/result.ts'
-import { type CutOffKind, cutOffKey, revokedTokenKey } from '../revocation.ts'
+import { type RevokedBeforeKind, revokedBeforeKey, revokedTokenKey } from '../revocation.ts'
 import { FEED_KEY, FEED_TELL } from './feed.ts'
 
 /** A token to revoke, from its verified claims. */
@@ -15,8 +15,8 @@ export interface RevokedToken {
 }
 
 /** A revocation cutoff: every token issued at or before `atSeconds` is revoked. */
-export interface CutOff {
-  readonly kind: CutOffKind
+export interface RevokedBefore {
+  readonly kind: RevokedBeforeKind
   readonly issuer: string
   /** The session, subject, client or tenant. */
   readonly value: string
@@ -34,9 +34,9 @@ export interface Revocations {
    */
   revokeToken(token: RevokedToken): Promise<void>
   /** Sets a cutoff. A later cutoff replaces an earlier one, never the other way round. */
-  cutOff(cutOff: CutOff): Promise<void>
+  revokeBefore(revokeBefore: RevokedBefore): Promise<void>
   /** Removes a cutoff in every isolate from the next request on. */
-  liftCutOff(cutOff: Pick<CutOff, 'kind' | 'issuer' | 'value'>): Promise<void>
+  liftRevokedBefore(revokeBefore: Pick<RevokedBefore, 'kind' | 'issuer' | 'value'>): Promise<void>
 }
 
 /** KEYS: feed, revocation. ARGV: life of the revocation, in seconds. */
@@ -50,7 +50,7 @@ return 1
  * Keeps the later of two cutoffs and the longer of two lives. It is one step, so that concurrent
  * writers are safe. KEYS: feed, cutoff. ARGV: the cutoff's second, its life in seconds.
  */
-const CUT_OFF_SCRIPT = `${FEED_TELL}
+const REVOKE_BEFORE_SCRIPT = `${FEED_TELL}
 feed_tell(KEYS[1], { KEYS[2] })
 local stored = tonumber(redis.call('GET', KEYS[2]) or '0')
 local at = math.max(stored, tonumber(ARGV[1]))
@@ -82,12 +82,12 @@ export function createRevocations(rest: RedisRest, now: () => number): Revocatio
       const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
       await write(REVOKE_SCRIPT, revokedTokenKey(tokenIdHash), ttlSeconds)
     },
-    async cutOff({ kind, issuer, value, atSeconds, ttlSeconds }) {
-      const key = await cutOffKey(kind, issuer, value)
-      await write(CUT_OFF_SCRIPT, key, Math.floor(atSeconds), Math.ceil(ttlSeconds))
+    async revokeBefore({ kind, issuer, value, atSeconds, ttlSeconds }) {
+      const key = await revokedBeforeKey(kind, issuer, value)
+      await write(REVOKE_BEFORE_SCRIPT, key, Math.floor(atSeconds), Math.ceil(ttlSeconds))
     },
-    async liftCutOff({ kind, issuer, value }) {
-      await write(LIFT_SCRIPT, await cutOffKey(kind, issuer, value))
+    async liftRevokedBefore({ kind, issuer, value }) {
+      await write(LIFT_SCRIPT, await revokedBeforeKey(kind, issuer, value))
     },
   }
 }

@@ -2,8 +2,8 @@
 import * as z from 'zod'
 import { Denied } from '../../errors.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
-import type { RelationAnswer, RelationQuery } from '../../relations/authority.ts'
 import { decodeConsistency, encodeConsistency } from '../../relations/consistency.ts'
+import type { RelationAnswer, RelationQuery } from '../../relations/decision-point.ts'
 import { expanded, relationsIn } from '../../relations/expand.ts'
 import { mistakeOfRelation, mistakeOfSubject } from '../../relations/permitted.ts'
 import type { ExplainedAnswer } from '../../relations/trace.ts'
@@ -77,7 +77,7 @@ export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]
         refuseBadTuples(model, [['contextualTuples', contextualTuples]], [])
         const atLeast = versionOf(body.consistencyToken, tenant)
         const query = { tenant, object, relation, subject, contextualTuples, atLeast }
-        if (!trace) return viewOf(await relations.authority.check(query), tenant)
+        if (!trace) return viewOf(await relations.decisionPoint.check(query), tenant)
         const permission = permissionOf('relations:read')
         if (!options.authorizer(operator, permission))
           throw new Denied({ code: 'permission_missing', permission })
@@ -139,8 +139,11 @@ export function checkCalls(options: AdminOptions, limits: readonly PolicyLimit[]
  * Returns a decision with its trace. Throws `Denied` (`input_invalid`) if the policy decision point
  * does not explain its decisions.
  */
-function explained({ authority }: AdminRelations, query: RelationQuery): Promise<ExplainedAnswer> {
-  if (authority.explain === undefined)
+function explained(
+  { decisionPoint }: AdminRelations,
+  query: RelationQuery,
+): Promise<ExplainedAnswer> {
+  if (decisionPoint.explain === undefined)
     throw inputRefused('body', '/trace', 'is told of the tuples of the gateway only')
-  return authority.explain(query)
+  return decisionPoint.explain(query)
 }

@@ -26,7 +26,7 @@ const clientCursor = z
 const clientSecret = z.string().describe('shown this once')
 /** `/-/admin/clients`. */
 export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
-  const { clients, cutOffs, publicUrl, cutOffSeconds, signingKeys, now } = options
+  const { clients, bulkRevocation, publicUrl, revokedBeforeSeconds, signingKeys, now } = options
   const tenantIssuers = options.tenantIssuers
   const call = adminGroup('Clients', limits)
 
@@ -160,12 +160,12 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
         changed('client.disable', clientId)
         // Cut off the subject as well: other clients may have exchanged a token of this client.
         for (const kind of ['client', 'subject'] as const)
-          await cutOffs.cutOff({
+          await bulkRevocation.revokeBefore({
             kind,
             issuer: publicUrl,
             value: clientId,
             atSeconds: Math.floor(now() / 1000) + IN_FLIGHT_SECONDS,
-            ttlSeconds: cutOffSeconds + IN_FLIGHT_SECONDS,
+            ttlSeconds: revokedBeforeSeconds + IN_FLIGHT_SECONDS,
           })
       },
     }),

@@ -25,7 +25,7 @@ const viewOf = ({ orderedMs, ...erasure }: Erasure) =>
 
 /** Creates the calls below `/-/admin/audit/erasures`. */
 export function erasureCalls(
-  { auditErasures, spillRedaction }: AdminOptions,
+  { auditErasures, overflowRedaction }: AdminOptions,
   limits: readonly PolicyLimit[],
 ): AdminCall[] {
   const call = adminGroup('Records', limits)
@@ -59,7 +59,7 @@ export function erasureCalls(
         const erasure = await erasures().order(body)
         // The erasure is ordered from here on, whatever happens to this request.
         changed('audit.erase', erasure.id)
-        await spillRedaction.redact(body)
+        await overflowRedaction.redact(body)
         return viewOf(erasure)
       },
     }),

@@ -6,7 +6,7 @@ import type { Authorizer } from '../../authorization/permissions.ts'
 import { Denied } from '../../errors.ts'
 import type { Principal } from '../../identity/principal.ts'
 import { principalOfGrant } from '../../oauth/actor.ts'
-import { cutOffKeysOf, type GrantStore, issuableAtSeconds } from '../../oauth/grant-store.ts'
+import { type GrantStore, issuableAtSeconds, revokedBeforeKeysOf } from '../../oauth/grant-store.ts'
 import { revocationQuestion } from '../../oauth/token-state.ts'
 import type { AccessGrant } from '../../tokens/access-grant.ts'
 import { inputRefused } from './call.ts'
@@ -16,7 +16,7 @@ import { refuseRevoked } from './standing.ts'
 /** What the checks of an operator's grant need. */
 export interface GrantBounds {
   readonly authorizer: Authorizer
-  readonly cutOffFacts: GrantStore
+  readonly revocationFacts: GrantStore
   /** The gateway's own issuer identifier. */
   readonly publicUrl: string
   /** Milliseconds since the epoch. */
@@ -67,12 +67,12 @@ export function ownGrantOf({ grants, roles = [], scopes = [] }: DescribedClient)
 export async function issuableSecond(
   operator: Principal,
   { subject, client, tenant }: Omit<Granted, 'roles' | 'scopes' | 'client'> & { client?: string },
-  { cutOffFacts, publicUrl, now }: Omit<GrantBounds, 'authorizer'>,
+  { revocationFacts, publicUrl, now }: Omit<GrantBounds, 'authorizer'>,
 ): Promise<number> {
   const grant = { subject, client: client ?? '', tenant, roles: [], scopes: [], audiences: [] }
   const question = await revocationQuestion(operator)
-  const keys = [...question.keys, ...(await cutOffKeysOf(grant, publicUrl))]
-  const { values } = await cutOffFacts.consult({ keys })
+  const keys = [...question.keys, ...(await revokedBeforeKeysOf(grant, publicUrl))]
+  const { values } = await revocationFacts.consult({ keys })
   const asked = question.keys.length
   refuseRevoked(question, values.slice(0, asked))
   try {

@@ -112,7 +112,7 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
  * error without a cause. An HTTP status may come from a proxy in front of Redis, after the write.
  */
 function mayHaveWritten(error: unknown): boolean {
-  if (!(error instanceof Unavailable) || error.unasked) return false
+  if (!(error instanceof Unavailable) || error.shortCircuited) return false
   return error.fault !== 'refused' || error.cause !== undefined
 }
 

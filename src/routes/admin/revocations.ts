@@ -39,7 +39,7 @@ function viewOf(revocation: Revocation): z.infer<ReturnType<typeof revocationVie
 
 /** Creates the calls below `/-/admin/revocations`. */
 export function revocationCalls(
-  { revocations, tenantIssuers, issuers, cutOffSeconds, revokedTokenSeconds }: AdminOptions,
+  { revocations, tenantIssuers, issuers, revokedBeforeSeconds, revokedTokenSeconds }: AdminOptions,
   limits: readonly PolicyLimit[],
 ): AdminCall[] {
   const call = adminGroup('Revocations', limits)
@@ -84,7 +84,7 @@ export function revocationCalls(
           issuer: body.issuer,
           issuers: ownersOf(operator, body),
           createdBy: by,
-          ttlSeconds: body.kind === 'token' ? revokedTokenSeconds : cutOffSeconds,
+          ttlSeconds: body.kind === 'token' ? revokedTokenSeconds : revokedBeforeSeconds,
         })
         changed('revocation.create', revocation.id)
         return viewOf(revocation)

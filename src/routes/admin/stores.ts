@@ -5,15 +5,15 @@ import type { OverrideList, WindowControls } from '../../admission/limit-overrid
 import type { ChainLog } from '../../audit/chain-log.ts'
 import type { AuditErasures } from '../../audit/erasure.ts'
 import type { AuditLog } from '../../audit/log.ts'
-import type { SpillRedaction } from '../../audit/spill.ts'
+import type { OverflowRedaction } from '../../audit/overflow.ts'
 import type { Authorizer } from '../../authorization/permissions.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
 import type { GrantStore } from '../../oauth/grant-store.ts'
-import type { RelationAuthority } from '../../relations/authority.ts'
+import type { PolicyDecisionPoint } from '../../relations/decision-point.ts'
 import type { RelationModel } from '../../relations/model.ts'
 import type { RelationTuples } from '../../relations/store.ts'
-import type { ExplainingAuthority } from '../../relations/trace.ts'
-import type { CutOffs, RevocationLog } from '../../revocation/record.ts'
+import type { ExplainingDecisionPoint } from '../../relations/trace.ts'
+import type { BulkRevocation, RevocationLog } from '../../revocation/record.ts'
 import type { TokenIssuer } from '../../tokens/access-grant.ts'
 import type { ApiKeys } from '../../tokens/api-key-record.ts'
 import type { SigningJwk } from '../../tokens/signing-keys.ts'
@@ -24,16 +24,16 @@ export interface AdminRelations {
   /** Undefined if an external policy decision point stores the tuples. */
   readonly tuples: RelationTuples | undefined
   /** Decides without a cache. `explain` is undefined if it does not explain its decisions. */
-  readonly authority: RelationAuthority & Partial<ExplainingAuthority>
+  readonly decisionPoint: PolicyDecisionPoint & Partial<ExplainingDecisionPoint>
 }
 
 export interface AdminStores {
   readonly clients: ClientRegistry
   readonly apiKeys: ApiKeys
   readonly revocations: RevocationLog
-  readonly cutOffs: CutOffs
+  readonly bulkRevocation: BulkRevocation
   /** Reads cutoffs before a credential is issued. */
-  readonly cutOffFacts: GrantStore
+  readonly revocationFacts: GrantStore
   readonly bans: BanList
   readonly overrides: OverrideList
   readonly windows: WindowControls
@@ -43,7 +43,7 @@ export interface AdminStores {
   readonly chainLog: ChainLog | undefined
   /** Undefined if the gateway has no audit database. */
   readonly auditErasures: AuditErasures | undefined
-  readonly spillRedaction: SpillRedaction
+  readonly overflowRedaction: OverflowRedaction
   /** Undefined if the policy has no relations. */
   readonly relations: AdminRelations | undefined
   /** Undefined without signing keys. */
@@ -62,7 +62,7 @@ export interface AdminOptions extends AdminStores {
   /** The tenant issuers: their tenants are the gateway's tenants. */
   readonly tenantIssuers: ReadonlySet<string>
   /** How long a cutoff must be stored: the longest life of a token or session, and a margin. */
-  readonly cutOffSeconds: number
+  readonly revokedBeforeSeconds: number
   /** How long the revocation of a single token must be stored. */
   readonly revokedTokenSeconds: number
   /** Milliseconds since the epoch. */

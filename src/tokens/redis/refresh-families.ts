@@ -101,19 +101,32 @@ export function createRefreshFamilies(rest: RedisRest): RefreshFamilies {
       )
     },
     async rotate(request) {
-      const { cutOffKey, cutOffSeconds, cutOffTtlSeconds }: FamilyEnd = request.end
+      const { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds }: FamilyEnd =
+        request.end
       const family = refreshFamilyKey(request.familyHash)
-      const keys = [family, cutOffKey, FEED_KEY, ...request.cutOffKeys]
+      const keys = [family, revokedBeforeKey, FEED_KEY, ...request.revokedBeforeKeys]
       const reply = await ask(rest, [
         ...['EVAL', ROTATE_SCRIPT, keys.length, ...keys],
         ...[request.presented, request.successor, request.nonce, request.nowMs, request.graceMs],
-        ...[request.issuedAtSeconds, request.startedAtSeconds, cutOffSeconds, cutOffTtlSeconds],
+        ...[
+          request.issuedAtSeconds,
+          request.startedAtSeconds,
+          revokedBeforeSeconds,
+          revokedBeforeTtlSeconds,
+        ],
       ])
       return rotationOf(reply)
     },
-    async end(familyHash, { cutOffKey, cutOffSeconds, cutOffTtlSeconds }) {
-      const keys = [refreshFamilyKey(familyHash), cutOffKey, FEED_KEY]
-      await done(['EVAL', END_SCRIPT, keys.length, ...keys, cutOffSeconds, cutOffTtlSeconds])
+    async end(familyHash, { revokedBeforeKey, revokedBeforeSeconds, revokedBeforeTtlSeconds }) {
+      const keys = [refreshFamilyKey(familyHash), revokedBeforeKey, FEED_KEY]
+      await done([
+        'EVAL',
+        END_SCRIPT,
+        keys.length,
+        ...keys,
+        revokedBeforeSeconds,
+        revokedBeforeTtlSeconds,
+      ])
     },
   }
 }

@@ -5,7 +5,7 @@ import { chainQuerySchema } from '../../../src/audit/chain-log.ts'
 import { createChainLog } from '../../../src/audit/d1/chain-log.ts'
 import type { AuditSink } from '../../../src/audit/event.ts'
 import { createAuditQueue, type QueueBinding } from '../../../src/audit/queue/audit-queue.ts'
-import { createAuditSpill } from '../../../src/audit/redis/spill.ts'
+import { createAuditOverflow } from '../../../src/audit/redis/overflow.ts'
 import { Denied } from '../../../src/errors.ts'
 import { audit } from '../../../src/middleware/audit.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
@@ -34,10 +34,12 @@ function sinkOf(env: ProducerEnv): AuditSink {
       return env.AUDIT_QUEUE.sendBatch(messages)
     },
   }
-  const spill = createAuditSpill({
+  const overflow = createAuditOverflow({
     redis: createRedisRest({ url: env.REDIS_URL, token: env.REDIS_TOKEN, timeoutMs: 2_000 }),
   })
-  return batchingAuditSink({ transport: createAuditQueue({ queue, spill, queueTimeoutMs: 200 }) })
+  return batchingAuditSink({
+    transport: createAuditQueue({ queue, overflow, queueTimeoutMs: 200 }),
+  })
 }
 
 const gateway = (env: ProducerEnv) => {

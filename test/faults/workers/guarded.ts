@@ -28,7 +28,9 @@ export default {
       return new Response(answer.body, answer)
     } catch (error) {
       if (!(error instanceof Unavailable)) return new Response(String(error), { status: 500 })
-      return new Response(`${error.fault}${error.unasked ? ', unasked' : ''}`, { status: 503 })
+      return new Response(`${error.fault}${error.shortCircuited ? ', unasked' : ''}`, {
+        status: 503,
+      })
     }
   },
 }

@@ -1,12 +1,12 @@
 /** What a check answers, and what it never does. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRedisRest, type RedisReply, type RedisRest } from '../../../src/redis/rest.ts'
-import type { RelationQuery } from '../../../src/relations/authority.ts'
 import { compileModel } from '../../../src/relations/compile-model.ts'
+import type { RelationQuery } from '../../../src/relations/decision-point.ts'
 import type { RelationModel } from '../../../src/relations/model.ts'
 import {
+  createRedisDecisionPoint,
   createRelationCheck,
-  createUpstashRelationAuthority,
   type RelationLimits,
 } from '../../../src/relations/redis/check.ts'
 import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
@@ -79,7 +79,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
   }
 
   const authority = (limits?: RelationLimits) =>
-    createUpstashRelationAuthority(rest, createRelationCheck(model, limits))
+    createRedisDecisionPoint(rest, createRelationCheck(model, limits))
 
   async function outcomeOf(text: string, more?: Partial<RelationQuery>) {
     const { decision } = await authority().check(queryOf(text, more))

@@ -1,6 +1,6 @@
 /** Random models, tuples and queries: small, dense, and with everything that a model can have. */
 import fc from 'fast-check'
-import type { RelationQuery } from '../../../src/relations/authority.ts'
+import type { RelationQuery } from '../../../src/relations/decision-point.ts'
 import type {
   DirectType,
   RelationDefinition,

@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compileModel } from '../../../src/relations/compile-model.ts'
 import {
+  createRedisDecisionPoint,
   createRelationCheck,
-  createUpstashRelationAuthority,
   RELATION_LIMITS,
 } from '../../../src/relations/redis/check.ts'
 import type { RelationTuple } from '../../../src/relations/tuple.ts'
@@ -52,7 +52,7 @@ async function explained(
   const rest = restOver(redis.direct)
   await rest.send([['FLUSHDB'], ...(await writesOf(tuples))])
   const json = { schema_version: '1.1', type_definitions: [{ type: 'user' }, ...types] }
-  const authority = createUpstashRelationAuthority(rest, createRelationCheck(compileModel(json)))
+  const authority = createRedisDecisionPoint(rest, createRelationCheck(compileModel(json)))
   const subject = 'user:anne'
   const query = { tenant: null, object: 'doc:0', relation, subject, contextualTuples: [] }
   const answer = await authority.explain(query)

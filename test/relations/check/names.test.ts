@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RelationModel } from '../../../src/relations/model.ts'
 import {
+  createRedisDecisionPoint,
   createRelationCheck,
-  createUpstashRelationAuthority,
 } from '../../../src/relations/redis/check.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { restOver, writesOf } from './world.ts'
@@ -47,7 +47,7 @@ test.each(['end', 'nil', 'function', '__index', 'constructor', '_', 'a-b', 'r', 
       { object: `${name}:2`, relation: name, subject: 'user:anne' },
     ]
     await rest.send([['FLUSHDB'], ...(await writesOf(tuples))])
-    const authority = createUpstashRelationAuthority(rest, createRelationCheck(modelOf(name, name)))
+    const authority = createRedisDecisionPoint(rest, createRelationCheck(modelOf(name, name)))
     const asked = (whom: string) =>
       authority.check({ ...query, object: `${name}:1`, subject: whom })
     expect((await asked('user:anne')).decision).toEqual({ outcome: 'allowed' })

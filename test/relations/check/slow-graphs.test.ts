@@ -8,8 +8,8 @@ import {
 } from '../../../bench/relations/slow-graphs.ts'
 import { compileModel } from '../../../src/relations/compile-model.ts'
 import {
+  createRedisDecisionPoint,
   createRelationCheck,
-  createUpstashRelationAuthority,
   RELATION_LIMITS,
 } from '../../../src/relations/redis/check.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
@@ -33,7 +33,7 @@ describe('graphs that are made to be slow', () => {
       for (let at = 0; at < pairs.length; at += CHUNK)
         await rest.send([[name, key, ...pairs.slice(at, at + CHUNK)]])
     const check = createRelationCheck(compileModel(SLOW_MODEL))
-    const authority = createUpstashRelationAuthority(rest, check)
+    const authority = createRedisDecisionPoint(rest, check)
     for (const { subject, isViewer } of graph.questions) {
       const query = {
         tenant: graph.id,
@@ -52,7 +52,7 @@ describe('graphs that are made to be slow', () => {
   })
 
   test('whoever is in few groups is told, however many there are', async () => {
-    const authority = createUpstashRelationAuthority(
+    const authority = createRedisDecisionPoint(
       restOver(redis.direct),
       createRelationCheck(compileModel(SLOW_MODEL)),
     )

@@ -1,7 +1,7 @@
 /** A Redis to check in, without HTTP before it: many thousands of questions in a few seconds. */
 import type { Redis } from 'ioredis'
 import type { RedisCommand, RedisReply, RedisRest } from '../../../src/redis/rest.ts'
-import type { RelationAnswer, RelationQuery } from '../../../src/relations/authority.ts'
+import type { RelationAnswer, RelationQuery } from '../../../src/relations/decision-point.ts'
 import type { RelationCheck } from '../../../src/relations/redis/check.ts'
 import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
 import type { RelationTuple } from '../../../src/relations/tuple.ts'

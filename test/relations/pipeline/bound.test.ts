@@ -5,8 +5,8 @@ import { createRelationCache } from '../../../src/relations/cache.ts'
 import { createRelationChecker, type RelationChecker } from '../../../src/relations/checker.ts'
 import { compileModel } from '../../../src/relations/compile-model.ts'
 import {
+  createRedisDecisionPoint,
   createRelationCheck,
-  createUpstashRelationAuthority,
 } from '../../../src/relations/redis/check.ts'
 import { NEVER } from '../../harness/never.ts'
 import { startWorld, type World } from './gateway.ts'
@@ -30,7 +30,7 @@ function isolate(maxStalenessMs: number): RelationChecker {
   const rest = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
   const now = () => nowMs
   return createRelationChecker({
-    authority: createUpstashRelationAuthority(rest, createRelationCheck(compileModel(MODEL))),
+    decisionPoint: createRedisDecisionPoint(rest, createRelationCheck(compileModel(MODEL))),
     cache: createRelationCache({ maxStalenessMs, maxEntries: 100 }),
     now,
   })

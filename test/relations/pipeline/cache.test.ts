@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { newTally } from '../../../src/isolate/tally.ts'
-import type { RelationAnswer, RelationQuery } from '../../../src/relations/authority.ts'
 import { createRelationCache } from '../../../src/relations/cache.ts'
+import type { RelationAnswer, RelationQuery } from '../../../src/relations/decision-point.ts'
 import { queryKey } from '../../../src/relations/rule.ts'
 
 const query: RelationQuery = {

@@ -8,13 +8,13 @@ import {
   compileModel,
   createAdmission,
   createAuthorizer,
+  createRedisDecisionPoint,
   createRedisRest,
   createRelationCache,
   createRelationCheck,
   createRelationChecker,
   createRelationRule,
   createUpstashAdmissionStore,
-  createUpstashRelationAuthority,
   type GatewayVariables,
   problemHandler,
   type RelationOptions,
@@ -69,7 +69,7 @@ function appOf(
     now,
   })
   const checker = createRelationChecker({
-    authority: createUpstashRelationAuthority(rest, check),
+    decisionPoint: createRedisDecisionPoint(rest, check),
     issuers: new Set([anne.issuer]),
     ...(slow && { cache: createRelationCache({ maxStalenessMs: BOUND_MS, maxEntries: 10 }) }),
     rides: true,

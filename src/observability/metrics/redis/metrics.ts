@@ -1,7 +1,7 @@
 /** Totals of the metrics of all isolates, in one hash in Upstash Redis. */
 
 import { BAN_KEYS } from '../../../abuse/redis/bans.ts'
-import { SPILL_KEY } from '../../../audit/redis/spill.ts'
+import { OVERFLOW_KEY } from '../../../audit/redis/overflow.ts'
 import { Unavailable } from '../../../errors.ts'
 import type { RedisRest } from '../../../redis/rest.ts'
 import { resultOf } from '../../../redis/result.ts'
@@ -78,7 +78,7 @@ export function createMetricsStore(rest: RedisRest): MetricsStore {
         ['ZRANGEBYSCORE', METRICS_ISOLATES_KEY, nowMs - LATELY_MS, '+inf'],
         ['ZREVRANGE', METRICS_ISOLATES_KEY, 0, 0, 'WITHSCORES'],
         ['ZCOUNT', `${BAN_KEYS.index}:ends`, `(${Math.floor(nowMs / 1000)}`, '+inf'],
-        ['ZCARD', SPILL_KEY],
+        ['ZCARD', OVERFLOW_KEY],
       ])
       const [totals, members, last, bans, spilled] = replies.map(resultOf)
       const names = textsOf(members)
@@ -95,7 +95,7 @@ export function createMetricsStore(rest: RedisRest): MetricsStore {
         open,
         lastReportMs: lastReport === undefined ? undefined : numberOf(lastReport),
         bans: numberOf(bans),
-        spilledEvents: numberOf(spilled),
+        overflowEvents: numberOf(spilled),
       }
     },
   }

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Unavailable } from '../../../src/errors.ts'
-import type { RelationAuthority, RelationQuery } from '../../../src/relations/authority.ts'
+import type { PolicyDecisionPoint, RelationQuery } from '../../../src/relations/decision-point.ts'
 import { formatTuple, parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
 import { startHttpServer } from '../../harness/http-server.ts'
 
@@ -108,7 +108,7 @@ export function query(tuple: string, more: Partial<RelationQuery> = {}): Relatio
 
 /** `allowed`, `denied`, `unknown:why`, or `dependency:fault`. */
 export async function decisionOf(
-  authority: RelationAuthority,
+  authority: PolicyDecisionPoint,
   question: RelationQuery,
 ): Promise<string> {
   try {
@@ -117,6 +117,6 @@ export async function decisionOf(
     return decision.outcome === 'unknown' ? `unknown:${decision.why}` : decision.outcome
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error
-    return `${error.dependency}:${error.fault}${error.unasked ? ', unasked' : ''}`
+    return `${error.dependency}:${error.fault}${error.shortCircuited ? ', unasked' : ''}`
   }
 }

@@ -1,14 +1,14 @@
 /** Reads the rest of a request body after the request was refused. */
 
 /** Clients and proxies have usually sent no more than this when the refusal reaches them. */
-export const LINGER_BYTES = 16_777_216
+export const DRAIN_BYTES = 16_777_216
 /** Maximum time to wait for a slow client. */
-export const LINGER_MS = 1_000
+export const DRAIN_MS = 1_000
 
 /** Large reads need few calls from JavaScript. Reads of 4 KB would cost four times as much. */
 const READ_BYTES = 65_536
 
-/** The part of a stream reader that {@link linger} uses. */
+/** The part of a stream reader that {@link drain} uses. */
 export interface Chunks {
   read(): Promise<{ readonly done: boolean; readonly value?: Uint8Array | undefined }>
   cancel(reason?: unknown): Promise<void>
@@ -20,13 +20,13 @@ export interface Chunks {
  * proxy may then lose the response (RFC 9112 section 9.6). The caller would see a broken
  * connection, or a 5xx of a proxy, instead of the refusal. Never rejects.
  */
-export async function linger(chunks: Chunks): Promise<void> {
+export async function drain(chunks: Chunks): Promise<void> {
   let timer!: ReturnType<typeof setTimeout>
   const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(resolve, LINGER_MS, 'late')
+    timer = setTimeout(resolve, DRAIN_MS, 'late')
   })
   try {
-    for (let bytes = 0; bytes < LINGER_BYTES; ) {
+    for (let bytes = 0; bytes < DRAIN_BYTES; ) {
       const chunk = await Promise.race([chunks.read(), late])
       if (chunk === 'late' || chunk.done) break
       bytes += chunk.value?.byteLength ?? 0

@@ -1,11 +1,11 @@
 /** What external authorities are asked, and what their answers mean. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
-import { createRelationAuthority } from '../../../src/gateway/relation-authority.ts'
-import { createAuthzenAuthority } from '../../../src/relations/decision-points/authzen.ts'
-import { createOpenfgaAuthority } from '../../../src/relations/decision-points/openfga.ts'
+import { createPolicyDecisionPoint } from '../../../src/gateway/decision-point.ts'
+import { createAuthzenDecisionPoint } from '../../../src/relations/decision-points/authzen.ts'
+import { createOpenfgaDecisionPoint } from '../../../src/relations/decision-points/openfga.ts'
 import { escapeId } from '../../../src/relations/tuple.ts'
-import { authoritiesOf } from '../../../src/validators/authority.ts'
+import { decisionPointsOf } from '../../../src/validators/decision-points.ts'
 import { isolate, KINDS } from './adapters.ts'
 import { decisionOf, query, STORES, startAuthority, type TestAuthority, TOKEN } from './servers.ts'
 
@@ -120,7 +120,7 @@ describe('OpenFGA', () => {
   test('decides by the model of the store, where there is one', async () => {
     const model = 'M'.repeat(26)
     const stores = new Map([['', { store: STORES.none, model }]])
-    const authority = createOpenfgaAuthority({ url: server.url, token: TOKEN, stores })
+    const authority = createOpenfgaDecisionPoint({ url: server.url, token: TOKEN, stores })
     expect(await decisionOf(authority, query('doc:1#viewer@user:anne'))).toBe('allowed')
     expect(server.asked[0]?.body).toMatchObject({ authorization_model_id: model })
   })
@@ -209,8 +209,8 @@ describe('AuthZEN', () => {
     server.behaviour = (response) => response.end(answer)
     const urls = new Map([['', `${server.url}/pdp`]])
     const question = query('doc:1#viewer@user:anne')
-    expect(await decisionOf(createAuthzenAuthority({ urls }), question)).toBe(refusing)
-    const tolerant = createAuthzenAuthority({ urls, context: 'ignore' })
+    expect(await decisionOf(createAuthzenDecisionPoint({ urls }), question)).toBe(refusing)
+    const tolerant = createAuthzenDecisionPoint({ urls, context: 'ignore' })
     expect(await decisionOf(tolerant, question)).toBe(ignoring)
   })
 
@@ -220,7 +220,7 @@ describe('AuthZEN', () => {
       ['*', `${server.url}/pdp`],
       ['acme', `${other.url}/pdp`],
     ])
-    const authority = createAuthzenAuthority({ urls, token: TOKEN })
+    const authority = createAuthzenDecisionPoint({ urls, token: TOKEN })
     const of = (tenant: string | null, tuple: string) =>
       decisionOf(authority, query(tuple, { tenant }))
     expect(await of('acme', 'doc:1#viewer@user:anne')).toBe('allowed')
@@ -260,7 +260,7 @@ test('in a thousand questions with equal ids on both sides, no tenant gets the a
 })
 
 describe('what an environment makes', () => {
-  const none = { authorities: authoritiesOf({}) }
+  const none = { decisionPoints: decisionPointsOf({}) }
 
   test('is the authority that the policy names', async () => {
     const variables = {
@@ -270,9 +270,9 @@ describe('what an environment makes', () => {
       AUTHZEN_URLS: new Map([['', `${server.url}/pdp`]]),
       AUTHZEN_TOKEN: TOKEN,
     }
-    const config = { authorities: authoritiesOf(variables) }
+    const config = { decisionPoints: decisionPointsOf(variables) }
     for (const authority of KINDS) {
-      const made = createRelationAuthority(config, { authority })
+      const made = createPolicyDecisionPoint(config, { kind: authority })
       expect(await decisionOf(made, query('doc:1#viewer@user:anne'))).toBe('allowed')
       expect(await decisionOf(made, query('doc:1#viewer@user:bob'))).toBe('denied')
     }
@@ -283,7 +283,7 @@ describe('what an environment makes', () => {
     ['openfga', 'OPENFGA_URL'],
     ['authzen', 'AUTHZEN_URLS'],
   ] as const)('R31: %s without %s is a mistake', (authority, variable) => {
-    const make = () => createRelationAuthority(none, { authority })
+    const make = () => createPolicyDecisionPoint(none, { kind: authority })
     expect(make).toThrow(Misconfigured)
     expect(make).toThrow(variable)
   })

@@ -1,11 +1,11 @@
 /** A Worker that asks an authority over relations for each request, and says what became of it. */
 
 import { Unavailable } from '../../../../src/errors.ts'
-import { createRelationAuthority } from '../../../../src/gateway/relation-authority.ts'
+import { createPolicyDecisionPoint } from '../../../../src/gateway/decision-point.ts'
 import { createBreakers } from '../../../../src/isolate/breakers.ts'
-import type { RelationAuthority } from '../../../../src/relations/authority.ts'
+import type { PolicyDecisionPoint } from '../../../../src/relations/decision-point.ts'
 import { parseTuple } from '../../../../src/relations/tuple.ts'
-import { authoritiesOf } from '../../../../src/validators/authority.ts'
+import { decisionPointsOf } from '../../../../src/validators/decision-points.ts'
 
 interface Env {
   readonly AUTHORITY_URL: string
@@ -15,10 +15,10 @@ interface Env {
 
 const { watch } = createBreakers({ alarm: () => undefined })
 /** One for each route, so that one test does not open the breaker of another. */
-const made = new Map<string, RelationAuthority>()
+const made = new Map<string, PolicyDecisionPoint>()
 
-function authorityOf(route: string, kind: 'openfga' | 'authzen', env: Env): RelationAuthority {
-  const authorities = authoritiesOf({
+function authorityOf(route: string, kind: 'openfga' | 'authzen', env: Env): PolicyDecisionPoint {
+  const decisionPoints = decisionPointsOf({
     OPENFGA_URL: env.AUTHORITY_URL,
     OPENFGA_STORES: new Map([['', { store: env.STORE }]]),
     OPENFGA_TOKEN: env.AUTHORITY_TOKEN,
@@ -27,7 +27,7 @@ function authorityOf(route: string, kind: 'openfga' | 'authzen', env: Env): Rela
     AUTHORITY_TIMEOUT_MS: route.startsWith('/patient-') ? 5_000 : undefined,
   })
   const authority =
-    made.get(route) ?? createRelationAuthority({ authorities }, { authority: kind, watch })
+    made.get(route) ?? createPolicyDecisionPoint({ decisionPoints }, { kind, watch })
   made.set(route, authority)
   return authority
 }
@@ -45,7 +45,9 @@ export default {
       return new Response(decision.outcome)
     } catch (error) {
       if (!(error instanceof Unavailable)) return new Response(String(error), { status: 500 })
-      return new Response(`${error.message}${error.unasked ? ', unasked' : ''}`, { status: 503 })
+      return new Response(`${error.message}${error.shortCircuited ? ', unasked' : ''}`, {
+        status: 503,
+      })
     }
   },
 }

@@ -5,8 +5,8 @@ import type { RedisRest } from '../../redis/rest.ts'
 import { resultOf } from '../../redis/result.ts'
 import { forgetting, type Person } from '../erasure.ts'
 import { auditEventSchema } from '../event.ts'
-import type { SpillRedaction } from '../spill.ts'
-import { SPILL_KEY } from './spill.ts'
+import type { OverflowRedaction } from '../overflow.ts'
+import { OVERFLOW_KEY } from './overflow.ts'
 
 /**
  * Number of events read at once: usually 0.08 MB, or 0.8 MB of the largest events without an
@@ -15,15 +15,15 @@ import { SPILL_KEY } from './spill.ts'
 const PAGE_EVENTS = 100
 
 /**
- * Creates a {@link SpillRedaction} in Upstash Redis. It reads from the newest event to the oldest,
+ * Creates a {@link OverflowRedaction} in Upstash Redis. It reads from the newest event to the oldest,
  * because events are removed at the oldest end and added at the newest. An event that moves
  * meanwhile is read twice, never skipped. A redacted event keeps its time and its id, which orders
  * events of the same time.
  */
-export function createSpillRedaction(redis: RedisRest): SpillRedaction {
+export function createOverflowRedaction(redis: RedisRest): OverflowRedaction {
   async function page(index: number): Promise<readonly (readonly [string, string])[]> {
     const [from, to] = [-PAGE_EVENTS * (index + 1), -PAGE_EVENTS * index - 1]
-    const [reply] = await redis.send([['ZRANGE', SPILL_KEY, from, to, 'WITHSCORES']])
+    const [reply] = await redis.send([['ZRANGE', OVERFLOW_KEY, from, to, 'WITHSCORES']])
     const members = reply && resultOf(reply)
     if (!Array.isArray(members)) throw new Unavailable('redis', 'malformed')
     const texts = members.map(String)
@@ -39,8 +39,8 @@ export function createSpillRedaction(redis: RedisRest): SpillRedaction {
           if (left === text) return []
           // Adds before it removes, so that the set contains the event at every moment.
           return [
-            ['ZADD', SPILL_KEY, keptMs, left],
-            ['ZREM', SPILL_KEY, text],
+            ['ZADD', OVERFLOW_KEY, keptMs, left],
+            ['ZREM', OVERFLOW_KEY, text],
           ]
         })
         if (commands.length > 0) for (const reply of await redis.send(commands)) resultOf(reply)

@@ -1,9 +1,9 @@
 /** OpenFGA and our own specification of the check, over the same random models and tuples. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { RelationDecision } from '../../../src/relations/authority.ts'
 import { compileModel } from '../../../src/relations/compile-model.ts'
-import { createOpenfgaAuthority } from '../../../src/relations/decision-points/openfga.ts'
+import type { RelationDecision } from '../../../src/relations/decision-point.ts'
+import { createOpenfgaDecisionPoint } from '../../../src/relations/decision-points/openfga.ts'
 import { ModelInvalid, type RelationModel } from '../../../src/relations/model.ts'
 import {
   mistakeOfRelation,
@@ -64,7 +64,7 @@ async function compared(server: OpenfgaServer, models: number) {
     const tuples = writable(model, graph.tuples)
     const keys = tuples.map(({ subject, ...rest }) => ({ ...rest, user: subject }))
     const place = await server.store(json, keys)
-    const openfga = createOpenfgaAuthority({
+    const openfga = createOpenfgaDecisionPoint({
       ...{ url: server.url, token: TOKEN, timeoutMs: 5_000 },
       stores: new Map([['', place]]),
     })

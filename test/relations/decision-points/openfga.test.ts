@@ -1,9 +1,9 @@
 /** The adapters in front of OpenFGA, which serves both APIs: recorded, and real where it is installed. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createAuthzenAuthority } from '../../../src/relations/decision-points/authzen.ts'
-import { createOpenfgaAuthority } from '../../../src/relations/decision-points/openfga.ts'
+import { createAuthzenDecisionPoint } from '../../../src/relations/decision-points/authzen.ts'
+import { createOpenfgaDecisionPoint } from '../../../src/relations/decision-points/openfga.ts'
 import { escapeId } from '../../../src/relations/tuple.ts'
-import type { OpenfgaStore } from '../../../src/validators/authority.ts'
+import type { OpenfgaStore } from '../../../src/validators/decision-points.ts'
 import { type OpenfgaServer, openfgaServers } from './openfga-server.ts'
 import { decisionOf, query, TOKEN } from './servers.ts'
 
@@ -72,7 +72,7 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
 
   const common = { token: TOKEN, timeoutMs: 5_000 }
   const openfga = () =>
-    createOpenfgaAuthority({
+    createOpenfgaDecisionPoint({
       ...{ url: server.url, ...common },
       stores: new Map<string, OpenfgaStore>([
         ['', one],
@@ -82,7 +82,7 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
       ]),
     })
   const authzen = () =>
-    createAuthzenAuthority({
+    createAuthzenDecisionPoint({
       urls: new Map([
         ['', `${server.url}/stores/${one.store}`],
         ['umbra', `${server.url}/stores/${other.store}`],
@@ -153,7 +153,7 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
       decisionOf(openfga(), query('doc:1#viewer@user:umbra', { tenant }))
     expect(await ask('lost')).toBe('authority:refused')
     expect(await ask('mixed')).toBe('authority:refused')
-    const stranger = createOpenfgaAuthority({
+    const stranger = createOpenfgaDecisionPoint({
       ...{ url: server.url, ...common, token: 'wrong', stores: new Map([['', one]]) },
     })
     expect(await decisionOf(stranger, query('doc:1#viewer@user:anne'))).toBe('authority:refused')

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { auditEventSchema } from '../../src/audit/event.ts'
+import type { AuditOverflow } from '../../src/audit/overflow.ts'
 import {
   BATCH_TTL_SECONDS,
-  createAuditSpill,
-  SPILL_KEY,
-  SPILL_LOST_EVENT_KEY,
-  SPILL_LOST_KEY,
-  SPILL_TTL_SECONDS,
-} from '../../src/audit/redis/spill.ts'
-import { createSpillRedaction } from '../../src/audit/redis/spill-redaction.ts'
-import type { AuditSpill } from '../../src/audit/spill.ts'
+  createAuditOverflow,
+  OVERFLOW_KEY,
+  OVERFLOW_LOST_EVENT_KEY,
+  OVERFLOW_LOST_KEY,
+  OVERFLOW_TTL_SECONDS,
+} from '../../src/audit/redis/overflow.ts'
+import { createOverflowRedaction } from '../../src/audit/redis/overflow-redaction.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -26,7 +26,7 @@ for (const kind of ['auto', 'embedded'] as const) {
 
   let nowMs = 1_000_000
   const spillOf = (maxEvents?: number) =>
-    createAuditSpill({
+    createAuditOverflow({
       redis: createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 }),
       now: () => nowMs++,
       ...(maxEvents === undefined ? {} : { maxEvents }),
@@ -34,97 +34,97 @@ for (const kind of ['auto', 'embedded'] as const) {
 
   let batches = 0
   /** Under an id of its own. */
-  const keep = (spill: AuditSpill, events: readonly string[], lost = 0) =>
-    spill.keep(`batch-${batches++}`, events, lost)
+  const keep = (overflow: AuditOverflow, events: readonly string[], lost = 0) =>
+    overflow.keep(`batch-${batches++}`, events, lost)
   const toldAs = (name: string) => (lost: number) => `${name}: ${lost}`
-  const peek = (spill: AuditSpill, max = 9, name = 'lost') => spill.peek(max, toldAs(name))
-  const counted = async () => Number((await redis.direct.get(SPILL_LOST_KEY)) ?? 0)
+  const peek = (overflow: AuditOverflow, max = 9, name = 'lost') => overflow.peek(max, toldAs(name))
+  const counted = async () => Number((await redis.direct.get(OVERFLOW_LOST_KEY)) ?? 0)
 
   test(`${kind}: what is kept is read oldest first, and stays until it is forgotten`, async () => {
-    const spill = spillOf()
-    await keep(spill, ['{"id":"z"}', '{"id":"y"}'])
-    await keep(spill, ['{"id":"a"}'])
-    const first = await peek(spill, 2)
+    const overflow = spillOf()
+    await keep(overflow, ['{"id":"z"}', '{"id":"y"}'])
+    await keep(overflow, ['{"id":"a"}'])
+    const first = await peek(overflow, 2)
     expect([...first.events].sort()).toEqual(['{"id":"y"}', '{"id":"z"}'])
-    expect(await peek(spill, 2)).toEqual(first)
-    await spill.forget(first)
-    expect(await peek(spill, 2)).toEqual({ events: ['{"id":"a"}'], lostEvent: undefined })
-    await spill.forget(first)
-    expect((await peek(spill, 2)).events).toHaveLength(1)
+    expect(await peek(overflow, 2)).toEqual(first)
+    await overflow.forget(first)
+    expect(await peek(overflow, 2)).toEqual({ events: ['{"id":"a"}'], lostEvent: undefined })
+    await overflow.forget(first)
+    expect((await peek(overflow, 2)).events).toHaveLength(1)
   })
 
   test(`${kind}: keeping is one call and costs a bounded store, the oldest cut and counted`, async () => {
-    const spill = spillOf(5)
+    const overflow = spillOf(5)
     // Redis knows the script from now on.
-    await keep(spill, ['0'])
+    await keep(overflow, ['0'])
     const before = redis.calls()
-    expect(await keep(spill, ['1', '2', '3', '4'])).toBe(0)
+    expect(await keep(overflow, ['1', '2', '3', '4'])).toBe(0)
     expect(redis.calls() - before).toBe(1)
     expect(await counted()).toBe(0)
-    expect(await keep(spill, ['5', '6', '7'])).toBe(3)
+    expect(await keep(overflow, ['5', '6', '7'])).toBe(3)
     expect(await counted()).toBe(3)
-    expect(await redis.direct.zcard(SPILL_KEY)).toBe(5)
-    expect((await peek(spill, 1)).events).toEqual(['3'])
-    expect(await keep(spill, ['8'], 20)).toBe(1)
+    expect(await redis.direct.zcard(OVERFLOW_KEY)).toBe(5)
+    expect((await peek(overflow, 1)).events).toEqual(['3'])
+    expect(await keep(overflow, ['8'], 20)).toBe(1)
     expect(await counted()).toBe(21)
   })
 
   test(`${kind}: keeping the same event twice keeps it once`, async () => {
-    const spill = spillOf()
-    await keep(spill, ['same'])
-    await keep(spill, ['same'])
-    expect((await peek(spill)).events).toEqual(['same'])
+    const overflow = spillOf()
+    await keep(overflow, ['same'])
+    await keep(overflow, ['same'])
+    expect((await peek(overflow)).events).toEqual(['same'])
   })
 
   test(`${kind}: R20: a batch that is kept again changes nothing, and has the same answer`, async () => {
-    const spill = spillOf(4)
-    await keep(spill, ['1', '2', '3'])
+    const overflow = spillOf(4)
+    await keep(overflow, ['1', '2', '3'])
     const twice = ['4', '5', '6']
-    for (let time = 0; time < 3; time += 1) expect(await spill.keep('twice', twice, 7)).toBe(2)
+    for (let time = 0; time < 3; time += 1) expect(await overflow.keep('twice', twice, 7)).toBe(2)
     expect(await counted()).toBe(9)
     // Nor where its own events have gone meanwhile, cut off or sent.
-    await keep(spill, ['7', '8'])
-    await spill.forget({ events: ['5'], lostEvent: undefined })
+    await keep(overflow, ['7', '8'])
+    await overflow.forget({ events: ['5'], lostEvent: undefined })
     expect(await counted()).toBe(11)
-    const left = await redis.direct.zrange(SPILL_KEY, 0, -1)
-    expect(await spill.keep('twice', twice, 7)).toBe(2)
-    expect(await redis.direct.zrange(SPILL_KEY, 0, -1)).toEqual(left)
+    const left = await redis.direct.zrange(OVERFLOW_KEY, 0, -1)
+    expect(await overflow.keep('twice', twice, 7)).toBe(2)
+    expect(await redis.direct.zrange(OVERFLOW_KEY, 0, -1)).toEqual(left)
     expect(await counted()).toBe(11)
   })
 
   test(`${kind}: R20: a batch larger than the bound, kept again, is cut and counted once`, async () => {
-    const spill = spillOf(2)
+    const overflow = spillOf(2)
     for (let time = 0; time < 2; time += 1)
-      expect(await spill.keep('large', ['1', '2', '3', '4', '5'], 0)).toBe(3)
+      expect(await overflow.keep('large', ['1', '2', '3', '4', '5'], 0)).toBe(3)
     expect(await counted()).toBe(3)
   })
 
   test(`${kind}: R20: the number of lost events adds up, and becomes one event, which stays`, async () => {
-    const spill = spillOf()
-    await keep(spill, ['a'], 3)
-    await keep(spill, ['b'], 4)
+    const overflow = spillOf()
+    await keep(overflow, ['a'], 3)
+    await keep(overflow, ['b'], 4)
     const told = { events: ['a', 'b'], lostEvent: 'first: 7' }
-    expect(await peek(spill, 9, 'first')).toEqual(told)
+    expect(await peek(overflow, 9, 'first')).toEqual(told)
     expect(await counted()).toBe(0)
-    expect(await peek(spill, 9, 'second')).toEqual(told)
+    expect(await peek(overflow, 9, 'second')).toEqual(told)
     // Further ones are told after it.
-    await keep(spill, ['c'], 2)
-    expect((await peek(spill, 9, 'third')).lostEvent).toBe('first: 7')
+    await keep(overflow, ['c'], 2)
+    expect((await peek(overflow, 9, 'third')).lostEvent).toBe('first: 7')
     expect(await counted()).toBe(2)
-    for (let time = 0; time < 2; time += 1) await spill.forget(told)
+    for (let time = 0; time < 2; time += 1) await overflow.forget(told)
     const next = { events: ['c'], lostEvent: 'fourth: 2' }
-    expect(await peek(spill, 9, 'fourth')).toEqual(next)
-    await spill.forget(told)
-    expect(await peek(spill, 9, 'fifth')).toEqual(next)
-    await spill.forget({ events: [], lostEvent: 'fourth: 2' })
-    expect(await peek(spill, 9, 'sixth')).toEqual({ events: ['c'], lostEvent: undefined })
+    expect(await peek(overflow, 9, 'fourth')).toEqual(next)
+    await overflow.forget(told)
+    expect(await peek(overflow, 9, 'fifth')).toEqual(next)
+    await overflow.forget({ events: [], lostEvent: 'fourth: 2' })
+    expect(await peek(overflow, 9, 'sixth')).toEqual({ events: ['c'], lostEvent: undefined })
   })
 
   test(`${kind}: R20: of readers at the same time one makes the event of lost ones`, async () => {
     await keep(spillOf(), ['a'], 6)
     const readers = Array.from({ length: 8 }, (_, at) => peek(spillOf(), 9, `reader ${at}`))
     const seen = (await Promise.all(readers)).flatMap(({ lostEvent }) => lostEvent ?? [])
-    const there = await redis.direct.smembers(SPILL_LOST_EVENT_KEY)
+    const there = await redis.direct.smembers(OVERFLOW_LOST_EVENT_KEY)
     expect(there).toHaveLength(1)
     expect(there[0]).toMatch(/: 6$/)
     // Who came second sees it now or the next time, and never another.
@@ -149,7 +149,7 @@ for (const kind of ['auto', 'embedded'] as const) {
         go = resolve
       })
       const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
-      const slow = createAuditSpill({
+      const slow = createAuditOverflow({
         redis: {
           async send(commands, options) {
             if (commands[0]?.[0] === 'EVALSHA') {
@@ -175,8 +175,8 @@ for (const kind of ['auto', 'embedded'] as const) {
   )
 
   test(`${kind}: what gateways before this one kept is understood`, async () => {
-    await redis.direct.zadd(SPILL_KEY, 5, 'old', 6, 'older')
-    await redis.direct.incrby(SPILL_LOST_KEY, 12)
+    await redis.direct.zadd(OVERFLOW_KEY, 5, 'old', 6, 'older')
+    await redis.direct.incrby(OVERFLOW_LOST_KEY, 12)
     await keep(spillOf(), ['new'], 1)
     expect(await peek(spillOf())).toEqual({
       events: ['old', 'older', 'new'],
@@ -185,17 +185,17 @@ for (const kind of ['auto', 'embedded'] as const) {
   })
 
   test(`${kind}: everything expires after seven days, and batches are forgotten after a minute`, async () => {
-    const spill = spillOf()
-    await spill.keep('one', ['a'], 1)
-    await peek(spill)
-    await redis.direct.expire(SPILL_LOST_EVENT_KEY, 100)
-    await spill.keep('two', ['b'], 1)
-    await redis.direct.expire(SPILL_LOST_KEY, 100)
+    const overflow = spillOf()
+    await overflow.keep('one', ['a'], 1)
+    await peek(overflow)
+    await redis.direct.expire(OVERFLOW_LOST_EVENT_KEY, 100)
+    await overflow.keep('two', ['b'], 1)
+    await redis.direct.expire(OVERFLOW_LOST_KEY, 100)
     // What is lost already lives as long as what is kept later.
-    await spill.keep('three', ['c'], 0)
-    for (const key of [SPILL_KEY, SPILL_LOST_KEY, SPILL_LOST_EVENT_KEY]) {
-      expect(await redis.direct.ttl(key)).toBeGreaterThan(SPILL_TTL_SECONDS - 60)
-      expect(await redis.direct.ttl(key)).toBeLessThanOrEqual(SPILL_TTL_SECONDS)
+    await overflow.keep('three', ['c'], 0)
+    for (const key of [OVERFLOW_KEY, OVERFLOW_LOST_KEY, OVERFLOW_LOST_EVENT_KEY]) {
+      expect(await redis.direct.ttl(key)).toBeGreaterThan(OVERFLOW_TTL_SECONDS - 60)
+      expect(await redis.direct.ttl(key)).toBeLessThanOrEqual(OVERFLOW_TTL_SECONDS)
     }
     for (const id of ['one', 'two', 'three'])
       expect(await redis.direct.ttl(`pc:audit:batch:${id}`)).toBeLessThanOrEqual(BATCH_TTL_SECONDS)
@@ -203,13 +203,13 @@ for (const kind of ['auto', 'embedded'] as const) {
   })
 
   test(`${kind}: an event keeps its bytes, whatever it holds`, async () => {
-    const spill = spillOf()
+    const overflow = spillOf()
     const event = JSON.stringify({ reason: '漢 😀 \u0001 " \\ \r\n', n: 1e21, s: '\ud800' })
-    await keep(spill, [event])
-    const kept = await peek(spill)
+    await keep(overflow, [event])
+    const kept = await peek(overflow)
     expect(kept.events).toEqual([event])
-    await spill.forget(kept)
-    expect((await peek(spill)).events).toEqual([])
+    await overflow.forget(kept)
+    expect((await peek(overflow)).events).toEqual([])
   })
 
   test(`${kind}: S66: somebody is taken out of what is kept, wherever it stands, and events stay`, async () => {
@@ -222,11 +222,11 @@ for (const kind of ['auto', 'embedded'] as const) {
     const namesake = anEvent({ actor: { ...actor, issuer: 'https://other.example' } })
     const others = [...Array.from({ length: 130 }, () => anEvent()), namesake]
     const texts = [...theirs, ...others, reset].map((event) => JSON.stringify(event)).sort()
-    const spill = spillOf()
+    const overflow = spillOf()
     for (let from = 0; from < texts.length; from += 60)
-      await keep(spill, [...texts.slice(from, from + 60), `no event ${from}`])
-    await createSpillRedaction(rest).redact(person)
-    const kept = (await peek(spill, 999)).events
+      await keep(overflow, [...texts.slice(from, from + 60), `no event ${from}`])
+    await createOverflowRedaction(rest).redact(person)
+    const kept = (await peek(overflow, 999)).events
     expect(kept).toHaveLength(texts.length + 5)
     const events = kept
       .filter((text) => !text.startsWith('no event'))
@@ -242,22 +242,22 @@ for (const kind of ['auto', 'embedded'] as const) {
   })
 
   test(`${kind}: a key of another type is an outage, not an empty spill`, async () => {
-    await redis.direct.set(SPILL_KEY, 'not a sorted set')
+    await redis.direct.set(OVERFLOW_KEY, 'not a sorted set')
     await expect(peek(spillOf())).rejects.toBeInstanceOf(Unavailable)
     await expect(keep(spillOf(), ['a'], 3)).rejects.toBeInstanceOf(Unavailable)
     expect(await counted()).toBe(0)
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
-    const redaction = createSpillRedaction(rest).redact({ issuer: 'i', subject: 's' })
+    const redaction = createOverflowRedaction(rest).redact({ issuer: 'i', subject: 's' })
     await expect(redaction).rejects.toBeInstanceOf(Unavailable)
   })
 
   test.each([
-    ['is no number', () => redis.direct.set(SPILL_LOST_KEY, 'many')],
-    ['is of another type', () => redis.direct.lpush(SPILL_LOST_KEY, '1')],
+    ['is no number', () => redis.direct.set(OVERFLOW_LOST_KEY, 'many')],
+    ['is of another type', () => redis.direct.lpush(OVERFLOW_LOST_KEY, '1')],
   ])(`${kind}: a count that %s is an outage, and nothing is kept without it`, async (_, write) => {
     await write()
     await expect(keep(spillOf(), ['a'])).rejects.toBeInstanceOf(Unavailable)
-    expect(await redis.direct.exists(SPILL_KEY)).toBe(0)
+    expect(await redis.direct.exists(OVERFLOW_KEY)).toBe(0)
     await expect(peek(spillOf())).rejects.toBeInstanceOf(Unavailable)
   })
 }

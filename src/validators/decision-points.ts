@@ -26,7 +26,7 @@ export interface AuthzenConfig {
   readonly context: ContextHandling
 }
 
-export interface AuthoritiesConfig {
+export interface DecisionPointsConfig {
   /** Timeout of a whole call. */
   readonly timeoutMs: number
   readonly openfga: OpenfgaConfig | undefined
@@ -43,13 +43,13 @@ const MAX_TENANT_CHARS = 256
  * URL of a policy decision point, without a trailing slash. Must be https unless it is on a
  * loopback address, because an attacker on the network could otherwise allow everything.
  */
-export const authorityUrl = httpUrl
+export const decisionPointUrl = httpUrl
   .refine(isPrivateLine, 'must be https, unless it is on a loopback address')
   .refine((url) => !/[?#]/.test(url), 'must have no query or fragment')
   .transform((url) => url.replace(/\/+$/, ''))
 
 /** Sent as `Authorization: Bearer`. */
-export const authorityToken = z
+export const decisionPointToken = z
   .string()
   .regex(/^[\x21-\x7e]+$/, 'must be ASCII without spaces and control characters')
 
@@ -86,7 +86,7 @@ export const openfgaStores = byTenant(storeEntry).superRefine((stores, context) 
   }
 })
 
-export const authzenUrls = byTenant(authorityUrl)
+export const authzenUrls = byTenant(decisionPointUrl)
 
 export const authzenContext = z.enum(['refuse', 'ignore'], { error: 'must be refuse or ignore' })
 
@@ -102,7 +102,7 @@ export const needs = (given: string, needed: string): Needs => [
   { error: `is missing, and ${given} is given`, path: [needed], when: () => true },
 ]
 
-interface AuthorityVariables {
+interface DecisionPointVariables {
   readonly OPENFGA_URL?: string | undefined
   readonly OPENFGA_STORES?: OpenfgaConfig['stores'] | undefined
   readonly OPENFGA_TOKEN?: string | undefined
@@ -113,12 +113,12 @@ interface AuthorityVariables {
 }
 
 /** Returns the policy decision points of a checked environment. */
-export function authoritiesOf({
+export function decisionPointsOf({
   OPENFGA_URL,
   OPENFGA_STORES,
   AUTHZEN_URLS,
   ...env
-}: AuthorityVariables): AuthoritiesConfig {
+}: DecisionPointVariables): DecisionPointsConfig {
   return {
     timeoutMs: env.AUTHORITY_TIMEOUT_MS ?? DEFAULT_AUTHORITY_TIMEOUT_MS,
     openfga:

@@ -1,8 +1,8 @@
 /** The two adapters, as tests make them. */
 import { createBreakers } from '../../../src/isolate/breakers.ts'
-import type { RelationAuthority } from '../../../src/relations/authority.ts'
-import { createAuthzenAuthority } from '../../../src/relations/decision-points/authzen.ts'
-import { createOpenfgaAuthority } from '../../../src/relations/decision-points/openfga.ts'
+import type { PolicyDecisionPoint } from '../../../src/relations/decision-point.ts'
+import { createAuthzenDecisionPoint } from '../../../src/relations/decision-points/authzen.ts'
+import { createOpenfgaDecisionPoint } from '../../../src/relations/decision-points/openfga.ts'
 import { STORES, TOKEN } from './servers.ts'
 
 export type Kind = 'openfga' | 'authzen'
@@ -21,10 +21,10 @@ export function isolate(kind: Kind, url: string, { timeoutMs = 150, token = TOKE
   ])
   const pdp = `${url}/pdp`
   const urls = new Map(['', 'acme', 'umbra'].map((tenant) => [tenant, pdp] as const))
-  const authority: RelationAuthority =
+  const authority: PolicyDecisionPoint =
     kind === 'openfga'
-      ? createOpenfgaAuthority({ url, stores, ...common })
-      : createAuthzenAuthority({ urls, ...common })
+      ? createOpenfgaDecisionPoint({ url, stores, ...common })
+      : createAuthzenDecisionPoint({ urls, ...common })
   return {
     authority,
     breakers,

@@ -5,11 +5,11 @@
 import { Unavailable } from '../errors.ts'
 import { failureFor } from '../isolate/shared-call.ts'
 import { sleep } from '../isolate/timers.ts'
-import type { RelationAnswer, RelationAuthority, RelationQuery } from './authority.ts'
+import type { PolicyDecisionPoint, RelationAnswer, RelationQuery } from './decision-point.ts'
 import { queryKey } from './rule.ts'
 
-export interface CoalescedAuthorityOptions {
-  readonly authority: RelationAuthority
+export interface CoalescedDecisionPointOptions {
+  readonly decisionPoint: PolicyDecisionPoint
   /**
    * How long a request waits for the call of another request before it makes its own: one deadline,
    * in milliseconds.
@@ -55,11 +55,11 @@ const SWEEP_AFTER_MS = 60_000
  * the result. If the request that leads a call is cancelled, the others make their own calls after
  * `maxWaitMs`.
  */
-export function coalescedAuthority({
-  authority,
+export function coalescedDecisionPoint({
+  decisionPoint,
   maxWaitMs,
   now = Date.now,
-}: CoalescedAuthorityOptions): RelationAuthority {
+}: CoalescedDecisionPointOptions): PolicyDecisionPoint {
   /** The latest started call of each query, while it runs or while requests wait behind it. */
   const calls = new Map<string, Call>()
   let sweptAtMs = now()
@@ -77,7 +77,7 @@ export function coalescedAuthority({
     call.beganMs = nowMs
     calls.set(key, call)
     try {
-      const answer = await authority.check(query)
+      const answer = await decisionPoint.check(query)
       call.outcome = answer
       return answer
     } catch (error) {
@@ -101,12 +101,12 @@ export function coalescedAuthority({
         const { outcome, beganMs } = mine
         const waitedMs = now() - (beganMs ?? sinceMs)
         if (outcome instanceof Unavailable) throw failureFor(outcome)
-        if (outcome === 'abandoned') return authority.check(query)
+        if (outcome === 'abandoned') return decisionPoint.check(query)
         if (outcome !== undefined) return outcome
         if (beganMs === undefined) {
           if (before.outcome instanceof Unavailable) throw failureFor(before.outcome)
           if (before.outcome !== undefined || waitedMs > maxWaitMs) return lead(key, query, mine)
-        } else if (waitedMs > maxWaitMs) return authority.check(query)
+        } else if (waitedMs > maxWaitMs) return decisionPoint.check(query)
         await sleep(Math.min(Math.max((now() - sinceMs) / 8, MIN_POLL_MS), MAX_POLL_MS))
       }
     },

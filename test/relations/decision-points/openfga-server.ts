@@ -33,7 +33,7 @@ export const openfgaRecording = (name: string) => readRecording(recordingOf(name
  * where it is installed. `token` is the key that the server accepts.
  *
  * To record again, after a change of the requests or of OpenFGA: install it as in `INSTALL`, and run
- * `RECORD_OPENFGA=1 npx vitest run --project parts test/relations/authorities`.
+ * `RECORD_OPENFGA=1 npx vitest run --project parts test/relations/decision-points`.
  */
 export function openfgaServers(name: string, token: string) {
   const file = recordingOf(name)

@@ -1,8 +1,8 @@
 /** Many that ask the same at once: few calls, and no answer that is older than its question. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { RelationAuthority } from '../../../src/relations/authority.ts'
-import { coalescedAuthority } from '../../../src/relations/coalesced-authority.ts'
+import { coalescedDecisionPoint } from '../../../src/relations/coalesced-decision-point.ts'
+import type { PolicyDecisionPoint } from '../../../src/relations/decision-point.ts'
 import { isolate } from './adapters.ts'
 import { decisionOf, query, startAuthority, type TestAuthority } from './servers.ts'
 
@@ -11,7 +11,7 @@ const QUESTION = query(TUPLE)
 const MAX_WAIT_MS = 2_000
 
 let server: TestAuthority
-let authority: RelationAuthority
+let authority: PolicyDecisionPoint
 /** Lets the calls that are held go on to their answers, oldest first. */
 let held: (() => void)[]
 beforeAll(async () => {
@@ -24,7 +24,7 @@ beforeEach(() => {
   server.asked.length = 0
   held = []
   const { authority: adapter } = isolate('openfga', server.url, { timeoutMs: MAX_WAIT_MS })
-  authority = coalescedAuthority({ authority: adapter, maxWaitMs: MAX_WAIT_MS })
+  authority = coalescedDecisionPoint({ decisionPoint: adapter, maxWaitMs: MAX_WAIT_MS })
 })
 
 /** Each call is decided when it comes, and answered when it is let go. */
@@ -122,11 +122,11 @@ describe('calls that are the same', () => {
 })
 
 test('who waits for a call that never ends asks for itself', async () => {
-  const hanging: RelationAuthority = { check: () => new Promise(() => {}) }
+  const hanging: PolicyDecisionPoint = { check: () => new Promise(() => {}) }
   const inner = isolate('openfga', server.url, { timeoutMs: MAX_WAIT_MS }).authority
   let calls = 0
-  const wrapped = coalescedAuthority({
-    authority: { check: (question) => (++calls === 1 ? hanging : inner).check(question) },
+  const wrapped = coalescedDecisionPoint({
+    decisionPoint: { check: (question) => (++calls === 1 ? hanging : inner).check(question) },
     maxWaitMs: 1_000,
   })
   const dead = wrapped.check(QUESTION)
@@ -140,8 +140,8 @@ test('who waits for a call that never ends asks for itself', async () => {
 test('what is no outage is thrown as it is, and the others ask for themselves', async () => {
   const inner = isolate('openfga', server.url, { timeoutMs: MAX_WAIT_MS }).authority
   let calls = 0
-  const wrapped = coalescedAuthority({
-    authority: {
+  const wrapped = coalescedDecisionPoint({
+    decisionPoint: {
       async check(question) {
         if (++calls > 1) return inner.check(question)
         await sleep(10)

@@ -2,7 +2,7 @@
 import type { Person } from './erasure.ts'
 
 /** Stored events, as JSON. */
-export interface Spilled {
+export interface OverflowBatch {
   /** Oldest first. */
   readonly events: readonly string[]
   /** An event that reports lost events. */
@@ -10,7 +10,7 @@ export interface Spilled {
 }
 
 /** Port: a bounded store that outlives the isolate. Each call rejects if the store fails. */
-export interface AuditSpill {
+export interface AuditOverflow {
   /**
    * Stores a batch and adds to the count of lost events: `lost`, which were lost before, and the
    * oldest events that exceed the bound. Resolves with the number of the latter. `id` identifies
@@ -23,13 +23,13 @@ export interface AuditSpill {
    * `lostEvent` creates that event from their number. The event replaces the number at once, so all
    * later and concurrent readers see the same event with the same id.
    */
-  peek(max: number, lostEvent: (lost: number) => string): Promise<Spilled>
+  peek(max: number, lostEvent: (lost: number) => string): Promise<OverflowBatch>
   /** Removes delivered events, at least one. Unknown events are ignored. */
-  forget(arrived: Spilled): Promise<void>
+  forget(arrived: OverflowBatch): Promise<void>
 }
 
 /** Port: removes a person's data from stored events. Rejects if the store fails. */
-export interface SpillRedaction {
+export interface OverflowRedaction {
   /**
    * Removes the data of this person and keeps the events. Does NOT cover events that are added
    * meanwhile.

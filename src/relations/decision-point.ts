@@ -53,6 +53,6 @@ export interface RelationAnswer {
  * Port: a policy decision point for relations. Throws `Unavailable` when it cannot answer, and when
  * its data is older than `atLeast`. A missing or malformed reply is never a decision.
  */
-export interface RelationAuthority {
+export interface PolicyDecisionPoint {
   check(query: RelationQuery): Promise<RelationAnswer>
 }

@@ -1,22 +1,22 @@
 /** Reads the rest of a refused request, so that the client can read the response. */
 import { createMiddleware } from 'hono/factory'
-import { chunksOf, linger } from '../http/linger.ts'
+import { chunksOf, drain } from '../http/drain.ts'
 
 /**
- * After a refusal, reads and discards the rest of the request's body, within the bounds of `linger`
+ * After a refusal, reads and discards the rest of the request's body, within the bounds of `drain`
  * (16 MiB, one second). Comes first, around all stages that refuse. Requests that were not refused
  * are not affected: the origin reads their body.
  *
  * @example
  * ```ts
- * app.use(lingerOnRefusal())
+ * app.use(drainOnRefusal())
  * app.use(requestId(), canonicalPath())
  * ```
  */
-export const lingerOnRefusal = () =>
-  createMiddleware(async function lingerOnRefusal(c, next) {
+export const drainOnRefusal = () =>
+  createMiddleware(async function drainOnRefusal(c, next) {
     await next()
     if (c.error === undefined) return
     const { body } = c.req.raw
-    if (body !== null && !body.locked) await linger(chunksOf(body))
+    if (body !== null && !body.locked) await drain(chunksOf(body))
   })

@@ -17,7 +17,7 @@ const authzen = (urls: unknown) => ({ ...good, AUTHZEN_URLS: JSON.stringify(urls
 describe('authorities over relations', () => {
   test('OpenFGA is a URL, and a store for each tenant', () => {
     const env = openfga({ '': store, acme: { store: other, model } })
-    expect(parseConfig(env).authorities).toEqual({
+    expect(parseConfig(env).decisionPoints).toEqual({
       timeoutMs: 250,
       authzen: undefined,
       openfga: {
@@ -30,7 +30,7 @@ describe('authorities over relations', () => {
       },
     })
     const more = { OPENFGA_TOKEN: 'hush', AUTHORITY_TIMEOUT_MS: '1000' }
-    expect(parseConfig({ ...env, ...more }).authorities).toMatchObject({
+    expect(parseConfig({ ...env, ...more }).decisionPoints).toMatchObject({
       timeoutMs: 1_000,
       openfga: { token: 'hush' },
     })
@@ -42,11 +42,11 @@ describe('authorities over relations', () => {
       ['*', 'http://127.0.0.1:9000'],
       ['acme', 'https://pdp.test/acme'],
     ])
-    expect(parseConfig(env).authorities.authzen).toEqual({
+    expect(parseConfig(env).decisionPoints.authzen).toEqual({
       ...{ urls, token: undefined, context: 'refuse' },
     })
     const more = { AUTHZEN_TOKEN: 'hush', AUTHZEN_CONTEXT: 'ignore' }
-    expect(parseConfig({ ...env, ...more }).authorities.authzen).toEqual({
+    expect(parseConfig({ ...env, ...more }).decisionPoints.authzen).toEqual({
       ...{ urls, token: 'hush', context: 'ignore' },
     })
   })

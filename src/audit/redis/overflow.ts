@@ -4,21 +4,21 @@ import { Unavailable } from '../../errors.ts'
 import { type RedisCommand, type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { resultOf } from '../../redis/result.ts'
 import { createScript, runScript } from '../../redis/script.ts'
-import type { AuditSpill } from '../spill.ts'
+import type { AuditOverflow } from '../overflow.ts'
 
 /** Sorted set of events (JSON), scored by the time of storing, in milliseconds. */
-export const SPILL_KEY = 'pc:audit:spill'
+export const OVERFLOW_KEY = 'pc:audit:spill'
 /** Number of lost events that no event reports yet. */
-export const SPILL_LOST_KEY = 'pc:audit:lost'
+export const OVERFLOW_LOST_KEY = 'pc:audit:lost'
 /**
  * Set of at most one event (JSON). It reports lost events, contains no personal data, and waits for
  * the queue.
  */
-export const SPILL_LOST_EVENT_KEY = 'pc:audit:lost-event'
+export const OVERFLOW_LOST_EVENT_KEY = 'pc:audit:lost-event'
 /** About 7 MB of ordinary events, or 82 MB of the largest events without an operator's change. */
-export const MAX_SPILLED_EVENTS = 10_000
+export const MAX_OVERFLOW_EVENTS = 10_000
 /** 7 days: longer than any outage that stays unnoticed. */
-export const SPILL_TTL_SECONDS = 604_800
+export const OVERFLOW_TTL_SECONDS = 604_800
 /** How long a stored batch is recognized, in seconds. A retry follows within seconds. */
 export const BATCH_TTL_SECONDS = 60
 
@@ -66,24 +66,24 @@ else redis.call('SET', KEYS[1], string.format('%.0f', left), 'EX', ARGV[3]) end
 return 1
 `
 
-export interface AuditSpillOptions {
+export interface AuditOverflowOptions {
   readonly redis: RedisRest
-  /** Maximum number of stored events. Default {@link MAX_SPILLED_EVENTS}. */
+  /** Maximum number of stored events. Default {@link MAX_OVERFLOW_EVENTS}. */
   readonly maxEvents?: number
   /** Returns the current time in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
 
 /**
- * Creates an {@link AuditSpill} in Upstash Redis. It uses a sorted set instead of a list. So an
+ * Creates an {@link AuditOverflow} in Upstash Redis. It uses a sorted set instead of a list. So an
  * event that is stored twice occurs once, and events are removed by value and not by position.
  * Throws `Unavailable` for any failure or malformed reply, without the text of Redis.
  */
-export function createAuditSpill({
+export function createAuditOverflow({
   redis,
-  maxEvents = MAX_SPILLED_EVENTS,
+  maxEvents = MAX_OVERFLOW_EVENTS,
   now = Date.now,
-}: AuditSpillOptions): AuditSpill {
+}: AuditOverflowOptions): AuditOverflow {
   const keepBatch = createScript(KEEP_SCRIPT)
   const tell = createScript(TELL_SCRIPT)
   // Sent without a retry: a late retry could create a second event with the same id, and only one
@@ -92,15 +92,20 @@ export function createAuditSpill({
 
   return {
     async keep(id, events, lost) {
-      const keys = [SPILL_KEY, SPILL_LOST_KEY, SPILL_LOST_EVENT_KEY, `pc:audit:batch:${id}`]
-      const bounds = [now(), maxEvents, SPILL_TTL_SECONDS, BATCH_TTL_SECONDS]
+      const keys = [
+        OVERFLOW_KEY,
+        OVERFLOW_LOST_KEY,
+        OVERFLOW_LOST_EVENT_KEY,
+        `pc:audit:batch:${id}`,
+      ]
+      const bounds = [now(), maxEvents, OVERFLOW_TTL_SECONDS, BATCH_TTL_SECONDS]
       return count(await runScript(redis, keepBatch, keys, [...bounds, lost, ...events]))
     },
     async peek(max, lostEvent) {
       const replies = await redis.send([
-        ['ZRANGE', SPILL_KEY, 0, max - 1],
-        ['SMEMBERS', SPILL_LOST_EVENT_KEY],
-        ['GET', SPILL_LOST_KEY],
+        ['ZRANGE', OVERFLOW_KEY, 0, max - 1],
+        ['SMEMBERS', OVERFLOW_LOST_EVENT_KEY],
+        ['GET', OVERFLOW_LOST_KEY],
       ])
       const [kept, waiting, number] = replies.map(resultOf)
       const events = textsOf(kept)
@@ -108,15 +113,15 @@ export function createAuditSpill({
       const lost = number === null ? 0 : count(number)
       if (told !== undefined || lost === 0) return { events, lostEvent: told }
       const event = lostEvent(lost)
-      const keys = [SPILL_LOST_KEY, SPILL_LOST_EVENT_KEY]
+      const keys = [OVERFLOW_LOST_KEY, OVERFLOW_LOST_EVENT_KEY]
       const isTold =
-        count(await runScript(once, tell, keys, [lost, event, SPILL_TTL_SECONDS])) === 1
+        count(await runScript(once, tell, keys, [lost, event, OVERFLOW_TTL_SECONDS])) === 1
       return { events, lostEvent: isTold ? event : undefined }
     },
     async forget({ events, lostEvent }) {
       const commands: RedisCommand[] = []
-      if (events.length > 0) commands.push(['ZREM', SPILL_KEY, ...events])
-      if (lostEvent !== undefined) commands.push(['SREM', SPILL_LOST_EVENT_KEY, lostEvent])
+      if (events.length > 0) commands.push(['ZREM', OVERFLOW_KEY, ...events])
+      if (lostEvent !== undefined) commands.push(['SREM', OVERFLOW_LOST_EVENT_KEY, lostEvent])
       for (const reply of await redis.send(commands)) resultOf(reply)
     },
   }
