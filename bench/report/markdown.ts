@@ -17,6 +17,7 @@ export interface MarkdownOptions {
   readonly page: string
 }
 
+const GONE = 'This scenario no longer exists; these are its last results.'
 /** Our figures that are listed beside a published one. */
 const SHOWN = 4
 
@@ -143,7 +144,7 @@ function scenarios({ suite }: Results, options: MarkdownOptions): readonly strin
     ...measured.flatMap(
       ({ scenario, title, runtime, figures, checks, tables = [], notes = [] }) => [
         `### ${title} (${runtime})`,
-        ...[options.scenarios.get(scenario)?.measures ?? []].flat(),
+        options.scenarios.get(scenario)?.measures ?? GONE,
         ...(notes.length === 0 ? [] : [notes.map((note) => `* ${plain(note)}`).join('\n')]),
         ...(tables.length === 0 ? [figuresTable(figures)] : []),
         ...tables.flatMap((table) => [

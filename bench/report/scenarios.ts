@@ -31,8 +31,11 @@ function bodyOf(measured: Measured, described: Described | undefined): Html {
   const { scenario, runtime, tookSeconds, figures, checks, plots = [], tables = [] } = measured
   const anchor = anchorOf(measured)
   return html`${described && html`<p>${prose(described.measures)}</p>`}
-<p class="soft"><code>npm run bench -- --only ${scenario} --runtime ${runtime}</code>; it took
-${numberText(tookSeconds)} s.</p>
+<p class="soft">${
+    described === undefined
+      ? 'This scenario no longer exists; these are its last results.'
+      : html`<code>npm run bench -- --only ${scenario} --runtime ${runtime}</code>`
+  } Duration: ${numberText(tookSeconds)} s.</p>
 ${notesOf(measured.notes)}
 ${plots.map((plot) => figureOf(plot, anchor))}
 ${folded(figures.length, 'figure', figuresTable(figures))}

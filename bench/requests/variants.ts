@@ -2,10 +2,9 @@
 
 /**
  * `passthrough` only proxies. `platform` also makes the pipeline's calls to the platform. `gateway`
- * is the whole pipeline. `other` is the pipeline with the scenario's own origin; `crowded` the same
- * with room for one request. `admit` and `authorize` are the pipeline up to that stage.
- * `validation` is only `authenticate`, and `checks` repeats permission checks. `unasked` is the
- * whole pipeline with an admission without calls. `leased` has a policy with leases. `far` and
+ * is the whole pipeline. `crowded` is the pipeline with the scenario's own origin and room for one
+ * request. `unasked` is the whole pipeline with an admission without calls. `leased` has a policy
+ * with leases. `far` and
  * `leased-far` use a Redis of the scenario. `related` has routes that require a relation;
  * `related-cached` also caches decisions, and `related-leased` also uses leases.
  */
@@ -13,12 +12,7 @@ export const VARIANTS = [
   'passthrough',
   'platform',
   'gateway',
-  'other',
   'crowded',
-  'admit',
-  'authorize',
-  'validation',
-  'checks',
   'unasked',
   'leased',
   'far',
@@ -42,15 +36,6 @@ export const UNRELATED = '/unrelated'
  */
 export const DECISION_MAX_STALENESS_MS = 60_000
 export const DECISIONS_KEPT = 100_000
-
-/** Path of the token cache counts of the `validation` variant. */
-export const TALLY_PATH = '/tally'
-/** Path of the validation. */
-export const WHO_PATH = '/who'
-
-/** Maximum length of a note of a payload in characters, and the maximum number of notes. */
-export const PAYLOAD_NOTE_CHARACTERS = 200
-export const PAYLOAD_NOTES = 100
 
 /**
  * An address that is exempt from the counting of failures and violations: each credential is

@@ -17,7 +17,7 @@ export const tokens: Scenario = {
   measures:
     'Making and checking tokens: each operation by itself in an isolate, and over HTTP at the ' +
     'token endpoint, at a validating Worker and through the whole pipeline.',
-  answers: Object.values(TOKENS_BESIDE),
+  answers: [...Object.values(TOKENS_BESIDE), 'subzero-cached'],
   asserts: [
     'Forged tokens, unknown references and wrong secrets are refused, before anything is measured.',
     'No token is issued twice, and some of those issued open the gateway.',
@@ -78,6 +78,8 @@ function allocationFigure(
   }
 }
 
+const QUANTILES = ['p50', 'p95', 'p99'] as const
+
 function caseFigures({ id, title, ...figures }: CaseFigures): readonly Figure[] {
   return [
     {
@@ -89,6 +91,15 @@ function caseFigures({ id, title, ...figures }: CaseFigures): readonly Figure[] 
       ...aimOf(id),
     },
     { id: `${id}-cpu`, title: `${title}: CPU of one`, value: figures.cpuMicros, unit: 'us' },
+    ...(id === 'validate-cached' ? QUANTILES : []).map(
+      (name): Figure => ({
+        id: `${id}-${name}`,
+        title: `${title}: ${name}`,
+        value: figures[`${name}Ms`],
+        unit: 'ms',
+        beside: ['subzero-cached'],
+      }),
+    ),
   ]
 }
 

@@ -1,35 +1,13 @@
 /** The policy that ships, with room, and with routes for what the scenarios ask besides. */
 import * as z from 'zod'
 import { definePolicy, type Policy } from '../../src/index.ts'
-import {
-  EXEMPT_ADDRESS,
-  LEASE,
-  MAX_STALENESS_MS,
-  PAYLOAD_NOTE_CHARACTERS,
-  PAYLOAD_NOTES,
-} from '../requests/variants.ts'
+import { EXEMPT_ADDRESS, LEASE, MAX_STALENESS_MS } from '../requests/variants.ts'
 import { roomy } from './policy.ts'
 
-const MAX_PAYLOAD_BYTES = 65_536
 /** So long that hardly any run meets its end. */
 const DAY_SECONDS = 86_400
 /** More than any run asks for. */
 const AMPLE = 1_000_000_000
-
-const payload = z.strictObject({
-  batch: z.uuid(),
-  notes: z
-    .array(
-      z.strictObject({
-        id: z.int().min(0),
-        tag: z.enum(['new', 'changed', 'gone']),
-        text: z.string().min(1).max(PAYLOAD_NOTE_CHARACTERS),
-        position: z.tuple([z.number(), z.number(), z.number()]),
-      }),
-    )
-    .min(1)
-    .max(PAYLOAD_NOTES),
-})
 
 const additions = definePolicy({
   roles: {},
@@ -40,28 +18,13 @@ const additions = definePolicy({
   // Whoever sends bad credentials from here has each of them looked at: what a refusal costs at most.
   abuse: { exempt: ['127.0.0.0/8', `${EXEMPT_ADDRESS}/32`] },
   routes: [
-    {
-      method: 'POST',
-      path: '/payloads',
-      permission: 'orders:write',
-      limits: ['ample'],
-      input: { body: payload },
-      maxBodyBytes: MAX_PAYLOAD_BYTES,
-    },
     { method: 'GET', path: '/once', permission: 'orders:read', limits: ['once'] },
-    {
-      method: 'GET',
-      path: '/shared',
-      permission: 'orders:read',
-      limits: ['ample'],
-      coalesce: true,
-    },
     {
       method: 'GET',
       path: '/search',
       permission: 'orders:read',
       limits: ['ample'],
-      input: { query: z.strictObject({ q: z.string().max(PAYLOAD_NOTE_CHARACTERS) }) },
+      input: { query: z.strictObject({ q: z.string().max(200) }) },
       inspect: { signatures: { mode: 'enforce' } },
     },
   ],

@@ -9,12 +9,9 @@ import {
   type Services,
 } from '../../src/index.ts'
 import { VARIANTS, type Variant } from '../requests/variants.ts'
-import { createPermissionChecks } from './permission-checks.ts'
 import { platformCalls } from './platform-calls.ts'
 import { cachingPolicy, relatedPolicy } from './relations-policy.ts'
 import { leasedPolicy, requestsPolicy } from './requests-policy.ts'
-import { createStages } from './stages.ts'
-import { createTalliedValidation } from './tallied-validation.ts'
 
 interface RequestsEnv extends GatewayEnv {
   readonly ORIGIN_URL: string
@@ -37,16 +34,11 @@ const makers: Readonly<Record<Variant, (env: RequestsEnv) => Handler>> = {
   passthrough: () => passthrough,
   platform: platformCalls,
   gateway: (env) => gateway('gateway', env),
-  other: (env) => gateway('other', { ...env, ORIGIN_URL: env.OTHER_ORIGIN_URL ?? '' }),
   crowded: (env) =>
     gateway('crowded', { ...env, ORIGIN_URL: env.OTHER_ORIGIN_URL ?? '' }, {}, (policy) => ({
       ...policy,
       maxConcurrentRequests: 1,
     })),
-  admit: (env) => stages('admit', env),
-  authorize: (env) => stages('authorize', env),
-  validation: (env) => createTalliedValidation(env),
-  checks: () => createPermissionChecks(),
   unasked: (env) => gateway('unasked', env, { admission: UNASKED }),
   leased: (env) => gateway('leased', env, {}, leasedPolicy),
   far: (env) => gateway('far', farOf(env)),
@@ -97,12 +89,6 @@ function gateway(
   const prefix = `/${variant}`
   const policy = change(requestsPolicy(shipped, prefix), prefix)
   const app = createGateway({ ...composeServices(env, policy), ...others }, policy)
-  return (request, bindings, context) => app.fetch(request, bindings, context)
-}
-
-function stages(stage: 'admit' | 'authorize', env: RequestsEnv): Handler {
-  const policy = requestsPolicy(shipped, `/${stage}`)
-  const app = createStages(stage, composeServices(env, policy), policy)
   return (request, bindings, context) => app.fetch(request, bindings, context)
 }
 

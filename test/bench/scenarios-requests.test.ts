@@ -2,20 +2,16 @@ import { readFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ask, isRight, isShed, type Question } from '../../bench/requests/ask.ts'
-import { createCaller } from '../../bench/requests/caller.ts'
-import { createKeepAliveLoad } from '../../bench/requests/keep-alive-load.ts'
 import { refuseOther } from '../../bench/requests/observe.ts'
 import { startHoldingOrigin } from '../../bench/requests/odd-origin.ts'
-import { CHECK_ROLES, PERMISSION_CHECKS } from '../../bench/requests/permission-checks.ts'
-import { mixed, payloadOf, problem } from '../../bench/requests/questions.ts'
+import { problem } from '../../bench/requests/questions.ts'
 import { inTurn, ratioOf } from '../../bench/requests/rounds.ts'
-import { prepareValidations, refuseOtherCount } from '../../bench/requests/validations.ts'
 import { EXEMPT_ADDRESS } from '../../bench/requests/variants.ts'
 import { requestsPolicy } from '../../bench/workers/requests-policy.ts'
 import shipped from '../../portcullis.config.ts'
-import { createAuthorizer, type Principal } from '../../src/index.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 
@@ -122,55 +118,6 @@ describe('counts at the origin and in Redis', () => {
   })
 })
 
-describe('what is asked', () => {
-  test('mixed traffic: four reads and a write of each caller, one write in any five', () => {
-    const callers = Array.from({ length: 250 }, (_, index) => `c${index}`)
-    const questions = mixed(callers)
-    const isWrite = questions.map(({ method }) => method === 'POST')
-    for (let at = 0; at < questions.length; at += 5)
-      expect(isWrite.slice(at, at + 5).filter(Boolean)).toHaveLength(1)
-    const counts = new Map<string, [number, number]>()
-    for (const { headers, method } of questions) {
-      const of = counts.get(headers.authorization ?? '') ?? [0, 0]
-      of[method === 'POST' ? 1 : 0]++
-      counts.set(headers.authorization ?? '', of)
-    }
-    expect(counts.size).toBe(250)
-    for (const of of counts.values()) expect(of).toEqual([4, 1])
-  })
-
-  test('the payload is as long as it says, and the route takes it as it is', () => {
-    const text = payloadOf(10_240)
-    expect(Math.abs(text.length - 10_240)).toBeLessThan(250)
-    const route = requestsPolicy(shipped, '').routes.find(({ path }) => path === '/payloads')
-    expect(route?.input.body?.safeParse(JSON.parse(text)).success).toBe(true)
-    const spoilt = JSON.parse(text.replace('"changed"', '"odd"'))
-    expect(route?.input.body?.safeParse(spoilt).success).toBe(false)
-  })
-
-  test('validations: so many of five are remembered, and each new token is asked once', async () => {
-    let minted = 0
-    const mint = async (count: number) =>
-      Array.from({ length: count }, () => {
-        minted++
-        return { credential: `t${minted}`, subject: `s${minted}`, tokenIdHash: '' }
-      })
-    const { known, of } = await prepareValidations({ mint }, 'ES256')
-    const questions = await of('mixed', 500)
-    const isKnown = (question: Question) => String(question.answer).endsWith('remembered')
-    expect(questions.filter(isKnown)).toHaveLength(400)
-    const fresh = questions.filter((question) => !isKnown(question))
-    expect(new Set(fresh.map(({ headers }) => headers.authorization)).size).toBe(100)
-    expect(known.some(isKnown)).toBe(false)
-  })
-
-  test('a memory that has counted otherwise is noticed', () => {
-    expect(() => refuseOtherCount('mixed', 500, { hits: 400, misses: 100 })).not.toThrow()
-    expect(() => refuseOtherCount('mixed', 500, { hits: 401, misses: 99 })).toThrow('401 hits')
-    expect(() => refuseOtherCount('cached', 500, { hits: 499, misses: 1 })).toThrow('499 hits')
-  })
-})
-
 describe('the Worker of the scenarios', () => {
   test('is bundled and runs with the settings that ship', () => {
     const settings = (path: string) =>
@@ -195,12 +142,6 @@ describe('the Worker of the scenarios', () => {
       exempt: ['127.0.0.0/8', `${EXEMPT_ADDRESS}/32`],
     })
   })
-
-  test.each(PERMISSION_CHECKS)('permission check: $title', (check) => {
-    const { roles, scopes, permission, allowed } = check
-    const asker = { roles, scopes } as unknown as Principal
-    expect(createAuthorizer(CHECK_ROLES)(asker, permission)).toBe(allowed)
-  })
 })
 
 describe('rounds', () => {
@@ -216,43 +157,14 @@ describe('rounds', () => {
   })
 })
 
-describe('connections that stay open', () => {
-  test('each gets its turn, and is opened once', async () => {
-    const ports = new Map<number | undefined, number>()
-    const url = await serve(({ socket }, response) => {
-      ports.set(socket.remotePort, (ports.get(socket.remotePort) ?? 0) + 1)
-      response.end('yes')
-    })
-    const load = createKeepAliveLoad(url, [good], 5)
-    closers.push(load.close)
-    const { offered, right } = await load.offer({ ratePerSecond: 100, seconds: 0.5 })
-    expect(right).toBe(offered)
-    expect([load.opened(), load.open(), ports.size]).toEqual([5, 5, 5])
-    expect(Math.min(...ports.values())).toBe(offered / 5)
-  })
-
-  test('what nobody answers is counted, and what is answered wrong ends the load', async () => {
-    const broken = createKeepAliveLoad(await serve((request) => request.destroy()), [good], 2)
-    const failed = await broken.offer({ ratePerSecond: 50, seconds: 0.2 })
-    expect(failed).toMatchObject({ right: 0, failed: failed.offered })
-    const wrong = createKeepAliveLoad(await serve((_, response) => response.end('no')), [good], 2)
-    closers.push(broken.close, wrong.close)
-    await expect(wrong.offer({ ratePerSecond: 50, seconds: 0.2 })).rejects.toThrow('200 no')
-  })
-})
-
-describe('an origin in the hands of a scenario', () => {
-  test('holds answers until it is told, counts, and hangs up where it must', async () => {
-    const origin = await startHoldingOrigin('body', '/broken')
-    const caller = createCaller(2)
-    closers.push(caller.close)
-    const answer = caller.ask(origin.url, good)
-    await expect(caller.ask(origin.url, { ...good, path: '/broken' })).rejects.toThrow()
-    expect(await Promise.race([answer, 'held'])).toBe('held')
-    while (origin.requests() < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+describe('an origin that holds its responses', () => {
+  test('answers only when it is told to, and counts its requests', async () => {
+    const origin = await startHoldingOrigin('body')
+    const answer = fetch(origin.url)
+    expect(await Promise.race([answer, sleep(50, 'held')])).toBe('held')
+    expect(origin.requests()).toBe(1)
     origin.release()
-    expect(await answer).toMatchObject({ status: 200, body: 'body' })
-    expect(origin.connections()).toBe(2)
+    expect(await (await answer).text()).toBe('body')
     await origin.close()
   })
 })

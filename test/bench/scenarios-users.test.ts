@@ -7,10 +7,6 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ORIGIN_BODY } from '../../bench/backends.ts'
 import { openHeap, residentBytesOf } from '../../bench/memory/heap.ts'
-import { bytesEach, type Level, refuseGrowth } from '../../bench/memory/measure.ts'
-import { resultOf as memoryResultOf } from '../../bench/memory/result.ts'
-import { refuseOther } from '../../bench/scaling/measure.ts'
-import { efficiencyOf } from '../../bench/scenarios/scaling.ts'
 import { type Run, refuseWrong } from '../../bench/sessions/measure.ts'
 import type { StepOutcome } from '../../bench/sessions/protocol.ts'
 import { OFFERED_SHARE, ratesOf } from '../../bench/sessions/rates.ts'
@@ -134,48 +130,6 @@ describe('a run of sessions', () => {
     ])
     expect(new Set(figures.map(({ id }) => id)).size).toBe(figures.length)
     expect(checks.map(({ what }) => what)).toContain('tokens that were good after their logout')
-  })
-})
-
-describe('scaling', () => {
-  test('is efficient where a request takes no more CPU at several gateways', () => {
-    expect(efficiencyOf({ gatewayCpu: 0.5 }, { gatewayCpu: 0.4 })).toBe(80)
-    expect(efficiencyOf({ gatewayCpu: 0.4 }, { gatewayCpu: 0.4 })).toBe(100)
-  })
-
-  test('is not measured where answers come from elsewhere, or anybody is asked twice', () => {
-    expect(() => refuseOther({ answers: 900, reached: 910, calls: 912 }, 10)).not.toThrow()
-    expect(() => refuseOther({ answers: 900, reached: 899, calls: 900 }, 10)).toThrow('origin')
-    expect(() => refuseOther({ answers: 900, reached: 1_800, calls: 1_800 }, 10)).toThrow('origin')
-    expect(() => refuseOther({ answers: 900, reached: 910, calls: 1_800 }, 10)).toThrow('Redis')
-    expect(() => refuseOther({ answers: 900, reached: 910, calls: 0 }, 10)).toThrow('Redis')
-  })
-})
-
-describe('memory of sessions', () => {
-  const level = (presented: number, megabytes: number): Level => ({
-    ...{ presented, heapBytes: megabytes * MEGABYTE, residentBytes: 100 * MEGABYTE },
-  })
-
-  test('is what the first of them add to the heap', () => {
-    expect(bytesEach([level(0, 5), level(1_024, 7)])).toBe(2_048)
-  })
-
-  test('that goes on growing beyond what the cache holds is a failure', () => {
-    const within = [level(0, 5), level(1_000, 7), level(100_000, 25)]
-    expect(() => refuseGrowth(within, 10_000)).not.toThrow()
-    expect(() => refuseGrowth([...within, level(200_000, 60)], 10_000)).toThrow('the heap holds')
-  })
-
-  test('a run without load over time says that it knows nothing of it', () => {
-    const filled = {
-      ...({ format: 'jwt', levels: [level(0, 5), level(1_000, 7)], fits: 10_000 } as const),
-      ...{ isBeyond: false, bytesEach: 2_000, moments: [], answered: 1_000, repeated: 0 },
-    }
-    const { figures, notes, plots } = memoryResultOf([filled])
-    expect(figures.map(({ unit }) => unit)).not.toContain('MB/min')
-    expect(notes?.join()).toContain('says nothing of how memory behaves over time')
-    expect(plots).toHaveLength(1)
   })
 })
 
