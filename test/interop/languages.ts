@@ -1,4 +1,4 @@
-/** Verifiers and issuers of tokens that are not JavaScript, as far as this machine has them. */
+/** Verifiers and issuers of tokens in other languages, if this machine has their tools. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
@@ -14,17 +14,17 @@ export interface Verification {
 
 export interface Minted {
   readonly jwks: { readonly keys: readonly object[] }
-  /** By algorithm. */
+  /** Tokens by algorithm. */
   readonly tokens: Readonly<Record<string, string>>
 }
 
 export interface Language {
   readonly name: string
-  /** What is missing; undefined where it can run. */
+  /** Says which tool is missing; undefined if the language can run. */
   readonly missing: string | undefined
   /** Verifies tokens, by name, against a JWK Set, an issuer and an audience. */
   verify(document: object): Readonly<Record<string, Verification>>
-  /** Makes a key of each algorithm, and a token with the given claims by each. */
+  /** Creates a key of each algorithm, and a token with the given claims signed by each. */
   mint(document: object): Minted
 }
 
@@ -34,7 +34,7 @@ interface Program {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** A program, or why there is none. */
+/** A program, or the reason why it is missing. */
 type Prepared = Program | string
 
 function language(name: string, prepared: Prepared): Language {
@@ -47,7 +47,7 @@ function language(name: string, prepared: Prepared): Language {
       env: { ...process.env, ...env },
       timeout: RUN_TIMEOUT_MS,
     })
-    if (status !== 0) throw new Error(`${name} ended with ${status}: ${stderr}`)
+    if (status !== 0) throw new Error(`${name} exited with ${status}: ${stderr}`)
     return JSON.parse(stdout) as Answer
   }
   return {
@@ -58,7 +58,7 @@ function language(name: string, prepared: Prepared): Language {
   }
 }
 
-/** Compiles the program into `directory` with what is on the machine: no module, no download. */
+/** Compiles the program into `directory` with the local toolchain: no module, no download. */
 export function go(directory: string): Language {
   const binary = join(directory, 'interop')
   const { error, status, stderr } = spawnSync('go', ['build', '-o', binary, 'main.go'], {
@@ -68,12 +68,12 @@ export function go(directory: string): Language {
     timeout: INSTALL_TIMEOUT_MS,
   })
   if (error !== undefined) return language('Go', `there is no go (${error.message})`)
-  // There is a compiler: a program that does not compile is a failure, not a reason to go without.
+  // The compiler exists, so a program that does not compile is a failure, not a reason to skip.
   if (status !== 0) throw new Error(`go build: ${stderr}`)
   return language('Go', { command: binary, args: [] })
 }
 
-/** Installs PyJWT below `directory`, and leaves the machine's Python as it is. */
+/** Installs PyJWT below `directory`, and does not change the Python of the machine. */
 export function python(directory: string): Language {
   const packages = join(directory, 'python')
   const { error, status, stderr } = spawnSync(

@@ -1,4 +1,7 @@
-/** The frameworks of the origins, as far as these use them. Not all have types of their own. */
+/**
+ * Types of the frameworks that the origins use, as far as the origins need them. Some frameworks
+ * have no types of their own.
+ */
 
 declare module 'express' {
   import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'

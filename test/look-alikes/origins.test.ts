@@ -1,4 +1,7 @@
-/** A table of policy, origin and spelling: who may not call a strict route reaches it by no other spelling. */
+/**
+ * A table of policy, origin and spelling: no other spelling of a strict route lets an unauthorized
+ * caller reach its handler.
+ */
 import { Agent, request } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOrigin } from '../../src/origin/origin.ts'
@@ -8,7 +11,10 @@ import { ORIGINS, type RunningOrigin, startOrigins } from './origins.ts'
 import { type Spelling, spellingsOf } from './spellings.ts'
 import { TAKEN } from './taken.ts'
 
-/** A strict route, the looser one below it, and a request of the former with one name marked. */
+/**
+ * A strict route, the less strict route below it, and a request of the strict route with one name
+ * marked.
+ */
 const CASES = [
   ['/api/admin', '/api/*', '/api/{admin}'],
   ['/users/export', '/users/:id', '/users/{export}'],
@@ -19,7 +25,7 @@ const CASES = [
 ] as const
 const PATTERNS = CASES.flatMap(([strict, loose]): string[] => [strict, loose])
 
-/** Names that no server takes for a literal of the table. */
+/** Names that no server treats as a literal of the table. */
 const OTHERS = ['0190a4b0-5c1e-7f3a', 'report-2.pdf', 'administrators', 'Admin2', 'exports', 'v1.2']
 
 const route = (path: string, permission: string) => ({ method: 'GET' as const, path, permission })
@@ -36,7 +42,7 @@ const agent = new Agent({ keepAlive: true })
 let origins: readonly RunningOrigin[]
 let gateway: TestGateway
 let origin = ''
-/** Handlers of the origin that requests through the gateway have reached. */
+/** Handlers of the origin that requests through the gateway reached. */
 let reached: string[] = []
 
 beforeAll(async () => {
@@ -55,7 +61,7 @@ afterAll(async () => {
   await Promise.all((origins ?? []).map((running) => running.close()))
 })
 
-/** Which handler of an origin a path reaches without the gateway. */
+/** Returns the handler of an origin that a path reaches without the gateway. */
 function handlerOf({ port }: RunningOrigin, path: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, path, agent }, (response) => {
@@ -69,7 +75,7 @@ function handlerOf({ port }: RunningOrigin, path: string): Promise<string> {
   })
 }
 
-/** The spellings that an origin takes for a strict route. */
+/** Returns the spellings that an origin accepts for a strict route. */
 async function takenBy(running: RunningOrigin, strict: string, marked: string) {
   const taken: Spelling[] = []
   for (const spelling of spellingsOf(marked))
@@ -86,7 +92,7 @@ async function ask(path: string, roles: readonly string[]) {
 describe.each(ORIGINS)('S50, S67: before %s', (name) => {
   const named = (wanted: string) => origins.find((one) => one.name === wanted) as RunningOrigin
 
-  test('a strict route has these spellings where no gateway is', async () => {
+  test('without the gateway, these spellings reach a strict route', async () => {
     const kinds = new Set<string>()
     for (const [strict, , marked] of CASES) {
       const exact = await takenBy(named('Hono'), strict, marked)
@@ -97,24 +103,30 @@ describe.each(ORIGINS)('S50, S67: before %s', (name) => {
     expect([...kinds].sort()).toEqual(TAKEN[name])
   })
 
-  test.each(CASES)('no spelling of %s gets through %s', async (strict, _, marked) => {
-    origin = named(name).url
-    for (const { path, kind } of await takenBy(named(name), strict, marked)) {
-      const { status, reached } = await ask(path, ['reader'])
-      expect(reached, `${kind}: ${path}`).toEqual([])
-      expect([400, 403, 404], `${kind}: ${path}`).toContain(status)
-    }
-  })
+  test.each(CASES)(
+    'no spelling of %s reaches it for a caller who may only use %s',
+    async (strict, _, marked) => {
+      origin = named(name).url
+      for (const { path, kind } of await takenBy(named(name), strict, marked)) {
+        const { status, reached } = await ask(path, ['reader'])
+        expect(reached, `${kind}: ${path}`).toEqual([])
+        expect([400, 403, 404], `${kind}: ${path}`).toContain(status)
+      }
+    },
+  )
 
-  test.each(CASES)('%s answers those who may, and %s everybody', async (strict, loose, marked) => {
-    origin = named(name).url
-    const path = marked.replace(/[{}]/g, '')
-    expect(await ask(path, ['admin'])).toEqual({ status: 200, reached: [strict] })
-    expect(await ask(path, ['reader'])).toEqual({ status: 403, reached: [] })
-    const other = loose.replace(/^\/:area/, '/internal').replace(':tenant', 'acme')
-    for (const rest of OTHERS) {
-      const below = other.replace(/\*$|:\w+$/, strict === '/docs/:page' ? `de/${rest}` : rest)
-      expect(await ask(below, ['reader']), below).toEqual({ status: 200, reached: [loose] })
-    }
-  })
+  test.each(CASES)(
+    '%s answers only authorized callers, and %s answers every caller',
+    async (strict, loose, marked) => {
+      origin = named(name).url
+      const path = marked.replace(/[{}]/g, '')
+      expect(await ask(path, ['admin'])).toEqual({ status: 200, reached: [strict] })
+      expect(await ask(path, ['reader'])).toEqual({ status: 403, reached: [] })
+      const other = loose.replace(/^\/:area/, '/internal').replace(':tenant', 'acme')
+      for (const rest of OTHERS) {
+        const below = other.replace(/\*$|:\w+$/, strict === '/docs/:page' ? `de/${rest}` : rest)
+        expect(await ask(below, ['reader']), below).toEqual({ status: 200, reached: [loose] })
+      }
+    },
+  )
 })

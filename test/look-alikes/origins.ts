@@ -1,4 +1,7 @@
-/** Origins that say which of their handlers a request reached: real servers, and rules behind `node:http`. */
+/**
+ * Origins that report which of their handlers a request reached: real servers, and rules behind
+ * `node:http`.
+ */
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { server as hapi } from '@hapi/hapi'
@@ -10,7 +13,7 @@ import { Hono } from 'hono'
 import Koa from 'koa'
 import { matches, RULES } from './rules.ts'
 
-/** Patterns as the policy has them, `/api/*` and `/users/:id`, the strict ones first. */
+/** Patterns in the syntax of the policy, `/api/*` and `/users/:id`, the strict ones first. */
 export type Patterns = readonly string[]
 
 export interface RunningOrigin {
@@ -81,7 +84,7 @@ const startKoa: Start = (patterns) => {
   return listen(createServer(app.use(router.routes()).callback()))
 }
 
-/** The router of the gateway itself: an origin that is exact. */
+/** The router of the gateway itself, as an origin with exact spelling. */
 const startHono: Start = (patterns) => {
   const app = new Hono()
   for (const pattern of patterns) app.get(pattern, (c) => c.text(pattern))

@@ -1,4 +1,7 @@
-/** For any policy and any spelling: the route that decides is the one that an origin picks, whatever its rule. */
+/**
+ * For any policy and any spelling, the route that the gateway decides by is the route that an
+ * origin picks, whatever its rule.
+ */
 import fc from 'fast-check'
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
@@ -25,7 +28,7 @@ const pattern = fc
 const respell = fc.constantFrom(...Object.values({ ...OF_A_NAME, ...OF_A_LAST_NAME }))
 const same = (name: string) => name
 
-/** A path that begins as one of a pattern: parameters and `*` filled in, names spelled in other ways. */
+/** A path derived from a pattern: parameters and `*` filled in, names in other spellings. */
 const pathOf = (of: string) =>
   fc
     .tuple(
@@ -46,7 +49,7 @@ const pathOf = (of: string) =>
         .join(''),
     )
 
-/** Routes in the order of the patterns, each with a permission of its own. */
+/** Routes in the order of the patterns, each with its own permission. */
 function policyOf(patterns: readonly string[]): readonly PolicyRoute[] | undefined {
   try {
     return definePolicy({
@@ -55,13 +58,15 @@ function policyOf(patterns: readonly string[]): readonly PolicyRoute[] | undefin
       routes: patterns.map((path, at) => ({ method: 'GET', path, permission: `route:${at}` })),
     }).routes
   } catch (error) {
-    // Rows that shadow others, or cannot be told apart.
+    // The policy refuses rows that shadow others or look alike.
     if (error instanceof Misconfigured) return undefined
     throw error
   }
 }
 
-/** The stages of the gateway that decide over a path; answers with the pattern that admits it. */
+/**
+ * The stages of the gateway that decide about a path; they answer with the pattern that admits it.
+ */
 function routerOf(routes: readonly PolicyRoute[]) {
   const app = new Hono()
   app.onError((error, c) => {
@@ -80,7 +85,7 @@ function routerOf(routes: readonly PolicyRoute[]) {
 }
 
 describe('S50, S67: any policy', () => {
-  test('admits a path by the route that an origin picks for it, by every rule', async () => {
+  test('admits a path by the same route that an origin picks for it, for every rule', async () => {
     let admitted = 0
     let refused = 0
     const cases = fc.array(pattern, { minLength: 2, maxLength: 5 }).chain((patterns) =>
@@ -98,26 +103,26 @@ describe('S50, S67: any policy', () => {
         fc.pre(routes !== undefined)
         const route = routerOf(routes ?? [])
         for (const spelled of paths) {
-          // The standard's URL resolves dot segments; what the gateway sees is what the origin gets.
+          // The URL standard resolves dot segments; the origin receives what the gateway reads.
           const path = new URL(spelled, 'http://gateway.test').pathname
           const by = await route(path)
           if (by === undefined) refused += 1
           else admitted += 1
           for (const rule of by === undefined ? [] : RULES) {
             const picked = patterns.find((one) => matches(rule, one, path))
-            // An origin that has no such route answers 404.
+            // An origin without such a route answers 404.
             if (picked !== undefined) expect(`${rule.name}: ${picked}`).toBe(`${rule.name}: ${by}`)
           }
         }
       }),
       { numRuns: 600 },
     )
-    // Neither is the rule.
+    // Both outcomes must be common.
     expect(admitted).toBeGreaterThan(400)
     expect(refused).toBeGreaterThan(400)
   })
 
-  test('takes time that is linear in the path, whatever is in it', async () => {
+  test('needs time linear in the length of the path, for every content', async () => {
     const routes = policyOf(['/api/admin', '/api/:id/export', '/:a/:b{[a-z]+}/me', '/*']) ?? []
     const route = routerOf(routes)
     for (const part of ['%20', '.', '+', '/a', '%EF%B7%BA', '%CC%81', '~1', ':', 'admin', '/+a']) {

@@ -1,14 +1,14 @@
 /**
- * Rules by which servers that npm does not have find the handler of a path, each as its documentation
- * or source has it. They share no code with the gateway.
+ * Rules by which servers that npm does not provide map a path to a handler, from their
+ * documentation or source. They share no code with the gateway.
  */
 
-/** How a server reads a path. */
+/** The path interpretation of a server. */
 export interface Rule {
   readonly name: string
-  /** Segments that a raw path may be read as. */
+  /** Returns the segment lists that a raw path may be read as. */
   read(path: string): readonly string[][]
-  /** Whether a segment that was read is a name of the server's. */
+  /** Reports whether a decoded segment matches a name of the server. */
   isSame(segment: string, literal: string): boolean
 }
 
@@ -27,7 +27,10 @@ const ignoringCase = (segment: string, literal: string) =>
   segment.toLowerCase() === literal.toLowerCase()
 const ignorable = /[\u00ad\u200b-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g
 
-/** Spring MVC 5: `;` parameters cut, segments trimmed and empty ones dropped, suffix and slash ignored. */
+/**
+ * Spring MVC 5: removes `;` parameters, trims segments, drops empty ones, ignores suffix and final
+ * slash.
+ */
 const spring: Rule = {
   name: 'Spring MVC 5 (model)',
   read: (path) => {
@@ -40,7 +43,7 @@ const spring: Rule = {
   isSame: exact,
 }
 
-/** ASP.NET: case ignored, sessions cut out of the path, `Index` the default action. */
+/** ASP.NET: ignores case, removes sessions from the path; `Index` is the default action. */
 const aspNet: Rule = {
   name: 'ASP.NET MVC (model)',
   read: (path) => {
@@ -67,7 +70,9 @@ const windows: Rule = {
     (literal.length > 8 && ignoringCase(segment, `${literal.slice(0, 6)}~1`)),
 }
 
-/** A script in PHP on Windows: names go through the code page, which has best fits for other letters. */
+/**
+ * A PHP script on Windows: names pass through the code page, which has best fits for other letters.
+ */
 const bestFit: Rule = {
   name: 'PHP on Windows, best fit (model)',
   read: (path) => [
@@ -82,7 +87,7 @@ const bestFit: Rule = {
   isSame: ignoringCase,
 }
 
-/** Files on HFS+: case and ignorable characters make no difference, nor do forms of a letter. */
+/** Files on HFS+: case, ignorable characters and Unicode forms make no difference. */
 const hfs: Rule = {
   name: 'nginx alias, files on HFS+ (model)',
   read: (path) => {
@@ -95,7 +100,9 @@ const hfs: Rule = {
     segment.toUpperCase().toLowerCase() === literal.toUpperCase().toLowerCase(),
 }
 
-/** nginx with `index` and PHP: slashes merged, scripts with PATH_INFO, `try_files $uri $uri.php`. */
+/**
+ * nginx with `index` and PHP: slashes merged, scripts with PATH_INFO, `try_files $uri $uri.php`.
+ */
 const nginx: Rule = {
   name: 'nginx and PHP, try_files (model)',
   read: (path) => {
@@ -123,7 +130,7 @@ const rails: Rule = {
   isSame: exact,
 }
 
-/** A router of one's own in PHP: `explode('/', trim(urldecode($uri), '/ '))`. */
+/** A hand-written router in PHP: `explode('/', trim(urldecode($uri), '/ '))`. */
 const phpRouter: Rule = {
   name: 'urldecode and trim (model)',
   read: (path) => [
@@ -162,12 +169,15 @@ export const RULES: readonly Rule[] = [
   decodesTwice,
 ]
 
-/** Whether a server with this rule takes a path for a pattern of literals, `:params` and a last `*`. */
+/**
+ * Reports whether a server with this rule matches a path to a pattern of literals, `:params` and a
+ * last `*`.
+ */
 export function matches(rule: Rule, pattern: string, path: string): boolean {
   const names = split(pattern)
   const isOpen = names.at(-1) === '*'
   if (isOpen) names.pop()
-  // What ignores a slash in a path ignores it in its own table.
+  // A server that ignores a slash in a path ignores it in its own table as well.
   if (names.at(-1) === '' && rule.read('/x/')[0]?.length === 1) names.pop()
   return rule.read(path).some(
     (segments) =>

@@ -1,4 +1,4 @@
-/** Other spellings of a path, which some server takes for the same. */
+/** Other spellings of a path that some server treats as the same path. */
 
 const encode = (text: string) => encodeURIComponent(text)
 const fullWidth = (text: string) =>
@@ -43,7 +43,7 @@ export const OF_A_NAME: Readonly<Record<string, (name: string) => string>> = {
   'a slash before it': (name) => `/${name}`,
 }
 
-/** Spellings of a last name, besides. */
+/** Spellings that apply only to a last name. */
 export const OF_A_LAST_NAME: Readonly<Record<string, (name: string) => string>> = {
   'a slash': (name) => `${name}/`,
   'a slash and a capital': (name) => `${name.slice(0, 1).toUpperCase()}${name.slice(1)}/`,
@@ -65,7 +65,7 @@ export interface Spelling {
   readonly path: string
 }
 
-/** Each other spelling of one name of a path, given as `/api/{admin}`. */
+/** Returns each other spelling of one name of a path, given as `/api/{admin}`. */
 export function spellingsOf(marked: string): Spelling[] {
   const [before = '', name = '', after = ''] = marked.split(/[{}]/)
   const kinds = after === '' ? { ...OF_A_NAME, ...OF_A_LAST_NAME } : OF_A_NAME

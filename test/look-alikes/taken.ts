@@ -1,6 +1,6 @@
 /**
- * Which spellings of a strict route reach its handler where no gateway is, by origin: of some route of
- * the table, and besides those that the router of the gateway takes for it as well.
+ * The spellings that reach the handler of a strict route without the gateway, by origin. Spellings
+ * that the router of the gateway accepts as well are left out.
  */
 export const TAKEN: Readonly<Record<string, readonly string[]>> = {
   'Express 5': ['a capital', 'a last capital', 'a slash', 'a slash and a capital', 'upper case'],

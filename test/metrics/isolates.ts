@@ -1,4 +1,4 @@
-/** Isolates that count and report over a real Redis, with a clock and sleeps of the test's own. */
+/** Isolates that count and report over a real Redis, with a test clock and test timers. */
 
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { createCounters } from '../../src/observability/metrics/counters.ts'
@@ -12,10 +12,10 @@ import { anEvent } from '../audit/event.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { startTestRedis } from '../harness/redis.ts'
 
-/** What becomes of a report: it is answered, applied without an answer, or not even received. */
+/** The fate of a report: answered, applied without an answer, or not received. */
 export type Line = 'good' | 'answers lost' | 'cut'
 
-/** Starts Redis and a line to it that can be bad. */
+/** Starts Redis behind a connection that can fail. */
 export async function startMetrics(prefer: 'auto' | 'embedded' = 'auto') {
   const redis = await startTestRedis(prefer)
   let line: Line = 'good'
@@ -39,7 +39,7 @@ export async function startMetrics(prefer: 'auto' | 'embedded' = 'auto') {
   const rest = createRedisRest({ url: proxy.url, token: redis.token, timeoutMs: 5_000 })
   const store = createMetricsStore(rest)
 
-  /** An isolate whose requests end when the test lets time pass. */
+  /** Creates an isolate whose pending reports run when the test advances the clock. */
   function isolate(open: readonly string[] = []) {
     const counters = createCounters()
     const count = createRequestCounter(counters)
@@ -50,14 +50,17 @@ export async function startMetrics(prefer: 'auto' | 'embedded' = 'auto') {
     const reporter = createReporter({ counters, store, open: () => open, now, sleep })
     return {
       counters,
-      /** As `meteredSink` does. Returns whether this request stays to report. */
+      /**
+       * Counts one decision as `meteredSink` does. Returns whether this request will send the
+       * report.
+       */
       decide(different: Partial<AuditEvent> = {}): boolean {
         const before = behind.length
         count(anEvent(different))
         reporter.touch((promise) => void behind.push(promise))
         return behind.length > before
       },
-      /** All that were going to report die with their requests. */
+      /** Drops every pending report, as if its request had ended. */
       kill() {
         sleepers = []
         behind.length = 0
@@ -81,7 +84,7 @@ export async function startMetrics(prefer: 'auto' | 'embedded' = 'auto') {
     setLine(next: Line) {
       line = next
     },
-    /** Lets a report's time pass. */
+    /** Advances the clock by one report interval and runs the pending reports. */
     async pass(...isolates: readonly Isolate[]) {
       clock.nowMs += REPORT_INTERVAL_MS
       for (const each of isolates) await each.wake()

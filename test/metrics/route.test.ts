@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close())
 afterEach(() => void vi.useRealTimers())
 
-/** A gateway that reports as it does in a Worker. */
+/** A gateway that reports its counters as it does in a Worker. */
 function isolate(variables: Record<string, string> = {}) {
   const app = createGateway(composeServices({ ...gateway.env, ...variables }, policy), policy)
   const behind: Promise<unknown>[] = []
@@ -27,15 +27,15 @@ function isolate(variables: Record<string, string> = {}) {
       const response = await app.fetch(request, {}, context)
       return { status: response.status, headers: response.headers, text: await response.text() }
     },
-    /** Resolves when everything behind the answers is done. */
+    /** Resolves when all work after the responses is done. */
     async settled() {
       for (let seen = -1; seen !== behind.length; await Promise.all(behind)) seen = behind.length
     },
   }
 }
 
-// This runs first, while no other isolate has counts to report.
-test('what isolates decided, and met, is told by another, ten seconds later', async () => {
+// This test runs first, while no other isolate has counters to report.
+test('one isolate serves the counters of all isolates ten seconds later', async () => {
   const [one, other, third] = [isolate(), isolate(), isolate({ METRICS_ACCESS: 'public' })]
   const reader = await gateway.token({ sub: 'rita', roles: ['reader'] })
   const secret = 'a'.repeat(43)
@@ -64,7 +64,7 @@ test('what isolates decided, and met, is told by another, ten seconds later', as
   expect(amountOf(text, 'portcullis_rate_limited_total', { limit: 'few' })).toBe(2)
   const cache = (cache: string, result: string) =>
     amountOf(text, 'portcullis_cache_requests_total', { cache, result })
-  // The first of each isolate; what is no token by its form is not looked up.
+  // The first request of each isolate; a credential that has no token format is not looked up.
   expect(cache('tokens', 'miss')).toBe(3)
   expect(cache('tokens', 'hit')).toBe(12)
   expect(cache('exhausted', 'hit')).toBe(1)
@@ -73,7 +73,7 @@ test('what isolates decided, and met, is told by another, ten seconds later', as
   expect(amountOf(text, 'portcullis_redis_calls_total', { outcome: 'answered' })).toBeGreaterThan(7)
   expect(amountOf(text, 'portcullis_isolates')).toBe(3)
   expect(requests({ decision: 'error', reason: 'redis:unreachable', status: '503' })).toBe(6)
-  // Five in a row open the breaker; whether the sixth is asked as a probe is up to the clock.
+  // Five failures in a row open the breaker; the clock decides whether the sixth call is a probe.
   expect(
     amountOf(text, 'portcullis_redis_calls_total', { outcome: 'unreachable' }),
   ).toBeGreaterThan(4)
@@ -86,8 +86,8 @@ test('what isolates decided, and met, is told by another, ten seconds later', as
   if (hasPromtool) expect(promtool(['check', 'metrics'], text)).toEqual({ status: 0, output: '' })
 })
 
-describe('who may read them', () => {
-  test('S64: nobody without the permission, unless they are public', async () => {
+describe('access to the metrics', () => {
+  test('S64: requires the permission unless the metrics are public', async () => {
     const { get } = isolate()
     const [reader, auditor, other] = [
       await gateway.token({ roles: ['reader'] }),
@@ -106,7 +106,7 @@ describe('who may read them', () => {
       expect((await get('/-/metrics', token)).status).toBe(200)
   })
 
-  test('anybody, where they are public; a bad token is refused all the same', async () => {
+  test('is open to every caller if the metrics are public, but a bad token is refused', async () => {
     const { get } = isolate({ METRICS_ACCESS: 'public' })
     const read = await get('/-/metrics')
     expect(read.status).toBe(200)
@@ -116,7 +116,7 @@ describe('who may read them', () => {
     expect((await get('/-/metrics/')).status).not.toBe(200)
   })
 
-  test('and asking often costs one call a second', async () => {
+  test('costs one call per second, however many requests arrive', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const { get } = isolate({ METRICS_ACCESS: 'public' })
     const callsOf = async (count: number) => {
@@ -131,7 +131,7 @@ describe('who may read them', () => {
     expect(await callsOf(20)).toBe(1)
   })
 
-  test('R18: asking at once costs one call, also where Redis is away', async () => {
+  test('R18: costs one call for simultaneous requests, and none while the breaker is open', async () => {
     vi.useFakeTimers({ toFake: ['Date'] })
     const { get } = isolate({ METRICS_ACCESS: 'public' })
     const atOnce = async () => {
@@ -149,7 +149,7 @@ describe('who may read them', () => {
     expect(new Set(statuses)).toEqual(new Set([503]))
   })
 
-  test('R01: 503 while Redis is away', async () => {
+  test('R01: is refused with 503 while Redis is unreachable', async () => {
     const { get } = isolate({ METRICS_ACCESS: 'public' })
     gateway.redis.setAnswering(false)
     const refused = await get('/-/metrics')
@@ -161,7 +161,7 @@ describe('who may read them', () => {
 })
 
 describe('Server-Timing', () => {
-  test('tells operators how long each stage took', async () => {
+  test('reports to operators the duration of each stage', async () => {
     const { get } = isolate()
     const told = (await get('/-/admin/keys', gateway.operator)).headers.get('server-timing')
     expect(told).toMatch(/^(?:[A-Za-z]+;dur=\d+, )+total;dur=\d+$/)
@@ -176,7 +176,7 @@ describe('Server-Timing', () => {
     expect(answered.headers.get('server-timing')).toContain('proxy;dur=')
   })
 
-  test('tells nobody else', async () => {
+  test('is sent to no other caller', async () => {
     const { get } = isolate()
     const revoked = await gateway.token({ sub: 'gone', roles: ['operator'] })
     const revokeBefore = await gateway.admin('POST', '/revocations', {

@@ -8,8 +8,8 @@ import { createRedisRest } from '../../src/redis/rest.ts'
 import { anEvent } from '../audit/event.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
-describe('what others count', () => {
-  test('is reported as what it has grown by, and not at all where it has not', () => {
+describe('counters of other features', () => {
+  test('are reported by their increase, and not reported without an increase', () => {
     const counters = createCounters()
     const sources = createSources(counters)
     const tally = newTally()
@@ -28,7 +28,7 @@ describe('what others count', () => {
   })
 })
 
-describe('audit events', () => {
+describe('counters of audit events', () => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis()
@@ -38,7 +38,7 @@ describe('audit events', () => {
 
   const events = (count: number) => Array.from({ length: count }, () => JSON.stringify(anEvent()))
 
-  test('are counted as sent, spilled and sent later, or lost', async () => {
+  test('distinguish events that were sent, stored as overflow and sent later, or lost', async () => {
     const tally = newAuditTally()
     const state = { isWell: true, nowMs: 1_000_000 }
     const { url, token } = redis
@@ -59,7 +59,7 @@ describe('audit events', () => {
     expect(tally).toEqual({ sent: 3, spilled: 0, lost: 0 })
     state.isWell = false
     await queue.send(events(5), 2)
-    // Two had found no room in the isolate, and one finds none in Redis.
+    // Two did not fit into the isolate, and one did not fit into Redis.
     expect(tally).toEqual({ sent: 3, spilled: 5, lost: 3 })
     redis.setAnswering(false)
     await queue.send(events(7), 0)

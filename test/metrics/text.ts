@@ -1,4 +1,6 @@
-/** Reads the Prometheus text format, strictly, and asks promtool where it is. */
+/**
+ * Parses the Prometheus text format strictly, and checks it with promtool where it is installed.
+ */
 import { spawnSync } from 'node:child_process'
 
 export interface Sample {
@@ -9,7 +11,7 @@ export interface Sample {
 export interface Family {
   readonly help: string
   readonly type: string
-  /** By name: that of the family, or with a suffix of a histogram's. */
+  /** Samples by name: that of the family, or with a suffix of a histogram. */
   readonly samples: ReadonlyMap<string, readonly Sample[]>
 }
 
@@ -24,10 +26,10 @@ const LINE = new RegExp(
 const LABEL = /([a-z_]+)="((?:[^"\\]|\\["\\n])*)"/g
 const SUFFIX = /_(?:bucket|sum|count)$/
 
-/** Families by name. Throws where a line is not what version 0.0.4 of the format allows. */
+/** Returns families by name. Throws for a line that version 0.0.4 of the format does not allow. */
 export function familiesOf(text: string): ReadonlyMap<string, Family> {
   const families = new Map<string, GrowingFamily>()
-  if (!text.endsWith('\n')) throw new Error('the last line has no end')
+  if (!text.endsWith('\n')) throw new Error('the last line has no line break')
   let help = ''
   for (const line of text.slice(0, -1).split('\n')) {
     if (line.startsWith('# HELP ')) {
@@ -59,20 +61,20 @@ function labelsOf(text: string): Record<string, string> {
   )
 }
 
-/** Sum of the samples of this name whose labels include these. */
+/** Returns the sum of the samples of this name whose labels include these. */
 export function amountOf(text: string, name: string, labels: Record<string, string> = {}): number {
   const families = familiesOf(text)
   const family = families.get(name) ?? families.get(name.replace(SUFFIX, ''))
-  if (family === undefined) throw new Error(`there is no ${name}`)
+  if (family === undefined) throw new Error(`no metric ${name}`)
   return (family.samples.get(name) ?? [])
     .filter((each) => Object.entries(labels).every(([key, value]) => each.labels[key] === value))
     .reduce((sum, { value }) => sum + value, 0)
 }
 
-/** Whether this machine has `promtool` (Debian: `prometheus`). */
+/** Reports whether this machine has `promtool` (Debian: `prometheus`). */
 export const hasPromtool = spawnSync('promtool', ['--version']).status === 0
 
-/** What `promtool` says, and its exit code. */
+/** Runs `promtool` and returns its output and exit code. */
 export function promtool(args: readonly string[], input = '') {
   const { status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' })
   return { status, output: stdout + stderr }

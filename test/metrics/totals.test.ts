@@ -13,7 +13,7 @@ afterEach(() => metrics.close())
 
 const ORDERS = { method: 'GET', route: '/orders/:id', reason: 'ok', status: '200' }
 const orders = async () => amountOf(await metrics.text(), 'portcullis_requests_total', ORDERS)
-/** As Redis has it, whatever the line to it is like. */
+/** Reads directly from Redis, whatever the state of the connection is. */
 const storedOrders = async () =>
   Number(
     await metrics.redis.direct.hget(
@@ -22,8 +22,8 @@ const storedOrders = async () =>
     ),
   )
 
-describe('isolates add up', () => {
-  test('what several isolates have counted is one number', async () => {
+describe('counters of several isolates', () => {
+  test('add up to one total', async () => {
     const [one, other] = [metrics.isolate(), metrics.isolate()]
     for (let count = 0; count < 3; count++) one.decide()
     for (let count = 0; count < 4; count++) other.decide()
@@ -34,7 +34,7 @@ describe('isolates add up', () => {
     expect((await metrics.read()).isolates).toBe(2)
   })
 
-  test('a thousand requests are one report, and one call', async () => {
+  test('are reported once for a thousand requests, in one call', async () => {
     const isolate = metrics.isolate()
     isolate.decide()
     await metrics.pass(isolate)
@@ -46,7 +46,7 @@ describe('isolates add up', () => {
     expect(await orders()).toBe(1_001)
   })
 
-  test('durations are histograms in seconds, cumulative, with sum and count', async () => {
+  test('contain durations as cumulative histograms in seconds, with sum and count', async () => {
     const isolate = metrics.isolate()
     for (const admit of [0, 1, 12, 40, 20_000]) isolate.decide({ durationsMs: { admit, proxy: 2 } })
     await metrics.pass(isolate)
@@ -63,7 +63,7 @@ describe('isolates add up', () => {
     expect(amountOf(text, 'portcullis_request_duration_seconds_count', total)).toBe(5)
   })
 
-  test('what was refused is told by the code of its reason, a limit by its name', async () => {
+  test('name a refusal by its reason code, and a limit by its name', async () => {
     const isolate = metrics.isolate()
     const refused = { decision: 'deny', status: 401, durationsMs: {} } as const
     for (const check of ['exp', 'sig', 'aud'])
@@ -82,7 +82,7 @@ describe('isolates add up', () => {
     expect(amountOf(text, 'portcullis_observed_refusals_total', observed)).toBe(1)
   })
 
-  test('isolates whose breakers are not closed are counted, for half a minute', async () => {
+  test('count isolates with a breaker that is not closed for half a minute', async () => {
     const [one, other, well] = [
       metrics.isolate(['origin', 'origin', 'key_set']),
       metrics.isolate(['origin']),
@@ -98,7 +98,7 @@ describe('isolates add up', () => {
   })
 })
 
-test('the Redis that npm start embeds adds up alike', async () => {
+test('add up in the Redis that npm start embeds as well', async () => {
   const embedded = await startMetrics('embedded')
   try {
     const [one, other] = [embedded.isolate(['redis']), embedded.isolate()]
@@ -122,8 +122,8 @@ test('the Redis that npm start embeds adds up alike', async () => {
   }
 })
 
-describe('a report counts once:', () => {
-  test('whose answer was lost', async () => {
+describe('a report is counted once:', () => {
+  test('if its response was lost', async () => {
     const isolate = metrics.isolate()
     isolate.decide()
     await metrics.pass(isolate)
@@ -144,7 +144,7 @@ describe('a report counts once:', () => {
     expect(amountOf(text, 'portcullis_metrics_flush_failures_total')).toBe(2)
   })
 
-  test('that did not get through until Redis was back', async () => {
+  test('if it did not arrive until Redis was reachable again', async () => {
     const isolate = metrics.isolate()
     metrics.setLine('cut')
     for (let report = 0; report < 3; report++) {
@@ -160,7 +160,7 @@ describe('a report counts once:', () => {
     expect(await orders()).toBe(5)
   })
 
-  test('or not at all, once Redis may have forgotten its number', async () => {
+  test('or not at all once Redis may have forgotten its number', async () => {
     const isolate = metrics.isolate()
     isolate.decide()
     await metrics.pass(isolate)
@@ -177,7 +177,7 @@ describe('a report counts once:', () => {
     expect(amountOf(await metrics.text(), 'portcullis_metrics_dropped_total')).toBeGreaterThan(0)
   })
 
-  test('also when whoever was going to send it died with its request', async () => {
+  test('if the request that would have sent it ended first', async () => {
     const isolate = metrics.isolate()
     isolate.decide()
     isolate.kill()
@@ -189,7 +189,7 @@ describe('a report counts once:', () => {
   })
 })
 
-describe('R18: what is kept is bounded', () => {
+describe('R18: metrics use bounded storage', () => {
   test('every key has a TTL', async () => {
     const isolate = metrics.isolate(['redis'])
     isolate.decide()
@@ -204,7 +204,7 @@ describe('R18: what is kept is bounded', () => {
     for (const key of keys) expect(await direct.ttl(key)).toBeGreaterThan(3_000)
   })
 
-  test('methods and paths of a caller’s invention make no series', async () => {
+  test('methods and paths that a caller invents create no series', async () => {
     const isolate = metrics.isolate()
     const unknown = { route: null, decision: 'deny', reason: 'route_unknown', status: 404 } as const
     isolate.decide({ ...unknown, method: 'M-1', durationsMs: {} })
@@ -218,7 +218,7 @@ describe('R18: what is kept is bounded', () => {
     expect(amountOf(await metrics.text(), 'portcullis_requests_total', other)).toBe(499)
   })
 
-  test('an isolate has 5,000 series at most, and counts what finds no place', async () => {
+  test('an isolate keeps at most 5,000 series, and counts the samples that it drops', async () => {
     const isolate = metrics.isolate()
     for (let route = 0; route < 2 * MAX_SERIES; route++) isolate.decide({ route: `/${route}` })
     await metrics.pass(isolate)
@@ -229,7 +229,7 @@ describe('R18: what is kept is bounded', () => {
     expect(amountOf(text, 'portcullis_metrics_dropped_total')).toBe(2 * MAX_SERIES - kept)
   })
 
-  test('so has Redis, whatever many isolates of many policies report', async () => {
+  test('Redis keeps at most 5,000 series, however many isolates and policies report', async () => {
     for (let policy = 0; policy < 4; policy++) {
       const isolate = metrics.isolate()
       for (let route = 0; route < MAX_SERIES; route++)
@@ -240,10 +240,10 @@ describe('R18: what is kept is bounded', () => {
   })
 })
 
-describe('the text', () => {
+describe('the metrics text', () => {
   const ODD = { route: '/a"b\\c\nd', limits: [], durationsMs: { admit: 3 } }
 
-  test('has HELP and TYPE of every metric, and labels that read as they were written', async () => {
+  test('has HELP and TYPE of every metric, and label values round-trip', async () => {
     const isolate = metrics.isolate()
     isolate.decide(ODD)
     await metrics.pass(isolate)
@@ -257,7 +257,7 @@ describe('the text', () => {
     expect(text).toContain('portcullis_audit_newest_event_timestamp_seconds 1800000000.5\n')
   })
 
-  test.runIf(hasPromtool)('is what promtool takes without a complaint', async () => {
+  test.runIf(hasPromtool)('passes promtool without a warning', async () => {
     const isolate = metrics.isolate(['redis'])
     isolate.decide(ODD)
     isolate.decide()
@@ -266,7 +266,7 @@ describe('the text', () => {
     expect(promtool(['check', 'metrics'], 'portcullis{ 1\n').status).not.toBe(0)
   })
 
-  test('leaves out series that this version does not know', async () => {
+  test('omits series that this version does not support', async () => {
     const isolate = metrics.isolate()
     isolate.decide()
     await metrics.pass(isolate)

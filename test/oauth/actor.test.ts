@@ -14,7 +14,7 @@ const grant = {
   confirmation: 'thumbprint',
 }
 
-test('the actor of a token is the subject of its grant, with the id and times of the token', () => {
+test('the actor of a token is the subject of its grant, with the id and the times of the token', () => {
   const issued = {
     token: 'x',
     tokenId: 'token-1',
@@ -39,7 +39,7 @@ test('the actor of a token is the subject of its grant, with the id and times of
   })
 })
 
-test('a subject of another issuer keeps that issuer, and before the token exists its times are 0', () => {
+test('a subject of another issuer keeps that issuer, and its times are 0 before the token exists', () => {
   const foreign = { ...grant, subjectIssuer: 'https://idp.test/' }
   expect(principalOfGrant(foreign, GATEWAY)).toMatchObject({
     issuer: 'https://idp.test/',
@@ -50,7 +50,7 @@ test('a subject of another issuer keeps that issuer, and before the token exists
   })
 })
 
-test('the actor of a client is the client itself, with its roles and without any scope', () => {
+test('the actor of a client is the client itself, with its roles and without a scope', () => {
   const client: Client = {
     id: 'batch',
     name: 'Nightly batch',

@@ -34,30 +34,30 @@ const basic = (id: string, secret: string) =>
 const withBasic = (authorization: string, params: Record<string, string> = GRANT) =>
   gateway.post('/oauth/token', params, { headers: { Authorization: authorization } })
 
-/** What of an answer a client can see, but for its time. */
+/** Returns the parts of a response that a client can observe, except its time. */
 const seen = ({ status, headers, text }: Reply) => {
   const told = Object.fromEntries(headers)
   delete told['x-request-id']
   return { status, text, headers: told }
 }
 
-describe('a client authenticates', () => {
-  test('S42: by Basic, with form-encoded parts, whatever the case of the scheme', async () => {
+describe('client authentication with a secret', () => {
+  test('S42: Basic with form-encoded parts is accepted, in any letter case of the scheme', async () => {
     expect((await withBasic(basic(client.id, client.secret))).status).toBe(200)
     const encoded = basic(CONFIGURED.id, CONFIGURED.secret)
     expect((await withBasic(encoded)).status).toBe(200)
     expect((await withBasic(encoded.replace('Basic', 'bAsIC'))).status).toBe(200)
-    // Not encoded, its `%a:` would mean something else.
+    // Without the encoding, `%a:` in the id would mean something else.
     const raw = `Basic ${Buffer.from(`${CONFIGURED.id}:${CONFIGURED.secret}`).toString('base64')}`
     expect((await withBasic(raw)).status).toBe(401)
   })
 
-  test('S42: in the form', async () => {
+  test('S42: an id and a secret in the form are accepted', async () => {
     expect((await gateway.token(client, GRANT)).status).toBe(200)
     expect((await gateway.token(CONFIGURED, GRANT)).status).toBe(200)
   })
 
-  test('S42: by Basic with the same client_id in the form, but no other', async () => {
+  test('S42: a client_id in the form beside Basic must be the same client', async () => {
     const header = basic(client.id, client.secret)
     expect((await withBasic(header, { ...GRANT, client_id: client.id })).status).toBe(200)
     const other = await withBasic(header, { ...GRANT, client_id: CONFIGURED.id })
@@ -67,13 +67,13 @@ describe('a client authenticates', () => {
   test.each([
     ['Basic and a secret in the form', { client_id: 'c', client_secret: 's' }],
     ['Basic and an assertion', { client_assertion: 'a', client_assertion_type: JWT_BEARER }],
-  ])('S42: %s at once are refused', async (_, params) => {
+  ])('S42: %s together are refused', async (_, params) => {
     const header = basic(client.id, client.secret)
     const { status, body } = await withBasic(header, { ...GRANT, ...params })
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' })
   })
 
-  test('S42: a secret and an assertion at once are refused', async () => {
+  test('S42: a secret and an assertion together are refused', async () => {
     const params = { ...GRANT, client_assertion: 'a', client_assertion_type: JWT_BEARER }
     expect((await gateway.token(client, params)).body.error).toBe('invalid_request')
   })
@@ -91,7 +91,7 @@ describe('a client authenticates', () => {
     `Basic ${btoa('id:\u0000')}`,
     'Bearer abc',
     'x',
-  ])('S42: Authorization: %j is refused, with a challenge', async (header) => {
+  ])('S42: Authorization: %j is refused with a challenge', async (header) => {
     const { status, headers, body } = await withBasic(header)
     expect({ status, error: body.error }).toEqual({ status: 401, error: 'invalid_client' })
     expect(headers.get('www-authenticate')).toMatch(/^Basic realm="/)
@@ -99,15 +99,15 @@ describe('a client authenticates', () => {
 
   test.each([
     ['no credentials', {}],
-    ['an id alone', { client_id: 'x' }],
+    ['only an id', { client_id: 'x' }],
     ['an empty secret', { client_id: 'x', client_secret: '' }],
-    ['a secret alone', { client_secret: 'x' }],
-  ])('S42: %s: invalid_client', async (_, params) => {
+    ['only a secret', { client_secret: 'x' }],
+  ])('S42: a request with %s gets invalid_client', async (_, params) => {
     const { status, body } = await gateway.post('/oauth/token', { ...GRANT, ...params })
     expect({ status, error: body.error }).toEqual({ status: 401, error: 'invalid_client' })
   })
 
-  test('S45: unknown, disabled, wrong secret and no secret of its own look the same', async () => {
+  test('S45: an unknown client, a disabled client, a wrong secret and a client without a secret get the same response', async () => {
     const disabled = await gateway.createClient()
     await gateway.registry.disable(disabled.id)
     const { publicKey } = await generateKeyPair('ES256')
@@ -137,7 +137,7 @@ describe('a client authenticates', () => {
     for (const other of others) expect(other).toEqual(first)
   })
 
-  test('a disabled client gets nothing, its refresh tokens included', async () => {
+  test('a disabled client is refused, with its refresh tokens as well', async () => {
     const mine = await gateway.createClient()
     const { body } = await gateway.exchange(mine, await gateway.login())
     await gateway.registry.disable(mine.id)
@@ -146,7 +146,7 @@ describe('a client authenticates', () => {
   })
 })
 
-describe('a client authenticates by private_key_jwt', () => {
+describe('client authentication with private_key_jwt', () => {
   let id: string
   let sign: (claims?: object, header?: object) => Promise<string>
   beforeAll(async () => {
@@ -180,7 +180,7 @@ describe('a client authenticates by private_key_jwt', () => {
       ...params,
     })
 
-  test('for the issuer, or for the token endpoint, and once', async () => {
+  test('an assertion for the issuer or for the token endpoint is accepted once', async () => {
     const assertion = await sign()
     expect((await assert(assertion)).status).toBe(200)
     expect((await assert(assertion)).body.error).toBe('invalid_client')
@@ -190,7 +190,7 @@ describe('a client authenticates by private_key_jwt', () => {
   })
 
   test.each(['Ed25519', 'EdDSA'] as const)(
-    'with %s, which is not the other name of the same algorithm',
+    'a key of %s refuses an assertion under the other name of the algorithm',
     async (alg) => {
       const { publicKey, privateKey } = await generateKeyPair(alg)
       const jwks = { keys: [{ ...(await exportJWK(publicKey)), alg }] } as never
@@ -215,42 +215,46 @@ describe('a client authenticates by private_key_jwt', () => {
     ['no audience', { aud: undefined }],
     ['another issuer', { iss: 'other' }],
     ['no issuer', { iss: undefined }],
-    ['no end', { exp: undefined }],
-    ['an end long ago', { exp: Math.floor(Date.now() / 1000) - 60 }],
-    ['a life of more than an hour', { exp: Math.floor(Date.now() / 1000) + 4_000 }],
+    ['no expiry', { exp: undefined }],
+    ['an expiry long ago', { exp: Math.floor(Date.now() / 1000) - 60 }],
+    ['a lifetime of more than an hour', { exp: Math.floor(Date.now() / 1000) + 4_000 }],
     [
-      'a life of more than an hour that is nearly over',
+      'a lifetime of more than an hour that is nearly over',
       { iat: Math.floor(Date.now() / 1000) - 3_500, exp: Math.floor(Date.now() / 1000) + 110 },
     ],
-    ['an end far ahead, undated', { iat: undefined, exp: Math.floor(Date.now() / 1000) + 600 }],
-    ['an end in ten years', { exp: Math.floor(Date.now() / 1000) + 315_360_000 }],
-    ['a beginning in the future', { nbf: Math.floor(Date.now() / 1000) + 60 }],
-    ['issue in the future', { iat: Math.floor(Date.now() / 1000) + 60 }],
-    ['no id', { jti: undefined }],
-    ['an odd id', { jti: 1 }],
+    ['a distant expiry and no iat', { iat: undefined, exp: Math.floor(Date.now() / 1000) + 600 }],
+    ['an expiry in ten years', { exp: Math.floor(Date.now() / 1000) + 315_360_000 }],
+    ['nbf in the future', { nbf: Math.floor(Date.now() / 1000) + 60 }],
+    ['iat in the future', { iat: Math.floor(Date.now() / 1000) + 60 }],
+    ['no jti', { jti: undefined }],
+    ['an invalid jti', { jti: 1 }],
   ])('an assertion with %s is refused', async (_, claims) => {
     const { status, body } = await assert(await sign(claims))
     expect({ status, error: body.error }).toEqual({ status: 401, error: 'invalid_client' })
   })
 
-  test.each([3_600, 300])('an assertion that lives %i s is good once', async (seconds) => {
-    const iat = Math.floor(Date.now() / 1000)
-    const jti = crypto.randomUUID()
-    const assertion = await sign({ iat, exp: iat + seconds, jti })
-    const before = new Set(await gateway.redis.direct.keys('pc:client-assertion:*'))
-    expect((await assert(assertion)).status).toBe(200)
-    expect((await assert(assertion)).body.error).toBe('invalid_client')
-    expect(gateway.events.at(-1)?.reason).toBe('invalid_client:private_key_jwt_replay')
-    // The same `jti` in another assertion is a replay, too.
-    expect((await assert(await sign({ jti }))).status).toBe(401)
-    const [key = ''] = (await gateway.redis.direct.keys('pc:client-assertion:*')).filter(
-      (name) => !before.has(name),
-    )
-    // It is remembered for longer than any gateway takes it, so nothing is good twice.
-    expect(await gateway.redis.direct.expiretime(key)).toBeGreaterThan(iat + seconds + 5)
-  })
+  test.each([3_600, 300])(
+    'an assertion that is valid for %i seconds is accepted once',
+    async (seconds) => {
+      const iat = Math.floor(Date.now() / 1000)
+      const jti = crypto.randomUUID()
+      const assertion = await sign({ iat, exp: iat + seconds, jti })
+      const before = new Set(await gateway.redis.direct.keys('pc:client-assertion:*'))
+      expect((await assert(assertion)).status).toBe(200)
+      expect((await assert(assertion)).body.error).toBe('invalid_client')
+      expect(gateway.events.at(-1)?.reason).toBe('invalid_client:private_key_jwt_replay')
+      // The same `jti` in another assertion is a replay as well.
+      expect((await assert(await sign({ jti }))).status).toBe(401)
+      const [key = ''] = (await gateway.redis.direct.keys('pc:client-assertion:*')).filter(
+        (name) => !before.has(name),
+      )
+      // The record outlives the acceptance of the assertion on every gateway, so no replay
+      // succeeds.
+      expect(await gateway.redis.direct.expiretime(key)).toBeGreaterThan(iat + seconds + 5)
+    },
+  )
 
-  test('which check an assertion failed is told in the audit trail alone', async () => {
+  test('only the audit trail names the check that an assertion failed', async () => {
     const now = Math.floor(Date.now() / 1000)
     const answers = new Set<string>()
     for (const [check, claims, header] of [
@@ -273,13 +277,13 @@ describe('a client authenticates by private_key_jwt', () => {
     expect(answers.size).toBe(1)
   })
 
-  test('an assertion of another kind of token is refused', async () => {
+  test('a token of another type is refused as an assertion', async () => {
     for (const typ of ['at+jwt', 'dpop+jwt', 'origin-assertion+jwt'])
       expect((await assert(await sign({}, { typ }))).status, typ).toBe(401)
     expect((await assert(await sign({}, { typ: 'JWT' }))).status).toBe(200)
   })
 
-  test('an assertion by another key, without a signature, or by a secret is refused', async () => {
+  test('an assertion signed with another key, with a shared secret or not at all is refused', async () => {
     const { privateKey } = await generateKeyPair('ES256')
     const now = Math.floor(Date.now() / 1000)
     const claims = { iss: id, sub: id, aud: PUBLIC_URL, exp: now + 60, jti: 'x' }
@@ -295,17 +299,17 @@ describe('a client authenticates by private_key_jwt', () => {
       expect((await assert(assertion)).body.error).toBe('invalid_client')
   })
 
-  test('S42: whatever is wrong with its key, an assertion is one verification, as for nobody', async () => {
+  test('S42: every assertion costs one signature verification, whether its key is known or not', async () => {
     const claims = { sub: crypto.randomUUID() }
     const tried = {
-      'of nobody': await sign({ ...claims, iss: claims.sub }),
-      'by an unknown key': await sign({}, { kid: 'k9' }),
-      'by a key for something else': await sign({}, { kid: 'k2' }),
-      'by no key of two': await sign({}, { kid: undefined }),
-      'by the right key': `${(await sign()).split('.').slice(0, 2).join('.')}.${'A'.repeat(86)}`,
+      'of an unknown client': await sign({ ...claims, iss: claims.sub }),
+      'with an unknown key': await sign({}, { kid: 'k9' }),
+      'with a key for another purpose': await sign({}, { kid: 'k2' }),
+      'with two keys and no kid': await sign({}, { kid: undefined }),
+      'with the right key and a wrong signature': `${(await sign()).split('.').slice(0, 2).join('.')}.${'A'.repeat(86)}`,
     }
-    // The first one of all makes what is verified in vain.
-    await assert(tried['of nobody'])
+    // The first assertion creates the key for the verification of unknown clients.
+    await assert(tried['of an unknown client'])
     const verify = vi.spyOn(crypto.subtle, 'verify')
     try {
       for (const [what, assertion] of Object.entries(tried)) {
@@ -318,14 +322,14 @@ describe('a client authenticates by private_key_jwt', () => {
     }
   })
 
-  test('a client of the same id elsewhere, and one without keys, are refused', async () => {
+  test('an assertion for another client and one of a client without keys are refused', async () => {
     const sub = { iss: client.id, sub: client.id }
     expect((await assert(await sign(sub))).status).toBe(401)
     expect((await assert(await sign(), { client_id: client.id })).status).toBe(400)
     expect((await assert(await sign(), { client_assertion_type: 'x' })).status).toBe(401)
   })
 
-  test('a client that was disabled is refused', async () => {
+  test('a disabled client is refused', async () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256')
     const jwks = { keys: [{ ...(await exportJWK(publicKey)), kid: 'k' }] } as never
     const mine = await gateway.createClient({ jwks })
@@ -340,14 +344,14 @@ describe('a client authenticates by private_key_jwt', () => {
     expect((await assert(await one())).status).toBe(401)
   })
 
-  test('the same assertion at once is good exactly once', async () => {
+  test('of ten simultaneous uses of one assertion, exactly one succeeds', async () => {
     const assertion = await sign()
     const replies = await Promise.all(Array.from({ length: 10 }, () => assert(assertion)))
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(1)
   })
 })
 
-describe('failures are throttled', () => {
+describe('throttling of failed authentication', () => {
   const attempt = (id: string, secret: string, address: string) =>
     gateway.token({ id, secret }, GRANT, { address })
   const codes = (replies: readonly Reply[]) => {
@@ -355,14 +359,14 @@ describe('failures are throttled', () => {
     return { 200: count(200), 401: count(401), 429: count(429) }
   }
 
-  test('S44: an address fails 20 times a minute, at once or one by one, as whichever clients', async () => {
+  test('S44: an address may fail 20 times a minute, at once or in sequence, over all client ids', async () => {
     const address = gateway.newAddress()
     const replies = await Promise.all(
       Array.from({ length: 30 }, () => attempt(crypto.randomUUID(), 'x', address)),
     )
     const counts = codes(replies)
     expect(counts).toMatchObject({ 200: 0 })
-    // Fewer only where a failure was counted and its answer came too late.
+    // Fewer get 401 if a failure was counted and its response arrived too late.
     expect(counts[401]).toBeLessThanOrEqual(20)
     expect(counts[429]).toBeGreaterThanOrEqual(10)
     const refused = await attempt(client.id, client.secret, address)
@@ -372,7 +376,7 @@ describe('failures are throttled', () => {
     expect((await attempt(client.id, client.secret, gateway.newAddress())).status).toBe(200)
   })
 
-  test('S44: a client that fails behind an address does not stop those that are known there', async () => {
+  test('S44: a client that fails behind an address does not block clients that succeeded there before', async () => {
     const [mine, neighbour, stranger] = [
       await gateway.createClient(),
       await gateway.createClient(),
@@ -385,12 +389,12 @@ describe('failures are throttled', () => {
     expect(codes(first)).toMatchObject({ 200: 0 })
     expect(codes(first)[429]).toBeGreaterThanOrEqual(10)
     expect((await attempt(mine.id, mine.secret, address)).status).toBe(200)
-    // Who was never there is not told from who fails there: not even the right secret is looked at.
+    // A client that never succeeded at this address gets 429 even with the right secret.
     expect((await attempt(stranger.id, stranger.secret, address)).status).toBe(429)
     expect((await attempt(neighbour.id, neighbour.secret, address)).status).toBe(429)
   })
 
-  test('S44: an address fails 100 times a minute as a client that is known there, at once or not', async () => {
+  test('S44: an address may fail 100 times a minute for a client that succeeded there, at once or in sequence', async () => {
     const mine = await gateway.createClient()
     const address = gateway.newAddress()
     expect((await attempt(mine.id, mine.secret, address)).status).toBe(200)
@@ -407,7 +411,7 @@ describe('failures are throttled', () => {
     expect((await attempt(mine.id, mine.secret, address)).status).toBe(429)
   })
 
-  test('S44: 150 addresses that fail as one client do not lock it out where it is known', async () => {
+  test('S44: failures for one client from 150 addresses do not lock it out where it succeeded before', async () => {
     const mine = await gateway.createClient()
     const home = gateway.newAddress()
     expect((await attempt(mine.id, mine.secret, home)).status).toBe(200)
@@ -421,18 +425,18 @@ describe('failures are throttled', () => {
     expect(counts[401]).toBeLessThanOrEqual(100)
     expect(counts[429]).toBeGreaterThanOrEqual(50)
     expect((await attempt(mine.id, mine.secret, home)).status).toBe(200)
-    // From a place it never was at, even the right secret is not looked at.
+    // At a new address, the client gets 429 even with the right secret.
     expect((await attempt(mine.id, mine.secret, gateway.newAddress())).status).toBe(429)
     expect((await attempt(client.id, client.secret, gateway.newAddress())).status).toBe(200)
   })
 
-  test('S34: every key of a failure, and of a known address, has an end', async () => {
+  test('S34: every key of a failure and of a known address expires', async () => {
     await attempt(client.id, 'x', gateway.newAddress())
     for (const key of await gateway.redis.direct.keys('pc:client-*'))
       expect(await gateway.redis.direct.ttl(key), key).toBeGreaterThan(0)
   })
 
-  test('a banned address is refused before its secret is looked at', async () => {
+  test('a banned address is refused before the secret is verified', async () => {
     const address = gateway.newAddress()
     const until = Math.floor(Date.now() / 1000) + 60
     await gateway.redis.direct.set(`pc:ban:address:${address}`, until, 'EX', 60)

@@ -41,7 +41,7 @@ describe.each(['auto', 'embedded'] as const)('clients in Redis (%s)', (prefer) =
     expect(await registry().find('x')).toBeUndefined()
   })
 
-  test('S40: nothing in Redis opens a client', async () => {
+  test('S40: no content of Redis authenticates a client', async () => {
     const { client, secret } = await registry().create(described)
     const rotated = await registry().rotateSecret(client.id, 60)
     const stored = await redis.direct.get(`pc:client:${client.id}`)
@@ -52,7 +52,7 @@ describe.each(['auto', 'embedded'] as const)('clients in Redis (%s)', (prefer) =
     }
   })
 
-  test('a rotated secret ends at once, or after its grace', async () => {
+  test('a rotated secret is refused at once, or after its grace period', async () => {
     const { client, secret = '' } = await registry().create(described)
     const second = (await registry().rotateSecret(client.id, 60)) ?? ''
     let now = await registry().find(client.id)
@@ -66,7 +66,7 @@ describe.each(['auto', 'embedded'] as const)('clients in Redis (%s)', (prefer) =
     expect(await isClientSecret(now, third, nowMs)).toBe(true)
   })
 
-  test('a grace never makes an old secret live longer than an earlier one said', async () => {
+  test('a second rotation never extends the grace period of an old secret', async () => {
     const { client, secret = '' } = await registry().create(described)
     await registry().rotateSecret(client.id, 10)
     await registry().rotateSecret(client.id, 1_000)
@@ -74,7 +74,7 @@ describe.each(['auto', 'embedded'] as const)('clients in Redis (%s)', (prefer) =
     expect(await isClientSecret(now, secret, nowMs + 10_000)).toBe(false)
   })
 
-  test('a disabled client opens to no secret, and a rotation in between does not undo it', async () => {
+  test('a disabled client is refused with every secret, and a concurrent rotation does not enable it', async () => {
     const { client, secret = '' } = await registry().create(described)
     const [, disabled] = await Promise.all([
       registry().rotateSecret(client.id, 60),
@@ -87,7 +87,7 @@ describe.each(['auto', 'embedded'] as const)('clients in Redis (%s)', (prefer) =
     expect(await registry().disable(crypto.randomUUID())).toBe(false)
   })
 
-  test('the list is paged, newest first, those of the configuration at the end', async () => {
+  test('the list is paged, newest first, with configured clients at the end', async () => {
     const configured = [crypto.randomUUID(), crypto.randomUUID()].map((id) => ({
       id,
       grants: ['client_credentials'],
@@ -108,7 +108,7 @@ describe.each(['auto', 'embedded'] as const)('clients in Redis (%s)', (prefer) =
     await expect(clients.list({ limit: 2, cursor: '[x' })).rejects.toBeInstanceOf(Denied)
   })
 
-  test('what is configured cannot be changed', async () => {
+  test('a configured client cannot be changed', async () => {
     const id = crypto.randomUUID()
     const secretSha256 = await credentialHash('a secret of the test')
     const clients = registry([{ id, grants: ['client_credentials'], secretSha256 }])
@@ -119,7 +119,7 @@ describe.each(['auto', 'embedded'] as const)('clients in Redis (%s)', (prefer) =
     expect(await clients.rotateSecret(id, 0)).toBeUndefined()
   })
 
-  test('R06: a record that cannot be read is no absence of a client', async () => {
+  test('R06: an unreadable record is an outage, not an unknown client', async () => {
     const { client } = await registry().create(described)
     for (const value of ['{', '{}', 'null', JSON.stringify({ ...client, extra: 1 })]) {
       await redis.direct.set(`pc:client:${client.id}`, value)

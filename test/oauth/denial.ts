@@ -1,7 +1,7 @@
-/** What a decision says, as text. */
+/** Results of decisions as text. */
 import { Denied } from '../../src/errors.ts'
 
-/** The value, or `error:check` of the refusal. */
+/** Returns the value, or `error:check` of the refusal. */
 export function checkOf(decide: () => string): string {
   try {
     return decide()

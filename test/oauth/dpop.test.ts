@@ -29,8 +29,8 @@ async function call(token: string, prover?: Prover) {
   return gateway.call(token, { Authorization: `${scheme} ${token}`, ...(proof && { DPoP: proof }) })
 }
 
-describe('a proof at the token endpoint', () => {
-  test('binds the token to its key, and the token is good with that key only', async () => {
+describe('a DPoP proof at the token endpoint', () => {
+  test('binds the token to its key, and only that key can use the token', async () => {
     const { body } = await gateway.token(client, GRANT, await by(alice))
     expect(body.token_type).toBe('DPoP')
     expect(decodeJwt(body.access_token).cnf).toEqual({ jkt: alice.thumbprint })
@@ -42,7 +42,7 @@ describe('a proof at the token endpoint', () => {
   })
 
   test.each([`${PUBLIC_URL}/reports`, 'https://evil.test/orders'])(
-    'for %s opens no other URL with the token',
+    'for %s does not open that URL with the token',
     async (url) => {
       const { body } = await gateway.token(client, GRANT, await by(alice))
       const token = body.access_token
@@ -56,7 +56,7 @@ describe('a proof at the token endpoint', () => {
     },
   )
 
-  test('is good once', async () => {
+  test('is accepted once', async () => {
     const proof = await by(alice)
     expect((await gateway.token(client, GRANT, proof)).status).toBe(200)
     const again = await gateway.token(client, GRANT, proof)
@@ -70,7 +70,7 @@ describe('a proof at the token endpoint', () => {
 
   test.each([
     ['for another method', { htm: 'GET' }],
-    ['without an id', { jti: '' }],
+    ['without a jti', { jti: '' }],
   ])('%s is refused', async (_, options) => {
     const { status, body } = await gateway.token(client, GRANT, await by(alice, options))
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_dpop_proof' })
@@ -82,41 +82,41 @@ describe('a proof at the token endpoint', () => {
     'https://evil.test/oauth/token',
     TOKEN_URL.replace(/^https/, 'http'),
   ])('for the URL %s is refused', async (url) => {
-    // Refusals are counted by address, and the other tests here use the default one.
+    // Refusals are counted by address, and the other tests here use the default address.
     const options = { headers: { DPoP: await alice.proof(url) }, address: gateway.newAddress() }
     const { status, body } = await gateway.token(client, GRANT, options)
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_dpop_proof' })
   })
 
-  test('for the URL in another spelling, or with a query, is good', async () => {
+  test('for another spelling of the URL, or with a query, is accepted', async () => {
     for (const url of [`${TOKEN_URL}?a=b#c`, TOKEN_URL.replace('token', '%74oken')]) {
       const headers = { DPoP: await alice.proof(url) }
       expect((await gateway.token(client, GRANT, { headers })).status, url).toBe(200)
     }
   })
 
-  test('that is none is refused, not ignored', async () => {
+  test('that is malformed is refused, not ignored', async () => {
     for (const DPoP of ['x', '', `${(await by(alice)).headers.DPoP}, x`]) {
       const { body } = await gateway.token(client, GRANT, { headers: { DPoP } })
       expect(body.error, DPoP).toBe('invalid_dpop_proof')
     }
   })
 
-  test('is demanded of clients that are registered so', async () => {
+  test('is required of clients that are registered as DPoP-bound', async () => {
     const bound = await gateway.createClient({ dpopBound: true })
     expect((await gateway.token(bound, GRANT)).body.error).toBe('invalid_dpop_proof')
     expect((await gateway.token(bound, GRANT, await by(alice))).status).toBe(200)
   })
 })
 
-describe('a bound session', () => {
+describe('a DPoP-bound session', () => {
   const open = async (tokenFormat: 'jwt' | 'opaque' = 'jwt') => {
     const mine = await gateway.createClient({ tokenFormat })
     const { body } = await gateway.exchange(mine, await gateway.login(), {}, await by(alice))
     return { mine, body }
   }
 
-  test.each(['jwt', 'opaque'] as const)('is refreshed with its key only (%s)', async (format) => {
+  test.each(['jwt', 'opaque'] as const)('is refreshed only with its key (%s)', async (format) => {
     const { mine, body } = await open(format)
     expect(body.token_type).toBe('DPoP')
     const none = await gateway.refresh(mine, body.refresh_token)
@@ -129,7 +129,7 @@ describe('a bound session', () => {
     expect((await call(next.body.access_token)).status).toBe(401)
   })
 
-  test('S38: a used proof uses nothing else up', async () => {
+  test('S38: keeps its refresh token when a proof is replayed', async () => {
     const { mine, body } = await open()
     const proof = await by(alice)
     const next = await gateway.refresh(mine, body.refresh_token, {}, proof)
@@ -139,7 +139,7 @@ describe('a bound session', () => {
     expect(third.status).toBe(200)
   })
 
-  test('gives a narrower token to whoever holds its key', async () => {
+  test('gives a narrower token only to the holder of its key', async () => {
     const { mine, body } = await open()
     const token = body.access_token
     expect((await gateway.exchange(mine, token)).body.error).toBe('invalid_dpop_proof')
@@ -150,7 +150,7 @@ describe('a bound session', () => {
   })
 })
 
-test('where nonces are demanded, one is told, and every answer to a proof tells the next', async () => {
+test('where nonces are required, a refusal has a nonce, and every response to a proof has the next one', async () => {
   const strict = await startGateway({ nonceRequired: true })
   try {
     const mine = await strict.createClient()

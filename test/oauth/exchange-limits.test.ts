@@ -1,4 +1,4 @@
-/** How often tokens may be exchanged, over several isolates at once. */
+/** Limits of token exchanges over several isolates at once. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DEFAULT_TOKENS, tokensOf } from '../../src/oauth/tokens-definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-/** One exchange at each of `times` isolates, all at once. */
+/** Exchanges each token once, all at the same time, spread over the isolates. */
 function exchanges(client: TestClient, tokens: readonly string[]) {
   return Promise.all(
     tokens.map(async (token, index) => {
@@ -38,7 +38,7 @@ function exchanges(client: TestClient, tokens: readonly string[]) {
           ...{ subject_token: token, subject_token_type: ACCESS_TOKEN },
         }).toString(),
       })
-      if (reply === undefined) throw new Error('no isolate')
+      if (reply === undefined) throw new Error('there is no isolate at this index')
       const body: Record<string, unknown> = JSON.parse(await reply.text())
       return { status: reply.status, retryAfter: Number(reply.headers.get('Retry-After')), body }
     }),
@@ -52,7 +52,7 @@ const repeated = (token: string, times: number) => Array.from({ length: times },
 
 describe('S71: exchanges of one subject token', () => {
   test.each(['jwt', 'opaque'] as const)(
-    'are as many as the policy says, over all isolates and clients (%s)',
+    'are limited by the policy over all isolates and clients (%s)',
     async (tokenFormat) => {
       const client = await gateway.createClient()
       const broker = await gateway.createClient({ grants: [EXCHANGE], tokenFormat })
@@ -84,7 +84,7 @@ describe('S71: exchanges of one subject token', () => {
     },
   )
 
-  test('that are refused take nothing of what the client may exchange', async () => {
+  test('do not count against the client when they are refused', async () => {
     const client = await gateway.createClient()
     await exchanges(client, repeated(await gateway.login(), 40))
     const others = await Promise.all(repeated('', CLIENT.limit).map(() => gateway.login()))
@@ -92,7 +92,7 @@ describe('S71: exchanges of one subject token', () => {
     expect(statuses(replies, 200)).toBe(CLIENT.limit - TOKEN.limit)
   })
 
-  test('start anew with a new window', async () => {
+  test('are permitted again in a new window', async () => {
     const client = await gateway.createClient()
     const token = await gateway.login()
     await exchanges(client, repeated(token, 10))
@@ -106,7 +106,7 @@ describe('S71: exchanges of one subject token', () => {
     expect(statuses(await exchanges(client, [token]), 200)).toBe(1)
   })
 
-  test('without an id are told apart by what they say', async () => {
+  test('are counted by the content of a token that has no id', async () => {
     const client = await gateway.createClient()
     const [one, other] = [crypto.randomUUID(), crypto.randomUUID()]
     const login = (sub: string) => gateway.login({ claims: { jti: undefined, sub } })
@@ -116,7 +116,7 @@ describe('S71: exchanges of one subject token', () => {
 })
 
 describe('S71: exchanges of one client', () => {
-  test('are as many as the policy says, over all isolates and tokens', async () => {
+  test('are limited by the policy over all isolates and tokens', async () => {
     const client = await gateway.createClient()
     const before = await families()
     const tokens = await Promise.all(repeated('', 30).map(() => gateway.login()))
@@ -132,7 +132,7 @@ describe('S71: exchanges of one client', () => {
     expect(statuses(next, 200)).toBe(1)
   })
 
-  test('are counted in the call that asks about the subject token', async () => {
+  test('are counted in the call that reads the subject token', async () => {
     const client = await gateway.createClient()
     const token = await gateway.login()
     await gateway.exchange(client, token)
@@ -142,12 +142,13 @@ describe('S71: exchanges of one client', () => {
       await gateway.exchange(client, token)
       calls.push(gateway.redis.calls() - before)
     }
-    // The client, the subject token and the family; what is refused has no family.
+    // The calls of one exchange: client, subject token, refresh family. A refused one has no
+    // family.
     expect(calls).toEqual([3, 3, 3, 3, 2, 2])
   })
 
   test.each(['client', 'token'] as const)(
-    'are refused where the counter of the %s cannot be read',
+    'get 503 if the counter of the %s is unreadable',
     async (which) => {
       const client = await gateway.createClient()
       const token = await gateway.login()
@@ -167,7 +168,7 @@ describe('S71: exchanges of one client', () => {
   )
 })
 
-describe('a policy', () => {
+describe('exchangeLimits in a policy', () => {
   const define = (exchangeLimits: object) => () =>
     definePolicy({
       roles: {},
@@ -176,7 +177,7 @@ describe('a policy', () => {
       tokens: { exchangeLimits },
     })
 
-  test('has limits of exchanges by default, and each can be stated alone', () => {
+  test('have defaults, and each can be set alone', () => {
     expect(tokensOf()).toEqual(DEFAULT_TOKENS)
     expect(define({ client: CLIENT })().tokens.exchangeLimits).toEqual({
       ...DEFAULT_TOKENS.exchangeLimits,
@@ -191,7 +192,7 @@ describe('a policy', () => {
     { subjectToken: { limit: 1.5, windowSeconds: 1 } },
     { subject: TOKEN },
     { client: false },
-  ])('is refused with %j', (limits) => {
+  ])('%j is refused', (limits) => {
     expect(define(limits)).toThrow(/tokens\.exchangeLimits/)
   })
 })

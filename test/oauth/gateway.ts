@@ -1,4 +1,4 @@
-/** A whole gateway in this process, over a real Redis and a real origin, and clients of it. */
+/** A complete gateway in this process, over a real Redis and a real origin, with OAuth clients. */
 import { generateKeyPairSync } from 'node:crypto'
 import { importJWK, type JWK, SignJWT } from 'jose'
 import type { AuditEvent } from '../../src/audit/event.ts'
@@ -20,7 +20,7 @@ export const PUBLIC_URL = 'https://gateway.test'
 export const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 
-/** A client as tests hold it. */
+/** The credentials of a client. */
 export interface TestClient {
   readonly id: string
   readonly secret: string
@@ -37,7 +37,10 @@ export interface Reply {
 type Params = Readonly<Record<string, string | readonly string[] | undefined>>
 
 export interface SendOptions {
-  /** Whose address the platform tells. Default one of the test's own. */
+  /**
+   * The address that the platform reports for the caller. Default: one address for all tests of the
+   * file.
+   */
   readonly address?: string
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -56,15 +59,15 @@ export const privateJwk = (kid: string, alg: string, type: 'ec' | 'ed25519' | 'r
 
 export interface GatewayOptions {
   readonly nonceRequired?: boolean
-  /** Of the policy; undefined: it says nothing. Default 30 days. */
+  /** `sessionSeconds` of the policy; undefined: the policy does not set it. Default 30 days. */
   readonly sessionSeconds?: number | undefined
   readonly exchangeLimits?: Partial<ExchangeLimits>
   readonly clients?: readonly object[]
-  /** False: a gateway that signs nothing. */
+  /** False: the gateway has no signing keys. */
   readonly signs?: boolean
-  /** What it signs with. Default all that there is. */
+  /** The algorithms of its signing keys. Default: all four. */
   readonly algorithms?: readonly string[]
-  /** Private keys in the place of its own. */
+  /** Private keys that replace the default signing keys. */
   readonly signingKeys?: readonly object[]
 }
 
@@ -111,7 +114,7 @@ export async function startGateway(options: GatewayOptions = {}) {
   }
   const events: AuditEvent[] = []
   const sink = { record: (event: AuditEvent) => void events.push(event) }
-  /** As another isolate would have it: it knows nothing that is not in Redis. */
+  /** Creates another isolate: it shares only Redis with the first. */
   const isolate = () => createGateway({ ...composeServices(env, policy), auditSink: sink }, policy)
   const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 2_000 })
   const now = () => Date.now()
@@ -158,7 +161,7 @@ export async function startGateway(options: GatewayOptions = {}) {
         .setProtectedHeader({ alg: 'ES256', kid: 'es', ...header })
         .sign(await importJWK(key as JWK, 'ES256'))
     },
-    /** Keeps what an opaque token or an API key stands for, and returns the credential. */
+    /** Stores the record of an opaque token or an API key, and returns the credential. */
     async keep(text: string, record: Partial<ReferenceRecord> = {}) {
       const issuedAtSeconds = Math.floor(Date.now() / 1000)
       const stored = await storedReference({
@@ -170,9 +173,9 @@ export async function startGateway(options: GatewayOptions = {}) {
       await redis.direct.set(referenceKey(await credentialHash(text)), stored, 'EX', 600)
       return text
     },
-    /** An address that nobody has used before. */
+    /** Returns an address that no test has used before. */
     newAddress: () => `10.0.${++addresses >> 8}.${addresses & 255}`,
-    /** Lets everybody try again. */
+    /** Deletes the counters of failed authentication. */
     async forgetFailures() {
       const keys = await redis.direct.keys('pc:client-failures:*')
       if (keys.length > 0) await redis.direct.del(...keys)
@@ -191,7 +194,7 @@ export async function startGateway(options: GatewayOptions = {}) {
       post('/oauth/revoke', withClient(client, { token, ...params })),
     introspect: (client: TestClient, token: string) =>
       post('/oauth/introspect', withClient(client, { token })),
-    /** A login at the identity provider. */
+    /** Mints a login token of the identity provider. */
     login: (tokenOptions: TokenOptions = {}) =>
       mint(idp, { ...tokenOptions, claims: { aud: PUBLIC_URL, ...tokenOptions.claims } }),
     exchange(client: TestClient, subjectToken: string, params: Params = {}, more?: SendOptions) {

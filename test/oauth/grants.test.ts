@@ -16,15 +16,15 @@ afterAll(() => gateway.close())
 
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
-describe('client credentials', () => {
-  test('give a token for the client itself, and no refresh token', async () => {
+describe('client_credentials', () => {
+  test('returns a token for the client itself, without a refresh token', async () => {
     const client = await gateway.createClient({ roles: ['reader'], tenant: 'acme' })
     const { status, body } = await gateway.token(client, GRANT)
     expect(status).toBe(200)
     expect(body).toEqual({
       access_token: expect.any(String),
       token_type: 'Bearer',
-      // Less by one where a second begins in between.
+      // Less by one if a second begins in between.
       expires_in: expect.closeTo(900, -1),
     })
     const claims = decodeJwt(body.access_token)
@@ -36,7 +36,7 @@ describe('client credentials', () => {
     expect((await gateway.call(body.access_token)).status).toBe(200)
   })
 
-  test('are for clients that may ask by them', async () => {
+  test('is refused for a client without this grant', async () => {
     const client = await gateway.createClient({ grants: ['refresh_token'] })
     const { status, body } = await gateway.token(client, GRANT)
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'unauthorized_client' })
@@ -47,7 +47,7 @@ describe('client credentials', () => {
       )
   })
 
-  test('give the scope that is asked for, within that of the client', async () => {
+  test('returns the requested scope, within the scopes of the client', async () => {
     const client = await gateway.createClient({ scopes: ['orders:read', 'orders:write'] })
     const all = await gateway.token(client, GRANT)
     expect(all.body.scope).toBe('orders:read orders:write')
@@ -58,7 +58,7 @@ describe('client credentials', () => {
     expect(more).toMatchObject({ status: 400, body: { error: 'invalid_scope' } })
   })
 
-  test('make nobody an operator who is none', async () => {
+  test('gives operator permissions only to a client that has them', async () => {
     const client = await gateway.createClient()
     const { body } = await gateway.token(client, { ...GRANT, scope: 'portcullis:clients:create' })
     expect(body.error).toBe('invalid_scope')
@@ -67,7 +67,7 @@ describe('client credentials', () => {
     ).toBe(403)
   })
 
-  test('are for audiences of the client, by resource or by name', async () => {
+  test('issues for the audiences of the client, by resource or by name', async () => {
     const client = await gateway.createClient({ audiences: [PUBLIC_URL, OTHER_API, 'reports'] })
     const audience = async (params: object) => {
       const { body } = await gateway.token(client, { ...GRANT, ...params })
@@ -87,7 +87,7 @@ describe('client credentials', () => {
     )
   })
 
-  test('are for the gateway itself by any of its equivalent URLs, and by nothing else', async () => {
+  test('accepts any equivalent URL of the gateway itself as resource, and no other', async () => {
     const client = await gateway.createClient({ roles: ['reader'] })
     const ask = async (params: object) =>
       (await gateway.token(client, { ...GRANT, ...params })).body
@@ -123,7 +123,7 @@ describe('client credentials', () => {
     expect(decodeJwt(body.access_token).aud).toBe(`${PUBLIC_URL}/`)
   })
 
-  test('a token for another audience opens nothing here', async () => {
+  test('issues tokens for another audience that the gateway refuses', async () => {
     const client = await gateway.createClient({ roles: ['reader'], audiences: [OTHER_API] })
     const { body } = await gateway.token(client, GRANT)
     const before = gateway.originCalls()
@@ -131,7 +131,7 @@ describe('client credentials', () => {
     expect(gateway.originCalls()).toBe(before)
   })
 
-  test('make tokens as the client is registered for: format, algorithm, life', async () => {
+  test('uses the registered format, algorithm and lifetime of the client', async () => {
     for (const [tokenAlgorithm, alg] of [
       [undefined, 'ES256'],
       ['RS256', 'RS256'],
@@ -154,7 +154,7 @@ describe('client credentials', () => {
   })
 
   test.each(['client', 'subject', 'tenant'] as const)(
-    'right after a cut-off of the client (as a %s), its new token is good',
+    'issues a valid token right after a cutoff of the client (as a %s)',
     async (kind) => {
       const tenant = crypto.randomUUID()
       const client = await gateway.createClient({ roles: ['reader'], tenant })
@@ -177,7 +177,7 @@ describe('client credentials', () => {
   )
 
   test.each(['client', 'subject', 'tenant'] as const)(
-    'R06: a cut-off of the %s that cannot be read is no absence of one',
+    'R06: gets 503 if the cutoff of the %s is unreadable',
     async (kind) => {
       const tenant = crypto.randomUUID()
       const client = await gateway.createClient({ tenant })
@@ -194,11 +194,11 @@ describe('client credentials', () => {
   )
 })
 
-test('a JWT is one call to Redis, an opaque token two, a session three, a refresh three', async () => {
+test('a request with a JWT makes one call to Redis, with an opaque token two, an exchange three, a refresh three', async () => {
   const client = await gateway.createClient()
   const opaque = await gateway.createClient({ tokenFormat: 'opaque' })
   const tenant = await gateway.createClient({ tenant: 'acme' })
-  // From then on the address is known, and nothing of it is written again.
+  // The address is known after this request, and later ones do not store it again.
   for (const each of [client, opaque, tenant]) await gateway.token(each, GRANT)
   const calls = async (request: () => Promise<{ status: number }>) => {
     const before = gateway.redis.calls()
@@ -215,7 +215,7 @@ test('a JWT is one call to Redis, an opaque token two, a session three, a refres
 })
 
 describe('token exchange', () => {
-  test('a login becomes a session: who, by whom, what, for which client', async () => {
+  test('turns a login into a session with its subject, issuer, permissions and client', async () => {
     const client = await gateway.createClient()
     const login = await gateway.login({ claims: { sub: 'alice', tenant: 'acme', sid: 'theirs' } })
     const { body } = await gateway.exchange(client, login)
@@ -224,7 +224,7 @@ describe('token exchange', () => {
       refresh_token: expect.any(String),
       issued_token_type: ACCESS_TOKEN,
       token_type: 'Bearer',
-      // Less by one where a second begins in between.
+      // Less by one if a second begins in between.
       expires_in: expect.closeTo(900, -1),
     })
     const claims = decodeJwt(body.access_token)
@@ -236,7 +236,7 @@ describe('token exchange', () => {
     expect((await gateway.call(body.access_token)).status).toBe(200)
   })
 
-  test('a client that may not refresh gets a token without a session', async () => {
+  test('returns no refresh token to a client that may not refresh', async () => {
     const grants = ['urn:ietf:params:oauth:grant-type:token-exchange'] as const
     const client = await gateway.createClient({ grants: [...grants] })
     const { body } = await gateway.exchange(client, await gateway.login())
@@ -244,7 +244,7 @@ describe('token exchange', () => {
     expect(decodeJwt(body.access_token)).not.toHaveProperty('sid')
   })
 
-  test('the subject token may be called by any of its names, and gives what is asked for', async () => {
+  test('accepts each URN for the type of the subject token, and returns the requested token', async () => {
     const client = await gateway.createClient()
     const name = (type: string) => `urn:ietf:params:oauth:token-type:${type}`
     const login = await gateway.login()
@@ -263,10 +263,10 @@ describe('token exchange', () => {
     ['no subject token', { subject_token: '' }],
     ['no type', { subject_token_type: '' }],
     ['an unknown type', { subject_token_type: 'urn:ietf:params:oauth:token-type:saml2' }],
-    ['an actor', { actor_token: 'x', actor_token_type: ACCESS_TOKEN }],
-    ['the type of an actor', { actor_token_type: ACCESS_TOKEN }],
+    ['an actor token', { actor_token: 'x', actor_token_type: ACCESS_TOKEN }],
+    ['an actor token type', { actor_token_type: ACCESS_TOKEN }],
     [
-      'a refresh token wanted',
+      'a refresh token as requested type',
       {
         requested_token_type: 'urn:ietf:params:oauth:token-type:refresh_token',
       },
@@ -277,7 +277,7 @@ describe('token exchange', () => {
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' })
   })
 
-  test('of a subject token that is not good is refused, whatever is wrong with it', async () => {
+  test('refuses an invalid subject token, for every cause', async () => {
     const client = await gateway.createClient()
     const now = nowSeconds()
     const stranger = await createKey('idp')
@@ -289,7 +289,7 @@ describe('token exchange', () => {
       await gateway.login({ claims: { sub: undefined } }),
       await gateway.login({ header: { typ: 'JWT' } }),
       await mint(stranger, { claims: { aud: PUBLIC_URL } }),
-      // Only the gateway itself may speak of another issuer's subjects.
+      // Only the gateway itself may assert a subject of another issuer.
       await mint(stranger, { claims: { aud: PUBLIC_URL, iss: PUBLIC_URL, sub_iss: ISSUER } }),
       crypto.randomUUID(),
       await gateway.keep(crypto.randomUUID(), { expiresAtSeconds: 1 }),
@@ -306,7 +306,7 @@ describe('token exchange', () => {
     }
   })
 
-  test('that cannot be answered leaves no session behind', async () => {
+  test('leaves no session behind if it fails', async () => {
     const [one, other] = [privateJwk('es', 'ES256', 'ec'), privateJwk('es', 'ES256', 'ec')]
     const broken = await startGateway({ signingKeys: [{ ...one, d: other.d }] })
     try {
@@ -322,14 +322,14 @@ describe('token exchange', () => {
     }
   })
 
-  test('a foreign issuer cannot name another subject issuer', async () => {
+  test('refuses a token of a foreign issuer that names another subject issuer', async () => {
     const client = await gateway.createClient()
     const login = await gateway.login({ claims: { sub_iss: 'https://bank.test' } })
     const { body } = await gateway.exchange(client, login)
     expect(decodeJwt(body.access_token).sub_iss).toBe(ISSUER)
   })
 
-  test('of a subject token that is revoked, cut off, or of a banned subject is refused', async () => {
+  test('refuses a subject token that is revoked, under a cutoff, or of a banned subject', async () => {
     const client = await gateway.createClient()
     const login = async (sub: string) => gateway.login({ claims: { sub, jti: `of ${sub}` } })
     const { tokenIdHash } = await import('../../src/identity/token-id.ts')
@@ -355,7 +355,7 @@ describe('token exchange', () => {
     expect(banned).toMatchObject({ status: 403, body: { error: 'access_denied' } })
   })
 
-  test('R06: a cut-off that cannot be read is no absence of one', async () => {
+  test('R06: gets 503 if a cutoff is unreadable', async () => {
     const client = await gateway.createClient()
     const key = `pc:cutoff:subject:${encodeURIComponent(ISSUER)}:odd`
     for (const write of ['set', 'lpush'] as const) {
@@ -366,11 +366,11 @@ describe('token exchange', () => {
     }
   })
 
-  test('right after "end all sessions" a new login begins one that lives', async () => {
+  test('begins a valid session for a new login right after "end all sessions"', async () => {
     const client = await gateway.createClient()
     const at = nowSeconds()
     const login = await gateway.login({ claims: { sub: 'back', iat: at + 2 } })
-    // By a clock that is a little ahead, the cut-off lies in this gateway's future.
+    // The clock that set the cutoff is slightly ahead, so the cutoff is in this gateway's future.
     const revokeBefore = { kind: 'subject', issuer: ISSUER, value: 'back' } as const
     await gateway.revocations.revokeBefore({ ...revokeBefore, atSeconds: at + 1, ttlSeconds: 600 })
     const { body } = await gateway.exchange(client, login)
@@ -381,7 +381,7 @@ describe('token exchange', () => {
     expect((await gateway.call(next.body.access_token)).status).toBe(200)
   })
 
-  test('the scope is narrowed by the client, and by what the login had', async () => {
+  test('narrows the scope by the client and by the scope of the login', async () => {
     const client = await gateway.createClient({ scopes: ['orders:read', 'orders:write'] })
     const login = await gateway.login({ claims: { scope: 'orders:read orders:delete' } })
     const { body } = await gateway.exchange(client, login)
@@ -392,8 +392,8 @@ describe('token exchange', () => {
     expect((await gateway.exchange(client, other)).body.error).toBe('invalid_scope')
   })
 
-  describe('of a token of the gateway itself', () => {
-    test('gives a narrower one of the same session, which ends no later and renews nothing', async () => {
+  describe('token exchange of a token of the gateway itself', () => {
+    test('returns a narrower token of the same session, which ends no later and cannot be refreshed', async () => {
       const front = await gateway.createClient({ accessTokenSeconds: 300 })
       const back = await gateway.createClient({ accessTokenSeconds: 3_600 })
       const login = await gateway.login({ claims: { scope: 'orders:read orders:write' } })
@@ -407,14 +407,14 @@ describe('token exchange', () => {
       })
       const wider = await gateway.exchange(back, body.access_token, { scope: 'orders:write' })
       expect(wider.body.error).toBe('invalid_scope')
-      // Logout ends what was made of the session, too.
+      // Logout revokes the exchanged tokens of the session as well.
       expect((await gateway.call(body.access_token)).status).toBe(200)
       await gateway.revoke(front, session.refresh_token)
       expect((await gateway.call(body.access_token)).status).toBe(401)
       expect((await gateway.exchange(back, session.access_token)).status).toBe(400)
     })
 
-    test('an opaque one is as good, an API key is not', async () => {
+    test('accepts an opaque token, and refuses an API key', async () => {
       const front = await gateway.createClient({ tokenFormat: 'opaque' })
       const session = (await gateway.exchange(front, await gateway.login())).body
       const { body } = await gateway.exchange(await gateway.createClient(), session.access_token)
@@ -423,7 +423,7 @@ describe('token exchange', () => {
       expect((await gateway.exchange(front, session.access_token)).status).toBe(400)
     })
 
-    test('one without a session cannot be renewed for ever', async () => {
+    test('cannot extend a token without a session', async () => {
       const grants = [
         'client_credentials',
         'urn:ietf:params:oauth:grant-type:token-exchange',

@@ -1,4 +1,4 @@
-/** What a client, or a user of one, gets out of good credentials that are used as nobody meant them. */
+/** Misuse of valid credentials by a client or by its user. */
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startGateway, type TestGateway } from './gateway.ts'
@@ -11,7 +11,7 @@ afterAll(() => gateway.close())
 
 const GRANT = { grant_type: 'client_credentials' }
 
-/** A session whose first token is dead, whose last is good, and a token of its. */
+/** Creates a session and returns its used refresh token, its current one and an access token. */
 async function session(described: Parameters<TestGateway['createClient']>[0] = {}) {
   const client = await gateway.createClient(described)
   const first = (await gateway.exchange(client, await gateway.login())).body
@@ -25,8 +25,8 @@ async function session(described: Parameters<TestGateway['createClient']>[0] = {
   }
 }
 
-describe('a refresh token that was used before', () => {
-  test('S36: introspected is inactive, and its session goes on', async () => {
+describe('a used refresh token', () => {
+  test('S36: is inactive in introspection, and introspection does not end its session', async () => {
     const { client, dead, live, access } = await session()
     expect((await gateway.introspect(client, dead)).body).toEqual({ active: false })
     expect((await gateway.introspect(client, live)).body.active).toBe(true)
@@ -34,7 +34,7 @@ describe('a refresh token that was used before', () => {
     expect((await gateway.refresh(client, live)).status).toBe(200)
   })
 
-  test('S38: in the hands of another client ends nothing, whatever it does with it', async () => {
+  test('S38: does not end the session when another client introspects, revokes or refreshes it', async () => {
     const { client, dead, live, access } = await session()
     const other = await gateway.createClient()
     const madeUp = `${dead.slice(0, 22)}.${'A'.repeat(43)}`
@@ -47,7 +47,7 @@ describe('a refresh token that was used before', () => {
     expect((await gateway.refresh(client, live)).status).toBe(200)
   })
 
-  test('S30: revoked by its own client ends the session: that is what a logout is for', async () => {
+  test('S30: revoked by its own client ends the session, as a logout must', async () => {
     const { client, dead, live, access } = await session()
     expect((await gateway.revoke(client, dead)).status).toBe(200)
     expect((await gateway.call(access)).status).toBe(401)
@@ -60,7 +60,7 @@ describe('a user without roles and scopes', () => {
     ['of the API', ['orders:read'], '/orders'],
     ['of operators', ['portcullis:clients:list'], '/-/admin/clients'],
   ])(
-    'S38: gets none of the permissions %s that a client may have at most',
+    'S38: does not get the permissions %s from the scopes of the client',
     async (_, scopes, path) => {
       const client = await gateway.createClient({ scopes })
       const login = await gateway.login({ claims: { roles: [] } })
@@ -86,11 +86,11 @@ describe('a user without roles and scopes', () => {
   })
 })
 
-describe('a retry of a refresh that asks for something else', () => {
+describe('a retried refresh with another scope', () => {
   const scopes = ['orders:read', 'other:read']
   const login = () => gateway.login({ claims: { roles: ['clerk'] } })
 
-  test('S37: leaves an opaque token as narrow as it was given out', async () => {
+  test('S37: does not widen the opaque token that the first response contained', async () => {
     const client = await gateway.createClient({ tokenFormat: 'opaque', scopes })
     const { refresh_token } = (await gateway.exchange(client, await login())).body
     const narrow = (await gateway.refresh(client, refresh_token, { scope: 'other:read' })).body
@@ -103,7 +103,7 @@ describe('a retry of a refresh that asks for something else', () => {
     expect((await gateway.call(wide.access_token)).status).toBe(200)
   })
 
-  test('S37: gets a JWT with an id of its own, the same each time', async () => {
+  test('S37: returns a JWT with its own jti, the same one for each retry', async () => {
     const client = await gateway.createClient({ scopes })
     const { refresh_token } = (await gateway.exchange(client, await login())).body
     const idOf = async (scope?: string) => {
@@ -116,7 +116,7 @@ describe('a retry of a refresh that asks for something else', () => {
   })
 })
 
-test("a client's own token begins no session in the hands of another (RFC 6749 section 4.4.3)", async () => {
+test('the token that a client got for itself begins no session for another client (RFC 6749 section 4.4.3)', async () => {
   const service = await gateway.createClient({ roles: ['reader'] })
   const { access_token } = (await gateway.token(service, GRANT)).body
   const other = await gateway.createClient()

@@ -1,10 +1,10 @@
-/** Scopes narrow what roles grant, and never widen it, whichever way a token is got. */
+/** Scopes narrow what roles grant and never widen it, for every grant. */
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Reply, startGateway, type TestClient, type TestGateway } from './gateway.ts'
 
 const GRANT = { grant_type: 'client_credentials' }
-/** What a client may think of. */
+/** Scopes that a client might request without a right to them. */
 const TOO_MUCH = [
   'admin superuser',
   'openid',
@@ -30,23 +30,26 @@ describe('S38: a client without scopes', () => {
     client = await gateway.createClient({ roles: ['clerk'] })
   })
 
-  test.each(TOO_MUCH)('gets no token of its own that says %s', async (scope) => {
+  test.each(TOO_MUCH)('gets no token for itself with the scope %s', async (scope) => {
     const before = gateway.originCalls()
     const { status, body } = await gateway.token(client, { ...GRANT, scope })
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_scope' })
     expect(gateway.originCalls()).toBe(before)
   })
 
-  test.each(TOO_MUCH)('gets no token of a user, and no session, that says %s', async (scope) => {
-    const before = await gateway.redis.direct.keys('pc:refresh:*')
-    for (const claims of [{}, { scope: 'orders:read' }, { scope: 'email' }, { roles: [] }]) {
-      const { status, body } = await gateway.exchange(client, await login(claims), { scope })
-      expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_scope' })
-    }
-    expect(await gateway.redis.direct.keys('pc:refresh:*')).toEqual(before)
-  })
+  test.each(TOO_MUCH)(
+    'gets no token and no session for a user with the scope %s',
+    async (scope) => {
+      const before = await gateway.redis.direct.keys('pc:refresh:*')
+      for (const claims of [{}, { scope: 'orders:read' }, { scope: 'email' }, { roles: [] }]) {
+        const { status, body } = await gateway.exchange(client, await login(claims), { scope })
+        expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_scope' })
+      }
+      expect(await gateway.redis.direct.keys('pc:refresh:*')).toEqual(before)
+    },
+  )
 
-  test.each(TOO_MUCH)('gets no token of a session that says %s', async (scope) => {
+  test.each(TOO_MUCH)('gets no refreshed token with the scope %s', async (scope) => {
     for (const claims of [{}, { scope: 'orders:read' }]) {
       const { body } = await gateway.exchange(client, await login(claims))
       const next = await gateway.refresh(client, body.refresh_token, { scope })
@@ -54,7 +57,7 @@ describe('S38: a client without scopes', () => {
     }
   })
 
-  test('gets what its roles cover, or those of its users, where it asks for less', async () => {
+  test('gets a requested scope that its roles, or the roles of its user, cover', async () => {
     const own = await gateway.token(client, { ...GRANT, scope: 'other:read' })
     expect([scopeOf(own), await permitted(own)]).toEqual(['other:read', 403])
     const pattern = await gateway.token(client, { ...GRANT, scope: 'other:* orders:read' })
@@ -65,7 +68,7 @@ describe('S38: a client without scopes', () => {
     }
   })
 
-  test('that asks for nothing gets all that there is: by its roles, or as the login had it', async () => {
+  test('gets everything that its roles or the login grant if it requests no scope', async () => {
     const own = await gateway.token(client, GRANT)
     expect([scopeOf(own), await permitted(own)]).toEqual([undefined, 200])
     const roles = ['reader', 'clerk']
@@ -85,7 +88,7 @@ describe('S38: a client without scopes', () => {
 })
 
 describe('S38: a client with scopes', () => {
-  test('has tokens that name only what their roles cover, too', async () => {
+  test('gets tokens that name only scopes covered by its roles', async () => {
     const scopes = ['orders:read', 'orders:delete', 'openid']
     const client = await gateway.createClient({ scopes, roles: ['clerk'] })
     for (const reply of [
@@ -98,13 +101,13 @@ describe('S38: a client with scopes', () => {
     expect(scopeOf(await gateway.exchange(client, await login(), asked))).toBe('invalid_scope')
   })
 
-  test('without roles has what its scopes grant', async () => {
+  test('gets what its scopes grant if it has no roles', async () => {
     const client = await gateway.createClient({ scopes: ['orders:read', 'orders:delete'] })
     const own = await gateway.token(client, GRANT)
     expect([scopeOf(own), await permitted(own)]).toEqual(['orders:read orders:delete', 200])
   })
 
-  test('that end with a star has what roles have below it, from client to client', async () => {
+  test('gets what roles grant below a scope that ends with a star, from client to client', async () => {
     const [front, back] = [
       await gateway.createClient({ scopes: ['orders:*'] }),
       await gateway.createClient({ scopes: ['orders:*', 'other:*'] }),
@@ -119,7 +122,7 @@ describe('S38: a client with scopes', () => {
     expect([scopeOf(third), await permitted(third)]).toEqual(['orders:read', 200])
   })
 
-  test('of which the roles of a user grant none gets no token of it, which would not be narrowed', async () => {
+  test('gets no token for a user whose roles grant none of its scopes, because the scope would not narrow it', async () => {
     const client = await gateway.createClient({ scopes: ['orders:delete', 'openid'] })
     expect(scopeOf(await gateway.exchange(client, await login()))).toBe('invalid_scope')
   })

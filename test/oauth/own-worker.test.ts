@@ -55,7 +55,7 @@ beforeAll(async () => {
   )
   const { verifier, references, proofs, admission, publicUrl } = services
   const { authorizationServer: server } = services
-  if (server === undefined) throw new Error('no authorization server')
+  if (server === undefined) throw new Error('the policy has no authorization server')
   app = new Hono<{ Variables: GatewayVariables }>()
   app.onError(problemHandler({ publicUrl }))
   app.use(requestId(), audit({ sink: { record: () => undefined } }))
@@ -76,7 +76,7 @@ const tokenRequest = (secret: string) =>
     body: new URLSearchParams({ grant_type: 'client_credentials' }),
   })
 
-test('an own Worker issues opaque tokens and takes them, by what is public alone', async () => {
+test('a Worker built from public exports alone issues opaque tokens and accepts them', async () => {
   const issued = await tokenRequest(client.secret)
   expect(issued.status).toBe(200)
   const { access_token: token } = (await issued.json()) as { access_token: string }
@@ -86,7 +86,7 @@ test('an own Worker issues opaque tokens and takes them, by what is public alone
   expect(handled).toBe(1)
 })
 
-test('a wrong secret and an unknown token get nothing there, either', async () => {
+test('a Worker built from public exports refuses a wrong secret and an unknown token', async () => {
   const before = handled
   expect((await tokenRequest('another secret of about the same length')).status).toBe(401)
   const headers = { Authorization: `Bearer ${randomUUID()}` }

@@ -1,4 +1,4 @@
-/** Proofs of possession for requests as they come (RFC 9449). */
+/** Creates DPoP proofs for requests (RFC 9449). */
 import { ath, createProver as createBareProver } from '../tokens/prover.ts'
 
 export interface ProofOptions {
@@ -11,7 +11,7 @@ export interface ProofOptions {
 
 export interface Prover {
   readonly thumbprint: string
-  /** A proof, made now, for a POST to `url` unless `htm` says otherwise. */
+  /** Creates a proof with the current time for a POST to `url`; `htm` overrides the method. */
   proof(url: string, options?: ProofOptions): Promise<string>
 }
 

@@ -17,7 +17,7 @@ const open = async (claims: object = {}, params: Record<string, string | string[
   (await gateway.exchange(client, await gateway.login({ claims: { ...claims } }), params)).body
 
 describe('a refresh', () => {
-  test('gives the next pair of the same session', async () => {
+  test('returns the next pair of the same session', async () => {
     const first = await open({ sub: 'alice', scope: 'orders:read' })
     const { status, body } = await gateway.refresh(client, first.refresh_token)
     expect(status).toBe(200)
@@ -36,7 +36,7 @@ describe('a refresh', () => {
     expect((await gateway.call(body.access_token)).status).toBe(200)
   })
 
-  test('S37: sent twice within the grace period gives the same pair twice', async () => {
+  test('S37: repeated within the grace period returns the same pair', async () => {
     const first = await open()
     const [one, two] = [
       await gateway.refresh(client, first.refresh_token),
@@ -47,7 +47,7 @@ describe('a refresh', () => {
     expect([b?.jti, b?.iat]).toEqual([a?.jti, a?.iat])
   })
 
-  test('S35: 20 at once give one and the same successor', async () => {
+  test('S35: sent 20 times at once returns one and the same successor', async () => {
     const { refresh_token } = await open()
     const replies = await Promise.all(
       Array.from({ length: 20 }, () => gateway.refresh(client, refresh_token)),
@@ -56,7 +56,7 @@ describe('a refresh', () => {
     expect(successors.size).toBe(1)
   })
 
-  test('S36: a token from before the last ends the session, for its thief and its owner', async () => {
+  test('S36: with a token older than the previous one ends the session for the thief and the owner', async () => {
     const first = await open()
     const second = (await gateway.refresh(client, first.refresh_token)).body
     const third = (await gateway.refresh(client, second.refresh_token)).body
@@ -67,7 +67,7 @@ describe('a refresh', () => {
       expect((await gateway.call(access_token)).status).toBe(401)
   })
 
-  test('of an opaque token gives the same one again, and another one next time', async () => {
+  test('of an opaque session returns the same token when it is retried, and another one next time', async () => {
     const opaque = await gateway.createClient({ tokenFormat: 'opaque' })
     const first = (await gateway.exchange(opaque, await gateway.login())).body
     const [one, retry] = [
@@ -81,7 +81,7 @@ describe('a refresh', () => {
       expect((await gateway.call(access_token)).status).toBe(200)
   })
 
-  test('a revoked opaque token does not come back with a retry', async () => {
+  test('that is retried does not restore a revoked opaque token', async () => {
     const opaque = await gateway.createClient({ tokenFormat: 'opaque' })
     const first = (await gateway.exchange(opaque, await gateway.login())).body
     const { access_token } = (await gateway.refresh(opaque, first.refresh_token)).body
@@ -91,12 +91,12 @@ describe('a refresh', () => {
     expect((await gateway.call(access_token)).status).toBe(401)
     const keys = await gateway.redis.direct.keys('pc:revoked:*')
     const lives = await Promise.all(keys.map((key) => gateway.redis.direct.ttl(key)))
-    // Longer than the record that the retry has written again.
+    // Longer than the record that the retry wrote again.
     expect(Math.max(...lives)).toBeGreaterThan(900)
   })
 })
 
-describe('S38: nothing is used up by a request that fails:', () => {
+describe('S38: a refresh that fails consumes no refresh token', () => {
   test.each([
     ['another client', 'invalid_grant', {}, true],
     ['a wider scope', 'invalid_scope', { scope: 'orders:read orders:delete' }, false],
@@ -115,11 +115,11 @@ describe('S38: nothing is used up by a request that fails:', () => {
     const second = (await gateway.refresh(client, first.refresh_token)).body
     const third = await gateway.refresh(client, second.refresh_token)
     expect(third.status).toBe(200)
-    // The first is not the last one any more: had the failures used it up, this would be a reuse.
+    // If a failure had consumed the first token, this would be a reuse.
     expect(third.body.refresh_token).not.toBe(second.refresh_token)
   })
 
-  test('a key that is missing for the algorithm of the client', async () => {
+  test('a missing key for the algorithm of the client', async () => {
     const bare = await startGateway({ algorithms: ['ES256'] })
     try {
       const mine = await bare.createClient()
@@ -149,7 +149,7 @@ describe('S38: nothing is used up by a request that fails:', () => {
     expect((await gateway.refresh(client, first.refresh_token)).status).toBe(200)
   })
 
-  test('a client that may not refresh any more is refused, and so is no token at all', async () => {
+  test('a client that may no longer refresh and a request without a token are refused', async () => {
     const grants = ['urn:ietf:params:oauth:grant-type:token-exchange'] as const
     const other = await gateway.createClient({ grants: [...grants] })
     const { refresh_token } = await open()
@@ -166,8 +166,8 @@ describe('S38: nothing is used up by a request that fails:', () => {
   })
 })
 
-describe('what a refresh may ask for', () => {
-  test('less scope, and all of it again next time', async () => {
+describe('the parameters of a refresh', () => {
+  test('may request less scope, and the full scope next time', async () => {
     const first = await open({ roles: ['clerk'], scope: 'orders:read orders:write' })
     const less = await gateway.refresh(client, first.refresh_token, { scope: 'orders:read' })
     expect(less.body.scope).toBe('orders:read')
@@ -175,7 +175,7 @@ describe('what a refresh may ask for', () => {
     expect(all.body.scope).toBe('orders:read orders:write')
   })
 
-  test('one of several resources, and all of them where it names none', async () => {
+  test('may request one of several resources, and default to all of them', async () => {
     const first = await open({}, { resource: [PUBLIC_URL, OTHER_API] })
     const params = { resource: OTHER_API }
     const one = await gateway.refresh(client, first.refresh_token, params)
@@ -184,14 +184,14 @@ describe('what a refresh may ask for', () => {
     expect(decodeJwt(all.body.access_token).aud).toEqual([PUBLIC_URL, OTHER_API])
   })
 
-  test('no scope at all where the session has none', async () => {
+  test('may not request a scope if the session has none', async () => {
     const first = await open()
     const asked = await gateway.refresh(client, first.refresh_token, { scope: 'orders:read' })
     expect(asked.body.error).toBe('invalid_scope')
   })
 })
 
-describe('S33: a cut-off ends a session with all that it covers:', () => {
+describe('S33: a cutoff ends a session with all its tokens', () => {
   test.each([
     ['session', PUBLIC_URL],
     ['client', PUBLIC_URL],
@@ -215,13 +215,13 @@ describe('S33: a cut-off ends a session with all that it covers:', () => {
     expect((await gateway.call(first.access_token)).status).toBe(401)
     expect((await gateway.refresh(mine, first.refresh_token)).body.error).toBe('invalid_grant')
     expect((await gateway.introspect(mine, first.refresh_token)).body).toEqual({ active: false })
-    // Taken back, it is as if it had never been: the refusals used nothing up.
+    // After the removal of the cutoff, the tokens work again: the refusals consumed nothing.
     await gateway.revocations.liftRevokedBefore(revokeBefore)
     expect((await gateway.refresh(mine, first.refresh_token)).status).toBe(200)
   })
 })
 
-test('S40: a dump of Redis has no token of a session, and no secret', async () => {
+test('S40: a dump of Redis contains no token of a session and no secret', async () => {
   const opaque = await gateway.createClient({ tokenFormat: 'opaque' })
   const first = (await gateway.exchange(opaque, await gateway.login())).body
   const second = (await gateway.refresh(opaque, first.refresh_token)).body

@@ -19,7 +19,7 @@ afterAll(() => gateway.close())
 const open = async (mine = client, claims: object = {}) =>
   (await gateway.exchange(mine, await gateway.login({ claims: { ...claims } }))).body
 
-/** An API key, as an operator would have made it. */
+/** Stores an API key as the admin API does. */
 const apiKey = () =>
   gateway.keep(newApiKey(), { kind: 'api_key', subject: 'a machine', expiresAtSeconds: null })
 
@@ -43,7 +43,7 @@ describe('revocation', () => {
   )
 
   test.each(['jwt', 'opaque'] as const)(
-    'S30: of an access token ends that one, in another isolate too (%s)',
+    'S30: of an access token ends that token, in another isolate too (%s)',
     async (tokenFormat) => {
       const mine = await gateway.createClient({ tokenFormat })
       const { access_token, refresh_token } = await open(mine)
@@ -61,7 +61,7 @@ describe('revocation', () => {
     },
   )
 
-  test('S34: what it writes outlives the token', async () => {
+  test('S34: writes a key that outlives the token', async () => {
     const { access_token } = await open()
     await gateway.revoke(client, access_token)
     const { exp = 0 } = decodeJwt(access_token)
@@ -73,7 +73,7 @@ describe('revocation', () => {
     expect(lives).toBeGreaterThan(exp - Math.floor(Date.now() / 1000))
   })
 
-  test('of what is unknown, malformed, expired or not ours is no error', async () => {
+  test('of an unknown, malformed, expired or foreign token succeeds', async () => {
     const { access_token, refresh_token } = await open()
     const now = Math.floor(Date.now() / 1000)
     await gateway.revoke(client, refresh_token)
@@ -92,7 +92,7 @@ describe('revocation', () => {
     }
   })
 
-  test('a hint changes nothing, known or not, right or wrong', async () => {
+  test('is the same with every token_type_hint: none, unknown, right or wrong', async () => {
     for (const token_type_hint of ['access_token', 'refresh_token', 'unheard_of']) {
       const { access_token, refresh_token } = await open()
       await gateway.revoke(client, refresh_token, { token_type_hint })
@@ -100,7 +100,7 @@ describe('revocation', () => {
     }
   })
 
-  test('of a token of another client is refused, and nothing happens', async () => {
+  test('of a token of another client is refused and has no effect', async () => {
     const first = await open()
     const opaque = await gateway.createClient({ tokenFormat: 'opaque' })
     const second = await open(opaque)
@@ -114,14 +114,14 @@ describe('revocation', () => {
     expect((await gateway.refresh(client, first.refresh_token)).status).toBe(200)
   })
 
-  test('of an API key is not supported, and nothing happens', async () => {
+  test('of an API key is refused as unsupported and has no effect', async () => {
     const key = await apiKey()
     const { status, body } = await gateway.revoke(client, key)
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'unsupported_token_type' })
     expect((await gateway.call(key)).status).toBe(200)
   })
 
-  test('needs a client, and a token', async () => {
+  test('requires client authentication and a token', async () => {
     const { access_token, refresh_token } = await open()
     expect((await gateway.post('/oauth/revoke', { token: refresh_token })).status).toBe(401)
     expect((await gateway.revoke({ ...client, secret: 'x' }, refresh_token)).status).toBe(401)
@@ -133,7 +133,7 @@ describe('revocation', () => {
 describe('introspection', () => {
   const INACTIVE = { active: false }
 
-  test('says what a token says', async () => {
+  test('reports the claims of a JWT', async () => {
     const login = { sub: 'alice', tenant: 'acme', scope: 'orders:read' }
     const { access_token, refresh_token } = await open(client, login)
     const claims = decodeJwt(access_token)
@@ -150,7 +150,7 @@ describe('introspection', () => {
     expect((await gateway.refresh(client, refresh_token)).status).toBe(200)
   })
 
-  test('says the same of an opaque token, and what an API key stands for', async () => {
+  test('reports the same for an opaque token, and the record of an API key', async () => {
     const opaque = await gateway.createClient({ tokenFormat: 'opaque' })
     const { access_token } = await open(opaque, { sub: 'bob' })
     expect((await gateway.introspect(opaque, access_token)).body).toMatchObject({
@@ -161,7 +161,7 @@ describe('introspection', () => {
     expect(body).not.toHaveProperty('exp')
   })
 
-  test('tells a resource of tokens that are for it, wherever they open something', async () => {
+  test('reports to a resource the tokens of its audience', async () => {
     const issuing = await gateway.createClient({ audiences: [OTHER_API] })
     const { access_token } = await open(issuing)
     expect((await gateway.introspect(stranger, access_token)).body).toMatchObject({
@@ -172,18 +172,18 @@ describe('introspection', () => {
     expect((await gateway.introspect(stranger, await gateway.login())).body).toEqual(INACTIVE)
   })
 
-  test('tells nobody else', async () => {
+  test('reports no token to any other client', async () => {
     for (const tokenFormat of ['jwt', 'opaque'] as const) {
       const mine = await gateway.createClient({ tokenFormat })
       const { access_token, refresh_token } = await open(mine)
       for (const token of [access_token, refresh_token])
         expect((await gateway.introspect(stranger, token)).body).toEqual(INACTIVE)
-      // A refresh token concerns its own client only, whatever it is for.
+      // A refresh token concerns only its own client, whatever its audience is.
       expect((await gateway.introspect(client, refresh_token)).body).toEqual(INACTIVE)
     }
   })
 
-  test('of what is not good says nothing more than that', async () => {
+  test('reports only `active: false` for an invalid token', async () => {
     const introspectOwn = async () =>
       (await gateway.introspect(client, await gateway.sign({ sub: 'x' }, { typ: 'at+jwt' }))).body
     const revoked = await open()
@@ -220,7 +220,7 @@ describe('introspection', () => {
     }
   })
 
-  test('needs a client, and a token', async () => {
+  test('requires client authentication and a token', async () => {
     const { access_token } = await open()
     const { status } = await gateway.post('/oauth/introspect', { token: access_token })
     expect(status).toBe(401)

@@ -13,22 +13,22 @@ const policyRoles = new Map<string, Names>([
 ])
 const scopeOfRoles = createScopeOfRoles(policyRoles)
 
-/** One bound alone is both: that of a session, or of a client that asks for itself. */
+/** Grants a scope. One bound alone counts as both: a session, or a client that acts for itself. */
 const granted = (
   requested: string | undefined,
   [bound, held = bound]: readonly [Names | undefined, Names?],
   roles: Names = ['reader'],
 ) => checkOf(() => grantedScope(requested, { bound, held, roles, scopeOfRoles }).join(' '))
 
-/** Of a client without scopes. */
+/** Grants a scope for a client without scopes. */
 const unbound = (requested: string | undefined, held?: Names, roles: Names = ['reader']) =>
   checkOf(() => grantedScope(requested, { bound: undefined, held, roles, scopeOfRoles }).join(' '))
 
 const hundred = Array.from({ length: 100 }, (_, at) => `a${at}`)
 
-describe('a scope', () => {
+describe('a granted scope', () => {
   test.each([
-    ['all that is allowed, where nothing is asked', undefined, [['a:r', 'b:r']], 'a:r b:r'],
+    ['all that the bound allows if none is requested', undefined, [['a:r', 'b:r']], 'a:r b:r'],
     [
       'what every bound allows',
       undefined,
@@ -38,59 +38,49 @@ describe('a scope', () => {
       ],
       'b:r',
     ],
-    ['of two patterns the narrower one', undefined, [['a:*'], ['a:r', 'b:r']], 'a:r'],
-    ['of two patterns the narrower one, if it comes first', undefined, [['a:r'], ['a:*']], 'a:r'],
-    ['empty, where every bound is empty', undefined, [[]], ''],
+    ['the narrower one of two patterns', undefined, [['a:*'], ['a:r', 'b:r']], 'a:r'],
+    ['the narrower one of two patterns in the other order', undefined, [['a:r'], ['a:*']], 'a:r'],
+    ['empty if every bound is empty', undefined, [[]], ''],
     ['up to 100 names', hundred.join(' '), [hundred], hundred.join(' ')],
-    ['nothing, where nothing bounds it', undefined, [undefined], ''],
-    ['what is asked, within its bounds', 'b:r', [['a:r', 'b:r']], 'b:r'],
-    ['what is asked, below a pattern', 'a:r', [['a:*']], 'a:r'],
-    [
-      'of what a bound allows, what roles grant',
-      undefined,
-      [['a:r', 'd:r', 'openid']],
-      'a:r openid',
-    ],
-    ['of a pattern, what roles grant', undefined, [['a:*', 'd:*']], 'a:r'],
-    ['what is asked, once each', 'b:r b:r', [['a:r', 'b:r']], 'b:r'],
-    ['what narrows roles, where nothing bounds it', 'b:r', [undefined], 'b:r'],
-    ['names that are no permissions', 'openid', [['openid', 'profile']], 'openid'],
+    ['empty if there is no bound', undefined, [undefined], ''],
+    ['the requested name within its bounds', 'b:r', [['a:r', 'b:r']], 'b:r'],
+    ['the requested name below a pattern', 'a:r', [['a:*']], 'a:r'],
+    ['the part of a bound that roles grant', undefined, [['a:r', 'd:r', 'openid']], 'a:r openid'],
+    ['the part of a pattern that roles grant', undefined, [['a:*', 'd:*']], 'a:r'],
+    ['each requested name once', 'b:r b:r', [['a:r', 'b:r']], 'b:r'],
+    ['a requested part of the roles if there is no bound', 'b:r', [undefined], 'b:r'],
+    ['names that are not permissions', 'openid', [['openid', 'profile']], 'openid'],
   ] as const)('is %s', (_, requested, bounds, expected) => {
     expect(granted(requested, bounds)).toBe(expected)
   })
 
   test.each([
-    ['beyond a bound', 'b:r', [['a:r']], 'scope_exceeded'],
-    ['beyond a pattern with the same first letters', 'ab:r', [['a:*']], 'scope_exceeded'],
-    ['beyond the roles', 'd:r', [['a:r', 'd:r']], 'scope_beyond_roles'],
-    ['partly beyond the roles', 'a:r d:r', [['a:r', 'd:r']], 'scope_beyond_roles'],
-    ['a pattern of which roles grant a part', 'a:*', [['a:*']], 'scope_beyond_roles'],
-    [
-      'a pattern beyond the roles, where nothing bounds it',
-      'a:*',
-      [undefined],
-      'scope_beyond_roles',
-    ],
-    ['a word, where nothing bounds it', 'superuser', [undefined], 'scope_exceeded'],
-    ['a word beside permissions', 'a:r superuser', [undefined], 'scope_exceeded'],
-    ['a bound that no role meets', undefined, [['d:r', 'openid']], 'scope_unbounded'],
-    ['beyond one of two bounds', 'a:r', [['a:r'], ['b:r']], 'scope_exceeded'],
-    ['partly beyond a bound', 'a:r c:r', [['a:r']], 'scope_exceeded'],
+    ['a name beyond the bound', 'b:r', [['a:r']], 'scope_exceeded'],
+    ['a name beyond a pattern with the same first letters', 'ab:r', [['a:*']], 'scope_exceeded'],
+    ['a name beyond the roles', 'd:r', [['a:r', 'd:r']], 'scope_beyond_roles'],
+    ['a scope that is partly beyond the roles', 'a:r d:r', [['a:r', 'd:r']], 'scope_beyond_roles'],
+    ['a pattern that the roles grant in part', 'a:*', [['a:*']], 'scope_beyond_roles'],
+    ['a pattern beyond the roles without a bound', 'a:*', [undefined], 'scope_beyond_roles'],
+    ['a plain word without a bound', 'superuser', [undefined], 'scope_exceeded'],
+    ['a plain word beside permissions', 'a:r superuser', [undefined], 'scope_exceeded'],
+    ['a bound that no role covers', undefined, [['d:r', 'openid']], 'scope_unbounded'],
+    ['a name beyond one of two bounds', 'a:r', [['a:r'], ['b:r']], 'scope_exceeded'],
+    ['a scope that is partly beyond a bound', 'a:r c:r', [['a:r']], 'scope_exceeded'],
     ['a pattern that a bound does not have', 'a:*', [['a:r']], 'scope_exceeded'],
-    ['anything of a session without scope', 'a:r', [[]], 'scope_exceeded'],
-    ['empty where bounds do not meet', undefined, [['a:r'], ['b:r']], 'scope_unbounded'],
-    ['empty where plain bounds do not meet', undefined, [['openid'], ['email']], 'scope_empty'],
+    ['any name for a session without scope', 'a:r', [[]], 'scope_exceeded'],
+    ['bounds without a common permission', undefined, [['a:r'], ['b:r']], 'scope_unbounded'],
+    ['bounds without a common plain word', undefined, [['openid'], ['email']], 'scope_empty'],
     [
-      'without permissions where a bound has some',
+      'a scope without permissions if the bound has some',
       'openid',
       [['a:r', 'openid']],
       'scope_unbounded',
     ],
-    ['with a quote', 'a"', [undefined], 'scope_malformed'],
-    ['with two spaces', 'a:r  b:r', [undefined], 'scope_malformed'],
-    ['of a space', ' ', [undefined], 'scope_malformed'],
+    ['a quote', 'a"', [undefined], 'scope_malformed'],
+    ['two spaces', 'a:r  b:r', [undefined], 'scope_malformed'],
+    ['a single space', ' ', [undefined], 'scope_malformed'],
     [
-      'too long',
+      'more than 100 names',
       Array.from({ length: 101 }, (_, at) => `a${at}`).join(' '),
       [undefined],
       'scope_malformed',
@@ -99,14 +89,14 @@ describe('a scope', () => {
     expect(granted(requested, bounds)).toBe(`invalid_scope:${check}`)
   })
 
-  test('is refused where nobody grants it: permissions without roles and without a bound', () => {
+  test('is refused for a permission without roles and without a bound', () => {
     expect(granted('portcullis:clients:create', [undefined], [])).toBe(
       'invalid_scope:scope_ungranted',
     )
     expect(granted('openid', [undefined], [])).toBe('invalid_scope:scope_exceeded')
   })
 
-  test('of a login narrows it, and is not left, whatever else its roles grant', () => {
+  test('of a login with permissions stays within them, even if its roles grant more', () => {
     expect(unbound(undefined, ['a:r', 'openid'])).toBe('a:r openid')
     expect(unbound('a:r', ['a:r', 'openid'])).toBe('a:r')
     expect(unbound('openid', ['openid'])).toBe('openid')
@@ -119,13 +109,13 @@ describe('a scope', () => {
     expect(unbound('d:r', ['d:r'], [])).toBe('d:r')
   })
 
-  test('of a login that names no permission leaves its roles to be narrowed', () => {
+  test('of a login without permissions narrows the roles', () => {
     expect(unbound('a:r', ['openid'])).toBe('a:r')
     expect(unbound('d:r', ['openid'])).toBe('invalid_scope:scope_beyond_roles')
     expect(unbound('a:r', ['openid'], [])).toBe('invalid_scope:scope_ungranted')
   })
 
-  test('is what any of the roles grants, by pattern too, but for roles that nobody knows', () => {
+  test('is what any known role grants, patterns included, and unknown roles grant nothing', () => {
     expect(unbound('a:x c:w b:r', undefined, ['reader', 'writer'])).toBe('a:x c:w b:r')
     expect(unbound('a:*', undefined, ['writer'])).toBe('a:*')
     expect(unbound('x:y:*', undefined, ['all'])).toBe('x:y:*')
@@ -133,7 +123,7 @@ describe('a scope', () => {
       expect(unbound('a:r', undefined, [role])).toBe('invalid_scope:scope_beyond_roles')
   })
 
-  test('is refused where only the bound of a client names it: that grants nobody anything', () => {
+  test('is refused if only the scopes of the client name it, because those grant nothing by themselves', () => {
     const ask = (requested?: string, roles: readonly string[] = []) =>
       checkOf(() =>
         grantedScope(requested, {
@@ -145,7 +135,7 @@ describe('a scope', () => {
     expect(ask('a:r', ['reader'])).toBe('a:r')
   })
 
-  test('never permits more than its bounds and the roles do, whatever is asked', () => {
+  test('never permits more than its bounds and the roles, for every request', () => {
     const names = ['a:r', 'a:w', 'b:r', 'openid', 'a:*']
     const isPermitted = createAuthorizer(policyRoles)
     const permitted = (roles: readonly string[], scopes: readonly string[]) => {
@@ -173,7 +163,7 @@ describe('a scope', () => {
           ).toEqual([])
           if (asked.length === 0) expect(got, tried).toEqual(most)
           if (roles.length === 0) continue
-          // Origins read it, too: it names nothing that the roles do not grant.
+          // Origins read the scope as well: it names only what the roles grant.
           for (const name of named.filter((one) => one.includes(':')))
             expect(scopeOfRoles(roles, name), tried).toEqual([name])
         }

@@ -1,4 +1,4 @@
-/** Tokens that were exchanged before: what they may become in further hands. */
+/** Repeated exchanges: tokens that are the result of an exchange. */
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EXCHANGE, startGateway, type TestGateway } from './gateway.ts'
@@ -12,9 +12,9 @@ afterAll(() => gateway.close())
 const OWN = { grant_type: 'client_credentials' }
 
 describe.each(['jwt', 'opaque'] as const)(
-  "a client's own token, exchanged as %s",
+  'a token that a client got for itself, exchanged as %s',
   (tokenFormat) => {
-    test('S38: begins no session in the second exchange either, and lives no longer', async () => {
+    test('S38: begins no session in the second exchange either, and ends no later', async () => {
       const service = await gateway.createClient({ roles: ['reader'] })
       const own = (await gateway.token(service, OWN)).body
       const first = await gateway.createClient({ tokenFormat })
@@ -43,7 +43,7 @@ describe('S38: a client of a tenant', () => {
   ]
 
   test.each(['globex', 'Acme', undefined])(
-    'gets nothing for a token of tenant %s',
+    'gets no token for a subject token of tenant %s',
     async (tenant) => {
       const client = await gateway.createClient({ tenant: 'acme' })
       for (const subjectToken of await tokensOf(tenant)) {
@@ -57,7 +57,7 @@ describe('S38: a client of a tenant', () => {
     },
   )
 
-  test('acts for its own, and a client of none for anybody', async () => {
+  test('acts for its own tenant, and a client without a tenant acts for all', async () => {
     for (const [tenant, ofToken] of [
       ['acme', 'acme'],
       [undefined, 'acme'],

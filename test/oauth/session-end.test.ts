@@ -1,4 +1,7 @@
-/** What is obtained from a token ends when that token ends, unless the policy says otherwise. */
+/**
+ * The end of derived tokens: a token ends with the token that it was obtained from, unless the
+ * policy sets `sessionSeconds`.
+ */
 import fc from 'fast-check'
 import { decodeJwt } from 'jose'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -24,7 +27,7 @@ afterAll(async () => {
 
 const nowSeconds = () => Math.floor(Date.now() / 1000)
 
-/** A token for `seconds`, of which no other has been made. */
+/** Returns a token of `seconds` that nothing was derived from yet. */
 async function rootOf(gateway: TestGateway, kind: (typeof ROOTS)[number], seconds: number) {
   const claims = { sub: 'alice', roles: ['reader'], exp: nowSeconds() + seconds }
   if (kind === 'login') return gateway.login({ claims })
@@ -36,7 +39,7 @@ async function rootOf(gateway: TestGateway, kind: (typeof ROOTS)[number], second
 const expOf = (token: string) => decodeJwt(token).exp ?? Number.POSITIVE_INFINITY
 
 describe.each(ROOTS)('S70: from a %s token', (kind) => {
-  test('no chain of exchanges and refreshes gives a later end', async () => {
+  test('no chain of exchanges and refreshes gives a later expiry', async () => {
     const gateway = bounded
     const clients: TestClient[] = []
     for (const tokenFormat of FORMATS)
@@ -91,9 +94,9 @@ describe.each(ROOTS)('S70: from a %s token', (kind) => {
 })
 
 describe.each(['bounded', 'lasting'] as const)(
-  'S70: a token of the gateway itself, %s',
+  'S70: a token of the gateway itself (%s policy)',
   (which) => {
-    test.each(FORMATS)('becomes no session that outlives it (%s)', async (tokenFormat) => {
+    test.each(FORMATS)('begins no session that outlives it (%s)', async (tokenFormat) => {
       const gateway = which === 'bounded' ? bounded : lasting
       const client = await gateway.createClient({ tokenFormat })
       const token = await rootOf(gateway, 'minted', 900)
@@ -102,7 +105,7 @@ describe.each(['bounded', 'lasting'] as const)(
       expect((await gateway.refresh(client, body.refresh_token)).status).toBe(200)
       const { refresh_token } = (await gateway.exchange(client, token)).body
       vi.useFakeTimers({ toFake: ['Date'], now: (expOf(token) + 10) * 1000 })
-      // Takes its clock when it is made.
+      // The isolate reads its clock when it is created.
       const later = gateway.isolate()
       const before = gateway.originCalls()
       const refreshed = await later.request('https://gateway.test/oauth/token', {
@@ -124,7 +127,7 @@ describe.each(['bounded', 'lasting'] as const)(
       expect(gateway.originCalls()).toBe(before)
     })
 
-    test('that another client got for a login without a session begins no longer one', async () => {
+    test('that another client got for a login without a session begins no longer session', async () => {
       const gateway = which === 'bounded' ? bounded : lasting
       const broker = await gateway.createClient({ grants: [EXCHANGE] })
       const login = await gateway.login()
@@ -135,7 +138,7 @@ describe.each(['bounded', 'lasting'] as const)(
       expect((await gateway.introspect(client, body.refresh_token)).body.exp).toBe(expOf(first))
     })
 
-    test('of a session ends with that session, in the hands of others as well', async () => {
+    test('of a session ends with that session, after exchanges by other clients as well', async () => {
       const gateway = which === 'bounded' ? bounded : lasting
       const [owner, other] = [await gateway.createClient(), await gateway.createClient()]
       const session = (await gateway.exchange(owner, await gateway.login())).body
@@ -151,7 +154,7 @@ describe.each(['bounded', 'lasting'] as const)(
   },
 )
 
-test('S70: a login elsewhere outlives its token only as a session, and if the policy says so', async () => {
+test('S70: a login elsewhere outlives its token only as a session, and only if the policy sets sessionSeconds', async () => {
   const login = await lasting.login()
   const client = await lasting.createClient()
   const { body } = await lasting.exchange(client, login)
@@ -162,7 +165,7 @@ test('S70: a login elsewhere outlives its token only as a session, and if the po
   expect(expOf(token)).toBeLessThanOrEqual(expOf(login))
 })
 
-test('S70: a token within its tolerance, but past its end, gives nothing', async () => {
+test('S70: an expired token within the clock tolerance cannot be exchanged', async () => {
   for (const gateway of [bounded, lasting]) {
     const client = await gateway.createClient({ grants: [EXCHANGE] })
     for (const kind of ['login', 'minted'] as const) {

@@ -23,7 +23,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   afterAll(() => redis.close())
   beforeEach(() => redis.direct.flushall())
 
-  test('failures are counted by address and by client, each with an end', async () => {
+  test('failures are counted by address and by client, and every counter expires', async () => {
     const logins = loginsOver(rest)
     for (let count = 1; count <= 3; count++) {
       const { byAddress, byClient } = await logins.failed(login)
@@ -36,7 +36,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     expect(knownForSeconds).toBeLessThanOrEqual(0)
   })
 
-  test('an attempt begins in one call, and an address is remembered for a day', async () => {
+  test('an authentication begins with one call, and a known address is stored for a day', async () => {
     const logins = loginsOver(rest)
     expect(await logins.succeeded(login, { remember: true })).toBe(true)
     const before = redis.calls()
@@ -47,7 +47,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     expect((await logins.begin({ ...login, address: '192.0.2.2' })).knownForSeconds).toBe(-2)
   })
 
-  test('an assertion is used once, however many come at once', async () => {
+  test('of many simultaneous uses of one assertion, exactly one succeeds', async () => {
     const use = { key: 'pc:client-assertion:x', ttlSeconds: 60 }
     const logins = loginsOver(rest)
     const uses = Array.from({ length: 10 }, () => logins.succeeded(login, { remember: false, use }))
@@ -55,7 +55,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     expect(await redis.direct.ttl(use.key)).toBeGreaterThan(0)
   })
 
-  test('what a grant asks is one call, and a proof is new once', async () => {
+  test('a grant reads its state in one call, and a proof is accepted once', async () => {
     const store = createGrantStore(rest)
     await redis.direct.set('pc:cutoff:a', '5')
     const before = redis.calls()
@@ -67,7 +67,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     expect(await store.consult({ keys: [] })).toEqual({ values: [], proofIsNew: true })
   })
 
-  test('R06, R12: a key of a wrong type is no absence', async () => {
+  test('R06, R12: a key of the wrong type is an outage, not a missing key', async () => {
     await redis.direct.lpush('pc:cutoff:a', 'x')
     const asked = createGrantStore(rest).consult({ keys: ['pc:cutoff:a', 'pc:cutoff:b'] })
     await expect(asked).rejects.toBeInstanceOf(Unavailable)
@@ -80,7 +80,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     }
   })
 
-  test('an attempt tells the cut-offs of the client and of it as a subject, and no others', async () => {
+  test('an authentication returns the cutoffs of the client and of its subject, and no others', async () => {
     const keys = await Promise.all(
       (['client', 'subject', 'tenant'] as const).map((kind) =>
         revokedBeforeKey(kind, PUBLIC_URL, login.clientId),
@@ -101,31 +101,31 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   })
 })
 
-describe('R06: odd words of Redis are an outage, never a no:', () => {
+describe('R06: a malformed reply of Redis is an outage, never a refusal', () => {
   const saying = (...replies: RedisReply[]): RedisRest => ({ send: async () => replies })
   const good = [null, null, -2, null, -2, -2, null, null, null].map((result) => ({ result }))
 
-  test('the replies that the odd ones are made from are taken', async () => {
+  test('well-formed replies are accepted', async () => {
     await expect(loginsOver(saying(...good)).begin(login)).resolves.toMatchObject({
       client: undefined,
     })
   })
 
-  test.each(good.map((_, index) => index))('in place %i of a login', async (index) => {
+  test.each(good.map((_, index) => index))('at position %i of an authentication', async (index) => {
     for (const odd of [{ error: 'ERR' }, { result: {} }, { result: 'x' }, { result: true }]) {
       const replies = good.map((reply, at) => (at === index ? odd : reply))
       await expect(loginsOver(saying(...replies)).begin(login)).rejects.toBeInstanceOf(Unavailable)
     }
   })
 
-  test('a number in the place of a cut-off, which Redis has as text', async () => {
+  test('a number in place of a cutoff, which Redis returns as text', async () => {
     for (const index of [7, 8]) {
       const replies = good.map((reply, at) => (at === index ? { result: 5 } : reply))
       await expect(loginsOver(saying(...replies)).begin(login)).rejects.toBeInstanceOf(Unavailable)
     }
   })
 
-  test('about failures, assertions, cut-offs and proofs', async () => {
+  test('for failures, assertions, cutoffs and proofs', async () => {
     for (const odd of [null, 1, [], [1], [1, 60, 1, 'x'], 'OK'])
       await expect(loginsOver(saying({ result: odd })).failed(login)).rejects.toBeInstanceOf(
         Unavailable,
@@ -152,7 +152,7 @@ describe('R06: odd words of Redis are an outage, never a no:', () => {
   })
 })
 
-test('S44: who waits, and for how long', () => {
+test('S44: the wait depends on the failures by address and by client', () => {
   const few = { count: 19, resetSeconds: 50 }
   const none = { count: 0, resetSeconds: 1 }
   const waits = (state: object) =>

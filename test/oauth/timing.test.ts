@@ -1,4 +1,4 @@
-/** What durations reveal: nothing about secrets, and nothing about which clients exist. */
+/** Timing: durations reveal nothing about secrets and nothing about which clients exist. */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Client } from '../../src/oauth/client.ts'
@@ -13,7 +13,7 @@ import { startGateway, type TestGateway } from './gateway.ts'
 vi.setConfig({ testTimeout: 180_000 })
 
 const MAX_DIFFERENCE = 0.05
-/** Beyond this a run measures nothing. */
+/** Maximum noise; a run above it proves nothing. */
 const MAX_NOISE = 0.25
 const GRANT = { grant_type: 'client_credentials' }
 const NOW_MS = Date.UTC(2026, 10, 22)
@@ -21,7 +21,7 @@ const NOW_MS = Date.UTC(2026, 10, 22)
 const clientWith = (members: Partial<Client>) =>
   ({ id: 'c', secrets: [], disabled: false, jwks: undefined, ...members }) as Client
 
-/** Fails unless each action took as long as the baseline, give or take 5 % and this run's noise. */
+/** Fails unless each action takes as long as the baseline, within 5 % and the noise of this run. */
 function expectEqualTimes({ noise, differences }: MedianDifferences<string>) {
   expect(noise, 'noise').toBeLessThan(MAX_NOISE)
   for (const [name, difference] of Object.entries(differences))
@@ -32,7 +32,7 @@ describe('S26: secrets of clients', () => {
   const secret = newClientSecret()
   const rounds = 500
 
-  test('take the same time to refuse for a known, unknown, disabled or secretless client', async () => {
+  test('are refused in the same time for a known, unknown, disabled or secretless client', async () => {
     const secrets = [await clientSecretHash(newClientSecret())]
     const check = (client: Client | undefined) => () => isClientSecret(client, secret, NOW_MS)
     const measured = await medianDifferences(
@@ -47,7 +47,7 @@ describe('S26: secrets of clients', () => {
     expectEqualTimes(measured)
   })
 
-  test('a measurement finds an early return for unknown clients', async () => {
+  test('are compared by a measurement that detects an early return for unknown clients', async () => {
     const client = clientWith({ secrets: [await clientSecretHash(newClientSecret())] })
     const check = () => isClientSecret(client, secret, NOW_MS)
     const returnsEarly = async (known: Client | undefined) =>
@@ -60,7 +60,7 @@ describe('S26: secrets of clients', () => {
     expect(() => expectEqualTimes(measured)).toThrow('unknown')
   })
 
-  test('are compared over all characters, wherever the first difference is', async () => {
+  test('are compared over all characters, at every position of the first difference', async () => {
     const { hash } = await clientSecretHash(secret)
     const changedAt = (at: number) =>
       hash.slice(0, at) + (hash[at] === 'A' ? 'B' : 'A') + hash.slice(at + 1)
@@ -80,13 +80,16 @@ describe('S26: secrets of clients', () => {
     expect(right.same).toBe(true)
     expect(right.looks).toBeGreaterThanOrEqual(2 * hash.length)
     for (let at = 0; at < hash.length; at++)
-      expect(await looks(changedAt(at)), `changed at ${at}`).toEqual({ ...right, same: false })
+      expect(await looks(changedAt(at)), `first difference at ${at}`).toEqual({
+        ...right,
+        same: false,
+      })
   })
 })
 
 describe('S26: assertions of clients', () => {
   test.each(ASSERTION_ALGORITHMS)(
-    'with a wrong %s signature take the same time for a known, unknown, disabled or keyless client',
+    'with a wrong %s signature are refused in the same time for a known, unknown, disabled or keyless client',
     async (alg) => {
       const keys = await Promise.all(
         ['k0', 'k1', 'k2'].map(async (kid) => {
@@ -101,7 +104,8 @@ describe('S26: assertions of clients', () => {
         const header = { alg, kid }
         const token = await new SignJWT({ sub: 'c' }).setProtectedHeader(header).sign(privateKey)
         if (alg !== 'RS256' && alg !== 'PS256') return token
-        // Small as a number: one that is larger than the modulus of a key is refused at sight.
+        // The number must be small: a signature above the modulus is refused before the
+        // verification.
         const at = token.lastIndexOf('.') + 1
         return `${token.slice(0, at)}AAAA${token.slice(at + 4)}`
       }
@@ -152,13 +156,13 @@ describe('S26, S45: whole requests to the token endpoint', () => {
   })
   afterAll(() => gateway.close())
 
-  test('take the same time for a wrong secret, an unknown and a disabled client', async () => {
+  test('are refused in the same time for a wrong secret, an unknown client and a disabled client', async () => {
     const [known, disabled] = [await gateway.createClient(), await gateway.createClient()]
     await gateway.registry.disable(disabled.id)
     const unknown = { id: crypto.randomUUID(), secret: known.secret }
     let requests = 0
     const attempt = (id: string) => async () => {
-      // Or failures would be throttled, which is another answer.
+      // Otherwise failures would be throttled, which is another response.
       if (++requests % 15 === 0) await gateway.forgetFailures()
       const address = gateway.newAddress()
       const { status } = await gateway.token({ id, secret: 'wrong' }, GRANT, { address })

@@ -21,8 +21,8 @@ const good = () => ({
 })
 const encoded = (more = '') => `${new URLSearchParams(good())}${more}`
 
-describe('S43: the endpoints', () => {
-  test('answer JSON that nobody may store, also where they refuse', async () => {
+describe('S43: the OAuth endpoints', () => {
+  test('answer uncacheable JSON, for errors as well', async () => {
     const replies = [
       await gateway.post('/oauth/token', good()),
       await gateway.post('/oauth/token', { ...good(), grant_type: 'password' }),
@@ -39,7 +39,7 @@ describe('S43: the endpoints', () => {
     expect((await gateway.revoke(client, 'x')).headers.get('cache-control')).toBe('no-store')
   })
 
-  test.each(PATHS)('%s waits three seconds for a form, and no more', async (path) => {
+  test.each(PATHS)('%s waits at most three seconds for a form', async (path) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
       let isAnswered = false
@@ -67,7 +67,7 @@ describe('S43: the endpoints', () => {
     }
   })
 
-  test.each(PATHS)('%s takes no other method than POST', async (path) => {
+  test.each(PATHS)('%s accepts only POST', async (path) => {
     for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY']) {
       const { status, headers, text } = await gateway.send(path, { method })
       expect([method, status, headers.get('allow')]).toEqual([method, 405, 'POST'])
@@ -79,18 +79,18 @@ describe('S43: the endpoints', () => {
   test.each([
     ['JSON', 'application/json', JSON.stringify],
     ['text', 'text/plain', () => encoded()],
-    ['no type', '', () => encoded()],
-    ['two types', 'application/x-www-form-urlencoded, text/plain', () => encoded()],
+    ['no content type', '', () => encoded()],
+    ['two content types', 'application/x-www-form-urlencoded, text/plain', () => encoded()],
     ['multipart', 'multipart/form-data; boundary=x', () => encoded()],
     ['another charset', 'application/x-www-form-urlencoded; charset=utf-16', () => encoded()],
-  ])('take no %s', async (_, type, body) => {
+  ])('refuse %s', async (_, type, body) => {
     const init = { method: 'POST', body: new TextEncoder().encode(body(good())) }
     const headers = { 'Content-Type': type }
     const reply = await gateway.send('/oauth/token', init, type === '' ? {} : { headers })
     expect(reply).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
   })
 
-  test('take UTF-8 by its name', async () => {
+  test('accept UTF-8 as declared charset', async () => {
     const headers = { 'Content-Type': 'Application/X-WWW-Form-Urlencoded; charset="UTF-8"' }
     expect((await gateway.post('/oauth/token', encoded(), { headers })).status).toBe(200)
   })
@@ -101,7 +101,7 @@ describe('S43: the endpoints', () => {
     ['a parameter twice, once empty', '&grant_type='],
     ['an unknown parameter twice', '&x=1&x=1'],
     ['a broken escape', '&x=%'],
-    ['no UTF-8', '&x=%ff'],
+    ['invalid UTF-8', '&x=%ff'],
     ['a control character', '&x=%00'],
     ['a line break in a name', '&x%0a=1'],
   ])('refuse %s', async (_, more) => {
@@ -109,18 +109,18 @@ describe('S43: the endpoints', () => {
     expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' })
   })
 
-  test('ignore an unknown parameter, and one without a value', async () => {
+  test('ignore an unknown parameter and a parameter without a value', async () => {
     expect((await gateway.post('/oauth/token', encoded('&x=1&scope=&&y'))).status).toBe(200)
   })
 
-  test('take no parameters from the query', async () => {
+  test('ignore parameters in the query', async () => {
     for (const query of ['?x=1', '?client_secret=x', '?scope=']) {
       const { status, body } = await gateway.post(`/oauth/token${query}`, good())
       expect({ status, error: body.error }).toEqual({ status: 400, error: 'invalid_request' })
     }
   })
 
-  test('S62: take 64 KiB at most, told or counted', async () => {
+  test('S62: accept at most 64 KiB, declared or counted', async () => {
     const body = encoded(`&x=${'x'.repeat(65_536)}`)
     const told = await gateway.post('/oauth/token', body)
     expect(told).toMatchObject({ status: 413, body: { error: 'invalid_request' } })
@@ -130,7 +130,7 @@ describe('S43: the endpoints', () => {
     expect(counted.status).toBe(413)
   })
 
-  test('say nothing of what was sent, and the same of every cause', async () => {
+  test('repeat no input in errors, and describe every cause alike', async () => {
     const marker = 'marker-of-this-test'
     const replies = [
       await gateway.token(client, { grant_type: marker }),
@@ -154,7 +154,7 @@ describe('S43: the endpoints', () => {
     }
   })
 
-  test('R01: answer 503 with Retry-After while Redis is away, and fail closed', async () => {
+  test('R01: answer 503 with Retry-After while Redis is unreachable', async () => {
     const away = await startGateway()
     const other = await away.createClient()
     await away.redis.close()
@@ -170,8 +170,8 @@ describe('S43: the endpoints', () => {
 
 const GRANT = { grant_type: 'client_credentials' }
 
-describe('what is published', () => {
-  test('the metadata names the issuer exactly, and endpoints that are there', async () => {
+describe('discovery documents', () => {
+  test('the metadata has the exact issuer and only endpoints that exist', async () => {
     const { status, headers, body } = await gateway.send(
       '/.well-known/oauth-authorization-server',
       {},
@@ -196,7 +196,7 @@ describe('what is published', () => {
       expect(body[name]).not.toContain('none')
   })
 
-  test('the protected resource names its authorization servers and DPoP', async () => {
+  test('the protected resource metadata names its authorization servers and DPoP', async () => {
     const { body } = await gateway.send('/.well-known/oauth-protected-resource', {})
     expect(body.authorization_servers).toEqual([ISSUER, PUBLIC_URL])
     expect(body.dpop_signing_alg_values_supported).toEqual(
@@ -204,7 +204,7 @@ describe('what is published', () => {
     )
   })
 
-  test('without signing keys there is no authorization server', async () => {
+  test('a gateway without signing keys has no authorization server', async () => {
     const plain = await startGateway({ signs: false })
     try {
       for (const path of PATHS) expect((await plain.post(path, {})).status).toBe(404)
@@ -216,8 +216,8 @@ describe('what is published', () => {
   })
 })
 
-describe('the audit trail', () => {
-  test('S66: has one event for each request, with its precise reason and nothing secret', async () => {
+describe('the audit trail of OAuth', () => {
+  test('S66: has one event per request, with the precise reason and without secrets', async () => {
     gateway.events.length = 0
     const login = await gateway.login({ claims: { sub: 'audited' } })
     const { body } = await gateway.exchange(client, login)

@@ -32,12 +32,12 @@ const rules: readonly Rule[] = parse(read('alerts.yml')).groups.flatMap(
 )
 const cases: readonly AlertCase[] = parse(read('alerts.test.yml')).tests
 const dashboard: { panels: readonly Panel[] } = JSON.parse(read('dashboard.json'))
-/** Grafana's variables stand where PromQL wants a duration. */
+/** Replaces Grafana's variables where PromQL expects a duration. */
 const shown = dashboard.panels.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr }) => ({ title, expr: expr.replaceAll('$__rate_interval', '5m') })),
 )
 
-/** Names that samples have, and the labels of each. */
+/** Names of samples, and the labels of each. */
 const samples = new Map<string, readonly string[]>()
 for (const [name, { kind, labels }] of Object.entries(METRICS) as [string, Metric][]) {
   if (kind !== 'histogram') samples.set(name, labels)
@@ -47,10 +47,10 @@ for (const [name, { kind, labels }] of Object.entries(METRICS) as [string, Metri
     samples.set(`${name}_count`, labels)
   }
 }
-/** Made by `label_replace` in the dashboard. */
+/** Labels that `label_replace` creates in the dashboard. */
 const MADE_LABELS = ['class']
 
-test('the parser tells good from bad', () => {
+test('the parser distinguishes valid from invalid expressions', () => {
   expect(expressionOf('sum by (a) (rate(b{c="d"}[5m])) > 1')).toEqual({
     mistakes: [],
     metrics: ['b'],
@@ -64,7 +64,7 @@ describe.each([...rules.map(({ alert, expr }) => ({ title: alert, expr })), ...s
   ({ expr }) => {
     const { mistakes, metrics, labels } = expressionOf(expr)
 
-    test('is PromQL over metrics and labels that there are', () => {
+    test('uses only metrics and labels that exist', () => {
       expect(mistakes).toEqual([])
       expect(metrics.length).toBeGreaterThan(0)
       expect(metrics.filter((name) => !samples.has(name))).toEqual([])
@@ -80,7 +80,7 @@ test('the dashboard shows every metric', () => {
   expect(Object.keys(METRICS).filter((name) => !families.includes(name))).toEqual([])
 })
 
-test('every alert says what is wrong, and has a test that it fires and one that it does not', () => {
+test('every alert has a description, a test in which it fires and a test in which it does not', () => {
   expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length)
   for (const { alert, labels, annotations } of rules) {
     expect(['warning', 'critical']).toContain(labels.severity)
@@ -99,7 +99,7 @@ test('every alert says what is wrong, and has a test that it fires and one that 
   }
 })
 
-test('the tests of the alerts are about metrics that there are', () => {
+test('the tests of the alerts use metrics that exist', () => {
   for (const { series } of cases.flatMap(({ input_series }) => input_series)) {
     const { mistakes, metrics, labels } = expressionOf(series)
     expect(mistakes).toEqual([])
@@ -110,19 +110,19 @@ test('the tests of the alerts are about metrics that there are', () => {
 describe.runIf(hasPromtool)('promtool', () => {
   const inOps = (name: string) => join(ROOT, 'ops', name)
 
-  test('takes the rules and the configuration', () => {
+  test('accepts the rules and the configuration', () => {
     expect(promtool(['check', 'rules', inOps('alerts.yml')])).toMatchObject({ status: 0 })
     const configuration = ['check', 'config', '--syntax-only', inOps('prometheus.yml')]
     expect(promtool(configuration)).toMatchObject({ status: 0 })
   })
 
-  test('sees each alert fire, and not fire, as it should', () => {
+  test('confirms that each alert fires and stays silent as its tests expect', () => {
     const { status, output } = promtool(['test', 'rules', inOps('alerts.test.yml')])
     expect(status, output).toBe(0)
   })
 })
 
-test('the scrape goes to one gateway, with the permission that it needs', () => {
+test('the scrape targets one gateway, with the required permission', () => {
   const { scrape_configs, rule_files } = parse(read('prometheus.yml'))
   expect(rule_files).toEqual(['alerts.yml'])
   const [{ metrics_path, static_configs, oauth2 }] = scrape_configs

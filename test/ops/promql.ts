@@ -1,12 +1,12 @@
-/** What an expression of PromQL is made of, by Prometheus' own grammar. */
+/** The parts of a PromQL expression, by the grammar of Prometheus. */
 import { parser } from '@prometheus-io/lezer-promql'
 
 export interface Expression {
-  /** Where the grammar does not hold; empty for a good expression. */
+  /** Positions of syntax errors; empty for a valid expression. */
   readonly mistakes: readonly string[]
   /** Names of metrics. */
   readonly metrics: readonly string[]
-  /** Names of labels: those that are compared, grouped by, or made. */
+  /** Names of labels in matchers, groupings and `label_replace`. */
   readonly labels: readonly string[]
 }
 

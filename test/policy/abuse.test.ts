@@ -19,7 +19,7 @@ const bans = {
   mode: 'enforce',
 }
 
-test('S44: a policy that says nothing limits bad credentials and bans; loopback is exempt', () => {
+test('S44: by default, a policy throttles bad credentials and bans, and exempts loopback', () => {
   const exempt = ['127.0.0.0/8', '::1/128']
   const defaults = { authenticationFailures: failures, bans, exempt }
   expect(policyWith()).toEqual(defaults)
@@ -27,7 +27,7 @@ test('S44: a policy that says nothing limits bad credentials and bans; loopback 
   expect(policyWith({ authenticationFailures: {}, bans: {} })).toEqual(defaults)
 })
 
-test('each is turned off by itself, and off means off', () => {
+test('each abuse setting can be turned off alone', () => {
   expect(policyWith({ authenticationFailures: false })).toMatchObject({
     authenticationFailures: undefined,
     bans,
@@ -38,7 +38,7 @@ test('each is turned off by itself, and off means off', () => {
   })
 })
 
-test('what a policy says holds, and the rest stays', () => {
+test('settings of the policy override the defaults, and the other defaults remain', () => {
   expect(policyWith({ authenticationFailures: { limit: 100 } }).authenticationFailures).toEqual({
     ...failures,
     limit: 100,
@@ -62,7 +62,7 @@ test.each([
   { never: [] },
   true,
   null,
-])('a ban that makes no sense is a mistake: %j', (wrong) => {
+])('an invalid ban is refused: %j', (wrong) => {
   expect(() => policyWith({ bans: wrong })).toThrow('abuse.bans')
 })
 
@@ -75,7 +75,7 @@ test.each([
   '10.0.0.0/8/8',
   'all',
   '',
-])('what is no address and no range cannot be exempt: %j', (text) => {
+])('an exemption that is neither an address nor a range is refused: %j', (text) => {
   expect(() => policyWith({ exempt: [text] })).toThrow('abuse.exempt')
 })
 
@@ -88,7 +88,7 @@ test.each([
   { limit: 20, windowSeconds: 60, by: 'subject' },
   { mode: 'off' },
   0,
-])('no throttle, or half of one, is a mistake: %j', (authenticationFailures) => {
+])('an invalid or incomplete throttle is refused: %j', (authenticationFailures) => {
   expect(() => policyWith({ authenticationFailures })).toThrow(Misconfigured)
   expect(() => policyWith({ authenticationFailures })).toThrow('abuse.authenticationFailures')
 })

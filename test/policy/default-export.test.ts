@@ -1,4 +1,4 @@
-/** What a policy file may export, where nobody has looked at its types. */
+/** The default export of a policy file, without type checks. */
 import { expect, test } from 'vitest'
 import { Misconfigured } from '../../src/errors.ts'
 import { definePolicy, type Policy, requirePolicy } from '../../src/policy/policy.ts'
@@ -6,7 +6,7 @@ import { definePolicy, type Policy, requirePolicy } from '../../src/policy/polic
 const routes = [{ method: 'GET', path: '/orders', permission: 'orders:read' }] as const
 const DEFINITION = { roles: { reader: ['orders:read'] }, limits: {}, routes }
 
-test('is what definePolicy made', () => {
+test('the result of definePolicy is accepted', () => {
   expect(() => requirePolicy(definePolicy(DEFINITION))).not.toThrow()
 })
 
@@ -16,7 +16,7 @@ test.each<[string, unknown]>([
   ['an empty object', {}],
   ['a definition', DEFINITION],
   ['a function', () => definePolicy(DEFINITION)],
-])('%s is no policy, and what is missing is said', (_, value) => {
+])('%s is refused as a policy, and the message says what is missing', (_, value) => {
   const require = () => requirePolicy(value as Policy)
   expect(require).toThrow(Misconfigured)
   expect(require).toThrow('must be the default export, made by definePolicy()')

@@ -19,12 +19,12 @@ const policyWith = (limit: object, revocation = { maxStalenessMs: 1_000 }) =>
     revocation,
   })
 
-test('a limit says what an isolate may take ahead of it', () => {
+test('a limit declares how much an isolate may lease in advance', () => {
   expect(policyWith({}).routes[0]?.limits[0]?.lease).toEqual({ max: 50, ttlMs: 1_000 })
   expect(policyWith({ lease: undefined }).limits.get('standard')?.lease).toBeUndefined()
 })
 
-test('a lease that nobody could spend is refused: without a bound on revocation every request asks', () => {
+test('a lease without a revocation bound is refused, because every request would call Redis anyway', () => {
   expect(() => policyWith({}, { maxStalenessMs: 0 })).toThrow(/limits\.standard\.lease/)
 })
 
@@ -43,13 +43,13 @@ test.each<[object, string]>([
     'limits.standard.lease: max of 50 is less than a request costs, 60',
   ],
   [{ engine: 'upstash' }, "limits.standard.lease: needs engine: 'exact'"],
-])('a lease that is none is refused, and why: %j', (wrong, why) => {
+])('an invalid lease is refused with the reason: %j', (wrong, why) => {
   expect(() => policyWith(wrong)).toThrow(Misconfigured)
   expect(() => policyWith(wrong)).toThrow(why)
 })
 
 test('as middleware, such a limit is refused when the app is built', () => {
-  const store = createUpstashAdmissionStore({ send: () => Promise.reject(new Error('not asked')) })
+  const store = createUpstashAdmissionStore({ send: () => Promise.reject(new Error('not called')) })
   const admission = createAdmission({ store, now: Date.now })
   const limits = [{ name: 'standard', ...LIMIT, windowSeconds: 2 }]
   expect(() => admit({ admission, limits })).toThrow(RangeError)

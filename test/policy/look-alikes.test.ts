@@ -1,4 +1,4 @@
-/** Which routes of a policy an origin could confuse, and what becomes of their requests. */
+/** Routes of a policy that an origin could confuse, and the treatment of their requests. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../src/errors.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
@@ -33,14 +33,14 @@ function mistakesOf(...rows: readonly Row[]): readonly string[] {
   }
 }
 
-/** Routes that an origin could take requests of the last row for. */
+/** Returns the routes that an origin could pick for requests of the last row. */
 function lookAlikes(...rows: readonly Row[]): readonly string[] {
   const { routes } = define(rows)
   const last = routes.at(-1)
   return last === undefined ? [] : lookAlikesOf(last, routes).map(({ path }) => path)
 }
 
-describe('S67: two routes that differ in spelling alone', () => {
+describe('S67: two routes that differ only in spelling', () => {
   test.each([
     ['/users/export', '/Users/Export'],
     ['/users/export', '/users/export/'],
@@ -50,7 +50,7 @@ describe('S67: two routes that differ in spelling alone', () => {
     ['/users/:id{[a-z]+}', '/users/ROOT'],
     ['/admin', '/admin.'],
     ['/a+b', '/a+b/'],
-  ])('%s and %s are refused where they demand different things', (one, other) => {
+  ])('%s and %s are refused if they have different requirements', (one, other) => {
     const demands = 'which demands something else; let both demand the same'
     for (const [upper, lower] of [
       ['administer', 'read'],
@@ -75,55 +75,59 @@ describe('S67: two routes that differ in spelling alone', () => {
     ['/v1/users', '/v1.1/users'],
     ['/.well-known/a', '/.well-known/*'],
     ['/files', '/files/*'],
-  ])('%s and %s are two routes that the policy names', (one, other) => {
+  ])('%s and %s are distinct routes', (one, other) => {
     expect(mistakesOf(row(one, 'administer'), row(other, 'read'))).toEqual([])
     expect(mistakesOf(row(one, 'read'), row(other, 'administer'))).toEqual([])
   })
 
-  test('of two methods are not confused', () => {
+  test('are not confused if their methods differ', () => {
     const post = row('/USERS', 'administer', { method: 'POST' })
     expect(mistakesOf(post, row('/users', 'read'))).toEqual([])
   })
 
-  test('an unknown spelling is a mistake', () => {
+  test('with an unknown originSpelling are refused', () => {
     const wrong = row('/a', 'read', { originSpelling: 'lax' as 'loose' })
     expect(mistakesOf(wrong)[0]).toMatch(/^routes\[0\]\.originSpelling: /)
   })
 })
 
-describe('S67: a route has look-alikes', () => {
+describe('S67: look-alikes of a route', () => {
   test.each<[string, readonly Row[], readonly string[]]>([
     ['above a wildcard', [row('/api/admin', 'x'), row('/api/*', 'y')], ['/api/admin']],
     ['above a parameter', [row('/u/export', 'x'), row('/u/:id', 'y')], ['/u/export']],
-    ['below it, too', [row('/a/B', 'x'), row('/a/:id{[a-z]+}', 'y')], ['/a/B']],
+    ['below a parameter as well', [row('/a/B', 'x'), row('/a/:id{[a-z]+}', 'y')], ['/a/B']],
     ['with a parameter', [row('/:t/admin', 'x'), row('/:t/*', 'y')], ['/:t/admin']],
     ['without literals', [row('/u/:id', 'x'), row('/u/*', 'y')], ['/u/:id']],
     ['optional', [row('/a/b/:c?', 'x'), row('/a/*', 'y')], ['/a/b/:c?']],
-    ['and none that is elsewhere', [row('/b/admin', 'x'), row('/api/*', 'y')], []],
-    ['and none that is longer', [row('/api/:id/x', 'x'), row('/api/:id', 'y')], []],
-    ['and none that demands as much', [row('/api/admin', 'y'), row('/api/*', 'y')], []],
+    ['none if the other route is elsewhere', [row('/b/admin', 'x'), row('/api/*', 'y')], []],
+    ['none if the other route is longer', [row('/api/:id/x', 'x'), row('/api/:id', 'y')], []],
     [
-      'and none that anybody may call',
+      'none if both routes have the same requirements',
+      [row('/api/admin', 'y'), row('/api/*', 'y')],
+      [],
+    ],
+    [
+      'none if the route is anonymous',
       [{ path: '/api/ping', anonymous: true }, row('/api/*', 'y')],
       [],
     ],
     [
-      'unless it counts in a limit',
+      'a route with its own limit',
       [row('/api/dear', 'y', { limits: ['few'] }), row('/api/*', 'y')],
       ['/api/dear'],
     ],
     [
-      'unless it demands a bound token',
+      'a route that requires a DPoP-bound token',
       [row('/api/bound', 'y', { dpop: true }), row('/api/*', 'y')],
       ['/api/bound'],
     ],
     [
-      'unless it takes smaller bodies',
+      'a route with a smaller body limit',
       [row('/api/small', 'y', { maxBodyBytes: 1 }), row('/api/*', 'y')],
       ['/api/small'],
     ],
     [
-      'and none whose origin is exact',
+      'none if the origin spelling is exact',
       [row('/api/admin', 'x', { originSpelling: 'exact' }), row('/api/*', 'y')],
       [],
     ],
@@ -131,7 +135,7 @@ describe('S67: a route has look-alikes', () => {
     expect(lookAlikes(...rows)).toEqual(expected)
   })
 
-  test('below it that the router would not pick either way does not count', () => {
+  test('exclude a route below it that the router would not pick in either case', () => {
     const { routes } = define([row('/users/me', 'y'), row('/users/:id', 'x')])
     const [me] = routes
     expect(me && lookAlikesOf(me, routes)).toEqual([])
@@ -181,7 +185,7 @@ describe('S67: a policy with strict routes', () => {
     '/users/ME',
     '/users/me.json',
     '/USERS/17',
-  ])('%s reaches no origin, whoever asks, and is ambiguous', async (path) => {
+  ])('%s is refused as ambiguous for every caller, and reaches no origin', async (path) => {
     for (const role of ['reader', 'admin'])
       for (const method of ['GET', 'HEAD'])
         expect(await ask(path, role, method)).toEqual({ status: 400, asked: [] })

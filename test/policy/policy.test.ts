@@ -23,7 +23,7 @@ function mistakesOf(...routes: readonly object[]): readonly string[] {
 const route = { method: 'GET', path: '/a', permission: 'orders:read' }
 
 describe('R31: a policy', () => {
-  test('that is sound has its defaults filled in', () => {
+  test('that is valid has its defaults filled in', () => {
     const policy = definePolicy({
       roles: { reader: ['orders:read'] },
       limits: { standard: limit },
@@ -41,7 +41,7 @@ describe('R31: a policy', () => {
     expect(policy.routes[1]?.permission).toBeUndefined()
   })
 
-  test('whose limits cost more than they have, or cost at all where that is not counted, is refused', () => {
+  test('is refused if a limit costs more than its capacity, or has a cost where cost is not counted', () => {
     const define = (limits: object) => () =>
       definePolicy({
         roles: {},
@@ -60,7 +60,7 @@ describe('R31: a policy', () => {
       expect(define(right)().limits.get('dear')).toMatchObject(right)
   })
 
-  test('whose limits and permissions may be watched has them with their mode', () => {
+  test('keeps the mode of limits and permissions in observe mode', () => {
     const policy = definePolicy({
       roles: {},
       limits: { watched: { ...limit, mode: 'observe' } },
@@ -88,23 +88,23 @@ describe('R31: a policy', () => {
     ['both permission and anonymous', { ...route, anonymous: true }, /exactly one/],
     ['an unknown option', { ...route, allow: 'all' }, /allow/i],
     ['an unknown method', { ...route, method: 'TRACE' }, /method/],
-    ['a path of the gateway', { ...route, path: '/-/admin' }, /gateway's own/],
+    ['a path that the gateway reserves', { ...route, path: '/-/admin' }, /gateway's own/],
     ['a path of the authorization server', { ...route, path: '/oauth/token' }, /gateway's own/],
     ['an unknown limit', { ...route, limits: ['fast'] }, /no limit is called fast/],
     ['a permission without a verb', { ...route, permission: 'orders' }, /permission/],
     ['a permission without a name', { ...route, permission: { mode: 'observe' } }, /permission/],
     [
-      'a mode that is none',
+      'an unknown mode',
       { ...route, permission: { name: 'orders:read', mode: 'shadow' } },
       /permission\.mode: must be 'enforce' or 'observe'/,
     ],
     [
-      'an anonymous route with a permission that is watched',
+      'an anonymous route with a permission in observe mode',
       { ...route, anonymous: true, permission: { name: 'orders:read', mode: 'observe' } },
       /exactly one/,
     ],
     ['a body for a GET', { ...route, input: { body: z.strictObject({}) } }, /no body/],
-    ['a schema that is none', { ...route, input: { query: {} } }, /zod schema/],
+    ['an invalid schema', { ...route, input: { query: {} } }, /zod schema/],
     ['a schema that drops keys', { ...route, input: { query: z.object({}) } }, /strictObject/],
     [
       'anonymous callers limited by subject',
@@ -130,7 +130,7 @@ describe('R31: a policy', () => {
     ['/a/:id?', '/a'],
     ['/a/:id?', '/a/secret'],
     ['/a/*', '/a/:id?'],
-  ])('with %s above %s is refused: the second would never decide', (above, below) => {
+  ])('with %s above %s is refused, because the second route is unreachable', (above, below) => {
     const rows = [
       { method: 'GET', path: above, anonymous: true },
       { ...route, path: below },
@@ -148,7 +148,7 @@ describe('R31: a policy', () => {
     ['/b', '/a'],
     ['/a/:id', '/a/:id?'],
     ['/a/:id', '/a/'],
-  ])('with %s above %s is sound', (above, below) => {
+  ])('with %s above %s is valid', (above, below) => {
     expect(mistakesOf({ ...route, path: above }, { ...route, path: below })).toEqual([])
   })
 
@@ -166,7 +166,7 @@ describe('R31: a policy', () => {
     '/*/a',
     '/a%2f',
     '',
-  ])('with the path %j is refused: no request has it', (path) => {
+  ])('with the path %j is refused, because no request has it', (path) => {
     expect(mistakesOf({ ...route, path })).toEqual([expect.stringMatching(/path pattern/)])
   })
 
@@ -175,18 +175,18 @@ describe('R31: a policy', () => {
     [{ webSocketOrigins: ['https://app.test'] }, /^GET \/a: a WebSocket .* cannot coalesce$/],
     [{ forwardAuthorization: true }, /^GET \/a: .* cannot coalesce$/],
     [{ coalesce: 'yes' }, /coalesce/],
-  ])('that lets requests share a call is refused with %j', (option, message) => {
+  ])('with the coalescing option %j is refused', (option, message) => {
     expect(mistakesOf({ ...route, coalesce: true, ...option })).toEqual([
       expect.stringMatching(message),
     ])
     expect(mistakesOf({ ...route, coalesce: true })).toEqual([])
   })
 
-  test('with several mistakes names every one in one message', () => {
+  test('with several mistakes lists all of them in one message', () => {
     expect(mistakesOf({ ...route, limits: ['x'] }, { ...route, limits: ['y'] }).length).toBe(3)
   })
 
-  test('must say what a limit does in an outage', () => {
+  test('must state the behaviour of a limit during an outage', () => {
     const { onUnavailable: _, ...silent } = limit
     expect(() =>
       definePolicy({
@@ -242,7 +242,7 @@ describe('R31, S73: header rules of a policy', () => {
     expect(define(rules)).toThrow(mistake)
   })
 
-  test('that are sound are part of the policy', () => {
+  test('that are valid are part of the policy', () => {
     const rules = { stripHeaders: ['X-Tenant-*', 'X-Session'], keepHeaders: ['X-User-Id'] }
     expect(define(rules)()).toMatchObject(rules)
   })

@@ -10,7 +10,7 @@ const policyWith = (revocation?: object) =>
     ...(revocation && { revocation }),
   }).revocation
 
-test('a policy that says nothing has every request ask whether its caller is revoked', () => {
+test('by default, a policy has every request check the revocation of its caller', () => {
   expect([policyWith(), policyWith({}), policyWith({ maxStalenessMs: 0 })]).toEqual([
     ...[{ maxStalenessMs: 0 }, { maxStalenessMs: 0 }, { maxStalenessMs: 0 }],
   ])
@@ -21,6 +21,6 @@ test.each([-1, 0.5, 60_001, '1000', null, Number.NaN])('a bound of %j is refused
   expect(() => policyWith({ maxStalenessMs: value })).toThrow(Misconfigured)
 })
 
-test('a bound of another name is refused', () => {
+test('a bound with another name is refused', () => {
   expect(() => policyWith({ maxStaleness: 5 })).toThrow(/revocation/)
 })

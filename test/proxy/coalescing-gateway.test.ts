@@ -1,4 +1,4 @@
-/** What a request that shares a call, or a credential that is new, costs in the whole gateway. */
+/** The cost of coalesced requests and of new credentials in the complete gateway. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRedisRest } from '../../src/redis/rest.ts'
@@ -51,7 +51,7 @@ afterAll(async () => {
 const url = (path: string) => `http://127.0.0.1:${gateway.port}${path}`
 const observed = async () => (await (await fetch(url('/read-here'))).json()) as Observed
 
-/** Returns the answers to requests that are sent at once. */
+/** Returns the responses to simultaneous requests. */
 const askAtOnce = (path: string, credentials: readonly string[]): Promise<Response[]> =>
   Promise.all(
     credentials.map((credential) =>
@@ -62,7 +62,7 @@ const askAtOnce = (path: string, credentials: readonly string[]): Promise<Respon
 const callsFor = (path: string) => origin.requests.filter((request) => request.url === path).length
 
 describe('a route that coalesces', () => {
-  test('100 requests at once are 1 call to the origin, and each is admitted, counted and recorded', async () => {
+  test('makes 1 call to the origin for 100 simultaneous requests, and admits, counts and records each of them', async () => {
     const token = await mint(key, { claims: { sub: 'alice' } })
     const before = await observed()
     held = []
@@ -88,7 +88,7 @@ describe('a route that coalesces', () => {
     expect(allowed.map(({ requestId }) => requestId).sort()).toEqual([...ids].sort())
   })
 
-  test('two callers at once are two calls, and each reads what is its own', async () => {
+  test('makes two calls for two callers, and each receives its own response', async () => {
     const names = Array.from({ length: AT_ONCE }, (_, at) => (at % 2 === 0 ? 'bob' : 'carol'))
     const tokens = {
       bob: await mint(key, { claims: { sub: 'bob' } }),
@@ -111,7 +111,7 @@ describe('a route that coalesces', () => {
     expect(callsFor('/shared/b')).toBe(2)
   })
 
-  test('who may not pass gets nothing of an answer that others share', async () => {
+  test('gives a refused caller nothing of a shared response', async () => {
     const good = await mint(key, { claims: { sub: 'dora' } })
     const strangers = [
       await mint(key, { claims: { sub: 'dora', roles: [] } }),
@@ -131,8 +131,8 @@ describe('a route that coalesces', () => {
   })
 })
 
-describe('a route that does not', () => {
-  test('is asked of the origin for each request', async () => {
+describe('a route that does not coalesce', () => {
+  test('calls the origin for each request', async () => {
     const token = await mint(key)
     const before = callsFor('/single/a')
     const responses = await askAtOnce('/single/a', Array(20).fill(token) as string[])
@@ -141,9 +141,9 @@ describe('a route that does not', () => {
   })
 })
 
-describe('a credential that the isolate does not know', () => {
-  test('R08: 100 first requests at once are 100 calls to Redis, those that count them, and none more', async () => {
-    // Redis must know the script: a first one would be sent again with all of it.
+describe('a credential that is not in the cache of the isolate', () => {
+  test('R08: 100 simultaneous first requests make 100 calls to Redis for counting, and no more', async () => {
+    // Redis must have the script already: otherwise the first call is repeated with its full text.
     await askAtOnce('/single/b', [await newKeyOf('weekly')])
     const apiKey = await newKeyOf('nightly')
     const calls = redis.calls()

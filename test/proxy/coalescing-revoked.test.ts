@@ -1,4 +1,7 @@
-/** Who waits for another's call to the origin, and must not ask any more when it is their turn. */
+/**
+ * Requests that wait for another request's call to the origin, and may no longer call it when that
+ * call ends.
+ */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
@@ -6,7 +9,7 @@ import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { ISSUER } from '../harness/issuer.ts'
 import { startWorld, type World } from '../relations/pipeline/gateway.ts'
 
-/** Longer than an admission holds. */
+/** Longer than an admission remains valid. */
 const WAIT_MS = 1_100
 const ROUTES: readonly RouteDefinition<'standard'>[] = [
   { method: 'GET', path: '/shared/:id', permission: 'orders:read', coalesce: true },
@@ -26,7 +29,7 @@ beforeAll(async () => {
   origin = await startHttpServer(async (_request, response) => {
     calls += 1
     await release.promise
-    // For the one who asked alone: everybody else asks as well.
+    // The response is not shared, so each waiting request must call the origin itself.
     response.setHeader('cache-control', 'no-store').end('[]')
   })
   isolate = world.isolate({ routes: ROUTES, env: { ORIGIN_URL: origin.url } })
@@ -41,7 +44,10 @@ afterAll(async () => {
   await world?.close()
 })
 
-/** Three who ask at once, of whom two wait; what becomes of those two after `meanwhile`. */
+/**
+ * Sends three simultaneous requests, two of which wait, and returns the result of those two after
+ * `meanwhile`.
+ */
 async function waiting(path: string, token: string, meanwhile: () => Promise<unknown>) {
   const leaving = new AbortController()
   const first = isolate.ask(path, token, { signal: leaving.signal }).catch(() => undefined)
@@ -65,14 +71,14 @@ const revokeBefore = async (subject: string) => {
   await world.redis.direct.set(key, Math.floor(Date.now() / 1000) + 5, 'EX', 600)
 }
 
-test('S30: whoever was cut off while they waited does not ask the origin themselves', async () => {
+test('S30: a caller that is revoked while its requests wait does not call the origin', async () => {
   const token = await world.token('anne')
   const { statuses } = await waiting('/shared/1', token, () => revokeBefore('anne'))
   expect(await statuses()).toEqual([401, 401])
   expect(calls).toBe(1)
 })
 
-test('S30: nor do they take the place of one who has left', async () => {
+test('S30: a revoked caller does not replace a first request that left', async () => {
   const token = await world.token('bob')
   const { leave, statuses } = await waiting('/shared/2', token, () => revokeBefore('bob'))
   leave()
@@ -80,7 +86,7 @@ test('S30: nor do they take the place of one who has left', async () => {
   expect(calls).toBe(1)
 })
 
-test('nor whoever has lost the relation', async () => {
+test('a caller that lost the relation while its requests wait does not call the origin', async () => {
   const tuple = 'order:3#owner@user:carl'
   await world.write(null, tuple)
   const token = await world.token('carl')
@@ -89,7 +95,7 @@ test('nor whoever has lost the relation', async () => {
   expect(calls).toBe(1)
 })
 
-test('everybody else asks, as before', async () => {
+test('a caller that is still admitted calls the origin for each waiting request', async () => {
   const token = await world.token('dora')
   const { statuses } = await waiting('/shared/4', token, async () => undefined)
   expect(await statuses()).toEqual([200, 200])

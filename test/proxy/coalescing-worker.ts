@@ -1,6 +1,6 @@
 /**
- * A Worker whose routes coalesce, without authentication: a test says in headers that go to no
- * origin who the caller is and how the request ends.
+ * A Worker whose routes coalesce, without authentication. Test headers, which no origin receives,
+ * name the caller and how the request ends.
  */
 import { Hono } from 'hono'
 import { Denied, Unavailable } from '../../src/errors.ts'
@@ -17,7 +17,7 @@ import { proxy } from '../../src/routes/proxy.ts'
 
 interface Env {
   readonly ORIGIN_URL: string
-  /** How long the origin may take, milliseconds. */
+  /** Deadline of the origin in milliseconds. */
   readonly TIMEOUT_MS: string
 }
 
@@ -36,13 +36,14 @@ function build(env: Env) {
     if (error instanceof Unavailable) return c.json({ fault: error.fault }, 502)
     return c.json({ defect: String(error) }, 500)
   })
-  // Also what says that workerd is there.
+  // This answer also shows that workerd is ready.
   app.get('/read-here', (c) => c.text(String(entered)))
   app.use(requestId(), canonicalPath(), sanitizeHeaders(), clientAddress())
   app.use(limitBody({ maxBytes: 1_000_000 }))
   app.use(async (c, next) => {
     c.set('principal', JSON.parse(c.req.header('X-User-Test') ?? 'null') as Principal | null)
-    // As the audit trail does. A request without it ends with its client, and runs no code then.
+    // As the audit trail does. Without it, a request ends when its client leaves, and runs no more
+    // code.
     if (c.req.header('X-User-Mortal') === undefined)
       c.executionCtx.waitUntil(new Promise((resolve) => setTimeout(resolve, 60_000)))
     await next()

@@ -19,12 +19,12 @@ const ALICE = {
 let origin: Awaited<ReturnType<typeof startHttpOrigin>>
 let gateway: Running
 let handler: Handler
-/** Answers that the origin has not given yet. */
+/** Requests that the origin has not answered yet. */
 let held: [request: IncomingMessage, response: ServerResponse][] = []
 
 beforeAll(async () => {
   origin = await startHttpOrigin((request, response) => {
-    // workerd repeats a GET that a kept-alive connection dropped.
+    // workerd repeats a GET if a kept-alive connection was closed.
     response.shouldKeepAlive = false
     handler(request, response)
   })
@@ -43,14 +43,14 @@ function startGateway(port: number, timeoutMs = 30_000): Promise<Running> {
 const hold: Handler = (request, response) => void held.push([request, response])
 
 let pages = 0
-/** A path that nobody has asked for. */
+/** Returns a path that no test has requested. */
 const newPath = () => `/page-${++pages}`
 
 const ask = (path: string, headers: Record<string, string> = {}, init: RequestInit = {}) =>
   fetch(`http://127.0.0.1:${gateway.port}${path}`, { headers, ...init })
 const as = (caller: object) => ({ 'X-User-Test': JSON.stringify(caller) })
 
-/** How many requests have got as far as the origin's port, in the one isolate that there is. */
+/** Returns how many requests reached the origin's port in the one isolate. */
 async function entered(): Promise<number> {
   return Number(await (await fetch(`http://127.0.0.1:${gateway.port}/read-here`)).text())
 }
@@ -58,8 +58,8 @@ async function entered(): Promise<number> {
 const callsFor = (path: string) => origin.requests.filter(({ url }) => url?.startsWith(path)).length
 
 /**
- * Sends requests that the origin leaves unanswered until all are there, those that make `calls` to
- * it included; then runs `release`.
+ * Sends requests that the origin holds back until all have arrived, at least `calls` of them at the
+ * origin, and then runs `release`.
  */
 async function together<Answer>(
   count: number,
@@ -76,7 +76,7 @@ async function together<Answer>(
   return Promise.all(answers)
 }
 
-/** What the origin says of a request. */
+/** The response of the origin to a request. */
 const told = ({ url, headers }: IncomingMessage) =>
   JSON.stringify({ url, subject: headers['x-auth-subject'], issuer: headers['x-auth-issuer'] })
 const serve: Handler = (request, response) =>
@@ -87,11 +87,11 @@ const releaseAll = () => {
   for (const [request, response] of held.splice(0)) serve(request, response)
 }
 
-describe('requests that are the same and come at once', () => {
+describe('simultaneous equal requests', () => {
   test.each([
     ['a known caller', as(ALICE)],
     ['anonymous callers of one address', {}],
-  ])('are one call for %s: 100 requests, 100 right answers', async (_, headers) => {
+  ])('make one call for %s: 100 requests, 100 correct responses', async (_, headers) => {
     const path = newPath()
     handler = hold
     const responses = await together(100, () => ask(`${path}?q=1`, headers), releaseAll)
@@ -104,7 +104,7 @@ describe('requests that are the same and come at once', () => {
     expect(callsFor(path)).toBe(1)
   })
 
-  test('are asked anew once they are answered: this is no cache', async () => {
+  test('call the origin again after the response: coalescing is not a cache', async () => {
     const path = newPath()
     handler = hold
     await together(5, () => ask(path, as(ALICE)), releaseAll)
@@ -114,7 +114,7 @@ describe('requests that are the same and come at once', () => {
     }
   })
 
-  test('stream to the one who asked first while the others wait', async () => {
+  test('stream to the first request while the others wait', async () => {
     const path = newPath()
     handler = hold
     let body!: ServerResponse
@@ -143,7 +143,7 @@ describe('requests that are the same and come at once', () => {
     ['private', 200, { 'cache-control': 'private, max-age=5' }, Buffer.from('yours')],
     ['a refusal', 404, { 'content-type': 'text/plain' }, Buffer.from('no such page')],
     ['an error of the origin', 503, { 'retry-after': '7' }, Buffer.from('busy')],
-  ])('share an answer byte for byte that is %s', async (_, status, headers, body) => {
+  ])('share a response byte for byte that is %s', async (_, status, headers, body) => {
     const path = newPath()
     handler = hold
     const replies = await together(
@@ -164,7 +164,7 @@ describe('requests that are the same and come at once', () => {
   })
 })
 
-/** As it is on the wire: `fetch` would unpack it, and follow it. */
+/** Reads the response from the wire: `fetch` would decompress it and follow redirects. */
 async function rawReply(path: string) {
   const { request } = await import('node:http')
   const sent = request({ port: gateway.port, path, agent: false }).end()
@@ -174,7 +174,7 @@ async function rawReply(path: string) {
   return { status: response.statusCode, headers: response.headers, body: Buffer.concat(chunks) }
 }
 
-describe('never shared', () => {
+describe('requests that are never shared', () => {
   const { issuer, client, tenant, roles, scopes } = ALICE
   const variations: Record<string, string>[] = [
     {},
@@ -188,7 +188,7 @@ describe('never shared', () => {
     as({ ...ALICE, roles: [`${roles},writer`] }),
     as({ ...ALICE, scopes: [...scopes, 'orders:write'] }),
     as({ ...ALICE, scopes: [] }),
-    // One whose name would read as another's header.
+    // Also a name that could be read as another header.
     as({ ...ALICE, subject: 'alice\nx-auth-tenant:acme' }),
     { 'cf-connecting-ip': '192.0.2.1' },
     { 'cf-connecting-ip': '192.0.2.2' },
@@ -203,7 +203,7 @@ describe('never shared', () => {
     { 'x-anything': '1' },
   ]
 
-  test('what differs in caller, address or any header', async () => {
+  test('requests that differ in caller, address or any header', async () => {
     const path = newPath()
     handler = hold
     const pairs = variations.flatMap((headers) => [headers, headers])
@@ -221,7 +221,7 @@ describe('never shared', () => {
     }
   })
 
-  test('what differs in path or query, by any character', async () => {
+  test('requests that differ in path or query, by any character', async () => {
     const path = newPath()
     const targets = [path, `${path}?`, `${path}?a=1`, `${path}?a=1&`, `${path}?A=1`, `${path}/x`]
     handler = hold
@@ -265,12 +265,12 @@ describe('never shared', () => {
 
   test.each<[string, Record<string, string>, number]>([
     ['sets a cookie', { 'set-cookie': 'session=1' }, 10],
-    ['is not to be stored', { 'cache-control': 'private, no-store' }, 10],
+    ['must not be stored', { 'cache-control': 'private, no-store' }, 10],
     ['varies by everything', { vary: 'accept, *' }, 10],
-    ['has no end', { 'content-type': 'text/event-stream' }, 10],
-    ['says that it is larger than 256 KiB', { 'content-length': '262145' }, 262_145],
-    ['turns out larger than 256 KiB', {}, 262_145],
-  ])('an answer that %s: each gets one of its own', async (_, headers, bytes) => {
+    ['does not end', { 'content-type': 'text/event-stream' }, 10],
+    ['declares more than 256 KiB', { 'content-length': '262145' }, 262_145],
+    ['has more than 256 KiB', {}, 262_145],
+  ])('a response that %s is not shared', async (_, headers, bytes) => {
     const path = newPath()
     const answer: Handler = (_request, response) =>
       void response.writeHead(200, headers).end(Buffer.alloc(bytes, String(callsFor(path))))
@@ -288,7 +288,7 @@ describe('never shared', () => {
     expect(callsFor(path)).toBe(5)
   })
 
-  test('an answer whose body is not there two seconds after its headers', async () => {
+  test('a response whose body is incomplete two seconds after its headers', async () => {
     const path = newPath()
     handler = hold
     let slow!: ServerResponse
@@ -307,7 +307,7 @@ describe('never shared', () => {
     expect((await Promise.all(texts)).sort()).toEqual(['slow', told, told])
   })
 
-  test('more than 8 MiB at a time: what exceeds it asks by itself', async () => {
+  test('beyond 8 MiB at a time, each request makes its own call', async () => {
     const [path, keys] = [newPath(), 40]
     handler = hold
     const open: ServerResponse[] = []
@@ -321,7 +321,7 @@ describe('never shared', () => {
       },
       keys,
     )
-    // 8 MiB are 32 answers of 256 KiB; the other 8 are asked for twice.
+    // 8 MiB are 32 responses of 256 KiB; the other 8 paths are requested twice.
     await expect.poll(() => callsFor(path), PATIENCE).toBe(keys + (keys - 32))
     for (const response of open) response.end('and ended')
     for (const response of await answers) expect(await response.text()).toMatch(/and ended$/)
@@ -329,9 +329,9 @@ describe('never shared', () => {
   })
 })
 
-describe('the one who asked first', () => {
+describe('the first of several coalesced requests', () => {
   const host = { Host: 'gateway.test' }
-  /** Byte for byte the same from everybody; what is `own` goes to no origin. */
+  /** The same bytes from every caller; the headers in `own` reach no origin. */
   const text = (path: string, own = {}) =>
     `GET ${path} HTTP/1.1\r\n${Object.entries({ ...host, ...own })
       .map(([name, value]) => `${name}: ${value}\r\n`)
@@ -339,21 +339,21 @@ describe('the one who asked first', () => {
 
   test.each([
     ['leaves', {}],
-    ['dies without a word', { 'X-User-Mortal': 'yes' }],
-  ])('%s before the answer: the next one asks, for all', async (_, own) => {
+    ['is cancelled silently', { 'X-User-Mortal': 'yes' }],
+  ])('%s before the response: one other request calls the origin for all', async (_, own) => {
     const path = newPath()
     handler = hold
     const before = await entered()
     const first = await dial(gateway.port, text(path, own))
     await expect.poll(() => held.length, PATIENCE).toBe(1)
-    // Who waits longer looks less often, and those who came one by one look at different times.
+    // A request polls less often the longer it waits; staggered requests poll at different times.
     const others = Array.from({ length: 20 }, async (_, at) => {
       await sleep(at * 10)
       return exchange(gateway.port, text(path))
     })
     await expect.poll(entered, PATIENCE).toBe(before + 21)
     await sleep(800)
-    // At once, so that the second call has ended before most of them look.
+    // Answers at once, so that the second call ends before most requests poll.
     handler = serve
     first.resetAndDestroy()
     for (const { status, body } of await Promise.all(others)) {
@@ -364,8 +364,8 @@ describe('the one who asked first', () => {
 
   test.each([
     ['leaves', {}],
-    ['is kept alive by nothing else, and leaves', { 'X-User-Mortal': 'yes' }],
-  ])('%s amid the answer: the others have it all the same', async (_, own) => {
+    ['has no waitUntil, and leaves', { 'X-User-Mortal': 'yes' }],
+  ])('%s during the response: the others receive the complete response', async (_, own) => {
     const path = newPath()
     handler = hold
     const before = await entered()
@@ -376,7 +376,7 @@ describe('the one who asked first', () => {
     for (const [, response] of held) response.writeHead(200).write('begun, ')
     await once(first, 'data')
     first.resetAndDestroy()
-    // Longer than workerd takes to see it.
+    // Longer than workerd needs to detect it.
     await sleep(300)
     for (const [, response] of held) response.end('and ended')
     for (const { status, body } of await Promise.all(others)) {
@@ -386,9 +386,9 @@ describe('the one who asked first', () => {
   })
 })
 
-describe('requests that died', () => {
-  test('take no share of the 8 MiB for ever', async () => {
-    // Nobody is seen any more, as where the platform has ended a request.
+describe('requests that the platform ended', () => {
+  test('do not occupy the 8 MiB permanently', async () => {
+    // The liveness timer stops, as after the platform has ended a request.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     try {
       let nowMs = 0
@@ -429,8 +429,8 @@ describe('requests that died', () => {
 const statuses = (results: readonly PromiseSettledResult<unknown>[]) =>
   results.map(({ status }) => status)
 
-describe('an origin that fails', () => {
-  test('by breaking off before its headers: all are told, and it was asked once', async () => {
+describe('an origin failure', () => {
+  test('before the headers is reported to all requests, after one call', async () => {
     const path = newPath()
     handler = hold
     const responses = await together(
@@ -446,7 +446,7 @@ describe('an origin that fails', () => {
     expect(callsFor(path)).toBe(1)
   })
 
-  test('amid a body: the first sees it break off, the others are told, and nobody asks again', async () => {
+  test('during a body breaks off the first response and is reported to the others, without another call', async () => {
     const path = newPath()
     handler = hold
     const outcomes = await together(
@@ -466,7 +466,7 @@ describe('an origin that fails', () => {
     expect(callsFor(path)).toBe(1)
   })
 
-  test('by silence: all are told at the deadline of the first, and it was asked once', async () => {
+  test('by timeout is reported to all requests at the deadline of the first, after one call', async () => {
     const path = newPath()
     const usual = gateway
     gateway = await startGateway(origin.port, 1_500)
@@ -483,7 +483,7 @@ describe('an origin that fails', () => {
     }
   })
 
-  test('by refusing: everybody is told', async () => {
+  test('by refused connections is reported to all requests', async () => {
     const usual = gateway
     gateway = await startGateway(await freePort())
     try {

@@ -53,7 +53,7 @@ describe.each(['workerd', 'Node'])('cookies on %s', (runtime) => {
     expect(await arrived(runtime, FORWARDING, `Cookie: ${cookie}`)).toEqual([cookie])
   })
 
-  test('S68: no comma makes a cookie that the client did not send', async () => {
+  test('S68: a comma never creates a cookie that the client did not send', async () => {
     const cookie = 'a=1,__Host-a=2, __Secure-b=3,\t__Host-c=4;d=5'
     const [field] = await arrived(runtime, FORWARDING, `Cookie: ${cookie}`)
     expect(namesIn(field)).toEqual(['a', 'd'])
@@ -65,14 +65,14 @@ describe.each(['workerd', 'Node'])('cookies on %s', (runtime) => {
     expect(fields).toEqual([runtime === 'workerd' ? 'a=1; b=2, c=3; d=4' : 'a=1; b=2; c=3; d=4'])
   })
 
-  test('S68: bytes that are not UTF-8 change no separator', async () => {
+  test('S68: bytes that are not UTF-8 do not change a separator', async () => {
     const [field] = await arrived(runtime, FORWARDING, 'Cookie: a=\xe9\xff; b=2')
     // workerd decodes headers as UTF-8 and encodes them again; \xef\xbf\xbd is U+FFFD.
     const changed = 'a=\xef\xbf\xbd\xef\xbf\xbd; b=2'
     expect(field).toBe(runtime === 'workerd' ? changed : 'a=\xe9\xff; b=2')
   })
 
-  test('S68: without cookies, or with an empty field, the origin gets no cookie', async () => {
+  test('S68: without cookies, or with an empty field, the origin receives no cookie', async () => {
     expect((await arrived(runtime, FORWARDING)).join('')).toBe('')
     origin.requests.length = 0
     expect((await arrived(runtime, FORWARDING, 'Cookie:')).join('')).toBe('')

@@ -35,7 +35,7 @@ async function ask(method: string, path: string, body?: unknown) {
   return { status: response.status, json: text === '' ? undefined : JSON.parse(text), response }
 }
 
-test('the demo origin says who the gateway said was calling', async () => {
+test('the demo origin reports the caller that the gateway named', async () => {
   const { json, response } = await ask('GET', '/public/ping')
   expect(json).toEqual({
     pong: true,
@@ -48,7 +48,7 @@ test('the demo origin says who the gateway said was calling', async () => {
   })
 })
 
-test('an order is placed, found, listed and deleted', async () => {
+test('an order is created, read, listed and deleted', async () => {
   const placed = await ask('POST', '/orders', { item: 'lamp', quantity: 2, position: [1, 2, 3] })
   expect(placed.status).toBe(201)
   const { order } = placed.json
@@ -61,13 +61,13 @@ test('an order is placed, found, listed and deleted', async () => {
   expect((await ask('GET', `/orders/${order.id}`)).status).toBe(404)
 })
 
-test('one order is there from the start, and an unknown one is 404', async () => {
+test('one order exists initially, and an unknown one is 404', async () => {
   const first = await ask('GET', `/orders/${FIRST_ORDER}`)
   expect([first.status, first.json.order.id]).toEqual([200, FIRST_ORDER])
   expect((await ask('GET', `/orders/${UNKNOWN_ORDER}`)).status).toBe(404)
 })
 
-test('pages follow each other by cursor and end', async () => {
+test('pages are linked by cursor and end', async () => {
   for (let at = 0; at < 4; at++) await ask('POST', '/orders', { item: `item ${at}`, quantity: 1 })
   const seen: string[] = []
   let cursor: string | undefined
@@ -81,7 +81,7 @@ test('pages follow each other by cursor and end', async () => {
   expect(new Set(seen).size).toBe(5)
 })
 
-test('a report is taken', async () => {
+test('a report is accepted', async () => {
   const { status, json } = await ask('POST', '/reports', { from: '2026-01-01', to: '2026-02-01' })
   expect(status).toBe(202)
   expect(json.report).toMatchObject({ from: '2026-01-01', to: '2026-02-01', status: 'queued' })

@@ -1,5 +1,5 @@
 /**
- * The shipped gateway in workerd, which passes a path on as it was sent. `wrangler dev` does not:
+ * The shipped gateway in workerd, which forwards a path as it was sent. `wrangler dev` does not:
  * see `test/blackbox/paths.test.ts`.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -61,10 +61,13 @@ describe('S50: the shipped gateway', () => {
     '/public/..%2forders',
     '/public/..;/orders',
     'http://gateway.test/public/../orders',
-  ])('refuses %s for a caller who may read orders, and asks no origin', async (target) => {
-    const { status, text } = await getRaw(url(), target, [await bearer()])
-    expect(status).toBe(400)
-    expect(text).toContain('"code":"ambiguous_path"')
-    expect(origin.requests).toHaveLength(0)
-  })
+  ])(
+    'refuses %s for a caller who may read orders, and the origin receives no request',
+    async (target) => {
+      const { status, text } = await getRaw(url(), target, [await bearer()])
+      expect(status).toBe(400)
+      expect(text).toContain('"code":"ambiguous_path"')
+      expect(origin.requests).toHaveLength(0)
+    },
+  )
 })

@@ -22,10 +22,10 @@ beforeEach(() => {
 })
 afterAll(() => Promise.all([gateway?.stop(), origin?.close()]))
 
-/** The headers have time to come, however busy the machine is. */
+/** Long enough for the headers on a busy machine. */
 const DEADLINE_MS = 1_500
 const QUICK = 'Test-Route: {"originTimeoutMs":200}\r\n'
-/** Less than the test Worker goes on after its answer, which would end the request as well. */
+/** Less than the test Worker runs after its response, which would end the request as well. */
 const SOON = { timeout: 20_000 }
 const PATIENT = 'Test-Route: {"originTimeoutMs":60000}\r\n'
 
@@ -36,15 +36,15 @@ function ask(path: string, headers = PATIENT, method = 'GET') {
   )
 }
 
-/** The gateway goes on to answer properly, over the same workerd. */
+/** Expects that the gateway still answers correctly in the same workerd. */
 async function expectWell(): Promise<void> {
   answer = (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwell')
   const reply = await ask('/well')
   expect([reply.status, reply.body, reply.aborted]).toEqual([200, 'well', false])
 }
 
-describe('an origin that gives no answer', () => {
-  test('R23: refused is 502', async () => {
+describe('an origin without a response', () => {
+  test('R23: a refused connection is 502', async () => {
     const deaf = await startWorkerd({
       entry: 'test/proxy/worker.ts',
       vars: { ORIGIN_URL: `http://127.0.0.1:${await freePort()}` },
@@ -55,23 +55,26 @@ describe('an origin that gives no answer', () => {
   })
 
   test.each([
-    ['hangs up', ''],
+    ['closes the connection', ''],
     ['speaks another protocol', 'SSH-2.0-OpenSSH\r\n\r\n'],
     ['breaks off in its headers', 'HTTP/1.1 200 OK\r\nContent-'],
-    ['has a status that is none', 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n'],
-  ])('R25: an origin that %s is 502, asked once, and the next request is well', async (_, text) => {
-    for (const method of ['GET', 'DELETE']) {
-      origin.received.length = 0
-      answer = (socket) => socket.end(text)
-      const reply = await ask('/odd', PATIENT, method)
-      expect(reply.status).toBe(502)
-      expect(reply.body).toMatch(/^\{"fault":"(?:unreachable|malformed)"\}$/)
-      expect(origin.received).toHaveLength(1)
-    }
-    await expectWell()
-  })
+    ['has an invalid status', 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n'],
+  ])(
+    'R25: an origin that %s is 502 after one call, and the next request succeeds',
+    async (_, text) => {
+      for (const method of ['GET', 'DELETE']) {
+        origin.received.length = 0
+        answer = (socket) => socket.end(text)
+        const reply = await ask('/odd', PATIENT, method)
+        expect(reply.status).toBe(502)
+        expect(reply.body).toMatch(/^\{"fault":"(?:unreachable|malformed)"\}$/)
+        expect(origin.received).toHaveLength(1)
+      }
+      await expectWell()
+    },
+  )
 
-  test('R24: silence is 504 at the deadline, asked once, and the origin is let go', async () => {
+  test('R24: silence is 504 at the deadline after one call, and the call is cancelled', async () => {
     let released: Promise<unknown> = Promise.resolve()
     answer = (socket) => {
       released = once(socket, 'close')
@@ -83,7 +86,7 @@ describe('an origin that gives no answer', () => {
     await expectWell()
   })
 
-  test('R24: the deadline is for headers only; a body may take longer', async () => {
+  test('R24: the deadline applies to headers only; a body may take longer', async () => {
     answer = (socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nsl')
       setTimeout(() => socket.end('ow'), 2 * DEADLINE_MS)
@@ -92,7 +95,7 @@ describe('an origin that gives no answer', () => {
     expect([reply.status, reply.body, reply.aborted]).toEqual([200, 'slow', false])
   })
 
-  test('R24: a client that leaves takes its request to the origin along', SOON, async () => {
+  test('R24: a client that leaves cancels its request to the origin', SOON, async () => {
     const asked = Promise.withResolvers<Socket>()
     answer = asked.resolve
     const client = await dial(gateway.port, `GET /left HTTP/1.1\r\nHost: g\r\n${PATIENT}\r\n`)
@@ -104,27 +107,31 @@ describe('an origin that gives no answer', () => {
   })
 })
 
-describe('an answer that breaks off', () => {
+describe('a response that breaks off', () => {
   test.each([
-    ['short of its length', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort', 'end'],
-    ['short of its length, reset', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort', 'reset'],
+    ['before its declared length', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort', 'end'],
+    [
+      'before its declared length, by reset',
+      'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort',
+      'reset',
+    ],
     [
       'between chunks',
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n',
       'end',
     ],
-    ['in a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nshort', 'reset'],
+    ['within a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nshort', 'reset'],
     [
-      'with a bad chunk',
+      'with an invalid chunk',
       'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\nzz\r\n',
       '',
     ],
     [
-      'short of its length, gzipped',
+      'before its declared length, compressed',
       'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100\r\n\r\nshort',
       'end',
     ],
-  ])('R25: %s, is broken off for the client, too', async (_, text, how) => {
+  ])('R25: %s, breaks off for the client as well', async (_, text, how) => {
     answer = (socket) => {
       socket.write(text)
       setTimeout(() => {

@@ -26,7 +26,7 @@ const ALICE: Principal = {
 
 describe('identity headers', () => {
   test.each(['alice', 'auth0|5f7', 'a@b.test', 'https://issuer.test/?a=b&c=(d)', '!"#$&\'()*+,'])(
-    'S54: %j is told as it is',
+    'S54: %j is forwarded unchanged',
     (value) => {
       expect(headerWord(value)).toBe(value)
     },
@@ -52,7 +52,7 @@ describe('identity headers', () => {
     expect(headerWord('a\ud800')).toBe('a%EF%BF%BD')
   })
 
-  test('what the token says is told once each, and nothing else', () => {
+  test('contain each claim of the token once, and nothing else', () => {
     const headers = new Headers()
     setIdentity(headers, ALICE)
     expect([...headers.keys()]).toEqual(['x-auth-issuer', 'x-auth-subject'])
@@ -67,7 +67,7 @@ describe('identity headers', () => {
     ])
   })
 
-  test('S54: a role with a comma in it cannot pass for two', () => {
+  test('S54: a role that contains a comma cannot be read as two roles', () => {
     const headers = new Headers()
     const roles = ['reader,admin', 'a b', 'é,', 'plain']
     setIdentity(headers, { ...ALICE, roles, scopes: ['orders:read', 'a b'] })
@@ -81,7 +81,7 @@ describe('identity headers', () => {
 })
 
 describe('response headers', () => {
-  test('S60: what tells of the machinery, or is the gateway’s to say, is dropped', () => {
+  test('S60: headers about the infrastructure and headers that the gateway sets are dropped', () => {
     const headers = new Headers({
       Server: 'nginx',
       Via: '1.1 a',
@@ -112,7 +112,7 @@ describe('response headers', () => {
     ])
   })
 
-  test('S61: what `Connection` takes away is not taken for there', () => {
+  test('S61: a header that `Connection` removes counts as absent', () => {
     const headers = new Headers({ Connection: 'vary', Vary: 'Authorization' })
     const fields = fieldsOf(headers)
     sanitizeResponse(fields)
@@ -120,7 +120,7 @@ describe('response headers', () => {
     expect(headers.get('Vary')).toBe('Authorization')
   })
 
-  test('S60: Set-Cookie fields stay apart', () => {
+  test('S60: Set-Cookie fields stay separate', () => {
     const headers = new Headers()
     const cookies = ['a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT', 'b=2', 'c=3']
     for (const cookie of cookies) headers.append('Set-Cookie', cookie)
@@ -147,7 +147,7 @@ describe('response headers', () => {
     expect(headers.get('Cache-Control')).toBe(after)
   })
 
-  test('S61: what only intermediaries read is dropped', () => {
+  test('S61: headers that only intermediaries read are dropped', () => {
     const headers = new Headers({
       'CDN-Cache-Control': 'max-age=60',
       'Cloudflare-CDN-Cache-Control': 'max-age=60',

@@ -45,11 +45,11 @@ function ask(method: string, target: string, ...headers: string[]) {
   return exchange(gateway.port, `${lines.join('\r\n')}\r\n\r\n`)
 }
 
-/** What the origin was sent besides the test's own headers and those of any client. */
+/** Returns what the origin received, without the test's own headers and those of any client. */
 function told(): [string, string][] {
   expect(origin.requests).toHaveLength(1)
   const [request] = origin.requests
-  if (request === undefined) throw new Error('nothing reached the origin')
+  if (request === undefined) throw new Error('the origin received no request')
   return headersOf(request)
     .filter(([name]) => !name.startsWith('test-'))
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -57,8 +57,8 @@ function told(): [string, string][] {
 
 const named = (name: string) => told().filter(([other]) => other === name)
 
-describe('what the origin is told', () => {
-  test('S54: a known caller, in our words only', async () => {
+describe('the headers that the origin receives', () => {
+  test('S54: identify a known caller by gateway headers only', async () => {
     expect((await get('/orders', asAlice)).status).toBe(200)
     expect(told()).toEqual([
       ['cache-control', 'no-cache'],
@@ -77,7 +77,7 @@ describe('what the origin is told', () => {
     ])
   })
 
-  test('headers of the client’s own as they came, in UTF-8 too; of one name, one list', async () => {
+  test("include the client's own headers unchanged, in UTF-8 too; fields of one name are joined to one list", async () => {
     await get('/orders', 'X-Name: caf\xc3\xa9', 'X-Twice: a', 'x-twice: b', 'X-Spaced: a\tb  c')
     expect([...named('x-name'), ...named('x-twice'), ...named('x-spaced')]).toEqual([
       ['x-name', 'caf\xc3\xa9'],
@@ -86,7 +86,7 @@ describe('what the origin is told', () => {
     ])
   })
 
-  test('S54: nothing at all of an anonymous caller', async () => {
+  test('S54: have no identity for an anonymous caller', async () => {
     await get('/orders')
     expect(told().filter(([name]) => name.startsWith('x-auth'))).toEqual([])
   })
@@ -112,7 +112,7 @@ describe('what the origin is told', () => {
     'X-Rewrite-URL: /admin',
     'X-HTTP-Method-Override: DELETE',
   ]
-  test('S54, S52, S56: a client’s own claims do not arrive in any spelling', async () => {
+  test('S54, S52, S56: include no identity header of the client, in any spelling', async () => {
     await get('/orders', ...forged, ...forged, asAlice, 'CF-Connecting-IP: 2001:db8::7')
     expect(JSON.stringify(told())).not.toMatch(/admin|theirs|198\.51|DELETE|"ey"/)
     expect(named('x-auth-subject')).toEqual([['x-auth-subject', 'alice']])
@@ -129,7 +129,7 @@ describe('what the origin is told', () => {
     },
   )
 
-  test('S55: Connection cannot take our headers away, and takes its own', async () => {
+  test('S55: Connection cannot remove gateway headers, and removes the headers that it names', async () => {
     const options = 'close, X-Auth-Subject, X-Request-Id, traceparent, X-Hop, authorization'
     await get(
       '/orders',
@@ -148,7 +148,7 @@ describe('what the origin is told', () => {
       expect(named(name)).toEqual([])
   })
 
-  test('S59: credentials arrive only on a route that asks for them', async () => {
+  test('S59: credentials arrive only on a route that forwards them', async () => {
     const credentials = ['Authorization: DPoP secret', 'DPoP: a.secret.proof', 'Cookie: sid=secret']
     await get('/orders', ...credentials, asAlice)
     expect(JSON.stringify(told())).not.toContain('secret')
@@ -166,7 +166,7 @@ describe('what the origin is told', () => {
     ['/caf%C3%A9/a%20b/user%40x', '/base/caf%C3%A9/a%20b/user%40x'],
     ["/a!$&'()*+,=:@b", "/base/a!$&'()*+,=:@b"],
     ['http://evil.test/orders', '/base/orders'],
-  ])('S51, S57: %s is asked for as it is, below the base', async (target, asked) => {
+  ])('S51, S57: %s is forwarded unchanged, below the base path', async (target, asked) => {
     expect((await get(target)).status).toBe(200)
     expect(origin.requests.map(({ url, headers }) => [url, headers.host])).toEqual([
       [asked, `127.0.0.1:${origin.port}`],
@@ -190,7 +190,7 @@ describe('what the origin is told', () => {
   })
 
   test.each(['a/b?c', 'h?x', 'u@h#', 'h1, h2', 'evil.test/..'])(
-    'S57: the Host %j reaches no origin, or not another path',
+    'S57: the Host %j reaches no origin, or does not change the path',
     async (host) => {
       const request = `GET /orders HTTP/1.1\r\nHost: ${host}\r\n\r\n`
       expect((await exchange(gateway.port, request)).status).toBe(400)
@@ -198,7 +198,7 @@ describe('what the origin is told', () => {
     },
   )
 
-  test('S21: more headers than production takes reach no origin', async () => {
+  test('S21: more headers than production accepts reach no origin', async () => {
     const many = Array.from({ length: 501 }, (_, at) => `X-${at}: 1`)
     expect((await get('/orders', ...many)).status).toBeGreaterThanOrEqual(400)
     const large = Array.from({ length: 40 }, (_, at) => `X-${at}: ${'a'.repeat(4_000)}`)
@@ -213,8 +213,8 @@ const membersOf = (head: string, name: string) =>
     list.trim().split(/, */),
   )
 
-describe('what the client is told', () => {
-  test('S60: three cookies stay three, and nothing of the machinery shows', async () => {
+describe('the headers that the client receives', () => {
+  test('S60: keep three cookies separate and hide the infrastructure', async () => {
     const headers = {
       'Set-Cookie': ['a=1; Expires=Wed, 21 Oct 2026 07:28:00 GMT', 'b=2', 'c=3'],
       Server: 'nginx/1.2',
@@ -241,7 +241,7 @@ describe('what the client is told', () => {
     expect(reply.headers.match(/^x-request-id: [0-9a-f-]{36}$/gim)).toHaveLength(1)
   })
 
-  test('S61: an answer to a known caller is that caller’s alone', async () => {
+  test('S61: mark a response to a known caller as private', async () => {
     const headers = { 'Cache-Control': 'public, s-maxage=600', 'CDN-Cache-Control': 'max-age=600' }
     for (const method of ['HEAD', 'GET']) {
       const reply = await ask(method, '/orders', replying({ headers }), asAlice)
@@ -263,7 +263,7 @@ describe('what the client is told', () => {
     ['*', ['*']],
     ['Accept, *', ['Accept', '*']],
   ])(
-    'S61: a cacheable answer to an anonymous caller with Vary %j varies by %j',
+    'S61: a cacheable response to an anonymous caller with Vary %j varies by %j',
     async (vary, by) => {
       const caching = {
         'Cache-Control': 'public, s-maxage=600',
@@ -286,7 +286,7 @@ describe('what the client is told', () => {
     [404, { 'Cache-Control': 'public, max-age=60' }],
     [500, {}],
   ])(
-    'S61: an answer %d to an anonymous caller varies by Authorization',
+    'S61: a %d response to an anonymous caller varies by Authorization',
     async (status, headers) => {
       const reply = await get('/orders', replying({ status, headers }))
       expect(reply.status).toBe(status)
@@ -294,13 +294,13 @@ describe('what the client is told', () => {
     },
   )
 
-  test('S61: Vary is written anew where Connection takes the origin’s away', async () => {
+  test("S61: Vary is set again if Connection removes the origin's field", async () => {
     const headers = { Connection: 'keep-alive, vary', Vary: 'Accept', 'Cache-Control': 'public' }
     const reply = await get('/orders', replying({ headers }))
     expect(membersOf(reply.headers, 'vary')).toEqual(['Authorization'])
   })
 
-  test('S61: two callers of one URL are two requests to the origin', async () => {
+  test('S61: two callers of one URL make two requests to the origin', async () => {
     const cacheable = replying({ headers: { 'Cache-Control': 'public, max-age=600' } })
     await get('/orders', cacheable, asAlice)
     await get('/orders', cacheable, asAlice.replaceAll('alice', 'bob'))
@@ -308,7 +308,7 @@ describe('what the client is told', () => {
     expect(callers).toEqual(['alice', 'bob'])
   })
 
-  test('S58: a redirect is handed on, not followed', async () => {
+  test('S58: a redirect is forwarded to the client, not followed', async () => {
     const redirect = { status: 307, headers: { Location: `http://127.0.0.1:${origin.port}/x` } }
     const reply = await get('/orders', replying(redirect), 'Authorization: Bearer secret', asAlice)
     expect(reply.status).toBe(307)
@@ -317,7 +317,7 @@ describe('what the client is told', () => {
   })
 
   test.each([400, 401, 404, 418, 429, 500, 503])(
-    'R23: the origin’s own %d is handed on, and asked for once',
+    "R23: the origin's own %d is forwarded after one call",
     async (status) => {
       const reply = await ask('DELETE', '/orders/1', replying({ status }))
       expect([reply.status, reply.body]).toEqual([status, 'from the origin'])

@@ -1,4 +1,4 @@
-/** The gateway in real workerd, killed while it works, and another one in its place. */
+/** The gateway in real workerd, killed under load and replaced. */
 import { createHash } from 'node:crypto'
 import { get } from 'node:http'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -52,17 +52,17 @@ async function ask({ port }: Running, token: string): Promise<Response> {
   return response
 }
 
-/** Requests that the caller may still make. */
+/** Returns how many requests the caller may still send. */
 const left = (response: Response) =>
   Number(/r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1])
 
-/** Windows are counted by the minute; what is compared must not straddle two. */
+/** Windows are counted by the minute; compared requests must be in one window. */
 async function awayFromWindowEnd() {
   const leftMs = 60_000 - (Date.now() % 60_000)
   if (leftMs < 10_000) await new Promise((done) => setTimeout(done, leftMs + 100))
 }
 
-test('R30: what one isolate decided holds in its successor, and only what was under way is lost', async () => {
+test('R30: a new isolate honours the decisions of its predecessor, and only requests in progress are lost', async () => {
   const jti = crypto.randomUUID()
   const [good, bad] = [await mint(key), await mint(key, { claims: { jti } })]
   const first = await start()
@@ -90,7 +90,7 @@ test('R30: what one isolate decided holds in its successor, and only what was un
   )
   await vi.waitFor(() => expect(originCalls).toBe(IN_FLIGHT), { timeout: 20_000 })
   process.kill(first.pid, 'SIGKILL')
-  // Requests that were under way get no answer at all.
+  // Requests in progress receive no response at all.
   expect(new Set(await Promise.all(outcomes))).toEqual(new Set(['lost']))
 
   originAnswers = true

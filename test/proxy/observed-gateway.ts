@@ -1,4 +1,6 @@
-/** The whole gateway as a Worker that tells a test what nobody else can see of its one isolate. */
+/**
+ * The complete gateway as a Worker that reports the internal state of its one isolate to a test.
+ */
 import {
   type AuditEvent,
   composeServices,
@@ -21,11 +23,11 @@ const policy = definePolicy({
   ],
 })
 
-/** What {@link ObservedGateway} answers at `/read-here`. */
+/** The response of {@link ObservedGateway} at `/read-here`. */
 export interface Observed {
-  /** Requests of known callers that are past everything but the origin. */
+  /** Requests of known callers that passed every stage before the origin. */
   readonly admitted: number
-  /** Of every decision, in order: the request's id, what was decided, and why. */
+  /** Every decision in order: request id, decision and reason. */
   readonly decisions: readonly Pick<AuditEvent, 'requestId' | 'decision' | 'reason'>[]
 }
 

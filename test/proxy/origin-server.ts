@@ -1,4 +1,4 @@
-/** Origins for tests: real HTTP servers, and TCP servers that do what HTTP servers should not. */
+/** Origins for tests: real HTTP servers, and TCP servers that break the HTTP protocol. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
@@ -18,7 +18,7 @@ async function listen(server: Server): Promise<Listening> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const address = server.address()
-  if (address === null || typeof address === 'string') throw new Error('no port')
+  if (address === null || typeof address === 'string') throw new Error('the server has no port')
   return {
     port: address.port,
     async close() {
@@ -31,7 +31,7 @@ async function listen(server: Server): Promise<Listening> {
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
-/** An HTTP server; `requests` counts what reached it. */
+/** Starts an HTTP server; `requests` counts what reached it. */
 export async function startHttpOrigin(handler: Handler) {
   const requests: IncomingMessage[] = []
   const server = createServer((request, response) => {
@@ -42,7 +42,7 @@ export async function startHttpOrigin(handler: Handler) {
   return { requests, ...(await listen(server)) }
 }
 
-/** A TCP server that has `answer` write whatever it likes, once the headers are there. */
+/** Starts a TCP server that lets `answer` write any bytes after the request headers. */
 export async function startTcpOrigin(answer: (socket: Socket, head: string) => void) {
   const received: string[] = []
   const server = createTcpServer((socket) => {
@@ -59,7 +59,7 @@ export async function startTcpOrigin(answer: (socket: Socket, head: string) => v
   return { received, ...(await listen(server)) }
 }
 
-/** All headers of a request as the wire had them: duplicates stay duplicates. */
+/** Returns all headers of a request as they were on the wire: duplicates stay duplicates. */
 export function headersOf(request: IncomingMessage): [name: string, value: string][] {
   const { rawHeaders } = request
   return Array.from({ length: rawHeaders.length / 2 }, (_, at) => [

@@ -4,7 +4,7 @@ import { createOrigin } from '../../src/origin/origin.ts'
 import { freePort } from '../harness/process.ts'
 import { type Listening, startHttpOrigin, startTcpOrigin } from './origin-server.ts'
 
-/** A request whose URL no parser has touched, as workerd hands it over. */
+/** A request whose URL no parser has changed, as workerd provides it. */
 function incoming(url: string, init: RequestInit = {}): Request {
   const request = new Request('http://gateway.test/', init)
   return new Proxy(request, {
@@ -28,7 +28,7 @@ describe('createOrigin', () => {
     { url: 'https://user:secret@origin.test' },
     { url: 'https://origin.test?key=secret' },
     { url: 'https://origin.test/#a' },
-  ])('R31: %j is refused without repeating it', (options) => {
+  ])('R31: refuses %j without repeating it in the message', (options) => {
     let thrown: unknown
     try {
       createOrigin(options)
@@ -39,7 +39,7 @@ describe('createOrigin', () => {
     expect(String(thrown)).not.toContain('secret')
   })
 
-  test('a binding is asked instead of the network, below the base path', async () => {
+  test('calls a binding instead of the network, below the base path', async () => {
     const asked: string[] = []
     const fetched: typeof fetch = async (url) => {
       asked.push(String(url))
@@ -65,7 +65,7 @@ describe('the authority of a request', () => {
   })
   afterAll(() => Promise.all([origin.close(), canary.close()]))
 
-  test('S57: is the configured one, whatever the target says', async () => {
+  test('S57: is the configured one, whatever the request target is', async () => {
     const evil = `127.0.0.1:${canary.port}`
     const targets = [
       `http://gateway.test//${evil}/x`,
@@ -98,7 +98,7 @@ describe('the authority of a request', () => {
   })
 })
 
-describe('an origin that fails', () => {
+describe('an origin failure', () => {
   const open: Listening[] = []
   afterAll(() => Promise.all(open.map((origin) => origin.close())))
 
@@ -109,7 +109,7 @@ describe('an origin that fails', () => {
     return (error as Unavailable).fault
   }
 
-  test('R23: refused, unknown and without TLS is unreachable', async () => {
+  test('R23: a refused connection, an unknown host and a missing TLS are unreachable', async () => {
     expect(await fault(`http://127.0.0.1:${await freePort()}`)).toBe('unreachable')
     expect(await fault('http://origin.invalid')).toBe('unreachable')
     const plain = await startHttpOrigin((_, response) => response.end())
@@ -118,7 +118,7 @@ describe('an origin that fails', () => {
     expect(plain.requests).toHaveLength(0)
   })
 
-  test('R24: silent past the deadline is a timeout, asked once', async () => {
+  test('R24: silence past the deadline is a timeout, after one call', async () => {
     const silent = await startHttpOrigin(() => {})
     open.push(silent)
     expect(await fault(`http://127.0.0.1:${silent.port}`, 50)).toBe('timeout')
@@ -127,17 +127,20 @@ describe('an origin that fails', () => {
 
   test.each([
     ['nothing', ''],
-    ['no HTTP', 'SSH-2.0-OpenSSH\r\n\r\n'],
-    ['half a head', 'HTTP/1.1 200 OK\r\nContent-'],
-    ['a status that is none', 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n'],
-  ])('R25: an origin that says %s is never an answer, and is asked once', async (_, text) => {
-    const odd = await startTcpOrigin((socket) => socket.end(text))
-    open.push(odd)
-    expect(await fault(`http://127.0.0.1:${odd.port}`)).toMatch(/^(?:unreachable|malformed)$/)
-    expect(odd.received).toHaveLength(1)
-  })
+    ['invalid HTTP', 'SSH-2.0-OpenSSH\r\n\r\n'],
+    ['half of the headers', 'HTTP/1.1 200 OK\r\nContent-'],
+    ['an invalid status', 'HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n'],
+  ])(
+    'R25: an origin that sends %s never counts as a response, and is called once',
+    async (_, text) => {
+      const odd = await startTcpOrigin((socket) => socket.end(text))
+      open.push(odd)
+      expect(await fault(`http://127.0.0.1:${odd.port}`)).toMatch(/^(?:unreachable|malformed)$/)
+      expect(odd.received).toHaveLength(1)
+    },
+  )
 
-  test('R24: a client that has gone is not the origin’s fault', async () => {
+  test('R24: a client that left is not counted as a fault of the origin', async () => {
     const silent = await startHttpOrigin(() => {})
     open.push(silent)
     const gone = new AbortController()

@@ -10,7 +10,7 @@ import { type Running, startWorkerd } from './workerd.ts'
 
 const MEGABYTE = 1_048_576
 const LARGE_MEGABYTES = 128
-/** The bound on growth while a large body passes. */
+/** Maximum growth of memory while a large body passes. */
 const MAX_GROWTH_BYTES = 30 * MEGABYTE
 
 const PLAIN = Buffer.from('the same words over and over. '.repeat(2_000))
@@ -26,7 +26,7 @@ const sha256 = (...chunks: Buffer[]) => {
 let origin: Awaited<ReturnType<typeof startHttpOrigin>>
 let gateway: Running
 
-/** Called by the origin's `/events` with a function that writes one event. */
+/** The origin's `/events` calls it with a function that writes one event. */
 let onEvents: (write: (event: string) => void) => void = () => {}
 
 beforeAll(async () => {
@@ -105,17 +105,19 @@ interface Sent {
 
 function ask(path: string, { method = 'GET', headers = {} }: Sent = {}) {
   const asked = request({ port: gateway.port, path, method, headers, agent: false })
-  // The gateway may hang up on a body that it refuses; its answer is what counts.
+  // The gateway may close the connection on a body that it refuses; only its response matters.
   return asked.on('error', () => {})
 }
 
 function answer(asked: ReturnType<typeof ask>): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    asked.once('response', resolve).once('close', () => reject(new Error('closed unanswered')))
+    asked
+      .once('response', resolve)
+      .once('close', () => reject(new Error('closed without a response')))
   })
 }
 
-/** Whether the origin got all of a request, told once it is over either way. */
+/** Resolves to whether the origin received the complete request, once the request is over. */
 async function arrivedWhole(seen: IncomingMessage): Promise<boolean> {
   if (!seen.closed) await new Promise((resolve) => seen.once('close', resolve))
   return seen.complete
@@ -139,35 +141,38 @@ async function get(path: string, sent?: Sent): Promise<[IncomingMessage, Buffer]
   return [response, await bytesOf(response)]
 }
 
-/** Resident memory of the gateway's process, bytes. */
+/** Resident memory of the gateway's process in bytes. */
 function residentBytes(): number {
   const status = readFileSync(`/proc/${gateway.pid}/status`, 'utf8')
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1_024
 }
 
-describe('bodies pass as they are', () => {
+describe('bodies pass unchanged', () => {
   test.each([
     ['/gzip', 'gzip', GZIPPED, String(GZIPPED.length)],
     ['/gzip-chunked', 'gzip', GZIPPED, undefined],
     ['/br', 'br', BROTLI, String(BROTLI.length)],
     ['/zstd', 'zstd', PLAIN, String(PLAIN.length)],
-  ])('R26: %s is neither unpacked nor packed again', async (path, encoding, body, length) => {
-    for (const headers of [{ 'Accept-Encoding': 'gzip, br, zstd' }, {}] as Sent['headers'][]) {
-      const [response, bytes] = await get(path, headers && { headers })
-      expect(response.headers['content-encoding']).toBe(encoding)
-      expect(response.headers['content-length']).toBe(length)
-      expect(bytes.equals(body)).toBe(true)
-    }
-  })
+  ])(
+    'R26: %s is neither decompressed nor compressed again',
+    async (path, encoding, body, length) => {
+      for (const headers of [{ 'Accept-Encoding': 'gzip, br, zstd' }, {}] as Sent['headers'][]) {
+        const [response, bytes] = await get(path, headers && { headers })
+        expect(response.headers['content-encoding']).toBe(encoding)
+        expect(response.headers['content-length']).toBe(length)
+        expect(bytes.equals(body)).toBe(true)
+      }
+    },
+  )
 
-  test('R26: HEAD tells what GET would, without a body', async () => {
+  test('R26: HEAD returns the headers of GET without a body', async () => {
     const [response, bytes] = await get('/gzip', { method: 'HEAD' })
     expect(response.headers['content-length']).toBe(String(GZIPPED.length))
     expect(response.headers['content-encoding']).toBe('gzip')
     expect(bytes).toHaveLength(0)
   })
 
-  test('R26: ranges, nothing, and nothing new', async () => {
+  test('R26: ranges, 204 and 304 pass unchanged', async () => {
     const [partial, bytes] = await get('/range', { headers: { Range: 'bytes=0-9' } })
     expect([partial.statusCode, partial.headers['content-range']]).toEqual([206, 'bytes 0-9/100'])
     expect(bytes.equals(PLAIN.subarray(0, 10))).toBe(true)
@@ -185,7 +190,7 @@ describe('bodies pass as they are', () => {
     expect(trailed.headers.trailer).toBeUndefined()
   })
 
-  test('R26: an event is there before the origin writes the next', async () => {
+  test('R26: an event arrives before the origin writes the next one', async () => {
     let write: (event: string) => void = () => {}
     onEvents = (writer) => {
       write = writer
@@ -200,7 +205,7 @@ describe('bodies pass as they are', () => {
     response.destroy()
   })
 
-  test('R26: a large download arrives whole, and memory stays flat', async () => {
+  test('R26: a large download arrives complete, with bounded memory', async () => {
     await get('/large?megabytes=16')
     const before = residentBytes()
     const response = await answer(ask(`/large?megabytes=${LARGE_MEGABYTES}`).end())
@@ -211,10 +216,10 @@ describe('bodies pass as they are', () => {
   const length = String(LARGE_MEGABYTES * MEGABYTE)
   test.each<[string, Record<string, string>, string | undefined, number]>([
     ['with a length', { 'Content-Length': length }, length, 0],
-    // Counted in JavaScript: what piles up is garbage, and has to level off.
+    // Measured in JavaScript: what accumulates is garbage, and must level off.
     ['in chunks', { 'Transfer-Encoding': 'chunked' }, undefined, 2],
   ])(
-    'R26: a large upload %s arrives whole, and memory stays flat',
+    'R26: a large upload %s arrives complete, with bounded memory',
     async (_, headers, told, warm) => {
       for (let at = 0; at < warm; at++) await upload(LARGE_MEGABYTES, headers)
       const before = residentBytes()
@@ -238,7 +243,7 @@ describe('uploads', () => {
     expect(origin.requests.at(-1)?.headers.expect).toBeUndefined()
   })
 
-  test('R27, S62: one that is too long by its own account is refused unsent', async () => {
+  test('R27, S62: a body with a declared length above the limit is refused before it is sent', async () => {
     const reached = origin.requests.length
     const headers = { Expect: '100-continue', 'Content-Length': 11, ...capped(10) }
     const asked = ask('/digest', { method: 'POST', headers })
@@ -249,7 +254,7 @@ describe('uploads', () => {
     asked.destroy()
   })
 
-  test('S62: one that turns out too long is 413, and no origin has it whole', async () => {
+  test('S62: a body that exceeds the limit while it is read is 413, and no origin receives all of it', async () => {
     for (const sizes of [[11], [6, 6], [6, 6, 6, 6]]) {
       const reached = origin.requests.length
       const headers = { 'Transfer-Encoding': 'chunked', ...capped(10) }
@@ -269,7 +274,7 @@ describe('uploads', () => {
     }
   })
 
-  test('S62: a reader in the gateway sees the same 413', async () => {
+  test('S62: a stage that reads the body in the gateway gets the same 413', async () => {
     const headers = { 'Transfer-Encoding': 'chunked', ...capped(10) }
     const asked = ask('/read-here', { method: 'POST', headers })
     const response = await answer(asked.end(Buffer.alloc(11)))
@@ -292,7 +297,7 @@ describe('uploads', () => {
     expect(seen && (await arrivedWhole(seen))).toBe(false)
   })
 
-  test('R27: an origin that answers early is heard, and nothing hangs', async () => {
+  test('R27: an early response of the origin reaches the client, and nothing hangs', async () => {
     const headers = { 'Content-Length': 4 * MEGABYTE }
     const asked = ask('/early', { method: 'POST', headers })
     asked.write(block.subarray(0, 16_384))
@@ -302,9 +307,9 @@ describe('uploads', () => {
     asked.destroy()
   })
 
-  // The runtime reads 64 KB more and then hangs up, which may take the answer along on its way:
-  // https://datatracker.ietf.org/doc/html/rfc9112#section-9.6
-  test('R27: a client that goes on sending after an early answer is cut off, not kept', async () => {
+  // The runtime reads 64 KB more and then closes the connection, which may lose the response on its
+  // way: https://datatracker.ietf.org/doc/html/rfc9112#section-9.6
+  test('R27: a client that continues to send after an early response is disconnected', async () => {
     const headers = { 'Content-Length': 4 * MEGABYTE }
     const asked = ask('/early', { method: 'POST', headers })
     const heard: (number | undefined)[] = []
@@ -328,7 +333,7 @@ describe('uploads', () => {
     },
   )
 
-  test('R29: no body was left unread for the runtime to complain of', () => {
+  test('R29: the runtime reports no unread body', () => {
     expect(gateway.log()).not.toMatch(/stalled|deadlock|hung|unread/i)
   })
 })

@@ -8,7 +8,7 @@ import { headersOf, startHttpOrigin } from './origin-server.ts'
 import { exchange } from './wire.ts'
 import { startWorkerd } from './workerd.ts'
 
-/** Node takes 16 KB of headers. */
+/** Node accepts 16 KB of headers. */
 const LINES_PER_REQUEST = 200
 
 let origin: Awaited<ReturnType<typeof startHttpOrigin>>
@@ -68,12 +68,12 @@ describe.each(['workerd', 'Node'])('trusted names on %s', (runtime) => {
       expect(await send(runtime, lines)).toBe(200)
     const values = new Set(arrived().map(([name, value]) => `${name}: ${value}`))
     const lost = names.filter((name) => !values.has(`${name.toLowerCase()}: value of ${name}`))
-    // The `fetch` of Node writes these two itself.
+    // Node's `fetch` sets these two itself.
     expect(lost).toEqual(runtime === 'Node' ? ['Accept-Encoding', 'Sec-Fetch-Mode'] : [])
   })
 })
 
-test('S73: a policy adds names to those that do not arrive, and keeps others', async () => {
+test('S73: a policy adds names to the removed ones, and keeps others', async () => {
   const gateway = await startGateway(
     definePolicy({
       roles: {},

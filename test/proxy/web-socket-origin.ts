@@ -1,6 +1,8 @@
-/** An origin that speaks WebSocket: echoes messages, and tells who it was told is calling. */
+/**
+ * An origin that speaks WebSocket: it echoes messages and reports the identity headers it received.
+ */
 
-/** How the sockets of this isolate ended. */
+/** The close events of the sockets of this isolate. */
 const closed: string[] = []
 let opened = 0
 

@@ -23,7 +23,7 @@ function ask(method: string, ...headers: string[]) {
   return exchange(gateway.port, `${lines.join('\r\n')}\r\n\r\n`)
 }
 
-/** What the origin knows of sockets that were opened and have ended. */
+/** Returns the counts of opened and closed sockets at the origin. */
 async function atOrigin(): Promise<{ opened: number; closed: string[] }> {
   const response = await fetch(`http://127.0.0.1:${origin.port}/`)
   return (await response.json()) as { opened: number; closed: string[] }
@@ -66,7 +66,7 @@ async function open(headers: Record<string, string>) {
 
 const LISTED = '{"webSocketOrigins":["https://app.test"]}'
 
-describe('an upgrade', () => {
+describe('a WebSocket upgrade', () => {
   test.each([
     ['without a key', 'GET', HANDSHAKE.filter((line) => line !== KEY)],
     [
@@ -78,15 +78,15 @@ describe('an upgrade', () => {
     ['without a version', 'GET', HANDSHAKE.slice(0, 3)],
     ['of version 8', 'GET', [...HANDSHAKE.slice(0, 3), 'Sec-WebSocket-Version: 8']],
     [
-      'that Connection does not name',
+      'without Connection: Upgrade',
       'GET',
       ['Connection: keep-alive', ...HANDSHAKE.slice(2), 'Upgrade: websocket'],
     ],
     ['by POST', 'POST', HANDSHAKE],
     ['with a body', 'GET', [...HANDSHAKE, 'Content-Length: 3']],
-    ['from a page nobody listed', 'GET', [...HANDSHAKE, 'Origin: https://evil.test']],
-    ['from a page without an origin', 'GET', [...HANDSHAKE, 'Origin: null']],
-    ['from a page of a like name', 'GET', [...HANDSHAKE, 'Origin: https://app.test.evil.test']],
+    ['from a page that is not listed', 'GET', [...HANDSHAKE, 'Origin: https://evil.test']],
+    ['from a page with an opaque origin', 'GET', [...HANDSHAKE, 'Origin: null']],
+    ['from a page of a similar name', 'GET', [...HANDSHAKE, 'Origin: https://app.test.evil.test']],
     ['from a page over http', 'GET', [...HANDSHAKE, 'Origin: http://app.test']],
   ])('R28: %s is refused and reaches no origin', async (_, method, headers) => {
     const before = await atOrigin()
@@ -95,7 +95,7 @@ describe('an upgrade', () => {
     expect((await atOrigin()).opened).toBe(before.opened)
   })
 
-  test('R28: of an anonymous caller is refused where the route lists no origins', async () => {
+  test('R28: of an anonymous caller is refused if the route lists no origins', async () => {
     const before = await atOrigin()
     expect((await ask('GET', ...HANDSHAKE)).status).toBe(400)
     expect((await atOrigin()).opened).toBe(before.opened)
@@ -107,12 +107,12 @@ describe('an upgrade', () => {
     expect(reply.status).toBe(101)
   })
 
-  test('S55: to something else than a WebSocket is left unheard', async () => {
+  test('S55: to another protocol is ignored, and the request is served as plain HTTP', async () => {
     const reply = await ask('GET', 'Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings')
     expect(reply.status).toBe(200)
   })
 
-  test('S60: the answer to one has no header of the origin but the protocol', async () => {
+  test('S60: is answered with only the protocol from the headers of the origin', async () => {
     const headers = [...HANDSHAKE, 'Sec-WebSocket-Protocol: chat']
     for (const caller of ['null', callerUntil(FAR)]) {
       const reply = await ask('GET', ...headers, `Test-Caller: ${caller}`, `Test-Route: ${LISTED}`)
@@ -124,7 +124,7 @@ describe('an upgrade', () => {
   })
 })
 
-describe('an open socket', () => {
+describe('an open WebSocket', () => {
   test.each([
     ['an anonymous caller', { 'Test-Route': LISTED }, 'nobody'],
     ['a known caller', { 'Test-Caller': callerUntil(FAR), X_Auth_Subject: 'admin' }, 'alice'],
@@ -153,16 +153,16 @@ describe('an open socket', () => {
   })
 
   test.each([
-    ['says goodbye', 4002, 'mine'],
-    ['leaves with a code of its own', 3000, ''],
-  ])('R28: of a client that %s is closed at the origin, too', async (_, code, reason) => {
+    ['closes with a code and a reason of its own', 4002, 'mine'],
+    ['closes with a registered code and without a reason', 3000, ''],
+  ])('R28: of a client that %s is closed at the origin as well', async (_, code, reason) => {
     const { socket, closed } = await open({ 'Test-Caller': callerUntil(FAR) })
     socket.close(code, reason)
     await closed
     await expect.poll(async () => (await atOrigin()).closed).toContain(`${code} ${reason}`)
   })
 
-  test('R28: of a client that vanishes does not stay open at the origin', async () => {
+  test('R28: of a client that disappears does not stay open at the origin', async () => {
     const before = await atOrigin()
     const lines = [
       'GET /chat HTTP/1.1',

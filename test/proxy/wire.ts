@@ -1,4 +1,4 @@
-/** Clients that say exactly what a test wants said. */
+/** Clients that send exact bytes. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
@@ -19,7 +19,7 @@ export interface Reply {
   readonly aborted: boolean
 }
 
-/** Sends one request and reads until its answer is complete or the connection ends. */
+/** Sends one request and reads until its response is complete or the connection ends. */
 export async function exchange(port: number, text: string): Promise<Reply> {
   const socket = await dial(port, text)
   let received = ''

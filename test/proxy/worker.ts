@@ -1,6 +1,6 @@
 /**
- * A Worker that mounts the stages around the proxy and nothing of authentication: a test says in
- * two headers who the caller is and what the route allows.
+ * A Worker that mounts the stages around the proxy without authentication. Two test headers name
+ * the caller and the options of the route.
  */
 import { Hono, type MiddlewareHandler } from 'hono'
 import { Denied, Unavailable } from '../../src/errors.ts'
@@ -51,7 +51,7 @@ function build(env: Env) {
     const route = { ...ROUTE, ...JSON.parse(c.req.header('Test-Route') ?? '{}') } as PolicyRoute
     c.set('route', route)
     c.set('principal', JSON.parse(c.req.header('Test-Caller') ?? 'null') as Principal | null)
-    // The audit trail outlives the answer, and with it everything the request has begun.
+    // The audit trail keeps the request, and all the work that it began, alive after the response.
     c.executionCtx.waitUntil(new Promise((resolve) => setTimeout(resolve, 60_000)))
     const limit: MiddlewareHandler = limitBody({ maxBytes: route.maxBodyBytes })
     return limit(c, next)

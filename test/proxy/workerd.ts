@@ -13,7 +13,7 @@ const COMPATIBILITY_DATE = '2026-11-01'
 export interface Running {
   readonly port: number
   readonly pid: number
-  /** What the process wrote to its error output so far. */
+  /** Returns the error output of the process so far. */
   readonly log: () => string
   readonly stop: () => Promise<void>
 }

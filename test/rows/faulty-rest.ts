@@ -1,28 +1,31 @@
-/** A REST endpoint over a real Redis that answers as a test tells it to. */
+/** A REST endpoint over a real Redis with faults that a test sets. */
 import type { ServerResponse } from 'node:http'
 import { BEHIND_ANSWERS } from '../harness/control.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
-/** What becomes of one call, in the place of an answer from Redis. */
+/** Replaces the reply of Redis for one call. */
 export type Fault = (response: ServerResponse) => unknown
 
 export interface FaultyRest {
   readonly url: string
   readonly redis: TestRedis
-  /** Bodies of the pipelines that requests asked for since `forget`; not what is written behind them. */
+  /**
+   * Bodies of the request path's pipelines since `forget`; without calls that run after the
+   * response.
+   */
   readonly calls: readonly string[]
-  /** What a sound endpoint answered last to such a call. */
+  /** The last reply of Redis to a call of the request path. */
   lastReply(): Buffer
   forget(): void
-  /** What becomes of every call from now on; undefined: what a sound endpoint does. */
+  /** Sets the fault of every later call; undefined: the endpoint answers correctly. */
   setFault(fault: Fault | undefined): void
-  /** Answers of a sound endpoint wait for this, milliseconds. */
+  /** Delays correct replies by `ms` milliseconds. */
   setDelay(ms: number): void
   close(): Promise<void>
 }
 
-/** Answers with `body`, whatever was asked. */
+/** Answers every call with `body`. */
 export const saying =
   (body: string | Buffer, status = 200): Fault =>
   (response) =>

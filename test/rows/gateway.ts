@@ -1,4 +1,4 @@
-/** A gateway in this process, over a real Redis and a real origin that writes down who asks. */
+/** A gateway in this process, over a real Redis and a real origin that records its requests. */
 
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
@@ -10,7 +10,10 @@ import { redisVars, startTestRedis } from '../harness/redis.ts'
 
 export const PUBLIC_URL = 'https://gateway.test'
 
-/** One request; `address` is the one that the platform tells, and undefined where it tells none. */
+/**
+ * One request; `address` is the client address that the platform reports, undefined if it reports
+ * none.
+ */
 export interface Sent {
   readonly method?: string
   readonly path: string
@@ -22,7 +25,7 @@ export interface Sent {
 
 export type TestGateway = Awaited<ReturnType<typeof startGateway>>
 
-/** `instead` stands in for the one that writes down who asks. */
+/** `instead` replaces the recording origin. */
 export async function startGateway(policy: Policy, instead?: Origin) {
   const redis = await startTestRedis()
   await redis.direct.flushall()
@@ -67,7 +70,7 @@ export async function startGateway(policy: Policy, instead?: Origin) {
 
   return {
     redis,
-    /** What reached the origin, as method and path. */
+    /** Requests that reached the origin, as method and path. */
     asked,
     /** Resolves to the status. */
     send,
