@@ -24,7 +24,6 @@ const SLOW = [
   'test/docs/commands.test.ts',
   'test/faults/{bursts,redis-breaker,workerd}.test.ts',
   'test/metrics/totals.test.ts',
-  'test/oauth/timing.test.ts',
   'test/proxy/{coalescing*,killed,streaming,web-socket}.test.ts',
   'test/relations/{check,pipeline/hostile}**',
   'test/stores/revocation-feed.test.ts',

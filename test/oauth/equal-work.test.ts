@@ -1,4 +1,7 @@
-/** Timing: durations reveal nothing about secrets and nothing about which clients exist. */
+/**
+ * The duration of a response reveals nothing about secrets and existing clients. These tests compare the
+ * work, not the time: the calls, their order, and the bytes that they process.
+ */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Client } from '../../src/oauth/client.ts'
@@ -6,58 +9,45 @@ import { createClientAssertionVerifier } from '../../src/oauth/client-assertion.
 import { clientSecretHash, isClientSecret, newClientSecret } from '../../src/oauth/client-secret.ts'
 import { createDpopNonces } from '../../src/tokens/dpop-nonce.ts'
 import { ASSERTION_ALGORITHMS } from '../../src/validators/client.ts'
-import { type MedianDifferences, medianDifferences } from '../harness/timing.ts'
+import { traceOf } from '../harness/work-trace.ts'
 import { startGateway, type TestGateway } from './gateway.ts'
 
-// Thousands of measurements, on a machine that other tests use as well.
-vi.setConfig({ testTimeout: 180_000 })
-
-const MAX_DIFFERENCE = 0.05
-/** Maximum noise; a run above it proves nothing. */
-const MAX_NOISE = 0.25
 const GRANT = { grant_type: 'client_credentials' }
 const NOW_MS = Date.UTC(2026, 10, 22)
 
 const clientWith = (members: Partial<Client>) =>
   ({ id: 'c', secrets: [], disabled: false, jwks: undefined, ...members }) as Client
 
-/** Fails unless each action takes as long as the baseline, within 5 % and the noise of this run. */
-function expectEqualTimes({ noise, differences }: MedianDifferences<string>) {
-  expect(noise, 'noise').toBeLessThan(MAX_NOISE)
-  for (const [name, difference] of Object.entries(differences))
-    expect(Math.abs(difference), name).toBeLessThan(MAX_DIFFERENCE + noise)
+/** The calls of an action, and the characters that it compares. */
+async function workOf(action: () => Promise<unknown>) {
+  const compared = vi.spyOn(String.prototype, 'charCodeAt')
+  try {
+    return { calls: await traceOf(action), comparedCharacters: compared.mock.calls.length }
+  } finally {
+    compared.mockRestore()
+  }
 }
 
 describe('S26: secrets of clients', () => {
   const secret = newClientSecret()
-  const rounds = 500
 
-  test('are refused in the same time for a known, unknown, disabled or secretless client', async () => {
+  test('cost the same work for a known, unknown, disabled or secretless client', async () => {
     const secrets = [await clientSecretHash(newClientSecret())]
-    const check = (client: Client | undefined) => () => isClientSecret(client, secret, NOW_MS)
-    const measured = await medianDifferences(
-      check(clientWith({ secrets })),
-      {
-        unknown: check(undefined),
-        disabled: check(clientWith({ secrets, disabled: true })),
-        secretless: check(clientWith({})),
-      },
-      rounds,
-    )
-    expectEqualTimes(measured)
+    const workFor = (client: Client | undefined) =>
+      workOf(() => isClientSecret(client, secret, NOW_MS))
+    const expected = await workFor(clientWith({ secrets }))
+    expect(expected.calls).toEqual([expect.stringMatching(/^digest SHA-256, \d+ bytes$/)])
+    expect(expected.comparedCharacters).toBeGreaterThan(80)
+    expect(await workFor(undefined)).toEqual(expected)
+    expect(await workFor(clientWith({ secrets, disabled: true }))).toEqual(expected)
+    expect(await workFor(clientWith({}))).toEqual(expected)
   })
 
-  test('are compared by a measurement that detects an early return for unknown clients', async () => {
+  test('an early return for an unknown client is less work', async () => {
     const client = clientWith({ secrets: [await clientSecretHash(newClientSecret())] })
-    const check = () => isClientSecret(client, secret, NOW_MS)
-    const returnsEarly = async (known: Client | undefined) =>
-      known !== undefined && isClientSecret(known, secret, NOW_MS)
-    const measured = await medianDifferences(
-      check,
-      { unknown: () => returnsEarly(undefined) },
-      rounds,
-    )
-    expect(() => expectEqualTimes(measured)).toThrow('unknown')
+    const returnsEarly = (known: Client | undefined) =>
+      workOf(async () => known !== undefined && isClientSecret(known, secret, NOW_MS))
+    expect(await returnsEarly(undefined)).not.toEqual(await returnsEarly(client))
   })
 
   test('are compared over all characters, at every position of the first difference', async () => {
@@ -89,7 +79,7 @@ describe('S26: secrets of clients', () => {
 
 describe('S26: assertions of clients', () => {
   test.each(ASSERTION_ALGORITHMS)(
-    'with a wrong %s signature are refused in the same time for a known, unknown, disabled or keyless client',
+    'with a wrong %s signature cost the same work for a known, unknown, disabled or keyless client',
     async (alg) => {
       const keys = await Promise.all(
         ['k0', 'k1', 'k2'].map(async (kid) => {
@@ -114,17 +104,15 @@ describe('S26: assertions of clients', () => {
         (client: Client | undefined, assertion = forged) =>
         () =>
           verify(client, assertion)
-      const measured = await medianDifferences(
-        check(known),
-        {
-          'unknown client': check(undefined),
-          'disabled client': check({ ...known, disabled: true }),
-          'client without keys': check(clientWith({})),
-          'unknown key': check(known, unknownKey),
-        },
-        100,
-      )
-      expectEqualTimes(measured)
+      // The first assertion of an algorithm creates its decoy.
+      await check(undefined)()
+      const expected = await traceOf(check(known))
+      expect(expected.filter((call) => call.startsWith('verify'))).toHaveLength(1)
+      expect(expected.filter((call) => call.startsWith('importKey'))).toHaveLength(1)
+      expect(await traceOf(check(undefined))).toEqual(expected)
+      expect(await traceOf(check({ ...known, disabled: true }))).toEqual(expected)
+      expect(await traceOf(check(clientWith({})))).toEqual(expected)
+      expect(await traceOf(check(known, unknownKey))).toEqual(expected)
     },
   )
 })
@@ -156,23 +144,19 @@ describe('S26, S45: whole requests to the token endpoint', () => {
   })
   afterAll(() => gateway.close())
 
-  test('are refused in the same time for a wrong secret, an unknown client and a disabled client', async () => {
+  test('cost the same work for a wrong secret, an unknown and a disabled client', async () => {
     const [known, disabled] = [await gateway.createClient(), await gateway.createClient()]
     await gateway.registry.disable(disabled.id)
-    const unknown = { id: crypto.randomUUID(), secret: known.secret }
-    let requests = 0
     const attempt = (id: string) => async () => {
-      // Otherwise failures would be throttled, which is another response.
-      if (++requests % 15 === 0) await gateway.forgetFailures()
       const address = gateway.newAddress()
       const { status } = await gateway.token({ id, secret: 'wrong' }, GRANT, { address })
       expect(status).toBe(401)
     }
-    const measured = await medianDifferences(
-      attempt(known.id),
-      { unknown: attempt(unknown.id), disabled: attempt(disabled.id) },
-      30,
-    )
-    expectEqualTimes(measured)
+    // The first request loads the scripts.
+    await attempt(known.id)()
+    const expected = await traceOf(attempt(known.id))
+    expect(expected.filter((call) => call.startsWith('fetch')).length).toBeGreaterThan(0)
+    expect(await traceOf(attempt(crypto.randomUUID()))).toEqual(expected)
+    expect(await traceOf(attempt(disabled.id))).toEqual(expected)
   })
 })
