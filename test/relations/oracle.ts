@@ -1,6 +1,6 @@
 /**
- * Whether a relation holds, as docs/decisions/0042 says it: the specification of the check, written
- * as plainly as can be. It remembers nothing and cuts nothing short, so it is slow: for small graphs.
+ * The specification of the check (docs/decisions/0042), in the simplest possible form. It has no
+ * cache and no shortcuts, so it is slow and suits small graphs only.
  */
 import type {
   RelationDecision,
@@ -17,22 +17,22 @@ import {
 } from '../../src/relations/tuple.ts'
 
 export interface OracleOptions {
-  /** Tuples that may be followed one after the other. Default: any number. */
+  /** Maximum number of tuples on a path. Default: unlimited. */
   readonly maxDepth?: number
-  /** Relations that are looked at before it gives up, by throwing {@link TooLarge}. */
+  /** Maximum number of visited relations; above it, {@link TooLarge} is thrown. */
   readonly maxSteps?: number
 }
 
-/** Nothing is wrong: this graph has more ways through it than there is time for. */
+/** Not an error of the check: this graph has too many paths to visit all of them. */
 export class TooLarge extends Error {}
 
-/** An outcome, and what it hangs on. */
+/** An outcome and what it depends on. */
 interface Finding {
   readonly outcome: RelationDecision['outcome']
   readonly why?: Undecided
   /**
-   * The outermost relation under evaluation (its place on the path) that was taken to be denied here
-   * because the path came back to it. Infinity: none was.
+   * The outermost relation under evaluation (its index on the path) that was assumed to be denied
+   * because the path returned to it. Infinity: none.
    */
   readonly hangsOn: number
 }
@@ -43,11 +43,11 @@ const TOO_DEEP: Finding = { outcome: 'unknown', why: 'max_depth_exceeded', hangs
 
 export interface OracleAnswer {
   readonly decision: RelationDecision
-  /** Somewhere on its ways it was led too far, whether that mattered in the end or not. */
+  /** A path was cut at the depth limit, whether that mattered for the outcome or not. */
   readonly isCut: boolean
 }
 
-/** Decides over a query by the tuples that are given. */
+/** Decides a query by the given tuples. */
 export function decide(
   model: RelationModel,
   tuples: readonly RelationTuple[],
@@ -74,7 +74,7 @@ export function decide(
     if (node === subject) return ALLOWED
     if (path.includes(node)) return { outcome: 'denied', hangsOn: path.indexOf(node) }
     const found = evaluate(definition.userset, at, name, [...path, node], hops)
-    // What hangs on nothing but this is as it is.
+    // A result that depends only on this relation is final.
     return { ...found, hangsOn: found.hangsOn === path.length ? Infinity : found.hangsOn }
   }
 
@@ -126,7 +126,7 @@ export function decide(
       return one === undefined ? [] : [one]
     })
 
-  /** A wildcard stands for every object of its type, and for no userset. */
+  /** A wildcard matches every object of its type, and no userset. */
   function isAsked(one: SubjectReference): boolean {
     const isSame = one.type === asked?.type && one.relation === asked.relation
     const isAll = one.id === '*' && asked?.relation === undefined
@@ -139,7 +139,7 @@ export function decide(
   return { decision, isCut }
 }
 
-/** What the model does not permit is as if it were not there. */
+/** A tuple that the model does not permit counts as absent. */
 export function isPermitted(
   model: RelationModel,
   { object, relation, subject }: RelationTuple,
@@ -154,7 +154,7 @@ export function isPermitted(
   return model.types.get(type)?.get(relation)?.directTypes.some(permits) ?? false
 }
 
-/** Of several reasons not to know, this is told before the others. */
+/** Of several reasons for "unknown", this one is reported first. */
 const worst = (findings: readonly Finding[]): Undecided =>
   findings.some(({ why }) => why === 'max_depth_exceeded') ? 'max_depth_exceeded' : 'negated_cycle'
 
@@ -169,7 +169,7 @@ function union(findings: readonly Finding[]): Finding {
   return isDenied ? { outcome: 'denied', hangsOn } : unknown(findings, hangsOn)
 }
 
-/** Of several denials, that one counts which hangs on least. */
+/** Of several denials, the one with the fewest dependencies counts. */
 function intersection(findings: readonly Finding[]): Finding {
   const denials = findings.filter(({ outcome }) => outcome === 'denied')
   if (denials.length > 0) return { outcome: 'denied', hangsOn: highest(denials) }
@@ -181,7 +181,7 @@ function exclusion(base: Finding, subtract: Finding): Finding {
   if (subtract.outcome === 'allowed') return DENIED
   if (base.outcome === 'denied') return base
   const hangsOn = lowest([base, subtract])
-  // It is denied only if what it is part of is: it would hold only if it did not.
+  // The cycle passes through an exclusion: the relation would hold only if it did not hold.
   const isNegated = subtract.outcome === 'denied' && subtract.hangsOn < Infinity
   const less: Finding = isNegated ? { outcome: 'unknown', why: 'negated_cycle', hangsOn } : subtract
   if (less.outcome === 'denied') return { ...base, hangsOn }

@@ -1,16 +1,17 @@
 /**
- * The same question answered another way: the well-founded model of all relations of all objects at
- * once, by the alternating fixpoint (Van Gelder 1993). It walks nothing and knows no cycles.
+ * Another implementation of the check: the well-founded model of all relations of all objects at
+ * once, by the alternating fixpoint (Van Gelder 1993). It follows no paths and needs no handling of
+ * cycles.
  */
 import type { RelationModel, Userset } from '../../src/relations/model.ts'
 import { parseObject, parseSubject, type RelationTuple } from '../../src/relations/tuple.ts'
 import { isPermitted } from './oracle.ts'
 
-/** What is true, by name: `type:id#relation`, and what exclusions take away. */
+/** The true relations by name, `type:id#relation`, and the sets that exclusions subtract. */
 type Truths = ReadonlySet<string>
 export type Truth = 'true' | 'false' | 'undefined'
 
-/** Whether `subject` has each relation to each object of a small world. */
+/** Reports whether `subject` has each relation to each object of a small world. */
 export function wellFounded(
   model: RelationModel,
   tuples: readonly RelationTuple[],
@@ -30,7 +31,7 @@ export function wellFounded(
       one.object === object && one.relation === relation ? [one.subject] : [],
     )
 
-  /** The least truths that follow, if exactly `taken` is what exclusions take away by. */
+  /** Returns the smallest set of true relations if exclusions subtract exactly `taken`. */
   function consequences(taken: Truths): Set<string> {
     const truths = new Set<string>()
     for (let before = -1; before < truths.size; ) {
@@ -43,7 +44,7 @@ export function wellFounded(
     }
     return truths
 
-    /** `name` is of the userset itself, for what it takes away to have a name. */
+    /** `name` identifies the userset itself, so that its subtracted set has a name. */
     function holds(userset: Userset, object: string, relation: string, name: string): boolean {
       const of = (part: Userset, index: number) => holds(part, object, relation, `${name}/${index}`)
       switch (userset.kind) {

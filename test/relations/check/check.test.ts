@@ -1,4 +1,4 @@
-/** What a check answers, and what it never does. */
+/** The results of a check, and the results that it must never have. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRedisRest, type RedisReply, type RedisRest } from '../../../src/redis/rest.ts'
 import { compileModel } from '../../../src/relations/compile-model.ts'
@@ -30,7 +30,10 @@ import { restOver, writesOf } from './world.ts'
 
 const member = usersetOf('group', 'member')
 
-/** Groups within groups; folders within folders, whose viewers see what is in them; and some who may not. */
+/**
+ * Groups within groups, folders within folders whose viewers see their content, and some blocked
+ * users.
+ */
 const model: RelationModel = compileModel(
   modelOf(
     typeOf('group', { member: direct }, { member: [user, member] }),
@@ -59,7 +62,7 @@ const queryOf = (text: string, more: Partial<RelationQuery> = {}): RelationQuery
   return { tenant: null, contextualTuples: [], ...tuple, ...more }
 }
 
-/** So many folders, each in the next, the last of which anne sees. */
+/** Creates a chain of nested folders, the last of which anne may view. */
 const chain = (length: number) => [
   ...Array.from({ length }, (_, at) => `folder:${at}#parent@folder:${at + 1}`),
   `folder:${length}#viewer@user:anne`,
@@ -86,7 +89,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     return decision.outcome === 'unknown' ? decision.why : decision.outcome
   }
 
-  test('is one call over HTTP, and two where Redis does not know the script yet', async () => {
+  test('makes one call over HTTP, and two if Redis does not have the script yet', async () => {
     await having('folder:1#viewer@user:anne')
     await redis.direct.script('FLUSH')
     const asked = authority()
@@ -98,7 +101,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     expect(redis.calls() - before).toBe(5)
   })
 
-  test('counts a userset that is walked into, and tells what it could not look at', async () => {
+  test('counts each userset that it follows, and reports what it could not visit', async () => {
     await having('folder:0#banned@folder:1#reader', 'folder:1#viewer@user:anne')
     const query = queryOf('folder:0#banned@user:anne')
     const within = async (limits: RelationLimits) => (await authority(limits).check(query)).decision
@@ -111,9 +114,10 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     })
   })
 
-  test('is small enough to be sent, whatever the model', () => {
+  test('is small enough to be sent, for every model', () => {
     const [TYPES, RELATIONS, MAX_BYTES] = [99, 6, 262_144]
-    // Each leads to the next, and the last to the first, so that everybody could have everything.
+    // Each type refers to the next, and the last to the first, so every subject could have every
+    // relation.
     const types = Array.from({ length: TYPES }, (_, at) => {
       const next = `type${(at + 1) % TYPES}`
       const relations: Record<string, unknown> = { relation0: direct }
@@ -127,7 +131,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     expect(script.length).toBeLessThan(MAX_BYTES)
   })
 
-  test('follows 25 tuples; the 26th cannot be told', async () => {
+  test('follows 25 tuples, and reports the 26th as unknown', async () => {
     await having(...chain(25))
     expect(await outcomeOf('folder:0#viewer@user:anne')).toBe('allowed')
     await having(...chain(26))
@@ -142,7 +146,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     expect(await outcomeOf('group:0#member@user:anne')).toBe('allowed')
   })
 
-  test('finds by a short way what was too deep by a long one', async () => {
+  test('finds on a short path what was too deep on a long one', async () => {
     const short = 'folder:0#parent@folder:3'
     await having(...chain(4), short)
     const limits = { maxDepth: 3, maxWork: 1_000 }
@@ -150,13 +154,13 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     expect(decision).toEqual({ outcome: 'allowed' })
   })
 
-  test('takes what holds only if it does not as unknown, never as allowed', async () => {
+  test('reports a paradox as unknown, never as allowed', async () => {
     await having('folder:1#viewer@user:anne', 'folder:1#banned@folder:1#reader')
     expect(await outcomeOf('folder:1#reader@user:anne')).toBe('negated_cycle')
     expect(await outcomeOf('folder:1#reader@user:bob')).toBe('denied')
   })
 
-  test('ends in circles', async () => {
+  test('ends in cycles', async () => {
     await having('folder:1#parent@folder:2', 'folder:2#parent@folder:1', 'folder:2#parent@folder:2')
     expect(await outcomeOf('folder:1#viewer@user:anne')).toBe('denied')
     await having('group:1#member@group:2#member', 'group:2#member@group:1#member')
@@ -164,7 +168,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     expect(await outcomeOf('group:1#member@group:2#member')).toBe('allowed')
   })
 
-  test('keeps tenants apart', async () => {
+  test('separates tenants', async () => {
     const theirs = await writesOf(tuplesOf('folder:1#viewer@user:anne'), 'acme')
     await restOver(redis.direct).send([['FLUSHDB'], ...theirs])
     const asked = (tenant: string | null) => outcomeOf('folder:1#viewer@user:anne', { tenant })
@@ -174,7 +178,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     expect(await asked('a'.repeat(300))).toBe('denied')
   })
 
-  test('takes contextual tuples as written, for this question alone', async () => {
+  test('uses contextual tuples like stored ones, for this query only', async () => {
     await having('folder:1#viewer@group:1#member')
     const contextualTuples = tuplesOf('group:1#member@group:2#member', 'group:2#member@user:anne')
     const query = 'folder:1#viewer@user:anne'
@@ -184,7 +188,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     expect(await outcomeOf(query, { contextualTuples: wrong })).toBe('denied')
   })
 
-  test('knows no relations but those of the model', async () => {
+  test('refuses relations that the model does not define', async () => {
     await having('folder:1#owner@user:anne', 'robot:1#viewer@user:anne')
     expect(await outcomeOf('folder:1#owner@user:anne')).toBe('denied')
     expect(await outcomeOf('robot:1#viewer@user:anne')).toBe('denied')
@@ -199,7 +203,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     ['folder:1', "viewer'", 'user:anne'],
     ['folder:1', 'viewer', 'user:a:b'],
     ['folder:1', 'viewer', 'user:a\n'],
-  ])('does not ask for %j, %j, %j', async (object, relation, subject) => {
+  ])('makes no call for %j, %j, %j', async (object, relation, subject) => {
     const before = redis.calls()
     const query = { tenant: null, object, relation, subject, contextualTuples: [] }
     await expect(authority().check(query)).rejects.toThrow(TypeError)
@@ -209,7 +213,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     expect(redis.calls()).toBe(before)
   })
 
-  test('takes 20 contextual tuples and no more', async () => {
+  test('accepts at most 20 contextual tuples', async () => {
     await having()
     const many = (count: number) =>
       tuplesOf(...Array.from({ length: count }, (_, at) => `folder:1#viewer@user:u${at}`))
@@ -219,7 +223,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     await expect(asked(21)).rejects.toThrow(TypeError)
   })
 
-  test('tells the version, and refuses to decide by an older one than is asked for', async () => {
+  test('returns the version, and refuses to decide by an older version than required', async () => {
     await having('folder:1#viewer@user:anne')
     const query = queryOf('folder:1#viewer@user:anne')
     expect((await authority().check(query)).version).toBe(0)
@@ -233,7 +237,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     await expect(authority().check(query)).rejects.toMatchObject({ fault: 'malformed' })
   })
 
-  test('a key of another type is an outage, not a decision', async () => {
+  test('reports a key of the wrong type as an outage, not as a decision', async () => {
     await having()
     const { tuples } = await relationKeysOf(null)
     await redis.direct.set(`${tuples}folder:1#viewer`, 'x')
@@ -241,7 +245,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     await expect(asked).rejects.toMatchObject({ dependency: 'redis', fault: 'refused' })
   })
 
-  test('explains what proved it', async () => {
+  test('explains what proved the relation', async () => {
     await having(
       'folder:1#parent@folder:2',
       'folder:2#viewer@group:1#member',
@@ -260,7 +264,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
     expect(JSON.parse(JSON.stringify(answer.trace))).toEqual(answer.trace)
   })
 
-  test('explains what was tried in vain, and is bounded', async () => {
+  test('explains the failed attempts, within bounds', async () => {
     await having('folder:1#viewer@user:anne', 'folder:1#banned@user:anne')
     const { decision, trace } = await authority().explain(queryOf('folder:1#reader@user:anne'))
     expect(decision).toEqual({ outcome: 'denied' })
@@ -281,7 +285,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
   })
 })
 
-/** The tuples of the allowed steps, from the top down. */
+/** Returns the tuples of the allowed steps, from the root down. */
 function proofOf({ root }: RelationTrace): string[] {
   const tuples: string[] = []
   const visit = (step: RelationTrace['root']): void => {
@@ -293,7 +297,7 @@ function proofOf({ root }: RelationTrace): string[] {
   return tuples
 }
 
-describe('an odd reply', () => {
+describe('a malformed reply', () => {
   const check = createRelationCheck(model)
   const query = queryOf('folder:1#viewer@user:anne')
   const whole = [1, '1795000000000001', 3, 0, []]
@@ -307,20 +311,20 @@ describe('an odd reply', () => {
     ['an empty list', { result: [] }],
     ['a short list', { result: whole.slice(0, 4) }],
     ['a long list', { result: [...whole, 1] }],
-    ['another outcome', { result: [5, ...whole.slice(1)] }],
+    ['an unknown outcome', { result: [5, ...whole.slice(1)] }],
     ['an outcome as text', { result: ['1', ...whole.slice(1)] }],
     ['no version', { result: [1, null, 3, 0, []] }],
     ['a number as version', { result: [1, 1_795_000_000_000_001, 3, 0, []] }],
     ['a negative version', { result: [1, '-1', 3, 0, []] }],
-    ['steps that hang nowhere', { result: [1, '', 3, 0, 'x'] }],
-  ])('is no decision: %s', async (_, reply) => {
+    ['steps without a parent', { result: [1, '', 3, 0, 'x'] }],
+  ])('is not a decision: %s', async (_, reply) => {
     const rest: RedisRest = { send: async () => [reply ?? {}] }
     const command = await check.command(query, { trace: true })
     const asked = check.explanationOf(rest, reply, command)
     await expect(asked).rejects.toMatchObject({ name: 'Unavailable', dependency: 'redis' })
   })
 
-  test('to the script in full is none, either', async () => {
+  test('to the full script is not a decision either', async () => {
     const sent: unknown[] = []
     const rest: RedisRest = {
       send: async ([command]) => {

@@ -1,4 +1,4 @@
-/** Random models, tuples and queries: small, dense, and with everything that a model can have. */
+/** Random models, tuples and queries: small, dense, and with every feature of a model. */
 import fc from 'fast-check'
 import type { RelationQuery } from '../../../src/relations/decision-point.ts'
 import type {
@@ -20,12 +20,12 @@ export interface Graph {
 /** The same graphs in every run. */
 export const SEED = 20_261_122
 
-/** Without relations, and with. */
+/** Types without relations and with relations. */
 const LEAVES = ['user', 'robot']
 const TYPES = ['group', 'doc']
 const RELATIONS = ['a', 'b', 'c']
 const IDS = ['1', '2']
-/** Relations whose tuples name objects to look at. */
+/** Relations whose tuples name objects to visit. */
 const TUPLESETS = ['parent', 'home']
 
 const objects = fc
@@ -86,7 +86,7 @@ const { userset } = fc.letrec<{ userset: Userset }>((tie) => {
   }
 })
 
-/** As groups have it: made of tuples, and of another relation at most. */
+/** Definitions as groups have them: tuples, and at most one other relation. */
 const plain: fc.Arbitrary<Userset> = fc
   .tuple(fc.boolean(), relations)
   .map(([isUnion, relation]) =>
@@ -102,7 +102,7 @@ const definition: fc.Arbitrary<RelationDefinition> = fc.record({
     .map((types): DirectType[] => [{ type: 'user', kind: 'object' }, ...types]),
 })
 
-/** Some types have not all relations, and tuplesets lead to several types. */
+/** Some types do not have all relations, and tuplesets refer to several types. */
 const models: fc.Arbitrary<RelationModel> = fc
   .tuple(
     fc.array(fc.tuple(fc.constantFrom(...TYPES), relations, definition), {
@@ -140,7 +140,7 @@ const subjects = fc.oneof(
   { weight: 1, arbitrary: objects },
 )
 
-/** Whatever the model says. */
+/** A tuple that the model may not permit. */
 const anyTuple: fc.Arbitrary<RelationTuple> = fc.oneof(
   fc.record({ object: objects, relation: relations, subject: subjects }),
   fc.record({
@@ -150,7 +150,7 @@ const anyTuple: fc.Arbitrary<RelationTuple> = fc.oneof(
   }),
 )
 
-/** One that it permits. */
+/** A tuple that the model permits. */
 function tupleOf({ types }: RelationModel): fc.Arbitrary<RelationTuple> {
   const places = [...types].flatMap(([type, defined]) =>
     [...defined].flatMap(([relation, { directTypes }]) =>
@@ -210,8 +210,9 @@ const ask = (object: string, relation: string, subject: string): RelationQuery =
 })
 
 /**
- * `all` is `some` and `same`, and these are each other's; but `some` is true by a parent, too, which is
- * looked at last. So `same` is denied at first, as part of `some`, and allowed once `some` is.
+ * `all` is `some` and `same`, which refer to each other; but `some` also holds through a parent,
+ * which is visited last. So `same` is denied first, as a part of `some`, and allowed once `some`
+ * holds.
  */
 export const REVIVED: Graph = {
   model: {
@@ -265,7 +266,10 @@ export const REVIVED: Graph = {
   maxWork: 2_000,
 }
 
-/** Groups: a robot in one may only lead, everybody is in one, who leads is in, one user is in many. */
+/**
+ * Groups: a robot may only lead one, one contains everybody, leaders are members, and one user is
+ * in many groups.
+ */
 export const GROUPS: Graph = {
   model: {
     types: new Map([

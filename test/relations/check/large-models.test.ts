@@ -1,4 +1,4 @@
-/** Models that are large, over graphs that are small: what asks Redis nothing is bounded as well. */
+/** Large models over small graphs: the work that makes no calls to Redis is bounded as well. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { compileModel } from '../../../src/relations/compile-model.ts'
 import {
@@ -10,11 +10,11 @@ import type { RelationTuple } from '../../../src/relations/tuple.ts'
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { restOver, writesOf } from './world.ts'
 
-/** Relations made of one another, tuples at the last of them. */
+/** Relations that are computed from each other, with tuples only at the last one. */
 const ROLES = 100
 const FOLDERS = 60
 const GROUPS = 390
-/** Times that one relation asks for the same tuple. */
+/** Number of times that one relation reads the same tuple. */
 const REPEATED = 900
 const LEVELS = 24
 
@@ -33,7 +33,7 @@ const union = (...child: object[]) => ({ union: { child } })
 const direct = (...types: object[]) => ({ directly_related_user_types: types })
 const users = direct({ type: 'user' })
 
-/** `role0` is what has `role1`, and so on; the last is `last`. */
+/** `role0` is computed from `role1`, and so on; the last one is `last`. */
 const roles = (last: object): Record<string, object> => ({
   ...Object.fromEntries(
     Array.from({ length: ROLES }, (_, at) => [`role${at}`, computed(`role${at + 1}`)]),
@@ -60,7 +60,7 @@ async function explained(
   return answer
 }
 
-test('a hundred relations that are made of one another, of each of sixty parents', async () => {
+test('a chain of a hundred computed relations on each of sixty parents', async () => {
   const doc = {
     type: 'doc',
     relations: { parent: given, ...roles(union(given, fromParent('role0'))) },
@@ -75,7 +75,7 @@ test('a hundred relations that are made of one another, of each of sixty parents
   expect(trace.work).toBeLessThan(RELATION_LIMITS.maxWork)
 })
 
-test('a hundred relations to each group that the subject is in', async () => {
+test('a chain of a hundred computed relations on each group of the subject', async () => {
   const group = {
     type: 'group',
     relations: roles(given),
@@ -103,7 +103,7 @@ test('a hundred relations to each group that the subject is in', async () => {
   expect(decision).toEqual({ outcome: 'unknown', why: 'max_work_exceeded' })
 })
 
-test('one that asks for the same again and again, on every level', async () => {
+test('a relation that reads the same tuple many times on every level', async () => {
   const viewer = {
     difference: { base: fromParent('above'), subtract: union(...many(REPEATED, () => given)) },
   }

@@ -1,4 +1,4 @@
-/** Names of a model within its script: any that are names, and nothing else. */
+/** Names of a model within its script: every valid name works, and no other is accepted. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { RelationModel } from '../../../src/relations/model.ts'
 import {
@@ -37,7 +37,7 @@ const modelOf = (type: string, relation: string): RelationModel => ({
 })
 
 test.each(['end', 'nil', 'function', '__index', 'constructor', '_', 'a-b', 'r', 'x'.repeat(63)])(
-  '%s is a name of a type and of a relation',
+  '%s is accepted as the name of a type and of a relation',
   async (name) => {
     const rest = restOver(redis.direct)
     const query = { tenant: null, relation: name, contextualTuples: [] }
@@ -57,7 +57,7 @@ test.each(['end', 'nil', 'function', '__index', 'constructor', '_', 'a-b', 'r', 
 )
 
 test.each(["a'b", 'a\\', 'a\nb', 'a]]', 'a b', '', 'a|b', 'é', 'a#b', 'a:*', 'x'.repeat(64)])(
-  '%j is none, and no script is made of it',
+  '%j is refused as a name, and no script is created',
   (name) => {
     expect(() => createRelationCheck(modelOf('doc', name))).toThrow(TypeError)
     expect(() => createRelationCheck(modelOf(name, 'viewer'))).toThrow(TypeError)

@@ -1,4 +1,4 @@
-/** The script decides as the specification says, over random models, tuples and queries. */
+/** The script decides as the specification does, over random models, tuples and queries. */
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -17,17 +17,23 @@ const EXAMPLES: [Graph][] = [[REVIVED], [GROUPS]]
 const RUNS = { seed: SEED, numRuns: Number(process.env.RELATION_GRAPHS ?? 500) }
 const MAX_STEPS = 20_000
 const MUTANT_RUNS = 1_500
-/** Work that a small graph may need more than. */
+/** A work limit that a small graph may exceed. */
 const FEW = 100
-/** Redis keeps every script until it is told to forget them. */
+/** Redis keeps every script until SCRIPT FLUSH. */
 const SCRIPTS = 500
 
 interface Counts {
-  /** By outcome. */
+  /** Number of equal decisions by outcome. */
   agreed: Record<string, number>
-  /** Redis knew more than the specification that follows so few tuples: it has been there before. */
+  /**
+   * Redis decided beyond the depth of the specification, because it had visited the object on a
+   * shorter path.
+   */
   beyondDepth: number
-  /** And less: it has been there before, by a longer way. */
+  /**
+   * Redis gave up earlier than the specification, because it had visited the object on a longer
+   * path.
+   */
   tooDeep: number
   outOfWork: number
   tooLarge: number
@@ -63,7 +69,7 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
         else {
           const whole = decide(model, tuples, query, { maxSteps: MAX_STEPS })
           if (!isCut || said !== nameOf(whole.decision))
-            throw new Error(`${JSON.stringify(query)}: ${said}, not ${expected}`)
+            throw new Error(`${JSON.stringify(query)}: ${said}, expected ${expected}`)
           counts.beyondDepth += 1
         }
       } catch (error) {
@@ -81,7 +87,7 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
     tooLarge: 0,
   })
 
-  test('over random graphs', async () => {
+  test('agrees with the specification over random graphs', async () => {
     const counts = countsNow()
     let runs = 0
     await fc.assert(
@@ -90,7 +96,7 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
         if (runs % SCRIPTS === 0) await redis.script('FLUSH')
         await compare(restOver(redis), graph, counts)
       }),
-      // The embedded one is slow, and shows no more than that it can.
+      // The embedded Redis is slow; few runs show that it works.
       { ...RUNS, examples: EXAMPLES, ...(prefer === 'embedded' && { numRuns: RUNS.numRuns / 5 }) },
     )
     if (process.env.RELATION_GRAPHS !== undefined) console.info(counts)
@@ -105,7 +111,7 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
     expect(counts.tooLarge).toBeLessThan(RUNS.numRuns / 100)
   })
 
-  test('an explanation decides as the check does', async () => {
+  test('decides the same in an explanation', async () => {
     await fc.assert(
       fc.asyncProperty(graphs(1), async ({ model, tuples, queries, maxDepth, maxWork }) => {
         const check = createRelationCheck(model, { maxDepth, maxWork })
@@ -126,23 +132,28 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
 
   if (prefer === 'embedded') return
   test.each([
-    ['a cycle that an exclusion is part of', 'less = NEGATED', 'less = DENIED'],
-    ['a wildcard that is not looked at', "wildcard = kind .. ':*'", 'wildcard = nil'],
-    ['denials that are kept whatever they hang on', 'cell = hangs_on, hops', 'hops'],
-    ['denials that are kept when they hang on what is allowed', 'over = outcome', 'over = DENIED'],
+    ['a cycle that includes an exclusion', 'less = NEGATED', 'less = DENIED'],
+    ['a wildcard that is ignored', "wildcard = kind .. ':*'", 'wildcard = nil'],
+    ['denials that are cached whatever they depend on', 'cell = hangs_on, hops', 'hops'],
+    [
+      'denials that are cached although they depend on an allowed result',
+      'over = outcome',
+      'over = DENIED',
+    ],
     ['usersets that the model does not permit', 'rule.names[into_kind]', 'true'],
     ['memberships that the model does not permit', 'rule.names[from_kind]', 'true'],
-    ['memberships that everybody has', 'if wildcard then', 'if false then'],
+    ['memberships through a wildcard', 'if wildcard then', 'if false then'],
     ['memberships of the same object', 'rule and rule.makes', 'nil'],
     ['a subject with too many memberships', "'too many'", "'all'"],
     ['objects that the model does not permit', 'names[into] and', ''],
     ['contextual tuples', 'index = 12, #ARGV, 2', 'index = 12, 0, 2'],
-    ['a subtract that nobody can tell', 'less > base and less or base', 'base'],
-  ])('and it finds a script that is wrong about %s', async (_, right, wrong) => {
+    ['an exclusion whose subtracted part is unknown', 'less > base and less or base', 'base'],
+  ])('differs from the specification if the script is wrong about %s', async (_, right, wrong) => {
     const found = await fc.check(
       fc.asyncProperty(graphs(QUERIES), async (graph) => {
         const text = relationScript(graph.model)
-        if (!text.includes(right)) throw new TypeError('the script has changed')
+        if (!text.includes(right))
+          throw new TypeError('the script no longer contains the text to replace')
         const changed = text.replaceAll(right, wrong)
         const rest = restOver(redis)
         const mutant: RedisRest = {

@@ -1,4 +1,4 @@
-/** Graphs that are made to be slow are answered rightly, or not at all, and never looked at for long. */
+/** Graphs that are built to be slow are answered correctly or not at all, in bounded time. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   SLOW_GRAPHS,
@@ -15,12 +15,12 @@ import {
 import { startTestRedis, type TestRedis } from '../../harness/redis.ts'
 import { restOver, writesOf } from './world.ts'
 
-/** A relation that has been begun is looked at to the end of its own definition. */
+/** A relation that was started is visited to the end of its own definition. */
 const BEGUN = 5
 /** Members in one command. */
 const CHUNK = 2_000
 
-describe('graphs that are made to be slow', () => {
+describe('graphs that are built to be slow', () => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis()
@@ -51,7 +51,7 @@ describe('graphs that are made to be slow', () => {
     }
   })
 
-  test('whoever is in few groups is told, however many there are', async () => {
+  test('a subject in few groups gets a decision, however many groups exist', async () => {
     const authority = createRedisDecisionPoint(
       restOver(redis.direct),
       createRelationCheck(compileModel(SLOW_MODEL)),

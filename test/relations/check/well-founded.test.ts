@@ -1,4 +1,6 @@
-/** The specification of the check is what is true, false and undefined in the well-founded model. */
+/**
+ * The specification of the check agrees with true, false and undefined in the well-founded model.
+ */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { decide, TooLarge } from '../oracle.ts'
@@ -25,7 +27,7 @@ test('the specification agrees with the alternating fixpoint', () => {
           const truth = wellFounded(model, [...tuples, ...contextualTuples], subject)
           const expected = truth(`${object}#${relation}`)
           if (TRUTHS[decision.outcome] !== expected)
-            throw new Error(`${JSON.stringify(query)}: ${decision.outcome}, not ${expected}`)
+            throw new Error(`${JSON.stringify(query)}: ${decision.outcome}, expected ${expected}`)
           counts[expected] += 1
         } catch (error) {
           if (!(error instanceof TooLarge)) throw error

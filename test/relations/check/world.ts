@@ -1,4 +1,4 @@
-/** A Redis to check in, without HTTP before it: many thousands of questions in a few seconds. */
+/** A Redis for checks without HTTP: many thousands of queries in a few seconds. */
 import type { Redis } from 'ioredis'
 import type { RedisCommand, RedisReply, RedisRest } from '../../../src/redis/rest.ts'
 import type { RelationAnswer, RelationQuery } from '../../../src/relations/decision-point.ts'
@@ -7,7 +7,7 @@ import { relationKeysOf } from '../../../src/relations/redis/keys.ts'
 import type { RelationTuple } from '../../../src/relations/tuple.ts'
 import { expectedKeys } from '../tuples/tuple-model.ts'
 
-/** Sends as `RedisRest` does. */
+/** Sends commands like `RedisRest`. */
 export const restOver = (redis: Redis): RedisRest => ({
   async send(commands: readonly RedisCommand[]): Promise<readonly RedisReply[]> {
     const pipeline = redis.pipeline()
@@ -17,7 +17,7 @@ export const restOver = (redis: Redis): RedisRest => ({
   },
 })
 
-/** The commands that leave a tenant with these tuples, if it had none. */
+/** Returns the commands that write these tuples to an empty tenant. */
 export async function writesOf(
   tuples: readonly RelationTuple[],
   tenant: string | null = null,
@@ -27,7 +27,10 @@ export async function writesOf(
   return [...keys].map(([key, members]) => ['ZADD', key, ...members.flatMap((one) => [0, one])])
 }
 
-/** Asks about all in one call, by tuples that are there only for it. Throws as `answerOf` does. */
+/**
+ * Checks all queries in one call, with tuples that exist only for this call. Throws like
+ * `answerOf`.
+ */
 export async function answersOf(
   rest: RedisRest,
   check: RelationCheck,

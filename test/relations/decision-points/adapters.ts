@@ -1,4 +1,4 @@
-/** The two adapters, as tests make them. */
+/** Creates the two adapters for tests. */
 import { createBreakers } from '../../../src/isolate/breakers.ts'
 import type { PolicyDecisionPoint } from '../../../src/relations/decision-point.ts'
 import { createAuthzenDecisionPoint } from '../../../src/relations/decision-points/authzen.ts'
@@ -8,7 +8,9 @@ import { STORES, TOKEN } from './servers.ts'
 export type Kind = 'openfga' | 'authzen'
 export const KINDS: readonly Kind[] = ['openfga', 'authzen']
 
-/** One isolate's: its breakers, whose clock stands still unless it is wound. */
+/**
+ * Creates the decision point of one isolate: its breakers have a clock that only a test advances.
+ */
 export function isolate(kind: Kind, url: string, { timeoutMs = 150, token = TOKEN } = {}) {
   let nowMs = Date.now()
   const breakers = createBreakers({ now: () => nowMs, alarm: () => undefined })

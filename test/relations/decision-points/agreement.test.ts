@@ -1,4 +1,4 @@
-/** OpenFGA and our own specification of the check, over the same random models and tuples. */
+/** Compares OpenFGA with our specification of the check, over the same random models and tuples. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { compileModel } from '../../../src/relations/compile-model.ts'
@@ -27,7 +27,10 @@ const MODELS = 150
 const QUERIES = 40
 const MAX_DEPTH = 25
 
-/** OpenFGA takes no tuple twice, none that its model does not permit, and none that says nothing. */
+/**
+ * OpenFGA refuses duplicate tuples, tuples that its model does not permit, and tuples without
+ * content.
+ */
 function writable(model: RelationModel, tuples: readonly RelationTuple[]): RelationTuple[] {
   const good = tuples.filter(
     (tuple) =>
@@ -49,7 +52,7 @@ function compiled(json: object): RelationModel | undefined {
 const told = (decision: RelationDecision) =>
   decision.outcome === 'unknown' ? decision.why : decision.outcome
 
-/** How often our specification and the server decided what, as `ours, theirs`. */
+/** Counts the decisions of our specification and of the server, as `ours, theirs`. */
 async function compared(server: OpenfgaServer, models: number) {
   const outcomes = new Map<string, number>()
   let refused = 0
@@ -89,15 +92,15 @@ describe.each(openfgaServers('agreement', TOKEN))(
     })
     afterAll(() => server.stop())
 
-    test('accept the same models and decide the same, except for cycles in what is excluded', async () => {
+    test('accept the same models and decide alike, except for cycles in an exclusion', async () => {
       const { outcomes, refused } = await compared(server, MODELS)
-      console.info('ours and theirs:', Object.fromEntries(outcomes), { refused })
+      console.info('decisions as `ours, theirs`:', Object.fromEntries(outcomes), { refused })
       const count = (pair: string) => outcomes.get(pair) ?? 0
       expect(refused).toBeGreaterThan(0)
       expect(count('allowed, allowed')).toBeGreaterThan(100)
       expect(count('denied, denied')).toBeGreaterThan(100)
-      // OpenFGA denies where a cycle is in what is excluded. We report the cycle, or find that it
-      // does not matter.
+      // OpenFGA denies a query with a cycle in an exclusion. The specification reports the cycle,
+      // or finds that it is irrelevant.
       const others = [...outcomes.keys()].filter(
         (pair) => !['allowed, allowed', 'denied, denied'].includes(pair),
       )
@@ -108,7 +111,7 @@ describe.each(openfgaServers('agreement', TOKEN))(
   },
 )
 
-test('one changed answer in the recording is found', async () => {
+test('a single changed response in the recording is detected', async () => {
   const [yes, no] = ['"allowed":true', '"allowed":false']
   const recording = openfgaRecording('agreement')
   const at = recording.findIndex(([, , answer]) => answer.includes(no))

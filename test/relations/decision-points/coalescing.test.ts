@@ -1,4 +1,7 @@
-/** Many that ask the same at once: few calls, and no answer that is older than its question. */
+/**
+ * Coalescing: many simultaneous equal queries make few calls, and no answer is older than its
+ * query.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { coalescedDecisionPoint } from '../../../src/relations/coalesced-decision-point.ts'
@@ -12,7 +15,7 @@ const MAX_WAIT_MS = 2_000
 
 let server: TestAuthority
 let authority: PolicyDecisionPoint
-/** Lets the calls that are held go on to their answers, oldest first. */
+/** Lets the held calls continue to their responses, oldest first. */
 let held: (() => void)[]
 beforeAll(async () => {
   server = await startAuthority({})
@@ -27,7 +30,7 @@ beforeEach(() => {
   authority = coalescedDecisionPoint({ decisionPoint: adapter, maxWaitMs: MAX_WAIT_MS })
 })
 
-/** Each call is decided when it comes, and answered when it is let go. */
+/** Each call is decided on arrival, and answered on release. */
 function hold(status = 200): void {
   server.behaviour = async (response) => {
     const allowed = server.world.none?.includes(TUPLE) ?? false
@@ -39,8 +42,8 @@ const heldCalls = (count: number) => expect.poll(() => held.length).toBe(count)
 const ask = (question = QUESTION) => decisionOf(authority, question)
 const many = (count: number) => Array.from({ length: count }, () => ask())
 
-describe('calls that are the same', () => {
-  test('a hundred at once are two: the first, and one for all who came meanwhile', async () => {
+describe('simultaneous equal queries', () => {
+  test('make two calls for a hundred queries: one for the first, and one for all that arrived meanwhile', async () => {
     hold()
     const first = ask()
     await heldCalls(1)
@@ -53,7 +56,7 @@ describe('calls that are the same', () => {
     expect(server.asked).toHaveLength(2)
   })
 
-  test('who asks after a tuple was deleted is not answered by a call that began before', async () => {
+  test('are not answered by a call that began before a tuple was deleted', async () => {
     hold()
     const before = ask()
     await heldCalls(1)
@@ -67,18 +70,18 @@ describe('calls that are the same', () => {
     expect(server.asked).toHaveLength(2)
   })
 
-  test('no answer is kept: one after the other is a call each', async () => {
+  test('are coalesced without a cache: successive queries make a call each', async () => {
     for (let count = 0; count < 5; count++) expect(await ask()).toBe('allowed')
     expect(server.asked).toHaveLength(5)
     server.world = { none: [] }
     expect(await ask()).toBe('denied')
   })
 
-  test('a thousand trials: from the next request on a deleted tuple denies', async () => {
+  test('see a deleted tuple from the next request on, in a thousand trials', async () => {
     for (let trial = 0; trial < 1_000; trial++) {
       server.world = { none: [TUPLE] }
       const under = ask()
-      // Some ask while the call before is under way, some do not.
+      // In every second trial, a query arrives during the previous call.
       if (trial % 2 === 0) await under
       else await sleep(0)
       server.world = { none: [] }
@@ -88,7 +91,7 @@ describe('calls that are the same', () => {
     }
   })
 
-  test('a failure is shared, and the next one asks again', async () => {
+  test('share a failure, and the next query makes a call again', async () => {
     hold(500)
     const first = ask()
     await heldCalls(1)
@@ -101,7 +104,7 @@ describe('calls that are the same', () => {
     expect(await ask()).toBe('allowed')
   })
 
-  test('what differs in anything is another call', async () => {
+  test('are not coalesced if they differ in any part', async () => {
     hold()
     const contextualTuples = [query('group:eng#member@user:anne')]
     const questions = [
@@ -121,7 +124,7 @@ describe('calls that are the same', () => {
   })
 })
 
-test('who waits for a call that never ends asks for itself', async () => {
+test('a query that waits for a call without end makes its own call', async () => {
   const hanging: PolicyDecisionPoint = { check: () => new Promise(() => {}) }
   const inner = isolate('openfga', server.url, { timeoutMs: MAX_WAIT_MS }).authority
   let calls = 0
@@ -137,7 +140,7 @@ test('who waits for a call that never ends asks for itself', async () => {
   expect(await Promise.race([dead, sleep(10, 'still hanging')])).toBe('still hanging')
 })
 
-test('what is no outage is thrown as it is, and the others ask for themselves', async () => {
+test('an error that is not an outage is rethrown unchanged, and the other queries make their own calls', async () => {
   const inner = isolate('openfga', server.url, { timeoutMs: MAX_WAIT_MS }).authority
   let calls = 0
   const wrapped = coalescedDecisionPoint({

@@ -1,4 +1,4 @@
-/** What external authorities are asked, and what their answers mean. */
+/** The requests to external policy decision points, and the meaning of their responses. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
 import { createPolicyDecisionPoint } from '../../../src/gateway/decision-point.ts'
@@ -40,7 +40,7 @@ describe.each(KINDS)('%s', (kind) => {
   const ask = (tuple: string, more = {}) =>
     decisionOf(isolate(kind, server.url).authority, query(tuple, more))
 
-  test('allows whom it allows, and denies all others', async () => {
+  test('allows what the server allows, and denies everything else', async () => {
     expect(await ask('doc:1#viewer@user:anne')).toBe('allowed')
     expect(await ask('doc:1#viewer@user:bob')).toBe('denied')
     expect(await ask('doc:2#viewer@user:bob')).toBe('allowed')
@@ -52,7 +52,7 @@ describe.each(KINDS)('%s', (kind) => {
     )
   })
 
-  test('different ids stay different, whatever they are', async () => {
+  test('distinguishes all ids', async () => {
     for (const one of HOSTILE) {
       server.world = { none: [`doc:1#viewer@user:${escaped(one)}`] }
       for (const other of HOSTILE) {
@@ -68,7 +68,7 @@ describe.each(KINDS)('%s', (kind) => {
     server.world = WORLD
   })
 
-  test('a tenant is answered out of its own tuples, by equal ids too', async () => {
+  test('answers a tenant from its own tuples, if ids are equal as well', async () => {
     const ofAcme = { tenant: 'acme' }
     const ofUmbra = { tenant: 'umbra' }
     expect(await ask('doc:acme#viewer@user:anne', ofAcme)).toBe('allowed')
@@ -79,13 +79,13 @@ describe.each(KINDS)('%s', (kind) => {
     expect(await ask('doc:1#viewer@user:anne', ofAcme)).toBe('denied')
   })
 
-  test('a tenant that has no place there is denied, and nobody is asked', async () => {
+  test('denies a tenant that is not configured, without a call', async () => {
     for (const tenant of ['other', '', '*', '__proto__', 'constructor', 'ACME'])
       expect(await ask('doc:shared#viewer@user:anne', { tenant })).toBe('denied')
     expect(server.asked).toEqual([])
   })
 
-  test('no token, no question and no answer is in an error', async () => {
+  test('never has a token, a query or a response in an error', async () => {
     const { authority } = isolate(kind, server.url, { token: 'wrong-4711' })
     const error = await authority.check(query('doc:1#viewer@user:anne')).catch((thrown) => thrown)
     expect(error).toMatchObject({ dependency: 'authority', fault: 'refused' })
@@ -105,7 +105,7 @@ describe('OpenFGA', () => {
   const ask = (tuple: string, more = {}) =>
     decisionOf(isolate('openfga', server.url).authority, query(tuple, more))
 
-  test('is told the question as tuples are written, and no more', async () => {
+  test('receives the query in the form of a tuple, and nothing else', async () => {
     await ask('doc:1#viewer@user:a%3Ab')
     expect(server.asked).toMatchObject([
       {
@@ -117,7 +117,7 @@ describe('OpenFGA', () => {
     expect(server.asked[0]?.headers['content-type']).toBe('application/json')
   })
 
-  test('decides by the model of the store, where there is one', async () => {
+  test('decides by the configured model of the store', async () => {
     const model = 'M'.repeat(26)
     const stores = new Map([['', { store: STORES.none, model }]])
     const authority = createOpenfgaDecisionPoint({ url: server.url, token: TOKEN, stores })
@@ -125,14 +125,14 @@ describe('OpenFGA', () => {
     expect(server.asked[0]?.body).toMatchObject({ authorization_model_id: model })
   })
 
-  test('is asked past its caches when a request must know a write', async () => {
+  test('is called with higher consistency if a request must see a write', async () => {
     expect(await ask('doc:1#viewer@user:anne', { atLeast: 1 })).toBe('allowed')
     expect(server.asked[0]?.body).toMatchObject({ consistency: 'HIGHER_CONSISTENCY' })
     await ask('doc:1#viewer@user:anne', { atLeast: 0 })
     expect(server.asked[1]?.body).not.toHaveProperty('consistency')
   })
 
-  test('takes contextual tuples, usersets and wildcards', async () => {
+  test('supports contextual tuples, usersets and wildcards', async () => {
     const contextualTuples = [query('group:eng#member@user:anne')]
     expect(await ask('doc:2#viewer@user:anne', { contextualTuples })).toBe('allowed')
     expect(await ask('doc:2#viewer@user:anne')).toBe('denied')
@@ -141,13 +141,13 @@ describe('OpenFGA', () => {
     expect(await ask('doc:1#viewer@user:*')).toBe('denied')
   })
 
-  test('that gives up in the depth says unknown, and what it does not know is an outage', async () => {
+  test('that exceeds its depth is unknown, and an undefined relation is an outage', async () => {
     expect(await ask('group:g0#member@user:deep')).toBe('unknown:max_depth_exceeded')
     expect(await ask('group:g30#member@user:deep')).toBe('allowed')
     expect(await ask('doc:1#nonsense@user:anne')).toBe('authority:refused')
   })
 
-  test('has no names that are longer than it takes, and is not asked for them', async () => {
+  test('is not called for names above its length limit, and the result is denied', async () => {
     const long = (type: string, length: number) => `${type}:${'é'.repeat(length - type.length - 1)}`
     expect(await ask(`${long('doc', 256)}#viewer@${long('user', 512)}`)).toBe('denied')
     expect(server.asked).toHaveLength(1)
@@ -163,7 +163,7 @@ describe('AuthZEN', () => {
   const ask = (tuple: string, more = {}) =>
     decisionOf(isolate('authzen', server.url).authority, query(tuple, more))
 
-  test('is told types and ids apart, and the tenant', async () => {
+  test('receives type and id as separate members, and the tenant', async () => {
     await ask('doc:1#viewer@user:a%3Ab')
     await ask('doc:1#viewer@user:anne', { tenant: 'acme' })
     expect(server.asked.map(({ path, body }) => [path, body])).toEqual([
@@ -187,7 +187,7 @@ describe('AuthZEN', () => {
     ])
   })
 
-  test('is not asked what it has no words for, and that is denied', async () => {
+  test('is not called for a query that it cannot express, and the result is denied', async () => {
     server.behaviour = (response) => response.end('{"decision":true}')
     expect(await ask('doc:2#viewer@group:eng#member')).toBe('denied')
     expect(await ask('doc:public#viewer@user:*')).toBe('denied')
@@ -196,7 +196,7 @@ describe('AuthZEN', () => {
     expect(server.asked).toEqual([])
   })
 
-  test('cannot be asked to know a write: 503, not an older answer', async () => {
+  test('cannot guarantee to see a write: 503 instead of an older answer', async () => {
     expect(await ask('doc:1#viewer@user:anne', { atLeast: 1 })).toBe('authority:stale')
     expect(server.asked).toEqual([])
   })
@@ -205,7 +205,7 @@ describe('AuthZEN', () => {
     ['{"decision":true,"context":{"obligation":"redact"}}', 'authority:refused', 'allowed'],
     ['{"decision":true,"context":{}}', 'allowed', 'allowed'],
     ['{"decision":false,"context":{"reason":"no"}}', 'denied', 'denied'],
-  ])('%s is %s, or %s where its context is ignored', async (answer, refusing, ignoring) => {
+  ])('%s is %s, or %s if its context is ignored', async (answer, refusing, ignoring) => {
     server.behaviour = (response) => response.end(answer)
     const urls = new Map([['', `${server.url}/pdp`]])
     const question = query('doc:1#viewer@user:anne')
@@ -214,7 +214,7 @@ describe('AuthZEN', () => {
     expect(await decisionOf(tolerant, question)).toBe(ignoring)
   })
 
-  test('may have one server for everybody who has none of their own', async () => {
+  test('may have one default server for all tenants without their own', async () => {
     const other = await startAuthority({ acme: ['doc:1#viewer@user:anne'] })
     const urls = new Map([
       ['*', `${server.url}/pdp`],
@@ -232,7 +232,7 @@ describe('AuthZEN', () => {
   })
 })
 
-test('in a thousand questions with equal ids on both sides, no tenant gets the answer of another', async () => {
+test('in a thousand queries with equal ids on both sides, no tenant gets the answer of another', async () => {
   const ids = ['1', '2', '3', '4', '5', '6']
   const pick = (n: number) => ids[n % ids.length] ?? ''
   const tuples = (seed: number) =>
@@ -259,10 +259,10 @@ test('in a thousand questions with equal ids on both sides, no tenant gets the a
   server.world = WORLD
 })
 
-describe('what an environment makes', () => {
+describe('the environment', () => {
   const none = { decisionPoints: decisionPointsOf({}) }
 
-  test('is the authority that the policy names', async () => {
+  test('creates the decision point that the policy names', async () => {
     const variables = {
       OPENFGA_URL: server.url,
       OPENFGA_STORES: new Map([['', { store: STORES.none }]]),
@@ -282,7 +282,7 @@ describe('what an environment makes', () => {
   test.each([
     ['openfga', 'OPENFGA_URL'],
     ['authzen', 'AUTHZEN_URLS'],
-  ] as const)('R31: %s without %s is a mistake', (authority, variable) => {
+  ] as const)('R31: %s without %s is refused', (authority, variable) => {
     const make = () => createPolicyDecisionPoint(none, { kind: authority })
     expect(make).toThrow(Misconfigured)
     expect(make).toThrow(variable)

@@ -1,4 +1,7 @@
-/** Authorities that fail: nobody gets in who should not, and who should is told that nobody can tell. */
+/**
+ * Failing policy decision points: an unauthorized caller is never admitted, and an authorized one
+ * is admitted or gets 503.
+ */
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../../dev/fault-proxy/proxy.ts'
@@ -13,7 +16,7 @@ const DENIED = query('doc:1#viewer@user:mallory')
 
 let server: TestAuthority
 let proxy: FaultProxy
-/** Says yes to everything; nobody should ever ask it. */
+/** A server that allows everything; no test may reach it. */
 let elsewhere: TestServer
 let askedElsewhere = 0
 beforeAll(async () => {
@@ -61,40 +64,40 @@ const endless: Behaviour = (response) => {
   more()
 }
 
-/** Answers that say yes, or nearly, and must not be taken for it. */
+/** Responses that resemble "allowed" and must not be accepted. */
 const NO_ANSWERS: readonly (readonly [name: string, behaviour: Behaviour, fault: string])[] = [
   ['"true" as text', saying('{"allowed":"true","decision":"true"}'), 'malformed'],
-  ['1 for yes', saying('{"allowed":1,"decision":1}'), 'malformed'],
+  ['1 for true', saying('{"allowed":1,"decision":1}'), 'malformed'],
   ['null for both', saying('{"allowed":null,"decision":null}'), 'malformed'],
   ['null', saying('null'), 'malformed'],
-  ['a bare true', saying('true'), 'malformed'],
+  ['only true', saying('true'), 'malformed'],
   ['an array', saying('[true]'), 'malformed'],
-  ['an array of an answer', saying(`[${YES}]`), 'malformed'],
+  ['an array of a response', saying(`[${YES}]`), 'malformed'],
   ['an empty object', saying('{}'), 'malformed'],
-  ['the field in a field', saying(`{"result":${YES}}`), 'malformed'],
-  ['other letters', saying('{"Allowed":true,"Decision":true}'), 'malformed'],
+  ['the field nested in another field', saying(`{"result":${YES}}`), 'malformed'],
+  ['other letter case', saying('{"Allowed":true,"Decision":true}'), 'malformed'],
   [
     'the field twice',
     saying('{"allowed":true,"decision":true,"allowed":false,"decision":false}'),
     'malformed',
   ],
   ['a prototype', saying('{"__proto__":{"allowed":true,"decision":true}}'), 'malformed'],
-  ['two answers', saying(YES + YES), 'malformed'],
-  ['an answer and more', saying(`${YES}x`), 'malformed'],
-  ['half an answer', saying(YES.slice(0, -1)), 'malformed'],
+  ['two responses', saying(YES + YES), 'malformed'],
+  ['a response with a suffix', saying(`${YES}x`), 'malformed'],
+  ['half a response', saying(YES.slice(0, -1)), 'malformed'],
   ['a comment', saying(`/**/${YES}`), 'malformed'],
   ['a byte order mark', saying(`\ufeff${YES}`), 'malformed'],
   ['UTF-16', saying(Buffer.from(YES, 'utf16le')), 'malformed'],
-  ['octets that are no UTF-8', saying(new Uint8Array([0x7b, 0xff, 0x7d])), 'malformed'],
+  ['invalid UTF-8', saying(new Uint8Array([0x7b, 0xff, 0x7d])), 'malformed'],
   ['nothing', saying(''), 'malformed'],
-  ['a page', saying('<html>yes</html>'), 'malformed'],
-  ['too much nesting', saying(`{"a":${'['.repeat(50_000)}`), 'malformed'],
+  ['an HTML page', saying('<html>yes</html>'), 'malformed'],
+  ['too deep nesting', saying(`{"a":${'['.repeat(50_000)}`), 'malformed'],
   [
-    'a long answer',
+    'a long response',
     saying(`{"allowed":true,"decision":true,"x":"${PADDING.repeat(65)}"}`),
     'malformed',
   ],
-  ['an answer without an end', endless, 'malformed'],
+  ['a response without an end', endless, 'malformed'],
   [
     'a compressed bomb',
     saying(gzipSync(`{"allowed":true,"decision":true,"x":"${PADDING.repeat(20_000)}"}`), 200, {
@@ -102,23 +105,23 @@ const NO_ANSWERS: readonly (readonly [name: string, behaviour: Behaviour, fault:
     }),
     'malformed',
   ],
-  ['yes, created', saying(YES, 201), 'refused'],
-  ['yes, not authoritative', saying(YES, 203), 'refused'],
+  ['allowed with 201', saying(YES, 201), 'refused'],
+  ['allowed with 203', saying(YES, 203), 'refused'],
   ['no content', (response) => response.writeHead(204).end(), 'refused'],
-  ['yes in a bad request', saying(YES, 400), 'refused'],
-  ['yes without a login', saying(YES, 401), 'refused'],
-  ['yes, forbidden', saying(YES, 403), 'refused'],
-  ['yes, not found', saying(YES, 404), 'refused'],
-  ['yes, too many', saying(YES, 429, { 'retry-after': '1' }), 'refused'],
-  ['yes in an error', saying(YES, 500), 'refused'],
-  ['yes, away', saying(YES, 503), 'refused'],
-  ['another code', saying('{"code":"validation_error"}', 400), 'refused'],
+  ['allowed with 400', saying(YES, 400), 'refused'],
+  ['allowed with 401', saying(YES, 401), 'refused'],
+  ['allowed with 403', saying(YES, 403), 'refused'],
+  ['allowed with 404', saying(YES, 404), 'refused'],
+  ['allowed with 429', saying(YES, 429, { 'retry-after': '1' }), 'refused'],
+  ['allowed with 500', saying(YES, 500), 'refused'],
+  ['allowed with 503', saying(YES, 503), 'refused'],
+  ['another status', saying('{"code":"validation_error"}', 400), 'refused'],
   ['silence', () => {}, 'timeout'],
-  ['headers and silence', (response) => response.writeHead(200).flushHeaders(), 'timeout'],
-  ['an answer that drips', dripping, 'timeout'],
+  ['headers, then silence', (response) => response.writeHead(200).flushHeaders(), 'timeout'],
+  ['a response that drips', dripping, 'timeout'],
   ['a closed connection', (response) => response.destroy(), 'unreachable'],
   [
-    'an answer that is cut off',
+    'a truncated response',
     (response) => {
       response.writeHead(200, { 'content-length': '100' })
       response.write(YES)
@@ -129,7 +132,7 @@ const NO_ANSWERS: readonly (readonly [name: string, behaviour: Behaviour, fault:
 ]
 
 describe.each(KINDS)('%s that answers with', (kind) => {
-  test.each(NO_ANSWERS)('R06: %s has not decided', async (_, behaviour, fault) => {
+  test.each(NO_ANSWERS)('R06: %s makes no decision', async (_, behaviour, fault) => {
     server.behaviour = behaviour
     for (const question of [ALLOWED, DENIED])
       expect(await decisionOf(isolate(kind, server.url).authority, question)).toBe(
@@ -144,8 +147,8 @@ describe.each(KINDS)('%s that answers with', (kind) => {
   })
 })
 
-describe.each(KINDS)('%s behind a line that misbehaves', (kind) => {
-  test.each([...RUBBISH, ...FAULTS])('R06: %s lets nobody in', async (_, fault) => {
+describe.each(KINDS)('%s behind a faulty connection', (kind) => {
+  test.each([...RUBBISH, ...FAULTS])('R06: %s admits no unauthorized caller', async (_, fault) => {
     await proxy.set(fault)
     const { authority } = isolate(kind, proxy.url)
     const answers = await Promise.all([
@@ -153,13 +156,13 @@ describe.each(KINDS)('%s behind a line that misbehaves', (kind) => {
       ...Array.from({ length: 3 }, () => decisionOf(authority, { ...ALLOWED, tenant: 'acme' })),
     ])
     for (const answer of answers) expect(answer).toMatch(/^(?:denied|authority:\w+(?:, unasked)?)$/)
-    // Who may gets in, or is told that nobody can tell.
+    // An authorized caller is allowed, or the dependency is reported as failed.
     expect(await decisionOf(authority, ALLOWED)).toMatch(
       /^(?:allowed|authority:\w+(?:, unasked)?)$/,
     )
   })
 
-  test('R06: nothing that listens, and a name that there is not, are outages', async () => {
+  test('R06: a closed port and an unknown host name are outages', async () => {
     for (const url of ['http://127.0.0.1:1', 'http://nowhere.invalid'])
       expect(await decisionOf(isolate(kind, url, { timeoutMs: 2_000 }).authority, ALLOWED)).toBe(
         'authority:unreachable',
@@ -167,7 +170,7 @@ describe.each(KINDS)('%s behind a line that misbehaves', (kind) => {
   })
 })
 
-describe.each(KINDS)('%s and its breaker', (kind) => {
+describe.each(KINDS)('the breaker of %s', (kind) => {
   const fail = async ({ authority }: ReturnType<typeof isolate>, fault: string) => {
     for (let count = 0; count < DEFAULT_FAILURES; count++)
       expect(await decisionOf(authority, ALLOWED)).toBe(`authority:${fault}`)
@@ -176,10 +179,10 @@ describe.each(KINDS)('%s and its breaker', (kind) => {
   test.each([
     ['silence', () => {}, 'timeout'],
     ['errors', saying('', 500), 'refused'],
-    ['a token that it does not take', saying('', 401), 'refused'],
+    ['a token that it rejects', saying('', 401), 'refused'],
     ['rubbish', saying('{}'), 'malformed'],
   ] as const)(
-    'R06: after five times %s it is not asked, and is again later',
+    'R06: opens after five times %s, and closes again later',
     async (_, behaviour, fault) => {
       const one = isolate(kind, server.url)
       server.behaviour = behaviour
@@ -198,7 +201,7 @@ describe.each(KINDS)('%s and its breaker', (kind) => {
     },
   )
 
-  test('a caller who finds a question that it refuses does not shut it off', async () => {
+  test('is not opened by a caller whose query the server refuses', async () => {
     const one = isolate(kind, server.url)
     server.behaviour = saying('{"code":"validation_error"}', 400)
     for (let round = 0; round < 4; round++) await fail(one, 'refused')
@@ -207,7 +210,7 @@ describe.each(KINDS)('%s and its breaker', (kind) => {
     expect(await decisionOf(one.authority, ALLOWED)).toBe('allowed')
   })
 
-  test('a connection that was closed unanswered is tried once more, and no more', async () => {
+  test('allows one retry on a connection that closes without a response, and no more', async () => {
     const one = isolate(kind, server.url)
     server.behaviour = (response) => {
       server.behaviour = undefined

@@ -1,4 +1,4 @@
-/** A gateway whose policy leaves relations to an external authority. */
+/** A gateway whose policy uses an external policy decision point. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
 import { type GatewayOptions, ROUTES, startWorld, type World } from '../pipeline/gateway.ts'
@@ -26,7 +26,7 @@ beforeEach(() => {
   world.reached.length = 0
 })
 
-/** The same for both: each tenant has its place. */
+/** The same data for both kinds: each tenant has its own store. */
 const environment = () => ({
   OPENFGA_URL: server.url,
   OPENFGA_STORES: JSON.stringify({ '': STORES.none, acme: STORES.acme, umbra: STORES.umbra }),
@@ -47,8 +47,8 @@ const isolate = (authority: Kind, relations: GatewayOptions['relations'] = {}) =
     env: environment(),
   })
 
-describe.each(KINDS)('a gateway that leaves relations to %s', (kind) => {
-  test('lets in whom it allows, and nobody else, by one call each', async () => {
+describe.each(KINDS)('a gateway that uses %s for relations', (kind) => {
+  test('admits only the callers that it allows, with one call each', async () => {
     const { statusOf, events } = isolate(kind)
     const [anne, bob] = [await world.token('anne'), await world.token('bob')]
     expect(await statusOf('/plain', bob)).toBe(200)
@@ -62,7 +62,7 @@ describe.each(KINDS)('a gateway that leaves relations to %s', (kind) => {
     expect(JSON.stringify(events)).not.toContain(TOKEN)
   })
 
-  test('asks of a tenant in its own place', async () => {
+  test("queries the store of the caller's tenant", async () => {
     const { statusOf } = isolate(kind)
     const of = (tenant: string) => world.token('anne', { tenant })
     expect(await statusOf('/orders/2', await of('acme'))).toBe(200)
@@ -77,22 +77,25 @@ describe.each(KINDS)('a gateway that leaves relations to %s', (kind) => {
     ['rubbish', '{"allowed":"true","decision":1}', 200, 'malformed'],
     ['an error', `no ${TOKEN}`, 500, 'refused'],
     ['a refusal', '{"allowed":true,"decision":true}', 403, 'refused'],
-  ])('R06: is 503 while it says %s', async (_, body, status, fault) => {
-    const { ask, events } = isolate(kind)
-    const anne = await world.token('anne')
-    server.behaviour = (response) => response.writeHead(status).end(body)
-    const response = await ask('/orders/1', anne)
-    expect(response.status).toBe(503)
-    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
-    const problem = await response.text()
-    expect(JSON.parse(problem).code).toBe('dependency_unavailable')
-    expect(problem).not.toMatch(new RegExp(`${TOKEN}|authority|openfga|authzen`, 'i'))
-    expect(events.at(-1)).toMatchObject({ decision: 'error', reason: `authority:${fault}` })
-    expect(JSON.stringify(events)).not.toContain(TOKEN)
-    expect(world.reached).toEqual([])
-  })
+  ])(
+    'R06: answers 503 while the decision point responds with %s',
+    async (_, body, status, fault) => {
+      const { ask, events } = isolate(kind)
+      const anne = await world.token('anne')
+      server.behaviour = (response) => response.writeHead(status).end(body)
+      const response = await ask('/orders/1', anne)
+      expect(response.status).toBe(503)
+      expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
+      const problem = await response.text()
+      expect(JSON.parse(problem).code).toBe('dependency_unavailable')
+      expect(problem).not.toMatch(new RegExp(`${TOKEN}|authority|openfga|authzen`, 'i'))
+      expect(events.at(-1)).toMatchObject({ decision: 'error', reason: `authority:${fault}` })
+      expect(JSON.stringify(events)).not.toContain(TOKEN)
+      expect(world.reached).toEqual([])
+    },
+  )
 
-  test('is ready all the same, and tells that it has given up on it', async () => {
+  test('stays ready while the breaker is open, and reports the breaker', async () => {
     const { ask, statusOf } = isolate(kind)
     const anne = await world.token('anne')
     server.behaviour = (response) => response.writeHead(500).end()
@@ -106,7 +109,7 @@ describe.each(KINDS)('a gateway that leaves relations to %s', (kind) => {
     })
   })
 
-  test('asks each time, or remembers as long as the policy says', async () => {
+  test('calls for each request, or caches an answer as long as the policy says', async () => {
     const anne = await world.token('anne')
     const always = isolate(kind)
     const seldom = isolate(kind, { maxStalenessMs: 60_000 })
@@ -120,7 +123,7 @@ describe.each(KINDS)('a gateway that leaves relations to %s', (kind) => {
 })
 
 test.each(KINDS)(
-  'R31: a policy that names %s in an environment without it is a mistake',
+  'R31: a policy that names %s is refused if the environment does not configure it',
   (kind) => {
     expect(() => world.isolate({ relations: { authority: kind } })).toThrow(Misconfigured)
   },

@@ -1,4 +1,4 @@
-/** Records what an HTTP server answers, and answers in its place. */
+/** Records the responses of an HTTP server, and replays them. */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -8,13 +8,13 @@ import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 /** Larger bodies (models, sets of tuples) are recorded as their SHA-256. */
 const MAX_BODY_CHARS = 300
 
-/** The request as it is recorded, then the status and the body of the answer. */
+/** The recorded request, then the status and the body of the response. */
 export type Exchange = readonly [request: string, status: number, answer: string]
 
 export interface RecorderOptions {
   /** Base URL of the server to record. */
   readonly target: string
-  /** The key that the server accepts. It is not recorded, only whether a request has it. */
+  /** The key that the server accepts. The recording contains only whether a request has it. */
   readonly token: string
 }
 
@@ -48,17 +48,16 @@ export async function startRecorder(
   }
 }
 
-/** Reads what a recorder wrote. */
+/** Reads the file of a recorder. */
 export function readRecording(file: string): Exchange[] {
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n')
   return lines.map((line) => JSON.parse(line) as Exchange)
 }
 
 /**
- * Starts a server that gives each request the answer that is recorded for it; where the same request
- * was recorded several times, the answers in their order. A request that is not in the recording, or
- * comes more often than there, is answered with 500, and `close` throws an error that names it: a test
- * that expects an error cannot pass by accident.
+ * Starts a server that replays the recorded response of each request, and successive responses for
+ * a repeated request. It answers 500 to a request that is not recorded or comes too often, and then
+ * `close` throws an error that names it: a test that expects an error cannot pass by accident.
  */
 export async function startReplay(
   recording: readonly Exchange[],

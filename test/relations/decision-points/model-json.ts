@@ -1,11 +1,12 @@
-/** Random models in OpenFGA's JSON, mended so that it can take them. */
+/** Random models in OpenFGA's JSON, repaired so that OpenFGA accepts them. */
 import type { DirectType, RelationModel, Userset } from '../../../src/relations/model.ts'
 
 type Json = Record<string, unknown>
 
 /**
- * The model as OpenFGA's API takes it: references to what there is not are tuples instead, and types of
- * tuples stand where there can be tuples. It may still refuse it, for relations that nobody can have.
+ * Returns the model in the form of OpenFGA's API. Undefined references become direct relations, and
+ * only direct relations have types. OpenFGA may still refuse a model with relations that no subject
+ * can have.
  */
 export function modelJson({ types }: RelationModel): object {
   const has = (type: string, relation: string) => types.get(type)?.has(relation) ?? false

@@ -1,20 +1,20 @@
-/** OpenFGA servers: the real one where it is installed, and a recording of it everywhere. */
+/** OpenFGA servers: the real one if it is installed, and a recording in every case. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { freePort } from '../../harness/process.ts'
 import { type Exchange, readRecording, startRecorder, startReplay } from './http-recording.ts'
 
-/** The version that the recordings are of. */
+/** The version that the recordings were made with. */
 const VERSION = 'v1.22.1'
 const INSTALL = `go install github.com/openfga/openfga/cmd/openfga@${VERSION}`
-/** Recorded answers of OpenFGA, one file for each test file. */
+/** Recorded responses of OpenFGA, one file for each test file. */
 const recordingOf = (name: string) =>
   join(import.meta.dirname, `../../vectors/openfga/${name}.jsonl`)
 
 /** Whether `openfga` is on the path. */
 const hasOpenfga = spawnSync('openfga', ['version']).status === 0
-/** `RECORD_OPENFGA=1` replaces the recordings by what the real server answers. */
+/** `RECORD_OPENFGA=1` replaces the recordings by the responses of the real server. */
 const isRecording = process.env.RECORD_OPENFGA === '1'
 
 export interface OpenfgaServer {
@@ -30,10 +30,9 @@ export const openfgaRecording = (name: string) => readRecording(recordingOf(name
 
 /**
  * Returns the servers that a test file compares with: always the recording `name`, and the real one
- * where it is installed. `token` is the key that the server accepts.
- *
- * To record again, after a change of the requests or of OpenFGA: install it as in `INSTALL`, and run
- * `RECORD_OPENFGA=1 npx vitest run --project parts test/relations/decision-points`.
+ * if it is installed. `token` is the key that the server accepts. To record again after a change of
+ * the requests or of OpenFGA, install it as in `INSTALL` and run `RECORD_OPENFGA=1 npx vitest run
+ * --project parts test/relations/decision-points`.
  */
 export function openfgaServers(name: string, token: string) {
   const file = recordingOf(name)
@@ -52,7 +51,7 @@ export function openfgaServers(name: string, token: string) {
   ]
 }
 
-/** Starts a server that answers as the recording says. */
+/** Starts a server that replays the recording. */
 export async function startRecorded(
   recording: readonly Exchange[],
   token: string,
@@ -71,7 +70,7 @@ async function startRecording(file: string, token: string): Promise<OpenfgaServe
   return { url: recorder.url, ...stores(recorder.url, token), stop }
 }
 
-/** Starts one that keeps its tuples in memory, with AuthZEN below each store. */
+/** Starts a server with tuples in memory, and AuthZEN below each store. */
 async function startOpenfga(token: string): Promise<OpenfgaServer> {
   const port = await freePort()
   const child = spawn(
@@ -128,7 +127,7 @@ async function listening(url: string, child: ChildProcess): Promise<void> {
     try {
       if ((await fetch(`${url}/healthz`)).ok) return
     } catch {
-      // Not yet.
+      // Not ready yet.
     }
     await new Promise((resolve) => setTimeout(resolve, 50))
   }

@@ -1,4 +1,7 @@
-/** The adapters in front of OpenFGA, which serves both APIs: recorded, and real where it is installed. */
+/**
+ * The adapters in front of OpenFGA, which serves both APIs: a recording, and the real server if it
+ * is installed.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAuthzenDecisionPoint } from '../../../src/relations/decision-points/authzen.ts'
 import { createOpenfgaDecisionPoint } from '../../../src/relations/decision-points/openfga.ts'
@@ -93,7 +96,7 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
   test.each([
     ['openfga', openfga],
     ['authzen', authzen],
-  ])('%s decides as it does', async (_, make) => {
+  ])('%s returns the decisions of the server', async (_, make) => {
     const authority = make()
     const ask = (tuple: string, more = {}) => decisionOf(authority, query(tuple, more))
     expect(await ask('doc:1#viewer@user:anne')).toBe('allowed')
@@ -110,7 +113,7 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
     expect(await ask('nonsense:1#viewer@user:anne')).toBe('authority:refused')
   })
 
-  test('any id is one, and no other', async () => {
+  test('ids are distinct, whatever characters they have', async () => {
     const authority = openfga()
     for (const [n] of ODD.entries())
       for (const [m, id] of ODD.entries())
@@ -120,7 +123,7 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
         ).toBe(n === m ? 'allowed' : 'denied')
   })
 
-  test('an id that would be everybody is nobody but itself in AuthZEN, too', async () => {
+  test('an id that equals the wildcard means only itself in AuthZEN as well', async () => {
     expect(await decisionOf(authzen(), query(`doc:public#viewer@user:*`))).toBe('denied')
     expect(await decisionOf(authzen(), query(`doc:odd2#viewer@user:${escaped('*')}`))).toBe(
       'allowed',
@@ -128,7 +131,7 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
     expect(await decisionOf(authzen(), query(`doc:odd2#viewer@user:anne`))).toBe('denied')
   })
 
-  test('usersets, wildcards and contextual tuples are understood', async () => {
+  test('usersets, wildcards and contextual tuples are supported', async () => {
     const ask = (tuple: string, more = {}) => decisionOf(openfga(), query(tuple, more))
     expect(await ask('doc:2#viewer@group:eng#member')).toBe('allowed')
     expect(await ask('doc:2#viewer@doc:2#viewer')).toBe('allowed')
@@ -139,7 +142,7 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
     expect(await ask('doc:2#viewer@user:carl')).toBe('denied')
   })
 
-  test('its bounds are those that we know', async () => {
+  test('the limits of the server are those that the adapter assumes', async () => {
     const ask = (tuple: string) => decisionOf(openfga(), query(tuple))
     const long = (type: string, length: number) => `${type}:${'é'.repeat(length - type.length - 1)}`
     expect(await ask(`${long('doc', 256)}#viewer@user:anne`)).toBe('denied')
@@ -148,7 +151,7 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
     expect(await ask('group:g25#member@user:deep')).toBe('allowed')
   })
 
-  test('a store or a model that there is not is an outage', async () => {
+  test('an unknown store or model is an outage', async () => {
     const ask = (tenant: string) =>
       decisionOf(openfga(), query('doc:1#viewer@user:umbra', { tenant }))
     expect(await ask('lost')).toBe('authority:refused')
@@ -159,7 +162,7 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
     expect(await decisionOf(stranger, query('doc:1#viewer@user:anne'))).toBe('authority:refused')
   })
 
-  test('a tuple that was deleted denies from the next request on, a hundred times', async () => {
+  test('a deleted tuple denies from the next request on, in a hundred trials', async () => {
     const authority = openfga()
     const question = query('doc:hot#viewer@user:anne', { atLeast: 1 })
     const tuple_keys = [tuple('doc:hot', 'viewer', 'user:anne')]

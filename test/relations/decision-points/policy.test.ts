@@ -36,7 +36,7 @@ const policyOf = (authority: 'redis' | 'openfga' | 'authzen', contextual: boolea
     ],
   })
 
-test('a policy whose questions its authority has no words for is a mistake', () => {
+test('a policy with queries that its decision point cannot express is refused', () => {
   for (const authority of ['redis', 'openfga', 'authzen'] as const) {
     expect(policyOf(authority, false).relations?.authority).toBe(authority)
     if (authority !== 'authzen') expect(() => policyOf(authority, true)).not.toThrow()

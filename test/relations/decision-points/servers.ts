@@ -1,4 +1,4 @@
-/** Servers that speak the two APIs and decide over a few tuples, each by a few lines of its own. */
+/** Servers for the two APIs that decide over a few tuples, each in a few lines of code. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { Unavailable } from '../../../src/errors.ts'
@@ -6,7 +6,7 @@ import type { PolicyDecisionPoint, RelationQuery } from '../../../src/relations/
 import { formatTuple, parseTuple, type RelationTuple } from '../../../src/relations/tuple.ts'
 import { startHttpServer } from '../../harness/http-server.ts'
 
-/** Ids of stores, as OpenFGA has them. */
+/** Ids of stores, in the format of OpenFGA. */
 export const STORES = {
   none: '01J0000000000000000000NNNE',
   acme: '01J0000000000000000000ACME',
@@ -17,7 +17,7 @@ export const TOKEN = 'hush-4711'
 /** Tuples of each store, as text. */
 export type World = Record<string, readonly string[]>
 
-/** One asked, as it came. */
+/** One received request. */
 export interface Asked {
   readonly path: string
   readonly headers: IncomingMessage['headers']
@@ -26,7 +26,7 @@ export interface Asked {
 
 export type Behaviour = (response: ServerResponse, request: IncomingMessage) => unknown
 
-/** Whether tuples, and usersets in them, lead from the object to the subject. */
+/** Reports whether tuples, and usersets in them, lead from the object to the subject. */
 export function holds(tuples: readonly RelationTuple[], query: RelationTuple, depth = 0): boolean {
   if (depth > 25) throw new RangeError('too deep')
   const { object, relation, subject } = query
@@ -46,8 +46,8 @@ const parsed = (tuples: readonly string[]) => tuples.flatMap((tuple) => parseTup
 const RELATIONS = ['viewer', 'member']
 
 /**
- * A server of both: OpenFGA's check, and AuthZEN below `/pdp`, where `context.tenant` names the store.
- * `behaviour`, where it is set, answers instead.
+ * Starts a server of both APIs: OpenFGA's check, and AuthZEN below `/pdp`, where `context.tenant`
+ * names the store. `behaviour`, if set, answers instead.
  */
 export async function startAuthority(world: World) {
   const state = {
@@ -99,7 +99,7 @@ export async function startAuthority(world: World) {
 
 export type TestAuthority = Awaited<ReturnType<typeof startAuthority>>
 
-/** A query in a few words; the tenant is nobody's unless `more` says otherwise. */
+/** Creates a query from a tuple as text; without a tenant unless `more` has one. */
 export function query(tuple: string, more: Partial<RelationQuery> = {}): RelationQuery {
   const parts = parseTuple(tuple)
   if (parts === undefined) throw new TypeError(`not a tuple: ${tuple}`)
@@ -113,7 +113,7 @@ export async function decisionOf(
 ): Promise<string> {
   try {
     const { decision, version } = await authority.check(question)
-    if (version !== 0) throw new TypeError('it has versions')
+    if (version !== 0) throw new TypeError('an external decision point has no versions')
     return decision.outcome === 'unknown' ? `unknown:${decision.why}` : decision.outcome
   } catch (error) {
     if (!(error instanceof Unavailable)) throw error

@@ -1,4 +1,4 @@
-/** External authorities in real workerd, where a request may not wait for another. */
+/** External policy decision points in real workerd, where a request may not wait for another. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { DEFAULT_FAILURES } from '../../../src/isolate/circuit-breaker.ts'
@@ -30,7 +30,7 @@ beforeEach(() => {
 })
 
 let serial = 0
-/** An isolate's authority that has no past. */
+/** Returns a function that queries a new decision point with its own breaker. */
 function fresh(kind: string) {
   const url = `http://127.0.0.1:${worker.port}/${kind}/${++serial}`
   return async (tuple: string, init: RequestInit = {}): Promise<string> => {
@@ -40,7 +40,7 @@ function fresh(kind: string) {
 }
 
 describe.each(KINDS)('in workerd: %s', (kind) => {
-  test('decides, by one call each', async () => {
+  test('decides with one call for each request', async () => {
     const ask = fresh(kind)
     expect(await ask(ALLOWED)).toBe('200 allowed')
     expect(await ask(DENIED)).toBe('200 denied')
@@ -53,11 +53,11 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
     ['a redirect', 302, YES, 'refused'],
     ['an error', 500, YES, 'refused'],
     ['a refusal', 403, YES, 'refused'],
-    ['text for a boolean', 200, '{"allowed":"true","decision":"true"}', 'malformed'],
+    ['text in place of a boolean', 200, '{"allowed":"true","decision":"true"}', 'malformed'],
     ['null', 200, 'null', 'malformed'],
-    ['half an answer', 200, YES.slice(0, -1), 'malformed'],
-    ['too much', 200, `${YES.slice(0, -1)},"x":"${'x'.repeat(70_000)}"}`, 'malformed'],
-  ])('R06: %s decides nothing', async (_, status, body, fault) => {
+    ['half a response', 200, YES.slice(0, -1), 'malformed'],
+    ['an oversized response', 200, `${YES.slice(0, -1)},"x":"${'x'.repeat(70_000)}"}`, 'malformed'],
+  ])('R06: %s is never a decision', async (_, status, body, fault) => {
     server.behaviour = (response) =>
       response.writeHead(status, { location: `${server.url}/elsewhere` }).end(body)
     const ask = fresh(kind)
@@ -67,7 +67,7 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
     expect(server.asked).toHaveLength(2)
   })
 
-  test('R06: silence is an outage, and after five nobody asks', async () => {
+  test('R06: silence is an outage, and after five failures the breaker is open', async () => {
     server.behaviour = () => {}
     const ask = fresh(kind)
     for (let count = 0; count < DEFAULT_FAILURES; count++)
@@ -77,7 +77,7 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
     await expect.poll(() => ask(ALLOWED), { timeout: 20_000, interval: 100 }).toBe('200 allowed')
   })
 
-  test('many that ask the same at once are few calls, and none is older than its question', async () => {
+  test('simultaneous equal queries make few calls, and no answer is older than its query', async () => {
     const held: (() => void)[] = []
     server.behaviour = async (response) => {
       const isThere = server.world.none?.includes(ALLOWED) ?? false
@@ -89,7 +89,7 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
     await expect.poll(() => held.length, { interval: 5 }).toBe(1)
     server.world = { none: [] }
     const others = Array.from({ length: 30 }, () => ask(ALLOWED))
-    // Until they have come; the first has most of its deadline left.
+    // Waits until they have arrived; the first has most of its deadline left.
     await new Promise((resolve) => setTimeout(resolve, 500))
     held[0]?.()
     expect(await first).toBe('200 allowed')
@@ -102,7 +102,7 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
     expect(server.asked.length).toBeLessThanOrEqual(4)
   })
 
-  test('a client that leaves while its request asks does not lock the others out', async () => {
+  test('a client that leaves during its query does not block the others', async () => {
     server.behaviour = () => {}
     const ask = fresh(kind)
     const abort = new AbortController()

@@ -65,7 +65,7 @@ function complaintOf(check: () => void): string | undefined {
   }
 }
 
-test("what may be a model is what OpenFGA's own validator takes", () => {
+test("a model is accepted exactly if OpenFGA's own validator accepts it", () => {
   const agreed = { taken: 0, refused: 0 }
   fc.assert(
     fc.property(type('document'), type('folder'), (document, folder) => {
@@ -74,7 +74,7 @@ test("what may be a model is what OpenFGA's own validator takes", () => {
       const theirs = complaintOf(() =>
         validator.validateJSON(json as unknown as Parameters<typeof validator.validateJSON>[0]),
       )
-      // The validator leaves cycles with a way out to the server, and does not go on after `a or a`.
+      // The validator leaves cycles with an exit to the server, and stops at `a or a`.
       if (ours?.includes('leads back to itself') || theirs?.includes('duplicate')) return
       expect({ json, refused: ours !== undefined }).toEqual({ json, refused: theirs !== undefined })
       agreed[ours === undefined ? 'taken' : 'refused']++

@@ -18,8 +18,8 @@ import {
 const relationOf = (json: unknown, type: string, relation: string) =>
   compileModel(json).types.get(type)?.get(relation)
 
-describe('a compiled model has', () => {
-  test('who may be named directly: objects, usersets, and all of a type', () => {
+describe('a compiled model contains', () => {
+  test('the direct types: objects, usersets and wildcards', () => {
     const json = modelOf(
       typeOf('team', { member: direct }, { member: [user, usersetOf('team', 'member')] }),
       typeOf('document', { viewer: direct }, { viewer: [usersetOf('team', 'member'), anybody] }),
@@ -37,7 +37,7 @@ describe('a compiled model has', () => {
     })
   })
 
-  test('every kind of userset, within each other', () => {
+  test('every kind of userset, nested', () => {
     const json = modelOf(
       typeOf('folder', { viewer: direct }, { viewer: [user] }),
       typeOf(
@@ -80,7 +80,7 @@ describe('a compiled model has', () => {
     ])
   })
 
-  test('nothing of what the API and modules add, and means nothing to a decision', () => {
+  test('no member of the API or of modules that is irrelevant for a decision', () => {
     const plain = documents(
       { viewer: union(direct, computed('a')), a: direct },
       { viewer: [user], a: [user] },
@@ -117,7 +117,7 @@ describe('a compiled model has', () => {
     expect(compileModel(told)).toEqual(compileModel(plain))
   })
 
-  test('relations whose tuples may lead in circles, for who walks them stops', () => {
+  test('relations whose tuples may form a cycle, because a check ends in cycles', () => {
     const json = modelOf(
       typeOf(
         'folder',
@@ -140,7 +140,7 @@ describe('a compiled model has', () => {
     expect(relationOf(json, 'document', 'viewer')).toBeDefined()
   })
 
-  test('names that JavaScript has given a meaning', () => {
+  test('names that have a meaning in JavaScript', () => {
     const names = ['constructor', 'toString', 'hasOwnProperty', 'valueOf']
     const json = modelOf(
       ...names.map((name) => typeOf(name, { [name]: direct }, { [name]: [{ type: name }] })),

@@ -1,4 +1,6 @@
-/** What `portcullis.fga` says of five levels of orders, decided by Redis and by the specification. */
+/**
+ * The decisions of `portcullis.fga` over five levels of orders, by Redis and by the specification.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
@@ -16,7 +18,7 @@ const model = compileModel(JSON.parse(readFileSync(join(ROOT, 'portcullis.model.
 
 const tupleOf = (text: string): RelationTuple => {
   const tuple = parseTuple(text)
-  if (tuple === undefined) throw new Error(`${text}: no tuple`)
+  if (tuple === undefined) throw new Error(`invalid tuple: ${text}`)
   return tuple
 }
 
@@ -54,7 +56,7 @@ afterAll(async () => {
   await handle.close()
 })
 
-/** Of everybody, who has a relation; the same by Redis and by the specification. */
+/** Returns the users that have a relation; the same by Redis and by the specification. */
 async function whoHas(object: string, relation: string): Promise<readonly string[]> {
   const people = ['ada', 'hugo', 'ines', 'lea', 'cy', 'paul', 'otto', 'nobody']
   const queries = people.map(
@@ -77,7 +79,7 @@ test('every level sees the orders below it, and no others', async () => {
   expect(await whoHas('order:3', 'viewer')).toEqual(['otto'])
 })
 
-test('nobody approves what they ordered themselves, whatever else they are', async () => {
+test('a user never approves an own order, whatever other roles they have', async () => {
   expect(await whoHas('order:1', 'can_approve')).toEqual(['paul'])
 })
 
@@ -86,7 +88,7 @@ test('an order is cancelled by its owner, as long as they are on the project', a
   expect(await whoHas('order:2', 'can_cancel')).toEqual([])
 })
 
-test('a catalogue is seen by everybody, if it says so', async () => {
+test('a public catalogue is visible to everybody', async () => {
   expect(await whoHas('catalogue:public', 'viewer')).toHaveLength(8)
   expect(await whoHas('catalogue:drafts', 'viewer')).toEqual(['lea', 'cy'])
 })

@@ -6,7 +6,7 @@ import { computed, direct, documents, modelOf, typeOf, union, user } from './jso
 
 const refused = (why: string) => `The authorization model is not valid:\n  - model: ${why}`
 
-test('nesting of any depth is refused before anything is read', () => {
+test('nesting of any depth is refused before the model is read', () => {
   let userset: object = direct
   for (let level = 0; level < 10_000; level++) userset = union(userset, direct)
   expect(() => compileModel(documents({ a: userset }))).toThrow(refused('is nested too deeply'))
@@ -24,7 +24,7 @@ test.each<[string, () => unknown]>([
   ],
   ['one union', () => documents({ a: union(...Array<unknown>(100_000).fill(direct)) })],
   ['conditions', () => ({ ...modelOf(), conditions: Array<unknown>(100_000).fill({}) })],
-])('a model of too many %s is refused before anything is read', (_what, json) => {
+])('a model of too many %s is refused before it is read', (_what, json) => {
   expect(() => compileModel(json())).toThrow(refused('is too large'))
 })
 
@@ -45,7 +45,7 @@ test('the size of a model is bounded: 100 types, 2,000 usersets and direct types
   )
 })
 
-test('the longest chain of computed relations is walked, and its end is found', () => {
+test('the longest chain of computed relations is followed to its end', () => {
   const chain = (last: object) =>
     Object.fromEntries(
       Array.from({ length: 1_990 }, (_, n) => [
@@ -61,17 +61,17 @@ test.each([
   '{"schema_version":"1.1","type_definitions":[{"type":"d","relations":{"__proto__":{"this":{}}}}]}',
   '{"schema_version":"1.1","type_definitions":[{"type":"d","__proto__":{"relations":{"a":{"this":{}}}}}]}',
   '{"schema_version":"1.1","type_definitions":[{"type":"user"}],"__proto__":{"conditions":{}}}',
-])('a name that readers drop in silence is refused: %s', (text) => {
+])('a name that readers drop silently is refused: %s', (text) => {
   expect(() => compileModel(JSON.parse(text))).toThrow(refused('__proto__ cannot be a name'))
 })
 
-test('what is inherited is not read', () => {
+test('inherited properties are not read', () => {
   const inherited = Object.create({ schema_version: '1.1', type_definitions: [user] }) as object
   expect(() => compileModel(inherited)).toThrow(refused('is not JSON'))
   expect(() => compileModel(new Map())).toThrow(refused('is not JSON'))
 })
 
-test('whatever JSON there is, it is compiled or refused, and with no other error', () => {
+test('any JSON is compiled or refused, without any other error', () => {
   const names = fc.constantFrom(
     'user',
     'doc',

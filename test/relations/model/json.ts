@@ -1,4 +1,4 @@
-/** Models in OpenFGA's JSON, written short. */
+/** Short constructors for models in OpenFGA's JSON. */
 
 type Json = Record<string, unknown>
 
@@ -29,7 +29,7 @@ export function typeOf(
   return { type, relations, metadata: { relations: Object.fromEntries(metadata) } }
 }
 
-/** A model with users, and the types given. */
+/** A model with users and the given types. */
 export const modelOf = (...types: unknown[]): Json => ({
   schema_version: '1.1',
   type_definitions: [typeOf('user'), ...types],

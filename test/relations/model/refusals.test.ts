@@ -29,15 +29,15 @@ function mistakesOf(json: unknown): readonly string[] {
 const NAME =
   'is not a name: a letter or _, then up to 62 letters, digits, _ and -; neither self nor this'
 
-/** So many usersets within each other. */
+/** Nests usersets to the given depth. */
 const nested = (levels: number): object =>
   levels === 0 ? direct : union(nested(levels - 1), direct)
 
 describe('a model is refused', () => {
   test.each<[string, unknown, readonly string[]]>([
-    ['that is none', null, ['model: Invalid input: expected object, received null']],
+    ['that is not an object', null, ['model: Invalid input: expected object, received null']],
     [
-      'without what every model has',
+      'without required members',
       {},
       [
         'model: schema_version: Invalid input: expected string, received undefined',
@@ -46,12 +46,12 @@ describe('a model is refused', () => {
     ],
     ['without types', { schema_version: '1.1', type_definitions: [] }, ['model: has no types']],
     [
-      'of another schema',
+      'of another schema version',
       { schema_version: '1.2', type_definitions: [user] },
       ['model: schema 1.2 is not read, only 1.1'],
     ],
     [
-      'with what it does not know',
+      'with unknown members',
       { ...modelOf(), functions: [] },
       ['model: Unrecognized key: "functions"'],
     ],
@@ -68,7 +68,7 @@ describe('a model is refused', () => {
     ],
     ['with a type twice', modelOf(user), ['user: this type is defined twice']],
     [
-      'with names that are none',
+      'with invalid names',
       modelOf(
         ...[typeOf(''), typeOf('this'), typeOf('a/b'), typeOf('a'.repeat(64))],
         typeOf(
@@ -90,29 +90,29 @@ describe('a model is refused', () => {
 describe('a userset is refused', () => {
   test.each<[string, unknown, readonly string[]]>([
     [
-      'of a kind that nobody knows',
+      'of an unknown kind',
       { everybody: {} },
       ['everybody: no such kind of userset', 'must be a userset of exactly one kind'],
     ],
-    ['of no kind', {}, ['must be a userset of exactly one kind']],
+    ['without a kind', {}, ['must be a userset of exactly one kind']],
     ['of two kinds', { ...direct, ...computed('b') }, ['must be a userset of exactly one kind']],
     [
-      'of no kind, deep inside',
+      'without a kind, deeply nested',
       union(direct, difference(direct, {})),
       ['union.child.1.difference.subtract: must be a userset of exactly one kind'],
     ],
     [
-      'that unites one',
+      'with a union of one',
       { union: { child: [direct] } },
       ['union.child: must be two usersets at least'],
     ],
     [
-      'that intersects none',
+      'with an intersection of none',
       { intersection: { child: [] } },
       ['intersection.child: must be two usersets at least'],
     ],
     [
-      'that excludes nothing',
+      'with an exclusion without a subtracted part',
       { difference: { base: direct } },
       ['difference.subtract: Invalid input: expected object, received undefined'],
     ],
@@ -121,20 +121,20 @@ describe('a userset is refused', () => {
       { computedUserset: { object: 'document:1', relation: 'b' } },
       ['computedUserset.object: must be empty: it is always the object asked about'],
     ],
-    ['with a relation that is not there', computed('editor'), ['there is no relation editor']],
+    ['with an undefined relation', computed('editor'), ['there is no relation editor']],
     [
-      'with relations that every object of JavaScript has',
+      'with names that every JavaScript object inherits',
       union(computed('toString'), from('valueOf', 'constructor')),
       ['there is no relation toString', 'there is no relation constructor'],
     ],
-    ['from a relation that is not there', from('b', 'parent'), ['there is no relation parent']],
+    ['from an undefined relation', from('b', 'parent'), ['there is no relation parent']],
     [
-      'from a relation whose objects have none such',
+      'from a relation whose objects do not have the computed relation',
       from('viewer', 'b'),
       ['viewer from b: no type that b names has a relation viewer'],
     ],
     [
-      'from all of a type, or from a userset',
+      'from a wildcard or a userset',
       union(from('c', 'everybody'), from('c', 'team')),
       [
         'c from everybody: everybody must not name user:*, but objects',
@@ -143,12 +143,12 @@ describe('a userset is refused', () => {
       ],
     ],
     [
-      'from a relation that is more than its tuples',
+      'from a relation that is not defined by tuples alone',
       from('b', 'c'),
       ['b from c: c must name types and nothing else'],
     ],
-    ['of which nobody could be told', direct, ['may be given, but to no type']],
-    ['that is too deep', nested(11), ['is nested deeper than 10 levels']],
+    ['of a direct relation without types', direct, ['may be given, but to no type']],
+    ['that is nested too deeply', nested(11), ['is nested deeper than 10 levels']],
   ])('%s', (_what, userset, mistakes) => {
     const json = documents(
       { a: userset, b: direct, c: union(direct, computed('b')), everybody: direct, team: direct },
@@ -163,9 +163,9 @@ describe('a userset is refused', () => {
 
 describe('direct types are refused', () => {
   test.each<[string, object, readonly unknown[], readonly string[]]>([
-    ['that are not there', direct, [{ type: 'users' }], ['users: no type is called users']],
+    ['that are undefined', direct, [{ type: 'users' }], ['users: no type is called users']],
     [
-      'with a relation that is not there',
+      'with an undefined relation',
       direct,
       [usersetOf('document', 'owner'), usersetOf('user', 'constructor')],
       [
@@ -180,19 +180,19 @@ describe('direct types are refused', () => {
       ['user stands there twice', 'user:* stands there twice'],
     ],
     [
-      'with a relation and for all',
+      'with both a relation and a wildcard',
       direct,
       [user, { ...anybody, relation: 'a' }],
       ['user: cannot have both a relation and a wildcard'],
     ],
     [
-      'where no tuple may name anybody',
+      'on a relation without tuples',
       computed('b'),
       [user],
       ['has direct types, but cannot be given'],
     ],
     [
-      'that lead to nobody but themselves',
+      'that lead only to themselves',
       direct,
       [usersetOf('document', 'a')],
       ['nobody can ever have it'],
@@ -202,7 +202,7 @@ describe('direct types are refused', () => {
     expect(mistakesOf(json)).toEqual(mistakes.map((why) => `document#a: ${why}`))
   })
 
-  test('of a relation that is not defined', () => {
+  test('of an undefined relation', () => {
     expect(mistakesOf(documents({}, { owner: [user] }))).toEqual([
       'document#owner: has metadata, but is not defined',
     ])
@@ -210,7 +210,7 @@ describe('direct types are refused', () => {
 })
 
 describe('relations are refused that', () => {
-  test('lead back to themselves with no tuple between, also where a tuple could help', () => {
+  test('refer to themselves without a tuple in between, even if a tuple could end the cycle', () => {
     expect(mistakesOf(documents({ a: computed('a') }))).toEqual([
       'document#a: leads back to itself: a > a',
     ])
@@ -221,7 +221,7 @@ describe('relations are refused that', () => {
     expect(mistakesOf(json)).toEqual(['document#a: leads back to itself: a > b > c > a'])
   })
 
-  test('nobody can ever have', () => {
+  test('no subject can ever have', () => {
     const json = modelOf(
       typeOf(
         'folder',
@@ -248,7 +248,7 @@ describe('relations are refused that', () => {
   })
 })
 
-test('an exclusion that could exclude nobody, or only by way of itself, is refused', () => {
+test('an exclusion that could exclude no subject, or only through itself, is refused', () => {
   const json = documents(
     {
       owner: direct,
@@ -270,7 +270,7 @@ test('an exclusion that could exclude nobody, or only by way of itself, is refus
   ])
 })
 
-test('all mistakes are told at once, in the message too', () => {
+test('all mistakes are reported at once, in the message as well', () => {
   const json = modelOf(
     typeOf('folder', { viewer: computed('owner') }),
     typeOf(

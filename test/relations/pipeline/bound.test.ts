@@ -1,4 +1,7 @@
-/** For how long a relation that was taken away goes on: several isolates, one clock that is ours. */
+/**
+ * The staleness bound: how long a deleted relation is still used, over several isolates with one
+ * test clock.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import { createRelationCache } from '../../../src/relations/cache.ts'
@@ -16,7 +19,7 @@ const TRIALS = Number(process.env.RELATION_TRIALS ?? 20)
 const ISOLATES = 3
 const MAX_MS_A_TRIAL = 500
 const BOUND_MS = 1_000
-/** How far the clock goes between two requests, at most. */
+/** Maximum step of the clock between two requests. */
 const MAX_STEP_MS = 300
 
 let world: World
@@ -44,7 +47,7 @@ const isAllowed = async (checker: RelationChecker, id: string, atLeast?: number)
   JSON.stringify(await checker.check(queryOf(id, atLeast))) === '{"outcome":"allowed"}'
 
 test.each([0, BOUND_MS])(
-  'with a bound of %i ms nobody is let in later than that after a tuple was deleted',
+  'with a bound of %i ms, no caller is admitted later than that after a tuple was deleted',
   async (boundMs) => {
     const isolates = Array.from({ length: ISOLATES }, () => isolate(boundMs))
     const counts = { late: 0, lateByToken: 0, within: 0, denied: 0 }
@@ -71,7 +74,7 @@ test.each([0, BOUND_MS])(
     }
     expect(counts.late + counts.lateByToken, NEVER).toBe(0)
     expect(counts.denied).toBeGreaterThan(TRIALS * ISOLATES)
-    // It would find somebody who is late: within the bound some are let in.
+    // The test can detect late admissions: within the bound, some callers are admitted.
     if (boundMs > 0) expect(counts.within).toBeGreaterThan(TRIALS)
   },
   Math.max(60_000, TRIALS * MAX_MS_A_TRIAL),

@@ -13,24 +13,24 @@ const denied = (version = 1): RelationAnswer => ({ decision: { outcome: 'denied'
 const cache = (maxStalenessMs = 1_000, maxEntries = 10) =>
   createRelationCache({ maxStalenessMs, maxEntries })
 
-describe('what an isolate remembers of decisions', () => {
-  test('is used within the bound, which begins when it was asked for', () => {
+describe('a cached decision', () => {
+  test('is used within the bound, which begins at the time of the query', () => {
     const memory = cache()
     memory.remember(query, allowed(), 5_000)
     expect(memory.recall(query, 5_000)).toEqual({ outcome: 'allowed' })
     expect(memory.recall(query, 5_999)).toEqual({ outcome: 'allowed' })
     expect(memory.recall(query, 6_000)).toBeUndefined()
-    // Not lengthened by being used.
+    // A use does not extend the bound.
     expect(memory.recall(query, 6_001)).toBeUndefined()
   })
 
-  test('is not used by a clock that was set back', () => {
+  test('is not used after the clock was set back', () => {
     const memory = cache()
     memory.remember(query, allowed(), 5_000)
     expect(memory.recall(query, 4_999)).toBeUndefined()
   })
 
-  test('is what was denied as well, and never what is unknown', () => {
+  test('may be a denial, and is never "unknown"', () => {
     const memory = cache()
     memory.remember(query, denied(), 0)
     expect(memory.recall(query, 1)).toEqual({ outcome: 'denied' })
@@ -40,13 +40,13 @@ describe('what an isolate remembers of decisions', () => {
     expect(memory.recall(other, 1)).toBeUndefined()
   })
 
-  test('is nothing at all where the bound is 0', () => {
+  test('does not exist with a bound of 0', () => {
     const memory = cache(0)
     memory.remember(query, allowed(), 0)
     expect(memory.recall(query, 0)).toBeUndefined()
   })
 
-  test('is not used where the request wants more to be known', () => {
+  test('is not used for a request that requires a later version', () => {
     const memory = cache()
     memory.remember(query, allowed(7), 0)
     expect(memory.recall({ ...query, atLeast: 7 }, 1)).toEqual({ outcome: 'allowed' })
@@ -54,14 +54,14 @@ describe('what an isolate remembers of decisions', () => {
     expect(memory.recall(query, 1)).toEqual({ outcome: 'allowed' })
   })
 
-  test('does not go back: an earlier question whose answer comes later changes nothing', () => {
+  test('is not replaced by the late answer of an earlier query', () => {
     const memory = cache()
     memory.remember(query, denied(8), 100)
     memory.remember(query, allowed(7), 50)
     expect(memory.recall(query, 101)).toEqual({ outcome: 'denied' })
   })
 
-  test('S65: is of one tenant, object, relation, subject and set of contextual tuples', () => {
+  test('S65: belongs to one tenant, object, relation, subject and set of contextual tuples', () => {
     const tuple = { object: 'order:1', relation: 'parent', subject: 'folder:f' }
     const queries: RelationQuery[] = [
       query,
@@ -84,7 +84,7 @@ describe('what an isolate remembers of decisions', () => {
     }
   })
 
-  test('is bounded, and counted', () => {
+  test('is counted, and the number of entries is bounded', () => {
     const tally = newTally()
     const memory = createRelationCache({ maxStalenessMs: 1_000, maxEntries: 2, tally })
     const queries = ['1', '2', '3'].map((id) => ({ ...query, object: `order:${id}` }))
@@ -95,7 +95,7 @@ describe('what an isolate remembers of decisions', () => {
     expect(tally).toEqual({ hits: 2, misses: 1 })
   })
 
-  test('is bounded in what it holds, too: callers choose how long ids are', () => {
+  test('uses bounded memory, because callers choose the length of ids', () => {
     const memory = cache(1_000, 100)
     const remain = (length: number) => {
       const ids = Array.from({ length: 200 }, (_, at) => `order:${at}-${'x'.repeat(length)}`)

@@ -9,7 +9,7 @@ import { ROUTES, startWorld, type World } from './gateway.ts'
 type Spoil = (replies: unknown[]) => unknown
 
 let world: World
-/** Before Redis: changes what it says. */
+/** Changes the replies of Redis. */
 let between: TestServer
 let spoil: Spoil | undefined
 let proxy: FaultProxy
@@ -41,10 +41,10 @@ beforeEach(async () => {
   world.reached.length = 0
 })
 
-/** An isolate whose Redis is spoiled, warm, and two callers of whom one may see the order 1. */
+/** Creates a warm isolate behind the faulty Redis, and two callers of whom one may see order 1. */
 async function setUp(url: string, watch = false) {
   const isolate = world.isolate({
-    // The deadline that ships.
+    // The default deadline.
     env: { UPSTASH_REDIS_REST_URL: url, REDIS_TIMEOUT_MS: '250' },
     routes: [...ROUTES].map((route) => ({ ...route, limits: [] })),
   })
@@ -70,14 +70,14 @@ const SPOILT: readonly (readonly [string, (sound: { result?: unknown }) => unkno
   ['an error of the script', () => ({ error: 'ERR user_script:1: attempt to index a nil value' })],
   ['a result and an error', ({ result }) => ({ result, error: 'ERR' })],
   ['a list in a list', ({ result }) => ({ result: [result] })],
-  ['a word for what was decided', ({ result }) => ({ result: replaced(result, 0, 'yes') })],
-  ['null for what was decided', ({ result }) => ({ result: replaced(result, 0, null) })],
-  ['another number for it', ({ result }) => ({ result: replaced(result, 0, 99) })],
-  ['a list for it', ({ result }) => ({ result: replaced(result, 0, ['allowed']) })],
-  ['null for the version', ({ result }) => ({ result: replaced(result, 1, null) })],
-  ['a number for the version', ({ result }) => ({ result: replaced(result, 1, 7) })],
-  ['a word for the version', ({ result }) => ({ result: replaced(result, 1, 'new') })],
-  ['the outcome alone', ({ result }) => ({ result: (result as unknown[]).slice(0, 1) })],
+  ['text as outcome', ({ result }) => ({ result: replaced(result, 0, 'yes') })],
+  ['null as outcome', ({ result }) => ({ result: replaced(result, 0, null) })],
+  ['an unknown number as outcome', ({ result }) => ({ result: replaced(result, 0, 99) })],
+  ['a list as outcome', ({ result }) => ({ result: replaced(result, 0, ['allowed']) })],
+  ['null as version', ({ result }) => ({ result: replaced(result, 1, null) })],
+  ['a number as version', ({ result }) => ({ result: replaced(result, 1, 7) })],
+  ['text as version', ({ result }) => ({ result: replaced(result, 1, 'new') })],
+  ['only the outcome', ({ result }) => ({ result: (result as unknown[]).slice(0, 1) })],
   ['one part too few', ({ result }) => ({ result: (result as unknown[]).slice(0, -1) })],
   ['one part too many', ({ result }) => ({ result: [...(result as unknown[]), VERSION] })],
 ]
@@ -85,9 +85,9 @@ const SPOILT: readonly (readonly [string, (sound: { result?: unknown }) => unkno
 const replaced = (list: unknown, at: number, value: unknown): unknown[] =>
   (list as unknown[]).map((each, index) => (index === at ? value : each))
 
-describe('R06: an answer of which the part about the relation is rubbish', () => {
+describe('R06: a reply with a malformed result for the relation', () => {
   test.each(SPOILT)(
-    '%s is 503 to whoever asks, and the origin is not reached',
+    '%s is 503 for every caller, and the origin is not reached',
     async (_, change) => {
       const { isolate, anne, bob, path } = await setUp(between.url)
       spoil = (replies) =>
@@ -106,24 +106,24 @@ describe('R06: an answer of which the part about the relation is rubbish', () =>
 
   test.each([
     ['is missing', (replies: unknown[]) => replies.slice(0, 1)],
-    ['stands in the place of all', (replies: unknown[]) => [replies[1], replies[1]]],
-    ['stands before the rest', (replies: unknown[]) => replies.toReversed()],
+    ['replaces the whole reply', (replies: unknown[]) => [replies[1], replies[1]]],
+    ['precedes the rest', (replies: unknown[]) => replies.toReversed()],
     ['comes twice', (replies: unknown[]) => [...replies, replies[1]]],
-  ])('one that %s is 503 as well', async (_, change) => {
+  ])('a result that %s is 503 as well', async (_, change) => {
     const { isolate, anne, bob, path } = await setUp(between.url)
     spoil = change
     for (const token of [anne, bob]) expect((await isolate.ask(path, token)).status).toBe(503)
     expect(world.reached).toEqual([])
   })
 
-  test('in observe mode nobody is refused for it, and the trail tells', async () => {
+  test('in observe mode, the request passes and the audit event names the fault', async () => {
     const { isolate, bob, path } = await setUp(between.url, true)
     spoil = (replies) => [replies[0], { result: null }]
     expect((await isolate.ask(path, bob)).status).toBe(200)
     expect(isolate.events.at(-1)?.observed).toEqual(['redis:malformed'])
   })
 
-  test('a refusal of the caller comes before it', async () => {
+  test('a refusal of the caller takes precedence over the fault', async () => {
     const { isolate, path } = await setUp(between.url)
     spoil = (replies) => [replies[0], { result: null }]
     const powerless = await world.token('anne', { roles: [] })
@@ -137,13 +137,16 @@ describe('R06: an answer of which the part about the relation is rubbish', () =>
   })
 })
 
-describe('R01 to R06: a Redis that is not itself', () => {
-  test.each([...FAULTS, ...RUBBISH])('%s: whoever may not is never let in', async (_, fault) => {
-    await proxy.set({ kind: 'none' })
-    const { isolate, bob, path } = await setUp(proxy.url)
-    await proxy.set(fault)
-    for (let sent = 0; sent < 2; sent++)
-      expect([403, 503]).toContain((await isolate.ask(path, bob)).status)
-    expect(world.reached).toEqual([])
-  })
+describe('R01 to R06: a faulty Redis', () => {
+  test.each([...FAULTS, ...RUBBISH])(
+    '%s: an unauthorized caller is never admitted',
+    async (_, fault) => {
+      await proxy.set({ kind: 'none' })
+      const { isolate, bob, path } = await setUp(proxy.url)
+      await proxy.set(fault)
+      for (let sent = 0; sent < 2; sent++)
+        expect([403, 503]).toContain((await isolate.ask(path, bob)).status)
+      expect(world.reached).toEqual([])
+    },
+  )
 })

@@ -1,4 +1,4 @@
-/** Gateways in this process whose routes demand relations, over a real Redis that can misbehave. */
+/** Gateways in this process with routes that require relations, over a real Redis that can fail. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AuditEvent } from '../../../src/audit/event.ts'
 import { composeServices, type GatewayEnv } from '../../../src/gateway/compose-services.ts'
@@ -50,7 +50,7 @@ export interface Asked {
 
 export type World = Awaited<ReturnType<typeof startWorld>>
 
-/** A Redis, an origin that writes down who asks, and two issuers. */
+/** A Redis, an origin that records its requests, and two issuers. */
 export async function startWorld() {
   const redis = await startTestRedis()
   await redis.direct.flushall()
@@ -70,12 +70,12 @@ export async function startWorld() {
 
   return {
     redis,
-    /** What reached the origin, as method and path. */
+    /** Requests that reached the origin, as method and path. */
     reached,
-    /** The headers of those. */
+    /** The headers of those requests. */
     told,
     tuples,
-    /** Writes tuples, `order:1#viewer@user:anne`; the version after it. */
+    /** Writes tuples such as `order:1#viewer@user:anne`. Returns the version after the write. */
     async write(tenant: string | null, ...texts: readonly string[]): Promise<number> {
       const { version } = await tuples.write(tenant, { writes: texts.map(tupleOf), deletes: [] })
       return version
@@ -87,7 +87,7 @@ export async function startWorld() {
     token: (sub: string, claims: Readonly<Record<string, unknown>> = {}) =>
       mint(key, { claims: { aud: PUBLIC_URL, sub, ...claims } }),
 
-    /** Makes an isolate: two of them share nothing but Redis. */
+    /** Creates an isolate. Isolates share only Redis. */
     isolate({ relations = {}, routes = ROUTES, policy = {}, env = {} }: GatewayOptions = {}) {
       const checked = definePolicy({
         roles: { reader: ['orders:read'] },
@@ -121,7 +121,7 @@ export async function startWorld() {
           passThroughOnException() {},
           props: {},
         }
-        // Node asks for it where a body is a stream.
+        // Node requires this for a body that is a stream.
         const half = asked.body && { duplex: 'half' }
         const request = new Request(PUBLIC_URL + path, { ...asked, headers, ...half })
         const response = await app.fetch(request, {}, context)
@@ -129,7 +129,7 @@ export async function startWorld() {
         return response
       }
       return {
-        /** In the order of the requests. */
+        /** Audit events in the order of the requests. */
         events,
         ask,
         async statusOf(path: string, token: string | undefined, asked?: Asked): Promise<number> {
@@ -139,7 +139,7 @@ export async function startWorld() {
         },
       }
     },
-    /** The environment of a gateway that trusts two. */
+    /** The environment of a gateway that trusts two issuers. */
     twoIssuers: { ISSUERS: JSON.stringify([issuerOf(ISSUER), issuerOf(REMOTE_ISSUER)]) },
     async close() {
       await origin.close()
@@ -150,6 +150,6 @@ export async function startWorld() {
 
 export function tupleOf(text: string): RelationTuple {
   const tuple = parseTuple(text)
-  if (tuple === undefined) throw new Error(`${text} is no tuple`)
+  if (tuple === undefined) throw new Error(`invalid tuple: ${text}`)
   return tuple
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { NEVER } from '../../harness/never.ts'
 import { startWorld, type World } from './gateway.ts'
 
-/** For the random test of tenants. */
+/** Seed of the random test of tenants. */
 const TRIALS = Number(process.env.RELATION_TRIALS ?? 200)
 
 let world: World
@@ -15,8 +15,8 @@ beforeEach(async () => {
   world.reached.length = 0
 })
 
-describe('S65: parameters that are made to be read in another way', () => {
-  /** Each means an id that nobody wrote a tuple of, and is spelled like one of which there are. */
+describe('S65: ambiguous path parameters', () => {
+  /** Each is an id without any tuple, and resembles an id with tuples. */
   const SPELLINGS = [
     ...['secret#viewer@user:mallory', 'a:b#x@y*', 'secret#', '#secret', 'secret@user:mallory'],
     ...['*', 'secret*', '*secret', 'order:secret', 'secret:', ':secret', 'secret ', ' secret'],
@@ -55,7 +55,7 @@ describe('S65: parameters that are made to be read in another way', () => {
         let path: string
         try {
           path = `/orders/${encode(spelling)}`
-          // What a client library would make another path of is not sent so.
+          // A client library would send another path here.
           if (new URL(`https://x${path}`).pathname === '/orders/secret') continue
         } catch {
           continue
@@ -70,7 +70,7 @@ describe('S65: parameters that are made to be read in another way', () => {
     expect(statuses.get(403)).toBeGreaterThan(50)
   })
 
-  test('the one spelling that a tuple can have opens that object, and no other', async () => {
+  test('in the escaped spelling of a tuple open that object, and no other', async () => {
     const isolate = world.isolate()
     await world.write(null, 'order:a%3Ab%23x@y%2A#viewer@user:anne')
     const anne = await world.token('anne')
@@ -82,7 +82,7 @@ describe('S65: parameters that are made to be read in another way', () => {
       expect([400, 403], path).toContain(await isolate.statusOf(path, anne))
   })
 
-  test('subjects and tenants that look like others are not those', async () => {
+  test('of subjects and tenants that resemble others are denied', async () => {
     const isolate = world.isolate()
     await world.write(null, 'order:1#viewer@user:anne', 'order:2#viewer@user:*')
     for (const sub of [
@@ -94,7 +94,7 @@ describe('S65: parameters that are made to be read in another way', () => {
       'group:a#member',
     ])
       expect(await isolate.statusOf('/orders/1', await world.token(sub)), sub).toBe(403)
-    // A subject called * is one user, and a tuple for all users names it like any other.
+    // A subject called * is one user, and a tuple for all users includes it.
     expect(await isolate.statusOf('/orders/1', await world.token('*'))).toBe(403)
     expect(await isolate.statusOf('/orders/2', await world.token('*'))).toBe(200)
     for (const tenant of ['acme', '%', ':', 'acme:order', '*'])
@@ -105,7 +105,7 @@ describe('S65: parameters that are made to be read in another way', () => {
 const percent = (octet: number): string => `%${octet.toString(16).toUpperCase().padStart(2, '0')}`
 
 describe('S65: tenants', () => {
-  test('with equal ids on both sides: no answer of one is decided by tuples of another', async () => {
+  test('with equal ids on both sides: no decision uses tuples of another tenant', async () => {
     const isolate = world.isolate({ relations: { maxStalenessMs: 60_000 } })
     const strict = world.isolate()
     const tenants = [null, 'acme', 'acme:x', 'globex', '%', 'a'.repeat(255)] as const

@@ -1,4 +1,4 @@
-/** A model of the tests: orders in folders, groups, and an exclusion that can lead back to itself. */
+/** A model for tests: orders in folders, groups, and an exclusion that can form a cycle. */
 import {
   anybody,
   computed,
@@ -14,7 +14,7 @@ import {
 
 const member = usersetOf('group', 'member')
 
-/** As OpenFGA's API takes it. */
+/** The model as OpenFGA's API expects it. */
 export const MODEL = modelOf(
   typeOf('group', { member: direct }, { member: [user, member] }),
   typeOf('folder', { viewer: direct }, { viewer: [user, member] }),

@@ -1,4 +1,4 @@
-/** The parts by themselves, as a Worker of one's own puts them together. */
+/** The middlewares of relations on their own, as a user's Worker combines them. */
 import { Hono } from 'hono'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
@@ -24,7 +24,7 @@ import { principal } from '../../admission/callers.ts'
 import { startWorld, type World } from './gateway.ts'
 import { MODEL } from './model.ts'
 
-/** How old a decision may be in these tests. */
+/** Maximum age of a decision in these tests. */
 const BOUND_MS = 1_000
 const model = compileModel(MODEL)
 const check = createRelationCheck(model)
@@ -42,13 +42,16 @@ beforeEach(async () => {
   await world.write(null, 'order:1#viewer@user:anne', 'order:2#owner@user:anne')
 })
 
-/** A clock of the test's, that goes on while Redis answers. */
+/** A test clock that advances during a call to Redis. */
 interface Slow {
   nowMs: number
   tripMs: number
 }
 
-/** An app in which Anne asks; `asks` is what `admit` is given, `demands` what `authorize` is. */
+/**
+ * Creates an app in which Anne is the caller. `asks` is the relation of `admit`, `demands` that of
+ * `authorize`.
+ */
 function appOf(
   path: string,
   asks: string | undefined,
@@ -103,22 +106,22 @@ function appOf(
 
 const anne = principal({ subject: 'anne', tenant: undefined, roles: ['reader'], scopes: [] })
 
-describe('a Worker of one’s own', () => {
-  test('asks in the call of admit for what authorize demands', async () => {
+describe('a Worker that combines the middlewares itself', () => {
+  test('checks the relation of authorize within the call of admit', async () => {
     const { statusOf } = appOf('/notes/:id', 'viewer', 'viewer')
     await statusOf('/notes/1')
     expect(await statusOf('/notes/1')).toEqual([200, 1])
     expect(await statusOf('/notes/3')).toEqual([403, 1])
   })
 
-  test('that does not tell admit has authorize ask, by a call of its own', async () => {
+  test('that gives admit no relation checks it in authorize, with its own call', async () => {
     const { statusOf } = appOf('/notes/:id', undefined, 'viewer')
     await statusOf('/notes/1')
     expect(await statusOf('/notes/1')).toEqual([200, 2])
     expect(await statusOf('/notes/3')).toEqual([403, 2])
   })
 
-  test('is decided by what it demands, not by what was asked for another rule or another object', async () => {
+  test('is decided by the relation of authorize, not by the result for another rule or object', async () => {
     const other = appOf('/notes/:id', 'viewer', 'owner')
     await other.statusOf('/notes/1')
     expect(await other.statusOf('/notes/1')).toEqual([403, 2])
@@ -130,7 +133,7 @@ describe('a Worker of one’s own', () => {
     expect((await statusOf('/notes/3/1'))[0]).toBe(200)
   })
 
-  test('remembers what admit asked for from when it was asked, not from the answer', async () => {
+  test('caches the result of admit from the time of the query, not of the answer', async () => {
     const slow = { nowMs: Date.now(), tripMs: 0 }
     const { statusOf } = appOf('/notes/:id', 'viewer', 'viewer', { slow })
     await statusOf('/notes/3')
@@ -145,7 +148,7 @@ describe('a Worker of one’s own', () => {
     expect((await statusOf('/notes/1'))[0]).toBe(403)
   })
 
-  test('remembers what authorize asked for in the same way', async () => {
+  test('caches the result of authorize from the time of the query as well', async () => {
     const slow = { nowMs: Date.now(), tripMs: BOUND_MS / 2 }
     const { checker } = appOf('/notes/:id', undefined, 'viewer', { slow })
     const query = {
@@ -161,7 +164,7 @@ describe('a Worker of one’s own', () => {
     expect(await checker.check(query)).toEqual({ outcome: 'denied' })
   })
 
-  test('whose store does not know relations says so, and lets nobody in', async () => {
+  test('whose store does not support relations fails with an explanation and admits no caller', async () => {
     const rest = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
     const store = createUpstashAdmissionStore(rest)
     const query = { tenant: null, object: 'order:1', relation: 'viewer', subject: 'user:anne' }

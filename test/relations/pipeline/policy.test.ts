@@ -25,7 +25,7 @@ function mistakesOf(relations: object | undefined, ...routes: readonly object[])
 }
 
 describe('a policy with relations', () => {
-  test('that says no more than its model has the defaults', () => {
+  test('that has only a model gets the defaults', () => {
     const policy = definePolicy({
       ...{ roles: {}, limits: {}, relations: { model: MODEL } },
       routes: [{ method: 'GET', path: '/orders/:id', permission: 'orders:read', relation }],
@@ -37,7 +37,7 @@ describe('a policy with relations', () => {
     expect(policy.routes[0]?.relation).toMatchObject({ name: 'order#viewer', mode: 'enforce' })
   })
 
-  test('without them has none, and its routes demand none', () => {
+  test('without relations has none, and its routes require none', () => {
     expect(mistakesOf(undefined, { ...route, relation: undefined })).toEqual([])
     expect(mistakesOf(undefined, route)).toEqual([
       'GET /orders/:id: relation: the policy has no relations',
@@ -91,13 +91,13 @@ describe('a policy with relations', () => {
     [{ contextualTuples: Array.from({ length: 21 }, () => ({})) }, /contextualTuples/],
     [{ mode: 'watch' }, /enforce/],
     [{ objekt: 'order:1' }, /objekt/],
-  ])('a route that demands %j is refused', (demand, why) => {
+  ])('a route that requires %j is refused', (demand, why) => {
     const mistakes = mistakesOf({}, { ...route, relation: { ...relation, ...demand } })
     expect(mistakes.join('\n')).toMatch(why)
     expect(mistakes.join('\n')).toMatch(/GET \/orders\/:id|routes\[0\]/)
   })
 
-  test('that demands a relation of anybody is refused', () => {
+  test('that requires a relation on an anonymous route is refused', () => {
     const open = { ...route, permission: undefined, anonymous: true }
     expect(mistakesOf({}, open)).toEqual([
       'GET /orders/:id: relation: anonymous callers have no relation to anything',
@@ -105,11 +105,11 @@ describe('a policy with relations', () => {
   })
 
   test.each(['/orders/:id', '/orders/:id?', '/orders/:id{[a-z]+}', '/:id/x'])(
-    'finds the parameters of %s',
+    'names the parameters of %s',
     (path) => expect(mistakesOf({}, { ...route, path })).toEqual([]),
   )
 
-  test('names all mistakes at once', () => {
+  test('lists all mistakes at once', () => {
     const wrong = { object: 'order:{params.a}', relation: 'reader' }
     expect(mistakesOf({}, { ...route, relation: wrong }, { ...route, path: '/x' })).toEqual([
       'GET /orders/:id: relation: object names {params.a}, which the path has not',
@@ -119,7 +119,7 @@ describe('a policy with relations', () => {
   })
 })
 
-test('a rule of one’s own is held against the model as well', () => {
+test("a rule of a user's Worker is checked against the model as well", () => {
   const model = compileModel(MODEL)
   expect(createRelationRule({ model, ...relation }).name).toBe('order#viewer')
   expect(() => createRelationRule({ model, ...relation, relation: 'reader' })).toThrow(TypeError)

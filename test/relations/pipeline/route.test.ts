@@ -18,15 +18,15 @@ beforeEach(async () => {
   world.reached.length = 0
 })
 
-/** Asks until both scripts are known, and forgets it. */
+/** Sends requests until Redis has both scripts, and clears the records. */
 async function warm(isolate: ReturnType<World['isolate']>, token: string) {
   await isolate.statusOf('/orders/none', token)
   await isolate.statusOf('/orders/none', token)
   isolate.events.length = 0
 }
 
-describe('a route that demands a relation', () => {
-  test('lets pass who has it, through groups and folders, and nobody else', async () => {
+describe('a route that requires a relation', () => {
+  test('admits only callers that have it, through groups and folders', async () => {
     const isolate = world.isolate()
     await world.write(
       null,
@@ -48,7 +48,7 @@ describe('a route that demands a relation', () => {
     expect(world.reached).toHaveLength(2)
   })
 
-  test('says no more than that it is not allowed, and tells the trail which rule refused', async () => {
+  test('reports only that the request is not allowed, and names the failed rule in the audit event', async () => {
     const isolate = world.isolate()
     const anne = await world.token('anne')
     await warm(isolate, anne)
@@ -69,7 +69,7 @@ describe('a route that demands a relation', () => {
     expect(JSON.stringify(isolate.events.at(-1))).not.toContain('order:1')
   })
 
-  test('demands the permission first: who lacks it is told of that, and of nothing else', async () => {
+  test('requires the permission first: a caller without it gets no other reason', async () => {
     const isolate = world.isolate()
     await world.write(null, 'order:1#owner@user:anne')
     const powerless = await world.token('anne', { roles: [] })
@@ -80,7 +80,7 @@ describe('a route that demands a relation', () => {
     expect(world.reached).toEqual([])
   })
 
-  test('HEAD follows GET', async () => {
+  test('treats HEAD like GET', async () => {
     const isolate = world.isolate()
     await world.write(null, 'order:1#owner@user:anne')
     const [anne, bob] = [await world.token('anne'), await world.token('bob')]
@@ -89,9 +89,9 @@ describe('a route that demands a relation', () => {
     expect(world.reached).toEqual(['HEAD /orders/1'])
   })
 
-  test('where nobody can tell for the tuples themselves, refuses and tells why', async () => {
+  test('refuses a relation that is undecidable from the tuples, and records why', async () => {
     const isolate = world.isolate()
-    // Whoever may pay for it is blocked from it.
+    // This tuple blocks exactly the callers that may pay for the order.
     await world.write(null, 'order:1#owner@user:anne', 'order:1#blocked@order:1#payer')
     const anne = await world.token('anne')
     expect(await isolate.statusOf('/orders/1/payment', anne, { method: 'POST' })).toBe(403)
@@ -99,7 +99,7 @@ describe('a route that demands a relation', () => {
     expect(world.reached).toEqual([])
   })
 
-  test('in observe mode refuses nobody, and tells whom it would have', async () => {
+  test('in observe mode refuses no caller, and records whom it would have refused', async () => {
     const isolate = world.isolate()
     await world.write(null, 'order:1#owner@user:anne')
     const [anne, bob] = [await world.token('anne'), await world.token('bob')]
@@ -112,7 +112,7 @@ describe('a route that demands a relation', () => {
     })
   })
 
-  test('a deleted tuple denies from the next request on, in every isolate', async () => {
+  test('sees a deleted tuple from the next request on, in every isolate', async () => {
     const [here, there] = [world.isolate(), world.isolate()]
     const anne = await world.token('anne')
     for (let trial = 0; trial < 20; trial++) {
@@ -126,7 +126,7 @@ describe('a route that demands a relation', () => {
     }
   })
 
-  test('with contextual tuples, they are there for the request alone', async () => {
+  test('uses contextual tuples for this request only', async () => {
     const relation = {
       ...{ object: 'order:{params.id}', relation: 'viewer' },
       contextualTuples: [
@@ -142,14 +142,14 @@ describe('a route that demands a relation', () => {
     const anne = await world.token('anne', { tenant: 'acme' })
     expect(await isolate.statusOf('/folders/shared/orders/1', anne)).toBe(200)
     expect(await isolate.statusOf('/folders/other/orders/1', anne)).toBe(403)
-    // Of a caller without a tenant there is no such tuple to be made, and nothing is asked without it.
+    // A caller without a tenant has no such tuple, and then no query is made.
     await world.write(null, 'order:1#owner@user:bob')
     expect(await isolate.statusOf('/folders/shared/orders/1', await world.token('bob'))).toBe(403)
   })
 })
 
-describe('what it costs', () => {
-  test('a warm request makes one call to Redis, whatever is answered', async () => {
+describe('the cost of a relation', () => {
+  test('is one call to Redis for a warm request, whatever the decision is', async () => {
     const isolate = world.isolate()
     await world.write(null, 'order:1#owner@user:anne')
     const [anne, bob] = [await world.token('anne'), await world.token('bob')]
@@ -166,7 +166,7 @@ describe('what it costs', () => {
     }
   })
 
-  test('beside a limit of the other engine, it is one call as well', async () => {
+  test('is one call beside a limit of the upstash engine as well', async () => {
     const isolate = world.isolate({
       policy: {
         limits: {
@@ -191,7 +191,7 @@ describe('what it costs', () => {
     expect(world.redis.calls() - before).toBe(1)
   })
 
-  test('with leases, one call; none while the relation is known and units are held', async () => {
+  test('with leases is one call, and none while the relation is cached and units are left', async () => {
     const lease = { max: 50, ttlMs: 10_000 }
     const policy = {
       limits: {
@@ -214,13 +214,13 @@ describe('what it costs', () => {
       for (let sent = 0; sent < 10; sent++)
         statuses.push((await isolate.ask('/orders/1', anne)).status)
       expect(statuses).toEqual(Array.from({ length: 10 }, () => 200))
-      // Renewals go on behind the answers.
+      // Renewals continue after the responses.
       expect(world.redis.calls() - before).toBeGreaterThanOrEqual(expected)
       expect(world.redis.calls() - before).toBeLessThanOrEqual(expected === 0 ? 3 : 13)
     }
   })
 
-  test('nothing is asked for ids that can be none, and the origin is not reached', async () => {
+  test('is no query for impossible ids, and the origin is not reached', async () => {
     const isolate = world.isolate({
       routes: [{ ...(ROUTES[0] as (typeof ROUTES)[0]), limits: [] }],
     })
@@ -229,12 +229,12 @@ describe('what it costs', () => {
     const before = world.redis.calls()
     expect(await isolate.statusOf(`/orders/${'x'.repeat(600)}`, anne)).toBe(403)
     expect(isolate.events.at(-1)?.reason).toBe('relation_missing:order#viewer')
-    // Whether the token still holds is asked all the same.
+    // The revocation of the token is checked all the same.
     expect(world.redis.calls() - before).toBe(1)
     expect(world.reached).toEqual([])
   })
 
-  test('of an opaque token that the isolate does not know, a second call; then one', async () => {
+  test('is a second call for an opaque token that is not in the cache, and then one', async () => {
     const isolate = world.isolate()
     await world.write(null, 'order:1#owner@user:anne')
     const text = crypto.randomUUID()
@@ -250,15 +250,15 @@ describe('what it costs', () => {
     await (await isolate.ask('/orders/1', text)).arrayBuffer()
     expect(world.redis.calls() - before).toBe(1)
     expect(await isolate.statusOf('/orders/2', text)).toBe(403)
-    // Another isolate, which asks by itself.
+    // Another isolate makes its own call.
     const other = world.isolate()
     expect(await other.statusOf('/orders/2', text)).toBe(403)
     expect(other.events.at(-1)?.reason).toBe('relation_missing:order#viewer')
   })
 })
 
-describe('what decides before it', () => {
-  test('a revoked caller and a spent limit stay what they are, whatever the relation', async () => {
+describe('decisions before the relation', () => {
+  test('a revoked caller and an exceeded limit are refused for that reason, whatever the relation is', async () => {
     const isolate = world.isolate({
       policy: {
         limits: {
@@ -283,7 +283,7 @@ describe('what decides before it', () => {
 const forged = { headers: { 'x-consistency-token': 'v1.zzz' } }
 
 describe('consistency tokens', () => {
-  test('a request with one of its own tenant is decided by no less', async () => {
+  test('a token of the own tenant requires at least its version', async () => {
     const isolate = world.isolate()
     const version = await world.write('acme', 'order:1#owner@user:anne')
     const anne = await world.token('anne', { tenant: 'acme' })
@@ -297,11 +297,11 @@ describe('consistency tokens', () => {
     ['forged', 'v1.zzz'],
     ['empty', ''],
     ['of another tenant', encodeConsistency(1, 'other')],
-    ['of nobody', encodeConsistency(1, null)],
-    ['of next year', encodeConsistency((Date.now() + 31_536_000_000) * 1_000, 'acme')],
-    ['two in one', `${encodeConsistency(1, 'acme')}, ${encodeConsistency(1, 'acme')}`],
-    ['with something behind it', `${encodeConsistency(1, 'acme')}=`],
-  ])('one that is %s is 400, and reaches nobody', async (_, token) => {
+    ['of no tenant', encodeConsistency(1, null)],
+    ['from next year', encodeConsistency((Date.now() + 31_536_000_000) * 1_000, 'acme')],
+    ['a list of two', `${encodeConsistency(1, 'acme')}, ${encodeConsistency(1, 'acme')}`],
+    ['with a suffix', `${encodeConsistency(1, 'acme')}=`],
+  ])('a token that is %s is 400, and the request reaches no origin', async (_, token) => {
     const isolate = world.isolate()
     await world.write('acme', 'order:1#owner@user:anne')
     const anne = await world.token('anne', { tenant: 'acme' })
@@ -312,7 +312,7 @@ describe('consistency tokens', () => {
     expect(world.reached).toEqual([])
   })
 
-  test('a Redis that knows less than the token asks for is 503, and nobody passes', async () => {
+  test('a Redis with an older version than required is 503, and no request passes', async () => {
     const isolate = world.isolate()
     const version = await world.write('acme', 'order:1#owner@user:anne')
     const anne = await world.token('anne', { tenant: 'acme' })
@@ -324,7 +324,7 @@ describe('consistency tokens', () => {
     expect(world.reached).toEqual([])
   })
 
-  test('they are for the gateway alone: the origin is not told', async () => {
+  test('the origin does not receive the token', async () => {
     const isolate = world.isolate()
     const version = await world.write(null, 'order:1#owner@user:anne')
     const headers = { 'x-consistency-token': encodeConsistency(version, null) }
@@ -333,10 +333,10 @@ describe('consistency tokens', () => {
   })
 })
 
-describe('whose callers have relations', () => {
+describe('the issuers whose callers have relations', () => {
   const relations = (issuers?: readonly string[]) => ({ ...(issuers && { issuers }) })
 
-  test('a gateway that trusts two issuers does not start until they are told apart', () => {
+  test('a gateway that trusts two issuers refuses to start until the policy distinguishes them', () => {
     const env = world.twoIssuers
     const start = (options: object) => () => world.isolate({ env, relations: options })
     expect(start({})).toThrow(Misconfigured)
@@ -350,7 +350,7 @@ describe('whose callers have relations', () => {
       expect(start(options)).not.toThrow()
   })
 
-  test('callers of an issuer that is not named have none, and nobody is asked', async () => {
+  test('callers of an unlisted issuer have no relations, and no query is made', async () => {
     const isolate = world.isolate({ env: world.twoIssuers, relations: relations([ISSUER]) })
     await world.write(null, 'order:1#owner@user:anne')
     const own = await world.token('anne')
@@ -360,7 +360,7 @@ describe('whose callers have relations', () => {
     expect(isolate.events.at(-1)?.reason).toBe('relation_missing:order#viewer')
   })
 
-  /** An opaque token of the gateway's own for Anne of an issuer. */
+  /** Stores an opaque token of the gateway itself for Anne of an issuer. */
   async function issuedFor(issuer: string): Promise<string> {
     const text = crypto.randomUUID()
     const record = recordOf({
@@ -372,14 +372,14 @@ describe('whose callers have relations', () => {
     return text
   }
 
-  test('those of the gateway itself count, whoever is named', async () => {
+  test('callers of the gateway itself have relations, whatever issuers are listed', async () => {
     const isolate = world.isolate({ relations: relations([]) })
     await world.write(null, 'order:1#owner@user:anne')
     expect(await isolate.statusOf('/orders/1', await issuedFor(PUBLIC_URL))).toBe(200)
     expect(await isolate.statusOf('/orders/1', await issuedFor(ISSUER))).toBe(403)
   })
 
-  test('callers of an issuer that is not trusted any more have none, whatever was issued for them', async () => {
+  test('callers of an issuer that is no longer trusted have none, with gateway tokens as well', async () => {
     const isolate = world.isolate()
     await world.write(null, 'order:1#owner@user:anne')
     await warm(isolate, await world.token('anybody'))
@@ -393,7 +393,7 @@ describe('whose callers have relations', () => {
     }
   })
 
-  test('a subject that names its issuer is that of no other', async () => {
+  test('a subject template with the issuer separates the subjects of two issuers', async () => {
     const subject = 'user:{issuer}|{subject}'
     const isolate = world.isolate({ env: world.twoIssuers, relations: { subject } })
     await world.write(null, 'order:1#owner@user:https%3A//issuer.test|anne')

@@ -41,7 +41,7 @@ describe('a template', () => {
     ['order:{params.id}', { id: '\ud800' }],
     ['order:{params.id}', { id: '#'.repeat(200) }],
     ['user:{issuer}|{subject}', { issuer: 'x'.repeat(300), subject: 'y'.repeat(300) }],
-  ])('%s with %j is nothing', (text, values) => {
+  ])('%s with %j has no result', (text, values) => {
     expect(fill(text, values as Record<string, string>)).toBeUndefined()
   })
 
@@ -64,12 +64,13 @@ describe('a template', () => {
     ['order:%', /character that no id has/],
     ['group:x#', /no name of a relation/],
     ['group:x#a b', /no name of a relation/],
-  ])('%j is none', (text, why) => {
+  ])('%j is refused', (text, why) => {
     expect(parseTemplate(text)).toMatch(why)
   })
 
-  test('S65: whatever the values, they give what is written as an object is, and no two the same', () => {
-    // Everything that separates, escapes or looks like it, so that collisions would be likely.
+  test('S65: any values give valid text, and different values give different text', () => {
+    // Every separator and escape character, and their look-alikes, so that collisions would be
+    // likely.
     const value = fc.string({ unit: fc.constantFrom(...'|/:%#*2357CFab@;é\u0000 '), maxLength: 6 })
     const pair = fc.tuple(value, value)
     for (const text of [
@@ -93,7 +94,7 @@ describe('a template', () => {
   test.each([
     ...['o:{params.a}|{params.b}', 'o:{params.a}%3A{params.b}', 'o:{params.a}%23{params.b}'],
     ...['o:{params.a}%2A-%25{params.b}', 'o:%25{params.a}%3Ax{params.b}%2A'],
-  ])('S65: no value reaches over what separates two: %s', (text) => {
+  ])('S65: no value can cross a separator: %s', (text) => {
     const letters = [...'%25|-x', ':', '#', '*', '3A', '23', '2A']
     const values = [...letters, ...letters.flatMap((a) => letters.map((b) => a + b))]
     const pairs = values.flatMap((a) => values.map((b) => ({ a, b })))

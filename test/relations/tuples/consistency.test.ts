@@ -11,7 +11,7 @@ const tenants = fc.oneof(
 )
 
 describe('a consistency token', () => {
-  test('gives its version back to its tenant, and fits a header', () => {
+  test('returns its version to its tenant, and fits a header', () => {
     fc.assert(
       fc.property(tenants, fc.nat({ max: version }), (tenant, made) => {
         const token = encodeConsistency(made, tenant)
@@ -21,7 +21,7 @@ describe('a consistency token', () => {
     )
   })
 
-  test('is refused to another tenant', () => {
+  test('is refused for another tenant', () => {
     fc.assert(
       fc.property(tenants, tenants, (tenant, other) => {
         fc.pre(tenant !== other)
@@ -30,7 +30,7 @@ describe('a consistency token', () => {
     )
   })
 
-  test('is refused if it is of more than a minute from now', () => {
+  test('is refused if its version is more than a minute in the future', () => {
     const latest = (nowMs + 60_000) * 1_000
     expect(decodeConsistency(encodeConsistency(latest, 'acme'), 'acme', nowMs)).toBe(latest)
     expect(decodeConsistency(encodeConsistency(latest + 1, 'acme'), 'acme', nowMs)).toBe(undefined)
@@ -53,12 +53,12 @@ describe('a consistency token', () => {
     'v1.zzzzzzzzzzzz.',
     'v1.1., v1.1.',
     'null',
-  ])('%j is none', (text) => {
+  ])('%j is refused', (text) => {
     expect(decodeConsistency(text, null, nowMs)).toBe(undefined)
   })
 
-  test('has one spelling: another of the same octets is none', () => {
-    // "acme" is YWNtZQ; the last digit of it has four bits that say nothing.
+  test('has one spelling: another encoding of the same bytes is refused', () => {
+    // "acme" is YWNtZQ; the last digit of it has four unused bits.
     expect(decodeConsistency('v1.1.YWNtZQ', 'acme', nowMs)).toBe(1)
     expect(decodeConsistency('v1.1.YWNtZR', 'acme', nowMs)).toBe(undefined)
     expect(decodeConsistency('v1.1.YWNtZQ==', 'acme', nowMs)).toBe(undefined)

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close())
 beforeEach(() => gateway.redis.direct.flushall())
 
-/** What could be taken for something else, or for each other. */
+/** Ids that could be confused with other syntax or with each other. */
 const HOSTILE = [
   ...[':', '#', '@', '*', '%', 'a:b', 'a#viewer', 'a@b', 'a*', '**', 'a#viewer@user:b'],
   ...['%3A', '%3a', '%23', '%40', '%2A', '%2a', '%252A', '%25', '%', '%%', '%zz', '%00', '%C3%A9'],
@@ -64,7 +64,7 @@ const HOSTILE = [
   ...['é'.repeat(300), '%'.repeat(170), '%'.repeat(171), `${'x'.repeat(511)}\ud83d`],
 ]
 
-/** Writes `order:<id> owner user:<id>`; whether the gateway took it. */
+/** Writes `order:<id> owner user:<id>`. Resolves to whether the gateway accepted it. */
 async function takes(object: string, subject: string): Promise<boolean> {
   const body = { writes: [{ object, relation: 'owner', subject }] }
   const { status, text } = await gateway.admin('POST', '/relations', body)
@@ -88,7 +88,7 @@ async function listed(query: string): Promise<readonly string[]> {
   )
 }
 
-/** What was taken is there as it was written, and nothing is anything else's. */
+/** Expects that each accepted tuple is stored unchanged and grants nothing to another id. */
 async function expectApart(ids: readonly string[]): Promise<void> {
   const pairs = ids.map((id) => [`order:${id}`, `user:${id}`] as const)
   expect([...(await listed(''))].sort()).toEqual(pairs.map((pair) => JSON.stringify(pair)).sort())
@@ -106,14 +106,14 @@ async function expectApart(ids: readonly string[]): Promise<void> {
 }
 
 describe('S65: ids of objects and subjects', () => {
-  test('as callers have them are refused, or kept as they are: none becomes another', async () => {
+  test('are refused or kept unchanged in their raw form: none becomes another', async () => {
     const taken: string[] = []
     for (const id of new Set(HOSTILE)) {
       const [asObject, asSubject] = [
         await takes(`order:${id}`, 'user:probe'),
         await takes('order:probe', `user:${id}`),
       ]
-      // `user:*` is no id of a user; tuples of this relation may not name it.
+      // `user:*` is not the id of a user; this relation does not permit a wildcard.
       expect(asSubject, JSON.stringify(id)).toBe(asObject)
       if (asObject) taken.push(id)
     }
@@ -127,7 +127,7 @@ describe('S65: ids of objects and subjects', () => {
     await expectApart(taken)
   })
 
-  test('escaped are all taken, but for those that can be no id, and none becomes another', async () => {
+  test('are accepted in their escaped form, except impossible ids, and none becomes another', async () => {
     const escaped = [...new Set(HOSTILE)].flatMap((text) => {
       const id = escapeId(text)
       if (id === undefined) expect(text.length > 170 || !text.isWellFormed()).toBe(true)
@@ -139,7 +139,7 @@ describe('S65: ids of objects and subjects', () => {
     await expectApart(escaped)
   })
 
-  test('at random are kept apart, too', async () => {
+  test('are kept apart at random as well', async () => {
     const part = fc.oneof(
       fc.constantFrom(...':#@*%|/ \0\n\u200b\ufffd\u00e9'),
       fc.constantFrom('e\u0301', '%3A', '%25', '\ud800', 'owner', 'user'),
@@ -159,7 +159,7 @@ describe('S65: ids of objects and subjects', () => {
     )
   })
 
-  test('of 10 KB, and names of types and relations that are none, are refused everywhere', async () => {
+  test('of 10 KB, and invalid names of types and relations, are refused everywhere', async () => {
     const long = 'x'.repeat(10_240)
     const good = { object: 'order:1', relation: 'owner', subject: 'user:a' }
     const wrong = [

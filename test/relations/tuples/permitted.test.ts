@@ -24,7 +24,7 @@ describe('a tuple may be written', () => {
     'team:t#member@team:u#member',
     'order:1#parent@folder:f',
     'order:a@b#owner@user:c@d',
-  ])('where the model permits it: %s', (text) => {
+  ])('if the model permits it: %s', (text) => {
     expect(mistakeOfTuple(model, tuple(text))).toBeUndefined()
   })
 
@@ -39,13 +39,13 @@ describe('a tuple may be written', () => {
     ['order:1#viewer@order:1#viewer', 'subject'],
     ['order:1#constructor@user:a', 'relation'],
     ['constructor:1#owner@user:a', 'object'],
-  ])('and nowhere else: %s', (text, part) => {
+  ])('and is refused otherwise: %s', (text, part) => {
     expect(mistakeOfTuple(model, tuple(text))?.part).toBe(part)
-    // It may have been permitted once, and then it must be possible to delete it.
+    // It may have been permitted before, so it must be possible to delete it.
     expect(mistakeOfGrammar(tuple(text))).toBeUndefined()
   })
 
-  test('if every part is written as it should be', () => {
+  test('if every part has a valid form', () => {
     const good = tuple('order:1#owner@user:a')
     for (const [part, text] of [
       ['object', 'order:*'],
@@ -59,7 +59,7 @@ describe('a tuple may be written', () => {
   })
 })
 
-test('what can be asked about is in the model, whether or not a tuple could give it', () => {
+test('a query may use any defined relation, whether or not it has tuples', () => {
   const of = (object: string, relation: string) => mistakeOfRelation(model, { object, relation })
   expect(of('order:1', 'can_edit')).toBeUndefined()
   expect(of('order:*', 'can_edit')?.part).toBe('object')
@@ -69,7 +69,7 @@ test('what can be asked about is in the model, whether or not a tuple could give
   expect(mistakeOfSubject(model, 'order:1#gone')?.part).toBe('subject')
 })
 
-test('an expansion asks for the tuples of each relation once', () => {
+test('an expansion reads the tuples of each relation once', () => {
   const computed: Userset = { kind: 'computed', relation: 'x' }
   const from: Userset = { kind: 'tuple_to_userset', tupleset: 'parent', computed: 'viewer' }
   const userset: Userset = {
@@ -80,7 +80,7 @@ test('an expansion asks for the tuples of each relation once', () => {
   expect(relationsIn(userset, 'viewer')).toEqual(['viewer', 'parent'])
 })
 
-test('an expansion leaves out what the model does not permit, and where nothing leads on', () => {
+test('an expansion omits usersets that the model does not permit, and dead ends', () => {
   const userset = model.types.get('order')?.get('viewer')?.userset as Userset
   const told = (...subjects: string[]) => ({ subjects, hasMore: false })
   const named = new Map([
@@ -94,7 +94,7 @@ test('an expansion leaves out what the model does not permit, and where nothing 
 })
 
 describe('a cursor', () => {
-  test('is one text of one tuple', () => {
+  test('is one text for one tuple', () => {
     const one = tuple('order:ü@1#viewer@team:%23#member')
     expect(tupleOfCursor(cursorOf(one))).toEqual(one)
     expect(cursorOf(one)).toMatch(/^[\w-]+$/)
@@ -106,19 +106,19 @@ describe('a cursor', () => {
     'b3JkZXI',
     `${cursorOf(tuple('a:1#b@c:2'))}=`,
     `${cursorOf(tuple('a:1#b@c:2'))} `,
-  ])('%j is none', (text) => {
+  ])('%j is refused', (text) => {
     expect(tupleOfCursor(text)).toBeUndefined()
   })
 
-  test('of what is no UTF-8 is none', () => {
+  test('with invalid UTF-8 is refused', () => {
     expect(tupleOfCursor(Buffer.from('a:\xff#b@c:1', 'latin1').toString('base64url'))).toBe(
       undefined,
     )
   })
 })
 
-describe('what the trail says of a change', () => {
-  test('is one text, from which every tuple can be read', () => {
+describe('the audit text of a change', () => {
+  test('is one text from which every tuple can be parsed', () => {
     const writes = [tuple('order:1#viewer@user:a'), tuple('order:1#viewer@user:*')]
     const deletes = [tuple('team:t#member@user:%20')]
     expect(tupleChange(null, { writes, deletes })).toBe(
@@ -127,7 +127,7 @@ describe('what the trail says of a change', () => {
     expect(tupleChange('a b', { writes: [], deletes })).toBe('tenant=a%20b -team:t#member@user:%20')
   })
 
-  test('names ids, whole and in parts', () => {
+  test('contains ids, complete and in parts', () => {
     const text = 'tenant=alice +order:7#viewer@user:acme|auth0|bob%20b#friend -a:x@y#b@c:*'
     expect([...idsInChange(text)].sort()).toEqual(
       [
@@ -147,7 +147,7 @@ describe('what the trail says of a change', () => {
     expect(subjectOfId('%zz')).toBeUndefined()
   })
 
-  test('is looked through in bounded time, whatever the ids', () => {
+  test('is scanned in bounded time, whatever the ids are', () => {
     const id = 'a|'.repeat(250)
     const text = Array.from({ length: 40 }, (_, n) => `+order:${n}#viewer@user:${id}`).join(' ')
     expect(idsInChange(text).size).toBeLessThan(40 + 30)

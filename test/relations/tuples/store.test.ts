@@ -16,12 +16,12 @@ const TENANTS = [null, 'acme', 'globex', 'a:b*', 'x'.repeat(300)]
 
 const tuple = (text: string): RelationTuple => {
   const parsed = parseTuple(text)
-  if (parsed === undefined) throw new Error(`${text} is no tuple`)
+  if (parsed === undefined) throw new Error(`invalid tuple: ${text}`)
   return parsed
 }
 const tuples = (...texts: string[]) => texts.map(tuple)
 
-/** Few, so that they meet. Ids sort otherwise as UTF-16 than as octets. */
+/** Few values, so that they collide. Ids sort differently as UTF-16 and as bytes. */
 const ids = fc.constantFrom('1', '2', '10', 'a', 'a-', 'a@b', 'ü', '\u{ff5e}', '\u{1f600}', '%23')
 const objects = fc
   .tuple(fc.constantFrom('order', 'team', 'team-x'), ids)
@@ -87,7 +87,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
   afterAll(() => redis.close())
   beforeEach(() => redis.direct.flushall())
 
-  test('are as a set would be, whatever is written, deleted and asked in between', async () => {
+  test('behave like a set under any sequence of writes, deletions and queries', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.tuple(fc.constantFrom(...TENANTS), changes), { minLength: 1, maxLength: 12 }),
@@ -125,7 +125,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
     )
   })
 
-  test('are each on one page, though others come and go between pages', async () => {
+  test('appear on exactly one page while others are added and deleted', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(someTuple, { selector: formatTuple, minLength: 1, maxLength: 40 }),
@@ -151,7 +151,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
     )
   })
 
-  test('a page is one call, and a write is one', async () => {
+  test('need one call per page and one per write', async () => {
     const many = Array.from({ length: 100 }, (_, n) => tuple(`order:${n}#viewer@user:${n}`))
     await store.write('acme', { writes: many, deletes: [] })
     await store.read('acme', { limit: 10 })
@@ -163,7 +163,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
     expect(redis.calls() - before).toBe(4)
   })
 
-  test('tell whom a relation names, and the version they are of', async () => {
+  test('list the subjects of a relation, and the version of the list', async () => {
     expect(await store.subjectsOf('acme', 'order:1', ['viewer'])).toEqual({
       named: [{ subjects: [], hasMore: false }],
       version: 0,
@@ -184,7 +184,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
     expect((await store.subjectsOf('globex', 'order:1', ['viewer'])).version).toBe(0)
   })
 
-  test('a version is later than the one before, though the clock was set back', async () => {
+  test('get increasing versions, even if the clock was set back', async () => {
     const ahead = (Date.now() + 3_600_000) * 1_000
     const { version: key } = await relationKeysOf('acme')
     await redis.direct.set(key, String(ahead))
@@ -194,7 +194,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
     expect(await redis.direct.get(key)).toBe(String(ahead + 2))
   })
 
-  test('nothing is written where a part cannot be', async () => {
+  test('are written all or not at all', async () => {
     await store.write('acme', { writes: tuples('order:1#viewer@user:a'), deletes: [] })
     const keys = await relationKeysOf('acme')
     const wrong = [
@@ -218,9 +218,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
     }
   })
 
-  test('R12: where there is no room nothing is written, and what is deleted is gone', async ({
-    skip,
-  }) => {
+  test('R12: are not written if Redis is full, and deletions stay done', async ({ skip }) => {
     if (redis.kind === 'embedded') skip('the embedded Redis has no end of memory')
     const there = tuples('order:1#viewer@user:a', 'order:1#viewer@team:1#member')
     const { version } = await store.write('acme', { writes: there, deletes: [] })
@@ -239,7 +237,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
     }
   })
 
-  test('a write that got no answer is not sent again', async () => {
+  test('are not written again if the response is lost', async () => {
     redis.setAnswering(false)
     const before = redis.calls()
     const change = { writes: tuples('order:1#viewer@user:a'), deletes: [] }
@@ -249,7 +247,7 @@ describe.each(['auto', 'embedded'] as const)('relation tuples (%s Redis)', (pref
   })
 })
 
-describe('an answer that says nothing is no answer:', () => {
+describe('a malformed reply is an outage:', () => {
   const saying = (...replies: unknown[]) =>
     createRelationTuples(
       { send: async () => replies.map((result): RedisReply => ({ result })) },
@@ -268,7 +266,7 @@ describe('an answer that says nothing is no answer:', () => {
     [[1, 0, '99999999999999999']],
     [['1', 0, '12']],
     [[-1, 0, '12']],
-  ])('to a write: %j', async (reply) => {
+  ])('for a write: %j', async (reply) => {
     await expect(saying(reply).write(null, change)).rejects.toThrow(Unavailable)
   })
 
@@ -281,7 +279,7 @@ describe('an answer that says nothing is no answer:', () => {
     [['order:1', 'user:a']],
     [['team:1#viewer', 'user:a']],
     [['order:1#viewer', 'user:a', 'order:1#viewer', 'user:b', 'order:1#viewer', 'user:c']],
-  ])('to a list: %j', async (reply) => {
+  ])('for a list: %j', async (reply) => {
     const list = saying(reply).read(null, { limit: 1, object: 'order:1', relation: 'viewer' })
     await expect(list).rejects.toThrow(Unavailable)
   })
@@ -291,7 +289,7 @@ describe('an answer that says nothing is no answer:', () => {
     ['x', [], []],
     ['12', [], 'OK'],
     ['12', [1], []],
-  ])('to who is named: %j', async (...replies) => {
+  ])('for the subjects of a relation: %j', async (...replies) => {
     await expect(saying(...replies).subjectsOf(null, 'order:1', ['viewer'])).rejects.toThrow(
       Unavailable,
     )

@@ -3,7 +3,7 @@ import { ISSUER, startGateway, type TestGateway } from '../../admin/gateway.ts'
 
 /** Random calls; 600 by default. */
 const TRIALS = Number(process.env.TENANT_TRIALS ?? 600)
-/** Names that could be taken for each other, or for parts of a key. */
+/** Names that could be confused with each other, or with parts of a key. */
 const TENANTS = [undefined, 'acme', 'Acme', 'acme:', ':', '*', 'a%3Ab', 'a:b', 'x'.repeat(200)]
 const OBJECTS = ['order:1', 'order:2', 'team:1']
 const MEMBERS = ['user:a', 'user:b', 'team:1#member']
@@ -38,7 +38,7 @@ const pick = <Item>(items: readonly Item[]): Item =>
   items[Math.floor(Math.random() * items.length)] as Item
 const relationTo = (object: string) => (object.startsWith('team') ? 'member' : 'editor')
 
-/** Whether a user is named by a tuple, or a member of the team that is. */
+/** Reports whether a tuple names the user, or the user is a member of the team that it names. */
 function holds(set: ReadonlySet<string>, object: string, user: string): boolean {
   const relation = relationTo(object)
   const isMember =
@@ -53,7 +53,7 @@ describe('S65: tenants with equal ids', () => {
     for (let trial = 0; trial < TRIALS; trial += 1) {
       const tenant = pick(TENANTS)
       const set = sets.get(tenant) as Set<string>
-      // Its own operator, who may name it, or one without a tenant, who has to.
+      // The tenant's own operator may name it, and an operator without a tenant must.
       const isOwn = Math.random() < 0.5
       const as = operators.get(isOwn ? tenant : undefined) as string
       const named = !isOwn || Math.random() < 0.5 ? tenant : undefined
@@ -96,7 +96,7 @@ describe('S65: tenants with equal ids', () => {
     expect(answers).toBe(TRIALS)
   })
 
-  test('cannot be named by an operator who has another', async () => {
+  test('cannot be named by an operator of another tenant', async () => {
     for (const own of TENANTS)
       for (const other of TENANTS) {
         if (own === undefined || other === undefined || own === other) continue

@@ -1,10 +1,10 @@
-/** Tuples as a plain set: what the store is compared with. */
+/** Tuples as a plain set, for comparison with the store. */
 import type { Redis } from 'ioredis'
 import type { RelationKeys } from '../../../src/relations/redis/keys.ts'
 import type { RelationTuple } from '../../../src/relations/tuple.ts'
 import { parseTuple } from '../../../src/relations/tuple.ts'
 
-/** In the order of their octets, as Redis compares. */
+/** In the order of their bytes, as Redis compares. */
 export const byOctets = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
 
 const typeOf = (object: string) => object.slice(0, object.indexOf(':'))
@@ -32,7 +32,7 @@ export function sorted(tuples: Iterable<string>): string[] {
     .map(({ text }) => text)
 }
 
-/** Every key of a tenant, and what is in it, if these tuples are all there are. Without the version. */
+/** Every key of a tenant with its content, if exactly these tuples exist. Without the version. */
 export function expectedKeys(tuples: Iterable<string>, keys: RelationKeys): Map<string, string[]> {
   const sets = new Map<string, Set<string>>()
   const add = (key: string, member: string) =>
@@ -47,14 +47,15 @@ export function expectedKeys(tuples: Iterable<string>, keys: RelationKeys): Map<
   return new Map([...sets].map(([key, members]) => [key, [...members].sort(byOctets)]))
 }
 
-/** Every sorted set that there is, and what is in it. Each score must be 0. */
+/** Every stored sorted set with its content. Each score must be 0. */
 export async function keysIn(redis: Redis): Promise<Map<string, string[]>> {
   const found = new Map<string, string[]>()
   for (const key of await redis.keys('*')) {
     if ((await redis.type(key)) !== 'zset') continue
     const entries = await redis.zrange(key, 0, -1, 'WITHSCORES')
     const scores = new Set(entries.filter((_, at) => at % 2 === 1))
-    if ([...scores].some((score) => score !== '0')) throw new Error(`${key} has scores`)
+    if ([...scores].some((score) => score !== '0'))
+      throw new Error(`${key} has scores other than 0`)
     found.set(
       key,
       entries.filter((_, at) => at % 2 === 0),

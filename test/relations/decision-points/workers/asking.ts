@@ -1,4 +1,4 @@
-/** A Worker that asks an authority over relations for each request, and says what became of it. */
+/** A Worker that queries a policy decision point for each request, and reports the result. */
 
 import { Unavailable } from '../../../../src/errors.ts'
 import { createPolicyDecisionPoint } from '../../../../src/gateway/decision-point.ts'
@@ -14,7 +14,7 @@ interface Env {
 }
 
 const { watch } = createBreakers({ alarm: () => undefined })
-/** One for each route, so that one test does not open the breaker of another. */
+/** One decision point for each route, so that one test does not open the breaker of another. */
 const made = new Map<string, PolicyDecisionPoint>()
 
 function authorityOf(route: string, kind: 'openfga' | 'authzen', env: Env): PolicyDecisionPoint {
