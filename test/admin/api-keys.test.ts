@@ -25,7 +25,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     (await gateway.call(key, 1)).status,
   ]
 
-  test('a key is good at once in every isolate, and ended at once in those that know it', async () => {
+  test('a key works at once in every isolate, and is refused at once by isolates that cached it', async () => {
     const { id, apiKey, ...view } = await create({ tenant: 'acme', expiresInSeconds: 3_600 })
     expect(isApiKey(apiKey)).toBe(true)
     expect(view).toMatchObject({ name: 'nightly', roles: ['reader'], scopes: [], tenant: 'acme' })
@@ -39,7 +39,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     expect((await gateway.admin('POST', `/api-keys/${id}/secret`)).status).toBe(404)
   })
 
-  test('after a rotation the new key is good and the old one is not, in both isolates', async () => {
+  test('after a rotation the new key works and the old key does not, in both isolates', async () => {
     const { id, apiKey, tokenId } = await create()
     expect(await statuses(apiKey)).toEqual([200, 200])
     const { status, body } = await gateway.admin('POST', `/api-keys/${id}/secret`, {})
@@ -55,10 +55,10 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     expect(old).toBeNull()
   })
 
-  test('of five rotations at once one key is left', async () => {
+  test('five concurrent rotations leave one valid key', async () => {
     const { id } = await create()
     const replies = await Promise.all(
-      // A rotation yields to another one four times; then it gives up.
+      // A rotation yields to another rotation four times before it gives up.
       Array.from({ length: 5 }, () => gateway.admin('POST', `/api-keys/${id}/secret`)),
     )
     expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200]))
@@ -68,7 +68,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     expect(good).toHaveLength(1)
   })
 
-  test('what a key may do is what it was given', async () => {
+  test('a key has the permissions that it was created with, and no others', async () => {
     const { apiKey } = await create({ roles: [], scopes: ['orders:write'] })
     expect((await gateway.call(apiKey)).status).toBe(403)
     const operator = await create({ roles: ['operator'] })
@@ -76,7 +76,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     expect(reply.status).toBe(200)
   })
 
-  test('S40: a key is in its own answer and nowhere else', async () => {
+  test('S40: a key appears in the response that creates it and nowhere else', async () => {
     const first = await create({ name: 'shown once' })
     const rotated = (await gateway.admin('POST', `/api-keys/${first.id}/secret`)).body.apiKey
     await gateway.call(rotated)
@@ -95,7 +95,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     ['tenant', () => 'acme-2'],
     ['token', (key: { tokenId: string }) => key.tokenId],
   ] as const)(
-    'S34: a revoked %s stays so for as long as any of its keys lives',
+    'S34: a revocation of a %s lasts as long as its longest-lived key',
     async (kind, of) => {
       const key = await create({ tenant: 'acme-2', expiresInSeconds: 200 * 86_400 })
       expect(await statuses(key.apiKey)).toEqual([200, 200])
@@ -108,7 +108,7 @@ describe.each(['auto', 'embedded'] as const)('API keys (%s Redis)', (prefer) => 
     },
   )
 
-  test('a key without an end has no TTL, one with an end has; both are listed with it', async () => {
+  test('a key without an expiry has no TTL, a key with an expiry has one, and the list shows it', async () => {
     const [endless, ending] = [await create(), await create({ expiresInSeconds: 60 })]
     expect(endless.expiresAt).toBeNull()
     const ttl = async ({ id, apiKey }: { id: string; apiKey: string }) => [

@@ -28,14 +28,14 @@ afterAll(async () => {
   await redis?.close()
 })
 
-describe('S66: what an operator changes is on record', () => {
+describe('S66: changes by operators are audited', () => {
   let gateway: TestGateway
   beforeAll(async () => {
     gateway = await startGateway({ auditDb: harness.db })
   })
   afterAll(() => gateway.close())
 
-  test('each change is one event, with the pattern of its route and what was changed', async () => {
+  test('each change is one event, with the route pattern and what changed', async () => {
     const { id } = (
       await gateway.admin('POST', '/bans', { kind: 'subject', value: 'eve', seconds: 60 })
     ).body
@@ -55,7 +55,7 @@ describe('S66: what an operator changes is on record', () => {
     expect(auditEventSchema.safeParse(gateway.events.at(-1)).success).toBe(true)
   })
 
-  test('what was refused, not found or only looked at is an event without a change', async () => {
+  test('a call that was refused, found nothing or only read is an event without a change', async () => {
     const id = crypto.randomUUID()
     for (const [method, path, body, as] of [
       ['DELETE', `/bans/${id}`, undefined, gateway.operator],
@@ -72,7 +72,7 @@ describe('S66: what an operator changes is on record', () => {
     }
   })
 
-  test('GET /audit answers what D1 has, filtered, newest first, page by page', async () => {
+  test('GET /audit returns the rows of D1, filtered, newest first, page by page', async () => {
     await harness.migrate()
     const reason = `test_${crypto.randomUUID()}`
     const times = ['10', '11', '12'].map((hour) => `2026-11-20T${hour}:00:00.000Z`)
@@ -101,7 +101,7 @@ describe('S66: what an operator changes is on record', () => {
       expect((await query(bad)).status).toBe(422)
   })
 
-  test('S66: GET /audit finds what rules in observe mode would have refused', async () => {
+  test('S66: GET /audit finds requests that rules in observe mode would have refused', async () => {
     await harness.migrate()
     const reason = `test_${crypto.randomUUID()}`
     const observed = [
@@ -145,7 +145,7 @@ describe('S66: what an operator changes is on record', () => {
       expect((await query(bad)).status, bad).toBe(422)
   })
 
-  test('S66: what is looked up by a request id is read from an index', async () => {
+  test('S66: the query by request id uses an index', async () => {
     const asked: string[] = []
     const db = {
       prepare(sql: string) {
@@ -164,7 +164,7 @@ describe('S66: what an operator changes is on record', () => {
     ])
   })
 
-  test('R20: a database that fails is 503, and none at all as well', async () => {
+  test('R20: a failing or missing database is 503', async () => {
     const failing = await startGateway({
       auditDb: {
         prepare: () => {
@@ -188,7 +188,7 @@ describe('S66: what an operator changes is on record', () => {
   })
 })
 
-describe('a database from before there were changes', () => {
+describe('a database created before the change columns existed', () => {
   beforeEach(async () => {
     await harness.db.batch(
       ['audit_events', 'dead_letters', 'd1_migrations'].map((table) =>
@@ -202,7 +202,7 @@ describe('a database from before there were changes', () => {
   const stored = async () =>
     (await log().query(auditQuerySchema.parse({ reason: 'of_the_queue' }))).events
 
-  test('R20: loses no event: the audit Worker adds what is missing, once, and goes on', async () => {
+  test('R20: loses no event: the audit Worker adds the missing columns once and continues', async () => {
     const events = Array.from({ length: 30 }, (_, index) =>
       anEvent({ reason: 'of_the_queue', ...(index % 2 && { change: CHANGE }) }),
     )
@@ -214,7 +214,7 @@ describe('a database from before there were changes', () => {
     expect(await stored()).toHaveLength(30)
   })
 
-  test('can be asked while nothing has been added', async () => {
+  test('can be queried before the columns are added', async () => {
     const observed = auditQuerySchema.parse({ observed: 'banned' })
     expect(await log().query(observed)).toEqual({ events: [] })
     await harness.db

@@ -15,7 +15,7 @@ const ban = async (body: object) => {
 const lift = async (id: string) =>
   expect((await gateway.admin('DELETE', `/bans/${id}`)).status).toBe(204)
 
-test('a banned subject is refused in both isolates, told until when, and free again when lifted', async () => {
+test('a banned subject is refused in both isolates with the end of the ban, and admitted after the ban is lifted', async () => {
   const sub = crypto.randomUUID()
   const token = await gateway.token({ sub })
   expect((await gateway.call(token, 1)).status).toBe(200)
@@ -38,7 +38,7 @@ test('a banned subject is refused in both isolates, told until when, and free ag
   expect((await gateway.call(token, 1)).status).toBe(200)
 })
 
-test("a subject's ban is for the issuer that it names", async () => {
+test('a ban of a subject applies only to the issuer that it names', async () => {
   const sub = crypto.randomUUID()
   const [here, there] = [await gateway.token({ sub }), await gateway.token({ sub }, REMOTE_ISSUER)]
   await ban({ kind: 'subject', value: sub, issuer: ISSUER })
@@ -46,7 +46,7 @@ test("a subject's ban is for the issuer that it names", async () => {
   expect((await gateway.call(there)).status).toBe(200)
 })
 
-describe('S56: an address is banned as limits see it:', () => {
+describe('S56: an address is banned in the form that limits count it:', () => {
   test.each([
     ['203.0.113.7', '203.0.113.7', '203.0.113.7'],
     ['2001:db8:1:2::42', '2001:db8:1:2:ffff::1', '2001:db8:1:2::/64'],
@@ -76,7 +76,7 @@ describe('S56: an address is banned as limits see it:', () => {
   })
 })
 
-test('of two bans over one subject the longer holds, whichever is lifted first', async () => {
+test('of two bans of one subject the longer one applies, whichever is lifted first', async () => {
   const sub = crypto.randomUUID()
   const token = await gateway.token({ sub })
   const long = await ban({ kind: 'subject', value: sub, seconds: 5_000 })
@@ -89,7 +89,7 @@ test('of two bans over one subject the longer holds, whichever is lifted first',
   expect((await gateway.call(token)).status).toBe(200)
 })
 
-test('a ban that was written by hand is not lifted with one of the list', async () => {
+test('a ban written to Redis by hand is not lifted together with a listed one', async () => {
   const sub = crypto.randomUUID()
   const token = await gateway.token({ sub })
   const key = `pc:ban:subject:${encodeURIComponent(ISSUER)}:${sub}`
@@ -100,7 +100,7 @@ test('a ban that was written by hand is not lifted with one of the list', async 
   expect(await gateway.redis.direct.ttl(key)).toBeLessThanOrEqual(300)
 })
 
-test('the list tells what holds, newest first, and every key ends with its ban', async () => {
+test('the list shows active bans, newest first, and every key expires with its ban', async () => {
   await ban({ kind: 'address', value: '203.0.113.99', seconds: 77 })
   const { bans } = (await gateway.admin('GET', '/bans?limit=1')).body
   expect(bans).toHaveLength(1)

@@ -38,7 +38,7 @@ const tokenOf = (clientId: string, clientSecret: string, at: 0 | 1 = 0) =>
     at,
   )
 
-test('a client gets tokens at once; disabled, it gets none and has none, in both isolates', async () => {
+test('a new client gets tokens at once; a disabled client gets none and its tokens are refused, in both isolates', async () => {
   const { clientId, clientSecret } = await create()
   const { body } = await tokenOf(clientId, clientSecret, 1)
   expect((await gateway.call(body.access_token, 0)).status).toBe(200)
@@ -59,7 +59,7 @@ test('a client gets tokens at once; disabled, it gets none and has none, in both
   expect((await gateway.admin('DELETE', `/clients/${clientId}`)).status).toBe(204)
 })
 
-test('a rotated secret ends at once, or after its grace', async () => {
+test('a rotated secret expires at once, or after its grace period', async () => {
   const { clientId, clientSecret } = await create()
   const graced = await gateway.admin('POST', `/clients/${clientId}/secret`, { graceSeconds: 60 })
   expect(graced.status).toBe(200)
@@ -72,7 +72,7 @@ test('a rotated secret ends at once, or after its grace', async () => {
   expect((await tokenOf(clientId, ended.body.clientSecret)).status).toBe(200)
 })
 
-test('a client of the configuration is shown, and cannot be changed', async () => {
+test('a client from the configuration is listed and cannot be changed', async () => {
   const shown = await gateway.admin('GET', `/clients/${CONFIGURED}`)
   expect(shown.body).toMatchObject({ clientId: CONFIGURED, configured: true })
   for (const [method, path] of [
@@ -87,7 +87,7 @@ test('a client of the configuration is shown, and cannot be changed', async () =
   }
 })
 
-test('a client with keys has no secret, neither now nor later', async () => {
+test('a client that authenticates with keys never has a secret', async () => {
   const { publicJwk } = await createKey('of-the-client')
   const { clientId, clientSecret, authentication } = await create({ jwks: { keys: [publicJwk] } })
   expect(clientSecret).toBeUndefined()
@@ -95,7 +95,7 @@ test('a client with keys has no secret, neither now nor later', async () => {
   expect((await gateway.admin('POST', `/clients/${clientId}/secret`)).status).toBe(422)
 })
 
-test('S40: a secret is in its own answer and nowhere else, and no answer has a hash', async () => {
+test('S40: a secret appears in the response that creates it and nowhere else, and no response has a hash', async () => {
   const { clientId, clientSecret } = await create()
   const rotated = (await gateway.admin('POST', `/clients/${clientId}/secret`, { graceSeconds: 9 }))
     .body.clientSecret
@@ -113,7 +113,7 @@ test('S40: a secret is in its own answer and nowhere else, and no answer has a h
   expect(answers).not.toContain(hash)
 })
 
-test('clients are listed newest first, page by page, those of the configuration last', async () => {
+test('clients are listed newest first, page by page, with those of the configuration last', async () => {
   const { clientId } = await create({ name: 'the newest' })
   const seen: string[] = []
   let cursor: string | undefined
@@ -130,7 +130,7 @@ test('clients are listed newest first, page by page, those of the configuration 
   expect((await gateway.admin('GET', '/clients?cursor=nonsense')).status).toBe(422)
 })
 
-test('an unknown client is 404 in every call', async () => {
+test('an unknown client is 404 for every call', async () => {
   const id = randomUUID()
   for (const [method, path] of [
     ['GET', `/clients/${id}`],
@@ -140,10 +140,10 @@ test('an unknown client is 404 in every call', async () => {
     expect((await gateway.admin(method, path)).status).toBe(404)
 })
 
-test('S30: of a client that is disabled nothing is left that others made of its own tokens', async () => {
+test('S30: disabling a client revokes tokens and sessions that other clients obtained by exchange of its tokens', async () => {
   const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
   const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
-  const ask = (client: { clientId: string; clientSecret: string }, params: object) =>
+  const requestToken = (client: { clientId: string; clientSecret: string }, params: object) =>
     gateway.send(
       '/oauth/token',
       {
@@ -158,7 +158,7 @@ test('S30: of a client that is disabled nothing is left that others made of its 
     )
   const exchanged = async (client: { clientId: string; clientSecret: string }, token: string) => {
     const subject = { subject_token: token, subject_token_type: ACCESS_TOKEN }
-    return (await ask(client, { grant_type: EXCHANGE, ...subject })).body
+    return (await requestToken(client, { grant_type: EXCHANGE, ...subject })).body
   }
   const service = await create()
   const relay = await create({ grants: [EXCHANGE] })
@@ -172,10 +172,10 @@ test('S30: of a client that is disabled nothing is left that others made of its 
   expect((await gateway.call(relayed.access_token, 1)).status).toBe(401)
   expect((await gateway.call(session.access_token, 1)).status).toBe(401)
   const refresh = { grant_type: 'refresh_token', refresh_token: session.refresh_token }
-  expect((await ask(front, refresh)).body.error).toBe('invalid_grant')
+  expect((await requestToken(front, refresh)).body.error).toBe('invalid_grant')
 })
 
-test('S33: what a client gets between two revocations in one second dies with the second one', async () => {
+test('S33: a token issued between two revocations of a client in one second is refused after the second', async () => {
   const { clientId, clientSecret } = await create()
   for (let round = 0; round < 3; round++) {
     await gateway.admin('POST', '/revocations', { kind: 'client', value: clientId })

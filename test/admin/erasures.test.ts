@@ -28,7 +28,7 @@ const recorded = async () =>
   (await harness.db.prepare('SELECT * FROM audit_events').all<Record<string, unknown>>()).results
 const count = async () => (await recorded()).length
 
-test('S66: who is erased is gone from the trail and the spill, a moment after the order', async () => {
+test('S66: an erased subject is removed from the trail and the overflow moments after the order', async () => {
   await harness.enqueue('audit', [theirs(), anEvent(), theirs()])
   await vi.waitFor(async () => expect(await count()).toBe(3), PATIENCE)
   await gateway.redis.direct.zadd(OVERFLOW_KEY, 1, JSON.stringify(theirs()))
@@ -41,7 +41,7 @@ test('S66: who is erased is gone from the trail and the spill, a moment after th
   expect(await gateway.redis.direct.zrange(OVERFLOW_KEY, 0, -1)).toHaveLength(1)
   expect(await gateway.dump()).not.toContain(ALICE)
 
-  // The order is on record, and names nobody; it is what makes the audit Worker begin.
+  // The order is audited without the subject's name. Its event starts the audit Worker.
   const [event] = gateway.events.slice(before)
   expect(event?.change).toEqual({ action: 'audit.erase', target: ordered.body.id })
   expect(JSON.stringify(event)).not.toContain(ALICE)
@@ -62,7 +62,7 @@ test('S66: who is erased is gone from the trail and the spill, a moment after th
   ).toHaveLength(2)
 })
 
-test('S64: nobody but an operator who may erase gives such an order', async () => {
+test('S64: only an operator with the erase permission can order an erasure', async () => {
   const body = { subject: 'bob', issuer: ISSUER }
   const auditor = await gateway.token({ sub: 'otto', roles: ['auditor'] })
   expect((await gateway.admin('POST', '/audit/erasures', body, { as: auditor })).status).toBe(403)
@@ -72,7 +72,7 @@ test('S64: nobody but an operator who may erase gives such an order', async () =
   expect(results).toEqual([])
 })
 
-test('S66: an operator cannot erase what says who he is', async () => {
+test('S66: an operator cannot erase their own identity', async () => {
   const own = await gateway.admin('POST', '/audit/erasures', { subject: 'olga', issuer: ISSUER })
   expect(own.status).toBe(422)
   expect(own.body.errors).toMatchObject([{ in: 'body', path: '/subject' }])
@@ -82,13 +82,13 @@ test('S66: an operator cannot erase what says who he is', async () => {
   expect(results).toEqual([])
 })
 
-test('an order without an issuer, and an erasure that is not there, are told so', async () => {
+test('an order without an issuer is 422, and an unknown erasure is 404', async () => {
   expect((await gateway.admin('POST', '/audit/erasures', { subject: 'bob' })).status).toBe(422)
   const unknown = await gateway.admin('GET', `/audit/erasures/${crypto.randomUUID()}`)
   expect(unknown.status).toBe(404)
 })
 
-test('R20: without a database, or with one that fails, it is 503, and says nothing of the subject', async () => {
+test('R20: with a missing or failing database the response is 503 and does not mention the subject', async () => {
   const none = await startGateway()
   const failing = await startGateway({
     auditDb: {

@@ -1,4 +1,6 @@
-/** Two isolates of one gateway over a real Redis and a real origin, and operators of it. */
+/**
+ * Two isolates of one gateway over a real Redis and a real origin, with tokens for its operators.
+ */
 
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
@@ -18,14 +20,16 @@ export interface Reply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the gateway says is compared, not used
+  // biome-ignore lint/suspicious/noExplicitAny: tests only compare the body
   readonly body: any
 }
 
-/** Where all requests come from that do not say otherwise, the bad ones of every test as well. */
+/**
+ * The client address of requests without an explicit one. Refusals of all tests count against it.
+ */
 const ADDRESS = '192.0.2.1'
 
-/** Makes the policy of the tests with other relations, or other issuers of tenants. */
+/** Returns the test policy with other relations, or other tenant issuers. */
 export const policyOf = (
   changed: Pick<PolicyDefinition<string, string>, 'relations' | 'tenantIssuers'>,
 ) =>
@@ -62,10 +66,10 @@ export const policy = policyOf({ relations: { model: MODEL, issuers: [ISSUER] } 
 export interface GatewayOptions {
   readonly prefer?: 'auto' | 'embedded'
   readonly auditDb?: D1Database
-  /** False: a gateway without signing keys. */
+  /** False: the gateway has no signing keys. */
   readonly signs?: boolean
   readonly clients?: readonly object[]
-  /** Which issuers are trusted. Default: both. */
+  /** The trusted issuers. Default: both. */
   readonly issuers?: readonly string[]
   /** Default: {@link policy}. */
   readonly policy?: typeof policy
@@ -120,7 +124,7 @@ export async function startGateway(options: GatewayOptions = {}) {
     })
   const operator = await token({ sub: 'olga', roles: ['operator'] })
 
-  /** A call of the operators' API; `as` is a token. */
+  /** Calls the operators' API. `as` is a bearer token. */
   async function admin(
     method: string,
     path: string,
@@ -152,10 +156,10 @@ export async function startGateway(options: GatewayOptions = {}) {
     operator,
     admin,
     originCalls: () => originCalls,
-    /** Calls the API with a credential. */
+    /** Calls the API behind the gateway with a credential. */
     call: (credential: string, at: 0 | 1 = 0, path = '/orders') =>
       send(path, { headers: { Authorization: `Bearer ${credential}` } }, at),
-    /** Everything in Redis as text, keys included. */
+    /** Returns the whole content of Redis as text, keys included. */
     async dump(): Promise<string> {
       const lines: string[] = []
       for (const key of await redis.direct.keys('*')) {

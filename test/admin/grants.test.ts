@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close())
 
 const state = async () => (await gateway.dump()).replaceAll(/^pc:limit:operators.*\n?/gm, '')
-/** An operator by scope alone: exactly these permissions. */
+/** Returns a token for an operator with exactly these permissions, granted by scope alone. */
 const operatorOf = (...permissions: string[]) =>
   gateway.token({ sub: 'less', roles: [], scope: permissions.join(' ') })
 const OWN = { name: 'x', grants: ['client_credentials'] }
@@ -20,10 +20,10 @@ const HANDED_OUT = [
   ['POST', '/clients', 'portcullis:clients:create', OWN],
 ] as const
 
-test('every permission that a call asks for bounds what is handed out', () => {
-  const asked = gateway.isolate().routes.filter(({ path }) => path.startsWith('/-/admin/'))
+test('every permission is unique, and no more permissions than calls exist', () => {
+  const calls = gateway.isolate().routes.filter(({ path }) => path.startsWith('/-/admin/'))
   expect(new Set(OPERATOR_PERMISSIONS).size).toBe(OPERATOR_PERMISSIONS.length)
-  expect(asked.length).toBeGreaterThanOrEqual(OPERATOR_PERMISSIONS.length)
+  expect(calls.length).toBeGreaterThanOrEqual(OPERATOR_PERMISSIONS.length)
 })
 
 describe.each(HANDED_OUT)('S64: %s %s', (method, path, permission, body) => {
@@ -35,7 +35,7 @@ describe.each(HANDED_OUT)('S64: %s %s', (method, path, permission, body) => {
     { scopes: ['portcullis:bans:*'] },
     { roles: ['operator'], scopes: ['openid'] },
     { roles: ['operator'], scopes: ['portcullis:audit:read'] },
-  ])('gives nobody what its caller does not have: %j', async (granted) => {
+  ])('refuses to grant permissions that the caller lacks: %j', async (granted) => {
     const before = await state()
     const as = await operatorOf(permission)
     const reply = await gateway.admin(method, path, { ...body, ...granted }, { as })
@@ -52,20 +52,20 @@ describe.each(HANDED_OUT)('S64: %s %s', (method, path, permission, body) => {
     { roles: ['operator'], scopes: ['orders:read'] },
     { roles: ['unknown', 'constructor'] },
     {},
-  ])('gives what has nothing to do with the gateway: %j', async (granted) => {
+  ])('grants permissions that do not concern the gateway: %j', async (granted) => {
     const as = await operatorOf(permission)
     const reply = await gateway.admin(method, path, { ...body, ...granted }, { as })
     expect(reply.status, reply.text).toBe(201)
   })
 
-  test('gives as much as its caller has', async () => {
+  test('grants as many permissions as the caller has', async () => {
     const as = await operatorOf(permission, 'portcullis:audit:*', 'portcullis:revocations:list')
     const granted = { ...body, roles: ['auditor'] }
     expect((await gateway.admin(method, path, granted, { as })).status).toBe(201)
   })
 })
 
-test('S64: the secret of somebody stronger is not to be had by replacing it', async () => {
+test('S64: an operator cannot rotate the secret of a credential with more permissions', async () => {
   const client = (await gateway.admin('POST', '/clients', { ...OWN, roles: ['operator'] })).body
   const described = { name: 'x', subject: 'x', roles: ['operator'] }
   const key = (await gateway.admin('POST', '/api-keys', described)).body
@@ -79,25 +79,25 @@ test('S64: the secret of somebody stronger is not to be had by replacing it', as
   }
 })
 
-test('a client for users only may be bound by any scope, for it gets none by itself', async () => {
+test('a client with only user grants may have any scope, because it gets no token of its own', async () => {
   const grants = ['urn:ietf:params:oauth:grant-type:token-exchange']
   const as = await operatorOf('portcullis:clients:create')
   const body = { name: 'x', grants, scopes: ['portcullis:*'] }
   expect((await gateway.admin('POST', '/clients', body, { as })).status).toBe(201)
 })
 
-describe('S33: what is handed out right after a cut-off is good', () => {
+describe('S33: a credential issued right after a cutoff is accepted', () => {
   const revoke = (kind: string, value: string) =>
     gateway.admin('POST', '/revocations', { kind, value, issuer: PUBLIC_URL })
 
-  test.each(['subject', 'tenant'])('of its %s', async (kind) => {
-    const whose = { subject: `${kind}-s`, tenant: `${kind}-t`, roles: ['reader'] }
-    const earlier = (await gateway.admin('POST', '/api-keys', { name: 'x', ...whose })).body
-    await revoke(kind, kind === 'subject' ? whose.subject : whose.tenant)
+  test.each(['subject', 'tenant'])('when the cutoff is for its %s', async (kind) => {
+    const owner = { subject: `${kind}-s`, tenant: `${kind}-t`, roles: ['reader'] }
+    const earlier = (await gateway.admin('POST', '/api-keys', { name: 'x', ...owner })).body
+    await revoke(kind, kind === 'subject' ? owner.subject : owner.tenant)
     expect((await gateway.call(earlier.apiKey)).status).toBe(401)
-    const key = (await gateway.admin('POST', '/api-keys', { name: 'x', ...whose })).body
-    const { token } = (await gateway.admin('POST', '/tokens', whose)).body
-    const opaque = (await gateway.admin('POST', '/tokens', { ...whose, format: 'opaque' })).body
+    const key = (await gateway.admin('POST', '/api-keys', { name: 'x', ...owner })).body
+    const { token } = (await gateway.admin('POST', '/tokens', owner)).body
+    const opaque = (await gateway.admin('POST', '/tokens', { ...owner, format: 'opaque' })).body
     const rotated = (await gateway.admin('POST', `/api-keys/${earlier.id}/secret`)).body
     for (const credential of [key.apiKey, token, opaque.token, rotated.apiKey]) {
       expect((await gateway.call(credential, 0)).status).toBe(200)
@@ -105,17 +105,17 @@ describe('S33: what is handed out right after a cut-off is good', () => {
     }
   })
 
-  test('but for a client that was ended there is nothing', async () => {
+  test('but a disabled client gets no token', async () => {
     const { clientId } = (await gateway.admin('POST', '/clients', OWN)).body
     await gateway.admin('DELETE', `/clients/${clientId}`)
-    const asked = { subject: 'x', roles: ['reader'], client: clientId }
-    const reply = await gateway.admin('POST', '/tokens', asked)
+    const calls = { subject: 'x', roles: ['reader'], client: clientId }
+    const reply = await gateway.admin('POST', '/tokens', calls)
     expect(reply.status, reply.text).toBe(422)
     expect(gateway.events.at(-1)?.change).toBeUndefined()
   })
 })
 
-describe('S17: a client is described by names that a token can carry', () => {
+describe('S17: a client name or claim that a token cannot carry is refused', () => {
   test.each([
     { name: 'a\u001b[2Jb' },
     { name: 'a\nb' },
@@ -126,21 +126,21 @@ describe('S17: a client is described by names that a token can carry', () => {
     { roles: ['padded '] },
     { audiences: ['https://a.example\n'] },
     { tokenAlgorithm: 'RS256' },
-  ])('not %j', async (members) => {
+  ])('refused: %j', async (members) => {
     const before = await state()
     const reply = await gateway.admin('POST', '/clients', { ...OWN, ...members })
     expect(reply.status, reply.text).toBe(422)
     expect(await state()).toBe(before)
   })
 
-  test('nor by half a character', async () => {
+  test('a lone surrogate is refused', async () => {
     const body = JSON.stringify({ ...OWN, tenant: 'T' }).replace('"T"', String.raw`"\ud800"`)
     expect((await gateway.admin('POST', '/clients', body)).status).toBeGreaterThanOrEqual(400)
     expect((await gateway.admin('POST', '/clients', body)).status).toBeLessThan(500)
   })
 })
 
-test('R06: a client of an earlier day whose tenant would be refused now hides no other', async () => {
+test('R06: a stored client with a tenant that is invalid today does not break the list', async () => {
   const { clientId } = (await gateway.admin('POST', '/clients', OWN)).body
   const key = `pc:client:${clientId}`
   const record = JSON.parse(String(await gateway.redis.direct.get(key)))

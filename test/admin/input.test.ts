@@ -7,7 +7,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-/** What Redis has, but for the counters of requests. */
+/** Returns the content of Redis without the request counters. */
 const state = async () => (await gateway.dump()).replaceAll(/^pc:limit:operators.*\n?/gm, '')
 
 const BODIES = {
@@ -43,7 +43,7 @@ describe.each(PATHS)('S63: POST %s refuses, and writes nothing:', (path) => {
     return reply.body
   }
 
-  test('unknown keys, with where they stand and not what they are', async () => {
+  test('unknown keys, reported by position without their value', async () => {
     const { errors } = await refused({ ...good, s3cret: 1 }, 422, 'invalid_input')
     expect(errors).toEqual([{ in: 'body', path: '', message: 'Unknown keys are not allowed' }])
   })
@@ -54,14 +54,14 @@ describe.each(PATHS)('S63: POST %s refuses, and writes nothing:', (path) => {
     expect(errors[0]).toMatchObject({ in: 'body', path: `/${name}` })
   })
 
-  test.each(Object.keys(good))('%s of every wrong type', async (name) => {
+  test.each(Object.keys(good))('%s of any wrong type', async (name) => {
     for (const wrong of [null, true, [], [[]], {}, '', 'x'.repeat(5_000), -1, 1.5]) {
       const { errors } = await refused({ ...good, [name]: wrong }, 422, 'invalid_input')
       expect(errors[0].in).toBe('body')
     }
   })
 
-  test('what is no JSON object, a name twice, and too deep a body', async () => {
+  test('a body that is not a JSON object, has duplicate names, or is nested too deep', async () => {
     for (const body of ['[]', '"x"', 'null', '1']) await refused(body, 422, 'invalid_input')
     for (const body of ['', '{', "{'a':1}", '\ufeff{}', `${'['.repeat(40)}${']'.repeat(40)}`])
       await refused(body, 400, 'malformed_request')
@@ -70,7 +70,7 @@ describe.each(PATHS)('S63: POST %s refuses, and writes nothing:', (path) => {
     await refused(twice, 400, 'malformed_request')
   })
 
-  test('another media type, a charset, and too long a body', async () => {
+  test('another media type, a charset, and a body that is too long', async () => {
     const json = JSON.stringify(good)
     for (const type of ['text/plain', 'application/json; charset=latin1', 'application/xml'])
       await refused(json, 415, 'unsupported_media_type', { 'Content-Type': type })
@@ -85,7 +85,7 @@ describe.each(PATHS)('S63: POST %s refuses, and writes nothing:', (path) => {
   })
 })
 
-describe('S17: names that no token could have are refused', () => {
+describe('S17: names that no token can carry are refused', () => {
   test.each(['a\u0000b', 'line\nbreak', '\ud800', ' padded', 'padded ', '\u2028', '\u0085'])(
     '%j',
     async (value) => {
@@ -104,7 +104,7 @@ describe('S17: names that no token could have are refused', () => {
 
 describe('lists', () => {
   const LISTS = ['/clients', '/api-keys', '/revocations', '/bans', '/limits', '/audit']
-  test.each(LISTS)('GET %s refuses what is no page', async (path) => {
+  test.each(LISTS)('GET %s refuses an invalid page', async (path) => {
     for (const query of [
       'limit=0',
       'limit=201',
@@ -126,25 +126,28 @@ describe('lists', () => {
     }
   })
 
-  test.each(LISTS.filter((path) => path !== '/audit'))('GET %s takes any page', async (path) => {
-    for (const query of ['', '?limit=1', '?limit=200', `?cursor=${crypto.randomUUID()}`]) {
-      const reply = await gateway.admin('GET', path + query)
-      expect(reply.status, reply.text).toBe(200)
-      expect(reply.headers.get('cache-control')).toBe('no-store')
-    }
-  })
+  test.each(LISTS.filter((path) => path !== '/audit'))(
+    'GET %s accepts every valid page',
+    async (path) => {
+      for (const query of ['', '?limit=1', '?limit=200', `?cursor=${crypto.randomUUID()}`]) {
+        const reply = await gateway.admin('GET', path + query)
+        expect(reply.status, reply.text).toBe(200)
+        expect(reply.headers.get('cache-control')).toBe('no-store')
+      }
+    },
+  )
 })
 
 describe('paths', () => {
   test.each(['x', '1', '%252e', '00000000-0000-0000-0000', '*', 'null'])(
-    'an id that is none is 422: %s',
+    'an invalid id is 422: %s',
     async (id) => {
       for (const path of ['/revocations', '/bans', '/limits/overrides', '/api-keys', '/clients'])
         expect([400, 422]).toContain((await gateway.admin('DELETE', `${path}/${id}`)).status)
     },
   )
 
-  test('S49: an unknown path is 404, a wrong method 405 with those that are right', async () => {
+  test('S49: an unknown path is 404, and a wrong method is 405 with the allowed methods', async () => {
     for (const path of ['', '/', '/nothing', '/clients/x/y/z', '/Clients'])
       expect((await gateway.admin('GET', path)).status).toBe(404)
     const reply = await gateway.admin('PUT', '/bans', {})
@@ -154,13 +157,13 @@ describe('paths', () => {
     expect((await gateway.admin('POST', '/keys', {})).status).toBe(405)
   })
 
-  test('an id is the same in either case', async () => {
+  test('an id is accepted in upper and lower case', async () => {
     const { id } = (await gateway.admin('POST', '/bans', { ...BODIES['/bans'], value: 'case' }))
       .body
     expect((await gateway.admin('DELETE', `/bans/${id.toUpperCase()}`)).status).toBe(204)
   })
 
-  test('a body where there should be none is 413', async () => {
+  test('a body on a call that takes none is 413', async () => {
     const reply = await gateway.admin('DELETE', `/bans/${crypto.randomUUID()}`, {})
     expect(reply.status).toBe(413)
   })

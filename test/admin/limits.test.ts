@@ -17,7 +17,7 @@ const override = async (body: object) => {
   return reply.body
 }
 
-test("the list has the policy's limits, and how each counts", async () => {
+test("the list shows the policy's limits and how each one counts", async () => {
   const { body } = await gateway.admin('GET', '/limits')
   expect(body.limits).toContainEqual({
     name: 'few',
@@ -34,7 +34,7 @@ test("the list has the policy's limits, and how each counts", async () => {
   expect(body.limits).toContainEqual(expect.objectContaining({ name: 'perPath', by: 'custom' }))
 })
 
-test('the list tells who counts, what a request costs, and what is taken ahead', async () => {
+test('the list shows the key, the cost of a request and the lease of each limit', async () => {
   const ten = { limit: 10, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' } as const
   const other = definePolicy({
     roles: { operator: ['portcullis:*'] },
@@ -58,7 +58,7 @@ test('the list tells who counts, what a request costs, and what is taken ahead',
   })
 })
 
-test('an override is the limit in force until it is lifted, for this subject only', async () => {
+test('an override replaces the limit until it is deleted, for its subject only', async () => {
   const [sub, other] = [crypto.randomUUID(), crypto.randomUUID()]
   const [token, others] = [await gateway.token({ sub }), await gateway.token({ sub: other })]
   const { id, ...view } = await override({ value: sub, requests: 4, expiresInSeconds: 600 })
@@ -74,7 +74,7 @@ test('an override is the limit in force until it is lifted, for this subject onl
   expect(await few(fresh, 1)).toBe(429)
 })
 
-test('a reset starts the window anew in an isolate that had not refused', async () => {
+test('a reset starts a new window in an isolate that had not refused', async () => {
   const sub = crypto.randomUUID()
   const token = await gateway.token({ sub })
   expect([await few(token), await few(token), await few(token)]).toEqual([200, 200, 429])
@@ -84,7 +84,7 @@ test('a reset starts the window anew in an isolate that had not refused', async 
   expect(await few(token, 1)).toBe(200)
 })
 
-test('an override takes the place of the earlier one of the same windows', async () => {
+test('an override replaces the earlier override of the same windows', async () => {
   const sub = crypto.randomUUID()
   const first = await override({ value: sub, requests: 1 })
   const partly = await override({ value: sub, requests: 3, issuer: REMOTE_ISSUER })
@@ -100,7 +100,7 @@ test('an override takes the place of the earlier one of the same windows', async
   expect(reply.headers.get('ratelimit')).toMatch(/^"few";r=4;/)
 })
 
-test('lifting what was partly replaced leaves the other windows alone', async () => {
+test('deleting a partly replaced override leaves the other windows unchanged', async () => {
   const sub = crypto.randomUUID()
   const all = await override({ value: sub, requests: 9 })
   await override({ value: sub, requests: 7, issuer: REMOTE_ISSUER })
@@ -111,7 +111,7 @@ test('lifting what was partly replaced leaves the other windows alone', async ()
   expect(own.headers.get('ratelimit')).toMatch(/^"few";r=1;/)
 })
 
-test('a limit by address takes addresses, as limits see them', async () => {
+test('a limit by address accepts addresses in the form that limits count them', async () => {
   const { value } = await override({ limit: 'anonymous', value: '2001:db8::7', requests: 50 })
   expect(value).toBe('2001:db8:0:0::/64')
   const reply = await gateway.send('/public', { headers: { 'CF-Connecting-IP': '2001:db8::8' } })

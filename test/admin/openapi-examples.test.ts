@@ -1,4 +1,4 @@
-/** The OpenAPI document is true of the gateway that serves it. */
+/** The OpenAPI document matches the gateway that serves it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import shipped from '../../portcullis.config.ts'
 import { policy, policyOf, startGateway, type TestGateway } from './gateway.ts'
@@ -6,7 +6,7 @@ import { policy, policyOf, startGateway, type TestGateway } from './gateway.ts'
 // biome-ignore lint/suspicious/noExplicitAny: a document of many shapes
 type Json = any
 
-/** Names of components that nothing in a document refers to. */
+/** Returns the names of components that no `$ref` in the document refers to. */
 function unusedIn(document: Json): string[] {
   const text = JSON.stringify(document)
   const { schemas, responses, securitySchemes } = document.components
@@ -44,7 +44,7 @@ describe.each([
       })),
     )
 
-  test('has an example for every body, and each is taken', async () => {
+  test('has an example for every body, and the gateway accepts each one', async () => {
     expect(examples().length).toBeGreaterThan(15)
     const described = { name: 'x', grants: ['client_credentials'] }
     const { clientId, clientSecret } = (await gateway.admin('POST', '/clients', described)).body
@@ -53,7 +53,7 @@ describe.each([
       const at = path.replace('{clientId}', clientId).replace('{id}', key.id)
       const isForm = type === 'application/x-www-form-urlencoded'
       const basic = Buffer.from(`${clientId}:${clientSecret}`).toString('base64')
-      // The last call for the client, since it replaces the secret.
+      // Called last for the client, because it replaces the secret.
       if (path.endsWith('{clientId}/secret')) continue
       const reply = await gateway.send(at, {
         method,
@@ -66,7 +66,7 @@ describe.each([
       const told = `${method} ${at} ${JSON.stringify(example)}: ${reply.status} ${reply.text}`
       expect(reply.status, told).not.toBe(422)
       const isOfRelations = /\/(relations|check|expand)$/.test(path)
-      // This gateway has no audit database, which it only says of orders that are good.
+      // This gateway has no audit database, which it reports only for valid orders.
       if (path.startsWith('/-/admin/audit/')) expect(reply.status, told).toBe(503)
       else if (isOfRelations && under.relations === undefined) expect(reply.status, told).toBe(404)
       else expect(reply.status, told).toBeLessThan(300)
@@ -80,7 +80,7 @@ describe.each([
     expect(unusedIn(document)).toEqual([])
   })
 
-  test('has patterns for names, tuples and cursors, which take what the calls take', () => {
+  test('has patterns for names, tuples and cursors that accept what the calls accept', () => {
     const body = (path: string) =>
       document.paths[path].post.requestBody.content['application/json'].schema.properties
     const query = (path: string, name: string) =>
@@ -114,7 +114,7 @@ describe.each([
     }
   })
 
-  test('tells a client that was ended from one that is there', async () => {
+  test('distinguishes a disabled client from an active one', async () => {
     const described = { name: 'x', grants: ['client_credentials'] }
     const { clientId } = (await gateway.admin('POST', '/clients', described)).body
     expect((await gateway.admin('GET', `/clients/${clientId}`)).status).toBe(200)

@@ -21,7 +21,7 @@ const operations = (): Documented[] =>
     Object.entries(methods as object).map(([method, operation]) => ({ path, method, operation })),
   )
 
-/** Every `$ref` below a value. */
+/** Yields every `$ref` below a value. */
 function* refsIn(value: unknown): Generator<string> {
   if (typeof value !== 'object' || value === null) return
   for (const [name, inner] of Object.entries(value)) {
@@ -30,7 +30,7 @@ function* refsIn(value: unknown): Generator<string> {
   }
 }
 
-test('the document is open to anyone, cacheable, and served again by its ETag', async () => {
+test('the document is public, cacheable, and revalidated by its ETag', async () => {
   const first = await gateway.send('/-/openapi.json')
   expect(first.status).toBe(200)
   expect(first.headers.get('content-type')).toMatch(/^application\/json/)
@@ -41,7 +41,7 @@ test('the document is open to anyone, cacheable, and served again by its ETag', 
   expect(again.text).toBe('')
 })
 
-test('every call of the gateway is in it, and nothing else', async () => {
+test('every call of the gateway is in the document, and nothing else is', async () => {
   const app = gateway.isolate()
   const routed = new Set(
     app.routes
@@ -54,7 +54,7 @@ test('every call of the gateway is in it, and nothing else', async () => {
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test('every reference leads somewhere', () => {
+test('every reference resolves', () => {
   const refs = [...refsIn(document)]
   expect(refs.length).toBeGreaterThan(100)
   for (const ref of refs) {
@@ -66,7 +66,7 @@ test('every reference leads somewhere', () => {
   }
 })
 
-test('every operator call says what it needs, what refuses it, and shows an example', () => {
+test('every operator call lists its permission and refusals and has an example', () => {
   for (const { path, method, operation } of operations()) {
     if (!path.startsWith('/-/admin')) continue
     expect(operation.security).toEqual([{ operator: [] }])
@@ -80,20 +80,20 @@ test('every operator call says what it needs, what refuses it, and shows an exam
   }
 })
 
-test('the examples of bodies are good bodies', async () => {
+test('the example bodies are valid bodies', async () => {
   for (const { path, method, operation } of operations()) {
     const example = operation.requestBody?.content['application/json']?.example
     if (example === undefined || path.includes('{')) continue
     const body = path.includes('/limits/') ? { ...example, limit: 'few' } : example
     const reply = await gateway.admin(method.toUpperCase(), path.slice('/-/admin'.length), body)
-    // This gateway has no audit database, which it only says of orders that are good.
+    // This gateway has no audit database, which it reports only for valid orders.
     const { code } = reply.body ?? {}
     if (path.startsWith('/-/admin/audit/')) expect(code, reply.text).toBe('dependency_unavailable')
     else expect(reply.status, `${path}: ${reply.text}`).toBeLessThan(300)
   }
 })
 
-test('without an authorization server the document has none', async () => {
+test('without an authorization server the document has no OAuth paths', async () => {
   const silent = await startGateway({ signs: false })
   try {
     const { body } = await silent.send('/-/openapi.json')
@@ -111,7 +111,7 @@ describe('the page', () => {
     ;({ text: page, headers } = await gateway.send('/-/docs'))
   })
 
-  test('has every call, with an example', () => {
+  test('lists every call, with an example', () => {
     for (const { path, method, operation } of operations()) {
       expect(page).toContain(`<section id="${operation.operationId}">`)
       expect(page).toContain(`<h3><code>${method.toUpperCase()} ${path}</code>`)
@@ -121,7 +121,7 @@ describe('the page', () => {
     expect(page).not.toContain('[object Object]')
   })
 
-  test('S60: runs nothing and loads nothing', () => {
+  test('S60: runs no script and loads nothing', () => {
     expect(headers.get('content-security-policy')).toMatch(
       /^default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'/,
     )
@@ -130,7 +130,7 @@ describe('the page', () => {
     for (const [, href = ''] of page.matchAll(/href="([^"]*)"/g)) expect(href).toMatch(/^#\w+$/)
   })
 
-  test('has elements that end where they should', () => {
+  test('closes every element', () => {
     const open: string[] = []
     for (const [, end, name = ''] of page.matchAll(/<(\/?)([a-z][a-z0-9]*)[^>]*>/g)) {
       if (['meta', 'br'].includes(name)) continue

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startGateway, type TestGateway } from './gateway.ts'
 
 const ID = '0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'
-/** Every call with good input, and the permission that it needs. */
+/** Every call with valid input, and the permission that it requires. */
 const CALLS: readonly (readonly [string, string, string, object?])[] = [
   ['POST', '/clients', 'clients:create', { name: 'x', grants: ['client_credentials'] }],
   ['GET', '/clients', 'clients:list'],
@@ -76,12 +76,12 @@ describe.each(ROWS)('S64: $method $path', ({ method, path, permission, body }) =
     return reply
   }
 
-  test('is 401 for nobody', async () => {
+  test('is 401 without credentials', async () => {
     const reply = await refused('', 401, 'missing_token')
     expect(reply.headers.get('www-authenticate')).not.toContain('error=')
   })
 
-  test('is 403 for a reader, for look-alikes of the role, and for an operator of less', async () => {
+  test('is 403 for a reader, for look-alikes of the role, and for an operator with too narrow a scope', async () => {
     for (const claims of [
       { roles: ['reader'] },
       { roles: [] },
@@ -96,14 +96,14 @@ describe.each(ROWS)('S64: $method $path', ({ method, path, permission, body }) =
     }
   })
 
-  test('is decided before its input is looked at', async () => {
+  test('checks the permission before the input', async () => {
     if (method !== 'POST') return expect(body).toBeUndefined()
     const reader = await gateway.token()
     const reply = await gateway.admin(method, path, '{"not": "json"', { as: reader })
     return expect(reply.status).toBe(403)
   })
 
-  test('is not refused to whoever has exactly its permission', async () => {
+  test('accepts a caller with exactly its permission', async () => {
     const scope = `portcullis:${permission}`
     for (const claims of [
       { roles: ['operator'], scope },
@@ -116,14 +116,14 @@ describe.each(ROWS)('S64: $method $path', ({ method, path, permission, body }) =
   })
 })
 
-test('a role of a policy can have some calls and no others', async () => {
+test('a role of the policy can have some calls and not others', async () => {
   const as = await gateway.token({ roles: ['auditor'] })
   expect((await gateway.admin('GET', '/revocations', undefined, { as })).status).toBe(200)
   const body = { kind: 'subject', value: 'x' }
   expect((await gateway.admin('POST', '/revocations', body, { as })).status).toBe(403)
 })
 
-test('a revoked operator is one no more', async () => {
+test('a revoked operator loses access in both isolates', async () => {
   const sub = crypto.randomUUID()
   const as = await gateway.token({ sub, roles: ['operator'] })
   expect((await gateway.admin('GET', '/keys', undefined, { as })).status).toBe(200)

@@ -15,11 +15,11 @@ test.each([
   ['/bans?limit=%ff', 422],
   ['/clients?cursor=%ff', 422],
   [`/clients?cursor=${'%ff'.repeat(30)}`, 422],
-  // One replacement character for each byte to the guard: as long as a subject may be.
+  // The guard sees one replacement character for each byte: the maximum length of a subject.
   [`/audit?subject=${'%ff'.repeat(255)}`, 503],
   [`/audit?reason=${'%C3%28'.repeat(200)}`, 503],
   [`/audit?subject=${'%ff'.repeat(256)}`, 422],
-])('S63: what the guard let pass is what the call reads: %s is %i', async (path, status) => {
+])('S63: the guard and the call read the same query: %s is %i', async (path, status) => {
   const reply = await gateway.admin('GET', path)
   expect(reply.status, reply.text).toBe(status)
 })

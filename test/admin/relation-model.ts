@@ -1,4 +1,4 @@
-/** A model with everything that tuples can be about, in the form that OpenFGA's API takes. */
+/** A model that uses every feature of tuples, in the form of OpenFGA's API. */
 const direct = { this: {} }
 const of = (relation: string) => ({ computedUserset: { relation } })
 const user = { type: 'user' }

@@ -28,7 +28,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-describe.each(['openfga', 'authzen'] as const)('relations that %s decides over', (authority) => {
+describe.each(['openfga', 'authzen'] as const)('relations decided by %s', (authority) => {
   const events: AuditEvent[] = []
 
   async function admin(path: string, body?: object) {
@@ -60,12 +60,12 @@ describe.each(['openfga', 'authzen'] as const)('relations that %s decides over',
       },
       ...(body && { method: 'POST', body: JSON.stringify(body) }),
     })
-    const told: Record<string, unknown> = await reply.json()
-    return { status: reply.status, body: told }
+    const answer: Record<string, unknown> = await reply.json()
+    return { status: reply.status, body: answer }
   }
   const question = { object: 'order:1', relation: 'viewer', subject: 'user:anne' }
 
-  test('are asked there, each tenant in its place', async () => {
+  test('are checked there, in the store of each tenant', async () => {
     expect((await admin('/check', question)).body).toEqual({
       allowed: true,
       outcome: 'allowed',
@@ -76,7 +76,7 @@ describe.each(['openfga', 'authzen'] as const)('relations that %s decides over',
     expect((await admin('/check', second)).body.outcome).toBe('allowed')
   })
 
-  test('are written, listed and explained there, and here it is said so', async () => {
+  test('cannot be written, listed or expanded here, and the error says so', async () => {
     const before = server.asked.length
     for (const [path, body, where] of [
       ['/relations', { writes: [question] }, { in: 'body', path: '' }],
@@ -93,7 +93,7 @@ describe.each(['openfga', 'authzen'] as const)('relations that %s decides over',
     expect(events.filter(({ change }) => change !== undefined)).toEqual([])
   })
 
-  test('are 503 where it does not say, and on record as that', async () => {
+  test('are 503 after a malformed answer, and audited as such', async () => {
     server.behaviour = (response) => response.writeHead(200).end('{"allowed":"true","decision":1}')
     const reply = await admin('/check', question)
     server.behaviour = undefined

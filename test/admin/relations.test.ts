@@ -24,7 +24,7 @@ beforeEach(() => gateway.redis.direct.flushall())
 
 const HEADER = 'x-consistency-token'
 
-/** `order:1#viewer@user:a` as its parts. */
+/** Parses `order:1#viewer@user:a` into its parts. */
 function tuple(text: string) {
   const [object = '', relation = '', subject = ''] = text.split(/#|@/, 3)
   return { object, relation, subject: text.slice(object.length + relation.length + 2) || subject }
@@ -34,16 +34,16 @@ const write = (body: object, as?: string) =>
   gateway.admin('POST', '/relations', body, as === undefined ? {} : { as })
 const list = (query: string, as?: string) =>
   gateway.admin('GET', `/relations${query}`, undefined, as === undefined ? {} : { as })
-const ask = (body: object, as?: string) =>
+const check = (body: object, as?: string) =>
   gateway.admin('POST', '/check', body, as === undefined ? {} : { as })
 const operatorOf = (tenant: string | undefined, issuer = ISSUER) =>
   gateway.token({ sub: 'olga', roles: ['operator'], tenant }, issuer)
 
 describe('tuples', () => {
-  test('are in force in the other isolate when the answer is there, and gone when they are deleted', async () => {
+  test('take effect in the other isolate before the write returns, and disappear when deleted', async () => {
     const question = { object: 'order:7', relation: 'viewer', subject: 'user:alice' }
-    const asked = () => gateway.admin('POST', '/check', question, { at: 1 })
-    expect((await asked()).body).toMatchObject({ allowed: false, outcome: 'denied' })
+    const recheck = () => gateway.admin('POST', '/check', question, { at: 1 })
+    expect((await recheck()).body).toMatchObject({ allowed: false, outcome: 'denied' })
     const writes = tuples('order:7#parent@folder:f', 'folder:f#viewer@user:alice')
     const written = await write({ writes })
     expect(written.status, written.text).toBe(200)
@@ -52,7 +52,7 @@ describe('tuples', () => {
       deleted: 0,
       consistencyToken: written.headers.get(HEADER),
     })
-    const allowed = await asked()
+    const allowed = await recheck()
     expect(allowed.body).toEqual({
       allowed: true,
       outcome: 'allowed',
@@ -60,17 +60,17 @@ describe('tuples', () => {
     })
     const again = await write({ writes: tuples('order:7#owner@user:bob'), deletes: [writes[0]] })
     expect(again.body).toMatchObject({ written: 1, deleted: 1 })
-    expect((await asked()).body.outcome).toBe('denied')
+    expect((await recheck()).body.outcome).toBe('denied')
   })
 
-  test('that are there are not written again, and a call can be repeated', async () => {
+  test('that exist are not written again, and a write can be repeated', async () => {
     const body = { writes: tuples('order:7#owner@user:a'), deletes: tuples('order:7#owner@user:b') }
     const [first, second] = [await write(body), await write(body)]
     expect([first.body.written, second.body.written]).toEqual([1, 0])
     expect(second.body.consistencyToken).not.toBe(first.body.consistencyToken)
   })
 
-  test('are all on record, with whose they are', async () => {
+  test('are all audited, with their tenant', async () => {
     const body = {
       tenant: 'acme corp',
       writes: tuples('order:7#viewer@user:*', 'order:7#editor@team:a#member'),
@@ -91,9 +91,10 @@ describe('tuples', () => {
     expect(gateway.events.at(-1)?.change).toBeUndefined()
   })
 
-  test('are on record, too, where nobody knows whether they were written', async () => {
+  test('are also audited when the result of the write is unknown', async () => {
     const hanging = await startHttpServer((_, response) => void response.destroy())
-    // A status is of whoever stands before Redis; what Redis refuses, it answers to each command.
+    // A proxy in front of Redis answers with a status; Redis reports its own errors for each
+    // command.
     const failing = await startHttpServer((_, response) => void response.writeHead(504).end('{}'))
     const refusing = await startHttpServer((_, response) => void response.end('[{"error":"OOM"}]'))
     const body = JSON.stringify({ writes: tuples('order:7#owner@user:a') })
@@ -104,7 +105,7 @@ describe('tuples', () => {
     }
     const changes: unknown[] = []
     for (const { url } of [hanging, failing, refusing]) {
-      // Whoever asks is admitted; only the tuples are out of reach.
+      // The operator is admitted; only the tuples are out of reach.
       const rest = createRedisRest({ url, token: 'none' })
       const services = composeServices(gateway.env, policy)
       const { relations } = services.admin
@@ -127,7 +128,7 @@ describe('tuples', () => {
     expect(changes).toEqual([...[unanswered, unanswered], undefined])
   })
 
-  test('are listed by page, by object, relation and subject', async () => {
+  test('are listed by page, object, relation and subject', async () => {
     const all = [
       'folder:f#viewer@user:a',
       'order:1#owner@user:a',
@@ -191,7 +192,7 @@ describe('tuples', () => {
     expect(body.errors).toMatchObject([{ in: 'query', path }])
   })
 
-  test('that the model does not permit are refused one by one, by their pointer, and none is written', async () => {
+  test('that the model does not permit are each refused with a pointer, and none is written', async () => {
     const good = 'order:1#owner@user:a'
     const wrong: readonly (readonly [string, string, RegExp])[] = [
       ['order#owner@user:a', 'object', /written as an object/],
@@ -217,7 +218,7 @@ describe('tuples', () => {
     expect(gateway.events.at(-1)?.change).toBeUndefined()
   })
 
-  test('that the model does not permit any more can be seen and deleted', async () => {
+  test('that a newer model does not permit can still be listed and deleted', async () => {
     const direct = gateway.redis.direct
     await direct.zadd('pc:tuples::order:1#gone', 0, 'robot:a')
     await direct.zadd('pc:tuple-index::order', 0, 'order:1#gone')
@@ -248,7 +249,7 @@ describe('tuples', () => {
     expect(reply.body.errors[0]).toMatchObject({ in: 'body', path })
   })
 
-  test('are 100 at most, written and deleted together, and 24 KB', async () => {
+  test('are limited to 100 writes and deletes together, and to 24 KB', async () => {
     const many = (count: number, id = '') =>
       Array.from({ length: count }, (_, n) => tuple(`order:${n}${id}#owner@user:a`))
     expect((await write({ writes: many(60), deletes: many(40, 'x') })).status).toBe(200)
@@ -271,20 +272,20 @@ describe('tuples', () => {
 describe('a check', () => {
   const question = { object: 'order:1', relation: 'viewer', subject: 'user:a' }
 
-  test('takes contextual tuples to be there for once', async () => {
+  test('uses contextual tuples for this check only', async () => {
     const contextualTuples = tuples('order:1#owner@user:a')
-    expect((await ask({ ...question, contextualTuples })).body.outcome).toBe('allowed')
-    expect((await ask(question)).body.outcome).toBe('denied')
-    const wrong = await ask({ ...question, contextualTuples: tuples('order:1#owner@user:*') })
+    expect((await check({ ...question, contextualTuples })).body.outcome).toBe('allowed')
+    expect((await check(question)).body.outcome).toBe('denied')
+    const wrong = await check({ ...question, contextualTuples: tuples('order:1#owner@user:*') })
     expect(wrong.body.errors).toMatchObject([{ path: '/contextualTuples/0/subject' }])
     const many = Array.from({ length: 21 }, (_, n) => tuple(`order:1#owner@user:${n}`))
-    expect((await ask({ ...question, contextualTuples: many })).status).toBe(422)
+    expect((await check({ ...question, contextualTuples: many })).status).toBe(422)
   })
 
-  test('takes usersets and wildcards as subjects', async () => {
+  test('accepts usersets and wildcards as subjects', async () => {
     await write({ writes: tuples('order:1#editor@team:a#member', 'order:1#viewer@user:*') })
     const of = async (relation: string, subject: string) =>
-      (await ask({ object: 'order:1', relation, subject })).body.outcome
+      (await check({ object: 'order:1', relation, subject })).body.outcome
     expect(await of('can_edit', 'team:a#member')).toBe('allowed')
     expect(await of('viewer', 'user:*')).toBe('allowed')
     expect(await of('can_edit', 'user:*')).toBe('denied')
@@ -302,34 +303,34 @@ describe('a check', () => {
     [{ consistencyToken: encodeConsistency(2 ** 53 - 1, null) }, '/consistencyToken'],
     [{ tenant: 'globex', consistencyToken: encodeConsistency(1, 'acme') }, '/consistencyToken'],
   ])('is refused with %j', async (wrong, path) => {
-    const { status, body } = await ask({ ...question, ...wrong })
+    const { status, body } = await check({ ...question, ...wrong })
     expect(status).toBe(422)
     expect(body.errors).toMatchObject([{ in: 'body', path }])
   })
 
-  test('that must know a write which Redis has lost is 503, until the next write', async () => {
+  test('with the token of a write that Redis lost is 503 until the next write', async () => {
     const { body } = await write({ writes: tuples('order:1#owner@user:a') })
     const { consistencyToken } = body
-    expect((await ask({ ...question, consistencyToken })).body.outcome).toBe('allowed')
+    expect((await check({ ...question, consistencyToken })).body.outcome).toBe('allowed')
     await gateway.redis.direct.flushall()
-    const stale = await ask({ ...question, consistencyToken })
+    const stale = await check({ ...question, consistencyToken })
     expect(stale.status).toBe(503)
     expect(gateway.events.at(-1)).toMatchObject({ decision: 'error', reason: 'redis:stale' })
     await write({ writes: tuples('order:2#owner@user:a') })
-    expect((await ask({ ...question, consistencyToken })).body.outcome).toBe('denied')
+    expect((await check({ ...question, consistencyToken })).body.outcome).toBe('denied')
   })
 
-  test('tells how, to whoever may read tuples', async () => {
+  test('returns a trace to operators who may read tuples', async () => {
     await write({ writes: tuples('order:1#editor@team:a#member', 'team:a#member@user:a') })
     const traced = { object: 'order:1', relation: 'can_edit', subject: 'user:a', trace: true }
-    const { body } = await ask(traced)
+    const { body } = await check(traced)
     expect(body).toMatchObject({ allowed: true, trace: { truncated: false } })
     expect(JSON.stringify(body.trace)).toContain('team:a#member@user:a')
     const as = await gateway.token({ roles: [], scope: 'portcullis:relations:check' })
-    const reply = await ask(traced, as)
+    const reply = await check(traced, as)
     expect(reply.status).toBe(403)
     expect(reply.headers.get('www-authenticate')).toContain('scope="portcullis:relations:read"')
-    expect((await ask({ ...traced, trace: false }, as)).status).toBe(200)
+    expect((await check({ ...traced, trace: false }, as)).status).toBe(200)
   })
 })
 
@@ -337,7 +338,7 @@ describe('an expansion', () => {
   const expand = (object: string, relation: string) =>
     gateway.admin('POST', '/expand', { object, relation })
 
-  test('is one level, as OpenFGA has it', async () => {
+  test('returns one level, in the form of OpenFGA', async () => {
     const { body: written } = await write({
       writes: tuples(
         'order:1#viewer@user:a',
@@ -384,7 +385,7 @@ describe('an expansion', () => {
     })
   })
 
-  test('tells 1,000 subjects, and that there are more', async () => {
+  test('returns 1,000 subjects and a flag for more', async () => {
     const members = Array.from({ length: 1_200 }, (_, n) => [0, `user:${n}`])
     await gateway.redis.direct.zadd('pc:tuples::team:t#member', ...members.flat())
     const { leaf } = (await expand('team:t', 'member')).body.tree.root
@@ -407,29 +408,29 @@ describe("an operator's tenant", () => {
   const writes = tuples('order:1#owner@user:a')
   const question = { object: 'order:1', relation: 'owner', subject: 'user:a' }
 
-  test('is the only one that the operator acts for', async () => {
+  test('is the only tenant that the operator can act for', async () => {
     const [acme, globex] = [await operatorOf('acme'), await operatorOf('globex')]
     expect((await write({ writes }, acme)).status).toBe(200)
-    expect((await ask(question, acme)).body.outcome).toBe('allowed')
-    expect((await ask({ ...question, tenant: 'acme' }, acme)).body.outcome).toBe('allowed')
+    expect((await check(question, acme)).body.outcome).toBe('allowed')
+    expect((await check({ ...question, tenant: 'acme' }, acme)).body.outcome).toBe('allowed')
     for (const body of [
-      (await ask(question, globex)).body,
-      (await ask(question)).body,
-      (await ask({ ...question, tenant: 'globex' })).body,
+      (await check(question, globex)).body,
+      (await check(question)).body,
+      (await check({ ...question, tenant: 'globex' })).body,
     ])
       expect(body.outcome).toBe('denied')
-    expect((await ask({ ...question, tenant: 'acme' })).body.outcome).toBe('allowed')
+    expect((await check({ ...question, tenant: 'acme' })).body.outcome).toBe('allowed')
     expect((await list('', globex)).body.tuples).toEqual([])
     expect((await list('?tenant=acme')).body.tuples).toEqual(writes)
   })
 
-  test('forbids others by name', async () => {
+  test('forbids other tenants by name', async () => {
     const acme = await operatorOf('acme')
     const expansion = { object: 'order:1', relation: 'owner', tenant: 'globex' }
     for (const reply of [
       await write({ writes, tenant: 'globex' }, acme),
       await list('?tenant=globex', acme),
-      await ask({ ...question, tenant: 'globex' }, acme),
+      await check({ ...question, tenant: 'globex' }, acme),
       await gateway.admin('POST', '/expand', expansion, { as: acme }),
     ]) {
       expect(reply.status).toBe(403)
@@ -438,22 +439,22 @@ describe("an operator's tenant", () => {
     expect(await gateway.redis.direct.keys('pc:*tuple*')).toEqual([])
   })
 
-  test("of an issuer that the policy's relations do not know is somebody else's", async () => {
+  test("counts as foreign if the policy's relations do not name its issuer", async () => {
     const stranger = await operatorOf('acme', REMOTE_ISSUER)
     expect((await write({ writes }, stranger)).status).toBe(403)
-    expect((await ask({ ...question, tenant: 'acme' }, stranger)).status).toBe(403)
+    expect((await check({ ...question, tenant: 'acme' }, stranger)).status).toBe(403)
     const everybodys = await operatorOf(undefined, REMOTE_ISSUER)
     expect((await write({ writes, tenant: 'acme' }, everybodys)).status).toBe(200)
   })
 
-  test("a token of one tenant's write is none of another's", async () => {
+  test("makes the consistency token of another tenant's write invalid", async () => {
     const { consistencyToken } = (await write({ writes, tenant: 'acme' })).body
-    expect((await ask({ ...question, tenant: 'acme', consistencyToken })).status).toBe(200)
-    expect((await ask({ ...question, consistencyToken })).status).toBe(422)
+    expect((await check({ ...question, tenant: 'acme', consistencyToken })).status).toBe(200)
+    expect((await check({ ...question, consistencyToken })).status).toBe(422)
   })
 })
 
-test('without relations in the policy there are no such calls, and nothing is written', async () => {
+test('without relations in the policy these calls do not exist, and nothing is written', async () => {
   const without = definePolicy({
     roles: { operator: ['portcullis:*'] },
     limits: {},

@@ -28,7 +28,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
     ['client', 'client_id'],
     ['tenant', 'tenant'],
   ])('S30, S33: of a %s', (kind, claim) => {
-    test('holds in every isolate from the next request on, and is taken back as fast', async () => {
+    test('takes effect in every isolate from the next request on, and so does its deletion', async () => {
       const value = unique()
       const token = await gateway.token({ [claim]: value })
       const other = await gateway.token({ [claim]: unique() })
@@ -39,7 +39,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
       expect(gateway.originCalls()).toBe(before)
       expect(await statuses(other)).toEqual([200, 200])
       await restore(id)
-      // A refusal of the very token may be remembered for 10 s.
+      // An isolate may cache the refusal of this token for 10 s.
       const again = kind === 'token' ? gateway.isolate() : undefined
       if (again === undefined) return expect(await statuses(token)).toEqual([200, 200])
       const headers = { Authorization: `Bearer ${token}`, 'CF-Connecting-IP': '192.0.2.1' }
@@ -48,7 +48,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
     })
   })
 
-  test('of one issuer leaves the same name of another alone; without an issuer it is all', async () => {
+  test('with an issuer leaves the same name of another issuer alone; without an issuer it covers all', async () => {
     const value = unique()
     const [here, there] = [
       await gateway.token({ sub: value }),
@@ -63,7 +63,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
     expect(await statuses(there)).toEqual([401, 401])
   })
 
-  test('what two revocations cover stays revoked until the last of them is taken back', async () => {
+  test('a token covered by two revocations stays revoked until both are deleted', async () => {
     const value = unique()
     const token = await gateway.token({ tenant: value })
     const [first, second] = [
@@ -77,7 +77,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
     expect(await gateway.redis.direct.keys(`*${value}*`)).toEqual([])
   })
 
-  test('an earlier cut-off is restored: tokens in between are good again, older ones are not', async () => {
+  test('deleting a revocation restores the earlier cutoff: newer tokens are accepted, older ones are not', async () => {
     const value = unique()
     const now = Math.floor(Date.now() / 1000)
     const key = `pc:cutoff:subject:${encodeURIComponent(ISSUER)}:${value}`
@@ -95,7 +95,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
     expect(await gateway.redis.direct.ttl(key)).toBeLessThanOrEqual(1_000)
   })
 
-  test('what somebody else revoked since is not taken back', async () => {
+  test('deleting a revocation does not undo a later one by another writer', async () => {
     const value = unique()
     const key = `pc:cutoff:session:${encodeURIComponent(ISSUER)}:${value}`
     const id = await revoke({ kind: 'session', value, issuer: ISSUER })
@@ -105,7 +105,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
     expect(await gateway.redis.direct.get(key)).toBe(String(later))
   })
 
-  test('S34: cut-offs outlive sessions, revoked tokens the longest life of a token', async () => {
+  test('S34: cutoffs outlive sessions, and revocations of tokens outlive the longest token', async () => {
     const value = unique()
     await revoke({ kind: 'subject', value, issuer: ISSUER })
     const key = `pc:cutoff:subject:${encodeURIComponent(ISSUER)}:${value}`
@@ -122,7 +122,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
     expect(endless.sort()).toEqual(['pc:revocations', 'pc:revocations:ends'])
   })
 
-  test('a list tells the newest first, page by page, and nothing of what ended', async () => {
+  test('a list returns the newest first, page by page, without expired revocations', async () => {
     const ids: string[] = []
     for (let count = 0; count < 5; count++)
       ids.unshift(await revoke({ kind: 'client', value: unique() }))
@@ -144,7 +144,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
     expect(await gateway.redis.direct.zscore('pc:revocations', ended)).toBeNull()
   })
 
-  test('with no key left to list there is an end: the last page has no cursor', async () => {
+  test('the last page of a list has no cursor', async () => {
     let cursor: string | undefined
     const seen: string[] = []
     do {
@@ -170,7 +170,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
     expect(withoutCounters(await gateway.dump())).toBe(withoutCounters(before))
   })
 
-  test('taking back twice is 404, and so is an id that never was', async () => {
+  test('a second deletion is 404, and so is an unknown id', async () => {
     const id = await revoke({ kind: 'subject', value: unique() })
     await restore(id)
     expect((await gateway.admin('DELETE', `/revocations/${id}`)).status).toBe(404)
@@ -178,7 +178,7 @@ describe.each(['auto', 'embedded'] as const)('revocations (%s Redis)', (prefer) 
   })
 })
 
-test('S30: a revoked subject has no session either, and has it again once that is taken back', async () => {
+test('S30: a revocation of a subject suspends its sessions until the revocation is deleted', async () => {
   const gateway = await startGateway()
   try {
     const { clientId, clientSecret } = (
@@ -187,14 +187,14 @@ test('S30: a revoked subject has no session either, and has it again once that i
         grants: ['urn:ietf:params:oauth:grant-type:token-exchange', 'refresh_token'],
       })
     ).body
-    const ask = (form: Record<string, string>) =>
+    const requestToken = (form: Record<string, string>) =>
       gateway.send('/oauth/token', {
         method: 'POST',
         headers: { Authorization: `Basic ${btoa(`${clientId}:${clientSecret}`)}` },
         body: new URLSearchParams(form),
       })
     const sub = crypto.randomUUID()
-    const login = await ask({
+    const login = await requestToken({
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
       subject_token: await gateway.token({ sub }),
       subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
@@ -205,7 +205,7 @@ test('S30: a revoked subject has no session either, and has it again once that i
     const revocation = { kind: 'subject', value: sub, issuer: ISSUER }
     const { id } = (await gateway.admin('POST', '/revocations', revocation)).body
     expect((await gateway.call(access_token, 1)).status).toBe(401)
-    const refresh = () => ask({ grant_type: 'refresh_token', refresh_token })
+    const refresh = () => requestToken({ grant_type: 'refresh_token', refresh_token })
     expect((await refresh()).body.error).toBe('invalid_grant')
     expect((await gateway.admin('DELETE', `/revocations/${id}`)).status).toBe(204)
     expect((await gateway.call(access_token, 1)).status).toBe(200)

@@ -10,7 +10,7 @@ const missing = installSchemathesis()
 if (missing !== undefined)
   console.info(`schemathesis: not run, it could not be installed (${missing})`)
 
-describe.skipIf(missing !== undefined)('requests made out of the OpenAPI document', () => {
+describe.skipIf(missing !== undefined)('requests generated from the OpenAPI document', () => {
   let gateway: Running
   let url: string
   let token: string
@@ -26,7 +26,7 @@ describe.skipIf(missing !== undefined)('requests made out of the OpenAPI documen
   afterAll(() => gateway?.stop())
 
   test(
-    'S63: no call of operators or of anyone has a 5xx, or an answer that is not in the document',
+    'S63: no operator or public call answers with 5xx or with an undocumented response',
     async () => {
       const { code, output } = await runSchemathesis(url, [
         ...['--header', `Authorization: Bearer ${token}`],
@@ -39,7 +39,7 @@ describe.skipIf(missing !== undefined)('requests made out of the OpenAPI documen
   )
 
   test(
-    'S63: neither has the authorization server',
+    'S63: the authorization server does not either',
     async () => {
       const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
       const created = await fetch(`${url}/-/admin/clients`, {

@@ -1,4 +1,6 @@
-/** schemathesis, which makes requests out of an OpenAPI document and judges the answers. */
+/**
+ * Runs schemathesis, which generates requests from an OpenAPI document and validates the responses.
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +11,10 @@ const FOLDER = join(tmpdir(), `portcullis-schemathesis-${VERSION}`)
 const PROGRAM = join(FOLDER, 'bin', 'schemathesis')
 const INSTALL_TIMEOUT_MS = 120_000
 
-/** Installs it into a folder of its own below the system's temporary one; returns what is missing, if anything. */
+/**
+ * Installs schemathesis in its own folder below the system's temporary folder. Returns the reason
+ * if that failed.
+ */
 export function installSchemathesis(): string | undefined {
   if (existsSync(PROGRAM)) return undefined
   const options = { encoding: 'utf8', timeout: INSTALL_TIMEOUT_MS } as const
@@ -24,19 +29,19 @@ export function installSchemathesis(): string | undefined {
 }
 
 export interface Judgement {
-  /** 0: nothing found. */
+  /** 0 if schemathesis found no defect. */
   readonly code: number | null
   readonly output: string
 }
 
-/** Runs it against `url`; `args` choose the calls and the credentials. */
+/** Runs schemathesis against `url`. `args` select the calls and the credentials. */
 export function runSchemathesis(url: string, args: readonly string[]): Promise<Judgement> {
   const child = spawn(
     PROGRAM,
     [
       ...['run', `${url}/-/openapi.json`, '--url', url, '--phases', 'examples,coverage,fuzzing'],
       ...['--checks', 'all', '--max-examples', '10', '--seed', '20261120', '--continue-on-failure'],
-      // A JSON Schema cannot say "one of the trusted issuers" or "an address".
+      // A JSON Schema cannot express "one of the trusted issuers" or "an address".
       ...['--exclude-checks', 'positive_data_acceptance', '--warnings', 'off', ...args],
     ],
     { cwd: FOLDER, stdio: ['ignore', 'pipe', 'pipe'] },

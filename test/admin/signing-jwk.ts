@@ -1,4 +1,4 @@
-/** A private key for the gateway's own signatures. */
+/** Generates a private key for the gateway's own signatures. */
 import { generateKeyPairSync } from 'node:crypto'
 
 export function generateSigningJwk(kid: string) {

@@ -1,4 +1,6 @@
-/** What an operator of one tenant tries against all others, and against the end of their own access. */
+/**
+ * Attacks by an operator of one tenant on other tenants, and on the revocation of their own access.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { principalOfGrant } from '../../src/oauth/actor.ts'
@@ -17,12 +19,12 @@ afterAll(() => gateway.close())
 
 const operatorOf = (tenant: string | undefined, issuer = ISSUER, claims = {}) =>
   gateway.token({ sub: 'olga', roles: ['operator'], tenant, ...claims }, issuer)
-/** Of after a revocation of this second, which ends a tenant's own operators, too. */
+/** After a revocation in this second, which covers the tenant's own operators too. */
 const later = () => ({ iat: Math.floor(Date.now() / 1000) + 3 })
-/** Without the windows of operators, which refusals count in, too. */
+/** Returns the content of Redis without the operators' limits, which count refusals too. */
 const state = async () => (await gateway.dump()).replaceAll(/^pc:limit:operators.*\n?/gm, '')
 
-/** Refused as a call that the operator may not make, with nothing changed. */
+/** Expects 403 insufficient_permission and an unchanged Redis. */
 async function expectRefused(method: string, path: string, body: object | undefined, as: string) {
   const before = await state()
   const reply = await gateway.admin(method, path, body, { as })
@@ -32,7 +34,7 @@ async function expectRefused(method: string, path: string, body: object | undefi
   expect(gateway.events.at(-1)?.change).toBeUndefined()
 }
 
-describe('S64: a tenant of the same name, of an issuer whose tenants are not meant', () => {
+describe("S64: a tenant of the same name, of an issuer that is not the operator's", () => {
   const CALLS = [
     ['/limits/overrides', { limit: 'shared', value: 'initech', requests: 1 }],
     ['/limits/reset', { limit: 'shared', value: 'initech' }],
@@ -41,7 +43,7 @@ describe('S64: a tenant of the same name, of an issuer whose tenants are not mea
   const windowOf = (issuer: string) =>
     `pc:limit:shared:tenant:${encodeURIComponent(issuer)}:initech`
 
-  test.each(CALLS)('is not reached by name: POST %s', async (path, body) => {
+  test.each(CALLS)('is not reached by naming the issuer: POST %s', async (path, body) => {
     const as = await operatorOf('initech')
     await expectRefused('POST', path, { ...body, issuer: REMOTE_ISSUER }, as)
   })
@@ -62,12 +64,14 @@ describe('S64: a tenant of the same name, of an issuer whose tenants are not mea
     expect(is(ISSUER)).not.toEqual(was(ISSUER))
     if (reply.status === 204) return
     const own = await operatorOf('initech', ISSUER, later())
-    const taken = await gateway.admin('DELETE', `${path}/${reply.body.id}`, undefined, { as: own })
-    expect(taken.status).toBe(204)
+    const deletion = await gateway.admin('DELETE', `${path}/${reply.body.id}`, undefined, {
+      as: own,
+    })
+    expect(deletion.status).toBe(204)
   })
 
   test.each(CALLS.filter(([path]) => path !== '/limits/reset'))(
-    'keeps what was made for all issuers, or for its own: DELETE %s',
+    'keeps entries for all issuers and for its own: DELETE %s',
     async (path, body) => {
       for (const issuer of [undefined, REMOTE_ISSUER]) {
         const { id } = (await gateway.admin('POST', path, { ...body, issuer })).body
@@ -79,7 +83,7 @@ describe('S64: a tenant of the same name, of an issuer whose tenants are not mea
   )
 })
 
-describe('S30: an operator who is revoked while the body of a call is on its way', () => {
+describe('S30: an operator who is revoked while the body of a call is being sent', () => {
   const tuple = { object: 'order:7', relation: 'viewer', subject: 'user:mallory' }
   const CALLS: readonly (readonly [method: string, path: string, body: object | undefined])[] = [
     ['POST', '/tokens', { subject: 'x', roles: ['operator'] }],
@@ -118,7 +122,7 @@ describe('S30: an operator who is revoked while the body of a call is on its way
       method,
       headers: { Authorization: `Bearer ${as}`, 'Content-Type': 'application/json' },
       body: stream,
-      // Node asks for it where a body is a stream.
+      // Node requires it for a stream as the body.
       ...{ duplex: 'half' },
     })
     await asked
@@ -137,7 +141,7 @@ describe('S30: an operator who is revoked while the body of a call is on its way
   test.each<[string, object]>([
     ['/check', tuple],
     ['/expand', { object: tuple.object, relation: tuple.relation }],
-  ])('is told nothing, where the body was slow: POST %s', async (path, body) => {
+  ])('learns nothing after a slow body: POST %s', async (path, body) => {
     const tenant = `wayne-${++tenants}`
     const as = await operatorOf(tenant)
     const { stream, asked, end } = slowly(body)
@@ -149,7 +153,7 @@ describe('S30: an operator who is revoked while the body of a call is on its way
     })
     await asked
     await gateway.admin('POST', '/revocations', { kind: 'tenant', value: tenant })
-    // Longer than an admission holds.
+    // Longer than an admission is valid.
     await new Promise((done) => setTimeout(done, 1_100))
     end()
     const reply = await pending
@@ -157,7 +161,7 @@ describe('S30: an operator who is revoked while the body of a call is on its way
     expect(gateway.events.at(-1)?.reason).toBe('token_revoked:tenant')
   })
 
-  test('nor does one who is banned meanwhile', async () => {
+  test('changes nothing if banned instead of revoked', async () => {
     const as = await operatorOf(undefined, ISSUER, { sub: 'bruce' })
     const { stream, asked, end } = slowly({ name: 'x', subject: 'x' })
     const pending = gateway.send('/-/admin/api-keys', {
@@ -177,7 +181,7 @@ describe('S30: an operator who is revoked while the body of a call is on its way
 })
 
 describe.each(['globex', undefined])('S64: the name of a client of tenant %s', (tenant) => {
-  test('is no name for what an operator of another hands out', async () => {
+  test('cannot be used in credentials that an operator of another tenant creates', async () => {
     const acme = await operatorOf('acme')
     const described = { name: 'x', grants: ['client_credentials'] }
     const { clientId } = (await gateway.admin('POST', '/clients', { ...described, tenant })).body
@@ -196,7 +200,7 @@ describe.each(['globex', undefined])('S64: the name of a client of tenant %s', (
   })
 })
 
-test('S66: a client that is ended is on record, also where its tokens could not be', async () => {
+test('S66: disabling a client is audited even if its tokens could not be revoked', async () => {
   const described = { name: 'x', grants: ['client_credentials'] }
   const { clientId } = (await gateway.admin('POST', '/clients', described)).body
   const revokeBefore = await revokedBeforeKey('client', PUBLIC_URL, clientId)
@@ -209,7 +213,7 @@ test('S66: a client that is ended is on record, also where its tokens could not 
   expect(gateway.events.at(-1)).toMatchObject({ status: 204, change })
 })
 
-test('S30: nothing is issued for the second behind what has ended its operator', async () => {
+test('S30: no token is issued for a second after the cutoff of its operator', async () => {
   const { url, token } = gateway.redis
   const revocationFacts = createGrantStore(createRedisRest({ url, token, timeoutMs: 2_000 }))
   const grant = { subject: 'olga', client: 'c', tenant: 'stark', roles: [], scopes: [] }

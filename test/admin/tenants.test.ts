@@ -8,7 +8,7 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-/** Without the windows of operators, which refusals count in, too. */
+/** Returns the content of Redis without the operators' limits, which count refusals too. */
 const state = async () => (await gateway.dump()).replaceAll(/^pc:limit:operators.*\n?/gm, '')
 const operatorOf = (tenant: string | undefined, issuer = ISSUER, claims = {}) =>
   gateway.token({ sub: 'olga', roles: ['operator'], tenant, ...claims }, issuer)
@@ -27,7 +27,7 @@ const NAMED = [
   ['/revocations', { kind: 'tenant', value: 'globex' }],
 ] as const
 
-/** Refused as a call that the operator may not make, with nothing changed. */
+/** Expects 403 insufficient_permission and an unchanged Redis. */
 async function expectRefused(method: string, path: string, body: object | undefined, as: string) {
   const before = await state()
   const reply = await gateway.admin(method, path, body, { as })
@@ -39,13 +39,13 @@ async function expectRefused(method: string, path: string, body: object | undefi
 }
 
 describe.each(MADE)('S64: POST %s %j by an operator with a tenant', (path, body) => {
-  test('makes nothing for another tenant', async () => {
+  test('creates nothing for another tenant', async () => {
     const acme = await operatorOf('acme')
     for (const tenant of ['globex', 'Acme', 'acme.', PUBLIC_URL])
       await expectRefused('POST', path, { ...body, tenant }, acme)
   })
 
-  test('makes it for its own, named or not', async () => {
+  test("creates it for the operator's own tenant, named or not", async () => {
     const as = await operatorOf('acme')
     for (const named of [{}, { tenant: 'acme' }]) {
       const reply = await gateway.admin('POST', path, { ...body, ...named }, { as })
@@ -54,13 +54,13 @@ describe.each(MADE)('S64: POST %s %j by an operator with a tenant', (path, body)
     }
   })
 
-  test('makes nothing where its issuer is not one whose tenants are meant', async () => {
+  test('creates nothing for an issuer whose tenants the policy does not manage', async () => {
     const stranger = await operatorOf('acme', REMOTE_ISSUER)
     await expectRefused('POST', path, body, stranger)
     await expectRefused('POST', path, { ...body, tenant: 'acme' }, stranger)
   })
 
-  test('makes it for any, or none, by an operator without one', async () => {
+  test('creates it for any tenant or none if the operator has no tenant', async () => {
     for (const named of [{}, { tenant: 'globex' }]) {
       const reply = await gateway.admin('POST', path, { ...body, ...named })
       expect(reply.status, reply.text).toBe(201)
@@ -69,7 +69,7 @@ describe.each(MADE)('S64: POST %s %j by an operator with a tenant', (path, body)
   })
 })
 
-test('S64: what is made by an operator with a tenant is behind the same wall', async () => {
+test('S64: a credential created by an operator with a tenant has the same restrictions', async () => {
   const as = await operatorOf('acme')
   const granted = { subject: 'x', roles: ['operator'] }
   const { token } = (await gateway.admin('POST', '/tokens', granted, { as })).body
@@ -78,7 +78,7 @@ test('S64: what is made by an operator with a tenant is behind the same wall', a
 })
 
 describe.each(['globex', undefined])('S64: a credential of tenant %s', (tenant) => {
-  test('is neither replaced nor ended by an operator of another', async () => {
+  test('cannot be rotated or revoked by an operator of another tenant', async () => {
     const acme = await operatorOf('acme')
     const ofTenant = tenant === undefined ? {} : { tenant }
     const made = {
@@ -94,7 +94,7 @@ describe.each(['globex', undefined])('S64: a credential of tenant %s', (tenant) 
   })
 })
 
-test('a credential of its own tenant is replaced and ended; one that is not there is 404', async () => {
+test('a credential of the own tenant can be rotated and revoked; an unknown one is 404', async () => {
   const as = await operatorOf('acme')
   const made = {
     'api-keys': (await gateway.admin('POST', '/api-keys', key, { as })).body.id,
@@ -104,13 +104,13 @@ test('a credential of its own tenant is replaced and ended; one that is not ther
     const secret = await gateway.admin('POST', `/${kind}/${id}/secret`, undefined, { as })
     expect(secret.status, secret.text).toBe(200)
     expect((await gateway.admin('DELETE', `/${kind}/${id}`, undefined, { as })).status).toBe(204)
-    const nobody = `/${kind}/01900000-0000-7000-8000-000000000000`
-    expect((await gateway.admin('DELETE', nobody, undefined, { as })).status).toBe(404)
+    const unknown = `/${kind}/01900000-0000-7000-8000-000000000000`
+    expect((await gateway.admin('DELETE', unknown, undefined, { as })).status).toBe(404)
   }
 })
 
-test('S64: what names a tenant is for operators of that tenant, or of none', async () => {
-  // Minted when needed, and later than this second: a tenant's revocation ends its own operators, too.
+test('S64: a call that names a tenant requires an operator of that tenant, or of none', async () => {
+  // Minted when needed, after this second: a revocation of the tenant covers its own operators too.
   const later = () => ({ iat: Math.floor(Date.now() / 1000) + 3 })
   const others = [
     () => operatorOf('acme'),
@@ -129,14 +129,14 @@ test('S64: what names a tenant is for operators of that tenant, or of none', asy
       const made = `${path}/${reply.body.id}`
       await refused('DELETE', made)
       for (const status of [204, 404]) {
-        const taken = await gateway.admin('DELETE', made, undefined, { as: await operator() })
-        expect(taken.status, taken.text).toBe(status)
+        const deletion = await gateway.admin('DELETE', made, undefined, { as: await operator() })
+        expect(deletion.status, deletion.text).toBe(status)
       }
     }
   }
 })
 
-test('what names no tenant is for whoever has the permission', async () => {
+test('a call that names no tenant requires only the permission', async () => {
   const as = await operatorOf('acme')
   const revocation = { kind: 'subject', value: 'globex' }
   const override = { limit: 'few', value: 'globex', requests: 1_000 }
@@ -149,7 +149,7 @@ test('what names no tenant is for whoever has the permission', async () => {
   }
 })
 
-/** The tenant of what was made, as whoever meets it will see it. */
+/** Returns the tenant of a created credential as the gateway reads it. */
 async function tenantOf(made: Record<string, string>): Promise<unknown> {
   if (made.apiKey !== undefined || made.clientId !== undefined) return made.tenant ?? undefined
   if (made.token?.startsWith('ey')) return decodeJwt(made.token).tenant

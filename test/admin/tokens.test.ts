@@ -12,7 +12,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close())
 
 describe('POST /tokens', () => {
-  test('a minted JWT says what was asked for, and is good in both isolates', async () => {
+  test('a minted JWT has the requested claims and is accepted in both isolates', async () => {
     const asked = {
       subject: 'alice',
       roles: ['reader'],
@@ -40,7 +40,7 @@ describe('POST /tokens', () => {
     expect((await gateway.call(body.token, 1)).status).toBe(200)
   })
 
-  test('S40: an opaque one is in its own answer and nowhere else; the record has its end', async () => {
+  test('S40: an opaque token appears in its own response and nowhere else, and its record expires', async () => {
     const asked = { subject: 'alice', roles: ['reader'], format: 'opaque' }
     const { body } = await gateway.admin('POST', '/tokens', asked)
     expect((await gateway.call(body.token, 1)).status).toBe(200)
@@ -50,18 +50,18 @@ describe('POST /tokens', () => {
     expect(gateway.events.find(({ change }) => change?.action === 'token.mint')).toBeDefined()
   })
 
-  test('a minted token can be revoked by the id that was told', async () => {
+  test('a minted token can be revoked by its returned id', async () => {
     const { body } = await gateway.admin('POST', '/tokens', { subject: 'eve', roles: ['reader'] })
     const revocation = { kind: 'token', value: body.tokenId, issuer: PUBLIC_URL }
     expect((await gateway.admin('POST', '/revocations', revocation)).status).toBe(201)
     expect((await gateway.call(body.token)).status).toBe(401)
   })
 
-  test.each([299, 3_601])('a life of %i s is refused', async (ttlSeconds) => {
+  test.each([299, 3_601])('a lifetime of %i s is refused', async (ttlSeconds) => {
     expect((await gateway.admin('POST', '/tokens', { subject: 'a', ttlSeconds })).status).toBe(422)
   })
 
-  test('a gateway without signing keys mints nothing, and has no keys', async () => {
+  test('a gateway without signing keys mints no tokens and publishes no keys', async () => {
     const silent = await startGateway({ signs: false })
     try {
       expect((await silent.admin('POST', '/tokens', { subject: 'alice' })).status).toBe(404)
@@ -72,7 +72,7 @@ describe('POST /tokens', () => {
   })
 })
 
-test('S46: keys are told with their place in life, and no member that signs', async () => {
+test('S46: keys are listed with their state and without private members', async () => {
   const nowSeconds = Math.floor(Date.now() / 1000)
   const keys = [
     { ...generateSigningJwk('next'), nbf: nowSeconds + 600 },
