@@ -31,10 +31,10 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     address: '192.0.2.1',
     limits,
   })
-  /** Redis may not know the limiter's script yet, which costs a call once. */
+  /** Redis may not have the limiter's script yet, which costs an extra call once. */
   const warmUp = () => admission().admit(request(null, [limitOf()]))
 
-  test('an admitted request costs exactly one call, with every look-up and two limits in it', async () => {
+  test('an admitted request costs exactly one call, including every lookup and two limits', async () => {
     await warmUp()
     const gateway = admission()
     const before = redis.calls()
@@ -70,7 +70,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
   })
 
   test.each(['session', 'subject', 'client', 'tenant'] as const)(
-    'S33: a cut-off by %s kills what was issued up to its second, and nothing later',
+    'S33: a cutoff by %s revokes tokens issued up to its second, and no later ones',
     async (kind) => {
       const atSeconds = nowSeconds()
       const old = principal({ issuedAtSeconds: atSeconds })
@@ -94,7 +94,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     },
   )
 
-  test('a later cut-off is never replaced by an earlier one, and can be lifted', async () => {
+  test('an earlier cutoff never replaces a later one, and a cutoff can be deleted', async () => {
     const who = principal()
     const revokeBefore = { kind: 'subject', issuer: who.issuer, value: who.subject } as const
     const revoke = revocations()
@@ -117,7 +117,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     })
     await admission().admit(request(who, [limitOf()]))
     const keys = await redis.direct.keys('*')
-    // The token, its tenant, that both have changed, and the window.
+    // The token, its tenant, the feed entries for both, and the window.
     expect(keys.length).toBe(4)
     for (const key of keys) expect(await redis.direct.ttl(key), key).toBeGreaterThan(0)
   })
@@ -134,7 +134,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     expect(verdicts.filter((verdict) => verdict?.denial === undefined).length).toBe(10)
   })
 
-  test('an exhausted limit is refused without a call, and says when to come back', async () => {
+  test('an exhausted limit refuses without a call, with a Retry-After', async () => {
     const [wide, narrow] = [limitOf({ limit: 5 }), limitOf({ limit: 1 })]
     const gateway = admission()
     await gateway.admit(request(null, [wide, narrow]))
@@ -149,7 +149,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     expect(redis.calls() - before).toBe(0)
   })
 
-  test('an exhausted limit refuses nothing of another limit by the same subject', async () => {
+  test('an exhausted limit does not affect another limit of the same subject', async () => {
     const gateway = new Hono<{ Variables: GatewayVariables }>()
     gateway.onError(problemHandler())
     const who = principal()
@@ -171,7 +171,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     expect([await statusOf('/both'), await statusOf('/wide')]).toEqual([429, 200])
   })
 
-  test('a cut-off of one session refuses no other, whether or not the tokens have ids', async () => {
+  test('a cutoff of one session refuses no other session, whether or not the tokens have ids', async () => {
     const ids = { subject: 'alice', tokenId: undefined, tokenIdHash: undefined }
     const [one, other] = [principal(ids), principal(ids)]
     await revocations().revokeBefore({
@@ -186,7 +186,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     expect((await gateway.admit(request(other))).denial).toBeUndefined()
   })
 
-  test('banned addresses and subjects are refused and told how long', async () => {
+  test('banned addresses and subjects are refused with the remaining time', async () => {
     const who = principal()
     await redis.direct.set(await addressBanKey('192.0.2.1'), String(nowSeconds() + 100))
     await redis.direct.set(
@@ -203,13 +203,13 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
     })
   })
 
-  test('R12: a key of a wrong type is an outage, not "not revoked"', async () => {
+  test('R12: a key of the wrong type is an outage, not "not revoked"', async () => {
     const who = principal()
     await redis.direct.hset(`pc:revoked:${who.tokenIdHash}`, 'a', 'b')
     await expect(admission().admit(request(who))).rejects.toBeInstanceOf(Unavailable)
   })
 
-  test('R12: an unreadable cut-off is an outage, not none', async () => {
+  test('R12: an unreadable cutoff is an outage, not "no cutoff"', async () => {
     const who = principal()
     await revocations().revokeBefore({
       kind: 'subject',
@@ -224,7 +224,7 @@ describe.each(['auto', 'embedded'] as const)('admission over Redis (%s)', (prefe
   })
 
   test.each(['deny', 'allow'] as const)(
-    'R12: a window of a wrong type fails as its onUnavailable says (%s)',
+    'R12: a window of the wrong type fails as its onUnavailable says (%s)',
     async (onUnavailable) => {
       const limit = limitOf({ onUnavailable })
       const gateway = admission()

@@ -1,4 +1,4 @@
-/** What somebody who knows the limiters can get out of them. */
+/** The most that a caller who understands the limiters can get from them. */
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import type { LimitEngine } from '../../src/admission/limit.ts'
@@ -10,10 +10,10 @@ import { ADDRESS, limitOf } from './callers.ts'
 
 const LIMIT = 20
 const WINDOW_MS = 60_000
-/** Often enough to meet every moment at which one more request is counted. */
+/** Frequent enough to find every moment at which one more request is admitted. */
 const STEP_MS = 1_000
 
-/** In this process, so that it goes by the same clock. */
+/** Runs in this process, so that it uses the same clock. */
 let redis: TestRedis
 beforeAll(async () => {
   redis = await startTestRedis('embedded')
@@ -22,8 +22,8 @@ afterAll(() => redis.close())
 afterEach(() => vi.useRealTimers())
 
 /**
- * When requests were admitted, milliseconds since the epoch, of a caller who asks at `times` as
- * often as he is let through.
+ * Returns when requests were admitted, in milliseconds since the epoch, for a caller who tries at
+ * each of `times` until refused.
  */
 async function admittedAt(times: readonly number[], engine: LimitEngine): Promise<number[]> {
   vi.useFakeTimers({ toFake: ['Date'] })
@@ -33,7 +33,7 @@ async function admittedAt(times: readonly number[], engine: LimitEngine): Promis
   const admitted: number[] = []
   for (const atMs of times) {
     vi.setSystemTime(atMs)
-    // An isolate that remembers nothing: the limiter itself is asked each time.
+    // An isolate with an empty memory: every request reaches the limiter.
     const isolate = createAdmission({ store, now: Date.now })
     while (
       (await isolate.admit({ principal: null, address: ADDRESS, limits })).denial === undefined
@@ -43,24 +43,27 @@ async function admittedAt(times: readonly number[], engine: LimitEngine): Promis
   return admitted
 }
 
-/** Most of them within one window's length, wherever that begins. */
+/** Returns the largest number of requests within one window's length, at any offset. */
 function worstOf(times: readonly number[]): number {
   const within = (fromMs: number) =>
     times.filter((atMs) => atMs >= fromMs && atMs < fromMs + WINDOW_MS).length
   return Math.max(...times.map(within))
 }
 
-/** Moments of three windows, from `fromMs` after the beginning of the first. */
+/**
+ * Returns the times of attempts in three windows, beginning `fromMs` after the start of the first
+ * window.
+ */
 function moments(fromMs: number): number[] {
-  // Not in the past: Redis forgets by its own clock.
+  // Not in the past, because Redis expires keys by its own clock.
   const startMs = (Math.floor(Date.now() / WINDOW_MS) + 1) * WINDOW_MS
   const length = Math.ceil((3 * WINDOW_MS - fromMs) / STEP_MS)
   return Array.from({ length }, (_, n) => startMs + fromMs + n * STEP_MS)
 }
 
-describe('R16: the worst rolling window of a caller who is never let through less than he can be', () => {
+describe('R16: the worst rolling window of a caller who uses every unit as soon as possible', () => {
   test.each([0, WINDOW_MS / 2, WINDOW_MS - 2])(
-    'R16: from %i ms into a window on: the limit, and never more, in each window anew',
+    'R16: starting %i ms into a window, admits exactly the limit in each window',
     async (fromMs) => {
       const times = await admittedAt(moments(fromMs), 'exact')
       expect(worstOf(times), NEVER).toBe(LIMIT)
@@ -69,7 +72,7 @@ describe('R16: the worst rolling window of a caller who is never let through les
   )
 
   test.each([0, WINDOW_MS / 2])(
-    "R16: by the other engine's approximation, from %i ms into a window on: never more than twice the limit",
+    'R16: with the upstash engine, starting %i ms into a window, admits at most twice the limit',
     async (fromMs) => {
       const times = await admittedAt(moments(fromMs), 'upstash')
       expect(times.length).toBeGreaterThanOrEqual(2 * LIMIT)
@@ -77,7 +80,7 @@ describe('R16: the worst rolling window of a caller who is never let through les
     },
   )
 
-  test('R16: and aimed at the boundary it is twice the limit, as the documentation says', async () => {
+  test('R16: with the upstash engine, an attack on the boundary gets twice the limit, as documented', async () => {
     expect(worstOf(await admittedAt(moments(WINDOW_MS - 2), 'upstash'))).toBe(2 * LIMIT)
   })
 })

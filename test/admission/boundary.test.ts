@@ -1,4 +1,6 @@
-/** A burst over the boundary of two windows, at several gateways, as the server's clock records it. */
+/**
+ * A burst across the boundary of two windows, at several gateways, recorded by the clock of Redis.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ADMISSION_SCRIPT } from '../../src/admission/redis/script.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
@@ -13,11 +15,11 @@ const WINDOW_SECONDS = 2
 const WINDOW_MICROS = WINDOW_SECONDS * 1e6
 const GATEWAYS = 4
 const RECORD = 'record'
-/** Twice the limit before each boundary and after it, for three windows. */
+/** Twice the limit before and after each boundary, for three windows. */
 const BURST = 2 * LIMIT
 const BURSTS_MS = [1_900, 2_100, 3_900, 4_100, 5_900, 6_100]
 
-/** The same script, which also writes down when it was run and what it decided. */
+/** The same script, with a record of when it ran and what it decided. */
 const RECORDED_SCRIPT = ADMISSION_SCRIPT.replace(
   /return reply\n$/,
   `call('RPUSH', '${RECORD}', format('%.0f', now) .. ' ' .. tostring(holds)) return reply`,
@@ -30,7 +32,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
   })
   afterAll(() => redis.close())
 
-  /** A gateway's store, with connections of its own. */
+  /** Creates the store of one gateway, with its own connections. */
   function recordedStore() {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 20_000 })
     const recorded: RedisRest = {
@@ -39,7 +41,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     return createUpstashAdmissionStore(recorded)
   }
 
-  test('R15, R16: 100 in 2 s at four gateways: 100 in the worst 2 s, and no refusal before 95', async () => {
+  test('R15, R16: four gateways admit 100 in the worst 2 s, and refuse none of the first 94', async () => {
     expect(RECORDED_SCRIPT).toContain(RECORD)
     const stores = Array.from({ length: GATEWAYS }, recordedStore)
     const limit = limitOf({ limit: LIMIT, windowSeconds: WINDOW_SECONDS })

@@ -1,4 +1,7 @@
-/** What many callers, odd callers and wrong clocks can take of Redis and of an isolate. */
+/**
+ * Bounds on the memory that many callers, hostile names and wrong clocks use in Redis and in an
+ * isolate.
+ */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import type { LimitEngine } from '../../src/admission/limit.ts'
@@ -24,26 +27,28 @@ function isolate() {
   return createAdmission({ store: createUpstashAdmissionStore(rest), now: Date.now })
 }
 
-/** What Redis keeps beside the bytes of a key and its value. */
+/** The overhead of Redis for each key. */
 const OVERHEAD_BYTES = 128
 
-/** What Redis takes for a key, by its own account where it gives one. The embedded one does not. */
+/** Returns the memory of a key as reported by Redis, or an estimate for the embedded Redis. */
 async function bytesOf(key: string): Promise<number> {
-  const told = await redis.direct.memory('USAGE', key).catch(() => undefined)
-  return Number(told ?? key.length + (await redis.direct.strlen(key)) + OVERHEAD_BYTES)
+  const reported = await redis.direct.memory('USAGE', key).catch(() => undefined)
+  return Number(reported ?? key.length + (await redis.direct.strlen(key)) + OVERHEAD_BYTES)
 }
 
 describe('R18: 100,000 callers of one limit', () => {
   const CALLERS = 100_000
   const SAMPLE = 300
   const WINDOW_SECONDS = 60
-  /** Of the worst that a caller can be called; see `MAX_PART_CHARACTERS` in src/redis/key-part.ts. */
+  /**
+   * For the longest encoded name of a caller; see `MAX_PART_CHARACTERS` in src/redis/key-part.ts.
+   */
   const MAX_KEY_BYTES = 512
   const MAX_ENTRY_BYTES = 1_024
 
-  /** The n-th caller, hostile in one of the ways that there are. */
+  /** Returns the n-th caller. The names are hostile in several ways. */
   function callerOf(n: number): string {
-    const odd = [
+    const hostile = [
       '',
       ':',
       '*',
@@ -54,7 +59,7 @@ describe('R18: 100,000 callers of one limit', () => {
       'x'.repeat(10_240),
       ':'.repeat(160),
     ]
-    return `${odd[n % odd.length]}${n}`
+    return `${hostile[n % hostile.length]}${n}`
   }
   const keyOf = (n: number) =>
     limitKeyOf(
@@ -62,7 +67,7 @@ describe('R18: 100,000 callers of one limit', () => {
       { issuer: 'https://idp.test', value: callerOf(n) },
     )
 
-  test('R18: have 100,000 bounded keys', async () => {
+  test('R18: use 100,000 bounded keys', async () => {
     const keys = new Set<string>()
     for (let n = 0; n < CALLERS; n++) {
       const key = await keyOf(n)
@@ -72,7 +77,7 @@ describe('R18: 100,000 callers of one limit', () => {
     expect(keys.size).toBe(CALLERS)
   })
 
-  test('R18: take 100 MB at most, and for a window', async () => {
+  test('R18: use at most 100 MB, for one window', async () => {
     const gateway = isolate()
     const before = new Set(await redis.direct.keys('*'))
     for (let n = 0; n < SAMPLE; n++) {
@@ -95,8 +100,8 @@ describe('R18: 100,000 callers of one limit', () => {
   })
 })
 
-describe('R19: what an isolate remembers of refusals', () => {
-  test('R19: is 10,000 of them, however many there were; the least recalled go first', () => {
+describe('R19: the refusals that an isolate caches', () => {
+  test('R19: are at most 10,000, and the least recently used are evicted first', () => {
     const REFUSED = 300_000
     const memory = createRefusalMemory<string>()
     for (let n = 0; n < REFUSED; n++) {
@@ -122,14 +127,14 @@ describe('R17: clocks', () => {
   const SKEW_MS = 5_000
   const LIMIT = 10
 
-  /** 60 requests at `atMs`, at isolates that are early, right and late in turn. */
+  /** Sends 60 requests at `atMs` to isolates whose clocks are early, correct and late in turn. */
   async function admittedAt(atMs: number, engine: LimitEngine) {
     vi.useFakeTimers({ toFake: ['Date'] })
     const limit = limitOf({ limit: LIMIT, windowSeconds: WINDOW_MS / 1_000, engine })
     const isolates = [isolate(), isolate(), isolate()]
     let admitted = 0
     for (let n = 0; n < 60; n++) {
-      // It stands still while code runs, as it does on Workers.
+      // The clock stands still while code runs, as on Workers.
       vi.setSystemTime(atMs + ((n % 3) - 1) * SKEW_MS)
       const { denial, limits } =
         (await isolates[n % 3]?.admit({ principal: null, address: ADDRESS, limits: [limit] })) ?? {}
@@ -145,18 +150,18 @@ describe('R17: clocks', () => {
   const windowStartMs = () => (Math.floor(Date.now() / WINDOW_MS) + 2) * WINDOW_MS
 
   test.each([-1, 0, 1, WINDOW_MS / 2])(
-    'R17: five seconds off, %i ms from where a window could end: exactly the limit',
+    'R17: with clocks five seconds off, %i ms from a possible window end, admits exactly the limit',
     async (offMs) => {
       expect(await admittedAt(windowStartMs() + offMs, 'exact')).toBe(LIMIT)
     },
   )
 
-  test('R17: by the other engine, in the middle of a window: exactly the limit', async () => {
+  test('R17: the upstash engine in the middle of a window admits exactly the limit', async () => {
     expect(await admittedAt(windowStartMs() + WINDOW_MS / 2, 'upstash')).toBe(LIMIT)
   })
 
   test.each([-1, 0, 1])(
-    'R17: by the other engine, %i ms from the end of a window: one limit for each side at most',
+    'R17: the upstash engine, %i ms from a window end, admits at most the limit on each side',
     async (offMs) => {
       const admitted = await admittedAt(windowStartMs() + offMs, 'upstash')
       expect(admitted).toBeGreaterThanOrEqual(LIMIT)

@@ -1,4 +1,4 @@
-/** Callers of the admission tests: principals, records of references, limits. */
+/** Callers for the admission tests: principals, reference records and limits. */
 import type { LimitRequest, LimitRule } from '../../src/admission/limit.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 import {
@@ -15,7 +15,7 @@ export const ADDRESS = '192.0.2.1'
 export const nowSeconds = () => Math.floor(Date.now() / 1000)
 let serial = 0
 
-/** Somebody new each time, whose token was issued ten seconds ago. */
+/** Returns a new principal whose token was issued ten seconds ago. */
 export function principal(claims: Partial<Principal> = {}): Principal {
   serial += 1
   return {
@@ -36,7 +36,7 @@ export function principal(claims: Partial<Principal> = {}): Principal {
   }
 }
 
-/** A limit nobody else counts by. Its window is a day's, so that no test meets its end. */
+/** Returns a limit with a unique name. Its window is a day, so that no test reaches its end. */
 export function limitOf(rule: Partial<LimitRule> = {}): LimitRequest {
   serial += 1
   return {
@@ -45,10 +45,10 @@ export function limitOf(rule: Partial<LimitRule> = {}): LimitRequest {
   }
 }
 
-/** Units that were taken of an exact window, by its text in Redis. */
+/** Returns the units used of an exact window, from its text in Redis. */
 export const takenOf = (text: string | null): number => Number(text?.slice(0, 10))
 
-/** What the gateway keeps of a token that it gave somebody new in exchange for the provider's. */
+/** Returns the record of a token that was exchanged for the identity provider's token. */
 export function recordOf(claims: Partial<ReferenceRecord> = {}): ReferenceRecord {
   serial += 1
   return {
@@ -69,7 +69,7 @@ export function recordOf(claims: Partial<ReferenceRecord> = {}): ReferenceRecord
   }
 }
 
-/** Keeps a record, and returns the reference to it. */
+/** Stores a record and returns its reference. */
 export async function stored(store: ReferenceStore, record: ReferenceRecord): Promise<Reference> {
   const text = crypto.randomUUID()
   const reference = { kind: record.kind, text, hash: await credentialHash(text) }

@@ -1,32 +1,35 @@
 /**
- * An exact window as docs/decisions/0035 and 0037 describe it: the specification of the scripts' Lua, written
- * another way. Times are microseconds of the server's clock, whole numbers.
+ * An exact window as decisions 0035 and 0037 describe it: the specification of the Lua scripts,
+ * written independently. Times are whole microseconds of the server's clock.
  */
 
 const SHARES = 16
 const STEPS = 8
 const MAX_SHARES = 40
-/** A lease is at most this part of what will be left above the reserve. */
+/** A lease is at most this part of what is left above the reserve. */
 const LEASE_PART = 4
-/** And this part of the limit is never lent. */
+/** This part of the limit is never leased. */
 const RESERVE = 4
-/** A window that has just begun is expected to hold so many times as much, at most. */
+/** A new window is expected to receive at most this many times its current count. */
 const FORECAST = 16
 
 export interface ModelOptions {
   readonly limit: number
   readonly windowMicros: number
-  /** For how long units count; anything but the window's length is wrong. */
+  /** How long units count. Any value except the window's length is a deliberate defect. */
   readonly horizonMicros?: number
-  /** When a lease counts as taken, instead of at the end of its hold; undefined: not at all. */
+  /** When a leased unit counts. Undefined: never. By default it counts at the end of its hold. */
   readonly leasedAt?: ((nowMicros: number, holdMicros: number) => number | undefined) | undefined
-  /** How far ahead lending looks, default 16: whatever is lent, no window may be exceeded. */
+  /** How far ahead leasing looks, default 16. No value may let a window exceed its limit. */
   readonly forecast?: number
-  /** Until how long after the end of its hold a unit may come back; anything but a window is wrong. */
+  /**
+   * How long after the end of its hold a unit may be returned. Any value except the window is a
+   * deliberate defect.
+   */
   readonly returnMicros?: number
 }
 
-/** As {@link LeaseAsk} has it. */
+/** The fields of {@link LeaseAsk} that the model reads. */
 export interface ModelAsk {
   readonly units: number
   readonly step: number
@@ -53,7 +56,7 @@ interface Share {
 
 const sum = (shares: readonly Share[]) => shares.reduce((total, { units }) => total + units, 0)
 
-/** Makes a window that nothing was taken of. */
+/** Creates an unused window. */
 export function createModel({
   limit,
   windowMicros,
@@ -111,7 +114,7 @@ export function createModel({
   }
 
   return {
-    /** A request that costs `cost`, or a renewal: 0. */
+    /** Handles a request that costs `cost`, or a renewal if `cost` is 0. */
     ask(
       nowMicros: number,
       cost: number,

@@ -1,4 +1,4 @@
-/** What holds of exact windows, whatever comes: of their specification, which the scripts follow. */
+/** Properties of the model of exact windows, which the scripts follow. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NEVER } from '../harness/never.ts'
@@ -24,14 +24,14 @@ const isNeverOver = (schedule: Schedule, horizon?: number) =>
   schedule.limit
 
 describe('R16: an exact window', () => {
-  test('R16: admits no more than the limit in any rolling window, whatever comes', () => {
+  test('R16: admits at most the limit in any rolling window, for every schedule', () => {
     fc.assert(
       fc.property(schedules(REQUESTS), (schedule) => isNeverOver(schedule)),
       RUNS,
     )
   })
 
-  test('R16: and the property finds windows that let go one step too early', () => {
+  test('R16: the property fails for a window that releases units one step early', () => {
     const broken = fc.check(
       fc.property(schedules(REQUESTS), (schedule) => isNeverOver(schedule, 7 / 8)),
       RUNS,
@@ -45,14 +45,14 @@ describe('R16: an exact window', () => {
     return leastBefore(outcomesOf(schedule, horizon), windowSeconds * 1e6, cost) > limit - share
   }
 
-  test('R16: refuses only what comes after 15/16 of the limit in the last window, and small limits exactly', () => {
+  test('R16: refuses only after 15/16 of the limit in the last window; small limits are exact', () => {
     fc.assert(
       fc.property(schedules(REQUESTS), (schedule) => isGenerous(schedule)),
       RUNS,
     )
   })
 
-  test('R16: and the property finds windows that let go one step too late', () => {
+  test('R16: the property fails for a window that releases units one step late', () => {
     const broken = fc.check(
       fc.property(schedules(REQUESTS), (schedule) => isGenerous(schedule, 9 / 8)),
       RUNS,
@@ -61,7 +61,7 @@ describe('R16: an exact window', () => {
   })
 
   test.each([1.05, 1.2, 2, 7, 100])(
-    'R16: gives %f times as many requests as it lets through 0.93 of its limit and more',
+    'R16: at %f times the limit, admits at least 0.93 of the limit',
     (times) => {
       const [limit, windowSeconds, windows] = [100, 60, 40]
       const gap = Math.floor((windowSeconds * 1e6) / (limit * times))
@@ -73,7 +73,7 @@ describe('R16: an exact window', () => {
     },
   )
 
-  test('R16: has room again when it says, and not before', () => {
+  test('R16: has room again at the time it reports, and not before', () => {
     fc.assert(
       fc.property(schedules(200), ({ limit, windowSeconds, cost, gaps }) => {
         const make = () => createModel({ limit, windowMicros: windowSeconds * 1e6 })
@@ -94,14 +94,14 @@ describe('R16: an exact window', () => {
     )
   })
 
-  test('R16: a limit of 1 is free again after exactly its window', () => {
+  test('R16: a limit of 1 has room again after exactly its window', () => {
     const model = createModel({ limit: 1, windowMicros: 60e6 })
     expect(model.ask(1e15, 1)).toMatchObject({ admitted: true, left: 0, waitMs: 60_000 })
     expect(model.ask(1e15 + 60e6 - 1, 1)).toMatchObject({ admitted: false, left: 0, waitMs: 1 })
     expect(model.ask(1e15 + 60e6, 1).admitted).toBe(true)
   })
 
-  test('R18: is bounded: at most 40 shares, however limit and cost are', () => {
+  test('R18: stores at most 40 shares, for any limit and cost', () => {
     fc.assert(
       fc.property(schedules(REQUESTS), ({ limit, windowSeconds, cost, gaps }) => {
         const model = createModel({ limit, windowMicros: windowSeconds * 1e6 })
@@ -117,7 +117,7 @@ describe('R16: an exact window', () => {
     )
   })
 
-  test('R17: a clock that is set back lets nobody in, and keeps nobody out for more than two windows', () => {
+  test('R17: a clock that is set back admits nobody extra and refuses nobody for more than two windows', () => {
     const hour = 3_600e6
     const backs = fc.array(
       fc.record({ at: fc.nat(REQUESTS), micros: fc.integer({ min: 1, max: hour }) }),
@@ -126,7 +126,7 @@ describe('R16: an exact window', () => {
       fc.property(schedules(REQUESTS), backs, ({ limit, windowSeconds, cost, gaps }, steps) => {
         const windowMicros = windowSeconds * 1e6
         const model = createModel({ limit, windowMicros })
-        // Time as it is, and the server's clock, which falls behind it.
+        // The real time, and how far the server's clock is behind it.
         let [realMicros, behind] = [1e15, 0]
         const outcomes = gaps.map((gap, index) => {
           realMicros += gap

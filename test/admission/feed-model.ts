@@ -1,25 +1,25 @@
-/** The specification of the feed, which the scripts follow, and of what can happen to its server. */
+/** The specification of the feed, which the scripts follow, with the failures of its server. */
 import type { FeedCursor, FeedReply } from '../../src/revocation/feed.ts'
 
 export interface FeedModelOptions {
-  /** Keys that are told at once. */
+  /** The maximum number of keys in one reply. */
   readonly most: number
-  /** Entries that there may be. */
+  /** The maximum number of entries. */
   readonly entries: number
-  /** False: the broken one that believes every position of the same epoch. */
+  /** False: a deliberate defect, which accepts every position of the same epoch. */
   readonly checksTime?: boolean
 }
 
 interface Feed {
   readonly epoch: number
   readonly oldest: number
-  /** From `oldest` on. */
+  /** The entries from `oldest` on. */
   readonly entries: readonly { readonly time: number; readonly key: string | undefined }[]
 }
 
 interface State {
   readonly feed: Feed | undefined
-  /** Keys that are revoked, and since when without a break. */
+  /** Revoked keys, with the start of the current revocation. */
   readonly revoked: ReadonlyMap<string, number>
 }
 
@@ -28,7 +28,7 @@ export type FeedModel = ReturnType<typeof createFeedModel>
 export function createFeedModel({ most, entries: room, checksTime = true }: FeedModelOptions) {
   let state: State = { feed: undefined, revoked: new Map() }
   let saved: State = state
-  /** No two entries are of one time. */
+  /** No two entries have the same time. */
   let time = 0
 
   function feed(): Feed {
@@ -41,10 +41,10 @@ export function createFeedModel({ most, entries: room, checksTime = true }: Feed
   }
 
   return {
-    /** Since when a key is revoked; undefined: it is not. */
+    /** Returns when the key was revoked, or undefined if it is not. */
     revokedSinceMs: (key: string) => state.revoked.get(key),
 
-    /** Revokes a key, or takes that back. */
+    /** Revokes a key, or deletes its revocation. */
     write(key: string, nowMs: number): void {
       const { epoch, oldest, entries } = feed()
       const all = [...entries, { time, key }]
@@ -74,11 +74,11 @@ export function createFeedModel({ most, entries: room, checksTime = true }: Feed
     lose(): void {
       state = { ...state, feed: undefined }
     },
-    /** A replica has got everything. */
+    /** The replica receives everything. */
     save(): void {
       saved = state
     },
-    /** The replica takes over. */
+    /** The replica is promoted. */
     failOver(nowMs: number): void {
       const before = state.revoked
       const revoked = new Map([...saved.revoked].map(([key]) => [key, before.get(key) ?? nowMs]))

@@ -1,18 +1,21 @@
-/** What may happen to an isolate, a feed and a server, in any order, and what must be true of it. */
+/**
+ * Random events at an isolate, a feed and a server, and the property that must hold for all of
+ * them.
+ */
 import fc from 'fast-check'
 import type { FeedMark, RevocationFeed } from '../../src/revocation/feed.ts'
 import { createFeedModel, type FeedModelOptions } from './feed-model.ts'
 
 export const BOUND_MS = 100
 const KEYS = ['a', 'b', 'c', 'shared']
-/** By caller. */
+/** The keys of each caller. */
 const KEYS_OF = [
   ['a', 'shared'],
   ['b', 'shared'],
   ['c', 'shared'],
 ] as const
 
-/** A call: when the script runs, and when the reply is there, after it was sent. */
+/** A call: when the script runs and when the reply arrives, after the call was sent. */
 interface Call {
   readonly kind: 'ask' | 'refresh'
   readonly caller: number
@@ -43,7 +46,7 @@ const call = (kind: Call['kind']) =>
   })
 const event = (kind: 'lose' | 'save' | 'failOver') => fc.constant<Happening>({ kind })
 
-/** Calls that overlap, are slow, and get lost; writers; and now and then a disaster. */
+/** Overlapping, slow and lost calls, concurrent writers, and an occasional failover. */
 export const feedSchedules = fc.array(
   fc.record<Step>({
     afterMs: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: BOUND_MS / 4 })),
@@ -66,13 +69,15 @@ export const feedSchedules = fc.array(
 )
 
 export interface Lived {
-  /** Callers that the view let in although a key of theirs had been revoked for the bound. */
+  /**
+   * Callers that the view admitted although a key of theirs was revoked for longer than the bound.
+   */
   readonly wrong: number
-  /** Callers that it let in. */
+  /** Callers that the view admitted. */
   readonly held: number
 }
 
-/** Lives a schedule through; the view is asked about every caller at every moment of it. */
+/** Runs a schedule and queries the view for every caller after each event. */
 export function live(
   steps: readonly Step[],
   feed: RevocationFeed,

@@ -1,4 +1,4 @@
-/** A Redis that is full still answers what it knows, and writes nothing. */
+/** A Redis without free memory still answers reads and refuses writes. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AdmissionVerdict, createAdmission } from '../../src/admission/admission.ts'
 import type { LimitRequest } from '../../src/admission/limit.ts'
@@ -25,8 +25,8 @@ const isolate = () =>
     now: Date.now,
   })
 
-describe.each(['principal', 'reference'] as const)('a Redis without room (%s)', (kind) => {
-  /** Somebody new, to be admitted later. */
+describe.each(['principal', 'reference'] as const)('Redis without free memory (%s)', (kind) => {
+  /** Creates a caller and returns a function that admits it. */
   async function caller(): Promise<(...limits: LimitRequest[]) => Promise<AdmissionVerdict>> {
     if (kind === 'principal')
       return (...limits) => isolate().admit({ principal: principal(), address: ADDRESS, limits })
@@ -38,10 +38,8 @@ describe.each(['principal', 'reference'] as const)('a Redis without room (%s)', 
     }
   }
 
-  test('R12: a limit that cannot be written refuses or not as its onUnavailable says', async ({
-    skip,
-  }) => {
-    if (redis.kind === 'embedded') skip('the embedded Redis has no end of memory')
+  test('R12: a limit that cannot be written fails as its onUnavailable says', async ({ skip }) => {
+    if (redis.kind === 'embedded') skip('the embedded Redis has no memory limit')
     const admit = await caller()
     const [strict, lax, watched, spent] = [
       limitOf(),

@@ -1,4 +1,6 @@
-/** A whole gateway as it ships, in process, over a real Redis, with its audit events at hand. */
+/**
+ * The whole gateway as it is shipped, in this process, over a real Redis, with its audit events.
+ */
 
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
@@ -12,7 +14,7 @@ export const PUBLIC_URL = 'https://gateway.test'
 export interface WholeGatewayOptions {
   readonly redis: TestRedis
   readonly originUrl: string
-  /** Of the one trusted issuer. */
+  /** The key of the one trusted issuer. */
   readonly key: TestKey
   readonly policy: ReturnType<typeof definePolicy>
 }
@@ -20,7 +22,7 @@ export interface WholeGatewayOptions {
 export interface WholeGateway {
   /** In the order of the requests. */
   readonly events: AuditEvent[]
-  /** Sends a request from an address, and waits for what it left behind. */
+  /** Sends a request from an address, and waits for the work behind its response. */
   ask(
     path: string,
     address: string,
@@ -29,7 +31,7 @@ export interface WholeGateway {
   ): Promise<Response>
 }
 
-/** Makes an isolate: two of them share nothing but Redis. */
+/** Creates an isolate. Two isolates share only Redis. */
 export function wholeGateway({ redis, originUrl, key, policy }: WholeGatewayOptions): WholeGateway {
   const services = composeServices(
     {

@@ -27,7 +27,7 @@ const hostile = [
 ]
 
 describe('R18: key parts', () => {
-  test('are bounded, and hold no separator, pattern, brace or control character', async () => {
+  test('are bounded, without separators, patterns, braces or control characters', async () => {
     for (const text of hostile) {
       const part = await keyPart(text)
       expect(part.length).toBeLessThanOrEqual(160)
@@ -35,8 +35,8 @@ describe('R18: key parts', () => {
     }
   })
 
-  test('keep their spelling, since counters and bans are stored under them', async () => {
-    // No promise: a plain part takes no turn of the event loop.
+  test('keep their spelling, because counters and bans are stored under them', async () => {
+    // The part is not a promise, so that a plain part costs no turn of the event loop.
     for (const [text, part] of [
       ['alice', 'alice'],
       ["it's (a) test!", 'it%27s%20%28a%29%20test%21'],
@@ -56,7 +56,8 @@ describe('R18: key parts', () => {
   test('never collide', async () => {
     const parts = await Promise.all(hostile.map(keyPart))
     expect(new Set(parts).size).toBe(hostile.length)
-    // A text that looks like the hash of another is escaped, so it cannot be that hash.
+    // A text that looks like the hash of another text is escaped, so it cannot collide with that
+    // hash.
     const hashed = await keyPart('x'.repeat(161))
     expect(await keyPart(hashed)).not.toBe(hashed)
   })

@@ -1,4 +1,4 @@
-/** What happens between the decision of Redis and the moment at which the isolate reads it. */
+/** Events between the decision of Redis and the moment when the isolate reads it. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
@@ -6,7 +6,7 @@ import { ISSUER } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
 import { startWorld, type World } from '../relations/pipeline/gateway.ts'
 
-/** Longer than an admission holds. */
+/** Longer than an admission is valid. */
 const LATE_MS = 1_100
 
 let world: World
@@ -27,7 +27,7 @@ afterAll(async () => {
 })
 beforeEach(() => proxy.set({ kind: 'none' }))
 
-/** Sends a request whose admission is read late, and does `meanwhile` once Redis has decided. */
+/** Sends a request whose admission is read late, and runs `meanwhile` after Redis has decided. */
 async function admittedLate(subject: string, meanwhile: () => Promise<unknown>): Promise<number> {
   const token = await world.token(subject)
   await proxy.set({ kind: 'latency', ms: LATE_MS })
@@ -39,7 +39,7 @@ async function admittedLate(subject: string, meanwhile: () => Promise<unknown>):
   return status
 }
 
-test('S30: a caller who was revoked before a late admission was read does not get in', async () => {
+test('S30: a caller who was revoked before a late admission was read is refused', async () => {
   const reached = world.reached.length
   const nowSeconds = Math.floor(Date.now() / 1000)
   const status = await admittedLate('revoked', async () =>
@@ -54,14 +54,14 @@ test('S30: a caller who was revoked before a late admission was read does not ge
   expect(world.reached.length, NEVER).toBe(reached)
 })
 
-test('a good caller gets in after a late admission, by a second call to Redis', async () => {
+test('an unrevoked caller is admitted after a late admission, by a second call to Redis', async () => {
   const [calls, reached] = [world.redis.calls(), world.reached.length]
   expect(await admittedLate('good', async () => undefined)).toBe(200)
   expect(world.redis.calls() - calls).toBe(2)
   expect(world.reached.length - reached).toBe(1)
 })
 
-test('and after a prompt one, by a single call', async () => {
+test('an admission that is read in time costs a single call', async () => {
   const token = await world.token('prompt')
   const calls = world.redis.calls()
   expect((await isolate.ask('/plain', token)).status).toBe(200)

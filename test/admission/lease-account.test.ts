@@ -1,4 +1,4 @@
-/** What an isolate may spend, when it asks for more, and what it gives back. */
+/** What an isolate may spend of its leases, when it requests more, and what it returns. */
 import { describe, expect, test } from 'vitest'
 import { LEASE_MARGIN_MS, type LeaseAccount } from '../../src/admission/lease.ts'
 import { createLeaseAccount } from '../../src/admission/lease-account.ts'
@@ -14,7 +14,7 @@ const account = (max = 1_000, cost = 1) =>
 const use = (one: LeaseAccount, count: number, nowMs = START_MS) => {
   for (let n = 0; n < count; n++) one.use(nowMs)
 }
-/** Asks, and is granted all of it, or so many units. */
+/** Requests a lease and grants all of it, or `units`. Returns the units that it holds. */
 function lend(one: LeaseAccount, sentMs: number, units?: number): number {
   const ask = one.ask(sentMs)
   if (ask === undefined) return 0
@@ -23,8 +23,8 @@ function lend(one: LeaseAccount, sentMs: number, units?: number): number {
   return granted
 }
 
-describe('R16: an account of units ahead', () => {
-  test('who is asked for now and then takes nothing ahead, and who is asked for often does', () => {
+describe('R16: a lease account', () => {
+  test('requests no units for a rare caller, and requests them for a frequent one', () => {
     const one = account()
     use(one, 3)
     expect(one.ask(START_MS)).toBeUndefined()
@@ -35,7 +35,7 @@ describe('R16: an account of units ahead', () => {
     })
   })
 
-  test('asks for what was used in the life of a lease, and half as much again, up to the most', () => {
+  test('requests the use of one lease lifetime plus half, up to the maximum', () => {
     const at = (max: number, cost: number) => {
       const one = account(max, cost)
       use(one, 100)
@@ -47,7 +47,7 @@ describe('R16: an account of units ahead', () => {
     expect(at(40, 3)).toBe(39)
   })
 
-  test('one call at a time asks, until it is heard of or lost', () => {
+  test('has one request in progress at a time, until it is answered or lost', () => {
     const one = account()
     use(one, 100)
     const ask = one.ask(START_MS)
@@ -59,7 +59,7 @@ describe('R16: an account of units ahead', () => {
     expect(one.ask(START_MS + 1_001)).toBeDefined()
   })
 
-  test('spends until its time has passed since the call was sent, and not a moment longer', () => {
+  test('spends units until their lifetime has passed since the call was sent, and no longer', () => {
     const one = account()
     use(one, 100)
     lend(one, START_MS)
@@ -69,21 +69,21 @@ describe('R16: an account of units ahead', () => {
     expect(one.spend()).toBe(false)
   })
 
-  test('a clock that is set back ends what is held', () => {
+  test('drops what it holds if the clock is set back', () => {
     const one = account()
     use(one, 100)
     lend(one, START_MS)
     expect(one.held(START_MS - 1)).toBe(0)
   })
 
-  test('spends all of what a request costs, or nothing that counts', () => {
+  test('spends the whole cost of a request, or nothing', () => {
     const one = account(1_000, 3)
     use(one, 100)
     lend(one, START_MS, 6)
     expect([one.spend(), one.spend(), one.spend()]).toEqual([true, true, false])
   })
 
-  test('is renewed behind an answer when half is spent, or half of its time has passed', () => {
+  test('is renewed behind a response when half of the units or half of the lifetime is used', () => {
     const one = account()
     use(one, 100)
     lend(one, START_MS)
@@ -98,7 +98,7 @@ describe('R16: an account of units ahead', () => {
     expect(other.renewal(START_MS + TTL_MS / 2)?.units).toBeGreaterThan(50)
   })
 
-  test('where little was granted, a renewal waits for half a life', () => {
+  test('waits half a lifetime before it renews a small grant', () => {
     const one = account()
     use(one, 100)
     lend(one, START_MS, 2)
@@ -106,7 +106,7 @@ describe('R16: an account of units ahead', () => {
     expect(one.renewal(START_MS + TTL_MS / 2)).toBeDefined()
   })
 
-  test('what is not spent goes back once, with when the first of it ends', () => {
+  test('returns unspent units once, with the end of the earliest of them', () => {
     const one = account()
     use(one, 100)
     lend(one, START_MS)
@@ -118,7 +118,7 @@ describe('R16: an account of units ahead', () => {
     expect(one.renewal(START_MS + 4 * TTL_MS)).toBeUndefined()
   })
 
-  test('what has left the window by itself does not come back', () => {
+  test('returns no units that have left the window already', () => {
     const one = account()
     use(one, 100)
     lend(one, START_MS)
@@ -126,7 +126,7 @@ describe('R16: an account of units ahead', () => {
     expect(one.renewal(START_MS + WINDOW_MS)?.returned ?? 0).toBe(0)
   })
 
-  test('in the window after a refusal nothing is taken ahead', () => {
+  test('requests no lease in the window after a refusal', () => {
     const one = account()
     one.refused(START_MS)
     use(one, 100, START_MS + WINDOW_MS - 1)
@@ -134,7 +134,7 @@ describe('R16: an account of units ahead', () => {
     expect(one.ask(START_MS + WINDOW_MS)).toBeDefined()
   })
 
-  test('what is surrendered is not spent', () => {
+  test('does not spend surrendered units', () => {
     const one = account()
     use(one, 100)
     lend(one, START_MS)
@@ -143,7 +143,7 @@ describe('R16: an account of units ahead', () => {
     expect(one.renewal(START_MS + 1)?.returned).toBe(150)
   })
 
-  test('no more than the most is held, whatever was granted late', () => {
+  test('holds at most the maximum, whatever is granted late', () => {
     const one = account(100)
     use(one, 100)
     const lost = one.ask(START_MS)
@@ -154,8 +154,8 @@ describe('R16: an account of units ahead', () => {
   })
 })
 
-describe('R16: how much an account of units ahead asks for', () => {
-  /** An account that has used 100 in this life and holds 150. */
+describe('R16: the size of a lease request', () => {
+  /** Returns an account that has used 100 in this lifetime and holds 150. */
   function filled(max = 1_000): LeaseAccount {
     const one = account(max)
     use(one, 100)
@@ -166,7 +166,7 @@ describe('R16: how much an account of units ahead asks for', () => {
     for (let n = 0; n < count; n++) one.spend()
   }
 
-  test('begins at four uses in the life of a lease, whatever a use costs', () => {
+  test('starts at four uses in a lease lifetime, whatever a use costs', () => {
     for (const [cost, units] of [
       [1, 6],
       [3, 18],
@@ -179,7 +179,7 @@ describe('R16: how much an account of units ahead asks for', () => {
     }
   })
 
-  test('counts the life before by the part of it that is less than a life ago', () => {
+  test('weights the previous lifetime by the part of it that is recent', () => {
     const one = account()
     use(one, 100)
     expect(one.ask(START_MS + TTL_MS + TTL_MS / 4)?.units).toBe(112)
@@ -188,7 +188,7 @@ describe('R16: how much an account of units ahead asks for', () => {
     expect(other.ask(START_MS + 2 * TTL_MS)).toBeUndefined()
   })
 
-  test('a renewal asks for what is missing, and for no more than the most', () => {
+  test('of a renewal is what is missing, up to the maximum', () => {
     const one = filled()
     spend(one, 80)
     expect(one.renewal(START_MS + 1)?.units).toBe(80)
@@ -199,11 +199,11 @@ describe('R16: how much an account of units ahead asks for', () => {
     expect(unspent.renewal(START_MS + TTL_MS / 2)?.units).toBe(10)
   })
 
-  test('what will not be used before it ends is not counted as held', () => {
+  test('does not count units that will expire unused as held', () => {
     expect(filled().renewal(START_MS + TTL_MS / 2)?.units).toBe(100)
   })
 
-  test('is renewed when less than half is left', () => {
+  test('is sent when less than half is left', () => {
     const one = filled()
     spend(one, 75)
     expect(one.renewal(START_MS + 1)).toBeUndefined()
@@ -211,7 +211,7 @@ describe('R16: how much an account of units ahead asks for', () => {
     expect(one.renewal(START_MS + 1)).toBeDefined()
   })
 
-  test('a grant of half is not little: the renewal does not wait', () => {
+  test('counts half of the requested units as enough: the renewal does not wait', () => {
     const one = account()
     use(one, 100)
     expect(lend(one, START_MS, 75)).toBe(75)
@@ -221,20 +221,22 @@ describe('R16: how much an account of units ahead asks for', () => {
 })
 
 describe('R16: an account with several leases', () => {
-  /** Two calls at once: the first is taken for lost, and its answer comes after that of the second. */
+  /**
+   * Two concurrent calls: the first counts as lost, and its answer arrives after the second answer.
+   */
   function late(max: number, second: number, first: number): LeaseAccount {
     const one = account(max)
     use(one, 100)
     const lost = one.ask(START_MS)
     use(one, 100, LATER_MS)
     lend(one, LATER_MS, second)
-    if (lost === undefined) throw new Error('nothing was asked for')
+    if (lost === undefined) throw new Error('the account requested nothing')
     one.settle(lost, { units: first, endMicros: START_MS * 1000 }, START_MS)
     return one
   }
   const LATER_MS = START_MS + TTL_MS
 
-  test('a lease ends in its own time, in whatever order the answers come', () => {
+  test('ends each lease at its own time, in whatever order the answers arrive', () => {
     expect(late(1_000, 50, 70).held(LATER_MS)).toBe(50)
     const inOrder = account()
     use(inOrder, 100)
@@ -246,7 +248,7 @@ describe('R16: an account with several leases', () => {
     expect(inOrder.held(START_MS + TTL_MS + 600)).toBe(0)
   })
 
-  test('what goes back names the end of the first of it, and is told once', () => {
+  test('returns units once, with the end of the earliest of them', () => {
     const one = late(1_000, 50, 70)
     one.surrender()
     expect(one.renewal(LATER_MS + 1)).toMatchObject({
@@ -257,7 +259,7 @@ describe('R16: an account with several leases', () => {
     expect(one.renewal(LATER_MS + 1_500)).toMatchObject({ returned: 0, returnedEndMicros: 0 })
   })
 
-  test('a lease that is spent does not change the end of what goes back', () => {
+  test('keeps the end of the returned units when a lease is spent', () => {
     const one = account()
     use(one, 100)
     const lost = one.ask(START_MS)
@@ -272,7 +274,7 @@ describe('R16: an account with several leases', () => {
     })
   })
 
-  test('nothing goes back once the first of it has left the window', () => {
+  test('returns nothing after the earliest unit has left the window', () => {
     const one = late(1_000, 50, 70)
     one.surrender()
     expect(one.renewal(START_MS + WINDOW_MS - 1)?.returned).toBe(120)
@@ -281,7 +283,7 @@ describe('R16: an account with several leases', () => {
     expect(other.renewal(START_MS + WINDOW_MS)?.returned ?? 0).toBe(0)
   })
 
-  test('what goes back waits for a call that is due, as long as anything is held', () => {
+  test('returns units with the next due call while it holds any', () => {
     const one = late(100, 100, 100)
     expect(one.held(LATER_MS)).toBe(100)
     expect(one.renewal(LATER_MS + 1)).toBeUndefined()
@@ -293,19 +295,19 @@ describe('R16: an account with several leases', () => {
   })
 })
 
-test('R16: a grant that goes back whole does not delay the next renewal', () => {
+test('R16: a grant that is returned whole does not delay the next renewal', () => {
   const ttlMs = 4_000
   const one = createLeaseAccount({ max: 100, cost: 1, ttlMs, windowMs: WINDOW_MS })
   use(one, 100)
   const [first, second] = [one.ask(START_MS), one.ask(START_MS + 1_000)]
-  if (first === undefined || second === undefined) throw new Error('nothing was asked for')
+  if (first === undefined || second === undefined) throw new Error('the account requested nothing')
   one.settle(first, { units: 100, endMicros: 1 }, START_MS)
   one.settle(second, { units: 100, endMicros: 2 }, START_MS + 1_000)
   for (let n = 0; n < 10; n++) one.spend()
   expect(one.renewal(START_MS + ttlMs / 2)).toMatchObject({ units: 10, returned: 100 })
 })
 
-describe('R19: a book of accounts', () => {
+describe('R19: a set of accounts', () => {
   const lease = { max: 1_000, ttlMs: TTL_MS }
   const leased = (more = {}) => limitOf({ limit: 1_000, lease, ...more })
   const stateOf = (limit: ReturnType<typeof leased>) => ({
@@ -322,10 +324,10 @@ describe('R19: a book of accounts', () => {
       book.settle(asked, [stateOf(limit)], START_MS)
       return
     }
-    throw new Error('nothing was asked for')
+    throw new Error('the account requested nothing')
   }
 
-  test('is bounded: who is pushed out is asked about again', () => {
+  test('is bounded: an evicted caller costs a call again', () => {
     const book = createLeaseBook(undefined, 2)
     const [first, second, third] = [leased(), leased(), leased()]
     for (const limit of [first, second, third]) filled(book, limit)
@@ -334,7 +336,7 @@ describe('R19: a book of accounts', () => {
     expect(book.spend([first], START_MS)).toBeUndefined()
   })
 
-  test('spends of all limits of a request or of none, and tells what is left without what is held', () => {
+  test('spends from all limits of a request or from none, and reports what is left without held units', () => {
     const book = createLeaseBook()
     const [one, other, strict] = [leased(), leased(), limitOf()]
     filled(book, one)
@@ -349,7 +351,7 @@ describe('R19: a book of accounts', () => {
     expect(book.spend([one], START_MS)).toBeUndefined()
   })
 
-  test('a limit that stands twice in a list is spent twice', () => {
+  test('spends twice from a limit that is listed twice', () => {
     const book = createLeaseBook()
     const limit = leased()
     filled(book, limit)
@@ -358,7 +360,7 @@ describe('R19: a book of accounts', () => {
     expect(admitted).toBe(25)
   })
 
-  test('another limit in force gives back what is held under the old one', () => {
+  test('returns the units held under an old limit after the limit changes', () => {
     const book = createLeaseBook()
     const limit = leased()
     filled(book, limit)

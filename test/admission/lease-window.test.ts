@@ -1,4 +1,4 @@
-/** What holds of units taken ahead, whatever comes: never more than the limit in any rolling window. */
+/** Property of leases: no rolling window ever exceeds the limit. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NEVER } from '../harness/never.ts'
@@ -6,9 +6,9 @@ import type { ModelOptions } from './exact-model.ts'
 import { type Happening, live, type World, type Wrongs } from './lease-world.ts'
 import { SEED, worstOf } from './schedules.ts'
 
-/** 100,000 take some minutes: `LEASE_SCHEDULES=100000`. */
+/** 100,000 schedules take several minutes: `LEASE_SCHEDULES=100000`. */
 const RUNS = { seed: SEED, numRuns: Number(process.env.LEASE_SCHEDULES ?? 400) }
-/** On a slow machine. */
+/** The time for one schedule on a slow machine. */
 const MS_A_SCHEDULE = 10
 const HAPPENINGS = 300
 
@@ -60,8 +60,8 @@ const worlds = fc
 const isNeverOver = (world: World, wrongs?: Wrongs) =>
   worstOf(live(world, wrongs).outcomes, world.windowMicros, world.cost) <= world.limit
 
-describe('R16: units taken ahead', () => {
-  test('R16: leave no rolling window with more than the limit, whatever becomes of calls and isolates', {
+describe('R16: leases', () => {
+  test('R16: never let a rolling window exceed the limit, whatever happens to calls and isolates', {
     timeout: 60_000 + RUNS.numRuns * MS_A_SCHEDULE,
   }, () => {
     const seen = { local: 0, returned: 0, refused: 0 }
@@ -81,20 +81,20 @@ describe('R16: units taken ahead', () => {
   })
 
   const broken: [string, Partial<ModelOptions>, Wrongs][] = [
-    ['do not count until they are spent', { leasedAt: () => undefined }, {}],
-    ['count from when they were granted', { leasedAt: (nowMicros) => nowMicros }, {}],
-    ['are held for half of what they may be spent in', {}, { heldShare: 0.5 }],
-    ['come back twice', {}, { repeatsRenewals: true }],
-    ['come back when they have left the window', { returnMicros: 1e12 }, { windowMs: 1e9 }],
+    ['count only when they are spent', { leasedAt: () => undefined }, {}],
+    ['count from the time of the grant', { leasedAt: (nowMicros) => nowMicros }, {}],
+    ['are held for half of the time that they may be spent in', {}, { heldShare: 0.5 }],
+    ['are returned twice', {}, { repeatsRenewals: true }],
+    ['are returned after they have left the window', { returnMicros: 1e12 }, { windowMs: 1e9 }],
   ]
-  test.each(broken)('R16: and the property finds units that %s', (_, options, wrongs) => {
+  test.each(broken)('R16: the property fails for units that %s', (_, options, wrongs) => {
     const most = { ...options, forecast: 1 }
     const property = fc.property(worlds, (world) => isNeverOver({ ...world, ...most }, wrongs))
     expect(fc.check(property, { ...RUNS, numRuns: 20_000, endOnFailure: true }).failed).toBe(true)
   })
 
-  /** Four isolates, asked in turn at so many times the limit, for forty windows. */
-  /** What each window admits of requests at even distances, as a part of the limit. */
+  /** Four isolates receive requests in turn at a multiple of the limit, for forty windows. */
+  /** Returns what each window admits of evenly spaced requests, as a part of the limit. */
   function shares(times: number, ttlMs: number): readonly number[] {
     const [limit, windowMicros, windows] = [100, 2e6, 40]
     const gap = Math.floor(windowMicros / (limit * times))
@@ -118,18 +118,18 @@ describe('R16: units taken ahead', () => {
     [100, 250, 500].map((ttlMs) => [times, ttlMs] as const),
   )
   test.each(overloads)(
-    'R16: leave 0.93 of the limit and more in each window to %f times as many requests, for %i ms',
+    'R16: admit at least 0.93 of the limit in each window at %f times the limit, for %i ms',
     (times, ttlMs) => {
       expect(Math.min(...shares(times, ttlMs))).toBeGreaterThanOrEqual(0.93)
     },
   )
 
-  test.each([0.5, 0.7, 0.9])('R16: leave hardly anybody out at %f of the limit', (times) => {
+  test.each([0.5, 0.7, 0.9])('R16: refuse almost nothing at %f of the limit', (times) => {
     for (const ttlMs of [100, 250, 500])
       expect(Math.min(...shares(times, ttlMs)) / times).toBeGreaterThanOrEqual(0.97)
   })
 
-  test('R16: and windows that let go an eighth too early', () => {
+  test('R16: the property fails for windows that release units an eighth early', () => {
     const property = fc.property(worlds, (world) =>
       isNeverOver({ ...world, horizonMicros: (world.windowMicros * 7) / 8 }),
     )

@@ -1,28 +1,28 @@
 /**
- * Isolates that take units ahead of one window, as schedules drive them: calls that are late, lost or
- * repeated, clocks that stand still or are off, and isolates that end without a word. What an isolate
- * does is the gateway's own code; the window is its specification.
+ * Simulates isolates that lease units of one window, driven by schedules: late, lost and repeated
+ * calls, stopped and skewed clocks, and isolates that end abruptly. The isolates run the gateway's
+ * own code; the window is its specification.
  */
 import { LEASE_MARGIN_MS, type LeaseAccount, type LeaseAsk } from '../../src/admission/lease.ts'
 import { createLeaseAccount } from '../../src/admission/lease-account.ts'
 import { createModel, type ModelOptions } from './exact-model.ts'
 import type { Outcome } from './schedules.ts'
 
-/** What a call that is sent meets; of a renewal, which is sent once, `repeated` is `lost`. */
+/** What happens to a call. A renewal is sent once, so that `repeated` means `lost` for it. */
 export type Fate = 'answered' | 'unsent' | 'lost' | 'repeated'
 
-/** One thing that happens. */
+/** One event. */
 export interface Happening {
-  /** Microseconds since the one before. */
+  /** Microseconds since the previous event. */
   readonly gap: number
   readonly isolate: number
-  /** The isolate ends, and another one begins in its place. */
+  /** The isolate ends, and a new one replaces it. */
   readonly crashes: boolean
   readonly fate: Fate
-  /** How long a call takes there, and its answer back, parts of a second. */
+  /** The duration of a call and of its reply, as parts of a second. */
   readonly there: number
   readonly back: number
-  /** By which part of the margin the isolate's clock lags, 0 to 1. */
+  /** The lag of the isolate's clock as a part of the margin, 0 to 1. */
   readonly lag: number
 }
 
@@ -34,20 +34,22 @@ export interface World extends ModelOptions {
   readonly happenings: readonly Happening[]
 }
 
-/** What an isolate may do wrong. */
+/** Deliberate defects of an isolate. */
 export interface Wrongs {
-  /** Renewals are sent again when nothing is heard of them. */
+  /** Renewals without an answer are sent again. */
   readonly repeatsRenewals?: boolean
-  /** How long isolates remember what may come back; anything but the window is wrong. */
+  /** How long isolates may return units. Any value except the window is a deliberate defect. */
   readonly windowMs?: number
-  /** For which part of what they ask units are held; anything but 1 is wrong. */
+  /**
+   * The part of the lifetime that units are held for. Any value except 1 is a deliberate defect.
+   */
   readonly heldShare?: number
 }
 
 export interface Lived {
   /** In the order of time. */
   readonly outcomes: readonly Outcome[]
-  /** Requests that were admitted out of what an isolate held. */
+  /** Requests that were admitted from a lease. */
   readonly local: number
   readonly returned: number
 }
@@ -61,7 +63,7 @@ const START_MICROS = 1e15
 const MICROS_PER_SECOND = 1e6
 const CLOCKS_APART_MS = 7_777
 
-/** Lets a world run to its end. */
+/** Runs a simulation to its end. */
 export function live(
   world: World,
   { repeatsRenewals = false, heldShare = 1, ...wrongs }: Wrongs = {},
@@ -70,7 +72,7 @@ export function live(
   const { windowMs = world.windowMicros / 1000 } = wrongs
   const model = createModel(world)
   const outcomes: Outcome[] = []
-  /** What is under way, by when it happens. */
+  /** Calls in progress, ordered by time. */
   const due: { readonly atMicros: number; readonly run: (atMicros: number) => void }[] = []
   let [local, returned] = [0, 0]
   const begin = (): Isolate => ({
@@ -91,7 +93,7 @@ export function live(
     }
   }
 
-  /** A call, from when it is sent to when its answer is taken in. */
+  /** Sends a call and schedules its arrival and its answer. */
   function send(
     { account }: Isolate,
     ask: LeaseAsk | undefined,
@@ -111,7 +113,7 @@ export function live(
     }
     const arrive = (atMicros: number, isHeard: boolean) => {
       const { admitted, grant } = model.ask(atMicros, units, ahead)
-      // Nobody is answered whose call is lost: what was taken lies, and admitted is who is told so.
+      // A lost call counts in Redis, but its caller has no answer and is not admitted.
       if (!isHeard) return
       if (!isRenewal) outcomes.push({ atMicros, admitted })
       at(atMicros + Math.floor(back * MICROS_PER_SECOND), () => {
@@ -132,7 +134,7 @@ export function live(
     if (happening.crashes) isolates[index] = begin()
     const isolate = isolates[index] as Isolate
     const lagMs = happening.lag * LEASE_MARGIN_MS
-    // It never goes back.
+    // The clock never goes back.
     isolate.clockMs = Math.max(
       isolate.clockMs,
       Math.floor(nowMicros / 1000 - lagMs) + index * CLOCKS_APART_MS,

@@ -1,4 +1,4 @@
-/** Units taken ahead, by whole gateways and by several isolates at once, by the clock. */
+/** Leases at whole gateways and at several concurrent isolates, in real time. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import { newLocalTally } from '../../src/admission/local.ts'
@@ -19,7 +19,7 @@ const WINDOW_SECONDS = 2
 const WINDOW_MICROS = WINDOW_SECONDS * 1e6
 const ISOLATES = 4
 const RECORD = 'record'
-/** Clocks of isolates tell milliseconds, and round down. */
+/** The clocks of isolates have milliseconds, rounded down. */
 const CLOCK_MICROS = 1_000
 
 let redis: TestRedis
@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([redis.close(), origin.close()]))
 
-test('R15: a gateway admits a hot caller without a call, and tells it the limits that it knows', async () => {
+test('R15: a gateway admits a frequent caller without a call, with RateLimit headers from its lease', async () => {
   const policy = definePolicy({
     roles: { reader: ['orders:read'] },
     limits: {
@@ -56,14 +56,14 @@ test('R15: a gateway admits a hot caller without a call, and tells it the limits
     expect(response.headers.get('RateLimit-Policy')).toBe('"standard";q=10000;w=60')
     left.push(Number(/r=(\d+)/.exec(response.headers.get('RateLimit') ?? '')?.[1]))
   }
-  // Two that renew, as a rule; and those by which metrics are reported.
+  // Usually two renewals, plus the calls that report metrics.
   expect(redis.calls() - before).toBeLessThanOrEqual(10)
-  // What is held counts as gone.
-  for (const [index, told] of left.entries()) expect(told).toBeLessThan(10_000 - 50 - index)
+  // Held units count as used.
+  for (const [index, value] of left.entries()) expect(value).toBeLessThan(10_000 - 50 - index)
 })
 
-test('R16: four isolates with units ahead: 100 in the worst 2 s, whatever they hold', async () => {
-  // The same script, which also writes down when it decided over a request: no renewal has a cost.
+test('R16: four isolates with leases admit 100 in the worst 2 s, whatever they hold', async () => {
+  // The same script, with a record of its decisions on requests. A renewal has no cost.
   const recorded = ADMISSION_SCRIPT.replace(
     /return reply\n$/,
     `if ARGV[11] and ARGV[11] ~= '0' then
@@ -92,14 +92,14 @@ test('R16: four isolates with units ahead: 100 in the worst 2 s, whatever they h
     async function ask(): Promise<void> {
       const { admitted: before } = tally
       const deciding = admission.admit({ principal: who, address: ADDRESS, limits: [limit] })
-      // Decided at once, and Redis does not hear of it.
+      // Admitted locally, without a call to Redis.
       if (tally.admitted > before) outcomes.push({ atMicros: Date.now() * 1000, admitted: true })
       await (await deciding).renewal?.()
     }
     return { ask, tally }
   })
   const startMs = Date.now()
-  // Two fifths of the limit at two isolates at first, and then all at once before each boundary and after it.
+  // Two fifths of the limit at two isolates first, then bursts before and after each boundary.
   const at = [
     ...Array.from({ length: 75 }, (_, n) => [n * 50, n % 2] as const),
     ...[3_900, 4_100, 5_900, 6_100].flatMap((ms) =>

@@ -1,4 +1,4 @@
-/** Units taken ahead, over Redis: who comes often does not wait, and nobody gets more for it. */
+/** Leases over Redis: a frequent caller does not wait, and gets no more than the limit. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addressBanKey } from '../../src/abuse/ban.ts'
 import { type Admission, createAdmission } from '../../src/admission/admission.ts'
@@ -26,7 +26,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
   afterAll(() => redis.close())
   beforeEach(async () => {
     await redis.direct.flushall()
-    // Redis may not know the script yet, which costs a call once.
+    // Redis may not have the script yet, which costs an extra call once.
     await isolate().ask(principal(), [limitOf()])
   })
 
@@ -35,7 +35,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     limitOf({ limit: 10_000, lease: LEASE, ...rule })
   const taken = async ({ key }: LimitRequest) => takenOf(await redis.direct.get(counterName(key)))
 
-  /** An isolate whose clock the test turns, and which does at once what is left for behind the answer. */
+  /** An isolate with a clock that the test sets. It runs background work at once. */
   function isolate({ redis: through = rest(), maxStalenessMs = BOUND_MS, startMs = 1e12 } = {}) {
     let nowMs = startMs
     const tally = newLocalTally()
@@ -53,7 +53,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     return { tally, ask, pass }
   }
 
-  /** Asks `count` times, `ms` apart; how often that was refused. */
+  /** Sends `count` requests, `ms` apart. Returns how many were refused. */
   async function keepAsking(
     { ask, pass }: ReturnType<typeof isolate>,
     who: Principal | null,
@@ -68,7 +68,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     return refused
   }
 
-  test('who comes often costs a call for a hundred requests, and each is counted', async () => {
+  test('a frequent caller costs one call in a hundred requests, and every request counts', async () => {
     const [one, who, limit] = [isolate(), principal(), leased({ limit: 1_000_000 })]
     await keepAsking(one, who, [limit], { count: 1_000, ms: 1 })
     const before = redis.calls()
@@ -78,7 +78,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect(await taken(limit)).toBeLessThanOrEqual(3_000 + LEASE.max)
   })
 
-  test('who comes now and then is asked about each time, and takes nothing ahead', async () => {
+  test('an occasional caller costs a call for each request and leases nothing', async () => {
     const [one, who, limit] = [isolate(), principal(), leased()]
     const before = redis.calls()
     await keepAsking(one, who, [limit], { count: 20, ms: 400 })
@@ -86,7 +86,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect(await taken(limit)).toBe(20)
   })
 
-  test('a policy that says nothing asks with every request', async () => {
+  test('without a lease in the policy every request costs a call', async () => {
     const [one, who] = [isolate({ maxStalenessMs: 0 }), principal()]
     const before = redis.calls()
     await keepAsking(one, who, [leased()], { count: 50, ms: 1 })
@@ -94,15 +94,15 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect(one.tally.admitted).toBe(0)
   })
 
-  test('without limits, what is known of revocations is enough', async () => {
+  test('without limits, a current view of revocations is enough', async () => {
     const [one, who] = [isolate(), principal()]
     const before = redis.calls()
     await keepAsking(one, who, [], { count: 1_000, ms: 1 })
-    // Renewed when half of the bound has passed.
+    // The view is refreshed when half of the bound has passed.
     expect(redis.calls() - before).toBeLessThanOrEqual(4)
   })
 
-  test('R15: isolates that take ahead get the limit between them, and not one more', async () => {
+  test('R15: isolates with leases share the limit and admit not one more', async () => {
     const [who, limit] = [principal(), leased({ limit: 500 })]
     const isolates = [isolate(), isolate(), isolate(), isolate()]
     let admitted = 0
@@ -114,7 +114,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect(admitted).toBeGreaterThanOrEqual(500 - 4)
   })
 
-  test('all limits of a request hold a unit, or Redis decides over all', async () => {
+  test('a request needs a held unit of every limit, or Redis decides on all of them', async () => {
     const [one, who] = [isolate(), principal()]
     const [wide, strict] = [leased(), limitOf({ limit: 10_000 })]
     await keepAsking(one, who, [wide, strict], { count: 100, ms: 1 })
@@ -127,7 +127,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect((await taken(both[0])) % 3).toBe(0)
   })
 
-  test('what nobody spends comes back, and only once', async () => {
+  test('unspent units are returned, and only once', async () => {
     const [one, who, limit] = [isolate(), principal(), leased()]
     await keepAsking(one, who, [limit], { count: 100, ms: 1 })
     expect(await taken(limit)).toBeGreaterThan(101)
@@ -140,7 +140,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect(one.tally.returned).toBeGreaterThan(0)
   })
 
-  test('a call that gives back is never repeated, and one for a request may be', async () => {
+  test('a renewal is never repeated, and a call for a request may be', async () => {
     const sent: (boolean | undefined)[] = []
     const through: RedisRest = {
       send(commands, options) {
@@ -158,7 +158,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect(strict + one.tally.admitted).toBe(503)
   })
 
-  test('S30, S33: revoked, cut off or banned is refused when the bound has passed, however hot', async () => {
+  test('S30, S33: a revoked or banned caller is refused when the bound has passed, however frequent', async () => {
     const orders: [string, (who: Principal) => Promise<unknown>][] = [
       [
         'token_revoked',
@@ -195,7 +195,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     }
   })
 
-  test('while Redis is away who is known goes on for the bound, and then nobody does', async () => {
+  test('without Redis, known callers are admitted for the bound, and then none are', async () => {
     let isAway = false
     const through: RedisRest = {
       send: (...call) =>
@@ -218,7 +218,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     await expect(one.ask(principal(), [])).rejects.toBeInstanceOf(Unavailable)
   })
 
-  test('a proof of possession is used up in Redis, however much is held', async () => {
+  test('a proof of possession is consumed in Redis, however much is held', async () => {
     const [one, who, limit] = [isolate(), principal(), leased()]
     await keepAsking(one, who, [limit], { count: 100, ms: 1 })
     const proof = { replayKey: 'pc:dpop:one', replayTtlSeconds: 60 }
@@ -228,7 +228,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect((await other.ask(who, [limit], { proof })).denial?.code).toBe('dpop_rejected')
   })
 
-  test('another limit by an operator is in force with the next renewal', async () => {
+  test('a limit changed by an operator takes effect with the next renewal', async () => {
     const [one, who, limit] = [isolate(), principal(), leased()]
     await keepAsking(one, who, [limit], { count: 100, ms: 1 })
     await createLimitControls(rest()).override({ key: limit.key, requests: 5 })
@@ -240,7 +240,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect(Math.max(0, ...late)).toBeLessThanOrEqual(LEASE.ttlMs / 2 + 10)
   })
 
-  test('a banned address is refused with what it holds, and others are not', async () => {
+  test('a banned address is refused after the bound, although it holds units', async () => {
     const [one, limit] = [isolate(), leased({ onUnavailable: 'allow' })]
     await keepAsking(one, null, [limit], { count: 100, ms: 1 })
     expect(one.tally.admitted).toBeGreaterThan(50)
@@ -250,7 +250,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect((await one.ask(null, [limit])).denial?.code).toBe('banned')
   })
 
-  test('S34: units ahead are kept for their window from their last moment on', async () => {
+  test('S34: a window with leased units expires one window after the end of the lease', async () => {
     const [one, who, limit] = [isolate(), principal(), leased({ windowSeconds: 60 })]
     await keepAsking(one, who, [limit], { count: 100, ms: 1 })
     const leftMs = await redis.direct.pttl(counterName(limit.key))

@@ -24,7 +24,7 @@ const rule = (by: LimitBy, claims: Partial<PolicyLimit> = {}): PolicyLimit => ({
   ...claims,
 })
 
-describe.each(['auto', 'embedded'] as const)("limits in an operator's hand (%s)", (prefer) => {
+describe.each(['auto', 'embedded'] as const)('limits that an operator overrides (%s)', (prefer) => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
@@ -35,7 +35,10 @@ describe.each(['auto', 'embedded'] as const)("limits in an operator's hand (%s)"
   const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   const controls = () => createLimitControls(rest())
 
-  /** An app of one isolate whose clock runs `now`; statuses of its answers. */
+  /**
+   * Creates the app of one isolate with the clock `now`. Returns a function that sends requests and
+   * returns statuses.
+   */
   function isolate(who: Principal | null, limit: PolicyLimit, now: () => number = Date.now) {
     let reached = 0
     const admission = createAdmission({ store: createUpstashAdmissionStore(rest()), now })
@@ -63,7 +66,7 @@ describe.each(['auto', 'embedded'] as const)("limits in an operator's hand (%s)"
       { issuer: '', value: 'alice!' },
     ],
   ] as const)(
-    'an override of one window by %s is in force on the next request, and told',
+    'an override of one window by %s takes effect on the next request, and the headers show it',
     async (by, owner) => {
       const who = principal({ tokenIssuer: GATEWAY, subject: 'alice', tenant: 'a:c*m e' })
       const limit = rule(by as LimitBy)
@@ -80,7 +83,7 @@ describe.each(['auto', 'embedded'] as const)("limits in an operator's hand (%s)"
     },
   )
 
-  test('an override touches no other window', async () => {
+  test('an override affects no other window', async () => {
     const limit = rule('subject')
     await controls().override({
       key: await limitKeyOf(limit, { issuer: IDP, value: 'alice' }),
@@ -97,7 +100,7 @@ describe.each(['auto', 'embedded'] as const)("limits in an operator's hand (%s)"
     }
   })
 
-  test('an override ends with its time or by being lifted', async () => {
+  test('an override ends when it expires or is deleted', async () => {
     const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: 'alice' })
     await controls().override({ key, requests: 5, ttlSeconds: 60 })
     expect(await redis.direct.ttl(overrideKey(key))).toBeGreaterThan(0)
@@ -108,7 +111,7 @@ describe.each(['auto', 'embedded'] as const)("limits in an operator's hand (%s)"
     expect(response.headers.get('ratelimit')).toMatch('"standard";r=1;t=')
   })
 
-  test('a tighter override refuses, too', async () => {
+  test('a lower override refuses requests too', async () => {
     const who = principal()
     const gateway = isolate(who, rule('subject'))
     await gateway.ask()
@@ -118,14 +121,14 @@ describe.each(['auto', 'embedded'] as const)("limits in an operator's hand (%s)"
     expect(gateway.reached()).toBe(1)
   })
 
-  test('a window that is reset is counted anew, by isolates that have refused within five seconds', async () => {
+  test('a reset window starts anew, within five seconds in isolates that have refused', async () => {
     const who = principal()
     const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: who.subject })
     let nowMs = Date.now()
     const here = isolate(who, rule('subject'), () => nowMs)
     for (const status of [200, 200, 429]) expect((await here.ask()).status).toBe(status)
     await controls().reset({ key, windowSeconds: 86_400 })
-    // This isolate remembers its refusal, and asks nobody; another does not.
+    // This isolate uses its cached refusal without a call; another isolate does not.
     nowMs += 4_999
     const before = redis.calls()
     expect((await here.ask()).status).toBe(429)
@@ -136,7 +139,7 @@ describe.each(['auto', 'embedded'] as const)("limits in an operator's hand (%s)"
     expect(here.reached()).toBe(3)
   })
 
-  test('R06: an override that is no number is an outage of that limit', async () => {
+  test('R06: an override that is not a number is an outage of that limit', async () => {
     const who = principal()
     const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: who.subject })
     await redis.direct.set(overrideKey(key), 'many', 'EX', 60)
@@ -145,7 +148,7 @@ describe.each(['auto', 'embedded'] as const)("limits in an operator's hand (%s)"
     expect((await isolate(who, open).ask()).status).toBe(200)
   })
 
-  test('what cannot be stored is not said to be done', async () => {
+  test('an override that cannot be stored is reported as an error', async () => {
     const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: 'alice' })
     for (const requests of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
       await expect(controls().override({ key, requests })).rejects.toBeInstanceOf(RangeError)
@@ -162,7 +165,7 @@ describe.each(['auto', 'embedded'] as const)("limits in an operator's hand (%s)"
   })
 })
 
-test('S32: names of windows have no separator of a name in them, and never meet', async () => {
+test('S32: names of windows escape separators, and never collide', async () => {
   const owners = ['a', 'a:b', 'a%3Ab', '*', '', ':', 'x'.repeat(500)]
   const keys = new Set<string>()
   for (const issuer of owners)

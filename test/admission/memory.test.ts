@@ -1,4 +1,4 @@
-/** What an isolate remembers of refusals, by a clock that the test moves. */
+/** The refusals that an isolate caches, with a clock that the test sets. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
@@ -39,7 +39,7 @@ describe('an isolate that has refused a token', () => {
     return redis.calls() - before
   }
 
-  test('refuses a revoked one without a call for ten seconds, then asks again, and counts nothing', async () => {
+  test('refuses a revoked token without a call for ten seconds, then calls Redis again, and counts nothing', async () => {
     const who = principal()
     const request = { principal: who, address: ADDRESS, limits: [] }
     const limited = { ...request, limits: [limitOf()] }
@@ -57,7 +57,7 @@ describe('an isolate that has refused a token', () => {
     expect(await counted()).toBe(0)
   })
 
-  test('admits it again after ten seconds once the revocation is taken back, and counts it once', async () => {
+  test('admits the token again ten seconds after the revocation is deleted, and counts it once', async () => {
     const who = principal()
     const limit = limitOf()
     const here = isolate()
@@ -72,11 +72,11 @@ describe('an isolate that has refused a token', () => {
     const verdict = await here.admit(request)
     expect(verdict.denial).toBeUndefined()
     expect(verdict.limits[0]?.remaining).toBe(2)
-    // From then on it is a token like any other: one call.
+    // From here on the token behaves like any other: one call.
     expect(await calls(() => here.admit(request))).toBe(1)
   })
 
-  test('never spends the budget of one that is cut off, though it asks each time', async () => {
+  test('never spends the budget of a token before the cutoff, although each request costs a call', async () => {
     const who = principal()
     const here = isolate()
     await revocations().revokeBefore({ ...cutOffOf(who), atSeconds: nowSeconds(), ttlSeconds: 600 })
@@ -89,7 +89,7 @@ describe('an isolate that has refused a token', () => {
     expect(await counted()).toBe(0)
   })
 
-  test('admits one whose cut-off is taken back on the very next request, in every isolate', async () => {
+  test('admits a token on the next request after its cutoff is deleted, in every isolate', async () => {
     const who = principal()
     const request = { principal: who, address: ADDRESS, limits: [limitOf({ limit: 9 })] }
     const [here, there] = [isolate(), isolate()]
@@ -101,7 +101,7 @@ describe('an isolate that has refused a token', () => {
       expect((await gateway.admit(request)).denial).toBeUndefined()
   })
 
-  test('is told at once that a token which it took back is revoked anew', async () => {
+  test('sees a new revocation of a restored token at once', async () => {
     const who = principal()
     const request = { principal: who, address: ADDRESS, limits: [] }
     const here = isolate()

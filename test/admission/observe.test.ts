@@ -1,4 +1,7 @@
-/** Observe mode: what rules would have refused goes on, and the audit event tells. */
+/**
+ * Observe mode: requests that a rule would have refused are served, and the audit event names the
+ * rule.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { BanDefinition } from '../../src/abuse/definition.ts'
 import { createBanList } from '../../src/abuse/redis/bans.ts'
@@ -38,7 +41,7 @@ describe('observe mode', () => {
   const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
   const bans = () => createBanList(rest(), Date.now)
   const listed = async () => (await bans().list({ limit: 100 })).items
-  /** An opaque token, new to every isolate. */
+  /** Creates an opaque token that no isolate has cached. */
   const opaque = async (claims: object = {}) =>
     (await stored(createReferenceStore(rest()), recordOf({ scopes: [], ...claims }))).text
 
@@ -72,7 +75,7 @@ describe('observe mode', () => {
   }
 
   test.each(['a JWT', 'an opaque token'])(
-    'S66: an observed limit counts, refuses nobody and is told to nobody but the audit trail: %s',
+    'S66: an observed limit counts, refuses nothing, and appears only in the audit trail: %s',
     async (kind) => {
       const { ask, events } = gateway()
       const alice = kind === 'a JWT' ? await token('alice') : await opaque()
@@ -93,7 +96,7 @@ describe('observe mode', () => {
     },
   )
 
-  test('S66: beside a limit in force only that one is told, in one call to Redis', async () => {
+  test('S66: next to an enforced limit, only the enforced limit appears in the headers, with one call to Redis', async () => {
     const { ask, events } = gateway()
     const alice = await token('alice')
     for (let count = 0; count < 2; count++) await ask('/both', newAddress(), alice)
@@ -105,7 +108,7 @@ describe('observe mode', () => {
     expect(events.at(-1)?.observed).toEqual(['rate_limited:watched'])
   })
 
-  test('a refused request tells what else would have refused it', async () => {
+  test('the audit event of a refused request lists the observed rules that would also refuse it', async () => {
     const { ask, events } = gateway()
     const alice = await token('alice')
     expect((await ask('/twice', newAddress(), alice)).status).toBe(200)
@@ -121,7 +124,7 @@ describe('observe mode', () => {
     })
   })
 
-  test('R01: an observed limit that nobody can count is no outage', async () => {
+  test('R01: an observed limit that cannot be counted is no outage', async () => {
     const { ask, events } = gateway()
     const alice = await token('alice')
     expect((await ask('/watched', newAddress(), alice)).status).toBe(200)
@@ -137,7 +140,7 @@ describe('observe mode', () => {
     expect((await ask('/watched', newAddress(), alice)).status).toBe(503)
   })
 
-  test('S66: an observed ban keeps nobody out, is listed and lifted, and costs no call more', async () => {
+  test('S66: an observed ban refuses nobody, is listed and can be lifted, and costs no extra call', async () => {
     const { ask, events } = gateway({ mode: 'observe' })
     const address = newAddress()
     const [alice, bob] = [await token('alice'), await opaque()]
@@ -165,7 +168,7 @@ describe('observe mode', () => {
   })
 
   test.each(['a JWT', 'an opaque token'])(
-    'a subject whose ban is observed goes on, wherever it comes from: %s',
+    'a subject with an observed ban is served from any address: %s',
     async (kind) => {
       const { ask, events } = gateway({ violations: 1, mode: 'observe' })
       const claims = { issuer: ISSUER, subject: 'alice' }
@@ -177,7 +180,7 @@ describe('observe mode', () => {
     },
   )
 
-  test('bans of operators hold while others are observed, and both are told', async () => {
+  test('bans by operators are enforced while automatic bans are observed, and both are audited', async () => {
     const { ask, events } = gateway({ violations: 1, mode: 'observe' })
     const address = newAddress()
     expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
@@ -192,7 +195,7 @@ describe('observe mode', () => {
     expect(await originCalls()).toBe(before)
   })
 
-  test('enforcing bans keeps nobody out for what was only watched', async () => {
+  test('enforcing bans refuses nobody for violations that were only observed', async () => {
     const [{ ask: watching }, { ask: enforcing, events }] = [
       gateway({ violations: 1, mode: 'observe' }),
       gateway({ violations: 1 }),
@@ -206,7 +209,7 @@ describe('observe mode', () => {
     expect((await enforcing('/free', address, await token())).status).toBe(403)
   })
 
-  test('S66: an observed permission lets known callers pass, and tells who lacks it', async () => {
+  test('S66: an observed permission admits authenticated callers, and the audit names those who lack it', async () => {
     const { ask, events } = gateway()
     const alice = await token('alice')
     for (let count = 0; count < 2; count++)
@@ -221,7 +224,7 @@ describe('observe mode', () => {
     expect(await originCalls()).toBe(before)
   })
 
-  test('S66: nothing that is observed weakens what is not: bad, revoked, cut off, expired', async () => {
+  test('S66: an observed rule weakens no enforced rule: bad, revoked and expired tokens are refused', async () => {
     const { ask, events } = gateway({ mode: 'observe' })
     const revocations = createRevocations(rest(), Date.now)
     await revocations.revokeToken({

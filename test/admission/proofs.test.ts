@@ -1,4 +1,4 @@
-/** Tokens that are bound to a key, through `authenticate` and `admit` (RFC 9449 section 7). */
+/** Tokens bound to a key, through `authenticate` and `admit` (RFC 9449 section 7). */
 import { Hono } from 'hono'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
@@ -50,7 +50,7 @@ describe('bound tokens over Redis', () => {
   })
   afterAll(() => redis.close())
   beforeEach(async () => {
-    // Redis knows the scripts afterwards: each costs a call once.
+    // Loads the scripts into Redis, so that no test pays for it.
     await redis.direct.flushall()
     const { ask } = isolate()
     const { text } = await keep()
@@ -62,7 +62,10 @@ describe('bound tokens over Redis', () => {
   const keep = (claims: object = { confirmation: prover.thumbprint }) =>
     stored(createReferenceStore(rest()), recordOf(claims))
 
-  /** An app with the two stages, what reached its handler, and why it refused. */
+  /**
+   * Creates an app with the two stages. Records the requests that reached its handler and the
+   * reasons of refusals.
+   */
   function isolate(options: Partial<AuthenticateOptions> = {}, limits = [limit]) {
     const reached: (string | undefined)[] = []
     const reasons: string[] = []
@@ -102,11 +105,11 @@ describe('bound tokens over Redis', () => {
     return { ask, reached, reasons }
   }
 
-  test('a bound JWT with its proof costs one call, and so do a cold and a warm opaque token', async () => {
+  test('a bound JWT with its proof costs one call, and so does a bound opaque token, cached or not', async () => {
     const { ask, reached } = isolate({}, [limit, { ...limit, name: 'expensive', by: 'client' }])
     const token = await jwt(BOUND)
     const { text } = await keep()
-    // The first bound JWT of an isolate finds the scripts known already.
+    // The scripts are loaded before the first bound JWT of an isolate.
     for (const credential of [token, token, text, text]) {
       const before = redis.calls()
       expect((await ask(`DPoP ${credential}`, await proofFor(credential))).status).toBe(200)
@@ -116,7 +119,7 @@ describe('bound tokens over Redis', () => {
   })
 
   test.each(['jwt', 'cold', 'warm'] as const)(
-    'a proof is good once, at every gateway: the next use is 401 and counts nothing more (%s)',
+    'a proof is valid once across all gateways: the next use is 401 and counts nothing (%s)',
     async (kind) => {
       const token = kind === 'jwt' ? await jwt(BOUND) : (await keep()).text
       const [here, there] = [isolate(), isolate()]
@@ -136,7 +139,7 @@ describe('bound tokens over Redis', () => {
       const warmUps = kind === 'warm' ? 1 : 0
       expect(here.reached.length).toBe(1 + warmUps)
       expect(there.reached.length).toBe(warmUps)
-      // This isolate has seen the proof: it asks nobody.
+      // This isolate has cached the proof and makes no call.
       const before = redis.calls()
       expect((await here.ask(`DPoP ${token}`, proof)).status).toBe(401)
       expect(redis.calls() - before).toBe(0)
@@ -155,13 +158,13 @@ describe('bound tokens over Redis', () => {
       ),
     )
     expect(gateways[0].reached.length + gateways[1].reached.length).toBe(1)
-    // Of a cold reference, the replays have spent nothing.
+    // For an uncached reference, the replays have spent nothing.
     const [key = ''] = await redis.direct.keys('pc:limit:*')
     expect(takenOf(await redis.direct.get(key))).toBe(1)
   })
 
   test.each(['jwt', 'cold', 'warm'] as const)(
-    'a bound token without its own proof is refused in every way, and spends nothing (%s)',
+    'a bound token without its own proof is refused in every variant, and spends nothing (%s)',
     async (kind) => {
       const token = kind === 'jwt' ? await jwt(BOUND) : (await keep()).text
       const { ask, reached, reasons } = isolate()
@@ -189,7 +192,7 @@ describe('bound tokens over Redis', () => {
     },
   )
 
-  test('a token that is bound to nothing is refused by the scheme DPoP, however good the proof', async () => {
+  test('an unbound token is refused with the scheme DPoP, even with a valid proof', async () => {
     const { text } = await keep({})
     const { ask, reached, reasons } = isolate()
     for (const token of [await jwt(), text, text]) {
@@ -198,11 +201,11 @@ describe('bound tokens over Redis', () => {
     }
     expect(reached).toEqual([])
     expect((await ask(`Bearer ${text}`)).status).toBe(200)
-    // Now that it is known, too.
+    // Also after the isolate has cached the token.
     expect((await ask(`DPoP ${text}`, await proofFor(text))).status).toBe(401)
   })
 
-  test('a route that requires DPoP takes no bearer token, bound or not, and asks nobody', async () => {
+  test('a route that requires DPoP refuses every bearer token, bound or not, without a call', async () => {
     const { ask, reached, reasons } = isolate({ dpop: 'required' })
     const before = redis.calls()
     for (const token of [await jwt(), await jwt(BOUND), crypto.randomUUID()]) {
@@ -211,7 +214,8 @@ describe('bound tokens over Redis', () => {
       expect(response.headers.get('www-authenticate')).toMatch(/^DPoP /)
       expect(reasons.at(-1)).toBe('dpop_rejected:required')
     }
-    // S29: no credentials are challenged without an error attribute, and by the scheme that helps.
+    // S29: a request without credentials is challenged without an error attribute, with the usable
+    // scheme.
     const challenge = (await ask()).headers.get('www-authenticate')
     expect(challenge).toMatch(/^DPoP realm="portcullis", algs="ES256 /)
     expect(challenge).not.toContain('error=')
@@ -221,7 +225,7 @@ describe('bound tokens over Redis', () => {
     expect((await ask(`DPoP ${token}`, await proofFor(token))).status).toBe(200)
   })
 
-  test('where nonces are required, one is demanded, told with every answer, and taken', async () => {
+  test('a required nonce is demanded, sent with every response, and accepted', async () => {
     const { ask, reached } = isolate({ tellNonces: true })
     const token = await jwt(BOUND)
     const refused = await ask(`DPoP ${token}`, await proofFor(token))
@@ -232,7 +236,7 @@ describe('bound tokens over Redis', () => {
     const response = await ask(`DPoP ${token}`, proof)
     expect(response.status).toBe(200)
     expect(response.headers.get('dpop-nonce')).toMatch(/^\S+$/)
-    // With a refusal by a later stage, too.
+    // Also on a refusal by a later stage.
     const replayed = await ask(`DPoP ${token}`, proof)
     expect(replayed.status).toBe(401)
     expect(replayed.headers.get('dpop-nonce')).toMatch(/^\S+$/)
@@ -240,14 +244,14 @@ describe('bound tokens over Redis', () => {
     expect((await ask(`Bearer ${await jwt()}`)).headers.get('dpop-nonce')).toBeNull()
   })
 
-  test('where nonces are not required, none is told', async () => {
+  test('without required nonces, responses have no nonce', async () => {
     const token = await jwt(BOUND)
     const response = await isolate().ask(`DPoP ${token}`, await proofFor(token))
     expect(response.status).toBe(200)
     expect(response.headers.get('dpop-nonce')).toBeNull()
   })
 
-  test('without a verifier of proofs a bound token is refused, and DPoP is no credential', async () => {
+  test('without a proof verifier, bound tokens are refused and DPoP credentials are not read', async () => {
     const { ask, reached, reasons } = isolate({ proofs: undefined })
     const token = await jwt(BOUND)
     expect((await ask(`Bearer ${token}`)).status).toBe(401)
@@ -262,7 +266,7 @@ describe('bound tokens over Redis', () => {
   })
 })
 
-test('what needs a verifier of proofs says so when the app is built', () => {
+test('options that need a proof verifier are refused when the app is built', () => {
   const verifier = createTokenVerifier({ issuers: [] })
   expect(() => authenticate({ verifier, dpop: 'required' })).toThrow(TypeError)
   expect(() => authenticate({ verifier, tellNonces: true })).toThrow(TypeError)

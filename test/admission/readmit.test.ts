@@ -1,4 +1,4 @@
-/** What happens between the admission of a request and the end of its body. */
+/** Events between the admission of a request and the end of its body. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { addressBanKey, subjectBanKey } from '../../src/abuse/ban.ts'
@@ -8,7 +8,7 @@ import { ISSUER } from '../harness/issuer.ts'
 import { slowly } from '../harness/slow-body.ts'
 import { startWorld, type World } from '../relations/pipeline/gateway.ts'
 
-/** Longer than an admission holds. */
+/** Longer than an admission is valid. */
 const SLOW_MS = 1_100
 const BOUND_MS = 200
 const input = { body: z.strictObject({ text: z.string() }) }
@@ -48,7 +48,7 @@ beforeAll(async () => {
 })
 afterAll(() => world?.close())
 
-/** Sends a body whose end comes after `meanwhile` and `afterMs`. */
+/** Sends a body that ends `afterMs` after `meanwhile` has run. */
 async function send(
   isolate: ReturnType<World['isolate']>,
   [path, subject, afterMs]: readonly [path: string, subject: string | null, afterMs: number],
@@ -84,71 +84,79 @@ const revokeBefore = async (subject: string) =>
 const ban = async (subject: string) =>
   world.redis.direct.set(await subjectBanKey(ISSUER, subject), seconds() + 600, 'EX', 600)
 
-describe.concurrent('S30: a body that comes slowly', () => {
+describe.concurrent('S30: a request with a slow body', () => {
   test.each(['/notes', '/inspected'])(
-    '%s: is refused where its sender was cut off meanwhile',
+    '%s: is refused if its subject was revoked meanwhile',
     async (path) => {
       const subject = `cut-off-${path.slice(1)}`
-      const told = await send(strict, [`${path}/${subject}`, subject, SLOW_MS], () =>
+      const outcome = await send(strict, [`${path}/${subject}`, subject, SLOW_MS], () =>
         revokeBefore(subject),
       )
-      expect(told).toMatchObject({ status: 401, isReached: false, reason: 'token_revoked:subject' })
+      expect(outcome).toMatchObject({
+        status: 401,
+        isReached: false,
+        reason: 'token_revoked:subject',
+      })
     },
   )
 
-  test('is refused where its sender was banned meanwhile', async () => {
-    const told = await send(strict, ['/notes/banned', 'banned', SLOW_MS], () => ban('banned'))
-    expect(told).toMatchObject({ status: 403, isReached: false, reason: 'banned:subject' })
+  test('is refused if its subject was banned meanwhile', async () => {
+    const outcome = await send(strict, ['/notes/banned', 'banned', SLOW_MS], () => ban('banned'))
+    expect(outcome).toMatchObject({ status: 403, isReached: false, reason: 'banned:subject' })
   })
 
-  test('is refused where its sender has lost the relation meanwhile', async () => {
+  test('is refused if its subject lost the relation meanwhile', async () => {
     const tuple = 'order:lost#owner@user:loser'
     await world.write(null, tuple)
-    const told = await send(strict, ['/orders/lost', 'loser', SLOW_MS], () =>
+    const outcome = await send(strict, ['/orders/lost', 'loser', SLOW_MS], () =>
       world.remove(null, tuple),
     )
-    expect(told).toMatchObject({ status: 403, isReached: false })
-    expect(told.reason).toBe('relation_missing:order#viewer')
+    expect(outcome).toMatchObject({ status: 403, isReached: false })
+    expect(outcome.reason).toBe('relation_missing:order#viewer')
   })
 
-  test('is refused by a gateway that goes by what it knows within a bound, too', async () => {
-    const told = await send(bounded, ['/notes/bounded', 'bounded', SLOW_MS], () =>
+  test('is also refused by a gateway with a staleness bound', async () => {
+    const outcome = await send(bounded, ['/notes/bounded', 'bounded', SLOW_MS], () =>
       revokeBefore('bounded'),
     )
-    expect(told).toMatchObject({ status: 401, isReached: false, reason: 'token_revoked:subject' })
+    expect(outcome).toMatchObject({
+      status: 401,
+      isReached: false,
+      reason: 'token_revoked:subject',
+    })
   })
 
-  test('is refused where its token has ended meanwhile', async () => {
-    // A second before the end of its issuer's tolerance.
+  test('is refused if its token expired meanwhile', async () => {
+    // One second before the end of the issuer's tolerance.
     const claims = { iat: seconds() - 60, exp: seconds() - 4 }
-    const told = await send(strict, ['/notes/ended', 'ended', 2 * SLOW_MS], idle, { claims })
-    expect(told).toMatchObject({ status: 401, isReached: false, reason: 'token_rejected:exp' })
+    const outcome = await send(strict, ['/notes/ended', 'ended', 2 * SLOW_MS], idle, { claims })
+    expect(outcome).toMatchObject({ status: 401, isReached: false, reason: 'token_rejected:exp' })
   })
 
-  test('is refused where its address was banned meanwhile, of an anonymous caller too', async () => {
+  test('is refused if its address was banned meanwhile, for anonymous callers too', async () => {
     const address = '192.0.2.66'
     const ban = async () =>
       world.redis.direct.set(await addressBanKey(address), seconds() + 600, 'EX', 600)
-    const told = await send(open, ['/public/banned', null, SLOW_MS], ban, { address })
-    expect(told).toMatchObject({ status: 403, isReached: false })
+    const outcome = await send(open, ['/public/banned', null, SLOW_MS], ban, { address })
+    expect(outcome).toMatchObject({ status: 403, isReached: false })
     const other = await send(open, ['/public/other', null, SLOW_MS], idle)
     expect(other).toMatchObject({ status: 200, isReached: true })
   })
 
-  test('passes otherwise, and counts once', async () => {
-    const told = await send(strict, ['/notes/good', 'good', SLOW_MS], idle)
-    expect(told).toMatchObject({ status: 200, isReached: true, reason: 'ok' })
-    expect(told.left).toMatch(/r=999999;/)
+  test('is forwarded otherwise, and counts once', async () => {
+    const outcome = await send(strict, ['/notes/good', 'good', SLOW_MS], idle)
+    expect(outcome).toMatchObject({ status: 200, isReached: true, reason: 'ok' })
+    expect(outcome.left).toMatch(/r=999999;/)
   })
 
-  test('keeps its relation otherwise', async () => {
+  test('is forwarded if its relation still exists', async () => {
     await world.write(null, 'order:kept#owner@user:keeper')
-    const told = await send(strict, ['/orders/kept', 'keeper', SLOW_MS], idle)
-    expect(told).toMatchObject({ status: 200, isReached: true, reason: 'ok' })
+    const outcome = await send(strict, ['/orders/kept', 'keeper', SLOW_MS], idle)
+    expect(outcome).toMatchObject({ status: 200, isReached: true, reason: 'ok' })
   })
 })
 
-test('a body that is prompt costs no second call, a slow one does', async () => {
+test('a prompt body costs one call to Redis and a slow body costs two', async () => {
   const callsOf = async (ms: number) => {
     const before = world.redis.calls()
     const { status } = await send(strict, [`/notes/${ms}`, 'caller', ms], idle)
@@ -159,17 +167,17 @@ test('a body that is prompt costs no second call, a slow one does', async () => 
   expect([await callsOf(0), await callsOf(SLOW_MS)]).toEqual([1, 2])
 })
 
-test('S30: where nobody can tell any more, a slow body is not let in', async () => {
-  const told = await send(strict, ['/notes/outage', 'outage', SLOW_MS], async () =>
+test('S30: a slow body is refused if the second admission is unavailable', async () => {
+  const outcome = await send(strict, ['/notes/outage', 'outage', SLOW_MS], async () =>
     world.redis.setAnswering(false),
   )
   world.redis.setAnswering(true)
-  expect(told).toMatchObject({ status: 503, isReached: false })
+  expect(outcome).toMatchObject({ status: 503, isReached: false })
 })
 
-test('a body that is streamed reaches the origin with its first byte', async () => {
-  const told = await send(strict, ['/streamed/one', 'streamer', 0], () =>
+test('a streamed body reaches the origin with its first byte', async () => {
+  const outcome = await send(strict, ['/streamed/one', 'streamer', 0], () =>
     expect.poll(() => world.reached).toContain('POST /streamed/one'),
   )
-  expect(told).toMatchObject({ status: 200, isReached: true })
+  expect(outcome).toMatchObject({ status: 200, isReached: true })
 })

@@ -20,9 +20,9 @@ import { createReferences } from '../../src/tokens/references.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { ADDRESS, GATEWAY, IDP, nowSeconds, recordOf, stored, takenOf } from './callers.ts'
 
-/** Only references are presented here. */
+/** These tests send only references. */
 const verifier: TokenVerifier = {
-  verify: () => Promise.reject(new Error('no JWT is presented')),
+  verify: () => Promise.reject(new Error('the tests send no JWT')),
   recall: () => undefined,
 }
 const rule = (claims: Partial<PolicyLimit> = {}): PolicyLimit => ({
@@ -42,7 +42,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
   afterAll(() => redis.close())
   beforeEach(async () => {
     await redis.direct.flushall()
-    // Redis knows the scripts afterwards: each costs a call once.
+    // Loads the scripts into Redis, so that no test pays for it.
     const gateway = isolate([rule()])
     const { text } = await keep()
     for (const _ of ['cold', 'warm']) await gateway.ask(text)
@@ -53,7 +53,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
   const keep = (claims: Partial<ReferenceRecord> = {}) =>
     stored(createReferenceStore(rest()), recordOf(claims))
 
-  /** An app with the two stages; what reached its handler. */
+  /** Creates an app with the two stages. Records the requests that reached its handler. */
   function isolate(limits: readonly PolicyLimit[] = []) {
     const reached: (Principal | null)[] = []
     const told: { principal: Principal | null | undefined; reason: unknown }[] = []
@@ -83,7 +83,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
   const denialOf = ({ told }: ReturnType<typeof isolate>) => told.at(-1)?.reason
   const windows = async () => (await redis.direct.keys('pc:limit:*')).length
 
-  test('a cold one costs exactly one call with every look-up and two limits in it, a warm one too', async () => {
+  test('an uncached reference costs exactly one call, with every lookup and two limits, and so does a cached one', async () => {
     const { text } = await keep()
     const gateway = isolate([rule(), rule({ name: 'wide', by: 'client', limit: 9 })])
     for (const remaining of [2, 1]) {
@@ -97,7 +97,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(gateway.reached[1]).toBe(gateway.reached[0])
   })
 
-  test('a principal is counted in the same windows by a cold reference, a warm one and a JWT', async () => {
+  test('a principal counts in the same windows with an uncached reference, a cached reference and a JWT', async () => {
     const record = recordOf()
     const store = createReferenceStore(rest())
     const limits = (['subject', 'client', 'tenant', 'address'] as const).map((by) =>
@@ -119,7 +119,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     ).toBe(true)
   })
 
-  test('an unknown one is 401, costs no limit but by address, and is asked for each time', async () => {
+  test('an unknown reference is 401, counts only in limits by address, and costs a call each time', async () => {
     const gateway = isolate([rule(), rule({ name: 'place', by: 'address', limit: 2 })])
     for (let count = 0; count < 2; count++) {
       const before = redis.calls()
@@ -142,13 +142,13 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     ['aud', { audiences: ['https://elsewhere.test'] }],
     ['dpop_binding', { confirmation: 'k'.repeat(43) }],
   ] as const)(
-    'S13, S14: one that fails %s is 401 and spends nothing of its owner',
+    "S13, S14: a reference that fails %s is 401 and spends nothing of its owner's limits",
     async (check, claims) => {
       const reference = await keep()
       const record = recordOf(claims as Partial<ReferenceRecord>)
       await createReferenceStore(rest()).put(reference.hash, record)
       const gateway = isolate([rule()])
-      // A record that is past its end lives on for a moment only: long enough here.
+      // An expired record lives only a moment longer; this keeps it long enough.
       await redis.direct.persist(referenceKey(reference.hash))
       expect((await gateway.ask(reference.text)).status).toBe(401)
       expect(denialOf(gateway)).toEqual({ code: 'token_rejected', check })
@@ -158,7 +158,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
   )
 
   test.each(['cold', 'warm'] as const)(
-    'S30: a revoked one is 401 on the next request (%s), known to the record, and spends nothing',
+    'S30: a revoked reference is 401 on the next request (%s), has its actor in the audit, and spends nothing',
     async (state) => {
       const record = recordOf()
       const { text } = await stored(createReferenceStore(rest()), record)
@@ -179,7 +179,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     },
   )
 
-  test('a record that is removed and revoked is gone for isolates that know it, too', async () => {
+  test('a record that is deleted and revoked is refused by isolates that cached it too', async () => {
     const record = recordOf()
     const store = createReferenceStore(rest())
     const { text, hash } = await stored(store, record)
@@ -201,34 +201,37 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     ['tenant', GATEWAY],
     ['subject', IDP],
     ['subject', GATEWAY],
-  ] as const)('S33: a cut-off by %s of %s kills cold and warm ones alike', async (kind, issuer) => {
-    const atSeconds = nowSeconds()
-    const record = recordOf({ issuedAtSeconds: atSeconds })
-    const store = createReferenceStore(rest())
-    const { text } = await stored(store, record)
-    const later = await stored(store, {
-      ...record,
-      tokenId: crypto.randomUUID(),
-      issuedAtSeconds: atSeconds + 1,
-    })
-    const [cold, warm] = [isolate([rule()]), isolate()]
-    expect((await warm.ask(text)).status).toBe(200)
-    await createRevocations(rest(), Date.now).revokeBefore({
-      kind,
-      issuer,
-      value: record[kind] ?? '',
-      atSeconds,
-      ttlSeconds: 600,
-    })
-    for (const gateway of [cold, warm]) {
-      expect((await gateway.ask(text)).status).toBe(401)
-      expect(denialOf(gateway)).toEqual({ code: 'token_revoked', by: kind })
-    }
-    expect(await windows()).toBe(0)
-    expect((await cold.ask(later.text)).status).toBe(200)
-  })
+  ] as const)(
+    'S33: a cutoff by %s of %s revokes uncached and cached references alike',
+    async (kind, issuer) => {
+      const atSeconds = nowSeconds()
+      const record = recordOf({ issuedAtSeconds: atSeconds })
+      const store = createReferenceStore(rest())
+      const { text } = await stored(store, record)
+      const later = await stored(store, {
+        ...record,
+        tokenId: crypto.randomUUID(),
+        issuedAtSeconds: atSeconds + 1,
+      })
+      const [cold, warm] = [isolate([rule()]), isolate()]
+      expect((await warm.ask(text)).status).toBe(200)
+      await createRevocations(rest(), Date.now).revokeBefore({
+        kind,
+        issuer,
+        value: record[kind] ?? '',
+        atSeconds,
+        ttlSeconds: 600,
+      })
+      for (const gateway of [cold, warm]) {
+        expect((await gateway.ask(text)).status).toBe(401)
+        expect(denialOf(gateway)).toEqual({ code: 'token_revoked', by: kind })
+      }
+      expect(await windows()).toBe(0)
+      expect((await cold.ask(later.text)).status).toBe(200)
+    },
+  )
 
-  test('S12: a cut-off or a ban of another issuer touches none', async () => {
+  test('S12: a cutoff or a ban of another issuer affects no reference', async () => {
     const record = recordOf()
     const { text } = await stored(createReferenceStore(rest()), record)
     for (const kind of ['session', 'client'] as const) {
@@ -245,7 +248,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect((await isolate().ask(text)).status).toBe(200)
   })
 
-  test('banned addresses and subjects are 403, known or not, and nothing is counted', async () => {
+  test('banned addresses and subjects are 403, cached or not, and nothing is counted', async () => {
     const record = recordOf()
     const { text } = await stored(createReferenceStore(rest()), record)
     const limits = [rule(), rule({ name: 'place', by: 'address' })]
@@ -266,7 +269,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(await windows()).toBe(0)
   })
 
-  test('an exhausted limit refuses the cold as the warm', async () => {
+  test('an exhausted limit refuses uncached and cached references alike', async () => {
     const { text } = await keep()
     const limits = [rule({ limit: 1 })]
     expect((await isolate(limits).ask(text)).status).toBe(200)
@@ -280,7 +283,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(gateway.reached).toEqual([])
   })
 
-  test('a limit by a function of the principal costs a cold one a second call, a warm one none', async () => {
+  test('a limit by a function of the principal costs an uncached reference a second call, and a cached one none', async () => {
     const { text } = await keep({ roles: ['gold'] })
     const by = ({ principal }: { principal: Principal | null }) => principal?.roles[0] ?? 'none'
     const gateway = isolate([
@@ -288,7 +291,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
       rule({ name: 'grade', by, limit: 2 }),
       rule({ name: 'last', by: 'address', limit: 8 }),
     ])
-    // And the limiter's own script is known afterwards.
+    // Loads the limiter's own script too.
     await gateway.ask((await keep()).text)
     const before = redis.calls()
     const response = await gateway.ask(text)
@@ -300,7 +303,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(gateway.reached.length).toBe(3)
   })
 
-  test('R06: a record that cannot be read is 503, never "unknown"', async () => {
+  test('R06: an unreadable record is 503, never "unknown"', async () => {
     const gateway = isolate([rule()])
     for (const value of ['', 'null', '[]', '{}', '{"record":{},"parts":{}}', 'no json', '7']) {
       const { text, hash } = await keep()
@@ -314,7 +317,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(gateway.reached).toEqual([])
   })
 
-  test('R06: a record whose key parts are of somebody else is 503: nobody looked at the right keys', async () => {
+  test('R06: a record with the key parts of another subject is 503, because the wrong keys were read', async () => {
     const gateway = isolate([rule()])
     for (const part of [
       'token',
@@ -337,7 +340,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(gateway.reached).toEqual([])
   })
 
-  test('R12: a cut-off of a wrong type or that is no number is 503, not "not cut off"', async () => {
+  test('R12: a cutoff of the wrong type or that is not a number is 503, not "no cutoff"', async () => {
     const record = recordOf()
     const { text } = await stored(createReferenceStore(rest()), record)
     const revokeBefore = { kind: 'session', issuer: GATEWAY, value: record.session ?? '' } as const
@@ -357,7 +360,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(gateway.reached).toEqual([])
   })
 
-  test('R12: that a revocation is there counts, and a cut-off or a ban of no text is 503', async () => {
+  test('R12: any value of a revocation counts, and an empty cutoff or ban is 503', async () => {
     const record = recordOf()
     const { text } = await stored(createReferenceStore(rest()), record)
     const revoked = `pc:revoked:${await tokenIdHash(GATEWAY, record.tokenId)}`
@@ -379,7 +382,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
   })
 
   test.each(['deny', 'allow'] as const)(
-    'R12: a window of a wrong type fails as its onUnavailable says (%s)',
+    'R12: a window of the wrong type fails as its onUnavailable says (%s)',
     async (onUnavailable) => {
       const limits = [rule({ onUnavailable })]
       const record = recordOf()
@@ -403,7 +406,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     expect(redis.calls() - before).toBe(2)
   })
 
-  test('R01: a Redis that is away is 503 for a cold one, whatever its limits say', async () => {
+  test('R01: an unreachable Redis is 503 for an uncached reference, whatever its limits say', async () => {
     const away = createUpstashAdmissionStore(
       createRedisRest({ url: 'http://127.0.0.1:1', token: 'x', timeoutMs: 200 }),
     )
@@ -414,7 +417,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     await expect(admission.admitReference(request)).rejects.toBeInstanceOf(Unavailable)
   })
 
-  test('R15: 100 parallel cold requests at a limit of 10 over two isolates admit exactly 10', async () => {
+  test('R15: 100 concurrent uncached requests at a limit of 10 over two isolates admit exactly 10', async () => {
     const record = recordOf()
     const store = createReferenceStore(rest())
     const tokens = await Promise.all(
@@ -429,7 +432,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
   })
 })
 
-test('behind authenticate alone, a handler that asks for the caller fails loudly', async () => {
+test('behind authenticate alone, a handler that reads the principal of a reference throws', async () => {
   const app = new Hono<{ Variables: GatewayVariables }>()
   const defects: string[] = []
   app.onError((error, c) => {

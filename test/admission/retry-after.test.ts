@@ -1,4 +1,4 @@
-/** `Retry-After` and `RateLimit` of refusals, over a real Redis whose clock the test sets. */
+/** `Retry-After` and `RateLimit` of refusals, over a real Redis with a clock that the test sets. */
 import fc from 'fast-check'
 import { Hono } from 'hono'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -19,7 +19,7 @@ const RUNS = { seed: SEED, numRuns: 25 }
 const ADDRESS = '192.0.2.1'
 const START_MS = 1_800_000_000_000
 
-/** The script with the clock of the test, which is in its last two arguments. */
+/** The script with the clock of the test in its last two arguments. */
 const CLOCKED_SCRIPT = ADMISSION_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
 
 type Rule = Omit<PolicyLimit, 'name' | 'by' | 'onUnavailable'>
@@ -65,7 +65,7 @@ describe('Retry-After of a refusal by limits', () => {
       return { ...rule, name: `limit-${serial}`, by: 'address', onUnavailable: 'deny' }
     })
 
-  /** An app as its own isolate, and how many requests reached its handler. */
+  /** Creates the app of one isolate, and counts the requests that reached its handler. */
   async function isolate(limits: readonly PolicyLimit[]) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     const name = await scriptName(KEY_LOCKING + ADMISSION_SCRIPT)
@@ -94,7 +94,7 @@ describe('Retry-After of a refusal by limits', () => {
     return { ask, reached: () => reached }
   }
 
-  /** What a refusal says of the limit that it names. */
+  /** Parses the headers of a refusal. */
   async function refusalOf(response: Response) {
     const [, name, left, seconds] =
       /^"([^"]+)";r=(\d+);t=(\d+)$/.exec(response.headers.get('RateLimit') ?? '') ?? []
@@ -108,14 +108,14 @@ describe('Retry-After of a refusal by limits', () => {
     }
   }
 
-  test('a limit with a cost is named if it refused, not another limit with fewer units left', async () => {
+  test('a limit with a cost is named if it refused, even if another limit has fewer units left', async () => {
     const limits = named([
       { limit: 10, windowSeconds: 10, cost: 4 },
       { limit: 3, windowSeconds: 600 },
     ])
     const { ask, reached } = await isolate(limits)
     for (let sent = 0; sent < 2; sent++) expect((await ask()).status).toBe(200)
-    // Of the first limit 2 of 10 units are left, of the second 1 of 3.
+    // The first limit has 2 of 10 units left, the second 1 of 3.
     const response = await ask()
     expect(response.status).toBe(429)
     expect(await refusalOf(response)).toEqual({
@@ -128,7 +128,7 @@ describe('Retry-After of a refusal by limits', () => {
     expect(reached()).toBe(2)
   })
 
-  test('of several limits that refuse the one that refuses longest is named, also from memory', async () => {
+  test('of several limits that refuse, the one with the longest wait is named, also from the cache', async () => {
     const limits = named([
       { limit: 1, windowSeconds: 10 },
       { limit: 1, windowSeconds: 600 },
@@ -143,7 +143,7 @@ describe('Retry-After of a refusal by limits', () => {
     expect(reached()).toBe(1)
   })
 
-  test('an admitted request is told the limit that has the fewest requests left, by their cost', async () => {
+  test('an admitted request reports the limit with the fewest requests left, by their cost', async () => {
     const limits = named([
       { limit: 10, windowSeconds: 60, cost: 5 },
       { limit: 4, windowSeconds: 600 },
@@ -172,7 +172,7 @@ describe('Retry-After of a refusal by limits', () => {
       const enforced = limits.filter(({ mode }) => mode !== 'observe').map((limit) => limit.name)
       expect(enforced).toContain(name)
 
-      // Who waits for so long is not refused by the same limit, wherever the request goes.
+      // After this wait the same limit does not refuse, whatever the request matches.
       vi.setSystemTime(Date.now() + retryAfter * 1000)
       const elsewhere = await isolate(limits)
       const again = await (refused % 2 === 0 ? ask() : elsewhere.ask())
@@ -181,7 +181,8 @@ describe('Retry-After of a refusal by limits', () => {
         continue
       }
       expect(again.status).toBe(429)
-      // Limits of the other engine count what another limit refuses, so that they may be next.
+      // Limits of the upstash engine count requests that another limit refuses, so they may refuse
+      // next.
       expect(rules.some(({ engine }) => engine === 'upstash')).toBe(true)
       expect((await refusalOf(again)).name).not.toBe(name)
     }
@@ -192,15 +193,18 @@ describe('Retry-After of a refusal by limits', () => {
   test.each([
     ['exact', exactRule],
     ['upstash', upstashRule],
-    ['of either engine', fc.oneof(exactRule, upstashRule)],
-  ])('a caller who waits for it is not refused by the same limit again: %s', async (_, rule) => {
-    let refused = 0
-    await fc.assert(
-      fc.asyncProperty(fc.array(rule, { minLength: 1, maxLength: 4 }), gaps, async (...of) => {
-        refused += await holds(...of)
-      }),
-      RUNS,
-    )
-    expect(refused).toBeGreaterThan(50)
-  })
+    ['of both engines', fc.oneof(exactRule, upstashRule)],
+  ])(
+    'a caller who waits for Retry-After is not refused by the same limit again: %s',
+    async (_, rule) => {
+      let refused = 0
+      await fc.assert(
+        fc.asyncProperty(fc.array(rule, { minLength: 1, maxLength: 4 }), gaps, async (...of) => {
+          refused += await holds(...of)
+        }),
+        RUNS,
+      )
+      expect(refused).toBeGreaterThan(50)
+    },
+  )
 })

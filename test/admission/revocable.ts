@@ -1,4 +1,4 @@
-/** Callers who can be revoked in every way that there is. */
+/** Callers that can be revoked in every way that the gateway supports. */
 import { createBanList } from '../../src/abuse/redis/bans.ts'
 import { tokenIdHash } from '../../src/identity/token-id.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
@@ -9,7 +9,7 @@ import type { TestRedis } from '../harness/redis.ts'
 import { principal } from './callers.ts'
 import type { Caller, Outcome } from './revocation-bound.ts'
 
-/** Somebody new, with a token of the key's issuer and the principal that it stands for. */
+/** Creates a caller with a token of the key's issuer and the principal of that token. */
 export async function newCallerOf(key: TestKey, roles = ['reader']): Promise<Caller> {
   const jti = crypto.randomUUID()
   const subject = `user-${jti}`
@@ -19,7 +19,7 @@ export async function newCallerOf(key: TestKey, roles = ['reader']): Promise<Cal
   }
 }
 
-/** Revokes the token, cuts the subject off, has an operator do so, or bans the subject, in turn. */
+/** Revokes the token, writes a cutoff, revokes as an operator, or bans the subject, in turn. */
 export async function revokeAt(
   { url, token }: Pick<TestRedis, 'url' | 'token'>,
   { principal: whose }: Caller,
@@ -44,7 +44,7 @@ const OUTCOMES: Readonly<Record<number, Outcome>> = {
   ...{ 200: 'admitted', 401: 'refused', 403: 'refused', 503: 'unavailable' },
 }
 
-/** What a gateway's answer says. Throws an `Error` for any other status. */
+/** Returns the outcome of a gateway's response. Throws an `Error` for any other status. */
 export function outcomeOf(status: number): Outcome {
   const outcome = OUTCOMES[status]
   if (outcome === undefined) throw new Error(`a gateway answered ${status}`)

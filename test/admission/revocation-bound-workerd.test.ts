@@ -1,4 +1,4 @@
-/** The same over four gateways in real workerd, each a process. `REVOCATIONS=1000` for so many. */
+/** The same over four gateway processes in real workerd. `REVOCATIONS=1000` sets the number. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
@@ -11,7 +11,7 @@ import { newCallerOf, outcomeOf, revokeAt } from './revocable.ts'
 import { type Caller, countLate } from './revocation-bound.ts'
 
 const REVOCATIONS = Number(process.env.REVOCATIONS ?? 9)
-/** Three for each way that Redis can be, unless there are more. */
+/** Three for each fault of Redis by default. */
 const AT_ONCE = REVOCATIONS > 100 ? 10 : 3
 const PROCESSES = 4
 const BOUND_MS = 1_000
@@ -53,7 +53,7 @@ afterAll(async () => {
 })
 
 test(
-  'after a revocation nobody is served later than the bound by any of four processes',
+  'after a revocation none of four processes admits the caller later than the bound',
   async () => {
     const counts = await countLate({
       ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, atOnce: AT_ONCE, proxy },
@@ -69,7 +69,7 @@ test(
     expect(counts.late, NEVER).toBe(0)
     expect(counts.revoked).toBe(REVOCATIONS)
     expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * PROCESSES)
-    // Somebody was let in by what was known: the bound is used, and looked at.
+    // Some requests were admitted from the view, so the bound is really exercised.
     expect(counts.within).toBeGreaterThan(0)
     expect(counts.before).toBeGreaterThan(0)
     if (process.env.REVOCATIONS !== undefined) console.info(counts)

@@ -1,6 +1,6 @@
 /**
- * After a revocation has returned nobody is admitted later than the bound, whatever becomes of Redis.
- * `REVOCATIONS=1000` counts over so many.
+ * After a revocation has returned, nobody is admitted later than the bound, whatever happens to
+ * Redis. `REVOCATIONS=1000` sets the number.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
@@ -25,7 +25,7 @@ const REVOCATIONS = Number(process.env.REVOCATIONS ?? 30)
 const ISOLATES = 4
 const BOUND_MS = 300
 const ADDRESS = '192.0.2.1'
-/** A round, and what Redis takes to come back, of 10 callers each. */
+/** A round of 10 callers each, including the recovery of Redis. */
 const TIMEOUT_MS = 30_000 + REVOCATIONS * 1_500
 
 let redis: TestRedis
@@ -51,10 +51,13 @@ beforeEach(async () => {
 afterEach(() => proxy.close())
 
 const newCaller = () => newCallerOf(key)
-/** Not by way of the proxy. */
+/** Not through the proxy. */
 const revoke = (caller: Caller, index: number) => revokeAt(redis, caller, index)
 
-/** An isolate of the parts that decide, without limits: what its view holds it does not ask about. */
+/**
+ * Creates an isolate of the deciding parts, without limits. A caller that its view covers costs no
+ * call.
+ */
 function isolateOfParts(maxStalenessMs: number) {
   const rest = createRedisRest({ url: proxy.url, token: redis.token })
   const store = createUpstashAdmissionStore(rest)
@@ -81,7 +84,7 @@ function isolateOfParts(maxStalenessMs: number) {
     }
     asked.remote += 1
     try {
-      // The feed before what it tells about.
+      // The feed is read before the keys that it covers.
       const mark = await refresh()
       const nowMs = Date.now()
       const facts = await store.consult({ ...keys, limits: [], nowMs })
@@ -99,7 +102,7 @@ function isolateOfParts(maxStalenessMs: number) {
 }
 
 test(
-  'nobody is admitted later than the bound by what a view holds, Redis healthy, slow or hung',
+  'nobody is admitted later than the bound from a view, with Redis healthy, slow or hung',
   async () => {
     const isolates = Array.from({ length: ISOLATES }, () => isolateOfParts(BOUND_MS))
     const counts = await countLate({
@@ -109,7 +112,7 @@ test(
     expect(counts.late, NEVER).toBe(0)
     expect(counts.revoked).toBe(REVOCATIONS)
     expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * ISOLATES)
-    // It is the view that is looked at, and it does use its bound.
+    // The view is exercised up to its bound.
     expect(counts.within).toBeGreaterThan(0)
     expect(isolates.every(({ asked }) => asked.local > asked.remote)).toBe(true)
     if (process.env.REVOCATIONS !== undefined) console.info(counts)
@@ -118,7 +121,7 @@ test(
 )
 
 test(
-  'and the count finds views whose bound is longer than they say',
+  'the count finds a view that exceeds its bound',
   async () => {
     const { late } = await countLate({
       ...{ boundMs: BOUND_MS, revocations: 30, proxy, newCaller, revoke },
@@ -130,7 +133,7 @@ test(
 )
 
 test(
-  'nor by whole gateways whose policy has that bound',
+  'whole gateways with that bound in their policy keep it too',
   async () => {
     const policy = definePolicy({
       roles: { reader: ['orders:read'] },
@@ -150,7 +153,7 @@ test(
     expect(counts.late, NEVER).toBe(0)
     expect(counts.revoked).toBe(REVOCATIONS)
     expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * ISOLATES)
-    // Somebody was let in by what was known: the bound is used, and looked at.
+    // Some requests were admitted from the view, so the bound is really exercised.
     expect(counts.within).toBeGreaterThan(0)
     expect(counts.before).toBeGreaterThan(0)
     if (process.env.REVOCATIONS !== undefined) console.info(counts)
@@ -175,6 +178,6 @@ test("an operator's token is revoked at once, whatever bound the policy has", as
   await revoke(operator, 0)
   expect((await ask('/orders', ADDRESS, operator.token)).status).toBe(200)
   expect((await ask('/-/admin/bans', ADDRESS, operator.token)).status).toBe(401)
-  // And now the isolate knows.
+  // Now the isolate has cached the refusal.
   expect(await statuses()).toEqual([401, 401])
 })

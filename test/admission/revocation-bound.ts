@@ -1,10 +1,10 @@
-/** Revokes callers while several isolates are asked about them, and counts what came too late. */
+/** Revokes callers while several isolates receive their requests, and counts late admissions. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import type { FaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 
-/** A caller, in both forms; whichever an isolate wants. */
+/** A caller as a token and as a principal. Each kind of isolate uses one of them. */
 export interface Caller {
   readonly principal: Principal
   readonly token: string
@@ -14,31 +14,31 @@ export type Outcome = 'admitted' | 'refused' | 'unavailable'
 
 export interface BoundOptions {
   readonly boundMs: number
-  /** In all. */
+  /** The total number of revocations. */
   readonly revocations: number
-  /** Callers who are revoked one after the other, and then watched. Default 10. */
+  /** Callers that are revoked in one round and then watched. Default 10. */
   readonly atOnce?: number
-  /** One isolate each; what they know they know by way of the proxy. */
+  /** One isolate each. They reach Redis through the proxy. */
   readonly isolates: readonly ((caller: Caller) => Promise<Outcome>)[]
   readonly proxy: FaultProxy
   readonly newCaller: () => Promise<Caller>
-  /** Resolves when it is in force, and does not use the proxy. */
+  /** Resolves when the revocation is in force. Does not use the proxy. */
   readonly revoke: (caller: Caller, index: number) => Promise<unknown>
 }
 
 export interface BoundCounts {
   readonly revoked: number
-  /** Answers to requests that were sent the bound or more after the revocation had returned. */
+  /** Responses to requests that were sent at least the bound after the revocation had returned. */
   readonly judged: number
-  /** Those among them that were admitted. */
+  /** Those of them that were admitted. */
   readonly late: number
-  /** Requests that were admitted after the revocation had returned, and within the bound. */
+  /** Requests that were admitted after the revocation had returned, within the bound. */
   readonly within: number
-  /** Requests of before that were admitted, as they should be. */
+  /** Requests that were correctly admitted before the revocation. */
   readonly before: number
 }
 
-/** How Redis is while callers are revoked, in turn. Slow is within the deadline of 250 ms. */
+/** The faults of Redis during revocations, in turn. Slow is within the deadline of 250 ms. */
 const WEATHERS: readonly Fault[] = [
   { kind: 'none' },
   { kind: 'latency', ms: 60, jitterMs: 60 },
@@ -46,31 +46,31 @@ const WEATHERS: readonly Fault[] = [
 ]
 const CALLERS_AT_ONCE = 10
 const PAUSE_MS = 25
-/** How long is looked after the bound. */
+/** How long the caller is watched after the bound. */
 const AFTER_MS = 300
 const RECOVERY_MS = 20_000
 
-/** Throws an `Error` where a good caller is refused, or Redis does not come back. */
+/** Throws an `Error` if an unrevoked caller is refused or Redis does not recover. */
 export async function countLate(options: BoundOptions): Promise<BoundCounts> {
   const { boundMs, revocations, isolates, proxy, newCaller, revoke } = options
   const { atOnce = CALLERS_AT_ONCE } = options
   const counts = { revoked: 0, judged: 0, late: 0, within: 0, before: 0 }
 
-  /** Until every isolate lets this caller in. */
+  /** Waits until every isolate admits this caller. */
   async function letIn(caller: Caller): Promise<void> {
     const untilMs = Date.now() + RECOVERY_MS
     for (const ask of isolates) {
       for (;;) {
         const outcome = await ask(caller)
         if (outcome === 'admitted') break
-        if (outcome === 'refused') throw new Error('a good caller was refused')
-        if (Date.now() > untilMs) throw new Error('Redis does not come back')
+        if (outcome === 'refused') throw new Error('an unrevoked caller was refused')
+        if (Date.now() > untilMs) throw new Error('Redis did not recover')
         await sleep(PAUSE_MS)
       }
     }
   }
 
-  /** Asks one isolate about one caller, again and again, at least once after the bound. */
+  /** Sends requests of one caller to one isolate repeatedly, at least once after the bound. */
   async function watch(
     ask: (caller: Caller) => Promise<Outcome>,
     caller: Caller,
@@ -97,7 +97,7 @@ export async function countLate(options: BoundOptions): Promise<BoundCounts> {
     await proxy.set({ kind: 'none' })
     for (const caller of callers) await letIn(caller)
     const weather = WEATHERS[round % WEATHERS.length] ?? { kind: 'none' }
-    // Half of the time it changes with the revocation, otherwise some time before.
+    // In every second round the fault begins with the revocation, otherwise some time before.
     const [first, then] = round % 2 === 0 ? [0, boundMs / 2] : [boundMs / 2, 0]
     const revokedMs: (number | undefined)[] = []
     const watching = callers.flatMap((caller, index) =>

@@ -1,4 +1,4 @@
-/** What holds of an isolate's view of the feed, whatever happens and in whatever order. */
+/** Properties of an isolate's view of the feed, for all events in any order. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -14,7 +14,7 @@ import { SEED } from './schedules.ts'
 const RUNS = { seed: SEED, numRuns: 10_000 }
 const view = (maxEntries = 3) => createRevocationFeed({ maxStalenessMs: BOUND_MS, maxEntries })
 
-/** The same view, but for what is given. */
+/** Returns the same view with the given members replaced. */
 const changed = (feed: RevocationFeed, other: Partial<RevocationFeed>): RevocationFeed => ({
   get cursor() {
     return feed.cursor
@@ -33,7 +33,7 @@ const isFailed = (make: () => RevocationFeed, options?: FeedModelOptions) =>
 
 describe('a view of the feed', () => {
   test.each([1, 3, 100])(
-    'never takes for clean what has been revoked for the bound, with room for %i keys',
+    'never reports a key as clean that was revoked for the bound, with room for %i keys',
     (maxEntries) => {
       let held = 0
       fc.assert(
@@ -48,14 +48,14 @@ describe('a view of the feed', () => {
     },
   )
 
-  test('and the property finds a view whose bound is longer than it says', () => {
+  test('the property fails for a view that exceeds its bound', () => {
     expect(isFailed(() => createRevocationFeed({ maxStalenessMs: BOUND_MS + 20 }))).toBe(true)
   })
 
-  test('and one that counts age from the answer', () => {
+  test('the property fails for a view that measures its age from the answer', () => {
     const make = () => {
       const feed = view()
-      // A quarter of the bound later than it was sent.
+      // A quarter of the bound after the call was sent.
       return changed(feed, {
         update: (reply, sentMs) => feed.update(reply, sentMs + BOUND_MS / 4),
       })
@@ -63,7 +63,7 @@ describe('a view of the feed', () => {
     expect(isFailed(make)).toBe(true)
   })
 
-  test('and one that believes an answer to be of the moment at which it came', () => {
+  test('the property fails for a view that dates an answer at its arrival', () => {
     const make = () => {
       const feed = view()
       const update = (reply: FeedReply, sentMs: number) =>
@@ -73,7 +73,7 @@ describe('a view of the feed', () => {
     expect(isFailed(make)).toBe(true)
   })
 
-  test('and one that takes "nobody can tell" for "nothing"', () => {
+  test('the property fails for a view that reads "unknown" as "no changes"', () => {
     const make = () => {
       const feed = view()
       const update = (reply: FeedReply, sentMs: number) =>
@@ -86,7 +86,7 @@ describe('a view of the feed', () => {
     expect(isFailed(make)).toBe(true)
   })
 
-  test('and a feed that believes every position of its epoch', () => {
+  test('the property fails for a feed that accepts every position of its epoch', () => {
     expect(isFailed(view, { most: 3, entries: 6, checksTime: false })).toBe(true)
   })
 })
@@ -102,21 +102,21 @@ describe('a view', () => {
     return { feed, mark: feed.update(reply(feed, 'p1'), 0) }
   }
 
-  test('knows nothing at first, and nothing without a mark', () => {
+  test('covers nothing at first, and nothing without a mark', () => {
     const feed = createRevocationFeed({ maxStalenessMs: 1_000 })
     expect(feed.holds(0, ['a'], 0)).toBe(false)
     expect(feed.holds(undefined, ['a'], 0)).toBe(false)
     expect(begun().feed.holds(undefined, ['a'], 0)).toBe(false)
   })
 
-  test('holds until the bound, and not before a clock that was set back', () => {
+  test('is valid until the bound, and invalid if the clock is set back', () => {
     const { feed, mark } = begun()
     expect([0, 999, 1_000, -1].map((nowMs) => feed.holds(mark, ['a'], nowMs))).toEqual([
       ...[true, true, false, false],
     ])
   })
 
-  test('first calls that come together share what they were told of the same place', () => {
+  test('gives one mark to concurrent first calls with the same position', () => {
     const feed = createRevocationFeed({ maxStalenessMs: 1_000 })
     const [first, second, third] = [reply(feed, 'p1'), reply(feed, 'p1'), reply(feed, 'p2')]
     const mark = feed.update(first, 0)
@@ -125,13 +125,13 @@ describe('a view', () => {
     expect(feed.update(third, 2)).toBeUndefined()
   })
 
-  test('a position that cannot be read refreshes nothing, and gives no mark', () => {
+  test('does not refresh from an unreadable position, and gives no mark', () => {
     const { feed, mark } = begun()
     expect(feed.update(reply(feed, ''), 900)).toBeUndefined()
     expect(feed.holds(mark, ['a'], 1_000)).toBe(false)
   })
 
-  test('more keys than there is room for void what came before, and then all is well again', () => {
+  test('is invalid after more keys than it has room for, and valid again after the next answer', () => {
     const feed = createRevocationFeed({ maxStalenessMs: 1_000, maxEntries: 2 })
     const before = feed.update(reply(feed, 'p1'), 0)
     feed.update(reply(feed, 'p2', ['a', 'b', 'c']), 10)
@@ -143,7 +143,7 @@ describe('a view', () => {
     expect(feed.holds(after, ['x'], 30)).toBe(true)
   })
 
-  test('asks for a refresh once at half of the bound, and again where that did not help', () => {
+  test('requests one refresh at half of the bound, and another if that one fails', () => {
     const { feed } = begun()
     expect([0, 499].map(feed.needsRefresh)).toEqual([false, false])
     expect([500, 500, 624, 625, 626].map(feed.needsRefresh)).toEqual([

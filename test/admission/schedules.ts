@@ -1,24 +1,24 @@
-/** Schedules of requests, as properties try them, and what must be true of their answers. */
+/** Schedules of requests for property tests, and measurements of their outcomes. */
 import fc from 'fast-check'
 
-/** The same schedules in every run. */
+/** Fixed, so that every run has the same schedules. */
 export const SEED = 20_261_121
 
 export interface Schedule {
   readonly limit: number
   readonly windowSeconds: number
   readonly cost: number
-  /** Microseconds from each request to the next. */
+  /** Microseconds between consecutive requests. */
   readonly gaps: readonly number[]
 }
 
-/** When a request came, microseconds, and what became of it. */
+/** When a request arrived, in microseconds, and its result. */
 export interface Outcome {
   readonly atMicros: number
   readonly admitted: boolean
 }
 
-/** Bursts, trickles, and pauses of about a step and of about a window. */
+/** Bursts, trickles, and pauses near one step and near one window. */
 export const schedules = (length: number, windows: readonly number[] = [1, 2, 60]) =>
   fc
     .record({
@@ -45,7 +45,7 @@ export const schedules = (length: number, windows: readonly number[] = [1, 2, 60
       })
     })
 
-/** The most units that were admitted in one stretch of time of `windowMicros`. */
+/** Returns the most units that were admitted within any `windowMicros`. */
 export function worstOf(outcomes: readonly Outcome[], windowMicros: number, cost: number): number {
   const admitted = outcomes.filter(({ admitted: isIn }) => isIn)
   let [worst, from] = [0, 0]
@@ -56,7 +56,7 @@ export function worstOf(outcomes: readonly Outcome[], windowMicros: number, cost
   return worst
 }
 
-/** Units that were admitted in the window that ends with a refusal, the fewest of all refusals. */
+/** Returns the fewest units that any refusal had in the window before it. */
 export function leastBefore(
   outcomes: readonly Outcome[],
   windowMicros: number,

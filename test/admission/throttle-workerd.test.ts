@@ -1,4 +1,4 @@
-/** The throttle of a whole gateway in real workerd: signatures are counted where they are verified. */
+/** The throttle of a whole gateway in real workerd. Signatures are counted at the verifier. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { MIN_CHECKS_AT_ONCE } from '../../src/abuse/authentication-failures.ts'
 import { DEFAULT_FAILURES } from '../../src/abuse/definition.ts'
@@ -9,7 +9,7 @@ import { redisVars, startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { type Running, startWorkerd } from '../proxy/workerd.ts'
 
 const BURST = 300
-/** How long the first download of the key set takes: what comes meanwhile is verified at once then. */
+/** The time of the first download of the key set. Waiting tokens are verified right after it. */
 const KEY_SET_MS = 1_000
 const { limit } = DEFAULT_FAILURES
 
@@ -80,7 +80,7 @@ describe('a burst of credentials in workerd', () => {
     expect(originCalls).toBe(0)
   })
 
-  test('300 good tokens from one address are all served, and each is verified once', async () => {
+  test('300 valid tokens from one address are all served, and each is verified once', async () => {
     const [good, address] = [await tokensOf(key), newAddress()]
     const statuses = await Promise.all(good.map((text) => statusOf(text, address)))
     expect(statuses).toEqual(Array(BURST).fill(200))

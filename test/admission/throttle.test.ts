@@ -1,4 +1,4 @@
-/** Bad credentials, one after the other, through `throttle`, `authenticate` and `admit`. */
+/** Bad credentials in sequence, through `throttle`, `authenticate` and `admit`. */
 import fc from 'fast-check'
 import { Hono } from 'hono'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -46,7 +46,7 @@ const times = () => ({ iat: nowSeconds(), exp: nowSeconds() + 300, jti: crypto.r
 const token = (claims: object = {}) =>
   signer.token({ ...times(), sub: crypto.randomUUID(), ...claims })
 const [header = '', , signature = ''] = (await token()).split('.')
-/** Well-formed to the last bit, but for whom it was signed: only its signature can tell. */
+/** Well-formed in every part except the signature. */
 const forged = () => `${header}.${encode({ ...goodClaims, ...times() })}.${signature}`
 
 describe('throttle over Redis', () => {
@@ -58,7 +58,7 @@ describe('throttle over Redis', () => {
   afterEach(() => vi.restoreAllMocks())
   beforeEach(async () => {
     redis.setAnswering(true)
-    // Redis knows the scripts afterwards: each costs a call once.
+    // Loads the scripts into Redis, so that no test pays for it.
     const gateway = isolate()
     await gateway.ask(await token(), GOOD)
     await gateway.ask(crypto.randomUUID(), GOOD)
@@ -74,7 +74,7 @@ describe('throttle over Redis', () => {
     readonly maxAddresses?: number
   }
 
-  /** An app with the stages, and who reached its handler. */
+  /** Creates an app with the stages. Records who reached its handler. */
   function isolate({
     now = Date.now,
     maxAddresses = 1_000,
@@ -114,7 +114,7 @@ describe('throttle over Redis', () => {
       return c.text('ok')
     })
 
-    /** Sends a request, and waits for what it left behind. */
+    /** Sends a request and waits for the work behind its response. */
     async function send(headers: Record<string, string>): Promise<Response> {
       const behind: Promise<unknown>[] = []
       const context = {
@@ -131,13 +131,13 @@ describe('throttle over Redis', () => {
     return { reached, observed, send, ask }
   }
 
-  /** Sends as many bad tokens as an address has. */
+  /** Sends as many bad tokens as an address may. */
   async function spend(gateway: ReturnType<typeof isolate>, address = BAD): Promise<void> {
     for (let sent = 0; sent < limit; sent++)
       expect((await gateway.ask(forged(), address)).status).toBe(401)
   }
 
-  test('S44, R18: of 10,000 forged tokens from one address the first are checked, and nobody else waits', async () => {
+  test('S44, R18: of 10,000 forged tokens from one address only the first are verified, and no other address waits', async () => {
     const gateway = isolate()
     const verify = vi.spyOn(crypto.subtle, 'verify')
     const statuses: number[] = []
@@ -158,7 +158,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached.length).toBe(others)
   })
 
-  test('one after the other exactly 20 are checked, and the next is told when to come again', async () => {
+  test('exactly 20 sequential tokens are verified, and the next response has a Retry-After', async () => {
     const gateway = isolate()
     const verify = vi.spyOn(crypto.subtle, 'verify')
     await spend(gateway)
@@ -172,7 +172,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toEqual([])
   })
 
-  test('S44: a caller whom the isolate knows goes on behind the same address, a new one waits', async () => {
+  test('S44: a cached caller is served from the same address, and a new caller must wait', async () => {
     const gateway = isolate()
     const { text } = await stored(createReferenceStore(rest()), recordOf({ subject: 'carol' }))
     const alice = await token({ sub: 'alice' })
@@ -190,7 +190,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toEqual(['alice', 'carol', 'alice', 'carol', undefined])
   })
 
-  test('S44: another isolate hears of it with its first failure, and checks no second one', async () => {
+  test('S44: another isolate learns of the count with its first failure, and verifies no second token', async () => {
     await spend(isolate())
     const other = isolate()
     expect((await other.ask(forged(), BAD)).status).toBe(401)
@@ -199,7 +199,7 @@ describe('throttle over Redis', () => {
     expect(other.reached).toEqual([])
   })
 
-  test("S44: failures of exempt addresses, and of those that nobody knows, are nobody's", async () => {
+  test('S44: failures of exempt and unknown addresses are not counted', async () => {
     const gateway = isolate({ exempt: ['127.0.0.0/8', '203.0.113.0/24', '::1/128'] })
     for (const address of [BAD, '127.0.0.1', '::1', 'x']) {
       for (let sent = 0; sent <= limit; sent++)
@@ -212,7 +212,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached.length).toBe(4)
   })
 
-  test('S66: a throttle that only observes refuses nobody, and tells whom it would have', async () => {
+  test('S66: a throttle in observe mode refuses nothing, and records what it would refuse', async () => {
     const gateway = isolate({ mode: 'observe' })
     const alice = await token({ sub: 'alice' })
     expect((await gateway.ask(alice, BAD)).status).toBe(200)
@@ -223,14 +223,14 @@ describe('throttle over Redis', () => {
     expect(gateway.observed.at(-1)).toEqual(told)
     expect((await gateway.ask(await token({ sub: 'bob' }), BAD)).status).toBe(200)
     expect(gateway.observed.at(-1)).toEqual(told)
-    // Known before, so no throttle would have refused her; nor anybody from elsewhere.
+    // Cached before, so the throttle would not refuse her, nor anyone from another address.
     expect((await gateway.ask(alice, BAD)).status).toBe(200)
     expect((await gateway.ask(forged(), GOOD)).status).toBe(401)
     expect(gateway.observed.slice(-2)).toEqual([undefined, undefined])
     expect(gateway.reached).toEqual(['alice', 'bob', 'alice'])
   })
 
-  test('references that nobody knows are counted alike, and then cost Redis nothing', async () => {
+  test('unknown references count too, and then cost no call to Redis', async () => {
     const gateway = isolate()
     for (let sent = 0; sent < limit; sent++)
       expect((await gateway.ask(crypto.randomUUID(), BAD)).status).toBe(401)
@@ -241,7 +241,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toEqual([])
   })
 
-  test('a good request makes no call for it, a failure one, a refusal none', async () => {
+  test('an accepted request makes no call for the throttle, a failure makes one, a refusal none', async () => {
     const gateway = isolate()
     const callsOf = async (send: () => Promise<Response>) => {
       const before = redis.calls()
@@ -256,7 +256,7 @@ describe('throttle over Redis', () => {
     expect(await callsOf(() => gateway.ask(forged(), GOOD))).toEqual([429, 0])
   })
 
-  test('R01: without Redis each isolate counts for itself, and no answer is a 5xx', async () => {
+  test('R01: without Redis each isolate counts for itself, and no response is a 5xx', async () => {
     const gateway = isolate()
     redis.setAnswering(false)
     await spend(gateway)
@@ -265,15 +265,18 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toEqual([])
   })
 
-  test.each(['LPUSH', 'SET'] as const)('R12: an odd counter (%s) lets nobody go on', async (by) => {
-    await redis.direct.call(by, `pc:authentication-failures:${BAD}`, 'x')
-    const gateway = isolate()
-    await spend(gateway)
-    expect((await gateway.ask(forged(), BAD)).status).toBe(429)
-    expect(gateway.reached).toEqual([])
-  })
+  test.each(['LPUSH', 'SET'] as const)(
+    'R12: a malformed counter (%s) admits nobody',
+    async (by) => {
+      await redis.direct.call(by, `pc:authentication-failures:${BAD}`, 'x')
+      const gateway = isolate()
+      await spend(gateway)
+      expect((await gateway.ask(forged(), BAD)).status).toBe(429)
+      expect(gateway.reached).toEqual([])
+    },
+  )
 
-  test('R18: a counter ends with its window, one that has lost its end gets one, and it is bounded', async () => {
+  test('R18: a counter expires with its window, gets a lost TTL back, and is bounded', async () => {
     const gateway = isolate()
     await redis.direct.set(`pc:authentication-failures:${GOOD}`, '1')
     await gateway.ask(forged(), GOOD)
@@ -291,7 +294,7 @@ describe('throttle over Redis', () => {
     }
   })
 
-  test('R19: an address that others push out of the memory is refused again after one look', async () => {
+  test('R19: an address evicted from the memory is refused again after one lookup', async () => {
     const gateway = isolate({ maxAddresses: 10 })
     await spend(gateway)
     for (let host = 0; host < 10; host++) await gateway.ask(forged(), `198.51.100.${host}`)
@@ -300,7 +303,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toEqual([])
   })
 
-  test('a flood from many addresses is 100 calls a second, and each is counted here all the same', async () => {
+  test('a flood from many addresses costs 100 calls a second, and the isolate still counts each address', async () => {
     let nowMs = Date.now()
     const gateway = isolate({ now: () => nowMs })
     const before = redis.calls()
@@ -317,7 +320,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toEqual([])
   })
 
-  test('S44: nobody is locked out for ever: the window ends by the clock', async () => {
+  test('S44: no address is refused forever: the window ends by the clock', async () => {
     let nowMs = Date.now()
     const gateway = isolate({ now: () => nowMs })
     await spend(gateway)
@@ -330,7 +333,7 @@ describe('throttle over Redis', () => {
     expect((await gateway.ask(await token(), BAD)).status).toBe(429)
   })
 
-  test('bad proofs are counted, revoked and missing tokens are not', async () => {
+  test('bad proofs count; revoked and missing tokens do not', async () => {
     const gateway = isolate()
     const revoked = await token({ jti: 'revoked', sub: 'alice' })
     expect((await gateway.ask(revoked, GOOD)).status).toBe(200)
@@ -358,7 +361,7 @@ describe('throttle over Redis', () => {
   const countOf = (responses: readonly Response[], status: number) =>
     responses.filter((response) => response.status === status).length
 
-  test('S44: 300 forged tokens at once from a new address cost no more than one after another', async () => {
+  test('S44: 300 concurrent forged tokens from a new address cost no more than sequential ones', async () => {
     const gateway = isolate()
     const verify = vi.spyOn(crypto.subtle, 'verify')
     const responses = await Promise.all(burstOf(() => gateway.ask(forged(), BAD)))
@@ -370,7 +373,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toEqual([])
   })
 
-  test('S44: nor does one forged token that is sent 300 times', async () => {
+  test('S44: one forged token sent 300 times does not either', async () => {
     const [gateway, text] = [isolate(), forged()]
     const verify = vi.spyOn(crypto.subtle, 'verify')
     const responses = await Promise.all(burstOf(() => gateway.ask(text, BAD)))
@@ -379,7 +382,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toEqual([])
   })
 
-  test('300 good tokens at once from one address are all served, also beside some failures', async () => {
+  test('300 concurrent valid tokens from one address are all served, also beside some failures', async () => {
     const gateway = isolate()
     for (let sent = 0; sent < limit - 1; sent++)
       expect((await gateway.ask(forged(), GOOD)).status).toBe(401)
@@ -394,7 +397,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toHaveLength(2 * BURST)
   })
 
-  test('one good token that is sent 300 times is served, and checked by those who found room', async () => {
+  test('one valid token sent 300 times is served each time, and verified at most 20 times', async () => {
     const [gateway, text] = [isolate(), await token()]
     const verify = vi.spyOn(crypto.subtle, 'verify')
     const responses = await Promise.all(burstOf(() => gateway.ask(text, BAD)))
@@ -402,7 +405,7 @@ describe('throttle over Redis', () => {
     expect(verify.mock.calls.length).toBeLessThanOrEqual(limit)
   })
 
-  test('S44: of 300 forged and 300 good tokens at once few forged ones are checked, and none gets in', async () => {
+  test('S44: of 300 forged and 300 valid concurrent tokens few forged ones are verified, and none is admitted', async () => {
     const gateway = isolate()
     const good = await Promise.all(burstOf(() => token({ sub: 'alice' })))
     const responses = await Promise.all(
@@ -414,26 +417,26 @@ describe('throttle over Redis', () => {
     expect(checked).toBeGreaterThanOrEqual(limit)
     expect(checked).toBeLessThan(limit + MIN_CHECKS_AT_ONCE)
     expect(countOf(ofForged, 429)).toBe(BURST - checked)
-    // The address has used up its failures: then a new token has to wait, whoever it is.
+    // The address has used up its failures, so a new token must wait, whoever its subject is.
     expect(countOf(ofGood, 200) + countOf(ofGood, 429)).toBe(BURST)
     expect(gateway.reached).toEqual(Array(countOf(ofGood, 200)).fill('alice'))
     const responsesElsewhere = await Promise.all(good.map((text) => gateway.ask(text, GOOD)))
     expect(countOf(responsesElsewhere, 200)).toBe(BURST)
   })
 
-  test('S44, R18: 300 references that nobody knows are looked up at most 23 times', async () => {
+  test('S44, R18: of 300 unknown references at most 23 are looked up', async () => {
     const gateway = isolate()
     const before = redis.calls()
     const responses = await Promise.all(burstOf(() => gateway.ask(crypto.randomUUID(), BAD)))
     const checked = countOf(responses, 401)
     expect(checked).toBeLessThan(limit + MIN_CHECKS_AT_ONCE)
     expect(countOf(responses, 429)).toBe(BURST - checked)
-    // One to look each up, and one to count it.
+    // One call for the lookup and one for the count.
     expect(redis.calls() - before).toBeLessThanOrEqual(2 * checked)
     expect(gateway.reached).toEqual([])
   })
 
-  test('300 references that are good and new to the isolate are all served', async () => {
+  test('300 valid references that the isolate has not cached are all served', async () => {
     const gateway = isolate()
     const store = createReferenceStore(rest())
     const texts = await Promise.all(burstOf(async () => (await stored(store, recordOf())).text))
@@ -442,7 +445,7 @@ describe('throttle over Redis', () => {
     expect(gateway.reached).toHaveLength(BURST)
   })
 
-  test('S66: a burst at a throttle that only observes is checked, and told beyond the limit', async () => {
+  test('S66: a throttle in observe mode verifies a whole burst, and records what exceeds the limit', async () => {
     const gateway = isolate({ mode: 'observe' })
     const responses = await Promise.all(burstOf(() => gateway.ask(forged(), BAD)))
     expect(countOf(responses, 401)).toBe(BURST)
@@ -451,7 +454,7 @@ describe('throttle over Redis', () => {
   })
 })
 
-describe('checks under way', () => {
+describe('concurrent checks', () => {
   let nowMs = 0
   const counter = { count: async () => ({ count: 1, resetSeconds: windowSeconds }) }
   const failuresOf = (maxAddresses = 100) =>
@@ -466,7 +469,7 @@ describe('checks under way', () => {
     return room
   }
 
-  test('there is room for as many as failures are left, and always for four', () => {
+  test('are limited to the remaining failures, and to four at least', () => {
     for (let failed = 0; failed < limit; failed++) {
       const failures = failuresOf()
       for (let count = 0; count < failed; count++) failures.record(BAD, behind)
@@ -474,7 +477,7 @@ describe('checks under way', () => {
     }
   })
 
-  test('whatever ends and fails in whatever order, no more than 23 of an address fail', () => {
+  test('never let more than 23 of an address fail, in any order of ends and failures', () => {
     const property = fc.property(fc.array(fc.nat(1_000), { minLength: 300 }), (choices) => {
       const failures = failuresOf()
       const running: RunningCheck[] = []
@@ -499,7 +502,7 @@ describe('checks under way', () => {
     fc.assert(property)
   })
 
-  test('a request that ends without a word gives its place back after sixteen seconds', () => {
+  test('release an abandoned place after sixteen seconds', () => {
     const failures = failuresOf()
     expect(roomOf(failures)).toBe(limit)
     nowMs += 13_999
@@ -508,17 +511,17 @@ describe('checks under way', () => {
     expect(roomOf(failures)).toBe(limit)
   })
 
-  test('R19: only addresses with checks under way are kept, and no more than the memory holds', () => {
+  test('R19: keep only addresses with checks in progress, within the bound of the memory', () => {
     const failures = failuresOf(10)
     const first = failures.begin(BAD)
     for (let host = 0; host < 10; host++) failures.begin(`198.51.100.${host}`)
-    // Pushed out: its end must not make room for others of the same address.
+    // Evicted: its end must not release a place of a newer check.
     expect(roomOf(failures)).toBe(limit)
     first?.end()
     expect(roomOf(failures)).toBe(0)
   })
 
-  test('R19: nobody waits longer than ten seconds for room: 503, and the token is not looked at', async () => {
+  test('R19: wait at most ten seconds for a place: then 503, and the token is not verified', async () => {
     vi.useFakeTimers()
     try {
       let verified = 0

@@ -1,4 +1,6 @@
-/** All limits of a request are taken together, or none of them is; and of what is refused, none. */
+/**
+ * All limits of a request are charged together, or none is. A refused request is charged nothing.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addressBanKey } from '../../src/abuse/ban.ts'
 import { createAdmission } from '../../src/admission/admission.ts'
@@ -28,7 +30,7 @@ import {
   takenOf,
 } from './callers.ts'
 
-/** The text of a window with so many units, of which 9 were taken, and forgotten, in 1970. */
+/** Returns the text of a window with these units, and 9 more that expired in 1970. */
 const windowOf = (units: number) => {
   const total = units < 0 ? `-${String(-units).padStart(9, '0')}` : String(units).padStart(10, '0')
   return `${total}${'1'.padStart(16, '0')}${'9'.padStart(10, '0')}`
@@ -53,14 +55,14 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     address: ADDRESS,
     limits,
   })
-  /** Each time by an isolate that remembers nothing. */
+  /** Uses an isolate with an empty memory each time. */
   const admit = (...limits: LimitRequest[]) => isolate().admit(request(limits))
   const taken = async ({ key }: LimitRequest) => takenOf(await redis.direct.get(counterName(key)))
   const spend = async (limit: LimitRequest) => {
     while ((await admit(limit)).denial === undefined);
   }
 
-  test('all have room: one call, and each is taken', async () => {
+  test('if all have room, one call charges each of them', async () => {
     const limits = [limitOf({ limit: 9 }), limitOf({ cost: 2 }), limitOf({ mode: 'observe' })]
     const before = redis.calls()
     const verdict = await admit(...limits)
@@ -69,7 +71,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     expect(await Promise.all(limits.map(taken))).toEqual([1, 2, 1])
   })
 
-  test('one is spent: none is taken, and the state of all is told', async () => {
+  test('if one is exhausted, none is charged, and the state of all is reported', async () => {
     const [wide, narrow] = [limitOf({ limit: 9 }), limitOf({ limit: 1 })]
     await spend(narrow)
     const verdict = await admit(wide, narrow)
@@ -80,7 +82,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     expect(await taken(narrow)).toBe(1)
   })
 
-  test('one that is only observed refuses nobody: the others are taken', async () => {
+  test('if one is only observed, it refuses nothing and the others are charged', async () => {
     const [wide, watched] = [limitOf({ limit: 9 }), limitOf({ limit: 1, mode: 'observe' })]
     await admit(watched)
     const verdict = await admit(wide, watched)
@@ -90,19 +92,19 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
   })
 
   const broken: [string, (limit: LimitRequest) => Promise<unknown>][] = [
-    ['window of a wrong type', ({ key }) => redis.direct.hset(counterName(key), 'a', 'b')],
-    ['window that is no window', ({ key }) => redis.direct.set(counterName(key), 'soon')],
-    ['window of no text', ({ key }) => redis.direct.set(counterName(key), '')],
-    ['window cut short', ({ key }) => redis.direct.set(counterName(key), '0'.repeat(35))],
-    ['window of less than nothing', ({ key }) => redis.direct.set(counterName(key), windowOf(-9))],
+    ['window of the wrong type', ({ key }) => redis.direct.hset(counterName(key), 'a', 'b')],
+    ['window that is not a window', ({ key }) => redis.direct.set(counterName(key), 'soon')],
+    ['window that is empty', ({ key }) => redis.direct.set(counterName(key), '')],
+    ['truncated window', ({ key }) => redis.direct.set(counterName(key), '0'.repeat(35))],
+    ['window with negative units', ({ key }) => redis.direct.set(counterName(key), windowOf(-9))],
     [
-      'window of fewer units than its shares',
+      'window with fewer units than its shares',
       ({ key }) => redis.direct.set(counterName(key), windowOf(0)),
     ],
-    ['override of a wrong type', ({ key }) => redis.direct.hset(overrideKey(key), 'a', 'b')],
-    ['override that is no number', ({ key }) => redis.direct.set(overrideKey(key), '-1e9')],
+    ['override of the wrong type', ({ key }) => redis.direct.hset(overrideKey(key), 'a', 'b')],
+    ['override that is not a number', ({ key }) => redis.direct.set(overrideKey(key), '-1e9')],
   ]
-  test.each(broken)('R12: a %s takes nothing of the others, or is passed by', async (_, ruin) => {
+  test.each(broken)('R12: a %s charges nothing to the others, or is skipped', async (_, ruin) => {
     for (const rule of [
       { onUnavailable: 'deny' },
       { onUnavailable: 'allow' },
@@ -120,7 +122,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     }
   })
 
-  test('S30, S33: revoked, cut off, banned or replayed: nothing is taken', async () => {
+  test('S30, S33: a revoked, banned or replayed request is charged nothing', async () => {
     const limit = limitOf()
     const [revoked, cut, good] = [principal(), principal(), principal()]
     await createRevocations(rest(), Date.now).revokeToken({
@@ -150,7 +152,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     expect(await taken(limit)).toBeNaN()
   })
 
-  test('a proof of a request that is revoked or banned is not used up; of one over a limit it is', async () => {
+  test('the proof of a revoked or banned request is not consumed; over a limit it is', async () => {
     const proofOf = (id: string) => ({ replayKey: `pc:dpop:${id}`, replayTtlSeconds: 60 })
     const narrow = limitOf({ limit: 1 })
     await spend(narrow)
@@ -160,7 +162,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     expect(await redis.direct.keys('pc:dpop:*')).toEqual(['pc:dpop:spent'])
   })
 
-  test('R12: after SCRIPT FLUSH a proof and its limits are used up once, and no other time', async () => {
+  test('R12: after SCRIPT FLUSH a proof and its limits are charged once', async () => {
     const limits = [limitOf(), limitOf({ engine: 'upstash' })]
     const proof = { replayKey: 'pc:dpop:flushed', replayTtlSeconds: 60 }
     const who = principal()
@@ -174,7 +176,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     expect(await taken(limits[0] as LimitRequest)).toBe(1)
   })
 
-  test('a cost of three is taken at once or not at all, and says when it fits again', async () => {
+  test('a cost of three is charged whole or not at all, with the time when it fits again', async () => {
     const limit = limitOf({ limit: 7, cost: 3, windowSeconds: 600 })
     const left = []
     for (let count = 0; count < 2; count++) left.push((await admit(limit)).limits[0]?.remaining)
@@ -185,7 +187,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     expect(await taken(limit)).toBe(6)
   })
 
-  test('an override below the cost refuses everything, and one below what was taken, too', async () => {
+  test('an override below the cost, or below what was used, refuses everything', async () => {
     const limit = limitOf({ limit: 7, cost: 3 })
     await admit(limit)
     const controls = createLimitControls(rest())
@@ -199,9 +201,9 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     expect((await admit(limit)).limits[0]).toMatchObject({ limit: 5, remaining: 2 })
   })
 
-  test('a limit of the other engine rides along in the same call, and counts by itself', async () => {
+  test('a limit of the upstash engine is part of the same call, and counts separately', async () => {
     const [exact, other] = [limitOf({ limit: 9 }), limitOf({ limit: 1, engine: 'upstash' })]
-    // Redis may not know the other script yet, which costs a call once.
+    // Redis may not have the other script yet, which costs an extra call once.
     await admit(limitOf({ engine: 'upstash' }))
     const before = redis.calls()
     const verdict = await admit(other, exact)
@@ -211,7 +213,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     expect(await taken(exact)).toBe(2)
   })
 
-  test('of a reference that the isolate does not know, limits are taken together, too', async () => {
+  test('for an uncached reference, limits are charged together too', async () => {
     const [wide, narrow, other] = [
       limitOf({ limit: 9 }),
       limitOf({ limit: 1 }),
@@ -227,13 +229,13 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
         ...{ rule, window: { key } },
         keyOf: () => key,
       }))
-      // An isolate that remembers nothing.
+      // An isolate with an empty memory.
       const admission = createAdmission({ store, references, now: Date.now })
       verdicts.push(
         await admission.admitReference({ reference, proof: undefined, address: ADDRESS, limits }),
       )
     }
-    // One call each to keep the record, one to admit it; and the script was not known at first.
+    // One call each to store the record and to admit it, plus one to load the script.
     expect(redis.calls() - before).toBeLessThanOrEqual(5)
     expect(verdicts.map(({ denial }) => denial?.code)).toEqual([undefined, 'rate_limited'])
     expect(verdicts[1]?.limits.map(({ remaining }) => remaining)).toEqual([8, 0, 1])
@@ -243,7 +245,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
 
 test('a limit that is listed twice is refused when the app is built', () => {
   const admission = createAdmission({
-    store: createUpstashAdmissionStore({ send: () => Promise.reject(new Error('not asked')) }),
+    store: createUpstashAdmissionStore({ send: () => Promise.reject(new Error('not called')) }),
     now: Date.now,
   })
   const limit = { name: 'dear', limit: 5, windowSeconds: 60, by: 'address' } as const
@@ -251,9 +253,9 @@ test('a limit that is listed twice is refused when the app is built', () => {
   expect(() => admitStage({ admission, limits })).toThrow(TypeError)
 })
 
-test('a limit that nobody can count is refused when the app is built', () => {
+test('a limit that nothing can count is refused when the app is built', () => {
   const admission = createAdmission({
-    store: createUpstashAdmissionStore({ send: () => Promise.reject(new Error('not asked')) }),
+    store: createUpstashAdmissionStore({ send: () => Promise.reject(new Error('not called')) }),
     now: Date.now,
   })
   const limit = { name: 'dear', limit: 5, windowSeconds: 60, by: 'address' } as const

@@ -1,10 +1,10 @@
-/** The rule of automatic bans (docs/decisions/0021) for one offender: from refusals to bans. */
+/** The rule of automatic bans for one offender (decision 0021): from refusals to bans. */
 import type { BanDefinition } from '../../src/abuse/definition.ts'
 import type { Violation } from '../../src/abuse/violations.ts'
 
 /** One refusal that may count. */
 export interface Refusal {
-  /** Milliseconds since the epoch, never less than those of the refusal before. */
+  /** Milliseconds since the epoch, in ascending order. */
   readonly atMs: number
   readonly of: Violation['of']
 }
@@ -15,10 +15,10 @@ export interface EarnedBan {
   readonly endsAtSeconds: number
 }
 
-/** A refusal by a limit is part of the violation that began less than so long before. */
+/** A refusal by a limit belongs to the violation that began less than this time before. */
 const VIOLATION_MS = 5_000
 
-/** Returns the bans that refusals bring. Isolates are not part of the rule. */
+/** Returns the bans that a list of refusals causes. Isolates play no part in the rule. */
 export function bansOf(
   refusals: readonly Refusal[],
   rule: Required<BanDefinition>,

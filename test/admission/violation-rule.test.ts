@@ -1,4 +1,7 @@
-/** Automatic bans depend on time and on refusals, not on isolates: the real script against its model. */
+/**
+ * Automatic bans depend on time and on refusals, not on isolates. Compares the real script with its
+ * model.
+ */
 import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { addressBanKey, subjectBanKey } from '../../src/abuse/ban.ts'
@@ -18,13 +21,13 @@ import { bansOf, type Refusal } from './violation-model.ts'
 const RUNS = { seed: SEED, numRuns: 60 }
 const START_MS = 1_800_000_000_000
 const ISSUER = 'https://idp.test'
-/** The script with the clock of the test, in milliseconds, in its last argument. */
+/** The script with the clock of the test, in milliseconds, as its last argument. */
 const CLOCKED_SCRIPT = VIOLATION_SCRIPT.replace(
   "local clock = redis.call('TIME')\nlocal at",
   'local clock = { math.floor(ARGV[#ARGV] / 1000), ARGV[#ARGV] % 1000 * 1000 }\nlocal at',
 )
 
-/** A refusal, so long after the one before, at one of the isolates. */
+/** A refusal, its distance from the previous one, and its isolate. */
 const step = fc.record({
   gapMs: fc.constantFrom(0, 0, 0, 1, 250, 1_300, 4_999, 5_000, 5_001, 20_000, 61_000, 4_000_000),
   of: fc.constantFrom('limit', 'limit', 'limit', 'credential', 'inspection'),
@@ -51,7 +54,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
     nowMs = START_MS
   })
 
-  test('the clock of the test stands in for that of Redis', () => {
+  test('the script uses the clock of the test', () => {
     expect(CLOCKED_SCRIPT).not.toBe(VIOLATION_SCRIPT)
   })
 
@@ -62,7 +65,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
     return { kind, value: `192.0.2.${serial}` }
   }
 
-  /** Sends scripts straight to Redis, with the clock of the test. */
+  /** Sends scripts directly to Redis, with the clock of the test. */
   const rest: RedisRest = {
     async send([command = []]) {
       const tail = command.slice(2)
@@ -71,7 +74,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
     },
   }
 
-  /** An isolate whose clock differs from that of Redis by `skewMs`. */
+  /** Creates an isolate whose clock differs from that of Redis by `skewMs`. */
   function isolate(rule: Required<BanDefinition>, skewMs = 0): Violations {
     const now = () => nowMs + skewMs
     return createViolations({ rule, counter: createViolationCounter(rest, now), now })
@@ -81,7 +84,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
   const waitUntil = (promise: Promise<unknown>) => void behind.push(promise)
   const written = () => Promise.all(behind.splice(0))
 
-  /** The second at which the last ban of an offender ends; 0 if there was none. */
+  /** Returns the second at which the last ban of an offender ends, or 0. */
   async function banEndOf(offender: Offender): Promise<number> {
     const key =
       offender.kind === 'address'
@@ -96,7 +99,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
     return Number((await redis.direct.get(name))?.split(' ')[0] ?? 0)
   }
 
-  test('S44: refusals bring the same bans, however they are spread over 1 to 50 isolates', async () => {
+  test('S44: refusals cause the same bans, however they are spread over 1 to 50 isolates', async () => {
     let earned = 0
     const property = fc.asyncProperty(
       rules,
@@ -111,7 +114,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
           nowMs += gapMs
           refusals.push({ atMs: nowMs, of })
           isolates[at % isolateCount]?.record({ of, by, from: '198.51.100.1' }, waitUntil)
-          // What comes at the same moment is under way at the same time.
+          // Refusals at the same moment are in progress at the same time.
           if (steps[index + 1]?.gapMs === 0) continue
           await written()
           const bans = bansOf(refusals, rule)
@@ -139,7 +142,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
     expect(await banEndOf(by)).toBe(0)
   })
 
-  test.each(split)('hammering at a limit is a ban after 20 s at %i isolates', async (count) => {
+  test.each(split)('20 s of requests over a limit cause a ban at %i isolates', async (count) => {
     const by = offenderOf('subject')
     const isolates = Array.from({ length: count }, () => isolate(DEFAULT_BANS))
     const beganMs = nowMs
@@ -187,7 +190,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
     expect(await countOf(by)).toBe(1)
   })
 
-  test('a look-up of a ban that has been lifted counts only what is a violation', async () => {
+  test('the lookup of a lifted ban counts only what is a violation', async () => {
     const by = offenderOf('address')
     const violations = isolate(DEFAULT_BANS)
     for (const [of, count] of [
@@ -203,7 +206,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
     }
   })
 
-  test('R18: a count ends with its window, and one of another form begins anew', async () => {
+  test('R18: a count expires with its window, and a malformed one starts anew', async () => {
     const by = offenderOf('address')
     const name = `pc:violations:address:${by.value}`
     await redis.direct.set(name, '4', 'EX', 600)

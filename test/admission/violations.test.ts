@@ -1,4 +1,4 @@
-/** Automatic bans: who is refused too often, by the whole gateway over a real Redis. */
+/** Automatic bans of callers who are refused too often, by the whole gateway over a real Redis. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import { MIN_CHECKS_AT_ONCE } from '../../src/abuse/authentication-failures.ts'
@@ -30,7 +30,7 @@ const origin = await startControlled(() => ({ status: 200, headers: {}, body: 'o
 const originCalls = async () => (await recordsOf(origin)).length
 const HOUR = 3_600
 
-/** Counts a bad credential; for how many seconds a ban holds. */
+/** Counts a bad credential. Returns the seconds that a ban lasts. */
 async function countOf(counter: ViolationCounter, by: Offender, rule: Required<BanDefinition>) {
   return (await counter.count(by, 'credential', rule)).banSeconds
 }
@@ -52,7 +52,7 @@ describe('automatic bans', () => {
   const bans = () => createBanList(rest(), Date.now)
   const listed = async () => (await bans().list({ limit: 100 })).items
 
-  /** A gateway as it ships, with what is told of its policy. */
+  /** Creates a gateway as it is shipped, with the warnings on its policy. */
   function gateway(rule: BanDefinition | false = {}, abuse: AbuseDefinition = {}) {
     const once = { limit: 1, windowSeconds: 86_400, onUnavailable: 'deny' } as const
     const policy = definePolicy({
@@ -76,7 +76,7 @@ describe('automatic bans', () => {
     return wholeGateway({ redis, originUrl: origin.url, key, policy })
   }
 
-  test('S44: five bad credentials ban their address, for an hour, everywhere, on record', async () => {
+  test('S44: five bad credentials ban their address for an hour, everywhere, with an audit event', async () => {
     const [{ ask }, { ask: other }, address] = [gateway(), gateway(), newAddress()]
     const good = await token()
     for (let count = 0; count < 4; count++)
@@ -103,7 +103,7 @@ describe('automatic bans', () => {
     expect((await ask('/free', address, good)).status).toBe(200)
   })
 
-  /** Lets time pass for what Redis counts of violations. */
+  /** Ages the counts of violations in Redis by `ms`. */
   async function age(ms: number): Promise<void> {
     for (const name of await redis.direct.keys('pc:violations:*')) {
       const [count, began, latest] = (await redis.direct.get(name))?.split(' ').map(Number) ?? []
@@ -112,7 +112,7 @@ describe('automatic bans', () => {
     }
   }
 
-  test('a known caller over its limit is banned as a subject, wherever it comes from', async () => {
+  test('a known caller over its limit is banned as a subject, at any address', async () => {
     const [{ ask: first }, { ask: second }] = [
       gateway({ violations: 2 }),
       gateway({ violations: 2 }),
@@ -152,7 +152,7 @@ describe('automatic bans', () => {
   })
 
   test.each(['tenant', 'client', 'address', () => 'everybody'] as const)(
-    'S44: nobody is banned for a window that another has spent (by %s)',
+    'S44: no caller is banned for a window that others have spent (by %s)',
     async (by) => {
       const rule = { limit: 1, windowSeconds: 86_400, by, onUnavailable: 'deny' } as const
       const policy = definePolicy({
@@ -182,7 +182,7 @@ describe('automatic bans', () => {
     },
   )
 
-  test('a flood of refusals out of memory is one violation, and writes nothing', async () => {
+  test('a flood of refusals from the cache is one violation, and writes nothing', async () => {
     const [{ ask }, address] = [gateway({ violations: 3 }), newAddress()]
     const alice = await token('alice')
     for (const status of [200, 429])
@@ -194,7 +194,7 @@ describe('automatic bans', () => {
     expect(await listed()).toEqual([])
   })
 
-  test('R18: a banned address that goes on writes nothing, where nothing asks for its ban', async () => {
+  test('R18: further requests of a banned address write nothing on routes that do not check bans', async () => {
     const [{ ask }, address] = [gateway({ violations: 1 }), newAddress()]
     expect((await ask('/open?x=%ff', address)).status).toBe(400)
     expect(await listed()).toHaveLength(1)
@@ -206,11 +206,11 @@ describe('automatic bans', () => {
     expect(await listed()).toHaveLength(2)
   })
 
-  test('exempt addresses, and the one that nobody knows, are never banned', async () => {
+  test('exempt and unknown addresses are never banned', async () => {
     const list = ['192.0.2.0/24', '203.0.113.7', '2001:db8:1::/48', '2001:db8:2:3::1']
     const { ask } = gateway({ violations: 1 }, { exempt: list })
     const exempt = ['192.0.2.200', '203.0.113.7', '2001:db8:1:ffff::9', '2001:db8:2:3::2', 'x']
-    // What the platform tells of every Worker of another zone.
+    // The platform sends this address for every Worker of another zone.
     exempt.push('2a06:98c0:3600::103')
     for (const address of exempt) {
       expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
@@ -223,14 +223,14 @@ describe('automatic bans', () => {
     expect((await listed()).length).toBe(4)
   })
 
-  test('nobody is banned where the policy turns bans off', async () => {
+  test('nobody is banned if the policy turns bans off', async () => {
     const [{ ask }, address] = [gateway(false), newAddress()]
     for (let count = 0; count < 10; count++) await ask('/free', address, 'a.b.c')
     expect((await ask('/free', address, await token())).status).toBe(200)
     expect(await redis.direct.keys('pc:violations:*')).toEqual([])
   })
 
-  test('R01: without Redis nobody is banned, and no answer changes', async () => {
+  test('R01: without Redis nobody is banned, and no response changes', async () => {
     const [{ ask }, address] = [gateway({ violations: 1 }), newAddress()]
     redis.setAnswering(false)
     expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
@@ -240,7 +240,7 @@ describe('automatic bans', () => {
     expect((await ask('/free', address, await token())).status).toBe(403)
   })
 
-  test('a token that has expired is no violation, however often it comes; another check is', async () => {
+  test('an expired token is no violation, however often it is sent; any other failed check is', async () => {
     const { ask } = gateway({ violations: 1 })
     const past = Math.floor(Date.now() / 1000) - 600
     const expired = await mint(key, { claims: { iat: past - 60, exp: past } })
@@ -248,13 +248,13 @@ describe('automatic bans', () => {
     for (let count = 0; count < 10; count++)
       expect((await ask('/free', address, expired)).status).toBe(401)
     expect((await ask('/free', address, await token())).status).toBe(200)
-    // Expired as well, but that is what its sender says: the signature is not good.
+    // Expired too by its claims, but the signature is not valid.
     const forged = await mint(await createKey('k1'), { claims: { iat: past - 60, exp: past } })
     expect((await ask('/free', address, forged)).status).toBe(401)
     expect((await ask('/free', address, await token())).status).toBe(403)
   })
 
-  test('S63: input that inspection refused bans the subject, or an address where nobody is known', async () => {
+  test('S63: input refused by inspection bans the subject, or the address of an anonymous caller', async () => {
     const { ask } = gateway({ violations: 3 })
     const call = (body: string, sub: string, query = '') =>
       token(sub).then((credential) =>
@@ -284,7 +284,7 @@ describe('automatic bans', () => {
     ])
   })
 
-  test('what a schema refuses is a mistake and no violation', async () => {
+  test('a schema violation is a mistake and no violation', async () => {
     const { ask } = gateway({ violations: 1 })
     const alice = await token('alice')
     const call = (query: string, body: string) =>
@@ -300,7 +300,7 @@ describe('automatic bans', () => {
     expect(await listed()).toEqual([])
   })
 
-  test('what comes from an exempt address counts neither for it nor for the subject', async () => {
+  test('refusals from an exempt address count neither for it nor for the subject', async () => {
     const { ask } = gateway({ violations: 1 }, { exempt: ['198.51.100.0/24'] })
     const alice = await token('alice')
     expect((await ask('/mine', '198.51.100.7', alice)).status).toBe(200)
@@ -309,7 +309,7 @@ describe('automatic bans', () => {
     expect(await redis.direct.keys('pc:violations:*')).toEqual([])
   })
 
-  test('loopback is exempt unless the policy says otherwise, which is for development', async () => {
+  test('loopback is exempt unless the policy says otherwise, for development', async () => {
     const [{ ask }, { ask: strict }] = [gateway(), gateway({}, { exempt: [] })]
     for (const address of ['127.0.0.1', '::1'])
       for (let count = 0; count < 30; count++)
@@ -318,7 +318,7 @@ describe('automatic bans', () => {
     expect((await strict('/free', '127.0.0.1', await token())).status).toBe(403)
   })
 
-  test('S44: a bad credential from a banned address is told the ban, without a call to Redis', async () => {
+  test('S44: a bad credential from a banned address is refused with the ban, without a call to Redis', async () => {
     const [{ ask, events }, { ask: other }, address] = [gateway(), gateway(), newAddress()]
     for (let count = 0; count < 5; count++)
       expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
@@ -328,7 +328,7 @@ describe('automatic bans', () => {
     expect(await response.json()).toMatchObject({ code: 'banned' })
     expect(events.at(-1)).toMatchObject({ decision: 'deny', reason: 'banned:address', status: 403 })
     expect(response.headers.get('www-authenticate')).toBeNull()
-    // Also once the throttle looks at none of them.
+    // Also after the throttle stops verifying.
     for (let count = 0; count < 20; count++) {
       const later = await ask('/free', address, 'a.b.c')
       expect(later.status).toBe(403)
@@ -338,13 +338,13 @@ describe('automatic bans', () => {
     for (let count = 0; count < 20; count++)
       expect((await ask('/free', address, 'a.b.c')).status).toBe(403)
     expect(redis.calls()).toBe(before)
-    // Another isolate does not know it yet, and comes to know it with the first.
+    // Another isolate has not cached the ban, and does so with the first request.
     expect((await other('/free', address, 'a.b.c')).status).toBe(401)
     expect((await other('/free', address, 'a.b.c')).status).toBe(403)
     expect(await listed()).toHaveLength(1)
   })
 
-  test('S44: a ban is told for as long as it holds, and looked up every ten seconds by who tells it', async () => {
+  test('S44: a ban is reported for its whole time, and refreshed every ten seconds while it is reported', async () => {
     let nowMs = Date.now()
     const clock = () => nowMs
     const address = newAddress()
@@ -355,7 +355,7 @@ describe('automatic bans', () => {
     })
     const behind: Promise<unknown>[] = []
     const waitUntil = (promise: Promise<unknown>) => void behind.push(promise)
-    const told = async () => {
+    const reported = async () => {
       const seconds = violations.banSeconds(address, 'credential', waitUntil)
       await Promise.all(behind)
       return seconds
@@ -363,22 +363,22 @@ describe('automatic bans', () => {
     const by = { kind: 'address', value: address } as const
     violations.record({ of: 'credential', by, from: address }, waitUntil)
     await Promise.all(behind)
-    expect(await told()).toBe(HOUR)
+    expect(await reported()).toBe(HOUR)
     nowMs += 30_000
     const before = redis.calls()
-    expect([await told(), await told(), await told()]).toEqual(Array(3).fill(HOUR - 30))
+    expect([await reported(), await reported(), await reported()]).toEqual(Array(3).fill(HOUR - 30))
     expect(redis.calls()).toBe(before + 1)
     const [ban] = await listed()
     expect(await bans().remove(ban?.id ?? '')).toBe(true)
     nowMs += 10_000
-    // Lifted, but who comes with bad credentials all the while has earned the next.
-    expect(await told()).toBe(HOUR - 40)
-    expect(await told()).toBe(2 * HOUR)
+    // The ban is lifted, but a caller who keeps sending bad credentials causes the next one.
+    expect(await reported()).toBe(HOUR - 40)
+    expect(await reported()).toBe(2 * HOUR)
     nowMs += 2 * HOUR * 1000
-    expect(await told()).toBeUndefined()
+    expect(await reported()).toBeUndefined()
   })
 
-  test('a ban that was lifted is forgotten with the next bad credential that asks', async () => {
+  test('a lifted ban is forgotten with the next bad credential', async () => {
     let nowMs = Date.now()
     const address = newAddress()
     const rule = { ...DEFAULT_BANS, violations: 2 }
@@ -394,7 +394,7 @@ describe('automatic bans', () => {
     expect(violations.banSeconds(address, 'credential', waitUntil)).toBeUndefined()
   })
 
-  test('S44: a ban costs good requests no call more, and one that is lifted is lifted at once', async () => {
+  test('S44: a ban costs accepted requests no extra call, and a lifted one ends at once', async () => {
     const [{ ask }, address] = [gateway(), newAddress()]
     const alice = await token('alice')
     const callsOf = async () => {
@@ -414,7 +414,7 @@ describe('automatic bans', () => {
     expect((await ask('/free', address, await token())).status).toBe(200)
   })
 
-  test('S44, R18: of 10,000 forged tokens to a gateway with every default, 20 and a few are checked', async () => {
+  test('S44, R18: of 10,000 forged tokens to a default gateway about 20 are verified', async () => {
     const { ask } = gateway()
     const [address, atOnce] = [newAddress(), 50]
     const [head = '', payload = '', signature = ''] = (await token()).split('.')
@@ -443,17 +443,18 @@ describe('automatic bans', () => {
     const checks = verify.mock.calls.length - asked
     verify.mockRestore()
     expect(statuses).toHaveLength(10_000)
-    // 429 where twenty had failed, and the isolate did not know of the ban yet.
+    // 429 after twenty failures, while the isolate has not cached the ban yet.
     expect(statuses.filter((status) => ![401, 403, 429].includes(status))).toEqual([])
     expect(checks).toBeGreaterThanOrEqual(DEFAULT_FAILURES.limit)
     expect(checks).toBeLessThan(DEFAULT_FAILURES.limit + MIN_CHECKS_AT_ONCE)
     expect(await originCalls()).toBe(before + others)
-    // A failure and a violation of each that was looked at before the ban, and one for each other.
+    // A failure and a violation for each token verified before the ban, and one call for each
+    // other.
     expect(redis.calls() - calls).toBeLessThan(2 * checks + 2 * asked)
     expect(await listed()).toHaveLength(1)
   })
 
-  test('R18: each ban is twice as long as the last, up to a day; and every key has an end', async () => {
+  test('R18: each ban is twice as long as the last, up to a day, and every key has a TTL', async () => {
     let nowMs = Date.now()
     const counter = createViolationCounter(rest(), () => nowMs)
     const rule = { ...DEFAULT_BANS, violations: 2 }
@@ -470,15 +471,15 @@ describe('automatic bans', () => {
     await countOf(counter, offender, rule)
     expect(await complaintsAbout(redis.direct)).toEqual([])
     for (const each of await redis.direct.keys('*')) expect(each.length).toBeLessThan(500)
-    // Written by a clock that was days ahead; all but the last have ended by it.
+    // Written with a clock that was days ahead, by which all but the last have ended.
     expect(await redis.direct.zcard('pc:bans')).toBe(1)
     expect(await redis.direct.zcard('pc:bans:ends')).toBe(1)
-    // Nobody waits for days here: what the clock of Redis would have removed is removed by hand.
+    // The test does not wait for days: it removes what Redis would have expired.
     await redis.direct.del(await redis.direct.keys('pc:automatic-bans:*'))
     expect(await countOf(counter, offender, rule)).toBe(HOUR)
   })
 
-  test('R18: what comes while a ban holds makes it no longer, and the next no longer either', async () => {
+  test('R18: refusals during a ban extend neither it nor the next ban', async () => {
     let nowMs = Date.now()
     const counter = createViolationCounter(rest(), () => nowMs)
     const offender = { kind: 'address', value: newAddress() } as const
@@ -492,7 +493,7 @@ describe('automatic bans', () => {
     expect(await countOf(counter, offender, rule)).toBe(2 * HOUR)
   })
 
-  test('R18: violations of many addresses are 100 calls a second, and no more', async () => {
+  test('R18: violations of many addresses cost at most 100 calls a second', async () => {
     let nowMs = Date.now()
     const counter = createViolationCounter(rest(), () => nowMs)
     const violations = createViolations({ rule: DEFAULT_BANS, counter, now: () => nowMs })
@@ -510,7 +511,7 @@ describe('automatic bans', () => {
       await Promise.all(behind.splice(0))
       return redis.calls() - before
     }
-    // The script is sent in full once; from then on each violation is one call.
+    // The script is sent in full once. From then on each violation is one call.
     await callsOf(1)
     nowMs += 1_000
     expect(await callsOf(150)).toBe(100)
@@ -518,7 +519,7 @@ describe('automatic bans', () => {
     expect(await callsOf(1)).toBe(1)
   })
 
-  test('R18: 50 violations at once in as many isolates are one ban', async () => {
+  test('R18: 50 concurrent violations in as many isolates are one ban', async () => {
     const offender = { kind: 'address', value: newAddress() } as const
     const counts = Array.from({ length: 50 }, () =>
       countOf(createViolationCounter(rest(), Date.now), offender, DEFAULT_BANS),

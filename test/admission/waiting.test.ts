@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createWaiting, FORGOTTEN_AFTER_MS, FULL } from '../../src/isolate/waiting.ts'
 
-describe('the count of those who wait', () => {
-  test('is exact while everybody says goodbye, over any time', () => {
+describe('the count of waiting requests', () => {
+  test('is exact while every request leaves, over any time', () => {
     const waiting = createWaiting()
     let nowMs = 0
     const slots: number[] = []
@@ -15,7 +15,7 @@ describe('the count of those who wait', () => {
     }
   })
 
-  test('forgets who is gone for long, and does not count such a one out twice', () => {
+  test('drops abandoned requests after a time, and does not subtract them twice', () => {
     const waiting = createWaiting()
     const early = waiting.enter(10, 0)
     expect(waiting.enter(1, FORGOTTEN_AFTER_MS - 1)).toBe(FULL)
@@ -27,14 +27,14 @@ describe('the count of those who wait', () => {
     expect(waiting.count()).toBe(0)
   })
 
-  test('bears a clock that goes back', () => {
+  test('tolerates a clock that goes back', () => {
     const waiting = createWaiting()
     const slots = [100_000, 0, 50_000].map((nowMs) => waiting.enter(10, nowMs))
     for (const slot of slots) waiting.leave(slot)
     expect(waiting.count()).toBe(0)
   })
 
-  test('lets in as many as may wait, and one more for each that leaves', () => {
+  test('admits up to the limit, and one more for each request that leaves', () => {
     const waiting = createWaiting()
     const first = waiting.enter(2, 4_000)
     expect(first).not.toBe(FULL)
@@ -51,7 +51,7 @@ describe('the count of those who wait', () => {
     [undefined, 4_000],
     [10, 10],
   ])(
-    'counts a request for seven slots after its own, and forgets it in the eighth (%s)',
+    'counts a request for seven slots after its own, and drops it in the eighth (%s)',
     (slotMs, lengthMs) => {
       const waiting = createWaiting(slotMs)
       const startMs = 1_000 * lengthMs
@@ -61,7 +61,7 @@ describe('the count of those who wait', () => {
       const third = waiting.enter(2, startMs + 8 * lengthMs)
       expect(third).not.toBe(FULL)
       expect(waiting.count()).toBe(2)
-      // The first request is not counted out: its place in the ring is the third one's now.
+      // The first request is not subtracted: the third one uses its slot now.
       waiting.leave(early)
       expect(waiting.count()).toBe(2)
       waiting.leave(second)
@@ -70,7 +70,7 @@ describe('the count of those who wait', () => {
     },
   )
 
-  test('forgets a request once, however often its place in the ring comes round', () => {
+  test('drops a request once, however often its slot is reused', () => {
     const waiting = createWaiting(10)
     for (let round = 1; round <= 4; round++) {
       waiting.enter(10, round * 80)
@@ -78,7 +78,7 @@ describe('the count of those who wait', () => {
     }
   })
 
-  test('the shortest time after which a request is forgotten is 28 seconds', () => {
+  test('the shortest time before an abandoned request is dropped is 28 seconds', () => {
     expect(FORGOTTEN_AFTER_MS).toBe(28_000)
   })
 })

@@ -14,7 +14,7 @@ describe('R16: an exhausted limit', () => {
   const cases: WindowCounts[] = []
   for (const limit of [1, 2, 30, 100, 1000]) {
     for (const previous of [0, 1, limit / 2, limit - 1, limit].map(Math.floor)) {
-      // More than the limit are counted where the limit was higher before.
+      // More than the limit is counted if the limit was higher before.
       for (const current of [0, 1, limit / 2, limit - 1, limit, limit * 3].map(Math.floor)) {
         const counts = { current, previous, limit, windowMs: 60_000 }
         if (!isCounted(counts, nowMs, nowMs)) cases.push(counts)
@@ -22,19 +22,19 @@ describe('R16: an exhausted limit', () => {
     }
   }
 
-  test.each(cases)('admits again at the time it says, and not before (%o)', (counts) => {
+  test.each(cases)('admits again at the time it reports, and not before (%o)', (counts) => {
     const atMs = nextAdmissionMs(counts, nowMs)
     expect(atMs).toBeGreaterThan(nowMs)
     expect(isCounted(counts, atMs, nowMs)).toBe(true)
     expect(isCounted(counts, atMs - 2, nowMs)).toBe(false)
   })
 
-  test('never names a time that has passed, where another clock has counted', () => {
+  test('never reports a time in the past, even if another clock has counted', () => {
     const counts = { current: 0, previous: 0, limit: 1, windowMs: 60_000 }
     expect(nextAdmissionMs(counts, nowMs)).toBe(nowMs + 1)
   })
 
-  test('lets a caller at twice the rate have the limit, in each window after the first', () => {
+  test('admits the limit in each window after the first to a caller at twice the rate', () => {
     const [limit, windowMs] = [100, 60_000]
     const admitted = new Map<number, number>()
     const of = (window: number) => admitted.get(window) ?? 0

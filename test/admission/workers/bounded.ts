@@ -1,4 +1,4 @@
-/** A whole gateway whose policy has a bound on revocation, in the platform's runtime. */
+/** A whole gateway with a staleness bound in its policy, in the platform's runtime. */
 import {
   composeServices,
   createGateway,
