@@ -20,7 +20,7 @@ function recording() {
   }
 }
 
-describe('S66: the address that leaves the gateway', () => {
+describe('S66: the client address in audit events', () => {
   test.each([
     ['192.0.2.77', '192.0.2.0/24'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1::/48'],
@@ -33,11 +33,11 @@ describe('S66: the address that leaves the gateway', () => {
     expect(truncatedAddress(told)).toBe(network)
   })
 
-  test('is no address where there was none', () => {
+  test('is absent if the request had none', () => {
     expect(truncatedAddress('unknown')).toBe('unknown')
   })
 
-  test('is whole, or without its end, and the rest of the event is as it was', () => {
+  test('is whole or truncated, and the rest of the event is unchanged', () => {
     const event = anEvent({ address: '192.0.2.77' })
     const { events, pending, waitUntil, sink } = recording()
     expect(addressSink(sink, { form: 'full', key: '' })).toBe(sink)
@@ -47,7 +47,7 @@ describe('S66: the address that leaves the gateway', () => {
     expect(pending).toEqual([])
   })
 
-  test('is a keyed hash, made behind the answer and only once for an address', async () => {
+  test('is a keyed hash, computed behind the response once per address', async () => {
     const { events, pending, waitUntil, sink } = recording()
     const hashing = addressSink(sink, { form: 'hashed', key: KEY })
     hashing.record(anEvent({ address: '192.0.2.77' }), waitUntil)
@@ -63,7 +63,7 @@ describe('S66: the address that leaves the gateway', () => {
   test.each([
     ['192.0.2.77', '192.0.2.0/24'],
     ['2001:db8:1:2::/64', '2001:db8:1::/48'],
-  ])('is %s nowhere else in an event: an operator may have named it', async (address, network) => {
+  ])("stays readable as an operator's target and is %s elsewhere", async (address, network) => {
     const change = { action: 'limit.reset', target: `anonymous:${address}` }
     const hash = `h:${createHmac('sha256', KEY).update(address).digest('base64url')}`
     for (const [form, told] of [
@@ -77,7 +77,7 @@ describe('S66: the address that leaves the gateway', () => {
       telling.record(anEvent({ requestId: 'ban', change: ban }), waitUntil)
       telling.record(anEvent({ requestId: 'nobody', address: 'unknown', change }), waitUntil)
       await Promise.all(pending)
-      // Hashes are ready when they are, so events come in any order.
+      // The hashes complete in any order, and so do the events.
       const of = (id: string) => events.find(({ requestId }) => requestId === id)
       const reset = { action: 'limit.reset', target: `anonymous:${told}` }
       expect(of('reset')?.change).toEqual(reset)
@@ -86,7 +86,7 @@ describe('S66: the address that leaves the gateway', () => {
     }
   })
 
-  test('is another hash with another key', async () => {
+  test('has another hash with another key', async () => {
     const told = await Promise.all(
       [KEY, KEY.toLowerCase()].map(async (key) => {
         const { events, pending, waitUntil, sink } = recording()

@@ -11,8 +11,8 @@ import {
 
 const T0 = 1_000_000
 
-describe('who sends a batch', () => {
-  test('the request that opens a batch holds it, and those that join have no duty', () => {
+describe('the duty to send a batch', () => {
+  test('belongs to the request that opens the batch, and requests that join it have none', () => {
     const batches = createBatches()
     const { hold, send } = batches.add('a', T0)
     expect(hold?.messages).toEqual(['a'])
@@ -22,7 +22,7 @@ describe('who sends a batch', () => {
     expect(hold?.messages).toEqual(['a', 'b'])
   })
 
-  test('a batch is given to one request only', () => {
+  test('is given to one request only', () => {
     const batches = createBatches()
     const { hold } = batches.add('a', T0)
     if (hold === undefined) throw new Error('the first request must hold the batch')
@@ -30,7 +30,7 @@ describe('who sends a batch', () => {
     expect(batches.take(hold, T0 + 51)).toBe(false)
   })
 
-  test('a message after a batch was taken opens another one', () => {
+  test('a message after a batch was taken opens another batch', () => {
     const batches = createBatches()
     const first = batches.add('a', T0).hold
     if (first) batches.take(first, T0 + 50)
@@ -39,7 +39,7 @@ describe('who sends a batch', () => {
     expect(first?.messages).toEqual(['a'])
   })
 
-  test('the request that fills a batch to 100 messages sends it, and the opener finds it gone', () => {
+  test('moves to the request that fills the batch to 100 messages, and the opener has none left', () => {
     const batches = createBatches()
     const { hold } = batches.add('0', T0)
     const duties = Array.from({ length: MAX_BATCH_MESSAGES - 1 }, (_, index) =>
@@ -50,7 +50,7 @@ describe('who sends a batch', () => {
     expect(hold && batches.take(hold, T0 + 50)).toBe(false)
   })
 
-  test('the request whose message does not fit sends the batch and opens the next', () => {
+  test('moves to the request whose message does not fit, which also opens the next batch', () => {
     const batches = createBatches()
     const message = 'x'.repeat(8_000)
     let duty = batches.add(message, T0)
@@ -64,7 +64,7 @@ describe('who sends a batch', () => {
     expect(sent.bytes + 8_100).toBeGreaterThan(MAX_BATCH_BYTES)
   })
 
-  test('bytes are counted as UTF-8, not as characters', () => {
+  test('is computed from bytes of UTF-8, not characters', () => {
     const batches = createBatches()
     const message = '漢'.repeat(30_000)
     batches.add(message, T0)
@@ -73,15 +73,15 @@ describe('who sends a batch', () => {
   })
 })
 
-describe('whose context died', () => {
-  test('a batch past its lease is sent by the next request, its own message in it', () => {
+describe('a batch whose request context ended', () => {
+  test("is sent by the next request after its lease, with that request's own message", () => {
     const batches = createBatches()
     batches.add('stranded', T0)
     expect(batches.add('b', T0 + BATCH_LEASE_MS - 1)).toBe(NO_DUTY)
     expect(batches.add('c', T0 + BATCH_LEASE_MS).send?.messages).toEqual(['stranded', 'b', 'c'])
   })
 
-  test('a batch whose sender died is handed out again, once a lease', () => {
+  test('is handed out again once per lease', () => {
     const batches = createBatches()
     const { hold } = batches.add('a', T0)
     if (hold) batches.take(hold, T0 + 50)
@@ -92,7 +92,7 @@ describe('whose context died', () => {
     expect(batches.overdue(diedMs + SENDING_LEASE_MS)).toBe(hold)
   })
 
-  test('a batch that arrived is never handed out again', () => {
+  test('is never handed out again after it arrived', () => {
     const batches = createBatches()
     const { hold } = batches.add('a', T0)
     if (hold) {
@@ -103,7 +103,7 @@ describe('whose context died', () => {
   })
 })
 
-test('memory is bounded: what finds no room is counted, and room comes back', () => {
+test('memory is bounded: messages beyond the bound are counted, and sending frees the room', () => {
   const batches = createBatches()
   const message = 'x'.repeat(8_092)
   const taken = []

@@ -3,7 +3,10 @@ import { batchingAuditSink } from '../../src/audit/batching-sink.ts'
 import { consoleAuditSink } from '../../src/audit/console-sink.ts'
 import { anEvent } from './event.ts'
 
-/** A sink whose clock and timers the test moves, and a transport that notes what it is given. */
+/**
+ * Creates a sink with a clock and timers that the test sets, and a transport that records its
+ * batches.
+ */
 function arrange() {
   let nowMs = 1_000_000
   const sleeping: { untilMs: number; wake: () => void }[] = []
@@ -31,7 +34,7 @@ function arrange() {
     lost,
     outcomes,
     kept,
-    /** A request with its own context; answers its event's id. */
+    /** Simulates a request with its own context. Returns the id of its event. */
     request(waitUntil = (promise: Promise<unknown>) => void kept.push(promise)) {
       const event = anEvent()
       sink.record(event, waitUntil)
@@ -43,7 +46,7 @@ function arrange() {
         if (sleeper.untilMs <= nowMs) sleeper.wake()
         else sleeping.push(sleeper)
       }
-      // Lets everything run that was waiting for the clock.
+      // Runs everything that waited for the clock.
       await new Promise((resolve) => setImmediate(resolve))
     },
     killSleepers: () => sleeping.splice(0),
@@ -61,7 +64,7 @@ test('requests of one isolate share a batch, which is sent once after 50 ms', as
   await Promise.all(kept)
 })
 
-test('only the request that opened or filled a batch waits for anything', async () => {
+test('only the request that opened or filled a batch waits for its delivery', async () => {
   const { request, advance, sent, kept } = arrange()
   const ids = Array.from({ length: 250 }, () => request())
   await advance(0)
@@ -71,7 +74,7 @@ test('only the request that opened or filled a batch waits for anything', async 
   expect(kept).toHaveLength(5)
 })
 
-test('no event is stranded when the context of the request that holds the batch dies', async () => {
+test('no event is lost when the context of the request that holds the batch ends', async () => {
   const { request, advance, sent, killSleepers } = arrange()
   const stranded = request()
   killSleepers()
@@ -81,7 +84,7 @@ test('no event is stranded when the context of the request that holds the batch 
   expect(sent).toEqual([[stranded, next]])
 })
 
-test('a batch whose sender dies is sent again by a later request: twice, never not at all', async () => {
+test('a batch whose sender ended is sent again by a later request: twice, never not at all', async () => {
   const { request, advance, sent, outcomes } = arrange()
   outcomes.push(new Promise(() => {}))
   const first = request()
@@ -108,7 +111,7 @@ test('S66: the id is the same when an event is sent again', async () => {
   expect(sent).toEqual([[id], [id]])
 })
 
-test('events that find no room are told to the transport as a number', async () => {
+test('the number of events beyond the bound is passed to the transport', async () => {
   const { sink, advance, lost, outcomes } = arrange()
   for (let batch = 0; batch < 60; batch += 1) outcomes.push(new Promise(() => {}))
   const large = anEvent({ reason: 'r'.repeat(7_000) })
@@ -123,7 +126,7 @@ test('without a queue events are lines of JSON', () => {
   const lines: string[] = []
   const event = anEvent()
   consoleAuditSink((line) => lines.push(line)).record(event, () => {
-    throw new Error('a line has nothing to wait for')
+    throw new Error('writing a line needs no waitUntil')
   })
   expect(lines.map((line) => JSON.parse(line))).toEqual([event])
 })

@@ -20,7 +20,7 @@ import { randomTampering, seeded } from './tampering.ts'
 
 const EVENTS = 10_000
 const TAMPERINGS = 100
-/** So often, a verdict is that of the whole way through the database. */
+/** Every 25th verification reads the whole chain from the database. */
 const FULL_EVERY = 25
 const SEED = 20_261_120
 const PATIENCE = { timeout: 100_000, interval: 500 }
@@ -51,7 +51,7 @@ async function page(after: number): Promise<ChainPage> {
 }
 const verify = (keys?: JSONWebKeySet) => verifyChain(page, keys)
 
-/** All pages as one. */
+/** Returns all pages as one. */
 async function wholeChain(): Promise<ChainPage> {
   const { next, ...first } = await page(0)
   const pages: ChainPage[] = [first]
@@ -70,7 +70,7 @@ const append = (events: readonly AuditEvent[], nowMs = Date.now()) =>
 const some = (count: number, different: Partial<AuditEvent> = {}) =>
   Array.from({ length: count }, () => anEvent(different))
 
-describe('10,000 events through the queue, in a database from before there was a chain', () => {
+describe('10,000 events through the queue, in a database created before the chain existed', () => {
   const events = Array.from({ length: EVENTS }, (_, index) =>
     anEvent({
       ...(index % 7 === 0 && { requestId: `漢 😀 \u0001 \\ " \r\n \u2028 ${index}` }),
@@ -107,7 +107,7 @@ describe('10,000 events through the queue, in a database from before there was a
     await vi.waitFor(async () => expect(await count()).toBe(EVENTS + 2), PATIENCE)
   })
 
-  test('R21: each is in the chain once, sealed by signatures; old rows stay outside', async () => {
+  test('R21: each event is in the chain once, sealed by signatures; old rows stay outside', async () => {
     const verdict = await verify(publicKeysIn(keySet))
     expect(verdict.findings).toEqual([])
     expect(verdict).toMatchObject({ ok: true, events: EVENTS + 1, first: 1, last: EVENTS + 1 })
@@ -115,7 +115,7 @@ describe('10,000 events through the queue, in a database from before there was a
     expect(verdict.checkpoints).toBeGreaterThanOrEqual(EVENTS / 1_000)
     expect(verdict.signed).toBe(verdict.checkpoints)
     await harness.migrate()
-    // Every minute, which seals and deletes nothing, old as a row may be.
+    // The cron of each minute, which seals. It deletes nothing, however old a row is.
     await harness.runCron('* * * * *')
     expect(await verify()).toMatchObject({ ok: true, unchained: 1 })
   })
@@ -136,7 +136,7 @@ describe('10,000 events through the queue, in a database from before there was a
         `SELECT * FROM audit_events WHERE partition = '0' AND ${touched} ORDER BY seq`,
       ])
       const now = results.at(-1)?.results as StoredRow[]
-      // All that the statements can touch is read anew; the rest of the chain is as it was.
+      // Only rows that the statements can touch are read again; the rest of the chain is unchanged.
       const rows = [...whole.rows.filter(({ seq }) => !seqs.includes(Number(seq))), ...now]
       rows.sort((a, b) => Number(a.seq) - Number(b.seq))
       const { ok, findings } = await (run % FULL_EVERY === 0
@@ -164,12 +164,12 @@ describe('a chain', () => {
   beforeAll(() => harness.migrate())
   beforeEach(empty)
 
-  test('R21: two consumers at once extend it and never fork it, duplicates or not', async () => {
+  test('R21: two concurrent consumers extend it and never fork it, with or without duplicates', async () => {
     const shared = some(200)
     const consumer = async (events: readonly AuditEvent[]) => {
       for (let from = 0; from < events.length; from += 10) {
         const batch = events.slice(from, from + 10)
-        // Who is overtaken too often gives up, and the queue delivers the batch again.
+        // A consumer that loses the race too often fails, and the queue delivers the batch again.
         await vi.waitFor(() => append(batch), { timeout: 30_000 })
       }
     }
@@ -180,7 +180,7 @@ describe('a chain', () => {
     expect(await verify()).toMatchObject({ ok: true, events: 400, last: 400 })
   })
 
-  test('whoever has lost the race writes nothing, and follows', async () => {
+  test('a consumer that lost the race writes nothing, and appends after the winner', async () => {
     const [first, second] = [some(1), some(1)]
     let raced = false
     const slow: typeof seal = async (...statement) => {
@@ -198,7 +198,7 @@ describe('a chain', () => {
     expect(await verify()).toMatchObject({ ok: true, events: 3 })
   })
 
-  test('is sealed after 1,000 events, and after a minute without any, but not twice', async () => {
+  test('is sealed after 1,000 events, and after a minute without events, but not twice', async () => {
     const sealed = async () =>
       (await sql('SELECT seq FROM audit_checkpoints ORDER BY seq').all<{ seq: number }>()).results
     for (let index = 0; index < 10; index += 1) await append(some(99), T0)
@@ -214,7 +214,7 @@ describe('a chain', () => {
     expect(await verify(keys)).toMatchObject({ ok: true, checkpoints: 2, signed: 2, sealed: 1_090 })
   })
 
-  test('that was written anew from a row on does not fit what was signed', async () => {
+  test('rewritten from one row on does not match its signed checkpoints', async () => {
     await append(some(20), T0)
     await append([], T0 + 60_000)
     const { results } = await sql(
@@ -252,7 +252,7 @@ describe('a chain', () => {
     }
   })
 
-  test('signatures of other keys are not good', async () => {
+  test('with signatures of other keys fails verification', async () => {
     await append(some(3), T0)
     await append([], T0 + 60_000)
     const others = publicKeysIn(JSON.stringify({ keys: [generateSigningJwk('audit-1')] }))
@@ -260,7 +260,7 @@ describe('a chain', () => {
     expect((await verify(keys)).ok).toBe(true)
   })
 
-  test('with its end cut off is known by its head', async () => {
+  test('without its last rows does not match its head', async () => {
     await append(some(10), T0)
     await sql('DELETE FROM audit_events WHERE seq > 8').run()
     expect((await verify()).findings).toMatchObject([{ kind: 'missing', seq: 9 }])
@@ -269,7 +269,7 @@ describe('a chain', () => {
     expect((await verify()).last).toBe(12)
   })
 
-  test('whose head was set back or changed goes on, and nothing is lost', async () => {
+  test('with a head that was set back or changed is extended without loss', async () => {
     await append(some(10), T0)
     await sql("UPDATE audit_heads SET seq = 4, hash = 'x'").run()
     expect((await verify()).findings).toMatchObject([{ kind: 'head', seq: 4 }])
@@ -277,7 +277,7 @@ describe('a chain', () => {
     expect(await verify()).toMatchObject({ ok: true, events: 15 })
   })
 
-  test('that has lost its beginning to retention is good from its first row on, and only from there', async () => {
+  test('pruned by retention verifies from its first remaining row on, and only from there', async () => {
     const days = (count: number) => new Date(T0 + count * 86_400_000).toISOString()
     await append(some(600, { time: days(0) }), T0)
     await append(some(10, { time: days(5) }), T0)
@@ -293,7 +293,7 @@ describe('a chain', () => {
     expect((await verify()).findings).toMatchObject([{ kind: 'missing', seq: 1 }])
   })
 
-  test('of which a little more than retention deleted is missing says what', async () => {
+  test('with more rows missing than retention deleted names the first missing row', async () => {
     await append(some(9, { time: new Date(T0).toISOString() }), T0)
     await append(some(9, { time: new Date(T0 + 10).toISOString() }), T0)
     await deleteBefore(harness.db, T0 + 5, { seal, nowMs: T0 })
@@ -302,7 +302,7 @@ describe('a chain', () => {
   })
 })
 
-test('canonical JSON has its names sorted, no white space, and the escapes of RFC 8785', () => {
+test('canonical JSON has sorted names, no white space, and the escapes of RFC 8785', () => {
   expect(canonicalJson({ b: -0, é: 1e21, aa: 'é"\\\n\u0007/', A: null, a: 0.1 })).toBe(
     '{"A":null,"a":0.1,"aa":"é\\"\\\\\\n\\u0007/","b":0,"é":1e+21}',
   )

@@ -9,7 +9,7 @@ import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 import { type AuditHarness, startAuditHarness } from './harness.ts'
 
-/** Far above what a queue takes to deliver, retry five times and give up. */
+/** Much longer than a queue needs for a delivery and five retries. */
 const PATIENCE = { timeout: 40_000, interval: 200 }
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
     answerOrigin = () => response.end('late')
     originAsked.shift()?.()
   })
-  // No migration is applied: the Worker has to cope.
+  // No migration is applied, so that the Worker has to do it.
   redis = await startTestRedis()
   harness = await startAuditHarness({ originUrl: origin.url, redis })
 })
@@ -80,7 +80,7 @@ test('S66: through a real queue into a real D1, each decision is exactly one eve
   })
 })
 
-test.concurrent('R21: duplicates and disorder leave each event once', async () => {
+test.concurrent('R21: duplicated and reordered messages store each event once', async () => {
   const events = named('duplicated', 120)
   await harness.enqueue('audit', shuffled([...events, ...events, ...events.slice(0, 60)]))
   await harness.enqueue('audit', shuffled(events))
@@ -88,20 +88,20 @@ test.concurrent('R21: duplicates and disorder leave each event once', async () =
   expect((await idsOf('duplicated')).sort()).toEqual(events.map(({ id }) => id).sort())
 })
 
-test.concurrent('R21: a consumer that dies in the middle of a batch, twice, loses and doubles nothing', async () => {
+test.concurrent('R21: a consumer that dies in the middle of a batch, twice, loses and duplicates nothing', async () => {
   const events = named('crashed', 1_000)
   await harness.enqueue('crash', events)
   await vi.waitFor(async () => expect(await idsOf('crashed')).toHaveLength(1_000), PATIENCE)
   expect((await idsOf('crashed')).sort()).toEqual(events.map(({ id }) => id).sort())
 })
 
-test.concurrent('R21: while D1 is away nothing is acknowledged, and everything arrives afterwards', async () => {
+test.concurrent('R21: without D1 nothing is acknowledged, and everything arrives afterwards', async () => {
   const events = named('outage', 40)
   await harness.enqueue('outage', events)
   await vi.waitFor(async () => expect(await idsOf('outage')).toHaveLength(40), PATIENCE)
 })
 
-test.concurrent('R21: poison ends as a dead letter, and takes no event with it', async () => {
+test.concurrent('R21: a malformed message becomes a dead letter, and no event is lost with it', async () => {
   const events = named('beside_poison', 20)
   const poison = [
     'not JSON {',
@@ -127,7 +127,7 @@ test.concurrent('R21: poison ends as a dead letter, and takes no event with it',
   expect(await idsOf('beside_poison')).toHaveLength(20)
 })
 
-test('R22: a client that hangs up early is on record all the same, once', async () => {
+test('R22: a request whose client disconnects early is audited exactly once', async () => {
   const asked = new Promise<void>((resolve) => originAsked.push(resolve))
   const request = get(new URL('/origin', harness.url))
   request.on('error', () => {})
@@ -136,7 +136,7 @@ test('R22: a client that hangs up early is on record all the same, once', async 
   request.destroy()
   await closed
   answerOrigin()
-  // Nothing else here is answered with a 203.
+  // No other response in this file has the status 203.
   await vi.waitFor(async () => {
     expect(await rows('SELECT decision, reason FROM audit_events WHERE status = 203')).toEqual([
       { decision: 'allow', reason: 'ok' },
@@ -148,9 +148,9 @@ test.each([
   ['hangs', 298],
   ['refuses', 299],
 ])(
-  'R20: while the queue %s requests are answered, and their events arrive afterwards',
+  'R20: while the queue %s, requests are answered, and their events arrive afterwards',
   async (mood, status) => {
-    // A status of their own marks the requests of this test.
+    // A unique status marks the requests of this test.
     const ask = async () => (await fetch(new URL(`/ok/${status}`, harness.url))).status
     await fetch(new URL(`/mood/${mood}`, harness.url), { method: 'POST' })
     const statuses = await Promise.all(Array.from({ length: 130 }, ask))
@@ -160,7 +160,7 @@ test.each([
     }, PATIENCE)
     await fetch(new URL('/mood/works', harness.url), { method: 'POST' })
     await vi.waitFor(async () => {
-      // Traffic goes on: it is what finds out that the queue works again.
+      // Further requests discover that the queue works again.
       await fetch(new URL('/ok', harness.url))
       expect(
         await rows(`SELECT count(*) AS n, count(DISTINCT request_id) AS requests
@@ -176,7 +176,7 @@ describe('the audit log', () => {
   const T0 = Date.parse('2020-01-01T00:00:00.000Z')
   const stored: AuditEvent[] = Array.from({ length: 12 }, (_, index) =>
     anEvent({
-      // Two events share each millisecond: the id has to decide.
+      // Two events share each millisecond, so that the id decides the order.
       time: new Date(T0 + Math.floor(index / 2)).toISOString(),
       reason: index % 3 === 0 ? 'token_rejected:exp' : index % 3 === 1 ? 'token_rejected_x' : 'ok',
       decision: index % 3 === 2 ? 'allow' : 'deny',
@@ -198,11 +198,11 @@ describe('the audit log', () => {
     await vi.waitFor(async () => expect(await ask()).toHaveLength(12), PATIENCE)
   })
 
-  test('gives back exactly what was recorded, newest first', async () => {
+  test('returns exactly what was recorded, newest first', async () => {
     expect(await ask()).toEqual(newestFirst)
   })
 
-  test('filters by subject, decision, route, reason and time, and by several at once', async () => {
+  test('filters by subject, decision, route, reason and time, and by combinations', async () => {
     const by = (keep: (event: AuditEvent) => boolean) => newestFirst.filter(keep)
     expect(await ask({ subject: "o'hara; --" })).toEqual(
       by((event) => event.actor.subject === "o'hara; --"),
@@ -224,7 +224,7 @@ describe('the audit log', () => {
     expect(await ask({ subject: 'nobody' })).toEqual([])
   })
 
-  test('pages through everything, nothing twice, nothing left out', async () => {
+  test('pages through all events without duplicates or gaps', async () => {
     const seen: AuditEvent[] = []
     let cursor: string | undefined
     let pages = 0
@@ -240,7 +240,7 @@ describe('the audit log', () => {
     expect(pages).toBe(3)
   })
 
-  test('forgets what is older than its retention and all that came before it, and nothing else', async () => {
+  test('deletes events older than the retention and all rows before them, and no others', async () => {
     const tables = ['audit_events', 'audit_heads', 'audit_checkpoints']
     await harness.db.batch(tables.map((table) => harness.db.prepare(`DELETE FROM ${table}`)))
     const arrive = async (reason: string, time: string) => {
@@ -268,6 +268,6 @@ test.each([
   { since: 'yesterday' },
   { subject: '' },
   { order: 'asc' },
-])('a query that makes no sense is refused: %o', (query) => {
+])('an invalid query is refused: %o', (query) => {
   expect(auditQuerySchema.safeParse(query).success).toBe(false)
 })

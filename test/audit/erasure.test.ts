@@ -86,7 +86,7 @@ async function rows(): Promise<readonly StoredRow[]> {
   }
   return found
 }
-/** All that is kept, in the database and in the bucket, as text. */
+/** Returns everything stored in the database and in the bucket, as text. */
 async function everything(): Promise<string> {
   const texts = await Promise.all(
     (await names()).map(async (name) => (await (await harness.bucket.get(name))?.text()) ?? ''),
@@ -95,7 +95,7 @@ async function everything(): Promise<string> {
   const erasures = await sql('SELECT * FROM audit_erasures').all()
   return JSON.stringify([await rows(), letters.results, erasures.results]) + texts.join('')
 }
-/** Carries out what is ordered, as often as it takes. */
+/** Runs the ordered erasures until they are done. */
 async function carryOut(nowMs = T0, bucket?: ExportBucket) {
   for (let run = 0; run < 20; run += 1) await carryOutErasures(upkeep(nowMs, bucket))
 }
@@ -121,7 +121,7 @@ describe(`S66: an erasure over ${EVENTS} events, some of them exported, some in 
     await endRetention(upkeep(T0), T0 + 1_000)
   })
 
-  test('verifies before it and after it, and says how many rows were erased', async () => {
+  test('leaves a chain that verifies, and reports the number of erased rows', async () => {
     const before = await verify()
     expect(before).toMatchObject({ ok: true, first: 1_001, erased: 0 })
     const { id } = await order(T0 + EVENTS)
@@ -129,7 +129,7 @@ describe(`S66: an erasure over ${EVENTS} events, some of them exported, some in 
     expect(await orders(T0).find(id)).toMatchObject({ state: 'pending' })
     await carryOut(T0 + EVENTS)
     const erasure = await orders(T0).find(id)
-    // Of issuer and subject 2,000, and 20 operators' changes.
+    // 2,000 of the issuer and subject, and 20 changes by operators.
     expect(erasure).toMatchObject({ state: 'done', rows: 2_020 })
     const after = await verify()
     expect(after).toMatchObject({ ok: true, findings: [], unexplained: 0, events: EVENTS - 998 })
@@ -139,7 +139,7 @@ describe(`S66: an erasure over ${EVENTS} events, some of them exported, some in 
     expect(kept.every(({ issuer }) => issuer === 'https://other.example')).toBe(true)
   })
 
-  test('nothing that is kept has the subject with its issuer, nor as what was changed', async () => {
+  test('leaves no data with the subject and its issuer, nor the subject as a target', async () => {
     const texts = await Promise.all(
       (await names()).map(async (name) => (await (await harness.bucket.get(name))?.text()) ?? ''),
     )
@@ -154,7 +154,7 @@ describe(`S66: an erasure over ${EVENTS} events, some of them exported, some in 
     expect((await sql('SELECT * FROM dead_letters').all()).results).toEqual([])
   })
 
-  test('the export verifies offline, and says what was erased', async () => {
+  test('leaves an export that verifies offline and names what was erased', async () => {
     const texts = await Promise.all(
       (await names()).map(async (name) => (await (await harness.bucket.get(name))?.text()) ?? ''),
     )
@@ -187,7 +187,7 @@ describe(`S66: an erasure over ${EVENTS} events, some of them exported, some in 
     for (let run = 0; run < TAMPERINGS; ) {
       const { name, seqs, statements } = randomTampering(last, random)
       if (seqs.some((seq) => seq < first)) continue
-      // Nothing is left of them that could be forgotten.
+      // These rows have no salt left that could be deleted.
       if (name.startsWith('forget') && seqs.some((seq) => forgotten.has(seq))) continue
       run += 1
       const list = seqs.join(', ')
@@ -218,7 +218,7 @@ describe(`S66: an erasure over ${EVENTS} events, some of them exported, some in 
 describe('S66: an erasure', () => {
   beforeEach(empty)
 
-  test('that somebody only pretends is found, with a made-up id and with that of another', async () => {
+  test('that is forged is found, with an unknown id and with the id of another erasure', async () => {
     await append([by(ALICE), by('bob'), by('carol')])
     const nobody =
       'issuer = NULL, subject = NULL, client = NULL, tenant = NULL, token_id_hash = NULL, ' +
@@ -239,12 +239,12 @@ describe('S66: an erasure', () => {
     ])
   })
 
-  test('of rows that were erased is no way to change what they decided', async () => {
+  test('does not allow a later change of the decision in an erased row', async () => {
     await append([by(ALICE), by('bob')])
     await order()
     await carryOut()
     expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, erased: 1 })
-    // Rows of the first format have no commitments, and a hash that covers what is gone.
+    // Rows of the first format have no commitments, and their hash covers the erased data.
     await sql(
       'UPDATE audit_events SET v = NULL, commitment = NULL, change_commitment = NULL, ' +
         "decision = 'allow', reason = 'ok' WHERE seq = 1",
@@ -254,7 +254,7 @@ describe('S66: an erasure', () => {
     ])
   })
 
-  test('takes the names of clients and of limits, and no other id that an operator changed', async () => {
+  test('removes names of clients and limits, and no other id that an operator changed', async () => {
     const changed = (action: string, target: string) => by('olga', { change: { action, target } })
     const { id } = await order(T0, 'bob')
     await append([by('olga')], T0 - 60_000)
@@ -277,7 +277,7 @@ describe('S66: an erasure', () => {
     expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, unexplained: 0 })
   })
 
-  test('takes relation tuples that name somebody, wherever, and no others', async () => {
+  test('removes relation tuples that name the subject in any position, and no others', async () => {
     const user = `user:${ALICE}`
     const about = [
       `+order:1#viewer@user:bob -order:1#owner@${user}`,
@@ -294,14 +294,14 @@ describe('S66: an erasure', () => {
     ]
     const changed = (target: string, different: Partial<AuditEvent> = {}) =>
       by('olga', { change: { action: 'relations.write', target }, ...different })
-    // A minute before, so that what comes now is sealed, and can be exported.
+    // A minute earlier, so that later events are sealed and can be exported.
     await append([by('olga')], T0 - 60_000)
     await append([...about, ...others].map((target) => changed(target)))
     await exportDue(upkeep(T0), true)
     await sql("INSERT INTO dead_letters VALUES ('m', 1, ?)").bind(`"+a:1#b@${user}"`).run()
     await order(T0)
     await carryOut()
-    // Behind the beginning and the end of the erasure, in the trail only.
+    // After the start and the end of the erasure, in the trail only.
     await append([...about, ...others].map((target) => changed(target)))
     const targets = (some: readonly StoredRow[]) =>
       some.flatMap(({ change }) => (change === null ? [] : [JSON.parse(String(change)).target]))
@@ -316,7 +316,7 @@ describe('S66: an erasure', () => {
     expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, unexplained: 0 })
   })
 
-  test('finds somebody with the separator in their name, whole and as a part', async () => {
+  test('finds a subject with a separator in the name, whole and as a part', async () => {
     const about = ['auth0|7', 'https%3A//idp.example|auth0%7C7'].map(
       (id) => `+order:1#viewer@user:${id}`,
     )
@@ -327,7 +327,7 @@ describe('S66: an erasure', () => {
     await append(changed)
     await order(T0, 'auth0|7')
     await carryOut()
-    // What comes late is recognised by digests.
+    // Late events are recognised by digests.
     await append(changed.map((event) => ({ ...event, id: v7() })))
     const targets = (await rows()).flatMap(({ change }) => {
       const { target = '' } = change === null ? {} : JSON.parse(String(change))
@@ -336,7 +336,7 @@ describe('S66: an erasure', () => {
     expect(targets).toEqual([...others, ...others])
   })
 
-  test('appends more than a value can bind, in one transaction', async () => {
+  test('appends more events than one value can bind, in one transaction', async () => {
     const target = `+order:1#viewer@user:${'x'.repeat(20_000)}`
     const change = { action: 'relations.write', target }
     const events = Array.from({ length: 100 }, () => by('olga', { change }))
@@ -346,14 +346,14 @@ describe('S66: an erasure', () => {
     expect(await verifyChain(page, undefined)).toMatchObject({ ok: true })
   })
 
-  test('takes what was decided until it was ordered, and nothing later', async () => {
+  test('covers decisions until it was ordered, and no later ones', async () => {
     await append([by(ALICE), by(ALICE, { time: iso(T0 + 1) })])
     await order(T0)
     await carryOut(T0 + 10)
     expect((await rows()).slice(0, 2).map(({ subject }) => subject)).toEqual([null, ALICE])
   })
 
-  test('covers events that come late, through the queue', async () => {
+  test('covers late events that arrive through the queue', async () => {
     await order(T0)
     await carryOut(T0)
     const late = by(ALICE)
@@ -364,7 +364,7 @@ describe('S66: an erasure', () => {
     expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, erased: 0 })
   })
 
-  test('leaves alone what was decided after the order, though it knows whom it was about', async () => {
+  test('leaves decisions after the order unchanged, although it recognises the subject', async () => {
     await order(T0)
     await carryOut(T0)
     const change = { action: 'limit.reset', target: `standard:${ALICE}` }
@@ -392,7 +392,7 @@ describe('S66: an erasure', () => {
     expect(await everything()).not.toContain(ALICE)
   })
 
-  test('goes on where a run that died has stopped, in the database and in the export', async () => {
+  test('resumes where a run that died has stopped, in the database and in the export', async () => {
     await append(Array.from({ length: 2_200 }, (_, index) => by(index % 2 ? ALICE : 'bob')))
     await exportDue(upkeep(T0), true)
     await endRetention(upkeep(T0 + HOUR_MS), T0 + 1)
@@ -406,7 +406,7 @@ describe('S66: an erasure', () => {
       },
     } as unknown as ExportBucket
     await expect(carryOutErasures(upkeep(T0 + HOUR_MS, broken))).rejects.toThrow('ended')
-    // What is not done holds retention back.
+    // An unfinished erasure delays retention.
     await endRetention(upkeep(T0 + HOUR_MS), T0 + 1)
     await carryOut(T0 + HOUR_MS)
     expect(await everything()).not.toContain(ALICE)
@@ -428,14 +428,14 @@ describe('S66: an erasure', () => {
     expect(await verify()).toMatchObject({ ok: true, unexplained: 0 })
   })
 
-  test('reaches an object that is being written while it runs', async () => {
+  test('reaches an object that is written while it runs', async () => {
     await append(Array.from({ length: 1_100 }, () => by(ALICE)))
     let erased = false
     const slow = {
       head: (name: string) => harness.bucket.head(name),
       get: harness.bucket.get.bind(harness.bucket),
       async put(...args: Parameters<R2Bucket['put']>) {
-        // The rows were read; now they are erased, in the database and in what there is of the export.
+        // The rows were read; now they are erased, in the database and in the existing export.
         if (!erased) {
           erased = true
           await order(T0)
@@ -450,7 +450,7 @@ describe('S66: an erasure', () => {
     expect(await everything()).not.toContain(ALICE)
   })
 
-  test('is not done while an export is out of reach', async () => {
+  test('is not done while the export is unavailable', async () => {
     await append(Array.from({ length: 1_100 }, () => by(ALICE)))
     await exportDue(upkeep(T0), true)
     const { id } = await order(T0)
@@ -461,7 +461,7 @@ describe('S66: an erasure', () => {
     expect(await orders(T0).find(id)).toMatchObject({ state: 'done', rows: 1_100 })
   })
 
-  test('forgets how to recognise whom it was about, once nothing can come late any more', async () => {
+  test('deletes its digests of the subject once no late event can arrive', async () => {
     await order(T0)
     await carryOut(T0)
     const digests = async () =>
@@ -472,9 +472,9 @@ describe('S66: an erasure', () => {
     expect(await digests()).toEqual([{ salt: null, caller_digest: null, name_digest: null }])
   })
 
-  test('of rows from before there were commitments leaves them in the chain', async () => {
+  test('of rows written before commitments existed keeps them in the chain', async () => {
     await append([by('bob'), by(ALICE), by('carol')])
-    // As they were written then.
+    // The format of that time.
     const { canonicalJson } = await import('../../src/audit/chain-row.ts')
     const { sha256 } = await import('../../src/crypto/sha256.ts')
     const later = [
@@ -514,7 +514,7 @@ describe('S66: an erasure', () => {
       unexplained: 0,
     })
     await sql("UPDATE audit_events SET reason = 'x' WHERE seq = 3").run()
-    // It was the last that proved there were rows of this kind.
+    // This was the last row of the kind, and the only proof that it existed.
     expect((await verifyChain(page, undefined)).findings).toMatchObject([
       { kind: 'changed', seq: 2 },
       { kind: 'changed', seq: 3 },

@@ -1,4 +1,4 @@
-/** A complete, ordinary event, and variations of it. */
+/** Returns a complete, ordinary event, and variations of it. */
 import { v7 } from 'uuid'
 import type { AuditEvent } from '../../src/audit/event.ts'
 

@@ -75,7 +75,7 @@ async function page(after: number): Promise<ChainPage> {
   const answer = await fetch(new URL(`/chain?after=${after}`, harness.url))
   return (await answer.json()) as ChainPage
 }
-/** `seq` of all rows of all objects, in the order of their names. */
+/** Returns the `seq` of all rows of all objects, in the order of their names. */
 async function exported(): Promise<readonly number[]> {
   const texts = await Promise.all(
     (await names()).map(async (name) => (await (await harness.bucket.get(name))?.text()) ?? ''),
@@ -85,7 +85,7 @@ async function exported(): Promise<readonly number[]> {
 const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1)
 
 describe('S66: the export of the chain', () => {
-  test('has each sealed row once, in objects whose names are in order, and verifies offline', async () => {
+  test('has each sealed row once, in objects with ordered names, and verifies offline', async () => {
     await append(2_350)
     await run(T0)
     await sealAt(T0 + HOUR_MS)
@@ -107,7 +107,7 @@ describe('S66: the export of the chain', () => {
     )
   })
 
-  test('leaves what is not sealed, and what is not due, for later', async () => {
+  test('leaves rows that are unsealed or not due for a later run', async () => {
     await append(90)
     await run(T0)
     expect(await names()).toEqual([])
@@ -123,7 +123,7 @@ describe('S66: the export of the chain', () => {
   })
 
   test.each(['before', 'after'] as const)(
-    'is whole when a run dies %s it has written, and nothing is in it twice',
+    'is complete when a run dies %s it has written, and holds nothing twice',
     async (when) => {
       await append(1_100)
       let deaths = 0
@@ -147,7 +147,7 @@ describe('S66: the export of the chain', () => {
     },
   )
 
-  test('is the same when two runs make it at once', async () => {
+  test('is the same when two runs write it concurrently', async () => {
     await append(3_300)
     await Promise.all([run(T0), run(T0), run(T0)])
     await run(T0)
@@ -156,7 +156,7 @@ describe('S66: the export of the chain', () => {
     expect(await exported()).toEqual(upTo(3_300))
   })
 
-  test('a run has its bound, and the next goes on', async () => {
+  test('is bounded for each run, and the next run continues', async () => {
     await append(6_000)
     await run(T0)
     const first = await exported()
@@ -164,7 +164,7 @@ describe('S66: the export of the chain', () => {
     expect(first).toEqual(upTo(first.length))
   })
 
-  test('is verified across the border to what the database still has, also once it has forgotten', async () => {
+  test('verifies together with the rows in the database, also after retention deleted exported rows', async () => {
     await append(1_500, T0)
     await append(300, T0 + 10 * HOUR_MS)
     await sealAt(T0 + 11 * HOUR_MS)
@@ -180,7 +180,7 @@ describe('S66: the export of the chain', () => {
     expect((await verifyFiles(page)).findings).toMatchObject([{ kind: 'changed', seq: 1_801 }])
   })
 
-  test('retention takes nothing that is not in it', async () => {
+  test('has everything that retention deletes', async () => {
     await append(1_200, T0)
     const far = T0 + 400 * HOUR_MS
     await endRetention(upkeep(far), far)
@@ -194,7 +194,7 @@ describe('S66: the export of the chain', () => {
     expect((await page(0)).rows).toEqual([])
   })
 
-  test('whatever is changed in a file is found: a value, a line, the beginning, the end', async () => {
+  test('any change in a file is found: a value, a line, the beginning, the end', async () => {
     await append(1_100)
     await run(T0)
     await download()
@@ -226,7 +226,7 @@ describe('S66: the export of the chain', () => {
   test.each([
     ['a bucket', 20_000, () => etagOf({ head: () => never } as unknown as ExportBucket, 'x')],
     ['a database', 35_000, () => within(never)],
-  ] as const)('%s that hangs is given up after a while', async (_, timeoutMs, ask) => {
+  ] as const)('%s that hangs is given up after the deadline', async (_, timeoutMs, ask) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
       let outcome = 'pending'

@@ -1,4 +1,4 @@
-/** A producer, the audit Worker, and their real queues and D1 in real workerd. */
+/** A producer and the audit Worker with their real queues and D1, in real workerd. */
 import { fileURLToPath } from 'node:url'
 import { createTestHarness } from 'wrangler'
 
@@ -13,20 +13,20 @@ const FAILING = { max_batch_size: 100, max_batch_timeout: 1, max_retries: 5 }
 export interface AuditHarness {
   readonly url: URL
   readonly db: D1Database
-  /** Of the export. */
+  /** The bucket of the export. */
   readonly bucket: R2Bucket
-  /** Puts messages straight into a queue. */
+  /** Puts messages directly into a queue. */
   enqueue(queue: 'audit' | 'crash' | 'outage', bodies: readonly unknown[]): Promise<void>
   /** Applies the migrations, as a deployment does. */
   migrate(): Promise<void>
-  /** The daily one, unless told otherwise. */
+  /** Runs a cron trigger. Default: the daily one. */
   runCron(cron?: string): Promise<void>
   close(): Promise<void>
 }
 
 export interface AuditHarnessOptions {
   readonly originUrl: string
-  /** The REST endpoint in which the producer keeps what its queue does not take. */
+  /** The REST endpoint of Redis, where the producer stores events that its queue refuses. */
   readonly redis: { readonly url: string; readonly token: string }
   /** A private JWK Set that signs checkpoints. */
   readonly auditSigningKeys?: string
@@ -37,7 +37,7 @@ export async function startAuditHarness({
   redis,
   auditSigningKeys,
 }: AuditHarnessOptions): Promise<AuditHarness> {
-  // Spares a look-up of `Request.cf` on the internet.
+  // Prevents a request for `Request.cf` to the internet.
   process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false'
   process.env.WRANGLER_LOG = 'error'
   const harness = createTestHarness({

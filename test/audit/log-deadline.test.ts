@@ -5,7 +5,7 @@ import { auditQuerySchema } from '../../src/audit/log.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** A database that takes a statement and never says another word. */
+/** Returns a database that never answers a statement. */
 function silentDatabase(): D1Database {
   const statement = { bind: () => statement, all: () => new Promise(() => {}) }
   return { prepare: () => statement } as unknown as D1Database

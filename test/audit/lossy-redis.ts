@@ -1,17 +1,19 @@
-/** A way to a test's Redis on which answers get lost: what was asked is done, and nobody is told. */
+/**
+ * A proxy to a test's Redis that loses replies: the commands run, and the caller gets no answer.
+ */
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import type { TestRedis } from '../harness/redis.ts'
 
 export interface LossyRedis extends TestServer {
-  /** The next `count` calls that hold `word` are carried out, and then hung up on. */
+  /** Loses the replies of the next `count` calls that contain `word`. */
   lose(count: number, word: string): void
-  /** Asks for each answer whether to lose it. Takes the place of what was said before. */
+  /** Calls `decide` for each reply to decide whether to lose it. Replaces the previous rule. */
   loseWhere(decide: () => boolean): void
-  /** How many answers are to be lost still. */
+  /** Returns how many replies are still to be lost. */
   left(): number
 }
 
-/** Does not lose answers at first. A script that Redis did not know was not carried out. */
+/** Loses no replies at first. A NOSCRIPT reply is never lost, because nothing ran. */
 export async function startLossyRedis(redis: TestRedis): Promise<LossyRedis> {
   let left = 0
   let isLost = (_: Buffer) => false

@@ -33,13 +33,13 @@ beforeEach(() => redis.direct.flushall())
 const ISOLATES = 3
 const STEPS = 25
 const MAX_EVENTS = 10
-/** A batch is kept in at most four calls: two attempts, each sent twice. */
+/** A batch is stored in at most four calls: two attempts, each sent twice. */
 const CALLS = 4
 
 /**
- * Isolates in turn, over one queue that refuses and takes at random and a Redis whose answers get
- * lost, at most so many in a row. Then all works, until nothing is left. Isolates that may die are
- * told of no events that were lost before: these would be in their memory.
+ * Runs isolates in turn over one queue that refuses at random and a Redis that loses at most
+ * `mostInARow` consecutive replies. Then everything works until nothing is left. Isolates that may
+ * die hold no count of earlier lost events, because it would be lost with their memory.
  */
 async function run(seed: number, mostInARow: number, mayDie: boolean) {
   const random = seededRandom(seed)
@@ -64,7 +64,7 @@ async function run(seed: number, mostInARow: number, mayDie: boolean) {
       overflow: createAuditOverflow({
         redis: createRedisRest({ url: lossy.url, token: redis.token, timeoutMs: 5_000 }),
         maxEvents: MAX_EVENTS,
-        // Clocks differ: what one keeps now can be the oldest there is.
+        // The clocks differ, so that a new event can be the oldest in the overflow.
         now: () => nowMs - Math.floor(random() * 1_000),
       }),
       now: () => nowMs,
@@ -89,7 +89,7 @@ async function run(seed: number, mostInARow: number, mayDie: boolean) {
   takes = () => true
   lossy.loseWhere(() => false)
   const keys = [OVERFLOW_KEY, OVERFLOW_LOST_KEY, OVERFLOW_LOST_EVENT_KEY]
-  // The first round is for what the isolates hold themselves.
+  // The first round sends what the isolates hold in memory.
   for (let round = 0; round < 2 || (await redis.direct.exists(keys)) > 0; round += 1) {
     nowMs += DRAIN_INTERVAL_MS
     for (let at = 0; at < ISOLATES; at += 1) await send(at, 1, 0)
@@ -106,7 +106,7 @@ test.each([
   ['live', false],
   ['die at random', true],
 ])(
-  'R20: isolates that %s tell as many lost events as there are, whatever answers get lost',
+  'R20: isolates that %s report the exact number of lost events, whatever replies are lost',
   async (_, mayDie) => {
     for (const seed of SEEDS) {
       const { told, lost } = await run(seed, CALLS - 1, mayDie)
@@ -116,7 +116,7 @@ test.each([
   },
 )
 
-test('R20: where even batches get no answer, never fewer are told than are lost', async () => {
+test('R20: if even batches get no answer, the reported number is never too small', async () => {
   for (const seed of SEEDS) {
     const { told, lost } = await run(seed, Number.POSITIVE_INFINITY, false)
     expect(told, `seed ${seed}`).toBeGreaterThanOrEqual(lost)

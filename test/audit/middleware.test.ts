@@ -27,7 +27,7 @@ const ROUTE: PolicyRoute = {
 }
 const TOKEN = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9.c2lnbmF0dXJl'
 
-/** A clock that each look moves on by a millisecond, and ids in order. */
+/** A clock that advances by a millisecond with each reading, and ids in order. */
 function gatewayWith(sink?: AuditSink) {
   const events: AuditEvent[] = []
   let nowMs = Date.parse('2026-11-20T12:00:00.000Z')
@@ -44,7 +44,7 @@ function gatewayWith(sink?: AuditSink) {
   return { app, events }
 }
 
-test('S27, S66: an allowed request is one event with who, what, outcome, reason and ids, and without its credentials', async () => {
+test('S27, S66: an allowed request is one event with actor, action, outcome, reason and ids, and without credentials', async () => {
   const { app, events } = gatewayWith()
   app.get('/orders/:id', (c) => {
     c.set('requestId', 'request-1')
@@ -116,7 +116,7 @@ test('S27, S66: an allowed request is one event with who, what, outcome, reason 
   expect(JSON.stringify(events)).not.toMatch(/secret|eyJ|Bearer|jti-1/)
 })
 
-test('S66: the data centre is told, once any request has told it', async () => {
+test('S66: the data centre is recorded after any request has provided it', async () => {
   const { app, events } = gatewayWith()
   app.get('/orders', (c) => c.text('fine'))
   const from = (cf: object | undefined) =>
@@ -128,14 +128,14 @@ test('S66: the data centre is told, once any request has told it', async () => {
   expect(events.map(({ colo }) => colo)).toEqual([null, null, 'FRA', 'FRA'])
 })
 
-test("S66: an origin's own error is an allowed request with the origin's status", async () => {
+test("S66: an error of the origin is an allowed request with the origin's status", async () => {
   const { app, events } = gatewayWith()
   app.get('/orders', (c) => c.text('broken', 500))
   await app.request('/orders')
   expect(events).toMatchObject([{ decision: 'allow', reason: 'ok', status: 500 }])
 })
 
-test('S66: a refusal is one event, its precise reason in it, and the origin is not asked', async () => {
+test('S66: a refusal is one event with its precise reason, and the origin is not called', async () => {
   const { app, events } = gatewayWith()
   let asked = false
   app.use(() => {
@@ -168,7 +168,7 @@ test('S66: a refusal is one event, its precise reason in it, and the origin is n
   expect(JSON.stringify(events)).not.toContain(TOKEN)
 })
 
-test('a failed dependency and a defect are one error event each, without their words', async () => {
+test('a failed dependency and a defect are one error event each, without the error text', async () => {
   const { app, events } = gatewayWith()
   app.get('/redis', () => {
     throw new Unavailable('redis', 'timeout', { cause: new Error('EVAL secret') })
@@ -185,7 +185,7 @@ test('a failed dependency and a defect are one error event each, without their w
   expect(JSON.stringify(events)).not.toContain('secret')
 })
 
-test('something thrown that is no Error is on record too, and still thrown', async () => {
+test('a thrown value that is not an Error is audited and rethrown', async () => {
   const { app, events } = gatewayWith()
   app.get('/odd', () => {
     throw 'a string'
@@ -204,7 +204,7 @@ test('an anonymous caller has no actor', async () => {
   expect(events[0]).toMatchObject({ decision: 'allow', actor: { subject: null } })
 })
 
-test('R20: a sink that throws does not change the answer', async () => {
+test('R20: a sink that throws does not change the response', async () => {
   const { app } = gatewayWith({
     record() {
       throw new Error('queue is gone')
@@ -216,14 +216,14 @@ test('R20: a sink that throws does not change the answer', async () => {
   expect(await response.text()).toBe('fine')
 })
 
-test('the answer does not wait for the sink', async () => {
+test('the response does not wait for the sink', async () => {
   const never = new Promise<never>(() => {})
   const { app } = gatewayWith({ record: (_, waitUntil) => waitUntil(never) })
   app.get('/orders', (c) => c.text('fine'))
   expect((await app.request('/orders')).status).toBe(200)
 })
 
-test('R22: before anything is decided, the platform is asked to let the pipeline finish', async () => {
+test('R22: waitUntil is called with the whole pipeline before any decision', async () => {
   const { app, events } = gatewayWith()
   const kept: Promise<unknown>[] = []
   const gate = Promise.withResolvers<void>()
@@ -242,13 +242,13 @@ test('R22: before anything is decided, the platform is asked to let the pipeline
   expect(events).toHaveLength(0)
   expect(kept).toHaveLength(1)
   gate.resolve()
-  // The client has gone: nobody takes the answer, only what was put into waitUntil goes on.
+  // The client has disconnected: only the work in waitUntil continues.
   await Promise.all(kept)
   expect(events).toMatchObject([{ decision: 'allow', status: 200 }])
   await answer
 })
 
-test('S66: what rules in observe mode would have refused is in the event, once each', async () => {
+test('S66: the event lists each rule in observe mode that would have refused, once', async () => {
   const { app, events } = gatewayWith()
   app.get('/observed', (c) => {
     for (const reason of ['rate_limited:standard', 'banned:address', 'rate_limited:standard'])

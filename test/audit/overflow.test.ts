@@ -15,7 +15,7 @@ import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'
 
-/** Both kinds, for what the embedded Redis does is what most people see first. */
+/** Both kinds, because the embedded Redis is what most users see first. */
 for (const kind of ['auto', 'embedded'] as const) {
   let redis: TestRedis
   beforeAll(async () => {
@@ -33,14 +33,14 @@ for (const kind of ['auto', 'embedded'] as const) {
     })
 
   let batches = 0
-  /** Under an id of its own. */
+  /** Stores events in a batch with a new id. */
   const keep = (overflow: AuditOverflow, events: readonly string[], lost = 0) =>
     overflow.keep(`batch-${batches++}`, events, lost)
   const toldAs = (name: string) => (lost: number) => `${name}: ${lost}`
   const peek = (overflow: AuditOverflow, max = 9, name = 'lost') => overflow.peek(max, toldAs(name))
   const counted = async () => Number((await redis.direct.get(OVERFLOW_LOST_KEY)) ?? 0)
 
-  test(`${kind}: what is kept is read oldest first, and stays until it is forgotten`, async () => {
+  test(`${kind}: stored events are read oldest first, and stay until they are removed`, async () => {
     const overflow = spillOf()
     await keep(overflow, ['{"id":"z"}', '{"id":"y"}'])
     await keep(overflow, ['{"id":"a"}'])
@@ -53,9 +53,9 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect((await peek(overflow, 2)).events).toHaveLength(1)
   })
 
-  test(`${kind}: keeping is one call and costs a bounded store, the oldest cut and counted`, async () => {
+  test(`${kind}: a batch costs one call, in a bounded store that drops and counts the oldest events`, async () => {
     const overflow = spillOf(5)
-    // Redis knows the script from now on.
+    // Loads the script into Redis.
     await keep(overflow, ['0'])
     const before = redis.calls()
     expect(await keep(overflow, ['1', '2', '3', '4'])).toBe(0)
@@ -69,20 +69,20 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect(await counted()).toBe(21)
   })
 
-  test(`${kind}: keeping the same event twice keeps it once`, async () => {
+  test(`${kind}: an event stored twice is kept once`, async () => {
     const overflow = spillOf()
     await keep(overflow, ['same'])
     await keep(overflow, ['same'])
     expect((await peek(overflow)).events).toEqual(['same'])
   })
 
-  test(`${kind}: R20: a batch that is kept again changes nothing, and has the same answer`, async () => {
+  test(`${kind}: R20: a batch stored again changes nothing, and has the same answer`, async () => {
     const overflow = spillOf(4)
     await keep(overflow, ['1', '2', '3'])
     const twice = ['4', '5', '6']
     for (let time = 0; time < 3; time += 1) expect(await overflow.keep('twice', twice, 7)).toBe(2)
     expect(await counted()).toBe(9)
-    // Nor where its own events have gone meanwhile, cut off or sent.
+    // The same holds after its own events were dropped or sent.
     await keep(overflow, ['7', '8'])
     await overflow.forget({ events: ['5'], lostEvent: undefined })
     expect(await counted()).toBe(11)
@@ -92,14 +92,14 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect(await counted()).toBe(11)
   })
 
-  test(`${kind}: R20: a batch larger than the bound, kept again, is cut and counted once`, async () => {
+  test(`${kind}: R20: a batch larger than the bound, stored again, is cut and counted once`, async () => {
     const overflow = spillOf(2)
     for (let time = 0; time < 2; time += 1)
       expect(await overflow.keep('large', ['1', '2', '3', '4', '5'], 0)).toBe(3)
     expect(await counted()).toBe(3)
   })
 
-  test(`${kind}: R20: the number of lost events adds up, and becomes one event, which stays`, async () => {
+  test(`${kind}: R20: the numbers of lost events add up to one event, which stays`, async () => {
     const overflow = spillOf()
     await keep(overflow, ['a'], 3)
     await keep(overflow, ['b'], 4)
@@ -107,7 +107,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect(await peek(overflow, 9, 'first')).toEqual(told)
     expect(await counted()).toBe(0)
     expect(await peek(overflow, 9, 'second')).toEqual(told)
-    // Further ones are told after it.
+    // Later losses are reported after that event.
     await keep(overflow, ['c'], 2)
     expect((await peek(overflow, 9, 'third')).lostEvent).toBe('first: 7')
     expect(await counted()).toBe(2)
@@ -120,25 +120,25 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect(await peek(overflow, 9, 'sixth')).toEqual({ events: ['c'], lostEvent: undefined })
   })
 
-  test(`${kind}: R20: of readers at the same time one makes the event of lost ones`, async () => {
+  test(`${kind}: R20: one of several concurrent readers creates the audit_lost event`, async () => {
     await keep(spillOf(), ['a'], 6)
     const readers = Array.from({ length: 8 }, (_, at) => peek(spillOf(), 9, `reader ${at}`))
     const seen = (await Promise.all(readers)).flatMap(({ lostEvent }) => lostEvent ?? [])
     const there = await redis.direct.smembers(OVERFLOW_LOST_EVENT_KEY)
     expect(there).toHaveLength(1)
     expect(there[0]).toMatch(/: 6$/)
-    // Who came second sees it now or the next time, and never another.
+    // The second reader sees the same event now or later, and never another.
     expect(seen.length).toBeGreaterThan(0)
     expect([...new Set(seen)]).toEqual(there)
     expect(await counted()).toBe(0)
   })
 
   test.each([
-    ['whose event has gone, and that is smaller by now', true, 4, undefined, 4],
-    ['whose event has gone, and that is larger by now', true, 8, 'slow: 6', 2],
-    ['whose event waits still, and that is larger by now', false, 8, undefined, 8],
+    ['whose event was sent, and that is smaller by now', true, 4, undefined, 4],
+    ['whose event was sent, and that is larger by now', true, 8, 'slow: 6', 2],
+    ['whose event is still stored, and that is larger by now', false, 8, undefined, 8],
   ])(
-    `${kind}: R20: a count that others took meanwhile, %s, loses nothing`,
+    `${kind}: R20: a count that other readers have taken meanwhile, %s, loses nothing`,
     async (_, hasGone, grown, told, left) => {
       let arrive = () => {}
       const atScript = new Promise<void>((resolve) => {
@@ -174,7 +174,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     },
   )
 
-  test(`${kind}: what gateways before this one kept is understood`, async () => {
+  test(`${kind}: entries in the format of earlier gateways are read`, async () => {
     await redis.direct.zadd(OVERFLOW_KEY, 5, 'old', 6, 'older')
     await redis.direct.incrby(OVERFLOW_LOST_KEY, 12)
     await keep(spillOf(), ['new'], 1)
@@ -184,14 +184,14 @@ for (const kind of ['auto', 'embedded'] as const) {
     })
   })
 
-  test(`${kind}: everything expires after seven days, and batches are forgotten after a minute`, async () => {
+  test(`${kind}: everything expires after seven days, and batch ids after a minute`, async () => {
     const overflow = spillOf()
     await overflow.keep('one', ['a'], 1)
     await peek(overflow)
     await redis.direct.expire(OVERFLOW_LOST_EVENT_KEY, 100)
     await overflow.keep('two', ['b'], 1)
     await redis.direct.expire(OVERFLOW_LOST_KEY, 100)
-    // What is lost already lives as long as what is kept later.
+    // The count of lost events lives as long as events that are stored later.
     await overflow.keep('three', ['c'], 0)
     for (const key of [OVERFLOW_KEY, OVERFLOW_LOST_KEY, OVERFLOW_LOST_EVENT_KEY]) {
       expect(await redis.direct.ttl(key)).toBeGreaterThan(OVERFLOW_TTL_SECONDS - 60)
@@ -202,7 +202,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect(await redis.direct.dbsize()).toBe(6)
   })
 
-  test(`${kind}: an event keeps its bytes, whatever it holds`, async () => {
+  test(`${kind}: an event keeps its bytes, whatever characters it holds`, async () => {
     const overflow = spillOf()
     const event = JSON.stringify({ reason: '漢 😀 \u0001 " \\ \r\n', n: 1e21, s: '\ud800' })
     await keep(overflow, [event])
@@ -212,7 +212,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     expect((await peek(overflow)).events).toEqual([])
   })
 
-  test(`${kind}: S66: somebody is taken out of what is kept, wherever it stands, and events stay`, async () => {
+  test(`${kind}: S66: an erasure removes a subject everywhere in stored events, and the events stay`, async () => {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     const person = { issuer: 'https://issuer.example', subject: 'alice@home.example' }
     const actor = { ...anEvent().actor, ...person }
@@ -241,7 +241,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     for (const event of others) expect(kept).toContain(JSON.stringify(event))
   })
 
-  test(`${kind}: a key of another type is an outage, not an empty spill`, async () => {
+  test(`${kind}: a key of another type is an outage, not an empty overflow`, async () => {
     await redis.direct.set(OVERFLOW_KEY, 'not a sorted set')
     await expect(peek(spillOf())).rejects.toBeInstanceOf(Unavailable)
     await expect(keep(spillOf(), ['a'], 3)).rejects.toBeInstanceOf(Unavailable)
@@ -252,12 +252,15 @@ for (const kind of ['auto', 'embedded'] as const) {
   })
 
   test.each([
-    ['is no number', () => redis.direct.set(OVERFLOW_LOST_KEY, 'many')],
+    ['is not a number', () => redis.direct.set(OVERFLOW_LOST_KEY, 'many')],
     ['is of another type', () => redis.direct.lpush(OVERFLOW_LOST_KEY, '1')],
-  ])(`${kind}: a count that %s is an outage, and nothing is kept without it`, async (_, write) => {
-    await write()
-    await expect(keep(spillOf(), ['a'])).rejects.toBeInstanceOf(Unavailable)
-    expect(await redis.direct.exists(OVERFLOW_KEY)).toBe(0)
-    await expect(peek(spillOf())).rejects.toBeInstanceOf(Unavailable)
-  })
+  ])(
+    `${kind}: a count that %s is an outage, and nothing is stored without it`,
+    async (_, write) => {
+      await write()
+      await expect(keep(spillOf(), ['a'])).rejects.toBeInstanceOf(Unavailable)
+      expect(await redis.direct.exists(OVERFLOW_KEY)).toBe(0)
+      await expect(peek(spillOf())).rejects.toBeInstanceOf(Unavailable)
+    },
+  )
 }

@@ -27,18 +27,18 @@ beforeEach(() => redis.direct.flushall())
 
 type Mood = 'works' | 'refuses' | 'hangs' | 'throws at once'
 
-/** More batches than any test here has pages to drain. */
+/** More batches than any test here needs to drain its pages. */
 const SETTLING = 4
 type Isolate = Pick<ReturnType<typeof isolate>, 'transport' | 'state'>
 
-/** The queue works again, and requests go on until nothing is left to send on. */
+/** Makes the queue work, and sends requests until nothing is left to drain. */
 async function recover({ transport, state }: Isolate) {
   state.mood = 'works'
   state.nowMs += QUEUE_COOL_DOWN_MS
   for (let batch = 0; batch < SETTLING; batch += 1) await transport.send(events(1), 0)
 }
 
-/** As {@link recover}, for an isolate that is new. */
+/** Like {@link recover}, for a new isolate. */
 async function settle({ transport, state }: Isolate) {
   for (let batch = 0; batch < SETTLING; batch += 1) {
     await transport.send(events(1), 0)
@@ -46,7 +46,7 @@ async function settle({ transport, state }: Isolate) {
   }
 }
 
-/** An isolate over a queue in a mood, and a real Redis behind it. */
+/** Creates an isolate over a queue with a given behaviour and a real Redis. */
 function isolate({
   redisUrl = redis.url,
   maxEvents = 10_000,
@@ -91,11 +91,11 @@ const lostIn = (arrived: readonly string[]) =>
     .map((event) => JSON.parse(event))
     .filter(({ reason }) => reason === 'audit_lost')
     .map(({ lost }): number => lost)
-/** As the consumer has it, which takes an event of the same id once. */
+/** Like the consumer, which stores an event of the same id once. */
 const lostOnce = (arrived: readonly string[]) => lostIn([...new Set(arrived)])
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0)
 
-test('a queue that works gets the batch as text, once, and Redis is not asked', async () => {
+test('a working queue gets the batch as text, once, without a call to Redis', async () => {
   const { transport, arrived, state } = isolate()
   const batch = events(3)
   const before = redis.calls()
@@ -106,7 +106,7 @@ test('a queue that works gets the batch as text, once, and Redis is not asked', 
 })
 
 describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('R20: a queue that %s', (mood) => {
-  test('is tried twice, and then every event is kept in Redis', async () => {
+  test('is tried twice, and then every event is stored in Redis', async () => {
     const { transport, state, arrived } = isolate()
     state.mood = mood
     const batch = events(5)
@@ -118,7 +118,7 @@ describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('R20: a queue that %
     expect((await kept()).sort()).toEqual([...batch].sort())
   })
 
-  test('is left alone for a while, and each batch goes to Redis in one call', async () => {
+  test('is not tried for a while, and each batch goes to Redis in one call', async () => {
     const { transport, state } = isolate()
     state.mood = mood
     await transport.send(events(1), 0)
@@ -130,13 +130,13 @@ describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('R20: a queue that %
     expect(await kept()).toHaveLength(3)
   })
 
-  test('gets everything, from whichever isolate, once it works again', async () => {
+  test('gets everything from any isolate when it works again', async () => {
     const [failing, healthy] = [isolate(), isolate()]
     failing.state.mood = mood
     const batches = [events(100), events(100), events(30)]
     for (const batch of batches) await failing.transport.send(batch, 0)
     expect(await kept()).toHaveLength(230)
-    // The healthy isolate looks after its interval; while pages are full, at each of its batches.
+    // The healthy isolate checks after its interval, and with each batch while pages are full.
     const own = Array.from({ length: 5 }, () => events(1))
     for (const batch of own) {
       await healthy.transport.send(batch, 0)
@@ -147,7 +147,7 @@ describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('R20: a queue that %
   })
 })
 
-test('R20: a queue that recovers is probed after the cool-down, and drains at once', async () => {
+test('R20: a recovered queue is probed after the cool-down, and receives the overflow at once', async () => {
   const { transport, state, arrived } = isolate()
   state.mood = 'refuses'
   const first = events(2)
@@ -161,7 +161,7 @@ test('R20: a queue that recovers is probed after the cool-down, and drains at on
   expect(await kept()).toEqual([])
 })
 
-test('R20: what is drained leaves Redis only after the queue has taken it', async () => {
+test('R20: a drained event leaves Redis only after the queue has accepted it', async () => {
   const { transport, state } = isolate()
   state.mood = 'refuses'
   const batch = events(2)
@@ -185,7 +185,7 @@ test('R20: what is drained leaves Redis only after the queue has taken it', asyn
   expect((await kept()).sort()).toEqual([...batch].sort())
 })
 
-test('R20: a drained batch stays within what the queue takes', async () => {
+test('R20: a drained batch stays within the limits of the queue', async () => {
   const { transport, state, sizes, bytes, arrived } = isolate()
   state.mood = 'refuses'
   const large = Array.from({ length: 60 }, () =>
@@ -204,7 +204,7 @@ test('R20: a drained batch stays within what the queue takes', async () => {
   expect(lostIn(arrived)).toEqual([3])
 })
 
-test('R20: events that the bound cuts off are told, exactly, as an audit_lost event', async () => {
+test('R20: events dropped by the bound are reported with their exact number as an audit_lost event', async () => {
   const { transport, state, arrived } = isolate({ maxEvents: 10 })
   state.mood = 'refuses'
   await transport.send(events(8), 0)
@@ -218,7 +218,7 @@ test('R20: events that the bound cuts off are told, exactly, as an audit_lost ev
   expect(arrived).toHaveLength(10 + 1 + 1)
 })
 
-test('R20: with queue and Redis both gone events are counted, and told once things work', async () => {
+test('R20: events lost without queue and Redis are counted, and reported after the recovery', async () => {
   const { transport, state, arrived, warnings } = isolate({ redisUrl: 'http://127.0.0.1:9' })
   state.mood = 'hangs'
   await transport.send(events(3), 2)
@@ -235,7 +235,7 @@ test('R20: with queue and Redis both gone events are counted, and told once thin
   expect(lostIn(arrived)).toEqual([9])
 })
 
-test('R20: a spill that hangs up is asked a second time, and nothing counts as lost', async () => {
+test('R20: a call to the overflow without an answer is repeated once, and nothing counts as lost', async () => {
   let pauses = 0
   const { transport, state, arrived } = isolate({
     sleep: async () => {
@@ -255,7 +255,7 @@ test('R20: a spill that hangs up is asked a second time, and nothing counts as l
   expect(lostIn(arrived)).toEqual([])
 })
 
-test('R20: a count that one isolate leaves behind is told by another', async () => {
+test('R20: a count that one isolate leaves in Redis is reported by another', async () => {
   const [failing, healthy] = [isolate({ maxEvents: 1 }), isolate()]
   failing.state.mood = 'refuses'
   await failing.transport.send(events(6), 0)
@@ -263,11 +263,11 @@ test('R20: a count that one isolate leaves behind is told by another', async () 
   await healthy.transport.send(events(1), 0)
   healthy.state.nowMs += DRAIN_INTERVAL_MS
   await healthy.transport.send(events(1), 0)
-  // Five of the first batch, and the one that the second left no room for.
+  // Five of the first batch, and one that the second batch left no room for.
   expect(lostIn(healthy.arrived)).toEqual([6])
 })
 
-describe('R20: where answers of Redis get lost, what it did with the call stays counted:', () => {
+describe('R20: if replies of Redis are lost, the effects of the call stay counted:', () => {
   let lossy: LossyRedis
   beforeAll(async () => {
     lossy = await startLossyRedis(redis)
@@ -276,10 +276,10 @@ describe('R20: where answers of Redis get lost, what it did with the call stays 
   const overLossy = (maxEvents?: number) =>
     isolate({ redisUrl: lossy.url, ...(maxEvents !== undefined && { maxEvents }) })
 
-  /** Of two attempts, each sent twice. */
+  /** Two attempts, each sent twice. */
   const ANSWERS = 4
 
-  test.each([1, 2, 3])('%i of keeping a batch, and the numbers are exact', async (count) => {
+  test.each([1, 2, 3])('%i replies to a batch, and the numbers are exact', async (count) => {
     const tally = newAuditTally()
     const { transport, state } = isolate({ redisUrl: lossy.url, maxEvents: 4, tally })
     state.mood = 'refuses'
@@ -289,7 +289,7 @@ describe('R20: where answers of Redis get lost, what it did with the call stays 
     await transport.send(second, 7)
     expect(lossy.left()).toBe(0)
     expect(tally).toEqual({ sent: 0, spilled: 7, lost: 3 + 7 })
-    // The isolate dies here. Another one tells.
+    // The isolate dies here. Another one reports the loss.
     const other = isolate({ maxEvents: 4 })
     other.state.nowMs += DRAIN_INTERVAL_MS
     await settle(other)
@@ -298,7 +298,7 @@ describe('R20: where answers of Redis get lost, what it did with the call stays 
     expect(came).toHaveLength(4)
   })
 
-  test('all of keeping a batch, and no number is too small', async () => {
+  test('all replies to a batch, and no number is too small', async () => {
     const { transport, state, arrived } = overLossy(4)
     state.mood = 'refuses'
     const [first, second] = [events(4), events(3)]
@@ -313,10 +313,10 @@ describe('R20: where answers of Redis get lost, what it did with the call stays 
 
   test.each([
     ['reading', 'SMEMBERS', 2],
-    // Sent once: an event is made under an id of its own, or not at all.
-    ['making the event of lost ones', 'audit_lost', 1],
-    ['forgetting', 'SREM', 2],
-  ])('those of %s, and another isolate tells the same', async (_, word, sent) => {
+    // Sent once: an event is created with a new id, or not at all.
+    ['creating the audit_lost event', 'audit_lost', 1],
+    ['removing sent entries', 'SREM', 2],
+  ])('the replies to %s, and another isolate reports the same number', async (_, word, sent) => {
     const failing = isolate({ maxEvents: 4 })
     failing.state.mood = 'refuses'
     await failing.transport.send(events(9), 2)
@@ -326,7 +326,7 @@ describe('R20: where answers of Redis get lost, what it did with the call stays 
     dying.state.nowMs += DRAIN_INTERVAL_MS
     await dying.transport.send(events(1), 0)
     expect(ANSWERS - lossy.left()).toBe(sent)
-    // What it was about to do next it never does.
+    // The isolate never continues.
     const other = isolate()
     await settle(other)
     expect(lostOnce([...dying.arrived, ...other.arrived])).toEqual([7])
@@ -338,7 +338,7 @@ test.each([
   ['refuses', () => Promise.reject(new Error('gone again'))],
   ['hangs', () => new Promise(() => {})],
 ])(
-  'R20: a count that was read when the queue %s is told by another isolate',
+  'R20: a count that was read while the queue %s is reported by another isolate',
   async (_, failure) => {
     const failing = isolate({ maxEvents: 4 })
     failing.state.mood = 'refuses'
@@ -364,7 +364,7 @@ test.each([
   ['both live', false, false],
   ['the first dies', true, false],
   ['the second dies', false, true],
-])('R20: two isolates drain at once, %s, and the count is told exactly', async (_, ...dies) => {
+])('R20: two isolates drain at once, %s, and the reported count is exact', async (_, ...dies) => {
   const failing = isolate({ maxEvents: 4 })
   failing.state.mood = 'refuses'
   await failing.transport.send(events(9), 2)
@@ -382,7 +382,7 @@ test.each([
           if (!messages.some(({ body }) => body.includes('"own"'))) {
             atQueue[at]?.()
             await mayGo
-            // Of an isolate that has died nothing arrives, and nothing follows.
+            // Nothing of a dead isolate arrives, and nothing follows.
             if (isDying) await new Promise(() => {})
           }
           arrived.push(...messages.map(({ body }) => body))
@@ -406,7 +406,7 @@ test.each([
   expect(lostOnce([...arrived, ...other.arrived])).toEqual([7])
 })
 
-test('R20: where there is only a count, it is told', async () => {
+test('R20: a count without stored events is reported', async () => {
   await redis.direct.incrby(OVERFLOW_LOST_KEY, 12)
   const { transport, state, arrived, sizes } = isolate()
   await transport.send(events(1), 0)
@@ -417,7 +417,7 @@ test('R20: where there is only a count, it is told', async () => {
   expect(await redis.direct.keys('pc:audit:lost*')).toEqual([])
 })
 
-test('R20: the event of lost ones is one of the messages that the queue takes at once', async () => {
+test('R20: the audit_lost event counts towards the maximum size of a batch', async () => {
   const { transport, state, arrived, sizes } = isolate({ maxEvents: 150 })
   state.mood = 'refuses'
   await transport.send(events(100), 5)
@@ -427,7 +427,7 @@ test('R20: the event of lost ones is one of the messages that the queue takes at
   expect(lostIn(arrived)).toEqual([55])
 })
 
-test('without a spill what the queue refuses is counted and told', async () => {
+test('without an overflow, events that the queue refuses are counted and reported', async () => {
   const arrived: string[] = []
   let works = false
   let nowMs = 1_000_000
@@ -449,7 +449,7 @@ test('without a spill what the queue refuses is counted and told', async () => {
   expect(lostIn(arrived)).toEqual([2])
 })
 
-test('what is said to operators names no event and no error text', async () => {
+test('operator messages contain no event and no error text', async () => {
   const { transport, state, warnings } = isolate()
   state.mood = 'refuses'
   await transport.send(events(1), 0)

@@ -26,7 +26,7 @@ const DENIALS: readonly [Denial, string][] = [
   [{ code: 'method_unknown', allow: ['GET'] }, 'method_unknown'],
 ]
 
-test.each(DENIALS)('a refusal is a deny, with the check that refused: %o', (denial, reason) => {
+test.each(DENIALS)('a refusal is a deny with the check that refused: %o', (denial, reason) => {
   const error = new Denied(denial)
   expect(decisionOf(error)).toBe('deny')
   expect(reasonOf(error)).toBe(reason)
@@ -38,7 +38,7 @@ test('a dependency that fails is an error with its fault, and not a deny', () =>
   expect(reasonOf(error)).toBe('redis:timeout')
 })
 
-test('an unexpected error is an error whose words stay out of the trail', () => {
+test('an unexpected error is an error, without its text in the trail', () => {
   for (const error of [new TypeError('password=hunter2'), 'a thrown string', null]) {
     expect(decisionOf(error)).toBe('error')
     expect(reasonOf(error)).toBe('internal_error')
@@ -48,7 +48,7 @@ test('an unexpected error is an error whose words stay out of the trail', () => 
   )
 })
 
-test('what nothing refused is allowed', () => {
+test('a request that nothing refused is allowed', () => {
   expect(decisionOf(undefined)).toBe('allow')
   expect(reasonOf(undefined)).toBe('ok')
 })

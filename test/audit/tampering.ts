@@ -1,8 +1,11 @@
-/** What somebody with the database in their hands may do to one row of the audit trail. */
+/**
+ * Changes that an attacker with write access to the database may make to one row of the audit
+ * trail.
+ */
 
 export interface Tampering {
   readonly name: string
-  /** Rows that it touches: a verdict has to name one of them. */
+  /** The rows that it touches. The verification must name each of them. */
   readonly seqs: readonly number[]
   readonly statements: readonly string[]
 }
@@ -13,14 +16,14 @@ const TEXTS = [
   ...['salt', 'commitment', 'change_salt', 'change_commitment', 'erasure'],
 ]
 const NUMBERS = ['time_ms', 'status', 'v']
-/** What an erasure leaves of whoever asked. */
+/** What an erasure leaves of a caller. */
 const NOBODY =
   'issuer = NULL, subject = NULL, client = NULL, tenant = NULL, token_id_hash = NULL, ' +
   "request_id = '', trace_id = '', address = 'erased', salt = NULL"
 const HASHES = ['hash', 'previous_hash']
 const PARKED = -1
 
-/** A tampering of a chain of `last` rows; `random` gives numbers from 0 to below 1. */
+/** Returns a random tampering of a chain of `last` rows. `random` returns numbers in [0, 1). */
 export function randomTampering(last: number, random: () => number): Tampering {
   const upTo = (count: number) => Math.floor(random() * count)
   const pick = (names: readonly string[]) => names[upTo(names.length)] as string
@@ -87,7 +90,7 @@ export function randomTampering(last: number, random: () => number): Tampering {
   return (kinds[upTo(kinds.length)] as (typeof kinds)[number])()
 }
 
-/** Numbers from 0 to below 1, the same for the same seed (mulberry32). */
+/** Returns a seeded generator of numbers in [0, 1) (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed
   return () => {

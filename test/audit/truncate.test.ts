@@ -56,7 +56,7 @@ test.each([
   expect(cut.limits.at(-1)?.name).toMatch(/^…\[\+\d+\]$/)
 })
 
-test('what an operator changed is told whole up to 24 KB, whatever else there is', () => {
+test("an operator's change is recorded whole up to 24 KB, whatever else the event holds", () => {
   const long = 'x'.repeat(2_000)
   const change = { action: 'relations.write', target: '+order:漢#viewer@user:"x" '.repeat(800) }
   expect(utf8Length(JSON.stringify(change))).toBeGreaterThan(23_000)
@@ -66,7 +66,7 @@ test('what an operator changed is told whole up to 24 KB, whatever else there is
   expect(utf8Length(text)).toBeGreaterThan(MAX_EVENT_BYTES)
 })
 
-test('a single long field leaves the others whole', () => {
+test('a single long field leaves the other fields whole', () => {
   const event = anEvent({ reason: 'r'.repeat(200_000) })
   const cut = JSON.parse(serialiseEvent(event))
   expect(cut).toEqual({ ...event, reason: `${'r'.repeat(512)}…[+199488]` })
@@ -81,7 +81,7 @@ test('S66: line breaks and JSON in a field stay inside the field', () => {
   expect(Object.keys(JSON.parse(text))).toEqual(Object.keys(event))
 })
 
-test('length is told in bytes of UTF-8', () => {
+test('the length is measured in bytes of UTF-8', () => {
   for (const text of ['', 'abc', 'é', '漢字', '😀', '\0\x7f'])
     expect(utf8Length(text)).toBe(Buffer.byteLength(text))
 })

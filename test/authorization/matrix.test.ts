@@ -1,4 +1,4 @@
-/** Every set of roles of the shipped policy against every path and method, tokens really signed. */
+/** Every set of roles of the shipped policy against every path and method, with signed tokens. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import policy from '#policy'
 import { createRedisRest } from '../../src/redis/rest.ts'
@@ -15,8 +15,8 @@ const ROLES = ['reader', 'writer', 'admin', 'operator']
 const ANYBODY = ['anybody']
 
 /**
- * Who may do what, by the documentation's table and not by the policy: `method path` of a request
- * with good input, and the roles of which one is enough.
+ * The permitted calls by the documentation's table, not by the policy: `method path` of a valid
+ * request, and the roles of which one is sufficient.
  */
 const ORACLE: Readonly<Record<string, readonly string[]>> = {
   'GET /public/ping': ANYBODY,
@@ -28,7 +28,7 @@ const ORACLE: Readonly<Record<string, readonly string[]>> = {
   [`DELETE /orders/${ID}`]: ['admin'],
   'POST /reports': ['admin'],
 }
-/** What demands a relation as well, which callers have who are approvers of the order. */
+/** Routes that also require a relation. The callers of the matrix are approvers of the order. */
 const RELATED = [`GET /orders/${ID}/invoice`, `POST /orders/${ID}/approval`]
 const BODIES: Readonly<Record<string, string>> = { 'POST /orders': ORDER, 'POST /reports': REPORT }
 const PATHS = [...new Set(Object.keys(ORACLE).map((row) => row.split(' ')[1] ?? ''))]
@@ -36,11 +36,11 @@ const PATHS = [...new Set(Object.keys(ORACLE).map((row) => row.split(' ')[1] ?? 
 let gateway: TestGateway
 let tuples: RelationTuples
 let addresses = 0
-/** A limit by address is not what is asked about. */
+/** A new address for each request, so that limits by address do not interfere. */
 const newAddress = () => `10.1.${++addresses >> 8}.${addresses & 255}`
 
 beforeAll(async () => {
-  // The subjects of this issuer are those whom tuples are about.
+  // Tuples name the subjects of this issuer.
   const relations = policy.relations && { ...policy.relations, issuers: [ISSUER] }
   gateway = await startGateway({ ...policy, relations })
   const { url, token } = gateway.redis
@@ -48,13 +48,13 @@ beforeAll(async () => {
 })
 afterAll(() => gateway?.close())
 
-/** Makes somebody an approver of the order, who may see it, too. */
+/** Makes a subject an approver of the order, which lets it view the order too. */
 async function approve(subject: string): Promise<void> {
   const tuple = { object: `order:${ID}`, relation: 'approver', subject: `user:${subject}` }
   await tuples.write(null, { writes: [tuple], deletes: [] })
 }
 
-/** What becomes of a request with these roles; HEAD follows GET. */
+/** Returns the expected status of a request with these roles. HEAD follows GET. */
 function expected(method: string, path: string, roles: readonly string[]): number {
   const enough = ORACLE[`${method === 'HEAD' ? 'GET' : method} ${path}`]
   if (enough === undefined) return 405
@@ -65,7 +65,7 @@ async function ask(method: string, path: string, token: string | undefined): Pro
   const before = gateway.asked.length
   const body = BODIES[`${method} ${path}`]
   const status = await gateway.send({ method, path, token, body, address: newAddress() })
-  // The origin was asked exactly where the caller was let through, and for exactly that.
+  // Exactly the admitted requests reach the origin.
   expect(gateway.asked.slice(before)).toEqual(status === 200 ? [`${method} ${path}`] : [])
   return status
 }
@@ -85,7 +85,7 @@ describe('S64: the matrix of the shipped policy', () => {
   })
 
   test.each(subsetsOf(ROLES).map((roles) => [roles.join('+') || 'none', roles]))(
-    'S64: roles %s may do on every path, with every method, what the table says and no more',
+    'S64: roles %s may do on every path, with every method, what the table permits and no more',
     async (_, roles) => {
       const sub = `approver-${crypto.randomUUID()}`
       await approve(sub)
@@ -99,7 +99,7 @@ describe('S64: the matrix of the shipped policy', () => {
     },
   )
 
-  test('S64: without the relation no role may do what demands one', async () => {
+  test('S64: without the relation no role gives access to a route that requires one', async () => {
     const token = await gateway.token({ roles: ROLES })
     for (const row of RELATED) {
       const [method = '', path = ''] = row.split(' ')
@@ -107,7 +107,7 @@ describe('S64: the matrix of the shipped policy', () => {
     }
   })
 
-  test('S64: nobody without a token may do anything but what is for anybody', async () => {
+  test('S64: without a token only public routes are served', async () => {
     for (const row of Object.keys(ORACLE)) {
       const [method = '', path = ''] = row.split(' ')
       expect(await ask(method, path, undefined), row).toBe(ORACLE[row] === ANYBODY ? 200 : 401)
@@ -120,11 +120,11 @@ describe('S64: the matrix of the shipped policy', () => {
     ['with commas', ['reader,admin']],
     ['with a scope’s separator', ['reader admin']],
     ['that are patterns', ['*', 'orders:*', 'orders:read']],
-    ['of an object’s own', ['constructor', '__proto__', 'toString', 'hasOwnProperty']],
+    ['of an object’s prototype', ['constructor', '__proto__', 'toString', 'hasOwnProperty']],
     ['of a tenant', ['acme/admin', 'admin@acme', 'tenant:admin']],
     ['in look-alike letters', ['\u0430dmin', 're\u0430der']],
     ['that are empty', ['']],
-    ['that are none', []],
+    ['in an empty list', []],
     ['in a list of lists', [['admin']]],
     ['in an object', { admin: true }],
     ['that are a number', 1],
@@ -137,12 +137,12 @@ describe('S64: the matrix of the shipped policy', () => {
     for (const row of Object.keys(ORACLE)) {
       const [method = '', path = ''] = row.split(' ')
       if (ORACLE[row] === ANYBODY) continue
-      // Not a claim of roles at all, or one that gives no permission.
+      // 401 for a malformed claim, 403 for one that grants no permission.
       expect([401, 403], row).toContain(await ask(method, path, token))
     }
   })
 
-  test('S64: one role may stand in a text, and is that role', async () => {
+  test('S64: a single role may be a string', async () => {
     const token = await gateway.token({ roles: 'reader' })
     expect(await ask('GET', '/orders', token)).toBe(200)
     expect(await ask('POST', '/orders', token)).toBe(403)

@@ -47,7 +47,7 @@ describe('permission patterns', () => {
 
 describe('S64: the shipped policy', () => {
   const isPermitted = createAuthorizer(policy.roles)
-  // Written out by hand from the table of the documentation, not from the policy.
+  // Copied by hand from the table of the documentation, not from the policy.
   const oracle: Record<string, readonly string[]> = {
     reader: ['orders:read'],
     writer: ['orders:read', 'orders:write'],
@@ -56,11 +56,14 @@ describe('S64: the shipped policy', () => {
   }
   const permissions = ['orders:read', 'orders:write', 'orders:delete', 'reports:create']
 
-  test.each(Object.entries(oracle))('%s may do what the table says and no more', (role, may) => {
-    for (const permission of permissions) {
-      expect(isPermitted(caller([role]), permission), permission).toBe(may.includes(permission))
-    }
-  })
+  test.each(Object.entries(oracle))(
+    '%s has the permissions of the table and no others',
+    (role, may) => {
+      for (const permission of permissions) {
+        expect(isPermitted(caller([role]), permission), permission).toBe(may.includes(permission))
+      }
+    },
+  )
 
   test.each([
     'constructor',
@@ -80,11 +83,11 @@ describe('S64: the shipped policy', () => {
     }
   })
 
-  test('no role and no scope is no permission', () => {
+  test('without roles and scopes there is no permission', () => {
     expect(isPermitted(caller([]), 'orders:read')).toBe(false)
   })
 
-  test('scopes narrow what roles grant and never widen it', () => {
+  test('scopes narrow the permissions of roles and never widen them', () => {
     expect(isPermitted(caller(['admin'], ['orders:read']), 'orders:read')).toBe(true)
     expect(isPermitted(caller(['admin'], ['orders:read']), 'orders:write')).toBe(false)
     expect(isPermitted(caller(['reader'], ['orders:write']), 'orders:write')).toBe(false)
@@ -95,7 +98,7 @@ describe('S64: the shipped policy', () => {
     expect(isPermitted(caller(['reader'], ['openid', 'profile']), 'orders:read')).toBe(true)
   })
 
-  test('a token without roles has what its scopes name', () => {
+  test('a token without roles has the permissions that its scopes name', () => {
     expect(isPermitted(caller([], ['orders:read']), 'orders:read')).toBe(true)
     expect(isPermitted(caller([], ['orders:read']), 'orders:write')).toBe(false)
     expect(isPermitted(caller([], ['orders:*']), 'orders:delete')).toBe(true)

@@ -1,4 +1,6 @@
-/** Abuse against real gateways: told by statuses, by what reaches the origin, and by operators. */
+/**
+ * Abuse of real gateways, judged by statuses, by requests at the origin, and by the operators' API.
+ */
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import { MIN_CHECKS_AT_ONCE } from '../../src/abuse/authentication-failures.ts'
@@ -12,23 +14,23 @@ const stack = inject('stack')
 const [here, there] = stack.gateways
 const redis = new Redis(stack.redisUrl)
 const VIOLATIONS = 5
-/** Bad credentials of an address that are looked at in a minute. */
+/** Bad credentials of one address that are verified in a minute. */
 const LIMIT = 20
 const AT_ONCE = 50
-/** Requests of others beside as many. */
+/** The number of concurrent requests by other callers. */
 const OTHERS = 4
 /**
- * Signatures are counted in process, over ten thousand: test/admission. `FLOOD=10000` sends as many
- * here, too, and tells what others wait meanwhile.
+ * Signatures are counted in process, over ten thousand, in test/admission. `FLOOD=10000` sends as
+ * many here too, and reports how long other callers wait meanwhile.
  */
 const FLOOD = Number(process.env.FLOOD ?? 2_000)
-/** Longer where it is measured, with as many good requests in turns. */
+/** Longer for a measurement, which also sends as many valid requests, in turns. */
 const FLOOD_TIMEOUT_MS = process.env.FLOOD === undefined ? 60_000 : 600_000
 const HOUR = 3_600
-/** Failures are counted behind answers, and a lifted ban is remembered for a moment. */
+/** Failures are counted behind responses, and a lifted ban stays cached for a moment. */
 const PATIENCE = { timeout: 30_000, interval: 200 }
 
-/** The issuer's `kid`, and another's key: only the signature tells. */
+/** The issuer's `kid` with another key, so that only the signature is wrong. */
 const stranger = await createKey(stack.inlineKey.kid)
 const forged = await mint(stranger, { claims: { roles: ['admin'] } })
 const [head = '', payload = '', signature = ''] = forged.split('.')
@@ -37,11 +39,11 @@ const forgery = () =>
   `${head}.${Buffer.from(JSON.stringify({ ...claims, jti: crypto.randomUUID() })).toString('base64url')}.${signature}`
 const good = (sub: string = crypto.randomUUID()) => mint(stack.inlineKey, { claims: { sub } })
 
-/** As it stands in the list of bans. */
+/** Returns an address as the list of bans shows it. */
 const groupOf = (address: string) => address.replace(/::1$/, '::/64')
 const originCalls = async () => (await recordsOf(stack.origin)).length
 
-/** From `address`, or from where the test runs. */
+/** Sends a request from `address`, or from the address of the test. */
 function ask(gateway: string, token: string, address?: string): Promise<Response> {
   return fetch(`${gateway}/orders`, {
     headers: {
@@ -76,7 +78,7 @@ async function expectBanned(gateway: string, token: string, address: string): Pr
   expect(seconds).toBeLessThanOrEqual(HOUR)
 }
 
-/** What operators see of a ban, by API and by command line. */
+/** The operator's token, to read bans by API and by command line. */
 let operator = ''
 async function admin(method: string, path: string): Promise<Response> {
   return fetch(`${here}/-/admin${path}`, {
@@ -102,7 +104,7 @@ interface Listed {
   readonly value: string
 }
 
-/** The ban of an address or a subject, as the API lists it; undefined: none. */
+/** Returns the ban of an address or a subject as the API lists it, or undefined. */
 async function banOf(value: string): Promise<Listed | undefined> {
   const response = await admin('GET', '/bans?limit=100')
   const { bans } = (await response.json()) as { bans: Listed[] }
@@ -117,7 +119,7 @@ beforeAll(async () => {
 afterAll(() => redis.disconnect())
 beforeEach(() => forget(stack.origin))
 
-/** Sends as many bad tokens as earn a ban, and waits until it is there: it comes behind answers. */
+/** Sends enough bad tokens for a ban, and waits for the ban, which is written behind responses. */
 async function earnBan(address: string): Promise<Listed> {
   for (let sent = 0; sent < VIOLATIONS; sent++)
     expect(await statusOf(here, forgery(), address)).toBe(401)
@@ -128,8 +130,8 @@ async function earnBan(address: string): Promise<Listed> {
   }, PATIENCE)
 }
 
-describe('bans that nobody orders', () => {
-  test('S44, S66: five bad tokens ban their address at both gateways; it is listed, lifted, and served', async () => {
+describe('automatic bans', () => {
+  test('S44, S66: five bad tokens ban their address at both gateways; the ban is listed and lifted, and the address is served', async () => {
     const address = newAddress()
     const known = await good()
     await expectStatus(200, here, known, address)
@@ -142,7 +144,7 @@ describe('bans that nobody orders', () => {
       await expectBanned(gateway, await good(), address)
     }
     await expectBanned(here, forgery(), address)
-    // A gateway that has met nobody yet says so with the next one.
+    // A gateway without a cached ban refuses with it from the next request on.
     expect([401, 403]).toContain(await statusOf(there, forgery(), address))
     await vi.waitFor(async () => expectBanned(there, forgery(), address), PATIENCE)
     expect(await originCalls()).toBe(0)
@@ -154,7 +156,7 @@ describe('bans that nobody orders', () => {
     expect(await banOf(groupOf(address))).toBeUndefined()
   })
 
-  test('the command line lists a ban and lifts it, and orders one', async () => {
+  test('the command line lists, lifts and creates bans', async () => {
     const address = newAddress()
     const { id } = await earnBan(address)
     const { bans } = await portcullis('bans', 'list', '--limit', '100')
@@ -169,14 +171,14 @@ describe('bans that nobody orders', () => {
     await expectStatus(200, here, await good(), address)
   })
 
-  test('R18: a caller who does not stop at its limit is banned as a subject, from everywhere', async () => {
+  test('R18: a caller who continues over its limit is banned as a subject, from every address', async () => {
     const sub = crypto.randomUUID()
     const token = await good(sub)
     const spend = Array.from({ length: 101 }, (_, sent) =>
       statusOf(sent % 2 === 0 ? here : there, token, newAddress()),
     )
     await Promise.all(spend)
-    // Refusals out of an isolate's memory count once in five seconds.
+    // Refusals from an isolate's cache count once in five seconds.
     await vi.waitFor(
       async () => {
         const statuses = [
@@ -193,7 +195,7 @@ describe('bans that nobody orders', () => {
     expect((await admin('DELETE', `/bans/${ban?.id}`)).status).toBe(204)
   })
 
-  test('tokens that have expired ban nobody, nor does anything that comes from loopback', async () => {
+  test('expired tokens ban nobody, and neither does any request from loopback', async () => {
     const address = newAddress()
     const past = Math.floor(Date.now() / 1000) - 600
     for (let sent = 0; sent < 2 * VIOLATIONS; sent++) {
@@ -209,7 +211,7 @@ describe('bans that nobody orders', () => {
     expect(await banOf('127.0.0.1')).toBeUndefined()
   })
 
-  test('a ban costs no round trip more than anybody else', async () => {
+  test('a ban costs other callers no extra round trip', async () => {
     const address = newAddress()
     const alice = await good()
     await expectStatus(200, here, alice, address)
@@ -226,7 +228,7 @@ describe('bans that nobody orders', () => {
   })
 })
 
-/** Milliseconds that somebody else waited for a 200, while something else went on. */
+/** Returns how many milliseconds another caller waits for a 200 while `another` is in progress. */
 async function waitOf(another: Promise<Response>): Promise<number> {
   const startMs = performance.now()
   const response = await another
@@ -235,7 +237,7 @@ async function waitOf(another: Promise<Response>): Promise<number> {
 }
 
 test(
-  'S44, R18: a flood of bad tokens from one address: few are looked at, and others are served',
+  'S44, R18: in a flood of bad tokens from one address few are verified, and other callers are served',
   async () => {
     const address = newAddress()
     const counts = new Map<number, number>()
@@ -261,7 +263,7 @@ test(
     }
     await vi.waitFor(async () => expectBanned(here, forgery(), address), PATIENCE)
     await vi.waitFor(async () => expectBanned(there, await good(), address), PATIENCE)
-    // 429 where a request came when twenty had failed, and the ban was not known yet.
+    // 429 after twenty failures, while the ban is not cached yet.
     expect([...counts.keys()].filter((status) => ![401, 403, 429].includes(status))).toEqual([])
     expect(counts.get(401)).toBeGreaterThanOrEqual(VIOLATIONS)
     expect(counts.get(401)).toBeLessThan(LIMIT + MIN_CHECKS_AT_ONCE)
@@ -272,7 +274,10 @@ test(
   FLOOD_TIMEOUT_MS,
 )
 
-/** What others waited beside a flood, beside as many good requests, and alone: same run, in turns. */
+/**
+ * Prints how long other callers wait beside a flood, beside as many valid requests, and alone, in
+ * the same run.
+ */
 function report(counts: Map<number, number>, waits: Readonly<Record<string, number[]>>): void {
   const rows = Object.entries(waits).map(([beside, all]) => {
     const sorted = all.filter((wait) => !Number.isNaN(wait)).sort((a, b) => a - b)

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 interface Answer {
   readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the gateway says is compared, not used
+  // biome-ignore lint/suspicious/noExplicitAny: tests only compare the body
   readonly body: any
 }
 
@@ -54,7 +54,7 @@ describe.each([
   ['tenant', 'tenant'],
   ['token', 'jti'],
 ])('S30, S33: a %s revoked at one gateway', (kind, claim) => {
-  test('is refused by the other on the next request, and let in again once it is taken back', async () => {
+  test('is refused by the other on the next request, and accepted after the revocation is deleted', async () => {
     const value = crypto.randomUUID()
     const token = await mint(stack.inlineKey, { claims: { [claim]: value } })
     expect([await status(here, token), await status(there, token)]).toEqual([200, 200])
@@ -65,7 +65,7 @@ describe.each([
     expect(await recordsOf(stack.origin)).toEqual([])
     const { id } = created.body
     expect((await admin(there, 'DELETE', `/revocations/${id}`)).status).toBe(204)
-    // An isolate may remember for 10 s that it refused this very token.
+    // An isolate may cache its refusal of this token for 10 s.
     const patience = { timeout: kind === 'token' ? 20_000 : 0 }
     const seen: number[] = []
     const look = async (gateway: string) => {
@@ -77,7 +77,7 @@ describe.each([
   })
 })
 
-test('a subject that is banned at one gateway is refused by the other, until it is lifted', async () => {
+test('a subject banned at one gateway is refused by the other until the ban is lifted', async () => {
   const sub = crypto.randomUUID()
   const token = await mint(stack.inlineKey, { claims: { sub } })
   const ban = { kind: 'subject', value: sub, seconds: 300 }
@@ -89,7 +89,7 @@ test('a subject that is banned at one gateway is refused by the other, until it 
   expect(await status(here, token)).toBe(200)
 })
 
-test('an API key lives, changes and ends at both gateways at once', async () => {
+test('an API key is created, rotated and revoked at both gateways at once', async () => {
   const created = await admin(here, 'POST', '/api-keys', {
     name: 'robot',
     subject: crypto.randomUUID(),
@@ -105,13 +105,13 @@ test('an API key lives, changes and ends at both gateways at once', async () => 
   expect([await status(there, second), await status(here, second)]).toEqual([401, 401])
 })
 
-/** Windows are counted by the minute; what is counted here must not straddle two. */
+/** Windows are one minute long. The requests must not straddle two. */
 async function awayFromWindowEnd() {
   const leftMs = 60_000 - (Date.now() % 60_000)
   if (leftMs < 10_000) await new Promise((done) => setTimeout(done, leftMs + 100))
 }
 
-test('an override and a reset of a limit hold at the other gateway', async () => {
+test('an override and a reset of a limit take effect at the other gateway', async () => {
   await awayFromWindowEnd()
   const sub = crypto.randomUUID()
   const token = await mint(stack.inlineKey, { claims: { sub } })
@@ -129,7 +129,7 @@ test('an override and a reset of a limit hold at the other gateway', async () =>
   expect(await remaining(there)).toBe('98')
 })
 
-test('S66: a change is in the audit trail, with who made it and what it was', async () => {
+test('S66: a change is in the audit trail with its operator and its target', async () => {
   const value = crypto.randomUUID()
   const since = new Date(Date.now() - 5_000).toISOString()
   const { id } = (await admin(here, 'POST', '/revocations', { kind: 'session', value })).body
@@ -147,7 +147,7 @@ test('S66: a change is in the audit trail, with who made it and what it was', as
     )
 })
 
-test('a minted token is good at both gateways, and public facts of keys are all that is told', async () => {
+test('a minted token is accepted by both gateways, and the list of keys has public members only', async () => {
   const minted = await admin(here, 'POST', '/tokens', { subject: 'alice', roles: ['reader'] })
   expect(minted.status).toBe(201)
   const { token } = minted.body

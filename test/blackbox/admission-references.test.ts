@@ -1,4 +1,4 @@
-/** Opaque tokens, API keys and bound tokens, at two gateways in workerd on one Redis. */
+/** Opaque tokens, API keys and bound tokens, at two gateways in workerd with one Redis. */
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { tokenIdHash } from '../../src/identity/token-id.ts'
@@ -23,7 +23,7 @@ const redisCalls = () => callsOfRequests(stack.rest)
 const originCalls = async () => (await recordsOf(stack.origin)).length
 let publicUrl = ''
 
-/** Keeps a record of somebody new, and returns the credential. */
+/** Stores the record of a new subject and returns its credential. */
 async function keep(claims: Partial<ReferenceRecord> = {}, text: string = crypto.randomUUID()) {
   const record = recordOf({
     issuer: ISSUER,
@@ -67,7 +67,7 @@ const askBound = async (gateway: string, credential: string, proof?: string) =>
 beforeAll(async () => {
   const metadata = await fetch(`${here}/.well-known/oauth-protected-resource`)
   publicUrl = ((await metadata.json()) as { resource: string }).resource
-  // What others left behind their answers is through.
+  // Waits for the background work of earlier requests.
   await vi.waitFor(
     async () => {
       const before = await redisCalls()
@@ -76,7 +76,7 @@ beforeAll(async () => {
     },
     { timeout: 30_000 },
   )
-  // Redis knows the scripts afterwards: each costs a call once.
+  // Loads the scripts into Redis, so that no test pays for it.
   const { text } = await keep()
   for (const gateway of [here, here, there]) expect((await ask(gateway, text)).status).toBe(200)
 })
@@ -86,8 +86,8 @@ afterEach(async () => {
 })
 afterAll(() => redis.disconnect())
 
-describe('round trips, under two limits', () => {
-  /** Calls to the REST endpoint of each of two requests. */
+describe('round trips under two limits', () => {
+  /** Returns the number of calls to the REST endpoint for each of two requests. */
   async function calls(request: () => Promise<Response>): Promise<number[]> {
     const counts: number[] = []
     for (let count = 0; count < 2; count++) {
@@ -100,28 +100,28 @@ describe('round trips, under two limits', () => {
     return counts
   }
 
-  test('an opaque token makes one call, cold and warm', async () => {
+  test('an opaque token costs one call, uncached and cached', async () => {
     const { text } = await keep()
     expect(await calls(() => ask(here, text))).toEqual([1, 1])
   })
 
-  test('an API key makes one call, cold and warm', async () => {
+  test('an API key costs one call, uncached and cached', async () => {
     const { text } = await keep({ kind: 'api_key', expiresAtSeconds: null }, newApiKey())
     expect(await calls(() => ask(here, text))).toEqual([1, 1])
   })
 
-  test('an opaque token with a proof of possession makes one call, cold and warm', async () => {
+  test('an opaque token with a proof of possession costs one call, uncached and cached', async () => {
     const { text } = await keep({ confirmation: prover.thumbprint })
     expect(await calls(() => askBound(here, text))).toEqual([1, 1])
   })
 
-  test('a JWT with a proof of possession makes one call, cold and warm', async () => {
+  test('a JWT with a proof of possession costs one call, uncached and cached', async () => {
     const cnf = { jkt: prover.thumbprint }
     const token = await mint(stack.inlineKey, { claims: { roles: ['admin'], cnf } })
     expect(await calls(() => askBound(here, token))).toEqual([1, 1])
   })
 
-  test('a credential that is none by its form is looked up by none', async () => {
+  test('a malformed credential costs no lookup', async () => {
     const key = newApiKey()
     const mistyped = `pk_${key[3] === 'x' ? 'y' : 'x'}${key.slice(4)}`
     for (const text of [
@@ -140,7 +140,7 @@ describe('round trips, under two limits', () => {
 })
 
 describe('two gateways on one Redis', () => {
-  test('S30: a reference that is ended is refused by both on the next request, cold or warm', async () => {
+  test('S30: a revoked reference is refused by both on the next request, uncached or cached', async () => {
     const [warm, cold] = [await keep(), await keep()]
     for (const gateway of [here, there]) expect((await ask(gateway, warm.text)).status).toBe(200)
     await forget(stack.origin)
@@ -154,7 +154,7 @@ describe('two gateways on one Redis', () => {
     expect(await originCalls()).toBe(0)
   })
 
-  test('S31: another spelling of an ended reference opens nothing', async () => {
+  test('S31: another spelling of a revoked reference is refused', async () => {
     const { text, record } = await keep()
     expect((await ask(here, text)).status).toBe(200)
     const hash = await tokenIdHash(publicUrl, record.tokenId)
@@ -166,7 +166,7 @@ describe('two gateways on one Redis', () => {
     expect(await originCalls()).toBe(0)
   })
 
-  test('a proof that was used at one is refused by the other, and by itself', async () => {
+  test('a proof used at one gateway is refused by the other, and by itself', async () => {
     const { text } = await keep({ confirmation: prover.thumbprint })
     const proof = await prover.proof({
       jti: crypto.randomUUID(),
@@ -194,7 +194,7 @@ describe('two gateways on one Redis', () => {
     expect(await originCalls()).toBe(0)
   })
 
-  test('the origin is told the subject and the issuer that vouches for it', async () => {
+  test('the origin receives the subject and its issuer', async () => {
     const { text, record } = await keep({ kind: 'api_key' }, newApiKey())
     for (const gateway of [here, there]) expect((await ask(gateway, text)).status).toBe(200)
     for (const { headers } of await recordsOf(stack.origin)) {

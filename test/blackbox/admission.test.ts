@@ -11,7 +11,7 @@ import { recovered } from '../harness/recovery.ts'
 const stack = inject('stack')
 const [here, there] = stack.gateways
 const redis = new Redis(stack.redisUrl)
-/** What a body may take without another look at its sender, and some. */
+/** Longer than the time after which a body needs a second admission. */
 const LONGER_THAN_PROMPT_MS = 1_200
 const PATIENCE = { timeout: 20_000, interval: 100 }
 
@@ -20,7 +20,7 @@ const get = (url: string, token: string) => fetch(`${url}/orders`, { headers: be
 const redisCalls = () => callsOfRequests(stack.rest)
 const originCalls = async () => (await recordsOf(stack.origin)).length
 
-/** What an operator's revocation writes. */
+/** Writes what an operator's revocation writes. */
 async function revoke(jti: string) {
   const hash = createHash('sha256')
     .update(JSON.stringify([ISSUER, jti]))
@@ -28,7 +28,7 @@ async function revoke(jti: string) {
   await redis.set(`pc:revoked:${hash}`, '1', 'EX', 600)
 }
 
-/** Windows are counted by the minute; a burst must not straddle two. */
+/** Windows are one minute long. A burst must not straddle two. */
 async function awayFromWindowEnd() {
   const leftMs = 60_000 - (Date.now() % 60_000)
   if (leftMs < 10_000) await new Promise((done) => setTimeout(done, leftMs + 100))
@@ -42,7 +42,7 @@ afterEach(async () => {
 afterAll(() => redis.disconnect())
 
 describe('round trips', () => {
-  test('a warm, admitted request makes exactly one call to the REST endpoint', async () => {
+  test('an admitted request with cached keys makes exactly one call to the REST endpoint', async () => {
     const token = await mint(stack.inlineKey)
     await get(here, token)
     await forget(stack.rest)
@@ -54,7 +54,7 @@ describe('round trips', () => {
     expect(call?.url).toBe('/pipeline')
   })
 
-  test('a request under two limits makes exactly one call as well', async () => {
+  test('a request under two limits also makes exactly one call', async () => {
     const token = await mint(stack.inlineKey, { claims: { roles: ['admin'] } })
     const report = () =>
       fetch(`${here}/reports`, {
@@ -73,7 +73,7 @@ describe('round trips', () => {
     expect(await redisCalls()).toBe(1)
   })
 
-  test('a token known as revoked makes none', async () => {
+  test('a token cached as revoked makes none', async () => {
     const jti = crypto.randomUUID()
     const token = await mint(stack.inlineKey, { claims: { jti } })
     await revoke(jti)
@@ -90,7 +90,7 @@ describe('round trips', () => {
     expect(await redisCalls()).toBe(0)
   })
 
-  test('a refused token is counted in two, as a failure and as a violation, behind the answer', async () => {
+  test('a refused token makes two behind the response: one for the failure, one for the violation', async () => {
     const refuse = () =>
       fetch(`${here}/orders`, {
         headers: { ...bearer('not.a.token'), 'cf-connecting-ip': newAddress() },
@@ -132,7 +132,7 @@ describe('round trips', () => {
 })
 
 describe('two gateways on one Redis', () => {
-  test('R15: 200 concurrent requests at a limit of 30: 30 reach the origin, and no more', async () => {
+  test('R15: of 200 concurrent requests at a limit of 30, exactly 30 reach the origin', async () => {
     await awayFromWindowEnd()
     const token = await mint(stack.inlineKey, { claims: { roles: ['admin'] } })
     const responses = await Promise.all(
@@ -153,7 +153,7 @@ describe('two gateways on one Redis', () => {
     expect([admitted, spent]).toEqual([30, 170])
   })
 
-  test('S30: a token revoked anywhere is refused by both on the next request', async () => {
+  test('S30: a revoked token is refused by both on the next request', async () => {
     const jti = crypto.randomUUID()
     const token = await mint(stack.inlineKey, { claims: { jti } })
     expect((await get(here, token)).status).toBe(200)
@@ -165,7 +165,7 @@ describe('two gateways on one Redis', () => {
     expect(await originCalls()).toBe(0)
   })
 
-  test('S32: a revocation of one jti touches no other, whatever it is spelled like', async () => {
+  test('S32: a revocation of one jti affects no other, however similar it is spelled', async () => {
     const jti = `a:b*${crypto.randomUUID()}`
     await revoke(jti)
     const refused = await mint(stack.inlineKey, { claims: { jti } })
@@ -177,7 +177,7 @@ describe('two gateways on one Redis', () => {
   })
 })
 
-test('S30: a request whose body comes after the revocation of its token does not reach the origin', async () => {
+test('S30: a request whose body ends after the revocation of its token does not reach the origin', async () => {
   const jti = crypto.randomUUID()
   const token = await mint(stack.inlineKey, { claims: { jti, roles: ['admin'] } })
   await forget(stack.rest)
@@ -191,7 +191,7 @@ test('S30: a request whose body comes after the revocation of its token does not
     sent.on('error', reject).on('response', (answer) => resolve(answer.resume().statusCode))
   })
   sent.write(body.slice(0, 1))
-  // It was admitted.
+  // The request was admitted.
   await expect.poll(redisCalls, PATIENCE).toBe(1)
   await revoke(jti)
   await new Promise((done) => setTimeout(done, LONGER_THAN_PROMPT_MS))
@@ -200,14 +200,14 @@ test('S30: a request whose body comes after the revocation of its token does not
   expect(await originCalls()).toBe(0)
 })
 
-describe('with Redis out of reach', () => {
+describe('without Redis', () => {
   afterEach(async () => {
     await setMode(stack.rest, 'serve')
     await recovered(stack, stack.gateways)
   })
 
   test.each(['refuse', 'hang', 'error'] as const)(
-    'R01, R02, R05: %s: 503 with Retry-After, nothing at the origin, nothing told; then 200 again',
+    'R01, R02, R05: %s: 503 with Retry-After, no request at the origin, no details; then 200 again',
     async (mode) => {
       const token = await mint(stack.inlineKey)
       expect((await get(here, token)).status).toBe(200)
@@ -228,13 +228,13 @@ describe('with Redis out of reach', () => {
     },
   )
 
-  test('a bad token stays 401 and liveness stays 200, because neither asks Redis', async () => {
+  test('a bad token stays 401 and liveness stays 200, because neither calls Redis', async () => {
     await setMode(stack.rest, 'refuse')
     expect((await get(here, 'not.a.token')).status).toBe(401)
     expect((await fetch(`${here}/-/healthz`)).status).toBe(200)
   })
 
-  test('an anonymous route answers 503 too: its limit says deny', async () => {
+  test('a public route is 503 too, because its limit says deny', async () => {
     await setMode(stack.rest, 'refuse')
     expect((await fetch(`${here}/public/ping`)).status).toBe(503)
     expect(await originCalls()).toBe(0)

@@ -12,7 +12,7 @@ afterEach(async () => {
   await forget(stack.origin)
 })
 
-/** Waits until as many events have arrived as are expected, and then for any that are too many. */
+/** Waits until the expected number of events has arrived, and then for surplus events. */
 async function eventsOf(requestIds: ReadonlySet<string>) {
   for (let tries = 0; tries < 60; tries++) {
     if (storedEvents(requestIds).length >= requestIds.size) break
@@ -86,7 +86,7 @@ describe('S66: the audit trail', () => {
     }
   })
 
-  test('tells an outage from a refusal, and names the dependency', async () => {
+  test('distinguishes an outage from a refusal, and names the dependency', async () => {
     const token = await mint(stack.inlineKey)
     await setMode(stack.rest, 'refuse')
     const redisDown = await get('/orders')(stack.gateways[0], token)

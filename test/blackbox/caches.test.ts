@@ -1,4 +1,4 @@
-/** What shared caches between callers and the gateway may keep. */
+/** What shared caches between callers and the gateway may store. */
 import { beforeEach, describe, expect, inject, test } from 'vitest'
 import { newAddress } from '../harness/address.ts'
 import { forget, recordsOf } from '../harness/control.ts'
@@ -6,7 +6,7 @@ import { mint } from '../harness/issuer.ts'
 
 const stack = inject('stack')
 const [here] = stack.gateways
-/** Requests per minute and address that the limit of the anonymous route lets through. */
+/** Requests per minute and address that the limit of the public route admits. */
 const ANONYMOUS_LIMIT = 60
 
 beforeEach(() => forget(stack.origin))
@@ -16,13 +16,13 @@ const ping = (headers: Record<string, string> = {}) =>
 
 async function asReader(method: string, path: string): Promise<Response> {
   const token = await mint(stack.inlineKey, { claims: { roles: ['reader'] } })
-  // An address of its own, because limits by address are shared with the other files.
+  // A new address, because limits by address are shared with the other files.
   const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress() }
   return fetch(here + path, { method, headers })
 }
 
 describe('S61: shared caches', () => {
-  test('S61: an anonymous and a known caller of one URL get answers that vary by Authorization', async () => {
+  test('S61: an anonymous and an authenticated caller of one URL get responses that vary by Authorization', async () => {
     const anonymous = await ping()
     expect([anonymous.status, anonymous.headers.get('vary')]).toEqual([200, 'Authorization'])
     const known = await asReader('GET', '/public/ping')
@@ -33,8 +33,8 @@ describe('S61: shared caches', () => {
   })
 
   test.each([
-    ['an anonymous caller of a guarded route', 401, () => fetch(`${here}/orders`)],
-    ['a bad token on an anonymous route', 401, () => ping({ authorization: 'Bearer a.b.c' })],
+    ['an anonymous caller of a protected route', 401, () => fetch(`${here}/orders`)],
+    ['a bad token on a public route', 401, () => ping({ authorization: 'Bearer a.b.c' })],
     ['a missing permission', 403, () => asReader('POST', '/reports')],
     ['an unknown path', 404, () => fetch(`${here}/nowhere`)],
     ['an unknown method', 405, () => fetch(`${here}/orders`, { method: 'PUT' })],
@@ -49,7 +49,7 @@ describe('S61: shared caches', () => {
   test('S61: the refusal of an exhausted limit is not stored: 429', async () => {
     const address = newAddress()
     const statuses: number[] = []
-    // Two windows: the first may end while this loop runs.
+    // Two windows, because the first one may end while this loop runs.
     for (let count = 0; count <= 2 * ANONYMOUS_LIMIT; count++) {
       const { status, headers } = await ping({ 'cf-connecting-ip': address })
       statuses.push(status)

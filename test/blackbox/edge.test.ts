@@ -1,4 +1,7 @@
-/** What the edge refuses, hands on and asks for, with canaries where nobody may call. */
+/**
+ * Requests that the edge refuses, forwards or fetches, with canary servers that must never be
+ * called.
+ */
 import { get as httpGet } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
@@ -31,7 +34,7 @@ describe('S49: methods', () => {
   const PATHS = ['/orders', `/orders/${ORDER_ID}`, '/reports', '/public/ping', '/-/healthz']
 
   test.each([...METHODS, ...INVENTED])(
-    'S49: %s reaches no origin, whoever asks',
+    'S49: %s reaches no origin, for any caller',
     async (method) => {
       const token = await mint(stack.inlineKey, everything)
       for (const path of PATHS) {
@@ -40,7 +43,7 @@ describe('S49: methods', () => {
         for (const head of [lines, known]) {
           const { status, text } = await sendRaw(here, `${head.join('\r\n')}\r\n\r\n`)
           expect([400, 405, 501], `${method} ${path}`).toContain(status)
-          // TRACE would read a caller's own credentials back to whoever made it ask.
+          // TRACE would echo the credentials of a caller to a page that sends the request.
           expect(text).not.toContain(token)
         }
       }
@@ -49,7 +52,7 @@ describe('S49: methods', () => {
   )
 })
 
-describe('S57: another origin', () => {
+describe('S57: a foreign origin', () => {
   test('S57: no form of a target, of Host or of a forwarding header leads to it', async () => {
     let canaryCalls = 0
     const canary = await startHttpServer((_, response) => {
@@ -104,7 +107,7 @@ describe('S60: pages of other sites', () => {
     '/.well-known/oauth-protected-resource',
   ]
 
-  test.each(PATHS)('S60: %s gives nothing to another origin, nor to "null"', async (path) => {
+  test.each(PATHS)('S60: %s gives no access to a foreign origin, nor to "null"', async (path) => {
     for (const from of ['https://evil.test', 'null']) {
       const preflight = {
         origin: from,
@@ -125,7 +128,7 @@ describe('S60: pages of other sites', () => {
 })
 
 describe('S61: answers', () => {
-  test('S61: one caller’s HEAD answers nobody’s GET; each request is the origin’s to answer', async () => {
+  test('S61: a HEAD by one caller never answers a GET by another; each request reaches the origin', async () => {
     const [alice, bob] = [
       await mint(stack.inlineKey, { claims: { sub: 'alice' } }),
       await mint(stack.inlineKey, { claims: { sub: 'bob' } }),
@@ -155,8 +158,8 @@ describe('S61: answers', () => {
   })
 })
 
-describe('S62: packed bodies', () => {
-  test('S62: a body that would unpack to 50 MB is refused as it is, and reaches nobody', async () => {
+describe('S62: compressed bodies', () => {
+  test('S62: a body that would decompress to 50 MB is refused undecompressed, and never reaches the origin', async () => {
     const order = JSON.stringify({ item: 'x', quantity: 1, more: 'x'.repeat(50 * 1_048_576) })
     const body = gzipSync(order)
     expect(body.length).toBeLessThan(65_536)
@@ -175,14 +178,14 @@ describe('S62: packed bodies', () => {
   })
 })
 
-/** Windows are counted by the minute; what is compared must not straddle two. */
+/** Windows are one minute long. The compared requests must not straddle two. */
 async function awayFromWindowEnd() {
   const leftMs = 60_000 - (Date.now() % 60_000)
   if (leftMs < 5_000) await new Promise((done) => setTimeout(done, leftMs + 100))
 }
 
-describe('R22: a client that leaves early', () => {
-  test('R22: has spent one request of its budget for each, no more and no less', async () => {
+describe('R22: a client that disconnects early', () => {
+  test('R22: has spent exactly one request of its budget for each request', async () => {
     await awayFromWindowEnd()
     const token = await mint(stack.inlineKey)
     await setMode(origin, 'hang')
@@ -202,16 +205,19 @@ describe('R22: a client that leaves early', () => {
   })
 })
 
-describe('R29: calls to others', () => {
+describe('R29: calls to dependencies', () => {
   const MAX_CALLS = 6
-  /** Of a request. Of what is written behind answers, its own is what names its address, if any. */
+  /**
+   * The calls to Redis of one request. Background writes are attributed by the address that they
+   * name.
+   */
   const callsToRedis = async (address: RegExp | undefined) =>
     (await recordsOf(rest)).filter(
       ({ body }) => !BEHIND_ANSWERS.test(body) || address?.test(body) === true,
     ).length
   const json = { 'content-type': 'application/json' }
 
-  test('R29: no request makes more than six, and an ordinary one makes two', async () => {
+  test('R29: no request makes more than six, and an ordinary request makes two', async () => {
     const admin = await mint(stack.inlineKey, everything)
     const remote = () => mint(stack.remoteKey, { claims: { iss: REMOTE_ISSUER, roles: ['admin'] } })
     const report = { method: 'POST', body: '{"from":"2026-01-01","to":"2026-01-31"}' }
@@ -246,7 +252,7 @@ describe('R29: calls to others', () => {
     ]
     const costs = new Map<string, number>()
     for (const [what, send] of requests) {
-      // Once before, so that scripts are known and keys fetched; the second is counted.
+      // Sent once before, so that scripts and keys are loaded. The second request is counted.
       await (await send()).text()
       await Promise.all([forget(rest), forget(origin), forget(keySet)])
       const known = addresses
@@ -259,10 +265,10 @@ describe('R29: calls to others', () => {
       )
     }
     for (const [what, cost] of costs) expect(cost, what).toBeLessThanOrEqual(MAX_CALLS)
-    // That it failed is counted.
+    // The failure is counted.
     expect(costs.get('bad token')).toBeLessThanOrEqual(2)
     expect(costs.get('unknown route')).toBe(0)
-    // Three where Redis is asked again for a call that broke off.
+    // Three if Redis is called again after a broken connection.
     for (const what of ['warm', 'two limits', 'anonymous', 'keys of an issuer'])
       expect(costs.get(what), what).toBeLessThanOrEqual(3)
   })

@@ -13,8 +13,8 @@ const MAX_ATTEMPTS = 40
 const RETRY_MS = 250
 
 /**
- * One stack for all black-box files: starting it is the slow part. When they have run, everything
- * that they left in Redis is looked through (S34, S40): an error here fails the run.
+ * One stack for all black-box files, because starting it is slow. At the end all keys in Redis are
+ * checked (S34, S40); an error here fails the run.
  */
 export default async function setup(project: TestProject) {
   const { close, ...stack } = await startStack()
@@ -25,7 +25,9 @@ export default async function setup(project: TestProject) {
       await leaveSomething(stack)
       const complaints = await complaintsAbout(redis)
       if (complaints.length > 0)
-        throw new Error(`after the tests, Redis is not as documented:\n${complaints.join('\n')}`)
+        throw new Error(
+          `after the tests, the keys in Redis differ from the documentation:\n${complaints.join('\n')}`,
+        )
     } finally {
       redis.disconnect()
       await close()
@@ -34,8 +36,8 @@ export default async function setup(project: TestProject) {
 }
 
 /**
- * Has the gateway write a key: the files may have left this Redis empty, and an empty one proves
- * nothing. The last of them may have left a circuit breaker open, which probes within 5 s.
+ * Makes the gateway write a key: the files may have emptied this Redis, and an empty Redis proves
+ * nothing. The last file may have left a circuit breaker open, which probes within 5 s.
  */
 async function leaveSomething({ gateways: [gateway] }: Stack): Promise<void> {
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -43,5 +45,5 @@ async function leaveSomething({ gateways: [gateway] }: Stack): Promise<void> {
     if (status === 200 || status === 429) return
     await new Promise((done) => setTimeout(done, RETRY_MS))
   }
-  throw new Error(`${gateway} does not serve after the tests`)
+  throw new Error(`${gateway} does not answer after the tests`)
 }

@@ -1,4 +1,4 @@
-/** Names that servers trust, through the gateway as a user starts it. */
+/** Header names that servers trust, through the gateway as a user starts it. */
 import { beforeEach, expect, inject, test } from 'vitest'
 import { forget, recordsOf } from '../harness/control.ts'
 import { mint } from '../harness/issuer.ts'
@@ -7,14 +7,14 @@ import { ORDINARY_HEADERS, spellingsOf, TRUSTED_HEADERS } from '../hygiene/heade
 
 const stack = inject('stack')
 const [here] = stack.gateways
-/** Node, on which `npm start` has its front, takes 16 KB of headers. */
+/** Node, which runs the front of `npm start`, accepts 16 KB of headers. */
 const LINES_PER_REQUEST = 150
-/** Those by which this gateway decides who calls. */
+/** Headers that authenticate the caller at this gateway. */
 const CREDENTIALS: ReadonlySet<string> = new Set(['Authorization', 'DPoP'])
 
 beforeEach(() => forget(stack.origin))
 
-/** Sends the lines in as few requests as they need, as a known caller. */
+/** Sends the lines in as few requests as possible, as an authenticated caller. */
 async function send(lines: readonly string[]): Promise<void> {
   const token = await mint(stack.inlineKey, { claims: { sub: 'alice', roles: ['reader'] } })
   for (let at = 0; at < lines.length; at += LINES_PER_REQUEST) {
@@ -25,7 +25,7 @@ async function send(lines: readonly string[]): Promise<void> {
 }
 
 test.each(Object.entries(TRUSTED_HEADERS))(
-  'S73: no name of %s arrives, in any spelling',
+  'S73: no name of %s reaches the origin, in any spelling',
   async (_topic, names) => {
     const sent = names.filter((name) => !CREDENTIALS.has(name)).flatMap(spellingsOf)
     await send(sent.map((name) => `${name}: forged`))
@@ -38,15 +38,18 @@ test.each(Object.entries(TRUSTED_HEADERS))(
   },
 )
 
-test.each(Object.entries(ORDINARY_HEADERS))('S73: names of %s arrive', async (_topic, names) => {
-  await send(names.map((name) => `${name}: value of ${name}`))
-  const records = await recordsOf(stack.origin)
-  const arrived = new Set(
-    records.flatMap(({ headers }) =>
-      Object.entries(headers).map(([name, values]) => `${name}: ${values?.join()}`),
-    ),
-  )
-  const lost = names.filter((name) => !arrived.has(`${name.toLowerCase()}: value of ${name}`))
-  // `wrangler dev` writes `Accept-Encoding` itself.
-  expect(lost.filter((name) => name !== 'Accept-Encoding')).toEqual([])
-})
+test.each(Object.entries(ORDINARY_HEADERS))(
+  'S73: names of %s reach the origin',
+  async (_topic, names) => {
+    await send(names.map((name) => `${name}: value of ${name}`))
+    const records = await recordsOf(stack.origin)
+    const arrived = new Set(
+      records.flatMap(({ headers }) =>
+        Object.entries(headers).map(([name, values]) => `${name}: ${values?.join()}`),
+      ),
+    )
+    const lost = names.filter((name) => !arrived.has(`${name.toLowerCase()}: value of ${name}`))
+    // `wrangler dev` sets `Accept-Encoding` itself.
+    expect(lost.filter((name) => name !== 'Accept-Encoding')).toEqual([])
+  },
+)

@@ -1,4 +1,4 @@
-/** Every attack against every route of the shipped policy: a new route is attacked unasked. */
+/** Every attack on every route of the shipped policy. A new route is attacked automatically. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { base64url, SignJWT } from 'jose'
@@ -12,7 +12,7 @@ import { sendRaw } from '../harness/raw.ts'
 const stack = inject('stack')
 const [here] = stack.gateways
 
-/** A path and a body that the route admits. */
+/** A path and a body that the route accepts. */
 const SAMPLE_ID = '0190a4b0-5c1e-7f3a-8b2d-1c2d3e4f5a6b'
 const bodies: Record<string, string> = {
   'POST /orders': '{"item":"nails","quantity":1}',
@@ -23,7 +23,7 @@ const routes = policy.routes.map(({ method, path, permission, relation }) => ({
   method,
   path: path.replace(':id', SAMPLE_ID),
   guarded: permission !== undefined,
-  /** Whether a good token is not enough: nobody here has a relation to anything. */
+  /** True if the route also requires a relation, which no caller has here. */
   demandsRelation: relation !== undefined,
   body: bodies[`${method} ${path}`],
 }))
@@ -57,14 +57,14 @@ const goodClaims = () => ({
   roles: ['admin'],
 })
 
-/** The same 64 bytes of a signature in base64url, with other bits behind them. */
+/** Encodes the same 64 bytes of a signature in base64url with other spare bits. */
 function withSpareBits(token: string, spare: number): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-  // 86 characters hold 516 bits: the last four are not of the signature, and are 0.
+  // 86 characters hold 516 bits. The last four are not part of the signature, and are 0.
   return token.slice(0, -1) + alphabet[alphabet.indexOf(token.at(-1) ?? '') + spare]
 }
 
-/** Tokens that look as good as one can make them without the issuer's key. */
+/** Returns tokens as close to valid as possible without the issuer's key. */
 async function forgeries(): Promise<[string, string][]> {
   const good = await admin()
   const [header = '', payload = '', signature = ''] = good.split('.')
@@ -85,7 +85,7 @@ async function forgeries(): Promise<[string, string][]> {
     ['S04 an empty signature', `${header}.${payload}.`],
     ['S04 a signature of zeros', `${header}.${payload}.${base64url.encode(new Uint8Array(64))}`],
     [
-      'S05 a key of its own in the header',
+      'S05 an embedded key in the header',
       await mint(own, { claims: goodClaims(), header: { jwk: own.publicJwk } }),
     ],
     [
@@ -108,7 +108,7 @@ async function forgeries(): Promise<[string, string][]> {
     ['S13 no audience', await admin({ aud: undefined })],
     ['S13 an audience that begins like ours', await admin({ aud: `${AUDIENCE}.evil.test` })],
     ['S14 expired', await admin({ iat: now() - 900, exp: now() - 300 })],
-    ['S14 no expiry', await admin({ exp: undefined })],
+    ['S14 an expiry as a string', await admin({ exp: undefined })],
     [
       'S14 an expiry in text',
       await admin({ exp: '9999999999' as unknown as number }).catch(() => 'a.b.c'),
@@ -132,13 +132,13 @@ async function forgeries(): Promise<[string, string][]> {
 beforeEach(() => forget(stack.origin))
 
 describe.each(guarded)('$name', (route) => {
-  test('the good token that the forgeries are made from is let through, if only by the token', async () => {
+  test('the valid token that the forgeries are based on is authenticated', async () => {
     const response = await send(route, { authorization: `bearer ${await admin()}` })
     expect(response.status).toBe(route.demandsRelation ? 403 : 200)
     expect((await recordsOf(stack.origin)).length).toBe(route.demandsRelation ? 0 : 1)
   })
 
-  test('S01 S02 S04 S05 S06 S09 S11 S12 S13 S14 S15 S17 S18 S19 S20 S21 S28: no forged token is let through, and all get the same answer', async () => {
+  test('S01 S02 S04 S05 S06 S09 S11 S12 S13 S14 S15 S17 S18 S19 S20 S21 S28: every forged token is refused with the same response', async () => {
     for (const [name, token] of await forgeries()) {
       const response = await send(route, { authorization: `Bearer ${token}` })
       expect(response.status, name).toBe(401)
@@ -151,7 +151,7 @@ describe.each(guarded)('$name', (route) => {
     expect(jwksRequests.filter(({ url }) => url.includes('evil'))).toEqual([])
   })
 
-  test('S27: a token anywhere but in the header is no token', async () => {
+  test('S27: a token outside the Authorization header is ignored', async () => {
     const token = await admin()
     const attempts = [
       send(route, {}, `${route.path}?access_token=${token}`),
@@ -164,7 +164,7 @@ describe.each(guarded)('$name', (route) => {
     expect(await recordsOf(stack.origin)).toEqual([])
   })
 
-  test('S25, S64: roles that nobody defined grant nothing', async () => {
+  test('S25, S64: undefined roles grant nothing', async () => {
     for (const roles of [
       [],
       ['constructor'],
@@ -208,7 +208,7 @@ describe.each(guarded)('$name', (route) => {
     for (const authorization of spellings) {
       expect((await send(route, { authorization })).status, authorization).toBe(401)
     }
-    // The same claims, signed again: another string, the same token.
+    // The same claims signed again: another string for the same token id.
     expect((await send(route, { authorization: `Bearer ${await admin({ jti })}` })).status).toBe(
       401,
     )
@@ -217,7 +217,7 @@ describe.each(guarded)('$name', (route) => {
 })
 
 describe.each(guarded.filter(({ demandsRelation }) => !demandsRelation))('$name', (route) => {
-  test('S54, S55, S59: the origin sees the gateway’s identity headers only, each once', async () => {
+  test('S54, S55, S59: the origin receives only the gateway’s identity headers, each once', async () => {
     const token = await admin({ sub: 'alice' })
     const forged = [
       'X-Auth-Subject: eve',
@@ -259,7 +259,7 @@ describe.each(guarded.filter(({ demandsRelation }) => !demandsRelation))('$name'
     expect(headers['x-auth-roles']).toEqual(['admin'])
     expect(headers['x-auth-assertion']?.length).toBe(1)
     const values = Object.values(headers).flat()
-    // Whole values: three letters may stand in a signature by chance.
+    // Compares whole values, because three letters may occur in a signature by chance.
     expect(values.filter((value) => value === 'eve' || value.startsWith('eve,'))).toEqual([])
     expect(values.join('\n')).not.toMatch(/203\.0\.113|a\.b\.c|session=secret|evil\.test/)
     for (const name of [
@@ -278,13 +278,13 @@ describe.each(guarded.filter(({ demandsRelation }) => !demandsRelation))('$name'
 describe.each(routes.filter(({ body }) => body !== undefined))('$name', (route) => {
   const folder = join(import.meta.dirname, '../vectors/json-test-suite/test_parsing')
 
-  test('S23, S63: no text of JSONTestSuite gets a 5xx, and only what is valid gets through', async () => {
+  test('S23, S63: no text of JSONTestSuite causes a 5xx, and only valid texts are accepted', async () => {
     const token = await admin()
     for (const file of readdirSync(folder)) {
       const response = await fetch(here + route.path, {
         method: route.method,
         headers: {
-          // Each text with a budget of its own.
+          // Each text has its own budget.
           authorization: `Bearer ${file.startsWith('y') ? token : await admin()}`,
           'content-type': 'application/json',
         },
@@ -297,7 +297,7 @@ describe.each(routes.filter(({ body }) => body !== undefined))('$name', (route) 
 })
 
 describe.each(routes)('$name', (route) => {
-  test('S21: headers and tokens beyond any size are refused, never a 5xx', async () => {
+  test('S21: oversized headers and tokens are refused, never with a 5xx', async () => {
     for (const headers of [
       { authorization: `Bearer ${'a'.repeat(20_000)}` },
       { authorization: `Bearer ${'.'.repeat(5_000)}` },

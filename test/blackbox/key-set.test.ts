@@ -24,8 +24,8 @@ afterEach(async () => {
   await forget(stack.origin)
 })
 
-describe('keys of an issuer that publishes them', () => {
-  test('R08: 100 first requests at once fetch them once, and all are served', async () => {
+describe('the key set of an issuer', () => {
+  test('R08: 100 concurrent first requests fetch it once, and all are served', async () => {
     const held: ServerResponse[] = []
     let fetches = 0
     const issuer = await startHttpServer((_, response) => {
@@ -56,7 +56,7 @@ describe('keys of an issuer that publishes them', () => {
       )
       const answers = tokens.map(ask)
       await expect.poll(() => held.length, { timeout: 20_000 }).toBe(1)
-      // Answered behind those that wait for the keys.
+      // Answered after the requests that wait for the keys.
       await (await fetch(`${url}/-/healthz`)).text()
       for (const response of held)
         response.end(JSON.stringify({ keys: [stack.remoteKey.publicJwk] }))
@@ -71,7 +71,7 @@ describe('keys of an issuer that publishes them', () => {
     }
   })
 
-  test('R07, S07: 1,000 unknown keys, 100 at a time, fetch at most once and delay nobody else', async () => {
+  test('R07, S07: 1,000 unknown key ids, 100 at a time, fetch it at most once and delay no other caller', async () => {
     const stranger = await createKey('stranger')
     await forget(stack.keySet)
     await forget(stack.origin)
@@ -92,7 +92,7 @@ describe('keys of an issuer that publishes them', () => {
   })
 
   test.each(['refuse', 'hang', 'error'] as const)(
-    'R09: while the issuer is down (%s), tokens of known keys are good',
+    'R09: while the issuer is down (%s), tokens with cached keys are accepted',
     async (mode) => {
       await setMode(stack.keySet, mode)
       const fresh = await mint(stack.remoteKey, { claims })
@@ -100,7 +100,7 @@ describe('keys of an issuer that publishes them', () => {
     },
   )
 
-  test('S12: the key of one issuer is good for no token of another', async () => {
+  test('S12: the key of one issuer verifies no token of another', async () => {
     await forget(stack.origin)
     const crossed = [
       await mint(stack.remoteKey),

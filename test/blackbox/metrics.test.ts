@@ -16,7 +16,7 @@ const scrape = async (gateway: string) => {
 }
 const patience = { timeout: 40_000, interval: 1_000 }
 
-test('what one gateway has decided the other tells', async () => {
+test('the decisions of one gateway appear in the metrics of the other', async () => {
   const path = { method: 'DELETE', route: '/orders/:id' }
   const refusals = (text: string) =>
     amountOf(text, 'portcullis_requests_total', { ...path, reason: 'permission_missing' })

@@ -1,4 +1,4 @@
-/** OAuth clients of the stack, made by its operator as any operator would. */
+/** Creates OAuth clients of the stack through the operators' API. */
 import type { Stack } from '../harness/stack.ts'
 
 export interface StackClient {
@@ -9,7 +9,7 @@ export interface StackClient {
 export const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
 
-/** Posts a form as a client, by Basic. */
+/** Posts a form as a client with Basic authentication. */
 export function postAs(
   { id, secret }: StackClient,
   url: string,

@@ -1,7 +1,6 @@
 /**
- * Two widely used OAuth clients against two gateways, with every check that they make. The only thing
- * they are told to put up with is plain http, because the gateways are on a loopback address:
- * `allowInsecureRequests`, the same in both.
+ * Two widely used OAuth clients against two gateways, with all their checks. The only exception is
+ * plain http, because the gateways listen on a loopback address: `allowInsecureRequests` in both.
  */
 import { exportJWK, generateKeyPair } from 'jose'
 import * as oauth from 'oauth4webapi'
@@ -30,7 +29,7 @@ beforeAll(async () => {
   server = await oauth.processDiscoveryResponse(issuer, found)
 })
 
-/** The same server, asked at the other gateway. */
+/** The same authorization server at the other gateway. */
 const elsewhere = (): oauth.AuthorizationServer => ({
   ...server,
   token_endpoint: `${there}/oauth/token`,
@@ -56,7 +55,7 @@ describe('oauth4webapi', () => {
   test.each([
     ['client_secret_basic', () => oauth.ClientSecretBasic(own.secret)],
     ['client_secret_post', () => oauth.ClientSecretPost(own.secret)],
-  ] as const)('obtains a token by client credentials (%s)', async (_, auth) => {
+  ] as const)('obtains a token with client credentials (%s)', async (_, auth) => {
     const response = await oauth.clientCredentialsGrantRequest(
       ...([server, described(), auth(), {}, http] as const),
     )
@@ -65,7 +64,7 @@ describe('oauth4webapi', () => {
     expect(await call(there, tokens.access_token)).toBe(200)
   })
 
-  test('obtains one by private_key_jwt', async () => {
+  test('obtains a token with private_key_jwt', async () => {
     const keys = await generateKeyPair('ES256', { extractable: true })
     const jwks = { keys: [{ ...(await exportJWK(keys.publicKey)), kid: 'its own' }] }
     const keyed = await createStackClient(stack, { jwks, roles: ['reader'] })
@@ -154,7 +153,7 @@ describe('oauth4webapi', () => {
     expect(await unbound.json()).toMatchObject({ error: 'invalid_dpop_proof' })
   })
 
-  test('understands what it is told when it is refused', async () => {
+  test('parses the error of a refusal', async () => {
     const wrong = oauth.ClientSecretPost('wrong')
     const refused = async (auth: oauth.ClientAuth, parameters: Record<string, string>) =>
       oauth.processClientCredentialsResponse(

@@ -1,4 +1,6 @@
-/** Observe mode from outside: everybody is served, and operators see who would not have been. */
+/**
+ * Observe mode from outside: every caller is served, and operators see who would have been refused.
+ */
 import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest'
 import { runCli } from '../cli/command-line.ts'
 import { newAddress } from '../harness/address.ts'
@@ -16,14 +18,14 @@ beforeAll(async () => {
   const port = String(await freePort())
   url = `http://127.0.0.1:${port}`
   const policy = { PORTCULLIS_CONFIG: 'test/harness/observing-policy.ts' }
-  // Its own PUBLIC_URL, for it is asked for its own tokens.
+  // Its own PUBLIC_URL, because it accepts its own tokens.
   const env = { ...stack.env, ...policy, PUBLIC_URL: url, PORT: port }
   gateway = await run([process.execPath, 'dev/start.ts'], env, 'Portcullis is ready on')
 })
 afterAll(() => gateway.stop())
 beforeEach(() => forget(stack.origin))
 
-/** Returns the response to a request, and the request's id. */
+/** Returns the response to a request and the request's id. */
 async function ask(path: string, token: string, address: string) {
   const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': address }
   const response = await fetch(url + path, { headers })
@@ -42,7 +44,7 @@ async function portcullis(...args: string[]) {
   return JSON.parse(stdout)
 }
 
-/** What the trail tells of a request, found by what was observed. */
+/** Returns the observed rules of a request from the audit trail. */
 function observedOf(id: string | null, reason: string): Promise<string[]> {
   return vi.waitFor(async () => {
     const { events } = await portcullis('audit', 'query', '--observed', reason, '--limit', '100')
@@ -53,7 +55,7 @@ function observedOf(id: string | null, reason: string): Promise<string[]> {
   }, PATIENCE)
 }
 
-test('S66: a limit, a permission, a throttle and a ban that are observed refuse nobody, and are told', async () => {
+test('S66: an observed limit, permission, throttle and ban refuse nobody, and are audited', async () => {
   const address = newAddress()
   const alice = await mint(stack.inlineKey)
   for (let sent = 0; sent < 2; sent++)

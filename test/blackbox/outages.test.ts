@@ -1,4 +1,4 @@
-/** A gateway in real workerd whose Redis and origin are behind TCP proxies that misbehave. */
+/** A gateway in real workerd whose Redis and origin are behind TCP proxies that inject faults. */
 import { createHash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
@@ -15,11 +15,11 @@ import { freePort, type Running, run } from '../harness/process.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const stack = inject('stack')
-/** Longer than a breaker stays open, on a machine with other things to do. */
+/** Longer than a breaker stays open, on a busy machine. */
 const RECOVERY = { timeout: 20_000, interval: 200 }
-/** Longer than a healthy Redis takes on a busy machine; an outage is found after it. */
+/** Longer than a healthy Redis needs on a busy machine. An outage is detected after it. */
 const DEADLINE_MS = 700
-/** The policy lets a subject call so often in a minute. */
+/** The requests that the policy admits for a subject in a minute. */
 const STANDARD_LIMIT = 100
 const WINDOW_MS = 60_000
 
@@ -29,7 +29,7 @@ let origin: TestServer
 let toOrigin: FaultProxy
 let gateway: Running
 let url: string
-/** Whose requests the origin has seen. */
+/** The subjects whose requests reached the origin. */
 const reached: string[] = []
 
 const portOf = (base: string) => Number(new URL(base).port)
@@ -90,13 +90,15 @@ async function ask({ token, address }: Caller, path = '/orders', init: RequestIn
 const statusOf = async (caller: Caller) => (await ask(caller)).status
 const recovered = (caller: Caller) => expect.poll(() => statusOf(caller), RECOVERY).toBe(200)
 
-/** One that may, and four that may not: revoked, cut off, from a banned address, out of budget. */
+/**
+ * Creates one permitted caller and four others: revoked, before a cutoff, banned, out of budget.
+ */
 async function cast() {
   const nowSeconds = Math.floor(Date.now() / 1000)
   const [good, revoked, revokedBefore, spent] = await Promise.all(
     Array.from({ length: 4 }, () => newCaller()),
   )
-  if (!good || !revoked || !revokedBefore || !spent) throw new Error('nobody came')
+  if (!good || !revoked || !revokedBefore || !spent) throw new Error('no callers were created')
   const [third = 0, fourth = 0] = crypto.getRandomValues(new Uint8Array(2))
   const banned = await newCaller(`198.18.${third}.${fourth}`)
   const hash = createHash('sha256')
@@ -122,21 +124,21 @@ const wire = RUBBISH.filter(([name]) =>
   ),
 )
 const flapping: [string, Fault] = [
-  'a connection that comes and goes',
+  'a flapping connection',
   { kind: 'flap', upMs: 400, downMs: 400 },
 ]
 
-/** Faults with which Redis still answers well within the deadline: nobody may notice. */
+/** Returns whether Redis still answers well within the deadline, so that no caller notices. */
 const isHarmless = (fault: Fault) => fault.kind === 'latency' && fault.ms < DEADLINE_MS / 2
-/** Faults with which some answers come in time, and some do not. */
+/** Returns whether some replies arrive in time and some do not. */
 const isMixed = (fault: Fault) =>
   fault.kind === 'flap' || (fault.kind === 'latency' && fault.ms > DEADLINE_MS / 2)
 
-describe('a Redis behind a bad wire', () => {
+describe('a Redis behind a faulty network', () => {
   const ROUNDS = 3
 
   test.each<readonly [string, Fault]>([...FAULTS, flapping, ...wire])(
-    'R01, R02, R03, R04, R05, R06, R32: %s: only permitted callers are served, all of them or none as the fault says, and all after it',
+    'R01, R02, R03, R04, R05, R06, R32: %s: only permitted callers are served, all or none as the fault implies, and all of them afterwards',
     async (_, fault) => {
       const { good, refused } = await cast()
       await toRedis.set(fault)
@@ -159,7 +161,7 @@ describe('a Redis behind a bad wire', () => {
     },
   )
 
-  test('R01, R15: a limit admits no more while Redis comes and goes', async () => {
+  test('R01, R15: a limit admits no more while Redis flaps', async () => {
     const { spent } = await cast()
     const window = () => Math.floor(Date.now() / WINDOW_MS)
     const leftMs = WINDOW_MS - (Date.now() % WINDOW_MS)
@@ -177,31 +179,31 @@ describe('a Redis behind a bad wire', () => {
       await toRedis.set(isDown ? { kind: 'reset', afterBytes: 0 } : { kind: 'none' })
       if (!isDown) await expect.poll(count, RECOVERY).toBeOneOf([200, 429])
       const statuses = await Promise.all(Array.from({ length: AT_ONCE }, count))
-      // While Redis is down only what the isolate remembers is decided: that the limit was reached.
+      // While Redis is down, only cached refusals are answered: the limit was reached.
       expect(statuses).not.toContain(isDown ? 200 : 503)
     }
     const admitted = counts.get(200) ?? 0
-    // On a machine that is slow enough another window may have begun.
+    // On a slow machine another window may have begun.
     expect(admitted, NEVER).toBeLessThanOrEqual(STANDARD_LIMIT * (1 + window() - firstWindow))
     expect(admitted).toBe(reached.length)
     expect(counts.get(429) ?? 0).toBeGreaterThan(0)
     expect([...counts.keys()].sort()).toEqual([200, 429, 503])
   })
 
-  test('R02: while Redis is down nothing is sent to it but probes, and then one call a request', async () => {
+  test('R02: while Redis is down only probes are sent to it, and afterwards one call for each request', async () => {
     const { good } = await cast()
     await recovered(good)
     await toRedis.set({ kind: 'refuse' })
     for (let count = 0; count < DEFAULT_FAILURES; count++) expect(await statusOf(good)).toBe(503)
     const answer = await ask(good)
     expect(answer.status).toBe(503)
-    // A breaker that has opened says so; five seconds is what a call says that has failed.
+    // An open breaker reports its remaining time; a failed call reports five seconds.
     expect(answer.headers.get('retry-after')).toMatch(/^[1-4]$/)
-    // It is back, and the gateway does not know: whoever is refused now has asked nobody.
+    // Redis is back, but the breaker is still open: a refused request has made no call.
     await toRedis.set({ kind: 'none' })
     const calls = redis.calls()
     await expect.poll(() => statusOf(good), { ...RECOVERY, interval: 1 }).toBe(200)
-    // The probe, and its repetition at most.
+    // The probe, and at most one repetition.
     expect(redis.calls() - calls).toBeLessThanOrEqual(2)
     const steady = redis.calls()
     for (let count = 0; count < 10; count++) expect(await statusOf(good)).toBe(200)
@@ -209,12 +211,12 @@ describe('a Redis behind a bad wire', () => {
   })
 })
 
-describe('an origin behind a bad wire', () => {
+describe('an origin behind a faulty network', () => {
   test.each<readonly [string, Fault, number, string]>([
     ['no connection', { kind: 'refuse' }, 502, 'origin_unreachable'],
     ['random octets', { kind: 'garbage' }, 502, 'origin_unreachable'],
   ])(
-    'R23: %s: after five the route is spared, with Retry-After, and no other',
+    'R23: %s: after five failures calls to the route are short-circuited with Retry-After, and to no other route',
     async (_, fault, status, code) => {
       const { good } = await cast()
       await recovered(good)

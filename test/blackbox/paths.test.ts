@@ -6,7 +6,7 @@ import { getRaw } from '../harness/raw.ts'
 const stack = inject('stack')
 const [here] = stack.gateways
 
-/** How a protected path can be spelled so that an origin may still understand it. */
+/** Spellings of a protected path that an origin might still resolve. */
 const spellings = [
   '//orders',
   '/\\orders',
@@ -72,18 +72,18 @@ describe('S50: a protected path in every spelling', () => {
     expect(await recordsOf(stack.origin)).toEqual([])
   })
 
-  test.each(spellings)(
-    '%s with a token reaches the origin as nothing but /orders',
-    async (target) => {
-      const token = await mint(stack.inlineKey)
-      const { status } = await getRaw(here, target, [`Authorization: Bearer ${token}`])
-      expect(status).toBeLessThan(500)
-      for (const request of await recordsOf(stack.origin)) expect(request.url).toBe('/orders')
-    },
-  )
+  test.each(spellings)('%s with a token reaches the origin as /orders only', async (target) => {
+    const token = await mint(stack.inlineKey)
+    const { status } = await getRaw(here, target, [`Authorization: Bearer ${token}`])
+    expect(status).toBeLessThan(500)
+    for (const request of await recordsOf(stack.origin)) expect(request.url).toBe('/orders')
+  })
 })
 
-/** `wrangler dev` resolves dot segments before the gateway runs; `test/proxy/dot-segments.test.ts` has workerd alone. */
+/**
+ * `wrangler dev` resolves dot segments before the gateway runs. `test/proxy/dot-segments.test.ts`
+ * uses plain workerd.
+ */
 describe('S50: dot segments that the development runtime resolves', () => {
   test.each(['/public/../orders', '/./orders', '/public/%2e%2e/orders'])(
     '%s is /orders to the gateway and to the origin',
@@ -97,7 +97,7 @@ describe('S50: dot segments that the development runtime resolves', () => {
   )
 })
 
-describe('S51, S52, S53: nothing but the path chooses the route', () => {
+describe('S51, S52, S53: only the path selects the route', () => {
   test.each([
     ['/orders?x=/public/ping', []],
     ['/orders?/../public/ping', []],
@@ -109,7 +109,7 @@ describe('S51, S52, S53: nothing but the path chooses the route', () => {
     ['/orders', ['User-Agent: kube-probe/1.30']],
     ['/orders', ['User-Agent: GoogleHC/1.0']],
     ['/orders?/-/healthz', []],
-  ])('%s %o needs a token', async (target, headers) => {
+  ])('%s %o requires a token', async (target, headers) => {
     const { status } = await getRaw(here, target, headers)
     expect(status).toBe(401)
     expect(await recordsOf(stack.origin)).toEqual([])

@@ -7,13 +7,13 @@ const [here, there] = stack.gateways
 
 const token = (claims: Record<string, unknown> = {}) => mint(stack.inlineKey, { claims })
 const bearer = (value: string) => ({ authorization: `Bearer ${value}` })
-/** Requests that the origin saw since the last `forget`. */
+/** Returns the requests that reached the origin since the last `forget`. */
 const atOrigin = () => recordsOf(stack.origin)
 
 beforeEach(() => forget(stack.origin))
 
 describe('an admitted request', () => {
-  test('reaches the origin with a verified identity and the answer comes back', async () => {
+  test('reaches the origin with a verified identity, and its response is returned', async () => {
     const jwt = await token({ sub: 'alice', tenant: 'acme', roles: ['reader'] })
     const response = await fetch(`${here}/orders?limit=5`, { headers: bearer(jwt) })
     expect(response.status).toBe(200)
@@ -46,7 +46,7 @@ describe('an admitted request', () => {
   })
 })
 
-describe('a refused request gets its standard answer and nothing reaches the origin', () => {
+describe('a refused request gets its standard response and never reaches the origin', () => {
   test.each([
     ['GET', '/orders', {}, 401, 'missing_token'],
     ['GET', '/orders', { authorization: 'Bearer abc' }, 401, 'invalid_token'],
@@ -73,12 +73,12 @@ describe('a refused request gets its standard answer and nothing reaches the ori
     ['DELETE', '/reports', 'POST'],
     ['POST', '/-/healthz', 'GET, HEAD'],
     ['POST', '/.well-known/jwks.json', 'GET, HEAD'],
-  ])('%s %s is told what is allowed: %s', async (method, path, allow) => {
+  ])('%s %s lists the allowed methods: %s', async (method, path, allow) => {
     const response = await fetch(here + path, { method })
     expect([response.status, response.headers.get('allow')]).toEqual([405, allow])
   })
 
-  test('S29: no credentials, a challenge without error; a bad token, invalid_token', async () => {
+  test('S29: without credentials the challenge has no error; with a bad token it has invalid_token', async () => {
     const none = await fetch(`${here}/orders`)
     expect(none.headers.get('www-authenticate')).toMatch(/^Bearer realm="portcullis"/)
     expect(none.headers.get('www-authenticate')).not.toContain('error')
@@ -87,7 +87,7 @@ describe('a refused request gets its standard answer and nothing reaches the ori
     expect(bad.headers.get('www-authenticate')).toContain('error="invalid_token"')
   })
 
-  test('S29: a permission that is missing is named as a scope', async () => {
+  test('S29: a missing permission is named as a scope', async () => {
     const response = await fetch(`${here}/orders`, {
       method: 'POST',
       headers: { ...bearer(await token()), 'content-type': 'application/json' },
@@ -100,7 +100,7 @@ describe('a refused request gets its standard answer and nothing reaches the ori
     expect(await atOrigin()).toEqual([])
   })
 
-  test('a schema error describes nothing to who may not use the route', async () => {
+  test('a schema error is not described to callers who may not use the route', async () => {
     const response = await fetch(`${here}/orders`, {
       method: 'POST',
       headers: { ...bearer(await token()), 'content-type': 'application/json' },
@@ -124,7 +124,7 @@ describe('a refused request gets its standard answer and nothing reaches the ori
     expect(await atOrigin()).toEqual([])
   })
 
-  test('S62: a body over the cap is 413, told or not told its length', async () => {
+  test('S62: a body over the maximum is 413, with or without a Content-Length', async () => {
     const headers = {
       ...bearer(await token({ roles: ['writer'] })),
       'content-type': 'application/json',
@@ -143,8 +143,8 @@ describe('a refused request gets its standard answer and nothing reaches the ori
   })
 })
 
-describe('what the gateway says of itself', () => {
-  test('is live and ready', async () => {
+describe('public endpoints of the gateway', () => {
+  test('report that it is live and ready', async () => {
     expect((await fetch(`${here}/-/healthz`)).status).toBe(200)
     const ready = await fetch(`${here}/-/readyz`)
     expect(ready.status).toBe(200)
@@ -155,7 +155,7 @@ describe('what the gateway says of itself', () => {
     })
   })
 
-  test('S46: publishes public keys only, with an ETag', async () => {
+  test('S46: publish public keys only, with an ETag', async () => {
     const response = await fetch(`${here}/.well-known/jwks.json`)
     expect(response.status).toBe(200)
     const etag = response.headers.get('etag')
@@ -172,7 +172,7 @@ describe('what the gateway says of itself', () => {
     expect(again.status).toBe(304)
   })
 
-  test('names its authorization servers (RFC 9728)', async () => {
+  test('name its authorization servers (RFC 9728)', async () => {
     const metadata = await (await fetch(`${here}/.well-known/oauth-protected-resource`)).json()
     expect(metadata).toMatchObject({
       authorization_servers: expect.arrayContaining(['https://issuer.test']),

@@ -1,4 +1,4 @@
-/** One gateway in real workerd, whose Redis misbehaves in every way that the wire allows. */
+/** One gateway in real workerd, with every fault of Redis that the wire allows. */
 import { createHash } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { FIRST_PERIOD_MS, longestPeriodMs } from '../../src/isolate/circuit-breaker.ts'
@@ -22,9 +22,9 @@ import {
 import { ACCESS_TOKEN, createStackClient, EXCHANGE, postAs } from './oauth-clients.ts'
 
 const stack = inject('stack')
-/** Longer than a healthy Redis takes on a busy machine; an outage is found after it. */
+/** Longer than a healthy Redis needs on a busy machine. An outage is detected after it. */
 const DEADLINE_MS = 700
-/** After an outage the breaker asks again within its period, which is 5 s at the most. */
+/** After an outage the breaker probes within its period, which is 5 s at most. */
 const RECOVERY = { timeout: 20_000, interval: 200 }
 const MEGABYTE = 1_048_576
 const SECRETS =
@@ -64,7 +64,7 @@ let addresses = 0
 const newAddress = () => `10.77.${++addresses >> 8}.${addresses & 255}`
 const get = (token: string) =>
   fetch(`${url}/orders`, {
-    // Of its own each: failures are counted by address.
+    // A new address for each request, because failures are counted by address.
     headers: { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress() },
   })
 const originCalls = async () => (await recordsOf(stack.origin)).length
@@ -75,7 +75,10 @@ async function statusOf(token: string): Promise<number> {
   return response.status
 }
 
-/** Ends the fault, waits until the gateway serves again, and forgets how the origin saw that. */
+/**
+ * Ends the fault, waits until the gateway serves again, and clears the requests that the origin
+ * recorded.
+ */
 async function mend(): Promise<void> {
   rest.setFault(undefined)
   await recovered(stack, [url])
@@ -87,7 +90,7 @@ const breakers = async () => {
   return ((await response.json()) as { breakers: Record<string, string> }).breakers
 }
 
-/** A token, and what makes it a revoked one everywhere. */
+/** Returns a token and a function that revokes it everywhere. */
 async function revocable() {
   const jti = crypto.randomUUID()
   const hash = createHash('sha256')
@@ -124,7 +127,7 @@ describe('R03: a slow Redis', () => {
       }
       rest.setDelay(delayMs)
       for (let sent = 0; sent < REQUESTS; sent += AT_ONCE) {
-        // A token of its own each: what is known to be revoked asks nobody.
+        // A new token for each request, because a cached revocation makes no call.
         const callers = Array.from({ length: AT_ONCE / 2 }, () => revocable())
         for (const { revoke } of await Promise.all(callers)) await revoke()
         await Promise.all([
@@ -135,23 +138,23 @@ describe('R03: a slow Redis', () => {
       }
       expect(counts).toEqual({ served: REQUESTS / 2, refused: REQUESTS / 2, other: 0 })
       expect(await originCalls(), NEVER).toBe(counts.served)
-      // Each request asked Redis itself, once, or twice where a script was unknown.
+      // Each request called Redis once, or twice if a script was missing.
       expect(rest.calls.length).toBeGreaterThanOrEqual(REQUESTS)
     },
   )
 
-  test('R03: the gateway does not wait for an answer past its deadline, and takes none later', async () => {
+  test('R03: the gateway does not wait for a reply past its deadline, and ignores it afterwards', async () => {
     const bad = await revocable()
     expect(await statusOf(bad.token)).toBe(200)
     await bad.revoke()
     await forget(stack.origin)
     const held: (() => void)[] = []
-    // What Redis said before it knew of the revocation.
+    // The reply of Redis from before the revocation.
     const stale = rest.lastReply()
     rest.forget()
     rest.setFault((response) => held.push(() => response.end(stale)))
     await expectOutage(bad.token)
-    // It has answered while Redis still holds its own answer back.
+    // The gateway has answered while Redis still withholds its reply.
     expect(rest.calls.length).toBeGreaterThan(0)
     expect(rest.calls.length).toBeLessThanOrEqual(2)
     for (const release of held) release()
@@ -169,7 +172,7 @@ describe('R04: a flapping Redis', () => {
   const PAUSE_MS = 20
   const sleep = () => new Promise((done) => setTimeout(done, PAUSE_MS))
 
-  test('R04, R32: the error rate is the fraction of the time that Redis is down, and nothing locks out for longer', async () => {
+  test('R04, R32: the error rate is the fraction of time in which Redis is down, and no lockout lasts longer', async () => {
     const bad = await revocable()
     expect(await statusOf(bad.token)).toBe(200)
     await bad.revoke()
@@ -185,8 +188,8 @@ describe('R04: a flapping Redis', () => {
         expect([401, 503], NEVER).toContain(await statusOf(bad.token))
         await sleep()
       }
-      // So many periods have begun at most, and the last of them may go on when Redis is back. A
-      // request then takes half as long as one did, or longer.
+      // The most periods that can have begun. The last one may extend past the recovery of Redis. A
+      // request then takes at least half as long as before.
       const lastedMs = performance.now() - downMs
       const periodMs = longestPeriodMs(Math.ceil(lastedMs / (FIRST_PERIOD_MS / 2)))
       counts.mayWait += Math.ceil((2 * periodMs * DOWN) / lastedMs)
@@ -203,14 +206,14 @@ describe('R04: a flapping Redis', () => {
         } else {
           counts.waiting += 1
           expect([401, 503], NEVER).toContain(await statusOf(bad.token))
-          // Or a gateway that never recovers would be waited for without end.
+          // Bounds the wait for a gateway that never recovers.
           expect(counts.waiting).toBeLessThanOrEqual(counts.mayWait)
         }
         if (status === 200) counts.served += 1
         await sleep()
       }
     }
-    // While Redis is down every request is an error; once one is served, none is.
+    // While Redis is down every request fails; after the first success none fails.
     expect(counts).toMatchObject({ errorsDown: counts.down, errorsUp: 0, served: counts.up })
     const total = counts.down + counts.up + counts.waiting
     const errorRate = (counts.errorsDown + counts.waiting) / total
@@ -222,50 +225,53 @@ describe('R04: a flapping Redis', () => {
 })
 
 describe('R02: a Redis that is down for longer', () => {
-  /** No period is shorter, whatever chance takes off. */
+  /** The shortest period with the maximum jitter. */
   const SHORTEST_PERIOD_MS = 250
 
   test.each<[string, Fault]>([
     ['silence', hanging],
-    ['hanging up', hangingUp],
+    ['closed connections', hangingUp],
     ['an error page', saying('<html>oops</html>', 502)],
-  ])('R02, R32: %s: found out once, then nobody waits and only probes go out', async (_, fault) => {
-    const [good, bad] = [await mint(stack.inlineKey), await revocable()]
-    expect([await statusOf(good), await statusOf(bad.token)]).toEqual([200, 200])
-    await bad.revoke()
-    await forget(stack.origin)
-    rest.setFault(fault)
-    await expect
-      .poll(async () => {
-        await expectOutage(good)
-        return (await breakers()).redis
-      }, RECOVERY)
-      .not.toBe('closed')
+  ])(
+    'R02, R32: %s: after detection no caller waits, and only probes are sent',
+    async (_, fault) => {
+      const [good, bad] = [await mint(stack.inlineKey), await revocable()]
+      expect([await statusOf(good), await statusOf(bad.token)]).toEqual([200, 200])
+      await bad.revoke()
+      await forget(stack.origin)
+      rest.setFault(fault)
+      await expect
+        .poll(async () => {
+          await expectOutage(good)
+          return (await breakers()).redis
+        }, RECOVERY)
+        .not.toBe('closed')
 
-    rest.forget()
-    const sinceMs = performance.now()
-    for (let count = 0; count < 100; count++) await expectOutage(count % 2 ? good : bad.token)
-    const probes = 1 + Math.floor((performance.now() - sinceMs) / SHORTEST_PERIOD_MS)
-    expect(rest.calls.length).toBeLessThanOrEqual(2 * probes)
-    expect(await originCalls(), NEVER).toBe(0)
+      rest.forget()
+      const sinceMs = performance.now()
+      for (let count = 0; count < 100; count++) await expectOutage(count % 2 ? good : bad.token)
+      const probes = 1 + Math.floor((performance.now() - sinceMs) / SHORTEST_PERIOD_MS)
+      expect(rest.calls.length).toBeLessThanOrEqual(2 * probes)
+      expect(await originCalls(), NEVER).toBe(0)
 
-    await mend()
-    expect((await breakers()).redis).toBe('closed')
-    expect(await statusOf(bad.token)).toBe(401)
-    // Nobody had to be told, and nothing is made up for.
-    rest.forget()
-    for (let count = 0; count < 20; count++) expect(await statusOf(good)).toBe(200)
-    expect(rest.calls.length).toBeLessThanOrEqual(2 * 20)
-  })
+      await mend()
+      expect((await breakers()).redis).toBe('closed')
+      expect(await statusOf(bad.token)).toBe(401)
+      // Recovery needs no restart, and no call is repeated later.
+      rest.forget()
+      for (let count = 0; count < 20; count++) expect(await statusOf(good)).toBe(200)
+      expect(rest.calls.length).toBeLessThanOrEqual(2 * 20)
+    },
+  )
 
-  test('R05: operators are told in a line of JSON, not once per request, and nothing of it is secret', () => {
+  test('R05: operators get a line of JSON, not one per request, without secrets', () => {
     const told = gateway
       .output()
       .split('\n')
       .filter((line) => line.includes('dependency_'))
     const down = told.filter((line) => line.includes('"alarm":"dependency_down"'))
     expect(down.length).toBeGreaterThan(0)
-    // A minute apart, and these tests have not run for so long.
+    // One line in each minute, and these tests run for less time.
     expect(down.length).toBeLessThan(20)
     expect(told.join('\n')).toContain('"dependency":"redis"')
     expect(told.join('\n')).not.toMatch(/WRONGPASS|html|oops|pipeline|EVALSHA|pc:|Bearer/)
@@ -285,7 +291,7 @@ describe('R05: a Redis that refuses', () => {
     [200, '[{"error":"READONLY"},{"error":"READONLY"},{"error":"READONLY"}]'],
     [200, '[{"error":"LOADING"},{"error":"OOM command not allowed"},{"error":"CLUSTERDOWN"}]'],
   ])(
-    'R05, R12: %i %s is 503 after two calls at most, and nothing of it is told',
+    'R05, R12: %i %s is 503 after two calls at most, and no detail of it is exposed',
     async (status, body) => {
       const token = await mint(stack.inlineKey)
       rest.setFault(saying(body, status))
@@ -298,7 +304,7 @@ describe('R05: a Redis that refuses', () => {
   )
 })
 
-describe('R06: a Redis that answers rubbish', () => {
+describe('R06: a Redis with malformed replies', () => {
   const nothing = '{"result":[null,null,null,null,null,null,null,null]}'
   const rubbish: readonly (readonly [string, Fault])[] = [
     ['half an object', saying('{"result":')],
@@ -306,19 +312,19 @@ describe('R06: a Redis that answers rubbish', () => {
     ['an empty list', saying('[]')],
     ['null', saying('null')],
     ['a result that is an object', saying('{"result":{}}')],
-    ['objects for results', saying('[{"result":{}},{"result":{}},{"result":{}}]')],
-    ['numbers for results', saying('[{"result":7},{"result":7},{"result":7}]')],
-    ['texts for results', saying('[{"result":"no"},{"result":"no"},{"result":"no"}]')],
-    ['what is no base64', saying('[{"result":"%%%"},{"result":"!"},{"result":"="}]')],
+    ['objects as results', saying('[{"result":{}},{"result":{}},{"result":{}}]')],
+    ['numbers as results', saying('[{"result":7},{"result":7},{"result":7}]')],
+    ['strings as results', saying('[{"result":"no"},{"result":"no"},{"result":"no"}]')],
+    ['invalid base64', saying('[{"result":"%%%"},{"result":"!"},{"result":"="}]')],
     ['a list that is too short', saying(`[${nothing}]`)],
-    ['nulls alone', saying('[{"result":null},{"result":null},{"result":null}]')],
-    ['bytes that are no UTF-8', saying(Buffer.from([0x5b, 0xff, 0xfe, 0x5d]))],
-    ['10 MB of a text', saying(JSON.stringify([{ result: 'x'.repeat(10 * MEGABYTE) }]))],
+    ['only nulls', saying('[{"result":null},{"result":null},{"result":null}]')],
+    ['bytes that are not UTF-8', saying(Buffer.from([0x5b, 0xff, 0xfe, 0x5d]))],
+    ['a string of 10 MB', saying(JSON.stringify([{ result: 'x'.repeat(10 * MEGABYTE) }]))],
     ['10 MB of brackets', saying('['.repeat(10 * MEGABYTE))],
   ]
 
   test.each(rubbish)(
-    'R06: %s is an outage, never a "no", to known and unknown',
+    'R06: %s is an outage, never a "no", for cached and uncached callers',
     async (_, fault) => {
       const bad = await revocable()
       expect(await statusOf(bad.token)).toBe(200)
@@ -338,8 +344,11 @@ describe('R06: a Redis that answers rubbish', () => {
   )
 })
 
-describe('R06: a Redis of whose answer one part is rubbish', () => {
-  /** Of the script: what is there, whether a proof was used, and of the limit three numbers. */
+describe('R06: a Redis with one malformed part in its reply', () => {
+  /**
+   * The script's reply: the number of existing keys, whether the proof was used, and three numbers
+   * for the limit.
+   */
   type Sound = readonly [there: number, used: number, ...limit: number[]]
   const partly: readonly (readonly [string, (sound: Sound) => object])[] = [
     ['null', () => ({ result: null })],
@@ -347,18 +356,18 @@ describe('R06: a Redis of whose answer one part is rubbish', () => {
     ['an empty list', () => ({ result: [] })],
     ['an error', () => ({ error: 'OOM' })],
     ['nothing', () => ({})],
-    ['null for what is there', ([, ...others]) => ({ result: [null, ...others] })],
-    ['another count of what is there', ([, ...others]) => ({ result: [1, ...others] })],
-    ['no count of what is there', ([, ...others]) => ({ result: others })],
+    ['null for the existing keys', ([, ...others]) => ({ result: [null, ...others] })],
+    ['another number of existing keys', ([, ...others]) => ({ result: [1, ...others] })],
+    ['no number of existing keys', ([, ...others]) => ({ result: others })],
     ['null for the proof', ([there, , ...limit]) => ({ result: [there, null, ...limit] })],
     ['an error for the window', ([there, used]) => ({ result: [there, used, -1, 0, 0] })],
     ['null for the window', ([there, used]) => ({ result: [there, used, null, null, null] })],
     ['no window', ([there, used]) => ({ result: [there, used] })],
-    ['one part too few', (sound) => ({ result: sound.slice(0, -1) })],
-    ['one part too many', (sound) => ({ result: [...sound, 0] })],
+    ['one part missing', (sound) => ({ result: sound.slice(0, -1) })],
+    ['one part added', (sound) => ({ result: [...sound, 0] })],
   ]
 
-  test.each(partly)('R06: %s is an outage of all', async (_, spoil) => {
+  test.each(partly)('R06: %s is an outage of the whole reply', async (_, spoil) => {
     const bad = await revocable()
     expect(await statusOf(bad.token)).toBe(200)
     const [{ result }] = JSON.parse(rest.lastReply().toString()) as [{ result: Sound }]
@@ -372,29 +381,29 @@ describe('R06: a Redis of whose answer one part is rubbish', () => {
 })
 
 describe('R13: a replica that lags', () => {
-  test('R13: a revocation holds from the first answer on that knows of it', async () => {
+  test('R13: a revocation takes effect with the first reply that includes it', async () => {
     const bad = await revocable()
     expect(await statusOf(bad.token)).toBe(200)
     const stale = rest.lastReply()
     await bad.revoke()
     rest.setFault((response) => response.end(stale))
-    // The bound that the threat model states: for as long as the replica lags, and no longer.
+    // The bound that the threat model states: as long as the replica lags, and no longer.
     expect(await statusOf(bad.token)).toBe(200)
     await mend()
     expect(await statusOf(bad.token)).toBe(401)
     rest.setFault((response) => response.end(stale))
-    // What is known does not become unknown by an older answer, while it is remembered.
+    // An older reply does not replace a cached refusal.
     expect(await statusOf(bad.token)).toBe(401)
   })
 })
 
-test('S34, S40: after all of this its Redis holds what is documented, and no credential', async () => {
+test('S34, S40: after all these faults Redis holds only documented keys, and no credential', async () => {
   expect(await statusOf(await mint(stack.inlineKey))).toBe(200)
   expect(await complaintsAbout(rest.redis.direct)).toEqual([])
 })
 
-describe('R14: a Redis that loses everything', () => {
-  /** Keeps what an opaque token stands for, and returns it. */
+describe('R14: a Redis that loses all data', () => {
+  /** Stores the record of an opaque token and returns the token. */
   async function opaque(): Promise<string> {
     const text = crypto.randomUUID()
     const publicUrl = stack.env.PUBLIC_URL ?? ''
@@ -404,7 +413,7 @@ describe('R14: a Redis that loses everything', () => {
     return text
   }
 
-  test('R14: what only Redis knows is gone and not open; the rest goes on, limits begin anew', async () => {
+  test('R14: data that only Redis has is lost and grants nothing; the rest works, and limits start anew', async () => {
     const [good, bad] = [await mint(stack.inlineKey), await revocable()]
     const [opened, unopened] = [await opaque(), await opaque()]
     const here = { ...stack, gateways: [url, url] } as const
@@ -421,7 +430,7 @@ describe('R14: a Redis that loses everything', () => {
     await rest.redis.direct.flushall()
     await rest.redis.direct.script('FLUSH')
     await forget(stack.origin)
-    // The isolate remembers for ten seconds.
+    // The isolate caches the refusal for ten seconds.
     expect(await statusOf(bad.token)).toBe(401)
     expect(await statusOf(unopened)).toBe(401)
     const refresh = { grant_type: 'refresh_token', refresh_token }
@@ -434,7 +443,7 @@ describe('R14: a Redis that loses everything', () => {
     const response = await get(await mint(stack.inlineKey))
     expect(response.status).toBe(200)
     expect(response.headers.get('ratelimit')).toMatch(/^"standard";r=99;/)
-    // A revocation that is written anew holds at once.
+    // A new revocation takes effect at once.
     await bad.revoke()
     expect(await statusOf(bad.token)).toBe(401)
   })

@@ -1,6 +1,4 @@
-/**
- * Refresh tokens used many times at once, at two gateways. `ROUNDS=100` makes it a larger run.
- */
+/** Refresh tokens with concurrent uses at two gateways. `ROUNDS=100` makes a longer run. */
 import { beforeAll, expect, inject, test } from 'vitest'
 import { mint } from '../harness/issuer.ts'
 import {
@@ -49,7 +47,7 @@ async function statusOf(index: number, token = ''): Promise<number> {
   return response.status
 }
 
-test(`S35, S36, S37: ${AT_ONCE} parallel refreshes at two gateways, ${ROUNDS} rounds: one successor each; then reuse ends all`, {
+test(`S35, S36, S37: ${AT_ONCE} parallel refreshes at two gateways, ${ROUNDS} rounds: one successor each; then reuse revokes all`, {
   timeout: 600_000,
 }, async () => {
   for (let round = 0; round < ROUNDS; round++) {
@@ -65,7 +63,7 @@ test(`S35, S36, S37: ${AT_ONCE} parallel refreshes at two gateways, ${ROUNDS} ro
     const third = await refresh(round, second)
     expect(third.status).toBe(200)
     expect(await statusOf(round, third.access_token)).toBe(200)
-    // Two generations back: no retry can mean it.
+    // Two generations old, so it cannot be a retry.
     expect((await refresh(round + 1, first)).status).toBe(400)
     expect((await refresh(round, third.refresh_token ?? '')).status).toBe(400)
     for (const index of [0, 1]) {

@@ -1,4 +1,7 @@
-/** Gateways in real workerd whose routes demand relations, on one Redis, and tuples by their API. */
+/**
+ * Gateways in real workerd whose routes require relations, with one Redis, and tuples written by
+ * API.
+ */
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { newAddress } from '../harness/address.ts'
@@ -11,19 +14,19 @@ import { postAs } from './oauth-clients.ts'
 
 const stack = inject('stack')
 const redis = new Redis(stack.redisUrl)
-/** Tuples that are deleted, each under the eyes of two gateways. */
+/** The number of deleted tuples, each observed at two gateways. */
 const TRIALS = Number(process.env.RELATION_TRIALS ?? 15)
-/** As the policy that remembers says. */
+/** The bound of the policy that caches decisions. */
 const BOUND_MS = 500
 const TIMEOUT_MS = 60_000
-/** After an outage 503 is right until the breaker probes again, 5 s later at most. */
+/** After an outage 503 is correct until the breaker probes again, 5 s later at most. */
 const RECOVERY = { timeout: 20_000, interval: 200 }
 const AT_ONCE = 5
 const PAUSE_MS = 40
 const MAX_MS_A_TRIAL = 2_000
 
 const gateways: Running[] = []
-/** Two that remember nothing, and two that do. */
+/** Two gateways without a cache of decisions, and two with one. */
 let strict: [string, string]
 let remembering: [string, string]
 
@@ -58,7 +61,7 @@ async function operatorToken(): Promise<string> {
 }
 
 let operator: string | undefined
-/** Writes and deletes tuples, `object relation subject`; returns the consistency token. */
+/** Writes and deletes tuples, `object relation subject`. Returns the consistency token. */
 async function change(
   tenant: string | undefined,
   { writes = [], deletes = [] }: { writes?: readonly string[]; deletes?: readonly string[] },
@@ -100,7 +103,7 @@ const statusOf = async (url: string, token: string, headers?: Record<string, str
 const originCalls = async () => (await recordsOf(stack.origin)).length
 const newId = () => crypto.randomUUID()
 
-/** Five levels from `user:<sub>` to an order of its own. */
+/** Creates an order five levels away from `user:<sub>`. */
 async function orderOf(sub: string, tenant?: string): Promise<string> {
   const id = newId()
   await change(tenant, {
@@ -115,8 +118,8 @@ async function orderOf(sub: string, tenant?: string): Promise<string> {
   return id
 }
 
-describe('a route that demands a relation', () => {
-  test('is open to who has it over five levels, and the origin is reached by nobody else', async () => {
+describe('a route that requires a relation', () => {
+  test('admits a caller with the relation over five levels, and no other request reaches the origin', async () => {
     const [anne, bob] = [newId(), newId()]
     const id = await orderOf(anne)
     expect(await statusOf(`${strict[0]}/orders/${id}`, await tokenOf(anne))).toBe(200)
@@ -132,7 +135,7 @@ describe('a route that demands a relation', () => {
     expect(await statusOf(`${strict[0]}/watched/${id}`, await tokenOf(bob))).toBe(200)
   })
 
-  test('where the tuples lead on too far, nobody is let in', async () => {
+  test('admits nobody if the tuples exceed the maximum depth', async () => {
     const [sub, first] = [newId(), newId()]
     const teams = Array.from({ length: 40 }, (_, index) => `team:${first}-${index}`)
     await change(undefined, {
@@ -146,7 +149,7 @@ describe('a route that demands a relation', () => {
     expect(await originCalls()).toBe(0)
   })
 
-  test('a warm request makes one call to Redis: with a limit, and with leases', async () => {
+  test('a request with cached keys makes one call to Redis: with a limit, and with leases', async () => {
     const anne = newId()
     const id = await orderOf(anne)
     const token = await tokenOf(anne)
@@ -159,13 +162,13 @@ describe('a route that demands a relation', () => {
       }
       const calls = (await recordsOf(stack.rest)).filter(({ body }) => body.includes(`order:${id}`))
       expect(calls, path).toHaveLength(5)
-      // And nothing besides, but what is renewed behind answers.
+      // No other calls, except renewals behind responses.
       expect(await callsOfRequests(stack.rest)).toBeLessThanOrEqual(path.startsWith('/o') ? 5 : 10)
     }
   })
 })
 
-/** All trials, some at once. */
+/** Runs all trials, several at once. */
 async function tried(trial: () => Promise<void>): Promise<void> {
   let left = TRIALS
   const lane = async () => {
@@ -174,7 +177,7 @@ async function tried(trial: () => Promise<void>): Promise<void> {
   await Promise.all(Array.from({ length: AT_ONCE }, lane))
 }
 
-describe('a tuple that is deleted', () => {
+describe('a deleted tuple', () => {
   test(
     'denies from the next request on, at every gateway',
     async () => {
@@ -198,7 +201,7 @@ describe('a tuple that is deleted', () => {
   )
 
   test(
-    'denies within the bound where decisions are remembered, and at once whoever sends its token',
+    'denies within the bound if decisions are cached, and at once with its consistency token',
     async () => {
       const token = await tokenOf('anne')
       const counts = { late: 0, lateByToken: 0, remembered: 0, denied: 0 }
@@ -214,7 +217,7 @@ describe('a tuple that is deleted', () => {
         if ((await ask(`${here}/orders/${id}`, token, headers)).status === 200)
           counts.lateByToken += 1
         while (performance.now() < deletedMs + BOUND_MS * 1.5) {
-          // Of before the request was sent: it may have waited.
+          // The time before the request was sent, because the request may have waited.
           const sentMs = performance.now()
           const { status } = await ask(`${there}/orders/${id}`, token)
           if (status === 403) counts.denied += 1
@@ -225,7 +228,7 @@ describe('a tuple that is deleted', () => {
       })
       expect(counts).toMatchObject({ late: 0, lateByToken: 0 })
       expect(counts.denied).toBeGreaterThan(TRIALS)
-      // It would find somebody who is late: within the bound some are let in.
+      // The test would detect a late denial: some requests within the bound were admitted.
       expect(counts.remembered).toBeGreaterThan(0)
     },
     TIMEOUT_MS + TRIALS * MAX_MS_A_TRIAL,
@@ -233,7 +236,7 @@ describe('a tuple that is deleted', () => {
 })
 
 describe('consistency tokens', () => {
-  test('that are forged, of another tenant, or of nobody are 400; an old one is good', async () => {
+  test('that are forged, or of another tenant or no tenant, are 400; an old one is accepted', async () => {
     const [anne, tenant] = [newId(), newId()]
     const id = await orderOf(anne, tenant)
     const url = `${strict[0]}/orders/${id}`
@@ -251,7 +254,7 @@ describe('consistency tokens', () => {
     expect(record?.headers['x-consistency-token']).toBeUndefined()
   })
 
-  test('of a write that Redis has lost are 503 until it knows as much', async () => {
+  test('of a write that Redis lost are 503 until Redis has as many writes', async () => {
     const [anne, tenant] = [newId(), newId()]
     const id = await orderOf(anne, tenant)
     const token = await tokenOf(anne, { tenant })
@@ -271,7 +274,7 @@ describe('consistency tokens', () => {
 })
 
 describe('S65: tenants with equal ids', () => {
-  test('nobody has a relation by tuples of another tenant', async () => {
+  test('a tuple of one tenant grants nothing in another', async () => {
     const [anne, one, other] = [newId(), newId(), newId()]
     const id = await orderOf(anne, one)
     const url = `${strict[0]}/orders/${id}`
@@ -284,7 +287,7 @@ describe('S65: tenants with equal ids', () => {
 })
 
 describe('S65: hostile parameters', () => {
-  test('are refused or denied in every encoding, and never another object', async () => {
+  test('are refused or denied in every encoding, and never name another object', async () => {
     const anne = newId()
     const id = await orderOf(anne)
     const token = await tokenOf(anne)
@@ -307,9 +310,9 @@ describe('S65: hostile parameters', () => {
   })
 })
 
-describe('with Redis out of reach', () => {
+describe('without Redis', () => {
   test.each(['refuse', 'hang', 'error'] as const)(
-    '%s: 503 to everybody, nothing at the origin; then as before',
+    '%s: every caller gets 503, and nothing reaches the origin; then as before',
     async (mode) => {
       const [anne, bob] = [newId(), newId()]
       const id = await orderOf(anne)

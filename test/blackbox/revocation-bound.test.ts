@@ -1,4 +1,7 @@
-/** Two gateways in real workerd whose policy has a bound, and revocations that operators order. */
+/**
+ * Two gateways in real workerd with a staleness bound in their policy, and revocations by
+ * operators.
+ */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { newCallerOf, outcomeOf } from '../admission/revocable.ts'
@@ -8,9 +11,9 @@ import { freePort, type Running, run } from '../harness/process.ts'
 import { postAs } from './oauth-clients.ts'
 
 const stack = inject('stack')
-/** As the policy says. */
+/** The bound of the policy. */
 const BOUND_MS = 500
-/** Three for each way that Redis can be. */
+/** Three for each fault of Redis. */
 const REVOCATIONS = 9
 const AT_ONCE = 3
 
@@ -26,7 +29,7 @@ beforeAll(async () => {
       ...stack.env,
       PORTCULLIS_CONFIG: 'test/harness/bounded-policy.ts',
       UPSTASH_REDIS_REST_URL: proxy.url,
-      // The deadline that ships.
+      // The default deadline.
       REDIS_TIMEOUT_MS: '',
       PORT: own,
     }
@@ -45,7 +48,7 @@ async function outcomeAt(url: string, { token }: Caller): Promise<Outcome> {
   return outcomeOf(response.status)
 }
 
-/** By the operators' API of a third gateway, whose Redis is well. */
+/** Through the operators' API of a third gateway, whose Redis has no faults. */
 async function revoke({ principal: { subject } }: Caller): Promise<void> {
   const [gateway] = stack.gateways
   const grant = { grant_type: 'client_credentials' }
@@ -59,7 +62,7 @@ async function revoke({ principal: { subject } }: Caller): Promise<void> {
   expect(response.status).toBe(201)
 }
 
-test('after a revocation nobody is served later than the bound, Redis healthy, slow or hung', async () => {
+test('after a revocation nobody is served later than the bound, with Redis healthy, slow or hung', async () => {
   const counts = await countLate({
     ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, atOnce: AT_ONCE, proxy, revoke },
     newCaller: () => newCallerOf(stack.inlineKey),
@@ -68,7 +71,7 @@ test('after a revocation nobody is served later than the bound, Redis healthy, s
   expect(counts.late, NEVER).toBe(0)
   expect(counts.revoked).toBe(REVOCATIONS)
   expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * urls.length)
-  // Somebody was let in by what was known: the bound is used, and looked at.
+  // Some requests were admitted from the view, so the bound is really exercised.
   expect(counts.within).toBeGreaterThan(0)
   expect(counts.before).toBeGreaterThan(0)
 })

@@ -1,6 +1,6 @@
 /**
- * Whole lives of sessions, many at once, each over several gateways: exchange, call, refresh, call,
- * logout, and not one answer too many. `SESSIONS=1000 GATEWAYS=4` makes it a larger run.
+ * Complete sessions, many at once, each over several gateways: exchange, call, refresh, call,
+ * logout, with every response checked. `SESSIONS=1000 GATEWAYS=4` makes a longer run.
  */
 import { afterAll, beforeAll, expect, inject, test } from 'vitest'
 import { mint } from '../harness/issuer.ts'
@@ -16,7 +16,7 @@ import {
 
 const SESSIONS = Number(process.env.SESSIONS ?? 200)
 const GATEWAYS = Number(process.env.GATEWAYS ?? 2)
-/** What two cores serve beside the tests. */
+/** What two cores can serve beside the tests. */
 const AT_ONCE = 20
 
 const stack = inject('stack')
@@ -50,7 +50,7 @@ async function call(gateway: string, token: string): Promise<number> {
   return response.status
 }
 
-/** Lives one session. Returns the answers that were not as they should be. */
+/** Runs one session. Returns the unexpected responses. */
 async function live(index: number): Promise<string[]> {
   const wrong: string[] = []
   const at = (step: number) => gateways[(index + step) % gateways.length] ?? ''
@@ -79,7 +79,7 @@ async function live(index: number): Promise<string[]> {
   return wrong
 }
 
-test(`S30: ${SESSIONS} sessions, ${AT_ONCE} at a time, over ${GATEWAYS} gateways: no wrong answer`, {
+test(`S30: ${SESSIONS} sessions, ${AT_ONCE} at a time, over ${GATEWAYS} gateways: every response is correct`, {
   timeout: 600_000,
 }, async () => {
   const wrong: string[] = []

@@ -37,7 +37,7 @@ describe('the environment', () => {
     })
   })
 
-  it('needs an origin: an address or a service binding', () => {
+  it('needs an origin: a URL or a service binding', () => {
     const { ORIGIN_URL: _, ...env } = good
     expect(mistakes(env)).toEqual(['ORIGIN_URL: is missing, and so is a service binding ORIGIN'])
     expect(mistakes({ ...env, ORIGIN: { fetch() {} } })).toEqual([])
@@ -46,7 +46,7 @@ describe('the environment', () => {
     ])
   })
 
-  it('R31: every mistake is named in one error', () => {
+  it('R31: one error names every mistake', () => {
     expect(
       mistakes({
         ISSUERS: '[{"issuer":"a","nonsense":1}]',
@@ -66,7 +66,7 @@ describe('the environment', () => {
     for (const env of [undefined, null, 1, 'x', []]) expect(mistakes(env).length).toBeGreaterThan(0)
   })
 
-  it('R31: addresses are hashed with a key that is one', () => {
+  it('R31: hashed addresses need a real key', () => {
     const hashed = { ...good, AUDIT_ADDRESSES: 'hashed' }
     expect(mistakes({ ...good, AUDIT_ADDRESSES: 'none', AUDIT_ADDRESS_KEY: 'short' })).toEqual([
       'AUDIT_ADDRESSES: must be full, truncated or hashed',
@@ -85,19 +85,19 @@ describe('the environment', () => {
     })
   })
 
-  it('R31: JSON that says something twice is refused', () => {
+  it('R31: JSON with a duplicate member is refused', () => {
     expect(mistakes({ ...good, ISSUERS: '[{"issuer":"a","issuer":"b"}]' })).toEqual([
       'ISSUERS: has a member name twice',
     ])
   })
 
-  it('R31: the REST token is whatever its server takes, but there must be one', () => {
+  it('R31: the REST token is required, and may have any form', () => {
     expect(mistakes({ ...good, UPSTASH_REDIS_REST_TOKEN: '' })).toHaveLength(1)
     expect(mistakes({ ...good, UPSTASH_REDIS_REST_TOKEN: undefined })).toHaveLength(1)
     expect(mistakes({ ...good, UPSTASH_REDIS_REST_TOKEN: 'local' })).toEqual([])
   })
 
-  it('addresses hold no credentials, and the public one no query', () => {
+  it('URLs have no credentials, and the public URL has no query', () => {
     expect(mistakes({ ...good, ORIGIN_URL: 'https://u:p@origin.test' })).toEqual([
       'ORIGIN_URL: must not contain credentials',
     ])
@@ -110,7 +110,7 @@ describe('the environment', () => {
       ])
   })
 
-  it('a client has an algorithm that some key signs with', () => {
+  it('a client needs an algorithm of one of the signing keys', () => {
     const withClients = (env: object, ...algorithms: (string | undefined)[]) => ({
       ...env,
       CLIENTS: JSON.stringify(
@@ -130,7 +130,7 @@ describe('the environment', () => {
     expect(mistakes(withClients(good, 'ES256'))).toHaveLength(1)
   })
 
-  it('S16 S47 R31: no value of a secret stands in an error', () => {
+  it('S16 S47 R31: no error contains the value of a secret', () => {
     const value = 'c2VjcmV0LXZhbHVlLW5vYm9keS1tYXktc2Vl'
     const weak = { ...es256.privateJwk, kid: '', d: value, x: value }
     const errors = [

@@ -14,8 +14,8 @@ const openfga = (stores: unknown) => ({
 })
 const authzen = (urls: unknown) => ({ ...good, AUTHZEN_URLS: JSON.stringify(urls) })
 
-describe('authorities over relations', () => {
-  test('OpenFGA is a URL, and a store for each tenant', () => {
+describe('policy decision points', () => {
+  test('OpenFGA has one URL and a store for each tenant', () => {
     const env = openfga({ '': store, acme: { store: other, model } })
     expect(parseConfig(env).decisionPoints).toEqual({
       timeoutMs: 250,
@@ -36,7 +36,7 @@ describe('authorities over relations', () => {
     })
   })
 
-  test('AuthZEN is a server for each tenant, which permits without terms unless told otherwise', () => {
+  test('AuthZEN has a server for each tenant, and refuses a context unless configured otherwise', () => {
     const env = authzen({ '*': 'http://127.0.0.1:9000/', acme: 'https://pdp.test/acme' })
     const urls = new Map([
       ['*', 'http://127.0.0.1:9000'],
@@ -51,7 +51,7 @@ describe('authorities over relations', () => {
     })
   })
 
-  test('R31: every mistake is named, and no secret told', () => {
+  test('R31: one error names every mistake and no secret', () => {
     const env = {
       ...good,
       OPENFGA_URL: 'http://fga.test',
@@ -88,7 +88,7 @@ describe('authorities over relations', () => {
     [`{"a":"${store}","a":"${other}"}`, 'OPENFGA_STORES: has a member name twice'],
     // Two tenants must not share their tuples.
     [`{"a":"${store}","b":"${store}"}`, 'OPENFGA_STORES.b: has the store of another tenant'],
-  ])('R31: stores as %j are a mistake', (OPENFGA_STORES, mistake) => {
+  ])('R31: stores as %j are refused', (OPENFGA_STORES, mistake) => {
     const found = mistakes({ ...openfga({}), OPENFGA_STORES })
     expect(found).toHaveLength(1)
     expect(found[0]).toContain(mistake)
@@ -102,7 +102,7 @@ describe('authorities over relations', () => {
     'https://pdp.test/#a',
     'pdp.test',
     '',
-  ])('R31: a server at %j is a mistake', (url) => {
+  ])('R31: a server at %j is refused', (url) => {
     const [mistake, ...others] = mistakes(authzen({ '': url }))
     expect(mistake).toMatch(/^AUTHZEN_URLS/)
     expect(mistake).not.toContain('hush')
@@ -111,7 +111,7 @@ describe('authorities over relations', () => {
 
   describe.each(['AUTHORITY_TIMEOUT_MS', 'REDIS_TIMEOUT_MS'])('%s', (name) => {
     test.each(['', '0', '9', '5001', '1e3', '250ms', '-250', ' 250'])(
-      'R31: a deadline of %j is a mistake',
+      'R31: a deadline of %j is refused',
       (text) => {
         const [mistake, ...others] = mistakes({ ...good, [name]: text })
         expect(mistake).toMatch(new RegExp(`^${name}: must be`))

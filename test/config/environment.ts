@@ -1,4 +1,4 @@
-/** Environments, good and nearly so, and what is said of them. */
+/** Environments, valid and almost valid, and the errors that they cause. */
 import { createHash } from 'node:crypto'
 import { Misconfigured } from '../../src/errors.ts'
 import { parseConfig } from '../../src/validators/environment.ts'
@@ -9,7 +9,7 @@ export const [es256, rs256, eddsa] = await Promise.all([
   createSigner('RS256'),
   createSigner('EdDSA'),
 ])
-/** 32 bytes without a pattern, the same in each run. */
+/** Returns 32 bytes without a pattern, the same in each run. */
 export const secret = (n = 0) => createHash('sha256').update(`key ${n}`).digest('base64url')
 export const good = {
   UPSTASH_REDIS_REST_URL: 'https://eu1-x.upstash.io',

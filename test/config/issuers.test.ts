@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { es256, mistakes, remote, rs256, secret, withIssuers } from './environment.ts'
 
 describe('ISSUERS', () => {
-  it('S05: keys come over https, or do not leave the machine', () => {
+  it('S05: key sets are fetched over https or from this machine', () => {
     const of = (jwksUri: string) => mistakes(withIssuers({ ...remote, jwksUri })).length
     for (const uri of [
       'https://idp.test/k',
@@ -26,7 +26,7 @@ describe('ISSUERS', () => {
       expect(of(uri), uri).toBe(1)
   })
 
-  it('S12: none stands there twice, and each has one source of keys', () => {
+  it('S12: an issuer is listed once, with exactly one source of keys', () => {
     expect(mistakes(withIssuers(remote, remote))).toEqual(['ISSUERS[1].issuer: stands there twice'])
     expect(mistakes(withIssuers({ ...remote, jwks: { keys: [es256.publicJwk] } }))).toEqual([
       'ISSUERS[0]: needs exactly one of jwksUri and jwks',
@@ -48,7 +48,7 @@ describe('ISSUERS', () => {
     expect(mistakes(withIssuers({ ...remote, algorithms: [] }))).toHaveLength(1)
   })
 
-  it('S02 S47: HS256 needs a long secret that is named for it, and a secret needs HS256', () => {
+  it('S02 S47: HS256 needs a long secret with that algorithm, and a secret needs HS256', () => {
     const of = (algorithms: string[], ...keys: object[]) =>
       mistakes(withIssuers({ ...remote, jwksUri: undefined, algorithms, jwks: { keys } }))
     const oct = (text: string) => ({ kty: 'oct', k: Buffer.from(text).toString('base64url') })
@@ -85,7 +85,7 @@ describe('ISSUERS', () => {
     for (let n = 0; n < 2_000; n++) expect(of(['HS256'], { kty: 'oct', k: secret(n) })).toEqual([])
   })
 
-  it('S08: keys that were written down must be usable, every one', () => {
+  it('S08: every inline key must be usable', () => {
     const inline = (...keys: object[]) =>
       mistakes(withIssuers({ ...remote, jwksUri: undefined, jwks: { keys } }))
     expect(inline(es256.publicJwk, rs256.publicJwk)).toEqual([])

@@ -5,29 +5,29 @@ import { good, mistakes } from './environment.ts'
 const SECRET = 'Bearer%20hush'
 const traced = { ...good, OTLP_ENDPOINT: 'https://collector.example/otlp/' }
 
-describe('who may read the metrics', () => {
+describe('access to the metrics', () => {
   test.each([
     [undefined, 'operators'],
     ['operators', 'operators'],
     ['public', 'public'],
-  ])('%s means %s', (METRICS_ACCESS, access) => {
+  ])('the value %s means %s', (METRICS_ACCESS, access) => {
     const env = { ...good, ...(METRICS_ACCESS && { METRICS_ACCESS }) }
     expect(parseConfig(env).metricsAccess).toBe(access)
   })
 
-  test.each(['', 'Public', 'everyone', ' public'])('R31: %j is a mistake', (METRICS_ACCESS) => {
+  test.each(['', 'Public', 'everyone', ' public'])('R31: %j is refused', (METRICS_ACCESS) => {
     const [mistake, ...others] = mistakes({ ...good, METRICS_ACCESS })
     expect(mistake).toMatch(/^METRICS_ACCESS: /)
     expect(others).toEqual([])
   })
 })
 
-describe('where traces go', () => {
-  test('is nowhere without a collector', () => {
+describe('trace export', () => {
+  test('is off without a collector', () => {
     expect(parseConfig({ ...good, OTLP_SAMPLE_RATIO: '0.5' }).traces).toBeUndefined()
   })
 
-  test('is below the endpoint, with its headers, and all that begin here', () => {
+  test('uses a path below the endpoint, the configured headers, and samples every new trace', () => {
     expect(parseConfig(traced).traces).toEqual({
       url: 'https://collector.example/otlp/v1/traces',
       headers: {},
@@ -40,14 +40,14 @@ describe('where traces go', () => {
     })
   })
 
-  test.each(['0', '1', '0.25', '.5', '1.0', '0.000001'])('takes a share of %s', (ratio) => {
+  test.each(['0', '1', '0.25', '.5', '1.0', '0.000001'])('samples a ratio of %s', (ratio) => {
     expect(parseConfig({ ...traced, OTLP_SAMPLE_RATIO: ratio }).traces?.sampleRatio).toBe(
       Number(ratio),
     )
   })
 
   test.each(['', '2', '1.1', '-0.1', 'half', '1e-3', '0x1', 'NaN', ' 1'])(
-    'R31: a share of %j is a mistake',
+    'R31: a ratio of %j is refused',
     (OTLP_SAMPLE_RATIO) => {
       expect(mistakes({ ...traced, OTLP_SAMPLE_RATIO })).toEqual([
         'OTLP_SAMPLE_RATIO: must be a number from 0 to 1',
@@ -64,7 +64,7 @@ describe('where traces go', () => {
     'a=hush,',
     'a=',
     'a=h%C3%BCsh',
-  ])('R31: headers %j are a mistake, and their values are not told', (OTLP_HEADERS) => {
+  ])('R31: headers %j are refused, and the error hides their values', (OTLP_HEADERS) => {
     const told = mistakes({ ...traced, OTLP_HEADERS })
     expect(told).toEqual([
       'OTLP_HEADERS: must be name=value pairs with commas between, values percent-encoded',
@@ -72,7 +72,7 @@ describe('where traces go', () => {
   })
 
   test.each(['collector.example', 'ftp://collector.example', 'https://collector.example/?a=b', ''])(
-    'R31: the endpoint %j is a mistake',
+    'R31: the endpoint %j is refused',
     (OTLP_ENDPOINT) => {
       expect(mistakes({ ...good, OTLP_ENDPOINT }).join()).toMatch(/^OTLP_ENDPOINT: /)
     },

@@ -7,7 +7,7 @@ describe('SIGNING_KEYS', () => {
   const own = (env: object) =>
     parseConfig(env).issuers.find(({ issuer }) => issuer === 'https://gateway.test')
 
-  it('make the gateway an issuer of its own, by its public keys alone', () => {
+  it('make the gateway an issuer with the public keys alone', () => {
     const env = {
       ...withKeys(es256.privateJwk, rs256.privateJwk, eddsa.privateJwk),
       ISSUERS: JSON.stringify([remote]),
@@ -22,14 +22,14 @@ describe('SIGNING_KEYS', () => {
       expect(JSON.stringify(own(env))).not.toContain(privateJwk.d)
   })
 
-  it('an entry of ISSUERS for the gateway itself replaces what would be derived', () => {
+  it('an ISSUERS entry for the gateway itself replaces the derived entry', () => {
     const explicit = { ...remote, issuer: 'https://gateway.test' }
     expect(
       own({ ...withKeys(es256.privateJwk), ISSUERS: JSON.stringify([explicit]) }),
     ).toMatchObject(explicit)
   })
 
-  it('alg may be left out, and then follows from the key', () => {
+  it('a missing alg follows from the key', () => {
     const bare = [es256, rs256, eddsa].map(({ privateJwk: { alg: _, ...jwk } }) => jwk)
     expect(parseConfig(withKeys(...bare)).signingKeys?.keys.map(({ alg }) => alg)).toEqual([
       'ES256',
@@ -38,7 +38,7 @@ describe('SIGNING_KEYS', () => {
     ])
   })
 
-  it('S47: must be private, sound, and told apart by their kid', () => {
+  it('S47: must be private, valid, and have distinct kids', () => {
     const of = (...keys: unknown[]) => mistakes(withKeys(...keys))
     expect(of(es256.publicJwk)).toEqual(['SIGNING_KEYS.keys[0].d: is missing'])
     expect(of({ ...es256.privateJwk, kid: undefined })).toEqual([
@@ -65,7 +65,7 @@ describe('SIGNING_KEYS', () => {
     ])
   })
 
-  it('S46: may begin and end by the clock, but not all have ended', () => {
+  it('S46: may have validity periods, but not all may have expired', () => {
     const second = Math.floor(Date.now() / 1000)
     const of = (...times: object[]) =>
       mistakes(withKeys(...times.map((time, i) => ({ ...es256.privateJwk, kid: `${i}`, ...time }))))
@@ -81,7 +81,7 @@ describe('SIGNING_KEYS', () => {
       expect(of({ exp: odd })).toEqual([expect.stringMatching(/^SIGNING_KEYS\.keys\[0\]\.exp: /)])
   })
 
-  it('S47: keys that are printed in a standard are refused', () => {
+  it('S47: keys printed in a standard are refused', () => {
     // RFC 8037 appendix A.1.
     const printed = {
       kty: 'OKP',

@@ -1,7 +1,9 @@
-/** The audit consumer, real but for dying or losing its database on the first deliveries. */
+/**
+ * The audit consumer with injected failures: it dies or loses its database on the first deliveries.
+ */
 import consumer, { type AuditEnv } from '../../../workers/audit.ts'
 
-/** Fails as D1 does when it is away. */
+/** Fails like D1 during an outage. */
 const lost = () => Promise.reject(new Error('D1_ERROR: Network connection lost.'))
 const NO_DATABASE = {
   prepare: () => ({ bind: () => ({ run: lost }) }),

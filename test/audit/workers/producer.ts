@@ -11,19 +11,19 @@ import { audit } from '../../../src/middleware/audit.ts'
 import { createRedisRest } from '../../../src/redis/rest.ts'
 
 interface ProducerEnv {
-  /** For `/chain`, which answers as `GET /-/admin/audit/chain` does. */
+  /** For `/chain`, which answers like `GET /-/admin/audit/chain`. */
   readonly AUDIT_DB: D1Database
   readonly AUDIT_QUEUE: Queue
   readonly CRASH_QUEUE: Queue
   readonly OUTAGE_QUEUE: Queue
-  /** What `/origin` asks, as a gateway asks its origin. */
+  /** The URL that `/origin` requests, as a gateway requests its origin. */
   readonly ORIGIN_URL: string
   readonly REDIS_URL: string
   readonly REDIS_TOKEN: string
 }
 
 let sink: AuditSink | undefined
-/** How the queue behaves: as it is, or as a test asked by `/mood/…`. */
+/** The behaviour of the queue: unchanged, or set by a test with `/mood/…`. */
 let mood = 'works'
 
 function sinkOf(env: ProducerEnv): AuditSink {
@@ -76,7 +76,7 @@ export default {
       '/raw/outage': env.OUTAGE_QUEUE,
     }[pathname]
     if (queue === undefined) return gateway(env).fetch(request, env, context)
-    // Straight into the queue: for duplicates, disorder and poison.
+    // Directly into the queue, for duplicated, reordered and malformed messages.
     const bodies = await request.json<unknown[]>()
     for (let from = 0; from < bodies.length; from += 100)
       await queue.sendBatch(
