@@ -1,4 +1,4 @@
-/** Which tests have a second try in continuous integration, and which do not. */
+/** The second attempt of failed tests in continuous integration: which tests get one. */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ afterAll(() => rmSync(directory, { recursive: true }))
 
 const SLOW: Listed = { file: 'test/b.test.ts', test: 'a slow (one)', reason: 'it measures time' }
 
-/** A failed file of the report: each test with its message; none where the file did not load. */
+/** A failed file of the report: each test with its message; no tests if the file did not load. */
 const failed = (file: string, tests: Readonly<Record<string, string>>) => ({
   name: join(ROOT, file),
   status: 'failed',
@@ -53,7 +53,7 @@ function run(report: string) {
 }
 function vitest(...args: readonly string[]) {
   const command = [join(ROOT, 'node_modules/vitest/vitest.mjs'), ...args]
-  // A run of its own: neither a worker of this one, nor the writer of its report.
+  // A separate run: not a worker of this one, and not a writer of its report.
   const env = Object.entries(process.env).filter(([name]) => !/^(VITEST|TEST|NODE_ENV)/.test(name))
   return spawnSync('node', command, {
     cwd: ROOT,
@@ -61,7 +61,7 @@ function vitest(...args: readonly string[]) {
     env: { ...Object.fromEntries(env), NO_COLOR: '1', FORCE_COLOR: '0' },
   })
 }
-/** Entries of a list that no test file has a test for. */
+/** Returns the entries of a list that match no test in any file. */
 function withoutTest(list: readonly Listed[]): readonly Listed[] {
   const files = [...new Set(list.map(({ file }) => file))]
   if (files.length === 0) return []
@@ -76,11 +76,11 @@ function messageOf(failing: () => void): string {
   } catch (error) {
     return String(error)
   }
-  throw new Error('nothing has failed')
+  throw new Error('no test has failed')
 }
 
-describe('a failed run', () => {
-  test('tries a listed test again, and nothing else of its file', () => {
+describe('the second attempt of a failed run', () => {
+  test('repeats a listed test, and nothing else of its file', () => {
     const { status, tests, failures } = again(passed, failed(SLOW.file, { [SLOW.test]: late }))
     expect({ status, tests }).toEqual({
       status: 0,
@@ -91,15 +91,18 @@ describe('a failed run', () => {
 
   test.each([
     ['a test that is not listed', failed(SLOW.file, { 'another test': late })],
-    ['a test of the same name elsewhere', failed('test/c.test.ts', { [SLOW.test]: late })],
-    ['a listed test and another', failed(SLOW.file, { [SLOW.test]: late, 'another test': late })],
+    ['a test of the same name in another file', failed('test/c.test.ts', { [SLOW.test]: late })],
+    [
+      'a listed test and an unlisted one',
+      failed(SLOW.file, { [SLOW.test]: late, 'another test': late }),
+    ],
     ['a file that did not load', failed(SLOW.file, {})],
-  ])('tries nothing again after %s', (_, file) => {
+  ])('repeats nothing after %s', (_, file) => {
     expect(again(passed, file)).toMatchObject({ status: 1, tests: '' })
   })
 
   test.each([
-    ['what must never happen has happened', () => expect(101, NEVER).toBeLessThanOrEqual(100)],
+    ['a forbidden event happened', () => expect(101, NEVER).toBeLessThanOrEqual(100)],
     [
       'a property has a counterexample',
       () =>
@@ -108,12 +111,12 @@ describe('a failed run', () => {
           { seed: 1 },
         ),
     ],
-  ])('tries nothing again, not even a listed test, where %s', (_, failing) => {
+  ])('repeats nothing, not even a listed test, if %s', (_, failing) => {
     const report = [failed(SLOW.file, { [SLOW.test]: messageOf(failing) }), passed]
     expect(again(...report)).toMatchObject({ status: 1, tests: '' })
   })
 
-  test('tries nothing again without a report, or where no test has failed', () => {
+  test('repeats nothing without a report, or if no test has failed', () => {
     expect(again(passed)).toMatchObject({ status: 1, tests: '' })
     expect(run(join(directory, 'none.json'))).toMatchObject({ status: 1, tests: '' })
   })
@@ -122,16 +125,16 @@ describe('a failed run', () => {
 describe(LIST, () => {
   const real = {
     file: 'test/repo/ci-again.test.ts',
-    test: 'a failed run tries a listed test again, and nothing else of its file',
+    test: 'the second attempt of a failed run repeats a listed test, and nothing else of its file',
     reason: '',
   }
 
-  test('names tests that exist, each with a reason', () => {
+  test('lists only tests that exist, each with a reason', () => {
     expect(withoutTest(listed)).toEqual([])
     expect(listed.filter(({ reason }) => reason.length < MIN_REASON_CHARS)).toEqual([])
   })
 
-  test('would not get away with a test that does not exist', () => {
+  test('detects a listed test that does not exist', () => {
     const gone = { ...real, test: 'no such test' }
     expect(withoutTest([real, gone, { ...real, file: 'test/repo/rows.test.ts' }])).toEqual([
       gone,
@@ -139,7 +142,7 @@ describe(LIST, () => {
     ])
   })
 
-  test('the pattern of a listed test selects that test alone', () => {
+  test('selects exactly the listed test by its pattern', () => {
     const pattern = `^${real.test}$`
     const { stdout } = vitest('run', real.file, '-t', pattern)
     expect(stdout).toMatch(/^ +Tests +1 passed/m)

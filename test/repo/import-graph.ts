@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 
-/** Paths of TypeScript files below a folder, relative to `root`, sorted. */
+/** Returns paths of TypeScript files below a folder, relative to `root`, sorted. */
 export function filesBelow(root: string, folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
@@ -10,7 +10,10 @@ export function filesBelow(root: string, folder: string): string[] {
     .sort()
 }
 
-/** Files of the project that a file imports: values and types, static and dynamic imports. */
+/**
+ * Returns the files of the project that a file imports: values and types, static and dynamic
+ * imports.
+ */
 export function importsOf(root: string, file: string): string[] {
   const source = readFileSync(join(root, file), 'utf8')
   return [...source.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*'(\.[^']+)'/g)].map(
@@ -25,8 +28,8 @@ export interface Edge {
 }
 
 /**
- * Cycles between the nodes that `nodeOf` assigns to files: each as the sorted list of its nodes with
- * the imports that close it. Empty for a tree of dependencies.
+ * Returns the cycles between the nodes that `nodeOf` assigns to files: each as the sorted list of
+ * its nodes with the imports that close it. Empty for a tree of dependencies.
  */
 export function cyclesOf(
   edges: readonly Edge[],
@@ -72,13 +75,18 @@ function reachableFrom(
   return found
 }
 
-/** `src/admission/redis/store.ts` is in `src/admission/redis`; a file directly in `src` is its own node. */
+/**
+ * `src/admission/redis/store.ts` is in `src/admission/redis`; a file directly in `src` is its own
+ * node.
+ */
 export function directoryOf(file: string): string {
   const folder = dirname(file)
   return folder === 'src' ? file : folder
 }
 
-/** `src/admission/redis/store.ts` is in `src/admission`; a file directly in `src` is its own node. */
+/**
+ * `src/admission/redis/store.ts` is in `src/admission`; a file directly in `src` is its own node.
+ */
 export function featureOf(file: string): string {
   const [top = '', second = '', ...rest] = file.split('/')
   return rest.length === 0 ? file : `${top}/${second}`

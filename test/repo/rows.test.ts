@@ -12,7 +12,7 @@ interface Row {
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
-/** Cells of the table's rows, without the heading. */
+/** Returns the cells of the table's rows, without the heading. */
 const table: readonly Row[] = read('docs/checklist.md')
   .split('\n')
   .filter((line) => /^\| [A-Z]\d/.test(line))
@@ -23,13 +23,13 @@ const table: readonly Row[] = read('docs/checklist.md')
 const proven = table.filter(({ state }) => !state.startsWith('not yet'))
 const absent = table.filter(({ state }) => state.startsWith('not yet'))
 
-/** Ids such as `R01` to `R34`. */
+/** Returns ids such as `R01` to `R34`. */
 const range = (letter: string, from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, n) => `${letter}${String(from + n).padStart(2, '0')}`)
 
-/** Whether a file has a test, or a group of them, with the row in its name. */
+/** Reports whether a file has a test or a group of tests with the row in its name. */
 function names(file: string, id: string): boolean {
-  // The name is the first text of the call, or of the one after a table of cases.
+  // The name is the first text of the call, or of the call after a table of cases.
   const title = new RegExp(
     `(?:\\b(?:test|it|describe)\\b[^'"\`]*|\\)\\(\\s*)(['"\`])(?:(?!\\1).)*\\b${id}\\b`,
   )
@@ -46,13 +46,13 @@ describe('docs/checklist.md', () => {
     expect(table.map(({ id }) => id)).toEqual(ids)
   })
 
-  test('says of each whether it is proven, and what is missing where it is not', () => {
+  test('states for each row whether it is proven, and what is missing otherwise', () => {
     const odd = table.filter(({ state }) => !/^(?:proven|in part: .+|not yet: .+)$/.test(state))
     expect(odd).toEqual([])
   })
 
   test.each(proven.map(({ id, files }) => [id, files] as const))(
-    '%s: its files are there, and name it',
+    '%s: its files exist and name it',
     (id, files) => {
       expect(files.length).toBeGreaterThan(0)
       for (const file of files) {
@@ -62,7 +62,7 @@ describe('docs/checklist.md', () => {
     },
   )
 
-  test('says "not yet" only of what no test names', () => {
+  test('says "not yet" only for rows that no test names', () => {
     const named = absent.flatMap(({ id, files }) => [
       ...files,
       ...testFiles.filter((file) => names(file, id)),
@@ -71,7 +71,7 @@ describe('docs/checklist.md', () => {
   })
 })
 
-test('a name is found in a test, and not in what surrounds it', () => {
+test('a row is found in the name of a test, and not in the text around it', () => {
   expect(names('test/stores/rest.test.ts', 'R06')).toBe(true)
   expect(names('test/stores/rest.test.ts', 'R33')).toBe(false)
   expect(names('test/blackbox/global-setup.ts', 'S34')).toBe(false)

@@ -1,4 +1,4 @@
-/** A checkout of its own in a temporary folder, and the commands that a user runs in it. */
+/** A separate checkout in a temporary folder, and the commands that a user runs in it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,11 +10,11 @@ const FILES = [
   ...['wrangler.toml', 'portcullis.config.ts', 'portcullis.fga', 'portcullis.model.json'],
 ]
 
-/** Variables of the machine or of the surrounding npm that must not decide what is tested. */
+/** Variables of the machine or of the surrounding npm that must not influence the tests. */
 const FOREIGN =
   /^(npm_|INIT_CWD$|PORT$|REDIS_URL$|REDIS_TIMEOUT_MS$|UPSTASH_|ORIGIN_URL$|ISSUERS$|PORTCULLIS_|PUBLIC_URL$|SIGNING_KEYS$|CLIENTS$)/
 
-/** On a busy machine Redis may be late, which is no outage where no test is about that. */
+/** On a busy machine Redis may answer late. That is an outage only in tests of outages. */
 const PATIENT = { REDIS_TIMEOUT_MS: '5000' }
 
 export interface Outcome {
@@ -28,7 +28,7 @@ export interface Command {
   readonly child: ChildProcess
   readonly pid: number
   readonly ended: Promise<Outcome>
-  /** What it has said so far on stderr. */
+  /** The stderr output so far. */
   stderr(): string
   /** Resolves when stdout or stderr matches; throws if the command ends first. */
   said(what: RegExp): Promise<Outcome>
@@ -38,7 +38,7 @@ export interface Checkout {
   readonly path: string
   file(name: string): Promise<string>
   run(command: readonly [string, ...string[]], env?: Record<string, string>): Command
-  /** Ends what still runs and removes the folder. */
+  /** Ends running processes and removes the folder. */
   close(): Promise<void>
 }
 
@@ -103,7 +103,7 @@ function start(
         look()
       })
       const early = ended.then((outcome) => {
-        throw new Error(`${file} ended before it said ${what}:\n${JSON.stringify(outcome)}`)
+        throw new Error(`${file} ended before it printed ${what}:\n${JSON.stringify(outcome)}`)
       })
       early.catch(() => undefined)
       return Promise.race([said, early])

@@ -9,7 +9,10 @@ const OPERATOR = { PORTCULLIS_CLIENT_ID: 'me', PORTCULLIS_CLIENT_SECRET: 'secret
 let gateway: TestServer | undefined
 afterEach(() => gateway?.close())
 
-/** What a gateway is asked that answers with these, and whether the tuples are there then. */
+/**
+ * Starts a gateway that answers with these responses. Returns its requests and whether the tuples
+ * exist at the end.
+ */
 async function written(...statuses: readonly number[]) {
   const asked: { url: string | undefined; authorization: string | undefined; body: string }[] = []
   gateway = await startHttpServer(async (request, response) => {
@@ -23,7 +26,7 @@ async function written(...statuses: readonly number[]) {
   return { isThere: await writeDemoRelations(gateway.url, OPERATOR), asked }
 }
 
-test('the demo’s tuples are written by the operator of the checkout, and the model permits each', async () => {
+test('the operator of the checkout writes the demo’s tuples, and the model permits each of them', async () => {
   const { isThere, asked } = await written(200, 200)
   expect(isThere).toBe(true)
   expect(asked.map(({ url, authorization }) => [url, authorization])).toEqual([
@@ -37,12 +40,12 @@ test('the demo’s tuples are written by the operator of the checkout, and the m
     expect(relations && mistakeOfTuple(relations.model, tuple)).toBe(undefined)
 })
 
-test('a gateway that is late is asked again', async () => {
+test('the tuples are written again if the gateway starts late', async () => {
   expect((await written(503, 200, 503, 200, 200)).isThere).toBe(true)
 })
 
 test.each([[[401]], [[200, 403]], [[200, 404]], [[200, 422]]])(
-  'one that answers %j has other ideas, and is left alone',
+  'a gateway that answers %j gets no second attempt',
   async (statuses) => {
     const { isThere, asked } = await written(...statuses)
     expect(isThere).toBe(false)

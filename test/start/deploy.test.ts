@@ -12,7 +12,7 @@ describe('npm run deploy', () => {
 
   afterAll(() => checkout.close())
 
-  it('bundles every Worker in a dry run, those first that others need, and leaves nothing', async () => {
+  it('bundles every Worker in a dry run, in the order of their bindings, and leaves no files', async () => {
     const { code, stdout, stderr } = await checkout.run([
       ...(['npm', 'run', '-s', 'deploy', '--', '--dry-run'] as const),
     ]).ended
@@ -28,13 +28,13 @@ describe('npm run deploy', () => {
     )
   })
 
-  it('does not deploy before there is a database', async () => {
+  it('refuses to deploy before a database exists', async () => {
     const { code, stdout, stderr } = await checkout.run(['node', 'dev/deploy.ts']).ended
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toContain('wrangler.toml has no database_id yet')
   })
 
-  it('names a Worker that does not bundle, and says why', async () => {
+  it('names a Worker that does not bundle, with the error', async () => {
     const broken = await makeCheckout()
     await writeFile(join(broken.path, 'workers', 'audit.ts'), "import 'nowhere'\n")
     const { code, stderr } = await broken.run(['node', 'dev/deploy.ts', '--dry-run']).ended

@@ -16,7 +16,7 @@ describe('.dev.vars', () => {
 
   afterEach(() => rm(folder, { recursive: true, force: true }))
 
-  it('is made once, for its owner only, with secrets of its own', async () => {
+  it('is created once with random secrets, readable only by its owner', async () => {
     const [one, other] = await Promise.all([
       prepareDevVars(file, 'http://127.0.0.1:1'),
       prepareDevVars(file, 'http://127.0.0.1:2'),
@@ -31,7 +31,7 @@ describe('.dev.vars', () => {
     expect(elsewhere.PORTCULLIS_CLIENT_SECRET).not.toBe(one.PORTCULLIS_CLIENT_SECRET)
   })
 
-  it('keeps what a user wrote, and adds only what is missing', async () => {
+  it('keeps the lines of the user, and adds only what is missing', async () => {
     await writeFile(file, '# mine\nISSUERS=[]\nPUBLIC_URL=https://api.example')
     const vars = await prepareDevVars(file, 'http://127.0.0.1:1')
     expect(vars).toMatchObject({ ISSUERS: '[]', PUBLIC_URL: 'https://api.example' })
@@ -43,7 +43,7 @@ describe('.dev.vars', () => {
     })
   })
 
-  it("gets an operator's client where an earlier version made it without one", async () => {
+  it("gets an operator's client if an earlier version created it without one", async () => {
     await writeFile(file, `SIGNING_KEYS='{}'\nUPSTASH_REDIS_REST_TOKEN=t\nPUBLIC_URL=http://a\n`)
     const vars = await prepareDevVars(file, 'http://127.0.0.1:1')
     expect(vars.PORTCULLIS_CLIENT_ID).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/)
@@ -53,13 +53,13 @@ describe('.dev.vars', () => {
   })
 
   it.each(['plain', 'a b # c', '{"a":"$HOME"}', "it's", 'two\nlines', '', '$& $1', '"'])(
-    'gives back %j as it was',
+    'returns %j unchanged',
     (value) => {
       expect(parseEnv(`${line('NAME', value)}\n`)).toEqual({ NAME: value })
     },
   )
 
-  it('refuses a value that no quotes can hold', () => {
+  it('refuses a value that cannot be quoted', () => {
     expect(() => line('NAME', `'\``)).toThrow('NAME holds characters')
   })
 })

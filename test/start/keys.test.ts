@@ -19,7 +19,7 @@ describe('npm run -s keys', () => {
   const keys = (...args: string[]): Promise<Outcome> =>
     checkout.run(['npm', 'run', '-s', 'keys', '--', ...args]).ended
 
-  /** What a command that works prints. */
+  /** Expects that the command succeeds. Returns its output. */
   async function printed(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await keys(...args)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -32,7 +32,7 @@ describe('npm run -s keys', () => {
     parseSigningKeys(JSON.parse(parseEnv(await checkout.file('.dev.vars')).SIGNING_KEYS ?? ''))
   const listed = async (...args: string[]) => JSON.parse(await printed('list', '--json', ...args))
 
-  it('generate makes a file for its owner only, and says what to do with it', async () => {
+  it('generate creates a file that only its owner can read, and prints the next step', async () => {
     const output = await printed('generate', '--file', 'jwks.json', '--alg', 'EdDSA')
     const [key] = await setIn('jwks.json')
     expect(key).toMatchObject({ kty: 'OKP', alg: 'EdDSA', use: 'sig' })
@@ -42,7 +42,7 @@ describe('npm run -s keys', () => {
     expect(output).not.toContain(key?.d)
   })
 
-  it('generate prints a set for -, and keeps it nowhere', async () => {
+  it('generate prints a key set for -, and writes no file', async () => {
     const args = ['generate', '--file', '-', '--alg', 'RS256', '--alg', 'ES256']
     const set = parseSigningKeys(JSON.parse(await printed(...args)))
     expect(set.map(({ alg }) => alg)).toEqual(['RS256', 'ES256'])
@@ -50,7 +50,7 @@ describe('npm run -s keys', () => {
     await expect(checkout.file('.dev.vars')).rejects.toThrow('ENOENT')
   })
 
-  it('generate replaces nothing, good or bad, unless it is forced', async () => {
+  it('generate replaces no file, valid or invalid, without --force', async () => {
     await printed('generate')
     const before = await checkout.file('.dev.vars')
     expect(await keys('generate')).toMatchObject({
@@ -73,7 +73,7 @@ describe('npm run -s keys', () => {
     expect(await checkout.file('bad.json')).toBe('precious')
   })
 
-  it('S46: rotate puts a new key in front, ten minutes before it signs', async () => {
+  it('S46: rotate adds a new key at the front, ten minutes before it signs', async () => {
     await printed('generate')
     const [old] = await setInDevVars()
     const output = await printed('rotate')
@@ -86,12 +86,12 @@ describe('npm run -s keys', () => {
     expect(output).toContain(new Date((next.nbf ?? 0) * 1000).toISOString().slice(0, 19))
     expect(output).toContain('npm start')
     for (const { d } of set) expect(output).not.toContain(d)
-    // A running gateway does not know the new key yet.
+    // A running gateway does not have the new key yet.
     const token = checkout.run(['npm', 'run', '-s', 'token', '--', '--sub', 'alice'])
     expect(decodeProtectedHeader((await token.ended).stdout.trim()).kid).toBe(old?.kid)
   })
 
-  it('list tells the state of each key, and no private member', async () => {
+  it('list prints the state of each key, and no private member', async () => {
     const [a, b, c] = await Promise.all([1, 2, 3].map(() => generateSigningKey('ES256')))
     const now = Date.now()
     const [first, second, third] = [a, b, c] as [SigningJwk, SigningJwk, SigningJwk]
@@ -107,7 +107,7 @@ describe('npm run -s keys', () => {
     const table = await printed('list', '--file', 'jwks.json')
     expect(table).toMatch(new RegExp(`^${third.kid}  ES256  expired   verifies until 2023-`, 'm'))
     for (const { d } of set) expect(table).not.toContain(d)
-    // The next rotation drops what has expired.
+    // The next rotation drops the expired key.
     await printed('rotate', '--file', 'jwks.json')
     expect((await setIn('jwks.json')).map(({ kid }) => kid).slice(1)).toEqual([
       first.kid,
@@ -115,7 +115,7 @@ describe('npm run -s keys', () => {
     ])
   })
 
-  it('what cannot be done is said in one line with status 1, and repeats no secret', async () => {
+  it('an error is one line with status 1, without secrets', async () => {
     await writeFile(join(checkout.path, 'no.json'), '{"secret')
     await writeFile(join(checkout.path, 'odd.json'), '{"keys":[{"kty":"EC","d":"hidden"}]}')
     for (const [file, message] of [
@@ -135,7 +135,7 @@ describe('npm run -s keys', () => {
     expect((await keys('generate', '--file', 'none/of/these.json')).code).toBe(1)
   })
 
-  it('--help tells every command and option', async () => {
+  it('--help lists every command and option', async () => {
     const help = await printed('--help')
     for (const word of ['generate', 'rotate', 'list', '--file', '--alg', '--force', '--json'])
       expect(help).toContain(word)
@@ -165,7 +165,7 @@ describe('a rotation', () => {
   const exps = (set: readonly SigningJwk[]) => set.map(({ alg, exp }) => [alg, exp])
   const end = 1_800_000_000 + 600 + 3_900
 
-  it('ends the keys of its algorithm, and leaves those of others alone', async () => {
+  it('retires the keys of its algorithm, and keeps those of other algorithms', async () => {
     const [es, rs, next] = await Promise.all(
       (['ES256', 'RS256', 'ES256'] as const).map(generateSigningKey),
     )
@@ -177,7 +177,7 @@ describe('a rotation', () => {
     ])
   })
 
-  it('ends all others where its algorithm is new, or was to end', async () => {
+  it('retires all other keys if its algorithm is new, or if they were already retiring', async () => {
     const [es, ed, again] = await Promise.all(
       (['ES256', 'EdDSA', 'ES256'] as const).map(generateSigningKey),
     )
@@ -194,7 +194,7 @@ describe('a rotation', () => {
     ])
   })
 
-  it('never gives a key more time than it had, and drops what would never begin', async () => {
+  it('never extends the lifetime of a key, and drops keys that would never sign', async () => {
     const [old, far, next] = await Promise.all(
       (['ES256', 'ES256', 'ES256'] as const).map(generateSigningKey),
     )

@@ -21,28 +21,29 @@ const operator = {
 const other = { ...operator, id: '00000000-0000-4000-8000-000000000000', name: 'mine' }
 
 describe("the operator's client of a checkout", () => {
-  it('is the only one where there is no other', () => {
+  it('is the only client if no other is configured', () => {
     expect(JSON.parse(clientsWithOperator(devVars, undefined))).toEqual([operator])
   })
 
-  it('stands behind those that a user configured', () => {
+  it('follows the clients that a user configured', () => {
     const merged = clientsWithOperator(devVars, JSON.stringify([other]))
     expect(JSON.parse(merged)).toEqual([other, operator])
   })
 
-  it('is left as a user wrote it', () => {
+  it('is kept as the user wrote it', () => {
     const own = JSON.stringify([{ ...operator, roles: ['reader'] }])
     expect(clientsWithOperator(devVars, own)).toBe(own)
   })
 
-  it.each(['[{', '{}', '"x"'])('leaves %s to the schema', (text) => {
+  it.each(['[{', '{}', '"x"'])('does not parse %s: the schema refuses it later', (text) => {
     expect(clientsWithOperator(devVars, text)).toBe(text)
   })
 
-  it('S40: is known to the gateway by its hash, and the secret stays out of its environment', () => {
+  it('S40: is stored by its hash in the gateway, and the secret is not in its environment', () => {
     const { SIGNING_KEYS, ...keyless } = devVars
     const settings = readSettings([], { CLIENTS: JSON.stringify([other]) }, '/')
-    if (settings === 'help') throw new Error('no help was asked for')
+    if (settings === 'help')
+      throw new Error('npm start printed its help text instead of a configuration')
     const redis = { url: 'http://127.0.0.1:1', token: 't' }
     const vars = gatewayVars(settings, keyless as typeof devVars, keyless.PUBLIC_URL, redis)
     expect(JSON.parse(vars.CLIENTS)).toEqual([other, operator])

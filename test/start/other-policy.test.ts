@@ -8,7 +8,7 @@ import { freePort } from '../harness/process.ts'
 import { type Checkout, type Command, makeCheckout } from './checkout.ts'
 import { alive, commandOf, descendantsOf } from './processes.ts'
 
-/** Outside of any package: what it imports must come from the checkout. */
+/** Outside of any package: its imports must resolve to the checkout. */
 const POLICY = `
 import { definePolicy } from 'portcullis'
 import * as z from 'zod'
@@ -67,7 +67,7 @@ describe('npm start with another policy, another issuer and Redis of its own', (
     await rm(folder, { recursive: true, force: true })
   })
 
-  it('holds to that policy', async () => {
+  it('applies that policy', async () => {
     const command = ['npm', 'run', '-s', 'token', '--', '--sub', 'eve', '--role', 'guest'] as const
     const bearer = (await checkout.run(command).ended).stdout.trim()
     const status = async (path: string) =>
@@ -77,12 +77,12 @@ describe('npm start with another policy, another issuer and Redis of its own', (
     expect(await status('/public/ping')).toBe(404)
   })
 
-  describe('while somebody works on the policy', () => {
+  describe('while the policy is edited', () => {
     const WAITING = 'portcullis: nothing is served until that is mended and saved\n'
     const redis = () => descendantsOf(started.pid).filter((pid) => commandOf(pid).includes('redis'))
     const save = (text: string) => writeFile(join(folder, 'policy.ts'), text)
     const statusOf = async (path: string) => (await fetch(url + path)).status
-    /** What is said on stderr from now on, once it matches. */
+    /** Resolves to the stderr output from now on, once it matches. */
     async function hearing(what: RegExp, change: () => Promise<unknown>): Promise<string> {
       const { length } = started.stderr()
       const heard = () => started.stderr().slice(length)
@@ -91,7 +91,7 @@ describe('npm start with another policy, another issuer and Redis of its own', (
       return heard()
     }
 
-    it('tells a mistake, and goes on with Redis when it is mended, in a file beside it too', async () => {
+    it('reports a mistake, and continues with the same Redis after the fix, in an imported file as well', async () => {
       const before = redis()
       expect(before.length).toBeGreaterThan(0)
       const using = `import { path } from './shared/path.ts'\n${POLICY.replace("'/orders'", 'path')}`
@@ -111,14 +111,14 @@ describe('npm start with another policy, another issuer and Redis of its own', (
       expect(await statusOf('/shared')).toBe(401)
     })
 
-    it('sees what is saved while the Workers end for a mistake', async () => {
+    it('notices a change that is saved while the Workers end because of a mistake', async () => {
       await save(POLICY.replace("'/orders'", "'orders'"))
       await new Promise((done) => setTimeout(done, 1_500))
       await save(POLICY.replace("'/orders'", "'/mended'"))
       await expect.poll(() => statusOf('/mended').catch(() => 0), { timeout: 60_000 }).toBe(401)
     })
 
-    it('serves nothing, and no other policy, while the file is gone', async () => {
+    it('serves nothing, and no other policy, while the file is missing', async () => {
       const gone = await hearing(/requests wait until that is mended/, () =>
         rm(join(folder, 'policy.ts')),
       )
@@ -130,7 +130,7 @@ describe('npm start with another policy, another issuer and Redis of its own', (
     })
   })
 
-  it('says so when a relation model was saved whose JSON is not what it says', async () => {
+  it('reports a saved relation model that differs from its JSON', async () => {
     const path = join(checkout.path, 'portcullis.fga')
     const text = await checkout.file('portcullis.fga')
     const { length } = started.stderr()
@@ -141,10 +141,10 @@ describe('npm start with another policy, another issuer and Redis of its own', (
     await writeFile(path, text)
   })
 
-  it('ends by itself, in error and with everything it started, when wrangler dies', async () => {
+  it('ends with an error and with all its processes when wrangler dies', async () => {
     const family = descendantsOf(started.pid)
     const [wrangler] = family.filter((pid) => commandOf(pid).includes('wrangler'))
-    if (wrangler === undefined) throw new Error('there is no wrangler')
+    if (wrangler === undefined) throw new Error('no wrangler process is running')
     process.kill(wrangler, 'SIGKILL')
     const { code, stderr } = await started.ended
     expect(code).toBe(1)

@@ -1,4 +1,4 @@
-/** Which processes there are, and whose children. */
+/** The running processes and their children. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
@@ -7,7 +7,7 @@ interface Process {
   readonly parent: number
 }
 
-/** Everything that `pid` started, directly or not. */
+/** Returns all direct and indirect children of `pid`. */
 export function descendantsOf(pid: number): readonly number[] {
   const all = processes()
   const found = [pid]
@@ -17,18 +17,18 @@ export function descendantsOf(pid: number): readonly number[] {
   return found.slice(1)
 }
 
-/** Those of `pids` that still run. */
+/** Returns those of `pids` that are still running. */
 export function alive(pids: readonly number[]): readonly number[] {
   const running = new Set(processes().map(({ pid }) => pid))
   return pids.filter((pid) => running.has(pid))
 }
 
-/** The command line of a process. */
+/** Returns the command line of a process. */
 export function commandOf(pid: number): string {
   return execFileSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' })
 }
 
-/** All processes, without the dead that nobody has buried yet. */
+/** Returns all processes except zombies. */
 function processes(): readonly Process[] {
   const rows = existsSync('/proc/self/stat') ? fromProc() : fromPs()
   return rows.filter(({ state }) => !state.startsWith('Z'))
@@ -40,7 +40,7 @@ function fromProc(): (Process & { readonly state: string })[] {
     .flatMap((name) => {
       try {
         const text = readFileSync(`/proc/${name}/stat`, 'utf8')
-        // The command, in parentheses, may hold anything.
+        // The command, in parentheses, may contain any character.
         const [state = '', parent] = text.slice(text.lastIndexOf(')') + 2).split(' ')
         return [{ pid: Number(name), parent: Number(parent), state }]
       } catch {

@@ -11,12 +11,13 @@ const devVars = {
 const elsewhere = { UPSTASH_REDIS_REST_URL: 'http://127.0.0.1:1', UPSTASH_REDIS_REST_TOKEN: 't' }
 
 test.each([
-  ['a second before the REST server of this machine', {}, 1_000],
-  ['the default before another one', elsewhere, undefined],
-  ['what the operator says', { REDIS_TIMEOUT_MS: '300' }, 300],
-])('a gateway of npm start gives Redis %s', (_, env, expected) => {
+  ['one second for the local REST server', {}, 1_000],
+  ['the default for another server', elsewhere, undefined],
+  ['the configured one', { REDIS_TIMEOUT_MS: '300' }, 300],
+])('the Redis deadline of npm start is %s', (_, env, expected) => {
   const settings = readSettings([], env, '/')
-  if (settings === 'help') throw new Error('no help was asked for')
+  if (settings === 'help')
+    throw new Error('npm start printed its help text instead of a configuration')
   const redisRest = { url: 'http://127.0.0.1:1', token: 't' }
   const vars = gatewayVars(settings, devVars as never, PUBLIC_URL, redisRest)
   expect(configOf(vars).redis.timeoutMs).toBe(expected)

@@ -6,7 +6,7 @@ import { type Checkout, makeCheckout, type Outcome } from './checkout.ts'
 
 const UPSTASH_TOKEN = 'dQ7nXr2kPz9sLw4vBt6yHm1c'
 
-describe('npm start refuses, in words that help', () => {
+describe('npm start refuses with a helpful message', () => {
   let checkout: Checkout
 
   beforeAll(async () => {
@@ -21,7 +21,7 @@ describe('npm start refuses, in words that help', () => {
   }
 
   it.each<[string, Record<string, string>, string]>([
-    ['a port that is none', { PORT: 'web' }, 'PORT must be a number from 1 to 65535'],
+    ['an invalid port', { PORT: 'web' }, 'PORT must be a number from 1 to 65535'],
     ['port 0', { PORT: '0' }, 'PORT must be a number from 1 to 65535'],
     [
       'a REST URL without a token',
@@ -34,22 +34,22 @@ describe('npm start refuses, in words that help', () => {
       'UPSTASH_REDIS_REST_TOKEN is given without UPSTASH_REDIS_REST_URL',
     ],
     [
-      'a REST endpoint that nobody listens on',
+      'an unreachable REST endpoint',
       { UPSTASH_REDIS_REST_URL: 'http://127.0.0.1:1', UPSTASH_REDIS_REST_TOKEN: UPSTASH_TOKEN },
       'UPSTASH_REDIS_REST_URL: nobody answers on 127.0.0.1:1',
     ],
     [
-      'a Redis that nobody listens on',
+      'an unreachable Redis',
       { REDIS_URL: 'redis://127.0.0.1:1' },
       'REDIS_URL: no Redis answers on 127.0.0.1:1 (ECONNREFUSED)',
     ],
     [
-      'a Redis that is none',
+      'a server that is not Redis',
       { REDIS_URL: 'http://127.0.0.1:1' },
       'REDIS_URL: the Redis URL must look like redis://host:port',
     ],
     [
-      'a policy file that is not there',
+      'a missing policy file',
       { PORTCULLIS_CONFIG: '/nowhere/policy.ts' },
       'PORTCULLIS_CONFIG: there is no file /nowhere/policy.ts',
     ],
@@ -62,13 +62,13 @@ describe('npm start refuses, in words that help', () => {
     expect(await start(env)).toEqual({ code: 1, stdout: '', stderr: `portcullis: ${message}\n` })
   })
 
-  it('an option that it does not know', async () => {
+  it('an unknown option', async () => {
     const { code, stderr } = await start({}, '--hurry')
     expect(code).toBe(1)
     expect(stderr).toContain("'--hurry'")
   })
 
-  it('names every mistake of a policy, wherever the file lies', async () => {
+  it('every mistake of a policy, wherever the file is', async () => {
     const other = await makeCheckout()
     const policy = join(other.path, 'policy.ts')
     await writeFile(

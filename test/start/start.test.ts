@@ -9,7 +9,7 @@ import { alive, descendantsOf } from './processes.ts'
 
 const ALL_SAID = /^# 403.*\ncurl .*\n# .*\nnpx .*\n/m
 
-/** Does what a suggested `curl` line does; there may be no curl on this machine. */
+/** Executes a suggested `curl` line without curl, which may be missing on this machine. */
 function paste(line: string): Promise<Response> {
   const words = line.match(/'[^']*'|\S+/g)?.map((word) => word.replaceAll("'", '')) ?? []
   const headers = new Headers()
@@ -71,7 +71,7 @@ describe('npm start', () => {
     return names.filter((name) => name.startsWith('state')).sort()
   }
 
-  it('says once that it is ready, with nothing of wrangler around it', () => {
+  it('prints that it is ready once, without output of wrangler', () => {
     const lines = firstOutput.split('\n').filter((line) => line !== '' && !line.startsWith('>'))
     expect(lines[0]).toBe(`Portcullis is ready on http://127.0.0.1:${ports[0]}`)
     expect(lines.slice(1).map((line) => line.split(' ')[0])).toEqual([
@@ -79,7 +79,7 @@ describe('npm start', () => {
     ])
   })
 
-  it('suggests requests that get the answers it promises', async () => {
+  it('suggests requests with correct expected responses', async () => {
     const suggested = [...firstOutput.matchAll(/^# (\d+): .*\n(curl .*)$/gm)]
     expect(suggested.map(([, status]) => status)).toEqual(['200', '401', '403', '200', '403'])
     for (const [, status, line] of suggested) {
@@ -132,7 +132,7 @@ describe('npm start', () => {
     },
   )
 
-  it('runs twice at once from one checkout: two gateways, one system', async () => {
+  it('runs twice at once from one checkout: two gateways with one Redis', async () => {
     const second = checkout.run(['node', 'dev/start.ts'], {
       PORT: String(ports[1]),
       REDIS_URL: redis.url,
@@ -166,7 +166,7 @@ describe('npm start', () => {
     expect(await databases()).toEqual(['state'])
   })
 
-  it('ends with everything it started when npm gets SIGTERM', async () => {
+  it('ends with all its processes when npm gets SIGTERM', async () => {
     const family = descendantsOf(first.pid)
     expect(family.length).toBeGreaterThan(2)
     first.child.kill('SIGTERM')

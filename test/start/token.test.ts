@@ -32,7 +32,7 @@ describe('npm run -s token', () => {
     })
   }
 
-  it('prints one access token (RFC 9068) with all that was asked for', async () => {
+  it('prints one access token (RFC 9068) with all requested claims', async () => {
     const { payload, protectedHeader } = await verified(
       ...['--sub', 'alice', '--role', 'reader', '--role', 'writer', '--scope', 'a b'],
       ...['--client', 'shop', '--tenant', 'acme', '--sid', 's1', '--jti', 'j1', '--ttl', '15m'],
@@ -46,7 +46,7 @@ describe('npm run -s token', () => {
     expect(protectedHeader.kid).toEqual(expect.any(String))
   })
 
-  it('leaves out what was not asked for, and gives each token an id of its own', async () => {
+  it('omits claims that were not requested, and gives each token its own id', async () => {
     const one = (await verified('--sub', 'alice')).payload
     const other = (await verified('--sub', 'alice')).payload
     expect(Object.keys(one).sort()).toEqual(

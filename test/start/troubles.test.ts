@@ -1,4 +1,4 @@
-/** What `npm start` says of what goes wrong around it. */
+/** The messages of `npm start` about faults in its environment. */
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startRedis } from '../../dev/redis.ts'
@@ -8,7 +8,7 @@ import { freePort } from '../harness/process.ts'
 import { type Checkout, type Command, makeCheckout } from './checkout.ts'
 import { alive, commandOf, descendantsOf } from './processes.ts'
 
-/** What starts is given more than it needs: key sets are asked for again within half a minute. */
+/** Every start needs less than this: key sets are fetched again within half a minute. */
 const PATIENCE_MS = 150_000
 
 const found = await startRedis({ prefer: 'server' }).catch(() => undefined)
@@ -40,7 +40,7 @@ describe('npm start', () => {
     await provider?.close()
   })
 
-  it('tells mistakes in the environment before a port that is taken', async () => {
+  it('reports mistakes in the environment before a port that is in use', async () => {
     const server = createServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as { port: number }
@@ -56,7 +56,7 @@ describe('npm start', () => {
   })
 
   it(
-    'says whose key set cannot be had, and why, and is ready when it can',
+    'names the issuer whose key set is unavailable with the cause, and becomes ready later',
     async () => {
       const { stdout, stderr } = await running.said(/^portcullis: waiting for that, \d+ s at most/m)
       expect(stdout).toBe('')
@@ -72,7 +72,7 @@ describe('npm start', () => {
   )
 
   it.runIf(found)(
-    'ends when the Redis that it started does, and says so',
+    'ends when the Redis that it started ends, and reports it',
     async () => {
       await running.said(/^npx portcullis /m)
       const family = descendantsOf(running.pid)

@@ -24,7 +24,10 @@ const counted = [3, 2, 60_000]
 
 const FLAGGED = `#!lua flags=allow-key-locking\n${ADMISSION_SCRIPT}`
 
-/** Asks over a Redis that gives these replies, one to each call; the commands it got. */
+/**
+ * Creates a store over a Redis that gives these replies, one for each call. Returns the commands it
+ * received as well.
+ */
 function storeOver(...replies: RedisReply[]) {
   const sent: RedisCommand[] = []
   const store = createUpstashAdmissionStore({
@@ -36,8 +39,8 @@ function storeOver(...replies: RedisReply[]) {
   return { consult: () => store.consult(query), sent }
 }
 
-describe('what the script says', () => {
-  test('of somebody of whom nothing is there', async () => {
+describe('the reply of the admission script', () => {
+  test('for a caller without any stored state', async () => {
     const { consult, sent } = storeOver({ result: [0, 0, ...counted] })
     const facts = await consult()
     expect(facts).toMatchObject({ tokenRevoked: false, proofUsed: false })
@@ -52,7 +55,7 @@ describe('what the script says', () => {
     ])
   })
 
-  test('of somebody of whom everything is there, and no limit was looked at', async () => {
+  test('for a caller with every stored state, without checking limits', async () => {
     const there = [1, '1', 2, '1795183000', 3, '1795183990', 4, '1795183991']
     const facts = await storeOver({ result: [4, 0, ...there] }).consult()
     expect(facts).toEqual({
@@ -65,7 +68,7 @@ describe('what the script says', () => {
     })
   })
 
-  test('S32: nothing of a caller stands in the script itself', async () => {
+  test('S32: the script text contains no data of a caller', async () => {
     const sent: RedisCommand[] = []
     const store = createUpstashAdmissionStore({
       async send(commands) {
@@ -84,32 +87,32 @@ describe('what the script says', () => {
     ['an error', { error: 'WRONGTYPE of the key pc:revoked:x' }],
     ['nothing', {}],
     ['null', { result: null }],
-    ['a text', { result: 'OK' }],
+    ['text', { result: 'OK' }],
     ['an object', { result: { 0: 0, 1: 0 } }],
     ['an empty list', { result: [] }],
-    ['no word of what is there', { result: [null, 0, ...counted] }],
-    ['fewer than none', { result: [-1, 0, ...counted] }],
-    ['more than is told', { result: [1, 0, ...counted] }],
-    ['many more than is told', { result: [9, 0, ...counted] }],
-    ['no word of the proof', { result: [0] }],
-    ['a null for the proof', { result: [0, null, ...counted] }],
-    ['a text for the proof', { result: [0, '0', ...counted] }],
-    ['another number for the proof', { result: [0, 2, ...counted] }],
-    ['a key that was not asked for', { result: [1, 0, 5, '1', ...counted] }],
+    ['null as number of values', { result: [null, 0, ...counted] }],
+    ['a negative number of values', { result: [-1, 0, ...counted] }],
+    ['one value too few', { result: [1, 0, ...counted] }],
+    ['many values too few', { result: [9, 0, ...counted] }],
+    ['no result for the proof', { result: [0] }],
+    ['null for the proof', { result: [0, null, ...counted] }],
+    ['text for the proof', { result: [0, '0', ...counted] }],
+    ['an unknown number for the proof', { result: [0, 2, ...counted] }],
+    ['a key that was not requested', { result: [1, 0, 5, '1', ...counted] }],
     ['a key before the first', { result: [1, 0, 0, '1', ...counted] }],
-    ['a value that is no text', { result: [1, 0, 1, 1, ...counted] }],
-    ['a cut-off that is no second', { result: [1, 0, 2, 'soon'] }],
-    ['a ban that is no second', { result: [1, 0, 3, ''] }],
+    ['a value that is not text', { result: [1, 0, 1, 1, ...counted] }],
+    ['a cutoff that is not a second', { result: [1, 0, 2, 'soon'] }],
+    ['a ban that is not a second', { result: [1, 0, 3, ''] }],
     ['too few counts', { result: [0, 0, 3, 2] }],
     ['too many counts', { result: [0, 0, ...counted, ...counted] }],
-    ['a count that is a text', { result: [0, 0, 3, '2', 60_000] }],
+    ['a count that is text', { result: [0, 0, 3, '2', 60_000] }],
     ['a count that is null', { result: [0, 0, 3, null, 60_000] }],
     ['a fraction', { result: [0, 0, 3, 0.5, 60_000] }],
     ['more left than the limit', { result: [0, 0, 3, 4, 60_000] }],
-    ['more left of a refusal than the limit', { result: [0, 0, 3, -5, 60_000] }],
-    ['a time that has passed', { result: [0, 0, 3, 2, -1] }],
-    ['a limit below none', { result: [0, 0, -2, 0, 0] }],
-  ] as const)('R06: %s is an outage that repeats nothing of it', async (_, reply) => {
+    ['more than the limit beyond a refusal', { result: [0, 0, 3, -5, 60_000] }],
+    ['a time in the past', { result: [0, 0, 3, 2, -1] }],
+    ['a negative limit', { result: [0, 0, -2, 0, 0] }],
+  ] as const)('R06: %s is an outage, and the error quotes nothing of it', async (_, reply) => {
     const failure = await storeOver(reply as RedisReply)
       .consult()
       .then(

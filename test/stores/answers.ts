@@ -1,8 +1,10 @@
-/** A REST endpoint whose replies a test writes. */
+/** A REST endpoint with replies that a test defines. */
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 
-/** A client of an endpoint that answers every call with `body`; undefined: it never answers. */
+/**
+ * Creates a client of an endpoint that answers every call with `body`; undefined: it never answers.
+ */
 export async function answering(
   body: string | undefined,
 ): Promise<{ readonly rest: RedisRest; calls(): number; close(): Promise<void> }> {

@@ -4,7 +4,7 @@ import { createApiKeys } from '../../src/tokens/redis/api-keys.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 
 const START_MS = 1_795_183_974_000
-/** The tolerance of the gateway for its own tokens. */
+/** The clock tolerance of the gateway for its own tokens. */
 const TOLERANCE_MS = 5_000
 
 let redis: TestRedis
@@ -17,10 +17,10 @@ beforeAll(async () => {
 afterAll(() => redis.close())
 
 test.each([
-  ['at its end', 60_000],
+  ['at its expiry', 60_000],
   ['in its last moment', 60_000 + TOLERANCE_MS],
   ['by a gateway whose clock is ahead', 60_000 + 2 * TOLERANCE_MS],
-])('S34: a key that is replaced %s leaves nothing without an end', async (_, laterMs) => {
+])('S34: every key in Redis has a TTL after an API key is replaced %s', async (_, laterMs) => {
   let nowMs = START_MS
   const keys = createApiKeys({ rest, publicUrl: 'https://gateway.test', now: () => nowMs })
   const described = { name: 'robot', subject: 'robot', expiresInSeconds: 60 }

@@ -13,7 +13,7 @@ afterEach(() => {
 })
 
 describe('a deadline', () => {
-  test('passes after its time, with a TimeoutError', () => {
+  test('expires after its time, with a TimeoutError', () => {
     const loop = installEventLoop(0)
     const { signal } = startDeadline(MS)
     loop.at(MS - 1, () => expect(signal.aborted).toBe(false))
@@ -23,7 +23,7 @@ describe('a deadline', () => {
     expect((signal.reason as Error).name).toBe('TimeoutError')
   })
 
-  test('fires five timers on an isolate that runs, and none for a prompt answer', () => {
+  test('uses five timers on a running isolate, and none for a prompt response', () => {
     const loop = installEventLoop(0)
     startDeadline(MS)
     loop.run()
@@ -34,12 +34,12 @@ describe('a deadline', () => {
     expect(loop.timersFired()).toBe(5)
   })
 
-  test('does not pass while the isolate stands still, nor right after', () => {
+  test('does not expire while the isolate is blocked, nor right after', () => {
     const loop = installEventLoop(0)
     const { signal, end } = startDeadline(MS)
     loop.at(1, () => {}, 100 * MS)
     let answered = false
-    // The answer is there, and takes some turns of the event loop to be read.
+    // The response has arrived, and needs some turns of the event loop to be read.
     loop.at(5, () => read(8))
     function read(turns: number): void {
       answered = turns === 0 && !signal.aborted
@@ -51,7 +51,7 @@ describe('a deadline', () => {
     expect(signal.aborted).toBe(false)
   })
 
-  test('never passes once it has ended', () => {
+  test('never expires after it has ended', () => {
     const loop = installEventLoop(0)
     const { signal, end } = startDeadline(MS)
     loop.at(MS / 2, () => end(true))
@@ -60,7 +60,7 @@ describe('a deadline', () => {
     expect(loop.now()).toBe(MS / 2)
   })
 
-  test.each([10, 33, 250, 2_000, 5_000])('of %i ms passes after as long', (ms) => {
+  test.each([10, 33, 250, 2_000, 5_000])('of %i ms expires after that time', (ms) => {
     const loop = installEventLoop(0)
     const { signal } = startDeadline(ms)
     loop.run()
@@ -69,21 +69,21 @@ describe('a deadline', () => {
   })
 })
 
-/** When Redis has the answer to a call that it got at `sentMs`; infinite: never. */
+/** The time at which Redis answers a call that it received at `sentMs`; infinite: never. */
 type Service = (sentMs: number, index: number) => number
 
 interface World {
   readonly loop: EventLoop
   readonly arrivalsMs: readonly number[]
-  /** Time of this isolate that a request costs before its call is made. */
+  /** Time of this isolate for a request before its call is made. */
   readonly requestCostMs: number
-  /** What each turn costs that a call needs to be sent, or its answer to be read. */
+  /** Time of each turn that sends a call or reads its response. */
   readonly turnCostMs: number
   readonly turns: number
   readonly service: Service
 }
 
-/** Runs the calls. Returns what became of each, and how long it took by the clock on the wall. */
+/** Runs the calls. Returns the outcome of each, and its duration in wall-clock time. */
 function outcomesOf({ loop, arrivalsMs, requestCostMs, turnCostMs, turns, service }: World) {
   const deadlines = createDeadlines(MS)
   const outcomes: { readonly answered: boolean; readonly ms: number }[] = []
@@ -119,7 +119,7 @@ const prompt: Service = (sentMs) => sentMs + PROMPT_MS
 const late: Service = (sentMs) => sentMs + LATE_MS
 const hung: Service = () => Number.POSITIVE_INFINITY
 
-/** Answers in order, one every `eachMs` at most. */
+/** A service that answers in order, at most one call every `eachMs`. */
 function queueing(eachMs: number): Service {
   let freeMs = 0
   return (sentMs) => {
@@ -128,22 +128,22 @@ function queueing(eachMs: number): Service {
   }
 }
 
-/** From a fast machine to one that others starve. */
+/** From a fast machine to one with too little CPU time. */
 const isolates = fc.record({
   requestCostMs: fc.double({ min: 0.2, max: 10, noNaN: true }),
   turnCostMs: fc.double({ min: 0.01, max: 2, noNaN: true }),
   turns: fc.integer({ min: 1, max: 4 }),
 })
 const bursts = fc.integer({ min: 1, max: 1_000 }).map((count) => Array<number>(count).fill(0))
-/** Moments at which the isolate stands still, such as collections of garbage. */
+/** Times at which the isolate is blocked, for example by garbage collection. */
 const stalls = fc.array(
   fc.record({ atMs: fc.integer({ min: 0, max: 3_000 }), ms: fc.integer({ min: 0, max: 5_000 }) }),
   { maxLength: 20 },
 )
 const runs = { numRuns: 40 }
 
-describe('in a model of an isolate', () => {
-  test('no burst gives up a Redis that answers in 5 ms, however starved the isolate is', () => {
+describe('deadlines in a model of an isolate', () => {
+  test('no burst times out with a Redis that answers in 5 ms, however slow the isolate is', () => {
     fc.assert(
       fc.property(isolates, bursts, stalls, (isolate, arrivalsMs, pauses) => {
         const loop = installEventLoop()
@@ -156,12 +156,13 @@ describe('in a model of an isolate', () => {
     )
   })
 
-  test('nor one that answers call after call, however long the queue before it is', () => {
+  test('no call times out with a Redis that answers call after call, however long the queue is', () => {
     fc.assert(
       fc.property(isolates, bursts, stalls, (isolate, arrivalsMs, pauses) => {
         const loop = installEventLoop()
         for (const { atMs, ms } of pauses) loop.at(atMs, () => {}, ms)
-        // Slow, but the first eight are served in about half a deadline: less is no queue that moves.
+        // Slow, but the first eight are served in about half a deadline: a slower queue does not
+        // count as moving.
         const slowestMs = MS / 2 / QUEUE_CALLS
         const eachMs = Math.min(slowestMs, (0.9 * LONGEST_QUEUE_MS) / arrivalsMs.length)
         const outcomes = outcomesOf({ ...isolate, loop, arrivalsMs, service: queueing(eachMs) })
@@ -173,7 +174,7 @@ describe('in a model of an isolate', () => {
 
   const steady = (perSecond: number) =>
     Array.from({ length: 2 * perSecond }, (_, index) => (index * 1_000) / perSecond)
-  /** Fast enough for the load that it is offered. */
+  /** Fast enough for the offered load. */
   const running = { requestCostMs: 0.2, turnCostMs: 0.02, turns: 3 }
 
   test.each([
@@ -181,7 +182,7 @@ describe('in a model of an isolate', () => {
     ['10 calls a second', steady(10)],
     ['1,000 calls a second', steady(1_000)],
     ['a burst of 50', Array<number>(50).fill(0)],
-  ])('R03: a Redis that answers after 400 ms is given up by each of %s', (_, arrivalsMs) => {
+  ])('R03: a Redis that answers after 400 ms times out for %s', (_, arrivalsMs) => {
     for (const service of [late, hung]) {
       const loop = installEventLoop()
       const outcomes = outcomesOf({ ...running, loop, arrivalsMs, service })
@@ -196,18 +197,21 @@ describe('in a model of an isolate', () => {
     [2, 200],
     [2, 1_000],
     [10, 1_000],
-  ])('R03: one answer in %i is late at %i a second: only those are given up', (n, perSecond) => {
-    const loop = installEventLoop()
-    const isLate = (index: number) => index % n === 0
-    const service: Service = (sentMs, index) => (isLate(index) ? late : prompt)(sentMs, index)
-    const outcomes = outcomesOf({ ...running, loop, arrivalsMs: steady(perSecond), service })
-    expect(outcomes.map(({ answered }) => answered)).toEqual(
-      outcomes.map((_, index) => !isLate(index)),
-    )
-  })
+  ])(
+    'R03: with one late response in %i at %i a second, only the late ones time out',
+    (n, perSecond) => {
+      const loop = installEventLoop()
+      const isLate = (index: number) => index % n === 0
+      const service: Service = (sentMs, index) => (isLate(index) ? late : prompt)(sentMs, index)
+      const outcomes = outcomesOf({ ...running, loop, arrivalsMs: steady(perSecond), service })
+      expect(outcomes.map(({ answered }) => answered)).toEqual(
+        outcomes.map((_, index) => !isLate(index)),
+      )
+    },
+  )
 
   test.each([10, 100, 1_000])(
-    'R03: a Redis that becomes late under %i calls a second is given up by each from then on',
+    'R03: a Redis that becomes late under %i calls a second times out for each call from then on',
     (perSecond) => {
       const loop = installEventLoop()
       const [lateFromMs, promptAgainMs] = [500, 1_500]
@@ -215,7 +219,8 @@ describe('in a model of an isolate', () => {
       const service: Service = (sentMs) => sentMs + (isLate(sentMs) ? LATE_MS : 50)
       const arrivalsMs = steady(perSecond)
       const outcomes = outcomesOf({ ...running, loop, arrivalsMs, service })
-      // Of a thousand, those that began beside the last prompt calls may be taken for a queue.
+      // Of a thousand calls, those that began together with the last prompt ones may count as a
+      // moving queue.
       const judged = arrivalsMs.flatMap((ms, index) =>
         [lateFromMs, promptAgainMs].some((edgeMs) => ms > edgeMs - 5 && ms < edgeMs + 60)
           ? []
@@ -227,7 +232,7 @@ describe('in a model of an isolate', () => {
     },
   )
 
-  test('a queue that stops moving is given up one deadline later', () => {
+  test('a queue that stops moving times out one deadline later', () => {
     const loop = installEventLoop()
     const stopsMs = 600
     const inOrder = queueing(5)
@@ -242,7 +247,7 @@ describe('in a model of an isolate', () => {
     expect(Math.max(...outcomes.map(({ ms }) => ms))).toBeLessThan(stopsMs + 1.5 * MS)
   })
 
-  test('no call waits in a queue for ever', () => {
+  test('no call waits in a queue without end', () => {
     const loop = installEventLoop(0)
     const deadlines = createDeadlines(MS)
     const { signal } = deadlines.start()
@@ -259,7 +264,7 @@ describe('in a model of an isolate', () => {
     expect(passedMs).toBeCloseTo(LONGEST_QUEUE_MS, -1)
   })
 
-  test('a Redis that is silent is given up by a burst on a starved isolate, too', () => {
+  test('R03: a burst to a silent Redis times out on a slow isolate as well', () => {
     fc.assert(
       fc.property(isolates, bursts, stalls, (isolate, arrivalsMs, pauses) => {
         const loop = installEventLoop()
@@ -267,7 +272,7 @@ describe('in a model of an isolate', () => {
         const outcomes = outcomesOf({ ...isolate, loop, arrivalsMs, service: hung })
         expect(outcomes).toHaveLength(arrivalsMs.length)
         expect(outcomes.filter(({ answered }) => answered)).toEqual([])
-        // Each call fires so many timers at most, so an outage cannot starve the isolate for long.
+        // Each call uses at most this many timers, so an outage cannot block the isolate for long.
         expect(loop.timersFired()).toBeLessThanOrEqual(22 * arrivalsMs.length)
       }),
       runs,

@@ -1,15 +1,15 @@
-/** A model of an isolate: one thread, turns that cost time, and timers that fire when it has time. */
+/** A model of an isolate: one thread, turns that take time, and timers that fire between turns. */
 import { vi } from 'vitest'
 
 export interface EventLoop {
   now(): number
-  /** Makes `task` ready to run: it runs after all that is ready already, and costs `costMs`. */
+  /** Makes `task` ready to run: it runs after all ready tasks, and takes `costMs`. */
   ready(task: () => void, costMs?: number): void
-  /** Makes `task` ready when the isolate looks for events at `atMs` or later. */
+  /** Makes `task` ready when the isolate polls for events at `atMs` or later. */
   at(atMs: number, task: () => void, costMs?: number): void
-  /** Runs until nothing is ready and nothing is due any more. */
+  /** Runs until no task is ready or due. */
   run(): void
-  /** Timers that fired so far. */
+  /** Number of timers that have fired. */
   timersFired(): number
 }
 
@@ -22,8 +22,8 @@ interface Event {
 
 /**
  * Replaces the global timers and `Date.now` by those of a new event loop until
- * `vi.unstubAllGlobals()` and `vi.restoreAllMocks()`. Like workerd, it looks for due timers and
- * answers only when nothing is ready to run.
+ * `vi.unstubAllGlobals()` and `vi.restoreAllMocks()`. Like workerd, it polls for due timers and
+ * responses only when no task is ready.
  */
 export function installEventLoop(timerCostMs = 0.02): EventLoop {
   let nowMs = 0
@@ -43,7 +43,7 @@ export function installEventLoop(timerCostMs = 0.02): EventLoop {
     slotEvents.push({ id, atMs, task, costMs })
     return id
   }
-  /** Moves what is due to the queue; waits for it first. Reports whether there is anything left. */
+  /** Waits for the next due tasks and moves them to the queue. Reports whether any task is left. */
   function poll(): boolean {
     const slots = [...events.keys()].sort((a, b) => a - b)
     for (const slot of slots) {

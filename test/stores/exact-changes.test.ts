@@ -1,4 +1,4 @@
-/** Exact windows while operators and policies change under them, and the server's clock with them. */
+/** Exact windows while operators, policies and the server's clock change. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
@@ -15,10 +15,10 @@ const RUNS = { seed: SEED, numRuns: 10 }
 const WINDOW_SECONDS = 60
 const WINDOW_MICROS = WINDOW_SECONDS * 1e6
 
-/** The script by a clock of the test, which stands in its last two arguments. */
+/** The script with a test clock in its last two arguments. */
 const CLOCKED_SCRIPT = ADMISSION_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
 
-/** One request of what is to come: what has changed before it, and of which limits it takes. */
+/** One future request: the changes before it, and the limits that it uses. */
 const steps = fc.array(
   fc.record({
     gap: fc.oneof(
@@ -26,14 +26,14 @@ const steps = fc.array(
       { weight: 6, arbitrary: fc.integer({ min: 0, max: 2e6 }) },
       { weight: 1, arbitrary: fc.integer({ min: WINDOW_MICROS - 2, max: WINDOW_MICROS + 2 }) },
     ),
-    /** By how much the server's clock is set back. */
+    /** The time by which the server's clock is set back. */
     back: fc.oneof(
       { weight: 20, arbitrary: fc.constant(0) },
       { weight: 1, arbitrary: fc.integer({ min: 1, max: 3 * WINDOW_MICROS }) },
     ),
     limit: fc.integer({ min: 1, max: 90 }),
     cost: fc.oneof({ weight: 6, arbitrary: fc.constant(1) }, fc.integer({ min: 1, max: 30 })),
-    /** Undefined: as it is; 0: lifted. */
+    /** Undefined: unchanged; 0: lifted. */
     override: fc.oneof(
       { weight: 9, arbitrary: fc.constant(undefined) },
       { weight: 1, arbitrary: fc.integer({ min: 0, max: 120 }) },
@@ -43,14 +43,14 @@ const steps = fc.array(
   { minLength: REQUESTS / 2, maxLength: REQUESTS },
 )
 
-describe.each(['auto', 'embedded'] as const)('what is changed midway (%s)', (prefer) => {
+describe.each(['auto', 'embedded'] as const)('changes during a window (%s)', (prefer) => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
   })
   afterAll(() => redis.close())
 
-  /** A store whose Redis has the clock `micros()`. */
+  /** Creates a store whose Redis has the clock `micros()`. */
   function clocked(micros: () => number) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     const changed: RedisRest = {
@@ -62,7 +62,7 @@ describe.each(['auto', 'embedded'] as const)('what is changed midway (%s)', (pre
     return createUpstashAdmissionStore(changed)
   }
 
-  test('R16: limits, overrides, costs and modes: never more than the limit in force, of any limit', async () => {
+  test('R16: changed limits, overrides, costs and modes never admit more than the limit in force', async () => {
     const outcomes = { admitted: 0, refused: 0 }
     const property = fc.asyncProperty(steps, async (schedule) => {
       let [real, behind] = [1_795_000_000_000_000, 0]

@@ -1,4 +1,4 @@
-/** The script grants, takes back and writes what the specification of units ahead says. */
+/** The script grants, takes back and writes what the specification of leases requires. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { RateLimit } from '../../src/admission/limit.ts'
@@ -16,7 +16,7 @@ const RUNS = { seed: SEED, numRuns: 25 }
 const WINDOW_SECONDS = 60
 const WINDOW_MICROS = WINDOW_SECONDS * 1e6
 
-/** The script by a clock of the test, which stands in its last two arguments. */
+/** The script with a test clock in its last two arguments. */
 const CLOCKED_SCRIPT = ADMISSION_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
 const text = (number: number, digits: number) => String(number).padStart(digits, '0')
 
@@ -30,9 +30,9 @@ const steps = fc.array(
     isRenewal: fc.boolean(),
     units: fc.nat(60),
     holdMs: fc.integer({ min: 100, max: 15_000 }),
-    /** Which grant of before comes back, and how many of its units. */
+    /** An earlier grant that is returned, and the number of returned units. */
     back: fc.option(fc.record({ grant: fc.nat(), units: fc.nat(80) })),
-    /** Asks for nothing besides. */
+    /** A request without a lease. */
     isPlain: fc.boolean(),
   }),
   { minLength: 20, maxLength: 60 },
@@ -43,14 +43,14 @@ const NOBODY: Pick<AdmissionQuery, 'revocation' | 'bans'> = {
   bans: [],
 }
 
-describe.each(['auto', 'embedded'] as const)('the script over Redis (%s)', (prefer) => {
+describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)', (prefer) => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
   })
   afterAll(() => redis.close())
 
-  /** A store whose Redis has the clock `micros()`. */
+  /** Creates a store whose Redis has the clock `micros()`. */
   function clocked(micros: () => number) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     const changed: RedisRest = {
@@ -62,7 +62,7 @@ describe.each(['auto', 'embedded'] as const)('the script over Redis (%s)', (pref
     return createUpstashAdmissionStore(changed)
   }
 
-  test('R15, R16: over random schedules of requests, leases and what comes back', async () => {
+  test('R15, R16: agrees with the model over random schedules of requests, leases and returns', async () => {
     const seen = { granted: 0, returned: 0, emptied: 0 }
     const limits = fc.integer({ min: 1, max: 200 })
     const costs = fc.integer({ min: 1, max: 4 })
@@ -99,7 +99,7 @@ describe.each(['auto', 'embedded'] as const)('the script over Redis (%s)', (pref
         seen.granted += grant.units
         seen.returned += ahead?.returned ?? 0
         const window = await redis.direct.get(counterName(asked.key))
-        // What nothing was changed of stands there as it was.
+        // An unchanged window keeps its stored value.
         if (window === null) seen.emptied += taken === 0 ? 1 : 0
         if (admitted && (!isRenewal || grant.units > 0)) {
           const written = shares.map((each) => text(each.atMicros, 16) + text(each.units, 10))
@@ -113,7 +113,7 @@ describe.each(['auto', 'embedded'] as const)('the script over Redis (%s)', (pref
     expect(seen.emptied).toBeGreaterThan(0)
   })
 
-  test('a window that everything came back of is not there', async () => {
+  test('deletes a window when all its units are returned', async () => {
     const store = clocked(() => 1_795_000_000_000_000)
     const asked = limitOf({ limit: 200 })
     const ask = { units: 20, step: 1, holdMs: 1_000, returned: 0, returnedEndMicros: 0 }

@@ -1,4 +1,4 @@
-/** The scripts' Lua decides, counts and writes what the specification of an exact window says. */
+/** The Lua scripts decide, count and write what the specification of an exact window requires. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { counterName } from '../../src/admission/redis/limit-overrides.ts'
@@ -14,25 +14,25 @@ import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 const REQUESTS = 80
 const RUNS = { seed: SEED, numRuns: 15 }
 
-/** The script by a clock of the test, which stands in its last two arguments. */
+/** The script with a test clock in its last two arguments. */
 const CLOCKED_SCRIPT = ADMISSION_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
 const clockOf = (micros: number): [number, number] => [Math.floor(micros / 1e6), micros % 1e6]
 const text = (number: number, digits: number) => String(number).padStart(digits, '0')
 
-test('the clock is asked for once, and by a feed that begins', () => {
+test('the admission script and the feed script read the clock once each', () => {
   expect(ADMISSION_SCRIPT.split("'TIME'").length).toBe(2)
   expect(CLOCKED_SCRIPT.split("'TIME'").length).toBe(1)
   expect(FEED_SINCE.split("'TIME'").length).toBe(2)
 })
 
-describe.each(['auto', 'embedded'] as const)('the script over Redis (%s)', (prefer) => {
+describe.each(['auto', 'embedded'] as const)('the admission script over Redis (%s)', (prefer) => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
   })
   afterAll(() => redis.close())
 
-  /** A store whose Redis has the clock `micros()`; what its script returned last. */
+  /** A store whose Redis has the clock `micros()`, and the last result of its script. */
   function clocked(micros: () => number) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     let returned: unknown
@@ -53,7 +53,7 @@ describe.each(['auto', 'embedded'] as const)('the script over Redis (%s)', (pref
     { maxLength: 2 },
   )
 
-  test('R15, R16, R17: over random schedules, also by a clock that is set back', async () => {
+  test('R15, R16, R17: agrees with the model over random schedules, also if the clock is set back', async () => {
     const outcomes = { admitted: 0, refused: 0 }
     const property = fc.asyncProperty(schedules(REQUESTS, [60]), backs, async (schedule, steps) => {
       const { limit, windowSeconds, cost, gaps } = schedule

@@ -48,7 +48,7 @@ const orders: readonly (readonly [string, (rest: RedisRest) => Promise<unknown>]
   ['an API key', (rest) => stores(rest).apiKeys.create(API_KEY, 'olga')],
 ]
 
-describe.each(['auto', 'embedded'] as const)('what operators order (%s Redis)', (prefer) => {
+describe.each(['auto', 'embedded'] as const)('orders of operators (%s Redis)', (prefer) => {
   let redis: TestRedis
   let rest: RedisRest
   beforeAll(async () => {
@@ -59,7 +59,7 @@ describe.each(['auto', 'embedded'] as const)('what operators order (%s Redis)', 
   beforeEach(() => redis.direct.flushall())
 
   test.each(orders)(
-    'R20: %s is written in one command, so no half of it can be',
+    'R20: %s is written in one command, so it is never half written',
     async (_, order) => {
       const writes: string[][] = []
       const watched: RedisRest = {
@@ -74,7 +74,7 @@ describe.each(['auto', 'embedded'] as const)('what operators order (%s Redis)', 
     },
   )
 
-  test('R20: an effect that cannot be written leaves no record of it', async () => {
+  test('R20: an effect that cannot be written leaves no record', async () => {
     const key = `pc:cutoff:subject:${encodeURIComponent(ISSUER)}:alice`
     await redis.direct.rpush(key, 'not a cut-off')
     const { revocations } = stores(rest)
@@ -85,7 +85,7 @@ describe.each(['auto', 'embedded'] as const)('what operators order (%s Redis)', 
     expect((await revocations.list({ limit: 9 })).items).toEqual([])
   })
 
-  test('an order that is repeated after an outage holds as one does', async () => {
+  test('an order that is repeated after an outage has the effect of one', async () => {
     const { bans } = stores(rest)
     const [first, second] = [await bans.create(BAN), await bans.create(BAN)]
     const key = `pc:ban:subject:${encodeURIComponent(ISSUER)}:alice`
@@ -97,7 +97,7 @@ describe.each(['auto', 'embedded'] as const)('what operators order (%s Redis)', 
     expect(await bans.remove(second.id)).toBe(false)
   })
 
-  test('of fifty operators who order and take back at once, what is left is what they left', async () => {
+  test('after fifty simultaneous bans and removals, exactly the remaining ban is in force', async () => {
     const { bans } = stores(rest)
     const all = await Promise.all(Array.from({ length: 50 }, () => bans.create(BAN)))
     await Promise.all(all.slice(0, 49).map(({ id }) => bans.remove(id)))
@@ -108,7 +108,7 @@ describe.each(['auto', 'embedded'] as const)('what operators order (%s Redis)', 
     expect(await redis.direct.keys('*alice*')).toEqual([])
   })
 
-  test('what a ban had left behind is not in force for the next one', async () => {
+  test('the remains of an expired ban do not extend the next ban', async () => {
     await stores(rest).bans.create({ ...BAN, seconds: 9_000 })
     const later = NOW_MS + 10_000_000
     const { bans } = stores(rest, later)
@@ -119,7 +119,7 @@ describe.each(['auto', 'embedded'] as const)('what operators order (%s Redis)', 
     expect(holders.filter((held) => Number(held.split(' ')[1]) <= later / 1000)).toEqual([])
   })
 
-  test('ids that have ended leave the lists, ten at a writing and a thousand at a reading', async () => {
+  test('expired ids leave the lists, at most ten for each write and a thousand for each read', async () => {
     const ended = Array.from({ length: 1_500 }, (_, index) => `${index}`.padStart(8, '0'))
     for (const id of ended) {
       await redis.direct.zadd('pc:bans', 0, id)
@@ -135,7 +135,7 @@ describe.each(['auto', 'embedded'] as const)('what operators order (%s Redis)', 
     expect(await redis.direct.zrange('pc:bans:ends', 0, -1)).toEqual([id])
   })
 
-  test('a record that is none is Unavailable, not one less in the list', async () => {
+  test('an invalid record is Unavailable, not a missing item of the list', async () => {
     const { bans, apiKeys } = stores(rest)
     const { id } = await bans.create(BAN)
     for (const text of ['{}', 'nonsense', '[]', '{"id":"x"}']) {
@@ -150,10 +150,10 @@ describe.each(['auto', 'embedded'] as const)('what operators order (%s Redis)', 
   })
 })
 
-describe('R20: whatever Redis says that decides nothing is Unavailable:', () => {
+describe('R20: a malformed reply of Redis is Unavailable:', () => {
   const answers: readonly (readonly [string, RedisReply])[] = [
     ['an error', { error: 'OOM command not allowed' }],
-    ['a text', { result: 'OK' }],
+    ['text', { result: 'OK' }],
     ['nothing', { result: null }],
     ['a list', { result: [1] }],
     ['an object', { result: {} }],
@@ -164,11 +164,11 @@ describe('R20: whatever Redis says that decides nothing is Unavailable:', () => 
   })
 
   describe.each(answers)('%s', (_, reply) => {
-    test.each(orders)('to %s', async (_name, order) => {
+    test.each(orders)('for %s', async (_name, order) => {
       await expect(order(odd(reply))).rejects.toBeInstanceOf(Unavailable)
     })
 
-    test('to a list', async () => {
+    test('for a list', async () => {
       const { bans } = stores(odd(reply))
       const read = bans.list({ limit: 5 })
       if (JSON.stringify(reply) === '{"result":[1]}')
@@ -177,7 +177,7 @@ describe('R20: whatever Redis says that decides nothing is Unavailable:', () => 
     })
   })
 
-  test('an odd end of API keys', async () => {
+  test('for the expiry of API keys', async () => {
     for (const result of [null, 'x', ['id'], ['id', 'soon']]) {
       const rest: RedisRest = {
         send: async (commands) =>

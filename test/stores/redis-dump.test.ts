@@ -16,7 +16,7 @@ afterAll(async () => {
   await server?.close()
 })
 
-test('S40: the look through Redis finds each kind of credential, in keys and in values', async () => {
+test('S40: the scan of Redis finds each kind of credential, in keys and in values', async () => {
   const refreshToken = `${'a'.repeat(22)}.${'b'.repeat(43)}`
   await redis.set(`pc:reference:pk_${'A'.repeat(49)}`, '{}', 'EX', 60)
   await redis.hset('pc:refresh:x', { current: refreshToken })
@@ -32,13 +32,13 @@ test('S40: the look through Redis finds each kind of credential, in keys and in 
   ])
 })
 
-test('S34: it finds a key without a TTL that the document does not know as one', async () => {
+test('S34: the scan of Redis finds a key without a TTL that the document does not list', async () => {
   await redis.set('pc:revoked:x', '1')
   await redis.set('pc:client:x', '{}')
   await redis.zadd('pc:clients', 0, 'x')
   expect(await complaintsAbout(redis)).toEqual(['pc:revoked:x has no TTL'])
 })
 
-test('an empty Redis is no proof', async () => {
+test('the scan of an empty Redis fails, because it proves nothing', async () => {
   expect(await complaintsAbout(redis)).toEqual(['there is nothing in it to look at'])
 })

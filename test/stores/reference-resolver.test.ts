@@ -22,7 +22,10 @@ const query = {
   nowMs: Date.UTC(2030, 0, 1),
 }
 
-/** Resolves over a Redis that gives these replies, one to each call; the commands it got. */
+/**
+ * Creates a resolver over a Redis that gives these replies, one for each call. Returns the commands
+ * it received as well.
+ */
 function resolverOver(...replies: RedisReply[]) {
   const sent: RedisCommand[] = []
   const resolve = createReferenceResolver({
@@ -34,8 +37,8 @@ function resolverOver(...replies: RedisReply[]) {
   return { resolve: () => resolve(query), sent }
 }
 
-describe('what the script says', () => {
-  test('is read as it is meant', async () => {
+describe('the reply of the reference script', () => {
+  test('is parsed into a record, revocation state and limits', async () => {
     const { resolve, sent } = resolverOver({ result: [text, 0, read, counted] })
     const facts = await resolve()
     expect(facts.record).toMatchObject({ subject: record.subject })
@@ -48,7 +51,7 @@ describe('what the script says', () => {
     expect(sent.map(([name]) => name)).toEqual(['EVALSHA'])
   })
 
-  test('S32: nothing of a caller stands in the script itself', async () => {
+  test('S32: the script text contains no data of a caller', async () => {
     const { resolve, sent } = resolverOver(
       { error: 'NOSCRIPT No matching script.' },
       { error: 'ERR' },
@@ -61,10 +64,10 @@ describe('what the script says', () => {
   })
 
   test.each([
-    ['less left than a refusal leaves', [3, -2, 0, 0]],
-    ['as much left as the limit', [3, 3, 0, 0]],
-    ['a limit below none', [-3, -1, 0, 0]],
-  ])('R06: of a window of the other engine, %s is an outage', async (_, numbers) => {
+    ['a remainder below that of a refusal', [3, -2, 0, 0]],
+    ['a remainder equal to the limit', [3, 3, 0, 0]],
+    ['a negative limit', [-3, -1, 0, 0]],
+  ])('R06: of a window of the upstash engine, %s is an outage', async (_, numbers) => {
     const other = { rule: { ...rule, engine: 'upstash' as const }, window: { key: 'key' } }
     const resolve = createReferenceResolver({
       send: async () => [{ result: [text, 0, read, ['key', ...numbers]] }],
@@ -76,30 +79,30 @@ describe('what the script says', () => {
     ['an error', { error: 'ERR user_script:1: of the subject alice' }],
     ['nothing', {}],
     ['null', { result: null }],
-    ['a text', { result: text }],
+    ['text', { result: text }],
     ['an object', { result: { 0: text } }],
-    ['too little', { result: [text, 0, read] }],
-    ['too much', { result: [text, 0, read, counted, 1] }],
-    ['no record and no word of that', { result: [null, 0, read, counted] }],
+    ['too few parts', { result: [text, 0, read] }],
+    ['too many parts', { result: [text, 0, read, counted, 1] }],
+    ['no record and no result for it', { result: [null, 0, read, counted] }],
     ['an empty record', { result: ['', 0, read, counted] }],
-    ['a number for a record', { result: [1, 0, read, counted] }],
+    ['a number as record', { result: [1, 0, read, counted] }],
     ['a record without parts', { result: [JSON.stringify({ record }), 0, read, counted] }],
-    ['an odd word about the proof', { result: [text, null, read, counted] }],
-    ['a text about the proof', { result: [text, '0', read, counted] }],
-    ['no readings', { result: [text, 0, null, counted] }],
-    ['a reading that is no text', { result: [text, 0, ['pc:cutoff:x', 1], counted] }],
-    ['a cut-off of no text', { result: [text, 0, ['pc:cutoff:x', ''], counted] }],
-    ['half a reading', { result: [text, 0, ['pc:revoked:x'], counted] }],
-    ['a cut-off that is no second', { result: [text, 0, ['none', 'soon'], counted] }],
+    ['null for the proof', { result: [text, null, read, counted] }],
+    ['text for the proof', { result: [text, '0', read, counted] }],
+    ['no values of keys', { result: [text, 0, null, counted] }],
+    ['a value that is not text', { result: [text, 0, ['pc:cutoff:x', 1], counted] }],
+    ['an empty cutoff', { result: [text, 0, ['pc:cutoff:x', ''], counted] }],
+    ['a key without its value', { result: [text, 0, ['pc:revoked:x'], counted] }],
+    ['a cutoff that is not a second', { result: [text, 0, ['none', 'soon'], counted] }],
     ['too few counts', { result: [text, 0, read, counted.slice(1)] }],
-    ['counts of more limits', { result: [text, 0, read, [...counted, ...counted]] }],
-    ['a count that is a text', { result: [text, 0, read, ['key', 3, '2', 60_000, 0]] }],
-    ['a count that is no number', { result: [text, 0, read, ['key', 3, null, 60_000, 0]] }],
+    ['counts of additional limits', { result: [text, 0, read, [...counted, ...counted]] }],
+    ['a count that is text', { result: [text, 0, read, ['key', 3, '2', 60_000, 0]] }],
+    ['a count that is not a number', { result: [text, 0, read, ['key', 3, null, 60_000, 0]] }],
     ['a fraction', { result: [text, 0, read, ['key', 3, 0.5, 60_000, 0]] }],
     ['more left than the limit', { result: [text, 0, read, ['key', 3, 4, 60_000, 0]] }],
-    ['a time that has passed', { result: [text, 0, read, ['key', 3, 2, -1, 0]] }],
+    ['a time in the past', { result: [text, 0, read, ['key', 3, 2, -1, 0]] }],
     ['a window without a name', { result: [text, 0, read, [1, 3, 2, 60_000, 0]] }],
-  ] as const)('R06: %s is an outage that repeats nothing of it', async (_, reply) => {
+  ] as const)('R06: %s is an outage, and the error quotes nothing of it', async (_, reply) => {
     const failure = await resolverOver(reply as RedisReply)
       .resolve()
       .then(

@@ -42,7 +42,7 @@ describe.each(['auto', 'embedded'] as const)('records of references (%s Redis)',
   })
   afterAll(() => redis.close())
 
-  test('are found as they were kept, by everybody, until they are removed', async () => {
+  test('are found unchanged by every isolate until they are removed', async () => {
     expect(await store.find(hash)).toBeUndefined()
     await store.put(hash, record)
     const other = createReferenceStore(
@@ -54,7 +54,7 @@ describe.each(['auto', 'embedded'] as const)('records of references (%s Redis)',
     await store.remove(hash)
   })
 
-  test('S34: end with the token, and 5 s of tolerance', async () => {
+  test('S34: expire 5 s after the token', async () => {
     await store.put(hash, record)
     expect(await redis.direct.ttl(referenceKey(hash))).toBeGreaterThan(899)
     expect(await redis.direct.pttl(referenceKey(hash))).toBeLessThanOrEqual(905_000)
@@ -62,7 +62,7 @@ describe.each(['auto', 'embedded'] as const)('records of references (%s Redis)',
     expect(await redis.direct.ttl(referenceKey(hash))).toBeLessThanOrEqual(1)
   })
 
-  test('stay, for an API key that does not expire', async () => {
+  test('do not expire for an API key without an expiry', async () => {
     const { confirmation: _, ...apiKey } = { ...record, kind: 'api_key', expiresAtSeconds: null }
     await store.put(hash, apiKey as ReferenceRecord)
     expect(await redis.direct.ttl(referenceKey(hash))).toBe(-1)
@@ -75,7 +75,7 @@ describe.each(['auto', 'embedded'] as const)('records of references (%s Redis)',
   })
 
   test.each(['', 'null', '{}', '[]', 'nonsense', '{"record":{},"parts":{}}', '"text"'])(
-    'R06: that cannot be read (%j) are an outage, never "unknown"',
+    'R06: with unreadable content (%j) are an outage, never "unknown"',
     async (text) => {
       await redis.direct.set(referenceKey(hash), text)
       await expect(store.find(hash)).rejects.toBeInstanceOf(Unavailable)
@@ -83,7 +83,7 @@ describe.each(['auto', 'embedded'] as const)('records of references (%s Redis)',
   )
 })
 
-describe('a Redis endpoint that misbehaves', () => {
+describe('a faulty Redis endpoint', () => {
   let close: () => Promise<void>
   afterEach(() => close())
 
@@ -100,7 +100,7 @@ describe('a Redis endpoint that misbehaves', () => {
     ['remove', '[{"result":"OK"}]'],
     ['remove', '[{"result":null}]'],
     ['remove', '[{"error":"READONLY"}]'],
-  ] as const)('R06: %s that is answered %j did not happen', async (method, body) => {
+  ] as const)('R06: %s with the reply %j is an outage', async (method, body) => {
     const endpoint = await answering(body)
     close = endpoint.close
     const store = createReferenceStore(endpoint.rest)

@@ -63,7 +63,7 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
   })
   afterAll(() => redis.close())
 
-  test('are found as they were opened, and as they were rotated', async () => {
+  test('are found as they were created and rotated', async () => {
     expect(await families.find(FAMILY)).toBeUndefined()
     await families.open(FAMILY, family, 1_000)
     expect(await families.find(FAMILY)).toEqual(family)
@@ -72,7 +72,7 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
     expect(await families.find(FAMILY)).toEqual({ ...family, current: 'h2', previous })
   })
 
-  test('S39: have the TTL of their session from the start, which no use and no end extends', async () => {
+  test('S39: have the TTL of their session from the start, unchanged by every use and by the end', async () => {
     await families.open(FAMILY, family, 1_000)
     expect(await redis.direct.pttl(KEY)).toBeGreaterThan(990_000)
     await redis.direct.pexpire(KEY, 5_000)
@@ -92,14 +92,14 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
     expect(ttl === -2 || (ttl > 0 && ttl <= 500)).toBe(true)
   })
 
-  test('an end of what is gone leaves a cut-off with a TTL, and no family', async () => {
+  test('the end of a missing family writes a cutoff with a TTL, and no family', async () => {
     await families.end(FAMILY, end)
     expect((await redis.direct.keys('*')).sort()).toEqual([REVOKED_BEFORE, 'pc:revocation-feed'])
     expect(await redis.direct.get(REVOKED_BEFORE)).toBe(String(STARTED + 1_000))
     expect(await redis.direct.ttl(REVOKED_BEFORE)).toBeGreaterThan(1_190)
   })
 
-  test('S34: an end never shortens a cut-off that holds longer', async () => {
+  test('S34: an end never shortens a cutoff that is valid for longer', async () => {
     await redis.direct.set(REVOKED_BEFORE, STARTED + 5_000, 'EX', 9_000)
     await families.open(FAMILY, family, 1_000)
     await families.end(FAMILY, end)
@@ -135,7 +135,7 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
     expect(await families.find(FAMILY)).toMatchObject({ current: 'h2', ended })
   })
 
-  test('a retry is told the nonce and the time of the first use, and changes nothing', async () => {
+  test('a retry returns the nonce and the time of the first use, and changes nothing', async () => {
     await families.open(FAMILY, family, 1_000)
     const first = await families.rotate(use('h1', 'h2'))
     expect(first).toEqual({
@@ -153,7 +153,7 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
   })
 
   test.each([STARTED, STARTED + 1, STARTED + 1_000_000_000])(
-    'a cut-off at or after the start (%d) refuses each use, and uses nothing up',
+    'a cutoff at or after the start (%d) refuses each use, and consumes nothing',
     async (at) => {
       await families.open(FAMILY, family, 1_000)
       await redis.direct.set(CLIENT_CUT_OFF, at)
@@ -168,7 +168,7 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
   )
 
   test.each(['soon', '', '-1', '1e9'])(
-    'R06: a cut-off that is no second (%j) is an outage, and nothing is used up',
+    'R06: a cutoff that is not a second (%j) is an outage, and nothing is consumed',
     async (value) => {
       await families.open(FAMILY, family, 1_000)
       await redis.direct.set(CLIENT_CUT_OFF, value)
@@ -177,7 +177,7 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
     },
   )
 
-  test('R12: keys of a wrong type are an outage, and nothing is used up', async () => {
+  test('R12: keys of a wrong type are an outage, and nothing is consumed', async () => {
     await redis.direct.set(KEY, 'x')
     await expect(families.find(FAMILY)).rejects.toBeInstanceOf(Unavailable)
     await expect(families.rotate(use('h1', 'h2'))).rejects.toBeInstanceOf(Unavailable)
@@ -193,14 +193,14 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
   test.each([
     ['no session', { current: 'h1' }],
     ['no current token', { session: JSON.stringify(session) }],
-    ['a session that is no JSON', { session: 'x', current: 'h1' }],
-    ['a session with a member too many', { session: '{"id":"x","admin":true}', current: 'h1' }],
+    ['a session that is not JSON', { session: 'x', current: 'h1' }],
+    ['a session with an unknown member', { session: '{"id":"x","admin":true}', current: 'h1' }],
     [
       'a previous token without its time',
       { session: JSON.stringify(session), current: 'h2', previous: 'h1' },
     ],
     [
-      'a time that is none',
+      'an invalid time',
       { session: JSON.stringify(session), current: 'h2', previous: 'h1', rotated_ms: 'x' },
     ],
   ])('R06: a family with %s is an outage', async (_, fields) => {
@@ -209,7 +209,7 @@ describe.each(['auto', 'embedded'] as const)('refresh families (%s Redis)', (pre
   })
 })
 
-describe('a Redis endpoint that misbehaves', () => {
+describe('a faulty Redis endpoint', () => {
   let close: () => Promise<void>
   afterEach(() => close())
   const acts = {
@@ -240,7 +240,7 @@ describe('a Redis endpoint that misbehaves', () => {
         '[{"error":"OOM command not allowed"}]',
       ].map((body) => [act as keyof typeof acts, body] as const),
     ),
-  )('R06: %s that is answered %j is an outage, never a "no"', async (act, body) => {
+  )('R06: %s with the reply %j is an outage, never a refusal', async (act, body) => {
     const endpoint = await answering(body)
     close = endpoint.close
     const outcome = acts[act](createRefreshFamilies(endpoint.rest))

@@ -28,7 +28,10 @@ const alice: Principal = {
 let server: TestServer
 afterEach(() => server.close())
 
-/** Asks an endpoint that answers as `respond` does; how often it was asked comes with the error. */
+/**
+ * Sends a request to admission over an endpoint that answers with `respond`. Returns the outcome
+ * and the number of calls.
+ */
 async function ask(respond: (response: ServerResponse) => void, engine: LimitEngine = 'exact') {
   let calls = 0
   server = await startHttpServer((request, response) => {
@@ -49,11 +52,11 @@ async function ask(respond: (response: ServerResponse) => void, engine: LimitEng
 }
 
 const good = '{"result":[0,0,3,2,60000]}'
-/** What the other engine is told besides: its counters, and what is left. */
+/** Additional replies for the upstash engine: its counters, and the remaining units. */
 const others = ['{"result":[null,null]}', '{"result":[2,3]}'] as const
 
-describe('a Redis endpoint that misbehaves', () => {
-  test('the replies that the malformed ones are made from are admitted', async () => {
+describe('a faulty Redis endpoint', () => {
+  test('the well-formed replies, from which the malformed ones derive, are accepted', async () => {
     const { outcome } = await ask((response) => response.end(`[${good}]`))
     expect(outcome).toMatchObject({ denial: undefined })
     await server.close()
@@ -72,12 +75,12 @@ describe('a Redis endpoint that misbehaves', () => {
     ['a list that is too long', `[${good},${good}]`],
     ['a reply that is null', '[null]'],
     ['a reply without result', '[{}]'],
-    ['an object for a result', '[{"result":{}}]'],
-    ['null for a result', '[{"result":null}]'],
+    ['an object as result', '[{"result":{}}]'],
+    ['null as result', '[{"result":null}]'],
     ['nulls', '[{"result":[null,null,null,null,null]}]'],
     ['an error', '[{"error":"LOADING"}]'],
-    ['result and error at once', `[${good.slice(0, -1)},"error":"ERR"}]`],
-  ])('R06: %s is an outage, never a "no"', async (_, body) => {
+    ['both a result and an error', `[${good.slice(0, -1)},"error":"ERR"}]`],
+  ])('R06: %s is an outage, never a refusal', async (_, body) => {
     const { outcome } = await ask((response) => response.end(body))
     expect(outcome).toBeInstanceOf(Unavailable)
   })
@@ -90,15 +93,15 @@ describe('a Redis endpoint that misbehaves', () => {
     ['an error for the counters', ['{"error":"LOADING"}', others[1]]],
     ['null for a window', [others[0], '{"result":null}']],
     ['nulls in a window', [others[0], '{"result":[null,null]}']],
-    ['null for what is left', [others[0], '{"result":[null,3]}']],
-    ['more left than there is', [others[0], '{"result":[3,3]}']],
-    ['less than nothing left', [others[0], '{"result":[-2,3]}']],
+    ['null for the remaining units', [others[0], '{"result":[null,3]}']],
+    ['more remaining units than the limit', [others[0], '{"result":[3,3]}']],
+    ['fewer remaining units than a refusal', [others[0], '{"result":[-2,3]}']],
     ['a limit below zero', [others[0], '{"result":[1,-1]}']],
-    ['a number too many in a window', [others[0], '{"result":[1,3,0]}']],
+    ['an additional number in a window', [others[0], '{"result":[1,3,0]}']],
     ['text in a window', [others[0], '{"result":["9","9"]}']],
     ['an error for a window', [others[0], '{"error":"OOM command not allowed"}']],
-    ['result and error at once', [others[0], '{"result":[2,3],"error":"ERR"}']],
-  ])('R06: of the other engine %s is an outage, never a "no"', async (_, replies) => {
+    ['both a result and an error', [others[0], '{"result":[2,3],"error":"ERR"}']],
+  ])('R06: of the upstash engine, %s is an outage, never a refusal', async (_, replies) => {
     const body = `[{"result":[0,0]},${replies}]`
     const { outcome } = await ask((response) => response.end(body), 'upstash')
     expect(outcome).toBeInstanceOf(Unavailable)
@@ -111,7 +114,7 @@ describe('a Redis endpoint that misbehaves', () => {
     [200, '{"error":"READONLY"}'],
     [302, ''],
   ])(
-    'R05: status %i is an outage, asked twice at most, and quotes nothing',
+    'R05: status %i is an outage after at most two calls, and its error quotes nothing',
     async (status, body) => {
       const { outcome, calls } = await ask((response) => {
         response.writeHead(status, { location: 'http://127.0.0.1:1/' })
@@ -124,7 +127,7 @@ describe('a Redis endpoint that misbehaves', () => {
     },
   )
 
-  test('R02: a reply that never comes is a timeout, not null', async () => {
+  test('R02: a reply that never arrives is a timeout, not null', async () => {
     const { outcome } = await ask(() => undefined)
     expect(outcome).toMatchObject({ dependency: 'redis', fault: 'timeout' })
   })
@@ -141,9 +144,9 @@ describe('a Redis endpoint that misbehaves', () => {
   })
 })
 
-describe('with Redis out of reach', () => {
+describe('while Redis is unreachable', () => {
   test.each(['allow', 'deny'] as const)(
-    'an anonymous request fares as its limit says (%s), an authenticated one is never let in',
+    'an anonymous request follows onUnavailable of its limit (%s), and an authenticated one is never admitted',
     async (onUnavailable) => {
       server = await startHttpServer((_, response) => response.destroy())
       const rest = createRedisRest({ url: server.url, token: TOKEN })

@@ -1,4 +1,4 @@
-/** The feed in Redis is what its specification says, whatever happens to it. */
+/** The feed in Redis agrees with its specification, whatever happens to it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -36,14 +36,14 @@ const happenings = fc.array(
   { minLength: 20, maxLength: 40 },
 )
 
-describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)', (prefer) => {
+describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (prefer) => {
   let redis: TestRedis
   beforeAll(async () => {
     redis = await startTestRedis(prefer)
   })
   afterAll(() => redis.close())
 
-  test('tells what its specification tells, also after a loss and a fail-over', async () => {
+  test('reports what its specification reports, after a loss and a failover as well', async () => {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     const source = createRevocationFeedSource(rest)
     const revocations = createRevocations(rest, Date.now)
@@ -54,7 +54,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
         await redis.direct.del(FEED_KEY)
         const model = createFeedModel({ most: FEED_MOST, entries: FEED_ENTRIES })
         let saved: Record<string, string> = {}
-        // What each reader was told last: of the model, and of Redis.
+        // The last reply to each reader: of the model, and of Redis.
         const readers: [FeedReply, FeedReply][] = [
           [model.since(NOWHERE), await source.since(NOWHERE)],
         ]
@@ -76,7 +76,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
           } else if (happens.kind === 'lose') {
             model.lose()
             await redis.direct.del(FEED_KEY)
-            // The clock of some servers has milliseconds.
+            // The clock of some servers has a resolution of milliseconds.
             await sleep(2)
           } else if (happens.kind === 'save') {
             model.save()

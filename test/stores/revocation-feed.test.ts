@@ -19,7 +19,7 @@ import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 const NOW_MS = 1_795_183_974_000
 const ISSUER = 'https://issuer.test'
 const NOWHERE: FeedCursor = { position: '', mark: 0 }
-/** What admission reads, and a writer has to tell. */
+/** Keys that admission reads, so a writer must report them. */
 const DECIDES = /^pc:(revoked|cutoff|ban|observed-ban):/
 
 const now = () => NOW_MS
@@ -58,32 +58,32 @@ const revokeBefore = (kind: 'session' | 'client' | 'tenant') => ({
   ...{ kind, issuer: ISSUER, value: 'it', atSeconds: NOW_MS / 1000, ttlSeconds: 60 },
 })
 
-/** Each way to change a key that decides: what must have been before, and the change. */
+/** Each way to change a key that admission reads: the preparation, and the change. */
 const WRITERS: Readonly<Record<string, (stores: Stores) => Promise<() => Promise<unknown>>>> = {
   'a token that its client revokes': async ({ revocations }) => {
     return () => revocations.revokeToken({ tokenIdHash: 'hash', untilSeconds: NOW_MS / 1000 + 60 })
   },
-  'a cut-off':
+  'a cutoff':
     async ({ revocations }) =>
     () =>
       revocations.revokeBefore(revokeBefore('client')),
-  'a second cut-off': async ({ revocations }) => {
+  'a second cutoff': async ({ revocations }) => {
     await revocations.revokeBefore(revokeBefore('tenant'))
     return () =>
       revocations.revokeBefore({ ...revokeBefore('tenant'), atSeconds: NOW_MS / 1000 + 1 })
   },
-  'a cut-off that is lifted': async ({ revocations }) => {
+  'a cutoff that is lifted': async ({ revocations }) => {
     await revocations.revokeBefore(revokeBefore('session'))
     return () => revocations.liftRevokedBefore(revokeBefore('session'))
   },
-  'a revocation of an operator': async ({ log }) => {
+  'a revocation by an operator': async ({ log }) => {
     const order = { ...SUBJECT, ...OPERATOR, issuers: [ISSUER, 'https://b.test'], ttlSeconds: 60 }
     return () => log.create(order)
   },
   'a token that an operator revokes': async ({ log }) => {
     return () => log.create({ ...SUBJECT, ...OPERATOR, kind: 'token', ttlSeconds: 60 })
   },
-  'a revocation that an operator takes back': async ({ log }) => {
+  'a revocation that an operator removes': async ({ log }) => {
     const { id } = await log.create({ ...SUBJECT, ...OPERATOR, ttlSeconds: 60 })
     return () => log.remove(id)
   },
@@ -94,11 +94,11 @@ const WRITERS: Readonly<Record<string, (stores: Stores) => Promise<() => Promise
     const { id } = await bans.create({ ...ADDRESS, ...OPERATOR, seconds: 60 })
     return () => bans.remove(id)
   },
-  'a ban that an address earned': async ({ violations }) => {
+  'an automatic ban of an address': async ({ violations }) => {
     const offender = { kind: 'address', value: ADDRESS.value } as const
     return () => violations.count(offender, 'credential', { ...BANS, mode: 'enforce' })
   },
-  'a ban that a subject would have earned': async ({ violations }) => {
+  'a ban of a subject in observe mode': async ({ violations }) => {
     const offender = { kind: 'subject', issuer: ISSUER, value: 'alice' } as const
     return () => violations.count(offender, 'credential', { ...BANS, mode: 'observe' })
   },
@@ -121,13 +121,13 @@ const WRITERS: Readonly<Record<string, (stores: Stores) => Promise<() => Promise
     const { key } = await apiKeys.create({ name: 'robot', subject: 'robot' }, 'olga')
     return () => apiKeys.rotate(key.id)
   },
-  'an API key that is ended': async ({ apiKeys }) => {
+  'an API key that is deleted': async ({ apiKeys }) => {
     const { key } = await apiKeys.create({ name: 'robot', subject: 'robot' }, 'olga')
     return () => apiKeys.end(key.id)
   },
 }
 
-describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)', (prefer) => {
+describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (prefer) => {
   let redis: TestRedis
   let rest: RedisRest
   beforeAll(async () => {
@@ -143,7 +143,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
     stores(rest).revocations.revokeToken({ tokenIdHash: name, untilSeconds: NOW_MS / 1000 + 60 })
   const told = (...names: string[]) => names.map((name) => revokedTokenKey(name))
 
-  /** Every key that decides, with its value. */
+  /** Every key that admission reads, with its value. */
   async function deciding(): Promise<Map<string, string | null>> {
     const keys = (await redis.direct.keys('*')).filter((key) => DECIDES.test(key)).sort()
     return new Map(
@@ -152,7 +152,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
   }
 
   test.each(Object.entries(WRITERS))(
-    '%s is told, key by key, and nothing else',
+    '%s is reported with exactly its changed keys',
     async (_, given) => {
       const change = await given(stores(rest))
       const before = await deciding()
@@ -169,7 +169,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
     },
   )
 
-  test('what changes nothing is not told', async () => {
+  test('an operation without an effect is not reported', async () => {
     const { log, apiKeys, violations } = stores(rest)
     const cursor = await cursorNow()
     await log.remove('0190a6b4-0000-7000-8000-000000000001')
@@ -179,7 +179,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
     expect(await since(cursor)).toEqual({ since: cursor, position: cursor.position, changed: [] })
   })
 
-  test('each reader is told what has changed since its own position, in order', async () => {
+  test('each reader gets the changes since its own position, in order', async () => {
     const first = await cursorNow()
     await revoke('a')
     const second = { ...(await since(first)), mark: 0 }
@@ -189,7 +189,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
     expect((await since(second)).changed).toEqual(told('b', 'a'))
   })
 
-  test('a feed that was lost is another one, whatever it says since', async () => {
+  test('a feed that was lost and restarted counts as another feed', async () => {
     await revoke('a')
     const cursor = await cursorNow()
     await redis.direct.del(FEED_KEY)
@@ -201,7 +201,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
     expect(reply.position).not.toBe(cursor.position)
   })
 
-  test('a server that lost its last writes, and has got others since, is not believed', async () => {
+  test('a server that lost its last writes and received others does not count as the same feed', async () => {
     await revoke('a')
     const backup = await redis.direct.hgetall(FEED_KEY)
     await revoke('lost')
@@ -215,7 +215,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
     expect((await since(cursor)).changed).toBeUndefined()
   })
 
-  test('who is too far behind, or elsewhere, is told that nobody can tell', async () => {
+  test('a reader that is too far behind, or has an unknown position, is told to clear its cache', async () => {
     const cursor = await cursorNow()
     for (let n = 0; n < FEED_MOST; n++) await revoke('a')
     expect((await since(cursor)).changed).toHaveLength(FEED_MOST)
@@ -226,7 +226,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
       expect((await since({ position, mark: 0 })).changed).toBeUndefined()
   })
 
-  test('it is bounded, by count and by age, and its last position never goes', async () => {
+  test('the feed is bounded by count and by age, and its last position never expires', async () => {
     await revoke('a')
     const [epoch, , stamp] = (await cursorNow()).position.split(' ')
     const old = `1000000000.5 ${revokedTokenKey('old')}`
@@ -242,7 +242,8 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
       told(...Array.from({ length: 10 }, () => 'b')),
     )
 
-    // Nothing happened for long: the last entry is old, and whoever stands there is not lost.
+    // After a long idle time the last entry is old, but a reader at that position has missed
+    // nothing.
     await redis.direct.del(FEED_KEY)
     const quiet = '1000000000.1 1 1000000000.7'
     const values = { head: quiet, oldest: '0', 0: '1000000000.1', 1: '1000000000.7 k' }
@@ -253,7 +254,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
   })
 
   test.each(['string', 'list', 'foreign hash'])(
-    'a %s in its place is replaced: revocations are written, and readers forget',
+    'a %s in its place is replaced: revocations are written, and readers clear their caches',
     async (kind) => {
       const cursor = await cursorNow()
       await redis.direct.del(FEED_KEY)
@@ -269,9 +270,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
     },
   )
 
-  test('a Redis that is full takes nothing new, and still gives back and tells', async ({
-    skip,
-  }) => {
+  test('a full Redis refuses new revocations, and still removes and reports', async ({ skip }) => {
     if (redis.kind === 'embedded') skip('the embedded Redis has no end of memory')
     const { revocations, bans } = stores(rest)
     await revocations.revokeBefore(revokeBefore('client'))
@@ -293,7 +292,7 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
     expect(await deciding()).toEqual(new Map())
   })
 
-  test('what a view has found clean holds until one of its keys is written', async () => {
+  test('a cached result remains valid until one of its keys is written', async () => {
     const feed = createRevocationFeed({ maxStalenessMs: 1_000 })
     const source = createRevocationFeedSource(rest)
     const mark = feed.update(await source.since(feed.cursor), 0)
@@ -311,23 +310,23 @@ describe.each(['auto', 'embedded'] as const)('the feed of revocations (%s Redis)
   })
 })
 
-describe('replies', () => {
+describe('replies of the feed', () => {
   test.each([
     ['nothing', null],
-    ['no list', 'x'],
+    ['text in place of a list', 'x'],
     ['an empty list', []],
     ['no position', [1, 1]],
     ['no second element', ['1.1 0 1.1']],
-    ['another second element', ['1.1 0 1.1', 2]],
-    ['a key that is no text', ['1.1 0 1.1', 1, 5]],
-    ['keys of nobody knows what', ['1.1 0 1.1', 0, 'pc:revoked:a']],
-    ['a known place without a name', ['', 1]],
-  ])('%s is no answer', (_, reply) => {
+    ['an invalid second element', ['1.1 0 1.1', 2]],
+    ['a key that is not text', ['1.1 0 1.1', 1, 5]],
+    ['keys without a known position', ['1.1 0 1.1', 0, 'pc:revoked:a']],
+    ['a known position without a name', ['', 1]],
+  ])('%s is an outage', (_, reply) => {
     expect(() => feedReplyOf(reply, NOWHERE)).toThrow(Unavailable)
   })
 })
 
-describe('every writer tells the feed', () => {
+describe('every writer reports to the feed', () => {
   const folder = join(ROOT, 'src')
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
@@ -335,7 +334,7 @@ describe('every writer tells the feed', () => {
   const textOf = (path: string) => readFileSync(join(folder, path), 'utf8')
   const using = (pattern: RegExp) => files.filter((path) => pattern.test(textOf(path)))
 
-  test('only these name keys that decide, and the two scripts among them only read', () => {
+  test('only these modules contain the names of keys that admission reads, and the script among them only reads', () => {
     expect(using(/['`"]pc:(revoked|cutoff|ban|observed-ban):/)).toEqual([
       'abuse/ban.ts',
       'admission/redis/reference-resolver.ts',
@@ -347,7 +346,7 @@ describe('every writer tells the feed', () => {
     expect(writes.filter((text) => /cutoff|revoked|ban/.test(text))).toEqual([])
   })
 
-  test('whoever stores something, and knows such a key, tells the feed or only reads it', () => {
+  test('every store that writes such a key reports to the feed', () => {
     const knowing = using(
       /\b(revokedTokenKey|revokedBeforeKey|addressBanKey|subjectBanKey|effectsOf)\b/,
     )
@@ -365,7 +364,7 @@ describe('every writer tells the feed', () => {
       'oauth/redis/client-logins.ts',
     ])
     const logins = textOf('oauth/redis/client-logins.ts')
-    expect(logins.match(/\bcutOffKeys\.map.*/g)).toEqual([
+    expect(logins.match(/\brevokedBeforeKeys\.map.*/g)).toEqual([
       "revokedBeforeKeys.map((key) => ['GET', key]),",
       expect.stringContaining('secondOrNull'),
     ])

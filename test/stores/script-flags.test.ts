@@ -19,7 +19,7 @@ const TOKEN = 'test-token'
 const ADDRESSES = ['192.0.2.1', '192.0.2.2'] as const
 
 let redis: TestRedis
-/** Takes Upstash's flag off, as Upstash understands it. */
+/** Removes Upstash's flag, as Upstash parses it. */
 let taking: UpstashRest
 beforeAll(async () => {
   redis = await startTestRedis()
@@ -34,7 +34,7 @@ beforeEach(async () => {
   await redis.direct.script('FLUSH')
 })
 
-/** A client of a server, which keeps each call. */
+/** A client of a server that records each call. */
 function clientOf(url: string) {
   const calls: (readonly RedisCommand[])[] = []
   const rest = createRedisRest({ url, token: TOKEN, timeoutMs: 5_000 })
@@ -48,7 +48,7 @@ function clientOf(url: string) {
   return { rest: recording, calls }
 }
 
-/** A server of its own, so that no test has met it before. */
+/** A separate server, so that no test has used it before. */
 
 const strangers: UpstashRest[] = []
 afterAll(() => Promise.all(strangers.map((server) => server.close())))
@@ -74,13 +74,13 @@ function gatewayOver(rest: RedisRest, maxStalenessMs = 0) {
 }
 
 describe('a Redis that refuses the flag of Upstash', () => {
-  test('says so of each script that has it, and runs nothing', async () => {
+  test('refuses each script that has the flag, and runs nothing', async () => {
     const script = `${KEY_LOCKING}return redis.call('INCR', KEYS[1])`
     await expect(redis.direct.eval(script, 1, 'count')).rejects.toThrow(/flag|compiling/)
     expect(await redis.direct.exists('count')).toBe(0)
   })
 
-  test('is found out once for an isolate, which then pays one call a request', async () => {
+  test('is detected once by an isolate, which then needs one call per request', async () => {
     const url = await refusingServer()
     const { rest, calls } = clientOf(url)
     const { admit } = gatewayOver(rest)
@@ -88,7 +88,7 @@ describe('a Redis that refuses the flag of Upstash', () => {
     const ask = () => admit({ principal: principal(), address: ADDRESSES[0], limits: [limit] })
     for (let n = 1; n <= 3; n++) {
       expect((await ask()).limits).toMatchObject([{ remaining: 50 - n }])
-      // By name; then the text with the flag, which is refused; then the text without it.
+      // By digest; then the text with the flag, which is refused; then the text without it.
       expect(calls.length).toBe(n + 2)
     }
     await redis.direct.script('FLUSH')
@@ -106,7 +106,7 @@ describe('a Redis that refuses the flag of Upstash', () => {
     ])
   })
 
-  test('counts each of fifty first requests at once exactly once', async () => {
+  test('counts each of fifty simultaneous first requests exactly once', async () => {
     const { rest } = clientOf(await refusingServer())
     const { admit } = gatewayOver(rest)
     const limit = limitOf({ limit: 20 })
@@ -118,7 +118,7 @@ describe('a Redis that refuses the flag of Upstash', () => {
     expect(verdicts.filter(({ denial }) => denial === undefined)).toHaveLength(20)
   })
 
-  test('counts limits of the other engine, too, with the same calls', async () => {
+  test('counts limits of the upstash engine as well, with the same calls', async () => {
     const { rest, calls } = clientOf(await refusingServer())
     const { admit } = gatewayOver(rest)
     const limit = limitOf({ limit: 50, engine: 'upstash' })
@@ -133,7 +133,7 @@ describe('a Redis that refuses the flag of Upstash', () => {
     expect(calls.length - before).toBe(1)
   })
 
-  test('serves requests through a whole gateway', async () => {
+  test('serves requests through a complete gateway', async () => {
     let reached = 0
     const origin = await startHttpServer((_, response) => {
       reached += 1
@@ -161,7 +161,7 @@ describe('a Redis that refuses the flag of Upstash', () => {
     expect(reached).toBe(2)
   })
 
-  test('reads the feed of revocations all the same', async () => {
+  test('reads the revocation feed as well', async () => {
     const { rest, calls } = clientOf(await refusingServer())
     const { admit } = gatewayOver(rest, 1_000)
     const request = { principal: principal(), address: ADDRESSES[0], limits: [] }
@@ -172,8 +172,8 @@ describe('a Redis that refuses the flag of Upstash', () => {
   })
 })
 
-describe('a server that takes the flag', () => {
-  test('gets each script of a request with it, and one call a request', async () => {
+describe('a server that accepts the flag', () => {
+  test('gets each script of a request with it, in one call per request', async () => {
     const { rest, calls } = clientOf(taking.url)
     const { admit } = gatewayOver(rest)
     const limits = [limitOf({ limit: 50 }), limitOf({ limit: 50, engine: 'upstash' })]
@@ -188,7 +188,7 @@ describe('a server that takes the flag', () => {
     expect(calls.length - before).toBe(1)
   })
 
-  test('may refuse every key that is not declared: no such key is touched', async () => {
+  test('may refuse every undeclared key: no such key is used', async () => {
     const { rest, calls } = clientOf(taking.url)
     const { admit, pass } = gatewayOver(rest, 1_000)
     const limits = [
@@ -222,7 +222,7 @@ describe('a server that takes the flag', () => {
 })
 
 describe('calls for two callers of different clients and tenants', () => {
-  test('declare no key that both of them have, once an isolate has read the feed', async () => {
+  test('declare no common key once an isolate has read the feed', async () => {
     const { rest, calls } = clientOf(taking.url)
     const { admit } = gatewayOver(rest, 1_000)
     const keysOfCaller = async (subject: string, address: string) => {
@@ -248,7 +248,7 @@ describe('calls for two callers of different clients and tenants', () => {
     expect([...alice].filter((key) => bob.has(key))).toEqual([])
   })
 
-  test('declare the feed in a command of its own, never with a key of theirs', async () => {
+  test('declare the feed in a separate command, never with a key of a caller', async () => {
     const { rest, calls } = clientOf(taking.url)
     const { admit, pass } = gatewayOver(rest, 1_000)
     const limits = [limitOf({ limit: 1_000, lease: { max: 100, ttlMs: 500 } })]
@@ -266,12 +266,12 @@ describe('calls for two callers of different clients and tenants', () => {
   })
 })
 
-/** What a command says its keys are. */
+/** Returns the keys that a command declares. */
 function declaredKeysOf([name, , count, ...rest]: RedisCommand): string[] {
   return name === 'EVALSHA' || name === 'EVAL' ? rest.slice(0, Number(count)).map(String) : []
 }
 
-/** The keys of a command that a script has run. */
+/** Returns the keys of a command that a script executed. */
 function keysOf([name = '', ...args]: readonly string[]): string[] {
   if (/^time$/i.test(name)) return []
   return /^(exists|mget|del)$/i.test(name) ? [...args] : args.slice(0, 1)

@@ -1,4 +1,4 @@
-/** A collector of traces: takes what OTLP/HTTP sends, and answers as it is told. */
+/** A collector of traces: accepts OTLP/HTTP, and answers as a test defines. */
 import { startHttpServer } from '../harness/http-server.ts'
 
 export interface CollectedSpan {
@@ -21,7 +21,7 @@ export interface Collected {
   readonly spans: readonly CollectedSpan[]
 }
 
-/** How the next exports are answered. */
+/** Sets the response to the next exports. */
 export interface Answer {
   readonly status: number
   readonly body: string
@@ -55,7 +55,7 @@ export async function startCollector() {
   }
 }
 
-/** Attributes as an object; numbers as numbers. */
+/** Returns attributes as an object; numbers as numbers. */
 export const attributesOf = ({ attributes }: CollectedSpan): Record<string, string | number> =>
   Object.fromEntries(
     attributes.map(({ key, value }) => {

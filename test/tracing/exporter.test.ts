@@ -28,7 +28,7 @@ beforeEach(async () => {
 })
 afterEach(() => collector.close())
 
-/** An exporter whose waiting ends when the test says so. */
+/** An exporter with a timer that the test controls. */
 function exporter(headers: Record<string, string> = {}) {
   const tally = { exported: 0, dropped: 0 }
   const behind: Promise<unknown>[] = []
@@ -46,7 +46,7 @@ function exporter(headers: Record<string, string> = {}) {
     clock,
     send: (spans: readonly Span[]) => send(spans, (promise) => void behind.push(promise)),
     behind,
-    /** Dies with the request that gathers. */
+    /** Ends the request that collects the spans. */
     kill() {
       wake = []
       behind.length = 0
@@ -59,7 +59,7 @@ function exporter(headers: Record<string, string> = {}) {
   }
 }
 
-test('spans of two seconds are one call, as OTLP writes them', async () => {
+test('spans of two seconds are exported in one call, in the format of OTLP', async () => {
   const { send, pass, tally, behind } = exporter({ authorization: 'Bearer x' })
   send([
     span({
@@ -109,7 +109,7 @@ test('spans of two seconds are one call, as OTLP writes them', async () => {
   expect(tally).toEqual({ exported: 100, dropped: 0 })
 })
 
-test('R19: an isolate holds 512 spans at most, and counts those that it drops', async () => {
+test('R19: an isolate holds at most 512 spans, and counts those that it drops', async () => {
   const { send, pass, tally } = exporter()
   for (let count = 0; count < MAX_SPANS + 88; count++) send([span()])
   await pass()
@@ -121,7 +121,7 @@ test.each([
   ['an error', { status: 503, body: 'secret words of a collector' }],
   ['a redirect', { status: 307, body: '' }],
 ])(
-  'what a collector does not take is dropped, counted, and not asked again for ten seconds: %s',
+  'a refused export is dropped and counted, and no export follows for ten seconds: %s',
   async (_, answer) => {
     const { send, pass, tally, clock } = exporter()
     collector.setAnswer(answer)
@@ -140,7 +140,7 @@ test.each([
   },
 )
 
-test('a collector that is not there costs spans, and nothing else', async () => {
+test('an unreachable collector loses spans, and has no other effect', async () => {
   const { send, pass, tally } = exporter()
   await collector.close()
   send([span()])
@@ -148,7 +148,7 @@ test('a collector that is not there costs spans, and nothing else', async () => 
   expect(tally).toEqual({ exported: 0, dropped: 1 })
 })
 
-test('spans that the collector says it rejected are not counted as exported', async () => {
+test('spans that the collector reports as rejected do not count as exported', async () => {
   const { send, pass, tally } = exporter()
   collector.setAnswer({ status: 200, body: '{"partialSuccess":{"rejectedSpans":"2"}}' })
   send([span(), span(), span()])
@@ -156,7 +156,7 @@ test('spans that the collector says it rejected are not counted as exported', as
   expect(tally).toEqual({ exported: 1, dropped: 2 })
 })
 
-test('when whoever gathered has died, a later request sends what is there', async () => {
+test('if the collecting request has ended, a later request exports its spans', async () => {
   const { send, pass, kill, behind, clock } = exporter()
   send([span({ name: 'first' })])
   kill()

@@ -19,7 +19,9 @@ afterAll(async () => {
 })
 afterEach(() => void collector.received.splice(0))
 
-/** Sends requests to a gateway that traces, and resolves to the spans that the collector got. */
+/**
+ * Sends requests to a gateway that traces, and resolves to the spans that the collector received.
+ */
 async function spansOf(
   variables: Record<string, string>,
   requests: readonly (readonly [path: string, headers: Record<string, string>])[],
@@ -36,8 +38,8 @@ async function spansOf(
 }
 const server = (spans: readonly CollectedSpan[]) => spans.filter(({ kind }) => kind === 2)
 
-describe('a request is a span', () => {
-  test('of its caller’s trace, by the conventions for HTTP, with its stages below it', async () => {
+describe('the span of a request', () => {
+  test('belongs to its caller’s trace, follows the conventions for HTTP, and contains its stages', async () => {
     const token = await gateway.token({ sub: 'rita-the-reader', roles: ['reader'] })
     const spans = await spansOf({ OTLP_HEADERS: 'x-key=a%20b,x-team=t' }, [
       [
@@ -82,7 +84,7 @@ describe('a request is a span', () => {
       expect(call?.body).not.toContain(secret)
   })
 
-  test('that failed where the answer is a 5xx, and not where the caller was wrong', async () => {
+  test('is failed for a 5xx response, and not for a mistake of the caller', async () => {
     gateway.redis.setAnswering(false)
     const token = await gateway.token({ roles: ['reader'] })
     const sampled = { traceparent: `00-${TRACE_ID}-${PARENT}-01` }
@@ -114,7 +116,7 @@ describe('sampling', () => {
   const many = (headers: Record<string, string>) =>
     Array.from({ length: 100 }, () => ['/nowhere', headers] as const)
 
-  test('follows the caller, whatever the ratio is', async () => {
+  test('follows the decision of the caller, whatever the ratio is', async () => {
     const [sampled, not] = [
       { traceparent: `00-${TRACE_ID}-${PARENT}-01` },
       { traceparent: `00-${TRACE_ID}-${PARENT}-00` },
@@ -129,9 +131,9 @@ describe('sampling', () => {
     expect(spans.map(({ parentSpanId }) => parentSpanId)).toEqual([PARENT])
   })
 
-  test('takes a share of the traces that begin here', async () => {
+  test('takes its ratio of the traces that begin here', async () => {
     const spans = server(await spansOf({ OTLP_SAMPLE_RATIO: '0.5' }, many({})))
-    // That 100 tosses of a coin give fewer than 20 heads has a chance of 1 in 10^9.
+    // Fewer than 20 heads in 100 tosses of a coin have a probability of 1 in 10^9.
     expect(spans.length).toBeGreaterThan(19)
     expect(spans.length).toBeLessThan(81)
     expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(spans.length)

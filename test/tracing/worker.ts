@@ -1,4 +1,4 @@
-/** A Worker that traces its requests: what `createGateway` puts around everything else. */
+/** A Worker that traces its requests, as `createGateway` does around all other stages. */
 import { Hono } from 'hono'
 import { audit } from '../../src/middleware/audit.ts'
 import { requestId } from '../../src/middleware/request-id.ts'

@@ -11,7 +11,7 @@ beforeAll(async () => {
   collector = await startCollector()
   const entry = join(import.meta.dirname, 'worker.ts')
   worker = await startWorkerd({ entry, vars: { COLLECTOR: `${collector.url}/v1/traces` } })
-  // Of the request that found out that it listens.
+  // The request that detected that the server listens.
   await vi.waitFor(() => expect(collector.received.splice(0)).toHaveLength(1), PATIENCE)
 })
 afterAll(async () => {
@@ -21,18 +21,18 @@ afterAll(async () => {
 
 const spans = () => collector.received.flatMap((call) => call.spans)
 
-test('in workerd spans of many requests are sent together, behind their answers', async () => {
+test('in workerd, spans of many requests are exported together, after the responses', async () => {
   const answers = await Promise.all(
     Array.from({ length: 30 }, () => fetch(`http://127.0.0.1:${worker.port}/`)),
   )
   for (const answer of answers) expect(await answer.text()).toBe('ok')
   const traces = () => new Set(spans().map(({ traceId }) => traceId)).size
   await vi.waitFor(() => expect(traces()).toBe(30), PATIENCE)
-  // One; on a machine so busy that they take more than two seconds, a few.
+  // One export; a few on a machine so busy that the requests take more than two seconds.
   expect(collector.received.length).toBeLessThan(5)
 })
 
-test('and a collector that is silent keeps nobody waiting', async () => {
+test('in workerd, a silent collector delays no response', async () => {
   const before = collector.received.length
   collector.setAnswer('never')
   for (let count = 0; count < 5; count++) {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { queryParameters } from '../../src/validators/query.ts'
 
-/** Everything that has a meaning in a query, and something that has none. */
+/** Every character with a meaning in a query, and some without. */
 const PIECES = ['a', 'é', '=', '&', '?', '#', '+', '%', '%41', '%zz', ';', ' ', '\t', '\ud800', '~']
 
 describe('a query', () => {
-  test('is read as the platform reads it, whatever stands next to what', () => {
+  test('is parsed as the platform parses it, for any combination of characters', () => {
     for (const first of PIECES)
       for (const second of PIECES)
         for (const third of PIECES)

@@ -11,7 +11,7 @@ import type { BodyVariables } from '../../src/middleware/context.ts'
 import { validate } from '../../src/middleware/validate.ts'
 import { problemHandler } from '../../src/problems/problem-handler.ts'
 
-/** An app whose handlers say what reached them: nothing, unless they ran. */
+/** An app whose handlers report what reached them: nothing, unless they ran. */
 function guarded() {
   const reached: string[] = []
   const app = new Hono<{ Variables: BodyVariables }>()
@@ -53,7 +53,7 @@ async function post(path: string, body: BodyInit, headers: Record<string, string
 const order = { item: 'nails', quantity: 3 }
 
 describe('validate', () => {
-  test('sends on the very bytes that were checked', async () => {
+  test('forwards exactly the bytes that were checked', async () => {
     const text = ' {"quantity" : 3.0, "item":"n\\u0061ils","position":[1,-2.50,1e2]}\n'
     const { response, reached } = await post('/orders', text)
     expect(response.status).toBe(200)
@@ -62,21 +62,21 @@ describe('validate', () => {
 
   test.each([
     ['an unknown key', { ...order, admin: true }],
-    ['an array for a string', { ...order, item: ['nails'] }],
-    ['a number as a string', { ...order, quantity: '3' }],
-    ['a quantity of none', { ...order, quantity: 0 }],
+    ['an array as string', { ...order, item: ['nails'] }],
+    ['a number as string', { ...order, quantity: '3' }],
+    ['a quantity of zero', { ...order, quantity: 0 }],
     ['a quantity beyond the maximum', { ...order, quantity: 1001 }],
-    ['half a quantity', { ...order, quantity: 1.5 }],
+    ['a fractional quantity', { ...order, quantity: 1.5 }],
     ['an empty item', { ...order, item: '' }],
-    ['an item too long', { ...order, item: 'x'.repeat(101) }],
+    ['an item that is too long', { ...order, item: 'x'.repeat(101) }],
     ['a missing item', { quantity: 1 }],
-    ['a position of two', { ...order, position: [1, 2] }],
-    ['a position of four', { ...order, position: [1, 2, 3, 4] }],
+    ['a position of two numbers', { ...order, position: [1, 2] }],
+    ['a position of four numbers', { ...order, position: [1, 2, 3, 4] }],
     ['a position out of range', { ...order, position: [0, 0, 100_000.1] }],
     ['an array', [order]],
     ['a string', 'order'],
     ['null', null],
-  ])('S63: %s is 422 with a finding, and reaches nobody', async (_, body) => {
+  ])('S63: %s is 422 with a finding, and reaches no handler', async (_, body) => {
     const { response, reached } = await post('/orders', JSON.stringify(body))
     expect(response.status).toBe(422)
     expect(await response.json()).toMatchObject({
@@ -89,7 +89,7 @@ describe('validate', () => {
   test.each([
     ['__proto__', '{"item":"a","quantity":1,"__proto__":{"admin":true}}'],
     ['constructor', '{"item":"a","quantity":1,"constructor":{"prototype":{"admin":true}}}'],
-  ])('S63: the key %s is unknown like any other', async (_, text) => {
+  ])('S63: the key %s is refused as unknown', async (_, text) => {
     const { response, reached } = await post('/orders', text)
     expect(response.status).toBe(422)
     expect(reached).toEqual([])
@@ -97,7 +97,7 @@ describe('validate', () => {
 
   test.each([
     ['duplicated names', '{"item":"a","item":"b","quantity":1}'],
-    ['duplicated names in other spelling', '{"item":"a","\\u0069tem":"b","quantity":1}'],
+    ['duplicated names in another spelling', '{"item":"a","\\u0069tem":"b","quantity":1}'],
     ['deep nesting', `{"item":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
     ['an empty body', ''],
     ['a truncated body', '{"item":'],
@@ -105,14 +105,14 @@ describe('validate', () => {
     ['trailing text', '{"item":"a","quantity":1} {}'],
     ['bytes that are not UTF-8', new Uint8Array([0x22, 0xff, 0x22])],
     ['UTF-16', new Uint8Array([0x7b, 0x00, 0x7d, 0x00])],
-  ])('%s is 400 and reaches nobody', async (_, text) => {
+  ])('%s is 400 and reaches no handler', async (_, text) => {
     const { response, reached } = await post('/orders', text)
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ code: 'malformed_request' })
     expect(reached).toEqual([])
   })
 
-  test('S63: a million keys are refused with a bounded answer', async () => {
+  test('S63: a million keys are refused with a bounded response', async () => {
     const keys = Array.from({ length: 1_000_000 }, (_, index) => `"k${index}":1`)
     const { response, reached } = await post('/orders', `{${keys.join(',')}}`)
     expect(response.status).toBe(422)
@@ -172,7 +172,7 @@ describe('validate', () => {
     ['?unknown=1', 422],
     ['?__proto__=1', 422],
     ['?constructor=1', 422],
-    // To an origin this is a parameter `?limit`, which no schema has.
+    // The origin would read a parameter `?limit`, which no schema has.
     ['??limit=5', 422],
     ['?limit=5&?limit=7', 422],
   ])('S63: the query %j is %i', async (query, status) => {
@@ -207,10 +207,10 @@ describe('validate', () => {
     expect(() => validate({ body })).toThrow(/strictObject/)
   })
 
-  test('R22: a body that breaks off is the sender’s doing, and reaches nobody', async () => {
+  test('R22: a body that breaks off is attributed to the client, and reaches no handler', async () => {
     const body = new ReadableStream({
       pull(controller) {
-        controller.error(new Error('the client has hung up'))
+        controller.error(new Error('the client has closed the connection'))
       },
     })
     const { app, reached } = guarded()
