@@ -56,7 +56,7 @@ export function relationServices(
     cache:
       maxStalenessMs > 0 ? createRelationCache({ maxStalenessMs, maxEntries, tally }) : undefined,
     issuers: issuersOf(relations, config),
-    rides: check !== undefined,
+    isIncludedInAdmission: check !== undefined,
     now,
   })
   const tuples = check && createRelationTuples(redis, model.types.keys())

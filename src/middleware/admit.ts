@@ -26,7 +26,7 @@ import {
   type RelationVariables,
 } from './context.ts'
 import { observe } from './observe.ts'
-import { type RelationOptions, relationToAsk } from './relation.ts'
+import { includedQuery, type RelationOptions, relationOf } from './relation.ts'
 import { waitUntilOf } from './wait-until.ts'
 
 type Environment = {
@@ -63,7 +63,7 @@ export interface AdmitOptions {
  * refused.
  *
  * Resolves an opaque token or an API key that this isolate has not cached in the same round trip,
- * and sets `principal`. Refuses it with `token_rejected` if Redis has no record of it. A limit that
+ * and reports its principal to `authenticate`. Refuses it with `token_rejected` if Redis has no record of it. A limit that
  * counts by a function then costs a second round trip, because the function needs the principal.
  *
  * Must run after `authenticate` and `clientAddress`. Throws `Unavailable` if Redis fails:
@@ -71,8 +71,7 @@ export interface AdmitOptions {
  * than a second, sets `heldUpSinceMs` for `readmit`. Renewals of the admission run after the
  * response.
  *
- * With `relation`, checks that relation in the same call and sets `relation`. Does NOT refuse a
- * caller without the relation: `authorize` does.
+ * With `relation`, checks that relation in the same call. Does NOT refuse a caller without the relation: `authorize` does.
  *
  * @example
  * ```ts
@@ -93,12 +92,12 @@ export const admit = ({ admission, limits = [], strict = false, relation }: Admi
     throw new TypeError('admit: a limit is listed twice')
   const rules = limits.map((rule) => ({ rule, keyOf: limitKey(rule) }))
   return createMiddleware<Environment>(async function admit(c, next) {
-    const { reference, proof } =
-      (c.get('pending') as PendingCredential | undefined) ?? NOTHING_PENDING
+    const pending = c.get('pending') as PendingCredential | undefined
+    const proof = pending?.proof
     const address = clientAddressOf(c)
     const startMs = Date.now()
     let verdict: AdmissionVerdict
-    if (reference === undefined) {
+    if (pending?.reference === undefined) {
       const principal = callerOf(c)
       const of: LimitSubject = { request: c.req.raw, principal, address }
       const requests: LimitRequest[] = []
@@ -106,28 +105,29 @@ export const admit = ({ admission, limits = [], strict = false, relation }: Admi
         const key = keyOf(of)
         requests.push({ rule, key: typeof key === 'string' ? key : await key })
       }
-      const asked =
+      const included =
         relation === undefined || principal === null
           ? undefined
-          : relationToAsk(c, relation, principal)
-      const request = { principal, address, limits: requests, proof, strict }
-      if (asked === undefined) verdict = await admission.admit(request)
-      else {
-        verdict = await admission.admit({ ...request, relation: asked.query })
-        asked.tell(verdict.relation)
-      }
+          : includedQuery(relationOf(c, relation, principal), relation.checker)
+      verdict = await admission.admit({
+        principal,
+        address,
+        limits: requests,
+        proof,
+        strict,
+        relation: included?.query,
+      })
+      included?.answered(verdict.relation)
     } else {
       const of = { request: c.req.raw, address }
       const deferred = await Promise.all(rules.map((each) => deferredLimit(each, of)))
       const resolved = await admission.admitReference({
-        reference,
+        reference: pending.reference,
         proof,
         address,
         limits: deferred,
       })
-      // Set the principal for refused requests as well, so that the audit event can name the
-      // caller.
-      if (resolved.principal !== undefined) c.set('principal', resolved.principal)
+      if (resolved.principal !== undefined) pending.identified(resolved.principal)
       verdict = resolved
     }
     if (Date.now() - startMs > ADMITTED_FOR_MS) c.set('heldUpSinceMs', startMs)
@@ -136,15 +136,13 @@ export const admit = ({ admission, limits = [], strict = false, relation }: Admi
     for (const denial of verdict.observed) observe(c, reasonOfDenial(denial))
     if (verdict.denial !== undefined) throw new Denied(verdict.denial)
     c.get('credentialCheck')?.passed()
-    const { limits: told, renewal } = verdict
+    const { limits: reported, renewal } = verdict
     if (renewal !== undefined) waitUntilOf(c)(renewal())
     await next()
-    if (told.length > 0)
-      writeHeaders(c, (headers) => setRateLimitHeaders(headers, told, Date.now()))
+    if (reported.length > 0)
+      writeHeaders(c, (headers) => setRateLimitHeaders(headers, reported, Date.now()))
   })
 }
-
-const NOTHING_PENDING: PendingCredential = { reference: undefined, proof: undefined }
 
 /**
  * Throws for invalid limits. The name is quoted in headers and is part of keys; the numbers are

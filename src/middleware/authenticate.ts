@@ -5,13 +5,14 @@ import { writeHeaders } from '../http/response-headers.ts'
 import type { Principal, TokenVerifier } from '../identity/principal.ts'
 import { bearerText, type Credential, credentialOf, failedBindingOf } from '../tokens/credential.ts'
 import type { DpopProof, DpopVerifier } from '../tokens/dpop.ts'
-import { credentialHash } from '../tokens/reference.ts'
+import { credentialHash, type Reference } from '../tokens/reference.ts'
 import type { References } from '../tokens/references.ts'
 import { rejected } from '../tokens/rejection.ts'
-import type {
-  CredentialCheckVariables,
-  CredentialVariables,
-  PrincipalVariables,
+import {
+  type CredentialCheckVariables,
+  type CredentialVariables,
+  type PrincipalVariables,
+  setPrincipal,
 } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 import { waitUntilOf } from './wait-until.ts'
@@ -51,7 +52,7 @@ type Environment = {
  * `dpop_nonce_missing`), and `Unavailable` if the keys for the verification are not available.
  *
  * An opaque token or an API key that this isolate has not cached is left to `admit`, which calls
- * Redis anyway and sets `principal`. Until then, `callerOf` throws.
+ * Redis anyway and reports the principal. Until then, `callerOf` throws.
  *
  * Does NOT check revocation, nor whether a proof is a replay: `admit` does.
  *
@@ -103,7 +104,7 @@ export const authenticate = ({
     if (principal === undefined && credential.kind === 'jwt')
       principal = await verifier.verify(credential.text, waitUntilOf(c))
     const proof = credential.scheme === 'dpop' ? await proofOf(c, proofs, credential) : undefined
-    if (principal === undefined) await leaveToAdmit(c, credential, proof)
+    if (principal === undefined) leaveToAdmit(c, await referenceOf(credential), proof)
     else accept(c, principal, proof)
     // Where something is left to `admit`, that ends the check.
     if (c.get('pending') === undefined) running?.passed()
@@ -117,12 +118,12 @@ export const authenticate = ({
   return function authenticate(c, next) {
     const header = receivedHeaders(c).get('authorization')
     if (header === undefined && anonymous) {
-      c.set('principal', null)
+      setPrincipal(c, null)
       return next()
     }
     const principal = header === undefined || dpop === 'required' ? undefined : known(header)
     if (principal === undefined) return check(c, header, next)
-    c.set('principal', principal)
+    setPrincipal(c, principal)
     return next()
   }
 }
@@ -130,17 +131,25 @@ export const authenticate = ({
 function accept(c: Context<Environment>, principal: Principal, proof: DpopProof | undefined): void {
   const failed = failedBindingOf(principal.confirmation, proof?.thumbprint)
   if (failed !== undefined) throw rejected(failed)
-  c.set('principal', principal)
-  if (proof !== undefined) c.set('pending', { reference: undefined, proof })
+  setPrincipal(c, principal)
+  if (proof !== undefined) leaveToAdmit(c, undefined, proof)
 }
 
-async function leaveToAdmit(
+function leaveToAdmit(
   c: Context<Environment>,
-  { kind, text }: Credential,
+  reference: Reference | undefined,
   proof: DpopProof | undefined,
-): Promise<void> {
+): void {
+  c.set('pending', {
+    reference,
+    proof,
+    identified: (principal) => setPrincipal(c, principal),
+  })
+}
+
+async function referenceOf({ kind, text }: Credential): Promise<Reference> {
   if (kind === 'jwt') throw new Error('authenticate: a JWT without a principal')
-  c.set('pending', { reference: { kind, text, hash: await credentialHash(text) }, proof })
+  return { kind, text, hash: await credentialHash(text) }
 }
 
 async function proofOf(

@@ -7,7 +7,7 @@ import type { Mode } from '../validators/mode.ts'
 import { PERMISSION } from '../validators/permission.ts'
 import { callerOf, type PrincipalVariables, type RelationVariables } from './context.ts'
 import { observe } from './observe.ts'
-import { demandRelation, type RelationOptions } from './relation.ts'
+import { type RelationOptions, relationOf, requireRelation } from './relation.ts'
 
 type Environment = { Variables: PrincipalVariables & RelationVariables }
 
@@ -65,6 +65,6 @@ export const authorize = ({
       observe(c, reasonOfDenial(denial))
     }
     if (relation === undefined) return next()
-    return demandRelation(c, relation, principal).then(next)
+    return requireRelation(c, relationOf(c, relation, principal), relation).then(next)
   })
 }

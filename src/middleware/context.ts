@@ -4,9 +4,12 @@
  */
 import type { RateLimit } from '../admission/limit.ts'
 import type { Timeline } from '../audit/timeline.ts'
+import type { Denial } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { PolicyRoute } from '../policy/policy.ts'
 import type { RelationVerdict } from '../relations/checker.ts'
+import type { RelationQuery } from '../relations/decision-point.ts'
+import type { RelationRule } from '../relations/rule.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import type { Reference } from '../tokens/reference.ts'
 
@@ -81,10 +84,7 @@ export interface CredentialCheck {
   passed(): void
 }
 
-/**
- * Set by `authenticate`; null for an anonymous caller. Set by `admit` for an opaque token or an API
- * key that this isolate has not cached.
- */
+/** Set by `authenticate`; null for an anonymous caller. */
 export interface PrincipalVariables {
   principal: Principal | null
 }
@@ -100,6 +100,11 @@ export interface PendingCredential {
   readonly reference: Reference | undefined
   /** The proof of possession to check for replay. Undefined without a proof. */
   readonly proof: DpopProof | undefined
+  /**
+   * Sets `principal` to the caller that the reference belongs to. For refused requests as well, so
+   * that the audit event can name the caller.
+   */
+  identified(principal: Principal): void
 }
 
 /** Set by `admit`. */
@@ -109,13 +114,21 @@ export interface RateLimitVariables {
   uncountedLimits: readonly string[]
 }
 
-/** Set by `admit` if it has checked the relation that `authorize` requires. */
+/** Set by `relationOf`, which `admit`, `authorize` and `readmit` call. */
 export interface RelationVariables {
-  relation: {
-    /** The checked relation, as named by `queryKey`. */
-    readonly of: string
-    readonly verdict: RelationVerdict
-  }
+  relation: RequestRelation
+}
+
+/** The relation that a route requires of this caller. */
+export interface RequestRelation {
+  /** The query is valid for this rule, this caller and the path parameters of this handler. */
+  readonly rule: RelationRule
+  readonly principal: Principal
+  readonly routeIndex: number
+  /** The query, or why the request cannot form one. */
+  readonly query: RelationQuery | Denial
+  /** The outcome in the call of `admit`. Undefined: that call did not check the relation. */
+  verdict: RelationVerdict | undefined
 }
 
 /** Set by `observe`, for `audit`: what a rule in observe mode would have refused. */
@@ -188,3 +201,11 @@ export const clientAddressOf = reader<ClientAddressVariables>()('clientAddress',
  */
 export const callerOf = reader<PrincipalVariables>()('principal', 'authenticate() and admit')
 export const bodyOf = reader<BodyVariables>()('body', 'limitBody')
+
+/** Sets `principal`. The only place that does. */
+export function setPrincipal(
+  c: { set(name: 'principal', principal: Principal | null): void },
+  principal: Principal | null,
+): void {
+  c.set('principal', principal)
+}

@@ -13,7 +13,7 @@ import {
   type HeldUpVariables,
   type PrincipalVariables,
 } from './context.ts'
-import { demandRelation, type RelationOptions, relationToAsk } from './relation.ts'
+import { includedQuery, type RelationOptions, relationOf, requireRelation } from './relation.ts'
 import { waitUntilOf } from './wait-until.ts'
 
 type Environment = { Variables: PrincipalVariables & ClientAddressVariables & HeldUpVariables }
@@ -54,16 +54,20 @@ export function createReadmission({
     const principal = callerOf(c)
     if (principal !== null && sinceMs !== undefined) refuseEnded(principal, sinceMs)
     const address = clientAddressOf(c)
-    const demanded = principal === null ? undefined : relation
-    const asked = demanded && principal && relationToAsk(c, demanded, principal)
+    const required = relation && principal ? relationOf(c, relation, principal) : undefined
+    const included = required && relation && includedQuery(required, relation.checker)
     const verdict = await admission.admit({
-      ...{ principal, address, limits: [], asksBans: isLimited, strict },
-      relation: asked?.query,
+      principal,
+      address,
+      limits: [],
+      asksBans: isLimited,
+      strict,
+      relation: included?.query,
     })
     if (verdict.denial !== undefined) throw new Denied(verdict.denial)
     if (verdict.renewal !== undefined) waitUntilOf(c)(verdict.renewal())
-    asked?.tell(verdict.relation)
-    if (demanded && principal) await demandRelation(c, demanded, principal)
+    included?.answered(verdict.relation)
+    if (required && relation) await requireRelation(c, required, relation)
   }
 }
 

@@ -1,15 +1,16 @@
 /**
- * The relation between a caller and an object, as `admit` checks it and `authorize` requires it.
+ * The relation between the caller and an object: resolved once for a request, checked by `admit`,
+ * required by `authorize`, and checked again by `readmit`.
  */
 import type { Context } from 'hono'
 import { reasonOf, reasonOfDenial } from '../audit/reason.ts'
 import { type Denial, Denied, Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
-import { denialOf, type RelationChecker, type RelationVerdict } from '../relations/checker.ts'
+import { denialOf, type RelationChecker } from '../relations/checker.ts'
 import { CONSISTENCY_HEADER } from '../relations/consistency.ts'
 import type { RelationAnswer, RelationQuery } from '../relations/decision-point.ts'
 import { queryKey, type RelationRule } from '../relations/rule.ts'
-import type { RelationVariables } from './context.ts'
+import type { RelationVariables, RequestRelation } from './context.ts'
 import { observe } from './observe.ts'
 import { receivedHeaders } from './request-headers.ts'
 
@@ -24,54 +25,67 @@ export interface RelationOptions {
 /** Received names are in lower case. */
 const RECEIVED_TOKEN = CONSISTENCY_HEADER.toLowerCase()
 
-/** Returns the query for this request, or a denial if the request cannot form one. */
-function relationQueryOf(
+/**
+ * Returns the relation of this request. Sets `relation` on the first call, and returns that later.
+ *
+ * A stage that is registered for another path has other path parameters (`routeIndex` differs), and
+ * so may require another object. Then the query is resolved again, and the verdict is kept only if
+ * the query is the same.
+ */
+export function relationOf(
   c: Context,
   { rule, checker }: RelationOptions,
   principal: Principal,
-): RelationQuery | Denial {
-  return checker.queryOf(rule, {
+): RequestRelation {
+  const { routeIndex } = c.req
+  const known = c.get('relation') as RelationVariables['relation'] | undefined
+  if (known?.rule === rule && known.principal === principal && known.routeIndex === routeIndex)
+    return known
+  const query = checker.queryOf(rule, {
     principal,
     paramOf: (name) => c.req.param(name),
     consistencyToken: receivedHeaders(c).get(RECEIVED_TOKEN),
   })
+  const verdict = known !== undefined && isSame(known.query, query) ? known.verdict : undefined
+  const relation: RequestRelation = { rule, principal, routeIndex, query, verdict }
+  c.set('relation', relation)
+  return relation
 }
 
-/** The relation query that the call of `admit` must include. */
-export interface RelationAsk {
+const isSame = (one: RelationQuery | Denial, other: RelationQuery | Denial): boolean =>
+  !('code' in one) && !('code' in other) && queryKey(one) === queryKey(other)
+
+/** The query to include in a call to the admission store. */
+export interface IncludedQuery {
   readonly query: RelationQuery
-  /** Caches the answer and sets `relation`. Undefined: there was no answer. */
-  tell(answer: RelationAnswer | Unavailable | undefined): void
+  /** Caches the answer and sets the verdict. Undefined: the store did not answer the query. */
+  answered(answer: RelationAnswer | Unavailable | undefined): void
 }
 
 /**
- * Returns the query that `admit` must include in its call. Returns undefined in three cases: the
- * decision is cached, and `relation` is set to it; the request cannot form a query; another policy
- * decision point decides.
+ * Returns the query that the call of `admit` must include. Returns undefined in three cases: the
+ * decision is cached, and the verdict is set to it; the request cannot form a query; another policy
+ * decision point decides. Any earlier verdict is removed.
  */
-export function relationToAsk(
-  c: Context,
-  options: RelationOptions,
-  principal: Principal,
-): RelationAsk | undefined {
-  const { checker } = options
-  if (!checker.rides) return undefined
-  const query = relationQueryOf(c, options, principal)
-  if ('code' in query) return undefined
-  const known = checker.recall(query)
-  const note = (verdict: RelationVerdict) => c.set('relation', { of: queryKey(query), verdict })
-  if (known !== undefined) {
-    note(known)
-    return undefined
-  }
-  const askedMs = checker.now()
+export function includedQuery(
+  relation: RequestRelation,
+  checker: RelationChecker,
+): IncludedQuery | undefined {
+  const { query } = relation
+  relation.verdict = undefined
+  if (!checker.isIncludedInAdmission || 'code' in query) return undefined
+  relation.verdict = checker.cached(query)
+  if (relation.verdict !== undefined) return undefined
+  const startMs = checker.now()
   return {
     query,
-    tell(answer) {
-      if (answer === undefined) return
-      if (answer instanceof Unavailable) return note(answer)
-      checker.remember(query, answer, askedMs)
-      note(answer.decision)
+    answered(answer) {
+      if (answer === undefined || answer instanceof Unavailable) {
+        relation.verdict = answer
+        return
+      }
+      checker.store(query, answer, startMs)
+      relation.verdict = answer.decision
     },
   }
 }
@@ -81,18 +95,13 @@ export function relationToAsk(
  * `Unavailable` if the relation cannot be decided. Makes a call only if `admit` has not checked the
  * relation.
  */
-export async function demandRelation(
+export async function requireRelation(
   c: Context,
-  options: RelationOptions,
-  principal: Principal,
+  { query, verdict: known }: RequestRelation,
+  { rule, checker }: RelationOptions,
 ): Promise<void> {
-  const { rule, checker } = options
-  // Build the query again: Hono gives each handler its own parameters, so `admit` may have checked
-  // another object.
-  const query = relationQueryOf(c, options, principal)
   if ('code' in query) return refuse(c, rule, query)
-  const told = c.get('relation') as RelationVariables['relation'] | undefined
-  const verdict = told?.of === queryKey(query) ? told.verdict : await checker.check(query)
+  const verdict = known ?? (await checker.check(query))
   if (verdict instanceof Unavailable) {
     if (rule.mode === 'enforce') throw verdict
     observe(c, reasonOf(verdict))

@@ -19,7 +19,7 @@ export interface RelationCacheOptions {
 }
 
 /**
- * Port: the cache of relation decisions. Every `nowMs` and `askedMs` is read from the same clock,
+ * Port: the cache of relation decisions. Every `nowMs` and `startMs` is read from the same clock,
  * in milliseconds.
  */
 export interface RelationCache {
@@ -27,12 +27,12 @@ export interface RelationCache {
    * Returns a decision that is younger than the limit and includes the writes that the query
    * requires. Returns undefined on a miss.
    */
-  recall(query: RelationQuery, nowMs: number): RelationDecision | undefined
+  get(query: RelationQuery, nowMs: number): RelationDecision | undefined
   /**
-   * Stores a decision, unless it is `unknown`. `askedMs` is the time at which the call STARTED, not
+   * Stores a decision, unless it is `unknown`. `startMs` is the time at which the call STARTED, not
    * the time at which the answer arrived.
    */
-  remember(query: RelationQuery, answer: RelationAnswer, askedMs: number): void
+  set(query: RelationQuery, answer: RelationAnswer, startMs: number): void
 }
 
 /**
@@ -42,7 +42,7 @@ export interface RelationCache {
 const CHARS_AN_ENTRY = 256
 
 interface Entry extends RelationAnswer {
-  readonly askedMs: number
+  readonly startMs: number
 }
 
 /**
@@ -66,10 +66,10 @@ export function createRelationCache({
   const isOff = maxStalenessMs === 0
 
   return {
-    recall(query, nowMs) {
+    get(query, nowMs) {
       if (isOff) return undefined
       const entry = entries.get(queryKey(query))
-      const ageMs = entry === undefined ? Number.NaN : nowMs - entry.askedMs
+      const ageMs = entry === undefined ? Number.NaN : nowMs - entry.startMs
       const isGood = ageMs >= 0 && ageMs < maxStalenessMs
       if (entry === undefined || !isGood || entry.version < (query.atLeast ?? 0)) {
         tally.misses += 1
@@ -79,13 +79,13 @@ export function createRelationCache({
       return entry.decision
     },
 
-    remember(query, { decision, version }, askedMs) {
+    set(query, { decision, version }, startMs) {
       if (isOff || decision.outcome === 'unknown') return
       const key = queryKey(query)
       const before = entries.peek(key)
       // The answer to an earlier call can arrive after the answer to a later one.
-      if (before !== undefined && before.askedMs > askedMs) return
-      entries.set(key, { decision, version, askedMs })
+      if (before !== undefined && before.startMs > startMs) return
+      entries.set(key, { decision, version, startMs })
     },
   }
 }

@@ -29,12 +29,12 @@ export interface RelationRequest {
 export type RelationVerdict = RelationDecision | Unavailable
 
 /**
- * The checker that `admit` and `authorize` share. Without a cache, `recall` always returns
+ * The checker that `admit` and `authorize` share. Without a cache, `cached` always returns
  * undefined.
  */
 export interface RelationChecker {
   /** Whether `admit` sends the relation check in the same round trip as its other commands. */
-  readonly rides: boolean
+  readonly isIncludedInAdmission: boolean
   /** Returns the current time in milliseconds since the epoch. */
   readonly now: () => number
   /**
@@ -45,9 +45,9 @@ export interface RelationChecker {
    */
   queryOf(rule: RelationRule, request: RelationRequest): RelationQuery | Denial
   /** Returns the cached decision; undefined on a miss. */
-  recall(query: RelationQuery): RelationDecision | undefined
-  /** Stores an answer in the cache. `askedMs` is the time at which the call started, by `now`. */
-  remember(query: RelationQuery, answer: RelationAnswer, askedMs: number): void
+  cached(query: RelationQuery): RelationDecision | undefined
+  /** Stores an answer in the cache. `startMs` is the time at which the call started, by `now`. */
+  store(query: RelationQuery, answer: RelationAnswer, startMs: number): void
   /**
    * Returns the cached decision, or calls the policy decision point. Returns `Unavailable` instead
    * of throwing it.
@@ -65,7 +65,7 @@ export interface RelationCheckerOptions {
    */
   readonly issuers?: ReadonlySet<string> | undefined
   /** Whether the store of `admit` was created with the same check. Default false. */
-  readonly rides?: boolean
+  readonly isIncludedInAdmission?: boolean
   /** Returns the current time in milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -79,15 +79,15 @@ export function createRelationChecker({
   decisionPoint,
   cache,
   issuers,
-  rides = false,
+  isIncludedInAdmission = false,
   now,
 }: RelationCheckerOptions): RelationChecker {
-  const recall = (query: RelationQuery) => cache?.recall(query, now())
-  const remember: RelationChecker['remember'] = (query, answer, askedMs) =>
-    cache?.remember(query, answer, askedMs)
+  const cached = (query: RelationQuery) => cache?.get(query, now())
+  const store: RelationChecker['store'] = (query, answer, startMs) =>
+    cache?.set(query, answer, startMs)
 
   return {
-    rides,
+    isIncludedInAdmission,
     now,
     queryOf(rule, { principal, paramOf, consistencyToken }) {
       if (issuers?.has(principal.issuer) === false) return missing(rule)
@@ -98,15 +98,15 @@ export function createRelationChecker({
       if (atLeast === undefined) return { code: 'request_malformed', check: 'consistency_token' }
       return { ...query, atLeast }
     },
-    recall,
-    remember,
+    cached,
+    store,
     async check(query) {
-      const known = recall(query)
+      const known = cached(query)
       if (known !== undefined) return known
-      const askedMs = now()
+      const startMs = now()
       try {
         const answer = await decisionPoint.check(query)
-        remember(query, answer, askedMs)
+        store(query, answer, startMs)
         return answer.decision
       } catch (error) {
         if (error instanceof Unavailable) return error

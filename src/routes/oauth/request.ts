@@ -1,7 +1,12 @@
 /** Parses an HTTP request into a request of the authorization server. */
 import type { Context } from 'hono'
 import { Denied } from '../../errors.ts'
-import { bodyOf, clientAddressOf, type GatewayVariables } from '../../middleware/context.ts'
+import {
+  bodyOf,
+  clientAddressOf,
+  type GatewayVariables,
+  setPrincipal,
+} from '../../middleware/context.ts'
 import { wholeOf } from '../../middleware/validate.ts'
 import { waitUntilOf } from '../../middleware/wait-until.ts'
 import { type OAuthForm, parseForm } from '../../oauth/form.ts'
@@ -33,7 +38,7 @@ export async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {
     dpop: c.req.header('DPoP'),
     form: await formOf(c),
     address: clientAddressOf(c),
-    identify: (actor) => c.set('principal', actor),
+    identify: (actor) => setPrincipal(c, actor),
     waitUntil: waitUntilOf(c),
   }
 }

@@ -16,49 +16,49 @@ const cache = (maxStalenessMs = 1_000, maxEntries = 10) =>
 describe('a cached decision', () => {
   test('is used within the bound, which begins at the time of the query', () => {
     const memory = cache()
-    memory.remember(query, allowed(), 5_000)
-    expect(memory.recall(query, 5_000)).toEqual({ outcome: 'allowed' })
-    expect(memory.recall(query, 5_999)).toEqual({ outcome: 'allowed' })
-    expect(memory.recall(query, 6_000)).toBeUndefined()
+    memory.set(query, allowed(), 5_000)
+    expect(memory.get(query, 5_000)).toEqual({ outcome: 'allowed' })
+    expect(memory.get(query, 5_999)).toEqual({ outcome: 'allowed' })
+    expect(memory.get(query, 6_000)).toBeUndefined()
     // A use does not extend the bound.
-    expect(memory.recall(query, 6_001)).toBeUndefined()
+    expect(memory.get(query, 6_001)).toBeUndefined()
   })
 
   test('is not used after the clock was set back', () => {
     const memory = cache()
-    memory.remember(query, allowed(), 5_000)
-    expect(memory.recall(query, 4_999)).toBeUndefined()
+    memory.set(query, allowed(), 5_000)
+    expect(memory.get(query, 4_999)).toBeUndefined()
   })
 
   test('may be a denial, and is never "unknown"', () => {
     const memory = cache()
-    memory.remember(query, denied(), 0)
-    expect(memory.recall(query, 1)).toEqual({ outcome: 'denied' })
+    memory.set(query, denied(), 0)
+    expect(memory.get(query, 1)).toEqual({ outcome: 'denied' })
     const other = { ...query, object: 'order:2' }
     const decision = { outcome: 'unknown', why: 'max_depth_exceeded' } as const
-    memory.remember(other, { decision, version: 1 }, 0)
-    expect(memory.recall(other, 1)).toBeUndefined()
+    memory.set(other, { decision, version: 1 }, 0)
+    expect(memory.get(other, 1)).toBeUndefined()
   })
 
   test('does not exist with a bound of 0', () => {
     const memory = cache(0)
-    memory.remember(query, allowed(), 0)
-    expect(memory.recall(query, 0)).toBeUndefined()
+    memory.set(query, allowed(), 0)
+    expect(memory.get(query, 0)).toBeUndefined()
   })
 
   test('is not used for a request that requires a later version', () => {
     const memory = cache()
-    memory.remember(query, allowed(7), 0)
-    expect(memory.recall({ ...query, atLeast: 7 }, 1)).toEqual({ outcome: 'allowed' })
-    expect(memory.recall({ ...query, atLeast: 8 }, 1)).toBeUndefined()
-    expect(memory.recall(query, 1)).toEqual({ outcome: 'allowed' })
+    memory.set(query, allowed(7), 0)
+    expect(memory.get({ ...query, atLeast: 7 }, 1)).toEqual({ outcome: 'allowed' })
+    expect(memory.get({ ...query, atLeast: 8 }, 1)).toBeUndefined()
+    expect(memory.get(query, 1)).toEqual({ outcome: 'allowed' })
   })
 
   test('is not replaced by the late answer of an earlier query', () => {
     const memory = cache()
-    memory.remember(query, denied(8), 100)
-    memory.remember(query, allowed(7), 50)
-    expect(memory.recall(query, 101)).toEqual({ outcome: 'denied' })
+    memory.set(query, denied(8), 100)
+    memory.set(query, allowed(7), 50)
+    expect(memory.get(query, 101)).toEqual({ outcome: 'denied' })
   })
 
   test('S65: belongs to one tenant, object, relation, subject and set of contextual tuples', () => {
@@ -78,9 +78,9 @@ describe('a cached decision', () => {
     expect(new Set(queries.map(queryKey)).size).toBe(queries.length)
     for (const one of queries) {
       const memory = cache()
-      memory.remember(one, allowed(), 0)
+      memory.set(one, allowed(), 0)
       for (const other of queries)
-        expect(memory.recall(other, 1)).toEqual(one === other ? { outcome: 'allowed' } : undefined)
+        expect(memory.get(other, 1)).toEqual(one === other ? { outcome: 'allowed' } : undefined)
     }
   })
 
@@ -88,8 +88,8 @@ describe('a cached decision', () => {
     const tally = newTally()
     const memory = createRelationCache({ maxStalenessMs: 1_000, maxEntries: 2, tally })
     const queries = ['1', '2', '3'].map((id) => ({ ...query, object: `order:${id}` }))
-    for (const one of queries) memory.remember(one, allowed(), 0)
-    expect(queries.map((one) => memory.recall(one, 1)?.outcome)).toEqual([
+    for (const one of queries) memory.set(one, allowed(), 0)
+    expect(queries.map((one) => memory.get(one, 1)?.outcome)).toEqual([
       ...[undefined, 'allowed', 'allowed'],
     ])
     expect(tally).toEqual({ hits: 2, misses: 1 })
@@ -100,8 +100,8 @@ describe('a cached decision', () => {
     const remain = (length: number) => {
       const ids = Array.from({ length: 200 }, (_, at) => `order:${at}-${'x'.repeat(length)}`)
       const queries = ids.map((object) => ({ ...query, object }))
-      for (const one of queries) memory.remember(one, denied(), 0)
-      return queries.filter((one) => memory.recall(one, 1) !== undefined).length
+      for (const one of queries) memory.set(one, denied(), 0)
+      return queries.filter((one) => memory.get(one, 1) !== undefined).length
     }
     expect(remain(1)).toBe(100)
     expect(remain(36)).toBe(100)

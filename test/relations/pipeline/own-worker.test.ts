@@ -75,7 +75,7 @@ function appOf(
     decisionPoint: createRedisDecisionPoint(rest, check),
     issuers: new Set([anne.issuer]),
     ...(slow && { cache: createRelationCache({ maxStalenessMs: BOUND_MS, maxEntries: 10 }) }),
-    rides: true,
+    isIncludedInAdmission: true,
     now,
   })
   const optionsOf = (relation: string, of: string): RelationOptions => ({
