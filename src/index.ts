@@ -94,6 +94,7 @@ export type {
   McpTool,
 } from './inspection/definition.ts'
 export type { SignaturesDefinition } from './inspection/signatures/definition.ts'
+export type { SignatureJudge } from './inspection/signatures/judge.ts'
 export {
   type Breakers,
   type BreakersOptions,

@@ -1,5 +1,7 @@
 /** The policy that ships, with room, and with routes for what the scenarios ask besides. */
+
 import * as z from 'zod'
+import { signatures } from '../../src/features/signatures.ts'
 import { definePolicy, type Policy } from '../../src/index.ts'
 import { EXEMPT_ADDRESS, LEASE, MAX_STALENESS_MS } from '../requests/variants.ts'
 import { roomy } from './policy.ts'
@@ -25,7 +27,7 @@ const additions = definePolicy({
       permission: 'orders:read',
       limits: ['ample'],
       input: { query: z.strictObject({ q: z.string().max(200) }) },
-      inspect: { signatures: { mode: 'enforce' } },
+      inspect: { signatures: signatures({ mode: 'enforce' }) },
     },
   ],
 })

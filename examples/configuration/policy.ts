@@ -1,5 +1,6 @@
 /** A policy with every group of fields. docs/configuration.md shows it in parts. */
 import { definePolicy } from 'portcullis'
+import { signatures } from 'portcullis/signatures'
 import * as z from 'zod'
 import model from '../../portcullis.model.json' with { type: 'json' }
 
@@ -70,7 +71,10 @@ export default definePolicy({
         maxDepth: 8,
         maxNames: 100,
         repeatable: ['tag'],
-        signatures: { mode: 'enforce', categories: ['sql_injection', 'path_traversal'] },
+        signatures: signatures({
+          mode: 'enforce',
+          categories: ['sql_injection', 'path_traversal'],
+        }),
       },
     },
     {

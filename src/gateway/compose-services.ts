@@ -11,6 +11,7 @@ import { Misconfigured, Unavailable } from '../errors.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
 import { type Breakers, createBreakers } from '../isolate/breakers.ts'
 import { createCircuitBreaker, passiveBreakerOf } from '../isolate/circuit-breaker.ts'
+import type { Tally } from '../isolate/tally.ts'
 import type { AuthorizationServer } from '../oauth/authorization-server.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
@@ -113,7 +114,9 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
   const breakers = createBreakers({ now })
   const { watch } = breakers
   const redisBreaker = createCircuitBreaker({ name: 'redis', watch, now })
-  const metrics = metricsServices({ ...config, breakers, auditDb, now })
+  const { redis: redisOptions } = config
+  const verdicts = verdictsOf(policy)
+  const metrics = metricsServices({ redis: redisOptions, breakers, auditDb, verdicts, now })
   const onCall = metrics.redisCall
   const redis = createRedisRest({ ...config.redis, breaker: redisBreaker, onCall })
   // Writes after a response read the state of the breaker and do not change it.
@@ -187,6 +190,12 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     ],
     now,
   }
+}
+
+/** Returns the tally of the cache that the attack signatures of all routes share. */
+function verdictsOf({ routes }: Policy): Tally | undefined {
+  for (const { inspect } of routes) if (inspect?.signatures) return inspect.signatures.tally
+  return undefined
 }
 
 /**

@@ -2,7 +2,6 @@
 import { type LocalTally, newLocalTally } from '../admission/local.ts'
 import { newestEventMs } from '../audit/d1/newest-event.ts'
 import type { AuditSink } from '../audit/event.ts'
-import { verdictTally } from '../inspection/signatures/judge.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import { type AuditTally, newAuditTally, newTally, type Tally } from '../isolate/tally.ts'
 import { createCounters } from '../observability/metrics/counters.ts'
@@ -24,6 +23,8 @@ export interface MetricsParts {
   readonly breakers: Breakers
   /** Undefined: the time of the newest audit event is not available. */
   readonly auditDb: D1Database | undefined
+  /** Cache of the verdicts on texts. Undefined: the policy has no attack signatures. */
+  readonly verdicts: Tally | undefined
   /** Milliseconds since the epoch. */
   readonly now: () => number
 }
@@ -55,7 +56,8 @@ export interface MetricsServices {
  * Creates the metrics of an isolate. Reports use their own client without a breaker: their failures
  * do not predict those of requests, and they are retried anyway.
  */
-export function metricsServices({ redis, breakers, auditDb, now }: MetricsParts): MetricsServices {
+export function metricsServices(parts: MetricsParts): MetricsServices {
+  const { redis, breakers, auditDb, verdicts, now } = parts
   const counters = createCounters()
   const sources = createSources(counters)
   const store = createMetricsStore(createRedisRest({ ...redis, timeoutMs: METRICS_TIMEOUT_MS }))
@@ -75,8 +77,8 @@ export function metricsServices({ redis, breakers, auditDb, now }: MetricsParts)
     exhausted: newTally(),
     relations: newTally(),
   }
-  for (const [name, tally] of Object.entries({ ...memories, verdicts: verdictTally }))
-    sources.addCache(name, tally)
+  for (const [name, tally] of Object.entries(memories)) sources.addCache(name, tally)
+  if (verdicts !== undefined) sources.addCache('verdicts', verdicts)
   const local = newLocalTally()
   sources.add('portcullis_local_admissions_total', [], () => local.admitted)
   for (const outcome of ['granted', 'returned'] as const)

@@ -1,7 +1,7 @@
 /** The part of a policy that defines what is inspected in the requests of a route. */
 import type * as z from 'zod'
 import type { Mode } from '../validators/mode.ts'
-import type { SignaturesDefinition } from './signatures/definition.ts'
+import type { SignatureJudge } from './signatures/judge.ts'
 
 /** A JSON-RPC method that may be called. */
 export interface JsonRpcMethod {
@@ -31,7 +31,7 @@ export interface JsonRpcDefinition {
   readonly maxBatch?: number
 }
 
-/** Inspection of a route's query and body. `{}` enables everything with its defaults. */
+/** Inspection of a route's query and body. `{}` enables the bounds with their defaults. */
 export interface InspectDefinition {
   /**
    * `observe` records in the audit event what it would have refused. `inspect` lists what it still
@@ -46,8 +46,11 @@ export interface InspectDefinition {
   readonly maxStringChars?: number
   /** Parameters that may be repeated in a query or form. Default none. */
   readonly repeatable?: readonly string[]
-  /** Attack signatures in the path, the query and the body; false for none. */
-  readonly signatures?: false | SignaturesDefinition
+  /**
+   * Attack signatures in the path, the query and the body: `signatures()` from
+   * `portcullis/signatures`. Default, and with `false`: none.
+   */
+  readonly signatures?: false | SignatureJudge
   /** If present, the body must be JSON-RPC 2.0. */
   readonly jsonRpc?: JsonRpcDefinition
 }

@@ -17,7 +17,6 @@ import { inspectJson } from '../inspection/json.ts'
 import { callsOf } from '../inspection/json-rpc.ts'
 import { INSPECTED_TYPES, inspectedMedia } from '../inspection/media.ts'
 import { inspectParameters, type ParametersSeen } from '../inspection/parameters.ts'
-import { createSignatureJudge } from '../inspection/signatures/judge.ts'
 import type { TextTaker } from '../inspection/signatures/text-taker.ts'
 import { refuseText } from '../inspection/text.ts'
 import { demandsPermission, inspectSchema } from '../validators/inspect.ts'
@@ -56,8 +55,8 @@ type InspectedContext = Context<{ Variables: BodyVariables }>
  * One bad message refuses its batch. Needs `limitBody` before it, and `authenticate` and `admit`
  * for permissions.
  *
- * Requests that pass are searched for attack signatures. A match is recorded in the audit event
- * (`observe`), or refused (`signature_matched`) with `signatures: { mode: 'enforce' }`. With
+ * With `signatures`, requests that pass are searched for attack signatures. A match is recorded in
+ * the audit event, or refused (`signature_matched`) with `signatures({ mode: 'enforce' })`. With
  * `mode: 'observe'` the stage records all of this. It then refuses only an incomplete body, and an
  * anonymous caller of a call that needs a permission (401).
  *
@@ -78,13 +77,13 @@ type InspectedContext = Context<{ Variables: BodyVariables }>
 export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
   const parsed = inspectSchema.safeParse(definition)
   if (!parsed.success) throw new TypeError(`inspect: ${parsed.error.issues[0]?.message}`)
-  const { jsonRpc, mode = 'enforce', signatures = {}, ...bounds } = definition
+  const { jsonRpc, mode = 'enforce', signatures, ...bounds } = definition
   if (authorizer === undefined && demandsPermission(jsonRpc))
     throw new TypeError('inspect: permissions need an authorizer')
   const limits: InspectionLimits = { ...DEFAULT_INSPECTION, ...bounds }
   const maxBatch = jsonRpc?.maxBatch ?? DEFAULT_MAX_BATCH
   const guardCalls = jsonRpc && createCallGuard(jsonRpc)
-  const judge = signatures === false ? undefined : createSignatureJudge(signatures)
+  const judge = signatures === false ? undefined : signatures
 
   async function guardForm(c: InspectedContext, texts: TextTaker | undefined): Promise<void> {
     const seen: ParametersSeen = { names: new Set(), count: 0, texts }

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 // Imported by name: a property access on the namespace `z.core` would bundle all of zod.
 import { $ZodType } from 'zod/v4/core'
-import type { SignatureCategory } from '../errors.ts'
+import { featureSchema } from './feature.ts'
 import { modeSchema } from './mode.ts'
 import { PERMISSION } from './permission.ts'
 import { dropsUnknownKeys } from './strictness.ts'
@@ -43,21 +43,6 @@ const jsonRpcSchema = z
 
 const mode = modeSchema.optional()
 
-/** All categories of attack signatures. */
-export const SIGNATURE_CATEGORIES = [
-  'sql_injection',
-  'path_traversal',
-  'command_injection',
-  'ssrf_target',
-  'cross_site_scripting',
-] as const satisfies readonly SignatureCategory[]
-
-const signaturesSchema = z.strictObject({
-  threshold: z.int().min(1).max(100).optional(),
-  mode,
-  categories: z.array(z.enum(SIGNATURE_CATEGORIES)).min(1).optional(),
-})
-
 /** A route's `inspect`. Does NOT check the route: `jsonRpc` requires one with a body. */
 export const inspectSchema = z.strictObject({
   mode,
@@ -67,7 +52,10 @@ export const inspectSchema = z.strictObject({
   repeatable: z.array(z.string()).optional(),
   // Parses `false` as undefined. Not a union, because its errors would not name the field.
   signatures: z
-    .preprocess((value) => (value === false ? undefined : value), signaturesSchema.optional())
+    .preprocess(
+      (value) => (value === false ? undefined : value),
+      featureSchema('signatures', 'signatures').optional(),
+    )
     .optional(),
   jsonRpc: jsonRpcSchema.optional(),
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
+import { signatures } from '../../src/features/signatures.ts'
 import { createAuthorizer } from '../../src/index.ts'
 import { inspected } from './app.ts'
 import { readerOf } from './reader.ts'
@@ -59,7 +60,7 @@ describe('what a stage in observe mode would refuse goes on byte by byte, and is
   })
 
   test('form and signature together', async () => {
-    const { send, observed } = inspected(observing)
+    const { send, observed } = inspected({ ...observing, signatures: signatures() })
     expect((await send(`?a=${encodeURIComponent("x' or 1=1 --")}&a=2`)).status).toBe(200)
     expect(observed).toEqual([
       ['request_malformed:query_repeated', 'signature_matched:sql_injection.break_out'],

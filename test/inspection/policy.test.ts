@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
 import * as z from 'zod'
-import { definePolicy, Misconfigured, type RouteDefinition } from '../../src/index.ts'
+import { signatures } from '../../src/features/signatures.ts'
+import {
+  definePolicy,
+  Misconfigured,
+  type RouteDefinition,
+  type SignaturesDefinition,
+} from '../../src/index.ts'
 
 const methods = { 'tools/call': true, ping: true }
 const tools = { search: true }
@@ -22,11 +28,15 @@ function mistakesOf(bad: object): readonly string[] {
 
 test.each([
   ['inspection with its defaults', { inspect: {} }],
-  ['inspection that only observes', { inspect: { mode: 'observe', signatures: {} } }],
+  ['inspection that only observes', { inspect: { mode: 'observe', signatures: signatures() } }],
   ['no signatures', { inspect: { signatures: false } }],
   [
     'signatures of its own choice',
-    { inspect: { signatures: { mode: 'enforce', threshold: 8, categories: ['ssrf_target'] } } },
+    {
+      inspect: {
+        signatures: signatures({ mode: 'enforce', threshold: 8, categories: ['ssrf_target'] }),
+      },
+    },
   ],
   ['methods and tools', { inspect: { jsonRpc: { methods, tools, maxBatch: 50 } } }],
   ['methods without tools', { inspect: { jsonRpc: { methods: { ping: true } } } }],
@@ -42,10 +52,11 @@ const dropping = { arguments: z.strictObject({ where: z.object({}) }) }
 test.each([
   ['an option that is none', { signatures: true }, /signatures/],
   ['a mode that is none', { mode: 'off' }, /mode/],
-  ['a threshold of nothing', { signatures: { threshold: 0 } }, /signatures\.threshold/],
-  ['a category that is none', { signatures: { categories: ['ldap'] } }, /signatures\.categories/],
-  ['no category at all', { signatures: { categories: [] } }, /signatures\.categories/],
-  ['a mode of signatures that is none', { signatures: { mode: true } }, /signatures\.mode/],
+  [
+    'settings of signatures without the import',
+    { signatures: { mode: 'enforce' } },
+    /signatures: must be .* import \{ signatures \} from 'portcullis\/signatures'/,
+  ],
   ['no depth at all', { maxDepth: 0 }, /maxDepth/],
   ['too deep a depth', { maxDepth: 101 }, /maxDepth/],
   ['a batch too large', { jsonRpc: { methods, tools, maxBatch: 51 } }, /maxBatch/],
@@ -69,6 +80,19 @@ test.each([
   ],
 ])('R31: a policy whose inspection has %s is refused', (_, inspect, message) => {
   expect(mistakesOf({ inspect }).join('\n')).toMatch(message)
+})
+
+test.each([
+  ['a threshold of 0', { threshold: 0 }, /^inspect\.signatures\.threshold: /],
+  ['an unknown category', { categories: ['ldap'] }, /^inspect\.signatures\.categories\[0\]: /],
+  ['no category', { categories: [] }, /^inspect\.signatures\.categories: /],
+  ['an unknown mode', { mode: true }, /^inspect\.signatures\.mode: /],
+  ['an unknown setting', { limit: 5 }, /^inspect\.signatures: .*limit/],
+])('R31: signatures() refuses %s', (_, settings, message) => {
+  const create = () => signatures(settings as unknown as SignaturesDefinition)
+  expect(create).toThrow(
+    expect.objectContaining({ mistakes: [expect.stringMatching(message)] }) as Misconfigured,
+  )
 })
 
 test('R31: JSON-RPC comes by POST, and from callers who can have what it demands', () => {

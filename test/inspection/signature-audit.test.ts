@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { AuditEvent } from '../../src/audit/event.ts'
+import { signatures } from '../../src/features/signatures.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts'
 import { definePolicy } from '../../src/index.ts'
@@ -15,12 +16,12 @@ const policy = definePolicy({
   roles: { writer: ['notes:write'] },
   limits: {},
   routes: [
-    { method: 'POST', path: '/observed/:name', permission, inspect: {} },
+    { method: 'POST', path: '/observed/:name', permission, inspect: { signatures: signatures() } },
     {
       method: 'POST',
       path: '/enforced/:name',
       permission,
-      inspect: { signatures: { mode: 'enforce' } },
+      inspect: { signatures: signatures({ mode: 'enforce' }) },
     },
     { method: 'POST', path: '/plain/:name', permission },
   ],

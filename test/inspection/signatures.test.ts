@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { signatures } from '../../src/features/signatures.ts'
 import type { InspectOptions } from '../../src/index.ts'
 import { inspected } from './app.ts'
 import { ATTACKS } from './attacks.ts'
@@ -10,7 +11,7 @@ import { figures, signatureOf } from './signature-figures.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const JSON_TYPE = 'application/json'
-const enforced: InspectOptions = { signatures: { mode: 'enforce' } }
+const enforced: InspectOptions = { signatures: signatures({ mode: 'enforce' }) }
 /** One of each category, which no other category takes for its own. */
 const SAMPLES = {
   sql_injection: "x' or 1=1 -- -",
@@ -53,7 +54,10 @@ describe('S63: a text that reads like an attack is 403 and reaches nobody, where
 
 describe('S63: what is found is let through, where signatures are not enforced:', () => {
   test.each(samples)('%s', async (category, text) => {
-    for (const options of [{}, { mode: 'observe', ...enforced }, { signatures: {} }] as const) {
+    for (const options of [
+      { signatures: signatures() },
+      { mode: 'observe', ...enforced },
+    ] as const) {
       const { send, reached, observed } = inspected(options)
       expect((await send(`?q=${encodeURIComponent(text)}`)).status).toBe(200)
       expect(reached).toHaveLength(1)
@@ -62,7 +66,7 @@ describe('S63: what is found is let through, where signatures are not enforced:'
   })
 
   test('each kind is noted once', async () => {
-    const { send, observed } = inspected({})
+    const { send, observed } = inspected({ signatures: signatures() })
     const { sql_injection: sql, ssrf_target: ssrf } = SAMPLES
     await send('', JSON.stringify([sql, ssrf, `${sql} `, sql]), JSON_TYPE)
     expect(observed).toEqual([
@@ -70,16 +74,19 @@ describe('S63: what is found is let through, where signatures are not enforced:'
     ])
   })
 
-  test('with false for signatures nothing is looked for', async () => {
-    const { send, reached, observed } = inspected({ signatures: false })
-    expect((await send('', SAMPLES.sql_injection, 'text/plain')).status).toBe(200)
-    expect(reached).toHaveLength(1)
-    expect(observed).toEqual([undefined])
-  })
+  test.each([{}, { signatures: false }] as const)(
+    'with %j nothing is searched',
+    async (options) => {
+      const { send, reached, observed } = inspected(options)
+      expect((await send('', SAMPLES.sql_injection, 'text/plain')).status).toBe(200)
+      expect(reached).toHaveLength(1)
+      expect(observed).toEqual([undefined])
+    },
+  )
 
   test('only categories that a route names are looked for', async () => {
     const { send, reached } = inspected({
-      signatures: { mode: 'enforce', categories: ['ssrf_target'] },
+      signatures: signatures({ mode: 'enforce', categories: ['ssrf_target'] }),
     })
     expect((await send('', SAMPLES.sql_injection, 'text/plain')).status).toBe(200)
     expect((await send('', SAMPLES.ssrf_target, 'text/plain')).status).toBe(403)
@@ -104,7 +111,7 @@ describe('S63: scores', () => {
   })
 
   test('below a higher threshold let a single rule pass', async () => {
-    const { send } = inspected({ signatures: { mode: 'enforce', threshold: 6 } })
+    const { send } = inspected({ signatures: signatures({ mode: 'enforce', threshold: 6 }) })
     expect((await send('', SAMPLES.sql_injection, 'text/plain')).status).toBe(200)
   })
 })

@@ -1,6 +1,8 @@
 /** The inspection of the example for MCP, as a Worker that tells what it let through. */
+
 import { Hono } from 'hono'
 import policy from '../../examples/mcp/policy.ts'
+import { signatures } from '../../src/features/signatures.ts'
 import {
   type BodyVariables,
   bodyOf,
@@ -23,7 +25,9 @@ const authorizer = createAuthorizer(policy.roles)
 app.post('/mcp', inspect({ ...policy.routes[0]?.inspect, authorizer }), (c) =>
   c.body(bodyOf(c) as Uint8Array<ArrayBuffer>),
 )
-app.all('/enforced', inspect({ signatures: { mode: 'enforce' } }), (c) => c.text('reached'))
+app.all('/enforced', inspect({ signatures: signatures({ mode: 'enforce' }) }), (c) =>
+  c.text('reached'),
+)
 app.all('/form', inspect({}), async (c) => c.body(await new Response(bodyOf(c)).arrayBuffer()))
 
 export default app

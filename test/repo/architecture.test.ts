@@ -47,9 +47,22 @@ describe('the structure of the source', () => {
     expect(folders.filter((twin) => sources.includes(twin))).toEqual([])
   })
 
-  test('only the gateway, the public surface, the Workers and other adapters import adapters', () => {
+  test('no source imports an opt-in feature: only a policy does, so that it can leave it out', () => {
+    const features = filesBelow(root, 'src/features')
+    expect(features.length).toBeGreaterThan(0)
+    const { exports } = JSON.parse(textOf('package.json')) as { exports: Record<string, string> }
+    const exported = Object.values(exports).map((file) => file.replace('./', ''))
+    expect(exported).toEqual(expect.arrayContaining(features))
+    const offenders = edges.filter(
+      ({ from, to }) => features.includes(to) && !features.includes(from),
+    )
+    expect(offenders).toEqual([])
+  })
+
+  test('only the gateway, features, the public surface, Workers and other adapters import adapters', () => {
     const isAllowed = (file: string) =>
-      /^(?:src\/gateway\/|src\/index\.ts$|workers\/)/.test(file) || ADAPTERS.test(file)
+      /^(?:src\/gateway\/|src\/features\/|src\/index\.ts$|workers\/)/.test(file) ||
+      ADAPTERS.test(file)
     const offenders = edges
       .filter(({ from, to }) => ADAPTERS.test(to) && !SHARED.has(to) && !isAllowed(from))
       .map(({ from, to }) => `${from} > ${to}`)

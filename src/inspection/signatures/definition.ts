@@ -1,7 +1,7 @@
 /** The attack signature settings of a route. */
 import type { SignatureCategory } from '../../errors.ts'
-import { SIGNATURE_CATEGORIES } from '../../validators/inspect.ts'
 import type { Mode } from '../../validators/mode.ts'
+import { SIGNATURE_CATEGORIES } from '../../validators/signatures.ts'
 
 /**
  * Settings for attack signatures: a second check, which scores the input that the first checks

@@ -1,5 +1,7 @@
 /** Decides from the matched signatures whether a request is denied. */
 import type { Denial } from '../../errors.ts'
+import type { Tally } from '../../isolate/tally.ts'
+import type { Feature } from '../../validators/feature.ts'
 import type { Mode } from '../../validators/mode.ts'
 import { DEFAULT_SIGNATURES, type SignaturesDefinition } from './definition.ts'
 import { createVerdictReader } from './scanner.ts'
@@ -11,11 +13,12 @@ import { createVerdictCache, type Verdict } from './verdict-cache.ts'
  * on the route.
  */
 const verdicts = createVerdictCache()
-/** Hits and misses of the verdict cache. */
-export const verdictTally = verdicts.tally
 
-export interface SignatureJudge {
+/** The attack signatures of a route, as `signatures()` creates them. */
+export interface SignatureJudge extends Feature<'signatures'> {
   readonly mode: Mode
+  /** Hits and misses of the verdict cache, which all routes share. */
+  readonly tally: Tally
   /** Starts the scan of a request with the path of its URL. */
   begin(url: string): TextTaker
   /**
@@ -30,7 +33,9 @@ export function createSignatureJudge(definition: SignaturesDefinition): Signatur
   const { mode, ...scoring } = { ...DEFAULT_SIGNATURES, ...definition }
   const signaturesIn = createVerdictReader(scoring)
   return {
+    feature: 'signatures',
     mode,
+    tally: verdicts.tally,
     begin(url) {
       const texts = createTextTaker(verdicts)
       takePath(url, texts)

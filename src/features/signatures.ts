@@ -1,0 +1,26 @@
+/** Attack signatures: `import { signatures } from 'portcullis/signatures'`. */
+import { toDotPath } from 'zod/v4/core'
+import { Misconfigured } from '../errors.ts'
+import type { SignaturesDefinition } from '../inspection/signatures/definition.ts'
+import { createSignatureJudge, type SignatureJudge } from '../inspection/signatures/judge.ts'
+import { signaturesSchema } from '../validators/signatures.ts'
+
+/**
+ * Creates the attack signatures of a route, for its `inspect.signatures`. Throws `Misconfigured` for
+ * invalid settings.
+ *
+ * @example
+ * ```ts
+ * { method: 'POST', path: '/notes', permission: 'notes:write', inspect: { signatures: signatures() } }
+ * ```
+ */
+export function signatures(settings: SignaturesDefinition = {}): SignatureJudge {
+  const parsed = signaturesSchema.safeParse(settings)
+  if (parsed.success) return createSignatureJudge(settings)
+  throw new Misconfigured(
+    'The policy',
+    parsed.error.issues.map(
+      ({ path, message }) => `inspect.${toDotPath(['signatures', ...path])}: ${message}`,
+    ),
+  )
+}

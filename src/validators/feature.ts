@@ -1,0 +1,21 @@
+/** Schema of the opt-in features that a policy imports. */
+import * as z from 'zod'
+
+/**
+ * What the function of a feature returns. A policy that does not import the function does not have
+ * the feature's code in its bundle.
+ */
+export interface Feature<Name extends string> {
+  readonly feature: Name
+}
+
+/**
+ * Accepts only what the function `name` of the module `portcullis/<module>` returned. The message
+ * names the import, because settings alone do not contain the feature's code.
+ */
+export function featureSchema<Name extends string>(name: Name, module: string) {
+  return z.custom<Feature<Name>>((value) => (value as Feature<Name> | null)?.feature === name, {
+    error: `must be the result of ${name}(); import { ${name} } from 'portcullis/${module}'`,
+    abort: true,
+  })
+}
