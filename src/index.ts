@@ -212,7 +212,7 @@ export {
   type RevokedToken,
 } from './revocation/redis/revocations.ts'
 export type { RevokedBeforeKind } from './revocation/revocation.ts'
-export type { AdminOptions } from './routes/admin/calls.ts'
+export type { AdminOptions } from './routes/admin/stores.ts'
 export { type HealthOptions, healthRoutes, type ReadinessCheck } from './routes/health.ts'
 export { type OAuthOptions, oauthRoutes } from './routes/oauth/routes.ts'
 export { type ProxyOptions, proxy } from './routes/proxy.ts'

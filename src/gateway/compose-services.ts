@@ -18,7 +18,7 @@ import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.
 import type { Policy } from '../policy/policy.ts'
 import { createRedisRest, type RedisRest } from '../redis/rest.ts'
 import type { RelationChecker } from '../relations/checker.ts'
-import type { AdminOptions } from '../routes/admin/calls.ts'
+import type { AdminOptions } from '../routes/admin/stores.ts'
 import type { ReadinessCheck } from '../routes/health.ts'
 import { type AssertionSigner, createAssertionSigner } from '../tokens/assertion.ts'
 import { createDpopVerifier, type DpopVerifier, nonceSecretOf } from '../tokens/dpop.ts'

@@ -9,7 +9,7 @@ import type { ClientAuthenticator } from './client-authenticator.ts'
 import type { GrantStore } from './grant-store.ts'
 import type { Presented, PresentedAccess, PresentedTokenReader } from './presented-token.ts'
 import type { OAuthRequest } from './token-endpoint.ts'
-import { revocationQuestion } from './token-state.ts'
+import { revocationLookup } from './token-state.ts'
 
 /** The response of RFC 7662 section 2.2. Times are seconds since the epoch. */
 export type Introspection =
@@ -61,9 +61,9 @@ export function createIntrospectionEndpoint(options: IntrospectionOptions): Intr
     const presented = await options.readPresented(token, request.waitUntil)
     if (presented === undefined) return INACTIVE
     if (!concerns(presented, client, issuer)) return INACTIVE
-    const { keys, answer } = await revocationQuestion(bearerOf(presented, issuer))
+    const { keys, revokedBy } = await revocationLookup(bearerOf(presented, issuer))
     const { values } = await store.consult({ keys })
-    if (answer(values) !== undefined) return INACTIVE
+    if (revokedBy(values) !== undefined) return INACTIVE
     return presented.kind === 'refresh'
       ? sessionState(presented.session, issuer)
       : tokenState(presented)

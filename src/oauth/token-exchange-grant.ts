@@ -28,7 +28,7 @@ import {
   type TokenRequest,
   tokenResponse,
 } from './token-request.ts'
-import { revocationQuestion } from './token-state.ts'
+import { revocationLookup } from './token-state.ts'
 
 export interface TokenExchangeOptions extends GrantOptions {
   readonly readSubject: SubjectTokenReader
@@ -113,7 +113,7 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
     grant: AccessGrant,
     { client, proof }: TokenRequest,
   ): Promise<number> {
-    const revocation = await revocationQuestion(subject)
+    const revocation = await revocationLookup(subject)
     const ban = await subjectBanKey(subject.issuer, subject.subject)
     const keys = [...revocation.keys, ban, ...(await revokedBeforeKeysOf(grant, issuer))]
     const counters = exchangeCounters(options.exchangeLimits, {
@@ -121,15 +121,15 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
       subjectTokenHash: await sha256(revocation.identity),
     })
     const facts = await options.store.consult({ keys, proof, counters })
-    const asked = revocation.keys.length
-    const by = revocation.answer(facts.values.slice(0, asked))
+    const ownKeys = revocation.keys.length
+    const by = revocation.revokedBy(facts.values.slice(0, ownKeys))
     if (by !== undefined) throw oauthRefused('invalid_request', `subject_token_revoked_${by}`)
-    const untilSeconds = [consultedSeconds(facts.values[asked])]
+    const untilSeconds = [consultedSeconds(facts.values[ownKeys])]
     const denial = banOf([{ by: 'subject', key: ban }], untilSeconds, now())
     if (denial !== undefined) throw new Denied(denial)
     refuseExhausted(facts.exhausted)
     refuseReplay(facts)
-    return issuableAtSeconds(facts.values.slice(asked + 1), now())
+    return issuableAtSeconds(facts.values.slice(ownKeys + 1), now())
   }
 }
 

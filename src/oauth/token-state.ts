@@ -6,7 +6,7 @@ import { revocationKeysOf, revokedBy } from '../revocation/revocation.ts'
 import { consultedSeconds } from './grant-store.ts'
 
 /** The storage keys to read for a token, and the decision about their values, in the same order. */
-export interface RevocationQuestion {
+export interface RevocationLookup {
   readonly keys: readonly string[]
   /**
    * The same for every encoding of the token. If the token has an id, no other token has this
@@ -14,21 +14,21 @@ export interface RevocationQuestion {
    */
   readonly identity: string
   /** Returns what revoked the token, or undefined if the token is not revoked. */
-  answer(values: readonly (string | null)[]): RevokedBy | undefined
+  revokedBy(values: readonly (string | null)[]): RevokedBy | undefined
 }
 
 /**
  * Returns the keys to read for a token: its own revocation, and every revocation cutoff that covers
  * it.
  */
-export async function revocationQuestion(principal: Principal): Promise<RevocationQuestion> {
+export async function revocationLookup(principal: Principal): Promise<RevocationLookup> {
   const revocation = await revocationKeysOf(principal)
   const { token, revokedBefore } = revocation
   const own = token === undefined ? [] : [token]
   return {
     identity: revocation.memory,
     keys: [...own, ...revokedBefore.map(({ key }) => key)],
-    answer(values) {
+    revokedBy(values) {
       const tokenRevoked = token !== undefined && values[0] !== null
       const revokedBeforeSeconds = revokedBefore.map((_, index) =>
         consultedSeconds(values[own.length + index]),

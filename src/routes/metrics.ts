@@ -30,7 +30,7 @@ const METRICS_PATH = '/-/metrics'
  * Creates `GET /-/metrics`: the metrics of all isolates of all gateways on this Redis, in the
  * Prometheus text format, whichever gateway answers. An isolate reads them at most once a second,
  * however many requests come at once. While one request reads, the others get the last reading or,
- * if that is old, wait. Needs the permission `portcullis:metrics:read`, unless metrics are public.
+ * if that is old, wait. Requires the permission `portcullis:metrics:read`, unless metrics are public.
  * The guards before it are those of any route.
  */
 export function metricsCall({ text, metricsAccess, now }: MetricsOptions): AdminCall {
@@ -42,7 +42,7 @@ export function metricsCall({ text, metricsAccess, now }: MetricsOptions): Admin
   })
   const permission = metricsAccess === 'public' ? undefined : permissionOf('metrics:read')
 
-  const needed = permission === undefined ? '' : `\n\nNeeds the permission \`${permission}\`.`
+  const needed = permission === undefined ? '' : `\n\nRequires the permission \`${permission}\`.`
 
   return {
     route: ownRoute({ method: 'GET', path: METRICS_PATH, permission, maxBodyBytes: 0 }),

@@ -82,7 +82,7 @@ test('a client from the configuration is listed and cannot be changed', async ()
     const reply = await gateway.admin(method, path)
     expect(reply.status).toBe(422)
     expect(reply.body.errors).toEqual([
-      { in: 'params', path: '/clientId', message: 'is configured in CLIENTS' },
+      { in: 'params', path: '/clientId', message: 'is defined in CLIENTS; change it there' },
     ])
   }
 })

@@ -70,7 +70,7 @@ test('every operator call lists its permission and refusals and has an example',
   for (const { path, method, operation } of operations()) {
     if (!path.startsWith('/-/admin')) continue
     expect(operation.security).toEqual([{ operator: [] }])
-    expect(operation.description).toMatch(/Needs the permission `portcullis:[a-z-]+:[a-z]+`/)
+    expect(operation.description).toMatch(/Requires the permission `portcullis:[a-z-]+:[a-z]+`/)
     for (const status of [400, 401, 403, 405, 413, 429, 500, 503])
       expect(Object.keys(operation.responses), `${method} ${path}`).toContain(String(status))
     if (operation.requestBody?.required) {

@@ -1,13 +1,12 @@
 /** Operators' calls that create, list, rotate and disable API keys. */
 import * as z from 'zod'
-import type { PolicyLimit } from '../../policy/policy.ts'
 import { type ApiKey, newApiKeySchema } from '../../tokens/api-key-record.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
-import { type AdminCall, adminGroup, timeOf, timeOrNull, unknownId } from './call.ts'
+import { type AdminCall, adminGroup } from './call.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
-import { cursor, idParams, time } from './schemas.ts'
-import type { AdminOptions } from './stores.ts'
-import { refuseElsewhere, refuseOthersNames, tenantOf } from './tenant.ts'
+import { createdBy, cursor, idParams, time, timeOf, timeOrNull, unknownId } from './input.ts'
+import type { AdminContext } from './stores.ts'
+import { refuseForeignClientIds, refuseOtherTenant, tenantOf } from './tenant.ts'
 
 const apiKeyView = () =>
   z.strictObject({
@@ -17,56 +16,68 @@ const apiKeyView = () =>
     roles: z.array(z.string()),
     scopes: z.array(z.string()),
     tenant: z.string().nullable(),
-    tokenId: z.uuid().describe('of the present key, in audit events and revocations'),
+    tokenId: z.uuid().describe('identifies the current key in audit events and revocations'),
     createdAt: time,
-    createdBy: z.string().describe('subject of the operator'),
+    createdBy,
     rotatedAt: time,
-    expiresAt: time.nullable().describe('null: when an operator ends it'),
+    expiresAt: time.nullable().describe('null: valid until an operator disables it'),
   })
 const apiKey = z
   .string()
   .regex(/^pk_[0-9A-Za-z]{49}$/)
-  .describe('shown this once')
+  .describe('returned only in this response')
 
 /** Returns everything but the hash. */
 function viewOf(key: ApiKey): z.infer<ReturnType<typeof apiKeyView>> {
-  const { id, name, subject, roles, scopes, tenant, tokenId, createdBy } = key
+  const { id, name, subject, roles, scopes, tenant, tokenId } = key
   return {
-    ...{ id, name, subject, roles, scopes, tenant, tokenId, createdBy },
+    id,
+    name,
+    subject,
+    roles,
+    scopes,
+    tenant,
+    tokenId,
     createdAt: timeOf(key.createdAtSeconds),
+    createdBy: key.createdBy,
     rotatedAt: timeOf(key.rotatedAtSeconds),
     expiresAt: timeOrNull(key.expiresAtSeconds),
   }
 }
 
 /** Creates the calls below `/-/admin/api-keys`. */
-export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
-  const { apiKeys, clients } = options
-  const tenantIssuers = options.tenantIssuers
-  const call = adminGroup('API keys', limits)
+export function apiKeyCalls(context: AdminContext): AdminCall[] {
+  const { apiKeys, clients } = context
+  const call = adminGroup('API keys', context)
+
+  async function existing(id: string): Promise<ApiKey> {
+    const key = await apiKeys.find(id)
+    if (key === undefined) throw unknownId()
+    return key
+  }
+
   return [
     call({
       method: 'POST',
       path: '/api-keys',
       permission: 'api-keys:create',
       id: 'createApiKey',
-      summary: 'Hand out an API key',
+      summary: 'Create an API key',
       description:
-        'The key is shown in this answer and kept nowhere. Roles that can do more here than the ' +
-        'caller are refused (403).',
+        'The response contains the key; the gateway stores only its hash. Roles with operator ' +
+        'permissions that the caller does not have are refused (403).',
       body: newApiKeySchema,
       example: { name: 'nightly report', subject: 'reporter', roles: ['reader'] },
       status: 201,
-      answer: 'Good with the next request, everywhere.',
+      answer: 'The key is valid everywhere from the next request on.',
       reply: () => apiKeyView().extend({ apiKey }),
-      async handle({ body, operator, by, changed }) {
-        refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, options)
-        const wall = { call: 'api-keys:create', tenantIssuers, clients } as const
-        const tenant = tenantOf(operator, body.tenant, wall)
-        await refuseOthersNames(operator, [body.subject], wall)
+      async handle({ body, operator, scope, changed }) {
+        refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, context)
+        const tenant = tenantOf(scope, body.tenant)
+        await refuseForeignClientIds(scope, [body.subject], clients)
         const described = { ...body, tenant }
-        const second = await issuableSecond(operator, described, options)
-        const { key, secret } = await apiKeys.create(described, by, second)
+        const second = await issuableSecond(operator, described, context)
+        const { key, secret } = await apiKeys.create(described, operator.subject, second)
         changed('api-key.create', key.id)
         return { ...viewOf(key), apiKey: secret }
       },
@@ -78,8 +89,7 @@ export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[
       id: 'listApiKeys',
       summary: 'List API keys',
       query: pageQuerySchema,
-      status: 200,
-      answer: 'Keys that are good, newest first; never the keys themselves.',
+      answer: 'Valid keys without their secrets, newest first.',
       reply: () => z.strictObject({ apiKeys: z.array(apiKeyView()), cursor }),
       async handle({ query }) {
         const { items, ...rest } = await apiKeys.list(query)
@@ -91,24 +101,21 @@ export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[
       path: '/api-keys/:id/secret',
       permission: 'api-keys:rotate',
       id: 'rotateApiKey',
-      summary: 'Replace an API key',
+      summary: 'Replace the secret of an API key',
       description:
-        'The old key ends with this call, everywhere. Its life is not extended. A key that can do ' +
-        'more here than the caller stays as it is (403).',
+        'The old secret is invalid everywhere as soon as the call returns. The expiry does not ' +
+        'change. A key with operator permissions that the caller does not have is refused (403).',
       params: idParams,
       body: z.strictObject({}),
       bodyOptional: true,
-      status: 200,
-      answer: 'The new key, shown this once.',
+      answer: 'The new key, returned only in this response.',
       reply: () => z.strictObject({ id: z.uuid(), apiKey }),
-      async handle({ params: { id }, operator, changed }) {
-        const key = await apiKeys.find(id)
-        if (key === undefined) throw unknownId()
-        refuseElsewhere(operator, key.tenant, { call: 'api-keys:rotate', tenantIssuers })
-        refuseBeyond(operator, key, options)
-        const { subject, tenant } = key
-        const whose = { subject, tenant: tenant ?? undefined }
-        const second = await issuableSecond(operator, whose, options)
+      async handle({ params: { id }, operator, scope, changed }) {
+        const key = await existing(id)
+        refuseOtherTenant(scope, key.tenant)
+        refuseBeyond(operator, key, context)
+        const grant = { subject: key.subject, tenant: key.tenant ?? undefined }
+        const second = await issuableSecond(operator, grant, context)
         const issued = await apiKeys.rotate(id, second)
         if (issued === undefined) throw unknownId()
         changed('api-key.rotate', id)
@@ -120,16 +127,11 @@ export function apiKeyCalls(options: AdminOptions, limits: readonly PolicyLimit[
       path: '/api-keys/:id',
       permission: 'api-keys:disable',
       id: 'disableApiKey',
-      summary: 'End an API key',
+      summary: 'Disable an API key',
       params: idParams,
-      status: 204,
-      answer: 'Ended, everywhere.',
-      async handle({ params: { id }, operator, changed }) {
-        if (operator.tenant !== undefined) {
-          const key = await apiKeys.find(id)
-          if (key === undefined) throw unknownId()
-          refuseElsewhere(operator, key.tenant, { call: 'api-keys:disable', tenantIssuers })
-        }
+      answer: 'The key is invalid everywhere.',
+      async handle({ params: { id }, operator, scope, changed }) {
+        if (operator.tenant !== undefined) refuseOtherTenant(scope, (await existing(id)).tenant)
         if (!(await apiKeys.end(id))) throw unknownId()
         changed('api-key.disable', id)
       },

@@ -1,42 +1,43 @@
 /** Operators' calls that create, list and delete bans. */
 import * as z from 'zod'
 import { BAN_KINDS, type Ban, newBanSchema } from '../../abuse/ban-record.ts'
-import type { PolicyLimit } from '../../policy/policy.ts'
 import { modeSchema } from '../../validators/mode.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
-import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
-import { cursor, idParams, time } from './schemas.ts'
-import { addressOf, issuersOf } from './scope.ts'
-import type { AdminOptions } from './stores.ts'
+import { type AdminCall, adminGroup } from './call.ts'
+import { cursor, idParams, time, timeOf, unknownId } from './input.ts'
+import type { AdminContext } from './stores.ts'
+import { addressOf, issuersOf } from './tenant.ts'
 
 const banView = () =>
   z.strictObject({
     id: z.uuid(),
     kind: z.enum(BAN_KINDS),
     value: z.string().describe('normalised: an IPv6 address is its /64'),
-    issuer: z.string().nullable().describe('null: an address, or every issuer that was trusted'),
+    issuer: z
+      .string()
+      .nullable()
+      .describe('null for an address, and for all issuers that were trusted'),
     reason: z.string().nullable(),
     createdAt: time,
     createdBy: z.string().describe('subject of the operator, or portcullis'),
     expiresAt: time,
     mode: modeSchema.describe(
-      'observe: it keeps nobody out, and the audit trail tells whom it would have',
+      'observe: the ban refuses no request; audit events record the requests that it would refuse',
     ),
   })
 
 function viewOf({ createdAtSeconds, expiresAtSeconds, issuers: _, ...ban }: Ban) {
-  const createdAt = timeOf(createdAtSeconds)
-  return { ...ban, createdAt, expiresAt: timeOf(expiresAtSeconds) } satisfies z.infer<
-    ReturnType<typeof banView>
-  >
+  return {
+    ...ban,
+    createdAt: timeOf(createdAtSeconds),
+    expiresAt: timeOf(expiresAtSeconds),
+  } satisfies z.infer<ReturnType<typeof banView>>
 }
 
 /** Creates the calls below `/-/admin/bans`. */
-export function banCalls(
-  { bans, issuers }: AdminOptions,
-  limits: readonly PolicyLimit[],
-): AdminCall[] {
-  const call = adminGroup('Bans', limits)
+export function banCalls(context: AdminContext): AdminCall[] {
+  const { bans, issuers } = context
+  const call = adminGroup('Bans', context)
   return [
     call({
       method: 'POST',
@@ -45,20 +46,20 @@ export function banCalls(
       id: 'createBan',
       summary: 'Ban an address or a subject',
       description:
-        'An IPv6 address stands for its /64. In force with the next request that asks for a ' +
-        'token or counts in a limit, everywhere; the caller is told until when.',
+        'An IPv6 address means its /64. The ban applies everywhere, from the next request that ' +
+        'requests a token or counts in a limit. The response to a banned caller says when the ban ends.',
       body: newBanSchema,
       example: { kind: 'address', value: '203.0.113.7', seconds: 3_600 },
       status: 201,
-      answer: 'In force.',
+      answer: 'The ban is in force.',
       reply: banView,
-      async handle({ body, by, changed }) {
+      async handle({ body, operator, changed }) {
         const ban = await bans.create({
           ...body,
           value: body.kind === 'address' ? addressOf(body.value) : body.value,
           issuer: body.issuer,
           issuers: issuersOf(body.issuer, issuers),
-          createdBy: by,
+          createdBy: operator.subject,
         })
         changed('ban.create', ban.id)
         return viewOf(ban)
@@ -71,8 +72,7 @@ export function banCalls(
       id: 'listBans',
       summary: 'List bans',
       query: pageQuerySchema,
-      status: 200,
-      answer: 'Bans that hold, newest first.',
+      answer: 'Bans in force, newest first.',
       reply: () => z.strictObject({ bans: z.array(banView()), cursor }),
       async handle({ query }) {
         const { items, ...rest } = await bans.list(query)
@@ -86,8 +86,7 @@ export function banCalls(
       id: 'deleteBan',
       summary: 'Lift a ban',
       params: idParams,
-      status: 204,
-      answer: 'Lifted.',
+      answer: 'The ban is lifted.',
       async handle({ params: { id }, changed }) {
         if (!(await bans.remove(id))) throw unknownId()
         changed('ban.delete', id)

@@ -1,17 +1,18 @@
 /** Defines a call of the operators' API: its input, its responses and its handler. */
 import type { Context, MiddlewareHandler } from 'hono'
 import type * as z from 'zod'
-import { Denied } from '../../errors.ts'
 import type { Principal } from '../../identity/principal.ts'
 import type { ChangeVariables } from '../../middleware/audit.ts'
 import { bodyOf, callerOf, type GatewayVariables } from '../../middleware/context.ts'
 import { validate, wholeOf } from '../../middleware/validate.ts'
 import { ownRoute } from '../../policy/own-route.ts'
-import type { Method, PolicyLimit, PolicyRoute } from '../../policy/policy.ts'
+import type { Method, PolicyRoute } from '../../policy/policy.ts'
 import type { Operation } from '../openapi/operation.ts'
 import { type OperatorCall, permissionOf } from './permissions.ts'
+import type { AdminContext } from './stores.ts'
+import type { TenantScope } from './tenant.ts'
 
-type AdminContext = Context<{ Variables: GatewayVariables & ChangeVariables }>
+type CallContext = Context<{ Variables: GatewayVariables & ChangeVariables }>
 
 /** The checked input of a call. */
 export interface AdminRequest<Params, Query, Body> {
@@ -19,8 +20,8 @@ export interface AdminRequest<Params, Query, Body> {
   readonly query: Query
   readonly body: Body
   readonly operator: Principal
-  /** Subject of the operator. */
-  readonly by: string
+  /** Confines the operator to its tenant, for this call. */
+  readonly scope: TenantScope
   /** Records the change for the audit event. `target` is an id, never a secret. */
   changed(action: string, target: string): void
   /** Sets a header of the response. */
@@ -29,10 +30,7 @@ export interface AdminRequest<Params, Query, Body> {
 
 type OutputOf<Schema> = Schema extends z.ZodType ? z.output<Schema> : undefined
 
-/**
- * The definition of one call. `reply` is the schema of the return value of `handle`; undefined for
- * 204.
- */
+/** The definition of one call. */
 export interface CallDefinition<
   Params extends z.ZodObject | undefined,
   Query extends z.ZodObject | undefined,
@@ -54,9 +52,14 @@ export interface CallDefinition<
   readonly changes?: boolean
   /** The example body in the documentation. */
   readonly example?: object
-  readonly status: 200 | 201 | 204
+  /** Default: 200 with a `reply`, and 204 without. */
+  readonly status?: 200 | 201 | 204
+  /** Describes the response. */
   readonly answer: string
-  /** Only used in the API description, so it is created on demand. */
+  /**
+   * Schema of the return value of `handle`. Only used in the API description, so it is created on
+   * demand.
+   */
   readonly reply?: () => z.ZodType
   /** Problem statuses that not every guarded call has. */
   readonly problems?: readonly number[]
@@ -82,24 +85,28 @@ const MAX_BODY_BYTES = 65_536
 /** Problem statuses of every guarded call. */
 const PROBLEMS = [400, 401, 403, 405, 413, 429, 500, 503]
 
-/** Returns a function that creates the calls of a group. `limits` count the operators' requests. */
-export function adminGroup(tag: string, limits: readonly PolicyLimit[]) {
+/** Returns a function that creates the calls of a group, which is a tag of the API description. */
+export function adminGroup(
+  tag: string,
+  { operatorLimits, tenantIssuers }: Pick<AdminContext, 'operatorLimits' | 'tenantIssuers'>,
+) {
   return function adminCall<
     Params extends z.ZodObject | undefined = undefined,
     Query extends z.ZodObject | undefined = undefined,
     Body extends z.ZodType | undefined = undefined,
   >(call: CallDefinition<Params, Query, Body>): AdminCall {
-    const { method, params, query, body, status, bodyOptional = false } = call
+    const { id, method, summary, params, query, body, reply, bodyOptional = false } = call
+    const status = call.status ?? (reply === undefined ? 204 : 200)
     const path = ADMIN_PATH + call.path
     const permission = permissionOf(call.permission)
-    const input = {
-      ...(params && { params }),
-      ...(query && { query }),
-      ...(body && !bodyOptional && { body }),
-    }
+    const parameters = { ...(params && { params }), ...(query && { query }) }
     return {
       route: ownRoute({
-        ...{ method, path, permission, limits, input },
+        method,
+        path,
+        permission,
+        limits: operatorLimits,
+        input: { ...parameters, ...(body && !bodyOptional && { body }) },
         maxBodyBytes: body === undefined ? 0 : MAX_BODY_BYTES,
       }),
       changes: call.changes ?? method !== 'GET',
@@ -107,37 +114,35 @@ export function adminGroup(tag: string, limits: readonly PolicyLimit[]) {
         ...(body === undefined ? [refuseBody] : []),
         ...(body !== undefined && bodyOptional ? [ifSent(validate({ body }))] : []),
         async function handleCall(context) {
-          const c = context as AdminContext
+          const c = context as CallContext
           const operator = operatorOf(c)
-          const reply = await call.handle({
+          const result = await call.handle({
             params: params?.parse(c.req.param()) as OutputOf<Params>,
             query: query?.parse(validatedQuery(c)) as OutputOf<Query>,
-            body: body?.parse(sent(c)) as OutputOf<Body>,
+            body: body?.parse(validatedBody(c)) as OutputOf<Body>,
             operator,
-            by: operator.subject,
+            scope: { operator, call: call.permission, tenantIssuers },
             changed: (action, target) => c.set('change', { action, target }),
             header: (name, value) => c.header(name, value),
           })
           c.header('Cache-Control', 'no-store')
           c.header('X-Content-Type-Options', 'nosniff')
-          return status === 204 ? c.body(null, 204) : c.json(reply as object, status)
+          return status === 204 ? c.body(null, 204) : c.json(result as object, status)
         },
       ],
       operation: {
         method,
         path,
-        id: call.id,
+        id,
         tag,
-        summary: call.summary,
-        description: `${call.description ?? ''}\n\nNeeds the permission \`${permission}\`.`.trim(),
-        ...(params && { params }),
-        ...(query && { query }),
+        summary,
+        description:
+          `${call.description ?? ''}\n\nRequires the permission \`${permission}\`.`.trim(),
+        ...parameters,
         ...(body && {
           body: { schema: body, optional: bodyOptional, example: call.example ?? {} },
         }),
-        answers: {
-          [status]: { description: call.answer, ...(call.reply && { schema: call.reply }) },
-        },
+        answers: { [status]: { description: call.answer, ...(reply && { schema: reply }) } },
         problems: [
           ...PROBLEMS,
           ...(call.problems ?? []),
@@ -150,18 +155,6 @@ export function adminGroup(tag: string, limits: readonly PolicyLimit[]) {
     }
   }
 }
-
-/** Returns the refusal (422) of input that is well formed but names nothing that exists. */
-export function inputRefused(where: 'params' | 'query' | 'body', path: string, message: string) {
-  return new Denied({ code: 'input_invalid', errors: [{ in: where, path, message }] })
-}
-
-/** Returns the refusal (404) of an id that does not exist. */
-export const unknownId = () => new Denied({ code: 'route_unknown' })
-
-/** Formats seconds since the epoch as RFC 3339. */
-export const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString()
-export const timeOrNull = (seconds: number | null) => (seconds === null ? null : timeOf(seconds))
 
 /** Reads an unexpected body, so that `limitBody` refuses it at its first byte. */
 const refuseBody: MiddlewareHandler = async function refuseBody(c, next) {
@@ -177,18 +170,18 @@ function ifSent(guard: MiddlewareHandler): MiddlewareHandler {
   }
 }
 
-/** Returns the query as `validate` parsed it: Hono parses odd escapes differently. */
-function validatedQuery(c: AdminContext): Record<string, string> {
+/** Returns the query as `validate` parsed it: Hono decodes malformed escapes differently. */
+function validatedQuery(c: CallContext): Record<string, string> {
   return Object.fromEntries(new URL(c.req.url).searchParams)
 }
 
 /** Returns the value of a body that `validate` has read and accepted. */
-function sent(c: AdminContext): unknown {
+function validatedBody(c: CallContext): unknown {
   const body = bodyOf(c)
   return body instanceof Uint8Array ? JSON.parse(new TextDecoder().decode(body)) : {}
 }
 
-function operatorOf(c: AdminContext): Principal {
+function operatorOf(c: CallContext): Principal {
   const principal = callerOf(c)
   if (principal === null) throw new Error('operatorOf: authorize() must run before this')
   return principal

@@ -1,23 +1,18 @@
 /** The operators' API: all its calls. */
 import type { MiddlewareHandler } from 'hono'
+import type { GatewayVariables } from '../../middleware/context.ts'
 import type { Readmission } from '../../middleware/readmit.ts'
 import type { PolicyLimit } from '../../policy/policy.ts'
 import { apiKeyCalls } from './api-keys.ts'
 import { banCalls } from './bans.ts'
 import type { AdminCall } from './call.ts'
-import { checkCalls } from './check.ts'
 import { clientCalls } from './clients.ts'
-import { erasureCalls } from './erasures.ts'
 import { limitCalls } from './limits.ts'
 import { recordCalls } from './records.ts'
 import { relationCalls } from './relations.ts'
 import { revocationCalls } from './revocations.ts'
-import { demandStanding } from './standing.ts'
 import type { AdminOptions } from './stores.ts'
 import { tokenCalls } from './tokens.ts'
-
-export type { AdminCall } from './call.ts'
-export type { AdminOptions, AdminStores } from './stores.ts'
 
 /** If the policy has a limit of this name, it counts operators' requests. */
 const OPERATORS_LIMIT = 'operators'
@@ -32,23 +27,43 @@ export function adminCalls(
   policyLimits: ReadonlyMap<string, PolicyLimit>,
   admitAgain: Readmission,
 ): readonly AdminCall[] {
-  const own = policyLimits.get(OPERATORS_LIMIT)
-  const limits = own === undefined ? [] : [own]
-  return [
-    ...clientCalls(options, limits),
-    ...apiKeyCalls(options, limits),
-    ...revocationCalls(options, limits),
-    ...banCalls(options, limits),
-    ...limitCalls(options, policyLimits, limits),
-    ...relationCalls(options, limits),
-    ...checkCalls(options, limits),
-    ...recordCalls(options, limits),
-    ...erasureCalls(options, limits),
-    ...tokenCalls(options, limits),
-  ].map((call) => behindBody(call, demandStanding(admitAgain, call)))
+  const ownLimit = policyLimits.get(OPERATORS_LIMIT)
+  const operatorLimits = ownLimit === undefined ? [] : [ownLimit]
+  const groups = [
+    clientCalls,
+    apiKeyCalls,
+    revocationCalls,
+    banCalls,
+    limitCalls,
+    relationCalls,
+    recordCalls,
+    tokenCalls,
+  ]
+  return groups
+    .flatMap((callsOf) => callsOf({ ...options, policyLimits, operatorLimits }))
+    .map(({ handlers, ...call }) => ({
+      ...call,
+      handlers: [
+        ...handlers.slice(0, -1),
+        readmitOperator(admitAgain, call),
+        ...handlers.slice(-1),
+      ],
+    }))
 }
 
-/** Returns the same call, with a guard right before its last handler. */
-function behindBody(call: AdminCall, guard: MiddlewareHandler): AdminCall {
-  return { ...call, handlers: [...call.handlers.slice(0, -1), guard, ...call.handlers.slice(-1)] }
+/**
+ * Creates the guard that comes after the handlers that read the body of a call. A revoked operator
+ * must not change or read anything with a request that began before the revocation and has a slow
+ * body. The guard admits the operator again if the call has a body; for a read-only call only if
+ * the body was slow. Throws `Denied`, and `Unavailable` if the store fails.
+ */
+function readmitOperator(
+  admitAgain: Readmission,
+  { changes }: Pick<AdminCall, 'changes'>,
+): MiddlewareHandler<{ Variables: GatewayVariables }> {
+  return async function readmitOperator(c, next) {
+    const sinceMs = c.get('heldUpSinceMs')
+    if (sinceMs !== undefined || (changes && c.req.raw.body !== null)) await admitAgain(c, sinceMs)
+    await next()
+  }
 }

@@ -1,18 +1,16 @@
 /** Operators' calls that create, list, rotate and disable OAuth clients. */
 import * as z from 'zod'
-import { type Client, newClientSchema } from '../../oauth/client.ts'
-import type { PolicyLimit } from '../../policy/policy.ts'
+import { type Client, GRANT_TYPES, newClientSchema } from '../../oauth/client.ts'
 import { pageSize } from '../../validators/page.ts'
-import { type AdminCall, adminGroup, inputRefused, unknownId } from './call.ts'
-import { clientView, viewOf } from './client-view.ts'
+import { type AdminCall, adminGroup } from './call.ts'
 import { ownGrantOf, refuseBeyond } from './grant.ts'
-import { cursor } from './schemas.ts'
-import type { AdminOptions } from './stores.ts'
-import { refuseElsewhere, tenantOf } from './tenant.ts'
+import { cursor, inputRefused, time, timeOf, unknownId } from './input.ts'
+import type { AdminContext } from './stores.ts'
+import { refuseOtherTenant, tenantOf } from './tenant.ts'
 
 /** One day. */
 const MAX_GRACE_SECONDS = 86_400
-/** A token request that found its client right before it was disabled ends within this time. */
+/** A token request that read its client right before it was disabled ends within this time. */
 const IN_FLIGHT_SECONDS = 60
 
 const clientParams = z.strictObject({ clientId: z.uuid().toLowerCase() })
@@ -21,14 +19,58 @@ const clientCursor = z
   .string()
   .regex(
     /^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|configured:[0-9]{1,6})$/,
-    'is not from an answer',
+    'must be a cursor from an earlier page',
   )
-const clientSecret = z.string().describe('shown this once')
-/** `/-/admin/clients`. */
-export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
-  const { clients, bulkRevocation, publicUrl, revokedBeforeSeconds, signingKeys, now } = options
-  const tenantIssuers = options.tenantIssuers
-  const call = adminGroup('Clients', limits)
+const clientSecret = z.string().describe('returned only in this response')
+
+const clientView = () =>
+  z.strictObject({
+    clientId: z.uuid(),
+    name: z.string(),
+    grants: z.array(z.enum(GRANT_TYPES)),
+    scopes: z.array(z.string()).nullable().describe('null: not restricted'),
+    roles: z.array(z.string()),
+    audiences: z.array(z.string()),
+    tenant: z.string().nullable(),
+    authentication: z.enum(['client_secret', 'private_key_jwt']),
+    tokenFormat: z.enum(['jwt', 'opaque']),
+    tokenAlgorithm: z
+      .string()
+      .nullable()
+      .describe('null: the algorithm of the first active signing key'),
+    accessTokenSeconds: z.int().nullable().describe("null: the policy's lifetime"),
+    dpopBound: z.boolean(),
+    disabled: z.boolean(),
+    configured: z.boolean().describe('true: defined in CLIENTS; can only be changed there'),
+    createdAt: time.nullable().describe('null: defined in CLIENTS, which has no time of creation'),
+  })
+
+/** Returns everything but the hashes of its secrets. */
+function viewOf(client: Client): z.infer<ReturnType<typeof clientView>> {
+  const { name, tokenFormat, dpopBound, disabled, configured } = client
+  return {
+    clientId: client.id,
+    name,
+    grants: [...client.grants],
+    scopes: client.scopes === undefined ? null : [...client.scopes],
+    roles: [...client.roles],
+    audiences: [...client.audiences],
+    tenant: client.tenant ?? null,
+    authentication: client.jwks === undefined ? 'client_secret' : 'private_key_jwt',
+    tokenFormat,
+    tokenAlgorithm: client.tokenAlgorithm ?? null,
+    accessTokenSeconds: client.accessTokenSeconds ?? null,
+    dpopBound,
+    disabled,
+    configured,
+    createdAt: configured ? null : timeOf(client.createdAtSeconds),
+  }
+}
+
+/** Creates the calls below `/-/admin/clients`. */
+export function clientCalls(context: AdminContext): AdminCall[] {
+  const { clients, bulkRevocation, publicUrl, revokedBeforeSeconds, signingKeys, now } = context
+  const call = adminGroup('Clients', context)
 
   /** Returns a client. Throws `Denied` (`route_unknown`) if it is unknown or disabled. */
   async function existing(id: string): Promise<Client> {
@@ -39,7 +81,8 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
 
   function changeable(client: Client | undefined): Client {
     if (client === undefined) throw unknownId()
-    if (client.configured) throw inputRefused('params', '/clientId', 'is configured in CLIENTS')
+    if (client.configured)
+      throw inputRefused('params', '/clientId', 'is defined in CLIENTS; change it there')
     return client
   }
 
@@ -48,7 +91,7 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
    */
   function refuseUnsigned(algorithm: Client['tokenAlgorithm']): void {
     if (algorithm !== undefined && !signingKeys.some(({ alg }) => alg === algorithm))
-      throw inputRefused('body', '/tokenAlgorithm', 'is that of no signing key')
+      throw inputRefused('body', '/tokenAlgorithm', 'must be the algorithm of a signing key')
   }
 
   return [
@@ -57,19 +100,20 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
       path: '/clients',
       permission: 'clients:create',
       id: 'createClient',
-      summary: 'Make an OAuth client',
+      summary: 'Create an OAuth client',
       description:
-        'Its secret is shown in this answer and kept nowhere; with `jwks` it has none. One that ' +
-        'could do more here than the caller is refused (403).',
+        'The response contains the secret; the gateway stores only its hash. A client with `jwks` ' +
+        'has no secret. A client with operator permissions that the caller does not have is ' +
+        'refused (403).',
       body: newClientSchema,
       example: { name: 'billing', grants: ['client_credentials'], roles: ['reader'] },
       status: 201,
-      answer: 'May ask for tokens.',
+      answer: 'The client can request tokens.',
       reply: () => clientView().extend({ clientSecret: clientSecret.optional() }),
-      async handle({ body, operator, changed }) {
-        refuseBeyond(operator, ownGrantOf(body), options)
+      async handle({ body, operator, scope, changed }) {
+        refuseBeyond(operator, ownGrantOf(body), context)
         refuseUnsigned(body.tokenAlgorithm)
-        const tenant = tenantOf(operator, body.tenant, { call: 'clients:create', tenantIssuers })
+        const tenant = tenantOf(scope, body.tenant)
         const { client, secret } = await clients.create({ ...body, tenant })
         changed('client.create', client.id)
         return { ...viewOf(client), ...(secret !== undefined && { clientSecret: secret }) }
@@ -82,10 +126,9 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
       id: 'listClients',
       summary: 'List OAuth clients',
       query: z.strictObject({ limit: pageSize, cursor: clientCursor.optional() }),
-      status: 200,
       answer:
-        'Clients, newest first and those of the configuration last; never a secret. Those that were ' +
-        'ended are in it as `disabled`.',
+        'Clients without their secrets, newest first, clients of the configuration last. The list ' +
+        'includes disabled clients.',
       reply: () => z.strictObject({ clients: z.array(clientView()), cursor }),
       async handle({ query }) {
         const { clients: page, ...rest } = await clients.list(query)
@@ -97,9 +140,8 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
       path: '/clients/:clientId',
       permission: 'clients:list',
       id: 'showClient',
-      summary: 'Show an OAuth client',
+      summary: 'Read an OAuth client',
       params: clientParams,
-      status: 200,
       answer: 'The client, without its secrets.',
       reply: clientView,
       handle: async ({ params }) => viewOf(await existing(params.clientId)),
@@ -110,6 +152,8 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
       permission: 'clients:rotate',
       id: 'rotateClientSecret',
       summary: "Replace a client's secret",
+      description:
+        'A client with operator permissions that the caller does not have is refused (403).',
       params: clientParams,
       body: z.strictObject({
         graceSeconds: z
@@ -117,21 +161,19 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
           .min(0)
           .max(MAX_GRACE_SECONDS)
           .optional()
-          .describe('how long the old secret goes on; default 0'),
+          .describe('how long the old secret stays valid; default: 0'),
       }),
       bodyOptional: true,
       example: { graceSeconds: 3_600 },
-      status: 200,
-      answer: 'The new secret, shown this once.',
+      answer: 'The new secret, returned only in this response.',
       reply: () => z.strictObject({ clientId: z.uuid(), clientSecret }),
-      description: 'One that can do more here than the caller keeps its secret (403).',
-      async handle({ params: { clientId }, body: { graceSeconds = 0 }, operator, changed }) {
+      async handle({ params: { clientId }, body, operator, scope, changed }) {
         const client = changeable(await existing(clientId))
-        refuseElsewhere(operator, client.tenant, { call: 'clients:rotate', tenantIssuers })
-        refuseBeyond(operator, ownGrantOf(client), options)
+        refuseOtherTenant(scope, client.tenant)
+        refuseBeyond(operator, ownGrantOf(client), context)
         if (client.jwks !== undefined)
-          throw inputRefused('params', '/clientId', 'has keys, not a secret')
-        const secret = await clients.rotateSecret(clientId, graceSeconds)
+          throw inputRefused('params', '/clientId', 'authenticates with jwks and has no secret')
+        const secret = await clients.rotateSecret(clientId, body.graceSeconds ?? 0)
         if (secret === undefined) throw unknownId()
         changed('client.rotate', clientId)
         return { clientId, clientSecret: secret }
@@ -142,17 +184,17 @@ export function clientCalls(options: AdminOptions, limits: readonly PolicyLimit[
       path: '/clients/:clientId',
       permission: 'clients:disable',
       id: 'disableClient',
-      summary: 'End an OAuth client',
+      summary: 'Disable an OAuth client',
       description:
-        'It gets no more tokens, and those that it has end with the next request. It is 404 from then on, ' +
-        'except here, where the call can be repeated, and in the list.',
+        'The client gets no more tokens, and its existing tokens are revoked from the next request ' +
+        'on. Later calls for the client return 404, except for the list and for this call, which ' +
+        'can be repeated.',
       params: clientParams,
-      status: 204,
-      answer: 'Ended, everywhere.',
-      async handle({ params: { clientId }, operator, changed }) {
+      answer: 'The client is disabled everywhere.',
+      async handle({ params: { clientId }, scope, changed }) {
         // Includes disabled clients, so that a call that failed halfway can be repeated.
         const { tenant } = changeable(await clients.find(clientId))
-        refuseElsewhere(operator, tenant, { call: 'clients:disable', tenantIssuers })
+        refuseOtherTenant(scope, tenant)
         // First prevent new tokens, then revoke the existing ones. A failure in between can be
         // repeated.
         if (!(await clients.disable(clientId))) throw unknownId()

@@ -2,28 +2,15 @@
  * Checks of credentials that operators create: no more permissions here than the operator has, and
  * not revoked when issued.
  */
-import type { Authorizer } from '../../authorization/permissions.ts'
 import { Denied } from '../../errors.ts'
 import type { Principal } from '../../identity/principal.ts'
 import { principalOfGrant } from '../../oauth/actor.ts'
-import { type GrantStore, issuableAtSeconds, revokedBeforeKeysOf } from '../../oauth/grant-store.ts'
-import { revocationQuestion } from '../../oauth/token-state.ts'
+import { issuableAtSeconds, revokedBeforeKeysOf } from '../../oauth/grant-store.ts'
+import { revocationLookup } from '../../oauth/token-state.ts'
 import type { AccessGrant } from '../../tokens/access-grant.ts'
-import { inputRefused } from './call.ts'
+import { inputRefused } from './input.ts'
 import { OPERATOR_PERMISSIONS } from './permissions.ts'
-import { refuseRevoked } from './standing.ts'
-
-/** What the checks of an operator's grant need. */
-export interface GrantBounds {
-  readonly authorizer: Authorizer
-  readonly revocationFacts: GrantStore
-  /** The gateway's own issuer identifier. */
-  readonly publicUrl: string
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
-}
-
-type Granted = Pick<AccessGrant, 'subject' | 'client' | 'tenant' | 'roles' | 'scopes'>
+import type { AdminOptions } from './stores.ts'
 
 /**
  * Throws `Denied` (`permission_missing`) if the roles and scopes permit a call of the operators'
@@ -32,8 +19,8 @@ type Granted = Pick<AccessGrant, 'subject' | 'client' | 'tenant' | 'roles' | 'sc
  */
 export function refuseBeyond(
   operator: Principal,
-  granted: Pick<Granted, 'roles' | 'scopes'>,
-  { authorizer, publicUrl }: Pick<GrantBounds, 'authorizer' | 'publicUrl'>,
+  granted: Pick<AccessGrant, 'roles' | 'scopes'>,
+  { authorizer, publicUrl }: Pick<AdminOptions, 'authorizer' | 'publicUrl'>,
 ): void {
   const bearer = principalOfGrant({ subject: '', client: '', audiences: [], ...granted }, publicUrl)
   for (const permission of OPERATOR_PERMISSIONS) {
@@ -66,19 +53,19 @@ export function ownGrantOf({ grants, roles = [], scopes = [] }: DescribedClient)
  */
 export async function issuableSecond(
   operator: Principal,
-  { subject, client, tenant }: Omit<Granted, 'roles' | 'scopes' | 'client'> & { client?: string },
-  { revocationFacts, publicUrl, now }: Omit<GrantBounds, 'authorizer'>,
+  { subject, client = '', tenant }: Pick<AccessGrant, 'subject' | 'tenant'> & { client?: string },
+  { revocationFacts, publicUrl, now }: Pick<AdminOptions, 'revocationFacts' | 'publicUrl' | 'now'>,
 ): Promise<number> {
-  const grant = { subject, client: client ?? '', tenant, roles: [], scopes: [], audiences: [] }
-  const question = await revocationQuestion(operator)
-  const keys = [...question.keys, ...(await revokedBeforeKeysOf(grant, publicUrl))]
+  const grant = { subject, client, tenant, roles: [], scopes: [], audiences: [] }
+  const own = await revocationLookup(operator)
+  const keys = [...own.keys, ...(await revokedBeforeKeysOf(grant, publicUrl))]
   const { values } = await revocationFacts.consult({ keys })
-  const asked = question.keys.length
-  refuseRevoked(question, values.slice(0, asked))
+  const by = own.revokedBy(values.slice(0, own.keys.length))
+  if (by !== undefined) throw new Denied({ code: 'token_revoked', by })
   try {
-    return issuableAtSeconds(values.slice(asked), now())
+    return issuableAtSeconds(values.slice(own.keys.length), now())
   } catch (error) {
     if (!(error instanceof Denied)) throw error
-    throw inputRefused('body', '', 'is about a client that was ended')
+    throw inputRefused('body', '', 'names a client that was disabled less than a minute ago')
   }
 }

@@ -2,34 +2,16 @@
  * All permissions of the operators' API, the metrics and the timings, without the prefix
  * `portcullis:`.
  */
+// biome-ignore format: a table
 const CALLS = [
-  'clients:create',
-  'clients:list',
-  'clients:rotate',
-  'clients:disable',
-  'api-keys:create',
-  'api-keys:list',
-  'api-keys:rotate',
-  'api-keys:disable',
-  'revocations:create',
-  'revocations:list',
-  'revocations:delete',
-  'bans:create',
-  'bans:list',
-  'bans:delete',
-  'limits:list',
-  'limits:override',
-  'limits:reset',
-  'relations:write',
-  'relations:read',
-  'relations:check',
-  'audit:read',
-  'audit:verify',
-  'audit:erase',
-  'keys:list',
-  'tokens:mint',
-  'metrics:read',
-  'timings:read',
+  'clients:create', 'clients:list', 'clients:rotate', 'clients:disable',
+  'api-keys:create', 'api-keys:list', 'api-keys:rotate', 'api-keys:disable',
+  'revocations:create', 'revocations:list', 'revocations:delete',
+  'bans:create', 'bans:list', 'bans:delete',
+  'limits:list', 'limits:override', 'limits:reset',
+  'relations:write', 'relations:read', 'relations:check',
+  'audit:read', 'audit:verify', 'audit:erase',
+  'keys:list', 'tokens:mint', 'metrics:read', 'timings:read',
 ] as const
 
 /** The last two parts of a permission. */

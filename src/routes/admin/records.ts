@@ -1,14 +1,15 @@
-/** Read-only operators' calls: the audit trail, and the public data of the signing keys. */
+/** Operators' calls about the audit trail, its erasures, and the signing keys. */
 import * as z from 'zod'
 import { chainPageSchema, chainQuerySchema } from '../../audit/chain-log.ts'
+import type { Erasure } from '../../audit/erasure.ts'
 import { auditEventSchema } from '../../audit/event.ts'
 import { auditQuerySchema } from '../../audit/log.ts'
 import { Unavailable } from '../../errors.ts'
-import type { PolicyLimit } from '../../policy/policy.ts'
 import { type SigningJwk, signingKeyState } from '../../tokens/signing-keys.ts'
-import { type AdminCall, adminGroup, timeOf } from './call.ts'
-import { cursor, time } from './schemas.ts'
-import type { AdminOptions } from './stores.ts'
+import { newErasureSchema } from '../../validators/erasure.ts'
+import { type AdminCall, adminGroup } from './call.ts'
+import { cursor, idParams, inputRefused, time, timeOf, unknownId } from './input.ts'
+import type { AdminContext } from './stores.ts'
 
 const keyView = () =>
   z.strictObject({
@@ -16,12 +17,12 @@ const keyView = () =>
     alg: z.string(),
     state: z
       .enum(['active', 'next', 'retired'])
-      .describe('signs; will sign; signs no more, and verifies until it expires'),
+      .describe('active: signs; next: will sign; retired: only verifies, until it expires'),
     notBefore: time.optional(),
     expiresAt: time.optional(),
   })
 
-function viewOf(key: SigningJwk, keys: readonly SigningJwk[], nowMs: number) {
+function keyViewOf(key: SigningJwk, keys: readonly SigningJwk[], nowMs: number) {
   const state = signingKeyState(key, keys, nowMs)
   return {
     kid: key.kid,
@@ -32,28 +33,37 @@ function viewOf(key: SigningJwk, keys: readonly SigningJwk[], nowMs: number) {
   } satisfies z.infer<ReturnType<typeof keyView>>
 }
 
+const erasureView = () =>
+  z.strictObject({
+    id: z.uuid(),
+    state: z
+      .enum(['pending', 'running', 'done'])
+      .describe('done: the subject is in neither the database nor its export'),
+    orderedAt: time.describe('events of decisions up to this time are erased'),
+    rows: z.int().describe('the number of erased rows of the chain, when the state is done'),
+  })
+
+const erasureViewOf = ({ orderedMs, ...erasure }: Erasure) =>
+  ({ ...erasure, orderedAt: new Date(orderedMs).toISOString() }) satisfies z.infer<
+    ReturnType<typeof erasureView>
+  >
+
 /** Creates the calls below `/-/admin/audit` and `/-/admin/keys`. */
-export function recordCalls(
-  { auditLog, chainLog, signingKeys, now }: AdminOptions,
-  limits: readonly PolicyLimit[],
-): AdminCall[] {
-  const call = adminGroup('Records', limits)
+export function recordCalls(context: AdminContext): AdminCall[] {
+  const { auditLog, chainLog, auditErasures, overflowRedaction, signingKeys, now } = context
+  const call = adminGroup('Records', context)
   return [
     call({
       method: 'GET',
       path: '/audit',
       permission: 'audit:read',
       id: 'queryAudit',
-      summary: 'Ask what was decided',
-      description: 'Events arrive a second or two after the decision.',
+      summary: 'Query audit events',
+      description: 'Events arrive one or two seconds after the decision.',
       query: auditQuerySchema,
-      status: 200,
       answer: 'Events, newest first.',
       reply: () => z.strictObject({ events: z.array(auditEventSchema), cursor }),
-      handle({ query }) {
-        if (auditLog === undefined) throw new Unavailable('audit_log', 'unreachable')
-        return auditLog.query(query)
-      },
+      handle: ({ query }) => configured(auditLog).query(query),
     }),
     call({
       method: 'GET',
@@ -62,16 +72,12 @@ export function recordCalls(
       id: 'readAuditChain',
       summary: 'Read the audit trail with its hashes',
       description:
-        'For `portcullis audit verify`: whoever verifies computes the hashes anew, and does not ask ' +
-        'the gateway whether they are good.',
+        'For `portcullis audit verify`, which computes the hashes again and does not rely on the ' +
+        'gateway to verify them.',
       query: chainQuerySchema,
-      status: 200,
       answer: 'Rows as they are stored, in the order of the chain.',
       reply: () => chainPageSchema,
-      handle({ query }) {
-        if (chainLog === undefined) throw new Unavailable('audit_log', 'unreachable')
-        return chainLog.read(query)
-      },
+      handle: ({ query }) => configured(chainLog).read(query),
     }),
     call({
       method: 'GET',
@@ -79,10 +85,57 @@ export function recordCalls(
       permission: 'keys:list',
       id: 'listKeys',
       summary: 'List the signing keys',
-      status: 200,
-      answer: 'Their public facts, in the order of the configuration.',
+      answer: 'The public data of the keys, in the order of the configuration.',
       reply: () => z.strictObject({ keys: z.array(keyView()) }),
-      handle: () => ({ keys: signingKeys.map((key) => viewOf(key, signingKeys, now())) }),
+      handle: () => ({ keys: signingKeys.map((key) => keyViewOf(key, signingKeys, now())) }),
+    }),
+    call({
+      method: 'POST',
+      path: '/audit/erasures',
+      permission: 'audit:erase',
+      id: 'createErasure',
+      summary: 'Erase a subject from the audit trail',
+      description:
+        'Events keep the decision, its reason, its time, and their hashes. The subject, its ' +
+        'address, and values that link the event to other records are erased. The audit Worker ' +
+        'erases them in the database and in its export; read the erasure to see its state. Later ' +
+        'requests of the subject are recorded again. Operators cannot erase themselves.',
+      body: newErasureSchema,
+      example: { subject: 'alice', issuer: 'https://idp.example.com' },
+      status: 201,
+      answer: 'The erasure is ordered.',
+      reply: erasureView,
+      async handle({ body, operator, changed }) {
+        // Otherwise the trail could no longer show who ordered the erasure.
+        if (body.subject === operator.subject && body.issuer === operator.issuer)
+          throw inputRefused('body', '/subject', 'must not be the caller: use another operator')
+        const erasure = await configured(auditErasures).order(body)
+        // The erasure is ordered from here on, whatever happens to this request.
+        changed('audit.erase', erasure.id)
+        await overflowRedaction.redact(body)
+        return erasureViewOf(erasure)
+      },
+    }),
+    call({
+      method: 'GET',
+      path: '/audit/erasures/:id',
+      permission: 'audit:erase',
+      id: 'getErasure',
+      summary: 'Read the state of an erasure',
+      params: idParams,
+      answer: 'The erasure, without the subject.',
+      reply: erasureView,
+      async handle({ params: { id } }) {
+        const erasure = await configured(auditErasures).find(id)
+        if (erasure === undefined) throw unknownId()
+        return erasureViewOf(erasure)
+      },
     }),
   ]
+}
+
+/** Throws `Unavailable` if the gateway has no audit database. */
+function configured<Log>(log: Log | undefined): Log {
+  if (log === undefined) throw new Unavailable('audit_log', 'unreachable')
+  return log
 }

@@ -1,30 +1,105 @@
-/** Checks of the input of calls about relations. */
+/** Input of the calls about relations: schemas, checks against the model, and examples. */
+import * as z from 'zod'
 import { Denied, type InputError } from '../../errors.ts'
 import type { RelationModel } from '../../relations/model.ts'
 import { mistakeOfGrammar, mistakeOfTuple, type TupleMistake } from '../../relations/permitted.ts'
-import type { RelationTuple } from '../../relations/tuple.ts'
-import { inputRefused, unknownId } from './call.ts'
-import type { AdminOptions, AdminRelations } from './stores.ts'
+import { MAX_TUPLES_PER_WRITE } from '../../relations/store.ts'
+import { formatTuple, type RelationTuple, WILDCARD } from '../../relations/tuple.ts'
+import { name } from '../../validators/operator-names.ts'
+import { pageSize } from '../../validators/page.ts'
+import { MAX_CONTEXTUAL_TUPLES } from '../../validators/relations.ts'
+import { inputRefused } from './input.ts'
 
-/** Returns the relations of the policy. Throws `Denied` (`route_unknown`) if it has none. */
-export function relationsOf({ relations }: Pick<AdminOptions, 'relations'>): AdminRelations {
-  if (relations === undefined) throw unknownId()
-  return relations
-}
+/** An id has at most 512 characters, a name of a type or relation 63. */
+const MAX_OBJECT_CHARS = 576
+const MAX_SUBJECT_CHARS = 640
+const MAX_RELATION_CHARS = 63
+const MAX_TOKEN_CHARS = 2_048
+/** A cursor is the encoded last tuple of a page. */
+const MAX_CURSOR_CHARS = 4_096
 
 /**
- * Returns the tuple store. Throws `Denied` (`input_invalid`) if an external policy decision point
- * stores the tuples.
+ * Patterns for the documentation. They match everything that the grammar (`tuple.ts`) accepts, and
+ * little more. A pattern that also described `%` escapes would slow request generators down to
+ * minutes.
  */
-export function tuplesOf({ tuples }: AdminRelations, where: 'query' | 'body') {
-  if (tuples === undefined)
-    throw inputRefused(
-      where,
-      '',
-      'is about tuples, which the external authority of the policy keeps',
-    )
-  return tuples
-}
+const NAME = '[A-Za-z_][A-Za-z0-9_-]{0,62}'
+const ID_CHARACTER = '[^:#*\\u0000- \\u007f-\\u00a0\\u2000-\\u200f\\u2028-\\u202f\\u3000\\ufeff]'
+const documented = (pattern: string, maxChars: number) =>
+  z
+    .string()
+    .min(1)
+    .max(maxChars)
+    .meta({ pattern: `^${pattern}$` })
+
+const object = documented(`${NAME}:${ID_CHARACTER}+`, MAX_OBJECT_CHARS)
+const relation = documented(NAME, MAX_RELATION_CHARS)
+const subject = documented(`${NAME}:(?:\\*|${ID_CHARACTER}+(?:#${NAME})?)`, MAX_SUBJECT_CHARS)
+const consistencyToken = documented('v1\\.[0-9a-z]+\\.[A-Za-z0-9_-]*', MAX_TOKEN_CHARS)
+const tenant = name(256)
+  .optional()
+  .describe("default: the caller's own tenant, or no tenant if the caller has none")
+
+/** A tuple in its written form. The schema does not check that form. */
+export const tupleSchema = z.strictObject({ object, relation, subject })
+
+const tuples = z.array(tupleSchema).max(MAX_TUPLES_PER_WRITE).optional()
+
+/** The body of `POST /-/admin/relations`. */
+export const tupleChangesSchema = z
+  .strictObject({ tenant, writes: tuples, deletes: tuples })
+  .superRefine(({ writes = [], deletes = [] }, context) => {
+    const report = (path: (string | number)[], message: string) =>
+      context.addIssue({ code: 'custom', path, message })
+    const count = writes.length + deletes.length
+    if (count === 0) report([], 'must contain at least one tuple in writes or deletes')
+    if (count > MAX_TUPLES_PER_WRITE)
+      report(
+        [],
+        `must contain at most ${MAX_TUPLES_PER_WRITE} tuples in writes and deletes together`,
+      )
+    const seen = new Set<string>()
+    for (const [list, some] of Object.entries({ writes, deletes }))
+      for (const [index, tuple] of some.entries()) {
+        const text = formatTuple(tuple)
+        if (seen.has(text)) report([list, index], 'duplicates an earlier tuple of the body')
+        seen.add(text)
+      }
+  })
+
+/** The query of `GET /-/admin/relations`. */
+export const tupleQuerySchema = z.strictObject({
+  tenant,
+  object: documented(`${NAME}:${ID_CHARACTER}*`, MAX_OBJECT_CHARS)
+    .optional()
+    .describe('`type:id`, or `type:` for all objects of a type'),
+  relation: relation.optional().describe('requires an object'),
+  subject: subject.optional(),
+  limit: pageSize,
+  cursor: documented('[A-Za-z0-9_-]+', MAX_CURSOR_CHARS)
+    .optional()
+    .describe('cursor from an earlier page'),
+})
+
+/** The body of `POST /-/admin/check`. */
+export const relationQuerySchema = z.strictObject({
+  tenant,
+  object,
+  relation,
+  subject: subject.describe('`type:id`, `type:id#relation` or `type:*`'),
+  contextualTuples: z
+    .array(tupleSchema)
+    .max(MAX_CONTEXTUAL_TUPLES)
+    .optional()
+    .describe('tuples that are assumed to exist for this check only'),
+  consistencyToken: consistencyToken
+    .optional()
+    .describe('token of a write that the check must include; default: any recent state'),
+  trace: z.boolean().optional().describe('default: false'),
+})
+
+/** The body of `POST /-/admin/expand`. */
+export const expansionSchema = z.strictObject({ tenant, object, relation })
 
 /** Tuples of a body, by the name of their list. */
 export type NamedTuples = readonly (readonly [list: string, tuples: readonly RelationTuple[]])[]
@@ -56,4 +131,19 @@ function errorsIn(
 /** Throws `Denied` (`input_invalid`) for a mistake in a part of a body. */
 export function refuseMistake(mistake: TupleMistake | undefined): void {
   if (mistake !== undefined) throw inputRefused('body', `/${mistake.part}`, mistake.message)
+}
+
+/**
+ * Returns the first kind of tuple that a model permits, for the documentation. Without a model, the
+ * calls do not exist.
+ */
+export function exampleTuple(model: RelationModel | undefined): RelationTuple {
+  for (const [type, relations] of model?.types ?? [])
+    for (const [relation, { directTypes }] of relations)
+      for (const direct of directTypes) {
+        const subject = `${direct.type}:${direct.kind === 'wildcard' ? WILDCARD : 'alice'}`
+        const userset = direct.kind === 'userset' ? `#${direct.relation}` : ''
+        return { object: `${type}:7`, relation, subject: subject + userset }
+      }
+  return { object: 'order:7', relation: 'owner', subject: 'user:alice' }
 }

@@ -1,32 +1,81 @@
-/** Operators' calls that write, delete and list relation tuples. */
+/** Operators' calls that write, list, check and expand relation tuples. */
 import * as z from 'zod'
 import { utf8Length } from '../../audit/truncate.ts'
-import { Unavailable } from '../../errors.ts'
-import type { PolicyLimit } from '../../policy/policy.ts'
-import { CONSISTENCY_HEADER, encodeConsistency } from '../../relations/consistency.ts'
+import { Denied, Unavailable } from '../../errors.ts'
+import {
+  CONSISTENCY_HEADER,
+  decodeConsistency,
+  encodeConsistency,
+} from '../../relations/consistency.ts'
 import { cursorOf, tupleOfCursor } from '../../relations/cursor.ts'
-import { isAmong, type TupleChanges, type TupleQuery } from '../../relations/store.ts'
+import type { RelationAnswer } from '../../relations/decision-point.ts'
+import { expanded, relationsIn } from '../../relations/expand.ts'
+import { mistakeOfRelation, mistakeOfSubject } from '../../relations/permitted.ts'
+import {
+  isAmong,
+  type RelationTuples,
+  type TupleChanges,
+  type TupleQuery,
+} from '../../relations/store.ts'
+import type { ExplainedAnswer } from '../../relations/trace.ts'
 import { parseObject, parseSubject, RELATION_NAME } from '../../relations/tuple.ts'
 import { MAX_TUPLE_CHANGE_BYTES, tupleChange } from '../../relations/tuple-change.ts'
-import { type AdminCall, adminGroup, inputRefused } from './call.ts'
-import { exampleTuple } from './relation-example.ts'
-import { refuseBadTuples, relationsOf, tuplesOf } from './relation-input.ts'
+import { type AdminCall, adminGroup } from './call.ts'
+import { consistencyToken, cursor, inputRefused, unknownId } from './input.ts'
+import { permissionOf } from './permissions.ts'
 import {
-  type TupleListQuery,
+  exampleTuple,
+  expansionSchema,
+  refuseBadTuples,
+  refuseMistake,
+  relationQuerySchema,
   tupleChangesSchema,
   tupleQuerySchema,
   tupleSchema,
-} from './relation-schemas.ts'
-import { consistencyToken, cursor } from './schemas.ts'
-import type { AdminOptions } from './stores.ts'
+} from './relation-input.ts'
+import type { AdminContext, AdminRelations } from './stores.ts'
 import { tenantOf } from './tenant.ts'
 
 const ALL_OF_TYPE = ':'
 
-/** Creates the calls below `/-/admin/relations`. */
-export function relationCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
-  const call = adminGroup('Relations', limits)
-  const tuple = exampleTuple(options.relations?.model)
+const checkView = () =>
+  z.strictObject({
+    allowed: z.boolean(),
+    outcome: z.enum(['allowed', 'denied', 'unknown']),
+    why: z
+      .enum(['max_depth_exceeded', 'max_work_exceeded', 'negated_cycle'])
+      .optional()
+      .describe('why the outcome is unknown; an unknown outcome is never allowed'),
+    consistencyToken: consistencyToken.describe('identifies the state that was checked'),
+    trace: z
+      .looseObject({})
+      .optional()
+      .describe('the steps of the evaluation, from the relation down'),
+  })
+
+function checkViewOf(
+  { decision, version, trace }: RelationAnswer & Partial<ExplainedAnswer>,
+  tenant: string | null,
+) {
+  return {
+    allowed: decision.outcome === 'allowed',
+    ...decision,
+    consistencyToken: encodeConsistency(version, tenant),
+    ...(trace !== undefined && { trace }),
+  }
+}
+
+/** Creates the calls `/-/admin/relations`, `/-/admin/check` and `/-/admin/expand`. */
+export function relationCalls(context: AdminContext): AdminCall[] {
+  const call = adminGroup('Relations', context)
+  const example = exampleTuple(context.relations?.model)
+
+  /** Returns the relations of the policy. Throws `Denied` (`route_unknown`) if it has none. */
+  function configured(): AdminRelations {
+    if (context.relations === undefined) throw unknownId()
+    return context.relations
+  }
+
   return [
     call({
       method: 'POST',
@@ -35,39 +84,33 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
       id: 'writeRelations',
       summary: 'Write and delete relation tuples',
       description:
-        'All of them or none, up to 100 together: `writes` that the model permits, and any `deletes`. ' +
-        'In force with the next request that does not take a remembered decision. Ids are in their written form, in ' +
-        'which `%`, `:`, `#`, `*`, white space and what cannot be seen is percent-encoded. A body may ' +
-        'have 64 KiB (else 413) and 24 KB of tuples, which the audit trail tells: a hundred with very ' +
-        'long ids have to come in several calls. ' +
-        'What is there already is not written again, and a call can be repeated. After a 503 it may ' +
-        'have been carried out, or not. Without relations in the policy there is no such call (404).',
+        'Applies all changes or none: at most 100 tuples, of which the model must permit the ' +
+        '`writes`. The changes apply from the next request on that does not use a cached decision. ' +
+        'In ids, `%`, `:`, `#`, `*`, white space and invisible characters are percent-encoded. A ' +
+        'body is limited to 64 KiB (413), and its tuples to 24 KB, which the audit event ' +
+        'records; send a hundred tuples with long ids in several calls. A tuple that exists is not ' +
+        'written again, and the call can be repeated. After a 503, the changes may or may not have ' +
+        'been applied. Without relations in the policy, the call does not exist (404).',
       body: tupleChangesSchema,
-      example: { writes: [tuple], deletes: [{ ...tuple, object: `${tuple.object}8` }] },
-      status: 200,
-      answer: `In force. The token is in the header \`${CONSISTENCY_HEADER}\`, too.`,
+      example: { writes: [example], deletes: [{ ...example, object: `${example.object}8` }] },
+      answer: `The changes are in force. The header \`${CONSISTENCY_HEADER}\` contains the token, too.`,
       reply: () =>
         z.strictObject({
           consistencyToken,
-          written: z.int().describe('tuples that were not there before'),
-          deleted: z.int().describe('tuples that are not there any more'),
+          written: z.int().describe('tuples that did not exist before'),
+          deleted: z.int().describe('tuples that existed before'),
         }),
       problems: [404],
-      async handle({ body, operator, changed, header }) {
-        const relations = relationsOf(options)
-        const asked = { call: 'relations:write', tenantIssuers: options.tenantIssuers } as const
-        const tenant = tenantOf(operator, body.tenant, asked) ?? null
+      async handle({ body, scope, changed, header }) {
+        const relations = configured()
+        const tenant = tenantOf(scope, body.tenant) ?? null
         const tuples = tuplesOf(relations, 'body')
         const { writes = [], deletes = [] } = body
         refuseBadTuples(relations.model, [['writes', writes]], [['deletes', deletes]])
         const changes: TupleChanges = { writes, deletes }
         const change = tupleChange(tenant, changes)
         if (utf8Length(JSON.stringify(change)) > MAX_TUPLE_CHANGE_BYTES)
-          throw inputRefused(
-            'body',
-            '',
-            'has more than 24 KB of tuples: send them in several calls',
-          )
+          throw inputRefused('body', '', 'has more than 24 KB of tuples; use several calls')
         try {
           const { version, ...counts } = await tuples.write(tenant, changes)
           changed('relations.write', change)
@@ -88,23 +131,123 @@ export function relationCalls(options: AdminOptions, limits: readonly PolicyLimi
       id: 'listRelations',
       summary: 'List relation tuples',
       description:
-        'By type, object and relation; those of one subject by object and relation. Without an object ' +
-        'and a subject, those of the types that the model has.',
+        'Sorted by type, object and relation; tuples of one subject by object and relation. ' +
+        'Without an object and a subject, lists the tuples of all types of the model.',
       query: tupleQuerySchema,
-      status: 200,
-      answer: 'A page of the tuples that are there, also of those that the model does not permit.',
+      answer: 'A page of the stored tuples, including tuples that the model does not permit.',
       reply: () => z.strictObject({ tuples: z.array(tupleSchema), cursor }),
       problems: [404],
-      async handle({ query, operator }) {
-        const relations = relationsOf(options)
-        const asked = { call: 'relations:read', tenantIssuers: options.tenantIssuers } as const
-        const tenant = tenantOf(operator, query.tenant, asked) ?? null
+      async handle({ query, scope }) {
+        const relations = configured()
+        const tenant = tenantOf(scope, query.tenant) ?? null
         const { tuples, hasMore } = await tuplesOf(relations, 'query').read(tenant, queryOf(query))
         const last = tuples.at(-1)
         return { tuples, ...(hasMore && last !== undefined && { cursor: cursorOf(last) }) }
       },
     }),
+    call({
+      method: 'POST',
+      changes: false,
+      path: '/check',
+      permission: 'relations:check',
+      id: 'checkRelation',
+      summary: 'Check whether a subject has a relation to an object',
+      description:
+        'Decides as for a request, without a cache. The model must contain every type and relation ' +
+        'that the body names, and must permit its contextual tuples. `trace` returns the tuples that ' +
+        `led to the decision, and also requires the permission \`${permissionOf('relations:read')}\`. ` +
+        'Without relations in the policy, the call does not exist (404).',
+      body: relationQuerySchema,
+      example,
+      answer: 'The decision.',
+      reply: checkView,
+      problems: [404],
+      async handle({ body, operator, scope }) {
+        const { model, decisionPoint } = configured()
+        const tenant = tenantOf(scope, body.tenant) ?? null
+        const { object, relation, subject, contextualTuples = [], trace = false } = body
+        refuseMistake(mistakeOfRelation(model, body) ?? mistakeOfSubject(model, subject))
+        refuseBadTuples(model, [['contextualTuples', contextualTuples]], [])
+        const atLeast = versionOf(body.consistencyToken, tenant, context.now())
+        const query = { tenant, object, relation, subject, contextualTuples, atLeast }
+        if (!trace) return checkViewOf(await decisionPoint.check(query), tenant)
+        const permission = permissionOf('relations:read')
+        if (!context.authorizer(operator, permission))
+          throw new Denied({ code: 'permission_missing', permission })
+        if (decisionPoint.explain === undefined)
+          throw inputRefused('body', '/trace', 'requires tuples that the gateway stores itself')
+        return checkViewOf(await decisionPoint.explain(query), tenant)
+      },
+    }),
+    call({
+      method: 'POST',
+      changes: false,
+      path: '/expand',
+      permission: 'relations:read',
+      id: 'expandRelation',
+      summary: 'Expand a relation to an object',
+      description:
+        "Returns one level in the format of OpenFGA's `expand`, without the members of the usersets " +
+        'that it names. Omits tuples that the model does not permit. A relation with more than 1,000 ' +
+        'subjects or objects returns 1,000 of them, and `hasMore`.',
+      body: expansionSchema,
+      example: { object: example.object, relation: example.relation },
+      answer: 'The tree.',
+      reply: () =>
+        z.strictObject({ tree: z.strictObject({ root: z.looseObject({}) }), consistencyToken }),
+      problems: [404],
+      async handle({ body, scope }) {
+        const relations = configured()
+        const tenant = tenantOf(scope, body.tenant) ?? null
+        const tuples = tuplesOf(relations, 'body')
+        const { model } = relations
+        const { object, relation } = body
+        refuseMistake(mistakeOfRelation(model, body))
+        const definition = model.types.get(parseObject(object)?.type ?? '')?.get(relation)
+        if (definition === undefined) throw new TypeError('expand: mistakeOfRelation missed one')
+        const names = relationsIn(definition.userset, relation)
+        const { named, version } = await tuples.subjectsOf(tenant, object, names)
+        const byRelation = new Map(
+          names.flatMap((name, at) => {
+            const subjects = named[at]
+            return subjects === undefined ? [] : [[name, subjects]]
+          }),
+        )
+        const root = expanded(definition.userset, { model, object, relation, named: byRelation })
+        return { tree: { root }, consistencyToken: encodeConsistency(version, tenant) }
+      },
+    }),
   ]
+}
+
+/**
+ * Returns the tuple store. Throws `Denied` (`input_invalid`) if an external policy decision point
+ * stores the tuples.
+ */
+function tuplesOf({ tuples }: AdminRelations, where: 'query' | 'body'): RelationTuples {
+  if (tuples === undefined)
+    throw inputRefused(
+      where,
+      '',
+      'cannot be used: the external policy decision point stores the tuples; call it instead',
+    )
+  return tuples
+}
+
+/**
+ * Returns the version that a check must include. Throws `Denied` (`input_invalid`) for a token that
+ * does not belong to the tenant.
+ */
+function versionOf(
+  token: string | undefined,
+  tenant: string | null,
+  nowMs: number,
+): number | undefined {
+  if (token === undefined) return undefined
+  const version = decodeConsistency(token, tenant, nowMs)
+  if (version === undefined)
+    throw inputRefused('body', '/consistencyToken', 'must be the token of a write of this tenant')
+  return version
 }
 
 /**
@@ -120,18 +263,24 @@ function mayHaveWritten(error: unknown): boolean {
  * Parses the query. Throws `Denied` (`input_invalid`) for malformed values, and for values that
  * cannot be combined.
  */
-function queryOf({ object, relation, subject, limit, cursor }: TupleListQuery): TupleQuery {
+function queryOf({
+  object,
+  relation,
+  subject,
+  limit,
+  cursor,
+}: z.output<typeof tupleQuerySchema>): TupleQuery {
   const refuse = (name: string, message: string) => inputRefused('query', `/${name}`, message)
   const isOfType = object?.endsWith(ALL_OF_TYPE) === true
   if (object !== undefined) {
-    const isGood = isOfType
+    const isValid = isOfType
       ? RELATION_NAME.test(object.slice(0, -1))
       : parseObject(object) !== undefined
-    if (!isGood) throw refuse('object', 'must be an object, type:id, or a type: type:')
+    if (!isValid) throw refuse('object', 'must be an object, type:id, or a type: type:')
   }
   if (relation !== undefined) {
     if (!RELATION_NAME.test(relation)) throw refuse('relation', 'must be the name of a relation')
-    if (object === undefined || isOfType) throw refuse('relation', 'needs an object with an id')
+    if (object === undefined || isOfType) throw refuse('relation', 'requires an object with an id')
   }
   if (subject !== undefined && parseSubject(subject) === undefined)
     throw refuse('subject', 'must be a subject: type:id, type:id#relation or type:*')

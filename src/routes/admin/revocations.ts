@@ -1,7 +1,5 @@
 /** Operators' calls that create, list and delete revocations. */
 import * as z from 'zod'
-import type { Principal } from '../../identity/principal.ts'
-import type { PolicyLimit } from '../../policy/policy.ts'
 import {
   type NewRevocation,
   newRevocationSchema,
@@ -9,58 +7,58 @@ import {
   type Revocation,
 } from '../../revocation/record.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
-import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
-import { cursor, idParams, time } from './schemas.ts'
-import { issuersOf } from './scope.ts'
-import type { AdminOptions } from './stores.ts'
-import { ownersWithin, refuseElsewhere } from './tenant.ts'
-
-const ISSUER_TOLD =
-  'null: every issuer that was trusted; by an operator with a tenant, every one whose tenant that is'
+import { type AdminCall, adminGroup } from './call.ts'
+import { createdBy, cursor, idParams, time, timeOf, unknownId } from './input.ts'
+import type { AdminContext } from './stores.ts'
+import { issuersOf, ownersWithin, refuseOtherTenant, type TenantScope } from './tenant.ts'
 
 const revocationView = () =>
   z.strictObject({
     id: z.uuid(),
     kind: z.enum(REVOCATION_KINDS),
     value: z.string(),
-    issuer: z.string().nullable().describe(ISSUER_TOLD),
+    issuer: z
+      .string()
+      .nullable()
+      .describe(
+        'null: all issuers that were trusted; for an operator with a tenant, all tenant issuers',
+      ),
     reason: z.string().nullable(),
     createdAt: time,
-    createdBy: z.string().describe('subject of the operator'),
-    expiresAt: time.describe('when nothing that it covers is left'),
+    createdBy,
+    expiresAt: time.describe('when every credential that it covers has expired'),
   })
 
 function viewOf(revocation: Revocation): z.infer<ReturnType<typeof revocationView>> {
-  const { id, kind, value, issuer, reason, createdBy } = revocation
-  const createdAt = timeOf(revocation.createdAtSeconds)
-  const expiresAt = timeOf(revocation.expiresAtSeconds)
-  return { id, kind, value, issuer, reason, createdAt, createdBy, expiresAt }
+  return {
+    id: revocation.id,
+    kind: revocation.kind,
+    value: revocation.value,
+    issuer: revocation.issuer,
+    reason: revocation.reason,
+    createdAt: timeOf(revocation.createdAtSeconds),
+    createdBy: revocation.createdBy,
+    expiresAt: timeOf(revocation.expiresAtSeconds),
+  }
 }
 
 /** Creates the calls below `/-/admin/revocations`. */
-export function revocationCalls(
-  { revocations, tenantIssuers, issuers, revokedBeforeSeconds, revokedTokenSeconds }: AdminOptions,
-  limits: readonly PolicyLimit[],
-): AdminCall[] {
-  const call = adminGroup('Revocations', limits)
+export function revocationCalls(context: AdminContext): AdminCall[] {
+  const { revocations, issuers, revokedBeforeSeconds, revokedTokenSeconds } = context
+  const call = adminGroup('Revocations', context)
 
-  /**
-   * Returns the issuers that an operator's revocation covers. Throws `Denied` for another tenant.
-   */
-  function ownersOf(operator: Principal, body: NewRevocation): readonly string[] {
+  /** Returns the issuers that a revocation covers. Throws `Denied` for another tenant. */
+  function ownersOf(scope: TenantScope, body: NewRevocation): readonly string[] {
     if (body.kind !== 'tenant') return issuersOf(body.issuer, issuers)
-    const wall = { call: 'revocations:create', tenantIssuers } as const
-    refuseElsewhere(operator, body.value, wall)
-    return ownersWithin(operator, issuersOf(body.issuer, issuers), wall)
+    refuseOtherTenant(scope, body.value)
+    return ownersWithin(scope, issuersOf(body.issuer, issuers))
   }
 
   /** Throws `Denied` if a revocation also covers another tenant. */
-  function refuseOtherTenants(operator: Principal, { kind, value, issuers }: Revocation): void {
+  function refuseOtherTenants(scope: TenantScope, { kind, value, issuers }: Revocation): void {
     if (kind !== 'tenant') return
-    const wall = { call: 'revocations:delete', tenantIssuers } as const
-    refuseElsewhere(operator, value, wall)
-    if (ownersWithin(operator, issuers, wall).length < issuers.length)
-      refuseElsewhere(operator, undefined, wall)
+    refuseOtherTenant(scope, value)
+    if (ownersWithin(scope, issuers).length < issuers.length) refuseOtherTenant(scope, undefined)
   }
 
   return [
@@ -69,21 +67,22 @@ export function revocationCalls(
       path: '/revocations',
       permission: 'revocations:create',
       id: 'createRevocation',
-      summary: 'Take access away',
+      summary: 'Revoke tokens',
       description:
-        'Of a `token`, by its `jti`; or of everything that was issued to a `session`, `subject`, ' +
-        '`client` or `tenant` up to this second. In force with the next request, everywhere.',
+        'Revokes one `token` by its `jti`, or everything that was issued to a `session`, ' +
+        '`subject`, `client` or `tenant` up to the current second. The revocation applies ' +
+        'everywhere from the next request on.',
       body: newRevocationSchema,
       example: { kind: 'subject', value: 'alice', reason: 'left the company' },
       status: 201,
-      answer: 'In force.',
+      answer: 'The revocation is in force.',
       reply: revocationView,
-      async handle({ body, operator, by, changed }) {
+      async handle({ body, operator, scope, changed }) {
         const revocation = await revocations.create({
           ...body,
           issuer: body.issuer,
-          issuers: ownersOf(operator, body),
-          createdBy: by,
+          issuers: ownersOf(scope, body),
+          createdBy: operator.subject,
           ttlSeconds: body.kind === 'token' ? revokedTokenSeconds : revokedBeforeSeconds,
         })
         changed('revocation.create', revocation.id)
@@ -95,9 +94,8 @@ export function revocationCalls(
       path: '/revocations',
       permission: 'revocations:list',
       id: 'listRevocations',
-      summary: 'List what was taken away',
+      summary: 'List revocations',
       query: pageQuerySchema,
-      status: 200,
       answer: 'Revocations in force, newest first.',
       reply: () => z.strictObject({ revocations: z.array(revocationView()), cursor }),
       async handle({ query }) {
@@ -110,18 +108,17 @@ export function revocationCalls(
       path: '/revocations/:id',
       permission: 'revocations:delete',
       id: 'deleteRevocation',
-      summary: 'Take a revocation back',
+      summary: 'Delete a revocation',
       description:
-        'What it ended is good again with the next request, a single token within 10 seconds, unless ' +
-        'another revocation covers it.',
+        'Credentials that it covers are valid again from the next request on, unless another ' +
+        'revocation covers them. A single token is valid again within 10 seconds.',
       params: idParams,
-      status: 204,
-      answer: 'Taken back.',
-      async handle({ params: { id }, operator, changed }) {
+      answer: 'The revocation is deleted.',
+      async handle({ params: { id }, operator, scope, changed }) {
         if (operator.tenant !== undefined) {
           const revocation = await revocations.find(id)
           if (revocation === undefined) throw unknownId()
-          refuseOtherTenants(operator, revocation)
+          refuseOtherTenants(scope, revocation)
         }
         if (!(await revocations.remove(id))) throw unknownId()
         changed('revocation.delete', id)

@@ -1,5 +1,4 @@
 /** Services that the operators' API uses. */
-
 import type { BanList } from '../../abuse/ban-record.ts'
 import type { OverrideList, WindowControls } from '../../admission/limit-override.ts'
 import type { ChainLog } from '../../audit/chain-log.ts'
@@ -9,6 +8,7 @@ import type { OverflowRedaction } from '../../audit/overflow.ts'
 import type { Authorizer } from '../../authorization/permissions.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
 import type { GrantStore } from '../../oauth/grant-store.ts'
+import type { PolicyLimit } from '../../policy/policy.ts'
 import type { PolicyDecisionPoint } from '../../relations/decision-point.ts'
 import type { RelationModel } from '../../relations/model.ts'
 import type { RelationTuples } from '../../relations/store.ts'
@@ -67,4 +67,12 @@ export interface AdminOptions extends AdminStores {
   readonly revokedTokenSeconds: number
   /** Milliseconds since the epoch. */
   readonly now: () => number
+}
+
+/** What every group of calls needs. */
+export interface AdminContext extends AdminOptions {
+  /** All limits of the policy. */
+  readonly policyLimits: ReadonlyMap<string, PolicyLimit>
+  /** The limits that count operators' requests. */
+  readonly operatorLimits: readonly PolicyLimit[]
 }

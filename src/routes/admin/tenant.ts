@@ -1,11 +1,15 @@
-/** Confines an operator with a tenant to that tenant. */
+/** The tenants, issuers and addresses that an operator's call may cover. */
 import { Denied } from '../../errors.ts'
 import type { Principal } from '../../identity/principal.ts'
+import { addressGroup } from '../../middleware/client-address.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'
+import { inputRefused } from './input.ts'
 import { type OperatorCall, permissionOf } from './permissions.ts'
 
-export interface TenantWall {
-  /** The call that is refused. */
+/** An operator who makes a call. An operator with a tenant is confined to that tenant. */
+export interface TenantScope {
+  readonly operator: Principal
+  /** The call whose permission a refusal names. */
   readonly call: OperatorCall
   /** The tenant issuers: their tenants are the gateway's tenants. */
   readonly tenantIssuers: ReadonlySet<string>
@@ -17,24 +21,20 @@ export interface TenantWall {
  * the operator's own. Throws it for every tenant if the operator's issuer is not a tenant issuer:
  * its tenant of the same name is another tenant.
  */
-export function tenantOf(
-  operator: Principal,
-  named: string | undefined,
-  wall: TenantWall,
-): string | undefined {
-  if (operator.tenant === undefined) return named
-  refuseElsewhere(operator, named ?? operator.tenant, wall)
-  return operator.tenant
+export function tenantOf(scope: TenantScope, named: string | undefined): string | undefined {
+  const own = scope.operator.tenant
+  if (own === undefined) return named
+  refuseOtherTenant(scope, named ?? own)
+  return own
 }
 
 /**
  * Throws `Denied` (`permission_missing`) if the operator has a tenant, and something belongs to
  * another tenant or to none.
  */
-export function refuseElsewhere(
-  operator: Principal,
+export function refuseOtherTenant(
+  { operator, call, tenantIssuers }: TenantScope,
   tenant: string | null | undefined,
-  { call, tenantIssuers }: TenantWall,
 ): void {
   if (operator.tenant === undefined) return
   if (operator.tenant === tenant && tenantIssuers.has(operator.issuer)) return
@@ -46,32 +46,56 @@ export function refuseElsewhere(
  * operator with a tenant, only tenant issuers. Throws `Denied` (`permission_missing`) if none is
  * left.
  */
-export function ownersWithin(
-  operator: Principal,
-  owners: readonly string[],
-  wall: TenantWall,
-): readonly string[] {
-  if (operator.tenant === undefined) return owners
-  const own = owners.filter((owner) => wall.tenantIssuers.has(owner))
-  if (own.length === 0) refuseElsewhere(operator, undefined, wall)
+export function ownersWithin(scope: TenantScope, owners: readonly string[]): readonly string[] {
+  if (scope.operator.tenant === undefined) return owners
+  const own = owners.filter((owner) => scope.tenantIssuers.has(owner))
+  if (own.length === 0) refuseOtherTenant(scope, undefined)
   return own
 }
 
 /**
  * Throws `Denied` (`permission_missing`) if an operator with a tenant would create a credential
  * with the id of a client of another tenant, or of none. The credential would use that client's
- * limits and cause its bans, and a service that reads only the id would take it for that client.
- * Names that are not client ids belong to no tenant. Makes at most one call for each name. Throws
- * `Unavailable` if the call fails.
+ * limits and cause its bans, and a service that reads only the id would confuse it with that
+ * client. Names that are not client ids belong to no tenant. Makes at most one call for each name.
+ * Throws `Unavailable` if the call fails.
  */
-export async function refuseOthersNames(
-  operator: Principal,
+export async function refuseForeignClientIds(
+  scope: TenantScope,
   names: readonly string[],
-  wall: TenantWall & { readonly clients: Pick<ClientRegistry, 'find'> },
+  clients: Pick<ClientRegistry, 'find'>,
 ): Promise<void> {
-  if (operator.tenant === undefined) return
+  if (scope.operator.tenant === undefined) return
   for (const name of new Set(names)) {
-    const client = await wall.clients.find(name)
-    if (client !== undefined) refuseElsewhere(operator, client.tenant, wall)
+    const client = await clients.find(name)
+    if (client !== undefined) refuseOtherTenant(scope, client.tenant)
   }
+}
+
+/**
+ * Returns the issuers that a call covers: the one that it names, or all trusted issuers. Throws
+ * `Denied` (`input_invalid`) for an issuer that is not trusted: it has no valid tokens, so it was
+ * mistyped.
+ */
+export function issuersOf(
+  issuer: string | undefined,
+  trusted: readonly string[],
+): readonly string[] {
+  if (issuer === undefined) return trusted
+  if (!trusted.includes(issuer))
+    throw inputRefused('body', '/issuer', 'must be one of the trusted issuers')
+  return [issuer]
+}
+
+/** The written form of an IPv6 group, which is not an address itself. */
+const GROUP_END = /::\/64$/
+
+/**
+ * Returns the `value` of a body as `admit` normalises addresses: IPv6 as its /64. Throws `Denied`
+ * (`input_invalid`) if it is not an address.
+ */
+export function addressOf(value: string): string {
+  const group = addressGroup(value.replace(GROUP_END, '::'))
+  if (group === undefined) throw inputRefused('body', '/value', 'must be an IP address')
+  return group
 }

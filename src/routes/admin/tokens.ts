@@ -1,29 +1,27 @@
-/** The operators' call that mints access tokens, to try something as another subject. */
+/** The operators' call that mints access tokens, to try a call as another subject. */
 import * as z from 'zod'
-import type { PolicyLimit } from '../../policy/policy.ts'
 import { accessTokenSeconds } from '../../validators/access-token.ts'
 import { name, roleNames, scopeNames } from '../../validators/operator-names.ts'
-import { type AdminCall, adminGroup, timeOf, unknownId } from './call.ts'
+import { type AdminCall, adminGroup } from './call.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
-import { time } from './schemas.ts'
-import type { AdminOptions } from './stores.ts'
-import { refuseOthersNames, tenantOf } from './tenant.ts'
+import { time, timeOf, unknownId } from './input.ts'
+import type { AdminContext } from './stores.ts'
+import { refuseForeignClientIds, tenantOf } from './tenant.ts'
 
 const newTokenSchema = z.strictObject({
   subject: name(255),
   roles: roleNames.optional(),
   scopes: scopeNames.optional(),
   tenant: name(256).optional(),
-  client: name(256).optional().describe('default: the operator'),
-  ttlSeconds: accessTokenSeconds.optional().describe("default: the policy's"),
-  format: z.enum(['jwt', 'opaque']).optional().describe('default jwt'),
+  client: name(256).optional().describe('default: the subject of the operator'),
+  ttlSeconds: accessTokenSeconds.optional().describe("default: the policy's lifetime"),
+  format: z.enum(['jwt', 'opaque']).optional().describe('default: jwt'),
 })
 
 /** Creates the call `/-/admin/tokens`. */
-export function tokenCalls(options: AdminOptions, limits: readonly PolicyLimit[]): AdminCall[] {
-  const { tokenIssuer, publicUrl, clients } = options
-  const tenantIssuers = options.tenantIssuers
-  const call = adminGroup('Tokens', limits)
+export function tokenCalls(context: AdminContext): AdminCall[] {
+  const { tokenIssuer, publicUrl, clients } = context
+  const call = adminGroup('Tokens', context)
   return [
     call({
       method: 'POST',
@@ -32,24 +30,27 @@ export function tokenCalls(options: AdminOptions, limits: readonly PolicyLimit[]
       id: 'mintToken',
       summary: 'Mint an access token',
       description:
-        'Whoever may do this may become anybody at the origin. Roles that can do more here than the ' +
-        'caller are refused (403), and so is another tenant than the caller has. Without signing keys there is no such call (404).',
+        'An operator with this permission can act as any subject at the origin. Roles with ' +
+        'operator permissions that the caller does not have are refused (403), and so is a ' +
+        "tenant other than the caller's own. Without signing keys, the call does not exist (404).",
       body: newTokenSchema,
       example: { subject: 'alice', roles: ['reader'] },
       status: 201,
-      answer: 'The token, shown this once.',
+      answer: 'The token, returned only in this response.',
       reply: () => z.strictObject({ token: z.string(), tokenId: z.string(), expiresAt: time }),
       problems: [404],
-      async handle({ body, operator, by, changed }) {
+      async handle({ body, operator, scope, changed }) {
         if (tokenIssuer === undefined) throw unknownId()
-        const { subject, roles = [], scopes = [], client = by, ttlSeconds, format } = body
-        const wall = { call: 'tokens:mint', tenantIssuers, clients } as const
-        const tenant = tenantOf(operator, body.tenant, wall)
-        await refuseOthersNames(operator, [subject, client], wall)
+        const { subject, roles = [], scopes = [], client = operator.subject } = body
+        const tenant = tenantOf(scope, body.tenant)
+        await refuseForeignClientIds(scope, [subject, client], clients)
         const grant = { subject, client, tenant, roles, scopes, audiences: [publicUrl] }
-        refuseBeyond(operator, grant, options)
-        const issuedAtSeconds = await issuableSecond(operator, grant, options)
-        const issued = await tokenIssuer.issue(grant, { ttlSeconds, format, issuedAtSeconds })
+        refuseBeyond(operator, grant, context)
+        const issued = await tokenIssuer.issue(grant, {
+          ttlSeconds: body.ttlSeconds,
+          format: body.format,
+          issuedAtSeconds: await issuableSecond(operator, grant, context),
+        })
         changed('token.mint', issued.tokenIdHash)
         const { token, tokenId, expiresAtSeconds } = issued
         return { token, tokenId, expiresAt: timeOf(expiresAtSeconds) }

@@ -1,0 +1,30 @@
+/** Schemas that many calls share, and refusals of input that no schema can detect. */
+import * as z from 'zod'
+import { Denied } from '../../errors.ts'
+
+/** RFC 3339, UTC. */
+export const time = z.iso.datetime()
+
+/** The cursor of the next page; absent on the last page. */
+export const cursor = z.string().optional().describe('cursor of the next page')
+
+/** The subject of the operator who created a record. */
+export const createdBy = z.string().describe('subject of the operator')
+
+/** A path with an id of the gateway: a UUID, in either case. */
+export const idParams = z.strictObject({ id: z.uuid().toLowerCase() })
+
+/** Names a write of a tenant's tuples that later checks must include. */
+export const consistencyToken = z.string().regex(/^v1\.[0-9a-z]+\.[\w-]*$/)
+
+/** Formats seconds since the epoch as RFC 3339. */
+export const timeOf = (seconds: number) => new Date(seconds * 1000).toISOString()
+export const timeOrNull = (seconds: number | null) => (seconds === null ? null : timeOf(seconds))
+
+/** Returns the refusal (422) of input that is well formed but names nothing that exists. */
+export function inputRefused(where: 'params' | 'query' | 'body', path: string, message: string) {
+  return new Denied({ code: 'input_invalid', errors: [{ in: where, path, message }] })
+}
+
+/** Returns the refusal (404) of an id that does not exist. */
+export const unknownId = () => new Denied({ code: 'route_unknown' })
