@@ -78,7 +78,7 @@ describe('algorithms and keys', () => {
     }
   })
 
-  it('S01: an algorithm that the issuer does not name is refused, though its key is there', async () => {
+  it('S01: an algorithm that the issuer does not allow is refused, even if its key exists', async () => {
     const token = await es384.token()
     const keys = [es256.publicJwk]
     expect(await check(token, keys)).toBe('token_rejected:alg')
@@ -109,7 +109,7 @@ describe('algorithms and keys', () => {
       const token = `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
       expect(await check(token)).toBe('token_rejected:alg')
       expect(await check(token, [withoutAlg(rs256)])).toBe('token_rejected:alg')
-      // An issuer that does have a secret beside the key: HS256 is allowed, for the secret alone.
+      // For an issuer with both a secret and a public key, HS256 is allowed for the secret only.
       const k = Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('base64url')
       const mixed = [withoutAlg(rs256), { kty: 'oct', k, kid: 'secret' }]
       expect(await check(token, mixed, { algorithms: ['RS256', 'HS256'] })).toBe(
@@ -118,7 +118,7 @@ describe('algorithms and keys', () => {
     }
   })
 
-  it('S02: HS256 works where an issuer names it, for the secret and nothing else', async () => {
+  it('S02: HS256 works for an issuer that allows it, with its secret only', async () => {
     const secret = crypto.getRandomValues(new Uint8Array(32))
     const jwk = { kty: 'oct', k: Buffer.from(secret).toString('base64url'), kid: 'secret' }
     const sign = (header: object, key: Uint8Array) => {
@@ -138,7 +138,7 @@ describe('algorithms and keys', () => {
     )
   })
 
-  it('S03: a key serves its own type and algorithm only', async () => {
+  it('S03: a key works for its own type and algorithm only', async () => {
     const cases: [Signer, object][] = [
       [rs256, { kid: 'ES256' }],
       [es256, { kid: 'RS256' }],
@@ -163,7 +163,7 @@ describe('algorithms and keys', () => {
     ).toBe('token_rejected:key_algorithm')
   })
 
-  it('S03: Ed25519 and EdDSA are two names: a key that has one verifies no token of the other', async () => {
+  it('S03: a key named Ed25519 verifies no EdDSA token, and the reverse', async () => {
     for (const [signer, alg] of [
       [eddsa, 'Ed25519'],
       [ed25519, 'EdDSA'],

@@ -3,7 +3,7 @@ import { isApiKey, looksLikeApiKey, newApiKey } from '../../src/tokens/api-key.t
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** CRC-32 by its definition, with a table, apart from how the code does it. */
+/** CRC-32 by its definition, with a table, independent of the implementation. */
 function crc32(text: string): number {
   const table = Array.from({ length: 256 }, (_, index) => {
     let entry = index
@@ -17,7 +17,7 @@ function crc32(text: string): number {
 }
 
 describe('the form of API keys', () => {
-  it('S41: 10,000 keys are unique, of one form, and use every character about as often', () => {
+  it('S41: 10,000 keys are unique, have one form, and use every character about equally often', () => {
     const keys = new Set(Array.from({ length: 10_000 }, () => newApiKey()))
     expect(keys.size).toBe(10_000)
     const counts = new Map<string, number>()
@@ -26,7 +26,7 @@ describe('the form of API keys', () => {
       for (const character of key.slice(3, 46))
         counts.set(character, (counts.get(character) ?? 0) + 1)
     }
-    // 430,000 characters: a share of 1/62 each, give or take five standard deviations.
+    // 430,000 characters: a share of 1/62 each, within five standard deviations.
     expect([...counts.keys()].sort().join('')).toBe([...ALPHABET].sort().join(''))
     for (const [character, count] of counts) {
       expect(count, character).toBeGreaterThan(6_935 - 415)
@@ -34,7 +34,7 @@ describe('the form of API keys', () => {
     }
   })
 
-  it('S41: 43 characters of 62 hold at least 256 bits, and bytes that would favour some are left out', () => {
+  it('S41: 43 of 62 characters hold at least 256 bits, and bytes that would cause a bias are skipped', () => {
     expect(62 ** 43).toBeGreaterThan(2 ** 256)
     let calls = 0
     const key = newApiKey((count) => new Uint8Array(count).fill(calls++ === 0 ? 255 : 7))
@@ -42,7 +42,7 @@ describe('the form of API keys', () => {
     expect(calls).toBe(2)
   })
 
-  it('its last six characters are CRC-32 of what precedes them', () => {
+  it('the last six characters are the CRC-32 of the preceding ones', () => {
     for (let count = 0; count < 100; count++) {
       const key = newApiKey()
       let crc = 0
@@ -51,7 +51,7 @@ describe('the form of API keys', () => {
     }
   })
 
-  it('any one character that is changed, swapped, cut off or added makes it none', () => {
+  it('a key with any one character changed, swapped, removed or added is invalid', () => {
     const key = newApiKey()
     expect(isApiKey(key)).toBe(true)
     for (let at = 0; at < key.length; at++) {
@@ -63,7 +63,7 @@ describe('the form of API keys', () => {
       expect(isApiKey(text), JSON.stringify(text)).toBe(false)
   })
 
-  it('a key with a wrong checksum still looks like one, so that it can be told so', () => {
+  it('a key with a wrong checksum still has the form of a key, so that the error can name the checksum', () => {
     const key = newApiKey()
     const mistyped = `pk_${key[3] === 'x' ? 'y' : 'x'}${key.slice(4)}`
     expect([looksLikeApiKey(mistyped), isApiKey(mistyped)]).toEqual([true, false])

@@ -46,7 +46,7 @@ function signing(options: { key?: typeof key } = {}) {
 }
 
 describe('the assertion for the origin', () => {
-  it('S46: is signed by the key that is active at the time', async () => {
+  it('S46: is signed by the key that is active at that time', async () => {
     const [next, last] = keys as [typeof key, typeof key]
     const clock = { nowMs: NOW_MS }
     const signer = createAssertionSigner({
@@ -64,7 +64,7 @@ describe('the assertion for the origin', () => {
     expect(await kid()).toBe(next.kid)
   })
 
-  it('is not signed by a key whose time has not come, or is over', async () => {
+  it('is not signed by a key before its nbf or after its exp', async () => {
     for (const time of [{ nbf: NOW_SECONDS + 1 }, { exp: NOW_SECONDS }]) {
       const { signer } = signing({ key: { ...key, ...time } })
       await expect(signer.sign(principal())).rejects.toThrow('none may sign now')
@@ -102,7 +102,7 @@ describe('the assertion for the origin', () => {
     },
   )
 
-  it('leaves out what the caller does not have', async () => {
+  it('omits claims that the caller does not have', async () => {
     const bare = principal({ client: undefined, tenant: undefined, roles: [], scopes: [] })
     const claims = decodeJwt(await signing().signer.sign(bare))
     expect(Object.keys(claims).sort()).toEqual([
@@ -116,7 +116,7 @@ describe('the assertion for the origin', () => {
     ])
   })
 
-  it('S11 S59: opens no gateway, though the same key signs access tokens', async () => {
+  it('S11 S59: is refused by gateways, though the same key signs access tokens', async () => {
     const config = parseConfig({
       UPSTASH_REDIS_REST_URL: 'http://127.0.0.1:1',
       UPSTASH_REDIS_REST_TOKEN: crypto.randomUUID(),
@@ -138,7 +138,7 @@ describe('the assertion for the origin', () => {
     }
   })
 
-  it('is signed once in half a minute for each principal, and never sent with less than 30 s left', async () => {
+  it('is signed once per half minute for each principal, and always valid for at least 30 s more', async () => {
     const { clock, signer } = signing()
     const [alice, bob] = [principal(), principal({ subject: 'bob' })]
     const first = await signer.sign(alice)
@@ -154,14 +154,14 @@ describe('the assertion for the origin', () => {
     expect(decodeJwt(second).jti).not.toBe(decodeJwt(first).jti)
   })
 
-  it('is never shared by two principals, however alike', async () => {
+  it('is never shared by two principals, however similar they are', async () => {
     const { signer } = signing()
     expect(await signer.sign(principal())).not.toBe(await signer.sign(principal()))
   })
 })
 
 describe('the signing keys', () => {
-  it('S46: what is published has no private member', () => {
+  it('S46: publish no private member', () => {
     const published = publicKeySet(keys)
     for (const jwk of published.keys) {
       expect(Object.keys(jwk)).toEqual(
@@ -175,7 +175,7 @@ describe('the signing keys', () => {
     for (const secret of secrets) expect(JSON.stringify(published)).not.toContain(secret)
   })
 
-  it('cannot be exported once they are imported', async () => {
+  it('cannot be exported after their import', async () => {
     const { privateKey } = await importSigningKey(key)
     expect(privateKey.extractable).toBe(false)
     expect(decodeProtectedHeader(await signing().signer.sign(principal()))).toMatchObject({
@@ -183,7 +183,7 @@ describe('the signing keys', () => {
     })
   })
 
-  it('S47: a private half that belongs to another public half is refused', async () => {
+  it('S47: are refused if the private and public parts do not match', async () => {
     const other = await createSigner('EdDSA', 'x')
     const [mixed] = parseSigningKeys({
       keys: [{ ...signers[2]?.privateJwk, x: other.publicJwk.x }],

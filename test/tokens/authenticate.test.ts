@@ -31,7 +31,7 @@ function gateway(issuers = [issuerOf([signer.publicJwk])]) {
 const authorization = (value: string): [string, string][] => [['authorization', value]]
 
 describe('authenticate', () => {
-  it('lets a good token through, with its principal', async () => {
+  it('accepts a valid token and sets its principal', async () => {
     const { ask, reached } = gateway()
     expect((await ask('/private', authorization(`Bearer ${token}`))).status).toBe(200)
     expect((await ask('/private', authorization(`bearer ${token}`))).status).toBe(200)
@@ -39,7 +39,7 @@ describe('authenticate', () => {
     expect(reached).toEqual(['alice', 'alice', 'alice'])
   })
 
-  it('S29: no credentials are challenged without an error attribute, and the handler not reached', async () => {
+  it('S29: answers a request without credentials with a challenge without an error attribute, and the handler does not run', async () => {
     const { ask, reached } = gateway()
     for (const headers of [[], authorization('Basic YTpi')]) {
       const response = await ask('/private', headers)
@@ -50,7 +50,7 @@ describe('authenticate', () => {
     expect(reached).toEqual([])
   })
 
-  it('S28: a bad or doubled header is an invalid token on every route, and never a 500', async () => {
+  it('S28: answers a malformed or repeated header with invalid_token on every route, and never with 500', async () => {
     const { ask, reached } = gateway()
     const doubled: [string, string][] = [
       ...authorization(`Bearer ${token}`),
@@ -74,14 +74,14 @@ describe('authenticate', () => {
     expect(reached).toEqual([])
   })
 
-  it('a caller without a header is nobody where the route allows that', async () => {
+  it('treats a caller without a header as anonymous if the route allows it', async () => {
     const { ask, reached } = gateway()
     expect((await ask('/public')).status).toBe(200)
     expect((await ask('/public', authorization('Basic YTpi'))).status).toBe(401)
     expect(reached).toEqual(['nobody'])
   })
 
-  it('S27: a token in the query, the body or a cookie is not looked at', async () => {
+  it('S27: ignores a token in the query, the body or a cookie', async () => {
     const { ask, reached } = gateway()
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const responses = await Promise.all([
@@ -100,7 +100,7 @@ describe('authenticate', () => {
     expect(reached).toEqual([])
   })
 
-  it('R09: a provider that is down is a 503 with Retry-After, never a 401', async () => {
+  it('R09: answers 503 with Retry-After, never 401, while the provider is unreachable', async () => {
     const provider = await startProvider(refusing)
     const { ask, reached } = gateway([issuerOf([], { jwks: undefined, jwksUri: provider.url })])
     for (const path of ['/private', '/public']) {

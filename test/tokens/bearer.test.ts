@@ -6,12 +6,12 @@ const GOOD = 'eyJh.eyJz.c2ln'
 const read = (header: string | undefined) => outcome(() => bearerToken(header))
 
 describe('the grammar of bearer tokens', () => {
-  it('S28: takes the token whatever the case of the scheme and the number of spaces', () => {
+  it('S28: accepts any letter case of the scheme and any number of spaces', () => {
     for (const header of [`Bearer ${GOOD}`, `bearer ${GOOD}`, `BEARER ${GOOD}`, `Bearer   ${GOOD}`])
       expect(bearerToken(header)).toBe(GOOD)
   })
 
-  it('S29: no header, or another scheme, is a missing token and not a bad one', async () => {
+  it('S29: treats a missing header or another scheme as a missing token, not as an invalid one', async () => {
     for (const header of [
       undefined,
       'Basic YWxpY2U6c2VjcmV0',
@@ -22,12 +22,12 @@ describe('the grammar of bearer tokens', () => {
       expect(await read(header), header).toBe('token_missing')
   })
 
-  it('S28: a scheme without a token is refused', async () => {
+  it('S28: refuses a scheme without a token', async () => {
     for (const header of ['Bearer', 'Bearer ', 'bearer    '])
       expect(await read(header)).toBe('token_rejected:empty')
   })
 
-  it('S28: lists, two tokens, tabs and strange spaces are refused', async () => {
+  it('S28: refuses lists, two tokens, tabs and unusual spaces', async () => {
     for (const header of [
       `Bearer ${GOOD}, Bearer ${GOOD}`,
       `Bearer ${GOOD},Bearer ${GOOD}`,
@@ -51,14 +51,14 @@ describe('the grammar of bearer tokens', () => {
     ]) {
       expect(await read(header), JSON.stringify(header)).toMatch(/^token_(rejected:|missing)/)
     }
-    // Where the header names Bearer and more, it is a bad token and not a missing one.
+    // If the header starts with Bearer and contains more, the token is invalid, not missing.
     expect(await read(`Bearer ${GOOD}, Bearer ${GOOD}`)).toBe(
       'token_rejected:authorization_grammar',
     )
     expect(await read(`Bearer\t${GOOD}`)).toBe('token_rejected:authorization_grammar')
   })
 
-  it('S20: anything but three non-empty segments is refused', async () => {
+  it('S20: refuses anything but three non-empty segments', async () => {
     for (const token of [
       'eyJh',
       'eyJh.eyJz',
@@ -77,9 +77,10 @@ describe('the grammar of bearer tokens', () => {
     expect(await read('Bearer {"payload":"eyJz","signature":"c2ln"}')).toMatch(/^token_rejected/)
   })
 
-  it('S19: a padded, non-alphabetic or non-canonical segment is refused, in each place', async () => {
+  it('S19: refuses a segment with padding, invalid characters or non-canonical bits, in each position', async () => {
     const good = ['eyJh', 'eyJz', 'c2ln']
-    // 16 spare values of the last character after one byte, 4 after two: one of them is canonical.
+    // The last character has 16 spare values after one byte and 4 after two; one of them is
+    // canonical.
     for (const bad of [
       'AA==',
       'AA=',
@@ -110,7 +111,7 @@ describe('the grammar of bearer tokens', () => {
     }
   })
 
-  it('S19: of all spellings of a segment exactly one is accepted', () => {
+  it('S19: accepts exactly one spelling of each segment', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     const accepted = (length: number) =>
       [...alphabet].filter((last) => {
@@ -131,7 +132,7 @@ describe('the grammar of bearer tokens', () => {
     }
   })
 
-  it('S21: a token of 8192 bytes is read, a longer one is refused by its length alone', async () => {
+  it('S21: accepts a token of 8192 bytes, and refuses a longer one by its length alone', async () => {
     const longest = `AAAA.AAAA.${'A'.repeat(MAX_TOKEN_BYTES - 12)}AA`
     expect(longest).toHaveLength(MAX_TOKEN_BYTES)
     expect(await read(`Bearer ${longest}`)).toBe('ok')

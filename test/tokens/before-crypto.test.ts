@@ -1,4 +1,4 @@
-/** What is refused before any cryptography, so that it costs nearly nothing. */
+/** Tokens that are refused before any cryptography, so that a refusal costs nearly nothing. */
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { createSigner, encode, goodClaims, issuerOf, NOW_MS, outcome } from './signer.ts'
@@ -21,7 +21,9 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-/** The outcome of a verification, and how many operations of Web Crypto it started. */
+/**
+ * Returns the outcome of a verification, and the number of Web Crypto operations that it started.
+ */
 async function cost(token: string) {
   const spies = OPERATIONS.map((name) => vi.spyOn(crypto.subtle, name))
   let decompressions = 0
@@ -38,17 +40,17 @@ async function cost(token: string) {
   return { result, operations, decompressions }
 }
 
-describe('S21, S22: no cryptography and no decompression is spent on', () => {
+describe('S21, S22: no cryptography and no decompression is run for', () => {
   it.each([
     ['a token of 9 KB', `${header}.${payload}${'A'.repeat(9_000)}.${signature}`, 'length'],
     ['a token of 120 KB', `${header}.${'A'.repeat(120_000)}.${signature}`, 'length'],
     [
-      'claims that are nested 4,000 deep',
+      'claims nested 4,000 deep',
       `${header}.${encode('['.repeat(4_000))}.${signature}`,
       'payload_json',
     ],
     [
-      'a header that is nested 4,000 deep',
+      'a header nested 4,000 deep',
       `${encode(`{"alg":${'['.repeat(4_000)}`)}.${payload}.${signature}`,
       'header_json',
     ],
@@ -59,7 +61,7 @@ describe('S21, S22: no cryptography and no decompression is spent on', () => {
       'segments',
     ],
     [
-      'a JWS that says it is compressed and encrypted',
+      'a JWS that claims to be compressed and encrypted',
       `${encode({ alg: 'PBES2-HS256+A128KW', zip: 'DEF', p2c: 2 ** 31 })}.${payload}.${signature}`,
       'alg',
     ],
@@ -68,7 +70,7 @@ describe('S21, S22: no cryptography and no decompression is spent on', () => {
     expect(await cost(token)).toEqual({ result: `token_rejected:${check}`, ...free })
   })
 
-  it('and a good token shows that the operations are counted', async () => {
+  it('the operations of a valid token are counted, so the counter works', async () => {
     const fresh = await signer.token({ ...goodClaims, jti: 'another' })
     const { result, operations } = await cost(fresh)
     expect(result).toBe('ok')

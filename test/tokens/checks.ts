@@ -2,7 +2,7 @@
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
 import { createSigner, issuerOf, NOW_MS, outcome } from './signer.ts'
 
-/** `overrides` are those of the issuer's configuration. */
+/** `overrides` replace members of the issuer's configuration. */
 export async function createChecks() {
   const signer = await createSigner('ES256')
   let nowMs = NOW_MS
@@ -12,20 +12,20 @@ export async function createChecks() {
       now: () => nowMs,
     })
 
-  /** The principal of a token with these claims beside the good ones. */
+  /** Returns the principal of a token with the valid claims and these. */
   const verify = async (claims: object, overrides: object = {}) =>
     verifier(overrides).verify(await signer.token(claims))
 
   const check = (claims: object, overrides: object = {}) => outcome(() => verify(claims, overrides))
 
-  /** What becomes of a payload given as it is. */
+  /** Returns the outcome for a payload that is signed unchanged. */
   async function checkText(payload: string | Uint8Array) {
     const header = JSON.stringify({ alg: 'ES256', kid: 'ES256', typ: 'at+jwt' })
     const token = await signer.signRaw(header, payload)
     return outcome(() => verifier({}).verify(token))
   }
 
-  /** Checks so many milliseconds after now. */
+  /** Verifies a token at `offsetMs` after now. */
   async function checkAt(offsetMs: number, claims: object = {}) {
     nowMs = NOW_MS + offsetMs
     try {

@@ -3,7 +3,7 @@ import { createChecks } from './checks.ts'
 
 const { verify, check } = await createChecks()
 
-describe('the texts in claims', () => {
+describe('text in claims', () => {
   it('S17: sub is required, printable, well-formed and of bounded length', async () => {
     for (const sub of [
       'a',
@@ -43,7 +43,7 @@ describe('the texts in claims', () => {
     expect(await check({ sub: 'a'.repeat(1_000_000) })).toBe('token_rejected:length')
   })
 
-  it('S17: every other text that may reach a header or a log is held to the same', async () => {
+  it('S17: every other text that may reach a header or a log has the same limits', async () => {
     for (const [claim, name] of [
       ['client_id', 'client_id'],
       ['azp', 'client_id'],
@@ -79,7 +79,7 @@ describe('the texts in claims', () => {
       expect(await check({ roles })).toBe('token_rejected:roles')
   })
 
-  it('takes scopes, roles and clients as the large providers spell them', async () => {
+  it('accepts scopes, roles and clients in the forms of the large providers', async () => {
     expect((await verify({ scope: '' })).scopes).toEqual([])
     expect((await verify({ scope: ['a', 'b'] })).scopes).toEqual(['a', 'b'])
     expect((await verify({ scp: 'a b' })).scopes).toEqual(['a', 'b'])

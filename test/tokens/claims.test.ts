@@ -16,7 +16,7 @@ import {
 const { signer, verify, check, checkText, checkAt } = await createChecks()
 const other = await createSigner('ES256', 'other')
 
-describe('the claims', () => {
+describe('verified claims', () => {
   it('become a principal', async () => {
     expect(
       await verify({
@@ -43,7 +43,7 @@ describe('the claims', () => {
     })
   })
 
-  it('S12: iss is compared exactly, and has keys of its own', async () => {
+  it('S12: iss is compared exactly, and selects its own keys', async () => {
     for (const iss of [
       'https://idp.test',
       'https://idp.test//',
@@ -73,7 +73,7 @@ describe('the claims', () => {
     expect(await result(signer, 'https://other.test/')).toBe('token_rejected:kid_unknown')
   })
 
-  it('S13: aud must contain our name, whole', async () => {
+  it('S13: aud must contain the complete name of the gateway', async () => {
     for (const aud of [AUDIENCE, [AUDIENCE], ['x', AUDIENCE]])
       expect(await check({ aud })).toBe('ok')
     for (const aud of [
@@ -98,7 +98,7 @@ describe('the claims', () => {
     expect(await check({ aud: 'ab' }, { audience: ['a', 'b'] })).toBe('token_rejected:aud')
   })
 
-  it('S14: exp is required, a finite number, and not too far off', async () => {
+  it('S14: exp is required, a finite number, and not too far in the future', async () => {
     expect(await check({ exp: NOW_SECONDS + 60.5 })).toBe('ok')
     for (const exp of [
       undefined,
@@ -131,7 +131,7 @@ describe('the claims', () => {
     )
   })
 
-  it('S15: the edges of time are the tolerance, to the millisecond', async () => {
+  it('S15: the limits of time have the configured tolerance, to the millisecond', async () => {
     expect(await checkAt(304_999)).toBe('ok')
     expect(await checkAt(305_000)).toBe('token_rejected:exp')
     expect(await checkAt(-5_000)).toBe('ok')
@@ -156,7 +156,7 @@ describe('the claims', () => {
     expect([tenant, session]).toEqual([undefined, undefined])
   })
 
-  it('S15: a fraction of iat is rounded down, so that a cut-off errs to refusal', async () => {
+  it('S15: a fraction of iat is rounded down, so that a cutoff refuses in case of doubt', async () => {
     expect((await verify({ iat: NOW_SECONDS - 0.25 })).issuedAtSeconds).toBe(NOW_SECONDS - 1)
   })
 })

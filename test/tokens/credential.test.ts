@@ -11,7 +11,7 @@ const ALL = { references: true, dpop: true }
 const read = (header: string | undefined, forms = ALL) => outcome(() => credentialOf(header, forms))
 
 describe('the grammar of credentials', () => {
-  it('S28: takes a JWT, a UUID of version 4 and an API key, each by either scheme in any case', () => {
+  it('S28: accepts a JWT, a UUID of version 4 and an API key, each with either scheme in any case', () => {
     for (const [text, kind] of [
       [JWT, 'jwt'],
       [UUID, 'opaque'],
@@ -24,7 +24,7 @@ describe('the grammar of credentials', () => {
     }
   })
 
-  it('S29: a scheme that is not taken is a missing token, and DPoP is one where nobody checks proofs', async () => {
+  it('S29: treats an unsupported scheme as a missing token, and DPoP as well if proofs are not checked', async () => {
     for (const header of [undefined, 'Basic YTpi', `Token ${UUID}`, 'Digest', `Bearerx ${JWT}`])
       expect(await read(header), header).toBe('token_missing')
     const forms = { references: true, dpop: false }
@@ -32,13 +32,13 @@ describe('the grammar of credentials', () => {
     expect(await read(`Bearer ${JWT}`, forms)).toBe('ok')
   })
 
-  it('where references are not taken, they are what they are to anybody: no token', async () => {
+  it('refuses references as malformed tokens if references are not accepted', async () => {
     const forms = { references: false, dpop: true }
     expect(await read(`Bearer ${UUID}`, forms)).toBe('token_rejected:segments')
     expect(await read(`Bearer ${KEY}`, forms)).toBe('token_rejected:segments')
   })
 
-  it('S19: a UUID has one spelling: lower case, hyphens, version 4, variant 10', async () => {
+  it('S19: accepts one spelling of a UUID: lower case, hyphens, version 4, variant 10', async () => {
     for (const text of [
       UUID.toUpperCase(),
       UUID.replaceAll('-', ''),
@@ -57,7 +57,7 @@ describe('the grammar of credentials', () => {
       expect(await read(`Bearer ${text}`), text).toBe('token_rejected:segments')
   })
 
-  it('S28: lists, several credentials, tabs and strange spaces are refused for every kind', async () => {
+  it('S28: refuses lists, several credentials, tabs and unusual spaces for every kind', async () => {
     for (const text of [JWT, UUID, KEY]) {
       for (const header of [
         `Bearer ${text}, Bearer ${text}`,
@@ -79,13 +79,13 @@ describe('the grammar of credentials', () => {
       expect(await read(header)).toBe('token_rejected:empty')
   })
 
-  it('an API key with a wrong checksum is refused by its form', async () => {
+  it('refuses an API key with a wrong checksum by its form', async () => {
     const mistyped = KEY.slice(0, -1) + (KEY.endsWith('0') ? '1' : '0')
     expect(await read(`Bearer ${mistyped}`)).toBe('token_rejected:api_key_checksum')
     expect(await outcome(() => kindOf(mistyped, ALL))).toBe('token_rejected:api_key_checksum')
   })
 
-  it('S21: a header is measured before anything is matched', async () => {
+  it('S21: checks the length of a header before any pattern', async () => {
     const long = `${'a'.repeat(MAX_TOKEN_BYTES)}.a.a`
     expect(await read(`Bearer ${long}`)).toBe('token_rejected:length')
     expect(await read(`DPoP ${' '.repeat(MAX_TOKEN_BYTES)}${UUID}`)).toBe('token_rejected:length')
@@ -93,7 +93,7 @@ describe('the grammar of credentials', () => {
 })
 
 describe('the text of a bearer header', () => {
-  it('is what follows the scheme, up to the longest token', () => {
+  it('is the part after the scheme, up to the longest token', () => {
     const longest = 'a'.repeat(MAX_TOKEN_BYTES)
     for (const text of [JWT, UUID, KEY, longest, ''])
       expect(bearerText(`Bearer ${text}`)).toBe(text)
@@ -107,7 +107,7 @@ describe('the text of a bearer header', () => {
 })
 
 describe('a token and a proof of possession', () => {
-  it('belong together only where both name the same key, or neither is there', () => {
+  it('match only if both name the same key, or neither exists', () => {
     const [one, other] = ['a'.repeat(43), 'b'.repeat(43)]
     expect(failedBindingOf(undefined, undefined)).toBeUndefined()
     expect(failedBindingOf(one, one)).toBeUndefined()

@@ -5,14 +5,14 @@ import { outcome } from './signer.ts'
 
 const prover = await createProver()
 
-/** A proof whose header has so many characters, as base64url. */
+/** Creates a proof whose header has this number of `characters` in base64url. */
 function proofWithHeaderOf(characters: number): Promise<string> {
   const header = { typ: 'dpop+jwt', alg: 'ES256', jwk: prover.jwk, pad: '' }
   const pad = 'x'.repeat((characters / 4) * 3 - JSON.stringify(header).length)
   return prover.signRaw(JSON.stringify({ ...header, pad }), JSON.stringify(goodProof))
 }
 
-it('the key of a proof is imported again until it is kept, and then found by the same header', async () => {
+it('the key of a proof is imported again until it is cached, and then found by the same header', async () => {
   const keys = createProofKeys()
   const first = await keys.find(await prover.proof())
   expect(first.thumbprint).toBe(prover.thumbprint)
@@ -22,7 +22,7 @@ it('the key of a proof is imported again until it is kept, and then found by the
   expect(await keys.find(await prover.proof({}, { kid: 'x' }))).not.toBe(first)
 })
 
-it('a header of up to 1,536 characters is kept, and a longer one takes no memory', async () => {
+it('a header of up to 1,536 characters is cached, and a longer one uses no memory', async () => {
   for (const [characters, isKept] of [
     [1_536, true],
     [1_540, false],
@@ -36,7 +36,7 @@ it('a header of up to 1,536 characters is kept, and a longer one takes no memory
   }
 })
 
-it('a malformed proof is refused, though its header is kept', async () => {
+it('a malformed proof is refused, though its header is cached', async () => {
   const keys = createProofKeys()
   const proof = await prover.proof()
   keys.keep(proof, await keys.find(proof))

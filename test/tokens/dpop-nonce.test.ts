@@ -8,10 +8,10 @@ import { createSigner, NOW_MS } from './signer.ts'
 const prover = await createProver()
 const secretOf = async () => (await createSigner('ES256')).privateJwk.d as string
 const nonceSecret = await secretOf()
-/** RFC 9449 section 8.1: what may stand in `DPoP-Nonce`. */
+/** RFC 9449 section 8.1: the characters allowed in `DPoP-Nonce`. */
 const NQCHAR = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
-/** A verifier whose clock is so many seconds on. */
+/** Creates a gateway whose clock is `laterSeconds` ahead. */
 function gateway(laterSeconds = 0, options: Parameters<typeof verifierOf>[0] = {}) {
   const now = () => NOW_MS + laterSeconds * 1000
   const verifier = verifierOf({ nonceSecret, nonceRequired: true, now, ...options })
@@ -23,7 +23,7 @@ function gateway(laterSeconds = 0, options: Parameters<typeof verifierOf>[0] = {
 }
 
 describe('check 10: nonces', () => {
-  it('one gateway takes those of another for five minutes, and not for seven', async () => {
+  it('are accepted by every gateway for five minutes, and not for seven', async () => {
     const nonce = await gateway().verifier.nonce()
     expect(nonce).toMatch(NQCHAR)
     for (const later of [-5, 0, 60, 299, 300])
@@ -40,7 +40,7 @@ describe('check 10: nonces', () => {
     expect(next).not.toBe(one)
   })
 
-  it('without one, or with a wrong one, the refusal brings one that is good', async () => {
+  it('are returned with the refusal of a missing or wrong one', async () => {
     const { verifier } = gateway()
     const [counter, mac = ''] = (await verifier.nonce()).split('.')
     const flipped = `${mac[0] === 'A' ? 'B' : 'A'}${mac.slice(1)}`
@@ -66,27 +66,27 @@ describe('check 10: nonces', () => {
     }
   })
 
-  it('need not be there where they are not required, and must be good where they are there', async () => {
+  it('are optional if they are not required, but a present one must be valid', async () => {
     const { verifier, check } = gateway(0, { nonceRequired: false })
     expect(await check(undefined)).toBe('ok')
     expect(await check(await verifier.nonce())).toBe('ok')
     expect(await check('x')).toBe('dpop_nonce_missing')
   })
 
-  it('do not exist without a secret, and then nobody looks at them', async () => {
+  it('do not exist without a secret, and then a nonce in a proof is ignored', async () => {
     const { verifier, check } = gateway(0, { nonceSecret: undefined, nonceRequired: false })
     expect(await check('of somebody else')).toBe('ok')
     await expect(verifier.nonce()).rejects.toThrow('has no secret')
   })
 
-  it('a good nonce does not help a proof that is bad otherwise', async () => {
+  it('do not make an otherwise invalid proof valid', async () => {
     const { verifier } = gateway()
     const header = await prover.proof({ nonce: await verifier.nonce(), htm: 'POST' })
     const attempt = () => verifier.verify({ ...goodRequest, header })
     expect(await outcome(attempt)).toBe('dpop_rejected:htm')
   })
 
-  it('outlive a change of keys: the new one is put in front', async () => {
+  it('survive a change of keys: the new key is added at the front', async () => {
     const [old, fresh] = await Promise.all([createSigner('ES256', 'a'), createSigner('ES256', 'b')])
     const keys = [fresh, old].map(({ privateJwk }) => privateJwk as unknown as SigningJwk)
     expect(nonceSecretOf(keys)).toBe(nonceSecretOf(keys.slice(1)))

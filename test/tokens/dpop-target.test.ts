@@ -5,7 +5,7 @@ import { createProver, goodRequest, outcome, verifierOf } from './prover.ts'
 const GATEWAY = 'https://gateway.test'
 const prover = await createProver()
 
-describe('check 9: a proof is for exactly this URL', () => {
+describe('check 9: the URL of a proof', () => {
   const target = (htu: string, path = '/orders') => isTarget(htu, `${GATEWAY}${path}`, GATEWAY)
 
   it.each([
@@ -64,19 +64,19 @@ describe('check 9: a proof is for exactly this URL', () => {
     expect(target(htu, path)).toBe(false)
   })
 
-  it('a request without a valid URL is no target', () => {
+  it('a request without a valid URL has no target', () => {
     for (const url of ['/orders', '', 'https://[gateway.test/orders'])
       expect(isTarget(`${GATEWAY}/orders`, url, GATEWAY), url).toBe(false)
   })
 
-  it('the public name counts, not the one by which the Worker was reached', () => {
+  it('the public URL counts, not the one by which the Worker was called', () => {
     const reached = 'https://portcullis.someone.workers.dev/orders'
     expect(isTarget(`${GATEWAY}/orders`, reached, GATEWAY)).toBe(true)
     expect(isTarget(reached, reached, GATEWAY)).toBe(false)
   })
 
   it.each(['127.0.0.1', '127.8.9.10', 'localhost', '[::1]'])(
-    'on the loopback host %s the name that was called counts as well',
+    'on the loopback host %s, the called host name counts as well',
     (host) => {
       const reached = `http://${host}:8788/orders`
       expect(isTarget(reached, reached, 'http://127.0.0.1:8787')).toBe(true)
@@ -87,7 +87,7 @@ describe('check 9: a proof is for exactly this URL', () => {
   )
 
   it.each(['128.0.0.1', 'localhost.evil.test', '127.0.0.1.evil.test', '[::2]', '10.0.0.1'])(
-    '%s is no loopback host',
+    '%s is not a loopback host',
     (host) => {
       const reached = `http://${host}/orders`
       expect(isTarget(reached, reached, GATEWAY)).toBe(false)

@@ -9,7 +9,7 @@ const NONCE_SECRET = 'uYf2nW3vQk0rT8bLx5cZp1dHs7gJe4aM'
 
 const coordinate = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
 const FIVE = '459243b9aa581806fe913bce99817ade11ca503c64d9a3c533415c083248fbcc'
-/** Coordinates of P-256 that are no public key (SEC 1 section 3.2.2.1). */
+/** Coordinates of P-256 that are not a public key (SEC 1 section 3.2.2.1). */
 const NO_POINTS = [
   ['a point that is not on its curve', { y: coordinate('01'.repeat(32)) }],
   ['the coordinates 0, 0', { x: coordinate('00'.repeat(32)), y: coordinate('00'.repeat(32)) }],
@@ -43,7 +43,7 @@ const ask = async (...proofs: string[]) => {
 }
 
 describe('in workerd, a DPoP proof', () => {
-  it.each(DPOP_ALGORITHMS)('of %s is verified, and a forged one refused', async (alg) => {
+  it.each(DPOP_ALGORITHMS)('of %s is verified, and a forged one is refused', async (alg) => {
     const prover = await createProver(alg)
     const proof = await prover.proof({ htu: `${origin}/orders`, nonce })
     expect(await ask(proof)).toMatchObject({
@@ -65,13 +65,13 @@ describe('in workerd, a DPoP proof', () => {
     )
   })
 
-  it('is refused when it does not come alone', async () => {
+  it('is refused if another proof accompanies it', async () => {
     const proof = await (await createProver()).proof({ htu: `${origin}/orders`, nonce })
     const refusal = { code: 'dpop_rejected', check: 'multiple' }
     expect(await ask(proof, proof)).toEqual({ status: 401, body: refusal })
   })
 
-  it('may have the nonce of a gateway that runs elsewhere, with the same keys', async () => {
+  it('may contain the nonce of a gateway in another runtime with the same keys', async () => {
     const elsewhere = verifierOf({ nonceSecret: NONCE_SECRET, nonceRequired: true })
     const { proof } = await createProver()
     const target = { method: 'GET', url: 'https://gateway.test/orders', token: 'a.b.c' }

@@ -18,14 +18,14 @@ import { createSigner, encode, NOW_MS, NOW_SECONDS } from './signer.ts'
 const prover = await createProver()
 const verifier = verifierOf()
 
-/** What becomes of a `DPoP` header on an otherwise good request. */
+/** Returns the outcome of a `DPoP` header on an otherwise valid request. */
 const check = (header: string | undefined, request: object = {}) =>
   outcome(() => verifier.verify({ ...goodRequest, ...request, header }))
 const checkClaims = async (claims: object) => check(await prover.proof(claims))
 const checkHeader = async (header: object) => check(await prover.proof({}, header))
 
 describe('a DPoP proof (RFC 9449 section 4.3)', () => {
-  it.each(DPOP_ALGORITHMS)('that is good names its key, signed with %s', async (alg) => {
+  it.each(DPOP_ALGORITHMS)('that is valid names its key, signed with %s', async (alg) => {
     const { proof, thumbprint } = await createProver(alg)
     expect(await verifier.verify({ ...goodRequest, header: await proof() })).toEqual({
       thumbprint,
@@ -34,14 +34,14 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     })
   })
 
-  it('check 1: there is exactly one', async () => {
+  it('check 1: is the only one', async () => {
     const proof = await prover.proof()
     expect(await check(undefined)).toBe('dpop_rejected:missing')
     expect(await check(`${proof}, ${proof}`)).toBe('dpop_rejected:multiple')
     expect(await check(`${proof},`)).toBe('dpop_rejected:multiple')
   })
 
-  it('check 2: it is one well-formed JWT, with one spelling', async () => {
+  it('check 2: is one well-formed JWT, with one spelling', async () => {
     const proof = await prover.proof()
     const [header = '', payload = '', signature = ''] = proof.split('.')
     const good = JSON.stringify({ typ: 'dpop+jwt', alg: 'ES256', jwk: prover.jwk })
@@ -64,7 +64,7 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     }
   })
 
-  it('check 3: no claim may be missing or of another type', async () => {
+  it('check 3: has all required claims with the right types', async () => {
     for (const name of ['jti', 'htm', 'htu', 'iat', 'ath']) {
       expect(await checkClaims({ [name]: undefined })).toBe(`dpop_rejected:${name}`)
       for (const odd of [null, true, [], {}, name === 'iat' ? '1' : 1]) {
@@ -84,8 +84,8 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     ['another port', 'https://gateway.test:8443/orders'],
     ['another path', `${GATEWAY}/orders/1`],
     ['a path in another case', `${GATEWAY}/ORDERS`],
-    ['a path alone', '/orders'],
-  ])('check 9: a proof for %s is refused', async (_name, htu) => {
+    ['only a path', '/orders'],
+  ])('check 9: for %s is refused', async (_name, htu) => {
     expect(await checkClaims({ htu })).toBe('dpop_rejected:htu')
   })
 
@@ -93,26 +93,26 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     ['query and fragment', `${GATEWAY}/orders?limit=2#y`],
     ['case of scheme and host, and the default port', 'HTTPS://Gateway.Test:443/orders'],
     ['percent-encoding of unreserved characters', `${GATEWAY}/%6frd%65rs`],
-  ])('check 9: %s make no difference', async (_name, htu) => {
+  ])('check 9: with a difference in %s is accepted', async (_name, htu) => {
     expect(await checkClaims({ htu })).toBe('ok')
   })
 
-  it('check 4: its type is dpop+jwt', async () => {
+  it('check 4: has the type dpop+jwt', async () => {
     for (const typ of [undefined, 'JWT', 'at+jwt', 'application/dpop+jwt', 'dpop+jwt ', null])
       expect(await checkHeader({ typ })).toBe('dpop_rejected:typ')
   })
 
-  it('check 5: S01: its algorithm is asymmetric and allowed', async () => {
+  it('check 5: S01: has an asymmetric and allowed algorithm', async () => {
     for (const alg of [undefined, 'none', 'HS256', 'RS1', 'ES256K', 'ES384', 'es256', 1])
       expect(await checkHeader({ alg })).toBe('dpop_rejected:alg')
     const header = { typ: 'dpop+jwt', alg: 'none', jwk: prover.jwk }
     expect(await check(`${encode(header)}.${encode(goodProof)}.AAAA`)).toBe('dpop_rejected:alg')
-    // A key of one type and an algorithm of another.
+    // The type of the key does not match the algorithm.
     expect(await checkHeader({ alg: 'EdDSA' })).toBe('dpop_rejected:jwk_alg')
     expect(await checkHeader({ alg: 'RS256' })).toBe('dpop_rejected:jwk_alg')
   })
 
-  it('check 6: S04: it is signed with the key that it names', async () => {
+  it('check 6: S04: is signed with the key that it contains', async () => {
     const other = await createProver()
     expect(await checkHeader({ jwk: other.jwk })).toBe('dpop_rejected:signature')
     const [header, , signature] = (await prover.proof()).split('.')
@@ -125,7 +125,7 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     }
   })
 
-  it('a key that is remembered signs for nobody else, and makes nothing else good', async () => {
+  it('with a cached key is valid only for its own signature and claims', async () => {
     const { proof, signRaw, jwk } = await createProver()
     const warm = verifierOf()
     const told = async (header: string) => outcome(() => warm.verify({ ...goodRequest, header }))
@@ -142,7 +142,7 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     }
   })
 
-  it('check 7: S08, S72: its key is public, sound and asymmetric', async () => {
+  it('check 7: S08, S72: contains a public, sound and asymmetric key', async () => {
     const { jwk, privateJwk } = prover
     const { d } = privateJwk
     const weak = generateKeyPairSync('rsa', { modulusLength: 1024 }).publicKey.export({
@@ -177,14 +177,14 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     expect(await checkHeader({ b64: false })).toBe('dpop_rejected:b64')
   })
 
-  it('check 8: it is for exactly this method', async () => {
+  it('check 8: is for exactly this method', async () => {
     for (const htm of ['POST', 'get', 'GET ', 'HEAD', ''])
       expect(await checkClaims({ htm })).toBe('dpop_rejected:htm')
     const proof = await prover.proof()
     expect(await check(proof, { method: 'DELETE' })).toBe('dpop_rejected:htm')
   })
 
-  it('check 11: it was made at most a minute ago, and at most 5 seconds from now', async () => {
+  it('check 11: was created at most a minute ago, and at most 5 seconds in the future', async () => {
     for (const [offset, verdict] of [
       [-MAX_PROOF_AGE_SECONDS - 1, 'dpop_rejected:iat'],
       [-MAX_PROOF_AGE_SECONDS - 0.001, 'dpop_rejected:iat'],
@@ -202,18 +202,18 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     expect(await check(await prover.signRaw(header, payload))).toBe('dpop_rejected:iat')
   })
 
-  it('check 12: it is for exactly this access token', async () => {
+  it('check 12: is for exactly this access token', async () => {
     const proof = await prover.proof()
     expect(await check(proof, { token: 'a.b.d' })).toBe('dpop_rejected:ath')
     expect(await checkClaims({ ath: `${ath(TOKEN)}=` })).toBe('dpop_rejected:ath')
     expect(await checkClaims({ ath: TOKEN })).toBe('dpop_rejected:ath')
-    // At the token endpoint there is none yet.
+    // At the token endpoint there is no access token yet.
     const { token: _, ...atTokenEndpoint } = goodRequest
     const header = await prover.proof({ ath: undefined })
     expect(await outcome(() => verifier.verify({ ...atTokenEndpoint, header }))).toBe('ok')
   })
 
-  it('S23: whatever stands in it, the outcome is a proof or a refusal, never a fault', async () => {
+  it('S23: with any content is accepted or refused, and never causes another error', async () => {
     const oddities = [null, '', 0, -1, 1e308, true, [], {}, [[]], '__proto__', '\ud800', '💥']
     for (const odd of oddities) {
       for (const name of ['typ', 'alg', 'jwk', 'kid', 'jku', 'x5c', '__proto__', 'constructor'])
@@ -232,7 +232,7 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     }
   })
 
-  it('an access token or an assertion is no proof, though its key is known', async () => {
+  it('cannot be replaced by an access token or an assertion, even if its key is cached', async () => {
     const signer = await createSigner('ES256')
     expect(await check(await signer.token())).toBe('dpop_rejected:typ')
   })
@@ -242,7 +242,7 @@ describe('the replay of a proof', () => {
   const replayKey = async (header: string) =>
     (await verifier.verify({ ...goodRequest, header })).replayKey
 
-  it('is recognised in every spelling and for every request, by its key and jti alone', async () => {
+  it('is detected in every spelling and for every request, by its key and jti alone', async () => {
     const one = await replayKey(await prover.proof())
     expect(await replayKey(await prover.proof({ iat: NOW_SECONDS - 1 }))).toBe(one)
     expect(await replayKey(await prover.proof({}, { jwk: { ...prover.jwk, kid: 'x' } }))).toBe(one)
@@ -250,12 +250,12 @@ describe('the replay of a proof', () => {
     expect(await replayKey(await (await createProver()).proof())).not.toBe(one)
   })
 
-  it('S32: whatever its jti is, the storage key is of one length and has one separator', async () => {
+  it('S32: has a storage key of fixed length with one separator, whatever its jti is', async () => {
     for (const jti of ['*', ':', 'a:b', '\u0000', 'x'.repeat(256), '["a","b"]', '💥'])
       expect(await replayKey(await prover.proof({ jti }))).toMatch(/^pc:dpop:[\w-]{43}$/)
   })
 
-  it('is remembered for as long as any gateway would take it, 15 s of skew included', async () => {
+  it('is detected for as long as any gateway would accept the proof, with 15 s of clock skew', async () => {
     const skewMs = 7_500
     const [ahead, behind] = [skewMs, -skewMs].map((offset) => {
       const clock = { nowMs: 0 }
@@ -266,7 +266,8 @@ describe('the replay of a proof', () => {
       return (await outcome(() => verifier.verify({ ...goodRequest, header }))) === 'ok'
     }
     const header = await prover.proof()
-    // The first moment at which one takes it, and what the other says when it is forgotten.
+    // The first time at which one gateway accepts it, and the outcome at the other when it is
+    // forgotten.
     let firstMs = NOW_MS - 60_000
     while (!(await takes(ahead, firstMs, header))) firstMs += 500
     const { replayTtlSeconds } = await ahead.verifier.verify({ ...goodRequest, header })
@@ -280,7 +281,7 @@ interface Clocked {
   readonly verifier: ReturnType<typeof verifierOf>
 }
 
-describe('the examples that RFC 9449 prints', () => {
+describe('the examples in RFC 9449', () => {
   // Sections 4.1 and 7.1.
   const header =
     'eyJ0eXAiOiJkcG9wK2p3dCIsImFsZyI6IkVTMjU2IiwiandrIjp7Imt0eSI6IkVDIiwieCI6Imw4dEZyaHgtMzR0VjNo' +
@@ -298,7 +299,7 @@ describe('the examples that RFC 9449 prints', () => {
   const thumbprint = '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I'
   const now = () => 1_562_262_620_000
 
-  it('are accepted, for their key and their token', async () => {
+  it('are accepted with their key and their token', async () => {
     const server = verifierOf({ publicUrl: 'https://server.example.com', now })
     const url = 'https://server.example.com/token'
     const first = await server.verify({ method: 'POST', url, header: atTokenEndpoint })
@@ -315,7 +316,7 @@ describe('the examples that RFC 9449 prints', () => {
 })
 
 describe('the verifier of proofs', () => {
-  it('is not made where it could not keep what the policy promises', () => {
+  it('cannot be created if it cannot store replays for the configured time', () => {
     expect(() => verifierOf({ nonceRequired: true })).toThrow(Misconfigured)
   })
 })

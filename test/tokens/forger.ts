@@ -1,4 +1,4 @@
-/** An attacker without any private key, who signs under Ed25519 keys of small order. */
+/** An attacker without a private key, who forges signatures for Ed25519 keys of small order. */
 import { createHash } from 'node:crypto'
 import { encode } from './signer.ts'
 
@@ -35,7 +35,7 @@ export function bytesOf(y: bigint, sign: 0 | 1): Uint8Array {
 }
 
 const ROOT_OF_MINUS_ONE = power(2n, (P - 1n) / 4n)
-/** A point of order 8: x² = -y², and so d y⁴ + 2 y² = 1; the double has order 4. */
+/** A point of order 8: x² = -y², so d y⁴ + 2 y² = 1; its double has order 4. */
 const generator = ((): Point => {
   const roots = [1n, -1n].map((sign) => {
     const discriminant = mod(1n + D)
@@ -48,7 +48,7 @@ const generator = ((): Point => {
     const y = [candidate, mod(candidate * ROOT_OF_MINUS_ONE)].find((one) => mod(one * one) === yy)
     if (y !== undefined) return { x: mod(y * ROOT_OF_MINUS_ONE), y }
   }
-  throw new Error('There is a point of order 8')
+  throw new Error('found no point of order 8')
 })()
 
 /** The eight points whose order divides 8: at index n, n times a point of order 8. */
@@ -59,7 +59,7 @@ export const SMALL_ORDER_POINTS: readonly Point[] = Array.from({ length: 7 }).re
 
 const encoded = SMALL_ORDER_POINTS.map(({ x, y }) => bytesOf(y, Number(x & 1n) as 0 | 1))
 
-/** Every encoding that a lenient decoder reads as one of the eight points, as `x` of a JWK. */
+/** Every encoding that a lenient decoder accepts as one of the eight points, as `x` of a JWK. */
 export const SMALL_ORDER_KEYS: readonly string[] = [
   ...new Set(
     [...SMALL_ORDER_POINTS.map(({ y }) => y), P, P + 1n].flatMap((y) =>
@@ -70,7 +70,10 @@ export const SMALL_ORDER_KEYS: readonly string[] = [
 
 export const weakJwk = (x: string, kid = 'weak') => ({ kty: 'OKP', crv: 'Ed25519', x, kid })
 
-/** Which multiple of the generator a lenient decoder reads: y modulo the prime, then the sign of x. */
+/**
+ * Returns the multiple of the generator that a lenient decoder reads: y modulo the prime, then the
+ * sign of x.
+ */
 function multipleOf(key: Uint8Array): number {
   const bigEndian = Buffer.from(key).reverse()
   const sign = BigInt((bigEndian[0] ?? 0) >> 7)
@@ -85,9 +88,9 @@ function multipleOf(key: Uint8Array): number {
 const L = 2n ** 252n + 27742317777372353535851937790883648493n
 
 /**
- * A JWS that is good under a key of small order, made without a private key. A verifier checks
- * [S]B = R + [k]A with k = SHA-512(R, A, M) mod L. S is 0, R is one of the eight points, and the content
- * varies until R = -[k]A.
+ * Creates a JWS that is valid under a key of small order, without a private key. A verifier checks
+ * [S]B = R + [k]A with k = SHA-512(R, A, M) mod L. S is 0, R is one of the eight points, and the
+ * content varies until R = -[k]A.
  */
 export function forge(x: string, header: object, claims: (attempt: number) => object): string {
   const key = Buffer.from(x, 'base64url')
@@ -102,5 +105,5 @@ export function forge(x: string, header: object, claims: (attempt: number) => ob
       }
     }
   }
-  throw new Error(`No forgery under ${x}`)
+  throw new Error(`found no forgery under ${x}`)
 }

@@ -26,7 +26,7 @@ const check = (token: string, overrides: object = {}) =>
   )
 
 describe('the protected header', () => {
-  it('S05: keys that a token brings along are neither used nor fetched', async () => {
+  it('S05: keys in a token are neither used nor fetched', async () => {
     let hits = 0
     const listener = createServer((_request, response) => {
       hits++
@@ -44,14 +44,14 @@ describe('the protected header', () => {
       expect(await check(await attacker.token({}, header))).toMatch(
         /^token_rejected:(signature|kid_unknown)$/,
       )
-      // They are ignored, not taken offence at: the configured key still decides.
+      // The members are ignored, not refused: the configured key still decides.
       expect(await check(await signer.token({}, { ...header, kid: signer.kid }))).toBe('ok')
     }
     expect(hits).toBe(0)
     listener.close()
   })
 
-  it('S06: a kid is data, whatever is in it', async () => {
+  it('S06: a kid is data, whatever it contains', async () => {
     const strange = [
       '../../dev/null',
       "x' OR '1'='1",
@@ -92,7 +92,7 @@ describe('the protected header', () => {
     )
   })
 
-  it('S06: a token without a kid is accepted only where it can mean one key', async () => {
+  it('S06: a token without a kid is accepted only if exactly one key is possible', async () => {
     const token = await signer.token({}, { kid: undefined })
     const verify = (keys: JsonWebKey[]) =>
       outcome(() => createTokenVerifier({ issuers: [issuerOf(keys)], now }).verify(token))
@@ -120,7 +120,7 @@ describe('the protected header', () => {
     }
   })
 
-  it('S11: exactly the configured typ, in any case, with application/ or without', async () => {
+  it('S11: exactly the configured typ is accepted, in any case, with application/ or without', async () => {
     for (const typ of ['at+jwt', 'AT+JWT', 'application/at+jwt', 'Application/AT+jwt']) {
       expect(await check(await signer.token({}, { typ })), typ).toBe('ok')
     }
@@ -152,7 +152,7 @@ describe('the protected header', () => {
     expect(await check(await signer.token(), { typ: 'JWT' })).toBe('token_rejected:typ')
   })
 
-  it('S18: a header that says something twice is refused', async () => {
+  it('S18: a header with a duplicate name is refused', async () => {
     const payload = JSON.stringify(goodClaims)
     for (const header of [
       '{"alg":"ES256","alg":"none","kid":"ES256","typ":"at+jwt"}',

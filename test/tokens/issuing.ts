@@ -1,4 +1,4 @@
-/** The gateway's own keys, and issuers and verifiers with them, on a clock that a test winds. */
+/** The gateway's own keys, and issuers and verifiers that use them, on a test clock. */
 
 import type { AccessGrant } from '../../src/tokens/access-grant.ts'
 import type { ReferenceRecord, ReferenceStore } from '../../src/tokens/reference.ts'
@@ -12,7 +12,7 @@ export const GATEWAY = 'https://gateway.test'
 export const ALGORITHMS = ['ES256', 'RS256', 'EdDSA', 'Ed25519'] as const
 
 const signers = await Promise.all(ALGORITHMS.map((algorithm) => createSigner(algorithm)))
-/** As `SIGNING_KEYS` has them. */
+/** The keys in the format of `SIGNING_KEYS`. */
 export const signingKeys = JSON.stringify({ keys: signers.map(({ privateJwk }) => privateJwk) })
 export const keys = parseSigningKeys(JSON.parse(signingKeys))
 
@@ -34,7 +34,7 @@ export const full: AccessGrant = {
   audiences: [GATEWAY, 'https://other.test'],
 }
 
-/** A store of references that only remembers; the real one has tests of its own. */
+/** A store of references in memory; the real store has its own tests. */
 export function rememberingStore(): ReferenceStore & { readonly records: Map<string, object> } {
   const records = new Map<string, ReferenceRecord>()
   return {

@@ -34,7 +34,7 @@ function curve(name: string): Example {
   return JSON.parse(readFileSync(join(root, 'curve25519', name), 'utf8')) as Example
 }
 
-/** Each form of an example that somebody might put behind `Bearer`. */
+/** Returns each form of an example that a client might send behind `Bearer`. */
 const formsOf = ({ output }: Example) =>
   [output.compact, JSON.stringify(output.json), JSON.stringify(output.json_flat)].filter(
     (form) => form !== undefined,
@@ -47,7 +47,7 @@ async function bearer(form: string): Promise<string> {
 }
 
 describe('JOSE cookbook', () => {
-  it('has its examples', () => {
+  it('contains the examples', () => {
     expect(signed).toHaveLength(11)
     expect(encrypted).toHaveLength(14)
   })
@@ -61,11 +61,14 @@ describe('JOSE cookbook', () => {
     },
   )
 
-  it.each(signed)('S10 S20: %s is no access token, in whatever form', async (_, example) => {
-    for (const form of formsOf(example)) expect(await bearer(form)).toMatch(/^token_rejected:/)
-  })
+  it.each(signed)(
+    'S10 S20: %s is refused as an access token, in every form',
+    async (_, example) => {
+      for (const form of formsOf(example)) expect(await bearer(form)).toMatch(/^token_rejected:/)
+    },
+  )
 
-  it('S10 S20: detached and unencoded payloads are refused though their signatures are good', async () => {
+  it('S10 S20: detached and unencoded payloads are refused, though their signatures are valid', async () => {
     const detached = Object.fromEntries(signed)['4_5.signature_with_detached_content.json']
     const unencoded = Object.fromEntries(signed)['hmac-sha2_b64_false.json']
     expect(await bearer(detached?.output.compact ?? '')).toBe('token_rejected:segments')
@@ -74,7 +77,7 @@ describe('JOSE cookbook', () => {
     expect(await outcome(() => readHeader(`${header}.QUFB.QUFB`))).toBe('token_rejected:crit')
   })
 
-  it('the signatures of the plain examples are good to the same code', async () => {
+  it('the same code verifies the signatures of the plain examples', async () => {
     const plain = [
       '4_1.rsa_v15_signature.json',
       '4_2.rsa-pss_signature.json',

@@ -23,23 +23,23 @@ beforeAll(async () => {
 })
 
 describe('JSONTestSuite', () => {
-  it('has its 318 texts', () => {
+  it('contains its 318 texts', () => {
     expect(texts).toHaveLength(318)
   })
 
-  it('S23: as a header, each of them is a rejected token and nothing worse', async () => {
+  it('S23: each text as a header is a rejected token without any other error', async () => {
     for (const [name, text] of texts) {
       expect(await verify(await signer.signRaw(text, good)), name).toMatch(/^token_rejected:/)
     }
   })
 
-  it('S23: as a payload, really signed, each of them is a rejected token and nothing worse', async () => {
+  it('S23: each text as a signed payload is a rejected token without any other error', async () => {
     for (const [name, text] of texts) {
       expect(await verify(await signer.signRaw(goodHeader, text)), name).toMatch(/^token_rejected:/)
     }
   })
 
-  it('S23: as the value of a claim, what is not JSON rejects the token, and what is does not', async () => {
+  it('S23: as the value of a claim, only invalid JSON rejects the token', async () => {
     const open = new TextEncoder().encode(`${JSON.stringify(goodClaims).slice(0, -1)},"x":`)
     const close = new TextEncoder().encode('}')
     for (const [name, text] of texts) {
@@ -53,7 +53,7 @@ describe('JSONTestSuite', () => {
     }
   })
 
-  it('S18: duplicate names are refused where the suite calls them valid', async () => {
+  it('S18: duplicate names are refused, though the suite calls them valid', async () => {
     const duplicated = texts.filter(([name]) => name.startsWith('y_object_duplicated_key'))
     expect(duplicated).toHaveLength(2)
     for (const [, text] of duplicated) {

@@ -8,7 +8,7 @@ import { createSigner, encode, outcome } from './signer.ts'
 const header = (members: object) => readHeader(`${encode(members)}.e30.AAAA`)
 
 describe('the header of a compact JWS', () => {
-  it('needs an algorithm, and may be without a kid and a type', async () => {
+  it('needs an algorithm, and may lack a kid and a type', async () => {
     expect(header({ alg: 'ES256' })).toEqual({ alg: 'ES256', kid: undefined, typ: undefined })
     expect(header({ alg: 'x', kid: 'k', typ: 'JWT' })).toEqual({ alg: 'x', kid: 'k', typ: 'JWT' })
     for (const alg of [undefined, null, 1, true, [], {}, ['ES256']])
@@ -21,11 +21,11 @@ describe('the header of a compact JWS', () => {
 describe('a signature', () => {
   const keyOf = async (jwk: JsonWebKey, algorithm: Algorithm): Promise<VerificationKey> => {
     const [key] = (await importKeys({ keys: [jwk] }, [algorithm]))?.ring ?? []
-    if (key === undefined) throw new Error('no usable key')
+    if (key === undefined) throw new Error('the key set has no usable key')
     return key
   }
 
-  it('is good for exactly the algorithm of its key, even where another name means the same', async () => {
+  it('is valid only with the algorithm name of its key, even if another name means the same', async () => {
     const signer = await createSigner('EdDSA')
     const { alg: _, ...jwk } = signer.publicJwk as JsonWebKey & { alg: string }
     const token = await signer.token()
@@ -35,7 +35,7 @@ describe('a signature', () => {
     expect(await outcome(() => verify('Ed25519'))).toBe('token_rejected:signature')
   })
 
-  it('a fault of the key is reported as a fault, not as a bad token', async () => {
+  it('with a faulty key is reported as an internal error, not as an invalid token', async () => {
     const signer = await createSigner('ES256')
     const key = await keyOf(signer.publicJwk, 'ES256')
     const usages: 'sign'[] = ['sign']

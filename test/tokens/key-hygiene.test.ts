@@ -18,14 +18,14 @@ async function sorted(keys: readonly unknown[], allowed: readonly Algorithm[] = 
     ignored: imported?.ignored.map(({ check }) => check),
   }
 }
-/** Why a key is ignored. */
+/** Returns the reason why a key is ignored. */
 const fault = async (key: unknown, allowed?: readonly Algorithm[]) => {
   const { usable, ignored } = await sorted([key], allowed)
   expect(usable).toEqual([])
   return ignored?.[0]
 }
 
-/** A modulus of 2048 bits that looks as the flawed library made them. */
+/** A modulus of 2048 bits with the pattern of the flawed library. */
 function rocaModulus(): string {
   const primes = Array.from({ length: 166 }, (_, index) => BigInt(index + 2)).filter((n) => {
     for (let d = 2n; d * d <= n; d++) if (n % d === 0n) return false
@@ -40,8 +40,8 @@ function rocaModulus(): string {
 
 const number = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
 
-describe('S08, S72: of a key set', () => {
-  it('sound keys are used, each for what its type permits and the issuer allows', async () => {
+describe('S08, S72: keys in a key set', () => {
+  it('are used if sound, each for the algorithms that its type and the issuer allow', async () => {
     const { alg: _rsa, ...anyRsa } = rsa.publicJwk
     const { alg: _ed, ...anyEd } = ed.publicJwk
     expect(await sorted([rsa.publicJwk, ec.publicJwk, ed.publicJwk])).toEqual({
@@ -60,7 +60,7 @@ describe('S08, S72: of a key set', () => {
       expect((await sorted([{ ...ec.publicJwk, ...extra }])).usable).toEqual(['ec ES256'])
   })
 
-  it('keys for other purposes are ignored', async () => {
+  it('for other purposes are ignored', async () => {
     expect(await fault({ ...rsa.publicJwk, use: 'enc' })).toBe('use')
     expect(await fault({ ...rsa.publicJwk, key_ops: ['encrypt'] })).toMatch(/^key_ops/)
     expect(await fault({ ...rsa.publicJwk, key_ops: 'verify' })).toBe('key_ops')
@@ -75,7 +75,7 @@ describe('S08, S72: of a key set', () => {
     expect(await fault({ ...ec.publicJwk, kty: 'RSA' })).toBeDefined()
   })
 
-  it('keys that are two things at once, or end at no time, are ignored', async () => {
+  it('with contradictory or invalid members are ignored', async () => {
     for (const { publicJwk } of [rsa, ec, ed])
       expect(await fault({ ...publicJwk, k: secret }, ALGORITHMS)).toBe('k')
     for (const exp of ['1', null, Number.NaN])
@@ -83,7 +83,7 @@ describe('S08, S72: of a key set', () => {
     expect((await sorted([{ ...ec.publicJwk, exp: 1.5 }])).usable).toEqual(['ec ES256'])
   })
 
-  it('secrets count only where the issuer names HS256, and only long ones', async () => {
+  it('that are secrets count only if the issuer allows HS256, and only if they are long', async () => {
     expect(await fault({ kty: 'oct', k: secret, kid: 's' })).toBe('alg')
     expect((await sorted([{ kty: 'oct', k: secret, kid: 's' }], ['HS256'])).usable).toEqual([
       's HS256',
@@ -92,7 +92,7 @@ describe('S08, S72: of a key set', () => {
     expect(await fault({ kty: 'oct', k: secret, alg: 'RS256' }, ALGORITHMS)).toBe('alg')
   })
 
-  it('imported keys can only verify signatures, and a secret cannot be exported', async () => {
+  it('can only verify signatures after import, and a secret cannot be exported', async () => {
     const keys = [rsa.publicJwk, ec.publicJwk, ed.publicJwk, { kty: 'oct', k: secret }]
     const imported = await importKeys({ keys }, [...DEFAULTS, 'HS256'])
     const cryptoKeys = [...(imported?.ring ?? [])].map(({ cryptoKey }) => cryptoKey)
@@ -104,7 +104,7 @@ describe('S08, S72: of a key set', () => {
     }
   })
 
-  it('weak RSA keys are ignored', async () => {
+  it('with weak RSA parameters are ignored', async () => {
     const n = Buffer.from(rsa.publicJwk.n ?? '', 'base64url').toString('hex')
     expect(await fault({ ...rsa.publicJwk, n: number(`7f${n.slice(2)}`) })).toBe('n_size')
     expect(await fault({ ...rsa.publicJwk, n: number(`00${n.slice(2)}`) })).toBe('n_size')
@@ -118,14 +118,14 @@ describe('S08, S72: of a key set', () => {
     expect(await fault({ ...rsa.publicJwk, e: number('0100000001') })).toBe('e_size')
   })
 
-  it('published private keys are ignored', async () => {
+  it('with a published private part are ignored', async () => {
     for (const { privateJwk } of [rsa, ec, ed]) expect(await fault(privateJwk)).toMatch(/^(d|p)$/)
     for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth']) {
       expect(await fault({ ...rsa.publicJwk, [member]: 'AQAB' })).toBe(member)
     }
   })
 
-  it('malformed keys are ignored', async () => {
+  it('that are malformed are ignored', async () => {
     for (const key of [null, 1, 'x', [], {}, { kty: 'EC' }, { kty: ['RSA'] }]) {
       expect(await fault(key), JSON.stringify(key)).toBeDefined()
     }
@@ -151,7 +151,7 @@ describe('S08, S72: of a key set', () => {
     expect(await fault({ ...ec.publicJwk, y: ec.publicJwk.x })).toBe('import')
   })
 
-  it('usable keys that share a kid are all ignored, and an unusable namesake harms nobody', async () => {
+  it('that share a kid are all ignored, and an unusable duplicate has no effect', async () => {
     expect(await sorted([ec.publicJwk, { ...rsa.publicJwk, kid: 'ec' }, ed.publicJwk])).toEqual({
       usable: ['ed EdDSA'],
       ignored: ['kid_duplicate', 'kid_duplicate'],
@@ -162,19 +162,19 @@ describe('S08, S72: of a key set', () => {
     ])
   })
 
-  it('a value that is no JWK Set gives no ring', async () => {
+  it('do not exist in a value that is not a JWK Set', async () => {
     for (const set of [undefined, null, 'x', [], {}, { keys: {} }, { keys: Array(129).fill({}) }])
       expect(await importKeys(set, DEFAULTS), JSON.stringify(set)).toBeUndefined()
   })
 
-  it('names of prototypes find no key', async () => {
+  it('are not found by the names of prototypes', async () => {
     const imported = await importKeys({ keys: [ec.publicJwk] }, DEFAULTS)
     for (const kid of ['__proto__', 'constructor', 'toString']) {
       expect(keyFor(imported?.ring ?? new Set(), { kid, alg: 'ES256' })).toBeUndefined()
     }
   })
 
-  it('sound keys, generated and from the standards, are never taken for broken ones', async () => {
+  it('that are sound, generated or from the standards, are never ignored', async () => {
     const keys = await Promise.all(
       Array.from({ length: 8 }, (_, n) => createSigner('RS256', `${n}`)),
     )

@@ -13,10 +13,10 @@ const before = JSON.stringify({ keys: [old.publicJwk] })
 const after = JSON.stringify({ keys: [old.publicJwk, rotated.publicJwk] })
 
 const schedule = fc.record({
-  /** When the new key is published, in milliseconds from the start. */
+  /** The publication time of the new key, in milliseconds from the start. */
   publishedMs: fc.integer({ min: 0, max: 150_000 }),
   maxAgeSeconds: fc.constantFrom(0, 60, 100, 300),
-  /** Age of the set that the shared cache holds at the start, if it holds one. */
+  /** Age of the set that the shared cache contains at the start, if any. */
   sharedAgeMs: fc.option(fc.integer({ min: -5_000, max: 250_000 }), { nil: undefined }),
   requests: fc.array(
     fc.record({
@@ -26,7 +26,7 @@ const schedule = fc.record({
         fc.constantFrom(COOL_DOWN_MS - 1, COOL_DOWN_MS),
       ),
       isForNewKey: fc.boolean(),
-      /** How long a download takes if this request causes one. */
+      /** Duration of a download that this request causes. */
       downloadMs: fc.integer({ min: 0, max: 2_500 }),
     }),
     { minLength: 1, maxLength: 25 },
@@ -38,7 +38,7 @@ it('R07 R11: a new key works one cool-down after its publication, with one downl
     fc.asyncProperty(schedule, async ({ publishedMs, maxAgeSeconds, sharedAgeMs, requests }) => {
       const downloads: number[] = []
       let downloadMs = 0
-      // Answers with the set of the moment at which the download began, and takes its time.
+      // Returns the set of the time at which the download began, after its duration.
       const behaviour: Behaviour = (response) => {
         const startedMs = set.nowMs() - NOW_MS
         downloads.push(startedMs)

@@ -7,7 +7,7 @@ import { createSigner } from './signer.ts'
 const signer = await createSigner('ES256')
 const keys = [signer.publicJwk]
 
-/** Two isolates without `nodejs_compat`, which share nothing but the Cache API. */
+/** Two isolates without `nodejs_compat`, which share only the Cache API. */
 const harness = createTestHarness({
   root: fileURLToPath(new URL('../..', import.meta.url).href),
   workers: ['first', 'second'].map((name) => ({
@@ -20,14 +20,14 @@ const harness = createTestHarness({
 })
 
 beforeAll(async () => {
-  // Spares a look-up of `Request.cf` on the internet.
+  // Prevents a download of `Request.cf` from the internet.
   process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false'
   process.env.WRANGLER_LOG = 'error'
   await harness.listen()
 })
 afterAll(() => harness.close())
 
-/** Requests to an isolate that has never heard of this provider. */
+/** Sends requests to an isolate that has not cached this provider. */
 function isolateOf(name: 'first' | 'second', jwksUri: string) {
   const worker = harness.getWorker(name)
   async function send(path: string, headers: Record<string, string>, init: { body?: string } = {}) {
@@ -44,8 +44,8 @@ function isolateOf(name: 'first' | 'second', jwksUri: string) {
   }
 }
 
-describe('the second tier', () => {
-  it('R08 R30: a second isolate finds the keys in the cache, and asks for those that are not there', async () => {
+describe('the shared cache of key sets', () => {
+  it('R08 R30: serves keys to a second isolate, and missing keys are fetched', async () => {
     const provider = await startProvider(publishing(keys))
     const first = isolateOf('first', provider.url)
     expect(await first.ask(await signer.token())).toBe('200 alice')
@@ -56,7 +56,7 @@ describe('the second tier', () => {
     await provider.close()
   })
 
-  it('R11: downloads pass HTTP caches by, so that a published key is not hidden by an old copy', async () => {
+  it('R11: downloads bypass HTTP caches, so that an old copy never hides a published key', async () => {
     const asked: (string | undefined)[] = []
     const provider = await startProvider((response, request) => {
       asked.push(request.headers['cache-control'])
@@ -68,7 +68,7 @@ describe('the second tier', () => {
     await provider.close()
   })
 
-  it('R10: what stands in the cache is believed no more than the network', async () => {
+  it('R10: content of the shared cache is checked like a download', async () => {
     const weak = keys.map((key) => ({ ...key, use: 'enc' }))
     for (const text of [
       '<html>',

@@ -41,15 +41,15 @@ const dripping: Behaviour = (response) => {
 
 const FAULTS: Record<string, readonly [Behaviour, string]> = {
   'an error page': [saying('<h1>Oops</h1>', 500), 'refused'],
-  'an error with a good set in it': [saying(JSON.stringify({ keys: [key] }), 503), 'refused'],
-  'another success': [saying(JSON.stringify({ keys: [key] }), 203), 'refused'],
+  'an error status with a valid set': [saying(JSON.stringify({ keys: [key] }), 503), 'refused'],
+  'another success status': [saying(JSON.stringify({ keys: [key] }), 203), 'refused'],
   'no content': [(response) => response.writeHead(204).end(), 'refused'],
   'a login page': [saying('<!doctype html><title>Sign in</title>'), 'malformed'],
   nothing: [saying(''), 'malformed'],
   'a JSON scalar': [json(null), 'malformed'],
   'an array': [json([key]), 'malformed'],
   'an object without keys': [json({ issuer: 'x' }), 'malformed'],
-  'keys that are no array': [json({ keys: key }), 'malformed'],
+  'keys that are not an array': [json({ keys: key }), 'malformed'],
   'an empty set': [json({ keys: [] }), 'malformed'],
   'only unusable keys': [
     json({ keys: [{ ...key, use: 'enc' }, { kty: 'oct', k: 'AAAA' }, 1] }),
@@ -57,9 +57,9 @@ const FAULTS: Record<string, readonly [Behaviour, string]> = {
   ],
   'a point off its curve': [json({ keys: [{ ...key, y: key.x }] }), 'malformed'],
   'two keys with one kid': [json({ keys: [key, attacker.publicJwk] }), 'malformed'],
-  'a member twice': [saying(`{"keys":[],"keys":[${JSON.stringify(key)}]}`), 'malformed'],
+  'a duplicate member': [saying(`{"keys":[],"keys":[${JSON.stringify(key)}]}`), 'malformed'],
   'a byte order mark': [saying(`\ufeff${JSON.stringify({ keys: [key] })}`), 'malformed'],
-  'bytes that are no UTF-8': [saying(new Uint8Array([0x7b, 0xff, 0x7d])), 'malformed'],
+  'invalid UTF-8': [saying(new Uint8Array([0x7b, 0xff, 0x7d])), 'malformed'],
   'deep nesting': [saying('['.repeat(100_000)), 'malformed'],
   'too many keys': [
     json({ keys: Array.from({ length: 129 }, (_, n) => ({ ...key, kid: `${n}` })) }),
@@ -80,7 +80,7 @@ const FAULTS: Record<string, readonly [Behaviour, string]> = {
   'silence after the headers': [(response) => response.writeHead(200).flushHeaders(), 'timeout'],
   'a slow drip': [dripping, 'timeout'],
   'a reset': [(response) => response.destroy(), 'unreachable'],
-  'half an answer': [
+  'half a response': [
     (response) => {
       response.writeHead(200, { 'content-length': '1000' })
       response.write('{"keys":[')
@@ -92,7 +92,7 @@ const FAULTS: Record<string, readonly [Behaviour, string]> = {
 
 describe('a provider that answers with', () => {
   it.concurrent.each(Object.entries(FAULTS))(
-    'R10: %s does not harm a set that is known',
+    'R10: %s does not affect a cached set',
     async (_, [fault, name]) => {
       const provider = await provide(good)
       const incidents: KeySetIncident[] = []
@@ -109,7 +109,7 @@ describe('a provider that answers with', () => {
         await settled()
       }
       expect(provider.hits).toBe(5)
-      // Told once, not per request.
+      // Reported once, not per request.
       expect(incidents).toEqual([{ kind: 'refresh_failed', uri: provider.url, fault: name }])
       provider.behaviour = good
       advance(60)
@@ -120,7 +120,7 @@ describe('a provider that answers with', () => {
   )
 
   it.concurrent.each(Object.entries(FAULTS))(
-    'R10: %s is an outage to a cold isolate, not a bad token',
+    'R10: %s is an outage for an isolate without a cached set, not an invalid token',
     async (_, [fault, name]) => {
       const provider = await provide(fault)
       expect(await keySetOn(provider.url).find(signer)).toBe(`key_set:${name}`)
@@ -128,8 +128,8 @@ describe('a provider that answers with', () => {
   )
 })
 
-describe('a provider that is not there', () => {
-  it('R10: redirects are not followed, wherever they lead', async () => {
+describe('an unreachable provider', () => {
+  it('R10: redirects are never followed', async () => {
     const elsewhere = await provide(publishing([attacker.publicJwk]))
     for (const status of [301, 302, 303, 307, 308]) {
       const provider = await provide(saying('', status, { location: elsewhere.url }))
@@ -138,7 +138,7 @@ describe('a provider that is not there', () => {
     expect(elsewhere.hits).toBe(0)
   })
 
-  it('R09: a refused connection and an unknown name are outages', async () => {
+  it('R09: a refused connection and an unknown host name are outages', async () => {
     const provider = await startProvider(good)
     await provider.close()
     expect(await keySetOn(provider.url).find(signer)).toBe('key_set:unreachable')
@@ -148,8 +148,8 @@ describe('a provider that is not there', () => {
   })
 })
 
-describe('a set with some bad keys', () => {
-  it('R10 S08: serves the good ones and names the bad ones once', async () => {
+describe('a set with some unusable keys', () => {
+  it('R10 S08: serves the usable ones and reports the unusable ones once', async () => {
     const provider = await provide(
       publishing([key, { ...key, kid: 'weak', use: 'enc' }, { ...key, kid: 'off', y: key.x }]),
     )

@@ -7,7 +7,7 @@ const [first, second] = await Promise.all([createSigner('ES256', 'a'), createSig
 const both = publishing([first.publicJwk, second.publicJwk])
 const text = JSON.stringify({ keys: [first.publicJwk] })
 
-/** A second tier that holds what a test puts there. */
+/** A shared cache with content that a test sets. */
 function tier(entry?: Partial<StoredKeySet>) {
   const written: { stored: StoredKeySet; ttlSeconds: number }[] = []
   const cache: KeySetCache = {
@@ -23,8 +23,8 @@ const secondsAgo = (seconds: number) => ({ fetchedAtMs: NOW_MS - seconds * 1000 
 let provider: Awaited<ReturnType<typeof startProvider>>
 afterEach(() => provider.close())
 
-describe('what the second tier has', () => {
-  it('spares the fetch while it is fresh, and lengthens nobody\u2019s life', async () => {
+describe('a key set in the shared cache', () => {
+  it('replaces the download while it is fresh, and does not extend its lifetime', async () => {
     provider = await startProvider(both)
     const { find, advance, settled } = keySetOn(provider.url, {
       cache: tier(secondsAgo(209)).cache,
@@ -37,14 +37,14 @@ describe('what the second tier has', () => {
     expect(provider.hits).toBe(1)
   })
 
-  it('is not taken for fresh when an unknown key asks: it may be older than the key', async () => {
+  it('does not count as fresh for an unknown key, which may be newer than the set', async () => {
     provider = await startProvider(both)
     const { find } = keySetOn(provider.url, { cache: tier(secondsAgo(100)).cache })
     expect(await find(second)).toBe('ok')
     expect(provider.hits).toBe(1)
   })
 
-  it('R09: serves a cold isolate while the provider fails, for a day', async () => {
+  it('R09: serves an isolate without a cached set for a day while the provider fails', async () => {
     provider = await startProvider(refusing)
     for (const [age, found] of [
       [3_600, 'ok'],
@@ -57,7 +57,7 @@ describe('what the second tier has', () => {
     expect(provider.hits).toBe(3)
   })
 
-  it('is ignored when it is from the future, from no time at all, or too long', async () => {
+  it('is ignored if its time is in the future or missing, or if it is too long', async () => {
     provider = await startProvider(both)
     const strange: Partial<StoredKeySet>[] = [
       secondsAgo(-6),
@@ -73,7 +73,7 @@ describe('what the second tier has', () => {
     }
   })
 
-  it('is not waited for when it hangs, and not needed when it fails', async () => {
+  it('delays no request if the cache hangs, and is not needed if the cache fails', async () => {
     provider = await startProvider(both)
     const broken: KeySetCache[] = [
       { read: () => new Promise(() => {}), write: () => new Promise(() => {}) },
@@ -86,7 +86,7 @@ describe('what the second tier has', () => {
     expect(provider.hits).toBe(2)
   })
 
-  it('is replaced by each good download, and by nothing else', async () => {
+  it('is replaced by each valid download, and by nothing else', async () => {
     provider = await startProvider(refusing)
     const { cache, written } = tier()
     const { find, advance } = keySetOn(provider.url, { cache })

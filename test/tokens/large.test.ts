@@ -1,4 +1,4 @@
-/** The largest that a request may bring and a configuration may hold, and the work that it makes. */
+/** The CPU time for the largest tokens and configurations that are accepted. */
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { afterEach, expect, test, vi } from 'vitest'
 import { createAuthorizer } from '../../src/authorization/permissions.ts'
@@ -13,7 +13,9 @@ const MAX_TOKEN_CHARACTERS = 8_192
 
 afterEach(() => vi.restoreAllMocks())
 
-/** CPU milliseconds of this process for one of `ROUNDS` times: no clock on the wall. */
+/**
+ * Returns the CPU milliseconds of this process per run, over `ROUNDS` runs: not wall-clock time.
+ */
 async function cpuMsOf(act: () => unknown): Promise<number> {
   await act()
   const before = process.cpuUsage()
@@ -31,7 +33,7 @@ async function createRsa4096(kid: string) {
   return { publicJwk: { ...(await exportJWK(pair.publicKey)), kid, alg: 'RS512' }, sign }
 }
 
-/** Fills a good token up to what a request may bring. */
+/** Pads a valid token to the maximum length. */
 async function largest(sign: (claims: object) => Promise<string>): Promise<string> {
   const { length } = await sign({ ...goodClaims, padding: '' })
   return sign({
@@ -40,7 +42,7 @@ async function largest(sign: (claims: object) => Promise<string>): Promise<strin
   })
 }
 
-test('R34: a token of 8 KB, by the last of 64 keys, RSA 4096 or P-521, is one check and within 10 ms', async () => {
+test('R34: a token of 8 KB with the last of 64 keys, RSA 4096 or P-521, takes one verification and at most 10 ms', async () => {
   const others = await Promise.all(
     Array.from({ length: 62 }, (_, n) => createSigner('ES256', `other-${n}`)),
   )
@@ -61,7 +63,7 @@ test('R34: a token of 8 KB, by the last of 64 keys, RSA 4096 or P-521, is one ch
   }
 })
 
-test('R34: a role of 10,000 permissions decides as one of one does, within 10 ms', async () => {
+test('R34: a decision over a role of 10,000 permissions takes at most 10 ms', async () => {
   const permissions = Array.from({ length: 10_000 }, (_, n) => `area-${n}:read`)
   const isPermitted = createAuthorizer(
     new Map([

@@ -18,28 +18,28 @@ const verifier = createTokenVerifier({
 const verify = async (claims: object) => verifier.verify(await signer.token(claims))
 const check = (claims: object) => outcome(() => verify(claims))
 
-describe('who vouches for a subject', () => {
-  it('is told by sub_iss in a token of the gateway itself, which stays the issuer of the token', async () => {
+describe('the issuer of a subject', () => {
+  it('is sub_iss in a token of the gateway itself, which remains the issuer of the token', async () => {
     const principal = await verify({ iss: GATEWAY, sub_iss: IDP })
     expect(principal).toMatchObject({ issuer: IDP, tokenIssuer: GATEWAY, subject: 'alice' })
-    // A token is known by its own issuer: that one made the id.
+    // The token id belongs to the gateway, because it issued the token.
     expect(principal.tokenIdHash).toBe(await tokenIdHash(GATEWAY, 'token-1'))
     expect(await verify({ iss: GATEWAY })).toMatchObject({ issuer: GATEWAY, tokenIssuer: GATEWAY })
   })
 
-  it('S12: nobody else can speak of the subjects of another issuer', async () => {
+  it('S12: cannot be set by any other issuer', async () => {
     for (const iss of [ISSUER, `${GATEWAY}/`]) {
       for (const sub_iss of [IDP, GATEWAY, 7, null, ['x']])
         expect(await verify({ iss, sub_iss })).toMatchObject({ issuer: iss, tokenIssuer: iss })
     }
   })
 
-  it('S17: sub_iss of the gateway itself is printable text or the token is refused', async () => {
+  it('S17: must be printable text in sub_iss, or the token is refused', async () => {
     for (const sub_iss of ['', 7, null, [IDP], { iss: IDP }, 'a\r\nb', ' x', 'x'.repeat(2_049)])
       expect(await check({ iss: GATEWAY, sub_iss }), String(sub_iss)).toBe('token_rejected:sub_iss')
   })
 
-  it('without a word about which issuer is its own, a verifier lets nobody do so', async () => {
+  it('cannot be set by any issuer if the verifier has no own issuer', async () => {
     const plain = createTokenVerifier({
       issuers: [issuerOf([signer.publicJwk], { issuer: GATEWAY })],
       now: () => NOW_MS,
@@ -57,7 +57,7 @@ describe('the key that a token is bound to', () => {
     expect((await verify({})).confirmation).toBeUndefined()
   })
 
-  it('is refused where it is told in another way, or in two', async () => {
+  it('is refused in any other form, or with several forms', async () => {
     for (const cnf of [
       null,
       {},

@@ -5,7 +5,7 @@ import { goodClaims, NOW_SECONDS } from './signer.ts'
 const { verify, check, checkText } = await createChecks()
 
 describe('the payload', () => {
-  it('S18: claims that stand there twice are refused', async () => {
+  it('S18: duplicate claims are refused', async () => {
     const twice = (extra: string) =>
       checkText(`${JSON.stringify(goodClaims).slice(0, -1)},${extra}}`)
     expect(await twice('"x":1')).toBe('ok')
@@ -20,16 +20,16 @@ describe('the payload', () => {
     }
   })
 
-  it('S21: deep nesting is refused, however long the payload', async () => {
+  it('S21: deep nesting is refused, for any length of the payload', async () => {
     expect(await check({ x: JSON.parse('['.repeat(15) + ']'.repeat(15)) })).toBe('ok')
     expect(await check({ x: JSON.parse('['.repeat(16) + ']'.repeat(16)) })).toBe(
       'token_rejected:payload_json',
     )
-    // The size cap would come first: the payload alone, as the verifier's parser meets it.
+    // The size limit would apply first, so the payload goes directly to the verifier's parser.
     expect(await checkText('['.repeat(5_000))).toBe('token_rejected:payload_json')
   })
 
-  it('S24: a payload that is no object is refused', async () => {
+  it('S24: a payload that is not an object is refused', async () => {
     for (const payload of ['"x"', '[]', '1', 'null', 'true', 'x', '{', '{}x', '\ufeff{}']) {
       expect(await checkText(payload), payload).toBe('token_rejected:payload_json')
     }
@@ -59,12 +59,12 @@ describe('the payload', () => {
     expect(await checkText(inherited)).toBe('token_rejected:iss')
   })
 
-  it('a token that is bound to its bearer in a way that is not checked is refused', async () => {
+  it('a token with an unsupported confirmation method is refused', async () => {
     for (const cnf of [{ jkt: 'x' }, { 'x5t#S256': 'x' }, {}, null])
       expect(await check({ cnf })).toBe('token_rejected:cnf')
   })
 
-  it('S32: the identity of a token is its issuer and jti, and collides with no other', async () => {
+  it('S32: the identity of a token is its issuer and jti, and never collides with another', async () => {
     const hash = async (claims: object) => (await verify(claims)).tokenIdHash
     expect(await hash({})).toBe(await hash({ sub: 'bob', exp: NOW_SECONDS + 5 }))
     expect(await hash({ jti: undefined })).toBeUndefined()

@@ -1,4 +1,4 @@
-/** A client that holds a key and proves it, or says that it does. */
+/** A client that has a key and proves it, or claims to. */
 import { createHash } from 'node:crypto'
 import { calculateJwkThumbprint, type JWK } from 'jose'
 import { Denied } from '../../src/errors.ts'
@@ -18,16 +18,16 @@ export const goodProof = {
   ath: ath(TOKEN),
 } as const
 
-/** What a request of {@link goodProof} is. */
+/** The request that {@link goodProof} is for. */
 export const goodRequest = { method: 'GET', url: `${GATEWAY}/orders?limit=1#x`, token: TOKEN }
 
 export interface Prover {
   readonly jwk: JsonWebKey
   readonly privateJwk: JsonWebKey
   readonly thumbprint: string
-  /** A good proof, but for what is given; `undefined` leaves a member out. */
+  /** Creates a valid proof with the given changes; `undefined` removes a member. */
   proof(claims?: object, header?: object): Promise<string>
-  /** Signs two texts (or bytes) as they are. */
+  /** Signs two texts (or bytes) unchanged. */
   signRaw(header: string | Uint8Array, payload: string | Uint8Array): Promise<string>
 }
 
@@ -56,7 +56,7 @@ export const verifierOf = (options: Partial<DpopVerifierOptions> = {}) =>
     ...options,
   })
 
-/** `ok`, the check that refused (`dpop_rejected:htu`), or `dpop_nonce_missing`. */
+/** Returns `ok`, the check that refused (`dpop_rejected:htu`), or `dpop_nonce_missing`. */
 export async function outcome(attempt: () => Promise<unknown>): Promise<string> {
   try {
     await attempt()

@@ -19,7 +19,7 @@ export const saying =
   (response) =>
     response.writeHead(status, headers).end(text)
 
-/** Takes the request and never says a word. */
+/** Accepts the request and never responds. */
 export const hanging: Behaviour = () => {}
 
 export const refusing = saying('<h1>Bad gateway</h1>', 502)
@@ -33,7 +33,7 @@ export async function startProvider(behaviour: Behaviour) {
   return Object.assign(provider, { url: `${server.url}/jwks`, close: () => server.close() })
 }
 
-/** A key set on a clock that a test winds, without chance. */
+/** A key set on a test clock, without randomness. */
 export function keySetOn(url: string, options: Partial<RemoteKeySetOptions> = {}) {
   const clock = { nowMs: NOW_MS }
   const background: Promise<unknown>[] = []
@@ -52,7 +52,7 @@ export function keySetOn(url: string, options: Partial<RemoteKeySetOptions> = {}
     keySet,
     nowMs: () => clock.nowMs,
     find,
-    /** What was begun beside the requests has ended. */
+    /** Resolves when all background work has ended. */
     settled: () => Promise.all(background),
     advance(seconds: number) {
       clock.nowMs += seconds * 1000

@@ -12,8 +12,8 @@ const record = (claims: Partial<ReferenceRecord> = {}) =>
   recordOf({ issuedAtSeconds: NOW_SECONDS, expiresAtSeconds: NOW_SECONDS + 60, ...claims })
 const use = { audience: GATEWAY, nowMs: NOW_MS }
 
-describe('what a record stands for', () => {
-  it('is the principal of a JWT with its claims, known by its token id and not by its text', async () => {
+describe('the principal of a record', () => {
+  it('equals that of a JWT with the same claims, and is identified by its token id, not by its text', async () => {
     const stands = record({ confirmation: 'k'.repeat(43) })
     expect(await principalOfRecord(stands)).toEqual({
       issuer: IDP,
@@ -32,7 +32,7 @@ describe('what a record stands for', () => {
     } satisfies Principal)
   })
 
-  it('S14: ends when it expires, give or take five seconds, and never without an end', () => {
+  it('S14: expires with the record, with five seconds of tolerance', () => {
     const failed = (expiresAtSeconds: number | null) =>
       failedCheckOf(record({ expiresAtSeconds }), use)
     expect(failed(NOW_SECONDS)).toBeUndefined()
@@ -41,20 +41,20 @@ describe('what a record stands for', () => {
     expect(failed(null)).toBeUndefined()
   })
 
-  it('S13: is for its audiences only, compared as a whole', () => {
+  it('S13: is accepted for its audiences only, compared as a whole', () => {
     for (const audiences of [[], ['https://elsewhere.test'], [`${GATEWAY}/`], ['https://gateway']])
       expect(failedCheckOf(record({ audiences }), use)).toBe('aud')
     expect(failedCheckOf(record({ audiences: [GATEWAY] }), use)).toBeUndefined()
   })
 
-  it('an API key that does not expire is good for ever', async () => {
+  it('never expires for an API key without an expiry', async () => {
     const principal = await principalOfRecord(record({ expiresAtSeconds: null }))
     expect(principal.expiresAtSeconds).toBe(Number.POSITIVE_INFINITY)
   })
 })
 
 describe('the stored form of a record', () => {
-  it('gives back the record, whatever is in its names', async () => {
+  it('returns the same record, whatever its text members contain', async () => {
     for (const claims of [
       {},
       { subject: 'a:b*', tenant: 'ü '.repeat(200), client: undefined, session: undefined },
@@ -70,7 +70,7 @@ describe('the stored form of a record', () => {
     }
   })
 
-  it('R06: any other text is an outage, not an unknown reference', async () => {
+  it('R06: is an outage if the text is anything else, not an unknown reference', async () => {
     const text = await storedReference(record())
     for (const odd of [
       '',
@@ -91,11 +91,11 @@ describe('the stored form of a record', () => {
   })
 })
 
-describe('references that an isolate knows', () => {
+describe('the cache of references', () => {
   let nowMs = NOW_MS
   const references = createReferences({ audience: GATEWAY, now: () => nowMs })
 
-  it('are given back as the same object, by their exact text', async () => {
+  it('returns the same object for exactly the same text', async () => {
     const principal = await principalOfRecord(record())
     references.remember('one', principal)
     expect(references.recall('one')).toBe(principal)
@@ -103,7 +103,7 @@ describe('references that an isolate knows', () => {
     expect(references.recall('two')).toBeUndefined()
   })
 
-  it('are known until they expire, and for five minutes at most', async () => {
+  it('keeps a reference until it expires, and for five minutes at most', async () => {
     nowMs = NOW_MS
     references.remember('short', await principalOfRecord(record()))
     references.remember('long', await principalOfRecord(record({ expiresAtSeconds: null })))
@@ -117,7 +117,7 @@ describe('references that an isolate knows', () => {
     expect(references.recall('long')).toBeUndefined()
   })
 
-  it('R19: are bounded in bytes, by what their principals hold; the least used go first', async () => {
+  it('R19: is bounded in bytes by the size of its principals, and evicts the least recently used', async () => {
     nowMs = NOW_MS
     const small = await principalOfRecord(record({ roles: [] }))
     const large = await principalOfRecord(record({ roles: ['r'.repeat(5_000)] }))

@@ -12,7 +12,7 @@ const family: RefreshFamily = {
 const isNew: RefreshFamily = { ...family, previous: undefined }
 const hasEnded: RefreshFamily = { ...family, ended: true }
 
-describe('the standing of a refresh token in its family', () => {
+describe('the status of a refresh token in its family', () => {
   test.each([
     ['the current token', family, 'h2', 0, 'current'],
     ['the current token, long after', family, 'h2', 1_000_000, 'current'],

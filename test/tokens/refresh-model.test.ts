@@ -19,7 +19,10 @@ beforeAll(async () => {
 })
 afterAll(() => redis.close())
 
-/** A small generator of repeatable chance (mulberry32): a failing run can be run again. */
+/**
+ * A small generator of repeatable random numbers (mulberry32), so that a failing run can be
+ * repeated.
+ */
 function chance(seed: number) {
   let state = seed
   const next = () => {
@@ -34,7 +37,7 @@ function chance(seed: number) {
   }
 }
 
-/** What must happen, said in the plainest way: a list of generations, one of which is good. */
+/** The required behaviour in its simplest form: a list of generations, one of which is valid. */
 class Model {
   readonly #clock: Clock
   current = 0
@@ -60,7 +63,7 @@ class Model {
     return standing === 'reused' || standing === 'ended' ? standing : 'ok'
   }
 
-  /** The check, or the generation that comes out and its time. */
+  /** Returns the failed check, or the resulting generation and its time. */
   rotate(generation: number): string | { readonly generation: number; readonly seconds: number } {
     const standing = this.#standing(generation)
     if (standing === 'reused') this.ended = true
@@ -75,7 +78,10 @@ class Model {
   }
 }
 
-/** One random life; what it met goes to `met`. Throws at the first step that the model denies. */
+/**
+ * Runs one random session and records its events in `met`. Throws at the first difference from the
+ * model.
+ */
 async function live(seed: number, met: Set<string>): Promise<void> {
   const random = chance(seed)
   const clock = newClock()
@@ -106,7 +112,7 @@ async function live(seed: number, met: Set<string>): Promise<void> {
 
   for (let step = 0; step < STEPS; step++) {
     const keeper = random.of(gateways).tokens
-    // Mostly the newest two: older ones end everything.
+    // Mostly the newest two: older ones end the session.
     const back = random.below(30) === 0 ? random.below(tokens.length) : random.below(2)
     const generation = Math.max(0, tokens.length - 1 - back)
     const act = random.of(ACTS)
@@ -129,7 +135,7 @@ async function live(seed: number, met: Set<string>): Promise<void> {
   }
 }
 
-it(`S35, S36, S37: ${RUNS} random lives of sessions are as a plain model says`, async () => {
+it(`S35, S36, S37: ${RUNS} random sessions behave like a simple model`, async () => {
   const met = new Set<string>()
   for (let seed = 1; seed <= RUNS; seed++) await live(seed, met)
   expect([...met].sort()).toEqual(['cut_off', 'ended', 'replayed', 'reused', 'rotated'])

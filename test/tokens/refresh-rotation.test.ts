@@ -26,7 +26,7 @@ beforeEach(async () => {
 afterAll(() => redis.close())
 
 describe('parallel refreshes', () => {
-  it('S35: 50 of one token, at two gateways, all get the one successor, round after round', async () => {
+  it('S35: 50 with one token, at two gateways, all get the same successor, in every round', async () => {
     const clock = newClock()
     const gateways = [gateway(redis, { clock }), gateway(redis, { clock })]
     const session = newSession()
@@ -52,7 +52,7 @@ describe('parallel refreshes', () => {
     )
   })
 
-  it('S35: 50 of one token, later than the grace period, get nothing at all', async () => {
+  it('S35: 50 with one token after the grace period all fail', async () => {
     const { tokens, clock } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
@@ -66,7 +66,7 @@ describe('parallel refreshes', () => {
     expect(await checkOf(tokens.rotate(next.refreshToken, session))).toBe('ended')
   })
 
-  it('S35: a token and its successor at the same time never fork the family', async () => {
+  it('S35: with a token and its successor at the same time never fork the family', async () => {
     const { tokens } = gateway(redis)
     for (let round = 0; round < 20; round++) {
       const session = newSession()
@@ -76,7 +76,7 @@ describe('parallel refreshes', () => {
         tokens.rotate(next.refreshToken, session),
         tokens.rotate(token, session),
       ])
-      // The retry came first and was told the same, or second and ended everything.
+      // The retry came first and got the same result, or second and ended the session.
       expect(after.status).toBe('fulfilled')
       if (again.status === 'fulfilled') expect(again.value).toEqual(next)
       else expect(await checkOf(tokens.inspect(next.refreshToken, 'app'))).toBe('ended')
@@ -84,7 +84,7 @@ describe('parallel refreshes', () => {
   })
 })
 
-describe('reuse', () => {
+describe('reuse of a refresh token', () => {
   const use = (
     tokens: RefreshTokens,
     act: 'rotate' | 'inspect',
@@ -93,7 +93,7 @@ describe('reuse', () => {
   ): Promise<unknown> =>
     act === 'rotate' ? tokens.rotate(token, session) : tokens.inspect(token, session.grant.client)
 
-  it('S38: by another client is refused, and the session goes on', async () => {
+  it('S38: by another client is refused, and does not end the session', async () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const one = await tokens.open(session)
@@ -106,7 +106,7 @@ describe('reuse', () => {
     expect(await checkOf(tokens.rotate(three, session))).toBe('ok')
   })
 
-  it('S38: is found by a look, which changes nothing', async () => {
+  it('S38: is detected by an inspection, which changes nothing', async () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const one = await tokens.open(session)
@@ -145,7 +145,7 @@ describe('reuse', () => {
   )
 
   it.each(['rotate', 'inspect'] as const)(
-    'S36: a made-up secret of a known family (%s) is reuse, too',
+    'S36: includes an invented secret of a known family (%s)',
     async (act) => {
       const { tokens } = gateway(redis)
       const session = newSession()
@@ -157,7 +157,7 @@ describe('reuse', () => {
     },
   )
 
-  it('S36: an access token that a gateway with a fast clock issued is cut off as well', async () => {
+  it('S36: revokes an access token that a gateway with a fast clock issued as well', async () => {
     const slow = gateway(redis)
     const fast = gateway(redis)
     fast.clock.advance(30)
@@ -171,7 +171,7 @@ describe('reuse', () => {
     expect(Number(revokeBefore)).toBeGreaterThanOrEqual(next.issuedAtSeconds)
   })
 
-  it('other sessions of the same subject and client go on', async () => {
+  it('does not affect other sessions of the same subject and client', async () => {
     const { tokens } = gateway(redis)
     const [session, other] = [newSession(), newSession()]
     const [token, otherToken] = [await tokens.open(session), await tokens.open(other)]
@@ -180,8 +180,8 @@ describe('reuse', () => {
   })
 })
 
-describe('a retry', () => {
-  it('S37: within the grace period gets the same of everything, at any gateway', async () => {
+describe('a retried refresh', () => {
+  it('S37: within the grace period gets the same result at any gateway', async () => {
     const [one, two] = [gateway(redis), gateway(redis)]
     const session = newSession()
     const token = await one.tokens.open(session)
@@ -202,7 +202,7 @@ describe('a retry', () => {
     expect(await checkOf(tokens.rotate(token, session))).toBe('reused')
   })
 
-  it('S37: of a refresh whose answer was lost on its way from Redis succeeds', async () => {
+  it('S37: succeeds if the first response was lost between Redis and the gateway', async () => {
     const upstream = redis.url
     let answers = false
     const proxy = await startHttpServer(async (request, response) => {

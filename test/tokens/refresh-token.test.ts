@@ -19,7 +19,7 @@ const parsed = async (text: string) => {
 afterEach(() => vi.restoreAllMocks())
 
 describe('a refresh token', () => {
-  it('S41: 10,000 are all different, and 384 bits of the CSPRNG each', async () => {
+  it('S41: is unique in 10,000, with 384 random bits of the CSPRNG', async () => {
     const source = vi.spyOn(crypto, 'getRandomValues')
     const tokens = await Promise.all(Array.from({ length: 10_000 }, first))
     const drawn = source.mock.calls.reduce((sum, [bytes]) => sum + (bytes?.byteLength ?? 0), 0)
@@ -29,7 +29,7 @@ describe('a refresh token', () => {
     expect(tokens.filter(({ text }) => !/^[\w-]{22}\.[\w-]{43}$/.test(text))).toEqual([])
   })
 
-  it('is known by hashes of its family and of the whole', async () => {
+  it('is stored as hashes of its family id and of the complete token', async () => {
     const token = await first()
     expect(await parseRefreshToken(token.text)).toEqual(token)
     expect(token.hash).toBe(await credentialHash(token.text))
@@ -64,7 +64,7 @@ describe('a refresh token', () => {
 })
 
 describe('the successor of a refresh token', () => {
-  it('S37: can be told again from the token and the nonce, and from nothing less', async () => {
+  it('S37: can be derived again from the token and the nonce, and from nothing less', async () => {
     const [token, other] = [await first(), await first()]
     const [nonce, later] = [newNonce(randomBytes), newNonce(randomBytes)]
     const successor = await successorOf(token, nonce)
@@ -85,7 +85,7 @@ describe('the successor of a refresh token', () => {
     expect(Buffer.from(seed)).toEqual(hmac(`access_token ${nonce}`).digest())
   })
 
-  it('is of the same family, and is itself a refresh token', async () => {
+  it('belongs to the same family, and is itself a refresh token', async () => {
     const token = await first()
     const { refreshToken, seed } = await successorOf(token, newNonce(randomBytes))
     expect(refreshToken).toEqual(await parsed(refreshToken.text))
@@ -95,8 +95,8 @@ describe('the successor of a refresh token', () => {
     expect(Buffer.from(seed).toString('base64url')).not.toBe(refreshToken.text.split('.')[1])
   })
 
-  it('S41: 10,000 generations never meet', async () => {
-    // Many families of a few generations rather than one long one: the hashing is in parallel.
+  it('S41: never repeats in 10,000 generations', async () => {
+    // Many families of a few generations instead of one long one, so that the hashing is parallel.
     const seen = new Set<string>()
     await Promise.all(
       Array.from({ length: 500 }, async () => {
@@ -111,7 +111,7 @@ describe('the successor of a refresh token', () => {
     expect(seen.size).toBe(20_000)
   })
 
-  it('any bytes that the source gives make a token that can be read again', async () => {
+  it('any random bytes give a token that can be parsed', async () => {
     const bytes = [(length: number) => new Uint8Array(length).fill(255), nodeRandomBytes]
     for (const random of bytes) {
       const token = await firstRefreshToken((length) => new Uint8Array(random(length)))

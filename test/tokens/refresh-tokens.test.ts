@@ -20,8 +20,8 @@ afterAll(() => redis.close())
 
 const familyKey = async () => (await redis.direct.keys('pc:refresh:*'))[0] ?? ''
 
-describe('looking at a token', () => {
-  it('S38: tells the session, and uses nothing up', async () => {
+describe('an inspection of a refresh token', () => {
+  it('S38: returns the session, and consumes nothing', async () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
@@ -31,7 +31,7 @@ describe('looking at a token', () => {
     expect(await checkOf(tokens.rotate(token, session))).toBe('ok')
   })
 
-  it('costs one call, as a refresh does', async () => {
+  it('makes one call, as a refresh does', async () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
@@ -41,7 +41,7 @@ describe('looking at a token', () => {
     expect(redis.calls() - before).toBe(2)
   })
 
-  it('S19: of another form costs no call', async () => {
+  it('S19: makes no call for a malformed token', async () => {
     const { tokens } = gateway(redis)
     const before = redis.calls()
     for (const text of ['', 'x', 'A'.repeat(66), `${'A'.repeat(22)}.${'A'.repeat(42)}B`]) {
@@ -52,7 +52,7 @@ describe('looking at a token', () => {
     expect(redis.calls()).toBe(before)
   })
 
-  it('of nobody is refused, and leaves nothing behind', async () => {
+  it('refuses an unknown token, and stores nothing', async () => {
     const { tokens } = gateway(redis)
     const unknown = `${'A'.repeat(22)}.${'A'.repeat(43)}`
     expect(await checkOf(tokens.inspect(unknown, 'app'))).toBe('unknown')
@@ -62,9 +62,9 @@ describe('looking at a token', () => {
   })
 })
 
-describe('reuse', () => {
+describe('reuse of a refresh token', () => {
   it.each(['inspect', 'rotate'] as const)(
-    'S36: a dead token that comes back (%s) ends the session and its access tokens',
+    'S36: of an old generation (%s) ends the session and its access tokens',
     async (call) => {
       const { tokens } = gateway(redis)
       const session = newSession()
@@ -89,17 +89,20 @@ describe('reuse', () => {
   it.each([
     [GRACE_SECONDS, 'ok'],
     [GRACE_SECONDS + 0.001, 'reused'],
-  ])('S36, S37: a look at the token before the last, %d s later, is %s', async (seconds, check) => {
-    const { tokens, clock } = gateway(redis)
-    const session = newSession()
-    const first = await tokens.open(session)
-    await tokens.rotate(first, session)
-    clock.advance(seconds)
-    expect(await checkOf(tokens.inspect(first, 'app'))).toBe(check)
-  })
+  ])(
+    'S36, S37: an inspection of the previous token, %d s after the refresh, is %s',
+    async (seconds, check) => {
+      const { tokens, clock } = gateway(redis)
+      const session = newSession()
+      const first = await tokens.open(session)
+      await tokens.rotate(first, session)
+      clock.advance(seconds)
+      expect(await checkOf(tokens.inspect(first, 'app'))).toBe(check)
+    },
+  )
 })
 
-describe('the absolute life of a session', () => {
+describe('the absolute lifetime of a session', () => {
   it('S39: is the TTL in Redis from the start, and no refresh extends it', async () => {
     const { tokens, clock } = gateway(redis)
     const session = newSession()
@@ -114,7 +117,7 @@ describe('the absolute life of a session', () => {
     expect(await redis.direct.ttl(await familyKey())).toBeLessThanOrEqual(1_000)
   })
 
-  it('S39: ends by the clock of any gateway, even if Redis still has it', async () => {
+  it('S39: ends by the clock of any gateway, even if Redis still has the session', async () => {
     const { tokens, clock } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
@@ -125,7 +128,7 @@ describe('the absolute life of a session', () => {
     expect(await checkOf(tokens.rotate(token, session))).toBe('expired')
   })
 
-  it('S39: ends by the clock of Redis, even for a gateway whose clock stands still', async () => {
+  it('S39: ends by the clock of Redis, even for a gateway whose clock is stopped', async () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
@@ -135,14 +138,14 @@ describe('the absolute life of a session', () => {
     expect(await checkOf(tokens.rotate(token, session))).toBe('unknown')
   })
 
-  it('a session that has ended is not begun', async () => {
+  it('an ended session cannot be opened', async () => {
     const session = newSession({ expiresAtSeconds: NOW_SECONDS })
     await expect(gateway(redis).tokens.open(session)).rejects.toThrow(RangeError)
     expect(await redis.direct.keys('*')).toEqual([])
   })
 })
 
-describe('a cut-off', () => {
+describe('a cutoff', () => {
   it.each([
     ['of the session', 'session', GATEWAY, undefined],
     ['of the client', 'client', GATEWAY, 'app'],
@@ -151,7 +154,7 @@ describe('a cut-off', () => {
     ['of the subject, by its issuer', 'subject', IDP, 'alice'],
     ['of the subject, by the gateway', 'subject', GATEWAY, 'alice'],
   ] as const)(
-    'S33: %s refuses the refresh, and uses nothing up',
+    'S33: %s refuses the refresh, and consumes nothing',
     async (_, kind, issuer, value) => {
       const { tokens, clock } = gateway(redis)
       const session = newSession()
@@ -165,7 +168,7 @@ describe('a cut-off', () => {
     },
   )
 
-  it('of somebody else, or from before the session, refuses nothing', async () => {
+  it('of another party, or from before the session, refuses nothing', async () => {
     const { tokens } = gateway(redis)
     const session = newSession()
     const token = await tokens.open(session)
@@ -179,7 +182,7 @@ describe('a cut-off', () => {
     expect(await checkOf(tokens.rotate(token, session))).toBe('ok')
   })
 
-  it('of this very second, which the session began behind, does not reach its tokens', async () => {
+  it('of the current second does not affect a session that begins after it', async () => {
     const { tokens } = gateway(redis)
     const session = newSession({ startedAtSeconds: NOW_SECONDS + 1 })
     const token = await tokens.open(session)
@@ -189,23 +192,26 @@ describe('a cut-off', () => {
 })
 
 describe('the end of a session', () => {
-  it.each(['the current token', 'the one before'])('by %s ends everything', async (which) => {
-    const { tokens, clock } = gateway(redis)
-    const session = newSession()
-    const one = await tokens.open(session)
-    const two = (await tokens.rotate(one, session)).refreshToken
-    clock.advance(GRACE_SECONDS * 2)
-    await tokens.end(which === 'the current token' ? two : one)
-    expect(await checkOf(tokens.inspect(two, 'app'))).toBe('ended')
-    expect(await redis.direct.exists(await revokedBeforeKey('session', GATEWAY, session.id))).toBe(
-      1,
-    )
-    await tokens.end(two)
-    expect(await checkOf(tokens.rotate(two, session))).toBe('ended')
-  })
+  it.each(['the current token', 'the previous token'])(
+    'with %s revokes all of its tokens',
+    async (which) => {
+      const { tokens, clock } = gateway(redis)
+      const session = newSession()
+      const one = await tokens.open(session)
+      const two = (await tokens.rotate(one, session)).refreshToken
+      clock.advance(GRACE_SECONDS * 2)
+      await tokens.end(which === 'the current token' ? two : one)
+      expect(await checkOf(tokens.inspect(two, 'app'))).toBe('ended')
+      expect(
+        await redis.direct.exists(await revokedBeforeKey('session', GATEWAY, session.id)),
+      ).toBe(1)
+      await tokens.end(two)
+      expect(await checkOf(tokens.rotate(two, session))).toBe('ended')
+    },
+  )
 })
 
-it('S40: nothing in Redis is a token, or makes one', async () => {
+it('S40: Redis contains no refresh token and nothing that yields one', async () => {
   const { tokens } = gateway(redis)
   const secrets: string[] = []
   const remember = (text: string) => secrets.push(text, ...text.split('.'))
@@ -238,7 +244,7 @@ it('S34: every key has a TTL', async () => {
   for (const key of keys) expect(await redis.direct.ttl(key)).toBeGreaterThan(0)
 })
 
-it('with Redis out of reach nothing is decided', async () => {
+it('every operation fails with Unavailable while Redis is unreachable', async () => {
   const server = await startHttpServer((_, response) => response.destroy())
   try {
     const { tokens } = gateway({ url: server.url, token: 'x' })

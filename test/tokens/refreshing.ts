@@ -1,4 +1,4 @@
-/** Sessions over a real Redis, by two gateways that share nothing else, on a clock a test winds. */
+/** Sessions over a real Redis, by two gateways that share only Redis, on a test clock. */
 import { Denied } from '../../src/errors.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import type { RefreshTokens, Session } from '../../src/tokens/access-grant.ts'
@@ -12,7 +12,7 @@ export const GRACE_SECONDS = 10
 export const MAX_ACCESS_TOKEN_SECONDS = 3_600
 export const SESSION_SECONDS = 2_592_000
 
-/** A new session of alice, of an external issuer and of a tenant. */
+/** Creates a session of alice, of an external issuer and of a tenant. */
 export function newSession(overrides: Partial<Session> = {}): Session {
   const id = crypto.randomUUID()
   return {
@@ -29,7 +29,7 @@ export interface Clock {
   advance(seconds: number): void
 }
 
-/** One gateway's keeper of sessions; with a `clock` of its own, or one that it shares. */
+/** Creates the refresh token service of one gateway, with its own or a shared `clock`. */
 export function gateway(
   redis: Pick<TestRedis, 'url' | 'token'>,
   { graceSeconds = GRACE_SECONDS, clock = newClock() } = {},
@@ -55,7 +55,7 @@ export function newClock(): Clock {
   return clock
 }
 
-/** `ok`, or the check by which `invalid_grant` was said. */
+/** Resolves to `ok`, or to the check that failed with `invalid_grant`. */
 export async function checkOf(attempt: Promise<unknown>): Promise<string> {
   try {
     await attempt
@@ -67,7 +67,7 @@ export async function checkOf(attempt: Promise<unknown>): Promise<string> {
   }
 }
 
-/** Everything that Redis holds, keys and values, as one text. */
+/** Everything that Redis contains, keys and values, as one text. */
 export async function dump({ direct }: TestRedis): Promise<string> {
   const entries: unknown[] = []
   for (const key of await direct.keys('*')) {

@@ -12,7 +12,7 @@ let provider: Awaited<ReturnType<typeof startProvider>>
 afterEach(() => provider.close())
 
 describe('a remote key set', () => {
-  it('R08: fifty cold requests at once are one fetch', async () => {
+  it('R08: fifty simultaneous requests without a cached set make one fetch', async () => {
     provider = await startProvider((response, request) =>
       setTimeout(() => one(response, request), 60),
     )
@@ -22,7 +22,7 @@ describe('a remote key set', () => {
     expect(provider.hits).toBe(1)
   })
 
-  it('R08: fifty cold requests at a dead provider are one fetch, and none waits for its own', async () => {
+  it('R08: fifty simultaneous requests at an unreachable provider make one fetch, and share its failure', async () => {
     provider = await startProvider(hanging)
     const { find } = keySetOn(provider.url)
     const found = await Promise.all(Array.from({ length: 50 }, () => find(first)))
@@ -31,7 +31,7 @@ describe('a remote key set', () => {
     expect(provider.hits).toBe(1)
   })
 
-  it('serves from memory, renews towards the end of its age, and waits for a renewal after it', async () => {
+  it('serves from memory, renews before its expiry, and waits for the renewal after it', async () => {
     provider = await startProvider(one)
     const { find, advance, settled } = keySetOn(provider.url)
     await find(first)
@@ -51,7 +51,7 @@ describe('a remote key set', () => {
     expect(provider.hits).toBe(3)
   })
 
-  it('Cache-Control may shorten the age, down to a minute, and never lengthens it', async () => {
+  it('Cache-Control may shorten the maximum age, down to a minute, and never extends it', async () => {
     for (const [cacheControl, stillFresh, renewed] of [
       ['public, max-age=100', 69, 70],
       ['max-age=0, must-revalidate', 41, 42],
@@ -77,7 +77,7 @@ describe('a remote key set', () => {
     provider = await startProvider(one)
   })
 
-  it('R07, S07: a thousand unknown kids, a hundred at a time, are one fetch per cool-down', async () => {
+  it('R07, S07: a thousand unknown kids, a hundred at a time, make one fetch per cool-down', async () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url)
     await find(first)
@@ -100,7 +100,7 @@ describe('a remote key set', () => {
     expect(provider.hits).toBe(3)
   })
 
-  it('R07, S07: known keys do not wait for the look-up of unknown ones', async () => {
+  it('R07, S07: known keys do not wait for the fetch for unknown ones', async () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url)
     await find(first)
@@ -113,7 +113,7 @@ describe('a remote key set', () => {
     expect(order).toEqual(['ok', 'key_set:timeout'])
   })
 
-  it('R09: while the provider fails, known keys serve for a day, and unknown ones are nobody\u2019s fault', async () => {
+  it('R09: while the provider fails, known keys serve for a day, and an unknown key is an outage', async () => {
     for (const failing of [refusing, hanging, saying('', 500)]) {
       provider = await startProvider(one)
       const { find, advance, settled, keySet } = keySetOn(provider.url)
@@ -122,7 +122,7 @@ describe('a remote key set', () => {
       advance(300)
       expect(await find(first)).toBe('ok')
       expect(provider.hits).toBe(2)
-      // Backing off: nobody asks, nobody waits.
+      // Backoff: no request fetches, and none waits.
       for (let request = 0; request < 20; request++) expect(await find(first)).toBe('ok')
       expect(await find(second)).toMatch(/^key_set:(refused|timeout)$/)
       expect(provider.hits).toBe(2)
@@ -143,7 +143,7 @@ describe('a remote key set', () => {
     provider = await startProvider(one)
   })
 
-  it('R09: says when to come back, and asks a dead provider ever more rarely', async () => {
+  it('R09: an outage has Retry-After, and the fetches back off exponentially', async () => {
     provider = await startProvider(refusing)
     const { keySet, advance } = keySetOn(provider.url, { random: () => 0.999 })
     for (let second = 0; second < 300; second++) {
@@ -161,7 +161,7 @@ describe('a remote key set', () => {
     await expect(keySet.ready()).resolves.toBeUndefined()
   })
 
-  it('R11: a new key works at once after a quiet half minute, and within the cool-down at the latest', async () => {
+  it('R11: a new key works at once after half a minute without a fetch, and within the cool-down at the latest', async () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url)
     await find(first)
@@ -174,7 +174,7 @@ describe('a remote key set', () => {
     expect(provider.hits).toBe(2)
   })
 
-  it('R11: a key that is used just before it is published works one cool-down later', async () => {
+  it('R11: a key that is used just before its publication works one cool-down later', async () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url)
     await find(first)
@@ -190,7 +190,7 @@ describe('a remote key set', () => {
     expect(provider.hits).toBe(3)
   })
 
-  it('R11: the first key of another algorithm works for tokens without a kid, too', async () => {
+  it('R11: the first key of another algorithm works for tokens without a kid as well', async () => {
     const rsa = await createSigner('RS256', 'r')
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url)
@@ -203,7 +203,7 @@ describe('a remote key set', () => {
     expect(provider.hits).toBe(2)
   })
 
-  it('R11: a removed key stops within five minutes, also when nobody asked in between', async () => {
+  it('R11: a removed key is refused within five minutes, even without requests in between', async () => {
     provider = await startProvider(both)
     const { find, advance, keySet } = keySetOn(provider.url)
     const key = await keySet.find({ kid: 'a', alg: 'ES256' })
@@ -218,7 +218,7 @@ describe('a remote key set', () => {
     expect(keySet.vouches(key)).toBe(false)
   })
 
-  it('a renewal whose request was cancelled holds nobody up for longer than its lease', async () => {
+  it('a renewal whose request was cancelled delays no request for longer than its lease', async () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url, { timeoutMs: 600_000 })
     await find(first)

@@ -1,4 +1,4 @@
-/** A token issuer that signs whatever it is told to, well-formed or not. */
+/** A token issuer that signs any content, well-formed or not. */
 import { base64url, exportJWK, generateKeyPair } from 'jose'
 import { Denied, Unavailable } from '../../src/errors.ts'
 import type { IssuerConfig } from '../../src/validators/environment.ts'
@@ -15,9 +15,9 @@ export interface Signer {
   readonly alg: Algorithm
   readonly publicJwk: JsonWebKey
   readonly privateJwk: JsonWebKey
-  /** Signs two texts (or bytes) as they are. */
+  /** Signs two texts (or bytes) unchanged. */
   signRaw(header: string | Uint8Array, payload: string | Uint8Array): Promise<string>
-  /** A good token, but for what is given; `undefined` leaves a member out. */
+  /** Creates a valid token with the given changes; `undefined` removes a member. */
   token(claims?: object, header?: object): Promise<string>
 }
 
@@ -70,7 +70,7 @@ export async function createSigner(alg: Algorithm, kid: string = alg): Promise<S
   }
 }
 
-/** An issuer with its keys inline, checked and completed as the configuration would. */
+/** An issuer with inline keys, checked and completed as by the configuration. */
 export function issuerOf(keys: readonly JsonWebKey[], overrides: object = {}): IssuerConfig {
   const [issuer] = issuers.parse([
     { issuer: ISSUER, audience: AUDIENCE, jwks: { keys }, ...overrides },
@@ -79,7 +79,7 @@ export function issuerOf(keys: readonly JsonWebKey[], overrides: object = {}): I
   return issuer
 }
 
-/** `ok`, the check that refused (`token_rejected:exp`), or what was out of reach. */
+/** Returns `ok`, the check that refused (`token_rejected:exp`), or the failed dependency. */
 export async function outcome(attempt: () => unknown): Promise<string> {
   try {
     await attempt()

@@ -25,7 +25,7 @@ const [old, fresh, other] = await Promise.all([
   generateSigningKey('ES256'),
   generateSigningKey('RS256'),
 ])
-/** One key, and what one rotation makes of it. */
+/** One key, and the result of one rotation. */
 const keys = rotated([old], fresh, NOW_MS)
 const at = (seconds: number) => NOW_MS + seconds * 1000
 const kids = (set: readonly { kid: string }[]) => set.map(({ kid }) => kid)
@@ -37,7 +37,7 @@ const environment = (set: readonly SigningJwk[]) => ({
   SIGNING_KEYS: JSON.stringify({ keys: set }),
 })
 
-/** A token as the gateway issues them, signed by its active key of that moment. */
+/** Issues a token as the gateway does, signed by its active key of that time. */
 async function tokenAt(seconds: number, lifeSeconds = 3_600, set = keys): Promise<string> {
   const jwk = activeKey(set, at(seconds)) as SigningJwk
   const { kid, alg, privateKey } = await importSigningKey(jwk)
@@ -53,8 +53,8 @@ async function tokenAt(seconds: number, lifeSeconds = 3_600, set = keys): Promis
     .sign(privateKey)
 }
 
-describe('S46: keys change by the clock', () => {
-  it('the first key whose nbf has passed and whose exp has not signs', () => {
+describe('S46: the schedule of signing keys', () => {
+  it('the first key whose nbf has passed and whose exp has not passed signs', () => {
     const signs = (seconds: number) => activeKey(keys, at(seconds))?.kid
     expect(signs(0)).toBe(old.kid)
     expect(signs(SWITCH_SECONDS - 0.001)).toBe(old.kid)
@@ -66,14 +66,14 @@ describe('S46: keys change by the clock', () => {
     expect(activeKey([{ ...fresh, nbf: NOW_SECONDS + 1 }], NOW_MS)).toBeUndefined()
   })
 
-  it('one algorithm at a time, where one is asked for', () => {
+  it('if an algorithm is requested, only its keys sign', () => {
     const set = rotated([old, other], fresh, NOW_MS)
     expect(activeKey(set, at(SWITCH_SECONDS))?.kid).toBe(fresh.kid)
     expect(activeKey(set, at(SWITCH_SECONDS), 'RS256')?.kid).toBe(other.kid)
     expect(activeKey(set, NOW_MS, 'EdDSA')).toBeUndefined()
   })
 
-  it('all keys that have not expired are published, also before they sign', () => {
+  it('all keys that have not expired are published, before they sign as well', () => {
     const published = (seconds: number) => kids(publishedKeys(keys, at(seconds)))
     expect(published(0)).toEqual([fresh.kid, old.kid])
     expect(published(END_SECONDS - 0.001)).toEqual([fresh.kid, old.kid])
@@ -87,14 +87,14 @@ describe('S46: keys change by the clock', () => {
     expect(states(END_SECONDS)).toEqual(['active', 'expired'])
   })
 
-  it('a key is imported once an isolate, and cannot be taken out again', async () => {
+  it('a key is imported once per isolate, and cannot be exported', async () => {
     const first = await importSigningKey(old)
     expect(await importSigningKey(old)).toBe(first)
     expect(first.privateKey.extractable).toBe(false)
   })
 })
 
-describe('S46: tokens of the keys of a rotation', () => {
+describe('S46: tokens during a rotation', () => {
   const clock = { nowMs: NOW_MS }
   const { issuers } = parseConfig(environment(keys))
   const verifierOf = (options: { maxCachedBytes?: number } = {}) =>
@@ -104,7 +104,7 @@ describe('S46: tokens of the keys of a rotation', () => {
     return outcome(() => verifier.verify(token))
   }
 
-  it('no token is refused for the change, whenever it was issued', async () => {
+  it('are never refused because of the rotation, whenever they were issued', async () => {
     const [cold, warm] = [verifierOf({ maxCachedBytes: 0 }), verifierOf()]
     for (const issued of [0, SWITCH_SECONDS - 1, SWITCH_SECONDS, SWITCH_SECONDS + 1]) {
       const token = await tokenAt(issued)
@@ -116,7 +116,7 @@ describe('S46: tokens of the keys of a rotation', () => {
     }
   })
 
-  it('what an old key signed ends with it, remembered or not', async () => {
+  it('of an expired key are refused, cached or not', async () => {
     const token = await tokenAt(0, 7_200)
     const [cold, warm] = [verifierOf({ maxCachedBytes: 0 }), verifierOf()]
     expect(await verdict(warm, token, END_SECONDS - 1)).toBe('ok')
@@ -127,7 +127,7 @@ describe('S46: tokens of the keys of a rotation', () => {
     expect(await verdict(warm, alive, END_SECONDS)).toBe('ok')
   })
 
-  it('an independent verifier needs no set but the one of the time of issue', async () => {
+  it('can be verified with the key set of the time of issue', async () => {
     for (const seconds of [0, SWITCH_SECONDS - 1, SWITCH_SECONDS, END_SECONDS]) {
       // A copy may be five minutes old.
       const copy = publicKeySet(publishedKeys(keys, at(Math.max(0, seconds - 300))))
@@ -138,7 +138,7 @@ describe('S46: tokens of the keys of a rotation', () => {
     }
   })
 
-  it('a removed key signs for nobody, and a gateway without a live key is not ready', async () => {
+  it('of a removed key are refused, and a gateway without an active key is not ready', async () => {
     const token = await tokenAt(0)
     const { issuers } = parseConfig(environment([fresh]))
     const verifier = createTokenVerifier({ issuers, now: () => at(1) })
@@ -182,7 +182,7 @@ describe('S46: GET /.well-known/jwks.json', () => {
     expect(last.etag).not.toBe(first.etag)
   })
 
-  it('has no private member, whatever kind of key it is', async () => {
+  it('has no private member, for every kind of key', async () => {
     const set = [old, other, await generateSigningKey('EdDSA')]
     const gateway = createGateway(composeServices(environment(set), policy), policy)
     const text = await (await gateway.request('/.well-known/jwks.json')).text()

@@ -13,7 +13,7 @@ function checkOf(text: string, maxDepth = 16): string {
 }
 
 describe('parseStrictJson', () => {
-  it('reads every JSON value as JSON.parse does', () => {
+  it('parses every JSON value as JSON.parse does', () => {
     for (const text of [
       '{}',
       '[]',
@@ -28,7 +28,7 @@ describe('parseStrictJson', () => {
     }
   })
 
-  it('S18: a name that stands twice in one object is refused, however it is spelled', () => {
+  it('S18: refuses a duplicate name in one object, in any spelling', () => {
     for (const text of [
       '{"sub":"a","sub":"admin"}',
       '{"sub":"a","\\u0073ub":"admin"}',
@@ -45,7 +45,7 @@ describe('parseStrictJson', () => {
     }
   })
 
-  it('S18: equal names in different objects, and equal values, are no duplicates', () => {
+  it('S18: accepts equal names in different objects, and equal values', () => {
     expect(parse('[{"a":"a"},{"a":["a","a"]},{"A":1,"a":2}]')).toEqual([
       { a: 'a' },
       { a: ['a', 'a'] },
@@ -53,7 +53,7 @@ describe('parseStrictJson', () => {
     ])
   })
 
-  it('S21: nesting is counted before anything is parsed', () => {
+  it('S21: counts the nesting before it parses', () => {
     expect(checkOf('[[1]]', 1)).toBe('depth')
     expect(parse('[{"a":1}]', 2)).toEqual([{ a: 1 }])
     expect(checkOf('{}', 0)).toBe('depth')
@@ -65,7 +65,7 @@ describe('parseStrictJson', () => {
     expect(checkOf('['.repeat(100_000), 1_000_000)).toBe('syntax')
   })
 
-  it('refuses a byte order mark and whatever else is not JSON', () => {
+  it('refuses a byte order mark and everything else that is not JSON', () => {
     for (const text of [
       '\ufeff{}',
       '',
@@ -88,14 +88,14 @@ describe('parseStrictJson', () => {
     }
   })
 
-  it('S25: names of the prototype are ordinary own properties', () => {
+  it('S25: returns names of the prototype as ordinary own properties', () => {
     const value = parse('{"__proto__":{"admin":true},"constructor":1,"toString":2}') as object
     expect(Object.keys(value)).toEqual(['__proto__', 'constructor', 'toString'])
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
     expect((value as { admin?: unknown }).admin).toBeUndefined()
   })
 
-  it('says nothing of the text in its error', () => {
+  it('does not quote the text in its error', () => {
     expect.assertions(2)
     for (const text of ['{"secret-value":x}', '{"secret-value":1,"secret-value":2}']) {
       try {
@@ -106,7 +106,7 @@ describe('parseStrictJson', () => {
     }
   })
 
-  it('S63: reads an object of 200,000 names', () => {
+  it('S63: parses an object of 200,000 names', () => {
     const names = Array.from({ length: 200_000 }, (_, index) => `"k${index}":0`)
     expect(Object.keys(parse(`{${names.join()}}`) as object)).toHaveLength(200_000)
     expect(checkOf(`{${names.join()},"k0":1}`)).toBe('duplicate_name')

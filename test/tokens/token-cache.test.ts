@@ -22,7 +22,7 @@ const verified = { keySet, key: {}, principal: {}, expiresAtMs: NOW_MS + 1_000 }
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Bytes, without garbage. */
+/** Used heap in bytes, after garbage collection. */
 function usedHeap(): number {
   collect()
   collect()
@@ -36,7 +36,7 @@ function clocked(issuers = [issuerOf([signer.publicJwk])], maxCachedBytes?: numb
   return { clock, verifier }
 }
 
-/** Counts signature checks and digests while `work` runs. */
+/** Counts signature checks, digests and JSON parses while `work` runs. */
 async function cryptoCalls(work: () => Promise<unknown>): Promise<number> {
   const spies = [
     vi.spyOn(crypto.subtle, 'verify'),
@@ -51,8 +51,8 @@ async function cryptoCalls(work: () => Promise<unknown>): Promise<number> {
   }
 }
 
-describe('verified tokens', () => {
-  it('are the same principal object each time, without crypto and without JSON', async () => {
+describe('the cache of verified tokens', () => {
+  it('returns the same principal object each time, without crypto and without JSON', async () => {
     const { verifier } = clocked()
     const token = await signer.token()
     let first: unknown
@@ -62,7 +62,7 @@ describe('verified tokens', () => {
     expect(await cryptoCalls(again)).toBe(0)
   })
 
-  it('S14: still expire, to the millisecond, when they are remembered', async () => {
+  it('S14: refuses an expired token, to the millisecond', async () => {
     const { clock, verifier } = clocked()
     const token = await signer.token({ exp: NOW_SECONDS + 10 })
     await verifier.verify(token)
@@ -72,7 +72,7 @@ describe('verified tokens', () => {
     expect(await outcome(() => verifier.verify(token))).toBe('token_rejected:exp')
   })
 
-  it('are verified anew after five minutes at the latest', async () => {
+  it('keeps a token for at most five minutes, and verifies it again after that', async () => {
     const { clock, verifier } = clocked()
     const token = await signer.token({ exp: NOW_SECONDS + 3_600 })
     const first = await verifier.verify(token)
@@ -84,7 +84,7 @@ describe('verified tokens', () => {
     expect(second).toEqual(first)
   })
 
-  it('S31: another spelling of a remembered token is not that token', async () => {
+  it('S31: does not return a cached principal for another spelling of its token', async () => {
     const { verifier } = clocked()
     const token = await signer.token()
     await verifier.verify(token)
@@ -99,7 +99,7 @@ describe('verified tokens', () => {
     }
   })
 
-  it('of a removed key stop when the key set stops vouching, though they are remembered', async () => {
+  it('refuses tokens of a removed key when the key set no longer contains it', async () => {
     const provider = await startProvider(publishing([signer.publicJwk, other.publicJwk]))
     const remote = issuerOf([], { jwks: undefined, jwksUri: provider.url })
     const { clock, verifier } = clocked([remote])
@@ -117,7 +117,7 @@ describe('verified tokens', () => {
     await provider.close()
   })
 
-  it('survive a renewal that changes nothing, without being verified anew', async () => {
+  it('keeps tokens after a renewal of the key set without changes, without another verification', async () => {
     const provider = await startProvider(publishing([signer.publicJwk]))
     const { clock, verifier } = clocked([issuerOf([], { jwks: undefined, jwksUri: provider.url })])
     const token = await signer.token()
@@ -134,7 +134,7 @@ describe('verified tokens', () => {
     await provider.close()
   })
 
-  it('R19: are bounded in bytes, the least used first to go', () => {
+  it('R19: is bounded in bytes, and evicts the least recently used', () => {
     const cache = createTokenCache(100 * cachedBytes('token-1234'.length))
     for (let n = 0; n < 10_000; n++) {
       cache.set(`token-${n}`, verified, NOW_MS)
@@ -150,7 +150,7 @@ describe('verified tokens', () => {
     expect(cache.get('token-9999', NOW_MS)).toBeDefined()
   })
 
-  it('10,000 ordinary ones are all remembered', () => {
+  it('holds 10,000 ordinary tokens', () => {
     const cache = createTokenCache()
     const token = (n: number) => `${n}`.padEnd(ORDINARY_CHARACTERS, '.')
     for (let n = 0; n < 10_000; n++) cache.set(token(n), verified, NOW_MS)
@@ -163,15 +163,15 @@ describe('verified tokens', () => {
       'long',
       { sub: 'ü'.repeat(250), roles: Array.from({ length: 40 }, (_, n) => `${n}`.repeat(50)) },
     ],
-    ['full of small things', { roles: Array.from({ length: 400 }, (_, n) => `r${n}`) }],
-  ])('R19: take no more of the heap than is counted (%s)', async (_what, claims) => {
+    ['with many small members', { roles: Array.from({ length: 400 }, (_, n) => `r${n}`) }],
+  ])('R19: uses no more heap than it counts (%s)', async (_what, claims) => {
     const { verifier } = clocked(undefined, 1_000_000_000)
     const texts: Buffer[] = []
     for (let n = 0; n < 1_000; n++) {
       const claimed = { exp: NOW_SECONDS + 3_600, jti: `${n}`, ...claims }
       texts.push(Buffer.from(await signer.token(claimed)))
     }
-    // Once through, so that what is made only once is there before.
+    // One round before the measurement, for objects that are created only once.
     for (let n = 0; n < 50; n++)
       await clocked().verifier.verify(await signer.token({ jti: `${n}`, ...claims }))
     const before = usedHeap()
@@ -183,7 +183,7 @@ describe('verified tokens', () => {
     expect(await verifier.verify(texts[0]?.toString('latin1') ?? '')).toBeDefined()
   })
 
-  it('R19: a flood of distinct tokens fills no more than it may', async () => {
+  it('R19: stays within its limit under a flood of distinct tokens', async () => {
     const maxBytes = 1_000_000
     const { verifier } = clocked(undefined, maxBytes)
     const texts: Buffer[] = []
@@ -192,12 +192,12 @@ describe('verified tokens', () => {
     const before = usedHeap()
     for (const text of texts) await verifier.verify(text.toString('latin1'))
     expect(usedHeap() - before).toBeLessThan(maxBytes * 1.25)
-    // So that it still is in the heap then.
+    // Keeps the cache reachable until here.
     const last = texts.at(-1)?.toString('latin1') ?? ''
     expect(await cryptoCalls(() => verifier.verify(last))).toBe(0)
   })
 
-  it('can be left unremembered', async () => {
+  it('can be turned off', async () => {
     const { verifier } = clocked(undefined, 0)
     const token = await signer.token({ iss: ISSUER, aud: AUDIENCE })
     expect(await verifier.verify(token)).not.toBe(await verifier.verify(token))

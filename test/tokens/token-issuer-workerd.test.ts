@@ -36,7 +36,7 @@ interface Answer {
   readonly issued: readonly IssuedToken[]
 }
 
-it('in workerd tokens of every kind are issued, and 20 requests refresh one session alike', async () => {
+it('in workerd, tokens of every kind are issued, and 20 refreshes of one session give the same result', async () => {
   const refreshToken = await ask('')
   const texts = await Promise.all(Array.from({ length: 20 }, () => ask(refreshToken)))
   const answers = texts.map((text) => JSON.parse(text) as Answer)

@@ -14,7 +14,7 @@ afterEach(() => vi.restoreAllMocks())
 
 describe('a JWT that the gateway issues', () => {
   it.each(ALGORITHMS)(
-    'RFC 9068: says who, for whom and until when, and an independent verifier accepts it (%s)',
+    'RFC 9068: names subject, audience and expiry, and an independent verifier accepts it (%s)',
     async (algorithm) => {
       const { issuer } = issuing()
       const confirmation = 'A'.repeat(43)
@@ -48,7 +48,7 @@ describe('a JWT that the gateway issues', () => {
   )
 
   it.each(ALGORITHMS)(
-    'is accepted by the gateway itself, with everything in it (%s)',
+    'is accepted by the gateway itself, with all its claims (%s)',
     async (algorithm) => {
       const { issuer, verifier } = issuing()
       const { token, tokenId, tokenIdHash } = await issuer.issue(full, { algorithm })
@@ -66,7 +66,7 @@ describe('a JWT that the gateway issues', () => {
     },
   )
 
-  it('has no member for what the grant does not have', async () => {
+  it('omits members that the grant does not have', async () => {
     const { token } = await issuing().issuer.issue(bare)
     const claims = decodeJwt(token)
     expect(Object.keys(claims).sort()).toEqual(
@@ -75,14 +75,14 @@ describe('a JWT that the gateway issues', () => {
     expect(claims.aud).toBe(GATEWAY)
   })
 
-  it('S41: has an id that is a random UUID of version 4', async () => {
+  it('S41: has a random UUID of version 4 as id', async () => {
     const { issuer } = issuing()
     const ids = await Promise.all([1, 2, 3].map(async () => (await issuer.issue(bare)).tokenId))
     for (const id of ids) expect(id).toMatch(UUID4)
     expect(new Set(ids).size).toBe(3)
   })
 
-  it('S46: is signed by the first key whose time has come, and that is not over', async () => {
+  it('S46: is signed by the first key whose nbf has passed and whose exp has not passed', async () => {
     const [first, second] = keys
     if (first === undefined || second === undefined) throw new Error('unreachable')
     const next = { ...first, nbf: NOW_SECONDS + 600 }
@@ -97,7 +97,7 @@ describe('a JWT that the gateway issues', () => {
     await expect(ended.issuer.issue(bare)).rejects.toThrow('no key signs now')
   })
 
-  it('an algorithm that no key has is a clear mistake of the configuration', async () => {
+  it('is refused as misconfigured for an algorithm without a key', async () => {
     const { issuer } = issuing({ keys: keys.filter(({ alg }) => alg === 'ES256') })
     const failure = await issuer.issue(bare, { algorithm: 'RS256' }).catch((error) => error)
     expect(failure).toBeInstanceOf(Misconfigured)
@@ -105,8 +105,8 @@ describe('a JWT that the gateway issues', () => {
   })
 })
 
-describe('the life of a token', () => {
-  it('is as configured, or as asked for', async () => {
+describe('the lifetime of a token', () => {
+  it('is the configured or the requested one', async () => {
     const { issuer } = issuing({ defaultTtlSeconds: 600 })
     const life = async (options?: object) => {
       const { issuedAtSeconds, expiresAtSeconds } = await issuer.issue(bare, options)
@@ -118,7 +118,7 @@ describe('the life of a token', () => {
   })
 
   it.each(['jwt', 'opaque'] as const)(
-    'S39: never goes past the end of its session (%s)',
+    'S39: never exceeds the end of its session (%s)',
     async (format) => {
       const { issuer, references } = issuing()
       const notAfterSeconds = NOW_SECONDS + 60.9
@@ -135,11 +135,11 @@ describe('the life of a token', () => {
   it.each([
     ['has ended', { notAfterSeconds: NOW_SECONDS }],
     [
-      'has ended, for an earlier refresh',
+      'has ended, for a retried refresh',
       { notAfterSeconds: NOW_SECONDS - 1, issuedAtSeconds: NOW_SECONDS - 10 },
     ],
     ['ends within this second', { notAfterSeconds: NOW_SECONDS + 0.5 }],
-  ])('nothing is issued for a session that %s', async (_, options) => {
+  ])('is refused for a session that %s', async (_, options) => {
     const { issuer, references } = issuing()
     for (const format of ['jwt', 'opaque'] as const) {
       const failure = await issuer.issue(bare, { format, ...options }).catch((error) => error)
@@ -150,7 +150,7 @@ describe('the life of a token', () => {
   })
 
   it.each([299, 3_601, 0, -1, Number.NaN, Number.POSITIVE_INFINITY])(
-    'of %d seconds is a mistake of the program',
+    'of %d seconds is a RangeError',
     async (ttlSeconds) => {
       await expect(issuing().issuer.issue(bare, { ttlSeconds })).rejects.toThrow(RangeError)
       expect(() => issuing({ defaultTtlSeconds: ttlSeconds })).toThrow(RangeError)
@@ -159,7 +159,7 @@ describe('the life of a token', () => {
 })
 
 describe('an opaque token', () => {
-  it('S40: is a UUIDv4 whose record is stored under its hash, and nowhere says what it is', async () => {
+  it('S40: is a UUIDv4 whose record is stored under its hash, and no stored value contains the token', async () => {
     const { issuer, references } = issuing()
     const { token, tokenId, tokenIdHash } = await issuer.issue(full, { format: 'opaque' })
     expect(token).toMatch(UUID4)
@@ -184,13 +184,13 @@ describe('an opaque token', () => {
     })
   })
 
-  it('is vouched for by the gateway itself where nobody else does', async () => {
+  it('names the gateway as issuer of the subject if the grant has none', async () => {
     const { issuer, references } = issuing()
     const { token } = await issuer.issue(bare, { format: 'opaque' })
     expect(await references.find(await credentialHash(token))).toMatchObject({ issuer: GATEWAY })
   })
 
-  it('that could not be stored is not given out', async () => {
+  it('is not returned if it could not be stored', async () => {
     const references = {
       ...rememberingStore(),
       put: async () => {
@@ -208,7 +208,7 @@ describe('an opaque token', () => {
     await expect(issuer.issue(bare)).rejects.toThrow(Misconfigured)
   })
 
-  it('S41: 10,000 of them and their ids are all different, 122 bits of the CSPRNG each', () => {
+  it('S41: is unique in 10,000 together with its id, with 122 random bits of the CSPRNG each', () => {
     const source = vi.spyOn(crypto, 'getRandomValues')
     const uuids: string[] = []
     for (let count = 0; count < 10_000; count++) {
@@ -222,7 +222,7 @@ describe('an opaque token', () => {
   })
 })
 
-describe('a retry', () => {
+describe('a retried issue', () => {
   it('S37: with the same seed gets the same id and the same opaque token, at any time', async () => {
     const { clock, issuer, references } = issuing()
     const options = { seed: randomSeed(), issuedAtSeconds: NOW_SECONDS - 3 }
@@ -235,13 +235,13 @@ describe('a retry', () => {
     expect(decodeJwt(jwt.token)).toMatchObject({ jti: first.tokenId, iat: NOW_SECONDS - 3 })
   })
 
-  it('a seed of another length is a mistake of the program', async () => {
+  it('with a seed of another length is a RangeError', async () => {
     const seed = new Uint8Array(31)
     await expect(issuing().issuer.issue(bare, { seed })).rejects.toThrow(RangeError)
   })
 })
 
-/** How many bits are the same in every one of these hexadecimal texts. */
+/** Returns the number of bits that are equal in all of these hexadecimal texts. */
 function constantBits(texts: readonly string[]): number {
   const values = texts.map((text) => BigInt(`0x${text}`))
   const set = values.reduce((all, value) => all & value)

@@ -13,14 +13,14 @@ const signers = [
 ]
 const keys = signers.map(({ publicJwk }) => publicJwk)
 
-/** Without `nodejs_compat`, and without a Cache API, as where nobody has configured one. */
+/** Without `nodejs_compat` and without a Cache API, as in a Worker without configuration for it. */
 let worker: Running
 beforeAll(async () => {
   worker = await startWorkerd({ entry: join(import.meta.dirname, 'workers/verifier.ts'), vars: {} })
 })
 afterAll(() => worker.stop())
 
-/** Requests to a verifier that has never heard of this provider. */
+/** Sends requests to a verifier that has not cached this provider. */
 const isolateOf = (jwksUri: string) => ({
   async ask(token: string, path = '', signal?: AbortSignal) {
     const response = await fetch(`http://127.0.0.1:${worker.port}/${path}`, {
@@ -31,8 +31,8 @@ const isolateOf = (jwksUri: string) => ({
   },
 })
 
-describe('in workerd', () => {
-  it('every default algorithm is verified, and a forged signature refused', async () => {
+describe('the token verifier in workerd', () => {
+  it('verifies every default algorithm, and refuses a forged signature', async () => {
     const provider = await startProvider(publishing(keys))
     const isolate = isolateOf(provider.url)
     for (const signer of signers) {
@@ -45,7 +45,7 @@ describe('in workerd', () => {
     await provider.close()
   })
 
-  it('R08: fifty cold requests at once are at most two fetches', async () => {
+  it('R08: makes at most two fetches for fifty simultaneous requests without a cached set', async () => {
     const provider = await startProvider((response, request) =>
       setTimeout(() => publishing(keys)(response, request), 100),
     )
@@ -59,7 +59,7 @@ describe('in workerd', () => {
     await provider.close()
   })
 
-  it('a client that hangs up while its request fetches the keys does not lock the others out', async () => {
+  it('does not block other clients if a client leaves while its request fetches the keys', async () => {
     for (const path of ['', 'mortal']) {
       const provider = await startProvider(hanging)
       const isolate = isolateOf(provider.url)
@@ -75,7 +75,7 @@ describe('in workerd', () => {
     }
   })
 
-  it('R10: redirects, error pages and silence are outages', async () => {
+  it('R10: treats redirects, error pages and silence as outages', async () => {
     for (const [behaviour, fault] of [
       [saying('', 302, { location: '/elsewhere' }), 'refused'],
       [saying('<h1>Oops</h1>', 500), 'refused'],

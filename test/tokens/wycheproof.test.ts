@@ -22,23 +22,23 @@ const file = join(import.meta.dirname, '../vectors/wycheproof/json_web_signature
 const { testGroups } = JSON.parse(readFileSync(file, 'utf8')) as { testGroups: Group[] }
 const cases = testGroups.flatMap((group) => group.tests.map((test) => ({ ...test, group })))
 
-/** Valid messages that a verifier of access tokens refuses all the same, and why. */
+/** Valid messages that a verifier of access tokens refuses, and the reason. */
 const STRICTER = new Map([
   ...[259, 264, 268, 272, 320, 325].map((id) => [id, 'token_rejected:segments'] as const),
   // The text has a character outside the alphabet, which lenient decoders skip.
   [372, 'token_rejected:base64url'],
   [373, 'token_rejected:base64url'],
-  // The key is for PS256, or for an algorithm that does not exist, and the message says otherwise.
+  // The key is for PS256, or for an algorithm that does not exist, and the message has another one.
   [346, 'token_rejected:key_algorithm'],
   [350, 'token_rejected:key_algorithm'],
   [347, 'token_rejected:kid_unknown'],
   [351, 'token_rejected:kid_unknown'],
 ])
 
-/** Called invalid, and byte for byte the message of case 357, which is called valid. */
+/** Invalid according to the suite, but byte for byte equal to case 357, which it calls valid. */
 const SAME_AS_VALID = [367, 370]
 
-/** The verifier's own path from the text to the signature: everything but the claims. */
+/** The verifier's own path from the text to the signature, without the claims. */
 function verify(jws: string, key: object): Promise<string> {
   return outcome(async () => {
     const keySet = createInlineKeySet({ keys: [key as { kty: string }, DECOY] }, ALGORITHMS)
@@ -46,7 +46,7 @@ function verify(jws: string, key: object): Promise<string> {
   })
 }
 
-/** So that a set whose key is ignored still has one. */
+/** A second key, so that a set whose other key is ignored is not empty. */
 const DECOY = {
   kty: 'OKP',
   crv: 'Ed25519',
@@ -56,12 +56,12 @@ const DECOY = {
 }
 
 describe('Wycheproof: JSON Web Signature', () => {
-  it('has all of its 401 cases', () => {
+  it('contains its 401 cases', () => {
     expect(cases).toHaveLength(401)
     expect(cases.filter(({ result }) => result === 'valid')).toHaveLength(46)
   })
 
-  it('contradicts itself in two cases, and nowhere else', () => {
+  it('contradicts itself in exactly two cases', () => {
     const valid = new Set(cases.filter(({ result }) => result === 'valid').map(({ jws }) => jws))
     const contradictions = cases.filter(
       ({ result, jws, group }) =>

@@ -1,4 +1,4 @@
-/** A Worker that begins sessions, refreshes them, and issues access tokens of each kind. */
+/** A Worker that opens sessions, refreshes them, and issues access tokens of each kind. */
 
 import { createRedisRest } from '../../../src/redis/rest.ts'
 import type { IssueOptions, RefreshTokens, TokenIssuer } from '../../../src/tokens/access-grant.ts'
@@ -61,7 +61,7 @@ function newSession() {
 }
 
 export default {
-  /** A refresh token as the body is refreshed; none begins a session. */
+  /** A refresh token in the body is refreshed; without one, a session is opened. */
   async fetch(request: Request, env: Env): Promise<Response> {
     services ??= servicesOf(env)
     const { issuer, refreshTokens } = services

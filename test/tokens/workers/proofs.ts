@@ -1,4 +1,4 @@
-/** A Worker that verifies the DPoP proof of each request, and says what became of it. */
+/** A Worker that verifies the DPoP proof of each request, and reports the outcome. */
 import { Denied } from '../../../src/errors.ts'
 import { createDpopVerifier, type DpopVerifier } from '../../../src/tokens/dpop.ts'
 

@@ -1,4 +1,4 @@
-/** A Worker that verifies the bearer token of each request, and says what became of it. */
+/** A Worker that verifies the bearer token of each request, and reports the outcome. */
 
 import { base64url } from 'jose'
 import { Denied, Unavailable } from '../../../src/errors.ts'
@@ -8,12 +8,12 @@ import { edgeKeySetCache } from '../../../src/tokens/key-set-cache.ts'
 import { createTokenVerifier } from '../../../src/tokens/verifier.ts'
 import { issuers } from '../../../src/validators/issuer.ts'
 
-/** The moment for which the test's tokens are made; from then on, time passes as it does. */
+/** The time that the test's tokens are issued for; time passes normally from then on. */
 const BEGINNING_MS = 1_800_000_000_000
 let startedMs = 0
 const now = () => BEGINNING_MS + Date.now() - startedMs
 
-/** A verifier for each provider: cold when a provider is first named. */
+/** A verifier for each provider, created at its first use. */
 const verifiers = new Map<string, TokenVerifier>()
 
 function verifierFor(jwksUri: string): TokenVerifier {
@@ -33,7 +33,7 @@ async function poison(jwksUri: string, text: string): Promise<Response> {
   return new Response((await cache?.read(jwksUri))?.text === text ? 'poisoned' : 'lost')
 }
 
-/** What the platform says of an EdDSA token and a key, without any check of ours. */
+/** The platform's own verification of an EdDSA token and a key, without our checks. */
 async function verifyBare(request: Request): Promise<Response> {
   const { x, token } = (await request.json()) as { x: string; token: string }
   const jwk = { kty: 'OKP', crv: 'Ed25519', x }
@@ -51,7 +51,7 @@ export default {
     const jwksUri = request.headers.get('x-jwks-uri') ?? ''
     if (pathname === '/bare') return verifyBare(request)
     if (pathname === '/poison') return poison(jwksUri, await request.text())
-    // A mortal request keeps nothing alive: when its client goes, so does all it has begun.
+    // Without waitUntil, all work of a request ends when its client leaves.
     const waitUntil =
       pathname === '/mortal' ? undefined : (promise: Promise<unknown>) => context.waitUntil(promise)
     try {
