@@ -228,7 +228,7 @@ describe('automatic bans', () => {
   })
 })
 
-/** Returns how many milliseconds another caller waits for a 200 while `another` is in progress. */
+/** Returns the milliseconds until `another` is answered with 200, or NaN. */
 async function waitOf(another: Promise<Response>): Promise<number> {
   const startMs = performance.now()
   const response = await another

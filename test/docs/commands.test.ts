@@ -42,7 +42,7 @@ const PROMISED: readonly (readonly [command: string, output: RegExp])[] = [
   ['portcullis audit verify', /^ok: /m],
 ]
 
-/** Events that a query finds. An event is in the database some time after its request. */
+/** Events that a query must find. An event reaches the database some time after its request. */
 const ON_RECORD: readonly (readonly [guide: Guide, command: string, reason: string])[] = [
   ['docs/your-api.md', 'audit query --decision', 'token_rejected:aud'],
   ['docs/audit.md', 'audit query --decision', 'token_revoked:subject'],
@@ -71,7 +71,7 @@ afterAll(async () => {
 const commandsOf = (document: string): readonly Block[] =>
   blocksOf(readDocument(document)).filter(({ language }) => language === 'sh')
 
-/** The statuses that a block promises in comments, and those that its requests got. */
+/** Returns the statuses that a block promises in comments, and the statuses of its requests. */
 function statuses(block: Block, output: string): readonly [promised: string[], got: string[]] {
   const promised = [...block.text.matchAll(/# (\d{3})$/gm)].map(([, status = '']) => status)
   const got = [...output.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status = '']) => status)
@@ -111,7 +111,7 @@ describe.each(GUIDES)('the commands of %s', (guide) => {
       {
         PORT: port,
         PORTCULLIS_URL: `http://127.0.0.1:${port}`,
-        // The documents assume a machine that does nothing else.
+        // The documents assume an otherwise idle machine.
         REDIS_TIMEOUT_MS: '5000',
         CI: 'true',
         NO_COLOR: '1',
@@ -130,7 +130,7 @@ describe.each(GUIDES)('the commands of %s', (guide) => {
     'line %i: %s',
     async (line) => {
       const block = blocks.find((one) => one.line === line)
-      if (block === undefined) throw new Error(`line ${line}: there is no block`)
+      if (block === undefined) throw new Error(`line ${line}: no block found`)
       await writeFilesBefore(block)
       const promise = promiseAfter(blocks, block)
       const { code, output } = await terminal.run(block.text)

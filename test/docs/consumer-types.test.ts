@@ -8,7 +8,7 @@ import { ROOT } from '../harness/process.ts'
 const directory = mkdtempSync(join(tmpdir(), 'consumer-'))
 afterAll(() => rmSync(directory, { recursive: true }))
 
-test('a Worker elsewhere reads the types as the README says, without those of Node or a browser', () => {
+test('a Worker in another package compiles with the types as the README describes, without those of Node or a browser', () => {
   const config = join(directory, 'tsconfig.json')
   writeFileSync(
     config,

@@ -1,4 +1,4 @@
-/** What the README needs of curl, for machines that have none. */
+/** The parts of curl that the README needs, for machines without curl. */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 

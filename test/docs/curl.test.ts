@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { startHttpServer } from '../harness/http-server.ts'
 
-test("curl's stand-in sends what it is told, and tells status, headers and body", async () => {
+test('the curl replacement sends the given request and prints status, headers and body', async () => {
   const server = await startHttpServer(async (request, response) => {
     if (request.url === '/ok') return void response.end('{"ok":true}')
     const chunks: Buffer[] = []

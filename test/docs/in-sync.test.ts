@@ -19,36 +19,36 @@ const storage = read('docs/storage-schema.md')
 const threats = read('docs/threat-model.md')
 const DOCUMENTS = ALL_DOCUMENTS.filter((path) => !path.startsWith('bench/'))
 
-/** First groups of every match. */
+/** Returns the first group of every match. */
 function inOrder(text: string, pattern: RegExp): string[] {
   return [...text.matchAll(pattern)].map(([, first = '']) => first)
 }
 
-/** As {@link inOrder}, but sorted, and each once. */
+/** Like {@link inOrder}, but sorted and without duplicates. */
 function found(text: string, pattern: RegExp): string[] {
   return [...new Set(inOrder(text, pattern))].sort()
 }
 
-/** The text between the first `from` and the next `to`. */
+/** Returns the text between the first `from` and the next `to`. */
 function between(text: string, from: string, to: string): string {
   const start = text.indexOf(from)
-  if (start < 0) throw new Error(`there is no ${from}`)
+  if (start < 0) throw new Error(`not found: ${from}`)
   const end = text.indexOf(to, start + from.length)
   return text.slice(start + from.length, end < 0 ? undefined : end)
 }
 
-/** Names in the first cells of the tables of a section. */
+/** Returns the names in the first cells of the tables of a section. */
 function tabled(document: string, heading: string): string[] {
   return found(between(document, `${heading}\n`, '\n#'), /^\| `(\w+)` \|/gm)
 }
 
-/** Members of an interface of a source file. */
+/** Returns the members of an interface in a source file. */
 function membersOf(path: string, name: string): string[] {
   const body = between(read(path), `interface ${name}`, '\n}')
   return found(body, /^ {2}(?:readonly )?(\w+)\??:/gm)
 }
 
-describe('docs/configuration.md names what there is, and all of it:', () => {
+describe('docs/configuration.md lists exactly what exists:', () => {
   const schema = between(
     read('src/validators/environment.ts'),
     'const environmentSchema',
@@ -161,7 +161,7 @@ describe('docs/configuration.md names what there is, and all of it:', () => {
   })
 })
 
-describe('docs/storage-schema.md names what there is, and all of it:', () => {
+describe('docs/storage-schema.md lists exactly what exists:', () => {
   const code = filesBelow('src', '.ts').map(read).join('\n')
   const prefixes = found(code, /['"`](pc:[a-z:-]+)/g)
 
@@ -170,13 +170,13 @@ describe('docs/storage-schema.md names what there is, and all of it:', () => {
     expect(found(storage, /^\| `(pc:[a-z:-]+)/gm)).toEqual(prefixes)
   })
 
-  test('Redis keys that any document mentions', () => {
+  test('Redis keys in any document', () => {
     const mentioned = DOCUMENTS.flatMap((path) => found(read(path), /(pc:[\w:-]+)/g))
     const unknown = mentioned.filter((key) => !prefixes.some((prefix) => key.startsWith(prefix)))
     expect(unknown).toEqual([])
   })
 
-  test('bans to write by hand', async () => {
+  test('bans written by hand', async () => {
     for (const key of [
       await addressBanKey('203.0.113.7'),
       await addressBanKey('2001:db8:1:2::/64'),
@@ -222,7 +222,7 @@ test('docs/architecture.md shows the stages in the order of the pipeline', () =>
   expect(inOrder(read('docs/architecture.md'), /^ {2}\| {2}(\w+) {2,}/gm)).toEqual(inCode)
 })
 
-test('docs/threat-model.md defines every row that it names, and tests prove each', () => {
+test('docs/threat-model.md defines every row that it mentions, and tests prove each', () => {
   const rows = /\b([SR]\d\d)\b/g
   const defined = found(between(threats, '## Guarantees', '\n#'), rows)
   // A range such as "S12 to S17" names its ends.
@@ -235,7 +235,7 @@ test('docs/threat-model.md defines every row that it names, and tests prove each
 describe.each(DOCUMENTS)('%s', (path) => {
   const text = read(path)
 
-  test('names files that are there', () => {
+  test('names files that exist', () => {
     const known = ['src', 'workers', 'cli', 'dev', 'examples', 'test'].flatMap((folder) =>
       filesBelow(folder, '.ts'),
     )

@@ -46,16 +46,16 @@ function anchorsOf(markdown: string): ReadonlySet<string> {
   return anchors
 }
 
-/** What is wrong with a link of a document, or undefined. */
+/** Returns what is wrong with a link of a document, or undefined. */
 function faultOf(document: string, target: string): string | undefined {
   const [path = '', anchor] = target.split('#')
   const file = path === '' ? document : normalize(join(dirname(document), decodeURI(path)))
-  if (!existsSync(join(ROOT, file))) return `${target}: there is no file ${file}`
+  if (!existsSync(join(ROOT, file))) return `${target}: no such file ${file}`
   if (anchor === undefined) return undefined
   if (!file.endsWith('.md')) return `${target}: only Markdown files have headings`
   return anchorsOf(readDocument(file)).has(anchor)
     ? undefined
-    : `${target}: there is no heading #${anchor} in ${file}`
+    : `${target}: no heading #${anchor} in ${file}`
 }
 
 describe('relative links lead to a file and a heading that exist:', () => {
@@ -64,10 +64,10 @@ describe('relative links lead to a file and a heading that exist:', () => {
     expect(links.map((target) => faultOf(document, target)).filter(Boolean)).toEqual([])
   })
 
-  test('and the check finds those that do not', () => {
-    expect(faultOf('README.md', 'docs/no-such-file.md')).toContain('there is no file')
-    expect(faultOf('README.md', 'docs/errors.md#no-such-heading')).toContain('there is no heading')
-    expect(faultOf('README.md', '#no-such-heading')).toContain('there is no heading')
+  test('and the check reports a link that leads nowhere', () => {
+    expect(faultOf('README.md', 'docs/no-such-file.md')).toContain('no such file')
+    expect(faultOf('README.md', 'docs/errors.md#no-such-heading')).toContain('no heading')
+    expect(faultOf('README.md', '#no-such-heading')).toContain('no heading')
     expect(faultOf('docs/errors.md', '../src/errors.ts#L1')).toContain('only Markdown files')
     expect(relativeLinks('[a](b.md#c) `[d](e.md)` [f](https://g.example)')).toEqual(['b.md#c'])
     expect([...anchorsOf('# A `b`\n\n## [C](d.md): e\n\n## A b\n')]).toEqual([

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-// Their types are checked with the tests; one of them is served below.
+// Imported so that their types are checked with the tests. One of them is served below.
 import type {} from '../../examples/books/policy.ts'
 import type {} from '../../examples/middleware/worker.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
@@ -11,7 +11,7 @@ import { type Running, startWorkerd } from '../proxy/workerd.ts'
 
 const NOTE = JSON.stringify({ text: 'buy nails' })
 
-describe('the example of a Worker with Portcullis inside, in workerd', () => {
+describe('the example of a Worker with Portcullis as middleware, in workerd', () => {
   let key: TestKey
   let provider: TestServer
   let redis: TestRedis
@@ -45,7 +45,7 @@ describe('the example of a Worker with Portcullis inside, in workerd', () => {
       claims: { iss: provider.url, aud: 'https://notes.example.com', roles, sub: 'eve' },
     })
 
-  const ask = async (path: string, bearer?: string, body?: string) =>
+  const send = async (path: string, bearer?: string, body?: string) =>
     fetch(`http://127.0.0.1:${worker.port}${path}`, {
       headers: {
         ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }),
@@ -54,24 +54,24 @@ describe('the example of a Worker with Portcullis inside, in workerd', () => {
       ...(body !== undefined && { method: 'POST', body }),
     })
 
-  test('a caller with a role gets an answer and is told the limit', async () => {
-    const answer = await ask('/notes', await tokenOf(['reader']))
+  test('a caller with a role gets a response with the limit', async () => {
+    const answer = await send('/notes', await tokenOf(['reader']))
     expect(answer.status).toBe(200)
     expect(await answer.json()).toEqual({ notesOf: 'eve' })
     expect(answer.headers.get('RateLimit-Policy')).toBe('"standard";q=100;w=60')
   })
 
-  test('each guard refuses what it is there for', async () => {
+  test('each guard refuses its kind of request', async () => {
     const [reader, writer] = [await tokenOf(['reader']), await tokenOf(['writer'])]
     const answers = [
-      await ask('/notes'),
-      await ask('/notes', 'a.b.c'),
-      await ask('/notes', reader, NOTE),
-      await ask('/notes', writer, '{"text":"","more":1}'),
-      await ask('/notes', writer, JSON.stringify({ text: 'x'.repeat(70_000) })),
-      await ask('/a%2fb', writer),
-      await ask('/nothing', writer),
-      await ask('/notes', writer, NOTE),
+      await send('/notes'),
+      await send('/notes', 'a.b.c'),
+      await send('/notes', reader, NOTE),
+      await send('/notes', writer, '{"text":"","more":1}'),
+      await send('/notes', writer, JSON.stringify({ text: 'x'.repeat(70_000) })),
+      await send('/a%2fb', writer),
+      await send('/nothing', writer),
+      await send('/notes', writer, NOTE),
     ]
     expect(answers.map(({ status }) => status)).toEqual([401, 401, 403, 422, 413, 400, 404, 201])
     for (const refusal of answers.slice(0, -1))
@@ -81,9 +81,9 @@ describe('the example of a Worker with Portcullis inside, in workerd', () => {
 
   test('one request is one round trip to Redis', async () => {
     const reader = await tokenOf(['reader'])
-    await ask('/notes', reader)
+    await send('/notes', reader)
     const before = redis.calls()
-    await ask('/notes', reader)
+    await send('/notes', reader)
     expect(redis.calls() - before).toBe(1)
   })
 })

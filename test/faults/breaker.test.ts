@@ -12,7 +12,7 @@ import {
 
 const START_MS = 1_700_000_000_000
 
-/** A breaker whose time stands still until told otherwise; without jitter. */
+/** Creates a breaker without jitter, with a clock that the test sets. */
 function build({ random = () => 0 }: { readonly random?: () => number } = {}) {
   let nowMs = START_MS
   const alarms: AlarmLine[] = []
@@ -34,7 +34,7 @@ function build({ random = () => 0 }: { readonly random?: () => number } = {}) {
     } catch (error) {
       return error as Unavailable
     }
-    throw new Error('it let the call through')
+    throw new Error('the breaker let the call through')
   }
   return {
     ...{ breaker, breakers, alarms, transitions, fail, refusal },
@@ -45,7 +45,7 @@ function build({ random = () => 0 }: { readonly random?: () => number } = {}) {
 }
 
 describe('a breaker', () => {
-  test('R02: opens with the fifth failure in a row, and refuses at once with the last fault', () => {
+  test('R02: opens with the fifth consecutive failure, and refuses at once with the last fault', () => {
     const { breaker, fail, refusal, transitions } = build()
     fail(DEFAULT_FAILURES - 1)
     expect(breaker.state()).toBe('closed')
@@ -57,7 +57,7 @@ describe('a breaker', () => {
     expect(transitions).toEqual(['closed > open (unreachable)'])
   })
 
-  test('does not open while answers arrive in between', () => {
+  test('does not open if successes arrive in between', () => {
     const { breaker, fail } = build()
     for (let round = 0; round < 20; round++) {
       fail(DEFAULT_FAILURES - 1)
@@ -67,7 +67,7 @@ describe('a breaker', () => {
     expect(breaker.state()).toBe('closed')
   })
 
-  test('a call that is late beside others that were answered is no failure of the dependency', () => {
+  test('does not count a late call as a failure if concurrent calls were answered', () => {
     const { breaker } = build()
     const late = Array.from({ length: 50 }, () => breaker.enter())
     breaker.enter()
@@ -76,7 +76,7 @@ describe('a breaker', () => {
     expect(breaker.state()).toBe('closed')
   })
 
-  test('R02, R32: lets one through after its period: a good answer closes it for all', () => {
+  test('R02, R32: lets one call through after its period, and closes for all after a success', () => {
     const { breaker, fail, refusal, pass, transitions } = build()
     fail(DEFAULT_FAILURES)
     pass(FIRST_PERIOD_MS - 1)
@@ -91,7 +91,7 @@ describe('a breaker', () => {
     expect(transitions.slice(1)).toEqual(['open > half_open (timeout)', 'half_open > closed'])
   })
 
-  test('probes come by the half second at first, then at most every five seconds', () => {
+  test('probes after half a second at first, then at most every five seconds', () => {
     const { breaker, fail, refusal, pass } = build()
     fail(DEFAULT_FAILURES)
     for (const periodMs of [
@@ -114,7 +114,7 @@ describe('a breaker', () => {
     }
   })
 
-  test('chance takes off up to half of a period, so that isolates do not probe together', () => {
+  test('shortens periods at random by up to half, so that isolates do not probe together', () => {
     const { breaker, fail, refusal, pass } = build({ random: () => 0.999_999 })
     fail(DEFAULT_FAILURES)
     pass(FIRST_PERIOD_MS / 2 - 1)
@@ -124,7 +124,7 @@ describe('a breaker', () => {
     expect(breaker.state()).toBe('half_open')
   })
 
-  test('a probe that never comes back costs one period, and the next request probes', () => {
+  test('replaces a lost probe after one period', () => {
     const { breaker, fail, refusal, pass } = build()
     fail(DEFAULT_FAILURES)
     pass(FIRST_PERIOD_MS)
@@ -133,17 +133,17 @@ describe('a breaker', () => {
     refusal()
     pass(1)
     breaker.enter()
-    // Old news: another one probes by now.
+    // This result is outdated: another call is the probe by now.
     breaker.failed(lost, 'timeout')
     expect(breaker.state()).toBe('half_open')
     breaker.succeeded()
     expect(breaker.state()).toBe('closed')
   })
 
-  test('probes that take longer than their period are failures, too, and come ever more rarely', () => {
+  test('counts probes slower than their period as failures, and sends them less and less often', () => {
     const { breaker, fail, pass } = build()
     fail(DEFAULT_FAILURES)
-    /** Probes that are under way, and when they will have failed. */
+    /** Probes in progress and the times when they fail. */
     const slow: { readonly entry: number; readonly atMs: number }[] = []
     let probes = 0
     for (let ms = 0; ms < 60_000; ms += 50) {
@@ -154,14 +154,14 @@ describe('a breaker', () => {
         slow.push({ entry: breaker.enter(), atMs: ms + 5_000 })
         probes += 1
       } catch {
-        // Refused.
+        // The call is refused.
       }
     }
     expect(probes).toBeLessThan(20)
     expect(probes).toBeGreaterThan(10)
   })
 
-  test('calls from before it opened do not prolong it, and an answer to one closes it', () => {
+  test('is not extended by calls from before it opened, and closes after a success of one', () => {
     const { breaker, fail, refusal, pass } = build()
     const early = Array.from({ length: 100 }, () => breaker.enter())
     fail(DEFAULT_FAILURES)
@@ -172,7 +172,7 @@ describe('a breaker', () => {
     expect(breaker.state()).toBe('closed')
   })
 
-  test('starts anew once it has closed: five failures, half a second', () => {
+  test('starts anew after it has closed: five failures, half a second', () => {
     const { breaker, fail, refusal, pass } = build()
     fail(DEFAULT_FAILURES)
     for (let probes = 0; probes < 3; probes++) {
@@ -191,7 +191,7 @@ describe('a breaker', () => {
   })
 
   test.each([0, 0.25, 0.5, 0.75, 0.99])(
-    'R04: of a dependency that flaps by the second, no up phase is slept through (%d)',
+    'R04: of a dependency that flaps each second, uses every up phase (%d)',
     (first) => {
       let chance = first
       const random = () => {
@@ -200,7 +200,7 @@ describe('a breaker', () => {
       }
       const { breaker, pass } = build({ random })
       let served = 0
-      // 60 s, 100 requests a second: up in even seconds, down in odd ones.
+      // 60 s, 100 requests a second: up in even seconds, down in odd seconds.
       for (let request = 0; request < 6_000; request++) {
         const isUp = Math.floor(request / 100) % 2 === 0
         try {
@@ -214,13 +214,13 @@ describe('a breaker', () => {
         }
         pass(10)
       }
-      // The next probe is at most half a second away, and 19 hundredths of one on average.
+      // The next probe is at most half a second away, and 0.19 s on average.
       expect(served).toBeGreaterThan(0.7 * 3_000)
     },
   )
 })
 
-describe('a bystander', () => {
+describe('a passive breaker', () => {
   test('is refused while the breaker is not closed, and neither opens, probes nor closes it', () => {
     const { breaker, fail, pass } = build()
     const passiveBreaker = passiveBreakerOf(breaker)
@@ -237,7 +237,7 @@ describe('a bystander', () => {
 })
 
 describe('R05: the alarm', () => {
-  test('R05: sounds when it opens, once a minute while requests are refused, and when it closes', () => {
+  test('R05: logs when it opens, once a minute while requests are refused, and when it closes', () => {
     const { breaker, alarms, fail, refusal, pass } = build()
     fail(DEFAULT_FAILURES)
     for (let second = 0; second < 150; second++) {
@@ -245,7 +245,7 @@ describe('R05: the alarm', () => {
         try {
           breaker.failed(breaker.enter(), 'timeout')
         } catch {
-          // Refused, as it should be.
+          // The call is refused as expected.
         }
       }
       pass(1_000)
@@ -263,7 +263,7 @@ describe('R05: the alarm', () => {
     expect(() => refusal()).toThrow('let the call through')
   })
 
-  test('R05: a dependency that flaps is told once a minute, too', () => {
+  test('R05: logs once a minute for a flapping dependency too', () => {
     const { breaker, alarms, fail, pass } = build()
     for (let second = 0; second < 120; second += 2) {
       fail(DEFAULT_FAILURES)
@@ -279,7 +279,7 @@ describe('R05: the alarm', () => {
     ])
   })
 
-  test('names which one, where there are several', () => {
+  test('names the dependency', () => {
     const { breakers, alarms } = build()
     const breaker = createCircuitBreaker({
       name: 'origin',

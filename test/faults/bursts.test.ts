@@ -1,7 +1,7 @@
 /**
- * Bursts in real workerd beside two busy loops: a Redis that answers in 5 ms is never taken for an
- * outage, and one that is late or silent always is. The gateway is starved, and Redis is not: it runs
- * in a process of its own, which the system prefers to the gateway and the busy loops.
+ * Bursts in real workerd beside two busy loops. A Redis that answers in 5 ms never counts as an
+ * outage; one that is late or silent always does. The gateway is starved of CPU and Redis is not:
+ * Redis runs in its own process, with a higher priority than the gateway and the busy loops.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto'
@@ -27,7 +27,7 @@ const MOST = 1_000
 const SUBJECTS = 50
 const PROMPT: Fault = { kind: 'latency', ms: 5 }
 const TIMEOUT = { timeout: 300_000 }
-/** Of the gateway and the busy loops: a third of the share that Redis gets. */
+/** The priority of the gateway and the busy loops: a third of the share that Redis gets. */
 const LOW_PRIORITY = 5
 
 let redis: ChildProcess
@@ -84,7 +84,7 @@ beforeAll(async () => {
       ]),
     },
   })
-  // A process that has just started is no Redis that answers in 5 ms.
+  // A process that has just started does not answer in 5 ms yet.
   const init = { method: 'POST', headers: { authorization: `Bearer ${token}` }, body: '[["PING"]]' }
   for (let count = 0; count < 200; count++)
     expect((await fetch(`${url}/pipeline`, init)).ok).toBe(true)
@@ -108,7 +108,7 @@ interface Answer {
 
 const agent = new Agent({ maxSockets: Number.POSITIVE_INFINITY })
 
-function ask(path: string, authorization: string, form?: Record<string, string>): Promise<Answer> {
+function send(path: string, authorization: string, form?: Record<string, string>): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const method = form === undefined ? 'GET' : 'POST'
     const headers = {
@@ -127,7 +127,7 @@ function ask(path: string, authorization: string, form?: Record<string, string>)
   })
 }
 
-/** How many answers there are of each status. */
+/** Counts the responses by status. */
 function counted(answers: readonly Answer[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
@@ -137,19 +137,19 @@ function counted(answers: readonly Answer[]): Record<string, number> {
 const burst = (count: number) =>
   Promise.all(
     Array.from({ length: count }, (_, index) =>
-      ask('/orders', `Bearer ${tokens[index % tokens.length]}`),
+      send('/orders', `Bearer ${tokens[index % tokens.length]}`),
     ),
   )
 
 const BASIC = `Basic ${btoa(`${CLIENT.id}:${CLIENT.secret}`)}`
 async function session(subject_token = ''): Promise<string> {
   const form = { grant_type: EXCHANGE, subject_token, subject_token_type: ACCESS_TOKEN }
-  const { status, body } = await ask('/oauth/token', BASIC, form)
+  const { status, body } = await send('/oauth/token', BASIC, form)
   expect(status, body).toBe(200)
   return (JSON.parse(body) as { refresh_token: string }).refresh_token
 }
 
-test.each([200, MOST])('R03: a burst of %i: each request is served', TIMEOUT, async (count) => {
+test.each([200, MOST])('R03: in a burst of %i each request is served', TIMEOUT, async (count) => {
   for (let round = 0; round < 3; round++) {
     const before = reached
     expect(counted(await burst(count)), `round ${round}`).toEqual({ 200: count })
@@ -157,19 +157,19 @@ test.each([200, MOST])('R03: a burst of %i: each request is served', TIMEOUT, as
   }
 })
 
-test('50 refreshes at once: each is served', TIMEOUT, async () => {
+test('of 50 concurrent refreshes each is served', TIMEOUT, async () => {
   for (let round = 0; round < 3; round++) {
     const refresh_token = await session(tokens[round])
     const form = { grant_type: 'refresh_token', refresh_token }
     const answers = await Promise.all(
-      Array.from({ length: 50 }, () => ask('/oauth/token', BASIC, form)),
+      Array.from({ length: 50 }, () => send('/oauth/token', BASIC, form)),
     )
     expect(counted(answers), `round ${round}`).toEqual({ 200: 50 })
   }
 })
 
 test.each<[string, Fault]>([
-  // So late that no machine is slow enough to make up for it.
+  // So late that no slow machine can compensate for it.
   ['answers after a minute', { kind: 'latency', ms: 60_000 }],
   ['is silent', { kind: 'hang' }],
 ])(
@@ -181,8 +181,8 @@ test.each<[string, Fault]>([
     expect(counted(await burst(200))).toEqual({ 503: 200 })
     expect(counted(await burst(MOST))).toEqual({ 503: MOST })
     expect(reached, NEVER).toBe(before)
-    // The breaker is open: an outage costs the next requests no deadline.
-    const { body } = await ask('/orders', `Bearer ${tokens[0]}`)
+    // The breaker is open, so the next requests do not wait for a deadline.
+    const { body } = await send('/orders', `Bearer ${tokens[0]}`)
     expect(JSON.parse(body)).toMatchObject({ status: 503, code: 'dependency_unavailable' })
 
     await set(PROMPT)

@@ -1,4 +1,4 @@
-/** No call of ours waits for ever: what the table of decision 0023 says, held against the code. */
+/** Every call to a dependency has a deadline. Compares the table of decision 0023 with the code. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -11,25 +11,25 @@ const sources = ['src', 'workers']
       .filter((path) => path.endsWith('.ts') && !path.startsWith('.'))
       .map((path) => join(folder, path)),
   )
-  // The demo origin is what others call.
+  // The demo origin only receives calls.
   .filter((path) => path !== 'workers/origin.ts')
 
-/** Code without its comments. */
+/** Returns code without its comments. */
 const codeOf = (path: string) =>
   read(path)
     .replaceAll(/\/\*[\s\S]*?\*\//g, '')
     .replaceAll(/\/\/.*$/gm, '')
 
-/** What follows a call of `fetch`; where a method of that name begins is no call. */
+/** Matches calls of `fetch`, and not the beginning of a method with that name. */
 const CALL_OF_FETCH = /^(?!\s*(?:async )?fetch\().*(?<![.\w])fetch\(/gm
-/** Bindings, as their types are called. */
+/** Bindings by the names of their types. */
 const BINDING = /\b(D1Database|R2Bucket|QueueBinding)\b/
 const BOUNDED = /\b(withDeadline|within)[(<]/
-/** Methods of theirs that ask something. */
+/** Methods of bindings that send a call. */
 const CALLS = /\.(run|first|all|batch|sendBatch|head|put)[(<]/
 
-describe('every call to something else has a deadline', () => {
-  test('R02, R09, R24: over HTTP it has a signal', () => {
+describe('every call to a dependency has a deadline', () => {
+  test('R02, R09, R24: an HTTP call has a signal', () => {
     const calls = sources.flatMap((path) => {
       const code = codeOf(path)
       return [...code.matchAll(CALL_OF_FETCH)].map(
@@ -39,11 +39,11 @@ describe('every call to something else has a deadline', () => {
     expect(calls.map(([path]) => path)).toContain('src/tokens/key-set-download.ts')
     const without = calls.filter(([, call]) => !/\bsignal\b/.test(call)).map(([path]) => path)
     expect(without).toEqual([])
-    // That one takes its options from a few lines above.
+    // This call has its options in a variable a few lines above.
     expect(codeOf('src/origin/origin.ts')).toMatch(/const init = \{[^}]*signal: abort\.signal/)
   })
 
-  test('R20: to D1, R2 and the queue it is a race with a timer', () => {
+  test('R20: a call to D1, R2 or the queue races with a timer', () => {
     const users = sources.filter((path) => {
       const code = codeOf(path)
       return /^src\/[a-z-]+\/(?:d1|r2|queue)\//.test(path) && BINDING.test(code) && CALLS.test(code)

@@ -6,7 +6,7 @@ import { guardedOrigin } from '../../src/origin/guarded-origin.ts'
 import type { OriginRequest } from '../../src/origin/origin.ts'
 import { problemOf } from '../../src/problems/problem-of.ts'
 
-/** An origin that does what it is told, and its guard; time stands still unless told otherwise. */
+/** Creates an origin with a scripted behaviour, its breakers, and a clock that the test sets. */
 function build() {
   let nowMs = 1_700_000_000_000
   let outcome: () => Response = () => new Response('ok')
@@ -47,7 +47,7 @@ function build() {
     send: (route = 'GET /a', body?: OriginRequest['body']) => origin.send(request(route, body)),
     failure: (route = 'GET /a', body?: OriginRequest['body']) =>
       origin.send(request(route, body)).then(
-        () => expect.unreachable('it was answered'),
+        () => expect.unreachable('the call was answered'),
         (error: unknown) => error,
       ),
   }
@@ -59,7 +59,7 @@ describe('the breaker of a route', () => {
     ['malformed', 'origin_unreachable', 502],
     ['timeout', 'origin_timeout', 504],
   ])(
-    'R23, R24: %s: opens, says the same unasked with Retry-After, and closes again',
+    'R23, R24: %s: opens, short-circuits with the same error and Retry-After, and closes again',
     async (fault, code, status) => {
       const { failing, answering, failure, send, asked, pass, breakers } = build()
       failing(new Unavailable('origin', fault))
@@ -84,7 +84,7 @@ describe('the breaker of a route', () => {
     },
   )
 
-  test('shuts off no other route', async () => {
+  test('affects no other route', async () => {
     const { failing, failure, asked } = build()
     failing(new Unavailable('origin', 'timeout'))
     for (let count = 0; count < 10; count++) await failure('GET /a')
@@ -94,14 +94,14 @@ describe('the breaker of a route', () => {
     expect(asked()).toBe(DEFAULT_FAILURES + 2)
   })
 
-  test.each([500, 503, 404])('an answer is an answer: %i never opens it', async (status) => {
+  test.each([500, 503, 404])('does not open after a response with status %i', async (status) => {
     const { answering, send, asked } = build()
     answering(() => new Response('', { status }))
     for (let count = 0; count < 50; count++) expect((await send()).status).toBe(status)
     expect(asked()).toBe(50)
   })
 
-  test('R23: who leaves as often as they probe does not keep others from the origin', async () => {
+  test('R23: clients that disconnect during every probe do not lock others out', async () => {
     const { failing, answering, failure, send, asked, pass, breakers } = build()
     failing(new Unavailable('origin', 'timeout'))
     for (let count = 0; count < DEFAULT_FAILURES; count++) await failure()
@@ -113,14 +113,14 @@ describe('the breaker of a route', () => {
     answering(() => new Response('ok'))
     expect((await send()).status).toBe(200)
     expect(breakers.list[0]?.state()).toBe('closed')
-    // Closed or open, leaving changes nothing.
+    // Neither in the closed nor in the open state does a disconnect change anything.
     failing(new Denied({ code: 'request_malformed', check: 'client_gone' }))
     await failure()
     answering(() => new Response('ok'))
     expect((await send()).status).toBe(200)
   })
 
-  test('neither a client that has gone nor a body too large nor a slow upload opens it', async () => {
+  test('does not open after a disconnect, an oversized body or a slow upload', async () => {
     const { failing, failure, asked } = build()
     failing(new Denied({ code: 'request_malformed', check: 'client_gone' }))
     for (let count = 0; count < 50; count++) await failure()

@@ -1,4 +1,4 @@
-/** `GET /-/readyz` under many requests at once: the whole gateway in workerd, over a real Redis. */
+/** `GET /-/readyz` under concurrent requests: the whole gateway in workerd, over a real Redis. */
 import { request as httpRequest } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createSharedReading } from '../../src/isolate/shared-reading.ts'
@@ -11,7 +11,7 @@ import { type Running, startWorkerd } from '../proxy/workerd.ts'
 import { type FaultyRest, hanging, startFaultyRest } from '../rows/faulty-rest.ts'
 
 const AT_ONCE = 200
-/** Shorter than what a check may take; longer than a busy machine needs to send its requests. */
+/** Shorter than the deadline of a check, longer than a busy machine needs to send its requests. */
 const REDIS_TIMEOUT_MS = 3_000
 const MEMORY_MS = 1_000
 
@@ -53,7 +53,7 @@ describe('readyz in workerd', () => {
 
   const pings = () => rest.calls.filter((body) => body.includes('PING')).length
 
-  /** A request on a connection of its own. */
+  /** Sends a request on a new connection. */
   function ask(): { sent: Promise<void>; answer: Promise<Answer> } {
     const url = `http://127.0.0.1:${gateway.port}/-/readyz`
     const request = httpRequest(url, { agent: false })
@@ -73,7 +73,7 @@ describe('readyz in workerd', () => {
   }
   const many = () => Array.from({ length: AT_ONCE }, ask)
 
-  test('R18, S74: 200 requests at once are one call to Redis, and all get its answer', async () => {
+  test('R18, S74: 200 concurrent requests cost one call to Redis, and all get its result', async () => {
     const held: (() => void)[] = []
     rest.setFault((response) => {
       held.push(() => {
@@ -91,7 +91,7 @@ describe('readyz in workerd', () => {
     expect(pings()).toBe(1)
   })
 
-  test('R18, R02, S74: so are 200 while Redis hangs, and the answer is right again when Redis is back', async () => {
+  test('R18, R02, S74: so do 200 while Redis hangs, and the result is correct again when Redis is back', async () => {
     rest.setFault(hanging)
     const answers = await Promise.all(many().map(({ answer }) => answer))
     for (const { status, body } of answers) {
@@ -115,7 +115,7 @@ describe('a check that never settles', () => {
     vi.useRealTimers()
   })
 
-  test('has failed after five seconds, runs once at a time, and does not hide the others', async () => {
+  test('fails after five seconds, runs once at a time, and does not hide the other checks', async () => {
     let runs = 0
     const stuck = () => {
       runs += 1
@@ -141,12 +141,12 @@ describe('a check that never settles', () => {
     expect((await later).status).toBe(503)
     expect(runs).toBe(2)
   })
-  test('a request that dies while it reads is succeeded by another one', async () => {
+  test('a request that dies while it reads is replaced by another', async () => {
     const reads: number[] = []
     const reading = createSharedReading({
       read(serial: number) {
         reads.push(serial)
-        // The platform ends the first request: nothing of it goes on, not even a `finally`.
+        // The platform cancels the first request: nothing of it continues, not even a `finally`.
         return serial === 0 ? new Promise<number>(() => {}) : Promise.resolve(serial)
       },
       now: Date.now,
@@ -163,7 +163,7 @@ describe('a check that never settles', () => {
     expect(new Set(await Promise.all(others))).toEqual(new Set([reads[1]]))
   })
 
-  test('nobody waits for ever behind requests that die one after another', async () => {
+  test('requests have a bounded wait even if one after another dies', async () => {
     let reads = 0
     const reading = createSharedReading({
       read() {

@@ -1,4 +1,4 @@
-/** The breaker before Redis, over a real Redis behind a proxy that misbehaves. */
+/** The breaker in front of Redis, over a real Redis behind a fault proxy. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
@@ -40,7 +40,7 @@ beforeEach(async () => {
   await redis.direct.flushall()
 })
 
-/** An isolate: its own breaker, whose clock stands still unless told otherwise, and its own memory. */
+/** Creates an isolate with its own breaker, its own memory, and a clock that the test sets. */
 function isolate(timeoutMs = 150) {
   let nowMs = Date.now()
   const outcomes: string[] = []
@@ -56,7 +56,7 @@ function isolate(timeoutMs = 150) {
   return {
     ...{ breaker, rest, admission, outcomes },
     bystander: createRedisRest({ ...connection, breaker: passiveBreakerOf(breaker) }),
-    /** For whom an answer is never late. */
+    /** A client without a deadline. */
     patientPing: () => patient.send([['PING']]),
     pass(ms: number) {
       nowMs += ms
@@ -68,7 +68,7 @@ function isolate(timeoutMs = 150) {
 const octets = () => proxy.bytes().fromClients
 const failed = (promise: Promise<unknown>) =>
   promise.then(
-    () => expect.unreachable('it was answered'),
+    () => expect.unreachable('the call was answered'),
     (error: unknown) => error,
   )
 
@@ -78,8 +78,8 @@ describe('while the breaker is open', () => {
     ['no connection', { kind: 'refuse' }, 'unreachable'],
     ['a page of HTML', RUBBISH[1]?.[1] ?? { kind: 'none' }, 'malformed'],
     ['an error status', { kind: 'answer', status: 500, body: '{"error":"x"}' }, 'refused'],
-  ])('R02, R05: %s: no call goes out, and each says what is wrong', async (_, fault, name) => {
-    // Only silence is to be found out by the deadline.
+  ])('R02, R05: %s: no call is sent, and each error names the fault', async (_, fault, name) => {
+    // Only silence is detected by the deadline.
     const { breaker, ping, outcomes } = isolate(name === 'timeout' ? 150 : 5_000)
     await proxy.set(fault)
     while (breaker.state() === 'closed')
@@ -95,7 +95,7 @@ describe('while the breaker is open', () => {
     expect(outcomes).toEqual(Array(DEFAULT_FAILURES).fill(name))
   })
 
-  test('R02, R32: one probe a period; the first answer lets everybody in, each with one call', async () => {
+  test('R02, R32: one probe in each period; after the first success every request makes one call', async () => {
     const { breaker, ping, patientPing, pass } = isolate()
     await proxy.set({ kind: 'hang' })
     while (breaker.state() === 'closed') await failed(ping())
@@ -104,7 +104,7 @@ describe('while the breaker is open', () => {
       pass(MAX_PERIOD_MS)
       const probe = failed(ping())
       expect(breaker.state()).toBe('half_open')
-      // While the probe is under way nobody waits for it.
+      // While the probe is in progress, no request waits for it.
       for (let count = 0; count < 20; count++)
         expect(await failed(ping())).toMatchObject({ unasked: true })
       expect(await probe).toMatchObject({ unasked: false })
@@ -119,7 +119,7 @@ describe('while the breaker is open', () => {
     expect(redis.calls() - recovered).toBe(steady)
   })
 
-  test('R32: of many requests at the end of a period one goes out, until it has been answered', async () => {
+  test('R32: of many requests at the end of a period one is sent, until it is answered', async () => {
     const { breaker, ping, pass } = isolate(5_000)
     await proxy.set({ kind: 'refuse' })
     for (let count = 0; count < DEFAULT_FAILURES; count++) await failed(ping())
@@ -132,7 +132,7 @@ describe('while the breaker is open', () => {
     expect(breaker.state()).toBe('closed')
   })
 
-  test('what is written behind answers neither opens it nor probes', async () => {
+  test('background writes neither open it nor probe', async () => {
     const { breaker, bystander, ping, pass } = isolate(5_000)
     await proxy.set({ kind: 'refuse' })
     for (let count = 0; count < 2 * DEFAULT_FAILURES; count++)
@@ -149,8 +149,8 @@ describe('while the breaker is open', () => {
   })
 })
 
-describe('what is no outage', () => {
-  test('R03: a Redis that takes 50 ms and more never opens it', async () => {
+describe('not an outage:', () => {
+  test('R03: a Redis that needs 50 ms or more never opens the breaker', async () => {
     const { breaker, ping, outcomes } = isolate(5_000)
     await proxy.set({ kind: 'latency', ms: 50, jitterMs: 20 })
     for (let round = 0; round < 4; round++) await Promise.all(Array.from({ length: 40 }, ping))
@@ -158,7 +158,7 @@ describe('what is no outage', () => {
     expect(new Set(outcomes)).toEqual(new Set(['answered']))
   })
 
-  test('errors of single commands in a good answer never open it', async () => {
+  test('errors of single commands in a valid reply never open it', async () => {
     const { breaker, rest } = isolate(5_000)
     await redis.direct.lpush('a-list', 'x')
     for (let count = 0; count < 2 * DEFAULT_FAILURES; count++) {
@@ -169,8 +169,8 @@ describe('what is no outage', () => {
   })
 })
 
-describe('what must not be repeated', () => {
-  test('is sent once, where other calls that got no answer are sent twice', async () => {
+describe('a call that must not be repeated', () => {
+  test('is sent once, although other calls without an answer are sent twice', async () => {
     const { rest } = isolate(5_000)
     await proxy.set({ kind: 'reset', afterBytes: 0 })
     const before = redis.calls()
@@ -180,7 +180,7 @@ describe('what must not be repeated', () => {
     expect(await redis.direct.mget('twice', 'once')).toEqual(['2', '1'])
   })
 
-  test('a proof of possession whose answer got lost is not sent again, which would look used', async () => {
+  test('with a proof of possession is not sent again, because the proof would look used', async () => {
     const { admission } = isolate(5_000)
     const proof = { replayKey: 'pc:dpop:test', replayTtlSeconds: 60, nowMs: Date.now() }
     await proxy.set({ kind: 'reset', afterBytes: 0 })
@@ -192,7 +192,7 @@ describe('what must not be repeated', () => {
 })
 
 describe.each([...FAULTS, ...RUBBISH])('with %s', (_, fault) => {
-  test('R01, R02, R03, R04, R05, R06: nobody gets in who must not, and all who may do when it is over', async () => {
+  test('R01, R02, R03, R04, R05, R06: refuses whoever must be refused, and admits the rest after the fault', async () => {
     const good = principal()
     const [revoked, revokedBefore] = [principal(), principal()]
     const spent = limitOf({ limit: 1 })
@@ -221,7 +221,7 @@ describe.each([...FAULTS, ...RUBBISH])('with %s', (_, fault) => {
 
     const decided: (AdmissionVerdict | Unavailable)[] = []
     for (let round = 0; round < 3; round++) {
-      // An isolate that remembers nobody: what it says, Redis has said, or nobody.
+      // An isolate with an empty memory: every result comes from Redis.
       const { admission, breaker, pass, outcomes } = isolate()
       await proxy.set(fault)
       for (const caller of [...callers, ...callers]) {
@@ -231,11 +231,11 @@ describe.each([...FAULTS, ...RUBBISH])('with %s', (_, fault) => {
       }
       if (!outcomes.includes('answered')) {
         expect(breaker.state()).toBe('open')
-        // Eight requests, five calls: after five failures, none is sent.
+        // Eight requests, five calls: after five failures none is sent.
         expect(outcomes).toHaveLength(DEFAULT_FAILURES)
       }
       await proxy.set({ kind: 'none' })
-      // A probe may miss its deadline on a machine that stands still: then the next one decides.
+      // A probe may miss its deadline on a busy machine. Then the next one decides.
       await expect
         .poll(() => {
           pass(MAX_PERIOD_MS)

@@ -1,9 +1,9 @@
-/** How long a gateway waits for its Redis is its operator's to say. */
+/** The operator configures how long a gateway waits for its Redis. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { startWorld, type World } from '../relations/pipeline/gateway.ts'
 
-/** Longer than the deadline that ships. */
+/** Longer than the default deadline. */
 const FAR_MS = 400
 
 let world: World
@@ -19,8 +19,8 @@ afterAll(async () => {
 })
 
 test.each([
-  ['too far by default', {}, 503],
-  ['near enough where that is longer', { REDIS_TIMEOUT_MS: '4000' }, 200],
+  ['too slow by default', {}, 503],
+  ['fast enough for a longer deadline', { REDIS_TIMEOUT_MS: '4000' }, 200],
 ])('R03: a Redis that answers after 400 ms is %s', async (_, env, expected) => {
   const isolate = world.isolate({
     env: { UPSTASH_REDIS_REST_URL: proxy.url, REDIS_TIMEOUT_MS: '250', ...env },

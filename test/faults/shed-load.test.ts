@@ -10,7 +10,7 @@ import { shedLoad } from '../../src/middleware/shed-load.ts'
 import { problemHandler } from '../../src/problems/problem-handler.ts'
 import { startGateway } from '../rows/gateway.ts'
 
-/** An app behind `shedLoad` whose handler answers when it is told to. */
+/** Creates an app behind `shedLoad` whose handler answers on the test's command. */
 function build(maxConcurrentRequests: number, now?: () => number) {
   const events: AuditEvent[] = []
   const held: ((response: Response) => void)[] = []
@@ -24,7 +24,7 @@ function build(maxConcurrentRequests: number, now?: () => number) {
 }
 
 describe('shedLoad', () => {
-  test('one more than may wait is 503 at once with Retry-After, and reaches nothing', async () => {
+  test('refuses one request above the limit at once with 503 and Retry-After, and does not call the handler', async () => {
     const { app, held, events, arrived } = build(2)
     const waiting = [app.request('/a'), app.request('/b')]
     await arrived(2)
@@ -40,7 +40,7 @@ describe('shedLoad', () => {
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([200, 200])
   })
 
-  test('there is room again as soon as one is answered, and where one has failed', async () => {
+  test('admits again as soon as a request is answered or has failed', async () => {
     const { app, held, arrived } = build(1)
     const first = app.request('/')
     await arrived(1)
@@ -56,7 +56,7 @@ describe('shedLoad', () => {
     expect((await third).status).toBe(200)
   })
 
-  test('an answer that still streams does not wait', async () => {
+  test('does not count a response that still streams', async () => {
     const { app, held, arrived } = build(1)
     const first = app.request('/')
     await arrived(1)
@@ -68,7 +68,7 @@ describe('shedLoad', () => {
     expect((await second).status).toBe(200)
   })
 
-  test('operators have a tenth more room than everybody', async () => {
+  test('admits a tenth more requests of operators', async () => {
     const { app, held, arrived } = build(10)
     const waiting = Array.from({ length: 10 }, () => app.request('/'))
     await arrived(10)
@@ -81,7 +81,7 @@ describe('shedLoad', () => {
     await Promise.all(waiting)
   })
 
-  test('requests that ended without a word do not shut the gateway for ever', async () => {
+  test('does not lock the gateway forever after requests that ended abruptly', async () => {
     let nowMs = 1_000_000
     const { app, held, arrived } = build(3, () => nowMs)
     for (let count = 0; count < 3; count++) void app.request('/never-answered')
@@ -95,15 +95,15 @@ describe('shedLoad', () => {
   })
 
   test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])(
-    '%d is no number of requests',
+    'refuses %d as a number of requests',
     (max) => {
       expect(() => shedLoad({ maxConcurrentRequests: max })).toThrow(RangeError)
     },
   )
 })
 
-describe('a gateway in which as many wait as may', () => {
-  test('asks neither key set nor Redis nor origin for one more, and still tells operators how it is', async () => {
+describe('a gateway at its limit of concurrent requests', () => {
+  test('calls neither key set nor Redis nor origin for a further request, and still serves health and operators', async () => {
     const policy = { ...shipped, maxConcurrentRequests: 2 }
     const held: ((response: Response) => void)[] = []
     const gateway = await startGateway(policy, {
@@ -115,14 +115,14 @@ describe('a gateway in which as many wait as may', () => {
       const waiting = [gateway.send(orders), gateway.send(orders)]
       await expect.poll(() => held.length, { timeout: 10_000 }).toBe(2)
       const calls = gateway.redis.calls()
-      // A bad token is not looked at, either.
+      // A bad token is not verified either.
       for (const refused of [orders, { ...orders, token: 'not.a.token' }, { path: '/public/ping' }])
         expect(await gateway.send(refused)).toBe(503)
       expect(gateway.redis.calls()).toBe(calls)
       expect(held).toHaveLength(2)
       expect(await gateway.send({ path: '/-/healthz' })).toBe(200)
       expect(await gateway.send({ path: '/-/readyz' })).toBe(200)
-      // There is room for one more below /-/: it is told that it needs credentials.
+      // There is one more place below /-/, so the answer is that credentials are missing.
       expect(await gateway.send({ path: '/-/admin/bans' })).toBe(401)
       for (const answer of held) answer(new Response('[]'))
       expect(await Promise.all(waiting)).toEqual([200, 200])
@@ -132,7 +132,7 @@ describe('a gateway in which as many wait as may', () => {
   })
 })
 
-describe('the audit trail of a flood that is shed', () => {
+describe('the audit trail of shed requests', () => {
   const event = (reason: string): AuditEvent => ({
     id: crypto.randomUUID(),
     time: '2026-01-01T00:00:00.000Z',
@@ -150,7 +150,7 @@ describe('the audit trail of a flood that is shed', () => {
     colo: null,
   })
 
-  test('has a bounded number of events a second, the number of the others, and all of others', async () => {
+  test('has a bounded number of their events a second, counts the rest, and has all other events', async () => {
     const nowMs = 5_000_000
     const sent: string[] = []
     let lost = 0

@@ -1,4 +1,4 @@
-/** Breakers in real workerd, where a request may not wait for another and may end without a word. */
+/** Breakers in real workerd, where a request may not wait for another and may end abruptly. */
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
@@ -6,7 +6,7 @@ import { DEFAULT_FAILURES, FIRST_PERIOD_MS } from '../../src/isolate/circuit-bre
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { type Running, startWorkerd } from '../proxy/workerd.ts'
 
-/** Chance takes off half of a period at most: no two probes come sooner after one another. */
+/** Jitter shortens a period by at most half, so two probes are at least this far apart. */
 const SHORTEST_PERIOD_MS = FIRST_PERIOD_MS / 2
 /** Longer than a period can be. */
 const RECOVERY = { timeout: 20_000, interval: 100 }
@@ -17,7 +17,7 @@ let worker: Running
 let asked: string[]
 /** Called when a request arrives. */
 let heard: () => void
-/** Paths whose requests stay without an answer. */
+/** Paths whose requests are never answered. */
 const hanging = new Set<string>()
 
 beforeAll(async () => {
@@ -46,7 +46,7 @@ beforeEach(async () => {
 })
 
 let serial = 0
-/** A route that has no past. */
+/** Returns a route without history. */
 const newPath = () => `/route-${++serial}`
 
 async function get(path: string, init: RequestInit = {}): Promise<string> {
@@ -55,7 +55,10 @@ async function get(path: string, init: RequestInit = {}): Promise<string> {
 }
 const impatient = { headers: { 'x-timeout-ms': '100' } }
 
-/** Sends so many at once; how many probes there was time for meanwhile. */
+/**
+ * Sends `count` concurrent requests. Returns the answers and the most probes that fit into that
+ * time.
+ */
 async function askAtOnce(count: number, path: string) {
   const sinceMs = performance.now()
   const answers = await Promise.all(Array.from({ length: count }, () => get(path, impatient)))
@@ -70,17 +73,17 @@ async function open(path: string): Promise<void> {
 
 describe('in workerd', () => {
   test.each([
-    ['an origin that is not there', { kind: 'refuse' }, 'unreachable'],
-    ['an origin that says nothing', { kind: 'hang' }, 'timeout'],
+    ['an origin that refuses connections', { kind: 'refuse' }, 'unreachable'],
+    ['an origin that never answers', { kind: 'hang' }, 'timeout'],
   ] as const)(
-    'R23, R24: %s is not asked any more, and is again when it is back',
+    'R23, R24: %s gets no more calls, and gets them again after its recovery',
     async (_, fault, name) => {
       const path = newPath()
       await proxy.set(fault)
       await open(path)
       const [{ accepted }, { fromClients }] = [proxy.connections(), proxy.bytes()]
       const { answers, mostProbes } = await askAtOnce(40, path)
-      // A period may have ended meanwhile: then one of them was the probe.
+      // If a period ended meanwhile, one of them was the probe.
       const probes = answers.filter((answer) => answer === `503 ${name}`).length
       expect(probes).toBeLessThanOrEqual(mostProbes)
       expect(answers.filter((answer) => answer === `503 ${name}, unasked`)).toHaveLength(
@@ -97,7 +100,7 @@ describe('in workerd', () => {
     },
   )
 
-  test('nobody waits for a probe that hangs, and a probe whose client leaves locks nobody out', async () => {
+  test('no request waits for a hanging probe, and a client that disconnects from a probe locks nobody out', async () => {
     const path = newPath()
     await proxy.set({ kind: 'refuse' })
     await open(path)
@@ -115,7 +118,7 @@ describe('in workerd', () => {
       }, RECOVERY)
       .toBe('the origin is asked')
     expect(asked).toEqual([path])
-    // Each of these is answered although the probe is not; one of them may be the next probe.
+    // Each of these is answered although the probe is not. One of them may be the next probe.
     const { answers, mostProbes } = await askAtOnce(20, path)
     const shortCircuited = answers.filter((answer) =>
       /^503 (unreachable|timeout), unasked$/.test(answer),
@@ -130,7 +133,7 @@ describe('in workerd', () => {
     await expect.poll(() => get(path), RECOVERY).toBe('200 here')
   })
 
-  test('a route that hangs shuts off no other', async () => {
+  test('a route that hangs affects no other route', async () => {
     const [stuck, sound] = [newPath(), newPath()]
     hanging.add(stuck)
     await open(stuck)
@@ -139,7 +142,7 @@ describe('in workerd', () => {
     expect(asked.filter((path) => path === sound)).toHaveLength(20)
   })
 
-  test('an upload that is slow to come is no failure of the origin', async () => {
+  test('a slow upload is not a failure of the origin', async () => {
     const path = newPath()
     hanging.add(path)
     for (let count = 0; count < 2 * DEFAULT_FAILURES; count++) {

@@ -1,10 +1,10 @@
-/** Addresses that nobody else has sent anything from. */
+/** Unique client addresses. */
 
 const HEXADECIMAL = 16
 
 /**
- * Another IPv6 network each time, for `CF-Connecting-IP`: bad credentials are counted by address, and
- * what a test sends on purpose must not be on the account of the next.
+ * Returns an address in a new IPv6 network for `CF-Connecting-IP`. Bad credentials are counted by
+ * address, and those of one test must not count against the next.
  */
 export function newAddress(): string {
   const groups = Array.from(crypto.getRandomValues(new Uint16Array(2)), (group) =>

@@ -1,4 +1,4 @@
-/** The audit events that arrived in the local D1 database. */
+/** Reads the audit events that arrived in the local D1 database. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,7 +14,7 @@ export interface StoredEvent {
   readonly subject: string | null
 }
 
-/** Events of these requests, over the databases of every gateway that runs from this checkout. */
+/** Returns the events of these requests, from the databases of all gateways of this checkout. */
 export function storedEvents(requestIds: ReadonlySet<string>): StoredEvent[] {
   const found: StoredEvent[] = []
   for (const file of databaseFiles()) {

@@ -1,4 +1,6 @@
-/** A caller whom an isolate has found good is asked about again after 500 ms, at the latest. */
+/**
+ * A policy with a staleness bound: the revocation state of a cached caller is at most 500 ms old.
+ */
 import { definePolicy } from 'portcullis'
 
 export default definePolicy({

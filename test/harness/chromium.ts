@@ -1,4 +1,4 @@
-/** A real browser without a window, for pages that lie on this machine. */
+/** A real headless browser for pages on this machine. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,12 +6,12 @@ import { delimiter, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome']
-/** A call takes milliseconds; a browser that does not answer for so long never will. */
+/** A call needs milliseconds. A browser that is silent for this long is dead. */
 const PATIENCE_MS = 45_000
-/** For the memory of pages, megabytes. */
+/** The memory limit of pages in megabytes. */
 const HEAP_MB = 256
 
-/** The browser that is on the path, if there is one. */
+/** The path of the installed browser, or undefined. */
 export const CHROMIUM = (process.env.PATH ?? '')
   .split(delimiter)
   .flatMap((folder) => NAMES.map((name) => join(folder, name)))
@@ -24,7 +24,7 @@ export const CHROMIUM = (process.env.PATH ?? '')
     }
   })
 
-/** What happened in a page, as the protocol of the developer tools tells it. */
+/** An event of a page, in the form of the developer tools' protocol. */
 export interface BrowserEvent {
   readonly method: string
   readonly params: Readonly<Record<string, unknown>>
@@ -32,19 +32,19 @@ export interface BrowserEvent {
 
 /** One page. */
 export interface Page {
-  /** Of this page, so far. */
+  /** The events of this page so far. */
   readonly events: readonly BrowserEvent[]
   /** Calls a method of the developer tools' protocol. */
   send(method: string, params?: object): Promise<Record<string, unknown>>
-  /** The value of an expression in the page, as JSON has it. */
+  /** Returns the value of an expression in the page, as JSON. */
   evaluate<Value>(expression: string): Promise<Value>
 }
 
 /** A browser. */
 export interface Browser {
-  /** Opens an address in a window of so many pixels, and waits until it is loaded. */
+  /** Opens an address in a window of `width` × `height` pixels, and waits until it is loaded. */
   open(url: string, width: number, height: number): Promise<Page>
-  /** Ends its processes. */
+  /** Ends the processes of the browser. */
   close(): Promise<void>
 }
 
@@ -52,7 +52,7 @@ type Answer = { readonly id?: number; readonly sessionId?: string; readonly erro
   readonly result?: Record<string, unknown>
 } & Partial<BrowserEvent>
 
-/** Speaks with it over two pipes: no port is opened. Needs {@link CHROMIUM}. */
+/** Starts a browser that is controlled over two pipes, without a port. Needs {@link CHROMIUM}. */
 export function startChromium(): Browser {
   const profile = mkdtempSync(join(tmpdir(), 'portcullis-chromium-'))
   const flags = ['--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run']
@@ -140,7 +140,7 @@ function readMessages(pipe: Readable, onMessage: (message: Answer) => void): voi
   })
 }
 
-/** It has processes of its own, which a signal to the first would leave behind. */
+/** Kills the process group, because the browser has child processes of its own. */
 function stop({ pid }: ChildProcess): void {
   if (pid !== undefined) process.kill(-pid, 'SIGKILL')
 }

@@ -1,8 +1,8 @@
-/** Servers around the gateways that count and misbehave, told over HTTP what to do. */
+/** Servers around the gateways that count requests and simulate faults, controlled over HTTP. */
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { startHttpServer, type TestServer } from './http-server.ts'
 
-/** How a server treats its callers. */
+/** How a server answers. */
 export type Mode = 'serve' | 'refuse' | 'hang' | 'error'
 
 /** One request that reached a server. */
@@ -13,18 +13,18 @@ export interface Recorded {
   readonly body: string
 }
 
-/** A server that counts, and can be told to misbehave through `/__control`. */
+/** A server that counts its requests, and simulates faults set through `/__control`. */
 export interface ControlledServer extends TestServer {
   readonly controlUrl: string
 }
 
-/** More would be a leak in a test, not a record. */
+/** More records indicate a leak in a test. */
 const MAX_RECORDED = 20_000
 
 /**
- * Starts a server that keeps what reached it and answers with `serve` while its mode is `serve`.
- * Its control port answers `GET /` with the records, `DELETE /` forgets them, and
- * `PUT /<mode>` sets the mode.
+ * Starts a server that records its requests and answers with `serve` in the mode `serve`. Its
+ * control port answers `GET /` with the records, deletes them on `DELETE /`, and sets the mode on
+ * `PUT /<mode>`.
  */
 export async function startControlled(
   serve: (recorded: Recorded, request: IncomingMessage) => Promise<Reply> | Reply,
@@ -76,21 +76,24 @@ export interface Reply {
   readonly body: string | Buffer
 }
 
-/** A server as tests see it. */
+/** A controlled server as other processes address it. */
 export interface Controlled {
   readonly url: string
   readonly controlUrl: string
 }
 
-/** What reached a server so far. */
+/** Returns the requests that reached a server so far. */
 export async function recordsOf({ controlUrl }: Controlled): Promise<readonly Recorded[]> {
   return (await (await fetch(controlUrl)).json()) as Recorded[]
 }
 
-/** What is written behind an answer: refused credentials, events that found no queue, counts. */
+/** Keys of background writes: refused credentials, violations, overflow events, metrics. */
 export const BEHIND_ANSWERS = /pc:(authentication-failures|violations|audit|metrics):/
 
-/** How many calls to Redis requests made themselves; late writes of earlier ones do not count. */
+/**
+ * Returns the number of calls to Redis that requests made themselves, without late background
+ * writes.
+ */
 export async function callsOfRequests(rest: Controlled): Promise<number> {
   return (await recordsOf(rest)).filter(({ body }) => !BEHIND_ANSWERS.test(body)).length
 }

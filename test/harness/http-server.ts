@@ -1,8 +1,8 @@
-/** A real HTTP server that does what a test tells it to. */
+/** A real HTTP server with a handler of the test. */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Longer than any test: nobody reuses a connection at the moment at which this end closes it. */
+/** Longer than any test, so that no client reuses a connection while this end closes it. */
 export const KEEP_ALIVE_MS = 600_000
 
 export interface TestServer {
@@ -11,7 +11,7 @@ export interface TestServer {
   close(): Promise<void>
 }
 
-/** Listens on a free loopback port. A caller may leave in the middle of its body. */
+/** Listens on a free loopback port. A client may disconnect in the middle of its body. */
 export async function startHttpServer(listener: RequestListener): Promise<TestServer> {
   const server = createServer(async (request, response) => {
     try {

@@ -1,4 +1,4 @@
-/** A token issuer of the tests: real keys, real signatures. */
+/** A token issuer for tests, with real keys and signatures. */
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK, SignJWT } from 'jose'
 
 export const ISSUER = 'https://issuer.test'
@@ -11,7 +11,7 @@ export interface TestKey {
   readonly publicJwk: JWK
 }
 
-/** Makes an ES256 key pair. */
+/** Creates an ES256 key pair. */
 export async function createKey(kid: string): Promise<TestKey> {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
   const common = { kid, alg: 'ES256', use: 'sig' }
@@ -22,7 +22,7 @@ export async function createKey(kid: string): Promise<TestKey> {
   }
 }
 
-/** Claims that differ from those of a good token; `undefined` leaves one out. */
+/** Claims that replace those of a valid token. `undefined` removes a claim. */
 export interface TokenOptions {
   readonly claims?: Readonly<Record<string, unknown>>
   readonly header?: Readonly<Record<string, unknown>>
@@ -30,7 +30,7 @@ export interface TokenOptions {
 
 const imported = new WeakMap<JWK, CryptoKey>()
 
-/** Signs an access token that is good for ten minutes, but for what `options` say. */
+/** Signs an access token that is valid for ten minutes, except for the changes in `options`. */
 export async function mint(key: TestKey, options: TokenOptions = {}): Promise<string> {
   let privateKey = imported.get(key.privateJwk)
   if (privateKey === undefined) {

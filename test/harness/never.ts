@@ -1,5 +1,5 @@
 /**
- * Message for `expect` where something must not happen even once, however slow the machine is. In
- * continuous integration a test that fails with it has no second try (.ci/again.mjs).
+ * Message for an `expect` that must not fail even once on a slow machine. In continuous integration
+ * a test that fails with it is not retried (.ci/again.mjs).
  */
 export const NEVER = 'never, on any machine'

@@ -1,4 +1,4 @@
-/** Rules that are watched: nobody is refused by them. */
+/** A policy whose rules only observe and refuse nothing. */
 import { definePolicy } from 'portcullis'
 
 export default definePolicy({

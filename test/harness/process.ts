@@ -1,4 +1,4 @@
-/** Runs a command of the project and waits for what it says. */
+/** Runs a command of the project and waits for its output. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer } from 'node:net'
 import { resolve } from 'node:path'
@@ -7,26 +7,26 @@ export const ROOT = resolve(import.meta.dirname, '../..')
 
 export interface Running {
   readonly child: ChildProcess
-  /** Everything printed so far. */
+  /** Returns everything printed so far. */
   output(): string
-  /** Sends SIGTERM and waits for the end. */
+  /** Sends SIGTERM and waits for the exit. Returns the exit code. */
   stop(): Promise<number | null>
 }
 
 /**
- * Below those that the system gives to whoever asks for any, beside the fault proxies, and past the
- * last one that `fetch` refuses (10080, https://fetch.spec.whatwg.org/#port-blocking).
+ * Below the ephemeral ports of the system, apart from the fault proxies, and above the last port
+ * that `fetch` blocks (10080, https://fetch.spec.whatwg.org/#port-blocking).
  */
 const FIRST_PORT = 11_000
 const PORTS = 9_000
-/** More files than these are never tested at once; each has ports of its own. */
+/** The maximum number of concurrent test workers. Each has its own ports. */
 const MAX_WORKERS = 10
 const WORKER = Number(process.env.VITEST_POOL_ID ?? 0) % MAX_WORKERS
 const given = new Set<number>()
 
 /**
- * A loopback port that nobody listens on, and that is given to nobody else until this process ends:
- * what is started on it may take its time.
+ * Returns a free loopback port that no other caller gets until this process ends, so that a slow
+ * start cannot lose it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -69,7 +69,7 @@ export async function run(
     child.stderr.on('data', listen)
   })
   const early = ended.then((code) => {
-    throw new Error(`${command.join(' ')} ended (${code}) before it said ${until}:\n${output}`)
+    throw new Error(`${command.join(' ')} exited (${code}) before it printed ${until}:\n${output}`)
   })
   await Promise.race([said, early])
   early.catch(() => undefined)

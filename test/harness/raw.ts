@@ -1,4 +1,4 @@
-/** HTTP as bytes: what no client library would send. */
+/** HTTP as bytes, for requests that no client library sends. */
 import { connect } from 'node:net'
 
 export interface RawAnswer {
@@ -7,8 +7,8 @@ export interface RawAnswer {
 }
 
 /**
- * Sends `request`, its lines ended with CRLF already, and reads until the other side closes.
- * `status` is 0 where the connection was closed without an answer.
+ * Sends `request`, whose lines end with CRLF, and reads until the peer closes the connection.
+ * `status` is 0 if it closed without an answer.
  */
 export function sendRaw(url: string, request: string | Buffer): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
@@ -26,7 +26,7 @@ export function sendRaw(url: string, request: string | Buffer): Promise<RawAnswe
   })
 }
 
-/** A GET of exactly `target`, which no URL parser has seen. */
+/** Sends a GET with exactly `target`, which no URL parser has changed. */
 export function getRaw(
   url: string,
   target: string,

@@ -1,4 +1,4 @@
-/** Waits for the end of an outage that a test has made. */
+/** Waits until an outage caused by a test has ended. */
 import { expect } from 'vitest'
 import { mint } from './issuer.ts'
 import type { Stack } from './stack.ts'
@@ -8,7 +8,7 @@ const RECOVERY = { timeout: 20_000, interval: 200 }
 
 /**
  * Resolves when each gateway serves again. Call it only after a dependency was down: until the next
- * probe of a circuit breaker 503 is right then. Everywhere else a 503 is a failure.
+ * probe of a circuit breaker a 503 is correct. Everywhere else a 503 is a failure.
  */
 export async function recovered(
   { inlineKey }: Pick<Stack, 'inlineKey'>,

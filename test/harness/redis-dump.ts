@@ -1,10 +1,10 @@
-/** Looks through everything that a Redis holds, for what should not be there. */
+/** Checks all keys and values of a Redis for undocumented content. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import { ROOT } from './process.ts'
 
-/** What opens something: none of it may stand in a key or a value. */
+/** Patterns of credentials that no key or value may contain. */
 const CREDENTIALS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a JWT', /eyJ[\w-]{8,}\.eyJ[\w-]+\.[\w-]+/],
   ['an API key', /\bpk_[A-Za-z0-9]{30,}/],
@@ -13,7 +13,7 @@ const CREDENTIALS: readonly (readonly [what: string, pattern: RegExp])[] = [
   ['a private key', /"d"\s*:\s*"[\w-]{20,}"/],
 ]
 
-/** Everything about `redis` that breaks a promise of docs/storage-schema.md; empty if nothing does. */
+/** Returns every violation of docs/storage-schema.md in `redis`. */
 export async function complaintsAbout(redis: Redis): Promise<string[]> {
   const lasting = lastingKeys()
   const complaints: string[] = []
@@ -29,11 +29,14 @@ export async function complaintsAbout(redis: Redis): Promise<string[]> {
         if (pattern.test(text)) complaints.push(`${key} holds ${what}`)
     }
   }
-  if (keys === 0) complaints.push('there is nothing in it to look at')
+  if (keys === 0) complaints.push('Redis is empty, so the check proves nothing')
   return complaints
 }
 
-/** Keys that the document says have no TTL, as patterns. Callers without a tenant have an empty one. */
+/**
+ * Returns patterns of the keys that the document lists without a TTL. Callers without a tenant have
+ * an empty one.
+ */
 function lastingKeys(): RegExp[] {
   const document = readFileSync(join(ROOT, 'docs/storage-schema.md'), 'utf8')
   const rows = document.split('\n').filter((line) => line.startsWith('| `pc:'))

@@ -1,4 +1,4 @@
-/** A real Redis behind the local Upstash-REST server, and a proxy that counts calls to it. */
+/** A real Redis behind the local Upstash-REST server and a proxy that counts its calls. */
 import { randomBytes } from 'node:crypto'
 import { Redis } from 'ioredis'
 import { type RedisHandle, startRedis } from '../../dev/redis.ts'
@@ -8,23 +8,23 @@ import { startHttpServer } from './http-server.ts'
 export interface TestRedis {
   readonly url: string
   readonly token: string
-  /** Straight to Redis, for arranging and looking. */
+  /** A direct connection to Redis, to arrange and inspect data. */
   readonly direct: Redis
   readonly redisUrl: string
   readonly kind: RedisHandle['kind']
   /**
-   * HTTP calls to the REST endpoint so far. Reports of metrics do not count: a gateway makes them by
-   * its own clock, ten seconds after a request, whatever is tested then.
+   * Returns the number of HTTP calls to the REST endpoint so far. Reports of metrics do not count,
+   * because a gateway sends them ten seconds after a request, independent of the test.
    */
   calls(): number
-  /** Whether the REST endpoint answers; otherwise it hangs up. It does at first. */
+  /** Sets whether the REST endpoint answers or closes connections. Default: it answers. */
   setAnswering(answering: boolean): void
   close(): Promise<void>
 }
 
 /**
- * What a gateway is told of it. Where no test is about deadlines, a machine that stands still for a
- * moment is no outage.
+ * Returns the gateway's variables for this Redis. The long timeout keeps a stall of the machine
+ * from counting as an outage in tests that are not about deadlines.
  */
 export const redisVars = ({ url, token }: Pick<TestRedis, 'url' | 'token'>, timeoutMs = 5_000) => ({
   UPSTASH_REDIS_REST_URL: url,
@@ -32,10 +32,10 @@ export const redisVars = ({ url, token }: Pick<TestRedis, 'url' | 'token'>, time
   REDIS_TIMEOUT_MS: String(timeoutMs),
 })
 
-/** A key that only reports of metrics name. */
+/** A key that only reports of metrics use. */
 const REPORT = 'pc:metrics:report:'
 
-/** Starts Redis, the REST server over it, and the counting proxy before that. */
+/** Starts Redis, its REST server, and the counting proxy in front of them. */
 export async function startTestRedis(prefer: 'auto' | 'embedded' = 'auto'): Promise<TestRedis> {
   const redis: RedisHandle = await startRedis({ prefer })
   const token = randomBytes(32).toString('base64url')

@@ -1,4 +1,6 @@
-/** Orders for who has a relation to them, by a user's own tuples: nothing is remembered. */
+/**
+ * A policy with orders that require a relation, from a user's own tuples, without cached decisions.
+ */
 import { definePolicy } from 'portcullis'
 import model from '../../portcullis.model.json' with { type: 'json' }
 

@@ -1,4 +1,4 @@
-/** The same, and a decision may be half a second old. */
+/** The same policy, with decisions cached for up to half a second. */
 import { definePolicy } from 'portcullis'
 import model from '../../portcullis.model.json' with { type: 'json' }
 

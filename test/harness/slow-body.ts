@@ -1,14 +1,17 @@
-/** A body of which the last part comes when a test says so. */
+/** A body whose last part is sent on the test's command. */
 
 export interface SlowBody {
   readonly stream: ReadableStream<Uint8Array>
-  /** Resolves once somebody waits for the rest. */
+  /** Resolves when the receiver waits for the rest. */
   readonly asked: Promise<void>
   /** Sends the rest. */
   end(): void
 }
 
-/** The JSON of `body`, its first byte at once; undefined is an empty body. */
+/**
+ * Returns the JSON of `body` as a stream that sends its first byte at once. Undefined is an empty
+ * body.
+ */
 export function slowly(body: object | undefined): SlowBody {
   const bytes = new TextEncoder().encode(JSON.stringify(body) ?? '')
   const asked = Promise.withResolvers<void>()

@@ -1,6 +1,6 @@
 /**
- * Two gateways in real workerd, started as a user starts them, on one Redis; in front of an origin
- * and a key set that record what reaches them.
+ * Two gateways in real workerd, started as a user starts them, on one Redis, with an origin and a
+ * key set that record their requests.
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { Agent, request } from 'node:http'
@@ -12,21 +12,21 @@ import { AUDIENCE, createKey, ISSUER, REMOTE_ISSUER, type TestKey } from './issu
 import { freePort, type Running, run } from './process.ts'
 import { redisVars } from './redis.ts'
 
-/** What tests need to know; plain data, so that it can be handed to other processes. */
+/** What tests need, as plain data that can be sent to other processes. */
 export interface Stack {
   readonly gateways: readonly [string, string]
-  /** Between the gateways and Redis. */
+  /** The proxy between the gateways and Redis. */
   readonly rest: Controlled
   readonly redisUrl: string
   readonly origin: Controlled
   readonly keySet: Controlled
-  /** Key of the issuer whose keys are in the configuration. */
+  /** The key of the issuer with inline keys in the configuration. */
   readonly inlineKey: TestKey
-  /** Key of the issuer whose keys are fetched. */
+  /** The key of the issuer whose keys are fetched. */
   readonly remoteKey: TestKey
-  /** An OAuth client of the configuration, with the role `operator`. */
+  /** An OAuth client from the configuration with the role `operator`. */
   readonly operator: { readonly id: string; readonly secret: string }
-  /** What another gateway of the same system is started with. */
+  /** The environment for another gateway of the same system. */
   readonly env: Readonly<Record<string, string>>
 }
 
@@ -62,7 +62,7 @@ export async function startStack(): Promise<RunningStack> {
   const operator = { id: randomUUID(), secret: randomBytes(32).toString('base64url') }
   const secretSha256 = createHash('sha256').update(operator.secret).digest('base64url')
   const env = {
-    // Of both: each takes what the other issues.
+    // The same for both: each accepts tokens of the other.
     PUBLIC_URL: urls[0] ?? '',
     CLIENTS: JSON.stringify([
       { id: operator.id, grants: ['client_credentials'], roles: ['operator'], secretSha256 },
@@ -100,7 +100,7 @@ export async function startStack(): Promise<RunningStack> {
   }
 }
 
-/** Keeps its connections, so that the proxy costs the gateways little of their time. */
+/** Reuses connections, so that the proxy adds little latency to the gateways. */
 const agent = new Agent({ keepAlive: true, maxSockets: 32 })
 
 function forward(base: string, { method, url, headers, body }: Recorded): Promise<Reply> {

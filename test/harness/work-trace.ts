@@ -10,14 +10,16 @@ function shapeOf(argument: unknown): string {
   if (argument instanceof ArrayBuffer || ArrayBuffer.isView(argument))
     return `${argument.byteLength} bytes`
   if (typeof argument !== 'object' || argument === null) return String(argument)
-  // A JWK or an algorithm. Long members are keys, of which only the length matters.
+  // A JWK or an algorithm. Long members are keys; only their length matters.
   const members = Object.entries(argument).map(([name, value]) =>
     typeof value === 'string' && value.length > 12 ? [name, value.length] : [name, value],
   )
   return JSON.stringify(members.filter(([name]) => name !== 'kid'))
 }
 
-/** The commands of a call to Redis, without their arguments; the URL's origin otherwise. */
+/**
+ * Describes a call to Redis by its commands without arguments, another call by the URL's origin.
+ */
 function callOf(input: unknown, init: RequestInit | undefined): string {
   const body = typeof init?.body === 'string' ? JSON.parse(init.body) : undefined
   if (!Array.isArray(body)) return `fetch ${new URL(String(input)).origin}`

@@ -1,4 +1,4 @@
-/** The whole gateway as a Worker, with limits and sessions that no burst of a test uses up. */
+/** The whole gateway as a Worker, with limits and sessions that no burst of a test exhausts. */
 import {
   composeServices,
   createGateway,

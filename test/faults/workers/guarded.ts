@@ -1,4 +1,4 @@
-/** A Worker that sends each request on to an origin behind breakers, and says what became of it. */
+/** A Worker that forwards each request to an origin behind breakers, and reports the result. */
 
 import { Unavailable } from '../../../src/errors.ts'
 import { createBreakers } from '../../../src/isolate/breakers.ts'

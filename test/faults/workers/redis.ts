@@ -1,4 +1,4 @@
-/** Redis, its REST server and a fault proxy before both, as a process of their own. */
+/** Redis, its REST server and a fault proxy in front of both, in one separate process. */
 import type { Fault } from '../../../dev/fault-proxy/fault.ts'
 import { startFaultProxy } from '../../../dev/fault-proxy/proxy.ts'
 import { startRedis } from '../../../dev/redis.ts'
