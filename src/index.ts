@@ -36,7 +36,13 @@ export {
   createAdmission,
 } from './admission/admission.ts'
 export type { LeaseAsk, LeaseGrant, LeaseTerms } from './admission/lease.ts'
-export type { LimitEngine, LimitRule, OnUnavailable, RateLimit } from './admission/limit.ts'
+export type {
+  LimitEngine,
+  LimitRule,
+  OnUnavailable,
+  RateLimit,
+  UpstashEngine,
+} from './admission/limit.ts'
 export { limitKeyOf } from './admission/limit-key.ts'
 export {
   createLimitControls,

@@ -1,4 +1,5 @@
 /** Types of rate limits: the rule, the request to count, and the state of a window. */
+import type { Feature } from '../validators/feature.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { LeaseAsk, LeaseGrant, LeaseTerms } from './lease.ts'
 
@@ -9,11 +10,16 @@ import type { LeaseAsk, LeaseGrant, LeaseTerms } from './lease.ts'
 export type OnUnavailable = 'deny' | 'allow'
 
 /**
- * The algorithm that counts. `exact`: no period of the window's length admits more than the limit,
- * and a request that admission refuses costs nothing. `upstash`: the approximation of
- * `@upstash/ratelimit`; a caller that exploits it gets twice the limit.
+ * The approximation of `@upstash/ratelimit`: `upstash()` from `portcullis/upstash`. A caller that
+ * exploits it gets twice the limit.
  */
-export type LimitEngine = 'exact' | 'upstash'
+export type UpstashEngine = Feature<'upstash'>
+
+/**
+ * The algorithm that counts. `exact`: no period of the window's length admits more than the limit,
+ * and a request that admission refuses costs nothing.
+ */
+export type LimitEngine = 'exact' | UpstashEngine
 
 /** One sliding-window limit. */
 export interface LimitRule {

@@ -154,8 +154,10 @@ function checkLimit({ name, limit, windowSeconds, engine, cost = 1, lease }: Pol
     if (!Number.isSafeInteger(number) || number < 1)
       throw new RangeError(`admit: ${name} needs whole numbers above 0, not ${number}`)
   }
-  if (cost > limit || (cost > 1 && engine === 'upstash'))
+  if (cost > limit || (cost > 1 && typeof engine === 'object'))
     throw new RangeError(`admit: ${name} cannot count requests that cost ${cost}`)
+  if (typeof engine === 'string' && engine !== 'exact')
+    throw new TypeError(`admit: ${name}: engine must be 'exact' or upstash()`)
   const mistake = leaseMistake({ lease, windowSeconds, cost, engine })
   if (mistake !== undefined) throw new RangeError(`admit: ${name}: lease ${mistake}`)
 }

@@ -34,7 +34,10 @@ export interface LimitDefinition {
    * `enforce`.
    */
   readonly mode?: Mode
-  /** `exact` windows, or the approximation of `@upstash/ratelimit`. Default `exact`. */
+  /**
+   * `exact` windows, or the approximation of `@upstash/ratelimit`: `upstash()` from
+   * `portcullis/upstash`. Default `exact`.
+   */
   readonly engine?: LimitEngine
   /** Units of an exact limit that one request costs, from 1 to the limit. Default 1. */
   readonly cost?: number

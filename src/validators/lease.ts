@@ -17,7 +17,7 @@ interface LeasedLimit {
   readonly lease?: { readonly max: number; readonly ttlMs: number } | undefined
   readonly windowSeconds: number
   readonly cost?: number | undefined
-  readonly engine?: string | undefined
+  readonly engine?: unknown
 }
 
 /**
@@ -29,7 +29,7 @@ export function leaseMistake(limit: LeasedLimit): string | undefined {
   if (lease === undefined) return undefined
   const { max, ttlMs } = lease
   const longestMs = Math.floor(windowSeconds * MS_PER_SECOND * MAX_WINDOW_SHARE)
-  if (engine === 'upstash') return "needs engine: 'exact'"
+  if (typeof engine === 'object') return "needs engine: 'exact'"
   if (max < cost) return `max of ${max} is less than a request costs, ${cost}`
   if (longestMs < MIN_TTL_MS) return 'has no room in so short a window'
   if (ttlMs < MIN_TTL_MS || ttlMs > longestMs)

@@ -6,6 +6,7 @@ import { isPathPattern } from '../http/path-pattern.ts'
 import { ORIGIN_SPELLINGS } from '../http/path-reading.ts'
 import { abuseSchema } from './abuse.ts'
 import { accessTokenSeconds } from './access-token.ts'
+import { featureSchema } from './feature.ts'
 import { inspectSchema } from './inspect.ts'
 import { leaseMistake, leaseSchema } from './lease.ts'
 import { modeSchema } from './mode.ts'
@@ -50,12 +51,18 @@ const limitSchema = z
     ]),
     onUnavailable: z.enum(['deny', 'allow'], { error: "must be 'deny' or 'allow'" }),
     mode: modeSchema.optional(),
-    engine: z.enum(['exact', 'upstash']).optional(),
+    // Parses 'exact' as undefined. Not a union, because its errors would not name the field.
+    engine: z
+      .preprocess(
+        (value) => (value === 'exact' ? undefined : value),
+        featureSchema('upstash', 'upstash').optional(),
+      )
+      .optional(),
     cost: z.int().min(1).optional(),
     lease: leaseSchema.optional(),
   })
   .refine(({ cost = 1, limit }) => cost <= limit, { error: 'cost is more than the limit' })
-  .refine(({ cost = 1, engine }) => cost === 1 || engine !== 'upstash', {
+  .refine(({ cost = 1, engine }) => cost === 1 || engine === undefined, {
     error: 'a cost other than 1 needs the engine exact',
   })
   .superRefine((limit, context) => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { upstash } from '../../src/features/upstash.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
@@ -41,7 +42,7 @@ test('the list shows the key, the cost of a request and the lease of each limit'
     revocation: { maxStalenessMs: 1_000 },
     limits: {
       ahead: { ...ten, cost: 2, lease: { max: 8, ttlMs: 200 } },
-      approximate: { ...ten, engine: 'upstash' },
+      approximate: { ...ten, engine: upstash() },
       operators: { ...ten, limit: 10_000 },
     },
     routes: [{ method: 'GET', path: '/orders', anonymous: true }],

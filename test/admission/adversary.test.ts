@@ -1,8 +1,10 @@
 /** The most that a caller who understands the limiters can get from them. */
+
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import type { LimitEngine } from '../../src/admission/limit.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { upstash } from '../../src/features/upstash.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { NEVER } from '../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -74,13 +76,13 @@ describe('R16: the worst rolling window of a caller who uses every unit as soon 
   test.each([0, WINDOW_MS / 2])(
     'R16: with the upstash engine, starting %i ms into a window, admits at most twice the limit',
     async (fromMs) => {
-      const times = await admittedAt(moments(fromMs), 'upstash')
+      const times = await admittedAt(moments(fromMs), upstash())
       expect(times.length).toBeGreaterThanOrEqual(2 * LIMIT)
       expect(worstOf(times), NEVER).toBeLessThanOrEqual(2 * LIMIT)
     },
   )
 
   test('R16: with the upstash engine, an attack on the boundary gets twice the limit, as documented', async () => {
-    expect(worstOf(await admittedAt(moments(WINDOW_MS - 2), 'upstash'))).toBe(2 * LIMIT)
+    expect(worstOf(await admittedAt(moments(WINDOW_MS - 2), upstash()))).toBe(2 * LIMIT)
   })
 })

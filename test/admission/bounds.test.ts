@@ -2,12 +2,14 @@
  * Bounds on the memory that many callers, hostile names and wrong clocks use in Redis and in an
  * isolate.
  */
+
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import type { LimitEngine } from '../../src/admission/limit.ts'
 import { limitKeyOf } from '../../src/admission/limit-key.ts'
 import { createRefusalMemory } from '../../src/admission/memory.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { upstash } from '../../src/features/upstash.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { NEVER } from '../harness/never.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
@@ -157,13 +159,13 @@ describe('R17: clocks', () => {
   )
 
   test('R17: the upstash engine in the middle of a window admits exactly the limit', async () => {
-    expect(await admittedAt(windowStartMs() + WINDOW_MS / 2, 'upstash')).toBe(LIMIT)
+    expect(await admittedAt(windowStartMs() + WINDOW_MS / 2, upstash())).toBe(LIMIT)
   })
 
   test.each([-1, 0, 1])(
     'R17: the upstash engine, %i ms from a window end, admits at most the limit on each side',
     async (offMs) => {
-      const admitted = await admittedAt(windowStartMs() + offMs, 'upstash')
+      const admitted = await admittedAt(windowStartMs() + offMs, upstash())
       expect(admitted).toBeGreaterThanOrEqual(LIMIT)
       expect(admitted, NEVER).toBeLessThanOrEqual(2 * LIMIT)
     },

@@ -1,10 +1,12 @@
 /** `Retry-After` and `RateLimit` of refusals, over a real Redis with a clock that the test sets. */
+
 import fc from 'fast-check'
 import { Hono } from 'hono'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import { ADMISSION_SCRIPT } from '../../src/admission/redis/script.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { upstash } from '../../src/features/upstash.ts'
 import { admit } from '../../src/middleware/admit.ts'
 import { clientAddress } from '../../src/middleware/client-address.ts'
 import type { PrincipalVariables } from '../../src/middleware/context.ts'
@@ -37,7 +39,7 @@ const upstashRule = fc
     limit: fc.integer({ min: 1, max: 20 }),
     windowSeconds: fc.constantFrom(1, 2, 10, 60, 600),
   })
-  .map((rule): Rule => ({ ...rule, engine: 'upstash' }))
+  .map((rule): Rule => ({ ...rule, engine: upstash() }))
 
 const gaps = fc.array(fc.constantFrom(0, 0, 0, 1, 70, 400, 1_500, 9_000), {
   minLength: 10,
@@ -183,7 +185,7 @@ describe('Retry-After of a refusal by limits', () => {
       expect(again.status).toBe(429)
       // Limits of the upstash engine count requests that another limit refuses, so they may refuse
       // next.
-      expect(rules.some(({ engine }) => engine === 'upstash')).toBe(true)
+      expect(rules.some(({ engine }) => engine === upstash())).toBe(true)
       expect((await refusalOf(again)).name).not.toBe(name)
     }
     expect(reached()).toBe(served)

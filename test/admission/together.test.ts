@@ -1,6 +1,7 @@
 /**
  * All limits of a request are charged together, or none is. A refused request is charged nothing.
  */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { addressBanKey } from '../../src/abuse/ban.ts'
 import { createAdmission } from '../../src/admission/admission.ts'
@@ -12,6 +13,7 @@ import {
 } from '../../src/admission/redis/limit-overrides.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { upstash } from '../../src/features/upstash.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 import { admit as admitStage } from '../../src/middleware/admit.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
@@ -163,7 +165,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
   })
 
   test('R12: after SCRIPT FLUSH a proof and its limits are charged once', async () => {
-    const limits = [limitOf(), limitOf({ engine: 'upstash' })]
+    const limits = [limitOf(), limitOf({ engine: upstash() })]
     const proof = { replayKey: 'pc:dpop:flushed', replayTtlSeconds: 60 }
     const who = principal()
     const codes = []
@@ -202,9 +204,9 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
   })
 
   test('a limit of the upstash engine is part of the same call, and counts separately', async () => {
-    const [exact, other] = [limitOf({ limit: 9 }), limitOf({ limit: 1, engine: 'upstash' })]
+    const [exact, other] = [limitOf({ limit: 9 }), limitOf({ limit: 1, engine: upstash() })]
     // Redis may not have the other script yet, which costs an extra call once.
-    await admit(limitOf({ engine: 'upstash' }))
+    await admit(limitOf({ engine: upstash() }))
     const before = redis.calls()
     const verdict = await admit(other, exact)
     expect(redis.calls() - before).toBe(1)
@@ -217,7 +219,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     const [wide, narrow, other] = [
       limitOf({ limit: 9 }),
       limitOf({ limit: 1 }),
-      limitOf({ engine: 'upstash' }),
+      limitOf({ engine: upstash() }),
     ]
     const references = createReferences({ audience: GATEWAY })
     const store = createUpstashAdmissionStore(rest())
@@ -259,7 +261,7 @@ test('a limit that nothing can count is refused when the app is built', () => {
     now: Date.now,
   })
   const limit = { name: 'dear', limit: 5, windowSeconds: 60, by: 'address' } as const
-  for (const wrong of [{ cost: 6 }, { cost: 0 }, { cost: 2, engine: 'upstash' }] as const)
+  for (const wrong of [{ cost: 6 }, { cost: 0 }, { cost: 2, engine: upstash() }] as const)
     expect(() =>
       admitStage({ admission, limits: [{ ...limit, onUnavailable: 'deny', ...wrong }] }),
     ).toThrow(RangeError)

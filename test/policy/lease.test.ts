@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { Misconfigured } from '../../src/errors.ts'
+import { upstash } from '../../src/features/upstash.ts'
 import { admit } from '../../src/middleware/admit.ts'
 import type { LimitDefinition } from '../../src/policy/definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
@@ -42,7 +43,7 @@ test.each<[object, string]>([
     { cost: 60, lease: { max: 50, ttlMs: 1_000 } },
     'limits.standard.lease: max of 50 is less than a request costs, 60',
   ],
-  [{ engine: 'upstash' }, "limits.standard.lease: needs engine: 'exact'"],
+  [{ engine: upstash() }, "limits.standard.lease: needs engine: 'exact'"],
 ])('an invalid lease is refused with the reason: %j', (wrong, why) => {
   expect(() => policyWith(wrong)).toThrow(Misconfigured)
   expect(() => policyWith(wrong)).toThrow(why)

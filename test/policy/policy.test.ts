@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { Misconfigured } from '../../src/errors.ts'
+import { upstash } from '../../src/features/upstash.ts'
 import type { RouteDefinition } from '../../src/policy/definition.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 
@@ -52,11 +53,14 @@ describe('R31: a policy', () => {
       { cost: 6 },
       { cost: 0 },
       { cost: 1.5 },
-      { cost: 2, engine: 'upstash' },
+      { cost: 2, engine: upstash() },
       { engine: 'approximate' },
     ])
       expect(define(wrong), JSON.stringify(wrong)).toThrow(Misconfigured)
-    for (const right of [{ cost: 5 }, { cost: 1, engine: 'upstash' }, { engine: 'exact' }])
+    expect(define({ engine: 'upstash' })).toThrow(
+      "limits.dear.engine: must be the result of upstash(); import { upstash } from 'portcullis/upstash'",
+    )
+    for (const right of [{ cost: 5 }, { cost: 1, engine: upstash() }, { engine: 'exact' }])
       expect(define(right)().limits.get('dear')).toMatchObject(right)
   })
 

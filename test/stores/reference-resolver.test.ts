@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createReferenceResolver } from '../../src/admission/redis/reference-resolver.ts'
 import { REFERENCE_SCRIPT } from '../../src/admission/redis/reference-script.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { upstash } from '../../src/features/upstash.ts'
 import type { RedisCommand, RedisReply } from '../../src/redis/rest.ts'
 import { storedReference } from '../../src/tokens/stored-reference.ts'
 import { GATEWAY, recordOf } from '../admission/callers.ts'
@@ -68,7 +69,7 @@ describe('the reply of the reference script', () => {
     ['a remainder equal to the limit', [3, 3, 0, 0]],
     ['a negative limit', [-3, -1, 0, 0]],
   ])('R06: of a window of the upstash engine, %s is an outage', async (_, numbers) => {
-    const other = { rule: { ...rule, engine: 'upstash' as const }, window: { key: 'key' } }
+    const other = { rule: { ...rule, engine: upstash() }, window: { key: 'key' } }
     const resolve = createReferenceResolver({
       send: async () => [{ result: [text, 0, read, ['key', ...numbers]] }],
     })

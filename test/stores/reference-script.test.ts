@@ -3,10 +3,12 @@
  * histories at random moments, with and without an operator's override, on windows of the same
  * content. Results and writes must be equal.
  */
+
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { RateLimit } from '../../src/admission/limit.ts'
 import { counterName, overrideKey } from '../../src/admission/redis/limit-overrides.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { upstash } from '../../src/features/upstash.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import { GATEWAY, recordOf, stored } from '../admission/callers.ts'
@@ -54,7 +56,7 @@ describe.each(['auto', 'embedded'] as const)(
         const nowMs = Date.UTC(2030, 0, 1) + random(5 * windowMs)
         const rule = {
           ...{ name: 'test', limit, windowSeconds },
-          ...({ onUnavailable: 'deny', engine: 'upstash' } as const),
+          ...({ onUnavailable: 'deny', engine: upstash() } as const),
         }
         vi.setSystemTime(nowMs)
 

@@ -4,6 +4,7 @@ import { createAdmission } from '../../src/admission/admission.ts'
 import type { LimitEngine } from '../../src/admission/limit.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { upstash } from '../../src/features/upstash.ts'
 import type { Principal } from '../../src/identity/principal.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
@@ -61,7 +62,7 @@ describe('a faulty Redis endpoint', () => {
     expect(outcome).toMatchObject({ denial: undefined })
     await server.close()
     const both = `[{"result":[0,0]},${others}]`
-    const { outcome: other } = await ask((response) => response.end(both), 'upstash')
+    const { outcome: other } = await ask((response) => response.end(both), upstash())
     expect(other).toMatchObject({ denial: undefined })
   })
 
@@ -103,7 +104,7 @@ describe('a faulty Redis endpoint', () => {
     ['both a result and an error', [others[0], '{"result":[2,3],"error":"ERR"}']],
   ])('R06: of the upstash engine, %s is an outage, never a refusal', async (_, replies) => {
     const body = `[{"result":[0,0]},${replies}]`
-    const { outcome } = await ask((response) => response.end(body), 'upstash')
+    const { outcome } = await ask((response) => response.end(body), upstash())
     expect(outcome).toBeInstanceOf(Unavailable)
   })
 

@@ -6,6 +6,7 @@ import { createFailureCounter } from '../../src/abuse/redis/authentication-failu
 import { createViolationCounter } from '../../src/abuse/redis/violations.ts'
 import { createAdmission } from '../../src/admission/admission.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
+import { upstash } from '../../src/features/upstash.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
@@ -121,7 +122,7 @@ describe('a Redis that refuses the flag of Upstash', () => {
   test('counts limits of the upstash engine as well, with the same calls', async () => {
     const { rest, calls } = clientOf(await refusingServer())
     const { admit } = gatewayOver(rest)
-    const limit = limitOf({ limit: 50, engine: 'upstash' })
+    const limit = limitOf({ limit: 50, engine: upstash() })
     const remaining: (number | undefined)[] = []
     for (let n = 0; n < 4; n++) {
       const request = { principal: principal(), address: ADDRESSES[0], limits: [limit] }
@@ -176,7 +177,7 @@ describe('a server that accepts the flag', () => {
   test('gets each script of a request with it, in one call per request', async () => {
     const { rest, calls } = clientOf(taking.url)
     const { admit } = gatewayOver(rest)
-    const limits = [limitOf({ limit: 50 }), limitOf({ limit: 50, engine: 'upstash' })]
+    const limits = [limitOf({ limit: 50 }), limitOf({ limit: 50, engine: upstash() })]
     for (let n = 0; n < 3; n++)
       await admit({ principal: principal(), address: ADDRESSES[0], limits })
     const texts = calls.flat().flatMap(([name, , text]) => (name === 'SCRIPT' ? [text] : []))
@@ -193,7 +194,7 @@ describe('a server that accepts the flag', () => {
     const { admit, pass } = gatewayOver(rest, 1_000)
     const limits = [
       limitOf({ limit: 3, lease: { max: 2, ttlMs: 500 } }),
-      limitOf({ limit: 50, engine: 'upstash' }),
+      limitOf({ limit: 50, engine: upstash() }),
     ]
     const monitor = await new Redis(redis.redisUrl).monitor()
     const touched: string[] = []

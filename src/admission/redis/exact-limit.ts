@@ -5,7 +5,7 @@ import type { LimitRule, RateLimit } from '../limit.ts'
 import { passesUncounted } from '../verdict.ts'
 
 /** Returns whether a limit uses an exact window, not that of `@upstash/ratelimit`. */
-export const isExact = ({ engine }: LimitRule): boolean => engine !== 'upstash'
+export const isExact = ({ engine }: LimitRule): boolean => typeof engine !== 'object'
 
 /**
  * Values in the reply for one limit: the limit in force, the units left, and milliseconds until

@@ -10,7 +10,7 @@ import {
   scriptName,
   scriptReplies,
 } from '../../redis/script.ts'
-import type { LimitRequest, LimitRule, RateLimit } from '../limit.ts'
+import type { LimitRequest, LimitRule, RateLimit, UpstashEngine } from '../limit.ts'
 import { nextAdmissionMs } from '../window.ts'
 import { counterName, overridePrefix } from './limit-overrides.ts'
 
@@ -120,8 +120,15 @@ export interface PendingLimits {
   settle(replies: readonly RedisReply[]): Promise<readonly (RateLimit | Unavailable)[]>
 }
 
-/** Prepares the commands of several limits. Each limit counts independently of the others. */
-export function askLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
+/** The engine, as the store calls it. */
+export interface SlidingWindows extends UpstashEngine {
+  /** Prepares the commands of several limits. Each limit counts independently of the others. */
+  askLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits
+}
+
+export const slidingWindows: SlidingWindows = { feature: 'upstash', askLimits }
+
+function askLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
   const pending = limits.map((limit) => askLimit(limit, rest))
   const counters = pending.flatMap((limit) => limit.counters)
   return {

@@ -8,6 +8,7 @@ import type { RelationAnswer, RelationQuery } from '../../relations/decision-poi
 import type { RelationCheck } from '../../relations/redis/check.ts'
 import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
 import { FEED_KEY, FEED_SCRIPT, feedReplyOf } from '../../revocation/redis/feed.ts'
+import type { LimitRequest } from '../limit.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../store.ts'
 import { leaseArgument } from './exact-lease.ts'
 import { isExact, pushExactArguments } from './exact-limit.ts'
@@ -15,7 +16,7 @@ import { counterName, overrideKey } from './limit-overrides.ts'
 import { createReferenceResolver } from './reference-resolver.ts'
 import { factsOf } from './reply.ts'
 import { ADMISSION_SCRIPT } from './script.ts'
-import { askLimits } from './sliding-window.ts'
+import type { PendingLimits, SlidingWindows } from './sliding-window.ts'
 
 const ADMISSION = createScript(ADMISSION_SCRIPT)
 const FEED = createScript(FEED_SCRIPT)
@@ -51,7 +52,7 @@ export function createUpstashAdmissionStore(
       const others = query.limits.filter(({ rule }) => !isExact(rule))
       if (others.length === 0 && query.relation === undefined)
         return factsIn(redis, query, scripts, await redis.send(scripts))
-      const asked = others.length === 0 ? NO_OTHERS : askLimits(others, rest)
+      const asked = askOthers(others, rest)
       const checked = query.relation && (await checkCommand(relations, query.relation))
       const replies = await redis.send([
         ...scripts,
@@ -106,6 +107,12 @@ function feedIn(reply: RedisReply | undefined, since: FeedCursor): FeedReply {
   return reply?.error === undefined ? feedReplyOf(reply?.result, since) : unreadable(since)
 }
 
+/** Prepares the commands of the limits that are not exact. They bring their engine with them. */
+function askOthers(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
+  const engine = limits[0]?.rule.engine as SlidingWindows | undefined
+  return engine === undefined ? NO_OTHERS : engine.askLimits(limits, rest)
+}
+
 /** Returns the script call with its keys and arguments. */
 function commandOf(name: string, query: AdmissionQuery): RedisCommand {
   const { revocation, bans, observedBans = NONE, limits, proof, nowMs } = query
@@ -134,7 +141,7 @@ function commandOf(name: string, query: AdmissionQuery): RedisCommand {
 }
 
 const NONE: AdmissionQuery['bans'] = []
-const NO_OTHERS: ReturnType<typeof askLimits> = { commands: [], settle: async () => [] }
+const NO_OTHERS: PendingLimits = { commands: [], settle: async () => [] }
 /** The command's name, the script's name, and the number of keys. */
 const HEAD = 3
 

@@ -61,7 +61,7 @@ const overrideView = () =>
   })
 
 function limitViewOf(rule: PolicyLimit): z.infer<ReturnType<typeof limitView>> {
-  const { by, lease } = rule
+  const { by, engine, lease } = rule
   return {
     name: rule.name,
     limit: rule.limit,
@@ -69,7 +69,7 @@ function limitViewOf(rule: PolicyLimit): z.infer<ReturnType<typeof limitView>> {
     by: typeof by === 'function' ? 'custom' : by,
     onUnavailable: rule.onUnavailable,
     mode: rule.mode ?? 'enforce',
-    engine: rule.engine ?? 'exact',
+    engine: typeof engine === 'object' ? engine.feature : 'exact',
     cost: rule.cost ?? 1,
     lease: lease === undefined ? null : { max: lease.max, ttlMs: lease.ttlMs },
   }

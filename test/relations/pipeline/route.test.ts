@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
+import { upstash } from '../../../src/features/upstash.ts'
 import { tokenIdHash } from '../../../src/identity/token-id.ts'
 import { encodeConsistency } from '../../../src/relations/consistency.ts'
 import { credentialHash, referenceKey } from '../../../src/tokens/reference.ts'
@@ -173,7 +174,7 @@ describe('the cost of a relation', () => {
           standard: { limit: 9, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
           other: {
             ...{ limit: 9, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
-            engine: 'upstash',
+            engine: upstash(),
           },
         },
       },

@@ -1,0 +1,15 @@
+/** The engine of `@upstash/ratelimit`: `import { upstash } from 'portcullis/upstash'`. */
+import { type SlidingWindows, slidingWindows } from '../admission/redis/sliding-window.ts'
+
+/**
+ * Returns the engine that counts a limit with the sliding window of `@upstash/ratelimit`, for
+ * `engine` of a limit. It is an approximation; without it a limit is exact.
+ *
+ * @example
+ * ```ts
+ * standard: { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'deny', engine: upstash() }
+ * ```
+ */
+export function upstash(): SlidingWindows {
+  return slidingWindows
+}
