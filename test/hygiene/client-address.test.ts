@@ -48,7 +48,7 @@ test.each([
   '::ffff:1.2.3.256',
   '::ffff:1.2.3',
   `::ffff:${'0'.repeat(38)}1.2.3.4`,
-])('S56: %j is no address and falls into the shared bucket', async (header) => {
+])('S56: %j is not an address and counts in the shared bucket', async (header) => {
   expect(addressGroup(header)).toBeUndefined()
   expect(await seen({ 'CF-Connecting-IP': header })).toBe('unknown')
 })
@@ -63,7 +63,7 @@ test.each([
   'X-Cluster-Client-IP',
   'CF_Connecting_IP',
   'CF-Connecting-IPv6',
-])('S56: %s is not believed', async (name) => {
+])('S56: %s is ignored', async (name) => {
   expect(await seen({ [name]: '198.51.100.1' })).toBe('unknown')
   expect(await seen({ [name]: '198.51.100.1', 'CF-Connecting-IP': '203.0.113.7' })).toBe(
     '203.0.113.7',

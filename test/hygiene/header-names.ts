@@ -1,11 +1,11 @@
 /**
- * Names of request headers, collected from the documentation of the software that reads them. Nothing
+ * Names of request headers, collected from the documentation of software that reads them. Nothing
  * here is imported from the gateway.
  */
 
 const words = (text: string): readonly string[] => text.trim().split(/\s+/)
 
-/** Names that a client cannot send to an origin, by what a server would take from them. */
+/** Names that clients cannot send to an origin, by the meaning that a server gives them. */
 export const TRUSTED_HEADERS = {
   'the gateway itself': words(`
     X-Auth-Subject X-Auth-Issuer X-Auth-Client X-Auth-Tenant X-Auth-Roles X-Auth-Scope
@@ -90,7 +90,7 @@ export const TRUSTED_HEADERS = {
     Proxy-Authorization Authorization DPoP Cookie Cookie2 Set-Cookie`),
 } as const
 
-/** Names that clients send and whose values an origin needs. */
+/** Names that clients send and origins need. */
 export const ORDINARY_HEADERS = {
   'HTTP and browsers': words(`
     Accept Accept-Charset Accept-Encoding Accept-Language Accept-Datetime Accept-Patch
@@ -131,7 +131,7 @@ export const ORDINARY_HEADERS = {
 export const allOf = (lists: Readonly<Record<string, readonly string[]>>): readonly string[] =>
   Object.values(lists).flat()
 
-/** Spellings of a name that some server reads as that name, each once. */
+/** Returns the spellings of a name that some server reads as that name, without duplicates. */
 export function spellingsOf(name: string): readonly string[] {
   return [
     ...new Set([

@@ -8,7 +8,7 @@ type Variables = { log: string[]; timeline: Timeline }
 
 const onError = (error: Error, c: Context) => c.text(`caught ${error.message}`, 500)
 
-/** Notes when it is entered and left, and what it sees of an error when it is left. */
+/** Records when it is entered and left, and the error that it sees when it is left. */
 const around =
   (name: string): MiddlewareHandler =>
   async (c, next) => {
@@ -51,7 +51,7 @@ const noError: MiddlewareHandler = () => {
   throw 'no error'
 }
 
-/** What came of a request, and what was noted of it. */
+/** Returns the response to a request and the recorded steps. */
 async function outcomeOf(add: (app: Hono<{ Variables: Variables }>) => unknown) {
   const log: string[] = []
   const app = new Hono<{ Variables: Variables }>()
@@ -70,22 +70,22 @@ async function outcomeOf(add: (app: Hono<{ Variables: Variables }>) => unknown) 
   }
 }
 
-describe('inOrder does what Hono does', () => {
+describe('inOrder behaves like Hono', () => {
   test.each<readonly [string, readonly MiddlewareHandler[]]>([
-    ['all is well', [around('A'), plain('b'), around('C'), plain('d'), answer]],
-    ['only plain ones', [plain('a'), plain('b'), answer]],
+    ['no error', [around('A'), plain('b'), around('C'), plain('d'), answer]],
+    ['only plain middleware', [plain('a'), plain('b'), answer]],
     ['an answer without a promise', [around('A'), answerAtOnce]],
     ['a refusal at once', [around('A'), plain('b'), atOnce, answer]],
     ['a refusal later', [around('A'), plain('b'), around('C'), later, answer]],
     ['the first one refuses', [atOnce, answer]],
     ['the last one refuses', [around('A'), around('B'), later]],
-    ['a refusal behind an answer', [around('A'), afterwards, around('C'), answer]],
-    ['a refusal behind a refusal', [around('A'), afterwards, plain('c'), atOnce]],
+    ['a refusal after the response', [around('A'), afterwards, around('C'), answer]],
+    ['a refusal after a refusal', [around('A'), afterwards, plain('c'), atOnce]],
     ['next is called twice', [around('A'), twice, plain('c'), answer]],
-    ['a second answer', [around('A'), answerToo, answer]],
+    ['a second response', [around('A'), answerToo, answer]],
     ['nobody answers', [around('A'), plain('b')]],
-    ['somebody neither answers nor goes on', [around('A'), nothing, answer]],
-    ['what is thrown is no error', [around('A'), plain('b'), noError]],
+    ['a middleware that neither answers nor calls next', [around('A'), nothing, answer]],
+    ['a thrown value that is not an Error', [around('A'), plain('b'), noError]],
   ])('%s', async (_, middlewares) => {
     const byHono = await outcomeOf((app) => app.on('GET', ['/things/:id'], ...middlewares))
     const byUs = await outcomeOf((app) => app.get('/things/:id', inOrder(middlewares, onError)))
@@ -99,7 +99,7 @@ describe('inOrder does what Hono does', () => {
   })
 })
 
-test('stages that follow without a wait share a moment, and others look at the clock', async () => {
+test('stages without a wait between them share a reading of the clock, and others read it again', async () => {
   let nowMs = 0
   const timeline = createTimeline(() => nowMs++)
   const wait: MiddlewareHandler = async (_, next) => {
@@ -123,7 +123,7 @@ test('stages that follow without a wait share a moment, and others look at the c
   expect(timeline.durations(10)).toEqual({ a: 0, b: 0, c: 1, d: 0, e: 9 })
 })
 
-test('a stage that follows a wait between two chains looks at the clock', async () => {
+test('a stage after a wait between two chains reads the clock', async () => {
   const go: MiddlewareHandler = (_, next) => next()
   for (const chain of [[stage('b', answer)], [go, stage('b', answer)]]) {
     let nowMs = 0
@@ -144,7 +144,7 @@ test('a stage that follows a wait between two chains looks at the clock', async 
   }
 })
 
-test('a stage answers as usual where there is no timeline', async () => {
+test('a stage answers as usual without a timeline', async () => {
   const { status, body } = await outcomeOf((app) =>
     app.get('/things/:id', inOrder([stage('a', plain('a')), stage('b', answer)], onError)),
   )

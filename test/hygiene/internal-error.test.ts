@@ -7,7 +7,7 @@ afterEach(() => void vi.restoreAllMocks())
 
 const SECRET = 'Bearer of-somebody'
 
-/** What is logged of a request whose handler throws. */
+/** Returns the log of a request whose handler throws. */
 async function logOf(defect: () => never) {
   const logged = vi.spyOn(console, 'error').mockImplementation(() => {})
   const app = new Hono()
@@ -23,10 +23,10 @@ async function logOf(defect: () => never) {
 }
 
 test.each([
-  ['a line of it', `bad reply:\n${SECRET}\n`],
-  ['a line of it that reads like a place', `bad reply:\n    at ${SECRET}\n`],
+  ['a line', `bad reply:\n${SECRET}\n`],
+  ['a line that looks like a stack frame', `bad reply:\n    at ${SECRET}\n`],
 ])(
-  'S29, S66: the log has the kind and the place of a defect, the response neither, and no one has %s of its message',
+  'S29, S66: the log has the kind and the place of a defect, the response has neither, and no output has %s of its message',
   async (_, message) => {
     const log = await logOf(() => {
       throw new RangeError(message)
@@ -36,10 +36,10 @@ test.each([
   },
 )
 
-test('S66: the log does not have what a schema says of a value', async () => {
+test('S66: the log does not have a value that a schema error mentions', async () => {
   const log = await logOf(() => {
     z.strictObject({}).parse({ [SECRET]: 1 })
-    throw new Error('the schema took it')
+    throw new Error('the schema accepted the value')
   })
   expect(log).toMatch(/^internal error: \w+/)
   expect(log).not.toContain(SECRET)

@@ -6,7 +6,7 @@ import type { BodyVariables } from '../../src/middleware/context.ts'
 import { bodyOf } from '../../src/middleware/context.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'
 
-/** A body that tells how far it was read, and whether it was read to its end or cancelled. */
+/** A body that records how far it was read, and whether it was read to its end or cancelled. */
 function source(chunks: readonly number[]) {
   const seen = { pulled: 0, released: false }
   const stream = new ReadableStream<Uint8Array>(
@@ -61,7 +61,7 @@ function app(maxBytes: number, read: Reader = readAll) {
 }
 
 describe('limitBody', () => {
-  test('S62: a declared length over the cap is refused, and nothing of the body passes', async () => {
+  test('S62: a declared length over the maximum is refused, and nothing of the body is forwarded', async () => {
     const { hono, reached } = app(10)
     const { seen, stream } = source([11])
     const response = await hono.fetch(post(stream, { 'Content-Length': '11' }))
@@ -71,7 +71,7 @@ describe('limitBody', () => {
     expect(seen.released).toBe(true)
   })
 
-  test('S62: a body without a length is cut off at the first byte too many', async () => {
+  test('S62: a body without a length is cut off at the first byte over the maximum', async () => {
     const { hono } = app(10)
     const { seen, stream } = source([6, 6, 6, 6, 6])
     const response = await hono.fetch(post(stream))
@@ -79,13 +79,13 @@ describe('limitBody', () => {
     expect(seen.released).toBe(true)
   })
 
-  test('S62: a length that lies does not help', async () => {
+  test('S62: a false length does not help', async () => {
     const { hono } = app(10)
     const { stream } = source([6, 6])
     expect((await hono.fetch(post(stream, { 'Content-Length': '5' }))).status).toBe(413)
   })
 
-  test('S62: a length beside Transfer-Encoding is not believed', async () => {
+  test('S62: a length beside Transfer-Encoding is ignored', async () => {
     const { hono } = app(10)
     const { stream } = source([6, 6])
     const headers = { 'Content-Length': '5', 'Transfer-Encoding': 'chunked' }
@@ -97,7 +97,7 @@ describe('limitBody', () => {
     }
   })
 
-  test('S62: a body of exactly the cap passes', async () => {
+  test('S62: a body of exactly the maximum is forwarded', async () => {
     for (const headers of [{}, { 'Content-Length': '10' }] as Record<string, string>[]) {
       const { stream } = source([5, 5])
       const response = await app(10).hono.fetch(post(stream, headers))
@@ -118,7 +118,7 @@ describe('limitBody', () => {
     },
   )
 
-  test('S62: a cap of zero refuses any body and passes none', async () => {
+  test('S62: a maximum of zero refuses every body and accepts none', async () => {
     expect((await app(0).hono.fetch(post('x', { 'Content-Length': '1' }))).status).toBe(413)
     expect((await app(0).hono.fetch(post(source([1]).stream))).status).toBe(413)
     const empty = await app(0).hono.fetch(post(source([]).stream))
@@ -129,7 +129,7 @@ describe('limitBody', () => {
     expect([none.status, await none.text()]).toEqual([200, 'null'])
   })
 
-  test('S62: a reader that passes the refusal on is answered once', async () => {
+  test('S62: a reader that rethrows the refusal gets one response', async () => {
     const answered: Error[] = []
     const hono = new Hono<{ Variables: BodyVariables }>()
     hono.onError((error, c) => {
@@ -141,7 +141,7 @@ describe('limitBody', () => {
     expect(answered).toHaveLength(1)
   })
 
-  test('S62: the answer is 413 even where the reader fails in its own words', async () => {
+  test('S62: the response is 413 even if the reader throws its own error', async () => {
     const { hono } = app(10, async (body) => {
       await readAll(body).catch(() => {
         throw new Unavailable('origin', 'unreachable')
@@ -151,14 +151,14 @@ describe('limitBody', () => {
     expect((await hono.fetch(post(source([11]).stream))).status).toBe(413)
   })
 
-  test('S62: the answer is 413 even where the reader swallows the failure', async () => {
+  test('S62: the response is 413 even if the reader swallows the error', async () => {
     const { hono } = app(10, async (body) => readAll(body).catch(() => 'fine'))
     const response = await hono.fetch(post(source([11]).stream))
     expect(response.status).toBe(413)
     expect(response.headers.get('Set-Cookie')).toBeNull()
   })
 
-  test('S62: the answer is 413 even where the reader swallows the failure and sends no body', async () => {
+  test('S62: the response is 413 even if the reader swallows the error and sends no body', async () => {
     const hono = new Hono<{ Variables: BodyVariables }>()
     hono.onError((error, c) => c.text(error.name, error instanceof Denied ? 413 : 500))
     hono.post('/', limitBody({ maxBytes: 10 }), async (c) => {
@@ -168,7 +168,7 @@ describe('limitBody', () => {
     expect((await hono.fetch(post(source([11]).stream))).status).toBe(413)
   })
 
-  test('R26: a byte stream passes to its end', async () => {
+  test('R26: a byte stream is forwarded to its end', async () => {
     let chunks = 3
     const stream = new ReadableStream({
       type: 'bytes',
@@ -181,7 +181,7 @@ describe('limitBody', () => {
     expect(await (await app(10).hono.fetch(post(stream))).text()).toBe('6')
   })
 
-  test('R26: an answer may stream the body back after the handler has returned', async () => {
+  test('R26: a response may stream the body back after the handler has returned', async () => {
     const hono = new Hono<{ Variables: BodyVariables }>()
     hono.use(limitBody({ maxBytes: 10 }))
     hono.post('/', (c) => c.body(bodyOf(c) as ReadableStream))
@@ -189,7 +189,7 @@ describe('limitBody', () => {
     expect((await response.arrayBuffer()).byteLength).toBe(5)
   })
 
-  test('R26: nothing of a body is read before it is asked for', async () => {
+  test('R26: nothing of a body is read before the reader requests it', async () => {
     const { seen, stream } = source([1, 2])
     let pulled: number | undefined
     const { hono } = app(10, async (body) => {
@@ -201,7 +201,7 @@ describe('limitBody', () => {
     expect(pulled).toBe(0)
   })
 
-  test('R29: a body that its reader cancels is let go', async () => {
+  test('R29: a body that its reader cancels is released', async () => {
     const { seen, stream } = source([1, 2, 3])
     const { hono } = app(10, async (body) => {
       await (body as ReadableStream).cancel()
@@ -210,7 +210,7 @@ describe('limitBody', () => {
     expect(await (await hono.fetch(post(stream))).text()).toBe('true')
   })
 
-  test('R26: chunks pass one at a time, as they are asked for', async () => {
+  test('R26: chunks are forwarded one at a time, as the reader requests them', async () => {
     const { seen, stream } = source([1, 2, 3])
     const sizes: unknown[] = []
     const { hono } = app(10, async (body) => {
@@ -229,7 +229,7 @@ describe('limitBody', () => {
     ])
   })
 
-  test('R29: a body that a later guard refuses unread is let go', async () => {
+  test('R29: a body that a later guard refuses unread is released', async () => {
     const { seen, stream } = source([1, 2, 3])
     const { hono } = app(10, async () => {
       throw new Denied({ code: 'token_missing' })
@@ -239,7 +239,7 @@ describe('limitBody', () => {
   })
 
   test.each([{}, { 'Content-Length': '99999999' }] as Record<string, string>[])(
-    'R27: what is left of a refused body is read for a moment only (%o)',
+    'R27: only a bounded part of a refused body is read (%o)',
     async (headers) => {
       const chunkBytes = 100_000
       const { seen, stream } = source(Array.from({ length: 10_000 }, () => chunkBytes))
@@ -250,7 +250,7 @@ describe('limitBody', () => {
   )
 
   test.each(['GET', 'HEAD'])(
-    'R27: a %s with a body is refused, and one without has none',
+    'R27: a %s with a body is refused, and without one the request has no body',
     async (method) => {
       const { hono, reached } = app(10)
       const { stream } = source([1])
@@ -259,7 +259,7 @@ describe('limitBody', () => {
       })
       const response = await hono.fetch(request)
       expect(response.status).toBe(400)
-      // The answer to a HEAD has no content.
+      // The response to a HEAD has no content.
       const problem = { code: 'request_malformed', check: 'unexpected_body' }
       expect(await response.text()).toBe(method === 'HEAD' ? '' : JSON.stringify(problem))
       expect(reached.count).toBe(0)
@@ -268,7 +268,7 @@ describe('limitBody', () => {
   )
 
   test.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])(
-    'R31: a cap of %d is refused',
+    'R31: a maximum of %d is refused',
     (cap) => {
       expect(() => limitBody({ maxBytes: cap })).toThrow(
         new RangeError(`limitBody: maxBytes must be a whole number, not ${cap}`),

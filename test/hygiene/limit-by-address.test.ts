@@ -1,4 +1,4 @@
-/** Whose budget an anonymous request spends, through a whole gateway. */
+/** The budget that an anonymous request spends, through a whole gateway. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { startGateway, type TestGateway } from '../rows/gateway.ts'
@@ -27,28 +27,28 @@ const statuses = async (sent: readonly (readonly [string | undefined, object?])[
   expect(gateway.asked.length - before).toBe(seen.filter((status) => status === 200).length)
   return seen
 }
-/** A claim to come from somewhere new, by each header that proxies write. */
+/** Claims a new address in each header that proxies write. */
 const claiming = (host: number) =>
   Object.fromEntries(CLAIMS.map((name) => [name, `198.51.100.${host}`]))
 
-test('S56: another X-Forwarded-For each time is the same budget', async () => {
+test('S56: a new X-Forwarded-For in each request spends the same budget', async () => {
   const sent = [1, 2, 3, 4].map((host) => ['203.0.113.1', claiming(host)] as const)
   expect(await statuses(sent)).toEqual([200, 200, 429, 429])
   expect(await statuses([['203.0.113.2', claiming(1)]])).toEqual([200])
 })
 
-test('S56: a whole IPv6 network has one budget, its neighbour another', async () => {
+test('S56: an IPv6 network has one budget, and its neighbour another', async () => {
   const network = ['2001:db8:1:2::1', '2001:DB8:1:2:ffff::2', '2001:db8:1:2:3:4:5:6']
   expect(await statuses(network.map((address) => [address]))).toEqual([200, 200, 429])
   expect(await statuses([['2001:db8:1:3::1']])).toEqual([200])
 })
 
-test('S56: an IPv4 address in IPv6’s clothes is the same one', async () => {
+test('S56: an IPv4-mapped IPv6 address has the budget of the IPv4 address', async () => {
   const spelled = ['203.0.113.9', '::ffff:203.0.113.9', '::FFFF:cb00:7109']
   expect(await statuses(spelled.map((address) => [address]))).toEqual([200, 200, 429])
 })
 
-test('S56: everybody without an address shares one budget, whatever they claim', async () => {
+test('S56: all callers without an address share one budget, whatever they claim', async () => {
   const sent = [
     [undefined, claiming(1)],
     ['not an address', claiming(2)],

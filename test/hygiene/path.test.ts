@@ -121,11 +121,11 @@ describe('ambiguity', () => {
     expect(ambiguity(path)).toBe(check)
   })
 
-  test.each(PASSED)('S50: %j has one reading', (path) => {
+  test.each(PASSED)('S50: %j has a single reading', (path) => {
     expect(ambiguity(path)).toBeUndefined()
   })
 
-  test('S50: an encoded unreserved character is refused for each of them', () => {
+  test('S50: an encoded unreserved character is refused, for each of them', () => {
     const unreserved = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~'
     for (const character of unreserved) {
       const hex = character.charCodeAt(0).toString(16)
@@ -134,7 +134,7 @@ describe('ambiguity', () => {
     }
   })
 
-  test('S50: what passes says the same once decoded, and once more', () => {
+  test('S50: an accepted path stays the same after decoding it once and twice', () => {
     for (let byte = 0; byte < 0x80; byte++) {
       const path = `/a%${byte.toString(16).padStart(2, '0')}b`
       if (ambiguity(path) !== undefined) continue
@@ -159,7 +159,7 @@ describe('the path of a URL', () => {
   })
 
   test.each(['http://h*', 'http://h?c/admin', 'http://u@h#/admin', 'http:///x', 'http://a, b/x'])(
-    'S57: a Host that moves the path leaves %s without one',
+    'S57: a Host that changes the path of %s leaves no path',
     (url) => {
       expect(pathOf(url)).toBe('')
       expect(targetOf(url)).toBe('')
@@ -183,7 +183,7 @@ describe('canonicalPath', () => {
   }
 
   test.each(['//admin/x', '/admin%2fx', '/%2561dmin/x', '/admin;/x', '/admin%00/x', '/%zz'])(
-    'S50: %s is answered with path_ambiguous and reaches no handler',
+    'S50: %s is refused with path_ambiguous and reaches no handler',
     async (path) => {
       const { app, reached } = guarded()
       const response = await app.fetch(new Request(`http://gateway.test${path}`))
@@ -194,7 +194,7 @@ describe('canonicalPath', () => {
   )
 
   test.each(['a/b?c', 'gateway.test/public', 'a\\b', 'a?b', 'a#b', 'a@b'])(
-    'S57: the Host %s moves the path: it is refused and reaches no handler',
+    'S57: the Host %s changes the path: it is refused and reaches no handler',
     async (host) => {
       const { app, reached } = guarded()
       const response = await app.request('http://gateway.test/public', { headers: { host } })
@@ -205,7 +205,7 @@ describe('canonicalPath', () => {
   )
 
   test.each([undefined, '', 'gateway.test', 'gateway.test:8787', '[::1]:80'])(
-    'the Host %s moves nothing',
+    'the Host %s changes nothing',
     async (host) => {
       const { app, reached } = guarded()
       const headers = host === undefined ? {} : { host }
@@ -224,7 +224,7 @@ describe('canonicalPath', () => {
 })
 
 describe('refuseLookAlikes', () => {
-  test('S67: the reason names the route that the origin could pick', async () => {
+  test('S67: the reason names the route that the origin could match', async () => {
     const reached: string[] = []
     const app = new Hono()
     app.onError((error, c) => c.json(error instanceof Denied ? error.denial : {}, 400))

@@ -6,7 +6,7 @@ import { receivedHeaders } from '../../src/middleware/request-headers.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
 
-test('S54: a header that another middleware has taken away goes no further', async () => {
+test('S54: a header that another middleware removed is not forwarded', async () => {
   const app = new Hono<{ Variables: GatewayVariables }>()
   app.use(requestId(), async (c, next) => {
     const headers = new Headers(c.req.raw.headers)
@@ -23,7 +23,7 @@ test('S54: a header that another middleware has taken away goes no further', asy
   expect(await response.json()).toEqual([[['x-kept', '1']], '203.0.113.7'])
 })
 
-test('what came under one name several times is one list', async () => {
+test('repeated headers are joined into one list', async () => {
   const app = new Hono()
   app.get('/', (c) => c.json(Object.fromEntries(receivedHeaders(c))))
   const headers: [string, string][] = [

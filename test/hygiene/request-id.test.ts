@@ -40,36 +40,39 @@ async function see(headers: Record<string, string>): Promise<Seen> {
 }
 
 describe('requestId', () => {
-  test('every request has a UUIDv7 of its own', async () => {
+  test('every request has a new UUIDv7', async () => {
     const ids = await Promise.all(Array.from({ length: 200 }, async () => (await see({})).id))
     for (const id of ids) expect(id).toMatch(UUID_V7)
     expect(new Set(ids).size).toBe(200)
   })
 
-  test('a client id is kept as parent and never becomes ours', async () => {
+  test("a client's id is kept as the parent and never replaces ours", async () => {
     const seen = await see({ 'X-Request-Id': 'abc.DEF_1-2' })
     expect(seen.parent).toBe('abc.DEF_1-2')
     expect(seen.id).toMatch(UUID_V7)
   })
 
   test.each(['', 'a b', 'a,b', 'é', '<script>', 'a'.repeat(129)])(
-    'S66: %j is no client id',
+    'S66: %j is not a valid client id',
     async (id) => {
       expect((await see({ 'X-Request-Id': id })).parent).toBeNull()
     },
   )
 
-  test('without a client id there is no parent', async () => {
+  test("without a client's id there is no parent", async () => {
     expect((await see({})).parent).toBeNull()
   })
 
-  test.each(['/fetched', '/throws', '/nowhere'])('%s is answered with an id, too', async (path) => {
-    expect((await app.request(path)).headers.get('X-Request-Id')).toMatch(UUID_V7)
-  })
+  test.each(['/fetched', '/throws', '/nowhere'])(
+    '%s gets a response with an id too',
+    async (path) => {
+      expect((await app.request(path)).headers.get('X-Request-Id')).toMatch(UUID_V7)
+    },
+  )
 })
 
 describe('trace context', () => {
-  test('the caller’s span is known, and whether the trace is sampled', async () => {
+  test('the caller’s span and its sampling decision are read', async () => {
     const { trace } = await see({ traceparent: `00-${TRACE_ID}-${PARENT}-00` })
     expect(trace).toMatchObject({ parentSpanId: PARENT, isSampled: false })
     expect(trace.traceparent).toBe(`00-${TRACE_ID}-${trace.spanId}-00`)
@@ -78,7 +81,7 @@ describe('trace context', () => {
     expect(began.isSampled).toBe(true)
   })
 
-  test('of traces that begin here only a share is sampled, and no caller is overruled', async () => {
+  test("only a ratio of new traces is sampled, and a caller's decision is kept", async () => {
     const none = new Hono<{ Variables: RequestIdVariables }>()
     none.use(requestId({ sampleRatio: 0 }))
     none.get('/', (c) => c.json(traceOf(c)))
@@ -92,7 +95,7 @@ describe('trace context', () => {
   })
 
   test.each([0.25, 0.5, 1])(
-    'at a ratio of %d the trace id decides which trace is sampled',
+    'at a ratio of %d the trace id decides whether the trace is sampled',
     async (ratio) => {
       const some = new Hono<{ Variables: RequestIdVariables }>()
       some.use(requestId({ sampleRatio: ratio }))
@@ -109,7 +112,7 @@ describe('trace context', () => {
     },
   )
 
-  test('a valid parent is continued with a span of ours', async () => {
+  test('a valid parent is continued with a new span', async () => {
     const { trace } = await see({
       traceparent: `00-${TRACE_ID}-${PARENT}-01`,
       tracestate: 'congo=t61rcWkgMzE,rojo=00f067aa0ba902b7',
@@ -146,7 +149,7 @@ describe('trace context', () => {
     [`00-${TRACE_ID}-${PARENT}-03`, '03'],
     [`00-${TRACE_ID}-${PARENT}-ff`, '03'],
     [`00-${TRACE_ID}-${PARENT}-fc`, '00'],
-  ])('of %s the known fields are taken, in our version', async (traceparent, flags) => {
+  ])('of %s the known fields are read, and sent in our version', async (traceparent, flags) => {
     const { trace } = await see({ traceparent })
     expect(trace.traceparent).toMatch(new RegExp(`^00-${TRACE_ID}-[0-9a-f]{16}-${flags}$`))
   })
@@ -157,8 +160,8 @@ describe('trace context', () => {
     ['33 members', members(33), undefined],
     ['600 characters', `k=${'v'.repeat(598)}`, `k=${'v'.repeat(598)}`],
     ['9,000 characters', `k=${'v'.repeat(9_000)}`, undefined],
-    ['odd spaces', 'a=1 ,\tb=2', 'a=1 ,\tb=2'],
-  ])('a tracestate of %s is passed unmodified or not at all', async (_, tracestate, passed) => {
+    ['unusual white space', 'a=1 ,\tb=2', 'a=1 ,\tb=2'],
+  ])('a tracestate of %s is forwarded unmodified or not at all', async (_, tracestate, passed) => {
     const { trace } = await see({ traceparent: `00-${TRACE_ID}-${PARENT}-01`, tracestate })
     expect(trace.tracestate).toBe(passed)
   })

@@ -37,7 +37,7 @@ const RULES = { stripHeaders: ['X-Tenant-*', 'X-Session-Id'], keepHeaders: ['X-U
 
 describe('sanitizeHeaders', () => {
   describe.each(Object.entries(TRUSTED_HEADERS))(
-    'S54, S56, S73: what servers take for the word of a proxy about %s',
+    'S54, S56, S73: headers that servers trust from a proxy about %s',
     (_topic, names) => {
       test.each([...names])('%s reaches no origin, in any spelling', async (name) => {
         const passed = await forwarded([
@@ -50,7 +50,7 @@ describe('sanitizeHeaders', () => {
     },
   )
 
-  test('S73: no respelling of a trusted name reaches the origin', async () => {
+  test('S73: no other spelling of a trusted name reaches the origin', async () => {
     const trusted = allOf(TRUSTED_HEADERS)
     const respelled = fc
       .tuple(
@@ -86,7 +86,7 @@ describe('sanitizeHeaders', () => {
     },
   )
 
-  test('S73: names of the policy are stripped by name and by beginning, or kept', async () => {
+  test("S73: the policy's names are removed by exact name and by prefix, or kept", async () => {
     const headers: [string, string][] = [
       ['X-Tenant-Id', '1'],
       ['x-tenant-', '2'],
@@ -106,7 +106,7 @@ describe('sanitizeHeaders', () => {
     ])
   })
 
-  test('S55: what Connection names ends at this hop, if the policy keeps it too', async () => {
+  test('S55: headers named in Connection end at this hop, even if the policy keeps them', async () => {
     const headers: [string, string][] = [
       ['Connection', 'X-User-Id'],
       ['X-User-Id', '1'],
@@ -123,7 +123,7 @@ describe('sanitizeHeaders', () => {
     expect([...passed.keys()]).toEqual([longest])
   })
 
-  test('S73: a decision about a name is the same after thousands of other names', async () => {
+  test('S73: the decision on a name is the same after thousands of other names', async () => {
     const { app } = echo()
     const ask = async (headers: [string, string][]) =>
       (await (await app.request('/', { headers })).json()) as [string, string][]
@@ -159,7 +159,7 @@ describe('sanitizeHeaders', () => {
     expect([...(await forwarded([[name, 'x']]))]).toEqual([])
   })
 
-  test('S55: what Connection names ends at this hop, in any case and spacing', async () => {
+  test('S55: headers named in Connection end at this hop, in any case and spacing', async () => {
     const passed = await forwarded([
       ['Connection', 'close, X-Hop ,x-user-id'],
       ['Connection', 'authorization,, b@d, X_Odd'],
@@ -170,7 +170,7 @@ describe('sanitizeHeaders', () => {
     expect([...passed]).toEqual([['x-kept', '1']])
   })
 
-  test('S59: credentials wait for a route that asks for them', async () => {
+  test('S59: credentials reach only routes that request them', async () => {
     expect([
       ...(await forwarded([
         ['Authorization', 'Bearer a'],
@@ -180,7 +180,7 @@ describe('sanitizeHeaders', () => {
     ]).toEqual([])
   })
 
-  test('R26: what content negotiation, ranges and conditions need goes on unchanged', async () => {
+  test('R26: headers for content negotiation, ranges and conditions are forwarded unchanged', async () => {
     const kept: [string, string][] = [
       ['accept', 'application/json'],
       ['accept-encoding', 'gzip, br'],
@@ -196,7 +196,7 @@ describe('sanitizeHeaders', () => {
     expect([...(await forwarded(kept))]).toEqual(kept)
   })
 
-  test('the request itself is left as it came', async () => {
+  test('the request itself is not modified', async () => {
     const app = new Hono()
     app.use(sanitizeHeaders())
     app.get('/', (c) => c.text(c.req.header('Authorization') ?? 'gone'))
@@ -206,7 +206,7 @@ describe('sanitizeHeaders', () => {
 
   test.each([
     ['501 headers', Array.from({ length: 501 }, (_, at) => [`x-${at}`, '1']), 'header_count'],
-    ['128 KB of them', [['x-large', 'a'.repeat(131_072)]], 'header_bytes'],
+    ['128 KB of headers', [['x-large', 'a'.repeat(131_072)]], 'header_bytes'],
   ])('S21: %s are refused and reach no handler', async (_, headers, check) => {
     const { app, reached } = echo()
     const response = await app.request('/', { headers: headers as [string, string][] })

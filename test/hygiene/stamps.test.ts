@@ -5,7 +5,7 @@ import { isoTime, randomHex, uuidV7 } from '../../src/isolate/stamps.ts'
 const NOW_MS = Date.parse('2026-11-22T03:04:05.678Z')
 const TIME_BYTES = 6
 
-test('an id is a UUIDv7 of its moment, and no two are the same', () => {
+test('an id is a UUIDv7 of the current time, and ids are unique', () => {
   const ids = Array.from({ length: 5_000 }, () => uuidV7(NOW_MS))
   expect(new Set(ids).size).toBe(ids.length)
   for (const id of ids) {
@@ -15,7 +15,7 @@ test('an id is a UUIDv7 of its moment, and no two are the same', () => {
   }
 })
 
-test('each of the 74 random bits of an id is now 0 and now 1', () => {
+test('each of the 74 random bits of an id takes both values', () => {
   const seen = { zeros: 0n, ones: 0n }
   for (let i = 0; i < 500; i++) {
     const bits = BigInt(`0x${uuidV7(NOW_MS).replaceAll('-', '')}`)
@@ -23,17 +23,17 @@ test('each of the 74 random bits of an id is now 0 and now 1', () => {
     seen.zeros |= ~bits
   }
   const changing = seen.ones & seen.zeros & ((1n << 80n) - 1n)
-  // All but version and variant.
+  // All bits except version and variant.
   expect(changing).toBe(((1n << 12n) - 1n) * (1n << 64n) + ((1n << 62n) - 1n))
 })
 
-test('random hex is never given twice, across the end of what was drawn, too', () => {
+test('random hex never repeats, even across two blocks of random bytes', () => {
   const seen = Array.from({ length: 2_000 }, () => randomHex(16))
   expect(new Set(seen).size).toBe(seen.length)
   for (const text of seen) expect(text).toMatch(/^[0-9a-f]{32}$/)
 })
 
 test.each([0, 1, 999, 1_000, NOW_MS, NOW_MS + 1, NOW_MS - 700, NOW_MS + 86_400_000, -1, -1_001])(
-  '%i is told as the platform tells it',
+  '%i is formatted like the platform formats it',
   (nowMs) => expect(isoTime(nowMs)).toBe(new Date(nowMs).toISOString()),
 )

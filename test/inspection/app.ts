@@ -1,4 +1,4 @@
-/** An app behind `limitBody` and `inspect`, whose handler keeps what reached it. */
+/** An app behind `limitBody` and `inspect`, whose handler records what reached it. */
 import { Hono } from 'hono'
 import type { Principal } from '../../src/identity/principal.ts'
 import { type BodyVariables, bodyOf, type ObservedVariables } from '../../src/middleware/context.ts'
@@ -8,13 +8,16 @@ import { problemHandler } from '../../src/problems/problem-handler.ts'
 
 const MAX_BODY_BYTES = 4_194_304
 
-/** Guards `/anything` and what is below it; `principal` is who asks, as `authenticate` would have set it. */
+/**
+ * Guards `/anything` and the paths below it. `principal` is the caller that `authenticate` would
+ * have set.
+ */
 export function inspected(options: InspectOptions, principal: Principal | null = null) {
-  /** What the handler was given, query and body. */
+  /** The query and body of each request that reached the handler. */
   const reached: { readonly query: string; readonly body: Uint8Array }[] = []
-  /** What would have been refused, of each request that was let through. */
+  /** The observed refusals of each admitted request. */
   const observed: (readonly string[] | undefined)[] = []
-  /** Why requests were refused, precisely. */
+  /** The precise reasons of refusals. */
   const reasons: string[] = []
   const app = new Hono<{
     Variables: BodyVariables & Partial<ObservedVariables> & { principal: Principal | null }
@@ -40,7 +43,7 @@ export function inspected(options: InspectOptions, principal: Principal | null =
     return c.text('reached')
   })
 
-  /** `query` may begin with further segments of the path. */
+  /** Sends a request. `query` may start with further path segments. */
   async function send(query: string, body?: BodyInit, type?: string, encoding?: string) {
     const headers = new Headers()
     if (type !== undefined) headers.set('Content-Type', type)

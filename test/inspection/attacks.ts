@@ -1,8 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are texts that look like code
-/** Attacks put together of parts, as a scanner or a patient person would. */
+/** Attacks combined from parts, as a scanner or a patient attacker would do. */
 import type { SignatureCategory } from '../../src/errors.ts'
 
-/** Every combination of a part of each list, joined. */
+/** Returns every combination of one part from each list, joined. */
 function combined(...lists: readonly (readonly string[])[]): string[] {
   return lists.reduce<string[]>(
     (texts, parts) => texts.flatMap((text) => parts.map((part) => text + part)),
@@ -11,7 +11,7 @@ function combined(...lists: readonly (readonly string[])[]): string[] {
 }
 
 const SQL = [
-  // A condition that is always true, behind a value of each kind.
+  // A condition that is always true, after a value of each kind.
   ...combined(
     ['1', "'", "x'", "admin' ", '5) ', "a') ", '" ', 'z") '],
     [' or 1=1', ' OR 2>1', '/**/or/**/7=7', ' || 1=1', ' or not 1=2', ' or true is not null'],
@@ -19,7 +19,7 @@ const SQL = [
   ),
   ...combined(["' or ", "') or ", "' AND ", "'||"], ["'a'='a", "'1'>'0", "'x' like 'x"], ['']),
   ...combined(['" or ', '") or '], ['"a"="a', '"1" like "1']),
-  // Another query.
+  // A second query.
   ...combined(
     ['-1', "' ", "0') ", '" '],
     [
@@ -31,7 +31,7 @@ const SQL = [
     ['null,null', '1,2,3', 'user(),version()', 'login, password from users'],
     ['-- ', '#'],
   ),
-  // Another statement.
+  // A second statement.
   ...combined(
     ['1', "'", "x')", '"'],
     [
@@ -45,7 +45,7 @@ const SQL = [
     ],
     ['--', ' -- x'],
   ),
-  // Waiting, erring and counting columns.
+  // Delays, errors and column counts.
   ...combined(
     ["1' and ", '1 and ', '" or '],
     [
@@ -215,7 +215,7 @@ const XSS = [
   ...["{{constructor.constructor('alert(1)')()}}", '<iframe srcdoc="<b>">', '</script><b>'],
 ]
 
-/** More than five hundred, each once. */
+/** More than five hundred attacks, without duplicates. */
 export const ATTACKS: Readonly<Record<SignatureCategory, readonly string[]>> = {
   sql_injection: [...new Set(SQL)],
   path_traversal: [...new Set(PATHS)],

@@ -1,6 +1,6 @@
 /**
- * `node test/inspection/cost.ts`: CPU time that the signatures take for a text, scanned and out of
- * memory. User and system time of the process, the best of several rounds.
+ * `node test/inspection/cost.ts`: prints the CPU time that signatures use for a text, scanned and
+ * from the cache. User and system time of the process, the best of several rounds.
  */
 import { scan } from '../../src/inspection/signatures/scanner.ts'
 import {
@@ -15,7 +15,7 @@ const ROUNDS = 15
 
 const NO_CACHE: VerdictCache = { ...createVerdictCache(), get: () => undefined, set: () => {} }
 
-/** Texts of about so many characters, put together of harmless ones; none is plain. */
+/** Creates texts of about `chars` characters from harmless ones, each with punctuation. */
 function textsOf(chars: number): string[] {
   const whole = HARMLESS.join('; ')
   const parts = Math.floor(whole.length / chars)
@@ -25,7 +25,7 @@ function textsOf(chars: number): string[] {
   })
 }
 
-/** Microseconds of CPU a text, the best round. */
+/** Returns the microseconds of CPU for a text in the best round. */
 function costOf(texts: readonly string[], cache: VerdictCache): number {
   let best = Number.POSITIVE_INFINITY
   for (let round = 0; round < ROUNDS; round++) {
@@ -41,7 +41,7 @@ for (const chars of SIZES) {
   const texts = textsOf(chars)
   const warm = createVerdictCache(64 * 1_024 * 1_024)
   for (const text of texts) scan(text, warm)
-  // Parsed anew, as they arrive: a string that was looked up before carries its hash.
+  // Parsed again as on arrival, because a string that was looked up before caches its hash.
   const arrived = () => JSON.parse(JSON.stringify(texts)) as string[]
   const scanned = costOf(arrived(), NO_CACHE)
   let remembered = Number.POSITIVE_INFINITY
@@ -53,6 +53,6 @@ for (const chars of SIZES) {
     remembered = Math.min(remembered, (user + system) / fresh.length)
   }
   console.log(
-    `${chars} characters: scanned ${scanned.toFixed(2)} us, remembered ${remembered.toFixed(2)} us`,
+    `${chars} characters: scanned ${scanned.toFixed(2)} us, cached ${remembered.toFixed(2)} us`,
   )
 }

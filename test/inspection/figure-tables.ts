@@ -1,4 +1,4 @@
-/** The committed figures as the rows of the tables in docs/design/signature-measurements.md. */
+/** Formats the committed figures as the table rows in docs/design/signature-measurements.md. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Share } from './signature-figures.ts'
@@ -12,7 +12,7 @@ export interface Figures {
   readonly harmless: Share
   readonly aboutAttacks: Share
   readonly programming: Shares
-  /** Lists of others, by source and commit. */
+  /** The figures of third-party lists, by source and commit. */
   readonly others: Readonly<Record<string, Shares>>
 }
 
@@ -27,7 +27,7 @@ function row(name: string, { texts, refused }: Share): string {
 
 const wordsOf = (category: string) => category.replaceAll('_', ' ')
 
-/** The rows of both tables, a line each. */
+/** Returns the rows of both tables as lines. */
 export function tablesOf({ attacks, harmless, aboutAttacks, programming, others }: Figures) {
   const ofOthers = Object.entries(others).flatMap(([source, shares]) =>
     Object.entries(shares).map(([category, share]) => ({ source, category, share })),

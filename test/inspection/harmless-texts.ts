@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are texts that look like code
-/** What honest people write, and much of it in the words that attacks are made of. */
+/** Harmless input, much of it in words that attacks use too. */
 
 const NAMES = [
   ...["O'Brien", "D'Angelo", "N'Diaye", "O'Reilly & Sons", "Sinéad O'Connor", "Shaquille O'Neal"],
@@ -174,10 +174,12 @@ function* made(): Generator<string> {
     for (const following of FOLLOWINGS) yield `${sentence}${following}`
 }
 
-/** Short inputs, each once: names, addresses, sentences, mails, searches, formulas, links. */
+/**
+ * Short inputs without duplicates: names, addresses, sentences, mails, searches, formulas, links.
+ */
 export const HARMLESS: readonly string[] = [...new Set(made())]
 
-/** Texts that quote attacks, as lessons and bug reports do: whoever enforces refuses them. */
+/** Texts that quote attacks, as lessons and bug reports do. Enforced signatures refuse them. */
 export const ABOUT_ATTACKS: readonly string[] = [
   'Write <script>alert("hello")</script> to see why escaping matters.',
   'cd ../../etc && cat passwd | grep root',

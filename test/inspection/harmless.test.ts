@@ -7,9 +7,9 @@ const INPUTS = 2_000
 const TOTAL_BYTES = 10 * 1_048_576
 const LONG_CHARS = 60_000
 
-/** Ordinary prose, names, code and data, much of it of the kind that patterns take for attacks. */
+/** Ordinary prose, names, code and data, much of it similar to patterns of attacks. */
 const SEEDS: readonly string[] = [
-  // Names, in the scripts of those who have them.
+  // Names in their own scripts.
   "Seán O'Brien, D’Angelo & Søn A/S — née Müller-Lüdenscheidt",
   'Владимир Ильич Ковальчук, Ђорђе, Ἀριστοτέλης, Հովհաննես',
   'محمد بن عبد الله الخوارزمي، یاسمن، שרה בת־אל, ܡܪܝ',
@@ -35,7 +35,7 @@ const SEEDS: readonly string[] = [
   'Dear all,\n\n  please find the minutes attached.\n\t* item 1\n\t* item 2: "yes; no / maybe"\n\n-- \nRegards',
 ]
 
-/** Choices that are the same in each run. */
+/** Returns a seeded generator of choices. */
 function choices(seed: string) {
   let drawn = 0
   return (below: number): number =>
@@ -48,7 +48,7 @@ interface Input {
   readonly body: string
 }
 
-/** One input; `bytes` long, about. */
+/** Creates an input of about `bytes` bytes. */
 function inputOf(index: number, bytes: number): Input {
   const below = choices(`input ${index}`)
   const text = () => SEEDS[below(SEEDS.length)] ?? ''
@@ -99,12 +99,12 @@ function inputOf(index: number, bytes: number): Input {
   }
 }
 
-test(`of ${INPUTS} harmless inputs, 10 MB in sum, none is refused and each arrives as it was sent`, async () => {
+test(`of ${INPUTS} harmless inputs, 10 MB in total, none is refused and each arrives unchanged`, async () => {
   const { send, reached, reasons } = inspected({})
   const kinds = new Set<string>()
   let total = 0
   for (let index = 0; index < INPUTS; index++) {
-    // Most are small; one in twenty is long.
+    // Most are small. One in five is long.
     const input = inputOf(index, index % 20 < 4 ? 24_000 : 800)
     const { status } = await send(input.query, new TextEncoder().encode(input.body), input.type)
     expect([status, reasons, input.body.slice(0, 200)]).toEqual([200, [], input.body.slice(0, 200)])

@@ -26,27 +26,27 @@ describe("S63: a client's response to a request of the server", () => {
     `"id":1,${ERROR}`,
     `"id":null,${ERROR}`,
     '"id":1,"error":{"code":1,"message":"","data":{"any":["thing"]}}',
-  ])('passes with the permission of the route alone: %s', async (members) => {
+  ])('needs only the permission of the route: %s', async (members) => {
     expect(await answer(message(members))).toBe('passed')
   })
 
   test.each([
     ['a method and a result', '"id":1,"method":"ping","result":{}', 'ambiguous'],
     ['a method and an error', `"id":1,"method":"ping",${ERROR}`, 'ambiguous'],
-    ['a method that is no name, and a result', '"id":1,"method":null,"result":{}', 'ambiguous'],
+    ['an invalid method and a result', '"id":1,"method":null,"result":{}', 'ambiguous'],
     ['an unknown method and a result', '"id":1,"method":"drop","result":{}', 'ambiguous'],
     ['a result and an error', `"id":1,"result":{},${ERROR}`, 'ambiguous'],
-    ['a result and null as its error', '"id":1,"result":{},"error":null', 'ambiguous'],
+    ['a result and a null error', '"id":1,"result":{},"error":null', 'ambiguous'],
     ['params', '"id":1,"result":{},"params":{}', 'member'],
     ['a method in another case', '"id":1,"result":{},"Method":"ping"', 'member'],
     ['a result in another case', '"id":1,"Result":{}', 'member'],
     ['another member', '"id":1,"result":{},"extra":1', 'member'],
     ['no id', '"result":{}', 'id'],
-    ['null as the id of a result', '"id":null,"result":{}', 'id'],
-    ['a fraction as its id', '"id":1.5,"result":{}', 'id'],
-    ['a long id', `"id":"${'x'.repeat(257)}","result":{}`, 'id'],
+    ['a result with a null id', '"id":null,"result":{}', 'id'],
+    ['a fractional id', '"id":1.5,"result":{}', 'id'],
+    ['an id that is too long', `"id":"${'x'.repeat(257)}","result":{}`, 'id'],
     ['an error without an id', ERROR, 'id'],
-    ['an error that is text', '"id":1,"error":"declined"', 'error'],
+    ['an error that is a string', '"id":1,"error":"declined"', 'error'],
     ['an error that is null', '"id":1,"error":null', 'error'],
     ['an error without a code', '"id":1,"error":{"message":"m"}', 'error'],
     ['an error with a fractional code', '"id":1,"error":{"code":1.5,"message":"m"}', 'error'],
@@ -57,7 +57,7 @@ describe("S63: a client's response to a request of the server", () => {
     expect(await answer(message(members))).toBe(`400 json_rpc_${check}`)
   })
 
-  test('is refused with a name that stands twice, or in another version', async () => {
+  test('is refused with a repeated name, or in another version', async () => {
     expect(await answer(message('"id":1,"result":{},"result":{}'))).toBe('400 body_duplicate_name')
     expect(await answer(message('"id":1,"result":{},"\\u0072esult":{}'))).toBe(
       '400 body_duplicate_name',
@@ -71,12 +71,12 @@ describe('S63: a batch', () => {
   const ping = (id: number) => message(`"id":${id},"method":"ping"`)
   const result = (id: number) => message(`"id":${id},"result":{}`)
 
-  test('may mix requests and responses, whose ids are of two parties', async () => {
+  test('may contain requests and responses, whose ids are independent', async () => {
     expect(await answer(`[${ping(1)},${result(1)},${result(2)}]`)).toBe('passed')
     expect(await answer(`[${result(1)},${message(`"id":null,${ERROR}`)}]`)).toBe('passed')
   })
 
-  test('is refused as a whole for one call or one response that is not allowed', async () => {
+  test('is refused as a whole for one forbidden call or response', async () => {
     expect(await answer(`[${result(1)},${message('"id":2,"method":"drop"')}]`)).toBe(
       '403 call_refused',
     )
@@ -86,7 +86,7 @@ describe('S63: a batch', () => {
     expect(await answer(`[${result(1)},${result(1)}]`)).toBe('400 json_rpc_id')
   })
 
-  test('counts responses in its bound', async () => {
+  test('counts responses towards its maximum', async () => {
     expect(await answer(`[${[1, 2, 3, 4, 5].map(result)}]`)).toBe('passed')
     expect(await answer(`[${[1, 2, 3, 4, 5, 6].map(result)}]`)).toBe('400 json_rpc_batch')
   })

@@ -33,7 +33,7 @@ const ping = (id: unknown) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tool
 const call = (params: unknown) =>
   JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
 
-/** Numbers below a bound that are the same in each run. */
+/** Returns a seeded generator of numbers below a bound. */
 function drawing(seed: string) {
   let drawn = 0
   return (below: number): number =>
@@ -41,7 +41,7 @@ function drawing(seed: string) {
 }
 
 describe('S63: a route of JSON-RPC', () => {
-  test(`answers each of ${SHAPES} shapes as its parts deserve, and only the sound ones arrive`, async () => {
+  test(`answers each of ${SHAPES} shapes as its parts require, and only valid ones arrive`, async () => {
     const { send, reached } = inspected(options, reader)
     const counted = new Map<Worth, number>()
     for (let at = 0; at < SHAPES; at++) {
@@ -52,12 +52,12 @@ describe('S63: a route of JSON-RPC', () => {
       expect(bodies).toEqual(worth === 200 ? [text] : [])
       counted.set(worth, (counted.get(worth) ?? 0) + 1)
     }
-    // Each answer was asked for often enough to mean something.
+    // Each status occurred often enough to be meaningful.
     for (const worth of [200, 400, 403, 422] as const)
       expect(counted.get(worth) ?? 0, `${worth}`).toBeGreaterThan(SHAPES / 40)
   })
 
-  test('an id stands once in a batch, and 1 is another than "1"', async () => {
+  test('an id is unique in a batch, and 1 is different from "1"', async () => {
     const { send, reached, reasons } = inspected(options, reader)
     const statuses = []
     for (const ids of [
@@ -74,7 +74,7 @@ describe('S63: a route of JSON-RPC', () => {
     expect(reached).toHaveLength(1)
   })
 
-  test('an anonymous caller needs a token for what demands a permission, and only there', async () => {
+  test('an anonymous caller needs a token for calls that require a permission, and only for those', async () => {
     const { send, reached } = inspected(options)
     expect((await send('', ping(1), JSON_TYPE)).status).toBe(200)
     expect((await send('', call({ name: 'list' }), JSON_TYPE)).status).toBe(200)
@@ -83,7 +83,7 @@ describe('S63: a route of JSON-RPC', () => {
     expect(reached).toHaveLength(2)
   })
 
-  test('findings point into the body, and do not repeat it', async () => {
+  test('errors point into the body without repeating it', async () => {
     const { send, reached } = inspected(options, reader)
     const wrong = call({ name: 'search', arguments: { text: '', secret: 'hunter2' } })
     const { status, text } = await send('', `[${ping(7)},${wrong}]`, JSON_TYPE)
@@ -99,20 +99,20 @@ describe('S63: a route of JSON-RPC', () => {
     ['text', 'text/plain', undefined],
     ['a form', 'application/x-www-form-urlencoded', undefined],
     ['a compressed body', JSON_TYPE, 'br'],
-  ])('does not take %s', async (_, type, encoding) => {
+  ])('refuses %s', async (_, type, encoding) => {
     const { send, reached } = inspected(options, reader)
     expect((await send('', ping(1), type, encoding)).status).toBe(415)
     expect(reached).toEqual([])
   })
 
-  test('without a body is no call', async () => {
+  test('refuses a request without a body', async () => {
     const { send, reached } = inspected(options, reader)
     expect((await send('')).status).toBe(415)
     expect((await send('', '', JSON_TYPE)).status).toBe(400)
     expect(reached).toEqual([])
   })
 
-  test('methods can have a permission and a schema of their own', async () => {
+  test('methods can have a permission and a schema', async () => {
     const methods = {
       'orders.get': { permission: 'books:read', params: z.tuple([z.int()]) },
       'orders.drop': { permission: 'books:delete' },

@@ -7,7 +7,9 @@ import { signatureOf } from './signature-figures.ts'
 const FOLDER = resolve(import.meta.dirname, '../../src/inspection/signatures')
 const CHARS = 100_000
 
-/** Regular expressions of a file, as they are written, and the parts that others are made of. */
+/**
+ * Returns the regular expressions of a file as written, and the fragments that they are built from.
+ */
 function patternsIn(file: string): { readonly source: string; readonly flags: string }[] {
   const code = readFileSync(join(FOLDER, file), 'utf8').replace(
     /\/\*\*?[\s\S]*?\*\/\n|\/\/ .*$/gm,
@@ -22,13 +24,13 @@ function patternsIn(file: string): { readonly source: string; readonly flags: st
   return [...literals, ...parts].map(([, source = '', flags = '']) => ({ source, flags }))
 }
 
-/** The quantifiers without an end. */
+/** Returns the unbounded quantifiers of a pattern. */
 function endlessIn(source: string): string[] {
   const bare = source.replace(/\\./g, 'x').replace(/\[[^\]]*\]/g, 'x')
   return bare.match(/[*+]|\{\d+,\}/g) ?? []
 }
 
-describe('S63: what is hostile costs a bounded answer:', () => {
+describe('S63: the cost of a hostile text is bounded:', () => {
   const patterns = readdirSync(FOLDER).flatMap((file) =>
     patternsIn(file).map((pattern) => ({ file, ...pattern })),
   )
@@ -38,8 +40,8 @@ describe('S63: what is hostile costs a bounded answer:', () => {
     expect(endlessIn('a[+*]\\+b{1,3}c*(?:d+)e{2,}')).toEqual(['*', '+', '{2,}'])
   })
 
-  // What begins anywhere and ends nowhere is tried from each place to the end: quadratic.
-  test('a pattern that is sought in a text repeats nothing without a bound', () => {
+  // An unanchored, unbounded pattern is tried from each position to the end, which is quadratic.
+  test('a pattern that is searched in a text has no unbounded repetition', () => {
     const endless = patterns.filter(
       ({ source, flags }) =>
         !flags.includes('y') && !source.startsWith('^') && endlessIn(source).length > 0,
@@ -88,14 +90,14 @@ describe('S63: what is hostile costs a bounded answer:', () => {
     '0x',
     '(((1)))',
     "'||",
-  ])('a text of %j alone is read through', (unit) => {
+  ])('a text of only %j is read in linear time', (unit) => {
     for (const opening of ['', "x' or ", '<a ', '1;'])
       expect(['string', 'undefined']).toContain(
         typeof signatureOf(opening + unit.repeat(CHARS / unit.length)),
       )
   })
 
-  test('a text of tokens of SQL is read for a bounded number of them', () => {
+  test('in a text of SQL tokens a bounded number of them is read', () => {
     const at = sqlTokensOf('1 + '.repeat(CHARS), 0)
     expect(at(23).kind).toBe('arithmetic')
     expect(at(24).kind).toBe('end')

@@ -14,7 +14,7 @@ let origin: TestServer
 let key: TestKey
 let gateway: Gateway
 let events: AuditEvent[] = []
-/** Method and body of what the origin was asked. */
+/** The method and body of requests that reached the origin. */
 let asked: string[] = []
 
 beforeAll(async () => {
@@ -74,17 +74,17 @@ const tool = (name: string, values?: unknown) => message('tools/call', { name, a
 const SEARCH = tool('search_books', { text: 'moby dick', limit: 5 })
 const REMOVE = tool('remove_book', { isbn: '9780000000000' })
 
-describe('the example of a policy for an MCP server, in a whole gateway', () => {
+describe('the example policy for an MCP server, in a whole gateway', () => {
   test.each([
     ['initialize', 'reader', message('initialize', { protocolVersion: '2025-06-18' })],
     ['a notification', 'reader', '{"jsonrpc":"2.0","method":"notifications/initialized"}'],
     ['the list of tools', 'reader', message('tools/list', {})],
-    ['a tool for everybody', 'reader', tool('list_shelves')],
+    ['a public tool', 'reader', tool('list_shelves')],
     ['a tool that the caller may use', 'reader', SEARCH],
-    ['a dangerous tool, to who may', 'librarian', REMOVE],
-    ['an answer to a request of the server', 'reader', '{"jsonrpc":"2.0","id":99,"result":{}}'],
-    ['odd white space', 'reader', ` ${SEARCH.replaceAll(',', ' ,\n')} `],
-  ])('lets %s pass, byte by byte', async (_, role, body) => {
+    ['a dangerous tool for a permitted caller', 'librarian', REMOVE],
+    ['a response to a request of the server', 'reader', '{"jsonrpc":"2.0","id":99,"result":{}}'],
+    ['unusual white space', 'reader', ` ${SEARCH.replaceAll(',', ' ,\n')} `],
+  ])('forwards %s byte for byte', async (_, role, body) => {
     expect((await ask(role, body)).status).toBe(200)
     expect(asked).toEqual([`POST ${body}`])
   })
@@ -92,7 +92,7 @@ describe('the example of a policy for an MCP server, in a whole gateway', () => 
   test.each([
     ['a dangerous tool', REMOVE, 403, 'insufficient_permission', 'permission_missing:books:delete'],
     [
-      'a tool of no policy',
+      'a tool that is not in the policy',
       tool('run_shell', { line: 'ls' }),
       403,
       'insufficient_permission',
@@ -106,7 +106,7 @@ describe('the example of a policy for an MCP server, in a whole gateway', () => 
       'call_refused:tool',
     ],
     [
-      'a method of no policy',
+      'a method that is not in the policy',
       message('resources/read', { uri: 'file:///etc/passwd' }),
       403,
       'insufficient_permission',
@@ -120,7 +120,7 @@ describe('the example of a policy for an MCP server, in a whole gateway', () => 
       'input_invalid',
     ],
     [
-      'arguments of a tool without any',
+      'arguments for a tool without arguments',
       tool('list_shelves', { all: true }),
       422,
       'invalid_input',
@@ -141,14 +141,14 @@ describe('the example of a policy for an MCP server, in a whole gateway', () => 
       'request_malformed:body_duplicate_name',
     ],
     [
-      'a call that pretends to be a response',
+      'a call disguised as a response',
       REMOVE.replace('"id"', '"result":{},"id"'),
       400,
       'malformed_request',
       'request_malformed:json_rpc_ambiguous',
     ],
   ])(
-    'refuses a reader %s, and the origin hears nothing of it',
+    'refuses a reader %s, and the origin receives nothing',
     async (_, body, status, code, reason) => {
       const response = await ask('reader', body)
       expect(response.status).toBe(status)
@@ -161,20 +161,20 @@ describe('the example of a policy for an MCP server, in a whole gateway', () => 
     },
   )
 
-  test('tells which permission is missing, where one would help, and else none', async () => {
+  test('names the missing permission if one exists', async () => {
     const missing = await ask('reader', REMOVE)
     expect(missing.headers.get('WWW-Authenticate')).toContain('scope="books:delete"')
     const unknown = await ask('librarian', tool('run_shell'))
     expect([unknown.status, unknown.headers.get('WWW-Authenticate')]).toEqual([403, null])
   })
 
-  test('leaves the stream of messages and the end of a session alone', async () => {
+  test('does not inspect the event stream and the end of a session', async () => {
     expect((await ask('reader', undefined, 'GET')).status).toBe(200)
     expect((await ask('reader', undefined, 'DELETE')).status).toBe(200)
     expect(asked).toEqual(['GET ', 'DELETE '])
   })
 
-  test('who may not use the route is told nothing of what its calls look like', async () => {
+  test('describes no call to a caller who may not use the route', async () => {
     for (const body of ['{', REMOVE]) {
       const response = await ask('guest', body)
       expect(response.status).toBe(403)

@@ -1,14 +1,14 @@
 /**
  * `node test/inspection/measure.ts`: writes the figures of the signatures to
- * `signature-figures.json`, and prints the tables of docs/design/signature-measurements.md. With `--list <name> <category>
- * <file>...` it measures other lists, one text a line (with tabs between the values of one request), and keeps their figures
- * beside its own.
+ * `signature-figures.json`, and prints the tables of docs/design/signature-measurements.md. With
+ * `--list <name> <category> <file>...` it measures third-party lists, one text per line (with tabs
+ * between the values of one request), and stores their figures beside its own.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { FIGURES, readFigures, tablesOf } from './figure-tables.ts'
 import { figures, signatureOf } from './signature-figures.ts'
 
-/** Whether any of its values is, as it stands or as a query's value would arrive. */
+/** Returns whether one of the values is refused, raw or decoded as a query value. */
 function isRefused(line: string): boolean {
   if (line.includes('\t')) return line.split('\t').some(isRefused)
   if (signatureOf(line) !== undefined) return true

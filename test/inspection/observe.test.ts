@@ -8,14 +8,14 @@ import { readerOf } from './reader.ts'
 const JSON_TYPE = 'application/json'
 const observing = { mode: 'observe' } as const
 
-describe('what a stage in observe mode would refuse goes on byte by byte, and is noted:', () => {
+describe('a request that a stage in observe mode would refuse is forwarded byte for byte and recorded:', () => {
   test.each([
-    ['a name twice in a query', '?a=1&a=2', undefined, undefined, 'query_repeated'],
+    ['a repeated name in a query', '?a=1&a=2', undefined, undefined, 'query_repeated'],
     ['a control', '?a=%07', undefined, undefined, 'query_control'],
     ['a broken escape', '?a=%4', undefined, undefined, 'query_encoding'],
-    ['no JSON', '', '{a:1}', JSON_TYPE, 'body_syntax'],
+    ['invalid JSON', '', '{a:1}', JSON_TYPE, 'body_syntax'],
     ['a prototype', '', '{"__proto__":1}', JSON_TYPE, 'body_prototype_name'],
-    ['no UTF-8', '', new Uint8Array([0x22, 0xff, 0x22]), JSON_TYPE, 'body_encoding'],
+    ['invalid UTF-8', '', new Uint8Array([0x22, 0xff, 0x22]), JSON_TYPE, 'body_encoding'],
   ])('%s', async (_, query, body, type, check) => {
     const { send, reached, observed } = inspected(observing)
     expect((await send(query, body, type)).status).toBe(200)
@@ -24,14 +24,14 @@ describe('what a stage in observe mode would refuse goes on byte by byte, and is
     expect(reached).toEqual([{ query, body: sent ?? new Uint8Array() }])
   })
 
-  test('a body that cannot be looked into', async () => {
+  test('a body that cannot be inspected', async () => {
     const { send, reached, observed } = inspected(observing)
     expect((await send('', '<a/>', 'application/xml')).status).toBe(200)
     expect(observed).toEqual([['media_type_unsupported']])
     expect(reached).toHaveLength(1)
   })
 
-  test('calls and arguments that are not allowed', async () => {
+  test('forbidden calls and arguments', async () => {
     const authorizer = createAuthorizer(new Map([['reader', ['mcp:use']]]))
     const tools = {
       find: { arguments: z.strictObject({ text: z.string() }) },
@@ -59,7 +59,7 @@ describe('what a stage in observe mode would refuse goes on byte by byte, and is
     expect(reached).toHaveLength(5)
   })
 
-  test('form and signature together', async () => {
+  test('a form error and a signature', async () => {
     const { send, observed } = inspected({ ...observing, signatures: signatures() })
     expect((await send(`?a=${encodeURIComponent("x' or 1=1 --")}&a=2`)).status).toBe(200)
     expect(observed).toEqual([
@@ -68,7 +68,7 @@ describe('what a stage in observe mode would refuse goes on byte by byte, and is
   })
 })
 
-describe('observe mode never lets through', () => {
+describe('observe mode still refuses', () => {
   test('a body that is too large', async () => {
     const { send, reached } = inspected(observing)
     const chunk = new Uint8Array(1_048_576).fill(0x20)
@@ -80,7 +80,7 @@ describe('observe mode never lets through', () => {
     expect(reached).toEqual([])
   })
 
-  test('a body that breaks off', async () => {
+  test('a truncated body', async () => {
     const { send, reached, reasons } = inspected(observing)
     const broken = new ReadableStream<Uint8Array>({
       pull: (controller) => controller.error(new Error('gone')),
@@ -90,7 +90,7 @@ describe('observe mode never lets through', () => {
     expect(reached).toEqual([])
   })
 
-  test('a caller without a token to a call that demands a permission', async () => {
+  test('a call that requires a permission, without a token', async () => {
     const authorizer = createAuthorizer(new Map())
     const jsonRpc = { methods: { ping: { permission: 'a:b' } } }
     const { send, reached } = inspected({ ...observing, authorizer, jsonRpc })

@@ -28,10 +28,10 @@ function mistakesOf(bad: object): readonly string[] {
 
 test.each([
   ['inspection with its defaults', { inspect: {} }],
-  ['inspection that only observes', { inspect: { mode: 'observe', signatures: signatures() } }],
+  ['inspection in observe mode', { inspect: { mode: 'observe', signatures: signatures() } }],
   ['no signatures', { inspect: { signatures: false } }],
   [
-    'signatures of its own choice',
+    'a selection of signatures',
     {
       inspect: {
         signatures: signatures({ mode: 'enforce', threshold: 8, categories: ['ssrf_target'] }),
@@ -41,7 +41,7 @@ test.each([
   ['methods and tools', { inspect: { jsonRpc: { methods, tools, maxBatch: 50 } } }],
   ['methods without tools', { inspect: { jsonRpc: { methods: { ping: true } } } }],
   [
-    'anonymous callers of what demands nothing',
+    'anonymous callers of methods without a permission',
     { permission: undefined, anonymous: true, inspect: { jsonRpc: { methods, tools } } },
   ],
 ])('R31: a policy may have %s', (_, good) => {
@@ -50,31 +50,31 @@ test.each([
 
 const dropping = { arguments: z.strictObject({ where: z.object({}) }) }
 test.each([
-  ['an option that is none', { signatures: true }, /signatures/],
-  ['a mode that is none', { mode: 'off' }, /mode/],
+  ['an unknown option', { signatures: true }, /signatures/],
+  ['an unknown mode', { mode: 'off' }, /mode/],
   [
     'settings of signatures without the import',
     { signatures: { mode: 'enforce' } },
     /signatures: must be .* import \{ signatures \} from 'portcullis\/signatures'/,
   ],
-  ['no depth at all', { maxDepth: 0 }, /maxDepth/],
-  ['too deep a depth', { maxDepth: 101 }, /maxDepth/],
-  ['a batch too large', { jsonRpc: { methods, tools, maxBatch: 51 } }, /maxBatch/],
-  ['tools that nothing calls', { jsonRpc: { methods: { ping: true }, tools } }, /both or neither/],
-  ['a call of tools that are not named', { jsonRpc: { methods } }, /both or neither/],
+  ['a depth of zero', { maxDepth: 0 }, /maxDepth/],
+  ['a depth that is too large', { maxDepth: 101 }, /maxDepth/],
+  ['a batch size that is too large', { jsonRpc: { methods, tools, maxBatch: 51 } }, /maxBatch/],
+  [
+    'tools without a method that calls them',
+    { jsonRpc: { methods: { ping: true }, tools } },
+    /both or neither/,
+  ],
+  ['a method that calls tools, without tools', { jsonRpc: { methods } }, /both or neither/],
   ['a method that is false', { jsonRpc: { methods: { ping: false } } }, /ping/],
   [
     'a permission without a verb',
     { jsonRpc: { methods: { ping: { permission: 'a' } } } },
     /permission such as/,
   ],
+  ['an invalid schema', { jsonRpc: { methods, tools: { a: { arguments: {} } } } }, /a zod schema/],
   [
-    'a schema that is none',
-    { jsonRpc: { methods, tools: { a: { arguments: {} } } } },
-    /a zod schema/,
-  ],
-  [
-    'a schema that drops keys',
+    'a schema that drops unknown keys',
     { jsonRpc: { methods, tools: { a: dropping } } },
     /tools\.a.*z\.strictObject/,
   ],
@@ -95,7 +95,7 @@ test.each([
   )
 })
 
-test('R31: JSON-RPC comes by POST, and from callers who can have what it demands', () => {
+test('R31: JSON-RPC requires POST, and callers who can have the required permissions', () => {
   const jsonRpc = { methods: { ping: { permission: 'a:b' } } }
   expect(mistakesOf({ method: 'PUT', inspect: { jsonRpc } }).join()).toContain('by POST')
   const anonymous = { permission: undefined, anonymous: true, inspect: { jsonRpc } }

@@ -1,9 +1,12 @@
-/** Documentation, manifests and declarations of installed packages: what programmers send each other. */
+/**
+ * Documentation, manifests and declarations of installed packages, as samples of programmers'
+ * texts.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 
 const MODULES = resolve(import.meta.dirname, '../../node_modules')
-/** Pinned, the same on every platform, and of different hands. */
+/** Pinned versions, equal on every platform, by different authors. */
 const PACKAGES: readonly string[] = [
   ...['@cloudflare/workers-types', '@types/node', '@upstash/ratelimit', '@upstash/redis'],
   ...['autocannon', 'commander', 'hono', 'ioredis', 'ipaddr.js', 'jose', 'lru-cache'],
@@ -26,7 +29,7 @@ const linesOf = (texts: readonly string[]) =>
     (line) => line.length > 3,
   )
 
-/** Names and strings of a JSON text. */
+/** Returns the names and strings of a JSON text. */
 function stringsIn(text: string): string[] {
   const strings: string[] = []
   JSON.parse(text, (name, value) => {
@@ -40,7 +43,7 @@ function stringsIn(text: string): string[] {
 const documents = textsOf(/\.md$/i)
 const declarations = textsOf(/\.d\.[cm]?ts$/)
 
-/** By what they are; each text once. */
+/** Texts by kind, without duplicates. */
 export const PROGRAMMING: Readonly<Record<string, readonly string[]>> = {
   'documents, whole': unique(documents),
   'documents, line by line': linesOf(

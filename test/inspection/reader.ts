@@ -1,7 +1,7 @@
-/** A caller of the inspection's tests. */
+/** A caller for the tests of the inspection. */
 import type { Principal } from '../../src/identity/principal.ts'
 
-/** Somebody with one role, as `authenticate` would have found out. */
+/** Returns a principal with one role, as `authenticate` would set it. */
 export function readerOf(role: string): Principal {
   return {
     issuer: 'https://issuer.test',

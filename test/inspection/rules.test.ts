@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { SIGNATURES, scan } from '../../src/inspection/signatures/scanner.ts'
 import { createVerdictCache } from '../../src/inspection/signatures/verdict-cache.ts'
 
-/** Of each rule a text that it matches, and a neighbour that it does not. */
+/** For each rule a text that it matches, and a similar text that it does not match. */
 const TEXTS: Readonly<Record<string, readonly [matched: string, passed: string]>> = {
   'sql_injection.break_out': ["x' or 'a'='a", "x's or 'a' is an 'a'"],
   'sql_injection.opening': ['and (select 1)', 'sand (selected)'],
@@ -34,45 +34,45 @@ const TEXTS: Readonly<Record<string, readonly [matched: string, passed: string]>
   'cross_site_scripting.sink': ['(document.cookie)', '(documented cookie)'],
 }
 
-/** Ids of the rules that a text matches. */
+/** Returns the ids of the rules that a text matches. */
 function matchedBy(text: string): string[] {
   const verdict = scan(text, createVerdictCache())
   return SIGNATURES.filter(({ bit }) => verdict & bit).map(({ id }) => id)
 }
 
-test('every rule has a text here, and each a bit of its own', () => {
+test('every rule has a text here and its own bit', () => {
   expect(Object.keys(TEXTS)).toEqual(SIGNATURES.map(({ id }) => id))
   expect(new Set(SIGNATURES.map(({ bit }) => bit)).size).toBe(SIGNATURES.length)
-  // More would no longer be small integers.
+  // More rules would exceed small integers.
   expect(SIGNATURES.length).toBeLessThanOrEqual(30)
 })
 
-describe('S63: a rule matches what it is for, and not its neighbour:', () => {
+describe('S63: a rule matches its attack and not the similar text:', () => {
   test.each(Object.entries(TEXTS))('%s', (id, [matched, passed]) => {
     expect(matchedBy(matched)).toContain(id)
     expect(matchedBy(passed)).not.toContain(id)
   })
 })
 
-describe('S63: padding is no way past', () => {
+describe('S63: padding does not hide an attack:', () => {
   const pad = (text: string) => text.repeat(5_000)
   test.each([
     ['blanks', `x'${pad(' ')}or${pad('\n')}1=1`, 'sql_injection.break_out'],
     ['comments', `x'${pad('/**/')}or/*${pad('a')}*/1=1`, 'sql_injection.break_out'],
     ['a long value', `${pad('a')}' union select null`, 'sql_injection.break_out'],
     ['parentheses', `x'${pad(')')} or ${pad('(')}1=1`, 'sql_injection.break_out'],
-    ['a long user', `http://${pad('a')}@127.0.0.1/`, 'ssrf_target.internal'],
+    ['a long user name', `http://${pad('a')}@127.0.0.1/`, 'ssrf_target.internal'],
     ['attributes', `<img ${pad('a=1 ')}onerror=alert(1)>`, 'cross_site_scripting.handler'],
     ['text', `${pad('harmless ')}<svg onload=alert(1)>`, 'cross_site_scripting.handler'],
     ['steps', `${pad('../')}etc/passwd`, 'path_traversal.deep_climb'],
-    ['a separator of lines', '\u20281 union select a from b', 'sql_injection.break_out'],
-    ['a separator of paragraphs', '\u2029..\u2029exec xp_cmdshell dir', 'sql_injection.effect'],
+    ['a line separator', '\u20281 union select a from b', 'sql_injection.break_out'],
+    ['a paragraph separator', '\u2029..\u2029exec xp_cmdshell dir', 'sql_injection.effect'],
   ])('%s', (_, text, id) => {
     expect(matchedBy(text)).toContain(id)
   })
 })
 
-test('S63: what has no punctuation but that of prose is looked into, too', () => {
+test('S63: a text with only the punctuation of prose is inspected too', () => {
   expect(matchedBy('169.254.169.254')).toEqual(['ssrf_target.metadata'])
   expect(matchedBy('metadata.google.internal')).toEqual(['ssrf_target.metadata'])
   expect(matchedBy('exec xp_cmdshell dir')).toContain('sql_injection.break_out')

@@ -79,7 +79,7 @@ test('the SDK works without a gateway: sampling, elicitation, roots, ping', asyn
 })
 
 test.each(['no', 'yes'] as const)(
-  'S63: a server of the SDK asks a client of the SDK through the gateway (inspection: %s)',
+  'S63: a server of the SDK calls a client of the SDK through the gateway (inspection: %s)',
   async (inspect) => {
     const gateway = await startGateway(inspect)
     const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: ['user'] } })
@@ -87,7 +87,7 @@ test.each(['no', 'yes'] as const)(
   },
 )
 
-test('S63: an answer without the permission of the route does not reach the server', async () => {
+test('S63: a response from a client without the permission of the route does not reach the server', async () => {
   const gateway = await startGateway('yes')
   const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: ['guest'] } })
   const countOf = async () => (await fetch(`http://127.0.0.1:${mcpPort}/count`)).text()

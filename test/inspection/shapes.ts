@@ -1,15 +1,15 @@
 /**
- * Bodies of JSON-RPC, put together of parts whose worth is known: what becomes of each is known,
+ * JSON-RPC bodies combined from parts with known results, so that the result of each body is known
  * too.
  */
 
-/** How a part, and with it a request, is to be answered; 200 is sound. */
+/** The status that a part, and with it a request, must get. 200 is valid. */
 export type Worth = 200 | 400 | 403 | 422
 
 type Part = readonly [text: string | undefined, worth: Worth]
 type Draw = (below: number) => number
 
-/** A member `"name":text`; undefined leaves it out. */
+/** A member `"name":text`. Undefined omits it. */
 const VERSIONS: readonly Part[] = [
   ['"2.0"', 200],
   ['"\\u0032.0"', 200],
@@ -50,7 +50,7 @@ const PARAMS: readonly Part[] = [
   ['"x"', 400],
   ['1', 400],
 ]
-/** Members that nobody asked for. */
+/** Undefined members. */
 const EXTRAS: readonly string[] = [
   '"Method":"tools/call"',
   '"result":1',
@@ -60,7 +60,7 @@ const EXTRAS: readonly string[] = [
   '"\\u006dethod":"tools/call"',
 ]
 const FOREIGN: readonly string[] = ['"Method":"tools/call"', '"__proto__":{"method":"x"}']
-/** `params` of a call of a tool. */
+/** `params` of a tool call. */
 const TOOL_CALLS: readonly Part[] = [
   ['{"name":"search","arguments":{"text":"x"}}', 200],
   ['{"arguments":{"text":"constructor","limit":3},"name":"s\\u0065arch","_meta":{"a":[1]}}', 200],
@@ -72,7 +72,7 @@ const TOOL_CALLS: readonly Part[] = [
   ['{"name":"search","arguments":{"text":["x"]}}', 422],
   ['{"name":"search","arguments":{"text":"x","as":"admin"}}', 422],
   ['{"name":"remove","arguments":{"id":1}}', 403],
-  // Not permitted comes before not matching.
+  // A missing permission takes precedence over a schema error.
   ['{"name":"remove","arguments":{"wrong":1}}', 403],
   ['{"name":"Search","arguments":{"text":"x"}}', 403],
   ['{"name":"search ","arguments":{"text":"x"}}', 403],
@@ -96,7 +96,7 @@ export interface Shape {
   readonly worth: Worth
 }
 
-/** A message, most of its parts sound; `id` is one that no other message has. */
+/** Creates a message with mostly valid parts and the given unique id. */
 function messageOf(draw: Draw, id: number): Shape {
   const worths: Worth[] = []
   const members: string[] = []
@@ -111,29 +111,29 @@ function messageOf(draw: Draw, id: number): Shape {
   if (draw(4) > 0) add('id', rarely() ? one(IDS) : [draw(2) > 0 ? `${id}` : `"${id}"`, 200])
   if (draw(3) > 0) {
     add('method', ['"tools/call"', 200])
-    // A third of them is one of the two that pass most easily.
+    // A third of them uses one of the two parts that are accepted most often.
     add('params', (draw(3) > 0 ? TOOL_CALLS[draw(4)] : one(TOOL_CALLS)) ?? [undefined, 400])
   } else {
     add('method', draw(2) > 0 ? one(METHODS) : ['"tools/list"', 200])
     add('params', draw(2) > 0 ? one(PARAMS) : [undefined, 200])
   }
-  // Without a method, a result or an error makes a response, which has tests of its own.
+  // Without a method, a result or an error makes a response, which has its own tests.
   const extras = members.some((member) => member.startsWith('"method"')) ? EXTRAS : FOREIGN
   const extra = rarely() ? extras[draw(extras.length)] : undefined
-  // `"method"` is a second one only beside a first.
+  // `"method"` is a duplicate only beside a first one.
   if (extra !== undefined) add('', [undefined, 400])
   const shuffled = members.concat(extra ?? []).sort(() => draw(3) - 1)
   return { text: `{${shuffled.join(' ,\n')}}`, worth: worstOf(worths) }
 }
 
-/** Form is looked at before names, names before schemas. */
+/** Form errors take precedence over names, and names over schemas. */
 function worstOf(worths: readonly Worth[]): Worth {
   return ([400, 403, 422] as const).find((worth) => worths.includes(worth)) ?? 200
 }
 
 /**
- * A body: a message, or a batch of up to one more than `maxBatch`. A batch is malformed as a whole
- * where one of its messages is; else its first message that is not sound decides.
+ * Creates a body: a message, or a batch of at most one more than `maxBatch`. A batch is malformed
+ * if one of its messages is; otherwise its first invalid message decides.
  */
 export function shapeOf(draw: Draw, maxBatch: number): Shape {
   if (draw(2) > 0) return messageOf(draw, 1)

@@ -32,8 +32,8 @@ let origin: TestServer
 let key: TestKey
 let gateway: Gateway
 let events: AuditEvent[] = []
-/** Bodies that the origin was sent. */
-let asked: string[] = []
+/** The bodies that reached the origin. */
+let received: string[] = []
 
 beforeAll(async () => {
   key = await createKey('idp')
@@ -42,7 +42,7 @@ beforeAll(async () => {
   origin = await startHttpServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
-    asked.push(body)
+    received.push(body)
     response.end('{}')
   })
   const services = composeServices(
@@ -61,7 +61,7 @@ beforeAll(async () => {
 })
 
 beforeEach(() => {
-  asked = []
+  received = []
   events = []
 })
 
@@ -81,10 +81,10 @@ async function post(path: string, body: string): Promise<Response> {
   )
 }
 
-test('S63: by default a signature lets its request through, and the event names the rule', async () => {
+test('S63: by default a signature only records: the request is served, and the event names the rule', async () => {
   const body = JSON.stringify({ note: ATTACK })
   expect((await post('/observed/mine', body)).status).toBe(200)
-  expect(asked).toEqual([body])
+  expect(received).toEqual([body])
   expect(events).toHaveLength(1)
   expect(events[0]).toMatchObject({
     decision: 'allow',
@@ -105,7 +105,7 @@ test('S63: an enforced signature refuses its request, and the event names the ru
     expect(JSON.parse(text)).toMatchObject({ code: 'input_refused' })
     expect(text).not.toMatch(/sql|signature|break_out/)
   }
-  expect(asked).toEqual([])
+  expect(received).toEqual([])
   expect(events).toHaveLength(2)
   for (const event of events)
     expect(event).toMatchObject({
@@ -116,9 +116,9 @@ test('S63: an enforced signature refuses its request, and the event names the ru
   expect(JSON.stringify(events)).not.toContain('password')
 })
 
-test('what says nothing of the kind is neither refused nor noted, and no route is looked at that asks for nothing', async () => {
+test('a harmless text is neither refused nor recorded, and a route without signatures is not inspected', async () => {
   expect((await post('/enforced/mine', '{"note":"Seán O\'Brien, or 1 of 2"}')).status).toBe(200)
   expect((await post('/plain/mine', JSON.stringify({ note: ATTACK }))).status).toBe(200)
-  expect(asked).toHaveLength(2)
+  expect(received).toHaveLength(2)
   expect(events.map(({ observed }) => observed)).toEqual([undefined, undefined])
 })

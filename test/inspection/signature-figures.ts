@@ -1,4 +1,4 @@
-/** What the signatures make of attacks and of harmless texts, at the default threshold. */
+/** Measures the signatures on attacks and on harmless texts, at the default threshold. */
 import { DEFAULT_SIGNATURES } from '../../src/inspection/signatures/definition.ts'
 import { createVerdictReader, scan } from '../../src/inspection/signatures/scanner.ts'
 import { createVerdictCache } from '../../src/inspection/signatures/verdict-cache.ts'
@@ -9,7 +9,7 @@ import { PROGRAMMING } from './programming-texts.ts'
 const cache = createVerdictCache()
 const signaturesIn = createVerdictReader(DEFAULT_SIGNATURES)
 
-/** The rule by which an enforcing route would refuse a value. */
+/** Returns the rule for which an enforcing route would refuse a value. */
 export function signatureOf(text: string) {
   return signaturesIn(scan(text, cache))[0]
 }
@@ -19,7 +19,7 @@ export interface Share {
   readonly refused: number
 }
 
-/** How many of the texts are refused, for whatever reason. */
+/** Counts the texts that are refused for any reason. */
 export function shareOf(texts: readonly string[]): Share {
   const refused = texts.filter((text) => signatureOf(text) !== undefined)
   return { texts: texts.length, refused: refused.length }
@@ -28,7 +28,7 @@ export function shareOf(texts: readonly string[]): Share {
 const sharesOf = (lists: Readonly<Record<string, readonly string[]>>) =>
   Object.fromEntries(Object.entries(lists).map(([name, texts]) => [name, shareOf(texts)]))
 
-/** All that can be measured from this repository and its packages alone. */
+/** Returns all figures that this repository and its packages provide. */
 export function figures() {
   return {
     attacks: sharesOf(ATTACKS),

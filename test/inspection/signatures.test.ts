@@ -12,7 +12,7 @@ import { figures, signatureOf } from './signature-figures.ts'
 const FORM = 'application/x-www-form-urlencoded'
 const JSON_TYPE = 'application/json'
 const enforced: InspectOptions = { signatures: signatures({ mode: 'enforce' }) }
-/** One of each category, which no other category takes for its own. */
+/** One sample for each category, which no other category matches. */
 const SAMPLES = {
   sql_injection: "x' or 1=1 -- -",
   path_traversal: '../../../../etc/passwd',
@@ -22,14 +22,14 @@ const SAMPLES = {
 } as const
 const samples = Object.entries(SAMPLES)
 
-describe('S63: a text that reads like an attack is 403 and reaches nobody, where signatures are enforced:', () => {
+describe('S63: an attack in a text is 403 and never reaches the handler, if signatures are enforced:', () => {
   test.each(samples)('%s', async (category, text) => {
     const { send, reached, reasons } = inspected(enforced)
     const encoded = encodeURIComponent(text)
     const answers = [
       await send(`?q=${encoded}`),
       await send(`?${encoded}=1`),
-      // Once more than it is decoded here.
+      // Encoded once more than the inspection decodes.
       await send(`?q=${encodeURIComponent(encoded)}`),
       await send('', `a=b&c=${encoded}`, FORM),
       await send('', JSON.stringify({ a: [{ b: text }] }), JSON_TYPE),
@@ -52,7 +52,7 @@ describe('S63: a text that reads like an attack is 403 and reaches nobody, where
   })
 })
 
-describe('S63: what is found is let through, where signatures are not enforced:', () => {
+describe('S63: an attack is forwarded, if signatures are not enforced:', () => {
   test.each(samples)('%s', async (category, text) => {
     for (const options of [
       { signatures: signatures() },
@@ -65,7 +65,7 @@ describe('S63: what is found is let through, where signatures are not enforced:'
     }
   })
 
-  test('each kind is noted once', async () => {
+  test('each category is recorded once', async () => {
     const { send, observed } = inspected({ signatures: signatures() })
     const { sql_injection: sql, ssrf_target: ssrf } = SAMPLES
     await send('', JSON.stringify([sql, ssrf, `${sql} `, sql]), JSON_TYPE)
@@ -84,7 +84,7 @@ describe('S63: what is found is let through, where signatures are not enforced:'
     },
   )
 
-  test('only categories that a route names are looked for', async () => {
+  test('only categories that a route names are searched', async () => {
     const { send, reached } = inspected({
       signatures: signatures({ mode: 'enforce', categories: ['ssrf_target'] }),
     })
@@ -105,18 +105,18 @@ describe('S63: scores', () => {
     expect(reached).toHaveLength(2)
   })
 
-  test('of different categories are not', async () => {
+  test('of different categories are not summed', async () => {
     const { send } = inspected(enforced)
     expect((await send('?a=%3Ciframe%3E&b=http://localhost:3000/')).status).toBe(200)
   })
 
-  test('below a higher threshold let a single rule pass', async () => {
+  test('let a single rule pass below a higher threshold', async () => {
     const { send } = inspected({ signatures: signatures({ mode: 'enforce', threshold: 6 }) })
     expect((await send('', SAMPLES.sql_injection, 'text/plain')).status).toBe(200)
   })
 })
 
-test('S63: a segment of the path is looked at, decoded', async () => {
+test('S63: a path segment is inspected after decoding', async () => {
   const { send, reached, reasons } = inspected(enforced)
   expect((await send('/x%27%20or%201=1%20--')).status).toBe(403)
   expect((await send('/plain-segment')).status).toBe(200)
@@ -124,13 +124,13 @@ test('S63: a segment of the path is looked at, decoded', async () => {
   expect(reached).toHaveLength(1)
 })
 
-test('form and calls are judged first: what is malformed is told as such', async () => {
+test('form and calls are checked first: malformed input is reported as malformed', async () => {
   const { send, reasons } = inspected(enforced)
   expect((await send(`?a=${encodeURIComponent(SAMPLES.sql_injection)}&b=%00`)).status).toBe(400)
   expect(reasons).toEqual(['query_control'])
 })
 
-test('a verdict that is remembered is the same, and of that very text only', async () => {
+test('a cached verdict is equal, and applies to exactly that text', async () => {
   const { send, reached } = inspected(enforced)
   const ask = async (text: string) => (await send('', text, 'text/plain')).status
   const bad = SAMPLES.sql_injection
@@ -141,23 +141,23 @@ test('a verdict that is remembered is the same, and of that very text only', asy
   expect(reached).toHaveLength(3)
 })
 
-test('the lists are long, and no text stands in both', () => {
+test('the lists are long, and no text is in both', () => {
   const attacks = Object.values(ATTACKS).flat()
   expect(attacks.length).toBeGreaterThanOrEqual(500)
   expect(HARMLESS.length).toBeGreaterThanOrEqual(2_000)
   expect(HARMLESS.filter((text) => attacks.includes(text))).toEqual([])
 })
 
-test('no harmless text of the list would be refused, if signatures were enforced', () => {
+test('no harmless text of the list would be refused by enforced signatures', () => {
   expect(HARMLESS.filter((text) => signatureOf(text) !== undefined)).toEqual([])
 })
 
-test('the committed figures are those of these rules and lists (node test/inspection/measure.ts)', () => {
+test('the committed figures match these rules and lists (node test/inspection/measure.ts)', () => {
   const { others: _, ...committed } = readFigures()
   expect(figures()).toEqual(committed)
 })
 
-test('the page of measurements has these figures, and no others', () => {
+test('the page of measurements has exactly these figures', () => {
   const file = '../../docs/design/signature-measurements.md'
   const page = readFileSync(join(import.meta.dirname, file), 'utf8')
   const { harmless, attacks } = tablesOf(readFigures())

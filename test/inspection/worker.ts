@@ -1,4 +1,4 @@
-/** The inspection of the example for MCP, as a Worker that tells what it let through. */
+/** The inspection of the MCP example as a Worker that returns what it admitted. */
 
 import { Hono } from 'hono'
 import policy from '../../examples/mcp/policy.ts'

@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => worker?.stop())
 
-/** Status, and the body of what got through. */
+/** Sends a body. Returns the status, and the body of an admitted request. */
 async function ask(path: string, body: string, type = 'application/json') {
   const response = await fetch(`http://127.0.0.1:${worker.port}${path}`, {
     method: 'POST',
@@ -30,7 +30,7 @@ const call = (name: string, values: object) =>
     params: { name, arguments: values },
   })
 
-test('S63: workerd decides over calls as Node does', async () => {
+test('S63: workerd decides on calls as Node does', async () => {
   const search = ` ${call('search_books', { text: '白鯨 🐋' })}\n`
   expect(await ask('/mcp', search)).toBe(search)
   expect(await ask('/mcp', call('remove_book', { isbn: '9780000000000' }))).toBe(403)
@@ -40,7 +40,7 @@ test('S63: workerd decides over calls as Node does', async () => {
   expect(await ask('/mcp', search, 'text/plain')).toBe(415)
 })
 
-test('S63: workerd decides over forms, queries and texts as Node does', async () => {
+test('S63: workerd decides on forms, queries and texts as Node does', async () => {
   const form = 'application/x-www-form-urlencoded'
   expect(await ask('/form?a=%F0%9F%90%8B', 'b=c%0D%0A', form)).toBe('b=c%0D%0A')
   expect(await ask('/form', '"\\ud83d\\udc0b"')).toBe('"\\ud83d\\udc0b"')
@@ -51,10 +51,10 @@ test('S63: workerd decides over forms, queries and texts as Node does', async ()
   expect(await ask('/form', 'bell \u0007', 'text/plain')).toBe(400)
 })
 
-test('S63: workerd knows signatures as Node does', async () => {
+test('S63: workerd matches signatures as Node does', async () => {
   for (const texts of Object.values(ATTACKS)) {
     const statuses = new Set<unknown>()
-    // Every ninth, for these are many.
+    // Every ninth text, because there are many.
     for (const text of texts.filter((_, index) => index % 9 === 0))
       statuses.add(await ask('/enforced', JSON.stringify({ text })))
     expect([...statuses]).toEqual([403])

@@ -20,7 +20,7 @@ export interface Minted {
 
 export interface Language {
   readonly name: string
-  /** Says which tool is missing; undefined if the language can run. */
+  /** Names the missing tool, or is undefined if the language can run. */
   readonly missing: string | undefined
   /** Verifies tokens, by name, against a JWK Set, an issuer and an audience. */
   verify(document: object): Readonly<Record<string, Verification>>
@@ -34,7 +34,7 @@ interface Program {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** A program, or the reason why it is missing. */
+/** A program, or the reason why it is unavailable. */
 type Prepared = Program | string
 
 function language(name: string, prepared: Prepared): Language {
@@ -67,7 +67,7 @@ export function go(directory: string): Language {
     env: { ...process.env, GOTOOLCHAIN: 'local', GOPROXY: 'off', GO111MODULE: 'off' },
     timeout: INSTALL_TIMEOUT_MS,
   })
-  if (error !== undefined) return language('Go', `there is no go (${error.message})`)
+  if (error !== undefined) return language('Go', `go is not installed (${error.message})`)
   // The compiler exists, so a program that does not compile is a failure, not a reason to skip.
   if (status !== 0) throw new Error(`go build: ${stderr}`)
   return language('Go', { command: binary, args: [] })

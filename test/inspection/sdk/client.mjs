@@ -1,6 +1,6 @@
 /**
- * An MCP client of the official SDK that answers its server. Arguments: the URL and a bearer token.
- * Prints what each tool returned, one line of JSON each.
+ * An MCP client of the official SDK that answers requests of its server. Arguments: the URL and a
+ * bearer token. Prints the result of each tool as a line of JSON.
  */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'

@@ -1,4 +1,7 @@
-/** The whole gateway before an MCP server: `/mcp` is inspected if INSPECT says so. */
+/**
+ * The whole gateway in front of an MCP server. The variable INSPECT switches the inspection of
+ * `/mcp` on.
+ */
 import {
   composeServices,
   createGateway,

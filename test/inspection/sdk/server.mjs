@@ -1,7 +1,6 @@
 /**
- * An MCP server of the official SDK, which asks its client while a tool runs: for a sample of its
- * model, for input of its user, for its roots, and for a sign of life. Prints its port. `/count` is the
- * number of other requests so far.
+ * An MCP server of the official SDK whose tools send requests to the client: sampling, elicitation,
+ * roots and ping. Prints its port. `/count` returns the number of other requests so far.
  */
 import { randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
