@@ -66,7 +66,7 @@ export interface Contestant {
 /** Rows of the feature table, after those that probes prove. */
 export const FEATURES = {
   remembers: 'remembers verified tokens',
-  cutOffs: 'cut-offs (subject, session, client, tenant), bans',
+  cutOffs: 'cutoffs (subject, session, client, tenant), bans',
   limit: 'limit by subject, counted',
   audit: 'audit event for each request',
   tells: 'tells the origin who asks',

@@ -1,6 +1,7 @@
 /** The documentation site: `npm run docs:dev`, `npm run docs:build`. Dead links fail the build. */
 import { dirname, join, normalize } from 'node:path/posix'
 import { defineConfig, type MarkdownOptions } from 'vitepress'
+import { searchOptions, searchWords } from './search.ts'
 import { sidebar } from './sidebar.ts'
 import { slugOf } from './slug.ts'
 
@@ -9,15 +10,26 @@ type MarkdownIt = Parameters<NonNullable<MarkdownOptions['config']>>[0]
 /** Base of links to files that are not on the site, such as `https://github.com/<owner>/<name>/blob/main`. */
 const { DOCS_SOURCE_URL } = process.env
 
+/** Path below which the site is served, such as `/portcullis/`. */
+const BASE = process.env.DOCS_BASE ?? '/'
+
 export default defineConfig({
   title: 'Portcullis',
   description: 'Authentication and admission in front of HTTP APIs',
-  // Paths in which the site is served, such as `/portcullis/`.
-  base: process.env.DOCS_BASE ?? '/',
+  base: BASE,
   cleanUrls: true,
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${BASE}favicon.svg` }]],
   markdown: { anchor: { slugify: slugOf }, config: linkOutside },
   themeConfig: {
-    search: { provider: 'local' },
+    nav: [
+      { text: 'Quick start', link: '/#quick-start' },
+      { text: 'Configuration', link: '/configuration' },
+      { text: 'Errors', link: '/errors' },
+    ],
+    search: {
+      provider: 'local',
+      options: { miniSearch: { options: searchWords, searchOptions } },
+    },
     sidebar: sidebar(),
     outline: [2, 3],
   },

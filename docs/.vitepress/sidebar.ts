@@ -23,7 +23,7 @@ const PAGES = [
   ['Assurance', ['threat-model', 'checklist', 'benchmarks']],
 ] as const
 
-/** Returns the sidebar of the site. Titles are the first headings of the pages. */
+/** Returns the sidebar of the site. Titles of other pages are their first headings. */
 export function sidebar(): Group[] {
   return [
     ...PAGES.map(([text, pages]) => ({ text, items: pages.map(pageOf) })),
@@ -41,6 +41,7 @@ function pagesIn(folder: string): Page[] {
 }
 
 function pageOf(path: string): Page {
+  if (path === 'index') return { text: 'Overview', link: '/' }
   const [, title = path] = /^# (.+)$/m.exec(readFileSync(join(DOCS, `${path}.md`), 'utf8')) ?? []
-  return { text: title, link: path === 'index' ? '/' : `/${path}` }
+  return { text: title, link: `/${path}` }
 }
