@@ -4,14 +4,15 @@ import { type Config, createRedisRest, type Principal } from '../../src/index.ts
 import { createReferenceStore } from '../../src/tokens/redis/references.ts'
 import {
   credentialHash,
+  failedCheckOf,
+  parseStoredReference,
+  principalOfRecord,
   type ReferenceRecord,
   type ReferenceStore,
+  storedReference,
 } from '../../src/tokens/reference.ts'
-import { failedCheckOf, principalOfRecord } from '../../src/tokens/reference-principal.ts'
 import { createReferences } from '../../src/tokens/references.ts'
-import { parseStoredReference, storedReference } from '../../src/tokens/stored-reference.ts'
-import { createTokenIssuer } from '../../src/tokens/token-issuer.ts'
-import { randomSeed, seededIds } from '../../src/tokens/token-seed.ts'
+import { createTokenIssuer, randomSeed, seededIds } from '../../src/tokens/token-issuer.ts'
 import { grantFor, subjectOf, TTL_SECONDS, tokensOf } from './grant.ts'
 import type { Operations } from './operations.ts'
 

@@ -5,7 +5,7 @@ import { importKeys } from '../../src/tokens/key-ring.ts'
 import {
   DEFAULT_KEY_SET_TIMEOUT_MS,
   DEFAULT_MAX_KEY_SET_BYTES,
-} from '../../src/tokens/key-set-download.ts'
+} from '../../src/tokens/key-set-source.ts'
 import type { IssuerConfig } from '../../src/validators/issuer.ts'
 
 /**

@@ -8,8 +8,13 @@ import type { Principal } from '../identity/principal.ts'
 import type { RevocationKeys } from '../revocation/revocation.ts'
 import { failedBindingOf } from '../tokens/credential.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
-import type { Reference, ReferenceRecord } from '../tokens/reference.ts'
-import { failedCheckOf, principalOfRecord, type RecordUse } from '../tokens/reference-principal.ts'
+import {
+  failedCheckOf,
+  principalOfRecord,
+  type RecordUse,
+  type Reference,
+  type ReferenceRecord,
+} from '../tokens/reference.ts'
 import type { References } from '../tokens/references.ts'
 import type { TokenCheck } from '../tokens/rejection.ts'
 import type { createKeyCache, DecidingKeys } from './keys.ts'

@@ -1,6 +1,6 @@
 /** Authenticates clients at `/oauth/*` (RFC 6749 sections 2.3 and 3.2.1). */
 import { Denied } from '../errors.ts'
-import { oauthRefused } from '../tokens/oauth-refusal.ts'
+import { oauthRefused } from '../tokens/rejection.ts'
 import type { Client } from './client.ts'
 import type { AssertionUse, ClientAssertionVerifier } from './client-assertion.ts'
 import { type ClientCredential, clientCredentialOf } from './client-credential.ts'

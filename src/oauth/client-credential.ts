@@ -3,7 +3,7 @@
  * method per request.
  */
 import { readPayload } from '../tokens/jws.ts'
-import { oauthRefused } from '../tokens/oauth-refusal.ts'
+import { oauthRefused } from '../tokens/rejection.ts'
 import { decodeFormText, type OAuthForm } from './form.ts'
 
 /** A credential that a client presents. Nothing of it has been verified. */

@@ -1,5 +1,5 @@
 /** Parses the parameters of a request to `/oauth/*`: strict `application/x-www-form-urlencoded`. */
-import { oauthRefused } from '../tokens/oauth-refusal.ts'
+import { oauthRefused } from '../tokens/rejection.ts'
 
 /** Parameters that may be repeated: RFC 8707 section 2, RFC 8693 section 2.1. */
 const REPEATABLE = new Set(['resource', 'audience'])

@@ -5,7 +5,7 @@ import { secondsOf } from '../redis/seconds.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revocationKeysOf } from '../revocation/revocation.ts'
 import type { AccessGrant } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
-import { oauthRefused } from '../tokens/oauth-refusal.ts'
+import { oauthRefused } from '../tokens/rejection.ts'
 import { principalOfGrant } from './actor.ts'
 import type { ExhaustedCounter, GrantCounter } from './exchange-limits.ts'
 

@@ -2,7 +2,7 @@
 
 import type { Principal } from '../identity/principal.ts'
 import type { Session } from '../tokens/access-grant.ts'
-import { oauthRefused } from '../tokens/oauth-refusal.ts'
+import { oauthRefused } from '../tokens/rejection.ts'
 import { principalOfClient, principalOfGrant } from './actor.ts'
 import type { Client } from './client.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'

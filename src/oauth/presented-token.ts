@@ -4,8 +4,12 @@ import type { Principal, TokenVerifier, WaitUntil } from '../identity/principal.
 import type { FoundSession, RefreshTokens } from '../tokens/access-grant.ts'
 import { kindOf } from '../tokens/credential.ts'
 import { readPayload } from '../tokens/jws.ts'
-import { credentialHash, type ReferenceStore } from '../tokens/reference.ts'
-import { failedCheckOf, principalOfRecord } from '../tokens/reference-principal.ts'
+import {
+  credentialHash,
+  failedCheckOf,
+  principalOfRecord,
+  type ReferenceStore,
+} from '../tokens/reference.ts'
 import { parseRefreshToken } from '../tokens/refresh-token.ts'
 import type { OwnTokenReader } from './own-token.ts'
 

@@ -1,6 +1,6 @@
 /** `refresh_token`: issues the next access token of a session (RFC 6749 section 6). */
 import type { AccessGrant } from '../tokens/access-grant.ts'
-import { oauthRefused } from '../tokens/oauth-refusal.ts'
+import { oauthRefused } from '../tokens/rejection.ts'
 import { principalOfGrant } from './actor.ts'
 import { mayActFor } from './client-tenant.ts'
 import { refuseReplay } from './grant-store.ts'

@@ -1,7 +1,7 @@
 /**
  * Computes the scope of a token (RFC 6749 section 3.3): the requested scope, within every bound.
  */
-import { oauthRefused } from '../tokens/oauth-refusal.ts'
+import { oauthRefused } from '../tokens/rejection.ts'
 
 const SCOPE_NAME = /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/
 /** More names than any token should have. */

@@ -2,10 +2,13 @@
 import { Denied } from '../errors.ts'
 import type { Principal, TokenVerifier, WaitUntil } from '../identity/principal.ts'
 import { kindOf } from '../tokens/credential.ts'
-import { oauthRefused } from '../tokens/oauth-refusal.ts'
-import { credentialHash, type ReferenceStore } from '../tokens/reference.ts'
-import { failedCheckOf, principalOfRecord } from '../tokens/reference-principal.ts'
-import { rejected } from '../tokens/rejection.ts'
+import {
+  credentialHash,
+  failedCheckOf,
+  principalOfRecord,
+  type ReferenceStore,
+} from '../tokens/reference.ts'
+import { oauthRefused, rejected } from '../tokens/rejection.ts'
 import type { OAuthForm } from './form.ts'
 
 export const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'

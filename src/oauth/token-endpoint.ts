@@ -2,7 +2,7 @@
 import { Misconfigured } from '../errors.ts'
 import type { Principal, WaitUntil } from '../identity/principal.ts'
 import type { DpopVerifier } from '../tokens/dpop.ts'
-import { oauthRefused } from '../tokens/oauth-refusal.ts'
+import { oauthRefused } from '../tokens/rejection.ts'
 import { activeKey, type SigningJwk } from '../tokens/signing-keys.ts'
 import { principalOfClient } from './actor.ts'
 import { type Client, GRANT_TYPES, type GrantType } from './client.ts'

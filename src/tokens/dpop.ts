@@ -1,13 +1,13 @@
-/** DPoP: verifies proofs of possession of the key that a token is bound to (RFC 9449). */
-
+import { calculateJwkThumbprint, type JWK } from 'jose'
+import { LRUCache } from 'lru-cache'
 import { sha256 } from '../crypto/sha256.ts'
 import { Denied, Misconfigured } from '../errors.ts'
-import { type DpopClaims, dpopClaims } from '../validators/dpop.ts'
-import { createProofKeys } from './dpop-key.ts'
+import { type DpopClaims, dpopClaims, dpopHeader } from '../validators/dpop.ts'
+import { refuseMalformed } from './bearer.ts'
 import { createDpopNonces } from './dpop-nonce.ts'
-import { asDpopRejection, dpopRejected } from './dpop-rejection.ts'
-import { isTarget } from './dpop-target.ts'
-import { readPayload, verifySignature } from './jws.ts'
+import { headerOf, readHeaderMembers, readPayload, verifySignature } from './jws.ts'
+import { importKeys, type VerificationKey } from './key-ring.ts'
+import type { TokenCheck } from './rejection.ts'
 
 export { nonceSecretOf } from './dpop-nonce.ts'
 
@@ -133,4 +133,117 @@ export function createDpopVerifier({
       return nonces.current()
     },
   }
+}
+
+/** The check of RFC 9449 section 4.3 that a proof failed. Never sent to the client. */
+export type DpopCheck =
+  | 'missing'
+  | 'multiple'
+  | 'jwk'
+  /** The member or rule that makes the key unusable. */
+  | `jwk_${string}`
+  | keyof DpopClaims
+  /** The checks that apply to every token. */
+  | TokenCheck
+
+/** Creates the refusal of a proof. `cause` is for debuggers and never leaves the process. */
+export function dpopRejected(check: DpopCheck, options?: ErrorOptions): Denied {
+  return new Denied({ code: 'dpop_rejected', check }, options)
+}
+
+/** Converts the refusal of a token to that of a proof. Returns any other error unchanged. */
+export function asDpopRejection(error: unknown): unknown {
+  if (!(error instanceof Denied) || error.denial.code !== 'token_rejected') return error
+  return new Denied({ code: 'dpop_rejected', check: error.denial.check }, { cause: error })
+}
+
+/** RFC 3986 section 2: a URI is ASCII, without spaces or backslashes. */
+const HTTP_URI = /^https?:\/\/[\x21\x23-\x5b\x5d-\x7e]+$/i
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
+const UNRESERVED = /^[\w.~-]$/
+
+/**
+ * Reports whether `htu` names the target of a request to `url`, without query and fragment. Both
+ * are normalised first (RFC 3986 sections 6.2.2 and 6.2.3): case of scheme and host, the default
+ * port, dot segments, percent-encoding. The origin must be `publicOrigin`, because a Worker may
+ * also be reachable by other names. On a loopback host, the request's own origin is accepted too.
+ */
+export function isTarget(htu: string, url: string, publicOrigin: string): boolean {
+  if (!HTTP_URI.test(htu)) return false
+  const claimed = URL.parse(htu)
+  const requested = URL.parse(url)
+  if (claimed === null || requested === null) return false
+  if (claimed.username !== '' || claimed.password !== '') return false
+  if (pathOf(claimed) !== pathOf(requested)) return false
+  if (claimed.origin === publicOrigin) return true
+  return LOOPBACK.test(requested.hostname) && claimed.origin === requested.origin
+}
+
+/** Returns the path with percent-encoding only where it is needed, in upper case. */
+function pathOf({ pathname }: URL): string {
+  return pathname.replace(/%[\da-f]{2}/gi, (encoded) => {
+    const character = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))
+    return UNRESERVED.test(character) ? character : encoded.toUpperCase()
+  })
+}
+
+/** A public key from the header of a proof. */
+export interface ProofKey {
+  /** base64url SHA-256 thumbprint (RFC 7638). */
+  readonly thumbprint: string
+  readonly key: VerificationKey
+}
+
+export interface ProofKeys {
+  /**
+   * Reads a proof's protected header and imports its key. The key must be public, asymmetric, for
+   * exactly the proof's algorithm, and as strong as keys of issuers must be (see `sortKeys`). RSA
+   * keys have at most 4096 bits. Throws `Denied`, with `token_rejected` for some of the failures.
+   * Does NOT verify the signature.
+   */
+  find(proof: string): Promise<ProofKey>
+  /** Caches the key of a proof with a verified signature. */
+  keep(proof: string, key: ProofKey): void
+}
+
+/** An estimate of the clients that an isolate serves at a time. Each has one key. */
+const MAX_KEYS = 500
+/** The header with an RSA key of 4096 bits has 1,100. */
+const MAX_KEPT_CHARS = 1_536
+
+/**
+ * Creates a cache of proof keys. All proofs of a client have the same header text, so the key is
+ * cached by that text. Parsing and importing a key costs almost as much as verifying the signature.
+ * Only keys with a verified signature are cached. Results of verification are NOT cached.
+ */
+export function createProofKeys(): ProofKeys {
+  const kept = new LRUCache<string, ProofKey>({ max: MAX_KEYS })
+  return {
+    async find(proof) {
+      refuseMalformed(proof)
+      return kept.get(headerTextOf(proof)) ?? read(proof)
+    },
+    keep(proof, key) {
+      const header = headerTextOf(proof)
+      if (header.length <= MAX_KEPT_CHARS) kept.set(header, key)
+    },
+  }
+}
+
+function headerTextOf(proof: string): string {
+  return proof.slice(0, proof.indexOf('.'))
+}
+
+async function read(proof: string): Promise<ProofKey> {
+  const members = readHeaderMembers(proof)
+  headerOf(members)
+  const parsed = dpopHeader.safeParse(members)
+  if (!parsed.success) {
+    throw dpopRejected(parsed.error.issues[0]?.path[0] as 'typ' | 'alg' | 'jwk')
+  }
+  const { alg, jwk } = parsed.data
+  const imported = await importKeys({ keys: [jwk] }, [alg])
+  const [key] = imported?.ring ?? []
+  if (key === undefined) throw dpopRejected(`jwk_${imported?.ignored[0]?.check ?? 'set'}`)
+  return { thumbprint: await calculateJwkThumbprint(jwk as JWK, 'sha256'), key }
 }

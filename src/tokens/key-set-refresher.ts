@@ -8,8 +8,14 @@ import type { WaitUntil } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import { sleep } from '../isolate/timers.ts'
 import type { IgnoredKey, VerificationKey } from './key-ring.ts'
-import { DEFAULT_MAX_STALE_SECONDS, LEASE_MS, retryDelayMs } from './key-set-lifetime.ts'
-import { createKeySetSource, type KeySetSourceOptions, type Snapshot } from './key-set-source.ts'
+import {
+  createKeySetSource,
+  DEFAULT_MAX_STALE_SECONDS,
+  type KeySetSourceOptions,
+  LEASE_MS,
+  retryDelayMs,
+  type Snapshot,
+} from './key-set-source.ts'
 
 /** An event for operators. It is reported once, not for every request. */
 export type KeySetIncident =

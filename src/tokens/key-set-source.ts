@@ -1,21 +1,9 @@
-/** Loads a key set from its provider or from the shared cache, and validates both. */
-import { Unavailable } from '../errors.ts'
+import { type Fault, Unavailable } from '../errors.ts'
+import { BodyRefused, boundedText } from '../http/bounded-text.ts'
 import { withDeadline } from '../isolate/timers.ts'
 import { parseStrictJson } from '../validators/json.ts'
 import type { Algorithm } from '../validators/jwk.ts'
 import { type IgnoredKey, importKeys, type KeyRing } from './key-ring.ts'
-import { edgeKeySetCache, type KeySetCache } from './key-set-cache.ts'
-import {
-  DEFAULT_KEY_SET_TIMEOUT_MS,
-  DEFAULT_MAX_KEY_SET_BYTES,
-  download,
-} from './key-set-download.ts'
-import {
-  DEFAULT_MAX_AGE_SECONDS,
-  DEFAULT_MAX_STALE_SECONDS,
-  type Lifetime,
-  lifetimeOf,
-} from './key-set-lifetime.ts'
 
 /** A valid key set and the time of its download. */
 export interface Snapshot {
@@ -126,4 +114,166 @@ export function createKeySetSource({
       }
     },
   }
+}
+
+/** A downloaded key set, as text. The reader checks it like a download. */
+export interface StoredKeySet {
+  readonly text: string
+  /** Milliseconds since the epoch: when its download began. */
+  readonly fetchedAtMs: number
+}
+
+/** Port: a cache that outlives an isolate. It may lose entries, and its content is not trusted. */
+export interface KeySetCache {
+  read(uri: string): Promise<StoredKeySet | undefined>
+  write(uri: string, stored: StoredKeySet, ttlSeconds: number): Promise<void>
+}
+
+const FETCHED_AT = 'x-fetched-at'
+/** A name that no visitor can request and no origin can serve (RFC 6761 section 6.4). */
+const NAMESPACE = 'https://key-sets.portcullis.invalid/'
+
+/**
+ * Creates a cache over the Cache API of Workers. Returns undefined on platforms without
+ * `caches.default`. Only Workers of the same zone can write there, so an entry is as trustworthy as
+ * the zone's own code.
+ */
+export function edgeKeySetCache(): KeySetCache | undefined {
+  const cache = (globalThis as { caches?: { readonly default?: Cache } }).caches?.default
+  if (cache === undefined) return undefined
+  const keyOf = (uri: string) => `${NAMESPACE}${encodeURIComponent(uri)}`
+  return {
+    async read(uri) {
+      const response = await cache.match(keyOf(uri))
+      if (response === undefined) return undefined
+      return {
+        text: await response.text(),
+        fetchedAtMs: Number(response.headers.get(FETCHED_AT) ?? Number.NaN),
+      }
+    },
+    async write(uri, { text, fetchedAtMs }, ttlSeconds) {
+      const headers = {
+        'cache-control': `max-age=${ttlSeconds}`,
+        'content-type': 'application/json',
+        [FETCHED_AT]: String(fetchedAtMs),
+      }
+      await cache.put(keyOf(uri), new Response(text, { headers }))
+    },
+  }
+}
+
+/**
+ * The longest time for which a removed key is still accepted while the issuer responds, in seconds.
+ * `Cache-Control` may shorten it, but never lengthens it.
+ */
+export const DEFAULT_MAX_AGE_SECONDS = 300
+/**
+ * The shortest accepted max-age. It bounds the downloads from a provider that sends `max-age=0`.
+ */
+export const MIN_MAX_AGE_SECONDS = 60
+/** How long the last good set is used while the provider fails. */
+export const DEFAULT_MAX_STALE_SECONDS = 86_400
+/** The shortest time between two downloads that tokens with unknown keys cause. */
+export const DEFAULT_COOL_DOWN_SECONDS = 30
+/**
+ * A refresh that takes longer counts as dead: its request was cancelled, or its isolate was frozen.
+ */
+export const LEASE_MS = 3_000
+
+/**
+ * The fraction of a set's max-age in which no refresh is needed. The rest is for refreshing in
+ * time.
+ */
+const FRESH_SHARE = 0.7
+/** Isolates that started together should not refresh together. */
+const FRESH_JITTER = 0.1
+
+const FIRST_RETRY_MS = 1_000
+const MAX_RETRY_MS = 30_000
+
+export interface Lifetime {
+  /** The age from which a refresh starts in the background, in milliseconds. */
+  readonly freshMs: number
+  /** The age from which a request waits for the refresh, in milliseconds. */
+  readonly maxMs: number
+}
+
+/**
+ * Returns the lifetime of a set. `announcedSeconds` is the provider's `max-age`. `random` is in [0,
+ * 1).
+ */
+export function lifetimeOf(
+  maxAgeSeconds: number,
+  announcedSeconds: number | undefined,
+  random: number,
+): Lifetime {
+  const announced = Math.max(announcedSeconds ?? maxAgeSeconds, MIN_MAX_AGE_SECONDS)
+  const ageMs = Math.min(maxAgeSeconds, announced) * 1000
+  // A request that shares another request's refresh uses the old set for at most one lease.
+  return { freshMs: ageMs * (FRESH_SHARE + FRESH_JITTER * random), maxMs: ageMs - LEASE_MS }
+}
+
+/**
+ * Returns the pause after the nth failure in a row, in milliseconds. It doubles up to 30 s, and
+ * half of it is random.
+ */
+export function retryDelayMs(failures: number, random: number): number {
+  const delayMs = Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), MAX_RETRY_MS)
+  return delayMs * (0.5 + random / 2)
+}
+
+/** A set of 128 RSA keys with certificates fits several times. */
+export const DEFAULT_MAX_KEY_SET_BYTES = 262_144
+/** A request may wait for the download. */
+export const DEFAULT_KEY_SET_TIMEOUT_MS = 2_000
+
+export interface DownloadLimits {
+  readonly timeoutMs: number
+  readonly maxBytes: number
+}
+
+export interface Download {
+  readonly text: string
+  /** `max-age` of the response (RFC 9111 section 5.2.2.1), if present. */
+  readonly maxAgeSeconds: number | undefined
+}
+
+/**
+ * Downloads a document. Throws `Unavailable` (`key_set`) unless the response has the status 200, is
+ * complete within `timeoutMs`, and is valid UTF-8. After decompression it must have at most
+ * `maxBytes` bytes, whatever its `Content-Length` says. A redirect is a failure: only the
+ * configuration decides where the keys are. HTTP caches on the way are bypassed, because the key
+ * set has its own expiry. Does NOT parse the document.
+ */
+export async function download(uri: string, limits: DownloadLimits): Promise<Download> {
+  const signal = AbortSignal.timeout(limits.timeoutMs)
+  try {
+    const response = await fetch(uri, {
+      headers: { accept: 'application/jwk-set+json, application/json' },
+      redirect: 'manual',
+      cache: 'no-store',
+      signal,
+    })
+    if (response.status !== 200) {
+      await response.body?.cancel()
+      throw new Unavailable('key_set', 'refused')
+    }
+    const text = await boundedText(response.body, limits.maxBytes)
+    return { text, maxAgeSeconds: maxAgeOf(response.headers.get('cache-control')) }
+  } catch (cause) {
+    if (cause instanceof Unavailable) throw cause
+    throw new Unavailable('key_set', faultOf(cause, signal), { cause })
+  }
+}
+
+function maxAgeOf(cacheControl: string | null): number | undefined {
+  const [, seconds] = /(?:^|[\s,])max-age="?(\d{1,10})\b/i.exec(cacheControl ?? '') ?? []
+  return seconds === undefined ? undefined : Number(seconds)
+}
+
+function faultOf(cause: unknown, signal: AbortSignal): Fault {
+  if (cause instanceof BodyRefused) return 'malformed'
+  return signal.aborted || (cause instanceof Error && cause.name === 'TimeoutError')
+    ? 'timeout'
+    : 'unreachable'
 }

@@ -4,6 +4,12 @@
  */
 import * as z from 'zod'
 import { sha256 } from '../crypto/sha256.ts'
+import { Unavailable } from '../errors.ts'
+import type { Principal } from '../identity/principal.ts'
+import { tokenIdHash } from '../identity/token-id.ts'
+import { keyPart } from '../redis/key-part.ts'
+import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/environment.ts'
+import type { TokenCheck } from './rejection.ts'
 
 export type ReferenceKind = 'opaque' | 'api_key'
 
@@ -70,4 +76,101 @@ export function referenceKey(hash: string): string {
 /** Returns the base64url SHA-256 of a credential. Secrets are stored and looked up by this hash. */
 export function credentialHash(credential: string): Promise<string> {
   return sha256(credential)
+}
+
+/**
+ * Parts of the storage keys that decide about the record's principal: `keyPart` of each name, and
+ * the token's `tokenIdHash`. A script cannot compute them, because Redis has no SHA-256.
+ */
+const partsSchema = z.strictObject({
+  token: z.string(),
+  issuer: z.string(),
+  tokenIssuer: z.string(),
+  subject: z.string(),
+  client: z.string().optional(),
+  tenant: z.string().optional(),
+  session: z.string().optional(),
+})
+
+const storedSchema = z.strictObject({ record: referenceRecordSchema, parts: partsSchema })
+
+/** Returns the text to store for a record at `referenceKey(hash)`: JSON of `{ record, parts }`. */
+export async function storedReference(record: ReferenceRecord): Promise<string> {
+  const { tokenIssuer, issuer, subject, client, tenant, session } = record
+  const part = async (text: string | undefined) => text && (await keyPart(text))
+  const parts = {
+    token: await tokenIdHash(tokenIssuer, record.tokenId),
+    issuer: await keyPart(issuer),
+    tokenIssuer: await keyPart(tokenIssuer),
+    subject: await keyPart(subject),
+    client: await part(client),
+    tenant: await part(tenant),
+    session: await part(session),
+  }
+  return JSON.stringify({ record, parts })
+}
+
+/**
+ * Parses the record in a stored text. Throws `Unavailable` if the text does not have the format of
+ * {@link storedReference}.
+ */
+export function parseStoredReference(text: unknown): ReferenceRecord {
+  const parsed = storedSchema.safeParse(jsonOf(text))
+  if (parsed.success) return parsed.data.record
+  throw new Unavailable('redis', 'malformed')
+}
+
+function jsonOf(text: unknown): unknown {
+  try {
+    return typeof text === 'string' ? JSON.parse(text) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * How long a record is kept after the expiry of its reference, in seconds, because the clocks of
+ * gateways differ.
+ */
+export const REFERENCE_TOLERANCE_SECONDS = DEFAULT_CLOCK_TOLERANCE_SECONDS
+
+export interface RecordUse {
+  /** The requested resource. It must be an audience of the record. */
+  readonly audience: string
+  /** Milliseconds since the epoch. */
+  readonly nowMs: number
+}
+
+/**
+ * Returns the check that a record fails: `exp` or `aud`, as for a JWT with the same claims. Returns
+ * undefined if the record is valid. Does NOT check revocation, nor that the bearer has the key of
+ * `confirmation`.
+ */
+export function failedCheckOf(
+  { expiresAtSeconds, audiences }: ReferenceRecord,
+  { audience, nowMs }: RecordUse,
+): TokenCheck | undefined {
+  const endSeconds = expiresAtSeconds ?? Number.POSITIVE_INFINITY
+  if (nowMs / 1000 >= endSeconds + REFERENCE_TOLERANCE_SECONDS) return 'exp'
+  return audiences.includes(audience) ? undefined : 'aud'
+}
+
+/** Returns the principal of a record. Does NOT check the record. */
+export async function principalOfRecord(record: ReferenceRecord): Promise<Principal> {
+  const { tokenIssuer, tokenId } = record
+  return {
+    issuer: record.issuer,
+    tokenIssuer,
+    subject: record.subject,
+    client: record.client,
+    tenant: record.tenant,
+    session: record.session,
+    roles: record.roles,
+    scopes: record.scopes,
+    tokenId,
+    tokenIdHash: await tokenIdHash(tokenIssuer, tokenId),
+    confirmation: record.confirmation,
+    issuedAtSeconds: record.issuedAtSeconds,
+    expiresAtSeconds: record.expiresAtSeconds ?? Number.POSITIVE_INFINITY,
+  }
 }

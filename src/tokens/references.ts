@@ -2,8 +2,8 @@
 import { LRUCache } from 'lru-cache'
 import type { Principal } from '../identity/principal.ts'
 import { newTally, type Tally } from '../isolate/tally.ts'
-import { REFERENCE_TOLERANCE_SECONDS } from './reference-principal.ts'
-import { cachedBytes, MAX_CACHED_SECONDS } from './token-cache.ts'
+import { REFERENCE_TOLERANCE_SECONDS } from './reference.ts'
+import { cachedBytes, MAX_CACHED_SECONDS } from './verifier.ts'
 
 /** Half of the size for JWTs, for some 5,000 references. A miss costs no extra call. */
 const DEFAULT_CACHED_REFERENCE_BYTES = 8 * 1024 * 1024

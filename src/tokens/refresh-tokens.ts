@@ -4,7 +4,6 @@ import { type RandomBytes, randomBytes } from '../crypto/random.ts'
 import type { Denied } from '../errors.ts'
 import { REVOCATION_MARGIN_SECONDS } from '../revocation/revocation.ts'
 import type { RefreshTokens, Session } from './access-grant.ts'
-import { oauthRefused } from './oauth-refusal.ts'
 import {
   type FamilyEnd,
   type RefreshFamilies,
@@ -20,6 +19,7 @@ import {
   type RefreshToken,
   successorOf,
 } from './refresh-token.ts'
+import { oauthRefused } from './rejection.ts'
 
 export interface RefreshTokensOptions {
   readonly store: RefreshFamilies

@@ -1,5 +1,4 @@
-/** Refusals of tokens, with the names of the audit trail. */
-import { Denied } from '../errors.ts'
+import { Denied, type OAuthErrorCode } from '../errors.ts'
 
 /** The check that a token failed. Never sent to the client: it would help an attacker. */
 export type TokenCheck =
@@ -53,4 +52,12 @@ export type ClaimName =
 /** Creates the refusal of a token. `cause` is for debuggers and never leaves the process. */
 export function rejected(check: TokenCheck, options?: ErrorOptions): Denied {
   return new Denied({ code: 'token_rejected', check }, options)
+}
+
+/**
+ * Creates the refusal of a request to `/oauth/*`. `error` goes to the client (RFC 6749 section 5.2,
+ * RFC 8693, RFC 8707, RFC 9449). `check` names the precise reason and goes to the audit trail only.
+ */
+export function oauthRefused(error: OAuthErrorCode, check: string, options?: ErrorOptions): Denied {
+  return new Denied({ code: 'oauth_refused', error, check }, options)
 }

@@ -17,7 +17,7 @@ import {
   operationNotes,
   operationTable,
 } from '../../bench/token-costs/report.ts'
-import { cachedBytes, DEFAULT_CACHED_TOKEN_BYTES } from '../../src/tokens/token-cache.ts'
+import { cachedBytes, DEFAULT_CACHED_TOKEN_BYTES } from '../../src/tokens/verifier.ts'
 
 /** Of the tokens that the benchmark issues to its callers. */
 const ORDINARY_CHARACTERS = 480

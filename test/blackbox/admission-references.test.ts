@@ -4,8 +4,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } fr
 import { tokenIdHash } from '../../src/identity/token-id.ts'
 import { revokedTokenKey } from '../../src/revocation/revocation.ts'
 import { newApiKey } from '../../src/tokens/api-key.ts'
-import { credentialHash, type ReferenceRecord, referenceKey } from '../../src/tokens/reference.ts'
-import { storedReference } from '../../src/tokens/stored-reference.ts'
+import {
+  credentialHash,
+  type ReferenceRecord,
+  referenceKey,
+  storedReference,
+} from '../../src/tokens/reference.ts'
 import { nowSeconds, recordOf } from '../admission/callers.ts'
 import { newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf } from '../harness/control.ts'

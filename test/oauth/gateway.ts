@@ -10,8 +10,12 @@ import { createClientRegistry } from '../../src/oauth/redis/clients.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import { credentialHash, type ReferenceRecord, referenceKey } from '../../src/tokens/reference.ts'
-import { storedReference } from '../../src/tokens/stored-reference.ts'
+import {
+  credentialHash,
+  type ReferenceRecord,
+  referenceKey,
+  storedReference,
+} from '../../src/tokens/reference.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { createKey, ISSUER, mint, type TokenOptions } from '../harness/issuer.ts'
 import { redisVars, startTestRedis } from '../harness/redis.ts'

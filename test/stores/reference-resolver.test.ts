@@ -5,7 +5,7 @@ import { REFERENCE_SCRIPT } from '../../src/admission/redis/reference-script.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { upstash } from '../../src/features/upstash.ts'
 import type { RedisCommand, RedisReply } from '../../src/redis/rest.ts'
-import { storedReference } from '../../src/tokens/stored-reference.ts'
+import { storedReference } from '../../src/tokens/reference.ts'
 import { GATEWAY, recordOf } from '../admission/callers.ts'
 
 const record = recordOf()

@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import type { Principal } from '../../src/identity/principal.ts'
 import { tokenIdHash } from '../../src/identity/token-id.ts'
-import type { ReferenceRecord } from '../../src/tokens/reference.ts'
-import { failedCheckOf, principalOfRecord } from '../../src/tokens/reference-principal.ts'
+import {
+  failedCheckOf,
+  parseStoredReference,
+  principalOfRecord,
+  type ReferenceRecord,
+  storedReference,
+} from '../../src/tokens/reference.ts'
 import { createReferences } from '../../src/tokens/references.ts'
-import { parseStoredReference, storedReference } from '../../src/tokens/stored-reference.ts'
 import { GATEWAY, IDP, recordOf } from '../admission/callers.ts'
 import { NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
 import { revokedBeforeKey } from '../../src/revocation/revocation.ts'
-import { seededIds } from '../../src/tokens/token-seed.ts'
+import { seededIds } from '../../src/tokens/token-issuer.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { GATEWAY } from './issuing.ts'

@@ -2,8 +2,12 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it, vi } from 'vitest'
 import type { KeySet } from '../../src/tokens/key-set.ts'
-import { cachedBytes, createTokenCache, type Verified } from '../../src/tokens/token-cache.ts'
-import { createTokenVerifier } from '../../src/tokens/verifier.ts'
+import {
+  cachedBytes,
+  createTokenCache,
+  createTokenVerifier,
+  type Verified,
+} from '../../src/tokens/verifier.ts'
 import { publishing, startProvider } from './provider.ts'
 import { AUDIENCE, createSigner, ISSUER, issuerOf, NOW_MS, NOW_SECONDS, outcome } from './signer.ts'
 

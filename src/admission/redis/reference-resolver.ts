@@ -4,9 +4,11 @@ import { Unavailable } from '../../errors.ts'
 import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import { secondsOf } from '../../redis/seconds.ts'
-import { referenceKey } from '../../tokens/reference.ts'
-import { REFERENCE_TOLERANCE_SECONDS } from '../../tokens/reference-principal.ts'
-import { parseStoredReference } from '../../tokens/stored-reference.ts'
+import {
+  parseStoredReference,
+  REFERENCE_TOLERANCE_SECONDS,
+  referenceKey,
+} from '../../tokens/reference.ts'
 import type { LimitRule, RateLimit } from '../limit.ts'
 import type { AdmissionStore, ReferenceFacts, ReferenceLimit } from '../store.ts'
 import { nextAdmissionMs } from '../window.ts'

@@ -1,6 +1,6 @@
 /** Operators' calls that create, list, rotate and disable API keys. */
 import * as z from 'zod'
-import { type ApiKey, newApiKeySchema } from '../../tokens/api-key-record.ts'
+import { type ApiKey, newApiKeySchema } from '../../tokens/api-key.ts'
 import { pageQuerySchema } from '../../validators/page.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'

@@ -15,7 +15,7 @@ import type { RelationTuples } from '../../relations/store.ts'
 import type { ExplainingDecisionPoint } from '../../relations/trace.ts'
 import type { BulkRevocation, RevocationLog } from '../../revocation/record.ts'
 import type { TokenIssuer } from '../../tokens/access-grant.ts'
-import type { ApiKeys } from '../../tokens/api-key-record.ts'
+import type { ApiKeys } from '../../tokens/api-key.ts'
 import type { SigningJwk } from '../../tokens/signing-keys.ts'
 
 /** Services that the calls about relations use. */

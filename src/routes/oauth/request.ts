@@ -11,7 +11,7 @@ import { wholeOf } from '../../middleware/validate.ts'
 import { waitUntilOf } from '../../middleware/wait-until.ts'
 import { type OAuthForm, parseForm } from '../../oauth/form.ts'
 import type { OAuthRequest } from '../../oauth/token-endpoint.ts'
-import { oauthRefused } from '../../tokens/oauth-refusal.ts'
+import { oauthRefused } from '../../tokens/rejection.ts'
 
 export type OAuthContext = Context<{ Variables: GatewayVariables }>
 

@@ -7,11 +7,14 @@ import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { FEED_KEY, FEED_TELL } from '../../revocation/redis/feed.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
-import { newApiKey } from '../api-key.ts'
-import { type ApiKey, type ApiKeys, apiKeySchema } from '../api-key-record.ts'
-import { credentialHash, type ReferenceRecord, referenceKey } from '../reference.ts'
-import { REFERENCE_TOLERANCE_SECONDS } from '../reference-principal.ts'
-import { storedReference } from '../stored-reference.ts'
+import { type ApiKey, type ApiKeys, apiKeySchema, newApiKey } from '../api-key.ts'
+import {
+  credentialHash,
+  REFERENCE_TOLERANCE_SECONDS,
+  type ReferenceRecord,
+  referenceKey,
+  storedReference,
+} from '../reference.ts'
 
 export interface ApiKeysOptions {
   readonly rest: RedisRest

@@ -5,9 +5,13 @@
 import { Unavailable } from '../../errors.ts'
 import type { RedisRest } from '../../redis/rest.ts'
 import { ask } from '../../redis/result.ts'
-import { type ReferenceStore, referenceKey } from '../reference.ts'
-import { REFERENCE_TOLERANCE_SECONDS } from '../reference-principal.ts'
-import { parseStoredReference, storedReference } from '../stored-reference.ts'
+import {
+  parseStoredReference,
+  REFERENCE_TOLERANCE_SECONDS,
+  type ReferenceStore,
+  referenceKey,
+  storedReference,
+} from '../reference.ts'
 
 /**
  * Creates the adapter over Upstash. A text that is not exactly a record is `Unavailable`, never
