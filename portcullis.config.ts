@@ -3,6 +3,8 @@
  * your own API; a route that is not in the table does not exist.
  */
 import { definePolicy } from 'portcullis'
+import { openapi } from 'portcullis/openapi'
+import { otlp } from 'portcullis/otlp'
 import { newOrder, orderListQuery, orderParams, reportPeriod } from './examples/orders/schemas.ts'
 import model from './portcullis.model.json' with { type: 'json' }
 
@@ -78,6 +80,8 @@ export default definePolicy({
   ],
   // Sessions that begin with a login at your identity provider live 30 days, however short its tokens.
   tokens: { sessionSeconds: 2_592_000 },
+  // The description of the gateway's own calls at /-/docs, and traces for OTLP_ENDPOINT.
+  features: [openapi(), otlp()],
   relations: {
     model,
     // Issuers whose subjects the tuples are about, besides the gateway itself: your identity provider.

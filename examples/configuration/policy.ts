@@ -1,5 +1,7 @@
 /** A policy with every group of fields. docs/configuration.md shows it in parts. */
 import { definePolicy } from 'portcullis'
+import { openapi } from 'portcullis/openapi'
+import { otlp } from 'portcullis/otlp'
 import { signatures } from 'portcullis/signatures'
 import * as z from 'zod'
 import model from '../../portcullis.model.json' with { type: 'json' }
@@ -12,6 +14,7 @@ export default definePolicy({
   },
   revocation: { maxStalenessMs: 1_000 },
   maxConcurrentRequests: 500,
+  features: [openapi(), otlp()],
   // The origin reads the tenant from these: no client may send them.
   stripHeaders: ['X-Tenant-Id', 'X-Acme-*'],
   // The origin checks this one itself.

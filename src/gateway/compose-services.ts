@@ -13,6 +13,7 @@ import { type Breakers, createBreakers } from '../isolate/breakers.ts'
 import { createCircuitBreaker, passiveBreakerOf } from '../isolate/circuit-breaker.ts'
 import type { Tally } from '../isolate/tally.ts'
 import type { AuthorizationServer } from '../oauth/authorization-server.ts'
+import type { SpanTally } from '../observability/tracing/exporter.ts'
 import { guardedOrigin } from '../origin/guarded-origin.ts'
 import { createOrigin, type Origin, type OriginOptions } from '../origin/origin.ts'
 import type { Policy } from '../policy/policy.ts'
@@ -30,9 +31,9 @@ import { type AbuseServices, abuseServices } from './abuse.ts'
 import { adminServices } from './admin.ts'
 import { auditQueueOf, queueTakesEvents } from './audit-queue.ts'
 import { authorizationServerOf } from './authorization-server.ts'
+import { featureOf, type SpanServices } from './features.ts'
 import { type MetricsServices, metricsServices } from './metrics.ts'
 import { relationServices } from './relations.ts'
-import { type SpanServices, spanServices } from './spans.ts'
 
 /** The environment of a Worker. `parseConfig` checks it. */
 export interface GatewayEnv {
@@ -182,7 +183,7 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     }),
     breakers,
     metrics: { text: metrics.text, metricsAccess: config.metricsAccess },
-    spans: spanServices(config, metrics.spans, now),
+    spans: spansOf(config, policy, metrics.spans, now),
     checks: [
       { name: 'redis', check: () => ping(redis) },
       { name: 'keySets', check: (waitUntil) => verifier.ready(waitUntil) },
@@ -190,6 +191,21 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     ],
     now,
   }
+}
+
+/** Returns undefined if no collector is configured. */
+function spansOf(
+  { traces }: Config,
+  policy: Policy,
+  tally: SpanTally,
+  now: () => number,
+): SpanServices | undefined {
+  if (traces === undefined) return undefined
+  const feature = featureOf(policy, 'otlp')
+  if (feature !== undefined) return feature.spans(traces, tally, now)
+  throw new Misconfigured('The environment', [
+    "OTLP_ENDPOINT: needs otlp() in the policy's features; import { otlp } from 'portcullis/otlp'",
+  ])
 }
 
 /** Returns the tally of the cache that the attack signatures of all routes share. */

@@ -25,7 +25,6 @@ import { serverTiming } from '../middleware/server-timing.ts'
 import { shedLoad } from '../middleware/shed-load.ts'
 import { stage } from '../middleware/stage.ts'
 import { throttle } from '../middleware/throttle.ts'
-import { traceRequests } from '../middleware/trace-requests.ts'
 import { validate } from '../middleware/validate.ts'
 import { coalescedOrigin } from '../origin/coalesced-origin.ts'
 import { lookAlikesOf } from '../policy/look-alikes.ts'
@@ -33,13 +32,13 @@ import type { Policy, PolicyRoute } from '../policy/policy.ts'
 import { problemHandler } from '../problems/problem-handler.ts'
 import type { RelationChecker } from '../relations/checker.ts'
 import { adminCalls } from '../routes/admin/calls.ts'
-import { openApiRoutes } from '../routes/api-description.ts'
 import { healthRoutes } from '../routes/health.ts'
 import { metricsCall } from '../routes/metrics.ts'
 import { oauthRoutes } from '../routes/oauth/routes.ts'
 import { proxy } from '../routes/proxy.ts'
 import { wellKnownRoutes } from '../routes/well-known.ts'
 import type { Services } from './compose-services.ts'
+import { featureOf } from './features.ts'
 
 export type Gateway = Hono<{ Variables: GatewayVariables }>
 
@@ -57,7 +56,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   app.onError(onError)
 
   const { spans } = services
-  const traced = spans === undefined ? [] : [traceRequests(spans)]
+  const traced = spans === undefined ? [] : [spans.trace]
   app.use(inOrder([requestId(spans), drainOnRefusal(), ...traced], onError))
   app.route('/-', healthRoutes(services))
   const operatorAgain = createReadmission({ admission, strict: true })
@@ -67,7 +66,8 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   ]
   const operations = calls.map(({ operation }) => operation)
   const described = { publicUrl: services.publicUrl, issuesTokens: server !== undefined }
-  app.route('/-', openApiRoutes({ ...described, operations }))
+  const description = featureOf(policy, 'openapi')?.routes({ ...described, operations })
+  if (description !== undefined) app.route('/-', description)
   app.route('/.well-known', wellKnownRoutes({ ...services, ...described }))
 
   const hygiene = [

@@ -9,7 +9,7 @@ import type { InspectDefinition } from '../inspection/definition.ts'
 import type { TokensDefinition } from '../oauth/tokens-definition.ts'
 import type { RelationDemand, RelationsDefinition } from '../relations/definition.ts'
 import type { Mode } from '../validators/mode.ts'
-import type { Method } from '../validators/policy.ts'
+import type { Method, PolicyFeature } from '../validators/policy.ts'
 
 /** The input of a custom key function of a limit. */
 export interface LimitSubject {
@@ -156,6 +156,11 @@ export interface PolicyDefinition<RoleName extends string, LimitName extends str
    * `X-User-Id`. Default none.
    */
   readonly keepHeaders?: readonly string[]
+  /**
+   * Opt-in features without a field of their own: `openapi()` from `portcullis/openapi` and `otlp()`
+   * from `portcullis/otlp`. Default none.
+   */
+  readonly features?: readonly PolicyFeature[]
   /** Requests that may wait in one isolate; more are refused at once. Default 1,000. */
   readonly maxConcurrentRequests?: number
 }

@@ -4,7 +4,7 @@ import { type Abuse, abuseOf } from '../abuse/definition.ts'
 import { Misconfigured } from '../errors.ts'
 import { type Tokens, tokensOf } from '../oauth/tokens-definition.ts'
 import { ruleOf } from '../relations/rule.ts'
-import { type Method, policySchema } from '../validators/policy.ts'
+import { type Method, type PolicyFeature, policySchema } from '../validators/policy.ts'
 import { mistakesInHeaders } from '../validators/request-header.ts'
 import type {
   LimitDefinition,
@@ -35,6 +35,8 @@ export interface Policy {
   readonly tenantIssuers: readonly string[] | undefined
   readonly stripHeaders?: readonly string[] | undefined
   readonly keepHeaders?: readonly string[] | undefined
+  /** Opt-in features without a field of their own. */
+  readonly features: readonly PolicyFeature[]
   readonly maxConcurrentRequests: number
 }
 
@@ -101,6 +103,7 @@ export function definePolicy<const RoleName extends string, const LimitName exte
     tenantIssuers: definition.tenantIssuers ?? relations?.issuers,
     stripHeaders: definition.stripHeaders,
     keepHeaders: definition.keepHeaders,
+    features: definition.features ?? [],
     maxConcurrentRequests: definition.maxConcurrentRequests ?? DEFAULT_MAX_CONCURRENT_REQUESTS,
   }
 }

@@ -6,7 +6,7 @@ import { isPathPattern } from '../http/path-pattern.ts'
 import { ORIGIN_SPELLINGS } from '../http/path-reading.ts'
 import { abuseSchema } from './abuse.ts'
 import { accessTokenSeconds } from './access-token.ts'
-import { featureSchema } from './feature.ts'
+import { type Feature, featureSchema } from './feature.ts'
 import { inspectSchema } from './inspect.ts'
 import { leaseMistake, leaseSchema } from './lease.ts'
 import { modeSchema } from './mode.ts'
@@ -102,6 +102,16 @@ const routeSchema = z
     error: 'anonymous callers have no token to bind with dpop',
   })
 
+/** Features of the list `features`, each exported by the module of its name. */
+const LISTED = ['openapi', 'otlp'] as const
+/** An opt-in feature without a field of its own. */
+export type PolicyFeature = Feature<(typeof LISTED)[number]>
+
+const listedFeature = z.custom<PolicyFeature>(
+  (value) => LISTED.some((name) => name === (value as PolicyFeature | null)?.feature),
+  `must be the result of ${LISTED.map((name) => `${name}() from 'portcullis/${name}'`).join(' or ')}`,
+)
+
 /** A longer time would make revocations ineffective. */
 const MAX_STALENESS_MS = 60_000
 
@@ -139,5 +149,6 @@ export const policySchema = z.strictObject({
   tenantIssuers: z.array(z.string().min(1)).optional(),
   stripHeaders: z.array(strippedHeader).optional(),
   keepHeaders: z.array(keptHeader).optional(),
+  features: z.array(listedFeature).optional(),
   maxConcurrentRequests: z.int().min(1).max(1_000_000).optional(),
 })

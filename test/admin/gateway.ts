@@ -3,6 +3,8 @@
  */
 
 import type { AuditEvent } from '../../src/audit/event.ts'
+import { openapi } from '../../src/features/openapi.ts'
+import { otlp } from '../../src/features/otlp.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts'
 import type { PolicyDefinition } from '../../src/policy/definition.ts'
@@ -36,6 +38,7 @@ export const policyOf = (
   definePolicy({
     abuse: { exempt: [ADDRESS] },
     tokens: { sessionSeconds: 2_592_000 },
+    features: [openapi(), otlp()],
     roles: {
       reader: ['orders:read'],
       operator: ['portcullis:*'],
