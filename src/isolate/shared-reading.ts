@@ -1,6 +1,6 @@
 /** Shares the reading of a value between the requests of an isolate, one call at a time. */
 import { Unavailable } from '../errors.ts'
-import { pollDelayMs, sleep } from './timers.ts'
+import { copyOfFailure, createSingleFlight, type Flight } from './single-flight.ts'
 
 export interface SharedReadingOptions<Context, Value> {
   /** Reads the value. It should settle within `leaseMs`. */
@@ -13,11 +13,7 @@ export interface SharedReadingOptions<Context, Value> {
   readonly leaseMs: number
 }
 
-/** Plain data, not a promise: on Workers a request must not await the I/O of another request. */
-interface Reading<Value> {
-  readonly outcome: { readonly value: Value } | { readonly failure: Unavailable } | undefined
-  readonly untilMs: number
-}
+type Outcome<Value> = { readonly value: Value } | { readonly failure: Unavailable }
 
 /**
  * A request waits longer than this only if several readers end without notice one after another.
@@ -39,42 +35,47 @@ export function createSharedReading<Context, Value>({
   memoryMs,
   leaseMs,
 }: SharedReadingOptions<Context, Value>): (context: Context) => Promise<Value> {
-  let last: Reading<Value> = { outcome: undefined, untilMs: Number.NEGATIVE_INFINITY }
-  let leaseUntilMs = Number.NEGATIVE_INFINITY
+  const calls = createSingleFlight<Outcome<Value>>({ now, leaseMs })
+  let last: Outcome<Value> | undefined
+  let lastUntilMs = Number.NEGATIVE_INFINITY
 
-  async function lead(context: Context): Promise<Value> {
-    const mine = now() + leaseMs
-    leaseUntilMs = mine
+  async function lead(context: Context, flight: Flight<Outcome<Value>>): Promise<Value> {
+    function end(outcome: Outcome<Value>): void {
+      last = outcome
+      lastUntilMs = now() + memoryMs
+      flight.end(outcome)
+    }
     try {
       const value = await read(context)
-      last = { outcome: { value }, untilMs: now() + memoryMs }
+      end({ value })
       return value
     } catch (error) {
-      if (error instanceof Unavailable)
-        last = { outcome: { failure: error }, untilMs: now() + memoryMs }
+      if (error instanceof Unavailable) end({ failure: error })
+      else flight.end(undefined)
       throw error
-    } finally {
-      if (leaseUntilMs === mine) leaseUntilMs = Number.NEGATIVE_INFINITY
     }
   }
 
   return async function reading(context) {
-    const sinceMs = now()
-    for (;;) {
-      const nowMs = now()
-      const { outcome, untilMs } = last
-      const isBeingRead = nowMs < leaseUntilMs
-      if (outcome !== undefined) {
-        if ('failure' in outcome) {
-          if (nowMs < untilMs)
-            throw new Unavailable(outcome.failure.dependency, outcome.failure.fault)
-        } else if (nowMs < (isBeingRead ? untilMs + leaseMs : untilMs)) {
-          return outcome.value
-        }
+    const nowMs = now()
+    const running = calls.latest(KEY)
+    const isBeingRead = running?.isInProgress() === true
+    if (last !== undefined) {
+      if ('failure' in last) {
+        if (nowMs < lastUntilMs) throw copyOfFailure(last.failure)
+      } else if (nowMs < (isBeingRead ? lastUntilMs + leaseMs : lastUntilMs)) {
+        return last.value
       }
-      if (!isBeingRead) return lead(context)
-      if (nowMs - sinceMs > MAX_LEASES * leaseMs) throw new Unavailable('gateway', 'overloaded')
-      await sleep(pollDelayMs(nowMs - sinceMs))
     }
+    if (running === undefined) return lead(context, calls.begin(KEY))
+    const { flight, outcome } = await calls.follow(KEY, running, (waitedMs) => {
+      if (waitedMs > MAX_LEASES * leaseMs) throw new Unavailable('gateway', 'overloaded')
+    })
+    if (outcome === undefined) return lead(context, flight)
+    if ('failure' in outcome) throw copyOfFailure(outcome.failure)
+    return outcome.value
   }
 }
+
+/** There is one value. */
+const KEY = ''

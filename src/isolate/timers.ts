@@ -9,17 +9,6 @@ export class DeadlineExceeded extends Error {
 export const sleep = (ms: number): Promise<void> =>
   new Promise((resolve) => setTimeout(resolve, ms))
 
-/** The first and the longest pause of {@link pollDelayMs}. */
-const MIN_POLL_MS = 20
-const MAX_POLL_MS = 250
-
-/**
- * Returns how many milliseconds a request pauses before it looks again whether another request has
- * finished something: an eighth of what it has waited so far, at least 20 and at most 250.
- */
-export const pollDelayMs = (waitedMs: number): number =>
-  Math.min(Math.max(waitedMs / 8, MIN_POLL_MS), MAX_POLL_MS)
-
 /**
  * Settles like `work`, or rejects with `DeadlineExceeded` after `ms` milliseconds. For bindings
  * that do not accept an `AbortSignal` (queues, the Cache API). A late rejection of `work` is

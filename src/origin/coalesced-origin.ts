@@ -1,27 +1,54 @@
 /** Request coalescing: concurrent identical requests share one call to the origin. */
 import { Denied, Unavailable } from '../errors.ts'
-import { type CollectedBody, collect } from '../isolate/collect.ts'
-import {
-  beginCall,
-  failureFor,
-  LEASE_MS,
-  type Outcome,
-  type SharedAnswer,
-  type SharedCall,
-} from '../isolate/shared-call.ts'
-import { pollDelayMs, sleep } from '../isolate/timers.ts'
-import { isShareable, keyOf, MAX_SHARED_BYTES, mayShare } from './eligibility.ts'
+import type { WaitUntil } from '../identity/principal.ts'
+import { copyOfFailure, createSingleFlight, type Flight } from '../isolate/single-flight.ts'
 import type { Origin, OriginRequest } from './origin.ts'
+import {
+  dataOf,
+  isShareable,
+  keyOf,
+  MAX_SHARED_BYTES,
+  mayShare,
+  READ_TIMEOUT_MS,
+  readBody,
+  responseOf,
+  type SharedResponse,
+} from './shared-response.ts'
 
-/** Maximum time between the headers of a shared response and the end of its body. */
-const COLLECT_TIMEOUT_MS = 2_000
+/** A call counts as in progress for this long after the last heartbeat of its request. */
+const LEASE_MS = 3_000
+const HEARTBEAT_MS = 500
 /** Memory for shared responses in progress, in an isolate of 128 MB. */
 const MAX_HELD_BYTES = 8_388_608
+
+/** The result of a call for the requests that wait for it. */
+type Outcome =
+  | { readonly kind: 'response'; readonly response: SharedResponse }
+  /** The origin failed. */
+  | { readonly kind: 'failed'; readonly error: Unavailable }
+  /** The response must not be shared: each waiting request calls the origin itself. */
+  | { readonly kind: 'private' }
 
 export interface CoalescedOriginOptions {
   readonly origin: Origin
   /** Returns milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
+}
+
+/** What a request does while and after it waits for another one. */
+export interface SharingOptions {
+  /**
+   * Runs before the origin is called for a request that has waited for another one since `sinceMs`.
+   * If it throws, the origin is not called.
+   */
+  readonly beforeCall?: ((sinceMs: number) => Promise<void>) | undefined
+  /** Completes a shared response after the client of its first request has disconnected. */
+  readonly waitUntil?: WaitUntil | undefined
+}
+
+/** An origin whose requests may wait for each other. */
+export interface CoalescedOrigin extends Origin {
+  send(request: OriginRequest, options?: SharingOptions): Promise<Response>
 }
 
 /**
@@ -33,10 +60,9 @@ export interface CoalescedOriginOptions {
  * complete, or after a response has begun for which no request waited. A shared response may show
  * the state of the origin when the first of the requests was sent.
  *
- * On Workers a request must not await a promise of another request, so waiting requests poll for
- * data. If the origin fails, they receive the same failure. If the leading request is aborted, or
- * ends without notice (detected after 3 s), the next request takes over. Each request calls the
- * origin itself if the response must not be shared (see {@link isShareable}), or if its body is
+ * If the origin fails, the waiting requests receive the same failure. If the first request is
+ * aborted, or ends without notice (detected after 3 s), the next one takes over. Each request calls
+ * the origin itself if the response must not be shared (see {@link isShareable}), or if its body is
  * incomplete 2 s after its headers.
  *
  * `send` throws the same errors as the wrapped origin. A request waits for others for at most its
@@ -49,146 +75,93 @@ export interface CoalescedOriginOptions {
  * app.get('/prices', proxy({ origin, coalesce: true }))
  * ```
  */
-export function coalescedOrigin({ origin, now = Date.now }: CoalescedOriginOptions): Origin {
-  const calls = new Map<string, SharedCall>()
-  let sweptAtMs = now()
+export function coalescedOrigin({
+  origin,
+  now = Date.now,
+}: CoalescedOriginOptions): CoalescedOrigin {
+  const calls = createSingleFlight<Outcome>({ now, leaseMs: LEASE_MS, heartbeatMs: HEARTBEAT_MS })
+  /** Calls that may keep a response in memory. */
+  const holding = new Set<Flight<Outcome>>()
 
-  /**
-   * Removes calls of requests that have ended. Returns the bytes that the other calls have
-   * reserved.
-   */
-  function sweep(): number {
-    let bytes = 0
-    sweptAtMs = now()
-    for (const [key, call] of calls) {
-      if (call.isAlive()) bytes += call.reservedBytes
-      else calls.delete(key)
-    }
-    return bytes
+  function reserve(call: Flight<Outcome>): boolean {
+    for (const other of holding) if (!other.isInProgress()) holding.delete(other)
+    if ((holding.size + 1) * MAX_SHARED_BYTES > MAX_HELD_BYTES) return false
+    holding.add(call)
+    return true
   }
 
+  /** Calls the origin, and shares its response with the requests that wait for `call`. */
   async function lead(
-    key: string,
+    call: Flight<Outcome>,
     request: OriginRequest,
-    predecessor: SharedCall | undefined,
-    sinceMs: number,
+    waitUntil: WaitUntil | undefined,
   ): Promise<Response> {
-    if (now() - sweptAtMs > LEASE_MS) sweep()
-    const call = beginCall(now, predecessor)
-    calls.set(key, call)
-    function end(outcome: Outcome): void {
+    function end(outcome: Outcome | undefined): void {
+      holding.delete(call)
       call.end(outcome)
-      if (calls.get(key) === call) calls.delete(key)
     }
     try {
-      if (predecessor !== undefined) await stillAdmitted(request, sinceMs, end)
-      const answer = await origin.send(request)
-      if (!call.isFollowed || !isShareable(answer) || !reserve(call)) {
+      const response = await origin.send(request)
+      if (!call.isFollowed || !isShareable(response) || !reserve(call)) {
         end({ kind: 'private' })
-        return answer
+        return response
       }
-      if (answer.body === null) {
-        end({ kind: 'answered', answer: dataOf(answer, null) })
-        return answer
+      if (response.body === null) {
+        end({ kind: 'response', response: dataOf(response, null) })
+        return response
       }
-      const [own, others] = answer.body.tee()
-      const sharing = share(answer, others).then(end)
-      request.waitUntil?.(sharing)
-      return new Response(own, answer)
+      const [own, others] = response.body.tee()
+      const sharing = outcomeOf(response, others).then(end)
+      waitUntil?.(sharing)
+      return new Response(own, response)
     } catch (error) {
-      end(error instanceof Unavailable ? { kind: 'failed', error } : { kind: 'abandoned' })
+      end(error instanceof Unavailable ? { kind: 'failed', error } : undefined)
       throw error
     }
   }
 
-  function reserve(call: SharedCall): boolean {
-    if (sweep() + MAX_SHARED_BYTES > MAX_HELD_BYTES) return false
-    call.reservedBytes = MAX_SHARED_BYTES
-    return true
-  }
-
-  /** Polls until the call has an outcome. Returns `abandoned` if its request has ended. */
-  async function follow(
-    call: SharedCall,
-    request: OriginRequest,
-    sinceMs: number,
-  ): Promise<Outcome> {
-    call.isFollowed = true
-    for (;;) {
-      const waitedMs = now() - sinceMs
-      if (call.outcome !== undefined) return call.outcome
-      if (!call.isAlive()) return { kind: 'abandoned' }
-      if (request.incoming.signal.aborted)
-        throw new Denied({ code: 'request_malformed', check: 'client_gone' })
-      if (waitedMs > request.timeoutMs + COLLECT_TIMEOUT_MS)
-        throw new Unavailable('origin', 'timeout')
-      await sleep(pollDelayMs(waitedMs))
-    }
-  }
-
   return {
-    async send(request) {
+    async send(request, { beforeCall, waitUntil } = {}) {
       if (!mayShare(request)) return origin.send(request)
       const key = keyOf(request)
       const sinceMs = now()
-      let call = calls.get(key)
-      while (call !== undefined) {
-        const outcome = await follow(call, request, sinceMs)
-        if (outcome.kind === 'answered') return responseOf(outcome.answer)
-        if (outcome.kind === 'failed') throw failureFor(outcome.error)
-        if (outcome.kind === 'private') {
-          await request.stillAdmitted?.(sinceMs)
+      const running = calls.latest(key)
+      if (running === undefined) return lead(calls.begin(key), request, waitUntil)
+      const { flight, outcome } = await calls.follow(key, running, (waitedMs) => {
+        if (request.incoming.signal.aborted)
+          throw new Denied({ code: 'request_malformed', check: 'client_gone' })
+        if (waitedMs > request.timeoutMs + READ_TIMEOUT_MS)
+          throw new Unavailable('origin', 'timeout')
+      })
+      switch (outcome?.kind) {
+        case 'response':
+          return responseOf(outcome.response)
+        case 'failed':
+          throw copyOfFailure(outcome.error)
+        case 'private':
+          await beforeCall?.(sinceMs)
           return origin.send(request)
-        }
-        const next: SharedCall | undefined = call.successor ?? calls.get(key)
-        if (next === undefined || next === call) break
-        call.successor = next
-        call = next
+        case undefined:
+          try {
+            await beforeCall?.(sinceMs)
+          } catch (error) {
+            // Says nothing about the origin. The next waiting request takes over.
+            flight.end(undefined)
+            throw error
+          }
+          return lead(flight, request, waitUntil)
       }
-      return lead(key, request, call, sinceMs)
     },
   }
 }
 
-/**
- * Re-checks the admission of a request that waited. A refusal says nothing about the origin, so the
- * call is abandoned and the next request takes over.
- */
-async function stillAdmitted(
-  request: OriginRequest,
-  sinceMs: number,
-  end: (outcome: Outcome) => void,
-): Promise<void> {
-  try {
-    await request.stillAdmitted?.(sinceMs)
-  } catch (error) {
-    end({ kind: 'abandoned' })
-    throw error
-  }
-}
-
 /** Reads the body for the waiting requests and returns the outcome. Never rejects. */
-async function share(answer: Response, body: ReadableStream<Uint8Array>): Promise<Outcome> {
+async function outcomeOf(response: Response, body: ReadableStream<Uint8Array>): Promise<Outcome> {
   try {
-    const bytes = await collect(body, {
-      maxBytes: MAX_SHARED_BYTES,
-      timeoutMs: COLLECT_TIMEOUT_MS,
-    })
-    return bytes === undefined
-      ? { kind: 'private' }
-      : { kind: 'answered', answer: dataOf(answer, bytes) }
+    const bytes = await readBody(body)
+    if (bytes === undefined) return { kind: 'private' }
+    return { kind: 'response', response: dataOf(response, bytes) }
   } catch (cause) {
     return { kind: 'failed', error: new Unavailable('origin', 'unreachable', { cause }) }
   }
-}
-
-function dataOf({ status, statusText, headers }: Response, body: CollectedBody | null) {
-  return { status, statusText, headers: [...headers], body } satisfies SharedAnswer
-}
-
-function responseOf({ status, statusText, headers, body }: SharedAnswer): Response {
-  const fields = new Headers()
-  for (const [name, value] of headers) fields.append(name, value)
-  // The bytes already have the origin's encoding. Otherwise the platform would encode them again.
-  return new Response(body, { status, statusText, headers: fields, encodeBody: 'manual' })
 }

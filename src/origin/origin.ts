@@ -3,7 +3,6 @@
  */
 import { Denied, Misconfigured, Unavailable } from '../errors.ts'
 import { targetOf } from '../http/path.ts'
-import type { WaitUntil } from '../identity/principal.ts'
 
 /** Sends requests: a service binding, or any object with the same `fetch` method. */
 export interface Fetches {
@@ -31,13 +30,6 @@ export interface OriginRequest {
    * Method and pattern of the route (`GET /orders/:id`). Failures are counted separately by route.
    */
   readonly route?: string | undefined
-  /** For work on the response that continues after the client has disconnected. */
-  readonly waitUntil?: WaitUntil | undefined
-  /**
-   * Re-checks the admission of a request that has waited since `sinceMs`, before the origin is
-   * called. Throws if the request is no longer admitted.
-   */
-  readonly stillAdmitted?: ((sinceMs: number) => Promise<void>) | undefined
 }
 
 /**

@@ -3,44 +3,26 @@
  */
 
 import { Unavailable } from '../errors.ts'
-import { failureFor } from '../isolate/shared-call.ts'
-import { sleep } from '../isolate/timers.ts'
+import { copyOfFailure, createSingleFlight, type Flight } from '../isolate/single-flight.ts'
 import type { PolicyDecisionPoint, RelationAnswer, RelationQuery } from './decision-point.ts'
 import { queryKey } from './rule.ts'
 
 export interface CoalescedDecisionPointOptions {
   readonly decisionPoint: PolicyDecisionPoint
   /**
-   * How long a request waits for the call of another request before it makes its own: one deadline,
-   * in milliseconds.
+   * How long requests wait for a call before another request makes it: the deadline of a call, in
+   * milliseconds.
    */
   readonly maxWaitMs: number
   /** Returns the current time in milliseconds since the epoch. Default `Date.now`. */
   readonly now?: () => number
 }
 
-/** A call that has started, or a call that waiting requests are about to start. */
-interface Call {
-  /** Undefined until a request starts the call. */
-  beganMs: number | undefined
-  outcome: RelationAnswer | Unavailable | 'abandoned' | undefined
-  /** The call for requests that arrived after this one started. */
-  next: Call | undefined
-}
-
-const newCall = (): Call => ({ beganMs: undefined, outcome: undefined, next: undefined })
-
-/**
- * Shortest and longest interval between two polls. Between them, the interval is an eighth of the
- * time that the request has waited.
- */
+/** A decision comes soon, so requests poll often. */
 const MIN_POLL_MS = 4
 const MAX_POLL_MS = 50
-/**
- * A call is dropped this long after its start, if the platform ended its request before the call
- * finished.
- */
-const SWEEP_AFTER_MS = 60_000
+
+type Outcome = RelationAnswer | Unavailable
 
 /**
  * Wraps a policy decision point. A call serves only the requests that arrived before it started. A
@@ -51,64 +33,48 @@ const SWEEP_AFTER_MS = 60_000
  * A failure is shared with all requests that wait at that moment, because a failure is not a
  * decision.
  *
- * On Workers a request must not await a promise of another request, so waiting requests poll for
- * the result. If the request that leads a call is cancelled, the others make their own calls after
- * `maxWaitMs`.
+ * If the platform ends the request that makes a call, another request makes it after `maxWaitMs`.
  */
 export function coalescedDecisionPoint({
   decisionPoint,
   maxWaitMs,
   now = Date.now,
 }: CoalescedDecisionPointOptions): PolicyDecisionPoint {
-  /** The latest started call of each query, while it runs or while requests wait behind it. */
-  const calls = new Map<string, Call>()
-  let sweptAtMs = now()
+  const calls = createSingleFlight<Outcome>({
+    now,
+    leaseMs: maxWaitMs,
+    minPollMs: MIN_POLL_MS,
+    maxPollMs: MAX_POLL_MS,
+  })
 
-  function sweep(nowMs: number): void {
-    if (nowMs - sweptAtMs < SWEEP_AFTER_MS) return
-    sweptAtMs = nowMs
-    for (const [key, { beganMs = 0 }] of calls)
-      if (nowMs - beganMs > SWEEP_AFTER_MS) calls.delete(key)
-  }
-
-  async function lead(key: string, query: RelationQuery, call: Call): Promise<RelationAnswer> {
-    const nowMs = now()
-    sweep(nowMs)
-    call.beganMs = nowMs
-    calls.set(key, call)
+  async function lead(query: RelationQuery, call: Flight<Outcome>): Promise<RelationAnswer> {
     try {
       const answer = await decisionPoint.check(query)
-      call.outcome = answer
+      // The requests that wait share the next call. A request that arrives before it begins does
+      // too.
+      call.end(answer, call.isFollowed)
       return answer
     } catch (error) {
-      call.outcome = error instanceof Unavailable ? error : 'abandoned'
+      call.end(error instanceof Unavailable ? error : undefined)
       throw error
-    } finally {
-      const isOver = call.next === undefined || call.outcome instanceof Unavailable
-      if (isOver && calls.get(key) === call) calls.delete(key)
     }
   }
 
   return {
     async check(query) {
       const key = keyOf(query)
-      const before = calls.get(key)
-      if (before === undefined) return lead(key, query, newCall())
-      before.next ??= newCall()
-      const mine = before.next
-      const sinceMs = now()
-      for (;;) {
-        const { outcome, beganMs } = mine
-        const waitedMs = now() - (beganMs ?? sinceMs)
-        if (outcome instanceof Unavailable) throw failureFor(outcome)
-        if (outcome === 'abandoned') return decisionPoint.check(query)
-        if (outcome !== undefined) return outcome
-        if (beganMs === undefined) {
-          if (before.outcome instanceof Unavailable) throw failureFor(before.outcome)
-          if (before.outcome !== undefined || waitedMs > maxWaitMs) return lead(key, query, mine)
-        } else if (waitedMs > maxWaitMs) return decisionPoint.check(query)
-        await sleep(Math.min(Math.max((now() - sinceMs) / 8, MIN_POLL_MS), MAX_POLL_MS))
-      }
+      const running = calls.latest(key)
+      if (running === undefined) return lead(query, calls.begin(key))
+      const first = await calls.follow(key, running)
+      if (first.outcome instanceof Unavailable) throw copyOfFailure(first.outcome)
+      if (first.outcome === undefined) return lead(query, first.flight)
+      // It has replaced the running call, so it began after this query.
+      if (first.flight !== running) return first.outcome
+      const next = calls.successorOf(running)
+      if (next === undefined) return lead(query, calls.begin(key, running))
+      const second = await calls.follow(key, next)
+      if (second.outcome instanceof Unavailable) throw copyOfFailure(second.outcome)
+      return second.outcome ?? lead(query, second.flight)
     },
   }
 }

@@ -14,7 +14,7 @@ import {
 import type { Readmission } from '../middleware/readmit.ts'
 import { receivedHeaders } from '../middleware/request-headers.ts'
 import { waitUntilOf } from '../middleware/wait-until.ts'
-import type { Origin } from '../origin/origin.ts'
+import type { CoalescedOrigin, SharingOptions } from '../origin/coalesced-origin.ts'
 import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/policy.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'
 import { setIdentity } from './identity-headers.ts'
@@ -22,7 +22,8 @@ import { fieldsOf, makePrivate, sanitizeResponse, varyByCaller } from './origin-
 import { acceptUpgrade, isUpgrade, refuseBadUpgrade } from './web-socket.ts'
 
 export interface ProxyOptions {
-  readonly origin: Origin
+  /** From `createOrigin`, or from `coalescedOrigin` for `coalesce`. */
+  readonly origin: CoalescedOrigin
   /**
    * Method and path pattern of the route, such as `GET` and `/orders/:id`. They separate its
    * failures from those of other routes.
@@ -39,20 +40,14 @@ export interface ProxyOptions {
   readonly forwardCookies?: boolean
   /** Origins (`https://app.test`) with pages that may open a WebSocket. Default none. */
   readonly webSocketOrigins?: readonly string[]
-  /**
-   * Completes a response for other waiting requests after its own client has disconnected. For an
-   * `origin` that coalesces. Default false.
-   */
+  /** Whether identical requests share one call to `origin`. Default false. */
   readonly coalesce?: boolean
   /**
-   * From `createReadmission`, for an `origin` that lets requests wait for each other. Default:
-   * waiting requests are not admitted again.
+   * From `createReadmission`, for requests that have waited for another one. Default: they are not
+   * admitted again.
    */
   readonly readmission?: Readmission | undefined
 }
-
-const DONE = Promise.resolve()
-const isRecent = (ms: number) => Date.now() - ms <= ADMITTED_FOR_MS
 
 /**
  * Creates the handler at the end of the pipeline. The origin gets the method, the path and query as
@@ -101,16 +96,10 @@ export const proxy = ({
       setIdentity(headers, caller)
       if (assertions !== undefined) headers.set('x-auth-assertion', await assertions.sign(caller))
     }
-    const answer = await origin.send({
-      incoming: request,
-      headers,
-      body: bodyOf(c),
-      timeoutMs,
-      route,
-      waitUntil: coalesce ? waitUntilOf(c) : undefined,
-      stillAdmitted:
-        readmission && ((sinceMs) => (isRecent(sinceMs) ? DONE : readmission(c, sinceMs))),
-    })
+    const answer = await origin.send(
+      { incoming: request, headers, body: bodyOf(c), timeoutMs, route },
+      coalesce ? sharingOf(c, readmission) : undefined,
+    )
     if (answer.status === 101) return acceptUpgrade(answer, caller, Date.now())
     // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.
     const response = new Response(answer.body, answer)
@@ -119,6 +108,16 @@ export const proxy = ({
     if (caller !== null) makePrivate(fields)
     varyByCaller(fields)
     return response
+  }
+}
+
+/** Returns what a request does that waits for another one: it is admitted again if that took long. */
+function sharingOf(c: Context, readmission: Readmission | undefined): SharingOptions {
+  return {
+    waitUntil: waitUntilOf(c),
+    async beforeCall(sinceMs) {
+      if (Date.now() - sinceMs > ADMITTED_FOR_MS) await readmission?.(c, sinceMs)
+    },
   }
 }
 

@@ -6,7 +6,7 @@
 import { type Fault, Unavailable } from '../errors.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'
-import { sleep } from '../isolate/timers.ts'
+import { createSingleFlight, type Flight } from '../isolate/single-flight.ts'
 import type { IgnoredKey, VerificationKey } from './key-ring.ts'
 import {
   createKeySetSource,
@@ -54,12 +54,9 @@ export interface KeySetRefresher {
   vouches(key: VerificationKey): boolean
 }
 
-/**
- * How often a waiting request checks whether another request has the keys, and how many times at
- * most.
- */
+/** How often a waiting request checks whether another request has the keys, and for how long. */
 const POLL_MS = 20
-const MAX_POLLS = (LEASE_MS + 500) / POLL_MS
+const MAX_WAIT_MS = LEASE_MS + 500
 
 const log = (incident: KeySetIncident) => console.warn(JSON.stringify(incident))
 
@@ -70,11 +67,9 @@ interface Failure {
 }
 
 /**
- * Creates a refresher that runs one refresh at a time in an isolate. On Workers, a request must not
- * await the promise of another request, so requests share only data. The data are the last good
- * set, and a lease that says until when a request is refreshing it. A request with a usable set
- * continues with it. A request without one checks every 20 ms. If the refreshing request is
- * cancelled, its lease expires after 3 s and the next request takes over.
+ * Creates a refresher that runs one refresh at a time in an isolate. A request with a usable set
+ * continues with it. A request without one waits for the refresh of another request. If the
+ * refreshing request is cancelled, its lease expires after 3 s and the next request takes over.
  *
  * The refresher is also the circuit breaker of the key set. It is open during the pause after a
  * failure, and half open while the next attempt is in progress. Without a usable set, requests are
@@ -87,16 +82,17 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
 
   let snapshot: Snapshot | undefined
   let failed: Failure | undefined
-  let lease: { readonly untilMs: number } | undefined
   let attemptAtMs = Number.NEGATIVE_INFINITY
-  /**
-   * The number of refreshes that have ended, with or without success, before they lost their lease.
-   */
-  let round = 0
+  const refreshes = createSingleFlight<'ended'>({
+    now,
+    leaseMs: LEASE_MS,
+    minPollMs: POLL_MS,
+    maxPollMs: POLL_MS,
+  })
 
   const age = ({ fetchedAtMs }: Snapshot) => now() - fetchedAtMs
   const usable = () => (snapshot && age(snapshot) < maxStaleMs ? snapshot : undefined)
-  const isBusy = () => lease !== undefined && now() < lease.untilMs
+  const isBusy = () => refreshes.latest(uri)?.isInProgress() === true
   const isBackingOff = () => failed !== undefined && now() < failed.retryAtMs
 
   const observer = options.watch?.({
@@ -130,16 +126,23 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
     observer?.changed('open', error.fault)
   }
 
-  /** Acquires the lease at once. Never rejects. */
-  function renew(waitUntil: WaitUntil | undefined): Promise<void> {
-    lease = { untilMs: now() + LEASE_MS }
+  /** Never rejects. */
+  function renew(
+    waitUntil: WaitUntil | undefined,
+    refresh: Flight<'ended'> = refreshes.begin(uri),
+  ): Promise<void> {
     if (failed !== undefined) observer?.changed('half_open', failed.error.fault)
-    const renewal = attempt(lease, waitUntil)
+    const renewal = attempt(refresh, waitUntil)
     waitUntil?.(renewal)
     return renewal
   }
 
-  async function attempt(mine: object, waitUntil: WaitUntil | undefined): Promise<void> {
+  async function attempt(
+    refresh: Flight<'ended'>,
+    waitUntil: WaitUntil | undefined,
+  ): Promise<void> {
+    /** False after another request has replaced this refresh, because its lease had expired. */
+    const isLatest = () => refreshes.latest(uri) === refresh
     try {
       const recalled = usable() === undefined ? await source.recall(now()) : undefined
       if (recalled !== undefined) {
@@ -158,23 +161,24 @@ export function createKeySetRefresher(options: RefresherOptions): KeySetRefreshe
         report({ kind: 'refresh_recovered', uri })
       }
     } catch (error) {
-      // Without the lease the failure is outdated: another request has tried since.
-      if (lease === mine) fail(error)
+      // Otherwise the failure is outdated: another request has tried since.
+      if (isLatest()) fail(error)
     } finally {
-      // If another refresh has replaced this one, waiting requests continue to wait for the newer
-      // one.
-      if (lease === mine) {
-        lease = undefined
-        round++
-      }
+      // Otherwise waiting requests continue to wait for the newer refresh.
+      if (isLatest()) refresh.end('ended')
     }
   }
 
   async function renewed(waitUntil?: WaitUntil): Promise<void> {
-    const before = round
-    for (let polls = 0; polls < MAX_POLLS && round === before; polls++) {
-      if (!isBusy()) return renew(waitUntil)
-      await sleep(POLL_MS)
+    const running = refreshes.latest(uri)
+    if (running?.isInProgress() !== true) return renew(waitUntil)
+    try {
+      const { flight, outcome } = await refreshes.follow(uri, running, (waitedMs) => {
+        if (waitedMs > MAX_WAIT_MS) throw new Unavailable('key_set', 'timeout')
+      })
+      if (outcome === undefined) await renew(waitUntil, flight)
+    } catch {
+      // The caller uses the set or the failure that this isolate has now.
     }
   }
 

@@ -11,8 +11,8 @@ import type { GatewayVariables } from '../../src/middleware/context.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { sanitizeHeaders } from '../../src/middleware/sanitize-headers.ts'
-import { coalescedOrigin } from '../../src/origin/coalesced-origin.ts'
-import { createOrigin, type Origin } from '../../src/origin/origin.ts'
+import { type CoalescedOrigin, coalescedOrigin } from '../../src/origin/coalesced-origin.ts'
+import { createOrigin } from '../../src/origin/origin.ts'
 import { proxy } from '../../src/routes/proxy.ts'
 
 interface Env {
@@ -24,10 +24,10 @@ interface Env {
 function build(env: Env) {
   const shared = coalescedOrigin({ origin: createOrigin({ url: env.ORIGIN_URL }) })
   let entered = 0
-  const origin: Origin = {
-    send(request) {
+  const origin: CoalescedOrigin = {
+    send(request, options) {
       entered += 1
-      return shared.send(request)
+      return shared.send(request, options)
     },
   }
   const app = new Hono<{ Bindings: Env; Variables: GatewayVariables }>()

@@ -1,0 +1,157 @@
+/**
+ * One call at a time for many requests of an isolate: one request makes the call, and the others
+ * wait for its outcome.
+ *
+ * On Workers a request must not await the promise of another request. Requests share only data
+ * here, and a waiting request polls. If the platform ends the request that makes the call, no code
+ * of it runs any more. Its lease then expires, and a waiting request makes the call instead.
+ */
+import { Unavailable } from '../errors.ts'
+import { sleep } from './timers.ts'
+
+/** A call that one request makes. */
+export interface Flight<Outcome> {
+  /** Undefined while the call is in progress, and if its request has ended without an outcome. */
+  readonly outcome: Outcome | undefined
+  /** Whether another request waits for this call, or for one that it replaces. */
+  readonly isFollowed: boolean
+  /** Reports whether the call has not ended, and its lease has not expired. */
+  isInProgress(): boolean
+  /**
+   * Ends the call. Only the first end counts. Undefined: without an outcome, so that a waiting
+   * request makes the call instead. `keep`: `latest` still returns the call, until the next one
+   * begins; default false.
+   */
+  end(outcome: Outcome | undefined, keep?: boolean): void
+}
+
+/** The result of waiting for a call. */
+export interface Followed<Outcome> {
+  /** The call that ended, or a call that has begun for this request, which must make and end it. */
+  readonly flight: Flight<Outcome>
+  /** Undefined: this request must make the call. */
+  readonly outcome: Outcome | undefined
+}
+
+export interface SingleFlight<Outcome> {
+  /** Returns the call of a key that began last. Its lease may have expired. */
+  latest(key: string): Flight<Outcome> | undefined
+  /** Begins a call, after the calls that the request has followed. The request must end it. */
+  begin(key: string, predecessor?: Flight<Outcome>): Flight<Outcome>
+  /**
+   * Waits for a call of this key. If it has no outcome, waits for the call that has replaced it, or
+   * begins that call for this request. `onPoll` is called before each pause with the time waited so
+   * far, in milliseconds. If it throws, the wait ends.
+   */
+  follow(
+    key: string,
+    flight: Flight<Outcome>,
+    onPoll?: (waitedMs: number) => void,
+  ): Promise<Followed<Outcome>>
+  /** Returns the call that began after `flight`, even if it has ended. */
+  successorOf(flight: Flight<Outcome>): Flight<Outcome> | undefined
+}
+
+export interface SingleFlightOptions {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  /** How long a call counts as in progress after its start, or after its last heartbeat. */
+  readonly leaseMs: number
+  /** Interval of heartbeats, for calls that may take longer than a lease. Default: none. */
+  readonly heartbeatMs?: number
+  /** Shortest pause between two polls in milliseconds. Default 20. */
+  readonly minPollMs?: number
+  /** Longest pause between two polls. In between, it is an eighth of the time waited. Default 250. */
+  readonly maxPollMs?: number
+}
+
+/** Creates the calls of one kind, in one isolate. Calls of different keys are independent. */
+export function createSingleFlight<Outcome>({
+  now,
+  leaseMs,
+  heartbeatMs,
+  minPollMs = 20,
+  maxPollMs = 250,
+}: SingleFlightOptions): SingleFlight<Outcome> {
+  const calls = new Map<string, Flight<Outcome>>()
+  const followed = new WeakSet<Flight<Outcome>>()
+  const successors = new WeakMap<Flight<Outcome>, Flight<Outcome>>()
+  let sweptAtMs = now()
+
+  /** Removes the calls of requests that the platform has ended. */
+  function sweep(nowMs: number): void {
+    if (nowMs - sweptAtMs <= leaseMs) return
+    sweptAtMs = nowMs
+    for (const [key, flight] of calls) if (!flight.isInProgress()) calls.delete(key)
+  }
+
+  function begin(key: string, predecessor?: Flight<Outcome>): Flight<Outcome> {
+    const startMs = now()
+    sweep(startMs)
+    let untilMs = startMs + leaseMs
+    let isEnded = false
+    let outcome: Outcome | undefined
+    const heartbeat =
+      heartbeatMs === undefined
+        ? undefined
+        : setInterval(() => {
+            untilMs = now() + leaseMs
+          }, heartbeatMs)
+    const flight: Flight<Outcome> = {
+      get outcome() {
+        return outcome
+      },
+      get isFollowed() {
+        return followed.has(flight)
+      },
+      isInProgress: () => !isEnded && now() < untilMs,
+      end(result, keep = false) {
+        if (isEnded) return
+        isEnded = true
+        outcome = result
+        clearInterval(heartbeat)
+        if (!keep && calls.get(key) === flight) calls.delete(key)
+      },
+    }
+    if (predecessor !== undefined) {
+      successors.set(predecessor, flight)
+      if (predecessor.outcome === undefined && predecessor.isFollowed) followed.add(flight)
+    }
+    calls.set(key, flight)
+    return flight
+  }
+
+  return {
+    begin,
+    latest: (key) => calls.get(key),
+    successorOf: (flight) => successors.get(flight),
+
+    async follow(key, first, onPoll) {
+      const sinceMs = now()
+      let flight = first
+      for (;;) {
+        followed.add(flight)
+        const { outcome } = flight
+        if (outcome !== undefined) return { flight, outcome }
+        if (flight.isInProgress()) {
+          const waitedMs = now() - sinceMs
+          onPoll?.(waitedMs)
+          await sleep(Math.min(Math.max(waitedMs / 8, minPollMs), maxPollMs))
+        } else {
+          const successor = successors.get(flight)
+          if (successor === undefined) return { flight: begin(key, flight), outcome: undefined }
+          flight = successor
+        }
+      }
+    },
+  }
+}
+
+/**
+ * Copies a failure for another request, without its cause, which may belong to the first request.
+ */
+export const copyOfFailure = ({ dependency, fault, ...rest }: Unavailable): Unavailable =>
+  new Unavailable(dependency, fault, {
+    retryAfterSeconds: rest.retryAfterSeconds,
+    shortCircuited: rest.shortCircuited,
+  })
