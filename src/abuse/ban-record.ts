@@ -4,7 +4,7 @@
  */
 import * as z from 'zod'
 import { modeSchema } from '../validators/mode.ts'
-import { issuerName, name } from '../validators/operator-names.ts'
+import { issuerName, name } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
 
 export const BAN_KINDS = ['address', 'subject'] as const

@@ -1,6 +1,6 @@
 /** Counts the violations of an address or subject, which lead to automatic bans. */
 import { LRUCache } from 'lru-cache'
-import { isAnybodys } from '../http/address-list.ts'
+import { isSharedAddress } from '../http/address-list.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import { createWriteBudget } from '../isolate/write-budget.ts'
 import type { Mode } from '../validators/mode.ts'
@@ -156,7 +156,7 @@ export function createViolations({
     learn,
 
     record({ of, by, from }, waitUntil) {
-      if (isExempt(from) || (by.kind === 'address' && isAnybodys(by.value))) return
+      if (isExempt(from) || (by.kind === 'address' && isSharedAddress(by.value))) return
       if (by.kind === 'address' && now() < (banned.get(by.value)?.sureUntilMs ?? 0)) return
       if (of === 'limit' && isQuiet(by)) return
       if (mayWrite()) waitUntil(count(by, of))

@@ -1,6 +1,6 @@
 /** Operator controls of single windows of a limit: override the size, or reset the count. */
 import * as z from 'zod'
-import { issuerName, name } from '../validators/operator-names.ts'
+import { issuerName, name } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
 
 /** One year. */

@@ -1,5 +1,5 @@
 /** An audit sink that shortens or hashes the client addresses of events. */
-import type { AuditAddresses } from '../validators/audit-address.ts'
+import type { AuditAddresses } from '../validators/variables.ts'
 import { createAddressHashes, truncatedAddress } from './address.ts'
 import type { AuditEvent, AuditSink } from './event.ts'
 

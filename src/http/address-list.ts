@@ -13,7 +13,7 @@ const WORKERS_ADDRESS = '2a06:98c0:3600:0::/64'
  * Reports whether unrelated callers share an address. A ban of such an address would let each of
  * them lock out the others.
  */
-export const isAnybodys = (address: string): boolean =>
+export const isSharedAddress = (address: string): boolean =>
   address === UNKNOWN_ADDRESS || address === WORKERS_ADDRESS
 
 /** The prefix that identifies the holder of an IPv6 address; see `clientAddress`. */

@@ -61,7 +61,11 @@ export function nameOf(segment: string): Name {
 }
 
 /** Reports whether an origin could read a name as a token followed by text that `tail` matches. */
-export function takes(token: Token, { decoded, folded, isPlain }: Name, tail: RegExp): boolean {
+export function matchesToken(
+  token: Token,
+  { decoded, folded, isPlain }: Name,
+  tail: RegExp,
+): boolean {
   if (token === ANY) return true
   if (typeof token === 'string') {
     if (isPlain || folded === token) return folded === token

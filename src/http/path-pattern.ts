@@ -65,10 +65,10 @@ export function variantsOf(pattern: string): readonly string[] {
  */
 export function shadows(earlier: string, later: string): boolean {
   const before = variantsOf(earlier)
-  return variantsOf(later).every((after) => before.some((one) => takesAll(one, after)))
+  return variantsOf(later).every((after) => before.some((one) => matchesAll(one, after)))
 }
 
-function takesAll(earlier: string, later: string): boolean {
+function matchesAll(earlier: string, later: string): boolean {
   const [before, after] = [earlier.split('/'), later.split('/')]
   for (const [index, segment] of before.entries()) {
     // The pattern `/files/*` also matches `/files`.

@@ -11,10 +11,10 @@ import {
   IN_THE_MIDDLE,
   isDefaultDocument,
   isScript,
+  matchesToken,
   type Name,
   nameOf,
   type Token,
-  takes,
 } from './path-name.ts'
 import { variantsOf } from './path-pattern.ts'
 
@@ -116,7 +116,7 @@ function chanceOfShape({ tokens: mine, isOpen }: Shape, reading: Reading): Chanc
     const own = mine[at]
     if (own === undefined) return isOpen ? 'sometimes' : 'never'
     if (typeof own !== 'string') isCertain &&= token === ANY
-    else if (!takes(token, nameOf(own), IN_THE_MIDDLE)) return 'never'
+    else if (!matchesToken(token, nameOf(own), IN_THE_MIDDLE)) return 'never'
   }
   const extra = mine.length - tokens.length
   if (reading.isOpen || (extra === 0 && !isOpen)) return isCertain ? 'always' : 'sometimes'
@@ -169,7 +169,7 @@ function fits(length: number, nameAt: (at: number) => Name, reading: Reading): b
         : at === last && extra > 0 && pathInfo
           ? BEFORE_PATH_INFO
           : IN_THE_MIDDLE
-    if (!takes(token, nameAt(at), tail)) return false
+    if (!matchesToken(token, nameAt(at), tail)) return false
   }
   if (isOpen || extra === 0) return true
   const isLiteral = typeof tokens[last] === 'string'

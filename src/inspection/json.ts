@@ -1,5 +1,5 @@
 /** Inspects JSON bodies. */
-import { JsonRefused, parseStrictJson } from '../validators/json.ts'
+import { JsonRefused, parseStrictJson } from '../http/strict-json.ts'
 import type { InspectionLimits } from './definition.ts'
 import type { TextTaker } from './signatures/text-taker.ts'
 import { malformed, refuseLine, refusePrototypeName, refuseText } from './text.ts'

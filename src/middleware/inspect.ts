@@ -19,7 +19,7 @@ import { INSPECTED_TYPES, inspectedMedia } from '../inspection/media.ts'
 import { inspectParameters, type ParametersSeen } from '../inspection/parameters.ts'
 import type { TextTaker } from '../inspection/signatures/text-taker.ts'
 import { refuseText } from '../inspection/text.ts'
-import { demandsPermission, inspectSchema } from '../validators/inspect.ts'
+import { inspectSchema, requiresPermission } from '../validators/inspect.ts'
 import { type BodyVariables, bodyOf, callerOf } from './context.ts'
 import { observe } from './observe.ts'
 import { bodyTextOf } from './validate.ts'
@@ -78,7 +78,7 @@ export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
   const parsed = inspectSchema.safeParse(definition)
   if (!parsed.success) throw new TypeError(`inspect: ${parsed.error.issues[0]?.message}`)
   const { jsonRpc, mode = 'enforce', signatures, ...bounds } = definition
-  if (authorizer === undefined && demandsPermission(jsonRpc))
+  if (authorizer === undefined && requiresPermission(jsonRpc))
     throw new TypeError('inspect: permissions need an authorizer')
   const limits: InspectionLimits = { ...DEFAULT_INSPECTION, ...bounds }
   const maxBatch = jsonRpc?.maxBatch ?? DEFAULT_MAX_BATCH

@@ -2,7 +2,7 @@
 import { createMiddleware } from 'hono/factory'
 import { writeHeaders } from '../http/response-headers.ts'
 import { randomHex, uuidV7 } from '../isolate/stamps.ts'
-import { isPassableTracestate, parseTraceparent } from '../validators/trace-context.ts'
+import { isPassableTracestate, parseTraceparent } from '../observability/tracing/trace-context.ts'
 import type { RequestIdVariables, TraceContext } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 

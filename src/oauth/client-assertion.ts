@@ -4,15 +4,15 @@ import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'
 import { readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
 import { importKeys } from '../tokens/key-ring.ts'
-import type { ASSERTION_ALGORITHMS } from '../validators/client.ts'
-import { MIN_RSA_BITS } from '../validators/jwk.ts'
 import {
   ASSERTION_TOLERANCE_SECONDS,
   type AssertionClaims,
   assertionClaims,
   MAX_ASSERTION_SECONDS,
   MAX_UNDATED_ASSERTION_SECONDS,
-} from '../validators/oauth-assertion.ts'
+} from '../validators/claims.ts'
+import type { ASSERTION_ALGORITHMS } from '../validators/client.ts'
+import { MIN_RSA_BITS } from '../validators/jwk.ts'
 import type { Client } from './client.ts'
 
 /** The use of a valid assertion, which must not be accepted twice. */

@@ -9,9 +9,8 @@ import { own, readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
 import { createInlineKeySet } from '../tokens/key-set.ts'
 import { rejected } from '../tokens/rejection.ts'
 import { ACCESS_TOKEN_TYPE } from '../tokens/token-issuer.ts'
-import type { IssuerConfig } from '../validators/environment.ts'
-import { issuers } from '../validators/issuer.ts'
-import { algorithmsOf, publicJwk, type SigningJwk } from '../validators/signing-jwk.ts'
+import { ownIssuer } from '../validators/issuer.ts'
+import type { SigningJwk } from '../validators/signing-jwk.ts'
 
 export interface OwnTokenOptions {
   /** The gateway's public URL. */
@@ -35,10 +34,9 @@ export interface OwnTokenReader {
  * It does NOT authorize a request to the gateway.
  */
 export function createOwnTokenReader({ issuer, keys, now }: OwnTokenOptions): OwnTokenReader {
-  const algorithms = algorithmsOf(keys)
-  const jwks = { keys: keys.map((key) => ({ ...publicJwk(key), exp: key.exp })) }
-  const [config] = issuers.parse([{ issuer, audience: issuer, jwks, algorithms }]) as [IssuerConfig]
-  const keySet = createInlineKeySet(jwks, algorithms, now)
+  const config = ownIssuer(issuer, keys)
+  const { algorithms } = config
+  const keySet = createInlineKeySet(config.jwks, algorithms, now)
 
   return {
     async read(token) {

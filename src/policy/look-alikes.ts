@@ -30,7 +30,7 @@ export function lookAlikesOf(
   const names = namesOf(route.path)
   return routes.flatMap((other, at) => {
     if (other === route || other.method !== route.method) return []
-    if (areApart(names, namesOf(other.path)) || demandsAsMuch(route, other)) return []
+    if (areApart(names, namesOf(other.path)) || requiresAsMuch(route, other)) return []
     const readings = readingsOf(route.path, other.path, other.originSpelling ?? 'loose', at > own)
     const isCertain = readings.some(({ chance }) => chance === 'always')
     return readings.length === 0 ? [] : [{ path: other.path, readings, route: other, isCertain }]
@@ -45,9 +45,9 @@ export function mistakesInSpelling(routes: readonly PolicyRoute[]): readonly str
       if (!isCertain || mistakes.has(other)) continue
       mistakes.set(
         route,
-        `${route.method} ${route.path}: an origin could take it for ${path}, which demands something ` +
-          "else; let both demand the same, or set originSpelling: 'exact' on both if the origin " +
-          'tells them apart',
+        `${route.method} ${route.path}: an origin could confuse it with ${path}, which has other ` +
+          "requirements; give both the same requirements, or set originSpelling: 'exact' on both " +
+          'if the origin distinguishes them',
       )
     }
   }
@@ -68,12 +68,12 @@ function areApart(one: readonly string[], another: readonly string[]): boolean {
 const namesOf = (pattern: string) => pattern.toLowerCase().split('/')
 
 /** Reports whether `other` would admit every request that `route` admits. */
-function demandsAsMuch(route: PolicyRoute, other: PolicyRoute): boolean {
+function requiresAsMuch(route: PolicyRoute, other: PolicyRoute): boolean {
   const isSame = (key: 'params' | 'query' | 'headers' | 'body') =>
     other.input[key] === undefined || other.input[key] === route.input[key]
   const readsParameters = other.relation !== undefined || other.input.params !== undefined
   return (
-    demandsPermission(route, other) &&
+    requiresPermission(route, other) &&
     (other.relation === undefined || isEqual(other.relation, route.relation)) &&
     (!readsParameters || parametersIn(route.path) === parametersIn(other.path)) &&
     other.limits.every(({ name }) => route.limits.some((limit) => limit.name === name)) &&
@@ -90,7 +90,7 @@ function demandsAsMuch(route: PolicyRoute, other: PolicyRoute): boolean {
   )
 }
 
-function demandsPermission(route: PolicyRoute, other: PolicyRoute): boolean {
+function requiresPermission(route: PolicyRoute, other: PolicyRoute): boolean {
   if (other.permission === undefined) return true
   if (other.permissionMode === 'observe') return route.permission !== undefined
   return route.permission === other.permission && route.permissionMode !== 'observe'

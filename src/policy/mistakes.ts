@@ -2,7 +2,7 @@
 
 import { parametersOf, shadows } from '../http/path-pattern.ts'
 import { mistakesInRule } from '../relations/rule-mistakes.ts'
-import { demandsPermission } from '../validators/inspect.ts'
+import { requiresPermission } from '../validators/inspect.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
 import type { LimitDefinition, RevocationDefinition, RouteDefinition } from './definition.ts'
 import type { PolicyRelations } from './relations.ts'
@@ -15,7 +15,7 @@ export function* mistakesInLeases(
   if (maxStalenessMs > 0) return
   for (const [name, { lease }] of limits) {
     if (lease !== undefined)
-      yield `limits.${name}.lease: nobody can spend it where revocation.maxStalenessMs is 0`
+      yield `limits.${name}.lease: requires revocation.maxStalenessMs above 0; without it, every request calls Redis`
   }
 }
 
@@ -31,33 +31,34 @@ export function* mistakesInTable(
     const above = routes
       .slice(0, index)
       .find(({ method, path }) => method === route.method && shadows(path, route.path))
-    if (above !== undefined) yield `${name}: is never reached, for ${above.path} stands above it`
-    if (/^\/-(\/|$)/.test(route.path)) yield `${name}: paths below /-/ are the gateway's own`
+    if (above !== undefined)
+      yield `${name}: is unreachable, because ${above.path} above it matches the same requests`
+    if (/^\/-(\/|$)/.test(route.path)) yield `${name}: paths below /-/ are reserved for the gateway`
     if (/^\/oauth\/(token|revoke|introspect)$/.test(route.path))
-      yield `${name}: this path is the gateway's own`
+      yield `${name}: this path is reserved for the gateway`
     for (const limit of route.limits ?? []) {
       const definition = limits.get(limit)
-      if (definition === undefined) yield `${name}: no limit is called ${limit}`
+      if (definition === undefined) yield `${name}: unknown limit ${limit}`
       else if (route.anonymous && definition.by !== 'address' && typeof definition.by === 'string')
         yield `${name}: anonymous callers have no ${definition.by} to limit ${limit} by`
     }
     if (route.method === 'GET' && route.input?.body !== undefined)
-      yield `${name}: a GET has no body to validate`
-    if (route.coalesce && route.method !== 'GET') yield `${name}: only a GET can coalesce`
+      yield `${name}: input.body is not possible, because a GET has no body`
+    if (route.coalesce && route.method !== 'GET') yield `${name}: coalesce requires GET`
     if (route.coalesce && route.webSocketOrigins !== undefined)
-      yield `${name}: a WebSocket is for one client, and cannot coalesce`
+      yield `${name}: coalesce cannot be combined with webSocketOrigins`
     if (route.coalesce && route.forwardAuthorization)
-      yield `${name}: what a credential opens is for its bearer alone, and cannot coalesce`
+      yield `${name}: coalesce cannot be combined with forwardAuthorization`
     if (route.method !== 'POST' && route.inspect?.jsonRpc !== undefined)
-      yield `${name}: JSON-RPC comes by POST`
-    if (route.anonymous && demandsPermission(route.inspect?.jsonRpc))
-      yield `${name}: anonymous callers have no permission that inspect.jsonRpc demands`
+      yield `${name}: inspect.jsonRpc requires POST`
+    if (route.anonymous && requiresPermission(route.inspect?.jsonRpc))
+      yield `${name}: inspect.jsonRpc requires a permission, and anonymous callers have none`
     for (const mistake of mistakesInRelation(route, relations))
       yield `${name}: relation: ${mistake}`
     for (const [part, schema] of Object.entries(route.input ?? {}))
       if (part !== 'headers' && dropsUnknownKeys(schema))
         yield `${name}: input.${part} drops unknown keys, which would still reach the origin; ` +
-          'use z.strictObject, or z.looseObject to let them pass'
+          'use z.strictObject, or z.looseObject to allow them'
   }
 }
 
@@ -66,9 +67,10 @@ function* mistakesInRelation(
   relations: PolicyRelations | undefined,
 ): Generator<string> {
   if (relation === undefined) return
-  if (anonymous) yield 'anonymous callers have no relation to anything'
-  if (relations === undefined) yield 'the policy has no relations'
+  if (anonymous)
+    yield 'cannot be combined with anonymous, because anonymous callers have no relations'
+  if (relations === undefined) yield 'requires the field relations of the policy'
   else yield* mistakesInRule(relation, { ...relations, params: parametersOf(path) })
   if (relations?.authority === 'authzen' && (relation.contextualTuples?.length ?? 0) > 0)
-    yield 'AuthZEN has no words for contextualTuples'
+    yield 'contextualTuples are not supported by AuthZEN'
 }

@@ -84,7 +84,7 @@ export function definePolicy<const RoleName extends string, const LimitName exte
     ...mistakesInTable(definition.routes, limits, relations),
     ...mistakesInLeases(limits, revocation),
     ...(definition.tenantIssuers !== undefined && relations?.issuers !== undefined
-      ? ['tenantIssuers: relations.issuers names them already; remove one of the two']
+      ? ['tenantIssuers: cannot be combined with relations.issuers; remove one of them']
       : []),
     ...mistakesInHeaders(definition),
   ]
@@ -114,7 +114,9 @@ export function definePolicy<const RoleName extends string, const LimitName exte
  */
 export function requirePolicy(policy: Partial<Policy> | undefined): void {
   if (policy?.roles instanceof Map && policy.tokens !== undefined) return
-  throw new Misconfigured('The policy', ['must be the default export, made by definePolicy()'])
+  throw new Misconfigured('The policy', [
+    'must be the default export, and created by definePolicy()',
+  ])
 }
 
 function complete(

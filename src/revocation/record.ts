@@ -1,6 +1,6 @@
 /** Revocations by operators: the request body, the stored record and the ports of the store. */
 import * as z from 'zod'
-import { issuerName, name } from '../validators/operator-names.ts'
+import { issuerName, name } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
 
 /**

@@ -4,7 +4,7 @@
 
 import * as z from 'zod'
 import { type RandomBytes, randomBytes } from '../crypto/random.ts'
-import { name, roleNames, scopeNames } from '../validators/operator-names.ts'
+import { name, roleNames, scopeNames } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
 
 /** Scanners of repositories and logs recognise a key by this prefix. */

@@ -1,6 +1,6 @@
 /** Compact JWS (RFC 7515): strict parsing and signature verification. */
 import { base64url, compactVerify, errors } from 'jose'
-import { parseStrictJson } from '../validators/json.ts'
+import { parseStrictJson } from '../http/strict-json.ts'
 import { MAX_KEY_ID_CHARS } from '../validators/jwk.ts'
 import { refuseMalformed } from './bearer.ts'
 import type { VerificationKey } from './key-ring.ts'

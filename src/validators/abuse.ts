@@ -12,7 +12,7 @@ const windowSeconds = z.int().min(1).max(MAX_WINDOW_SECONDS)
 const banSeconds = z.int().min(1).max(MAX_BAN_SECONDS)
 
 /** An address or a CIDR range. IPv4 must have four decimal parts. */
-const addresses = z.string().refine(isAddressOrRange, 'an address or a CIDR range')
+const addresses = z.string().refine(isAddressOrRange, 'must be an address or a CIDR range')
 
 /** Accepts an object or `false`. Not a union, because its errors would not name the field. */
 const unlessOff = <Schema extends z.ZodType>(schema: Schema) =>

@@ -1,6 +1,6 @@
-/** Claims of an access token (RFC 7519 section 4.1, RFC 9068 section 2.2). */
+/** Claims of access tokens (RFC 9068 section 2.2) and of client assertions (RFC 7523 section 3). */
 import * as z from 'zod'
-import { name, scopeName } from './name.ts'
+import { name, scopeName } from './names.ts'
 
 export const MAX_SUBJECT_CHARS = 255
 const MAX_TOKEN_ID_CHARS = 256
@@ -15,13 +15,20 @@ const MAX_TIME_SECONDS = 253_402_300_799
 /** NumericDate: seconds since the epoch, possibly with a fraction (RFC 7519 section 2). */
 const time = z.number().min(0).max(MAX_TIME_SECONDS)
 
+/** `jti` (RFC 7519 section 4.1.7). */
+export const tokenId = z
+  .string()
+  .min(1)
+  .max(MAX_TOKEN_ID_CHARS)
+  .refine((text) => text.isWellFormed())
+
 const scopeText = z
   .string()
   .transform((text) => (text === '' ? [] : text.split(' ')))
   .pipe(z.array(scopeName))
 
 /**
- * Schema of the claims. Each claim is checked by itself. Does NOT check times against the clock or
+ * Schema of the claims of an access token. Each claim is checked by itself. Does NOT check times against the clock or
  * each other.
  *
  * `scope` may be a string, as in the standard, or an array, as some providers send it; an empty
@@ -34,12 +41,7 @@ export const claimsSchema = z.object({
   exp: time,
   iat: time,
   nbf: time.optional(),
-  jti: z
-    .string()
-    .min(1)
-    .max(MAX_TOKEN_ID_CHARS)
-    .refine((text) => text.isWellFormed())
-    .optional(),
+  jti: tokenId.optional(),
   scope: z.union([scopeText, z.array(scopeName)]).default([]),
   roles: z
     .union([name(MAX_NAME_CHARS).transform((one) => [one]), z.array(name(MAX_NAME_CHARS))])
@@ -53,3 +55,27 @@ export const claimsSchema = z.object({
 })
 
 export type Claims = z.output<typeof claimsSchema>
+
+/** Maximum time from `iat` to `exp` of an assertion. Client libraries use this value by default. */
+export const MAX_ASSERTION_SECONDS = 3_600
+/** Maximum time until `exp` of an assertion without `iat`, because its age is unknown. */
+export const MAX_UNDATED_ASSERTION_SECONDS = 300
+/** Tolerance for differences between the client's clock and the gateway's. */
+export const ASSERTION_TOLERANCE_SECONDS = 5
+
+/**
+ * Schema of the claims of a client assertion. Each claim is checked by itself. `aud` must be one name: with two
+ * audiences, each server could use the assertion at the other one. Does NOT check claims that
+ * depend on the client or the clock.
+ */
+export const assertionClaims = z.looseObject({
+  iss: z.string().min(1),
+  sub: z.string().min(1),
+  aud: z.union([z.string(), z.tuple([z.string()]).transform(([one]) => one)]),
+  exp: time,
+  iat: time.optional(),
+  nbf: time.optional(),
+  jti: tokenId,
+})
+
+export type AssertionClaims = z.output<typeof assertionClaims>

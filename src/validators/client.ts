@@ -2,9 +2,8 @@
 import type { JSONWebKeySet } from 'jose'
 import * as z from 'zod'
 import { accessTokenSeconds } from './access-token.ts'
-import { sortKeys } from './jwk.ts'
-import { name, scopeName } from './name.ts'
-import { octets } from './octets.ts'
+import { octets, sortKeys } from './jwk.ts'
+import { name, scopeName } from './names.ts'
 import { SIGNING_ALGORITHMS } from './signing-jwk.ts'
 
 /** Grant types of the token endpoint (RFC 6749 sections 4.4 and 6, RFC 8693). */
@@ -29,7 +28,7 @@ const clientKeys = z
   })
   // An unusable key that is silently ignored would make the client fail later.
   .refine((set) => sortKeys(set, ASSERTION_ALGORITHMS)?.ignored.length === 0, {
-    error: `must be public keys for ${ASSERTION_ALGORITHMS.join(', ')}, each with a kid of its own`,
+    error: `must be public keys for ${ASSERTION_ALGORITHMS.join(', ')}, each with a unique kid`,
   })
   .transform((set) => set as JSONWebKeySet)
 
@@ -37,7 +36,11 @@ const clientKeys = z
 export const clientMembers = {
   name: name(128),
   grants: z.array(z.enum(GRANT_TYPES)).min(1),
-  scopes: z.array(scopeName).min(1, 'leave it out for no bound').max(100).optional(),
+  scopes: z
+    .array(scopeName)
+    .min(1, 'must not be empty; omit it for no restriction')
+    .max(100)
+    .optional(),
   roles: z.array(name(256)).max(100).optional(),
   audiences: z.array(name(2_048)).min(1).max(20).optional(),
   tenant: name(256).optional(),
@@ -62,7 +65,7 @@ const configuredClient = z
       .optional(),
   })
   .refine((client) => (client.secretSha256 === undefined) !== (client.jwks === undefined), {
-    error: 'needs exactly one of secretSha256 and jwks',
+    error: 'requires exactly one of secretSha256 and jwks',
   })
 
 /** One client of the configuration. `secretSha256` is decoded to bytes. */
@@ -72,7 +75,7 @@ export type ConfiguredClient = z.output<typeof configuredClient>
 export const configuredClients = z.array(configuredClient).superRefine((list, context) => {
   for (const [index, { id }] of list.entries()) {
     if (list.findIndex((other) => other.id === id) < index) {
-      context.addIssue({ code: 'custom', path: [index, 'id'], message: 'stands there twice' })
+      context.addIssue({ code: 'custom', path: [index, 'id'], message: 'duplicate client id' })
     }
   }
 })

@@ -1,6 +1,6 @@
 /** Configuration of external policy decision points: where they are, and which tenants use them. */
 import * as z from 'zod'
-import { httpUrl, isPrivateLine } from './issuer.ts'
+import { httpUrl, isPrivateLine } from './variables.ts'
 
 /** An OpenFGA store, and the model for decisions; default the newest one. */
 export interface OpenfgaStore {
@@ -68,8 +68,10 @@ const storeEntry = z.union(
  */
 const byTenant = <Value extends z.ZodType>(value: Value) =>
   z
-    .record(z.string().max(MAX_TENANT_CHARS), value, { error: 'must be an object by tenant' })
-    .refine((tenants) => Object.keys(tenants).length > 0, 'must have an entry')
+    .record(z.string().max(MAX_TENANT_CHARS), value, {
+      error: 'must be an object with one member per tenant',
+    })
+    .refine((tenants) => Object.keys(tenants).length > 0, 'must have at least one entry')
     .transform((tenants): ReadonlyMap<string, z.output<Value>> => new Map(Object.entries(tenants)))
 
 /** Each tenant must have its own store. Otherwise two tenants would share their tuples. */
@@ -80,7 +82,7 @@ export const openfgaStores = byTenant(storeEntry).superRefine((stores, context) 
       context.addIssue({
         code: 'custom',
         path: [tenant],
-        message: 'has the store of another tenant',
+        message: 'duplicates the store of another tenant',
       })
     seen.add(store)
   }
@@ -99,7 +101,7 @@ type Needs = readonly [
 export const needs = (given: string, needed: string): Needs => [
   (env) => env?.[given] === undefined || env[needed] !== undefined,
   // Reported with all other mistakes, not after they are corrected.
-  { error: `is missing, and ${given} is given`, path: [needed], when: () => true },
+  { error: `is missing; ${given} requires it`, path: [needed], when: () => true },
 ]
 
 interface DecisionPointVariables {

@@ -1,11 +1,11 @@
 /** Header and claims of DPoP proofs (RFC 9449 section 4.2). */
 import * as z from 'zod'
+import { tokenId } from './claims.ts'
 
 /** Algorithms of DPoP proofs (RFC 9449 section 4.2): asymmetric only. */
 export const DPOP_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA', 'RS256', 'PS256'] as const
 export type DpopAlgorithm = (typeof DPOP_ALGORITHMS)[number]
 
-const MAX_PROOF_ID_CHARS = 256
 /** 4096 bits as base64url. Any caller can send a key, and larger keys take longer to verify. */
 const MAX_MODULUS_CHARS = 683
 /** Members of private and symmetric keys (RFC 7518 section 6), refused for every `kty`. */
@@ -27,11 +27,7 @@ export const dpopHeader = z.object({
 
 /** The claims of a proof that the gateway uses. Does NOT check that they match the request. */
 export const dpopClaims = z.object({
-  jti: z
-    .string()
-    .min(1)
-    .max(MAX_PROOF_ID_CHARS)
-    .refine((text) => text.isWellFormed()),
+  jti: tokenId,
   htm: z.string(),
   htu: z.string(),
   iat: z.number(),

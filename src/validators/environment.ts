@@ -2,13 +2,6 @@
 import * as z from 'zod'
 import { toDotPath } from 'zod/v4/core'
 import { Misconfigured } from '../errors.ts'
-import {
-  type AuditAddresses,
-  auditAddresses,
-  auditAddressKey,
-  DEFAULT_AUDIT_ADDRESSES,
-} from './audit-address.ts'
-import { callTimeout } from './call-timeout.ts'
 import { type ConfiguredClient, configuredClients } from './client.ts'
 import {
   authzenContext,
@@ -20,11 +13,19 @@ import {
   needs,
   openfgaStores,
 } from './decision-points.ts'
-import { httpUrl, type IssuerConfig, issuers } from './issuer.ts'
-import { json } from './json-text.ts'
-import { headerList, ratio } from './otlp.ts'
-import { ownIssuer } from './own-issuer.ts'
+import { type IssuerConfig, issuers, ownIssuer } from './issuer.ts'
 import { type SigningJwk, signingKeys } from './signing-jwk.ts'
+import {
+  type AuditAddresses,
+  auditAddresses,
+  auditAddressKey,
+  callTimeout,
+  DEFAULT_AUDIT_ADDRESSES,
+  headerList,
+  httpUrl,
+  json,
+  ratio,
+} from './variables.ts'
 
 export {
   DEFAULT_ALGORITHMS,
@@ -88,10 +89,13 @@ const environmentSchema = z
   .object({
     UPSTASH_REDIS_REST_URL: z.string(required).pipe(httpUrl),
     // Does NOT check the strength of the token: only the server can verify it.
-    UPSTASH_REDIS_REST_TOKEN: z.string(required).min(1, 'is empty'),
+    UPSTASH_REDIS_REST_TOKEN: z.string(required).min(1, 'must not be empty'),
     ORIGIN_URL: httpUrl.optional(),
     ORIGIN: z
-      .custom<Fetcher>((value) => typeof value === 'object' && value !== null, 'is not a binding')
+      .custom<Fetcher>(
+        (value) => typeof value === 'object' && value !== null,
+        'must be a service binding',
+      )
       .optional(),
     PUBLIC_URL: z
       .string(required)
@@ -124,13 +128,13 @@ const environmentSchema = z
     AUTHORITY_TIMEOUT_MS: callTimeout.optional(),
   })
   .refine((env) => env?.ORIGIN !== undefined || env?.ORIGIN_URL !== undefined, {
-    error: 'is missing, and so is a service binding ORIGIN',
+    error: 'is missing; set it, or bind a service as ORIGIN',
     path: ['ORIGIN_URL'],
     // Reported with all other mistakes, not after they are corrected.
     when: () => true,
   })
   .refine((env) => env?.AUDIT_ADDRESSES !== 'hashed' || env.AUDIT_ADDRESS_KEY !== undefined, {
-    error: 'is missing, and AUDIT_ADDRESSES is hashed',
+    error: 'is missing; AUDIT_ADDRESSES=hashed requires it',
     path: ['AUDIT_ADDRESS_KEY'],
     when: () => true,
   })
@@ -144,7 +148,11 @@ const environmentSchema = z
       if (tokenAlgorithm === undefined) continue
       if (SIGNING_KEYS?.keys.some(({ alg }) => alg === tokenAlgorithm)) continue
       const path = ['CLIENTS', index, 'tokenAlgorithm']
-      context.addIssue({ code: 'custom', path, message: 'is that of no key in SIGNING_KEYS' })
+      context.addIssue({
+        code: 'custom',
+        path,
+        message: 'must be the algorithm of a key in SIGNING_KEYS',
+      })
     }
   })
 

@@ -4,19 +4,25 @@ import * as z from 'zod'
 import { $ZodType } from 'zod/v4/core'
 import { featureSchema } from './feature.ts'
 import { modeSchema } from './mode.ts'
-import { PERMISSION } from './permission.ts'
+import { PERMISSION } from './names.ts'
 import { dropsUnknownKeys } from './strictness.ts'
 
 /** MCP's method that calls a tool; `params.name` is the tool's name. */
 export const TOOLS_CALL = 'tools/call'
 
-const permission = z.string().regex(PERMISSION, 'a permission such as orders:read').optional()
+const permission = z
+  .string()
+  .regex(PERMISSION, 'must be a permission such as orders:read')
+  .optional()
 const strictSchema = z
-  .custom<z.ZodType>((value) => value instanceof $ZodType, { error: 'a zod schema', abort: true })
+  .custom<z.ZodType>((value) => value instanceof $ZodType, {
+    error: 'must be a zod schema',
+    abort: true,
+  })
   .refine((schema) => !dropsUnknownKeys(schema), {
     error:
       'drops unknown keys, which would still reach the origin; ' +
-      'use z.strictObject, or z.looseObject to let them pass',
+      'use z.strictObject, or z.looseObject to allow them',
   })
   .optional()
 /** Longer than any name in use. */
@@ -38,7 +44,7 @@ const jsonRpcSchema = z
     maxBatch: z.int().min(1).max(50).optional(),
   })
   .refine(({ methods, tools }) => Object.hasOwn(methods, TOOLS_CALL) === (tools !== undefined), {
-    error: `needs ${TOOLS_CALL} among its methods and tools, both or neither`,
+    error: `requires both tools and the method ${TOOLS_CALL}, or neither`,
   })
 
 const mode = modeSchema.optional()
@@ -65,7 +71,7 @@ type Entries = Readonly<Record<string, true | { readonly permission?: string }>>
 /**
  * Reports whether any method or tool requires a permission, which anonymous callers cannot have.
  */
-export function demandsPermission(jsonRpc?: {
+export function requiresPermission(jsonRpc?: {
   readonly methods: Entries
   readonly tools?: Entries
 }): boolean {

@@ -1,8 +1,10 @@
 /** `ISSUERS`: trusted issuers of access tokens and their keys. */
 import { base64url, type JSONWebKeySet } from 'jose'
 import * as z from 'zod'
+import { isGuessable, isPublished } from '../crypto/weak-keys.ts'
 import { ALGORITHMS, sortKeys } from './jwk.ts'
-import { isGuessable, isPublished } from './secret.ts'
+import { algorithmsOf, publicJwk, type SigningJwk } from './signing-jwk.ts'
+import { httpUrl, isPrivateLine } from './variables.ts'
 
 /** Signature algorithms of a token issuer, unless it names its own (RFC 8725 section 3.1). */
 export const DEFAULT_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'Ed25519', 'EdDSA'] as const
@@ -20,13 +22,8 @@ const jwks = z.custom<JSONWebKeySet>(
     value !== null &&
     Array.isArray((value as { keys?: unknown }).keys) &&
     (value as { keys: unknown[] }).keys.length > 0,
-  'a JWK Set with at least one key (RFC 7517 section 5)',
+  'must be a JWK Set with at least one key (RFC 7517 section 5)',
 )
-
-/** An absolute http or https URL without credentials. */
-export const httpUrl = z
-  .url({ protocol: /^https?$/, error: 'is not an http or https URL', abort: true })
-  .refine((url) => !hasCredentials(url), { error: 'must not contain credentials', abort: true })
 
 const claimName = z.string().min(1).max(256)
 
@@ -56,7 +53,7 @@ const issuer = z
   })
   .superRefine((config, context) => {
     if ((config.jwksUri === undefined) === (config.jwks === undefined)) {
-      context.addIssue('needs exactly one of jwksUri and jwks')
+      context.addIssue('requires exactly one of jwksUri and jwks')
     }
     for (const mistake of mistakesInKeys(config)) {
       context.addIssue({ code: 'custom', ...mistake })
@@ -70,7 +67,7 @@ export type IssuerConfig = z.infer<typeof issuer>
 export const issuers = z.array(issuer).superRefine((list, context) => {
   for (const [index, { issuer: name }] of list.entries()) {
     if (list.findIndex((other) => other.issuer === name) < index) {
-      context.addIssue({ code: 'custom', path: [index, 'issuer'], message: 'stands there twice' })
+      context.addIssue({ code: 'custom', path: [index, 'issuer'], message: 'duplicate issuer' })
     }
   }
 })
@@ -89,7 +86,7 @@ function* mistakesInKeys(config: z.output<typeof issuer>): Generator<Mistake> {
   const { algorithms, jwks: set } = config
   if (set === undefined) {
     if (algorithms.includes('HS256')) {
-      yield { path: ['algorithms'], message: 'HS256 needs a secret in jwks, not a jwksUri' }
+      yield { path: ['algorithms'], message: 'HS256 requires a secret in jwks, not a jwksUri' }
     }
     return
   }
@@ -98,26 +95,31 @@ function* mistakesInKeys(config: z.output<typeof issuer>): Generator<Mistake> {
     yield { path: ['jwks', 'keys', index], message: `is not usable (${check})` }
   }
   if (algorithms.includes('HS256') && !usable.some(({ jwk }) => jwk.kty === 'oct')) {
-    yield { path: ['algorithms'], message: 'HS256 needs a secret of at least 32 bytes in jwks' }
+    yield { path: ['algorithms'], message: 'HS256 requires a secret of at least 32 bytes in jwks' }
   }
   for (const { jwk } of usable) {
     if (jwk.k === undefined) continue
     if (isPublished(jwk.k) || isGuessable(base64url.decode(jwk.k))) {
-      yield { path: ['jwks', 'keys'], message: 'has a secret that can be guessed' }
+      yield { path: ['jwks', 'keys'], message: 'contains a guessable secret; use random bytes' }
     }
   }
 }
 
-function hasCredentials(url: string): boolean {
-  const { username, password } = new URL(url)
-  return username !== '' || password !== ''
-}
-
 /**
- * Reports whether the URL is https, or http that does not leave the machine (RFC 8252 section 8.3
- * for the addresses).
+ * Returns the configuration of the gateway as an issuer. It contains the public keys, so that no
+ * request is needed to fetch them.
  */
-export function isPrivateLine(url: string): boolean {
-  const { protocol, hostname } = new URL(url)
-  return protocol === 'https:' || /^(localhost|.+\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+export function ownIssuer(
+  publicUrl: string,
+  keys: readonly SigningJwk[],
+): IssuerConfig & { jwks: JSONWebKeySet } {
+  const [own] = issuers.parse([
+    {
+      issuer: publicUrl,
+      audience: publicUrl,
+      jwks: { keys: keys.map((key) => ({ ...publicJwk(key), exp: key.exp })) },
+      algorithms: algorithmsOf(keys),
+    },
+  ]) as [ReturnType<typeof ownIssuer>]
+  return own
 }

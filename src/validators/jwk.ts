@@ -1,8 +1,7 @@
 /** Validates untrusted JSON Web Keys, and decides which signatures each key may verify. */
+import { base64url } from 'jose'
 import * as z from 'zod'
-import { ed25519Fault } from './ed25519.ts'
-import { bitLength, integer, octets } from './octets.ts'
-import { isRocaModulus } from './roca.ts'
+import { ed25519Fault, isRocaModulus } from '../crypto/weak-keys.ts'
 
 /** Supported signature algorithms (RFC 7518, RFC 8037, RFC 9864). Never `none`. */
 // biome-ignore format: a table
@@ -36,6 +35,23 @@ const CURVES = {
 const ED25519_OCTETS = 32
 
 const RSA_ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'] as const
+
+/**
+ * base64url without padding, decoded to bytes. Unused bits must be 0: each value has one encoding.
+ */
+export const octets = z
+  .string()
+  .regex(/^[\w-]+$/, 'base64url')
+  .transform((text, context) => {
+    try {
+      const bytes = base64url.decode(text)
+      if (base64url.encode(bytes) === text) return bytes
+    } catch {
+      // The length is impossible for base64url.
+    }
+    context.addIssue('base64url')
+    return z.NEVER
+  })
 
 const ed25519Point = octets
   .refine(({ length }) => length === ED25519_OCTETS, { error: 'length', abort: true })
@@ -196,4 +212,16 @@ function material({ kty, n, e, crv, x, y, k }: JsonWebKey): JsonWebKey {
 function checkOf({ issues: [issue] }: z.ZodError): string {
   const member = issue?.path.join('.') ?? ''
   return issue?.code === 'custom' ? `${member}_${issue.message}` : member || 'key'
+}
+
+/** Returns the number of bits of a big-endian number, without leading zeros. */
+function bitLength(bigEndian: Uint8Array): number {
+  const start = bigEndian.findIndex((byte) => byte !== 0)
+  if (start === -1) return 0
+  return (bigEndian.length - start) * 8 - (Math.clz32(bigEndian[start] ?? 0) - 24)
+}
+
+/** Returns the value of a big-endian number of at most 6 bytes. */
+function integer(bigEndian: Uint8Array): number {
+  return bigEndian.reduce((value, byte) => value * 256 + byte, 0)
 }

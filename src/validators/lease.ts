@@ -29,9 +29,9 @@ export function leaseMistake(limit: LeasedLimit): string | undefined {
   if (lease === undefined) return undefined
   const { max, ttlMs } = lease
   const longestMs = Math.floor(windowSeconds * MS_PER_SECOND * MAX_WINDOW_SHARE)
-  if (typeof engine === 'object') return "needs engine: 'exact'"
-  if (max < cost) return `max of ${max} is less than a request costs, ${cost}`
-  if (longestMs < MIN_TTL_MS) return 'has no room in so short a window'
+  if (typeof engine === 'object') return 'requires exact windows; remove engine'
+  if (max < cost) return `max of ${max} must be at least the cost of a request, ${cost}`
+  if (longestMs < MIN_TTL_MS) return 'requires a longer window'
   if (ttlMs < MIN_TTL_MS || ttlMs > longestMs)
     return `ttlMs must be from ${MIN_TTL_MS} to ${longestMs}, a quarter of the window`
   return undefined

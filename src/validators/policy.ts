@@ -10,7 +10,7 @@ import { type Feature, featureSchema } from './feature.ts'
 import { inspectSchema } from './inspect.ts'
 import { leaseMistake, leaseSchema } from './lease.ts'
 import { modeSchema } from './mode.ts'
-import { PERMISSION } from './permission.ts'
+import { PERMISSION } from './names.ts'
 import { relationDemandSchema, relationsSchema } from './relations.ts'
 import { keptHeader, strippedHeader } from './request-header.ts'
 
@@ -22,9 +22,9 @@ const PERMISSION_PATTERN = /^(\*|[a-z0-9_-]+(:[a-z0-9_-]+)*:([a-z0-9_-]+|\*))$/i
 /** Stricter than the sf-string of `RateLimit` headers. */
 export const LIMIT_NAME = /^[a-z][a-z0-9_-]{0,63}$/i
 
-const zodSchema = z.custom<z.ZodType>((value) => value instanceof $ZodType, 'a zod schema')
+const zodSchema = z.custom<z.ZodType>((value) => value instanceof $ZodType, 'must be a zod schema')
 const origin = z.url({ protocol: /^https?$/ }).refine((value) => new URL(value).origin === value, {
-  error: 'an origin, such as https://app.example',
+  error: 'must be an origin such as https://app.example',
 })
 
 /**
@@ -33,7 +33,7 @@ const origin = z.url({ protocol: /^https?$/ }).refine((value) => new URL(value).
 const permissionSchema = z.preprocess(
   (value) => (typeof value === 'string' ? { name: value } : value),
   z.strictObject({
-    name: z.string().regex(PERMISSION, 'a permission such as orders:read'),
+    name: z.string().regex(PERMISSION, 'must be a permission such as orders:read'),
     mode: modeSchema.optional(),
   }),
 )
@@ -46,7 +46,7 @@ const limitSchema = z
       z.enum(['subject', 'client', 'tenant', 'address']),
       z.custom<(...of: never) => string>(
         (value) => typeof value === 'function',
-        'a name or a function',
+        'must be subject, client, tenant, address or a function',
       ),
     ]),
     onUnavailable: z.enum(['deny', 'allow'], { error: "must be 'deny' or 'allow'" }),
@@ -61,9 +61,9 @@ const limitSchema = z
     cost: z.int().min(1).optional(),
     lease: leaseSchema.optional(),
   })
-  .refine(({ cost = 1, limit }) => cost <= limit, { error: 'cost is more than the limit' })
+  .refine(({ cost = 1, limit }) => cost <= limit, { error: 'cost must not exceed the limit' })
   .refine(({ cost = 1, engine }) => cost === 1 || engine === undefined, {
-    error: 'a cost other than 1 needs the engine exact',
+    error: 'a cost other than 1 requires exact windows; remove engine',
   })
   .superRefine((limit, context) => {
     const mistake = leaseMistake(limit)
@@ -96,10 +96,10 @@ const routeSchema = z
     coalesce: z.boolean().optional(),
   })
   .refine((route) => (route.permission === undefined) === (route.anonymous === true), {
-    error: 'needs exactly one of permission and anonymous',
+    error: 'requires exactly one of permission and anonymous',
   })
   .refine((route) => !(route.dpop && route.anonymous), {
-    error: 'anonymous callers have no token to bind with dpop',
+    error: 'dpop cannot be combined with anonymous, because anonymous callers have no token',
   })
 
 /** Features of the list `features`, each exported by the module of its name. */
@@ -124,7 +124,11 @@ const exchangeLimit = z.strictObject({
 export const policySchema = z.strictObject({
   roles: z.record(
     z.string().regex(LIMIT_NAME),
-    z.array(z.string().regex(PERMISSION_PATTERN, 'orders:read, orders:* or *')),
+    z.array(
+      z
+        .string()
+        .regex(PERMISSION_PATTERN, 'must be a permission pattern: orders:read, orders:* or *'),
+    ),
   ),
   limits: z.record(z.string().regex(LIMIT_NAME), limitSchema),
   routes: z.array(routeSchema).min(1),

@@ -30,7 +30,9 @@ const MAX_VALUES = 50_000
 
 /** `object` must be empty: it is always the object of the check. */
 const relationName = z.strictObject({
-  object: z.literal('', { error: 'must be empty: it is always the object asked about' }).optional(),
+  object: z
+    .literal('', { error: 'must be empty: it is always the object of the check' })
+    .optional(),
   relation: z.string(),
 })
 
@@ -56,11 +58,11 @@ const userset: z.ZodType<UsersetJson> = z.lazy(() =>
     }),
 )
 const usersets = z.strictObject({
-  child: z.array(userset).min(2, 'must be two usersets at least'),
+  child: z.array(userset).min(2, 'must contain at least two usersets'),
 })
 
 const unknownKind = (keys: readonly string[]): string =>
-  `${keys.join(', ')}: no such kind of userset`
+  `unknown kind of userset: ${keys.join(', ')}`
 
 /** The source file of a definition in a modular model. Ignored by decisions. */
 const origin = {

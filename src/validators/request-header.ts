@@ -118,7 +118,7 @@ const NAME_OR_FAMILY = /^[a-z0-9-]+\*?$/i
 /** A header's name, or the prefix of several names, such as `X-Tenant-*`. */
 export const strippedHeader = z.string().max(MAX_NAME_CHARS).regex(NAME_OR_FAMILY, {
   error:
-    'must be letters, digits and hyphens, with * at the end at most: X-Tenant-Id or X-Tenant-*',
+    'must contain only letters, digits and hyphens, and may end with *: X-Tenant-Id or X-Tenant-*',
 })
 
 /** The name of a header that the gateway strips unless the policy keeps it. */
@@ -133,8 +133,8 @@ export const keptHeader = z
 function mistakeInKept(name: string): string | undefined {
   if (!NAME.test(name)) return 'must be one name of letters, digits and hyphens, such as X-User-Id'
   const lowerCase = unwrapped(name.toLowerCase())
-  if (isReserved(lowerCase)) return `${name} cannot be kept: only the gateway decides what it says`
-  if (!TRUSTED.test(lowerCase)) return `${name} reaches the origin anyway; remove it from the list`
+  if (isReserved(lowerCase)) return `${name} cannot be kept: only the gateway may set it`
+  if (!TRUSTED.test(lowerCase)) return `${name} is not stripped; remove it from the list`
   return undefined
 }
 

@@ -1,13 +1,13 @@
 /** The gateway's own signing keys, as private JWKs. */
 import { base64url } from 'jose'
 import * as z from 'zod'
+import { isPublished } from '../crypto/weak-keys.ts'
 import { type Algorithm, MAX_KEY_ID_CHARS, sortKeys } from './jwk.ts'
-import { isPublished } from './secret.ts'
 
 const member = z
   .string('is missing')
-  .regex(/^[\w-]+$/, 'is not base64url')
-  .refine((text) => isDecodable(text), 'is not base64url')
+  .regex(/^[\w-]+$/, 'must be base64url')
+  .refine((text) => isDecodable(text), 'must be base64url')
 
 const wholeSeconds = z
   .number('must be whole seconds')
@@ -17,7 +17,7 @@ const wholeSeconds = z
   })
 
 const common = {
-  kid: z.string('is missing').min(1, 'is empty').max(MAX_KEY_ID_CHARS, 'is too long'),
+  kid: z.string('is missing').min(1, 'must not be empty').max(MAX_KEY_ID_CHARS, 'is too long'),
   use: z.literal('sig', "must be 'sig'").exactOptional(),
   key_ops: z
     .array(z.string())
@@ -81,10 +81,10 @@ const soundJwk = signingJwk.superRefine((key, context) => {
   const [weakness] = sortKeys({ keys: [publicJwk(key)] }, [key.alg])?.ignored ?? []
   if (weakness !== undefined) context.addIssue(`is malformed or too weak (${weakness.check})`)
   if (key.nbf !== undefined && key.exp !== undefined && key.nbf >= key.exp) {
-    context.addIssue('has an exp that is not after its nbf')
+    context.addIssue('must have an exp after its nbf')
   }
   if (isPublished(key.kty === 'RSA' ? key.n : key.x)) {
-    context.addIssue('is printed in a standard, so everybody has it')
+    context.addIssue('is published in a standard; generate another key')
   }
 })
 
@@ -95,15 +95,15 @@ const soundJwk = signingJwk.superRefine((key, context) => {
  */
 export const signingKeys = z
   .object(
-    { keys: z.array(soundJwk).min(1, { error: 'is empty', abort: true }) },
-    'is not a JWK Set',
+    { keys: z.array(soundJwk).min(1, { error: 'must not be empty', abort: true }) },
+    'must be a JWK Set',
   )
   .refine(({ keys }) => new Set(keys.map(({ kid }) => kid)).size === keys.length, {
-    error: 'has two keys with the same kid',
+    error: 'must have a unique kid for each key',
     path: ['keys'],
   })
   .refine(({ keys }) => keys.some(({ exp }) => exp === undefined || Date.now() < exp * 1000), {
-    error: 'has only keys that have expired',
+    error: 'must contain a key that has not expired',
     path: ['keys'],
   })
 

@@ -39,10 +39,10 @@ describe('the environment', () => {
 
   it('needs an origin: a URL or a service binding', () => {
     const { ORIGIN_URL: _, ...env } = good
-    expect(mistakes(env)).toEqual(['ORIGIN_URL: is missing, and so is a service binding ORIGIN'])
+    expect(mistakes(env)).toEqual(['ORIGIN_URL: is missing; set it, or bind a service as ORIGIN'])
     expect(mistakes({ ...env, ORIGIN: { fetch() {} } })).toEqual([])
     expect(mistakes({ ...env, ORIGIN: 'https://origin.test' })).toEqual([
-      'ORIGIN: is not a binding',
+      'ORIGIN: must be a service binding',
     ])
   })
 
@@ -57,11 +57,11 @@ describe('the environment', () => {
     ).toEqual([
       'UPSTASH_REDIS_REST_URL: is missing',
       'UPSTASH_REDIS_REST_TOKEN: is missing',
-      'ORIGIN_URL: is not an http or https URL',
-      'PUBLIC_URL: is not an http or https URL',
+      'ORIGIN_URL: must be an http or https URL',
+      'PUBLIC_URL: must be an http or https URL',
       'ISSUERS[0].audience: must be a name, or an array of names',
       'ISSUERS[0]: Unrecognized key: "nonsense"',
-      'SIGNING_KEYS: is not JSON',
+      'SIGNING_KEYS: must be valid JSON',
     ])
     for (const env of [undefined, null, 1, 'x', []]) expect(mistakes(env).length).toBeGreaterThan(0)
   })
@@ -71,13 +71,13 @@ describe('the environment', () => {
     expect(mistakes({ ...good, AUDIT_ADDRESSES: 'none', AUDIT_ADDRESS_KEY: 'short' })).toEqual([
       'AUDIT_ADDRESSES: must be full, truncated or hashed',
       'AUDIT_ADDRESS_KEY: must have at least 32 characters',
-      'AUDIT_ADDRESS_KEY: is a placeholder or a pattern',
+      'AUDIT_ADDRESS_KEY: must be random, not a placeholder or a pattern',
     ])
     expect(mistakes(hashed)).toEqual([
-      'AUDIT_ADDRESS_KEY: is missing, and AUDIT_ADDRESSES is hashed',
+      'AUDIT_ADDRESS_KEY: is missing; AUDIT_ADDRESSES=hashed requires it',
     ])
     expect(mistakes({ ...hashed, AUDIT_ADDRESS_KEY: 'a'.repeat(32) })).toEqual([
-      'AUDIT_ADDRESS_KEY: is a placeholder or a pattern',
+      'AUDIT_ADDRESS_KEY: must be random, not a placeholder or a pattern',
     ])
     expect(parseConfig({ ...hashed, AUDIT_ADDRESS_KEY: secret() }).auditAddresses).toEqual({
       form: 'hashed',
@@ -87,7 +87,7 @@ describe('the environment', () => {
 
   it('R31: JSON with a duplicate member is refused', () => {
     expect(mistakes({ ...good, ISSUERS: '[{"issuer":"a","issuer":"b"}]' })).toEqual([
-      'ISSUERS: has a member name twice',
+      'ISSUERS: has a duplicate member name',
     ])
   })
 
@@ -123,8 +123,8 @@ describe('the environment', () => {
     const keys = withKeys({ ...es256.privateJwk, kid: 'a' }, { ...rs256.privateJwk, kid: 'b' })
     expect(mistakes(withClients(keys, 'ES256', undefined, 'RS256'))).toEqual([])
     expect(mistakes(withClients(keys, 'EdDSA', 'ES256', 'EdDSA'))).toEqual([
-      'CLIENTS[0].tokenAlgorithm: is that of no key in SIGNING_KEYS',
-      'CLIENTS[2].tokenAlgorithm: is that of no key in SIGNING_KEYS',
+      'CLIENTS[0].tokenAlgorithm: must be the algorithm of a key in SIGNING_KEYS',
+      'CLIENTS[2].tokenAlgorithm: must be the algorithm of a key in SIGNING_KEYS',
     ])
     expect(mistakes(withClients(good, undefined))).toEqual([])
     expect(mistakes(withClients(good, 'ES256'))).toHaveLength(1)

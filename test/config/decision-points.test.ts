@@ -64,30 +64,30 @@ describe('policy decision points', () => {
       'AUTHORITY_TIMEOUT_MS: must be from 10 to 5000',
       'AUTHZEN_CONTEXT: must be refuse or ignore',
       'AUTHZEN_TOKEN: must be ASCII without spaces and control characters',
-      'AUTHZEN_URLS: is missing, and AUTHZEN_TOKEN is given',
-      'OPENFGA_STORES: is missing, and OPENFGA_URL is given',
+      'AUTHZEN_URLS: is missing; AUTHZEN_TOKEN requires it',
+      'OPENFGA_STORES: is missing; OPENFGA_URL requires it',
       'OPENFGA_TOKEN: must be ASCII without spaces and control characters',
       'OPENFGA_URL: must be https, unless it is on a loopback address',
     ])
     const { OPENFGA_URL: _, ...lost } = { ...openfga({ '': store }), OPENFGA_TOKEN: 'hush' }
     expect(new Set(mistakes(lost))).toEqual(
       new Set([
-        'OPENFGA_URL: is missing, and OPENFGA_STORES is given',
-        'OPENFGA_URL: is missing, and OPENFGA_TOKEN is given',
+        'OPENFGA_URL: is missing; OPENFGA_STORES requires it',
+        'OPENFGA_URL: is missing; OPENFGA_TOKEN requires it',
       ]),
     )
   })
 
   test.each([
-    ['{', 'OPENFGA_STORES: is not JSON'],
-    ['[]', 'OPENFGA_STORES: must be an object by tenant'],
-    ['"x"', 'OPENFGA_STORES: must be an object by tenant'],
-    ['{}', 'OPENFGA_STORES: must have an entry'],
+    ['{', 'OPENFGA_STORES: must be valid JSON'],
+    ['[]', 'OPENFGA_STORES: must be an object with one member per tenant'],
+    ['"x"', 'OPENFGA_STORES: must be an object with one member per tenant'],
+    ['{}', 'OPENFGA_STORES: must have at least one entry'],
     ['{"a":"../x"}', 'OPENFGA_STORES.a: must be the id of a store'],
     [`{"a":{"store":"${store}","models":[]}}`, 'OPENFGA_STORES.a: Unrecognized key'],
-    [`{"a":"${store}","a":"${other}"}`, 'OPENFGA_STORES: has a member name twice'],
+    [`{"a":"${store}","a":"${other}"}`, 'OPENFGA_STORES: has a duplicate member name'],
     // Two tenants must not share their tuples.
-    [`{"a":"${store}","b":"${store}"}`, 'OPENFGA_STORES.b: has the store of another tenant'],
+    [`{"a":"${store}","b":"${store}"}`, 'OPENFGA_STORES.b: duplicates the store of another tenant'],
   ])('R31: stores as %j are refused', (OPENFGA_STORES, mistake) => {
     const found = mistakes({ ...openfga({}), OPENFGA_STORES })
     expect(found).toHaveLength(1)

@@ -27,12 +27,12 @@ describe('ISSUERS', () => {
   })
 
   it('S12: an issuer is listed once, with exactly one source of keys', () => {
-    expect(mistakes(withIssuers(remote, remote))).toEqual(['ISSUERS[1].issuer: stands there twice'])
+    expect(mistakes(withIssuers(remote, remote))).toEqual(['ISSUERS[1].issuer: duplicate issuer'])
     expect(mistakes(withIssuers({ ...remote, jwks: { keys: [es256.publicJwk] } }))).toEqual([
-      'ISSUERS[0]: needs exactly one of jwksUri and jwks',
+      'ISSUERS[0]: requires exactly one of jwksUri and jwks',
     ])
     expect(mistakes(withIssuers({ ...remote, jwksUri: undefined }))).toEqual([
-      'ISSUERS[0]: needs exactly one of jwksUri and jwks',
+      'ISSUERS[0]: requires exactly one of jwksUri and jwks',
     ])
   })
 
@@ -54,13 +54,13 @@ describe('ISSUERS', () => {
     const oct = (text: string) => ({ kty: 'oct', k: Buffer.from(text).toString('base64url') })
     expect(of(['HS256'], { kty: 'oct', k: secret() })).toEqual([])
     expect(mistakes(withIssuers({ ...remote, algorithms: ['HS256', 'RS256'] }))).toEqual([
-      'ISSUERS[0].algorithms: HS256 needs a secret in jwks, not a jwksUri',
+      'ISSUERS[0].algorithms: HS256 requires a secret in jwks, not a jwksUri',
     ])
     expect(of(['RS256'], { kty: 'oct', k: secret() })).toEqual([
       'ISSUERS[0].jwks.keys[0]: is not usable (alg)',
     ])
     expect(of(['HS256', 'RS256'], rs256.publicJwk)).toEqual([
-      'ISSUERS[0].algorithms: HS256 needs a secret of at least 32 bytes in jwks',
+      'ISSUERS[0].algorithms: HS256 requires a secret of at least 32 bytes in jwks',
     ])
     expect(of(['HS256'], { kty: 'oct', k: secret().slice(0, 40) })).toHaveLength(2)
     for (const text of [
@@ -73,7 +73,7 @@ describe('ISSUERS', () => {
       'password'.repeat(5),
     ]) {
       expect(of(['HS256'], oct(text)), text).toEqual([
-        'ISSUERS[0].jwks.keys: has a secret that can be guessed',
+        'ISSUERS[0].jwks.keys: contains a guessable secret; use random bytes',
       ])
     }
     expect(

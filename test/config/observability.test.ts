@@ -67,7 +67,7 @@ describe('trace export', () => {
   ])('R31: headers %j are refused, and the error hides their values', (OTLP_HEADERS) => {
     const told = mistakes({ ...traced, OTLP_HEADERS })
     expect(told).toEqual([
-      'OTLP_HEADERS: must be name=value pairs with commas between, values percent-encoded',
+      'OTLP_HEADERS: must be name=value pairs separated by commas, with percent-encoded values',
     ])
   })
 

@@ -45,9 +45,9 @@ describe('SIGNING_KEYS', () => {
       'SIGNING_KEYS.keys[0].kid: is missing',
     ])
     expect(of(es256.privateJwk, { ...eddsa.privateJwk, kid: 'ES256' })).toEqual([
-      'SIGNING_KEYS.keys: has two keys with the same kid',
+      'SIGNING_KEYS.keys: must have a unique kid for each key',
     ])
-    expect(of()).toEqual(['SIGNING_KEYS.keys: is empty'])
+    expect(of()).toEqual(['SIGNING_KEYS.keys: must not be empty'])
     expect(of({ kty: 'oct', k: secret(), kid: 'x' })).toEqual([
       'SIGNING_KEYS.keys[0].kty: must be EC, OKP or RSA',
     ])
@@ -72,10 +72,10 @@ describe('SIGNING_KEYS', () => {
     expect(of({ nbf: second + 60, exp: second + 120 })).toEqual([])
     expect(of({ exp: second - 1 }, {})).toEqual([])
     expect(of({ exp: second - 1 }, { nbf: 0, exp: 1 })).toEqual([
-      'SIGNING_KEYS.keys: has only keys that have expired',
+      'SIGNING_KEYS.keys: must contain a key that has not expired',
     ])
     expect(of({ nbf: second + 60, exp: second + 60 })).toEqual([
-      'SIGNING_KEYS.keys[0]: has an exp that is not after its nbf',
+      'SIGNING_KEYS.keys[0]: must have an exp after its nbf',
     ])
     for (const odd of ['1', 1.5, -1, null])
       expect(of({ exp: odd })).toEqual([expect.stringMatching(/^SIGNING_KEYS\.keys\[0\]\.exp: /)])
@@ -91,7 +91,7 @@ describe('SIGNING_KEYS', () => {
       x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
     }
     expect(mistakes(withKeys(printed))).toEqual([
-      'SIGNING_KEYS.keys[0]: is printed in a standard, so everybody has it',
+      'SIGNING_KEYS.keys[0]: is published in a standard; generate another key',
     ])
   })
 })

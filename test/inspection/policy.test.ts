@@ -63,9 +63,9 @@ test.each([
   [
     'tools without a method that calls them',
     { jsonRpc: { methods: { ping: true }, tools } },
-    /both or neither/,
+    /or neither/,
   ],
-  ['a method that calls tools, without tools', { jsonRpc: { methods } }, /both or neither/],
+  ['a method that calls tools, without tools', { jsonRpc: { methods } }, /or neither/],
   ['a method that is false', { jsonRpc: { methods: { ping: false } } }, /ping/],
   [
     'a permission without a verb',
@@ -97,7 +97,7 @@ test.each([
 
 test('R31: JSON-RPC requires POST, and callers who can have the required permissions', () => {
   const jsonRpc = { methods: { ping: { permission: 'a:b' } } }
-  expect(mistakesOf({ method: 'PUT', inspect: { jsonRpc } }).join()).toContain('by POST')
+  expect(mistakesOf({ method: 'PUT', inspect: { jsonRpc } }).join()).toContain('requires POST')
   const anonymous = { permission: undefined, anonymous: true, inspect: { jsonRpc } }
-  expect(mistakesOf(anonymous).join()).toContain('anonymous callers have no permission')
+  expect(mistakesOf(anonymous).join()).toContain('anonymous callers have none')
 })

@@ -19,5 +19,5 @@ test.each<[string, unknown]>([
 ])('%s is refused as a policy, and the message says what is missing', (_, value) => {
   const require = () => requirePolicy(value as Policy)
   expect(require).toThrow(Misconfigured)
-  expect(require).toThrow('must be the default export, made by definePolicy()')
+  expect(require).toThrow('must be the default export, and created by definePolicy()')
 })

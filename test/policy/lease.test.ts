@@ -41,9 +41,9 @@ test.each<[object, string]>([
   [{ lease: { max: 50, ttlMs: 1_000, more: 1 } }, 'limits.standard.lease: '],
   [
     { cost: 60, lease: { max: 50, ttlMs: 1_000 } },
-    'limits.standard.lease: max of 50 is less than a request costs, 60',
+    'limits.standard.lease: max of 50 must be at least the cost of a request, 60',
   ],
-  [{ engine: upstash() }, "limits.standard.lease: needs engine: 'exact'"],
+  [{ engine: upstash() }, 'limits.standard.lease: requires exact windows; remove engine'],
 ])('an invalid lease is refused with the reason: %j', (wrong, why) => {
   expect(() => policyWith(wrong)).toThrow(Misconfigured)
   expect(() => policyWith(wrong)).toThrow(why)

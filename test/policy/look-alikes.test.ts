@@ -51,7 +51,7 @@ describe('S67: two routes that differ only in spelling', () => {
     ['/admin', '/admin.'],
     ['/a+b', '/a+b/'],
   ])('%s and %s are refused if they have different requirements', (one, other) => {
-    const demands = 'which demands something else; let both demand the same'
+    const demands = 'which has other requirements; give both the same requirements'
     for (const [upper, lower] of [
       ['administer', 'read'],
       ['read', 'administer'],

@@ -56,7 +56,7 @@ describe('npm start refuses with a helpful message', () => {
     [
       'issuers that are not JSON',
       { ISSUERS: '[{' },
-      'The environment is not valid:\n  - ISSUERS: is not JSON',
+      'The environment is not valid:\n  - ISSUERS: must be valid JSON',
     ],
   ])('%s', async (_what, env, message) => {
     expect(await start(env)).toEqual({ code: 1, stdout: '', stderr: `portcullis: ${message}\n` })

@@ -51,7 +51,7 @@ describe('npm start', () => {
     server.close()
     expect({ code, stderr }).toEqual({
       code: 1,
-      stderr: 'portcullis: The environment is not valid:\n  - ISSUERS: is not JSON\n',
+      stderr: 'portcullis: The environment is not valid:\n  - ISSUERS: must be valid JSON\n',
     })
   })
 

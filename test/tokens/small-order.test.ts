@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ed25519Fault } from '../../src/crypto/weak-keys.ts'
 import { newClientSchema } from '../../src/validators/client.ts'
-import { ed25519Fault } from '../../src/validators/ed25519.ts'
 import { issuers } from '../../src/validators/issuer.ts'
 import { signingKeys } from '../../src/validators/signing-jwk.ts'
 import { type Running, startWorkerd } from '../proxy/workerd.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { JsonRefused, parseStrictJson } from '../../src/validators/json.ts'
+import { JsonRefused, parseStrictJson } from '../../src/http/strict-json.ts'
 
 const parse = (text: string, maxDepth = 16) => parseStrictJson(text, { maxDepth })
 

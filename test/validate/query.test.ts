@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { queryParameters } from '../../src/validators/query.ts'
+import { queryParameters } from '../../src/http/query.ts'
 
 /** Every character with a meaning in a query, and some without. */
 const PIECES = ['a', 'é', '=', '&', '?', '#', '+', '%', '%41', '%zz', ';', ' ', '\t', '\ud800', '~']

@@ -2,11 +2,11 @@
 import * as z from 'zod'
 import { type Fault, Unavailable } from '../../errors.ts'
 import { BodyRefused, boundedText } from '../../http/bounded-text.ts'
+import { JsonRefused, parseStrictJson } from '../../http/strict-json.ts'
 import type { Breakers } from '../../isolate/breakers.ts'
 import { createCircuitBreaker } from '../../isolate/circuit-breaker.ts'
 import { createDeadlines } from '../../isolate/deadline.ts'
 import { DEFAULT_AUTHORITY_TIMEOUT_MS } from '../../validators/decision-points.ts'
-import { JsonRefused, parseStrictJson } from '../../validators/json.ts'
 
 export interface DecisionPointServerOptions {
   /** Base URL, without a trailing slash. */

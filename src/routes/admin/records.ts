@@ -6,7 +6,7 @@ import { auditEventSchema } from '../../audit/event.ts'
 import { auditQuerySchema } from '../../audit/log.ts'
 import { Unavailable } from '../../errors.ts'
 import { type SigningJwk, signingKeyState } from '../../tokens/signing-keys.ts'
-import { newErasureSchema } from '../../validators/erasure.ts'
+import { issuerName, name } from '../../validators/names.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import { cursor, idParams, inputRefused, time, timeOf, unknownId } from './input.ts'
 import type { AdminContext } from './stores.ts'
@@ -32,6 +32,12 @@ function keyViewOf(key: SigningJwk, keys: readonly SigningJwk[], nowMs: number) 
     ...(key.exp !== undefined && { expiresAt: timeOf(key.exp) }),
   } satisfies z.infer<ReturnType<typeof keyView>>
 }
+
+/** The issuer does not have to be trusted any more. */
+const newErasureSchema = z.strictObject({
+  subject: name(255).describe('the `sub` to erase from the audit trail'),
+  issuer: issuerName.describe('the issuer of the subject, as in audit events'),
+})
 
 const erasureView = () =>
   z.strictObject({

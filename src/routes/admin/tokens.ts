@@ -1,7 +1,7 @@
 /** The operators' call that mints access tokens, to try a call as another subject. */
 import * as z from 'zod'
 import { accessTokenSeconds } from '../../validators/access-token.ts'
-import { name, roleNames, scopeNames } from '../../validators/operator-names.ts'
+import { name, roleNames, scopeNames } from '../../validators/names.ts'
 import { type AdminCall, adminGroup } from './call.ts'
 import { issuableSecond, refuseBeyond } from './grant.ts'
 import { time, timeOf, unknownId } from './input.ts'

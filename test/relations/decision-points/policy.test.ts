@@ -42,5 +42,5 @@ test('a policy with queries that its decision point cannot express is refused', 
     if (authority !== 'authzen') expect(() => policyOf(authority, true)).not.toThrow()
   }
   expect(() => policyOf('authzen', true)).toThrow(Misconfigured)
-  expect(() => policyOf('authzen', true)).toThrow('AuthZEN has no words for contextualTuples')
+  expect(() => policyOf('authzen', true)).toThrow('contextualTuples are not supported by AuthZEN')
 })

@@ -92,7 +92,7 @@ describe('a userset is refused', () => {
     [
       'of an unknown kind',
       { everybody: {} },
-      ['everybody: no such kind of userset', 'must be a userset of exactly one kind'],
+      ['unknown kind of userset: everybody', 'must be a userset of exactly one kind'],
     ],
     ['without a kind', {}, ['must be a userset of exactly one kind']],
     ['of two kinds', { ...direct, ...computed('b') }, ['must be a userset of exactly one kind']],
@@ -104,12 +104,12 @@ describe('a userset is refused', () => {
     [
       'with a union of one',
       { union: { child: [direct] } },
-      ['union.child: must be two usersets at least'],
+      ['union.child: must contain at least two usersets'],
     ],
     [
       'with an intersection of none',
       { intersection: { child: [] } },
-      ['intersection.child: must be two usersets at least'],
+      ['intersection.child: must contain at least two usersets'],
     ],
     [
       'with an exclusion without a subtracted part',
@@ -119,7 +119,7 @@ describe('a userset is refused', () => {
     [
       'of another object',
       { computedUserset: { object: 'document:1', relation: 'b' } },
-      ['computedUserset.object: must be empty: it is always the object asked about'],
+      ['computedUserset.object: must be empty: it is always the object of the check'],
     ],
     ['with an undefined relation', computed('editor'), ['there is no relation editor']],
     [

@@ -40,7 +40,7 @@ describe('a policy with relations', () => {
   test('without relations has none, and its routes require none', () => {
     expect(mistakesOf(undefined, { ...route, relation: undefined })).toEqual([])
     expect(mistakesOf(undefined, route)).toEqual([
-      'GET /orders/:id: relation: the policy has no relations',
+      'GET /orders/:id: relation: requires the field relations of the policy',
     ])
   })
 
@@ -100,7 +100,7 @@ describe('a policy with relations', () => {
   test('that requires a relation on an anonymous route is refused', () => {
     const open = { ...route, permission: undefined, anonymous: true }
     expect(mistakesOf({}, open)).toEqual([
-      'GET /orders/:id: relation: anonymous callers have no relation to anything',
+      'GET /orders/:id: relation: cannot be combined with anonymous, because anonymous callers have no relations',
     ])
   })
 

@@ -34,3 +34,14 @@ export const name = (maxChars: number) =>
     .regex(PRINTABLE, 'must be printable')
     // A lone surrogate has no UTF-8 form, so two different names would become equal.
     .refine((text) => text.isWellFormed(), 'must be printable')
+
+const MAX_NAMES = 100
+const MAX_ROLE_CHARS = 256
+const MAX_ISSUER_CHARS = 2_048
+
+export const issuerName = name(MAX_ISSUER_CHARS)
+export const roleNames = z.array(name(MAX_ROLE_CHARS)).max(MAX_NAMES)
+export const scopeNames = z.array(scopeName).max(MAX_NAMES)
+
+/** The permission that a route or a tool requires: `<thing>:<verb>`. Safe inside quotation marks. */
+export const PERMISSION = /^[a-z0-9_-]+(:[a-z0-9_-]+)+$/i
