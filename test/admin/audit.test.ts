@@ -146,17 +146,17 @@ describe('S66: changes by operators are audited', () => {
   })
 
   test('S66: the query by request id uses an index', async () => {
-    const asked: string[] = []
+    const statements: string[] = []
     const db = {
       prepare(sql: string) {
-        asked.push(sql)
+        statements.push(sql)
         return harness.db.prepare(sql)
       },
     } as D1Database
     const requestId = uuidv7()
     await createAuditLog(db).query(auditQuerySchema.parse({ requestId }))
     const { results } = await harness.db
-      .prepare(`EXPLAIN QUERY PLAN ${asked[0]}`)
+      .prepare(`EXPLAIN QUERY PLAN ${statements[0]}`)
       .bind(requestId, 0, 1, 51)
       .all<{ detail: string }>()
     expect(results.map(({ detail }) => detail)).toEqual([

@@ -63,13 +63,14 @@ describe.each([
         },
         body: isForm ? new URLSearchParams(example).toString() : JSON.stringify(example),
       })
-      const told = `${method} ${at} ${JSON.stringify(example)}: ${reply.status} ${reply.text}`
-      expect(reply.status, told).not.toBe(422)
+      const message = `${method} ${at} ${JSON.stringify(example)}: ${reply.status} ${reply.text}`
+      expect(reply.status, message).not.toBe(422)
       const isOfRelations = /\/(relations|check|expand)$/.test(path)
       // This gateway has no audit database, which it reports only for valid orders.
-      if (path.startsWith('/-/admin/audit/')) expect(reply.status, told).toBe(503)
-      else if (isOfRelations && under.relations === undefined) expect(reply.status, told).toBe(404)
-      else expect(reply.status, told).toBeLessThan(300)
+      if (path.startsWith('/-/admin/audit/')) expect(reply.status, message).toBe(503)
+      else if (isOfRelations && under.relations === undefined)
+        expect(reply.status, message).toBe(404)
+      else expect(reply.status, message).toBeLessThan(300)
     }
     const rotation = `/clients/${clientId}/secret`
     const { example } = examples().find(({ path }) => path.endsWith('{clientId}/secret')) ?? {}

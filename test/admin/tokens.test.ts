@@ -13,7 +13,7 @@ afterAll(() => gateway.close())
 
 describe('POST /tokens', () => {
   test('a minted JWT has the requested claims and is accepted in both isolates', async () => {
-    const asked = {
+    const requested = {
       subject: 'alice',
       roles: ['reader'],
       scopes: ['orders:read'],
@@ -21,7 +21,7 @@ describe('POST /tokens', () => {
       client: 'support',
       ttlSeconds: 600,
     }
-    const { status, body } = await gateway.admin('POST', '/tokens', asked)
+    const { status, body } = await gateway.admin('POST', '/tokens', requested)
     expect(status).toBe(201)
     const claims = decodeJwt(body.token)
     expect(claims).toMatchObject({
@@ -41,8 +41,8 @@ describe('POST /tokens', () => {
   })
 
   test('S40: an opaque token appears in its own response and nowhere else, and its record expires', async () => {
-    const asked = { subject: 'alice', roles: ['reader'], format: 'opaque' }
-    const { body } = await gateway.admin('POST', '/tokens', asked)
+    const requested = { subject: 'alice', roles: ['reader'], format: 'opaque' }
+    const { body } = await gateway.admin('POST', '/tokens', requested)
     expect((await gateway.call(body.token, 1)).status).toBe(200)
     expect(body.tokenId).not.toBe(body.token)
     expect(await gateway.dump()).not.toContain(body.token)

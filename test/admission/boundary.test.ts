@@ -45,7 +45,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     expect(RECORDED_SCRIPT).toContain(RECORD)
     const stores = Array.from({ length: GATEWAYS }, recordedStore)
     const limit = limitOf({ limit: LIMIT, windowSeconds: WINDOW_SECONDS })
-    const ask = (n: number) =>
+    const consult = (n: number) =>
       stores[n % GATEWAYS]?.consult({
         revocation: { memory: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
         bans: [],
@@ -55,7 +55,7 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
     const startMs = Date.now()
     for (const atMs of BURSTS_MS) {
       await new Promise((done) => setTimeout(done, Math.max(0, startMs + atMs - Date.now())))
-      await Promise.all(Array.from({ length: BURST }, (_, n) => ask(n)))
+      await Promise.all(Array.from({ length: BURST }, (_, n) => consult(n)))
     }
     const outcomes = (await redis.direct.lrange(RECORD, 0, -1)).map((line): Outcome => {
       const [micros, holds] = line.split(' ')

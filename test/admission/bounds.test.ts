@@ -110,14 +110,14 @@ describe('R19: the refusals that an isolate caches', () => {
       memory.remember(`key-${n}`, `reason-${n}`, n)
       memory.recall('key-0')
     }
-    let kept = 0
+    let storedCount = 0
     for (let n = 0; n < REFUSED; n++) {
       const remembered = memory.recall(`key-${n}`)
       if (remembered === undefined) continue
-      kept += 1
+      storedCount += 1
       expect(remembered).toEqual({ reason: `reason-${n}`, untilMs: n })
     }
-    expect(kept).toBe(10_000)
+    expect(storedCount).toBe(10_000)
     expect(memory.recall('key-0')).toBeDefined()
     expect(memory.recall(`key-${REFUSED - 1}`)).toBeDefined()
     expect(memory.recall('key-1')).toBeUndefined()

@@ -23,7 +23,7 @@ export interface WholeGateway {
   /** In the order of the requests. */
   readonly events: AuditEvent[]
   /** Sends a request from an address, and waits for the work behind its response. */
-  ask(
+  send(
     path: string,
     address: string,
     credential?: string,
@@ -49,7 +49,7 @@ export function wholeGateway({ redis, originUrl, key, policy }: WholeGatewayOpti
   const app = createGateway({ ...services, auditSink }, policy)
   return {
     events,
-    async ask(path, address, credential, init = {}) {
+    async send(path, address, credential, init = {}) {
       const behind: Promise<unknown>[] = []
       const context = {
         waitUntil: (promise: Promise<unknown>) => void behind.push(promise),

@@ -46,12 +46,12 @@ test('R15: a gateway admits a frequent caller without a call, with RateLimit hea
   })
   const gateway = wholeGateway({ redis, originUrl: origin.url, key, policy })
   const token = await mint(key, { claims: { roles: ['reader'] } })
-  const ask = () => gateway.ask('/orders', ADDRESS, token)
-  for (let n = 0; n < 50; n++) expect((await ask()).status).toBe(200)
+  const send = () => gateway.send('/orders', ADDRESS, token)
+  for (let n = 0; n < 50; n++) expect((await send()).status).toBe(200)
   const before = redis.calls()
   const left = []
   for (let n = 0; n < 200; n++) {
-    const response = await ask()
+    const response = await send()
     expect(response.status).toBe(200)
     expect(response.headers.get('RateLimit-Policy')).toBe('"standard";q=10000;w=60')
     left.push(Number(/r=(\d+)/.exec(response.headers.get('RateLimit') ?? '')?.[1]))
@@ -89,14 +89,14 @@ test('R16: four isolates with leases admit 100 in the worst 2 s, whatever they h
     }
     const [store, tally] = [createUpstashAdmissionStore(recording), newLocalTally()]
     const admission = createAdmission({ store, now: Date.now, maxStalenessMs: 1_000, local: tally })
-    async function ask(): Promise<void> {
+    async function send(): Promise<void> {
       const { admitted: before } = tally
       const deciding = admission.admit({ principal: who, address: ADDRESS, limits: [limit] })
       // Admitted locally, without a call to Redis.
       if (tally.admitted > before) outcomes.push({ atMicros: Date.now() * 1000, admitted: true })
       await (await deciding).renewal?.()
     }
-    return { ask, tally }
+    return { send, tally }
   })
   const startMs = Date.now()
   // Two fifths of the limit at two isolates first, then bursts before and after each boundary.
@@ -108,7 +108,7 @@ test('R16: four isolates with leases admit 100 in the worst 2 s, whatever they h
   ]
   const asked = at.map(async ([ms, isolate]) => {
     await new Promise((done) => setTimeout(done, Math.max(0, startMs + ms - Date.now())))
-    await isolates[isolate]?.ask()
+    await isolates[isolate]?.send()
   })
   await Promise.all(asked)
   const local = outcomes.length

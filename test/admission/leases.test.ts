@@ -27,7 +27,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
   beforeEach(async () => {
     await redis.direct.flushall()
     // Redis may not have the script yet, which costs an extra call once.
-    await isolate().ask(principal(), [limitOf()])
+    await isolate().admit(principal(), [limitOf()])
   })
 
   const rest = () => createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
@@ -42,7 +42,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     const store = createUpstashAdmissionStore(through)
     const options = { store, now: () => nowMs, local: tally }
     const admission: Admission = createAdmission({ ...options, maxStalenessMs })
-    async function ask(who: Principal | null, limits: readonly LimitRequest[], more = {}) {
+    async function admit(who: Principal | null, limits: readonly LimitRequest[], more = {}) {
       const verdict = await admission.admit({ principal: who, address: ADDRESS, limits, ...more })
       await verdict.renewal?.()
       return verdict
@@ -50,19 +50,19 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     function pass(ms: number): void {
       nowMs += ms
     }
-    return { tally, ask, pass }
+    return { tally, admit, pass }
   }
 
   /** Sends `count` requests, `ms` apart. Returns how many were refused. */
-  async function keepAsking(
-    { ask, pass }: ReturnType<typeof isolate>,
+  async function admitRepeatedly(
+    { admit, pass }: ReturnType<typeof isolate>,
     who: Principal | null,
     limits: readonly LimitRequest[],
     { count, ms }: { readonly count: number; readonly ms: number },
   ): Promise<number> {
     let refused = 0
     for (let n = 0; n < count; n++) {
-      if ((await ask(who, limits)).denial !== undefined) refused += 1
+      if ((await admit(who, limits)).denial !== undefined) refused += 1
       pass(ms)
     }
     return refused
@@ -70,9 +70,9 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
 
   test('a frequent caller costs one call in a hundred requests, and every request counts', async () => {
     const [one, who, limit] = [isolate(), principal(), leased({ limit: 1_000_000 })]
-    await keepAsking(one, who, [limit], { count: 1_000, ms: 1 })
+    await admitRepeatedly(one, who, [limit], { count: 1_000, ms: 1 })
     const before = redis.calls()
-    expect(await keepAsking(one, who, [limit], { count: 2_000, ms: 1 })).toBe(0)
+    expect(await admitRepeatedly(one, who, [limit], { count: 2_000, ms: 1 })).toBe(0)
     expect(redis.calls() - before).toBeLessThanOrEqual(20)
     expect(await taken(limit)).toBeGreaterThanOrEqual(3_000)
     expect(await taken(limit)).toBeLessThanOrEqual(3_000 + LEASE.max)
@@ -81,7 +81,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
   test('an occasional caller costs a call for each request and leases nothing', async () => {
     const [one, who, limit] = [isolate(), principal(), leased()]
     const before = redis.calls()
-    await keepAsking(one, who, [limit], { count: 20, ms: 400 })
+    await admitRepeatedly(one, who, [limit], { count: 20, ms: 400 })
     expect(redis.calls() - before).toBe(20)
     expect(await taken(limit)).toBe(20)
   })
@@ -89,7 +89,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
   test('without a lease in the policy every request costs a call', async () => {
     const [one, who] = [isolate({ maxStalenessMs: 0 }), principal()]
     const before = redis.calls()
-    await keepAsking(one, who, [leased()], { count: 50, ms: 1 })
+    await admitRepeatedly(one, who, [leased()], { count: 50, ms: 1 })
     expect(redis.calls() - before).toBe(50)
     expect(one.tally.admitted).toBe(0)
   })
@@ -97,7 +97,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
   test('without limits, a current view of revocations is enough', async () => {
     const [one, who] = [isolate(), principal()]
     const before = redis.calls()
-    await keepAsking(one, who, [], { count: 1_000, ms: 1 })
+    await admitRepeatedly(one, who, [], { count: 1_000, ms: 1 })
     // The view is refreshed when half of the bound has passed.
     expect(redis.calls() - before).toBeLessThanOrEqual(4)
   })
@@ -108,7 +108,7 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     let admitted = 0
     for (let round = 0; round < 40; round++)
       for (const one of isolates)
-        admitted += 10 - (await keepAsking(one, who, [limit], { count: 10, ms: 1 }))
+        admitted += 10 - (await admitRepeatedly(one, who, [limit], { count: 10, ms: 1 }))
     expect(isolates.some(({ tally }) => tally.admitted > 0)).toBe(true)
     expect(admitted, NEVER).toBeLessThanOrEqual(500)
     expect(admitted).toBeGreaterThanOrEqual(500 - 4)
@@ -117,11 +117,11 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
   test('a request needs a held unit of every limit, or Redis decides on all of them', async () => {
     const [one, who] = [isolate(), principal()]
     const [wide, strict] = [leased(), limitOf({ limit: 10_000 })]
-    await keepAsking(one, who, [wide, strict], { count: 100, ms: 1 })
+    await admitRepeatedly(one, who, [wide, strict], { count: 100, ms: 1 })
     expect(one.tally.admitted).toBe(0)
     expect(await taken(strict)).toBe(100)
     const both = [leased({ cost: 3 }), leased()] as const
-    await keepAsking(one, who, both, { count: 100, ms: 1 })
+    await admitRepeatedly(one, who, both, { count: 100, ms: 1 })
     expect(one.tally.admitted).toBeGreaterThan(50)
     expect(await taken(both[0])).toBeGreaterThanOrEqual(300)
     expect((await taken(both[0])) % 3).toBe(0)
@@ -129,13 +129,13 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
 
   test('unspent units are returned, and only once', async () => {
     const [one, who, limit] = [isolate(), principal(), leased()]
-    await keepAsking(one, who, [limit], { count: 100, ms: 1 })
+    await admitRepeatedly(one, who, [limit], { count: 100, ms: 1 })
     expect(await taken(limit)).toBeGreaterThan(101)
     one.pass(3 * LEASE.ttlMs)
-    await one.ask(who, [limit])
+    await one.admit(who, [limit])
     expect(await taken(limit)).toBe(101)
     one.pass(3 * LEASE.ttlMs)
-    await one.ask(who, [limit])
+    await one.admit(who, [limit])
     expect(await taken(limit)).toBe(102)
     expect(one.tally.returned).toBeGreaterThan(0)
   })
@@ -149,9 +149,9 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
       },
     }
     const [one, who, limit] = [isolate({ redis: through }), principal(), leased()]
-    await keepAsking(one, who, [limit], { count: 3, ms: 1 })
+    await admitRepeatedly(one, who, [limit], { count: 3, ms: 1 })
     expect(sent).toEqual([undefined, undefined, undefined])
-    await keepAsking(one, who, [limit], { count: 500, ms: 1 })
+    await admitRepeatedly(one, who, [limit], { count: 500, ms: 1 })
     const strict = sent.filter((once) => once !== true).length
     expect(one.tally.refreshed).toBeGreaterThan(0)
     expect(sent.length - strict).toBe(one.tally.refreshed)
@@ -179,19 +179,19 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     ]
     for (const [code, order] of orders) {
       const [one, who, limit] = [isolate(), principal(), leased()]
-      await keepAsking(one, who, [limit], { count: 100, ms: 1 })
+      await admitRepeatedly(one, who, [limit], { count: 100, ms: 1 })
       expect(one.tally.admitted).toBeGreaterThan(50)
       await order(who)
       let lastAdmittedMs = 0
       for (let ms = 0; ms < 2 * BOUND_MS; ms += 10) {
-        const { denial } = await one.ask(who, [limit])
+        const { denial } = await one.admit(who, [limit])
         if (denial === undefined) lastAdmittedMs = ms
         else expect(denial.code).toBe(code)
         one.pass(10)
       }
       expect(lastAdmittedMs).toBeLessThan(BOUND_MS)
       const other = principal()
-      expect(await keepAsking(one, other, [limit], { count: 20, ms: 1 })).toBe(0)
+      expect(await admitRepeatedly(one, other, [limit], { count: 20, ms: 1 })).toBe(0)
     }
   })
 
@@ -202,12 +202,12 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
         isAway ? Promise.reject(new Unavailable('redis', 'unreachable')) : rest().send(...call),
     }
     const [one, who, limit] = [isolate({ redis: through }), principal(), leased()]
-    await keepAsking(one, who, [limit], { count: 300, ms: 1 })
+    await admitRepeatedly(one, who, [limit], { count: 300, ms: 1 })
     isAway = true
     let passedMs = 0
     const go = async () => {
       for (; passedMs < 3 * BOUND_MS; passedMs += 1) {
-        await one.ask(who, [limit])
+        await one.admit(who, [limit])
         one.pass(1)
       }
     }
@@ -215,26 +215,26 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     expect(passedMs).toBeGreaterThan(100)
     expect(passedMs).toBeLessThanOrEqual(BOUND_MS)
     expect(one.tally.failed).toBeGreaterThan(0)
-    await expect(one.ask(principal(), [])).rejects.toBeInstanceOf(Unavailable)
+    await expect(one.admit(principal(), [])).rejects.toBeInstanceOf(Unavailable)
   })
 
   test('a proof of possession is consumed in Redis, however much is held', async () => {
     const [one, who, limit] = [isolate(), principal(), leased()]
-    await keepAsking(one, who, [limit], { count: 100, ms: 1 })
+    await admitRepeatedly(one, who, [limit], { count: 100, ms: 1 })
     const proof = { replayKey: 'pc:dpop:one', replayTtlSeconds: 60 }
-    expect((await one.ask(who, [limit], { proof })).denial).toBeUndefined()
-    expect((await one.ask(who, [limit], { proof })).denial?.code).toBe('dpop_rejected')
+    expect((await one.admit(who, [limit], { proof })).denial).toBeUndefined()
+    expect((await one.admit(who, [limit], { proof })).denial?.code).toBe('dpop_rejected')
     const other = isolate()
-    expect((await other.ask(who, [limit], { proof })).denial?.code).toBe('dpop_rejected')
+    expect((await other.admit(who, [limit], { proof })).denial?.code).toBe('dpop_rejected')
   })
 
   test('a limit changed by an operator takes effect with the next renewal', async () => {
     const [one, who, limit] = [isolate(), principal(), leased()]
-    await keepAsking(one, who, [limit], { count: 100, ms: 1 })
+    await admitRepeatedly(one, who, [limit], { count: 100, ms: 1 })
     await createLimitControls(rest()).override({ key: limit.key, requests: 5 })
     const late = []
     for (let ms = 0; ms < 2 * LEASE.ttlMs; ms += 10) {
-      if ((await one.ask(who, [limit])).denial === undefined) late.push(ms)
+      if ((await one.admit(who, [limit])).denial === undefined) late.push(ms)
       one.pass(10)
     }
     expect(Math.max(0, ...late)).toBeLessThanOrEqual(LEASE.ttlMs / 2 + 10)
@@ -242,17 +242,17 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
 
   test('a banned address is refused after the bound, although it holds units', async () => {
     const [one, limit] = [isolate(), leased({ onUnavailable: 'allow' })]
-    await keepAsking(one, null, [limit], { count: 100, ms: 1 })
+    await admitRepeatedly(one, null, [limit], { count: 100, ms: 1 })
     expect(one.tally.admitted).toBeGreaterThan(50)
     await redis.direct.del('pc:revocation-feed')
     await redis.direct.set(await addressBanKey(ADDRESS), String(nowSeconds() + 60))
     one.pass(BOUND_MS)
-    expect((await one.ask(null, [limit])).denial?.code).toBe('banned')
+    expect((await one.admit(null, [limit])).denial?.code).toBe('banned')
   })
 
   test('S34: a window with leased units expires one window after the end of the lease', async () => {
     const [one, who, limit] = [isolate(), principal(), leased({ windowSeconds: 60 })]
-    await keepAsking(one, who, [limit], { count: 100, ms: 1 })
+    await admitRepeatedly(one, who, [limit], { count: 100, ms: 1 })
     const leftMs = await redis.direct.pttl(counterName(limit.key))
     expect(leftMs).toBeGreaterThan(60_000)
     expect(leftMs).toBeLessThanOrEqual(60_000 + LEASE.ttlMs + LEASE_MARGIN_MS + 2)

@@ -53,7 +53,7 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
       reached += 1
       return c.text('ok')
     })
-    return { ask: async () => app.request('/'), reached: () => reached }
+    return { send: async () => app.request('/'), reached: () => reached }
   }
 
   test.each([
@@ -73,11 +73,11 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
       const gateway = isolate(who, limit)
       const key = await limitKeyOf(limit, owner)
       await controls().override({ key, requests: 5 })
-      const response = await gateway.ask()
+      const response = await gateway.send()
       expect(response.headers.get('ratelimit')).toMatch('"standard";r=4;t=')
       expect(response.headers.get('ratelimit-policy')).toBe('"standard";q=5;w=86400')
       const statuses = []
-      for (let count = 0; count < 5; count++) statuses.push((await gateway.ask()).status)
+      for (let count = 0; count < 5; count++) statuses.push((await gateway.send()).status)
       expect(statuses).toEqual([200, 200, 200, 200, 429])
       expect(gateway.reached()).toBe(5)
     },
@@ -94,7 +94,7 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
       { subject: 'alice', issuer: GATEWAY },
       { subject: 'Alice' },
     ]) {
-      const response = await isolate(principal(claims), limit).ask()
+      const response = await isolate(principal(claims), limit).send()
       expect(response.headers.get('ratelimit')).toMatch('"standard";r=1;t=')
       expect(response.headers.get('ratelimit-policy')).toBe('"standard";q=2;w=86400')
     }
@@ -107,17 +107,17 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
     await controls().override({ key, requests: 6 })
     expect(await redis.direct.ttl(overrideKey(key))).toBe(-1)
     await controls().lift(key)
-    const response = await isolate(principal({ subject: 'alice' }), rule('subject')).ask()
+    const response = await isolate(principal({ subject: 'alice' }), rule('subject')).send()
     expect(response.headers.get('ratelimit')).toMatch('"standard";r=1;t=')
   })
 
   test('a lower override refuses requests too', async () => {
     const who = principal()
     const gateway = isolate(who, rule('subject'))
-    await gateway.ask()
+    await gateway.send()
     const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: who.subject })
     await controls().override({ key, requests: 1 })
-    expect((await gateway.ask()).status).toBe(429)
+    expect((await gateway.send()).status).toBe(429)
     expect(gateway.reached()).toBe(1)
   })
 
@@ -126,16 +126,16 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
     const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: who.subject })
     let nowMs = Date.now()
     const here = isolate(who, rule('subject'), () => nowMs)
-    for (const status of [200, 200, 429]) expect((await here.ask()).status).toBe(status)
+    for (const status of [200, 200, 429]) expect((await here.send()).status).toBe(status)
     await controls().reset({ key, windowSeconds: 86_400 })
     // This isolate uses its cached refusal without a call; another isolate does not.
     nowMs += 4_999
     const before = redis.calls()
-    expect((await here.ask()).status).toBe(429)
+    expect((await here.send()).status).toBe(429)
     expect(redis.calls() - before).toBe(0)
-    expect((await isolate(who, rule('subject')).ask()).status).toBe(200)
+    expect((await isolate(who, rule('subject')).send()).status).toBe(200)
     nowMs += 1
-    expect((await here.ask()).status).toBe(200)
+    expect((await here.send()).status).toBe(200)
     expect(here.reached()).toBe(3)
   })
 
@@ -143,9 +143,9 @@ describe.each(['auto', 'embedded'] as const)('limits that an operator overrides 
     const who = principal()
     const key = await limitKeyOf(rule('subject'), { issuer: IDP, value: who.subject })
     await redis.direct.set(overrideKey(key), 'many', 'EX', 60)
-    expect((await isolate(who, rule('subject')).ask()).status).toBe(503)
+    expect((await isolate(who, rule('subject')).send()).status).toBe(503)
     const open = rule('subject', { onUnavailable: 'allow' })
-    expect((await isolate(who, open).ask()).status).toBe(200)
+    expect((await isolate(who, open).send()).status).toBe(200)
   })
 
   test('an override that cannot be stored is reported as an error', async () => {

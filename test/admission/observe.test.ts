@@ -77,10 +77,10 @@ describe('observe mode', () => {
   test.each(['a JWT', 'an opaque token'])(
     'S66: an observed limit counts, refuses nothing, and appears only in the audit trail: %s',
     async (kind) => {
-      const { ask, events } = gateway()
+      const { send, events } = gateway()
       const alice = kind === 'a JWT' ? await token('alice') : await opaque()
       for (let count = 0; count < 4; count++) {
-        const response = await ask('/watched', newAddress(), alice)
+        const response = await send('/watched', newAddress(), alice)
         expect(response.status).toBe(200)
         expect(response.headers.get('ratelimit')).toBeNull()
         expect(response.headers.get('ratelimit-policy')).toBeNull()
@@ -97,11 +97,11 @@ describe('observe mode', () => {
   )
 
   test('S66: next to an enforced limit, only the enforced limit appears in the headers, with one call to Redis', async () => {
-    const { ask, events } = gateway()
+    const { send, events } = gateway()
     const alice = await token('alice')
-    for (let count = 0; count < 2; count++) await ask('/both', newAddress(), alice)
+    for (let count = 0; count < 2; count++) await send('/both', newAddress(), alice)
     const before = redis.calls()
-    const response = await ask('/both', newAddress(), alice)
+    const response = await send('/both', newAddress(), alice)
     expect(redis.calls() - before).toBe(1)
     expect(response.headers.get('ratelimit-policy')).toBe('"ample";q=1000;w=86400')
     expect(response.headers.get('ratelimit')).toMatch(/^"ample";r=997;/)
@@ -109,11 +109,11 @@ describe('observe mode', () => {
   })
 
   test('the audit event of a refused request lists the observed rules that would also refuse it', async () => {
-    const { ask, events } = gateway()
+    const { send, events } = gateway()
     const alice = await token('alice')
-    expect((await ask('/twice', newAddress(), alice)).status).toBe(200)
+    expect((await send('/twice', newAddress(), alice)).status).toBe(200)
     const before = await originCalls()
-    const response = await ask('/twice', newAddress(), alice)
+    const response = await send('/twice', newAddress(), alice)
     expect(response.status).toBe(429)
     expect(response.headers.get('ratelimit-policy')).toBe('"forced";q=1;w=86400')
     expect(await originCalls()).toBe(before)
@@ -125,78 +125,78 @@ describe('observe mode', () => {
   })
 
   test('R01: an observed limit that cannot be counted is no outage', async () => {
-    const { ask, events } = gateway()
+    const { send, events } = gateway()
     const alice = await token('alice')
-    expect((await ask('/watched', newAddress(), alice)).status).toBe(200)
+    expect((await send('/watched', newAddress(), alice)).status).toBe(200)
     const [counter = ''] = await redis.direct.keys('pc:limit:watched:*')
     await redis.direct.del(counter)
     await redis.direct.lpush(counter, 'x')
-    expect((await ask('/watched', newAddress(), alice)).status).toBe(200)
+    expect((await send('/watched', newAddress(), alice)).status).toBe(200)
     expect(events.at(-1)?.limits).toEqual([
       { name: 'watched', limit: 1, remaining: 0, unavailable: true },
     ])
     redis.setAnswering(false)
-    expect((await ask('/from', newAddress())).status).toBe(200)
-    expect((await ask('/watched', newAddress(), alice)).status).toBe(503)
+    expect((await send('/from', newAddress())).status).toBe(200)
+    expect((await send('/watched', newAddress(), alice)).status).toBe(503)
   })
 
   test('S66: an observed ban refuses nobody, is listed and can be lifted, and costs no extra call', async () => {
-    const { ask, events } = gateway({ mode: 'observe' })
+    const { send, events } = gateway({ mode: 'observe' })
     const address = newAddress()
     const [alice, bob] = [await token('alice'), await opaque()]
-    expect((await ask('/free', address, alice)).status).toBe(200)
+    expect((await send('/free', address, alice)).status).toBe(200)
     for (let count = 0; count < 8; count++)
-      expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
+      expect((await send('/free', address, 'a.b.c')).status).toBe(401)
     expect(events.every(({ observed }) => observed === undefined)).toBe(true)
     for (const credential of [alice, bob]) {
       const before = redis.calls()
-      expect((await ask('/free', address, credential)).status).toBe(200)
+      expect((await send('/free', address, credential)).status).toBe(200)
       expect(redis.calls() - before).toBe(1)
       expect(events.at(-1)).toMatchObject({ decision: 'allow', observed: OBSERVED_BAN })
     }
-    expect((await ask('/from', address)).status).toBe(200)
+    expect((await send('/from', address)).status).toBe(200)
     expect(events.at(-1)?.observed).toEqual(OBSERVED_BAN)
-    expect((await ask('/free', newAddress(), alice)).status).toBe(200)
+    expect((await send('/free', newAddress(), alice)).status).toBe(200)
     expect(events.at(-1)?.observed).toBeUndefined()
 
     const [ban, ...more] = await listed()
     expect(more).toEqual([])
     expect(ban).toMatchObject({ kind: 'address', mode: 'observe', createdBy: 'portcullis' })
     expect(await bans().remove(ban?.id ?? '')).toBe(true)
-    expect((await ask('/free', address, alice)).status).toBe(200)
+    expect((await send('/free', address, alice)).status).toBe(200)
     expect(events.at(-1)?.observed).toBeUndefined()
   })
 
   test.each(['a JWT', 'an opaque token'])(
     'a subject with an observed ban is served from any address: %s',
     async (kind) => {
-      const { ask, events } = gateway({ violations: 1, mode: 'observe' })
+      const { send, events } = gateway({ violations: 1, mode: 'observe' })
       const claims = { issuer: ISSUER, subject: 'alice' }
-      expect((await ask('/twice', newAddress(), await token('alice'))).status).toBe(200)
-      expect((await ask('/twice', newAddress(), await token('alice'))).status).toBe(429)
+      expect((await send('/twice', newAddress(), await token('alice'))).status).toBe(200)
+      expect((await send('/twice', newAddress(), await token('alice'))).status).toBe(429)
       const credential = kind === 'a JWT' ? await token('alice') : await opaque(claims)
-      expect((await ask('/free', newAddress(), credential)).status).toBe(200)
+      expect((await send('/free', newAddress(), credential)).status).toBe(200)
       expect(events.at(-1)?.observed).toEqual(['banned:subject'])
     },
   )
 
   test('bans by operators are enforced while automatic bans are observed, and both are audited', async () => {
-    const { ask, events } = gateway({ violations: 1, mode: 'observe' })
+    const { send, events } = gateway({ violations: 1, mode: 'observe' })
     const address = newAddress()
-    expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
+    expect((await send('/free', address, 'a.b.c')).status).toBe(401)
     const order = { issuer: undefined, issuers: [], seconds: 60, reason: undefined } as const
     const value = address.replace('::1', '::/64')
     await bans().create({ ...order, kind: 'address', value, createdBy: 'carol' })
     const before = await originCalls()
-    expect((await ask('/free', address, await token())).status).toBe(403)
+    expect((await send('/free', address, await token())).status).toBe(403)
     expect(events.at(-1)).toMatchObject({ reason: 'banned:address', observed: OBSERVED_BAN })
-    expect((await ask('/free', address, await opaque())).status).toBe(403)
+    expect((await send('/free', address, await opaque())).status).toBe(403)
     expect(events.at(-1)).toMatchObject({ reason: 'banned:address', observed: OBSERVED_BAN })
     expect(await originCalls()).toBe(before)
   })
 
   test('enforcing bans refuses nobody for violations that were only observed', async () => {
-    const [{ ask: watching }, { ask: enforcing, events }] = [
+    const [{ send: watching }, { send: enforcing, events }] = [
       gateway({ violations: 1, mode: 'observe' }),
       gateway({ violations: 1 }),
     ]
@@ -210,14 +210,14 @@ describe('observe mode', () => {
   })
 
   test('S66: an observed permission admits authenticated callers, and the audit names those who lack it', async () => {
-    const { ask, events } = gateway()
+    const { send, events } = gateway()
     const alice = await token('alice')
     for (let count = 0; count < 2; count++)
-      expect((await ask('/writers', newAddress(), alice)).status).toBe(200)
+      expect((await send('/writers', newAddress(), alice)).status).toBe(200)
     expect(events[0]?.observed).toEqual(['permission_missing:orders:write'])
     expect(events[1]?.observed).toEqual(['rate_limited:watched', 'permission_missing:orders:write'])
     const before = await originCalls()
-    const response = await ask('/writers', newAddress())
+    const response = await send('/writers', newAddress())
     expect(response.status).toBe(401)
     expect(await response.json()).toMatchObject({ code: 'missing_token' })
     expect(events.at(-1)?.observed).toBeUndefined()
@@ -225,7 +225,7 @@ describe('observe mode', () => {
   })
 
   test('S66: an observed rule weakens no enforced rule: bad, revoked and expired tokens are refused', async () => {
-    const { ask, events } = gateway({ mode: 'observe' })
+    const { send, events } = gateway({ mode: 'observe' })
     const revocations = createRevocations(rest(), Date.now)
     await revocations.revokeToken({
       tokenIdHash: await tokenIdHash(ISSUER, 'revoked'),
@@ -248,7 +248,7 @@ describe('observe mode', () => {
       await token('alice', { iat: past - 60, exp: past }),
     ]
     for (const credential of credentials) {
-      expect((await ask('/writers', newAddress(), credential)).status).toBe(401)
+      expect((await send('/writers', newAddress(), credential)).status).toBe(401)
       expect(events.at(-1)).toMatchObject({ decision: 'deny', status: 401 })
       expect(events.at(-1)?.observed).toBeUndefined()
     }

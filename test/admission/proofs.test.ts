@@ -52,9 +52,9 @@ describe('bound tokens over Redis', () => {
   beforeEach(async () => {
     // Loads the scripts into Redis, so that no test pays for it.
     await redis.direct.flushall()
-    const { ask } = isolate()
+    const { send } = isolate()
     const { text } = await keep()
-    for (const _ of ['cold', 'warm']) await ask(`DPoP ${text}`, await proofFor(text))
+    for (const _ of ['cold', 'warm']) await send(`DPoP ${text}`, await proofFor(text))
     await redis.direct.flushall()
   })
 
@@ -97,22 +97,22 @@ describe('bound tokens over Redis', () => {
         return c.text('ok')
       },
     )
-    const ask = async (authorization?: string, ...dpop: string[]) => {
+    const send = async (authorization?: string, ...dpop: string[]) => {
       const headers = new Headers(authorization === undefined ? {} : { authorization })
       for (const proof of dpop) headers.append('DPoP', proof)
       return app.request(URL_OF_ORDERS, { headers })
     }
-    return { ask, reached, reasons }
+    return { send, reached, reasons }
   }
 
   test('a bound JWT with its proof costs one call, and so does a bound opaque token, cached or not', async () => {
-    const { ask, reached } = isolate({}, [limit, { ...limit, name: 'expensive', by: 'client' }])
+    const { send, reached } = isolate({}, [limit, { ...limit, name: 'expensive', by: 'client' }])
     const token = await jwt(BOUND)
     const { text } = await keep()
     // The scripts are loaded before the first bound JWT of an isolate.
     for (const credential of [token, token, text, text]) {
       const before = redis.calls()
-      expect((await ask(`DPoP ${credential}`, await proofFor(credential))).status).toBe(200)
+      expect((await send(`DPoP ${credential}`, await proofFor(credential))).status).toBe(200)
       expect(redis.calls() - before).toBe(1)
     }
     expect(reached).toEqual(Array(4).fill(prover.thumbprint))
@@ -124,12 +124,12 @@ describe('bound tokens over Redis', () => {
       const token = kind === 'jwt' ? await jwt(BOUND) : (await keep()).text
       const [here, there] = [isolate(), isolate()]
       if (kind === 'warm')
-        for (const { ask } of [here, there]) await ask(`DPoP ${token}`, await proofFor(token))
+        for (const { send } of [here, there]) await send(`DPoP ${token}`, await proofFor(token))
       const proof = await proofFor(token)
-      const first = await here.ask(`DPoP ${token}`, proof)
+      const first = await here.send(`DPoP ${token}`, proof)
       expect(first.status).toBe(200)
       for (const gateway of [there, here, there]) {
-        const replayed = await gateway.ask(`DPoP ${token}`, proof)
+        const replayed = await gateway.send(`DPoP ${token}`, proof)
         expect(replayed.status).toBe(401)
         expect(replayed.headers.get('www-authenticate')).toMatch(
           /^DPoP .*error="invalid_dpop_proof"/,
@@ -141,7 +141,7 @@ describe('bound tokens over Redis', () => {
       expect(there.reached.length).toBe(warmUps)
       // This isolate has cached the proof and makes no call.
       const before = redis.calls()
-      expect((await here.ask(`DPoP ${token}`, proof)).status).toBe(401)
+      expect((await here.send(`DPoP ${token}`, proof)).status).toBe(401)
       expect(redis.calls() - before).toBe(0)
       const [key = ''] = await redis.direct.keys('pc:dpop:*')
       expect(await redis.direct.ttl(key)).toBeGreaterThan(60)
@@ -154,7 +154,7 @@ describe('bound tokens over Redis', () => {
     const proof = await proofFor(text)
     await Promise.all(
       Array.from({ length: 20 }, (_, index) =>
-        gateways[index % 2 ? 0 : 1].ask(`DPoP ${text}`, proof),
+        gateways[index % 2 ? 0 : 1].send(`DPoP ${text}`, proof),
       ),
     )
     expect(gateways[0].reached.length + gateways[1].reached.length).toBe(1)
@@ -167,8 +167,8 @@ describe('bound tokens over Redis', () => {
     'a bound token without its own proof is refused in every variant, and spends nothing (%s)',
     async (kind) => {
       const token = kind === 'jwt' ? await jwt(BOUND) : (await keep()).text
-      const { ask, reached, reasons } = isolate()
-      if (kind === 'warm') await ask(`DPoP ${token}`, await proofFor(token))
+      const { send, reached, reasons } = isolate()
+      if (kind === 'warm') await send(`DPoP ${token}`, await proofFor(token))
       for (const key of await redis.direct.keys('pc:limit:*')) await redis.direct.del(key)
       reached.length = 0
       const other = await jwt()
@@ -184,7 +184,7 @@ describe('bound tokens over Redis', () => {
         [`DPoP ${token}`, [await proofFor(token), await proofFor(token)], 'dpop_rejected:multiple'],
       ]
       for (const [authorization, proofs, reason] of attempts) {
-        expect((await ask(authorization, ...proofs)).status, reason).toBe(401)
+        expect((await send(authorization, ...proofs)).status, reason).toBe(401)
         expect(reasons.at(-1)).toBe(reason)
       }
       expect(reached).toEqual([])
@@ -194,69 +194,69 @@ describe('bound tokens over Redis', () => {
 
   test('an unbound token is refused with the scheme DPoP, even with a valid proof', async () => {
     const { text } = await keep({})
-    const { ask, reached, reasons } = isolate()
+    const { send, reached, reasons } = isolate()
     for (const token of [await jwt(), text, text]) {
-      expect((await ask(`DPoP ${token}`, await proofFor(token))).status).toBe(401)
+      expect((await send(`DPoP ${token}`, await proofFor(token))).status).toBe(401)
       expect(reasons.at(-1)).toBe('token_rejected:dpop_binding')
     }
     expect(reached).toEqual([])
-    expect((await ask(`Bearer ${text}`)).status).toBe(200)
+    expect((await send(`Bearer ${text}`)).status).toBe(200)
     // Also after the isolate has cached the token.
-    expect((await ask(`DPoP ${text}`, await proofFor(text))).status).toBe(401)
+    expect((await send(`DPoP ${text}`, await proofFor(text))).status).toBe(401)
   })
 
   test('a route that requires DPoP refuses every bearer token, bound or not, without a call', async () => {
-    const { ask, reached, reasons } = isolate({ dpop: 'required' })
+    const { send, reached, reasons } = isolate({ dpop: 'required' })
     const before = redis.calls()
     for (const token of [await jwt(), await jwt(BOUND), crypto.randomUUID()]) {
-      const response = await ask(`Bearer ${token}`)
+      const response = await send(`Bearer ${token}`)
       expect(response.status).toBe(401)
       expect(response.headers.get('www-authenticate')).toMatch(/^DPoP /)
       expect(reasons.at(-1)).toBe('dpop_rejected:required')
     }
     // S29: a request without credentials is challenged without an error attribute, with the usable
     // scheme.
-    const challenge = (await ask()).headers.get('www-authenticate')
+    const challenge = (await send()).headers.get('www-authenticate')
     expect(challenge).toMatch(/^DPoP realm="portcullis", algs="ES256 /)
     expect(challenge).not.toContain('error=')
     expect(redis.calls()).toBe(before)
     expect(reached).toEqual([])
     const token = await jwt(BOUND)
-    expect((await ask(`DPoP ${token}`, await proofFor(token))).status).toBe(200)
+    expect((await send(`DPoP ${token}`, await proofFor(token))).status).toBe(200)
   })
 
   test('a required nonce is demanded, sent with every response, and accepted', async () => {
-    const { ask, reached } = isolate({ tellNonces: true })
+    const { send, reached } = isolate({ tellNonces: true })
     const token = await jwt(BOUND)
-    const refused = await ask(`DPoP ${token}`, await proofFor(token))
+    const refused = await send(`DPoP ${token}`, await proofFor(token))
     expect(refused.status).toBe(401)
     expect(refused.headers.get('www-authenticate')).toContain('error="use_dpop_nonce"')
     const nonce = refused.headers.get('dpop-nonce') ?? ''
     const proof = await proofFor(token, { nonce })
-    const response = await ask(`DPoP ${token}`, proof)
+    const response = await send(`DPoP ${token}`, proof)
     expect(response.status).toBe(200)
     expect(response.headers.get('dpop-nonce')).toMatch(/^\S+$/)
     // Also on a refusal by a later stage.
-    const replayed = await ask(`DPoP ${token}`, proof)
+    const replayed = await send(`DPoP ${token}`, proof)
     expect(replayed.status).toBe(401)
     expect(replayed.headers.get('dpop-nonce')).toMatch(/^\S+$/)
     expect(reached.length).toBe(1)
-    expect((await ask(`Bearer ${await jwt()}`)).headers.get('dpop-nonce')).toBeNull()
+    expect((await send(`Bearer ${await jwt()}`)).headers.get('dpop-nonce')).toBeNull()
   })
 
   test('without required nonces, responses have no nonce', async () => {
     const token = await jwt(BOUND)
-    const response = await isolate().ask(`DPoP ${token}`, await proofFor(token))
+    const response = await isolate().send(`DPoP ${token}`, await proofFor(token))
     expect(response.status).toBe(200)
     expect(response.headers.get('dpop-nonce')).toBeNull()
   })
 
   test('without a proof verifier, bound tokens are refused and DPoP credentials are not read', async () => {
-    const { ask, reached, reasons } = isolate({ proofs: undefined })
+    const { send, reached, reasons } = isolate({ proofs: undefined })
     const token = await jwt(BOUND)
-    expect((await ask(`Bearer ${token}`)).status).toBe(401)
-    expect((await ask(`DPoP ${token}`, await proofFor(token))).status).toBe(401)
-    expect((await ask(`Bearer ${(await keep()).text}`)).status).toBe(401)
+    expect((await send(`Bearer ${token}`)).status).toBe(401)
+    expect((await send(`DPoP ${token}`, await proofFor(token))).status).toBe(401)
+    expect((await send(`Bearer ${(await keep()).text}`)).status).toBe(401)
     expect(reasons).toEqual([
       'token_rejected:dpop_binding',
       'token_missing',

@@ -45,7 +45,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     // Loads the scripts into Redis, so that no test pays for it.
     const gateway = isolate([rule()])
     const { text } = await keep()
-    for (const _ of ['cold', 'warm']) await gateway.ask(text)
+    for (const _ of ['cold', 'warm']) await gateway.send(text)
     await redis.direct.flushall()
   })
 
@@ -56,7 +56,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
   /** Creates an app with the two stages. Records the requests that reached its handler. */
   function isolate(limits: readonly PolicyLimit[] = []) {
     const reached: (Principal | null)[] = []
-    const told: { principal: Principal | null | undefined; reason: unknown }[] = []
+    const outcomes: { principal: Principal | null | undefined; reason: unknown }[] = []
     const references = createReferences({ audience: GATEWAY })
     const store = createUpstashAdmissionStore(rest())
     const admission = createAdmission({ store, references, now: Date.now })
@@ -66,21 +66,21 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
       c.set('clientAddress', c.req.header('x-address') ?? ADDRESS)
       await next()
       const error = c.error as { denial?: unknown } | undefined
-      told.push({ principal: c.get('principal'), reason: error?.denial ?? error })
+      outcomes.push({ principal: c.get('principal'), reason: error?.denial ?? error })
     })
     app.use(authenticate({ verifier, references }), admit({ admission, limits }))
     app.get('/', (c) => {
       reached.push(callerOf(c))
       return c.text('ok')
     })
-    const ask = async (text: string, address = ADDRESS) =>
+    const send = async (text: string, address = ADDRESS) =>
       app.request('/', {
         headers: { authorization: `Bearer ${text}`, 'x-address': address },
       })
-    return { ask, reached, told }
+    return { send, reached, outcomes }
   }
 
-  const denialOf = ({ told }: ReturnType<typeof isolate>) => told.at(-1)?.reason
+  const denialOf = ({ outcomes }: ReturnType<typeof isolate>) => outcomes.at(-1)?.reason
   const windows = async () => (await redis.direct.keys('pc:limit:*')).length
 
   test('an uncached reference costs exactly one call, with every lookup and two limits, and so does a cached one', async () => {
@@ -88,7 +88,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     const gateway = isolate([rule(), rule({ name: 'wide', by: 'client', limit: 9 })])
     for (const remaining of [2, 1]) {
       const before = redis.calls()
-      const response = await gateway.ask(text)
+      const response = await gateway.send(text)
       expect(response.status).toBe(200)
       expect(response.headers.get('ratelimit')).toMatch(`"standard";r=${remaining};t=`)
       expect(redis.calls() - before).toBe(1)
@@ -105,9 +105,9 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     )
     const gateway = isolate(limits)
     const first = await stored(store, record)
-    await gateway.ask(first.text)
-    await gateway.ask(first.text)
-    await gateway.ask((await stored(store, { ...record, tokenId: crypto.randomUUID() })).text)
+    await gateway.send(first.text)
+    await gateway.send(first.text)
+    await gateway.send((await stored(store, { ...record, tokenId: crypto.randomUUID() })).text)
     const counters = await redis.direct.keys('pc:limit:*')
     expect(counters.length).toBe(4)
     for (const key of counters) expect(takenOf(await redis.direct.get(key)), key).toBe(3)
@@ -123,16 +123,16 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     const gateway = isolate([rule(), rule({ name: 'place', by: 'address', limit: 2 })])
     for (let count = 0; count < 2; count++) {
       const before = redis.calls()
-      const response = await gateway.ask(crypto.randomUUID())
+      const response = await gateway.send(crypto.randomUUID())
       expect(response.status).toBe(401)
       expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"')
       expect(redis.calls() - before).toBe(1)
       expect(denialOf(gateway)).toEqual({ code: 'token_rejected', check: 'reference_unknown' })
     }
     expect(await windows()).toBe(1)
-    expect((await gateway.ask(crypto.randomUUID())).status).toBe(429)
+    expect((await gateway.send(crypto.randomUUID())).status).toBe(429)
     const before = redis.calls()
-    expect((await gateway.ask(crypto.randomUUID())).status).toBe(429)
+    expect((await gateway.send(crypto.randomUUID())).status).toBe(429)
     expect(redis.calls() - before).toBe(0)
     expect(gateway.reached).toEqual([])
   })
@@ -150,7 +150,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
       const gateway = isolate([rule()])
       // An expired record lives only a moment longer; this keeps it long enough.
       await redis.direct.persist(referenceKey(reference.hash))
-      expect((await gateway.ask(reference.text)).status).toBe(401)
+      expect((await gateway.send(reference.text)).status).toBe(401)
       expect(denialOf(gateway)).toEqual({ code: 'token_rejected', check })
       expect(await windows()).toBe(0)
       expect(gateway.reached).toEqual([])
@@ -163,18 +163,18 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
       const record = recordOf()
       const { text } = await stored(createReferenceStore(rest()), record)
       const gateway = isolate(state === 'cold' ? [rule()] : [])
-      if (state === 'warm') expect((await gateway.ask(text)).status).toBe(200)
+      if (state === 'warm') expect((await gateway.send(text)).status).toBe(200)
       await createRevocations(rest(), Date.now).revokeToken({
         tokenIdHash: await tokenIdHash(GATEWAY, record.tokenId),
         untilSeconds: nowSeconds() + 600,
       })
-      expect((await gateway.ask(text)).status).toBe(401)
+      expect((await gateway.send(text)).status).toBe(401)
       expect(denialOf(gateway)).toEqual({ code: 'token_revoked', by: 'token' })
-      expect(gateway.told.at(-1)?.principal).toMatchObject({ subject: record.subject })
+      expect(gateway.outcomes.at(-1)?.principal).toMatchObject({ subject: record.subject })
       expect(await windows()).toBe(0)
       expect(gateway.reached.length).toBe(state === 'warm' ? 1 : 0)
       const before = redis.calls()
-      expect((await gateway.ask(text)).status).toBe(401)
+      expect((await gateway.send(text)).status).toBe(401)
       expect(redis.calls() - before).toBe(0)
     },
   )
@@ -184,14 +184,14 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     const store = createReferenceStore(rest())
     const { text, hash } = await stored(store, record)
     const [here, there] = [isolate(), isolate()]
-    expect((await here.ask(text)).status).toBe(200)
+    expect((await here.send(text)).status).toBe(200)
     await createRevocations(rest(), Date.now).revokeToken({
       tokenIdHash: await tokenIdHash(GATEWAY, record.tokenId),
       untilSeconds: nowSeconds() + 310,
     })
     await store.remove(hash)
-    expect((await here.ask(text)).status).toBe(401)
-    expect((await there.ask(text)).status).toBe(401)
+    expect((await here.send(text)).status).toBe(401)
+    expect((await there.send(text)).status).toBe(401)
   })
 
   test.each([
@@ -214,7 +214,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
         issuedAtSeconds: atSeconds + 1,
       })
       const [cold, warm] = [isolate([rule()]), isolate()]
-      expect((await warm.ask(text)).status).toBe(200)
+      expect((await warm.send(text)).status).toBe(200)
       await createRevocations(rest(), Date.now).revokeBefore({
         kind,
         issuer,
@@ -223,11 +223,11 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
         ttlSeconds: 600,
       })
       for (const gateway of [cold, warm]) {
-        expect((await gateway.ask(text)).status).toBe(401)
+        expect((await gateway.send(text)).status).toBe(401)
         expect(denialOf(gateway)).toEqual({ code: 'token_revoked', by: kind })
       }
       expect(await windows()).toBe(0)
-      expect((await cold.ask(later.text)).status).toBe(200)
+      expect((await cold.send(later.text)).status).toBe(200)
     },
   )
 
@@ -245,7 +245,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     }
     const ban = await subjectBanKey('https://other.test', record.subject)
     await redis.direct.set(ban, String(nowSeconds() + 100), 'EX', 100)
-    expect((await isolate().ask(text)).status).toBe(200)
+    expect((await isolate().send(text)).status).toBe(200)
   })
 
   test('banned addresses and subjects are 403, cached or not, and nothing is counted', async () => {
@@ -260,7 +260,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
       [text, ADDRESS, 'subject'],
     ] as const) {
       const gateway = isolate(limits)
-      const response = await gateway.ask(credential, address)
+      const response = await gateway.send(credential, address)
       expect(response.status).toBe(403)
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
       expect(denialOf(gateway)).toMatchObject({ code: 'banned', by })
@@ -272,13 +272,13 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
   test('an exhausted limit refuses uncached and cached references alike', async () => {
     const { text } = await keep()
     const limits = [rule({ limit: 1 })]
-    expect((await isolate(limits).ask(text)).status).toBe(200)
+    expect((await isolate(limits).send(text)).status).toBe(200)
     const gateway = isolate(limits)
-    const refused = await gateway.ask(text)
+    const refused = await gateway.send(text)
     expect(refused.status).toBe(429)
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     const before = redis.calls()
-    expect((await gateway.ask(text)).status).toBe(429)
+    expect((await gateway.send(text)).status).toBe(429)
     expect(redis.calls() - before).toBe(0)
     expect(gateway.reached).toEqual([])
   })
@@ -292,14 +292,14 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
       rule({ name: 'last', by: 'address', limit: 8 }),
     ])
     // Loads the limiter's own script too.
-    await gateway.ask((await keep()).text)
+    await gateway.send((await keep()).text)
     const before = redis.calls()
-    const response = await gateway.ask(text)
+    const response = await gateway.send(text)
     expect(redis.calls() - before).toBe(2)
     expect(response.headers.get('ratelimit')).toMatch('"grade";r=1;t=')
-    await gateway.ask(text)
+    await gateway.send(text)
     expect(redis.calls() - before).toBe(3)
-    expect((await gateway.ask(text)).status).toBe(429)
+    expect((await gateway.send(text)).status).toBe(429)
     expect(gateway.reached.length).toBe(3)
   })
 
@@ -308,12 +308,12 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     for (const value of ['', 'null', '[]', '{}', '{"record":{},"parts":{}}', 'no json', '7']) {
       const { text, hash } = await keep()
       await redis.direct.set(referenceKey(hash), value, 'EX', 60)
-      expect((await gateway.ask(text)).status, value).toBe(503)
+      expect((await gateway.send(text)).status, value).toBe(503)
     }
     const { text, hash } = await keep()
     await redis.direct.del(referenceKey(hash))
     await redis.direct.hset(referenceKey(hash), 'a', 'b')
-    expect((await gateway.ask(text)).status).toBe(503)
+    expect((await gateway.send(text)).status).toBe(503)
     expect(gateway.reached).toEqual([])
   })
 
@@ -332,10 +332,10 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
       const value = JSON.parse((await redis.direct.get(referenceKey(hash))) ?? '')
       value.parts[part] = 'mallory'
       await redis.direct.set(referenceKey(hash), JSON.stringify(value), 'EX', 60)
-      expect((await gateway.ask(text)).status, part).toBe(503)
+      expect((await gateway.send(text)).status, part).toBe(503)
       delete value.parts[part]
       await redis.direct.set(referenceKey(hash), JSON.stringify(value), 'EX', 60)
-      expect((await gateway.ask(text)).status, part).toBe(503)
+      expect((await gateway.send(text)).status, part).toBe(503)
     }
     expect(gateway.reached).toEqual([])
   })
@@ -352,10 +352,10 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     const [key = ''] = await redis.direct.keys('pc:cutoff:*')
     const gateway = isolate([rule()])
     await redis.direct.set(key, 'soon', 'EX', 60)
-    expect((await gateway.ask(text)).status).toBe(503)
+    expect((await gateway.send(text)).status).toBe(503)
     await redis.direct.del(key)
     await redis.direct.hset(key, 'a', 'b')
-    expect((await gateway.ask(text)).status).toBe(503)
+    expect((await gateway.send(text)).status).toBe(503)
     expect(await windows()).toBe(0)
     expect(gateway.reached).toEqual([])
   })
@@ -372,11 +372,11 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     ] as const) {
       await redis.direct.set(key, '', 'EX', 60)
       const [cold, warm] = [isolate([rule({ limit: 9 })]), isolate([rule({ limit: 9 })])]
-      expect((await cold.ask(text)).status).toBe(status)
+      expect((await cold.send(text)).status).toBe(status)
       await redis.direct.del(key)
-      expect((await warm.ask(text)).status).toBe(200)
+      expect((await warm.send(text)).status).toBe(200)
       await redis.direct.set(key, '', 'EX', 60)
-      expect((await warm.ask(text)).status).toBe(status)
+      expect((await warm.send(text)).status).toBe(status)
       await redis.direct.del(key)
     }
   })
@@ -387,12 +387,12 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
       const limits = [rule({ onUnavailable })]
       const record = recordOf()
       const store = createReferenceStore(rest())
-      await isolate(limits).ask((await stored(store, record)).text)
+      await isolate(limits).send((await stored(store, record)).text)
       const [key = ''] = await redis.direct.keys('pc:limit:*')
       await redis.direct.del(key)
       await redis.direct.hset(key, 'a', 'b')
       const { text } = await stored(store, { ...record, tokenId: crypto.randomUUID() })
-      expect((await isolate(limits).ask(text)).status).toBe(onUnavailable === 'deny' ? 503 : 200)
+      expect((await isolate(limits).send(text)).status).toBe(onUnavailable === 'deny' ? 503 : 200)
     },
   )
 
@@ -401,7 +401,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     const gateway = isolate([rule()])
     await redis.direct.script('FLUSH')
     const before = redis.calls()
-    const response = await gateway.ask(text)
+    const response = await gateway.send(text)
     expect(response.headers.get('ratelimit')).toMatch('"standard";r=2;t=')
     expect(redis.calls() - before).toBe(2)
   })
@@ -425,7 +425,7 @@ describe.each(['auto', 'embedded'] as const)('references over Redis (%s)', (pref
     )
     const gateways = [isolate([rule({ limit: 10 })]), isolate([rule({ limit: 10 })])] as const
     const statuses = await Promise.all(
-      tokens.map(async ({ text }, index) => (await gateways[index % 2 ? 0 : 1].ask(text)).status),
+      tokens.map(async ({ text }, index) => (await gateways[index % 2 ? 0 : 1].send(text)).status),
     )
     expect(statuses.filter((status) => status === 200).length).toBe(10)
     expect(gateways[0].reached.length + gateways[1].reached.length).toBe(10)

@@ -92,8 +92,8 @@ describe('Retry-After of a refusal by limits', () => {
       reached += 1
       return c.text('ok')
     })
-    const ask = () => app.request('/', { headers: { 'cf-connecting-ip': ADDRESS } })
-    return { ask, reached: () => reached }
+    const send = () => app.request('/', { headers: { 'cf-connecting-ip': ADDRESS } })
+    return { send, reached: () => reached }
   }
 
   /** Parses the headers of a refusal. */
@@ -115,10 +115,10 @@ describe('Retry-After of a refusal by limits', () => {
       { limit: 10, windowSeconds: 10, cost: 4 },
       { limit: 3, windowSeconds: 600 },
     ])
-    const { ask, reached } = await isolate(limits)
-    for (let sent = 0; sent < 2; sent++) expect((await ask()).status).toBe(200)
+    const { send, reached } = await isolate(limits)
+    for (let sent = 0; sent < 2; sent++) expect((await send()).status).toBe(200)
     // The first limit has 2 of 10 units left, the second 1 of 3.
-    const response = await ask()
+    const response = await send()
     expect(response.status).toBe(429)
     expect(await refusalOf(response)).toEqual({
       name: limits[0]?.name,
@@ -136,10 +136,10 @@ describe('Retry-After of a refusal by limits', () => {
       { limit: 1, windowSeconds: 600 },
       { limit: 1, windowSeconds: 60 },
     ])
-    const { ask, reached } = await isolate(limits)
-    expect((await ask()).status).toBe(200)
+    const { send, reached } = await isolate(limits)
+    expect((await send()).status).toBe(200)
     for (let sent = 0; sent < 2; sent++) {
-      const refusal = await refusalOf(await ask())
+      const refusal = await refusalOf(await send())
       expect(refusal).toMatchObject({ name: limits[1]?.name, seconds: 600, retryAfter: 600 })
     }
     expect(reached()).toBe(1)
@@ -150,17 +150,17 @@ describe('Retry-After of a refusal by limits', () => {
       { limit: 10, windowSeconds: 60, cost: 5 },
       { limit: 4, windowSeconds: 600 },
     ])
-    const { ask } = await isolate(limits)
-    expect((await ask()).headers.get('RateLimit')).toBe(`"${limits[0]?.name}";r=5;t=60`)
+    const { send } = await isolate(limits)
+    expect((await send()).headers.get('RateLimit')).toBe(`"${limits[0]?.name}";r=5;t=60`)
   })
 
   async function holds(rules: readonly Rule[], steps: readonly number[]): Promise<number> {
     const limits = named(rules)
-    const { ask, reached } = await isolate(limits)
+    const { send, reached } = await isolate(limits)
     let [served, refused] = [0, 0]
     for (const gap of steps) {
       vi.setSystemTime(Date.now() + gap)
-      const response = await ask()
+      const response = await send()
       if (response.status === 200) {
         served += 1
         continue
@@ -177,7 +177,7 @@ describe('Retry-After of a refusal by limits', () => {
       // After this wait the same limit does not refuse, whatever the request matches.
       vi.setSystemTime(Date.now() + retryAfter * 1000)
       const elsewhere = await isolate(limits)
-      const again = await (refused % 2 === 0 ? ask() : elsewhere.ask())
+      const again = await (refused % 2 === 0 ? send() : elsewhere.send())
       if (again.status === 200) {
         served += refused % 2 === 0 ? 1 : 0
         continue

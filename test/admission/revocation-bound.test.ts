@@ -65,24 +65,24 @@ function isolateOfParts(maxStalenessMs: number) {
   const feed = createRevocationFeed({ maxStalenessMs })
   const keysOf = createKeyCache()
   const marks = new Map<string, FeedMark>()
-  const asked = { local: 0, remote: 0 }
+  const decided = { local: 0, remote: 0 }
 
   async function refresh(): Promise<FeedMark | undefined> {
     const [since, sentMs] = [feed.cursor, Date.now()]
     return feed.update(await source.since(since), sentMs)
   }
 
-  async function ask({ principal: who }: Caller): Promise<Outcome> {
+  async function send({ principal: who }: Caller): Promise<Outcome> {
     const keys = await keysOf(who, ADDRESS)
     const { revocation, bans } = keys
     const names = [...revocation.revokedBefore, ...bans].map((each) => each.key)
     if (revocation.token !== undefined) names.push(revocation.token)
     if (feed.needsRefresh(Date.now())) void refresh().catch(() => undefined)
     if (feed.holds(marks.get(who.subject), names, Date.now())) {
-      asked.local += 1
+      decided.local += 1
       return 'admitted'
     }
-    asked.remote += 1
+    decided.remote += 1
     try {
       // The feed is read before the keys that it covers.
       const mark = await refresh()
@@ -98,7 +98,7 @@ function isolateOfParts(maxStalenessMs: number) {
       return 'unavailable'
     }
   }
-  return { ask, asked }
+  return { send, decided }
 }
 
 test(
@@ -107,14 +107,14 @@ test(
     const isolates = Array.from({ length: ISOLATES }, () => isolateOfParts(BOUND_MS))
     const counts = await countLate({
       ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, proxy, newCaller, revoke },
-      isolates: isolates.map(({ ask }) => ask),
+      isolates: isolates.map(({ send }) => send),
     })
     expect(counts.late, NEVER).toBe(0)
     expect(counts.revoked).toBe(REVOCATIONS)
     expect(counts.judged).toBeGreaterThanOrEqual(REVOCATIONS * ISOLATES)
     // The view is exercised up to its bound.
     expect(counts.within).toBeGreaterThan(0)
-    expect(isolates.every(({ asked }) => asked.local > asked.remote)).toBe(true)
+    expect(isolates.every(({ decided }) => decided.local > decided.remote)).toBe(true)
     if (process.env.REVOCATIONS !== undefined) console.info(counts)
   },
   TIMEOUT_MS,
@@ -125,7 +125,7 @@ test(
   async () => {
     const { late } = await countLate({
       ...{ boundMs: BOUND_MS, revocations: 30, proxy, newCaller, revoke },
-      isolates: [isolateOfParts(BOUND_MS * 3).ask],
+      isolates: [isolateOfParts(BOUND_MS * 3).send],
     })
     expect(late).toBeGreaterThan(0)
   },
@@ -146,8 +146,8 @@ test(
     )
     const counts = await countLate({
       ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, proxy, newCaller, revoke },
-      isolates: gateways.map(({ ask }) => async ({ token }: Caller) => {
-        return outcomeOf((await ask('/orders', ADDRESS, token)).status)
+      isolates: gateways.map(({ send }) => async ({ token }: Caller) => {
+        return outcomeOf((await send('/orders', ADDRESS, token)).status)
       }),
     })
     expect(counts.late, NEVER).toBe(0)
@@ -168,16 +168,16 @@ test("an operator's token is revoked at once, whatever bound the policy has", as
     routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
     revocation: { maxStalenessMs: 60_000 },
   })
-  const { ask } = wholeGateway({ redis, originUrl: origin.url, key, policy })
+  const { send } = wholeGateway({ redis, originUrl: origin.url, key, policy })
   const operator = await newCallerOf(key, ['reader', 'operator'])
   const statuses = async () => [
-    (await ask('/orders', ADDRESS, operator.token)).status,
-    (await ask('/-/admin/bans', ADDRESS, operator.token)).status,
+    (await send('/orders', ADDRESS, operator.token)).status,
+    (await send('/-/admin/bans', ADDRESS, operator.token)).status,
   ]
   expect(await statuses()).toEqual([200, 200])
   await revoke(operator, 0)
-  expect((await ask('/orders', ADDRESS, operator.token)).status).toBe(200)
-  expect((await ask('/-/admin/bans', ADDRESS, operator.token)).status).toBe(401)
+  expect((await send('/orders', ADDRESS, operator.token)).status).toBe(200)
+  expect((await send('/-/admin/bans', ADDRESS, operator.token)).status).toBe(401)
   // Now the isolate has cached the refusal.
   expect(await statuses()).toEqual([401, 401])
 })

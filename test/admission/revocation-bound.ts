@@ -59,9 +59,9 @@ export async function countLate(options: BoundOptions): Promise<BoundCounts> {
   /** Waits until every isolate admits this caller. */
   async function letIn(caller: Caller): Promise<void> {
     const untilMs = Date.now() + RECOVERY_MS
-    for (const ask of isolates) {
+    for (const send of isolates) {
       for (;;) {
-        const outcome = await ask(caller)
+        const outcome = await send(caller)
         if (outcome === 'admitted') break
         if (outcome === 'refused') throw new Error('an unrevoked caller was refused')
         if (Date.now() > untilMs) throw new Error('Redis did not recover')
@@ -72,7 +72,7 @@ export async function countLate(options: BoundOptions): Promise<BoundCounts> {
 
   /** Sends requests of one caller to one isolate repeatedly, at least once after the bound. */
   async function watch(
-    ask: (caller: Caller) => Promise<Outcome>,
+    send: (caller: Caller) => Promise<Outcome>,
     caller: Caller,
     returnedMs: () => number | undefined,
   ): Promise<void> {
@@ -80,7 +80,7 @@ export async function countLate(options: BoundOptions): Promise<BoundCounts> {
       const sentMs = Date.now()
       const revokedMs = returnedMs() ?? Number.POSITIVE_INFINITY
       if (judged > 0 && sentMs >= revokedMs + boundMs + AFTER_MS) return
-      const isAdmitted = (await ask(caller)) === 'admitted'
+      const isAdmitted = (await send(caller)) === 'admitted'
       const isLate = sentMs >= revokedMs + boundMs
       if (isLate) judged += 1
       if (isLate) counts.judged += 1
@@ -101,7 +101,7 @@ export async function countLate(options: BoundOptions): Promise<BoundCounts> {
     const [first, then] = round % 2 === 0 ? [0, boundMs / 2] : [boundMs / 2, 0]
     const revokedMs: (number | undefined)[] = []
     const watching = callers.flatMap((caller, index) =>
-      isolates.map((ask) => watch(ask, caller, () => revokedMs[index])),
+      isolates.map((send) => watch(send, caller, () => revokedMs[index])),
     )
     await sleep(first)
     await proxy.set(weather)

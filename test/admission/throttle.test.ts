@@ -60,8 +60,8 @@ describe('throttle over Redis', () => {
     redis.setAnswering(true)
     // Loads the scripts into Redis, so that no test pays for it.
     const gateway = isolate()
-    await gateway.ask(await token(), GOOD)
-    await gateway.ask(crypto.randomUUID(), GOOD)
+    await gateway.sendToken(await token(), GOOD)
+    await gateway.sendToken(crypto.randomUUID(), GOOD)
     await redis.direct.flushall()
   })
 
@@ -126,15 +126,15 @@ describe('throttle over Redis', () => {
       await Promise.all(behind)
       return response
     }
-    const ask = (credential: string, address: string, more: Record<string, string> = {}) =>
+    const sendToken = (credential: string, address: string, more: Record<string, string> = {}) =>
       send({ authorization: `Bearer ${credential}`, 'cf-connecting-ip': address, ...more })
-    return { reached, observed, send, ask }
+    return { reached, observed, send, sendToken }
   }
 
   /** Sends as many bad tokens as an address may. */
   async function spend(gateway: ReturnType<typeof isolate>, address = BAD): Promise<void> {
     for (let sent = 0; sent < limit; sent++)
-      expect((await gateway.ask(forged(), address)).status).toBe(401)
+      expect((await gateway.sendToken(forged(), address)).status).toBe(401)
   }
 
   test('S44, R18: of 10,000 forged tokens from one address only the first are verified, and no other address waits', async () => {
@@ -143,9 +143,9 @@ describe('throttle over Redis', () => {
     const statuses: number[] = []
     let others = 0
     for (let sent = 0; sent < 10_000; sent += AT_ONCE) {
-      const batch = Array.from({ length: AT_ONCE }, () => gateway.ask(forged(), BAD))
+      const batch = Array.from({ length: AT_ONCE }, () => gateway.sendToken(forged(), BAD))
       if (sent % 1_000 === 0) {
-        expect((await gateway.ask(await token(), `198.51.100.${others}`)).status).toBe(200)
+        expect((await gateway.sendToken(await token(), `198.51.100.${others}`)).status).toBe(200)
         others += 1
       }
       for (const response of await Promise.all(batch)) statuses.push(response.status)
@@ -162,7 +162,7 @@ describe('throttle over Redis', () => {
     const gateway = isolate()
     const verify = vi.spyOn(crypto.subtle, 'verify')
     await spend(gateway)
-    const response = await gateway.ask(forged(), BAD)
+    const response = await gateway.sendToken(forged(), BAD)
     expect(response.status).toBe(429)
     const seconds = Number(response.headers.get('retry-after'))
     expect(seconds).toBeGreaterThanOrEqual(1)
@@ -176,14 +176,14 @@ describe('throttle over Redis', () => {
     const gateway = isolate()
     const { text } = await stored(createReferenceStore(rest()), recordOf({ subject: 'carol' }))
     const alice = await token({ sub: 'alice' })
-    expect((await gateway.ask(alice, BAD)).status).toBe(200)
-    expect((await gateway.ask(text, BAD)).status).toBe(200)
+    expect((await gateway.sendToken(alice, BAD)).status).toBe(200)
+    expect((await gateway.sendToken(text, BAD)).status).toBe(200)
     await spend(gateway)
     const verify = vi.spyOn(crypto.subtle, 'verify')
-    expect((await gateway.ask(alice, BAD)).status).toBe(200)
-    expect((await gateway.ask(text, BAD)).status).toBe(200)
+    expect((await gateway.sendToken(alice, BAD)).status).toBe(200)
+    expect((await gateway.sendToken(text, BAD)).status).toBe(200)
     expect((await gateway.send({ 'cf-connecting-ip': BAD })).status).toBe(200)
-    expect((await gateway.ask(await token({ sub: 'bob' }), BAD)).status).toBe(429)
+    expect((await gateway.sendToken(await token({ sub: 'bob' }), BAD)).status).toBe(429)
     for (const authorization of ['Basic YTpi', 'Bearer', 'Bearer a.b.c', ''])
       expect((await gateway.send({ authorization, 'cf-connecting-ip': BAD })).status).toBe(429)
     expect(verify).not.toHaveBeenCalled()
@@ -193,9 +193,9 @@ describe('throttle over Redis', () => {
   test('S44: another isolate learns of the count with its first failure, and verifies no second token', async () => {
     await spend(isolate())
     const other = isolate()
-    expect((await other.ask(forged(), BAD)).status).toBe(401)
-    expect((await other.ask(forged(), BAD)).status).toBe(429)
-    expect((await other.ask(forged(), GOOD)).status).toBe(401)
+    expect((await other.sendToken(forged(), BAD)).status).toBe(401)
+    expect((await other.sendToken(forged(), BAD)).status).toBe(429)
+    expect((await other.sendToken(forged(), GOOD)).status).toBe(401)
     expect(other.reached).toEqual([])
   })
 
@@ -203,29 +203,29 @@ describe('throttle over Redis', () => {
     const gateway = isolate({ exempt: ['127.0.0.0/8', '203.0.113.0/24', '::1/128'] })
     for (const address of [BAD, '127.0.0.1', '::1', 'x']) {
       for (let sent = 0; sent <= limit; sent++)
-        expect((await gateway.ask(forged(), address)).status, address).toBe(401)
-      expect((await gateway.ask(await token(), address)).status, address).toBe(200)
+        expect((await gateway.sendToken(forged(), address)).status, address).toBe(401)
+      expect((await gateway.sendToken(await token(), address)).status, address).toBe(200)
     }
     expect(await redis.direct.keys(KEYS)).toEqual([])
     await spend(gateway, GOOD)
-    expect((await gateway.ask(await token(), GOOD)).status).toBe(429)
+    expect((await gateway.sendToken(await token(), GOOD)).status).toBe(429)
     expect(gateway.reached.length).toBe(4)
   })
 
   test('S66: a throttle in observe mode refuses nothing, and records what it would refuse', async () => {
     const gateway = isolate({ mode: 'observe' })
     const alice = await token({ sub: 'alice' })
-    expect((await gateway.ask(alice, BAD)).status).toBe(200)
+    expect((await gateway.sendToken(alice, BAD)).status).toBe(200)
     await spend(gateway)
     expect(gateway.observed).toEqual(Array(limit + 1).fill(undefined))
-    const told = ['rate_limited:authentication_failures']
-    expect((await gateway.ask(forged(), BAD)).status).toBe(401)
-    expect(gateway.observed.at(-1)).toEqual(told)
-    expect((await gateway.ask(await token({ sub: 'bob' }), BAD)).status).toBe(200)
-    expect(gateway.observed.at(-1)).toEqual(told)
+    const recorded = ['rate_limited:authentication_failures']
+    expect((await gateway.sendToken(forged(), BAD)).status).toBe(401)
+    expect(gateway.observed.at(-1)).toEqual(recorded)
+    expect((await gateway.sendToken(await token({ sub: 'bob' }), BAD)).status).toBe(200)
+    expect(gateway.observed.at(-1)).toEqual(recorded)
     // Cached before, so the throttle would not refuse her, nor anyone from another address.
-    expect((await gateway.ask(alice, BAD)).status).toBe(200)
-    expect((await gateway.ask(forged(), GOOD)).status).toBe(401)
+    expect((await gateway.sendToken(alice, BAD)).status).toBe(200)
+    expect((await gateway.sendToken(forged(), GOOD)).status).toBe(401)
     expect(gateway.observed.slice(-2)).toEqual([undefined, undefined])
     expect(gateway.reached).toEqual(['alice', 'bob', 'alice'])
   })
@@ -233,10 +233,10 @@ describe('throttle over Redis', () => {
   test('unknown references count too, and then cost no call to Redis', async () => {
     const gateway = isolate()
     for (let sent = 0; sent < limit; sent++)
-      expect((await gateway.ask(crypto.randomUUID(), BAD)).status).toBe(401)
+      expect((await gateway.sendToken(crypto.randomUUID(), BAD)).status).toBe(401)
     const before = redis.calls()
-    expect((await gateway.ask(crypto.randomUUID(), BAD)).status).toBe(429)
-    expect((await gateway.ask(forged(), BAD)).status).toBe(429)
+    expect((await gateway.sendToken(crypto.randomUUID(), BAD)).status).toBe(429)
+    expect((await gateway.sendToken(forged(), BAD)).status).toBe(429)
     expect(redis.calls()).toBe(before)
     expect(gateway.reached).toEqual([])
   })
@@ -249,19 +249,19 @@ describe('throttle over Redis', () => {
       return [status, redis.calls() - before]
     }
     const alice = await token()
-    expect(await callsOf(() => gateway.ask(alice, BAD))).toEqual([200, 1])
-    expect(await callsOf(() => gateway.ask(forged(), BAD))).toEqual([401, 1])
-    expect(await callsOf(() => gateway.ask(alice, BAD))).toEqual([200, 1])
+    expect(await callsOf(() => gateway.sendToken(alice, BAD))).toEqual([200, 1])
+    expect(await callsOf(() => gateway.sendToken(forged(), BAD))).toEqual([401, 1])
+    expect(await callsOf(() => gateway.sendToken(alice, BAD))).toEqual([200, 1])
     await spend(gateway, GOOD)
-    expect(await callsOf(() => gateway.ask(forged(), GOOD))).toEqual([429, 0])
+    expect(await callsOf(() => gateway.sendToken(forged(), GOOD))).toEqual([429, 0])
   })
 
   test('R01: without Redis each isolate counts for itself, and no response is a 5xx', async () => {
     const gateway = isolate()
     redis.setAnswering(false)
     await spend(gateway)
-    expect((await gateway.ask(forged(), BAD)).status).toBe(429)
-    expect((await gateway.ask(forged(), GOOD)).status).toBe(401)
+    expect((await gateway.sendToken(forged(), BAD)).status).toBe(429)
+    expect((await gateway.sendToken(forged(), GOOD)).status).toBe(401)
     expect(gateway.reached).toEqual([])
   })
 
@@ -271,7 +271,7 @@ describe('throttle over Redis', () => {
       await redis.direct.call(by, `pc:authentication-failures:${BAD}`, 'x')
       const gateway = isolate()
       await spend(gateway)
-      expect((await gateway.ask(forged(), BAD)).status).toBe(429)
+      expect((await gateway.sendToken(forged(), BAD)).status).toBe(429)
       expect(gateway.reached).toEqual([])
     },
   )
@@ -279,10 +279,10 @@ describe('throttle over Redis', () => {
   test('R18: a counter expires with its window, gets a lost TTL back, and is bounded', async () => {
     const gateway = isolate()
     await redis.direct.set(`pc:authentication-failures:${GOOD}`, '1')
-    await gateway.ask(forged(), GOOD)
-    await gateway.ask(forged(), BAD)
-    await gateway.ask(forged(), '2001:db8:1:2:3:4:5:6')
-    await gateway.ask(forged(), `${'9'.repeat(10_000)}:*`)
+    await gateway.sendToken(forged(), GOOD)
+    await gateway.sendToken(forged(), BAD)
+    await gateway.sendToken(forged(), '2001:db8:1:2:3:4:5:6')
+    await gateway.sendToken(forged(), `${'9'.repeat(10_000)}:*`)
     const keys = await redis.direct.keys(KEYS)
     expect(keys.sort()).toEqual(
       [GOOD, BAD, '2001%3Adb8%3A1%3A2%3A%3A%2F64'].map((part) => KEYS.replace('*', part)).sort(),
@@ -297,9 +297,9 @@ describe('throttle over Redis', () => {
   test('R19: an address evicted from the memory is refused again after one lookup', async () => {
     const gateway = isolate({ maxAddresses: 10 })
     await spend(gateway)
-    for (let host = 0; host < 10; host++) await gateway.ask(forged(), `198.51.100.${host}`)
-    expect((await gateway.ask(forged(), BAD)).status).toBe(401)
-    expect((await gateway.ask(forged(), BAD)).status).toBe(429)
+    for (let host = 0; host < 10; host++) await gateway.sendToken(forged(), `198.51.100.${host}`)
+    expect((await gateway.sendToken(forged(), BAD)).status).toBe(401)
+    expect((await gateway.sendToken(forged(), BAD)).status).toBe(429)
     expect(gateway.reached).toEqual([])
   })
 
@@ -307,7 +307,7 @@ describe('throttle over Redis', () => {
     let nowMs = Date.now()
     const gateway = isolate({ now: () => nowMs })
     const before = redis.calls()
-    const from = (host: number) => gateway.ask(forged(), `10.1.${host >> 8}.${host & 255}`)
+    const from = (host: number) => gateway.sendToken(forged(), `10.1.${host >> 8}.${host & 255}`)
     const addresses = Array.from({ length: 300 }, (_, host) => host)
     for (const response of await Promise.all(addresses.map(from))) expect(response.status).toBe(401)
     expect(redis.calls() - before).toBe(MAX_FAILURE_WRITES_PER_SECOND)
@@ -325,35 +325,35 @@ describe('throttle over Redis', () => {
     const gateway = isolate({ now: () => nowMs })
     await spend(gateway)
     nowMs += windowSeconds * 1000 - 1_000
-    expect((await gateway.ask(await token(), BAD)).status).toBe(429)
+    expect((await gateway.sendToken(await token(), BAD)).status).toBe(429)
     nowMs += 1_000
     await redis.direct.del(`pc:authentication-failures:${BAD}`)
-    expect((await gateway.ask(await token(), BAD)).status).toBe(200)
+    expect((await gateway.sendToken(await token(), BAD)).status).toBe(200)
     await spend(gateway)
-    expect((await gateway.ask(await token(), BAD)).status).toBe(429)
+    expect((await gateway.sendToken(await token(), BAD)).status).toBe(429)
   })
 
   test('bad proofs count; revoked and missing tokens do not', async () => {
     const gateway = isolate()
     const revoked = await token({ jti: 'revoked', sub: 'alice' })
-    expect((await gateway.ask(revoked, GOOD)).status).toBe(200)
+    expect((await gateway.sendToken(revoked, GOOD)).status).toBe(200)
     await createRevocations(rest(), Date.now).revokeToken({
       tokenIdHash: await tokenIdHash(ISSUER, 'revoked'),
       untilSeconds: nowSeconds() + 300,
     })
     for (let sent = 0; sent <= limit; sent++) {
-      expect((await gateway.ask(revoked, BAD)).status).toBe(401)
+      expect((await gateway.sendToken(revoked, BAD)).status).toBe(401)
       expect(
         (await gateway.send({ authorization: 'Basic YTpi', 'cf-connecting-ip': BAD })).status,
       ).toBe(401)
     }
-    expect((await gateway.ask(await token(), BAD)).status).toBe(200)
+    expect((await gateway.sendToken(await token(), BAD)).status).toBe(200)
 
     const bound = await token({ cnf: { jkt: prover.thumbprint } })
     const DPoP = await prover.proof({ iat: nowSeconds() - 3_600, ath: ath(bound) })
     const headers = { authorization: `DPoP ${bound}`, 'cf-connecting-ip': BAD, DPoP }
     for (let sent = 0; sent < limit; sent++) expect((await gateway.send(headers)).status).toBe(401)
-    expect((await gateway.ask(await token(), BAD)).status).toBe(429)
+    expect((await gateway.sendToken(await token(), BAD)).status).toBe(429)
     expect(gateway.reached.length).toBe(2)
   })
   const BURST = 300
@@ -364,7 +364,7 @@ describe('throttle over Redis', () => {
   test('S44: 300 concurrent forged tokens from a new address cost no more than sequential ones', async () => {
     const gateway = isolate()
     const verify = vi.spyOn(crypto.subtle, 'verify')
-    const responses = await Promise.all(burstOf(() => gateway.ask(forged(), BAD)))
+    const responses = await Promise.all(burstOf(() => gateway.sendToken(forged(), BAD)))
     const checked = countOf(responses, 401)
     expect(verify).toHaveBeenCalledTimes(checked)
     expect(checked).toBeGreaterThanOrEqual(limit)
@@ -376,7 +376,7 @@ describe('throttle over Redis', () => {
   test('S44: one forged token sent 300 times does not either', async () => {
     const [gateway, text] = [isolate(), forged()]
     const verify = vi.spyOn(crypto.subtle, 'verify')
-    const responses = await Promise.all(burstOf(() => gateway.ask(text, BAD)))
+    const responses = await Promise.all(burstOf(() => gateway.sendToken(text, BAD)))
     expect(verify.mock.calls.length).toBeLessThan(limit + MIN_CHECKS_AT_ONCE)
     expect(countOf(responses, 401) + countOf(responses, 429)).toBe(BURST)
     expect(gateway.reached).toEqual([])
@@ -385,11 +385,11 @@ describe('throttle over Redis', () => {
   test('300 concurrent valid tokens from one address are all served, also beside some failures', async () => {
     const gateway = isolate()
     for (let sent = 0; sent < limit - 1; sent++)
-      expect((await gateway.ask(forged(), GOOD)).status).toBe(401)
+      expect((await gateway.sendToken(forged(), GOOD)).status).toBe(401)
     for (const address of [BAD, GOOD]) {
       const tokens = await Promise.all(burstOf(() => token()))
       const verify = vi.spyOn(crypto.subtle, 'verify')
-      const responses = await Promise.all(tokens.map((text) => gateway.ask(text, address)))
+      const responses = await Promise.all(tokens.map((text) => gateway.sendToken(text, address)))
       expect(countOf(responses, 200)).toBe(BURST)
       expect(verify).toHaveBeenCalledTimes(BURST)
       verify.mockRestore()
@@ -400,7 +400,7 @@ describe('throttle over Redis', () => {
   test('one valid token sent 300 times is served each time, and verified at most 20 times', async () => {
     const [gateway, text] = [isolate(), await token()]
     const verify = vi.spyOn(crypto.subtle, 'verify')
-    const responses = await Promise.all(burstOf(() => gateway.ask(text, BAD)))
+    const responses = await Promise.all(burstOf(() => gateway.sendToken(text, BAD)))
     expect(countOf(responses, 200)).toBe(BURST)
     expect(verify.mock.calls.length).toBeLessThanOrEqual(limit)
   })
@@ -409,7 +409,7 @@ describe('throttle over Redis', () => {
     const gateway = isolate()
     const good = await Promise.all(burstOf(() => token({ sub: 'alice' })))
     const responses = await Promise.all(
-      good.flatMap((text) => [gateway.ask(text, BAD), gateway.ask(forged(), BAD)]),
+      good.flatMap((text) => [gateway.sendToken(text, BAD), gateway.sendToken(forged(), BAD)]),
     )
     const ofGood = responses.filter((_, index) => index % 2 === 0)
     const ofForged = responses.filter((_, index) => index % 2 === 1)
@@ -420,14 +420,14 @@ describe('throttle over Redis', () => {
     // The address has used up its failures, so a new token must wait, whoever its subject is.
     expect(countOf(ofGood, 200) + countOf(ofGood, 429)).toBe(BURST)
     expect(gateway.reached).toEqual(Array(countOf(ofGood, 200)).fill('alice'))
-    const responsesElsewhere = await Promise.all(good.map((text) => gateway.ask(text, GOOD)))
+    const responsesElsewhere = await Promise.all(good.map((text) => gateway.sendToken(text, GOOD)))
     expect(countOf(responsesElsewhere, 200)).toBe(BURST)
   })
 
   test('S44, R18: of 300 unknown references at most 23 are looked up', async () => {
     const gateway = isolate()
     const before = redis.calls()
-    const responses = await Promise.all(burstOf(() => gateway.ask(crypto.randomUUID(), BAD)))
+    const responses = await Promise.all(burstOf(() => gateway.sendToken(crypto.randomUUID(), BAD)))
     const checked = countOf(responses, 401)
     expect(checked).toBeLessThan(limit + MIN_CHECKS_AT_ONCE)
     expect(countOf(responses, 429)).toBe(BURST - checked)
@@ -440,17 +440,17 @@ describe('throttle over Redis', () => {
     const gateway = isolate()
     const store = createReferenceStore(rest())
     const texts = await Promise.all(burstOf(async () => (await stored(store, recordOf())).text))
-    const responses = await Promise.all(texts.map((text) => gateway.ask(text, BAD)))
+    const responses = await Promise.all(texts.map((text) => gateway.sendToken(text, BAD)))
     expect(countOf(responses, 200)).toBe(BURST)
     expect(gateway.reached).toHaveLength(BURST)
   })
 
   test('S66: a throttle in observe mode verifies a whole burst, and records what exceeds the limit', async () => {
     const gateway = isolate({ mode: 'observe' })
-    const responses = await Promise.all(burstOf(() => gateway.ask(forged(), BAD)))
+    const responses = await Promise.all(burstOf(() => gateway.sendToken(forged(), BAD)))
     expect(countOf(responses, 401)).toBe(BURST)
-    const told = gateway.observed.filter((reasons) => reasons !== undefined)
-    expect(told).toHaveLength(BURST - limit)
+    const recorded = gateway.observed.filter((reasons) => reasons !== undefined)
+    expect(recorded).toHaveLength(BURST - limit)
   })
 })
 

@@ -77,14 +77,14 @@ describe('automatic bans', () => {
   }
 
   test('S44: five bad credentials ban their address for an hour, everywhere, with an audit event', async () => {
-    const [{ ask }, { ask: other }, address] = [gateway(), gateway(), newAddress()]
+    const [{ send }, { send: other }, address] = [gateway(), gateway(), newAddress()]
     const good = await token()
     for (let count = 0; count < 4; count++)
-      expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
+      expect((await send('/free', address, 'a.b.c')).status).toBe(401)
     expect((await other('/free', address, good)).status).toBe(200)
     expect((await other('/free', address, 'a.b.c')).status).toBe(401)
     const before = await originCalls()
-    for (const each of [ask, other]) {
+    for (const each of [send, other]) {
       const response = await each('/free', address, good)
       expect(response.status).toBe(403)
       const seconds = Number(response.headers.get('retry-after'))
@@ -93,14 +93,14 @@ describe('automatic bans', () => {
       expect(await response.json()).toMatchObject({ code: 'banned' })
     }
     expect(await originCalls()).toBe(before)
-    expect((await ask('/free', newAddress(), good)).status).toBe(200)
+    expect((await send('/free', newAddress(), good)).status).toBe(200)
 
     const [ban, ...more] = await listed()
     expect(more).toEqual([])
     expect(ban).toMatchObject({ kind: 'address', createdBy: 'portcullis' })
     expect(ban?.reason).toBe('5 violations in 600 s')
     expect(await bans().remove(ban?.id ?? '')).toBe(true)
-    expect((await ask('/free', address, good)).status).toBe(200)
+    expect((await send('/free', address, good)).status).toBe(200)
   })
 
   /** Ages the counts of violations in Redis by `ms`. */
@@ -113,7 +113,7 @@ describe('automatic bans', () => {
   }
 
   test('a known caller over its limit is banned as a subject, at any address', async () => {
-    const [{ ask: first }, { ask: second }] = [
+    const [{ send: first }, { send: second }] = [
       gateway({ violations: 2 }),
       gateway({ violations: 2 }),
     ]
@@ -130,10 +130,10 @@ describe('automatic bans', () => {
   test('S44: a burst over a limit is one violation in five seconds, over twenty isolates', async () => {
     const isolates = Array.from({ length: 20 }, () => gateway({ violations: 10 }))
     const [alice, address] = [await token('alice'), newAddress()]
-    expect((await isolates[0]?.ask('/mine', address, alice))?.status).toBe(200)
+    expect((await isolates[0]?.send('/mine', address, alice))?.status).toBe(200)
     const before = await originCalls()
     const startMs = performance.now()
-    const answers = await Promise.all(isolates.map(({ ask }) => ask('/mine', address, alice)))
+    const answers = await Promise.all(isolates.map(({ send }) => send('/mine', address, alice)))
     const most = 1 + Math.floor((performance.now() - startMs) / LIMIT_VIOLATION_MS)
     expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(429))
     expect(await originCalls()).toBe(before)
@@ -145,10 +145,10 @@ describe('automatic bans', () => {
   })
 
   test('an anonymous caller over a limit is banned by its address', async () => {
-    const [{ ask }, address] = [gateway({ violations: 1 }), newAddress()]
-    expect((await ask('/public', address)).status).toBe(200)
-    expect((await ask('/public', address)).status).toBe(429)
-    expect((await ask('/free', address, await token())).status).toBe(403)
+    const [{ send }, address] = [gateway({ violations: 1 }), newAddress()]
+    expect((await send('/public', address)).status).toBe(200)
+    expect((await send('/public', address)).status).toBe(429)
+    expect((await send('/free', address, await token())).status).toBe(403)
   })
 
   test.each(['tenant', 'client', 'address', () => 'everybody'] as const)(
@@ -164,7 +164,7 @@ describe('automatic bans', () => {
         ],
         abuse: { bans: { violations: 1 } },
       })
-      const [{ ask }, address] = [
+      const [{ send }, address] = [
         wholeGateway({ redis, originUrl: origin.url, key, policy }),
         newAddress(),
       ]
@@ -173,92 +173,92 @@ describe('automatic bans', () => {
           mint(key, { claims: { sub, tenant: 'acme', client_id: 'app' } }),
         ),
       )
-      expect((await ask('/shared', address, mallory)).status).toBe(200)
+      expect((await send('/shared', address, mallory)).status).toBe(200)
       const before = await originCalls()
-      expect((await ask('/shared', address, alice)).status).toBe(429)
+      expect((await send('/shared', address, alice)).status).toBe(429)
       expect(await originCalls()).toBe(before)
-      expect((await ask('/free', address, alice)).status).toBe(200)
+      expect((await send('/free', address, alice)).status).toBe(200)
       expect(await listed()).toEqual([])
     },
   )
 
   test('a flood of refusals from the cache is one violation, and writes nothing', async () => {
-    const [{ ask }, address] = [gateway({ violations: 3 }), newAddress()]
+    const [{ send }, address] = [gateway({ violations: 3 }), newAddress()]
     const alice = await token('alice')
     for (const status of [200, 429])
-      expect((await ask('/mine', address, alice)).status).toBe(status)
+      expect((await send('/mine', address, alice)).status).toBe(status)
     const before = redis.calls()
     for (let count = 0; count < 50; count++)
-      expect((await ask('/mine', address, alice)).status).toBe(429)
+      expect((await send('/mine', address, alice)).status).toBe(429)
     expect(redis.calls()).toBe(before)
     expect(await listed()).toEqual([])
   })
 
   test('R18: further requests of a banned address write nothing on routes that do not check bans', async () => {
-    const [{ ask }, address] = [gateway({ violations: 1 }), newAddress()]
-    expect((await ask('/open?x=%ff', address)).status).toBe(400)
+    const [{ send }, address] = [gateway({ violations: 1 }), newAddress()]
+    expect((await send('/open?x=%ff', address)).status).toBe(400)
     expect(await listed()).toHaveLength(1)
     const before = redis.calls()
     for (let count = 0; count < 50; count++)
-      expect((await ask('/open?x=%ff', address)).status).toBe(400)
+      expect((await send('/open?x=%ff', address)).status).toBe(400)
     expect(redis.calls()).toBe(before)
-    expect((await ask('/open?x=%ff', newAddress())).status).toBe(400)
+    expect((await send('/open?x=%ff', newAddress())).status).toBe(400)
     expect(await listed()).toHaveLength(2)
   })
 
   test('exempt and unknown addresses are never banned', async () => {
     const list = ['192.0.2.0/24', '203.0.113.7', '2001:db8:1::/48', '2001:db8:2:3::1']
-    const { ask } = gateway({ violations: 1 }, { exempt: list })
+    const { send } = gateway({ violations: 1 }, { exempt: list })
     const exempt = ['192.0.2.200', '203.0.113.7', '2001:db8:1:ffff::9', '2001:db8:2:3::2', 'x']
     // The platform sends this address for every Worker of another zone.
     exempt.push('2a06:98c0:3600::103')
     for (const address of exempt) {
-      expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
-      expect((await ask('/free', address, await token())).status, address).toBe(200)
+      expect((await send('/free', address, 'a.b.c')).status).toBe(401)
+      expect((await send('/free', address, await token())).status, address).toBe(200)
     }
     for (const address of ['192.0.3.1', '203.0.113.8', '2001:db8:2:4::1', '::ffff:203.0.113.9']) {
-      expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
-      expect((await ask('/free', address, await token())).status, address).toBe(403)
+      expect((await send('/free', address, 'a.b.c')).status).toBe(401)
+      expect((await send('/free', address, await token())).status, address).toBe(403)
     }
     expect((await listed()).length).toBe(4)
   })
 
   test('nobody is banned if the policy turns bans off', async () => {
-    const [{ ask }, address] = [gateway(false), newAddress()]
-    for (let count = 0; count < 10; count++) await ask('/free', address, 'a.b.c')
-    expect((await ask('/free', address, await token())).status).toBe(200)
+    const [{ send }, address] = [gateway(false), newAddress()]
+    for (let count = 0; count < 10; count++) await send('/free', address, 'a.b.c')
+    expect((await send('/free', address, await token())).status).toBe(200)
     expect(await redis.direct.keys('pc:violations:*')).toEqual([])
   })
 
   test('R01: without Redis nobody is banned, and no response changes', async () => {
-    const [{ ask }, address] = [gateway({ violations: 1 }), newAddress()]
+    const [{ send }, address] = [gateway({ violations: 1 }), newAddress()]
     redis.setAnswering(false)
-    expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
+    expect((await send('/free', address, 'a.b.c')).status).toBe(401)
     redis.setAnswering(true)
-    expect((await ask('/free', address, await token())).status).toBe(200)
-    expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
-    expect((await ask('/free', address, await token())).status).toBe(403)
+    expect((await send('/free', address, await token())).status).toBe(200)
+    expect((await send('/free', address, 'a.b.c')).status).toBe(401)
+    expect((await send('/free', address, await token())).status).toBe(403)
   })
 
   test('an expired token is no violation, however often it is sent; any other failed check is', async () => {
-    const { ask } = gateway({ violations: 1 })
+    const { send } = gateway({ violations: 1 })
     const past = Math.floor(Date.now() / 1000) - 600
     const expired = await mint(key, { claims: { iat: past - 60, exp: past } })
     const address = newAddress()
     for (let count = 0; count < 10; count++)
-      expect((await ask('/free', address, expired)).status).toBe(401)
-    expect((await ask('/free', address, await token())).status).toBe(200)
+      expect((await send('/free', address, expired)).status).toBe(401)
+    expect((await send('/free', address, await token())).status).toBe(200)
     // Expired too by its claims, but the signature is not valid.
     const forged = await mint(await createKey('k1'), { claims: { iat: past - 60, exp: past } })
-    expect((await ask('/free', address, forged)).status).toBe(401)
-    expect((await ask('/free', address, await token())).status).toBe(403)
+    expect((await send('/free', address, forged)).status).toBe(401)
+    expect((await send('/free', address, await token())).status).toBe(403)
   })
 
   test('S63: input refused by inspection bans the subject, or the address of an anonymous caller', async () => {
-    const { ask } = gateway({ violations: 3 })
+    const { send } = gateway({ violations: 3 })
     const call = (body: string, sub: string, query = '') =>
       token(sub).then((credential) =>
-        ask(`/rpc${query}`, newAddress(), credential, {
+        send(`/rpc${query}`, newAddress(), credential, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
           body,
@@ -276,8 +276,8 @@ describe('automatic bans', () => {
 
     const address = newAddress()
     for (let count = 0; count < 3; count++)
-      expect((await ask('/open?x=%ff', address)).status).toBe(400)
-    expect((await ask('/public', address)).status).toBe(403)
+      expect((await send('/open?x=%ff', address)).status).toBe(400)
+    expect((await send('/public', address)).status).toBe(403)
     expect((await listed()).map(({ kind, value }) => [kind, value])).toEqual([
       ['address', address.replace('::1', '::/64')],
       ['subject', 'mallory'],
@@ -285,44 +285,44 @@ describe('automatic bans', () => {
   })
 
   test('a schema violation is a mistake and no violation', async () => {
-    const { ask } = gateway({ violations: 1 })
+    const { send } = gateway({ violations: 1 })
     const alice = await token('alice')
     const call = (query: string, body: string) =>
-      ask(`/rpc${query}`, newAddress(), alice, {
+      send(`/rpc${query}`, newAddress(), alice, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body,
       })
     const good = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
     expect((await call('?size=1', good)).status).toBe(422)
-    expect((await ask('/mine', newAddress(), alice, { method: 'PUT' })).status).toBe(405)
+    expect((await send('/mine', newAddress(), alice, { method: 'PUT' })).status).toBe(405)
     expect((await call('', good)).status).toBe(200)
     expect(await listed()).toEqual([])
   })
 
   test('refusals from an exempt address count neither for it nor for the subject', async () => {
-    const { ask } = gateway({ violations: 1 }, { exempt: ['198.51.100.0/24'] })
+    const { send } = gateway({ violations: 1 }, { exempt: ['198.51.100.0/24'] })
     const alice = await token('alice')
-    expect((await ask('/mine', '198.51.100.7', alice)).status).toBe(200)
-    expect((await ask('/mine', '198.51.100.7', alice)).status).toBe(429)
-    expect((await ask('/free', newAddress(), alice)).status).toBe(200)
+    expect((await send('/mine', '198.51.100.7', alice)).status).toBe(200)
+    expect((await send('/mine', '198.51.100.7', alice)).status).toBe(429)
+    expect((await send('/free', newAddress(), alice)).status).toBe(200)
     expect(await redis.direct.keys('pc:violations:*')).toEqual([])
   })
 
   test('loopback is exempt unless the policy says otherwise, for development', async () => {
-    const [{ ask }, { ask: strict }] = [gateway(), gateway({}, { exempt: [] })]
+    const [{ send }, { send: strict }] = [gateway(), gateway({}, { exempt: [] })]
     for (const address of ['127.0.0.1', '::1'])
       for (let count = 0; count < 30; count++)
-        expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
+        expect((await send('/free', address, 'a.b.c')).status).toBe(401)
     for (let count = 0; count < 5; count++) await strict('/free', '127.0.0.1', 'a.b.c')
     expect((await strict('/free', '127.0.0.1', await token())).status).toBe(403)
   })
 
   test('S44: a bad credential from a banned address is refused with the ban, without a call to Redis', async () => {
-    const [{ ask, events }, { ask: other }, address] = [gateway(), gateway(), newAddress()]
+    const [{ send, events }, { send: other }, address] = [gateway(), gateway(), newAddress()]
     for (let count = 0; count < 5; count++)
-      expect((await ask('/free', address, 'a.b.c')).status).toBe(401)
-    const response = await ask('/free', address, 'a.b.c')
+      expect((await send('/free', address, 'a.b.c')).status).toBe(401)
+    const response = await send('/free', address, 'a.b.c')
     expect(response.status).toBe(403)
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(HOUR - 60)
     expect(await response.json()).toMatchObject({ code: 'banned' })
@@ -330,13 +330,13 @@ describe('automatic bans', () => {
     expect(response.headers.get('www-authenticate')).toBeNull()
     // Also after the throttle stops verifying.
     for (let count = 0; count < 20; count++) {
-      const later = await ask('/free', address, 'a.b.c')
+      const later = await send('/free', address, 'a.b.c')
       expect(later.status).toBe(403)
       expect(Number(later.headers.get('retry-after'))).toBeGreaterThan(HOUR - 60)
     }
     const before = redis.calls()
     for (let count = 0; count < 20; count++)
-      expect((await ask('/free', address, 'a.b.c')).status).toBe(403)
+      expect((await send('/free', address, 'a.b.c')).status).toBe(403)
     expect(redis.calls()).toBe(before)
     // Another isolate has not cached the ban, and does so with the first request.
     expect((await other('/free', address, 'a.b.c')).status).toBe(401)
@@ -395,11 +395,11 @@ describe('automatic bans', () => {
   })
 
   test('S44: a ban costs accepted requests no extra call, and a lifted one ends at once', async () => {
-    const [{ ask }, address] = [gateway(), newAddress()]
+    const [{ send }, address] = [gateway(), newAddress()]
     const alice = await token('alice')
     const callsOf = async () => {
       const before = redis.calls()
-      const { status } = await ask('/free', address, alice)
+      const { status } = await send('/free', address, alice)
       return [status, redis.calls() - before]
     }
     await callsOf()
@@ -408,14 +408,14 @@ describe('automatic bans', () => {
     const value = address.replace('::1', '::/64')
     const { id } = await bans().create({ ...order, value, reason: undefined, createdBy: 'carol' })
     expect(await callsOf()).toEqual([403, 1])
-    expect((await ask('/free', address, 'a.b.c')).status).toBe(403)
+    expect((await send('/free', address, 'a.b.c')).status).toBe(403)
     expect(await bans().remove(id)).toBe(true)
     expect(await callsOf()).toEqual([200, 1])
-    expect((await ask('/free', address, await token())).status).toBe(200)
+    expect((await send('/free', address, await token())).status).toBe(200)
   })
 
   test('S44, R18: of 10,000 forged tokens to a default gateway about 20 are verified', async () => {
-    const { ask } = gateway()
+    const { send } = gateway()
     const [address, atOnce] = [newAddress(), 50]
     const [head = '', payload = '', signature = ''] = (await token()).split('.')
     const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
@@ -430,10 +430,10 @@ describe('automatic bans', () => {
     let [others, asked] = [0, 0]
     const other = async () => {
       asked += 1
-      expect((await ask('/free', newAddress(), await token())).status).toBe(200)
+      expect((await send('/free', newAddress(), await token())).status).toBe(200)
     }
     for (let sent = 0; sent < 10_000; sent += atOnce) {
-      const batch = Array.from({ length: atOnce }, () => ask('/free', address, forged()))
+      const batch = Array.from({ length: atOnce }, () => send('/free', address, forged()))
       if (sent % 1_000 === 0) {
         await other()
         others += 1

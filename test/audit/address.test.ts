@@ -28,9 +28,9 @@ describe('S66: the client address in audit events', () => {
     ['::1', '0:0:0::/48'],
     ['::ffff:192.0.2.77', '192.0.2.0/24'],
   ])('%s is %s when it is truncated', (address, network) => {
-    const told = truncatedAddress(addressGroup(address) ?? '')
-    expect(told).toBe(network)
-    expect(truncatedAddress(told)).toBe(network)
+    const addresses = truncatedAddress(addressGroup(address) ?? '')
+    expect(addresses).toBe(network)
+    expect(truncatedAddress(addresses)).toBe(network)
   })
 
   test('is absent if the request had none', () => {
@@ -66,7 +66,7 @@ describe('S66: the client address in audit events', () => {
   ])("stays readable as an operator's target and is %s elsewhere", async (address, network) => {
     const change = { action: 'limit.reset', target: `anonymous:${address}` }
     const hash = `h:${createHmac('sha256', KEY).update(address).digest('base64url')}`
-    for (const [form, told] of [
+    for (const [form, addresses] of [
       ['truncated', network],
       ['hashed', hash],
     ] as const) {
@@ -79,7 +79,7 @@ describe('S66: the client address in audit events', () => {
       await Promise.all(pending)
       // The hashes complete in any order, and so do the events.
       const of = (id: string) => events.find(({ requestId }) => requestId === id)
-      const reset = { action: 'limit.reset', target: `anonymous:${told}` }
+      const reset = { action: 'limit.reset', target: `anonymous:${addresses}` }
       expect(of('reset')?.change).toEqual(reset)
       expect(of('ban')?.change).toEqual(ban)
       expect(of('nobody')).toMatchObject({ address: 'unknown', change: reset })
@@ -87,7 +87,7 @@ describe('S66: the client address in audit events', () => {
   })
 
   test('has another hash with another key', async () => {
-    const told = await Promise.all(
+    const addresses = await Promise.all(
       [KEY, KEY.toLowerCase()].map(async (key) => {
         const { events, pending, waitUntil, sink } = recording()
         addressSink(sink, { form: 'hashed', key }).record(anEvent(), waitUntil)
@@ -95,7 +95,7 @@ describe('S66: the client address in audit events', () => {
         return events[0]?.address
       }),
     )
-    expect(new Set(told).size).toBe(2)
-    expect(told.join()).not.toContain('192.0.2')
+    expect(new Set(addresses).size).toBe(2)
+    expect(addresses.join()).not.toContain('192.0.2')
   })
 })

@@ -27,15 +27,15 @@ function arrange() {
       },
     },
   })
-  const kept: Promise<unknown>[] = []
+  const pending: Promise<unknown>[] = []
   return {
     sink,
     sent,
     lost,
     outcomes,
-    kept,
+    pending,
     /** Simulates a request with its own context. Returns the id of its event. */
-    request(waitUntil = (promise: Promise<unknown>) => void kept.push(promise)) {
+    request(waitUntil = (promise: Promise<unknown>) => void pending.push(promise)) {
       const event = anEvent()
       sink.record(event, waitUntil)
       return event.id
@@ -54,24 +54,24 @@ function arrange() {
 }
 
 test('requests of one isolate share a batch, which is sent once after 50 ms', async () => {
-  const { request, advance, sent, kept } = arrange()
+  const { request, advance, sent, pending } = arrange()
   const ids = [request(), request(), request()]
   await advance(49)
   expect(sent).toEqual([])
   await advance(1)
   expect(sent).toEqual([ids])
-  expect(kept).toHaveLength(1)
-  await Promise.all(kept)
+  expect(pending).toHaveLength(1)
+  await Promise.all(pending)
 })
 
 test('only the request that opened or filled a batch waits for its delivery', async () => {
-  const { request, advance, sent, kept } = arrange()
+  const { request, advance, sent, pending } = arrange()
   const ids = Array.from({ length: 250 }, () => request())
   await advance(0)
   expect(sent).toEqual([ids.slice(0, 100), ids.slice(100, 200)])
   await advance(50)
   expect(sent.flat()).toEqual(ids)
-  expect(kept).toHaveLength(5)
+  expect(pending).toHaveLength(5)
 })
 
 test('no event is lost when the context of the request that holds the batch ends', async () => {

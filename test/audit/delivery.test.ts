@@ -128,10 +128,10 @@ test.concurrent('R21: a malformed message becomes a dead letter, and no event is
 })
 
 test('R22: a request whose client disconnects early is audited exactly once', async () => {
-  const asked = new Promise<void>((resolve) => originAsked.push(resolve))
+  const called = new Promise<void>((resolve) => originAsked.push(resolve))
   const request = get(new URL('/origin', harness.url))
   request.on('error', () => {})
-  await asked
+  await called
   const closed = new Promise<void>((resolve) => request.on('close', () => resolve()))
   request.destroy()
   await closed
@@ -151,9 +151,9 @@ test.each([
   'R20: while the queue %s, requests are answered, and their events arrive afterwards',
   async (mood, status) => {
     // A unique status marks the requests of this test.
-    const ask = async () => (await fetch(new URL(`/ok/${status}`, harness.url))).status
+    const sendOne = async () => (await fetch(new URL(`/ok/${status}`, harness.url))).status
     await fetch(new URL(`/mood/${mood}`, harness.url), { method: 'POST' })
-    const statuses = await Promise.all(Array.from({ length: 130 }, ask))
+    const statuses = await Promise.all(Array.from({ length: 130 }, sendOne))
     expect(statuses).toEqual(Array.from({ length: 130 }, () => status))
     await vi.waitFor(async () => {
       expect(await redis.direct.zcard(OVERFLOW_KEY)).toBeGreaterThanOrEqual(130)
@@ -189,39 +189,41 @@ describe('the audit log', () => {
     a.time === b.time ? (a.id < b.id ? 1 : -1) : a.time < b.time ? 1 : -1,
   )
   const until = '2020-01-02T00:00:00Z'
-  const ask = async (query: Record<string, string> = {}) =>
+  const sendOne = async (query: Record<string, string> = {}) =>
     (await createAuditLog(harness.db).query(auditQuerySchema.parse({ until, ...query }))).events
 
   beforeEach(async () => {
     await harness.migrate()
     await harness.enqueue('audit', stored)
-    await vi.waitFor(async () => expect(await ask()).toHaveLength(12), PATIENCE)
+    await vi.waitFor(async () => expect(await sendOne()).toHaveLength(12), PATIENCE)
   })
 
   test('returns exactly what was recorded, newest first', async () => {
-    expect(await ask()).toEqual(newestFirst)
+    expect(await sendOne()).toEqual(newestFirst)
   })
 
   test('filters by subject, decision, route, reason and time, and by combinations', async () => {
     const by = (keep: (event: AuditEvent) => boolean) => newestFirst.filter(keep)
-    expect(await ask({ subject: "o'hara; --" })).toEqual(
+    expect(await sendOne({ subject: "o'hara; --" })).toEqual(
       by((event) => event.actor.subject === "o'hara; --"),
     )
-    expect(await ask({ decision: 'allow' })).toEqual(by((event) => event.decision === 'allow'))
-    expect(await ask({ route: '/logged' })).toEqual(by((event) => event.route === '/logged'))
-    expect(await ask({ reason: 'token_rejected:exp' })).toHaveLength(4)
-    expect(await ask({ reason: 'token_rejected' })).toEqual(
+    expect(await sendOne({ decision: 'allow' })).toEqual(by((event) => event.decision === 'allow'))
+    expect(await sendOne({ route: '/logged' })).toEqual(by((event) => event.route === '/logged'))
+    expect(await sendOne({ reason: 'token_rejected:exp' })).toHaveLength(4)
+    expect(await sendOne({ reason: 'token_rejected' })).toEqual(
       by((event) => event.reason === 'token_rejected:exp'),
     )
-    expect(await ask({ since: '2020-01-01T01:00:00.004+01:00' })).toEqual(newestFirst.slice(0, 4))
-    expect(await ask({ until: '2020-01-01T00:00:00.001Z' })).toEqual(newestFirst.slice(10))
-    expect(await ask({ decision: 'deny', route: '/logged', subject: 'alice' })).toEqual(
+    expect(await sendOne({ since: '2020-01-01T01:00:00.004+01:00' })).toEqual(
+      newestFirst.slice(0, 4),
+    )
+    expect(await sendOne({ until: '2020-01-01T00:00:00.001Z' })).toEqual(newestFirst.slice(10))
+    expect(await sendOne({ decision: 'deny', route: '/logged', subject: 'alice' })).toEqual(
       by(
         ({ decision, route, actor }) =>
           decision === 'deny' && route === '/logged' && actor.subject === 'alice',
       ),
     )
-    expect(await ask({ subject: 'nobody' })).toEqual([])
+    expect(await sendOne({ subject: 'nobody' })).toEqual([])
   })
 
   test('pages through all events without duplicates or gaps', async () => {
@@ -248,7 +250,7 @@ describe('the audit log', () => {
       await vi.waitFor(async () => expect(await idsOf(reason)).toHaveLength(1), PATIENCE)
     }
     await harness.enqueue('audit', stored)
-    await vi.waitFor(async () => expect(await ask()).toHaveLength(12), PATIENCE)
+    await vi.waitFor(async () => expect(await sendOne()).toHaveLength(12), PATIENCE)
     await arrive('recent', new Date().toISOString())
     await arrive('late', '2020-01-01T00:00:00.000Z')
     await harness.runCron()

@@ -220,10 +220,10 @@ describe('S66: an erasure', () => {
 
   test('that is forged is found, with an unknown id and with the id of another erasure', async () => {
     await append([by(ALICE), by('bob'), by('carol')])
-    const nobody =
+    const anonymous =
       'issuer = NULL, subject = NULL, client = NULL, tenant = NULL, token_id_hash = NULL, ' +
       "request_id = '', trace_id = '', address = 'erased', salt = NULL"
-    await sql(`UPDATE audit_events SET ${nobody}, erasure = 'made-up' WHERE seq = 2`).run()
+    await sql(`UPDATE audit_events SET ${anonymous}, erasure = 'made-up' WHERE seq = 2`).run()
     expect((await verify()).findings).toMatchObject([
       { kind: 'checkpoint' },
       { kind: 'erasure', seq: 2 },
@@ -233,7 +233,7 @@ describe('S66: an erasure', () => {
     const { id } = await order()
     await carryOut()
     expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, erased: 1 })
-    await sql(`UPDATE audit_events SET ${nobody}, erasure = '${id}' WHERE seq = 2`).run()
+    await sql(`UPDATE audit_events SET ${anonymous}, erasure = '${id}' WHERE seq = 2`).run()
     expect((await verifyChain(page, undefined)).findings).toMatchObject([
       { kind: 'erasure', seq: 1, detail: `2 rows say that ${id} erased them, and it erased 1` },
     ])

@@ -226,17 +226,17 @@ describe('S66: the export of the chain', () => {
   test.each([
     ['a bucket', 20_000, () => etagOf({ head: () => never } as unknown as ExportBucket, 'x')],
     ['a database', 35_000, () => within(never)],
-  ] as const)('%s that hangs is given up after the deadline', async (_, timeoutMs, ask) => {
+  ] as const)('%s that hangs is given up after the deadline', async (_, timeoutMs, operation) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     try {
       let outcome = 'pending'
-      const asked = ask().catch((error: Error) => {
+      const settled = operation().catch((error: Error) => {
         outcome = error.name
       })
       await vi.advanceTimersByTimeAsync(timeoutMs - 1)
       expect(outcome).toBe('pending')
       await vi.advanceTimersByTimeAsync(1)
-      await asked
+      await settled
       expect(outcome).toBe('DeadlineExceeded')
     } finally {
       vi.useRealTimers()

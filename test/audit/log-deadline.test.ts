@@ -13,7 +13,7 @@ function silentDatabase(): D1Database {
 
 test('a database that does not answer is an outage after the deadline, and not before', async () => {
   let outcome: unknown
-  const asked = createAuditLog(silentDatabase())
+  const query = createAuditLog(silentDatabase())
     .query(auditQuerySchema.parse({}))
     .catch((error: unknown) => {
       outcome = error
@@ -21,6 +21,6 @@ test('a database that does not answer is an outage after the deadline, and not b
   await vi.advanceTimersByTimeAsync(QUERY_TIMEOUT_MS - 1)
   expect(outcome).toBeUndefined()
   await vi.advanceTimersByTimeAsync(1)
-  await asked
+  await query
   expect(outcome).toMatchObject({ name: 'Unavailable', dependency: 'audit_log', fault: 'timeout' })
 })

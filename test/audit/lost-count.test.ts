@@ -94,10 +94,10 @@ async function run(seed: number, mostInARow: number, mayDie: boolean) {
     nowMs += DRAIN_INTERVAL_MS
     for (let at = 0; at < ISOLATES; at += 1) await send(at, 1, 0)
   }
-  const told = [...arrived]
+  const counted = [...arrived]
     .map((event) => JSON.parse(event))
     .reduce((total, { lost = 0 }) => total + lost, 0)
-  return { told, lost: lostBefore + recorded.filter((event) => !arrived.has(event)).length }
+  return { counted, lost: lostBefore + recorded.filter((event) => !arrived.has(event)).length }
 }
 
 const SEEDS = Array.from({ length: 4 }, (_, at) => at + 1)
@@ -109,16 +109,16 @@ test.each([
   'R20: isolates that %s report the exact number of lost events, whatever replies are lost',
   async (_, mayDie) => {
     for (const seed of SEEDS) {
-      const { told, lost } = await run(seed, CALLS - 1, mayDie)
+      const { counted, lost } = await run(seed, CALLS - 1, mayDie)
       expect(lost, `seed ${seed}`).toBeGreaterThan(0)
-      expect(told, `seed ${seed}`).toBe(lost)
+      expect(counted, `seed ${seed}`).toBe(lost)
     }
   },
 )
 
 test('R20: if even batches get no answer, the reported number is never too small', async () => {
   for (const seed of SEEDS) {
-    const { told, lost } = await run(seed, Number.POSITIVE_INFINITY, false)
-    expect(told, `seed ${seed}`).toBeGreaterThanOrEqual(lost)
+    const { counted, lost } = await run(seed, Number.POSITIVE_INFINITY, false)
+    expect(counted, `seed ${seed}`).toBeGreaterThanOrEqual(lost)
   }
 })

@@ -137,17 +137,17 @@ test("S66: an error of the origin is an allowed request with the origin's status
 
 test('S66: a refusal is one event with its precise reason, and the origin is not called', async () => {
   const { app, events } = gatewayWith()
-  let asked = false
+  let called = false
   app.use(() => {
     throw new Denied({ code: 'token_rejected', check: 'exp' })
   })
   app.get('/orders', (c) => {
-    asked = true
+    called = true
     return c.text('fine')
   })
   const response = await app.request('/orders', { headers: { Authorization: `Bearer ${TOKEN}` } })
   expect(response.status).toBe(403)
-  expect(asked).toBe(false)
+  expect(called).toBe(false)
   expect(events).toMatchObject([
     {
       decision: 'deny',
@@ -225,7 +225,7 @@ test('the response does not wait for the sink', async () => {
 
 test('R22: waitUntil is called with the whole pipeline before any decision', async () => {
   const { app, events } = gatewayWith()
-  const kept: Promise<unknown>[] = []
+  const pending: Promise<unknown>[] = []
   const gate = Promise.withResolvers<void>()
   const reached = Promise.withResolvers<void>()
   app.get('/slow', async (c) => {
@@ -233,17 +233,17 @@ test('R22: waitUntil is called with the whole pipeline before any decision', asy
     await gate.promise
     return c.text('late')
   })
-  const context = { waitUntil: (promise: Promise<unknown>) => kept.push(promise) }
+  const context = { waitUntil: (promise: Promise<unknown>) => pending.push(promise) }
   const answer = app.request('/slow', {}, {}, {
     ...context,
     passThroughOnException() {},
   } as unknown as ExecutionContext)
   await reached.promise
   expect(events).toHaveLength(0)
-  expect(kept).toHaveLength(1)
+  expect(pending).toHaveLength(1)
   gate.resolve()
   // The client has disconnected: only the work in waitUntil continues.
-  await Promise.all(kept)
+  await Promise.all(pending)
   expect(events).toMatchObject([{ decision: 'allow', status: 200 }])
   await answer
 })

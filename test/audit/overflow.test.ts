@@ -36,8 +36,9 @@ for (const kind of ['auto', 'embedded'] as const) {
   /** Stores events in a batch with a new id. */
   const keep = (overflow: AuditOverflow, events: readonly string[], lost = 0) =>
     overflow.keep(`batch-${batches++}`, events, lost)
-  const toldAs = (name: string) => (lost: number) => `${name}: ${lost}`
-  const peek = (overflow: AuditOverflow, max = 9, name = 'lost') => overflow.peek(max, toldAs(name))
+  const reportedAs = (name: string) => (lost: number) => `${name}: ${lost}`
+  const peek = (overflow: AuditOverflow, max = 9, name = 'lost') =>
+    overflow.peek(max, reportedAs(name))
   const counted = async () => Number((await redis.direct.get(OVERFLOW_LOST_KEY)) ?? 0)
 
   test(`${kind}: stored events are read oldest first, and stay until they are removed`, async () => {
@@ -103,18 +104,18 @@ for (const kind of ['auto', 'embedded'] as const) {
     const overflow = spillOf()
     await keep(overflow, ['a'], 3)
     await keep(overflow, ['b'], 4)
-    const told = { events: ['a', 'b'], lostEvent: 'first: 7' }
-    expect(await peek(overflow, 9, 'first')).toEqual(told)
+    const expected = { events: ['a', 'b'], lostEvent: 'first: 7' }
+    expect(await peek(overflow, 9, 'first')).toEqual(expected)
     expect(await counted()).toBe(0)
-    expect(await peek(overflow, 9, 'second')).toEqual(told)
+    expect(await peek(overflow, 9, 'second')).toEqual(expected)
     // Later losses are reported after that event.
     await keep(overflow, ['c'], 2)
     expect((await peek(overflow, 9, 'third')).lostEvent).toBe('first: 7')
     expect(await counted()).toBe(2)
-    for (let time = 0; time < 2; time += 1) await overflow.forget(told)
+    for (let time = 0; time < 2; time += 1) await overflow.forget(expected)
     const next = { events: ['c'], lostEvent: 'fourth: 2' }
     expect(await peek(overflow, 9, 'fourth')).toEqual(next)
-    await overflow.forget(told)
+    await overflow.forget(expected)
     expect(await peek(overflow, 9, 'fifth')).toEqual(next)
     await overflow.forget({ events: [], lostEvent: 'fourth: 2' })
     expect(await peek(overflow, 9, 'sixth')).toEqual({ events: ['c'], lostEvent: undefined })
@@ -139,7 +140,7 @@ for (const kind of ['auto', 'embedded'] as const) {
     ['whose event is still stored, and that is larger by now', false, 8, undefined, 8],
   ])(
     `${kind}: R20: a count that other readers have taken meanwhile, %s, loses nothing`,
-    async (_, hasGone, grown, told, left) => {
+    async (_, hasGone, grown, expected, left) => {
       let arrive = () => {}
       const atScript = new Promise<void>((resolve) => {
         arrive = resolve
@@ -169,7 +170,7 @@ for (const kind of ['auto', 'embedded'] as const) {
       if (hasGone) await fast.forget(taken)
       await keep(fast, ['b'], grown)
       go()
-      expect((await reading).lostEvent).toBe(told)
+      expect((await reading).lostEvent).toBe(expected)
       expect(await counted()).toBe(left)
     },
   )

@@ -85,7 +85,7 @@ function isolate({
 }
 
 const events = (count: number) => Array.from({ length: count }, () => JSON.stringify(anEvent()))
-const kept = () => redis.direct.zrange(OVERFLOW_KEY, 0, -1)
+const stored = () => redis.direct.zrange(OVERFLOW_KEY, 0, -1)
 const lostIn = (arrived: readonly string[]) =>
   arrived
     .map((event) => JSON.parse(event))
@@ -115,7 +115,7 @@ describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('R20: a queue that %
     expect(transport.takesEvents()).toBe(false)
     expect(state.attempts).toBe(2)
     expect(arrived).toEqual([])
-    expect((await kept()).sort()).toEqual([...batch].sort())
+    expect((await stored()).sort()).toEqual([...batch].sort())
   })
 
   test('is not tried for a while, and each batch goes to Redis in one call', async () => {
@@ -127,7 +127,7 @@ describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('R20: a queue that %
     await transport.send(events(1), 0)
     expect(state.attempts).toBe(2)
     expect(redis.calls() - before).toBe(2)
-    expect(await kept()).toHaveLength(3)
+    expect(await stored()).toHaveLength(3)
   })
 
   test('gets everything from any isolate when it works again', async () => {
@@ -135,7 +135,7 @@ describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('R20: a queue that %
     failing.state.mood = mood
     const batches = [events(100), events(100), events(30)]
     for (const batch of batches) await failing.transport.send(batch, 0)
-    expect(await kept()).toHaveLength(230)
+    expect(await stored()).toHaveLength(230)
     // The healthy isolate checks after its interval, and with each batch while pages are full.
     const own = Array.from({ length: 5 }, () => events(1))
     for (const batch of own) {
@@ -143,7 +143,7 @@ describe.each<Mood>(['refuses', 'hangs', 'throws at once'])('R20: a queue that %
       healthy.state.nowMs += DRAIN_INTERVAL_MS
     }
     expect(healthy.arrived.sort()).toEqual([...batches.flat(), ...own.flat()].sort())
-    expect(await kept()).toEqual([])
+    expect(await stored()).toEqual([])
   })
 })
 
@@ -158,7 +158,7 @@ test('R20: a recovered queue is probed after the cool-down, and receives the ove
   const second = events(1)
   await transport.send(second, 0)
   expect(arrived.sort()).toEqual([...first, ...second].sort())
-  expect(await kept()).toEqual([])
+  expect(await stored()).toEqual([])
 })
 
 test('R20: a drained event leaves Redis only after the queue has accepted it', async () => {
@@ -182,7 +182,7 @@ test('R20: a drained event leaves Redis only after the queue has accepted it', a
   attempts = 0
   await dying.transport.send(events(1), 0)
   expect(attempts).toBeGreaterThan(1)
-  expect((await kept()).sort()).toEqual([...batch].sort())
+  expect((await stored()).sort()).toEqual([...batch].sort())
 })
 
 test('R20: a drained batch stays within the limits of the queue', async () => {
@@ -210,7 +210,7 @@ test('R20: events dropped by the bound are reported with their exact number as a
   await transport.send(events(8), 0)
   await transport.send(events(8), 0)
   await transport.send(events(1), 0)
-  expect(await kept()).toHaveLength(10)
+  expect(await stored()).toHaveLength(10)
   state.mood = 'works'
   state.nowMs += QUEUE_COOL_DOWN_MS
   await transport.send(events(1), 0)
@@ -247,7 +247,7 @@ test('R20: a call to the overflow without an answer is repeated once, and nothin
   state.mood = 'refuses'
   const batch = events(3)
   await transport.send(batch, 0)
-  expect((await kept()).sort()).toEqual([...batch].sort())
+  expect((await stored()).sort()).toEqual([...batch].sort())
   state.mood = 'works'
   state.nowMs += QUEUE_COOL_DOWN_MS
   await transport.send(events(1), 0)

@@ -61,7 +61,7 @@ function expected(method: string, path: string, roles: readonly string[]): numbe
   return enough === ANYBODY || roles.some((role) => enough.includes(role)) ? 200 : 403
 }
 
-async function ask(method: string, path: string, token: string | undefined): Promise<number> {
+async function statusOf(method: string, path: string, token: string | undefined): Promise<number> {
   const before = gateway.asked.length
   const body = BODIES[`${method} ${path}`]
   const status = await gateway.send({ method, path, token, body, address: newAddress() })
@@ -92,7 +92,7 @@ describe('S64: the matrix of the shipped policy', () => {
       const token = await gateway.token({ roles, sub })
       for (const path of PATHS) {
         for (const method of METHODS) {
-          const status = await ask(method, path, token)
+          const status = await statusOf(method, path, token)
           expect(status, `${method} ${path}`).toBe(expected(method, path, roles as string[]))
         }
       }
@@ -103,14 +103,14 @@ describe('S64: the matrix of the shipped policy', () => {
     const token = await gateway.token({ roles: ROLES })
     for (const row of RELATED) {
       const [method = '', path = ''] = row.split(' ')
-      expect(await ask(method, path, token), row).toBe(403)
+      expect(await statusOf(method, path, token), row).toBe(403)
     }
   })
 
   test('S64: without a token only public routes are served', async () => {
     for (const row of Object.keys(ORACLE)) {
       const [method = '', path = ''] = row.split(' ')
-      expect(await ask(method, path, undefined), row).toBe(ORACLE[row] === ANYBODY ? 200 : 401)
+      expect(await statusOf(method, path, undefined), row).toBe(ORACLE[row] === ANYBODY ? 200 : 401)
     }
   })
 
@@ -138,13 +138,13 @@ describe('S64: the matrix of the shipped policy', () => {
       const [method = '', path = ''] = row.split(' ')
       if (ORACLE[row] === ANYBODY) continue
       // 401 for a malformed claim, 403 for one that grants no permission.
-      expect([401, 403], row).toContain(await ask(method, path, token))
+      expect([401, 403], row).toContain(await statusOf(method, path, token))
     }
   })
 
   test('S64: a single role may be a string', async () => {
     const token = await gateway.token({ roles: 'reader' })
-    expect(await ask('GET', '/orders', token)).toBe(200)
-    expect(await ask('POST', '/orders', token)).toBe(403)
+    expect(await statusOf('GET', '/orders', token)).toBe(200)
+    expect(await statusOf('POST', '/orders', token)).toBe(403)
   })
 })

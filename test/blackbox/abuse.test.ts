@@ -44,7 +44,7 @@ const groupOf = (address: string) => address.replace(/::1$/, '::/64')
 const originCalls = async () => (await recordsOf(stack.origin)).length
 
 /** Sends a request from `address`, or from the address of the test. */
-function ask(gateway: string, token: string, address?: string): Promise<Response> {
+function send(gateway: string, token: string, address?: string): Promise<Response> {
   return fetch(`${gateway}/orders`, {
     headers: {
       authorization: `Bearer ${token}`,
@@ -54,7 +54,7 @@ function ask(gateway: string, token: string, address?: string): Promise<Response
 }
 
 async function statusOf(gateway: string, token: string, address?: string): Promise<number> {
-  const response = await ask(gateway, token, address)
+  const response = await send(gateway, token, address)
   await response.arrayBuffer()
   return response.status
 }
@@ -69,7 +69,7 @@ async function expectStatus(status: number, gateway: string, token: string, addr
 }
 
 async function expectBanned(gateway: string, token: string, address: string): Promise<void> {
-  const response = await ask(gateway, token, address)
+  const response = await send(gateway, token, address)
   expect(response.status).toBe(403)
   expect(response.headers.get('content-type')).toBe('application/problem+json')
   expect(await response.json()).toMatchObject({ code: 'banned', status: 403 })
@@ -245,7 +245,7 @@ test(
     const isMeasured = process.env.FLOOD !== undefined
     const others = () =>
       Promise.all(
-        Array.from({ length: OTHERS }, async () => waitOf(ask(here, await good(), newAddress()))),
+        Array.from({ length: OTHERS }, async () => waitOf(send(here, await good(), newAddress()))),
       )
     for (let sent = 0; sent < FLOOD; sent += AT_ONCE) {
       const batch = Array.from({ length: AT_ONCE }, async () => {

@@ -43,7 +43,7 @@ async function keep(claims: Partial<ReferenceRecord> = {}, text: string = crypto
 }
 
 /** `POST /reports` is under two limits. */
-const ask = (gateway: string, credential: string, headers: Record<string, string> = {}) =>
+const send = (gateway: string, credential: string, headers: Record<string, string> = {}) =>
   fetch(`${gateway}/reports`, {
     method: 'POST',
     headers: {
@@ -54,8 +54,8 @@ const ask = (gateway: string, credential: string, headers: Record<string, string
     },
     body: REPORT,
   })
-const askBound = async (gateway: string, credential: string, proof?: string) =>
-  ask(gateway, credential, {
+const sendBound = async (gateway: string, credential: string, proof?: string) =>
+  send(gateway, credential, {
     authorization: `DPoP ${credential}`,
     dpop:
       proof ??
@@ -82,7 +82,7 @@ beforeAll(async () => {
   )
   // Loads the scripts into Redis, so that no test pays for it.
   const { text } = await keep()
-  for (const gateway of [here, here, there]) expect((await ask(gateway, text)).status).toBe(200)
+  for (const gateway of [here, here, there]) expect((await send(gateway, text)).status).toBe(200)
 })
 afterEach(async () => {
   await forget(stack.rest)
@@ -106,23 +106,23 @@ describe('round trips under two limits', () => {
 
   test('an opaque token costs one call, uncached and cached', async () => {
     const { text } = await keep()
-    expect(await calls(() => ask(here, text))).toEqual([1, 1])
+    expect(await calls(() => send(here, text))).toEqual([1, 1])
   })
 
   test('an API key costs one call, uncached and cached', async () => {
     const { text } = await keep({ kind: 'api_key', expiresAtSeconds: null }, newApiKey())
-    expect(await calls(() => ask(here, text))).toEqual([1, 1])
+    expect(await calls(() => send(here, text))).toEqual([1, 1])
   })
 
   test('an opaque token with a proof of possession costs one call, uncached and cached', async () => {
     const { text } = await keep({ confirmation: prover.thumbprint })
-    expect(await calls(() => askBound(here, text))).toEqual([1, 1])
+    expect(await calls(() => sendBound(here, text))).toEqual([1, 1])
   })
 
   test('a JWT with a proof of possession costs one call, uncached and cached', async () => {
     const cnf = { jkt: prover.thumbprint }
     const token = await mint(stack.inlineKey, { claims: { roles: ['admin'], cnf } })
-    expect(await calls(() => askBound(here, token))).toEqual([1, 1])
+    expect(await calls(() => sendBound(here, token))).toEqual([1, 1])
   })
 
   test('a malformed credential costs no lookup', async () => {
@@ -134,7 +134,7 @@ describe('round trips under two limits', () => {
       'pk_',
       crypto.randomUUID().slice(1),
     ])
-      expect((await ask(here, text)).status).toBe(401)
+      expect((await send(here, text)).status).toBe(401)
     const lookups = (await recordsOf(stack.rest)).filter(({ body }) =>
       body.includes('pc:reference:'),
     )
@@ -146,7 +146,7 @@ describe('round trips under two limits', () => {
 describe('two gateways on one Redis', () => {
   test('S30: a revoked reference is refused by both on the next request, uncached or cached', async () => {
     const [warm, cold] = [await keep(), await keep()]
-    for (const gateway of [here, there]) expect((await ask(gateway, warm.text)).status).toBe(200)
+    for (const gateway of [here, there]) expect((await send(gateway, warm.text)).status).toBe(200)
     await forget(stack.origin)
     for (const { key, record } of [warm, cold]) {
       const hash = await tokenIdHash(publicUrl, record.tokenId)
@@ -154,19 +154,19 @@ describe('two gateways on one Redis', () => {
       await redis.del(key)
     }
     for (const gateway of [here, there])
-      for (const { text } of [warm, cold]) expect((await ask(gateway, text)).status).toBe(401)
+      for (const { text } of [warm, cold]) expect((await send(gateway, text)).status).toBe(401)
     expect(await originCalls()).toBe(0)
   })
 
   test('S31: another spelling of a revoked reference is refused', async () => {
     const { text, record } = await keep()
-    expect((await ask(here, text)).status).toBe(200)
+    expect((await send(here, text)).status).toBe(200)
     const hash = await tokenIdHash(publicUrl, record.tokenId)
     await redis.set(revokedTokenKey(hash), '1', 'EX', 310)
     await forget(stack.origin)
     for (const other of [text, text.toUpperCase(), ` ${text}`, `{${text}}`, `urn:uuid:${text}`])
       for (const scheme of ['Bearer', 'bearer', 'DPoP'])
-        expect((await ask(here, text, { authorization: `${scheme} ${other}` })).status).toBe(401)
+        expect((await send(here, text, { authorization: `${scheme} ${other}` })).status).toBe(401)
     expect(await originCalls()).toBe(0)
   })
 
@@ -179,10 +179,10 @@ describe('two gateways on one Redis', () => {
       htu: `${publicUrl}/reports`,
       ath: ath(text),
     })
-    expect((await askBound(here, text, proof)).status).toBe(200)
+    expect((await sendBound(here, text, proof)).status).toBe(200)
     await forget(stack.origin)
     for (const gateway of [there, here]) {
-      const replayed = await askBound(gateway, text, proof)
+      const replayed = await sendBound(gateway, text, proof)
       expect(replayed.status).toBe(401)
       expect(await replayed.json()).toMatchObject({ code: 'invalid_dpop_proof' })
     }
@@ -191,16 +191,16 @@ describe('two gateways on one Redis', () => {
 
   test('a bound token without its proof reaches nothing', async () => {
     const { text } = await keep({ confirmation: prover.thumbprint })
-    expect((await ask(here, text)).status).toBe(401)
-    expect((await askBound(here, text)).status).toBe(200)
+    expect((await send(here, text)).status).toBe(401)
+    expect((await sendBound(here, text)).status).toBe(200)
     await forget(stack.origin)
-    expect((await ask(here, text)).status).toBe(401)
+    expect((await send(here, text)).status).toBe(401)
     expect(await originCalls()).toBe(0)
   })
 
   test('the origin receives the subject and its issuer', async () => {
     const { text, record } = await keep({ kind: 'api_key' }, newApiKey())
-    for (const gateway of [here, there]) expect((await ask(gateway, text)).status).toBe(200)
+    for (const gateway of [here, there]) expect((await send(gateway, text)).status).toBe(200)
     for (const { headers } of await recordsOf(stack.origin)) {
       expect(headers['x-auth-subject']).toEqual([record.subject])
       expect(headers['x-auth-issuer']).toEqual([ISSUER])

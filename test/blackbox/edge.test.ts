@@ -23,7 +23,7 @@ const newAddress = () => ({ 'cf-connecting-ip': `10.78.0.${++addresses}` })
 const countOf = async (server: Controlled) => (await recordsOf(server)).length
 const everything = { claims: { roles: ['admin', 'operator'] } }
 
-const ask = (path: string, init: RequestInit) => fetch(here + path, init)
+const call = (path: string, init: RequestInit) => fetch(here + path, init)
 
 beforeEach(() => forget(origin))
 afterEach(() => setMode(origin, 'serve'))
@@ -88,9 +88,9 @@ describe('S57: a foreign origin', () => {
     }
     expect(canaryCalls).toBe(0)
     const configured = new URL(origin.url).host
-    const asked = await recordsOf(origin)
-    expect(asked.length).toBeGreaterThan(0)
-    for (const { headers } of asked) expect(headers.host).toEqual([configured])
+    const requests = await recordsOf(origin)
+    expect(requests.length).toBeGreaterThan(0)
+    for (const { headers } of requests) expect(headers.host).toEqual([configured])
     await canary.close()
   })
 })
@@ -114,10 +114,10 @@ describe('S60: pages of other sites', () => {
         'access-control-request-method': 'GET',
         'access-control-request-headers': 'authorization',
       }
-      const asked = await ask(path, { method: 'OPTIONS', headers: preflight })
-      expect([404, 405]).toContain(asked.status)
-      const got = await ask(path, { headers: { origin: from, cookie: 'sid=1' } })
-      for (const { headers } of [asked, got]) {
+      const options = await call(path, { method: 'OPTIONS', headers: preflight })
+      expect([404, 405]).toContain(options.status)
+      const got = await call(path, { headers: { origin: from, cookie: 'sid=1' } })
+      for (const { headers } of [options, got]) {
         const names = [...headers.keys()]
         expect(names.filter((name) => name.startsWith('access-control-'))).toEqual([])
         expect(names).not.toContain('x-powered-by')
@@ -134,27 +134,27 @@ describe('S61: answers', () => {
       await mint(stack.inlineKey, { claims: { sub: 'bob' } }),
     ]
     const path = `/orders?cursor=${crypto.randomUUID().slice(0, 8)}`
-    const asked: [string, string][] = []
+    const requests: [string, string][] = []
     for (const [method, token, sub] of [
       ['HEAD', alice, 'alice'],
       ['GET', bob, 'bob'],
       ['GET', alice, 'alice'],
       ['HEAD', bob, 'bob'],
     ] as const) {
-      const response = await ask(path, { method, headers: bearer(token) })
+      const response = await call(path, { method, headers: bearer(token) })
       expect(response.status).toBe(200)
       expect(response.headers.get('cache-control')).toContain('private')
       expect(response.headers.get('vary')?.toLowerCase()).toContain('authorization')
       expect((await response.text()) === '').toBe(method === 'HEAD')
-      asked.push([method, sub])
+      requests.push([method, sub])
     }
     const seen = (await recordsOf(origin)).map(({ method, headers }) => [
       method,
       headers['x-auth-subject']?.[0],
     ])
-    expect(seen).toEqual(asked)
-    expect((await ask(path, {})).status).toBe(401)
-    expect(await countOf(origin)).toBe(asked.length)
+    expect(seen).toEqual(requests)
+    expect((await call(path, {})).status).toBe(401)
+    expect(await countOf(origin)).toBe(requests.length)
   })
 })
 
@@ -170,7 +170,7 @@ describe('S62: compressed bodies', () => {
         'content-type': 'application/json',
         'content-encoding': encoding,
       }
-      const response = await ask('/orders', { method: 'POST', headers, body })
+      const response = await call('/orders', { method: 'POST', headers, body })
       expect(response.status, encoding).toBe(415)
       expect((await response.text()).length).toBeLessThan(2_000)
     }
@@ -199,7 +199,7 @@ describe('R22: a client that disconnects early', () => {
       await closed
     }
     await setMode(origin, 'serve')
-    const response = await ask('/orders', { headers: bearer(token) })
+    const response = await call('/orders', { headers: bearer(token) })
     const left = Number(/r=(\d+)/.exec(response.headers.get('ratelimit') ?? '')?.[1])
     expect(left).toBe(100 - LEAVING - 1)
   })

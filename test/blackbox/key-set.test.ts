@@ -44,7 +44,7 @@ describe('the key set of an issuer', () => {
       },
     })
     const url = `http://127.0.0.1:${isolate.port}`
-    async function ask(token: string): Promise<number> {
+    async function statusOf(token: string): Promise<number> {
       const headers = { authorization: `Bearer ${token}` }
       const response = await fetch(`${url}/single/page`, { headers })
       await response.text()
@@ -54,7 +54,7 @@ describe('the key set of an issuer', () => {
       const tokens = await Promise.all(
         Array.from({ length: 100 }, () => mint(stack.remoteKey, { claims })),
       )
-      const answers = tokens.map(ask)
+      const answers = tokens.map(statusOf)
       await expect.poll(() => held.length, { timeout: 20_000 }).toBe(1)
       // Answered after the requests that wait for the keys.
       await (await fetch(`${url}/-/healthz`)).text()

@@ -210,11 +210,11 @@ describe('openid-client', () => {
 })
 
 test('S36: a stolen refresh token, used at the other gateway, ends the session at both', async () => {
-  const ask = async (gateway: string, params: Record<string, string>) =>
+  const requestToken = async (gateway: string, params: Record<string, string>) =>
     (await (await postAs(own, `${gateway}/oauth/token`, params)).json()) as Record<string, string>
   const refresh = (gateway: string, refresh_token = '') =>
-    ask(gateway, { grant_type: 'refresh_token', refresh_token })
-  const first = await ask(here, { grant_type: EXCHANGE, ...(await exchangeParameters()) })
+    requestToken(gateway, { grant_type: 'refresh_token', refresh_token })
+  const first = await requestToken(here, { grant_type: EXCHANGE, ...(await exchangeParameters()) })
   const second = await refresh(here, first.refresh_token)
   const third = await refresh(there, second.refresh_token)
   const token = third.access_token ?? ''

@@ -26,7 +26,7 @@ afterAll(() => gateway.stop())
 beforeEach(() => forget(stack.origin))
 
 /** Returns the response to a request and the request's id. */
-async function ask(path: string, token: string, address: string) {
+async function send(path: string, token: string, address: string) {
   const headers = { authorization: `Bearer ${token}`, 'cf-connecting-ip': address }
   const response = await fetch(url + path, { headers })
   await response.arrayBuffer()
@@ -59,24 +59,24 @@ test('S66: an observed limit, permission, throttle and ban refuse nobody, and ar
   const address = newAddress()
   const alice = await mint(stack.inlineKey)
   for (let sent = 0; sent < 2; sent++)
-    expect((await ask('/orders', alice, address)).status).toBe(200)
-  const over = await ask('/orders', alice, address)
+    expect((await send('/orders', alice, address)).status).toBe(200)
+  const over = await send('/orders', alice, address)
   expect(over.status).toBe(200)
   expect(over.response.headers.get('ratelimit-policy')).toBeNull()
-  const unpermitted = await ask('/reports', alice, address)
+  const unpermitted = await send('/reports', alice, address)
   expect(unpermitted.status).toBe(200)
   expect(await recordsOf(stack.origin)).toHaveLength(4)
 
   for (let sent = 0; sent < VIOLATIONS; sent++)
-    expect((await ask('/orders', 'a.b.c', address)).status).toBe(401)
+    expect((await send('/orders', 'a.b.c', address)).status).toBe(401)
   await vi.waitFor(async () => {
     const { bans } = await portcullis('bans', 'list', '--limit', '100')
     const value = address.replace(/::1$/, '::/64')
     expect(bans).toContainEqual(expect.objectContaining({ value, mode: 'observe' }))
   }, PATIENCE)
-  const banned = await ask('/reports', alice, address)
+  const banned = await send('/reports', alice, address)
   expect(banned.status).toBe(200)
-  expect((await ask('/reports', alice, newAddress())).status).toBe(200)
+  expect((await send('/reports', alice, newAddress())).status).toBe(200)
 
   const lacks = 'permission_missing:reports:read'
   expect(await observedOf(over.id, 'rate_limited:watched')).toEqual(['rate_limited:watched'])

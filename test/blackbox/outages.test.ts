@@ -80,14 +80,14 @@ async function newCaller(address = newAddress()): Promise<Caller & { readonly jt
   return { token, subject, address, jti }
 }
 
-async function ask({ token, address }: Caller, path = '/orders', init: RequestInit = {}) {
+async function send({ token, address }: Caller, path = '/orders', init: RequestInit = {}) {
   const response = await fetch(url + path, {
     ...init,
     headers: { authorization: `Bearer ${token}`, 'cf-connecting-ip': address },
   })
   return { status: response.status, headers: response.headers, text: await response.text() }
 }
-const statusOf = async (caller: Caller) => (await ask(caller)).status
+const statusOf = async (caller: Caller) => (await send(caller)).status
 const recovered = (caller: Caller) => expect.poll(() => statusOf(caller), RECOVERY).toBe(200)
 
 /**
@@ -195,7 +195,7 @@ describe('a Redis behind a faulty network', () => {
     await recovered(good)
     await toRedis.set({ kind: 'refuse' })
     for (let count = 0; count < DEFAULT_FAILURES; count++) expect(await statusOf(good)).toBe(503)
-    const answer = await ask(good)
+    const answer = await send(good)
     expect(answer.status).toBe(503)
     // An open breaker reports its remaining time; a failed call reports five seconds.
     expect(answer.headers.get('retry-after')).toMatch(/^[1-4]$/)
@@ -221,17 +221,17 @@ describe('an origin behind a faulty network', () => {
       const { good } = await cast()
       await recovered(good)
       await toOrigin.set(fault)
-      const told = async () => {
-        const answer = await ask(good)
+      const retryAfter = async () => {
+        const answer = await send(good)
         expect(answer.status).toBe(status)
         expect(JSON.parse(answer.text)).toMatchObject({ code })
         return answer.headers.get('retry-after')
       }
-      await expect.poll(told, { ...RECOVERY, interval: 1 }).toMatch(/^[1-5]$/)
+      await expect.poll(retryAfter, { ...RECOVERY, interval: 1 }).toMatch(/^[1-5]$/)
       await toOrigin.set({ kind: 'none' })
       reached.length = 0
       const another = `/orders/${crypto.randomUUID()}`
-      expect((await ask(good, another)).status).toBe(200)
+      expect((await send(good, another)).status).toBe(200)
       await recovered(good)
       expect(reached.length).toBeLessThanOrEqual(3)
     },

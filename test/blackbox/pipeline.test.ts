@@ -130,8 +130,8 @@ describe('a refused request gets its standard response and never reaches the ori
       'content-type': 'application/json',
     }
     const body = JSON.stringify({ item: 'x'.repeat(70_000), quantity: 1 })
-    const told = await fetch(`${here}/orders`, { method: 'POST', headers, body })
-    expect(told.status).toBe(413)
+    const declared = await fetch(`${here}/orders`, { method: 'POST', headers, body })
+    expect(declared.status).toBe(413)
     const untold = await fetch(`${here}/orders`, {
       method: 'POST',
       headers,

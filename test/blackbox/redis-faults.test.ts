@@ -264,17 +264,17 @@ describe('R02: a Redis that is down for longer', () => {
   )
 
   test('R05: operators get a line of JSON, not one per request, without secrets', () => {
-    const told = gateway
+    const logged = gateway
       .output()
       .split('\n')
       .filter((line) => line.includes('dependency_'))
-    const down = told.filter((line) => line.includes('"alarm":"dependency_down"'))
+    const down = logged.filter((line) => line.includes('"alarm":"dependency_down"'))
     expect(down.length).toBeGreaterThan(0)
     // One line in each minute, and these tests run for less time.
     expect(down.length).toBeLessThan(20)
-    expect(told.join('\n')).toContain('"dependency":"redis"')
-    expect(told.join('\n')).not.toMatch(/WRONGPASS|html|oops|pipeline|EVALSHA|pc:|Bearer/)
-    expect(told.join('\n')).not.toContain(rest.redis.token)
+    expect(logged.join('\n')).toContain('"dependency":"redis"')
+    expect(logged.join('\n')).not.toMatch(/WRONGPASS|html|oops|pipeline|EVALSHA|pc:|Bearer/)
+    expect(logged.join('\n')).not.toContain(rest.redis.token)
   })
 })
 
@@ -305,7 +305,7 @@ describe('R05: a Redis that refuses', () => {
 
 describe('R06: a Redis with malformed replies', () => {
   const nothing = '{"result":[null,null,null,null,null,null,null,null]}'
-  const rubbish: readonly (readonly [string, Fault])[] = [
+  const malformed: readonly (readonly [string, Fault])[] = [
     ['half an object', saying('{"result":')],
     ['an empty object', saying('{}')],
     ['an empty list', saying('[]')],
@@ -322,7 +322,7 @@ describe('R06: a Redis with malformed replies', () => {
     ['10 MB of brackets', saying('['.repeat(10 * MEGABYTE))],
   ]
 
-  test.each(rubbish)(
+  test.each(malformed)(
     'R06: %s is an outage, never a "no", for cached and uncached callers',
     async (_, fault) => {
       const bad = await revocable()

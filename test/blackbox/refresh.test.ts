@@ -24,7 +24,7 @@ interface Answer {
   readonly refresh_token?: string
 }
 
-async function ask(gateway: string, params: Record<string, string>): Promise<Answer> {
+async function requestToken(gateway: string, params: Record<string, string>): Promise<Answer> {
   const response = await postAs(client, `${gateway}/oauth/token`, params)
   return { status: response.status, ...((await response.json()) as object) }
 }
@@ -32,12 +32,12 @@ async function ask(gateway: string, params: Record<string, string>): Promise<Ans
 async function open(): Promise<Answer> {
   const subject_token = await mint(stack.inlineKey)
   const params = { grant_type: EXCHANGE, subject_token, subject_token_type: ACCESS_TOKEN }
-  return ask(stack.gateways[0], params)
+  return requestToken(stack.gateways[0], params)
 }
 
 function refresh(index: number, refresh_token: string): Promise<Answer> {
   const gateway = stack.gateways[index % 2] ?? ''
-  return ask(gateway, { grant_type: 'refresh_token', refresh_token })
+  return requestToken(gateway, { grant_type: 'refresh_token', refresh_token })
 }
 
 async function statusOf(index: number, token = ''): Promise<number> {

@@ -89,7 +89,7 @@ async function change(
 const tokenOf = (sub: string, claims: Record<string, unknown> = {}) =>
   mint(stack.inlineKey, { claims: { sub, ...claims } })
 
-async function ask(url: string, token: string, headers: Record<string, string> = {}) {
+async function send(url: string, token: string, headers: Record<string, string> = {}) {
   const response = await fetch(url, {
     headers: { authorization: `Bearer ${token}`, 'cf-connecting-ip': newAddress(), ...headers },
   })
@@ -98,7 +98,7 @@ async function ask(url: string, token: string, headers: Record<string, string> =
 }
 
 const statusOf = async (url: string, token: string, headers?: Record<string, string>) =>
-  (await ask(url, token, headers)).status
+  (await send(url, token, headers)).status
 
 const originCalls = async () => (await recordsOf(stack.origin)).length
 const newId = () => crypto.randomUUID()
@@ -157,7 +157,7 @@ describe('a route that requires a relation', () => {
       for (let sent = 0; sent < 3; sent++) await statusOf(strict[0] + path, token)
       await forget(stack.rest)
       for (let count = 1; count <= 5; count++) {
-        const { status } = await ask(strict[0] + path, token)
+        const { status } = await send(strict[0] + path, token)
         expect(status).toBe(200)
       }
       const calls = (await recordsOf(stack.rest)).filter(({ body }) => body.includes(`order:${id}`))
@@ -189,7 +189,7 @@ describe('a deleted tuple', () => {
         for (const url of strict) expect(await statusOf(`${url}/orders/${id}`, token)).toBe(200)
         await change(undefined, { deletes: [`order:${id} owner user:anne`] })
         for (const url of strict) {
-          const { status } = await ask(`${url}/orders/${id}`, token)
+          const { status } = await send(`${url}/orders/${id}`, token)
           if (status === 200) counts.late += 1
           if (status === 403) counts.denied += 1
         }
@@ -214,12 +214,12 @@ describe('a deleted tuple', () => {
         const deletedMs = performance.now()
         const [here, there] = remembering
         const headers = { 'x-consistency-token': consistency }
-        if ((await ask(`${here}/orders/${id}`, token, headers)).status === 200)
+        if ((await send(`${here}/orders/${id}`, token, headers)).status === 200)
           counts.lateByToken += 1
         while (performance.now() < deletedMs + BOUND_MS * 1.5) {
           // The time before the request was sent, because the request may have waited.
           const sentMs = performance.now()
-          const { status } = await ask(`${there}/orders/${id}`, token)
+          const { status } = await send(`${there}/orders/${id}`, token)
           if (status === 403) counts.denied += 1
           if (status === 200 && sentMs >= deletedMs + BOUND_MS) counts.late += 1
           else if (status === 200) counts.remembered += 1
@@ -266,7 +266,7 @@ describe('consistency tokens', () => {
     const version = await redis.get(key)
     await redis.set(key, '1')
     await forget(stack.origin)
-    expect((await ask(`${strict[0]}/orders/${id}`, token, headers)).status).toBe(503)
+    expect((await send(`${strict[0]}/orders/${id}`, token, headers)).status).toBe(503)
     expect(await originCalls()).toBe(0)
     await redis.set(key, version ?? '')
     expect(await statusOf(`${strict[0]}/orders/${id}`, token, headers)).toBe(200)
@@ -322,7 +322,7 @@ describe('without Redis', () => {
       await forget(stack.origin)
       await setMode(stack.rest, mode)
       for (const token of [good, bad, good, bad]) {
-        const response = await ask(url, token)
+        const response = await send(url, token)
         expect(response.status).toBe(503)
         expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
       }

@@ -37,7 +37,7 @@ afterAll(async () => {
   await Promise.all(more.map((gateway) => gateway.stop()))
 })
 
-async function ask(gateway: string, params: Record<string, string>, path = 'token') {
+async function requestToken(gateway: string, params: Record<string, string>, path = 'token') {
   const response = await postAs(client, `${gateway}/oauth/${path}`, params)
   const text = await response.text()
   return { status: response.status, body: text === '' ? {} : JSON.parse(text) }
@@ -57,7 +57,7 @@ async function live(index: number): Promise<string[]> {
   const check = (step: string, status: number, expected: number) => {
     if (status !== expected) wrong.push(`${index} ${step}: ${status}, not ${expected}`)
   }
-  const opened = await ask(at(0), {
+  const opened = await requestToken(at(0), {
     grant_type: EXCHANGE,
     subject_token: await mint(stack.inlineKey),
     subject_token_type: ACCESS_TOKEN,
@@ -65,17 +65,17 @@ async function live(index: number): Promise<string[]> {
   check('exchange', opened.status, 200)
   check('call', await call(at(1), opened.body.access_token), 200)
   const { refresh_token } = opened.body
-  const next = await ask(at(0), { grant_type: 'refresh_token', refresh_token })
+  const next = await requestToken(at(0), { grant_type: 'refresh_token', refresh_token })
   check('refresh', next.status, 200)
   check('call with the next token', await call(at(2), next.body.access_token), 200)
-  const ended = await ask(at(1), { token: next.body.refresh_token }, 'revoke')
+  const ended = await requestToken(at(1), { token: next.body.refresh_token }, 'revoke')
   check('logout', ended.status, 200)
   for (const gateway of gateways) {
     for (const { body } of [opened, next])
       check('call after logout', await call(gateway, body.access_token), 401)
   }
   const revived = { grant_type: 'refresh_token', refresh_token: next.body.refresh_token }
-  check('refresh after logout', (await ask(at(0), revived)).status, 400)
+  check('refresh after logout', (await requestToken(at(0), revived)).status, 400)
   return wrong
 }
 

@@ -65,8 +65,8 @@ describe('trace export', () => {
     'a=',
     'a=h%C3%BCsh',
   ])('R31: headers %j are refused, and the error hides their values', (OTLP_HEADERS) => {
-    const told = mistakes({ ...traced, OTLP_HEADERS })
-    expect(told).toEqual([
+    const errors = mistakes({ ...traced, OTLP_HEADERS })
+    expect(errors).toEqual([
       'OTLP_HEADERS: must be name=value pairs separated by commas, with percent-encoded values',
     ])
   })

@@ -143,8 +143,8 @@ describe.each(GUIDES)('the commands of %s', (guide) => {
       if (block.text.includes('issuers.json')) await theProviderIsTrusted()
       for (const [of, command, reason] of ON_RECORD)
         if (of === guide && block.text.includes(command)) await itIsOnRecord(block, reason)
-      const [, told] = PROMISED.find(([command]) => block.text.includes(command)) ?? []
-      if (told !== undefined) expect(output).toMatch(told)
+      const [, pattern] = PROMISED.find(([command]) => block.text.includes(command)) ?? []
+      if (pattern !== undefined) expect(output).toMatch(pattern)
     },
   )
 

@@ -52,7 +52,11 @@ describe('a breaker', () => {
     breaker.failed(breaker.enter(), 'unreachable')
     expect(breaker.state()).toBe('open')
     expect(refusal()).toBeInstanceOf(Unavailable)
-    expect(refusal()).toMatchObject({ dependency: 'redis', fault: 'unreachable', unasked: true })
+    expect(refusal()).toMatchObject({
+      dependency: 'redis',
+      fault: 'unreachable',
+      shortCircuited: true,
+    })
     expect(refusal().retryAfterSeconds).toBe(1)
     expect(transitions).toEqual(['closed > open (unreachable)'])
   })

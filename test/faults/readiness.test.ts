@@ -54,7 +54,7 @@ describe('readyz in workerd', () => {
   const pings = () => rest.calls.filter((body) => body.includes('PING')).length
 
   /** Sends a request on a new connection. */
-  function ask(): { sent: Promise<void>; answer: Promise<Answer> } {
+  function probe(): { sent: Promise<void>; answer: Promise<Answer> } {
     const url = `http://127.0.0.1:${gateway.port}/-/readyz`
     const request = httpRequest(url, { agent: false })
     const sent = new Promise<void>((resolve) => request.on('finish', resolve))
@@ -71,7 +71,7 @@ describe('readyz in workerd', () => {
     request.end()
     return { sent, answer }
   }
-  const many = () => Array.from({ length: AT_ONCE }, ask)
+  const many = () => Array.from({ length: AT_ONCE }, probe)
 
   test('R18, S74: 200 concurrent requests cost one call to Redis, and all get its result', async () => {
     const held: (() => void)[] = []
@@ -101,7 +101,7 @@ describe('readyz in workerd', () => {
     expect(pings()).toBe(1)
     rest.setFault(undefined)
     await new Promise((done) => setTimeout(done, 2 * MEMORY_MS))
-    const { status, body } = await ask().answer
+    const { status, body } = await probe().answer
     expect([status, body.checks]).toEqual([200, { redis: 'ok', keySets: 'ok' }])
     expect(pings()).toBe(2)
   })
@@ -178,9 +178,9 @@ describe('a check that never settles', () => {
       Promise.race([reading(undefined), sleep(60_000).then(() => 'dead')]).catch(String),
     )
     await vi.advanceTimersByTimeAsync(60_000)
-    const told = await Promise.all(outcomes)
-    expect(told.filter((text) => text === 'dead')).toHaveLength(reads)
-    expect(told.filter((text) => text === 'Unavailable: gateway: overloaded')).toHaveLength(
+    const results = await Promise.all(outcomes)
+    expect(results.filter((text) => text === 'dead')).toHaveLength(reads)
+    expect(results.filter((text) => text === 'Unavailable: gateway: overloaded')).toHaveLength(
       10 - reads,
     )
     expect(reads).toBe(3)

@@ -55,7 +55,7 @@ function isolate(timeoutMs = 150) {
   const admission = createAdmission({ store: createUpstashAdmissionStore(rest), now: Date.now })
   return {
     ...{ breaker, rest, admission, outcomes },
-    bystander: createRedisRest({ ...connection, breaker: passiveBreakerOf(breaker) }),
+    passive: createRedisRest({ ...connection, breaker: passiveBreakerOf(breaker) }),
     /** A client without a deadline. */
     patientPing: () => patient.send([['PING']]),
     pass(ms: number) {
@@ -83,12 +83,12 @@ describe('while the breaker is open', () => {
     const { breaker, ping, outcomes } = isolate(name === 'timeout' ? 150 : 5_000)
     await proxy.set(fault)
     while (breaker.state() === 'closed')
-      expect(await failed(ping())).toMatchObject({ fault: name, unasked: false })
+      expect(await failed(ping())).toMatchObject({ fault: name, shortCircuited: false })
     expect(outcomes).toEqual(Array(DEFAULT_FAILURES).fill(name))
     const [sent, { accepted }] = [octets(), proxy.connections()]
     for (let count = 0; count < 100; count++)
       expect(await failed(ping())).toMatchObject({
-        ...{ dependency: 'redis', fault: name, unasked: true },
+        ...{ dependency: 'redis', fault: name, shortCircuited: true },
         retryAfterSeconds: 1,
       })
     expect([octets(), proxy.connections().accepted]).toEqual([sent, accepted])
@@ -106,8 +106,8 @@ describe('while the breaker is open', () => {
       expect(breaker.state()).toBe('half_open')
       // While the probe is in progress, no request waits for it.
       for (let count = 0; count < 20; count++)
-        expect(await failed(ping())).toMatchObject({ unasked: true })
-      expect(await probe).toMatchObject({ unasked: false })
+        expect(await failed(ping())).toMatchObject({ shortCircuited: true })
+      expect(await probe).toMatchObject({ shortCircuited: false })
     }
     expect(redis.calls()).toBe(before)
     await proxy.set({ kind: 'none' })
@@ -133,19 +133,19 @@ describe('while the breaker is open', () => {
   })
 
   test('background writes neither open it nor probe', async () => {
-    const { breaker, bystander, ping, pass } = isolate(5_000)
+    const { breaker, passive, ping, pass } = isolate(5_000)
     await proxy.set({ kind: 'refuse' })
     for (let count = 0; count < 2 * DEFAULT_FAILURES; count++)
-      await failed(bystander.send([['PING']]))
+      await failed(passive.send([['PING']]))
     expect(breaker.state()).toBe('closed')
     for (let count = 0; count < DEFAULT_FAILURES; count++) await failed(ping())
     await proxy.set({ kind: 'none' })
     pass(MAX_PERIOD_MS)
     const before = redis.calls()
-    expect(await failed(bystander.send([['PING']]))).toMatchObject({ unasked: true })
+    expect(await failed(passive.send([['PING']]))).toMatchObject({ shortCircuited: true })
     expect(redis.calls()).toBe(before)
     await ping()
-    await bystander.send([['PING']])
+    await passive.send([['PING']])
   })
 })
 

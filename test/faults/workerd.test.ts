@@ -86,7 +86,7 @@ describe('in workerd', () => {
       // If a period ended meanwhile, one of them was the probe.
       const probes = answers.filter((answer) => answer === `503 ${name}`).length
       expect(probes).toBeLessThanOrEqual(mostProbes)
-      expect(answers.filter((answer) => answer === `503 ${name}, unasked`)).toHaveLength(
+      expect(answers.filter((answer) => answer === `503 ${name}, short-circuited`)).toHaveLength(
         40 - probes,
       )
       if (probes === 0)
@@ -121,7 +121,7 @@ describe('in workerd', () => {
     // Each of these is answered although the probe is not. One of them may be the next probe.
     const { answers, mostProbes } = await askAtOnce(20, path)
     const shortCircuited = answers.filter((answer) =>
-      /^503 (unreachable|timeout), unasked$/.test(answer),
+      /^503 (unreachable|timeout), short-circuited$/.test(answer),
     )
     expect(shortCircuited.length).toBeGreaterThanOrEqual(20 - mostProbes)
     expect(answers.filter((answer) => answer === '503 timeout')).toHaveLength(

@@ -15,7 +15,7 @@ let key: TestKey
 let gateway: Gateway
 let events: AuditEvent[] = []
 /** The method and body of requests that reached the origin. */
-let asked: string[] = []
+let received: string[] = []
 
 beforeAll(async () => {
   key = await createKey('idp')
@@ -24,7 +24,7 @@ beforeAll(async () => {
   origin = await startHttpServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
-    asked.push(`${request.method} ${body}`)
+    received.push(`${request.method} ${body}`)
     response.end('{"jsonrpc":"2.0","id":1,"result":{}}')
   })
   const services = composeServices(
@@ -43,7 +43,7 @@ beforeAll(async () => {
 })
 
 beforeEach(() => {
-  asked = []
+  received = []
   events = []
 })
 
@@ -52,7 +52,7 @@ afterAll(async () => {
   await redis?.close()
 })
 
-async function ask(role: string, body?: string, method = 'POST'): Promise<Response> {
+async function send(role: string, body?: string, method = 'POST'): Promise<Response> {
   const token = await mint(key, { claims: { aud: PUBLIC_URL, roles: [role] } })
   return gateway.fetch(
     new Request(`${PUBLIC_URL}/mcp`, {
@@ -85,8 +85,8 @@ describe('the example policy for an MCP server, in a whole gateway', () => {
     ['a response to a request of the server', 'reader', '{"jsonrpc":"2.0","id":99,"result":{}}'],
     ['unusual white space', 'reader', ` ${SEARCH.replaceAll(',', ' ,\n')} `],
   ])('forwards %s byte for byte', async (_, role, body) => {
-    expect((await ask(role, body)).status).toBe(200)
-    expect(asked).toEqual([`POST ${body}`])
+    expect((await send(role, body)).status).toBe(200)
+    expect(received).toEqual([`POST ${body}`])
   })
 
   test.each([
@@ -150,11 +150,11 @@ describe('the example policy for an MCP server, in a whole gateway', () => {
   ])(
     'refuses a reader %s, and the origin receives nothing',
     async (_, body, status, code, reason) => {
-      const response = await ask('reader', body)
+      const response = await send('reader', body)
       expect(response.status).toBe(status)
       expect(response.headers.get('Content-Type')).toBe('application/problem+json')
       expect(await response.json()).toMatchObject({ code })
-      expect(asked).toEqual([])
+      expect(received).toEqual([])
       expect(events.map((event) => [event.decision, event.reason, event.status])).toEqual([
         ['deny', reason, status],
       ])
@@ -162,24 +162,24 @@ describe('the example policy for an MCP server, in a whole gateway', () => {
   )
 
   test('names the missing permission if one exists', async () => {
-    const missing = await ask('reader', REMOVE)
+    const missing = await send('reader', REMOVE)
     expect(missing.headers.get('WWW-Authenticate')).toContain('scope="books:delete"')
-    const unknown = await ask('librarian', tool('run_shell'))
+    const unknown = await send('librarian', tool('run_shell'))
     expect([unknown.status, unknown.headers.get('WWW-Authenticate')]).toEqual([403, null])
   })
 
   test('does not inspect the event stream and the end of a session', async () => {
-    expect((await ask('reader', undefined, 'GET')).status).toBe(200)
-    expect((await ask('reader', undefined, 'DELETE')).status).toBe(200)
-    expect(asked).toEqual(['GET ', 'DELETE '])
+    expect((await send('reader', undefined, 'GET')).status).toBe(200)
+    expect((await send('reader', undefined, 'DELETE')).status).toBe(200)
+    expect(received).toEqual(['GET ', 'DELETE '])
   })
 
   test('describes no call to a caller who may not use the route', async () => {
     for (const body of ['{', REMOVE]) {
-      const response = await ask('guest', body)
+      const response = await send('guest', body)
       expect(response.status).toBe(403)
       expect(response.headers.get('WWW-Authenticate')).toContain('scope="mcp:use"')
     }
-    expect(asked).toEqual([])
+    expect(received).toEqual([])
   })
 })

@@ -132,11 +132,11 @@ test('form and calls are checked first: malformed input is reported as malformed
 
 test('a cached verdict is equal, and applies to exactly that text', async () => {
   const { send, reached } = inspected(enforced)
-  const ask = async (text: string) => (await send('', text, 'text/plain')).status
+  const statusOf = async (text: string) => (await send('', text, 'text/plain')).status
   const bad = SAMPLES.sql_injection
   const texts = [bad, bad, "x' or one=two", "x' or one -- -", bad, bad.replace("x'", "x'x'")]
   const statuses: number[] = []
-  for (const text of texts) statuses.push(await ask(text))
+  for (const text of texts) statuses.push(await statusOf(text))
   expect(statuses).toEqual([403, 403, 200, 200, 403, 200])
   expect(reached).toHaveLength(3)
 })

@@ -28,7 +28,7 @@ export default {
       return new Response(answer.body, answer)
     } catch (error) {
       if (!(error instanceof Unavailable)) return new Response(String(error), { status: 500 })
-      return new Response(`${error.fault}${error.shortCircuited ? ', unasked' : ''}`, {
+      return new Response(`${error.fault}${error.shortCircuited ? ', short-circuited' : ''}`, {
         status: 503,
       })
     }
