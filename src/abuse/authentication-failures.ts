@@ -5,7 +5,7 @@
 import { LRUCache } from 'lru-cache'
 import { UNKNOWN_ADDRESS } from '../http/address-list.ts'
 import type { WaitUntil } from '../identity/principal.ts'
-import { createWaiting, FULL, type Waiting } from '../isolate/waiting.ts'
+import { createInFlightCount, FULL, type InFlightCount } from '../isolate/in-flight.ts'
 import { createWriteBudget } from '../isolate/write-budget.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { FailureLimit } from './definition.ts'
@@ -113,7 +113,7 @@ export function createAuthenticationFailures({
   const windows = new LRUCache<string, Window>({ max: maxAddresses })
 
   /** Checks in progress by address, without those that have failed. */
-  const checks = new LRUCache<string, Waiting>({ max: maxAddresses })
+  const checks = new LRUCache<string, InFlightCount>({ max: maxAddresses })
   const mayWrite = createWriteBudget(MAX_FAILURE_WRITES_PER_SECOND, now)
 
   const isUncounted = (address: string) => address === UNKNOWN_ADDRESS || isExempt(address)
@@ -153,7 +153,7 @@ export function createAuthenticationFailures({
       const nowMs = now()
       const window = windows.get(address)
       const failed = window !== undefined && nowMs < window.untilMs ? window.count : 0
-      const running = checks.get(address) ?? createWaiting(CHECK_SLOT_MS)
+      const running = checks.get(address) ?? createInFlightCount(CHECK_SLOT_MS)
       const slot = running.enter(Math.max(limit - failed, MIN_CHECKS_AT_ONCE), nowMs)
       if (slot === FULL) return undefined
       checks.set(address, running)

@@ -39,3 +39,21 @@ export function createTimeline(now: () => number): Timeline {
     },
   }
 }
+
+const SECOND_MS = 1000
+/** The current second, and its text, such as `2026-11-22T12:00:00.`, which many requests share. */
+let second = Number.NaN
+let secondText = ''
+
+/**
+ * Returns the same text as `Date.prototype.toISOString` for `nowMs` (whole milliseconds since the
+ * epoch).
+ */
+export function isoTime(nowMs: number): string {
+  const now = Math.floor(nowMs / SECOND_MS)
+  if (now !== second) {
+    second = now
+    secondText = new Date(now * SECOND_MS).toISOString().slice(0, -'000Z'.length)
+  }
+  return `${secondText}${String(nowMs - now * SECOND_MS).padStart(3, '0')}Z`
+}

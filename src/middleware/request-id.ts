@@ -1,7 +1,7 @@
 /** Assigns each request an id and a span in the caller's trace. */
 import { createMiddleware } from 'hono/factory'
 import { writeHeaders } from '../http/response-headers.ts'
-import { randomHex, uuidV7 } from '../isolate/stamps.ts'
+import { randomHex, uuidV7 } from '../isolate/random-ids.ts'
 import { isPassableTracestate, parseTraceparent } from '../observability/tracing/trace-context.ts'
 import type { RequestIdVariables, TraceContext } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'

@@ -1,7 +1,7 @@
 /** The `shedLoad` stage: refuses requests at once if too many are in progress. */
 import { createMiddleware } from 'hono/factory'
 import { Unavailable } from '../errors.ts'
-import { createWaiting, FULL } from '../isolate/waiting.ts'
+import { createInFlightCount, FULL } from '../isolate/in-flight.ts'
 
 export interface ShedLoadOptions {
   /** Requests of one isolate that may be in progress at the same time. */
@@ -32,7 +32,7 @@ export const shedLoad = ({ maxConcurrentRequests, now = Date.now }: ShedLoadOpti
   if (!Number.isSafeInteger(maxConcurrentRequests) || maxConcurrentRequests < 1)
     throw new RangeError(`shedLoad: needs a whole number above 0, not ${maxConcurrentRequests}`)
   const withReserve = Math.ceil(maxConcurrentRequests * (1 + RESERVE_SHARE))
-  const waiting = createWaiting()
+  const inFlight = createInFlightCount()
   // One error for all requests: it contains nothing of a request, and creating it takes longer than
   // refusing.
   const overloaded = new Unavailable('gateway', 'overloaded', {
@@ -41,12 +41,12 @@ export const shedLoad = ({ maxConcurrentRequests, now = Date.now }: ShedLoadOpti
   })
   return createMiddleware(async function shedLoad(c, next) {
     const isOperators = c.req.path.startsWith('/-/')
-    const slot = waiting.enter(isOperators ? withReserve : maxConcurrentRequests, now())
+    const slot = inFlight.enter(isOperators ? withReserve : maxConcurrentRequests, now())
     if (slot === FULL) throw overloaded
     try {
       await next()
     } finally {
-      waiting.leave(slot)
+      inFlight.leave(slot)
     }
   })
 }

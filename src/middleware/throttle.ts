@@ -4,8 +4,8 @@ import type { AuthenticationFailures, RunningCheck } from '../abuse/authenticati
 import { reasonOfDenial } from '../audit/reason.ts'
 import { type Denial, Denied, Unavailable } from '../errors.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
+import { createInFlightCount } from '../isolate/in-flight.ts'
 import { sleep } from '../isolate/timers.ts'
-import { createWaiting } from '../isolate/waiting.ts'
 import { credentialOf } from '../tokens/credential.ts'
 import type { References } from '../tokens/references.ts'
 import {
@@ -77,7 +77,7 @@ type Environment = { Variables: ClientAddressVariables & Partial<CredentialCheck
  */
 export const throttle = ({ failures, verifier, references }: ThrottleOptions) => {
   const forms = { references: references !== undefined, dpop: true }
-  const waiting = createWaiting(WAITING_SLOT_MS)
+  const waiting = createInFlightCount(WAITING_SLOT_MS)
 
   function isKnown(header: string): boolean {
     try {

@@ -2,6 +2,7 @@
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import { decisionOf, reasonOf } from '../audit/reason.ts'
+import { randomHex } from '../isolate/random-ids.ts'
 import type { SpanExporter } from '../observability/tracing/exporter.ts'
 import type { Span } from '../observability/tracing/span.ts'
 import {
@@ -62,7 +63,12 @@ function spansOf(c: Context<Environment>, startMs: number, endMs: number): Span[
   const reason = reasonOf(c.error)
   const spans: Span[] = [
     {
-      ...{ traceId, spanId, parentSpanId, tracestate, startMs, endMs },
+      traceId,
+      spanId,
+      parentSpanId,
+      tracestate,
+      startMs,
+      endMs,
       kind: 'server',
       name: route === undefined ? method : `${method} ${route}`,
       attributes: {
@@ -85,14 +91,17 @@ function spansOf(c: Context<Environment>, startMs: number, endMs: number): Span[
     stageMs += tookMs
     if (tookMs === 0) continue
     spans.push({
-      ...{ traceId, spanId: newSpanId(), parentSpanId: spanId, tracestate, name },
-      ...{ kind: 'internal', startMs: began, endMs: stageMs, attributes: {}, isError: false },
+      traceId,
+      spanId: randomHex(SPAN_ID_BYTES),
+      parentSpanId: spanId,
+      tracestate,
+      kind: 'internal',
+      name,
+      startMs: began,
+      endMs: stageMs,
+      attributes: {},
+      isError: false,
     })
   }
   return spans
-}
-
-function newSpanId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(SPAN_ID_BYTES))
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

@@ -1,7 +1,8 @@
 /** Schedules the metric reports of an isolate, and repeats reports that got no response. */
 
 import type { WaitUntil } from '../../identity/principal.ts'
-import { sleep as sleepFor } from '../../isolate/timers.ts'
+import { createAfterResponse } from '../../isolate/after-response.ts'
+import { randomHex } from '../../isolate/random-ids.ts'
 import type { Counters, Deltas } from './counters.ts'
 import type { MetricsStore } from './store.ts'
 
@@ -34,6 +35,8 @@ const LEASE_MS = REPORT_INTERVAL_MS + 5_000
  */
 const MAX_REPORT_AGE_MS = 3_000_000
 
+const ID_BYTES = 8
+
 interface Report extends Deltas {
   readonly number: number
   readonly madeMs: number
@@ -55,13 +58,12 @@ export function createReporter({
   collect,
   open,
   now,
-  sleep = sleepFor,
-  newId = randomId,
+  sleep,
+  newId = () => randomHex(ID_BYTES),
 }: ReporterOptions): Reporter {
   let isolate: string | undefined
   let number = 0
   let unanswered: Report | undefined
-  let keptUntilMs = Number.NEGATIVE_INFINITY
   let dropped: number | undefined
   let failures: number | undefined
 
@@ -89,25 +91,12 @@ export function createReporter({
     }
   }
 
-  async function keep(): Promise<void> {
-    await sleep(REPORT_INTERVAL_MS)
-    await report()
-    keptUntilMs = Number.NEGATIVE_INFINITY
-  }
-
-  return {
-    touch(waitUntil) {
-      const nowMs = now()
-      if (nowMs < keptUntilMs) return
-      keptUntilMs = nowMs + LEASE_MS
-      waitUntil(keep())
-    },
-  }
-}
-
-const ID_BYTES = 8
-
-function randomId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(ID_BYTES))
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
+  const touch = createAfterResponse({
+    delayMs: REPORT_INTERVAL_MS,
+    leaseMs: LEASE_MS,
+    now,
+    sleep,
+    work: report,
+  })
+  return { touch }
 }

@@ -1,7 +1,7 @@
 /** Exports the spans of an isolate to a collector, in batches of a few seconds. */
 
 import type { WaitUntil } from '../../identity/principal.ts'
-import { sleep as sleepFor } from '../../isolate/timers.ts'
+import { createAfterResponse } from '../../isolate/after-response.ts'
 import { exportRequest, type Span } from './span.ts'
 
 export interface SpanExporterOptions {
@@ -50,10 +50,9 @@ export function createSpanExporter({
   headers = {},
   tally = { exported: 0, dropped: 0 },
   now = Date.now,
-  sleep = sleepFor,
+  sleep,
 }: SpanExporterOptions): SpanExporter {
   let gathered: Span[] = []
-  let gatheringUntilMs = Number.NEGATIVE_INFINITY
   let failedUntilMs = Number.NEGATIVE_INFINITY
 
   async function post(spans: readonly Span[]): Promise<number> {
@@ -69,11 +68,11 @@ export function createSpanExporter({
     return rejectedIn(text)
   }
 
-  async function gather(): Promise<void> {
-    await sleep(GATHER_MS)
+  async function exportGathered(release: () => void): Promise<void> {
     const spans = gathered
     gathered = []
-    gatheringUntilMs = Number.NEGATIVE_INFINITY
+    // The next request collects while this one waits for the collector.
+    release()
     if (spans.length === 0) return
     try {
       const rejected = Math.min(await post(spans), spans.length)
@@ -85,6 +84,14 @@ export function createSpanExporter({
     }
   }
 
+  const gather = createAfterResponse({
+    delayMs: GATHER_MS,
+    leaseMs: LEASE_MS,
+    now,
+    sleep,
+    work: exportGathered,
+  })
+
   return {
     export(spans, waitUntil) {
       const nowMs = now()
@@ -92,9 +99,7 @@ export function createSpanExporter({
         tally.dropped += spans.length
         if (nowMs < failedUntilMs) return
       } else gathered.push(...spans)
-      if (nowMs < gatheringUntilMs) return
-      gatheringUntilMs = nowMs + LEASE_MS
-      waitUntil(gather())
+      gather(waitUntil)
     },
   }
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { createWaiting, FORGOTTEN_AFTER_MS, FULL } from '../../src/isolate/waiting.ts'
+import { createInFlightCount, FORGOTTEN_AFTER_MS, FULL } from '../../src/isolate/in-flight.ts'
 
 describe('the count of waiting requests', () => {
   test('is exact while every request leaves, over any time', () => {
-    const waiting = createWaiting()
+    const waiting = createInFlightCount()
     let nowMs = 0
     const slots: number[] = []
     for (let step = 0; step < 2_000; step++) {
@@ -16,7 +16,7 @@ describe('the count of waiting requests', () => {
   })
 
   test('drops abandoned requests after a time, and does not subtract them twice', () => {
-    const waiting = createWaiting()
+    const waiting = createInFlightCount()
     const early = waiting.enter(10, 0)
     expect(waiting.enter(1, FORGOTTEN_AFTER_MS - 1)).toBe(FULL)
     const late = waiting.enter(1, 2 * FORGOTTEN_AFTER_MS)
@@ -28,14 +28,14 @@ describe('the count of waiting requests', () => {
   })
 
   test('tolerates a clock that goes back', () => {
-    const waiting = createWaiting()
+    const waiting = createInFlightCount()
     const slots = [100_000, 0, 50_000].map((nowMs) => waiting.enter(10, nowMs))
     for (const slot of slots) waiting.leave(slot)
     expect(waiting.count()).toBe(0)
   })
 
   test('admits up to the limit, and one more for each request that leaves', () => {
-    const waiting = createWaiting()
+    const waiting = createInFlightCount()
     const first = waiting.enter(2, 4_000)
     expect(first).not.toBe(FULL)
     expect(waiting.enter(2, 4_000)).not.toBe(FULL)
@@ -53,7 +53,7 @@ describe('the count of waiting requests', () => {
   ])(
     'counts a request for seven slots after its own, and drops it in the eighth (%s)',
     (slotMs, lengthMs) => {
-      const waiting = createWaiting(slotMs)
+      const waiting = createInFlightCount(slotMs)
       const startMs = 1_000 * lengthMs
       const early = waiting.enter(10, startMs + lengthMs - 1)
       const second = waiting.enter(10, startMs + lengthMs)
@@ -71,7 +71,7 @@ describe('the count of waiting requests', () => {
   )
 
   test('drops a request once, however often its slot is reused', () => {
-    const waiting = createWaiting(10)
+    const waiting = createInFlightCount(10)
     for (let round = 1; round <= 4; round++) {
       waiting.enter(10, round * 80)
       expect(waiting.count(), `round ${round}`).toBe(1)

@@ -1,6 +1,7 @@
 import { parse, validate, version } from 'uuid'
 import { expect, test } from 'vitest'
-import { isoTime, randomHex, uuidV7 } from '../../src/isolate/stamps.ts'
+import { isoTime } from '../../src/audit/timeline.ts'
+import { randomHex, uuidV7 } from '../../src/isolate/random-ids.ts'
 
 const NOW_MS = Date.parse('2026-11-22T03:04:05.678Z')
 const TIME_BYTES = 6

@@ -1,6 +1,4 @@
-/**
- * Counts the requests of this isolate that wait for their response. No I/O; time is an argument.
- */
+/** Counts the requests of an isolate that are in progress. No I/O; time is an argument. */
 
 const SLOT_MS = 4_000
 const SLOTS = 8
@@ -10,9 +8,9 @@ export const FORGOTTEN_AFTER_MS = SLOT_MS * (SLOTS - 1)
 /** The result of `enter` when no request was admitted. */
 export const FULL = -1
 
-export interface Waiting {
+export interface InFlightCount {
   /**
-   * Counts a request and returns its slot, or {@link FULL} if `max` requests or more are waiting.
+   * Counts a request and returns its slot, or {@link FULL} if `max` requests or more are in progress.
    */
   enter(max: number, nowMs: number): number
   /** Removes the request that `enter` returned this slot for. */
@@ -25,7 +23,7 @@ export interface Waiting {
  * time of their arrival. A request that arrived more than 7 to 8 slots ago (28 to 32 s with the
  * default `slotMs`) no longer counts: it has ended, or it waits for a slow dependency.
  */
-export function createWaiting(slotMs: number = SLOT_MS): Waiting {
+export function createInFlightCount(slotMs: number = SLOT_MS): InFlightCount {
   const counts = new Int32Array(SLOTS)
   let latest = 0
   let total = 0

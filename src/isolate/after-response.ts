@@ -1,0 +1,54 @@
+/** Work after a response, which one request of an isolate does for all of them. */
+import type { WaitUntil } from '../identity/principal.ts'
+import { sleep as sleepFor } from './timers.ts'
+
+export interface AfterResponseOptions {
+  /** How long the request waits for others before it does the work, in milliseconds. */
+  readonly delayMs: number
+  /** After this time the platform has ended the request, and another one takes over. */
+  readonly leaseMs: number
+  /**
+   * Does the work. Must not reject. Other requests leave it to this one until it ends, or calls
+   * `release`.
+   */
+  readonly work: (release: () => void) => Promise<void>
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+  readonly sleep?: ((ms: number) => Promise<void>) | undefined
+}
+
+/**
+ * Creates a function that requests call when there is work. The first request does it after its
+ * response, with `waitUntil`. The others return at once and never wait.
+ */
+export function createAfterResponse({
+  delayMs,
+  leaseMs,
+  work,
+  now,
+  sleep = sleepFor,
+}: AfterResponseOptions): (waitUntil: WaitUntil) => void {
+  let leasedUntilMs = Number.NEGATIVE_INFINITY
+
+  function release(): void {
+    leasedUntilMs = Number.NEGATIVE_INFINITY
+  }
+
+  async function run(): Promise<void> {
+    await sleep(delayMs)
+    let isReleased = false
+    await work(() => {
+      isReleased = true
+      release()
+    })
+    // Otherwise the lease may belong to another request by now.
+    if (!isReleased) release()
+  }
+
+  return function afterResponse(waitUntil) {
+    const nowMs = now()
+    if (nowMs < leasedUntilMs) return
+    leasedUntilMs = nowMs + leaseMs
+    waitUntil(run())
+  }
+}
