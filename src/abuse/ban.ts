@@ -4,6 +4,12 @@
  */
 import type { Denial } from '../errors.ts'
 import { keyPart } from '../redis/key-part.ts'
+import {
+  ADDRESS_BAN_PREFIX,
+  OBSERVED_ADDRESS_BAN_PREFIX,
+  OBSERVED_SUBJECT_BAN_PREFIX,
+  SUBJECT_BAN_PREFIX,
+} from '../redis/keys.ts'
 import type { Mode } from '../validators/mode.ts'
 
 /** The key of a ban that may cover a request. */
@@ -14,8 +20,8 @@ export interface BanKey {
 
 /** Observed bans have their own prefixes, so that they are never read as bans in force. */
 const PREFIXES: Readonly<Record<BanKey['by'], Readonly<Record<Mode, string>>>> = {
-  address: { enforce: 'pc:ban:address:', observe: 'pc:observed-ban:address:' },
-  subject: { enforce: 'pc:ban:subject:', observe: 'pc:observed-ban:subject:' },
+  address: { enforce: ADDRESS_BAN_PREFIX, observe: OBSERVED_ADDRESS_BAN_PREFIX },
+  subject: { enforce: SUBJECT_BAN_PREFIX, observe: OBSERVED_SUBJECT_BAN_PREFIX },
 }
 
 /**

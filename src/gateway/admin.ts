@@ -1,8 +1,7 @@
 /** Composes the services of the operators' API. */
 
 import { createBanList } from '../abuse/redis/bans.ts'
-import { createLimitControls } from '../admission/redis/limit-overrides.ts'
-import { createOverrideList } from '../admission/redis/override-list.ts'
+import { createLimitControls, createOverrideList } from '../admission/redis/limit-overrides.ts'
 import { createAuditLog } from '../audit/d1/audit-events.ts'
 import { createChainLog } from '../audit/d1/chain-log.ts'
 import { createErasureOrders } from '../audit/d1/erasure-orders.ts'

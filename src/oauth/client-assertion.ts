@@ -1,7 +1,9 @@
 /** `private_key_jwt`: authenticates a client by a signed assertion (RFC 7523 section 2.2). */
+
 import { base64url, exportJWK, generateKeyPair, type JWK } from 'jose'
 import { sha256 } from '../crypto/sha256.ts'
 import { Denied } from '../errors.ts'
+import { CLIENT_ASSERTION_PREFIX } from '../redis/keys.ts'
 import { readHeader, readPayload, verifySignature } from '../tokens/jws.ts'
 import { importKeys } from '../tokens/key-ring.ts'
 import {
@@ -17,7 +19,7 @@ import type { Client } from './client.ts'
 
 /** The use of a valid assertion, which must not be accepted twice. */
 export interface AssertionUse {
-  /** Storage key that records the use: `pc:client-assertion:<hash>`. */
+  /** Storage key that records the use. */
   readonly key: string
   /**
    * How long to keep the record, in seconds. After it, the assertion is too old for every gateway.
@@ -133,7 +135,7 @@ export function createClientAssertionVerifier({
   async function useOf({ sub, jti, exp }: AssertionClaims): Promise<AssertionUse> {
     const leftSeconds = Math.ceil(exp - now() / 1000)
     return {
-      key: `pc:client-assertion:${await sha256(JSON.stringify([sub, jti]))}`,
+      key: CLIENT_ASSERTION_PREFIX + (await sha256(JSON.stringify([sub, jti]))),
       // Twice the tolerance: once for the client's clock, once for that of another gateway.
       ttlSeconds: Math.max(1, leftSeconds + 2 * ASSERTION_TOLERANCE_SECONDS),
     }

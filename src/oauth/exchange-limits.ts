@@ -1,5 +1,7 @@
 /** Limits on token exchanges, per client and per subject token. */
+
 import { Denied } from '../errors.ts'
+import { CLIENT_EXCHANGES_PREFIX, TOKEN_EXCHANGES_PREFIX } from '../redis/keys.ts'
 
 /** A limit on the exchanges in a fixed window, which begins with the first exchange. */
 export interface ExchangeLimit {
@@ -37,11 +39,11 @@ export function exchangeCounters(
   { clientId, subjectTokenHash }: { readonly clientId: string; readonly subjectTokenHash: string },
 ): readonly GrantCounter[] {
   return [
-    { ...client, name: 'exchange_client', key: `pc:exchanges:client:${clientId}` },
+    { ...client, name: 'exchange_client', key: CLIENT_EXCHANGES_PREFIX + clientId },
     {
       ...subjectToken,
       name: 'exchange_subject_token',
-      key: `pc:exchanges:token:${subjectTokenHash}`,
+      key: TOKEN_EXCHANGES_PREFIX + subjectTokenHash,
     },
   ]
 }

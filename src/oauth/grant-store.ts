@@ -1,7 +1,7 @@
 /** Port to the stored state of a grant (revocation, replay, counters), and checks of its values. */
 
 import { Denied, Unavailable } from '../errors.ts'
-import { secondsOf } from '../redis/seconds.ts'
+import { secondsOf } from '../redis/reply.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revocationKeysOf } from '../revocation/revocation.ts'
 import type { AccessGrant } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'

@@ -2,8 +2,11 @@
 import type * as z from 'zod'
 import { Unavailable } from '../errors.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
+import { endsKey } from './keys.ts'
+import { resultOf } from './reply.ts'
 import type { RedisCommand, RedisRest } from './rest.ts'
-import { resultOf } from './result.ts'
+import { evalCommand, runText } from './script.ts'
+import { TRIM_LIST_SCRIPT } from './scripts.generated.ts'
 
 /** The storage of one kind of record. */
 export interface RecordListOptions<Schema extends z.ZodType> {
@@ -12,7 +15,7 @@ export interface RecordListOptions<Schema extends z.ZodType> {
   readonly prefix: string
   /**
    * Sorted set of the ids. Every score is 0: the ids are UUIDs of version 7, so their text sorts by
-   * age. A second sorted set at `<index>:ends` has the same ids with their expiry as the score, in
+   * age. A second sorted set at `endsKey(index)` has the same ids with their expiry as the score, in
    * seconds since the epoch.
    */
   readonly index: string
@@ -44,19 +47,6 @@ export interface RecordList<Item> {
 /** The score that scripts write for a record without expiry. */
 export const NEVER_ENDS = '+inf'
 
-/**
- * Removes the ids of expired records. KEYS: index, ends. ARGV: now, in seconds. One call removes at
- * most 1,000 ids, because a list is read more often than 1,000 records expire.
- */
-const TRIM_SCRIPT = `
-local ended = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[1], 'LIMIT', 0, 1000)
-if #ended > 0 then
-  redis.call('ZREM', KEYS[1], unpack(ended))
-  redis.call('ZREM', KEYS[2], unpack(ended))
-end
-return #ended
-`
-
 /** Creates a list. Its methods throw `Unavailable` for a malformed reply or record. */
 export function createRecordList<Schema extends z.ZodType>({
   rest,
@@ -65,9 +55,9 @@ export function createRecordList<Schema extends z.ZodType>({
   schema,
   now,
 }: RecordListOptions<Schema>): RecordList<z.output<Schema>> {
-  const ends = `${index}:ends`
+  const ends = endsKey(index)
 
-  async function ask(...commands: RedisCommand[]): Promise<readonly unknown[]> {
+  async function send(...commands: RedisCommand[]): Promise<readonly unknown[]> {
     return (await rest.send(commands)).map(resultOf)
   }
 
@@ -82,14 +72,14 @@ export function createRecordList<Schema extends z.ZodType>({
 
     async list({ limit, cursor }) {
       const before = cursor === undefined ? '+' : `(${cursor}`
-      const [, ids] = await ask(
-        ['EVAL', TRIM_SCRIPT, 2, index, ends, Math.floor(now() / 1000)],
+      const [, ids] = await send(
+        evalCommand(TRIM_LIST_SCRIPT, [index, ends], [Math.floor(now() / 1000)]),
         ['ZREVRANGEBYLEX', index, before, '-', 'LIMIT', 0, limit + 1],
       )
       if (!isTexts(ids)) throw new Unavailable('redis', 'malformed')
       const shown = ids.slice(0, limit)
       if (shown.length === 0) return { items: [] }
-      const [texts] = await ask(['MGET', ...shown.map((id) => prefix + id)])
+      const [texts] = await send(['MGET', ...shown.map((id) => prefix + id)])
       if (!Array.isArray(texts) || texts.length !== shown.length)
         throw new Unavailable('redis', 'malformed')
       const items = texts.filter((text) => text !== null).map(parse)
@@ -97,12 +87,12 @@ export function createRecordList<Schema extends z.ZodType>({
     },
 
     async find(id) {
-      const [text] = await ask(['GET', prefix + id])
+      const [text] = await send(['GET', prefix + id])
       return text === null ? undefined : parse(text)
     },
 
     async run(script, keys, values) {
-      const [result] = await ask(['EVAL', script, keys.length, ...keys, ...values])
+      const result = await runText(rest, script, keys, values)
       if (typeof result !== 'number') throw new Unavailable('redis', 'malformed')
       return result
     },

@@ -1,6 +1,7 @@
 /** Runs Lua scripts by their digest (`EVALSHA`) if Redis has cached them, else by their text. */
+
+import { resultOf, sendCommand } from './reply.ts'
 import type { RedisCommand, RedisReply, RedisRest } from './rest.ts'
-import { resultOf } from './result.ts'
 
 /**
  * Shebang with a flag of Upstash. With the flag, Upstash locks only the declared keys of a script
@@ -71,6 +72,28 @@ export async function runScript(
   const command = ['EVALSHA', await script.name(rest), keys.length, ...keys, ...args]
   const [reply] = await rest.send([command])
   return scriptResult(rest, { script, command, reply })
+}
+
+/**
+ * Returns the command that runs a script by its full text. For rare calls: Redis then never lacks
+ * the script.
+ */
+export function evalCommand(
+  text: string,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): RedisCommand {
+  return ['EVAL', text, keys.length, ...keys, ...args]
+}
+
+/** Runs a script by its full text; see {@link evalCommand}. Throws `Unavailable` if it failed. */
+export function runText(
+  rest: RedisRest,
+  text: string,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): Promise<unknown> {
+  return sendCommand(rest, evalCommand(text, keys, args))
 }
 
 /** An `EVALSHA` that was sent, and its reply. */

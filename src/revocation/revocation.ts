@@ -3,6 +3,7 @@
 import type { RevokedBy } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import { keyPart } from '../redis/key-part.ts'
+import { REVOKED_BEFORE_PREFIX, REVOKED_TOKEN_PREFIX } from '../redis/keys.ts'
 import {
   DEFAULT_CLOCK_TOLERANCE_SECONDS,
   MAX_CLOCK_TOLERANCE_SECONDS,
@@ -70,7 +71,7 @@ export function revokedBy(
  * read.
  */
 export function revokedTokenKey(tokenIdHash: string): string {
-  return `pc:revoked:${tokenIdHash}`
+  return REVOKED_TOKEN_PREFIX + tokenIdHash
 }
 
 /**
@@ -81,7 +82,7 @@ export async function revokedBeforeKey(
   issuer: string,
   value: string,
 ): Promise<string> {
-  return `pc:cutoff:${kind}:${await keyPart(issuer)}:${await keyPart(value)}`
+  return `${REVOKED_BEFORE_PREFIX}${kind}:${await keyPart(issuer)}:${await keyPart(value)}`
 }
 
 /**

@@ -2,6 +2,7 @@ import { calculateJwkThumbprint, type JWK } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { sha256 } from '../crypto/sha256.ts'
 import { Denied, Misconfigured } from '../errors.ts'
+import { PROOF_PREFIX } from '../redis/keys.ts'
 import { type DpopClaims, dpopClaims, dpopHeader } from '../validators/dpop.ts'
 import { refuseMalformed } from './bearer.ts'
 import { createDpopNonces } from './dpop-nonce.ts'
@@ -15,7 +16,7 @@ export { nonceSecretOf } from './dpop-nonce.ts'
 export interface DpopProof {
   /** base64url SHA-256 thumbprint of the proof's key (RFC 7638). Compare it with `cnf.jkt`. */
   readonly thumbprint: string
-  /** Storage key that records the use of the proof: `pc:dpop:<hash>`. */
+  /** Storage key that records the use of the proof. */
   readonly replayKey: string
   /** How long to keep the record, in seconds. After it, the proof is too old for every gateway. */
   readonly replayTtlSeconds: number
@@ -124,7 +125,7 @@ export function createDpopVerifier({
       await refuseNonce(claims.nonce)
       return {
         thumbprint,
-        replayKey: `pc:dpop:${await sha256(JSON.stringify([thumbprint, claims.jti]))}`,
+        replayKey: PROOF_PREFIX + (await sha256(JSON.stringify([thumbprint, claims.jti]))),
         replayTtlSeconds: PROOF_REPLAY_TTL_SECONDS,
       }
     },

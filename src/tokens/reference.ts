@@ -2,12 +2,14 @@
  * References: credentials without content (opaque access tokens and API keys). The store has a
  * record of each one, under the SHA-256 of the reference. The reference itself is not stored.
  */
+
 import * as z from 'zod'
 import { sha256 } from '../crypto/sha256.ts'
 import { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import { tokenIdHash } from '../identity/token-id.ts'
 import { keyPart } from '../redis/key-part.ts'
+import { REFERENCE_PREFIX } from '../redis/keys.ts'
 import { DEFAULT_CLOCK_TOLERANCE_SECONDS } from '../validators/environment.ts'
 import type { TokenCheck } from './rejection.ts'
 
@@ -70,7 +72,7 @@ export interface ReferenceStore {
  * it.
  */
 export function referenceKey(hash: string): string {
-  return `pc:reference:${hash}`
+  return REFERENCE_PREFIX + hash
 }
 
 /** Returns the base64url SHA-256 of a credential. Secrets are stored and looked up by this hash. */

@@ -1,5 +1,7 @@
 /** Refresh families: the stored data of a session, its states, and the port of the store. */
+
 import * as z from 'zod'
+import { REFRESH_FAMILY_PREFIX } from '../redis/keys.ts'
 import { type RevokedBeforeKind, revokedBeforeKey } from '../revocation/revocation.ts'
 import type { Session } from './access-grant.ts'
 
@@ -112,7 +114,7 @@ export interface RefreshFamilies {
 
 /** Returns the key of a family. */
 export function refreshFamilyKey(familyHash: string): string {
-  return `pc:refresh:${familyHash}`
+  return REFRESH_FAMILY_PREFIX + familyHash
 }
 
 /**

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { OVERFLOW_KEY } from '../../src/audit/redis/overflow.ts'
+import { OVERFLOW_KEY } from '../../src/redis/keys.ts'
 import { anEvent } from '../audit/event.ts'
 import { type AuditHarness, startAuditHarness } from '../audit/harness.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'

@@ -2,7 +2,7 @@
  * A burst across the boundary of two windows, at several gateways, recorded by the clock of Redis.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { ADMISSION_SCRIPT } from '../../src/admission/redis/script.ts'
+import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import { NEVER } from '../harness/never.ts'
@@ -20,7 +20,7 @@ const BURST = 2 * LIMIT
 const BURSTS_MS = [1_900, 2_100, 3_900, 4_100, 5_900, 6_100]
 
 /** The same script, with a record of when it ran and what it decided. */
-const RECORDED_SCRIPT = ADMISSION_SCRIPT.replace(
+const RECORDED_SCRIPT = ADMIT_SCRIPT.replace(
   /return reply\n$/,
   `call('RPUSH', '${RECORD}', format('%.0f', now) .. ' ' .. tostring(holds)) return reply`,
 )

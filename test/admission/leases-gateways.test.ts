@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import { newLocalTally } from '../../src/admission/local.ts'
-import { ADMISSION_SCRIPT } from '../../src/admission/redis/script.ts'
+import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
@@ -64,7 +64,7 @@ test('R15: a gateway admits a frequent caller without a call, with RateLimit hea
 
 test('R16: four isolates with leases admit 100 in the worst 2 s, whatever they hold', async () => {
   // The same script, with a record of its decisions on requests. A renewal has no cost.
-  const recorded = ADMISSION_SCRIPT.replace(
+  const recorded = ADMIT_SCRIPT.replace(
     /return reply\n$/,
     `if ARGV[11] and ARGV[11] ~= '0' then
       call('RPUSH', '${RECORD}', format('%.0f', now) .. ' ' .. tostring(holds))

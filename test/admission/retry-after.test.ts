@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { Hono } from 'hono'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
-import { ADMISSION_SCRIPT } from '../../src/admission/redis/script.ts'
+import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { upstash } from '../../src/features/upstash.ts'
 import { admit } from '../../src/middleware/admit.ts'
@@ -22,7 +22,7 @@ const ADDRESS = '192.0.2.1'
 const START_MS = 1_800_000_000_000
 
 /** The script with the clock of the test in its last two arguments. */
-const CLOCKED_SCRIPT = ADMISSION_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
+const CLOCKED_SCRIPT = ADMIT_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
 
 type Rule = Omit<PolicyLimit, 'name' | 'by' | 'onUnavailable'>
 
@@ -70,7 +70,7 @@ describe('Retry-After of a refusal by limits', () => {
   /** Creates the app of one isolate, and counts the requests that reached its handler. */
   async function isolate(limits: readonly PolicyLimit[]) {
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
-    const name = await scriptName(KEY_LOCKING + ADMISSION_SCRIPT)
+    const name = await scriptName(KEY_LOCKING + ADMIT_SCRIPT)
     function clocked(command: RedisCommand): RedisCommand {
       if (command[1] !== name) return command
       const nowMs = Date.now()

@@ -6,7 +6,8 @@ import fc from 'fast-check'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { addressBanKey, subjectBanKey } from '../../src/abuse/ban.ts'
 import { type BanDefinition, DEFAULT_BANS } from '../../src/abuse/definition.ts'
-import { createViolationCounter, VIOLATION_SCRIPT } from '../../src/abuse/redis/violations.ts'
+import { COUNT_VIOLATION_SCRIPT } from '../../src/abuse/redis/scripts.generated.ts'
+import { createViolationCounter } from '../../src/abuse/redis/violations.ts'
 import {
   createViolations,
   LIMIT_VIOLATION_MS,
@@ -22,7 +23,7 @@ const RUNS = { seed: SEED, numRuns: 60 }
 const START_MS = 1_800_000_000_000
 const ISSUER = 'https://idp.test'
 /** The script with the clock of the test, in milliseconds, as its last argument. */
-const CLOCKED_SCRIPT = VIOLATION_SCRIPT.replace(
+const CLOCKED_SCRIPT = COUNT_VIOLATION_SCRIPT.replace(
   "local clock = redis.call('TIME')\nlocal at",
   'local clock = { math.floor(ARGV[#ARGV] / 1000), ARGV[#ARGV] % 1000 * 1000 }\nlocal at',
 )
@@ -55,7 +56,7 @@ describe.each(['auto', 'embedded'] as const)('the rule of violations over Redis 
   })
 
   test('the script uses the clock of the test', () => {
-    expect(CLOCKED_SCRIPT).not.toBe(VIOLATION_SCRIPT)
+    expect(CLOCKED_SCRIPT).not.toBe(COUNT_VIOLATION_SCRIPT)
   })
 
   let serial = 0

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { createAuditLog } from '../../src/audit/d1/audit-events.ts'
 import { type AuditEvent, auditEventSchema } from '../../src/audit/event.ts'
 import { auditQuerySchema } from '../../src/audit/log.ts'
-import { OVERFLOW_KEY } from '../../src/audit/redis/overflow.ts'
+import { OVERFLOW_KEY } from '../../src/redis/keys.ts'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'

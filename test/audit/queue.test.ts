@@ -6,13 +6,9 @@ import {
   DRAIN_INTERVAL_MS,
   QUEUE_COOL_DOWN_MS,
 } from '../../src/audit/queue/audit-queue.ts'
-import {
-  createAuditOverflow,
-  OVERFLOW_KEY,
-  OVERFLOW_LOST_EVENT_KEY,
-  OVERFLOW_LOST_KEY,
-} from '../../src/audit/redis/overflow.ts'
+import { createAuditOverflow } from '../../src/audit/redis/overflow.ts'
 import { newAuditTally } from '../../src/isolate/tally.ts'
+import { OVERFLOW_KEY, OVERFLOW_LOST_EVENT_KEY, OVERFLOW_LOST_KEY } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { startTestRedis, type TestRedis } from '../harness/redis.ts'
 import { anEvent } from './event.ts'

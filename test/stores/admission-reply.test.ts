@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { ADMISSION_SCRIPT } from '../../src/admission/redis/script.ts'
+import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import type { AdmissionQuery } from '../../src/admission/store.ts'
 import { Unavailable } from '../../src/errors.ts'
@@ -22,7 +22,7 @@ const query: AdmissionQuery = {
 }
 const counted = [3, 2, 60_000]
 
-const FLAGGED = `#!lua flags=allow-key-locking\n${ADMISSION_SCRIPT}`
+const FLAGGED = `#!lua flags=allow-key-locking\n${ADMIT_SCRIPT}`
 
 /**
  * Creates a store over a Redis that gives these replies, one for each call. Returns the commands it

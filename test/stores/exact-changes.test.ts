@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
 import { counterName, overrideKey } from '../../src/admission/redis/limit-overrides.ts'
-import { ADMISSION_SCRIPT } from '../../src/admission/redis/script.ts'
+import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import { ADDRESS, limitOf, takenOf } from '../admission/callers.ts'
@@ -16,7 +16,7 @@ const WINDOW_SECONDS = 60
 const WINDOW_MICROS = WINDOW_SECONDS * 1e6
 
 /** The script with a test clock in its last two arguments. */
-const CLOCKED_SCRIPT = ADMISSION_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
+const CLOCKED_SCRIPT = ADMIT_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
 
 /** One future request: the changes before it, and the limits that it uses. */
 const steps = fc.array(

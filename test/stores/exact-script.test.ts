@@ -2,10 +2,10 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { counterName } from '../../src/admission/redis/limit-overrides.ts'
-import { ADMISSION_SCRIPT } from '../../src/admission/redis/script.ts'
+import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
-import { FEED_SINCE } from '../../src/revocation/redis/feed.ts'
+import { READ_CHANGES_SCRIPT } from '../../src/revocation/redis/scripts.generated.ts'
 import { limitOf } from '../admission/callers.ts'
 import { createModel } from '../admission/exact-model.ts'
 import { SEED, schedules } from '../admission/schedules.ts'
@@ -15,14 +15,14 @@ const REQUESTS = 80
 const RUNS = { seed: SEED, numRuns: 15 }
 
 /** The script with a test clock in its last two arguments. */
-const CLOCKED_SCRIPT = ADMISSION_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
+const CLOCKED_SCRIPT = ADMIT_SCRIPT.replace("call('TIME')", '{ ARGV[#ARGV - 1], ARGV[#ARGV] }')
 const clockOf = (micros: number): [number, number] => [Math.floor(micros / 1e6), micros % 1e6]
 const text = (number: number, digits: number) => String(number).padStart(digits, '0')
 
 test('the admission script and the feed script read the clock once each', () => {
-  expect(ADMISSION_SCRIPT.split("'TIME'").length).toBe(2)
+  expect(ADMIT_SCRIPT.split("'TIME'").length).toBe(2)
   expect(CLOCKED_SCRIPT.split("'TIME'").length).toBe(1)
-  expect(FEED_SINCE.split("'TIME'").length).toBe(2)
+  expect(READ_CHANGES_SCRIPT.split("'TIME'").length).toBe(2)
 })
 
 describe.each(['auto', 'embedded'] as const)('the admission script over Redis (%s)', (prefer) => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createBanList } from '../../src/abuse/redis/bans.ts'
-import { createOverrideList } from '../../src/admission/redis/override-list.ts'
+import { createOverrideList } from '../../src/admission/redis/limit-overrides.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { createRedisRest, type RedisReply, type RedisRest } from '../../src/redis/rest.ts'
 import { createRevocationLog } from '../../src/revocation/redis/revocation-log.ts'

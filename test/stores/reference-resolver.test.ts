@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { createReferenceResolver } from '../../src/admission/redis/reference-resolver.ts'
-import { REFERENCE_SCRIPT } from '../../src/admission/redis/reference-script.ts'
+import { ADMIT_REFERENCE_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { Unavailable } from '../../src/errors.ts'
 import { upstash } from '../../src/features/upstash.ts'
 import type { RedisCommand, RedisReply } from '../../src/redis/rest.ts'
@@ -59,8 +59,8 @@ describe('the reply of the reference script', () => {
     )
     await expect(resolve()).rejects.toBeInstanceOf(Unavailable)
     expect(sent.map(([name, script]) => [name, script])).toEqual([
-      ['EVALSHA', createHash('sha1').update(REFERENCE_SCRIPT).digest('hex')],
-      ['EVAL', REFERENCE_SCRIPT],
+      ['EVALSHA', createHash('sha1').update(ADMIT_REFERENCE_SCRIPT).digest('hex')],
+      ['EVAL', ADMIT_REFERENCE_SCRIPT],
     ])
   })
 

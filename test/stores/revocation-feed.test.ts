@@ -1,12 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { readLuaFiles } from '../../dev/lua/embed.ts'
 import { createBanList } from '../../src/abuse/redis/bans.ts'
 import { createViolationCounter } from '../../src/abuse/redis/violations.ts'
 import { Unavailable } from '../../src/errors.ts'
+import { FEED_KEY } from '../../src/redis/keys.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
-import { createRevocationFeed, type FeedCursor } from '../../src/revocation/feed.ts'
-import { FEED_ENTRIES, FEED_KEY, FEED_MOST, feedReplyOf } from '../../src/revocation/redis/feed.ts'
+import {
+  createRevocationFeed,
+  FEED_ENTRIES,
+  FEED_MOST,
+  type FeedCursor,
+} from '../../src/revocation/feed.ts'
+import { feedReplyOf } from '../../src/revocation/redis/feed.ts'
 import { createRevocationLog } from '../../src/revocation/redis/revocation-log.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { revokedBeforeKey, revokedTokenKey } from '../../src/revocation/revocation.ts'
@@ -334,24 +341,38 @@ describe('every writer reports to the feed', () => {
   const textOf = (path: string) => readFileSync(join(folder, path), 'utf8')
   const using = (pattern: RegExp) => files.filter((path) => pattern.test(textOf(path)))
 
-  test('only these modules contain the names of keys that admission reads, and the script among them only reads', () => {
-    expect(using(/['`"]pc:(revoked|cutoff|ban|observed-ban):/)).toEqual([
-      'abuse/ban.ts',
-      'admission/redis/reference-resolver.ts',
-      'admission/redis/reference-script.ts',
-      'revocation/revocation.ts',
+  test('only one script builds names of keys that decide, and it only reads them', () => {
+    const prefixes = /\b(REVOKED_TOKEN|REVOKED_BEFORE|ADDRESS_BAN|SUBJECT_BAN)_PREFIX\b/
+    const scripts = readLuaFiles(folder).scripts
+    const named = scripts.filter((path) => prefixes.test(readFileSync(path, 'utf8')))
+    expect(named.map((path) => relative(folder, path))).toEqual([
+      'admission/redis/admit-reference.lua',
     ])
     const written = /call\(?'?,? ?'(SET|DEL|GETDEL|GETEX|EXPIRE|INCR|APPEND|RENAME)[^)]*\)/g
-    const writes = textOf('admission/redis/reference-script.ts').match(written) ?? []
-    expect(writes.filter((text) => /cutoff|revoked|ban/.test(text))).toEqual([])
+    const writes = readFileSync(named[0] as string, 'utf8').match(written) ?? []
+    expect(writes.filter((text) => /cutoff|revoked|ban/i.test(text))).toEqual([])
   })
 
-  test('every store that writes such a key reports to the feed', () => {
+  test('every script with the feed among its keys appends the changes or reads them', () => {
+    const { scripts, sourceOf } = readLuaFiles(folder)
+    const withFeed = scripts.filter((path) => /\bfeed_head\(/.test(sourceOf(path)))
+    const calls =
+      /^(?!local function).*\b(append_\w+|add_owner|extend_cutoff|end_family|feed_head)\(/m
+    expect(withFeed.length).toBeGreaterThan(8)
+    for (const path of withFeed) {
+      const own = readFileSync(path, 'utf8')
+      expect(own.match(calls)?.[0] ?? /pcall\(feed_head/.exec(own)?.[0], path).toBeDefined()
+    }
+  })
+
+  test('each store that builds such a key appends to the feed, or only reads the key', () => {
     const knowing = using(
-      /\b(revokedTokenKey|revokedBeforeKey|addressBanKey|subjectBanKey|effectsOf)\b/,
+      /\b(revokedTokenKey|revokedBeforeKey|addressBanKey|subjectBanKey|banKeysOf|keysReadBy)\b/,
     )
     const stores = knowing.filter((path) => /\/redis\/|^routes\//.test(path))
-    const telling = stores.filter((path) => /\b(FEED_TELL|HOLD|hold)\b/.test(textOf(path)))
+    const telling = stores.filter((path) =>
+      /\b(FEED_KEY|withOwners|createOwnerList)\b/.test(textOf(path)),
+    )
     expect(telling).toEqual([
       'abuse/redis/bans.ts',
       'abuse/redis/violations.ts',
@@ -364,7 +385,7 @@ describe('every writer reports to the feed', () => {
       'oauth/redis/client-logins.ts',
     ])
     const logins = textOf('oauth/redis/client-logins.ts')
-    expect(logins.match(/\brevokedBeforeKeys\.map.*/g)).toEqual([
+    expect(logins.match(/\bcutOffKeys\.map.*/g)).toEqual([
       "revokedBeforeKeys.map((key) => ['GET', key]),",
       expect.stringContaining('secondOrNull'),
     ])

@@ -3,26 +3,22 @@
  * records.
  */
 import { v7 } from 'uuid'
-import { createRecordList } from '../../redis/record-list.ts'
+import { BAN_RECORDS } from '../../redis/keys.ts'
 import type { RedisRest } from '../../redis/rest.ts'
-import { hold, release } from '../../revocation/redis/holds.ts'
+import { createOwnerList } from '../../revocation/redis/shared-keys.ts'
 import { addressBanKey, subjectBanKey } from '../ban.ts'
 import { type Ban, type BanList, banSchema } from '../ban-record.ts'
-
-/**
- * The prefix of the records and the index of the list. The expiry of each ban is at `<index>:ends`.
- */
-export const BAN_KEYS = { prefix: 'pc:ban-record:', index: 'pc:bans' } as const
 
 /**
  * Creates the list. If several bans cover the same address or subject, responses report the one
  * that ends last.
  */
 export function createBanList(rest: RedisRest, now: () => number): BanList {
-  const list = createRecordList({
+  const list = createOwnerList({
     rest,
-    ...BAN_KEYS,
+    ...BAN_RECORDS,
     schema: banSchema,
+    sharedKeysOf: banKeysOf,
     now,
   })
   return {
@@ -42,30 +38,16 @@ export function createBanList(rest: RedisRest, now: () => number): BanList {
         createdBy,
         expiresAtSeconds: nowSeconds + seconds,
       }
-      await hold(list, {
-        record: list.keysOf(ban.id),
-        id: ban.id,
-        json: JSON.stringify(ban),
-        keys: await effectsOf(ban),
-        value: ban.expiresAtSeconds,
-        nowSeconds,
-        endsAtSeconds: ban.expiresAtSeconds,
-      })
+      await list.add(ban, ban.expiresAtSeconds)
       return ban
     },
 
-    async remove(id) {
-      const ban = await list.find(id)
-      if (ban === undefined) return false
-      const keys = await effectsOf(ban)
-      const nowSeconds = Math.floor(now() / 1000)
-      return release(list, { record: list.keysOf(id), id, keys, nowSeconds })
-    },
+    remove: (id) => list.remove(id),
   }
 }
 
 /** Returns the keys at which `admit` reads a ban. */
-export async function effectsOf({
+export async function banKeysOf({
   kind,
   value,
   issuers,

@@ -1,6 +1,7 @@
 /** Arguments and reply of one exact window in a script call. */
 
 import { Unavailable } from '../../errors.ts'
+import type { LeaseAsk } from '../lease.ts'
 import type { LimitRule, RateLimit } from '../limit.ts'
 import { passesUncounted } from '../verdict.ts'
 
@@ -57,3 +58,16 @@ export function exactStateOf(
 }
 
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
+
+/** Formats the request of `lease.lua`: an empty text, or five whole numbers. */
+export function leaseArgument(ask: LeaseAsk | undefined): string {
+  if (ask === undefined) return ''
+  const { units, step, holdMs, returned, returnedEndMicros } = ask
+  return `${units} ${step} ${holdMs * 1000} ${returned} ${returnedEndMicros}`
+}
+
+/**
+ * Values in the reply for a limit with a lease request: the granted units, and the end of their
+ * hold.
+ */
+export const LEASE_ANSWERS = 2

@@ -1,6 +1,18 @@
 /** Operator controls of one window of a limit: override the limit, or reset the count. */
+import { v7 } from 'uuid'
+import { Unavailable } from '../../errors.ts'
+import {
+  LIMIT_OVERRIDE_PREFIX,
+  LIMIT_OVERRIDE_RECORDS,
+  LIMIT_OVERRIDE_SUFFIX,
+  LIMIT_OWNER_PREFIX,
+  LIMIT_PREFIX,
+} from '../../redis/keys.ts'
+import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
+import { sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
-import { ask } from '../../redis/result.ts'
+import { type LimitOverrideRecord, type OverrideList, overrideSchema } from '../limit-override.ts'
+import { CREATE_OVERRIDE_SCRIPT, REMOVE_OVERRIDE_SCRIPT } from './scripts.generated.ts'
 
 /** Another limit for one window. */
 export interface LimitOverride {
@@ -35,26 +47,22 @@ export interface LimitControls {
   reset(window: LimitReset): Promise<void>
 }
 
-const OVERRIDE_PREFIX = 'pc:limit-override:'
-/** `@upstash/ratelimit` appends this to a limiter's prefix. Exact windows use the same keys. */
-const LIMITER_SUFFIX = ':dynamic:global'
-
 /**
  * Returns the prefix of a window for `@upstash/ratelimit`, which then reads the override at
  * {@link overrideKey}.
  */
 export function overridePrefix(limitKey: string): string {
-  return OVERRIDE_PREFIX + limitKey
+  return LIMIT_OVERRIDE_PREFIX + limitKey
 }
 
 /** Returns the key of a window's override. The value is the number of requests. */
 export function overrideKey(limitKey: string): string {
-  return overridePrefix(limitKey) + LIMITER_SUFFIX
+  return overridePrefix(limitKey) + LIMIT_OVERRIDE_SUFFIX
 }
 
 /** Returns the key of an exact window. The other limiter appends `:` and the number of a window. */
 export function counterName(limitKey: string): string {
-  return `pc:limit:${limitKey}`
+  return LIMIT_PREFIX + limitKey
 }
 
 /** Creates the controls. `now` is in milliseconds since the epoch. */
@@ -66,17 +74,71 @@ export function createLimitControls(rest: RedisRest, now: () => number = Date.no
           throw new RangeError(`limit override: needs whole numbers above 0, not ${number}`)
       }
       const life = ttlSeconds === undefined ? [] : ['EX', ttlSeconds]
-      await ask(rest, ['SET', overrideKey(key), requests, ...life])
+      await sendCommand(rest, ['SET', overrideKey(key), requests, ...life])
     },
     async lift(key) {
-      await ask(rest, ['DEL', overrideKey(key)])
+      await sendCommand(rest, ['DEL', overrideKey(key)])
     },
     async reset({ key, windowSeconds }) {
       const current = Math.floor(now() / (windowSeconds * 1000))
       // Include the next window: an isolate with a fast clock may have begun it.
       const numbers = [current - 1, current, current + 1]
       const counters = numbers.map((number) => `${counterName(key)}:${number}`)
-      await ask(rest, ['DEL', counterName(key), ...counters])
+      await sendCommand(rest, ['DEL', counterName(key), ...counters])
+    },
+  }
+}
+
+/** Creates the list. `now` is in milliseconds since the epoch. */
+export function createOverrideList(rest: RedisRest, now: () => number): OverrideList {
+  const list = createRecordList({
+    rest,
+    ...LIMIT_OVERRIDE_RECORDS,
+    schema: overrideSchema,
+    now,
+  })
+
+  function keysOf({ id, windows }: LimitOverrideRecord): string[] {
+    const { record, index, ends } = list.keysOf(id)
+    const ofWindows = windows.flatMap((window) => [
+      overrideKey(window),
+      LIMIT_OWNER_PREFIX + window,
+    ])
+    return [record, index, ends, ...ofWindows]
+  }
+
+  return {
+    find: (id) => list.find(id),
+    list: (page) => list.list(page),
+
+    async create({ limit, value, issuer, windows, requests, expiresInSeconds, createdBy }) {
+      const createdAtSeconds = Math.floor(now() / 1000)
+      const record: LimitOverrideRecord = {
+        id: v7(),
+        limit,
+        value,
+        issuer: issuer ?? null,
+        requests,
+        windows: [...windows],
+        createdAtSeconds,
+        createdBy,
+        expiresAtSeconds:
+          expiresInSeconds === undefined ? null : createdAtSeconds + expiresInSeconds,
+      }
+      const { id } = record
+      const end = record.expiresAtSeconds ?? NEVER_ENDS
+      const life = expiresInSeconds ?? 0
+      const prefixes = [LIMIT_OVERRIDE_RECORDS.prefix, LIMIT_OWNER_PREFIX]
+      const values = [id, JSON.stringify(record), requests, life, end, ...prefixes]
+      const done = await list.run(CREATE_OVERRIDE_SCRIPT, keysOf(record), values)
+      if (done !== 1) throw new Unavailable('redis', 'malformed')
+      return record
+    },
+
+    async remove(id) {
+      const record = await list.find(id)
+      if (record === undefined) return false
+      return (await list.run(REMOVE_OVERRIDE_SCRIPT, keysOf(record), [id])) === 1
     },
   }
 }

@@ -1,9 +1,10 @@
 /** Resolves a reference with one script call. */
 
 import { Unavailable } from '../../errors.ts'
+import { REVOKED_TOKEN_PREFIX } from '../../redis/keys.ts'
+import { secondsOf } from '../../redis/reply.ts'
 import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
-import { secondsOf } from '../../redis/seconds.ts'
 import {
   parseStoredReference,
   REFERENCE_TOLERANCE_SECONDS,
@@ -13,7 +14,7 @@ import type { LimitRule, RateLimit } from '../limit.ts'
 import type { AdmissionStore, ReferenceFacts, ReferenceLimit } from '../store.ts'
 import { nextAdmissionMs } from '../window.ts'
 import { exactStateOf, isExact, pushExactArguments } from './exact-limit.ts'
-import { REFERENCE_SCRIPT } from './reference-script.ts'
+import { ADMIT_REFERENCE_SCRIPT } from './scripts.generated.ts'
 
 const NO_RECORD = 0
 /** Special values of the limit in force in the script's reply. */
@@ -28,7 +29,7 @@ const LIMIT_WIDTH = 5
 
 /** Creates `resolve` of an {@link AdmissionStore}. */
 export function createReferenceResolver(rest: RedisRest): AdmissionStore['resolve'] {
-  const script = createScript(REFERENCE_SCRIPT, { keys: 'derived' })
+  const script = createScript(ADMIT_REFERENCE_SCRIPT, { keys: 'derived' })
   // Never retried: a second call would find the proof used.
   const once = sentOnce(rest)
   return async function resolve({
@@ -83,7 +84,7 @@ function readingsOf(pairs: unknown): ReferenceFacts['read'] {
   for (let index = 0; index < list.length; index += 2) {
     const key = textOf(list[index])
     const value = list[index + 1] === null ? undefined : textOf(list[index + 1])
-    const isRevocation = key.startsWith('pc:revoked:')
+    const isRevocation = key.startsWith(REVOKED_TOKEN_PREFIX)
     read.set(key, value === undefined ? undefined : isRevocation ? 1 : secondsOf(value))
   }
   return read

@@ -1,11 +1,10 @@
 /** Parses the reply of the admission script. */
 
 import { Unavailable } from '../../errors.ts'
-import { secondsOf } from '../../redis/seconds.ts'
+import { secondsOf } from '../../redis/reply.ts'
 import type { LimitRequest, RateLimit } from '../limit.ts'
 import type { AdmissionFacts, AdmissionQuery } from '../store.ts'
-import { LEASE_ANSWERS } from './exact-lease.ts'
-import { EXACT_ANSWERS, exactStateOf, isExact } from './exact-limit.ts'
+import { EXACT_ANSWERS, exactStateOf, isExact, LEASE_ANSWERS } from './exact-limit.ts'
 
 type Seconds = (number | undefined)[]
 
@@ -13,7 +12,7 @@ type Seconds = (number | undefined)[]
 const HEAD = 2
 
 /**
- * Parses a reply of `ADMISSION_SCRIPT`. Contains states of exact limits only. Throws `Unavailable`
+ * Parses a reply of `admit.lua`. Contains states of exact limits only. Throws `Unavailable`
  * for a malformed reply: a missing value must not read as "not revoked".
  */
 export function factsOf(reply: unknown, query: AdmissionQuery, nowMs: number): AdmissionFacts {

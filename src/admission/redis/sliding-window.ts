@@ -1,8 +1,8 @@
 /** The sliding window of `@upstash/ratelimit`, with its commands sent in our own pipeline. */
 import { Ratelimit } from '@upstash/ratelimit'
 import { Unavailable } from '../../errors.ts'
+import { resultOf } from '../../redis/reply.ts'
 import type { RedisCommand, RedisReply, RedisRest } from '../../redis/rest.ts'
-import { resultOf } from '../../redis/result.ts'
 import {
   createScript,
   KEY_LOCKING,

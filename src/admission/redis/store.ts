@@ -1,25 +1,26 @@
 /** Answers an admission query in one call to Redis, which usually contains one script. */
 
 import { Unavailable } from '../../errors.ts'
+import { FEED_KEY } from '../../redis/keys.ts'
+import { resultOf } from '../../redis/reply.ts'
 import { type RedisCommand, type RedisReply, type RedisRest, sentOnce } from '../../redis/rest.ts'
-import { resultOf } from '../../redis/result.ts'
 import { createScript, scriptReplies } from '../../redis/script.ts'
 import type { RelationAnswer, RelationQuery } from '../../relations/decision-point.ts'
 import type { RelationCheck } from '../../relations/redis/check.ts'
 import type { FeedCursor, FeedReply } from '../../revocation/feed.ts'
-import { FEED_KEY, FEED_SCRIPT, feedReplyOf } from '../../revocation/redis/feed.ts'
+import { feedReplyOf } from '../../revocation/redis/feed.ts'
+import { READ_CHANGES_SCRIPT } from '../../revocation/redis/scripts.generated.ts'
 import type { LimitRequest } from '../limit.ts'
 import type { AdmissionFacts, AdmissionQuery, AdmissionStore } from '../store.ts'
-import { leaseArgument } from './exact-lease.ts'
-import { isExact, pushExactArguments } from './exact-limit.ts'
+import { isExact, leaseArgument, pushExactArguments } from './exact-limit.ts'
 import { counterName, overrideKey } from './limit-overrides.ts'
 import { createReferenceResolver } from './reference-resolver.ts'
 import { factsOf } from './reply.ts'
-import { ADMISSION_SCRIPT } from './script.ts'
+import { ADMIT_SCRIPT } from './scripts.generated.ts'
 import type { PendingLimits, SlidingWindows } from './sliding-window.ts'
 
-const ADMISSION = createScript(ADMISSION_SCRIPT)
-const FEED = createScript(FEED_SCRIPT)
+const ADMISSION = createScript(ADMIT_SCRIPT)
+const FEED = createScript(READ_CHANGES_SCRIPT)
 
 /**
  * Creates the adapter for Upstash Redis. One `EVALSHA` reads revocation, cutoffs and bans, marks a

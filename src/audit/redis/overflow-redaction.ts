@@ -1,12 +1,12 @@
 /** Erases a person from the audit events in the Redis overflow. */
 
 import { Unavailable } from '../../errors.ts'
+import { OVERFLOW_KEY } from '../../redis/keys.ts'
+import { resultOf } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
-import { resultOf } from '../../redis/result.ts'
 import { forgetting, type Person } from '../erasure.ts'
 import { auditEventSchema } from '../event.ts'
 import type { OverflowRedaction } from '../overflow.ts'
-import { OVERFLOW_KEY } from './overflow.ts'
 
 /**
  * Number of events read at once: usually 0.08 MB, or 0.8 MB of the largest events without an

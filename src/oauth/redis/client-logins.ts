@@ -2,8 +2,11 @@
 import { addressBanKey } from '../../abuse/ban.ts'
 import { Unavailable } from '../../errors.ts'
 import { keyPart } from '../../redis/key-part.ts'
+import { clientAddressKey, clientFailuresKey } from '../../redis/keys.ts'
+import { resultOf, sendCommand } from '../../redis/reply.ts'
 import { type RedisRest, sentOnce } from '../../redis/rest.ts'
-import { ask, resultOf } from '../../redis/result.ts'
+import { runText } from '../../redis/script.ts'
+import { COUNT_FAILURES_SCRIPT } from '../../redis/scripts.generated.ts'
 import { revokedBeforeKey } from '../../revocation/revocation.ts'
 import type { ConfiguredClient } from '../../validators/client.ts'
 import {
@@ -24,20 +27,6 @@ export interface ClientLoginsOptions {
 }
 
 const WHOLE = /^\d{1,12}$/
-
-/**
- * Counts a failure under each of KEYS. ARGV: the window in seconds, which starts with the first
- * failure.
- */
-const FAILED_SCRIPT = `
-local counts = {}
-for i, key in ipairs(KEYS) do
-  counts[2 * i - 1] = redis.call('INCR', key)
-  if counts[2 * i - 1] == 1 then redis.call('EXPIRE', key, ARGV[1]) end
-  counts[2 * i] = redis.call('TTL', key)
-end
-return counts
-`
 
 /**
  * Creates the adapter over Upstash. Each key is read by a command that fails if the key has the
@@ -64,7 +53,7 @@ export function createClientLogins({
         ['TTL', byAddress],
         ['GET', byClient],
         ['TTL', byClient],
-        ['TTL', await knownKey(login)],
+        ['TTL', await clientAddressKey(clientId, address)],
         ['GET', await addressBanKey(address)],
         ...revokedBeforeKeys.map((key) => ['GET', key]),
       ])
@@ -92,13 +81,7 @@ export function createClientLogins({
 
     async failed(login) {
       const keys = await failureKeys(login)
-      const counts = await ask(rest, [
-        'EVAL',
-        FAILED_SCRIPT,
-        keys.length,
-        ...keys,
-        FAILURE_WINDOW_SECONDS,
-      ])
+      const counts = await runText(rest, COUNT_FAILURES_SCRIPT, keys, [FAILURE_WINDOW_SECONDS])
       if (!Array.isArray(counts) || counts.length !== 2 * keys.length)
         throw new Unavailable('redis', 'malformed')
       return {
@@ -107,14 +90,20 @@ export function createClientLogins({
       }
     },
 
-    async succeeded(login, { remember, use }) {
+    async succeeded({ clientId, address }, { remember, use }) {
       if (use !== undefined) {
-        const result = await ask(once, ['SET', use.key, '1', 'EX', use.ttlSeconds, 'NX'])
+        const result = await sendCommand(once, ['SET', use.key, '1', 'EX', use.ttlSeconds, 'NX'])
         if (result === null) return false
         if (result !== 'OK') throw new Unavailable('redis', 'malformed')
       }
       if (remember)
-        await ask(rest, ['SET', await knownKey(login), '1', 'EX', KNOWN_ADDRESS_SECONDS])
+        await sendCommand(rest, [
+          'SET',
+          await clientAddressKey(clientId, address),
+          '1',
+          'EX',
+          KNOWN_ADDRESS_SECONDS,
+        ])
       return true
     },
   }
@@ -132,15 +121,7 @@ function revokedBeforeKeysOf(issuer: string, clientId: string): Promise<string[]
 }
 
 async function failureKeys({ clientId, address }: Login): Promise<[string, string]> {
-  return [await failureKey('address', address), await failureKey('client', clientId)]
-}
-
-async function failureKey(by: 'address' | 'client', whose: string): Promise<string> {
-  return `pc:client-failures:${by}:${await keyPart(whose)}`
-}
-
-async function knownKey({ clientId, address }: Login): Promise<string> {
-  return `pc:client-address:${await keyPart(clientId)}:${await keyPart(address)}`
+  return [await clientFailuresKey('address', address), await clientFailuresKey('client', clientId)]
 }
 
 /** A count without a remaining TTL is about to expire, so the wait is at least 1 s. */

@@ -2,6 +2,7 @@
 import { base64url } from 'jose'
 import * as z from 'zod'
 import { Unavailable } from '../../errors.ts'
+import { CLIENT_PREFIX } from '../../redis/keys.ts'
 import { type ConfiguredClient, clientMembers, type NewClient } from '../../validators/client.ts'
 import type { Client } from '../client.ts'
 
@@ -29,7 +30,7 @@ const recordSchema = z.strictObject({
 
 /** Returns the key of a client's record. `id` is a UUID. */
 export function clientKey(id: string): string {
-  return `pc:client:${id}`
+  return CLIENT_PREFIX + id
 }
 
 /** Parses a record. Throws `Unavailable` for anything else, which must not count as "no client". */

@@ -1,8 +1,10 @@
 /** The client registry: clients in Redis and those of the configuration. */
 import { v7 } from 'uuid'
 import { Denied, Unavailable } from '../../errors.ts'
+import { CLIENTS_INDEX } from '../../redis/keys.ts'
+import { sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
-import { ask } from '../../redis/result.ts'
+import { runText } from '../../redis/script.ts'
 import { type ConfiguredClient, isClientId } from '../../validators/client.ts'
 import type { Client, ClientRegistry } from '../client.ts'
 import { clientSecretHash, newClientSecret } from '../client-secret.ts'
@@ -13,6 +15,7 @@ import {
   describedClient,
   parseClient,
 } from './client-record.ts'
+import { CREATE_CLIENT_SCRIPT, REPLACE_CLIENT_SCRIPT } from './scripts.generated.ts'
 
 export interface ClientRegistryOptions {
   readonly rest: RedisRest
@@ -24,27 +27,10 @@ export interface ClientRegistryOptions {
   readonly now: () => number
 }
 
-/** Index of the client ids. They are UUIDs of version 7, so their text sorts by age. */
-const INDEX_KEY = 'pc:clients'
 /** The number of attempts if other requests change the same client at the same time. */
 const MAX_ATTEMPTS = 5
 /** A cursor that is a position in the list of configured clients. */
 const CONFIGURED_CURSOR = /^configured:(\d{1,6})$/
-
-const CREATE_SCRIPT = `
-redis.call('SET', KEYS[1], ARGV[1])
-redis.call('ZADD', KEYS[2], 0, ARGV[2])
-return 1
-`
-/**
- * KEYS: record. ARGV: the old text, the new text. Replaces a record only if it has not changed in
- * the meantime.
- */
-const REPLACE_SCRIPT = `
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[2])
-return 1
-`
 
 /**
  * Creates the registry. A configured client has priority over a stored one with the same id.
@@ -61,7 +47,7 @@ export function createClientRegistry({
 
   async function stored(ids: readonly string[]): Promise<Client[]> {
     if (ids.length === 0) return []
-    const texts = await ask(rest, ['MGET', ...ids.map(clientKey)])
+    const texts = await sendCommand(rest, ['MGET', ...ids.map(clientKey)])
     if (!Array.isArray(texts) || texts.length !== ids.length)
       throw new Unavailable('redis', 'malformed')
     return texts.filter((text) => text !== null).map(parseClient)
@@ -70,7 +56,15 @@ export function createClientRegistry({
   /** Returns at most `count` ids, newest first, older than `cursor`. */
   async function idsBefore(cursor: string | undefined, count: number): Promise<string[]> {
     const start = cursor === undefined ? '+' : `(${cursor}`
-    const ids = await ask(rest, ['ZREVRANGEBYLEX', INDEX_KEY, start, '-', 'LIMIT', 0, count])
+    const ids = await sendCommand(rest, [
+      'ZREVRANGEBYLEX',
+      CLIENTS_INDEX,
+      start,
+      '-',
+      'LIMIT',
+      0,
+      count,
+    ])
     if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string'))
       throw new Unavailable('redis', 'malformed')
     return ids
@@ -83,12 +77,17 @@ export function createClientRegistry({
   async function replace(id: string, change: (client: Client) => Client | undefined) {
     if (fixed.has(id) || !isClientId(id)) return false
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const text = await ask(rest, ['GET', clientKey(id)])
+      const text = await sendCommand(rest, ['GET', clientKey(id)])
       if (text === null) return false
       const changed = change(parseClient(text))
       if (changed === undefined) return false
       const record = clientRecord(changed)
-      const done = await ask(rest, ['EVAL', REPLACE_SCRIPT, 1, clientKey(id), String(text), record])
+      const done = await runText(
+        rest,
+        REPLACE_CLIENT_SCRIPT,
+        [clientKey(id)],
+        [String(text), record],
+      )
       if (done === 1) return true
       if (done !== 0) throw new Unavailable('redis', 'malformed')
     }
@@ -99,7 +98,7 @@ export function createClientRegistry({
     async find(id) {
       const known = fixed.get(id)
       if (known !== undefined || !isClientId(id)) return known
-      const text = await ask(rest, ['GET', clientKey(id)])
+      const text = await sendCommand(rest, ['GET', clientKey(id)])
       return text === null ? undefined : parseClient(text)
     },
 
@@ -124,10 +123,8 @@ export function createClientRegistry({
         configured: false,
       }
       const { id } = client
-      const done = await ask(rest, [
-        ...['EVAL', CREATE_SCRIPT, 2, clientKey(id), INDEX_KEY],
-        ...[clientRecord(client), id],
-      ])
+      const keys = [clientKey(id), CLIENTS_INDEX]
+      const done = await runText(rest, CREATE_CLIENT_SCRIPT, keys, [clientRecord(client), id])
       if (done !== 1) throw new Unavailable('redis', 'malformed')
       return { client, secret }
     },

@@ -1,30 +1,11 @@
 /** Reads the stored state for a grant from Redis in one pipeline. */
 import { Unavailable } from '../../errors.ts'
+import { resultOf } from '../../redis/reply.ts'
 import { type RedisCommand, type RedisRest, sentOnce } from '../../redis/rest.ts'
-import { resultOf } from '../../redis/result.ts'
+import { evalCommand } from '../../redis/script.ts'
 import type { ExhaustedCounter, GrantCounter } from '../exchange-limits.ts'
 import type { GrantStore } from '../grant-store.ts'
-
-/**
- * Adds one to every counter, or to none. KEYS: the counters. ARGV: a limit and a window in seconds
- * for each. Returns the index of the exhausted counter that takes longest to reset and the time
- * until its reset in milliseconds; index 0: none is exhausted. Fails if the value of a counter is
- * not a number.
- */
-const COUNT_SCRIPT = `
-local full, longest = 0, 0
-for i, key in ipairs(KEYS) do
-  if tonumber(redis.call('GET', key) or '0') >= tonumber(ARGV[2 * i - 1]) then
-    local left = redis.call('PTTL', key)
-    if full == 0 or left > longest then full, longest = i, left end
-  end
-end
-if full > 0 then return { full, longest } end
-for i, key in ipairs(KEYS) do
-  if redis.call('INCR', key) == 1 then redis.call('EXPIRE', key, ARGV[2 * i]) end
-end
-return { 0, 0 }
-`
+import { COUNT_EXCHANGES_SCRIPT } from './scripts.generated.ts'
 
 /**
  * Creates the adapter for Upstash Redis. `EXISTS` counts the keys that `MGET` reads: `MGET` returns
@@ -67,7 +48,7 @@ function stringsOf(values: unknown, existing: unknown, length: number): (string 
 function countCommand(counters: readonly GrantCounter[]): RedisCommand {
   const keys = counters.map(({ key }) => key)
   const args = counters.flatMap(({ limit, windowSeconds }) => [limit, windowSeconds])
-  return ['EVAL', COUNT_SCRIPT, keys.length, ...keys, ...args]
+  return evalCommand(COUNT_EXCHANGES_SCRIPT, keys, args)
 }
 
 function exhaustedOf(

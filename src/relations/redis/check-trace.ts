@@ -2,7 +2,9 @@
 import { Unavailable } from '../../errors.ts'
 import type { RelationDecision } from '../decision-point.ts'
 import type { RelationStep, RelationTrace, TracedRule, TraceNote } from '../trace.ts'
-import { OUTCOMES } from './script-walk.ts'
+
+/** The outcomes that the script returns, as in `walk.lua`. */
+const OUTCOMES = { denied: 0, allowed: 1, negatedCycle: 2, depth: 3, work: 4 } as const
 
 /** The decision for each outcome of the script. */
 export const DECISIONS: ReadonlyMap<unknown, RelationDecision> = new Map<unknown, RelationDecision>(

@@ -11,10 +11,8 @@ import type { RelationModel } from '../model.ts'
 import { type ExplainedAnswer, type ExplainingDecisionPoint, MAX_TRACE_STEPS } from '../trace.ts'
 import { isTuple } from '../tuple.ts'
 import { DECISIONS, traceOf } from './check-trace.ts'
-import { type RelationKeys, relationKeysOf } from './keys.ts'
+import { type RelationKeys, relationKeysOf, versionIn } from './keys.ts'
 import { relationScript } from './script.ts'
-import { ARGUMENTS } from './script-walk.ts'
-import { versionIn } from './version.ts'
 
 /** Limits of one check. Beyond a limit the check returns `unknown`, not `denied`. */
 export interface RelationLimits {
@@ -57,11 +55,8 @@ export interface RelationCheck {
   ): Promise<ExplainedAnswer>
 }
 
-/**
- * The number of arguments before ARGV: the command's name, the script's name, and the number of
- * keys.
- */
-const HEAD = 3
+/** The index of the required version in a command: after its name, the script's and `0`, ARGV[10]. */
+const AT_LEAST = 12
 
 /**
  * Creates the check for a model of `compileModel`: one script that contains the model. Default
@@ -108,12 +103,24 @@ function commandOf(
   maxSteps: number,
 ): RedisCommand {
   if (!isTuple({ object, relation, subject }) || !contextualTuples.every(isTuple))
-    throw new TypeError('relations: what is asked is no tuple')
+    throw new TypeError('relations: invalid object, relation or subject in the query')
   if (contextualTuples.length > MAX_CONTEXTUAL_TUPLES)
     throw new TypeError(`relations: more than ${MAX_CONTEXTUAL_TUPLES} contextual tuples`)
   return [
-    ...['EVALSHA', name, 0, tuples, usersets, version, object, relation, subject],
-    ...[maxDepth, maxWork, maxSteps, atLeast, subjects],
+    'EVALSHA',
+    name,
+    0,
+    tuples,
+    usersets,
+    version,
+    object,
+    relation,
+    subject,
+    maxDepth,
+    maxWork,
+    maxSteps,
+    atLeast,
+    subjects,
     ...contextualTuples.flatMap((tuple) => [`${tuple.object}#${tuple.relation}`, tuple.subject]),
   ]
 }
@@ -128,7 +135,7 @@ function answerIn(result: unknown, command: RedisCommand): RelationAnswer {
   const decision = DECISIONS.get(outcome)
   if (decision === undefined) throw malformed()
   const version = versionText === '' ? 0 : versionIn(versionText)
-  const atLeast = Number(command[HEAD + ARGUMENTS.atLeast - 1])
+  const atLeast = Number(command[AT_LEAST])
   if (!(version >= atLeast)) throw new Unavailable('redis', 'stale')
   return { decision, version }
 }

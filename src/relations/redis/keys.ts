@@ -1,5 +1,13 @@
-/** Redis keys of relation tuples, separate for each tenant. */
+/** Redis keys of relation tuples, separate for each tenant, and the version at one of them. */
+import { Unavailable } from '../../errors.ts'
 import { keyPart } from '../../redis/key-part.ts'
+import {
+  RELATION_VERSION_PREFIX,
+  SUBJECT_TUPLES_PREFIX,
+  TUPLE_INDEX_PREFIX,
+  TUPLES_PREFIX,
+  USERSETS_PREFIX,
+} from '../../redis/keys.ts'
 
 /**
  * Key prefixes of a tenant. The rest of a key is in the written form of tuples. No other keys have
@@ -35,9 +43,19 @@ export function relationKeysOf(tenant: string | null): RelationKeys | Promise<Re
 }
 
 const keysOf = (tenant: string): RelationKeys => ({
-  tuples: `pc:tuples:${tenant}:`,
-  usersets: `pc:usersets:${tenant}:`,
-  index: `pc:tuple-index:${tenant}:`,
-  subjects: `pc:subject-tuples:${tenant}:`,
-  version: `pc:relation-version:${tenant}`,
+  tuples: `${TUPLES_PREFIX}${tenant}:`,
+  usersets: `${USERSETS_PREFIX}${tenant}:`,
+  index: `${TUPLE_INDEX_PREFIX}${tenant}:`,
+  subjects: `${SUBJECT_TUPLES_PREFIX}${tenant}:`,
+  version: RELATION_VERSION_PREFIX + tenant,
 })
+
+/**
+ * Returns the version in microseconds since the epoch. The reply is text, because some servers
+ * cannot return integers of this size. Throws `Unavailable` for anything else.
+ */
+export function versionIn(value: unknown): number {
+  const version = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : Number.NaN
+  if (!Number.isSafeInteger(version)) throw new Unavailable('redis', 'malformed')
+  return version
+}

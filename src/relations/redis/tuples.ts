@@ -1,7 +1,7 @@
 /** The store of relation tuples in Upstash Redis. */
 import { Unavailable } from '../../errors.ts'
+import { resultOf, sendCommand } from '../../redis/reply.ts'
 import { type RedisRest, sentOnce } from '../../redis/rest.ts'
-import { ask, resultOf } from '../../redis/result.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import {
   isAmong,
@@ -11,9 +11,8 @@ import {
   type TupleQuery,
 } from '../store.ts'
 import { parseObject, type RelationTuple } from '../tuple.ts'
-import { type RelationKeys, relationKeysOf } from './keys.ts'
-import { READ_TUPLES, WRITE_TUPLES } from './tuples-script.ts'
-import { versionIn } from './version.ts'
+import { type RelationKeys, relationKeysOf, versionIn } from './keys.ts'
+import { READ_TUPLES_SCRIPT, WRITE_TUPLES_SCRIPT } from './scripts.generated.ts'
 
 /**
  * The first and the last entry of a range, both inclusive unless marked with `(`, in the syntax of
@@ -34,34 +33,36 @@ const typeOf = (object: string) => object.slice(0, object.indexOf(':'))
  */
 export function createRelationTuples(rest: RedisRest, types: Iterable<string>): RelationTuples {
   const once = sentOnce(rest)
-  const runWrite = createScript(WRITE_TUPLES, { keys: 'derived' })
-  const runRead = createScript(READ_TUPLES, { keys: 'derived' })
+  const writeTuples = createScript(WRITE_TUPLES_SCRIPT, { keys: 'derived' })
+  const readTuples = createScript(READ_TUPLES_SCRIPT, { keys: 'derived' })
   const allTypes = [...types].sort()
 
   /** Reads the tuples of one subject from the subject's own index. */
   async function readOfSubject(keys: RelationKeys, subject: string, query: TupleQuery) {
     const [from, to] = rangeOf(query)
     const key = keys.subjects + subject
-    const nodes = await ask(rest, ['ZRANGEBYLEX', key, from, to, 'LIMIT', 0, query.limit + 1])
+    const nodes = await sendCommand(rest, [
+      'ZRANGEBYLEX',
+      key,
+      from,
+      to,
+      'LIMIT',
+      0,
+      query.limit + 1,
+    ])
     return texts(nodes).flatMap((node) => [node, subject])
   }
 
   async function readOfObjects(keys: RelationKeys, query: TupleQuery) {
     const { object, after, limit } = query
-    const asked = object === undefined ? allTypes : [typeOf(object)]
+    const listed = object === undefined ? allTypes : [typeOf(object)]
     const last = after === undefined ? '' : typeOf(after.object)
-    const left = asked.filter((type) => type >= last)
+    const left = listed.filter((type) => type >= last)
     const ranges = left.flatMap((type) => rangeOf(query, type === last))
-    const told = after === undefined ? ['', ''] : [nodeOf(after), after.subject]
-    const args = [keys.tuples, keys.usersets, limit + 1, ...told, ...ranges]
-    return texts(
-      await runScript(
-        rest,
-        runRead,
-        left.map((type) => keys.index + type),
-        args,
-      ),
-    )
+    const position = after === undefined ? ['', ''] : [nodeOf(after), after.subject]
+    const args = [keys.tuples, keys.usersets, limit + 1, ...position, ...ranges]
+    const indexes = left.map((type) => keys.index + type)
+    return texts(await runScript(rest, readTuples, indexes, args))
   }
 
   return {
@@ -72,7 +73,7 @@ export function createRelationTuples(rest: RedisRest, types: Iterable<string>): 
         ...deletes.flatMap((tuple) => ['-', nodeOf(tuple), typeOf(tuple.object), tuple.subject]),
         ...writes.flatMap((tuple) => ['+', nodeOf(tuple), typeOf(tuple.object), tuple.subject]),
       ]
-      const reply = await runScript(once, runWrite, [keys.version], args)
+      const reply = await runScript(once, writeTuples, [keys.version], args)
       if (!Array.isArray(reply)) throw new Unavailable('redis', 'malformed')
       const [written, deleted, version] = reply
       return { written: count(written), deleted: count(deleted), version: versionIn(version) }

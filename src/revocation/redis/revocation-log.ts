@@ -2,13 +2,12 @@
 import { v7 } from 'uuid'
 import { Unavailable } from '../../errors.ts'
 import { tokenIdHash } from '../../identity/token-id.ts'
-import { API_KEY_ENDS_KEY } from '../../redis/keys.ts'
-import { createRecordList } from '../../redis/record-list.ts'
+import { API_KEY_RECORDS, endsKey, REVOCATION_RECORDS } from '../../redis/keys.ts'
+import { sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
-import { ask } from '../../redis/result.ts'
 import { type Revocation, type RevocationLog, revocationSchema } from '../record.ts'
-import { revokedBeforeKey, revokedTokenKey } from '../revocation.ts'
-import { hold, release } from './holds.ts'
+import { MAX_ISSUED_AHEAD_SECONDS, revokedBeforeKey, revokedTokenKey } from '../revocation.ts'
+import { createOwnerList } from './shared-keys.ts'
 
 /** Differs from the 1 that is stored when a client revokes its own token. */
 const REVOKED_BY_OPERATOR = 2
@@ -23,11 +22,11 @@ const LONGEST_SECONDS = 315_360_000
  * longest life. Otherwise a revoked key would be valid again after its revocation expires.
  */
 export function createRevocationLog(rest: RedisRest, now: () => number): RevocationLog {
-  const list = createRecordList({
+  const list = createOwnerList({
     rest,
-    prefix: 'pc:revocation:',
-    index: 'pc:revocations',
+    ...REVOCATION_RECORDS,
     schema: revocationSchema,
+    sharedKeysOf: keysReadBy,
     now,
   })
 
@@ -36,7 +35,13 @@ export function createRevocationLog(rest: RedisRest, now: () => number): Revocat
    * expiry, 0 if there are no keys.
    */
   async function lastApiKeyEnd(): Promise<number> {
-    const result = await ask(rest, ['ZREVRANGE', API_KEY_ENDS_KEY, 0, 0, 'WITHSCORES'])
+    const result = await sendCommand(rest, [
+      'ZREVRANGE',
+      endsKey(API_KEY_RECORDS.index),
+      0,
+      0,
+      'WITHSCORES',
+    ])
     if (!Array.isArray(result)) throw new Unavailable('redis', 'malformed')
     if (result.length === 0) return 0
     const score = String(result[1])
@@ -64,31 +69,19 @@ export function createRevocationLog(rest: RedisRest, now: () => number): Revocat
         createdBy,
         expiresAtSeconds: Math.ceil(Math.min(end, nowSeconds + LONGEST_SECONDS)),
       }
-      await hold(list, {
-        record: list.keysOf(revocation.id),
-        id: revocation.id,
-        json: JSON.stringify(revocation),
-        keys: await effectsOf(revocation),
-        value: kind === 'token' ? REVOKED_BY_OPERATOR : nowSeconds,
-        isRevokedBefore: kind !== 'token',
-        nowSeconds,
-        endsAtSeconds: revocation.expiresAtSeconds,
-      })
+      if (kind === 'token') await list.add(revocation, REVOKED_BY_OPERATOR)
+      // If a cutoff of the same second is in force, tokens issued since then have an `iat` of the
+      // next second. The new cutoff must cover them too.
+      else await list.add(revocation, nowSeconds, MAX_ISSUED_AHEAD_SECONDS)
       return revocation
     },
 
-    async remove(id) {
-      const revocation = await list.find(id)
-      if (revocation === undefined) return false
-      const keys = await effectsOf(revocation)
-      const nowSeconds = Math.floor(now() / 1000)
-      return release(list, { record: list.keysOf(id), id, keys, nowSeconds })
-    },
+    remove: (id) => list.remove(id),
   }
 }
 
 /** Returns the keys at which `admit` reads a revocation. */
-async function effectsOf({ kind, value, issuers }: Revocation): Promise<string[]> {
+async function keysReadBy({ kind, value, issuers }: Revocation): Promise<string[]> {
   return Promise.all(
     issuers.map(async (issuer) =>
       kind === 'token'

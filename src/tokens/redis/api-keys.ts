@@ -2,10 +2,9 @@
 import { v4, v7 } from 'uuid'
 import { Unavailable } from '../../errors.ts'
 import { tokenIdHash } from '../../identity/token-id.ts'
-import { API_KEYS_INDEX } from '../../redis/keys.ts'
+import { API_KEY_RECORDS, FEED_KEY } from '../../redis/keys.ts'
 import { createRecordList, NEVER_ENDS } from '../../redis/record-list.ts'
 import type { RedisRest } from '../../redis/rest.ts'
-import { FEED_KEY, FEED_TELL } from '../../revocation/redis/feed.ts'
 import { revokedTokenKey } from '../../revocation/revocation.ts'
 import { type ApiKey, type ApiKeys, apiKeySchema, newApiKey } from '../api-key.ts'
 import {
@@ -15,6 +14,7 @@ import {
   referenceKey,
   storedReference,
 } from '../reference.ts'
+import { END_API_KEY_SCRIPT, WRITE_API_KEY_SCRIPT } from './scripts.generated.ts'
 
 export interface ApiKeysOptions {
   readonly rest: RedisRest
@@ -30,63 +30,13 @@ const REMEMBERED_SECONDS = 310
 const MAX_ATTEMPTS = 5
 
 /**
- * `present(record)`: returns the token id of a record's present key, or an empty string if there is
- * no record.
- */
-const PRESENT = `
-local function present(record)
-  local text = redis.call('GET', record)
-  return text and cjson.decode(text).tokenId or ''
-end
-`
-
-/**
- * KEYS: record, index, ends, new reference. To replace a key, also its reference, its revocation
- * and the feed. ARGV: id, record, reference, life in seconds or 0, expiry; the token id to replace
- * or an empty string; how long the old token id stays revoked, in seconds. Returns 0 if the record
- * has changed in the meantime.
- */
-const WRITE_SCRIPT = `${FEED_TELL}${PRESENT}
-local life = tonumber(ARGV[4])
-if present(KEYS[1]) ~= ARGV[6] then return 0 end
-local function put(key, value)
-  if life > 0 then redis.call('SET', key, value, 'EX', life) else redis.call('SET', key, value) end
-end
-if KEYS[5] then
-  feed_tell(KEYS[7], { KEYS[6] })
-  redis.call('SET', KEYS[6], '1', 'EX', ARGV[7])
-  redis.call('DEL', KEYS[5])
-end
-put(KEYS[4], ARGV[3])
-put(KEYS[1], ARGV[2])
-redis.call('ZADD', KEYS[2], 0, ARGV[1])
-redis.call('ZADD', KEYS[3], ARGV[5], ARGV[1])
-return 1
-`
-
-/**
- * KEYS: record, index, ends, reference, revocation, feed. ARGV: id, token id, how long the token id
- * stays revoked, in seconds. Returns 0 if the record has changed in the meantime.
- */
-const END_SCRIPT = `${FEED_TELL}${PRESENT}
-if present(KEYS[1]) ~= ARGV[2] then return 0 end
-feed_tell(KEYS[6], { KEYS[5] })
-redis.call('SET', KEYS[5], '1', 'EX', ARGV[3])
-redis.call('DEL', KEYS[4], KEYS[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('ZREM', KEYS[3], ARGV[1])
-return 1
-`
-
-/**
  * Creates the adapter. Each change is atomic: the key is stored, listed and valid, or none of
  * these.
  */
 export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys {
   const list = createRecordList({
     rest,
-    prefix: 'pc:api-key:',
-    index: API_KEYS_INDEX,
+    ...API_KEY_RECORDS,
     schema: apiKeySchema,
     now,
   })
@@ -105,7 +55,7 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
     const life = end === null ? 0 : Math.max(1, end - nowSeconds() + REFERENCE_TOLERANCE_SECONDS)
     const keys = [record, index, ends, referenceKey(issued.hash)]
     if (old !== undefined) keys.push(...(await keysOfCredential(old)))
-    const done = await list.run(WRITE_SCRIPT, keys, [
+    const done = await list.run(WRITE_API_KEY_SCRIPT, keys, [
       key.id,
       JSON.stringify(issued),
       await storedReference(referenceOf(issued)),
@@ -196,7 +146,7 @@ export function createApiKeys({ rest, publicUrl, now }: ApiKeysOptions): ApiKeys
         const { record, index, ends } = list.keysOf(id)
         const keys = [record, index, ends, ...(await keysOfCredential(key))]
         const values = [id, key.tokenId, revokedSeconds(key)]
-        return (await list.run(END_SCRIPT, keys, values)) === 1 ? true : undefined
+        return (await list.run(END_API_KEY_SCRIPT, keys, values)) === 1 ? true : undefined
       })
       return ended === true
     },

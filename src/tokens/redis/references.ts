@@ -3,8 +3,8 @@
  */
 
 import { Unavailable } from '../../errors.ts'
+import { sendCommand } from '../../redis/reply.ts'
 import type { RedisRest } from '../../redis/rest.ts'
-import { ask } from '../../redis/result.ts'
 import {
   parseStoredReference,
   REFERENCE_TOLERANCE_SECONDS,
@@ -28,7 +28,7 @@ export function createReferenceStore(
       const untilSeconds = (expiresAtSeconds ?? 0) + REFERENCE_TOLERANCE_SECONDS
       const ttlSeconds = Math.max(1, Math.ceil(untilSeconds - now() / 1000))
       const expiry = expiresAtSeconds === null ? [] : ['EX', ttlSeconds]
-      const reply = await ask(rest, [
+      const reply = await sendCommand(rest, [
         'SET',
         referenceKey(hash),
         await storedReference(record),
@@ -37,11 +37,11 @@ export function createReferenceStore(
       if (reply !== 'OK') throw new Unavailable('redis', 'malformed')
     },
     async find(hash) {
-      const text = await ask(rest, ['GET', referenceKey(hash)])
+      const text = await sendCommand(rest, ['GET', referenceKey(hash)])
       return text === null ? undefined : parseStoredReference(text)
     },
     async remove(hash) {
-      const reply = await ask(rest, ['DEL', referenceKey(hash)])
+      const reply = await sendCommand(rest, ['DEL', referenceKey(hash)])
       if (reply !== 0 && reply !== 1) throw new Unavailable('redis', 'malformed')
     },
   }

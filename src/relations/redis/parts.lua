@@ -1,16 +1,15 @@
-/** Lua that evaluates the parts of a relation's definition. */
+--@include climb.lua
 
-/**
- * Lua that follows `RELATION_CLIMB` in the script. Each function takes a part, the relation that
- * contains it, and the number of tuples in the chain so far. `at` is that relation as
- * `object#relation`; its object, type and rule follow. A function returns an outcome and the cell
- * that the outcome depends on (see `RELATION_WALK`). Outcomes are three-valued: allowed, denied,
- * and several kinds of unknown.
- */
-export const RELATION_PARTS = `
+--- Evaluates the parts of a relation's definition.
+--
+-- Each function takes a part, the relation that contains it, and the number of tuples in the chain so
+-- far. `at` is that relation as `object#relation`; its object, type and rule follow. A function returns
+-- an outcome and the cell that the outcome depends on (see `walk.lua`). Outcomes are three-valued:
+-- allowed, denied, and several kinds of unknown.
+
 local kinds = {}
 
--- Who was named, if anybody was.
+-- The subject that the last tuple named: the subject itself or its wildcard; nil: none.
 local named_as
 function kinds.look(part, at, object, type, rule, hops)
   local one, all = rule.names[kind], wildcard and rule.names[wildcard]
@@ -31,7 +30,7 @@ function kinds.look(part, at, object, type, rule, hops)
   return named_as and ALLOWED or DENIED
 end
 
--- Of members that lead on, each one hop away: allowed if any of them is.
+-- Combines the outcomes of alternatives: allowed if any of them is.
 local function any(outcome, hangs_on, one, cell)
   if one == ALLOWED then return ALLOWED end
   return one > outcome and one or outcome, lower(hangs_on, cell)
@@ -109,7 +108,7 @@ function kinds.union(part, at, object, type, rule, hops)
   return outcome, hangs_on
 end
 
--- The denial that hangs on least is told.
+-- Of several denials, returns the one that depends on the innermost cell.
 function kinds.intersection(part, at, object, type, rule, hops)
   local outcome, hangs_on, denied, denied_by = ALLOWED, nil, false, nil
   for index = 2, #part do
@@ -132,10 +131,8 @@ function kinds.exclusion(part, at, object, type, rule, hops)
   local less, less_cell = evaluate(part[3], at, object, type, rule, hops)
   if less == ALLOWED then return DENIED end
   if base == DENIED then return DENIED, base_cell end
-  -- It does not hold only because of what it is part of.
+  -- The denial only holds because of an assumption about a relation that contains this one.
   if less == DENIED and less_cell then less = NEGATED end
   local outcome = less == DENIED and base or less > base and less or base
   return outcome, lower(base_cell, less_cell)
 end
-
-`

@@ -1,31 +1,24 @@
-/** Lua that finds the memberships of a subject, from the subject upwards. */
+--@include walk.lua
 
-/** Share of the work limit that the search for memberships may use, 0 to 1. */
-const CLIMB = 0.4
-/**
- * From this number of memberships on, one extra call to compare the sizes of two sets is worth its
- * cost.
- */
-const MANY = 16
+--- Finds the memberships of a subject, from the subject upwards.
+--
+-- An object may be shared with thousands of groups, while the subject is in a few. So the script does
+-- not walk into usersets that are memberships (see `membershipsOf`). Instead it reads the subject's
+-- own memberships from the index of its tuples, then theirs, level by level.
 
-/**
- * Lua that follows `RELATION_WALK` in the script. An object may be shared with thousands of groups,
- * while the subject is in a few. So the script does not walk into usersets that are memberships
- * (see `membershipsOf`).
- *
- * Instead it reads the subject's own memberships from the index of its tuples, then theirs, level
- * by level. For each level, `expand_members` looks up in one call which memberships the tuples of a
- * relation name. It returns an outcome, or nil if the subject has too many memberships; the script
- * then walks the usersets.
- *
- * `far` maps each membership to the number of tuples between it and a tuple that names the subject.
- */
-export const RELATION_CLIMB = `
+-- Share of the work limit that the search for memberships may use, 0 to 1.
+local CLIMB = 0.4 --@inline
+-- From this number of memberships on, one extra call to compare the sizes of two sets is worth its
+-- cost.
+local MANY = 16 --@inline
+
 local subjects = ARGV[11]
--- More may not be looked at here: as much is left to ask about it, and something to walk.
-local max_climb, max_added = max_work * ${CLIMB}, max_walked * ${CLIMB}
+-- The rest of the limits is for looking up the memberships, and for the walk.
+local max_climb, max_added = max_work * CLIMB, max_walked * CLIMB
 local climbed, found, kind_of, far, via, made = 0, {}, {}, {}, {}, {}
--- Of found: the last whose own memberships are known. 'all' or 'too many' once there is an end to it.
+-- `looked` is the last entry of `found` whose own memberships have been read. `ended` is 'all' or
+-- 'too many' when the search has ended. `far` maps each membership to the number of tuples between it
+-- and a tuple that names the subject.
 local looked, ended = -1, nil
 
 local function add(named, object, type, relation, distance, from)
@@ -66,7 +59,7 @@ local function add_above(from, from_kind, distance)
   for _, named in ipairs(extra_above and extra_above[from] or {}) do take(named) end
 end
 
--- One level more.
+-- Reads one more level.
 local function climb()
   if looked == -1 then
     looked = 0
@@ -92,11 +85,11 @@ local function climb()
   if looked == #found then ended = ended or 'all' end
 end
 
--- Which memberships, from one on, the tuples of a relation name; nil: they are more than may still be
--- looked at. Of many the tuples may be fewer.
+-- Returns the memberships, starting at index `from`, that the tuples of a relation name; nil: more than
+-- the work limit permits. Reads all tuples of the relation if they are fewer than many memberships.
 local function named_of(key, rule, from)
   local named = {}
-  if #found - from >= ${MANY} then
+  if #found - from >= MANY then
     worked = worked + 1
     if call('ZCARD', key) <= #found - from then
       local list, is_cut = members(key)
@@ -108,7 +101,7 @@ local function named_of(key, rule, from)
     end
   end
   local asked, also = {}, extra and extra[key] or {}
-  walked = walked + (#found - from) / ${MANY}
+  walked = walked + (#found - from) / MANY
   for index = from, #found do
     if rule.members[kind_of[found[index]]] then asked[#asked + 1] = found[index] end
   end
@@ -123,6 +116,8 @@ local function named_of(key, rule, from)
 end
 
 local prove
+-- Looks up, in one call for each level, which memberships the tuples of a relation name. Returns an
+-- outcome, or nil if the subject has too many memberships; the caller then walks the usersets.
 local function expand_members(at, rule, hops)
   local outcome, from = DENIED, 1
   if max_steps > 0 and parent > 0 then steps[parent][5] = 'by_subject' end
@@ -143,21 +138,20 @@ local function expand_members(at, rule, hops)
   end
 end
 
--- Tells by which tuples a membership that is named leads to the subject.
+-- Adds to the trace the tuples by which a membership leads to the subject.
 prove = function(at, named)
   local rule, tuple, outer = 'userset', at .. '@' .. named, parent
   while via[named] do
-    parent = tell(rule, named, tuple, ALLOWED)
+    parent = trace(rule, named, tuple, ALLOWED)
     local from = via[named]
     if made[named] then
       rule, tuple = 'computed', nil
     elseif via[from] then
       rule, tuple = 'userset', named .. '@' .. from
     else
-      tell('direct', named, named .. '@' .. from, ALLOWED)
+      trace('direct', named, named .. '@' .. from, ALLOWED)
     end
     named = from
   end
   parent = outer
 end
-`

@@ -1,54 +1,32 @@
-/** Lua that walks a tenant's tuples: the query, the reads, and the memoized outcomes. */
+--@include model.lua
 
-/**
- * The outcomes that the script returns. Of several unknown outcomes, the script returns the
- * highest.
- */
-export const OUTCOMES = { denied: 0, allowed: 1, negatedCycle: 2, depth: 3, work: 4 } as const
+--- Walks a tenant's tuples: the query, the reads, and the memoized outcomes.
+--
+-- `walk` evaluates one relation of one object. It returns an outcome and the cell that the outcome
+-- depends on.
+--
+-- A *cell* belongs to a relation that is under evaluation. When the walk returns to that relation, it
+-- assumes a denial there and records the dependency. An outcome depends on the cell of the outermost
+-- such relation, or on nil.
+--
+-- The evaluation of the relation settles its cell. If the relation is denied, the denials that depend
+-- on the cell are final, or depend on the cell that the relation itself depends on. All other outcomes
+-- that depend on the cell are dropped. So the walk does not evaluate the relations of a cycle again
+-- and again.
 
-/** Indexes of the arguments in ARGV, from 1. Two more follow for each contextual tuple. */
-export const ARGUMENTS = {
-  tuples: 1,
-  usersets: 2,
-  version: 3,
-  object: 4,
-  relation: 5,
-  subject: 6,
-  maxDepth: 7,
-  maxWork: 8,
-  maxSteps: 9,
-  atLeast: 10,
-  subjects: 11,
-} as const
+-- Number of steps without a call to Redis that the script may take for each unit of work. All steps
+-- together then take about as long as all calls.
+local STEPS = 4 --@inline
 
-const { denied, allowed, negatedCycle, depth, work } = OUTCOMES
-/**
- * Number of steps without a call to Redis that the script may take for each unit of work. All steps
- * together then take about as long as all calls.
- */
-const STEPS = 4
-
-/**
- * Lua that follows the model in the script. `walk` evaluates one relation of one object. It returns
- * an outcome and the cell that the outcome depends on.
- *
- * A *cell* belongs to a relation that is under evaluation. When the walk returns to that relation,
- * it assumes a denial there and records the dependency. An outcome depends on the cell of the
- * outermost such relation, or on nil.
- *
- * The evaluation of the relation settles its cell. If the relation is denied, the denials that
- * depend on the cell are final, or depend on the cell that the relation itself depends on. All
- * other outcomes that depend on the cell are dropped. So the walk does not evaluate the relations
- * of a cycle again and again.
- */
-export const RELATION_WALK = `
-local DENIED, ALLOWED, NEGATED, DEPTH, WORK = ${denied}, ${allowed}, ${negatedCycle}, ${depth}, ${work}
+-- The outcomes, as in `check-trace.ts`. Of several unknown outcomes, the highest is returned.
+local DENIED, ALLOWED, NEGATED, DEPTH, WORK = 0, 1, 2, 3, 4
 local call, find, sub, unpack = redis.call, string.find, string.sub, unpack
 local tuples, usersets, subject = ARGV[1], ARGV[2], ARGV[6]
 local max_depth, max_work, max_steps = ARGV[7] + 0, ARGV[8] + 0, ARGV[9] + 0
-local worked, walked, max_walked, level = 0, 0, max_work * ${STEPS}, 0
--- Of the subject: its kind, and the wildcard that names it too.
-local kind, wildcard, subject_set = nil, nil, tuples
+local worked, walked, max_walked, level = 0, 0, max_work * STEPS, 0
+-- The kind of the subject, the wildcard that includes it, and the prefix of sets that can name it.
+local kind, wildcard
+local subject_set = tuples
 local colon, hash = find(subject, ':', 1, true), find(subject, '#', 1, true)
 if hash then
   kind, subject_set = sub(subject, 1, colon - 1) .. sub(subject, hash), usersets
@@ -61,7 +39,7 @@ end
 
 local place = place_of(kind)
 
--- Contextual tuples: subjects by key, and what they are named by.
+-- Contextual tuples: their subjects by key, and their nodes by subject.
 local extra, extra_above
 for index = 12, #ARGV, 2 do
   local at, named = ARGV[index], ARGV[index + 1]
@@ -72,7 +50,7 @@ for index = 12, #ARGV, 2 do
   extra_above[named][#extra_above[named] + 1] = at
 end
 
--- Relations by type and name; false: there is none.
+-- Relations by type and name; false: the model has no such relation.
 local relations = {}
 local function rule_of(type, relation)
   local of = relations[type]
@@ -90,12 +68,12 @@ local function rule_of(type, relation)
   return rule
 end
 
--- Members of a set, no more than may still be looked at; and whether there were more.
+-- Returns the members of a set, as many as the work limit still permits, and whether there are more.
 local lists, cut = {}, {}
 local function members(key)
   local list = lists[key]
   if not list then
-    -- Never below 0: Redis takes a negative end as one that is counted from behind.
+    -- Never below 0: Redis counts a negative end from the end of the set.
     local most = math.max(max_work - worked - 1, 0)
     worked = worked + 1
     list = call('ZRANGE', key, 0, most)
@@ -112,7 +90,7 @@ local function members(key)
   return list, cut[key]
 end
 
--- Outcomes that are known, those that are not (with the depth at which they are), and cells.
+-- Outcomes by node; the levels of the nodes under evaluation; and the cells by level.
 local known, on_stack, cells = {}, {}, {}
 local function root_of(cell)
   while cell.up do cell = cell.up end
@@ -127,7 +105,7 @@ local function higher(a, b)
   return a.level < b.level and b or a
 end
 
--- Tracing.
+-- Adds a step to the trace. Returns its index, or 0 if the trace is full.
 local steps, truncated, parent = {}, 0, 0
 local function open(rule, at, tuple, note)
   if #steps >= max_steps then
@@ -137,7 +115,8 @@ local function open(rule, at, tuple, note)
   steps[#steps + 1] = { parent, rule, at, tuple or '', note or '', -1 }
   return #steps
 end
-local function tell(rule, at, tuple, outcome, note)
+-- Adds a step with its outcome.
+local function trace(rule, at, tuple, outcome, note)
   local step = open(rule, at, tuple, note)
   if step > 0 then steps[step][6] = outcome end
   return step
@@ -177,7 +156,7 @@ local function walk(at, object, type, relation, hops, rule_name, tuple)
   end
   if not note and (worked >= max_work or walked > max_walked) then outcome = WORK end
   if outcome then
-    if max_steps > 0 then tell(rule_name, at, tuple, outcome, note) end
+    if max_steps > 0 then trace(rule_name, at, tuple, outcome, note) end
     return outcome, hangs_on
   end
 
@@ -207,5 +186,3 @@ local function walk(at, object, type, relation, hops, rule_name, tuple)
   known[at] = { outcome = outcome, cell = hangs_on, hops = hops }
   return outcome, hangs_on
 end
-
-`

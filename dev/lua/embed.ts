@@ -1,0 +1,137 @@
+/**
+ * Embeds Lua scripts: each folder with `.lua` files gets a TypeScript module that exports their texts.
+ *
+ * A line `--@include PATH`, before any code, puts that file in front, once for each script. A file
+ * that another file includes is a library: scripts share its text. A line `local NAME = VALUE
+ * --@inline` declares a constant whose value is inserted where the name is used; `local NAME --@inline
+ * PATH` takes the value from the export of a TypeScript module. Comments and empty lines are removed.
+ */
+import { globSync, readFileSync } from 'node:fs'
+import { basename, dirname, join, relative, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+/** The name of the generated module in each folder. */
+export const GENERATED = 'scripts.generated.ts'
+const HEADER =
+  '/** Generated from the `.lua` files of this folder by `npm run lua`. Do not edit. */\n'
+
+const INCLUDE = /^--@include (\S+)$/gm
+const INLINE = /^local ([A-Z][A-Z0-9_]*)(?: = (\S+))? --@inline(?: (\S+))?$/gm
+/** Comments, strings and identifiers: a constant is replaced only where it is an identifier. */
+const TOKEN = /--.*|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[A-Za-z_]\w*/g
+
+interface LuaFile {
+  readonly path: string
+  readonly source: string
+  /** Paths of the included files. */
+  readonly includes: readonly string[]
+}
+
+/** The Lua files below a folder. */
+export interface LuaFiles {
+  /** Paths of the files that no other file includes, sorted. */
+  readonly scripts: readonly string[]
+  /** Returns a script with its includes as Lua source that a linter can check. */
+  sourceOf(script: string): string
+  /** Returns the text of the generated module of each folder, by its path. */
+  modules(): Promise<ReadonlyMap<string, string>>
+}
+
+/** Reads the Lua files below a folder. Throws an `Error` for an include of a missing file. */
+export function readLuaFiles(root: string): LuaFiles {
+  const files = new Map(
+    globSync('**/*.lua', { cwd: root })
+      .sort()
+      .map((name) => readLuaFile(join(root, name)))
+      .map((file) => [file.path, file]),
+  )
+  const libraries = new Set([...files.values()].flatMap(({ includes }) => includes))
+
+  function fileAt(path: string): LuaFile {
+    const file = files.get(path)
+    if (file === undefined) throw new Error(`${relative('', path)}: no such Lua file`)
+    return file
+  }
+
+  /** Returns a file after all files that it includes, each once. */
+  function withIncludes(path: string, found = new Set<LuaFile>()): Set<LuaFile> {
+    const file = fileAt(path)
+    for (const included of file.includes) withIncludes(included, found)
+    return found.add(file)
+  }
+
+  async function textOf(path: string): Promise<string> {
+    const constants = new Map<string, string>()
+    for (const file of withIncludes(path))
+      for (const [name, value] of await constantsOf(file)) constants.set(name, value)
+    return fileAt(path)
+      .source.replaceAll(INLINE, '')
+      .replaceAll(TOKEN, (token) => (token.startsWith('--') ? '' : (constants.get(token) ?? token)))
+      .replaceAll(/[ \t]+$/gm, '')
+      .replaceAll(/^\n+|\n(?=\n)/g, '')
+  }
+
+  async function moduleOf(folder: string): Promise<string> {
+    const own = [...files.keys()].filter((path) => dirname(path) === folder)
+    // A library must be declared before the texts that contain it.
+    const ordered = new Set(own.flatMap((path) => [...withIncludes(path)].map((file) => file.path)))
+    const imports = new Map<string, string[]>()
+    const declarations: string[] = []
+    for (const path of ordered) {
+      if (dirname(path) !== folder) {
+        const from = relative(folder, join(dirname(path), GENERATED))
+        imports.set(from, [...(imports.get(from) ?? []), nameOf(path)])
+        continue
+      }
+      const isLibrary = libraries.has(path)
+      const before = isLibrary ? [] : [...withIncludes(path)].filter((file) => file.path !== path)
+      const included = before.map((file) => `\${${nameOf(file.path)}}`).join('')
+      const literal = (await textOf(path)).replaceAll(/[\\`]|\$\{/g, '\\$&')
+      const name = isLibrary ? nameOf(path) : `${nameOf(path)}_SCRIPT`
+      declarations.push(`\nexport const ${name} = \`${included}\n${literal}\`\n`)
+    }
+    const lines = [...imports].map(
+      ([from, names]) => `import { ${names.sort().join(', ')} } from '${from}'\n`,
+    )
+    return [HEADER, ...lines, ...declarations].join('')
+  }
+
+  return {
+    scripts: [...files.keys()].filter((path) => !libraries.has(path)),
+    sourceOf: (script) => [...withIncludes(script)].map(({ source }) => source).join('\n'),
+    async modules() {
+      const folders = [...new Set([...files.keys()].map((path) => dirname(path)))]
+      const texts = await Promise.all(folders.map(moduleOf))
+      return new Map(folders.map((folder, at) => [join(folder, GENERATED), texts[at] ?? '']))
+    },
+  }
+}
+
+function readLuaFile(path: string): LuaFile {
+  const source = readFileSync(path, 'utf8')
+  const includes = [...source.matchAll(INCLUDE)].map(([, to = '']) => resolve(dirname(path), to))
+  return { path, source, includes }
+}
+
+/** The name of a file's constant: `ADD_OWNER` for `add-owner.lua`. */
+function nameOf(path: string): string {
+  return basename(path, '.lua').replaceAll('-', '_').toUpperCase()
+}
+
+async function constantsOf({ path, source }: LuaFile): Promise<[name: string, value: string][]> {
+  const constants: [string, string][] = []
+  for (const [line, name = '', literal, module] of source.matchAll(INLINE)) {
+    const value =
+      module === undefined ? literal : await exported(resolve(dirname(path), module), name)
+    if (value === undefined) throw new Error(`${relative('', path)}: no value: ${line}`)
+    constants.push([name, value])
+  }
+  return constants
+}
+
+async function exported(module: string, name: string): Promise<string> {
+  const value: unknown = (await import(pathToFileURL(module).href))[name]
+  if (typeof value === 'number') return String(value)
+  if (typeof value === 'string' && !/['\\\n]/.test(value)) return `'${value}'`
+  throw new Error(`${relative('', module)}: exports no number or simple text ${name}`)
+}

@@ -1,0 +1,75 @@
+/**
+ * Keys that several records write, such as the cutoff of a subject that was revoked twice. The
+ * records are the owners of the key. If one is removed, the key keeps the value that the other owners
+ * and other writers need.
+ */
+import type * as z from 'zod'
+import { FEED_KEY, OWNERS_PREFIX } from '../../redis/keys.ts'
+import {
+  createRecordList,
+  type RecordList,
+  type RecordListOptions,
+} from '../../redis/record-list.ts'
+import { ADD_OWNER_SCRIPT, REMOVE_OWNER_SCRIPT } from './scripts.generated.ts'
+
+/** A record that writes shared keys. Each key has the largest value of its owners. */
+export interface Owner {
+  readonly id: string
+  readonly createdAtSeconds: number
+  /** When the record and its values expire, in seconds since the epoch. */
+  readonly expiresAtSeconds: number
+}
+
+export interface OwnerListOptions<Schema extends z.ZodType> extends RecordListOptions<Schema> {
+  /** Returns the keys that a record writes, which `admit` reads. */
+  sharedKeysOf(record: z.output<Schema>): Promise<readonly string[]>
+}
+
+export interface OwnerList<Record> extends Pick<RecordList<Record>, 'list' | 'find'> {
+  /**
+   * Stores a record, its index entries and its keys in one atomic step. `value` is a positive
+   * integer. A key with a value from `value` up to `value + raiseBelow - 1` gets a larger value.
+   */
+  add(record: Record, value: number, raiseBelow?: number): Promise<void>
+  /**
+   * Removes a record, its index entries and its values in one atomic step. Returns false if the
+   * record does not exist.
+   */
+  remove(id: string): Promise<boolean>
+}
+
+/** Creates the list. Its methods throw `Unavailable` as those of a {@link RecordList} do. */
+export function createOwnerList<Schema extends z.ZodType<Owner>>(
+  options: OwnerListOptions<Schema>,
+): OwnerList<z.output<Schema>> {
+  const list = createRecordList(options)
+
+  async function keysOf(record: z.output<Schema>): Promise<string[]> {
+    const own = list.keysOf(record.id)
+    return [own.record, own.index, own.ends, ...withOwners(await options.sharedKeysOf(record))]
+  }
+
+  return {
+    list: (page) => list.list(page),
+    find: (id) => list.find(id),
+
+    async add(record, value, raiseBelow = 0) {
+      const { id, createdAtSeconds, expiresAtSeconds } = record
+      const times = [expiresAtSeconds, createdAtSeconds]
+      const args = [id, JSON.stringify(record), value, ...times, raiseBelow]
+      await list.run(ADD_OWNER_SCRIPT, await keysOf(record), args)
+    },
+
+    async remove(id) {
+      const record = await list.find(id)
+      if (record === undefined) return false
+      const nowSeconds = Math.floor(options.now() / 1000)
+      return (await list.run(REMOVE_OWNER_SCRIPT, await keysOf(record), [id, nowSeconds])) === 1
+    },
+  }
+}
+
+/** Returns the key of the feed, followed by each shared key and the key of its owners. */
+export function withOwners(keys: readonly string[]): string[] {
+  return [FEED_KEY, ...keys.flatMap((key) => [key, OWNERS_PREFIX + key])]
+}

@@ -1,0 +1,8 @@
+--@include ../../revocation/redis/extend-cutoff.lua
+
+--- Ends the refresh family at KEYS[1]. KEYS[2] is the cutoff of its session, KEYS[3] the feed. The
+-- cutoff is written first: if that fails, the family is unchanged for the next attempt.
+local function end_family(at, ttl_seconds)
+  extend_cutoff(KEYS[3], KEYS[2], at, ttl_seconds)
+  if redis.call('EXISTS', KEYS[1]) == 1 then redis.call('HSET', KEYS[1], 'ended', '1') end
+end

@@ -1,0 +1,63 @@
+/** Lua scripts: the generated modules are current, the scripts are valid Lua 5.1, keys are named once. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { GENERATED, readLuaFiles } from '../../dev/lua/embed.ts'
+import { ROOT } from '../harness/process.ts'
+import { filesBelow } from './import-graph.ts'
+
+const files = readLuaFiles(join(ROOT, 'src'))
+const isInstalled = (command: string) => spawnSync(command, ['-v']).error === undefined
+const luac = ['luac5.1', 'luac'].find(isInstalled)
+
+/** What scripts may use beside the libraries of Lua: that of Redis, and the generated model. */
+const GLOBALS = ['redis', 'cjson', 'KEYS', 'ARGV', 'types', 'above', 'places', 'LOOK', 'EXPAND']
+/**
+ * A constant with a value from TypeScript is never set in Lua; a script may include a function that it
+ * does not use; functions of one table have the same parameters; and a
+ * local name may be that of an outer one.
+ */
+const IGNORED = ['221/[A-Z_]+', '211', '212', '431']
+
+describe('Lua scripts', () => {
+  test('the generated modules are current: `npm run lua` changes none', async () => {
+    const modules = await files.modules()
+    expect(modules.size).toBeGreaterThan(5)
+    for (const [path, text] of modules)
+      expect(readFileSync(path, 'utf8'), `${relative(ROOT, path)}: run npm run lua`).toBe(text)
+    const generated = filesBelow(ROOT, 'src').filter((path) => path.endsWith(GENERATED))
+    expect(generated).toEqual([...modules.keys()].map((path) => relative(ROOT, path)).sort())
+  })
+
+  test('no other module of src contains Lua', () => {
+    const others = filesBelow(ROOT, 'src').filter((path) => !path.endsWith(GENERATED))
+    const offenders = others.filter((path) =>
+      /redis\.call\(|\bKEYS\[\d/.test(readFileSync(join(ROOT, path), 'utf8')),
+    )
+    expect(offenders).toEqual([])
+  })
+
+  test.skipIf(luac === undefined)('Lua 5.1 compiles each script', () => {
+    for (const script of files.scripts)
+      execFileSync(luac as string, ['-p', '-'], { input: files.sourceOf(script), stdio: 'pipe' })
+  })
+
+  test.skipIf(!isInstalled('luacheck'))('luacheck finds no mistake in any script', () => {
+    const found = files.scripts.flatMap((script) => {
+      const args = ['-', '--std', 'lua51', '--no-color', '--codes', '--no-max-line-length']
+      const options = [...args, '--ignore', ...IGNORED, '--read-globals', ...GLOBALS]
+      const { stdout, status } = spawnSync('luacheck', options, { input: files.sourceOf(script) })
+      return status === 0 ? [] : [`${relative(ROOT, script)}\n${stdout}`]
+    })
+    expect(found).toEqual([])
+  })
+})
+
+test('names of Redis keys are in src/redis/keys.ts only', () => {
+  const names = filesBelow(ROOT, 'src').filter(
+    (path) => !path.endsWith(GENERATED) && /['"`]pc:/.test(readFileSync(join(ROOT, path), 'utf8')),
+  )
+  expect(names).toEqual(['src/redis/keys.ts'])
+  for (const script of files.scripts) expect(files.sourceOf(script)).not.toMatch(/['"]pc:/)
+})
