@@ -1,8 +1,8 @@
 /** Command-line options of `npm run bench`. */
 import { parseArgs } from 'node:util'
-import { BASELINE, LAYERS, type Layer } from './layers.ts'
+import { BASELINE, LAYERS, type Layer } from './layers/layers.ts'
 import type { Effort } from './scenario.ts'
-import { CASE_IDS, type CaseId } from './token-costs/cases.ts'
+import { CASE_IDS, type CaseId } from './tokens/cases.ts'
 
 export const RUNTIMES = ['workerd', 'wrangler'] as const
 export type Runtime = (typeof RUNTIMES)[number]

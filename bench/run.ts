@@ -3,54 +3,52 @@ import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:
 import { join, resolve } from 'node:path'
 import { startRedis } from '../dev/redis.ts'
 import { ROOT } from '../dev/start/settings.ts'
-import { createShutdown, type Shutdown } from '../dev/start/shutdown.ts'
-import { startBackends } from './backends.ts'
+import { type RunContext, runProgram } from './main.ts'
 import { type Options, readOptions, USAGE } from './options.ts'
-import { profileGateway } from './profile.ts'
-import { listOf, measuredText } from './report.ts'
+import { profileCase, profileGateway } from './profile/profile.ts'
 import type { SuiteResult } from './scenario.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 import { type Job, jobsOf, runSuite } from './suite.ts'
 import { surroundings } from './surroundings.ts'
-import { profileCase } from './token-costs/profile-case.ts'
-import { mintTokens } from './tokens.ts'
+import { listOf, measuredText } from './text.ts'
 
 interface Asked {
   readonly options: Options
   readonly jobs: readonly Job[]
 }
 
-function askedOrExit(argv: readonly string[]): Asked | 'help' {
-  try {
+await runProgram<Asked>({
+  name: 'bench',
+  command: 'npm run bench',
+  usage: USAGE,
+  readOptions(argv) {
     const options = readOptions(argv)
-    if (options === 'help') return 'help'
+    if (options === 'help') return options
     const isProfileAlone = options.profile && options.only === undefined
     return { options, jobs: isProfileAlone ? [] : jobsOf(SCENARIOS, options) }
-  } catch (error) {
-    const [problem] = (error as Error).message.split('\n')
-    console.error(`bench: ${problem}\nSee: npm run bench -- --help`)
-    process.exit(2)
-  }
-}
+  },
+  run: bench,
+})
 
-/** Runs the benchmark. Returns the exit code. */
-async function bench({ options, jobs }: Asked, shutdown: Shutdown): Promise<number> {
+async function bench({ options, jobs }: Asked, context: RunContext): Promise<number> {
+  if (options.list) {
+    console.log(listOf(new Set(jobs.map(({ scenario }) => scenario))))
+    return 0
+  }
+  const { argv, shutdown, progress } = context
   if (process.platform !== 'linux') throw new Error('CPU times come from /proc: needs Linux')
   const parent = join(ROOT, '.wrangler')
   mkdirSync(parent, { recursive: true })
   const directory = mkdtempSync(join(parent, 'bench-'))
   shutdown.defer(async () => rmSync(directory, { recursive: true, force: true }))
-
-  const about = surroundings(process.argv.slice(2), await kindOfRedis())
-  if (options.profile) await profile(options, { about, directory, shutdown })
+  if (options.profile) await profile(options, context, directory)
   if (jobs.length === 0) return 0
 
   const { effort } = options
+  const about = surroundings(argv, await kindOfRedis())
   const file = fileOf(options, about.date, nameOf(options))
   const { failed } = await runSuite({
-    ...{ jobs, effort, directory, shutdown },
-    detail: options,
-    onProgress: progress,
+    ...{ jobs, effort, directory, shutdown, detail: options, onProgress: progress },
     onResult(soFar, latest) {
       write(file, { benchmark: 'suite', effort, ...about, ...soFar } satisfies SuiteResult)
       if (latest !== undefined) console.log(measuredText(latest))
@@ -63,26 +61,19 @@ async function bench({ options, jobs }: Asked, shutdown: Shutdown): Promise<numb
 
 async function profile(
   options: Options,
-  run: {
-    readonly about: ReturnType<typeof surroundings>
-    readonly directory: string
-    readonly shutdown: Shutdown
-  },
+  { argv, shutdown, progress }: RunContext,
+  directory: string,
 ): Promise<void> {
-  const { about, directory, shutdown } = run
-  progress('profile: starting the origin and Redis')
-  const backends = await startBackends()
-  shutdown.defer(backends.close)
-  const common = { options, backends, directory, shutdown, onProgress: progress }
-  const { name, result, cpuProfile } =
+  const context = { options, directory, shutdown, onProgress: progress }
+  const { name, redis, result, cpuProfile } =
     options.case === undefined
-      ? await profileGateway({ ...common, tokens: await mintTokens(join(directory, 'keys.env')) })
-      : await profileCase(common, options.case)
-  await backends.close()
+      ? await profileGateway(context)
+      : await profileCase(context, options.case)
+  const about = surroundings(argv, redis)
   const file = fileOf(options, about.date, name)
   write(file, { benchmark: name, ...about, ...result })
   writeFileSync(file.replace(/json$/, 'cpuprofile'), JSON.stringify(cpuProfile))
-  progress(`wrote ${file} and its .cpuprofile`)
+  progress(`written to ${file} and its .cpuprofile`)
 }
 
 /** Returns the kind of Redis for the scenarios. Each starts its own. */
@@ -109,23 +100,4 @@ function write(file: string, result: object): void {
   const partial = `${file}.${process.pid}`
   writeFileSync(partial, `${JSON.stringify(result, null, 2)}\n`)
   renameSync(partial, file)
-}
-
-function progress(what: string): void {
-  console.error(`bench: ${what}`)
-}
-
-const asked = askedOrExit(process.argv.slice(2))
-if (asked === 'help') {
-  console.log(USAGE)
-} else if (asked.options.list) {
-  console.log(listOf(new Set(asked.jobs.map(({ scenario }) => scenario))))
-} else {
-  const shutdown = createShutdown(1)
-  try {
-    await shutdown.exit(await bench(asked, shutdown))
-  } catch (error) {
-    if (!shutdown.signal.aborted) console.error(`bench: ${(error as Error).message}`)
-    await shutdown.exit(1)
-  }
 }

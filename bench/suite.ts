@@ -2,10 +2,10 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Shutdown } from '../dev/start/shutdown.ts'
+import { isStarvation } from './measure/starvation.ts'
+import { rounded, sumOf } from './measure/statistics.ts'
 import type { Detail, Options, Runtime } from './options.ts'
 import type { Effort, Measured, Scenario, SuiteResult } from './scenario.ts'
-import { isStarvation } from './starvation.ts'
-import { rounded } from './statistics.ts'
 
 /** A scenario that takes this many times its stated duration, plus a minute, is considered hung. */
 const PATIENCE = 5
@@ -28,14 +28,14 @@ export function jobsOf(
   const known = scenarios.map(({ id }) => id)
   for (const id of only ?? []) {
     if (!known.includes(id))
-      throw new Error(`--only: there is no "${id}"; there are ${known.join(', ')}`)
+      throw new Error(`--only: unknown scenario "${id}"; known: ${known.join(', ')}`)
   }
   const jobs = scenarios
     .filter(({ id, seconds }) => only?.includes(id) ?? (effort === 'full' || seconds.quick > 0))
     .flatMap((scenario) =>
       runtimesOf(scenario, effort, runtime).map((each) => ({ scenario, runtime: each })),
     )
-  if (jobs.length === 0) throw new Error(`nothing of it runs under ${runtime}`)
+  if (jobs.length === 0) throw new Error(`no selected scenario runs under ${runtime}`)
   return jobs
 }
 
@@ -103,9 +103,9 @@ async function runPatiently(
   } catch (error) {
     const message = messageOf(error)
     if (!isStarvation(message) || options.shutdown.signal.aborted) throw error
-    onProgress(`the machine is too busy (${message}): again`)
+    onProgress(`the machine is too busy (${message}); repeating`)
     const measured = await runJob(options, job, onProgress)
-    const note = `A first attempt failed, as on a machine that is too busy: ${message}.`
+    const note = `The first attempt failed on a busy machine: ${message}.`
     return { ...measured, notes: [...(measured.notes ?? []), note] }
   }
 }
@@ -140,7 +140,7 @@ async function runJob(
 async function within<Result>(seconds: number, work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not done after ${seconds} s`)), seconds * 1000)
+    timer = setTimeout(() => reject(new Error(`timed out after ${seconds} s`)), seconds * 1000)
   })
   try {
     return await Promise.race([work, late])
@@ -154,10 +154,10 @@ async function within<Result>(seconds: number, work: Promise<Result>): Promise<R
  * ones.
  */
 function secondsLeft({ jobs, effort }: SuiteOptions, done: number, tookSeconds: number): number {
-  const sumOf = (some: readonly Job[]) =>
-    some.reduce((sum, { scenario }) => sum + scenario.seconds[effort], 0)
-  const expected = sumOf(jobs.slice(0, done))
-  return sumOf(jobs.slice(done)) * (expected > 0 ? tookSeconds / expected : 1)
+  const secondsOf = (some: readonly Job[]) =>
+    sumOf(some, ({ scenario }) => scenario.seconds[effort])
+  const expected = secondsOf(jobs.slice(0, done))
+  return secondsOf(jobs.slice(done)) * (expected > 0 ? tookSeconds / expected : 1)
 }
 
 function timeOf(seconds: number): string {

@@ -5,8 +5,9 @@ import { createRequire } from 'node:module'
 import { cpus, loadavg, platform, release, totalmem } from 'node:os'
 import { ROOT } from '../dev/start/settings.ts'
 import { WRANGLER } from '../dev/start/wrangler.ts'
-import { rounded } from './statistics.ts'
-import { WORKERD } from './workerd.ts'
+import { commandLine } from './main.ts'
+import { rounded } from './measure/statistics.ts'
+import { WORKERD } from './stack/workerd.ts'
 
 const BYTES_PER_GIB = 1_073_741_824
 
@@ -14,7 +15,7 @@ export function surroundings(argv: readonly string[], redis: string) {
   const processors = cpus()
   return {
     date: new Date().toISOString(),
-    command: ['npm run bench', ...(argv.length > 0 ? ['--', ...argv] : [])].join(' '),
+    command: commandLine('npm run bench', argv),
     commit: commit(),
     machine: {
       processor: processors[0]?.model ?? 'unknown',

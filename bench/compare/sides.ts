@@ -1,15 +1,16 @@
-/** Both gateways: bundled from their revisions and served side by side, each by its own process. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
+/** Both gateways: checked out, bundled, and served side by side, each by its own process. */
+import { execFile } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, relative, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { ROOT } from '../../dev/start/settings.ts'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
-import type { Backends } from '../backends.ts'
-import { type Bundle, bundleWorker, LAYERS_CONFIG } from '../bundle.ts'
-import type { Layer } from '../layers.ts'
-import { gatewayVariables, type Target } from '../target.ts'
-import { startWorkerd } from '../workerd.ts'
-import { BURN_PATH } from './burn-path.ts'
-import { checkOut, type Revision } from './revision.ts'
+import type { Layer } from '../layers/layers.ts'
+import type { Backends } from '../stack/backends.ts'
+import { type Bundle, bundleWorker, LAYERS_CONFIG } from '../stack/bundle.ts'
+import { gatewayVariables, queueAddressOf, type Target } from '../stack/gateway.ts'
+import { startWorkerd } from '../stack/workerd.ts'
+import { BURN_PATH } from '../workers/compared.ts'
 
 export const SIDES = ['base', 'head'] as const
 export type SideName = (typeof SIDES)[number]
@@ -17,14 +18,14 @@ export type SideName = (typeof SIDES)[number]
 export interface Side {
   readonly layer: Layer
   readonly target: Target
-  /** Makes each request compute in vain for so many rounds before it is served. */
+  /** Sets the number of rounds of useless computation before each request. */
   burn(rounds: number): Promise<void>
 }
 
 export interface SideOptions {
   readonly backends: Backends
   readonly signingKeys: string
-  /** Scratch below this checkout. */
+  /** Temporary directory below this checkout. */
   readonly directory: string
   readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
 }
@@ -39,7 +40,7 @@ export async function startSide(
   mkdirSync(directory)
   const tree = await checkOut(revision, join(directory, 'tree'), shutdown)
   const bundling = bundleOf(tree, directory)
-  // What is broken off would go on writing where everything is removed.
+  // An interrupted bundler would continue to write to the removed directory.
   shutdown.defer(async () => void (await Promise.allSettled([bundling])))
   const bundle = await bundling
   shutdown.signal.throwIfAborted()
@@ -47,7 +48,7 @@ export async function startSide(
     ...{ bundle, directory },
     variables: gatewayVariables(backends, signingKeys),
     names: [name],
-    queueAddress: new URL(backends.originUrl).host,
+    queueAddress: queueAddressOf(backends),
   })
   shutdown.defer(workerd.close)
   const origin = workerd.originOf(name)
@@ -61,7 +62,7 @@ export async function startSide(
   }
 }
 
-/** The entry point is this checkout's, and all that it serves that revision's. */
+/** Bundles the revision's gateway with this checkout's entry point. */
 async function bundleOf(tree: string, directory: string): Promise<Bundle> {
   const from = (...path: readonly string[]) => JSON.stringify(join(...path))
   writeFileSync(
@@ -79,4 +80,77 @@ async function bundleOf(tree: string, directory: string): Promise<Bundle> {
   const layers = readFileSync(join(ROOT, LAYERS_CONFIG), 'utf8')
   writeFileSync(config, layers.replace('main = "layers.ts"', 'main = "compared.ts"'))
   return bundleWorker(relative(ROOT, config), directory)
+}
+
+/** A commit of git, or a directory. */
+export interface Revision {
+  /** The name on the command line. */
+  readonly name: string
+  /** Twelve digits; undefined for a directory, which may have uncommitted changes. */
+  readonly commit: string | undefined
+  readonly directory: string | undefined
+}
+
+const COMMIT_DIGITS = 12
+const run = promisify(execFile)
+
+/** Finds a revision. Relative directories start at `cwd`. Throws an `Error` of one line. */
+export async function findRevision(name: string, cwd: string): Promise<Revision> {
+  if (/^[./]/.test(name)) {
+    const directory = resolve(cwd, name)
+    if (existsSync(join(directory, 'src', 'index.ts')))
+      return { name, commit: undefined, directory }
+    throw new Error(`${name} is not a checkout: it has no src/index.ts`)
+  }
+  try {
+    const asked = `${name}^{commit}`
+    const { stdout } = await git('rev-parse', '--verify', '--quiet', '--end-of-options', asked)
+    return { name, commit: stdout.trim().slice(0, COMMIT_DIGITS), directory: undefined }
+  } catch {
+    throw new Error(`unknown revision ${name}`)
+  }
+}
+
+/**
+ * Returns the directory of a revision. A commit is checked out to `directory`, which must not exist,
+ * and removed at shutdown. It uses the dependencies of this checkout, or installs its own if they
+ * differ.
+ */
+async function checkOut(
+  { commit, directory: named }: Revision,
+  directory: string,
+  shutdown: Pick<Shutdown, 'defer'>,
+): Promise<string> {
+  if (named !== undefined) return named
+  if (commit === undefined) throw new Error('a revision has a commit or a directory')
+  const added = git('worktree', 'add', '--detach', '--quiet', directory, commit)
+  // An interrupted checkout would continue to write to the removed directory.
+  shutdown.defer(async () => {
+    await Promise.allSettled([added])
+    await git('worktree', 'remove', '--force', directory)
+  })
+  await added
+  if (lockedFor(directory) !== lockedFor(ROOT)) {
+    await run('npm', ['ci', '--ignore-scripts', '--omit=dev', '--no-audit', '--no-fund'], {
+      cwd: directory,
+    })
+  }
+  return directory
+}
+
+interface Lock {
+  readonly packages: Readonly<
+    Record<string, { readonly dev?: boolean; readonly integrity?: string }>
+  >
+}
+
+/** Returns the packages that can be part of a bundle, as text. */
+function lockedFor(directory: string): string {
+  const lock = JSON.parse(readFileSync(join(directory, 'package-lock.json'), 'utf8')) as Lock
+  const bundled = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && !dev)
+  return JSON.stringify(bundled.map(([path, { integrity }]) => [path, integrity]).toSorted())
+}
+
+function git(...args: readonly string[]) {
+  return run('git', args, { cwd: ROOT })
 }

@@ -1,31 +1,34 @@
-/** What pairs of measurements say about a slow-down. Pure. */
-import { median } from '../statistics.ts'
+/** Judges pairs of measurements, and formats the result of a comparison. Pure. */
+import { median } from '../measure/statistics.ts'
+import { table } from '../text.ts'
+import type { MeasuredPairs, Slices } from './measure-pairs.ts'
+import type { CompareOptions } from './options.ts'
+import type { Revision, SideName } from './sides.ts'
 
-/** The median of what was measured, and where the true one lies. */
+/** A measured median, and the interval of the true one. */
 export interface MedianInterval {
   readonly median: number
   readonly low: number
   readonly high: number
-  /** How sure that is: at least `CONFIDENCE`. */
+  /** The confidence of the interval, at least `CONFIDENCE`. */
   readonly coverage: number
 }
 
-/** `noisy`: the machine was too restless to tell. */
+/** `noisy`: the machine was too busy to decide. */
 export type Verdict = 'ok' | 'regression' | 'noisy'
 
 export const CONFIDENCE = 0.95
-/** With fewer no interval of order statistics has that confidence: 1 - 2 / 2^5 is 0.94. */
+/** Fewer pairs have no interval with that confidence: 1 - 2 / 2^5 is 0.94. */
 export const MIN_PAIRS = 6
 
 /**
- * The interval of the sign test: from one of the smallest values to one of the largest, as far
- * in as the confidence allows. Exact for any distribution, so that one pair in which the machine was
- * busy with something else moves nothing. Throws a `RangeError` for fewer than `MIN_PAIRS`.
+ * Returns the interval of the sign test, between order statistics. It is exact for any distribution,
+ * so a single outlier does not move it. Throws a `RangeError` for fewer values than `MIN_PAIRS`.
  */
 export function medianInterval(values: readonly number[]): MedianInterval {
   const { length } = values
   if (length < MIN_PAIRS) throw new RangeError(`medianInterval: needs ${MIN_PAIRS} values`)
-  // The true median is below the value of rank r + 1 with the chance of r heads or fewer.
+  // The true median is below the value of rank r + 1 with the probability of at most r heads.
   let rank = 0
   let outside = 2 * 0.5 ** length
   let chance = outside
@@ -45,11 +48,9 @@ export function medianInterval(values: readonly number[]): MedianInterval {
 }
 
 /**
- * Judges ratios of HEAD to BASE (1 is as fast, 1.2 takes a fifth more). `threshold`: the ratio that
- * is still accepted. A regression needs both: more than that in the median, and an interval without
- * 1, so that chance alone does not explain it. Accepted is what certainly stays within the
- * threshold. All else is noisy: measured again, with more pairs or on a quieter machine, it may
- * turn out to be either.
+ * Judges ratios of HEAD to BASE. A regression has a median above `threshold` and an interval above 1,
+ * so that chance does not explain it. An interval within the threshold is ok. Everything else is
+ * noisy.
  */
 export function verdictOf(
   { median: middle, low, high }: MedianInterval,
@@ -57,4 +58,80 @@ export function verdictOf(
 ): Verdict {
   if (middle > threshold && low > 1) return 'regression'
   return high <= threshold ? 'ok' : 'noisy'
+}
+
+/** The result of a comparison. */
+export interface Comparison extends MeasuredPairs {
+  readonly base: Revision
+  readonly head: Revision
+  readonly verdict: Verdict
+  readonly cpu: MedianInterval
+  /** For orientation: it also depends on the speed of load, origin and Redis. */
+  readonly throughput: MedianInterval
+}
+
+/** Judges measured pairs. */
+export function compared(
+  revisions: Readonly<Record<SideName, Revision>>,
+  measured: MeasuredPairs,
+  { thresholdPercent }: Pick<CompareOptions, 'thresholdPercent'>,
+): Comparison {
+  const cpu = medianInterval(measured.pairs.map(({ cpuRatio }) => cpuRatio))
+  return {
+    ...revisions,
+    verdict: verdictOf(cpu, 1 + thresholdPercent / 100),
+    cpu,
+    throughput: medianInterval(measured.pairs.map(({ throughputRatio }) => throughputRatio)),
+    ...measured,
+  }
+}
+
+/** Returns the medians, the ratios with their intervals, and the verdict as text. */
+export function comparisonText(
+  comparison: Comparison,
+  {
+    thresholdPercent,
+    slowDownPercent,
+  }: Pick<CompareOptions, 'thresholdPercent' | 'slowDownPercent'>,
+): string {
+  const { pairs, redisCalls, cpu, throughput, repeats } = comparison
+  const rowOf = (name: SideName) => {
+    const middle = (key: keyof Slices) => median(pairs.map((pair) => pair[name][key]))
+    return [
+      titleOf(name, comparison[name]),
+      middle('cpuMicros').toFixed(1),
+      middle('requestsPerSecond').toFixed(0),
+      redisCalls[name].toFixed(2),
+    ]
+  }
+  const others = Math.max(...pairs.map(({ otherCores }) => otherCores))
+  return [
+    table(['', 'CPU us', 'req/s', 'Redis calls'], [rowOf('base'), rowOf('head')]),
+    '',
+    `CPU for each request, HEAD to BASE: ${intervalText(cpu)}, of ${pairs.length} pairs.`,
+    `Requests a second, HEAD to BASE:    ${intervalText(throughput)}; not judged.`,
+    `Other processes used up to ${others.toFixed(1)} cores during the measurement.`,
+    ...(repeats === 0 ? [] : [`${repeats} measurements failed because of them and were repeated.`]),
+    ...(slowDownPercent === 0
+      ? []
+      : [`HEAD was slowed down by ${slowDownPercent} %, so the result does not judge its code.`]),
+    '',
+    SENTENCES[comparison.verdict](thresholdPercent),
+  ].join('\n')
+}
+
+const SENTENCES: Readonly<Record<Verdict, (thresholdPercent: number) => string>> = {
+  ok: (percent) => `ok: HEAD takes no more than ${percent} % more CPU than BASE.`,
+  regression: (percent) => `regression: HEAD takes more than ${percent} % more CPU than BASE.`,
+  noisy: (percent) =>
+    `noisy: the measurement cannot decide whether HEAD takes more than ${percent} % more CPU than BASE. Use more --pairs, or a quieter machine.`,
+}
+
+function titleOf(name: SideName, { name: asked, commit }: Revision): string {
+  return `${name.toUpperCase()} ${asked}${commit === undefined ? '' : ` (${commit})`}`
+}
+
+function intervalText({ median: middle, low, high, coverage }: MedianInterval): string {
+  const percent = (coverage * 100).toFixed(0)
+  return `${middle.toFixed(3)} (${percent} %: ${low.toFixed(3)} to ${high.toFixed(3)})`
 }

@@ -2,14 +2,12 @@
  * Our gateway as it ships, with limits that are never reached, and a bare proxy on the same
  * runtime.
  */
-import { LAYERS_CONFIG } from '../bundle.ts'
-import { bundleOnce } from '../gateway.ts'
-import { layerOf } from '../layers.ts'
-import { startLayers } from '../layers-workerd.ts'
-import type { Contestant, Grounds, Running } from './contestant.ts'
+import { layerOf } from '../layers/layers.ts'
+import { layersBundle, startLayers } from '../stack/gateway.ts'
+import type { Grounds, Peer, Running } from './peer.ts'
 
 /** The minimum work of a proxy on this runtime. */
-export const passthrough: Contestant = {
+export const passthrough: Peer = {
   id: 'passthrough',
   title: 'passthrough (workerd)',
   optional: false,
@@ -23,7 +21,7 @@ export const passthrough: Contestant = {
 }
 
 /** The full pipeline. */
-export const ours: Contestant = {
+export const ours: Peer = {
   id: 'portcullis',
   title: 'Portcullis',
   optional: false,
@@ -53,7 +51,7 @@ export const ours: Contestant = {
 async function start(id: string, grounds: Grounds): Promise<Running> {
   const { backends, signingKeys, directory, bundles } = grounds
   const layer = layerOf(id)
-  const bundle = await bundleOnce(LAYERS_CONFIG, bundles)
+  const bundle = await layersBundle(bundles)
   const target = await startLayers({ bundle, backends, signingKeys, layers: [layer], directory })
   return { url: target.urlOf(layer), pid: target.pid, version: 'workerd', close: target.close }
 }

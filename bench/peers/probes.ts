@@ -6,11 +6,11 @@ import { signAccessToken } from '../../dev/start/access-token.ts'
 import { tokenIdHash } from '../../src/identity/token-id.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
-import { type Backends, ORIGIN_BODY } from '../backends.ts'
-import { headersOf } from '../order-requests.ts'
-import { forged } from '../token-costs/forged.ts'
-import { type BenchTokens, PUBLIC_URL } from '../tokens.ts'
-import type { Contestant, ProbeId, Running } from './contestant.ts'
+import { bearing, ORDERS_PATH } from '../load/questions.ts'
+import { type Backends, ORIGIN_BODY } from '../stack/backends.ts'
+import { type BenchTokens, PUBLIC_URL } from '../stack/credentials.ts'
+import { forged } from '../tokens/operations.ts'
+import type { Peer, ProbeId, Running } from './peer.ts'
 
 /** Rows of the table of refusals. */
 export const PROBES: Readonly<Record<ProbeId, string>> = {
@@ -20,11 +20,10 @@ export const PROBES: Readonly<Record<ProbeId, string>> = {
   expired: 'an expired token',
   revoked: 'a revoked token',
   powerless: 'a caller without the role',
-  'bad-query': 'a query that is not as it should be',
-  ambiguous: 'a path that origins read in two ways',
+  'bad-query': 'a bad query',
+  ambiguous: 'an ambiguous path',
 }
 
-const GOOD_PATH = '/orders?limit=20'
 /** A server that decodes the path before it resolves `..` reads `/orders`. */
 const AMBIGUOUS_PATH = '/nothing/..%2forders?limit=20'
 const BAD_PATH = '/orders?limit=0'
@@ -62,12 +61,12 @@ export async function makeProbes(
   })
   await rest.send([['SET', `revoked:${tokenId}`, '1', 'EX', TTL_SECONDS]])
   return [
-    { id: 'good', path: GOOD_PATH, token: good },
-    { id: 'missing', path: GOOD_PATH, token: undefined },
-    { id: 'forged', path: GOOD_PATH, token: forged(good) },
-    { id: 'expired', path: GOOD_PATH, token: await sign(nowSeconds - HOUR_SECONDS) },
-    { id: 'revoked', path: GOOD_PATH, token: await sign(nowSeconds) },
-    { id: 'powerless', path: GOOD_PATH, token: powerless },
+    { id: 'good', path: ORDERS_PATH, token: good },
+    { id: 'missing', path: ORDERS_PATH, token: undefined },
+    { id: 'forged', path: ORDERS_PATH, token: forged(good) },
+    { id: 'expired', path: ORDERS_PATH, token: await sign(nowSeconds - HOUR_SECONDS) },
+    { id: 'revoked', path: ORDERS_PATH, token: await sign(nowSeconds) },
+    { id: 'powerless', path: ORDERS_PATH, token: powerless },
     { id: 'bad-query', path: BAD_PATH, token: good },
     { id: 'ambiguous', path: AMBIGUOUS_PATH, token: good },
   ]
@@ -79,19 +78,15 @@ export async function makeProbes(
  * responses.
  */
 export async function tryOut(
-  { title, refuses }: Pick<Contestant, 'title' | 'refuses'>,
+  { title, refuses }: Pick<Peer, 'title' | 'refuses'>,
   { url }: Pick<Running, 'url'>,
   probes: readonly Probe[],
   backends: Pick<Backends, 'counts'>,
 ): Promise<number> {
   for (const { id, path, token } of [...probes, ...probes]) {
     const expected = refuses[id] ?? 200
-    const { authorization, ...others } = headersOf(token ?? '', 'read')
-    const headers = {
-      ...others,
-      'cf-connecting-ip': PROBE_ADDRESS,
-      ...(token !== undefined && { authorization: authorization ?? '' }),
-    }
+    const { authorization = '', ...anonymous } = bearing(token ?? '', PROBE_ADDRESS)
+    const headers = token === undefined ? anonymous : { ...anonymous, authorization }
     const { requests: before } = await backends.counts()
     const response = await fetch(url + path, { headers })
     const body = await response.text()

@@ -1,12 +1,15 @@
-/** Starts another gateway as a child process, and waits until it listens. */
-import { type ChildProcess, spawn } from 'node:child_process'
+/** Installs other gateways, and starts them as child processes. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { HOST } from '../../dev/start/settings.ts'
+import { promisify } from 'node:util'
+import { HOST, ROOT } from '../../dev/start/settings.ts'
+import { stop } from '../processes/child.ts'
 
 const START_TIMEOUT_MS = 15_000
-const STOP_TIMEOUT_MS = 3_000
 const POLL_MS = 25
 /** Maximum length of an error message in characters. */
 const MAX_COMPLAINT = 160
@@ -93,11 +96,51 @@ function lastLine(text: string): string {
   return (text.trim().split('\n').at(-1) ?? '').slice(0, MAX_COMPLAINT)
 }
 
-async function stop(child: ChildProcess): Promise<void> {
-  if (hasEnded(child)) return
-  const exited = once(child, 'exit')
-  child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
-  await exited
-  clearTimeout(timer)
+/** Directory of the installed peers, ignored by git. */
+const INSTALLED = join(ROOT, '.wrangler', 'peers')
+const SOURCES = join(ROOT, 'bench', 'peers')
+const INSTALL_TIMEOUT_MS = 120_000
+
+export interface Installation {
+  /** The folder in `bench/peers`, and the name of its installation. */
+  readonly name: string
+  /** Files to copy from that folder. The last one pins versions with checksums. */
+  readonly files: readonly string[]
+  /** Commands to run one after another in the installation directory. */
+  readonly commands: readonly (readonly [program: string, ...args: string[]])[]
+}
+
+/** Returns the installation directory. Throws an `Error` of one line if the installation fails. */
+export async function installed(
+  { name, files, commands }: Installation,
+  signal: AbortSignal,
+): Promise<string> {
+  const directory = join(INSTALLED, name)
+  const source = (file: string) => join(SOURCES, name, file)
+  const lock = files.at(-1) ?? ''
+  const done = join(directory, 'installed')
+  mkdirSync(directory, { recursive: true })
+  for (const file of files) copyFileSync(source(file), join(directory, file))
+  if (existsSync(done) && readFileSync(done, 'utf8') === readFileSync(source(lock), 'utf8'))
+    return directory
+  for (const [program, ...args] of commands) {
+    try {
+      await promisify(execFile)(program, args, {
+        cwd: directory,
+        signal,
+        timeout: INSTALL_TIMEOUT_MS,
+      })
+    } catch {
+      signal.throwIfAborted()
+      throw new Error(`cannot be installed: ${program.split('/').at(-1)} fails, or takes too long`)
+    }
+  }
+  copyFileSync(source(lock), done)
+  return directory
+}
+
+/** Returns the version in a program's output: the first `1.2` or `1.2.3`, else `unknown`. */
+export async function versionOf(program: string, arg: string): Promise<string> {
+  const { stdout, stderr } = await promisify(execFile)(program, [arg])
+  return /\d+\.\d+(?:\.\d+)?/.exec(stdout + stderr)?.[0] ?? 'unknown'
 }

@@ -1,6 +1,6 @@
 /** Sends bursts at the boundaries of windows, and continuous overload, without faults. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { rounded } from '../statistics.ts'
+import { rounded } from '../measure/statistics.ts'
 import { type HistoryEvent, historyOf, type RequestEvent } from './history.ts'
 import { offerLoad, type Wallet } from './load.ts'
 import type { Recorder } from './recorder.ts'

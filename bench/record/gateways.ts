@@ -1,8 +1,8 @@
 /** The gateways of the recorded run. Each is a workerd process that can be paused and killed. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Bundle } from '../bundle.ts'
-import { startWorkerd, type Workerd } from '../workerd.ts'
+import type { Bundle } from '../stack/bundle.ts'
+import { startWorkerd, type Workerd } from '../stack/workerd.ts'
 
 const SERVICE = 'gateway'
 

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { startRedis } from '../../dev/redis.ts'
 import { HOST } from '../../dev/start/settings.ts'
-import { freePort } from '../free-port.ts'
+import { freePort } from '../processes/proc.ts'
 
 const START_TIMEOUT_MS = 10_000
 const PROBE_INTERVAL_MS = 20

@@ -5,7 +5,7 @@
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
 import { startUpstashRest } from '../../dev/upstash-rest/server.ts'
-import { serveParent } from '../soak/child.ts'
+import { serveParent } from '../processes/child.ts'
 import { startMortalRedis } from './redis.ts'
 import { PROCESSES } from './terms.ts'
 

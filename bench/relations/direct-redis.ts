@@ -1,6 +1,12 @@
-/** Connects directly to the Redis behind the REST server, for load and statistics. */
+/** Connects directly to the Redis behind the REST server: writes tuples, reads statistics. */
 import { Redis } from 'ioredis'
 import type { RedisCommand, RedisReply, RedisRest } from '../../src/redis/rest.ts'
+import { createRelationTuples } from '../../src/relations/redis/tuples.ts'
+import { MAX_TUPLES_PER_WRITE, type RelationTuples } from '../../src/relations/store.ts'
+import type { RelationTuple } from '../../src/relations/tuple.ts'
+import { rounded } from '../measure/statistics.ts'
+import { organisationsIn, tenantOf, tuplesOf } from './graph.ts'
+import type { SlowGraph } from './slow-graphs.ts'
 
 /** Maximum number of entries in the slow log. */
 const SLOW_LOG_LENGTH = 100_000
@@ -92,4 +98,88 @@ export function parseUsage(text: string): RedisUsage {
   for (const [, seconds] of text.matchAll(/^used_cpu_(?:user|sys)_main_thread:(\S+)/gm))
     cpuMicros += Number(seconds) * MICROS_PER_SECOND
   return { calls, micros, commands, cpuMicros }
+}
+
+/** A size with its tuples in Redis. */
+export interface Filled {
+  readonly size: number
+  /** Memory of one tuple with its indexes, in bytes. */
+  readonly bytes: number
+  /** Tuples written per second. */
+  readonly perSecond: number
+}
+
+/**
+ * Writes the tuples with the store's own script. Throws an `Error` of one line if some of them
+ * exist.
+ */
+export async function fillSizes(
+  redis: DirectRedis,
+  sizes: readonly number[],
+  onProgress: (what: string) => void,
+): Promise<readonly Filled[]> {
+  // Types are needed only for lists.
+  const store = createRelationTuples(redis, [])
+  const filled: Filled[] = []
+  for (const size of sizes) {
+    onProgress(`writing ${size.toLocaleString('en')} tuples`)
+    const usedBefore = await redis.usedBytes()
+    const startedMs = performance.now()
+    const written = await loadTuples(store, tenantOf(size), organisations(organisationsIn(size)))
+    const seconds = (performance.now() - startedMs) / 1000
+    if (written !== size) throw new Error(`${written} tuples were written, not ${size}`)
+    filled.push({
+      size,
+      bytes: rounded(((await redis.usedBytes()) - usedBefore) / size, 0),
+      perSecond: rounded(size / seconds, 0),
+    })
+  }
+  return filled
+}
+
+function* organisations(count: number) {
+  for (let number = 0; number < count; number++) yield* tuplesOf(number)
+}
+
+/** Writes each graph as its own tenant. */
+export async function fillSlow(redis: DirectRedis, graphs: readonly SlowGraph[]): Promise<void> {
+  const store = createRelationTuples(redis, [])
+  for (const { id, tuples } of graphs) await loadTuples(store, id, tuples())
+}
+
+/** Number of concurrent writes. */
+const CONCURRENT = 16
+
+/** Writes all of `tuples` and returns their number. Throws if one of them existed before. */
+export async function loadTuples(
+  store: Pick<RelationTuples, 'write'>,
+  tenant: string,
+  tuples: Iterable<RelationTuple>,
+): Promise<number> {
+  const batches = batchesOf(tuples)
+  let written = 0
+  await Promise.all(
+    Array.from({ length: CONCURRENT }, async () => {
+      // One shared iterator: each writer takes the next free batch.
+      for (const writes of batches) {
+        const done = await store.write(tenant, { writes, deletes: [] })
+        if (done.written !== writes.length)
+          throw new Error(`${writes.length} tuples, of which ${done.written} were written`)
+        written += done.written
+      }
+    }),
+  )
+  return written
+}
+
+function* batchesOf(tuples: Iterable<RelationTuple>): Generator<readonly RelationTuple[]> {
+  let batch: RelationTuple[] = []
+  for (const tuple of tuples) {
+    batch.push(tuple)
+    if (batch.length === MAX_TUPLES_PER_WRITE) {
+      yield batch
+      batch = []
+    }
+  }
+  if (batch.length > 0) yield batch
 }

@@ -1,8 +1,8 @@
 /** Measures checks alone, with the statistics of Redis and no other load. */
 import type { RelationDecision, RelationQuery } from '../../src/relations/decision-point.ts'
 import type { RelationCheck } from '../../src/relations/redis/check.ts'
-import { inTurn } from '../requests/rounds.ts'
-import { rounded } from '../statistics.ts'
+import { inTurn } from '../measure/rounds.ts'
+import { rounded } from '../measure/statistics.ts'
 import type { DirectRedis } from './direct-redis.ts'
 import { callerName, type Pair, pairsOf, RELATION, type Size, tenantOf } from './graph.ts'
 import { SLOW_OBJECT, SLOW_RELATION, type SlowGraph } from './slow-graphs.ts'
@@ -78,18 +78,19 @@ export async function measureAllChecks(
     readonly checksEach: number
   },
 ): Promise<{ readonly checks: ChecksById; readonly slowestMicros: number }> {
-  const wanted = new Map(
-    (['allowed', 'denied'] as const).flatMap((answer) =>
-      sizes.map((size) => [`${answer}-${size}`, { answer, size }] as const),
-    ),
+  const wanted = (['allowed', 'denied'] as const).flatMap((answer) =>
+    sizes.map((size) => ({ answer, size })),
   )
   await redis.watchSlow(KEPT_MICROS)
-  const checks = await inTurn([...wanted.keys()], checkRounds, (id, round) => {
-    const of = wanted.get(id)
-    if (of === undefined) throw new RangeError(`there is no ${id}`)
-    return measureChecks(redis, check, { ...of, count, from: round * count })
-  })
-  return { checks, slowestMicros: (await redis.slowestMicros()) ?? KEPT_MICROS }
+  const checks = await inTurn(wanted, checkRounds, (of, round) =>
+    measureChecks(redis, check, { ...of, count, from: round * count }),
+  )
+  return {
+    checks: Object.fromEntries(
+      [...checks].map(([{ answer, size }, rounds]) => [`${answer}-${size}`, rounds]),
+    ),
+    slowestMicros: (await redis.slowestMicros()) ?? KEPT_MICROS,
+  }
 }
 
 /** Loads the script into Redis' script cache; this load does not count as a script run. */

@@ -1,17 +1,16 @@
 /** Measures requests for orders through the whole gateway, with and without a required relation. */
-import { countsBetween, ORIGIN_BODY } from '../backends.ts'
-import { offerInTurn } from '../open-load.ts'
-import { ask, type Question } from '../requests/ask.ts'
-import type { RequestsGateway } from '../requests/gateway.ts'
-import { type Observed, observe } from '../requests/observe.ts'
-import { bearing, problem } from '../requests/questions.ts'
-import { RELATED, UNRELATED, type Variant } from '../requests/variants.ts'
-import { type LatencyHistogram, rounded } from '../statistics.ts'
-import { untilQuiet } from '../usage.ts'
+import { ask } from '../load/closed.ts'
+import { bearing, problem, type Question } from '../load/questions.ts'
+import { type Contestant, measurePaced } from '../measure/rounds.ts'
+import { rounded, sumOf } from '../measure/statistics.ts'
+import { untilQuiet } from '../measure/usage.ts'
+import { ORIGIN_BODY } from '../stack/backends.ts'
+import type { VariantGateway } from '../stack/gateway.ts'
+import { RELATED, UNRELATED, type Variant } from '../workers/variants.ts'
 import type { DirectRedis } from './direct-redis.ts'
 import { CALLERS, callerName, pairsOf, tenantOf } from './graph.ts'
 
-const CONNECTIONS = 20
+export const CONNECTIONS = 20
 /** Duration of the same load before the measurement, so that leases are granted. */
 const HEAT_SECONDS = 0.4
 /** More pairs than one measurement has responses, so that hardly any pair occurs twice. */
@@ -48,16 +47,22 @@ const COLD = {
   callers: CALLERS,
 } as const satisfies Partial<Way>
 export const WAYS = {
-  unrelated: { ...COLD, path: UNRELATED, title: 'no relation demanded', scripts: 1 },
+  unrelated: { ...COLD, path: UNRELATED, title: 'no relation required', scripts: 1 },
   cold: { ...COLD, title: 'decided in Redis', scripts: 2 },
   denied: { ...COLD, answer: 'denied', title: 'denied in Redis', scripts: 2 },
   cached: {
-    ...{ ...COLD, variant: 'related-cached', pairs: FEW },
-    ...{ title: 'decided before', scripts: 1 },
+    ...COLD,
+    variant: 'related-cached',
+    pairs: FEW,
+    title: 'cached decision',
+    scripts: 1,
   },
   leased: {
-    ...{ ...COLD, variant: 'related-leased', pairs: FEW, callers: HOT_CALLERS },
-    title: 'decided before, units taken ahead',
+    ...COLD,
+    variant: 'related-leased',
+    pairs: FEW,
+    callers: HOT_CALLERS,
+    title: 'cached decision, leased units',
   },
 } as const satisfies Readonly<Record<string, Way>>
 export type WayId = keyof typeof WAYS
@@ -68,7 +73,7 @@ export type Callers = ReadonlyMap<string, readonly string[]>
 
 /** Creates tokens of all callers for each size of a tenant's tuples. */
 export async function mintCallers(
-  { mint }: Pick<RequestsGateway, 'mint'>,
+  { mint }: Pick<VariantGateway, 'mint'>,
   sizes: readonly number[],
 ): Promise<Callers> {
   const callers = new Map<string, string[]>()
@@ -103,44 +108,49 @@ export function questionsOf(
   })
 }
 
-export interface WayRound extends Observed {
-  /** Redis scripts that ran in one call. */
-  readonly scripts: number
-}
-
-/**
- * Performs one measurement with a closed load. Throws an `Error` of one line for a wrong response,
- * and for an unexpected number of calls to origin or Redis.
- */
-export async function measureWay(
-  gateway: RequestsGateway,
+/** Returns a way as a contestant. Adds the scripts per call of each measurement to `scripts`. */
+export function wayContestant(
+  { pid, urlOf, backends }: VariantGateway,
   redis: DirectRedis,
-  way: WayId,
-  { questions, seconds }: { readonly questions: readonly Question[]; readonly seconds: number },
-): Promise<WayRound> {
-  const { variant, answer } = WAYS[way]
-  const isLeased = way === 'leased'
-  const asking = { url: gateway.urlOf(variant), questions, connections: CONNECTIONS }
-  await ask({ ...asking, until: { seconds: HEAT_SECONDS } })
-  await untilQuiet(gateway.backends)
-  const before = await redis.usage()
-  const observed = await observe(
-    gateway,
-    { ...asking, until: { seconds } },
-    {
+  id: WayId,
+  {
+    scripts,
+    questionsIn,
+  }: {
+    readonly scripts: number[]
+    readonly questionsIn: (round: number) => readonly Question[]
+  },
+): Contestant {
+  const { title, variant, answer } = WAYS[id]
+  const isLeased = id === 'leased'
+  const url = urlOf(variant)
+  let before = 0
+  return {
+    ...{ id, title, pid, url, questions: questionsIn(0) },
+    expected: {
       origin: answer === 'allowed' ? 1 : 0,
       redis: isLeased ? 0 : 1,
       // The number of calls is checked as a share instead.
       ...(isLeased && { redisBeside: Number.POSITIVE_INFINITY }),
     },
-  )
-  const after = await redis.usage()
-  const { right, counts } = observed
-  if (isLeased && counts.calls > right * MOST_LEASED_CALLS)
-    throw new Error(`${way}: ${right} answers, but ${counts.calls} calls to Redis`)
-  const scripts = rounded((after.calls - before.calls) / Math.max(1, counts.calls), 3)
-  refuseOtherScripts(WAYS[way], scripts)
-  return { ...observed, scripts }
+    async prepare(round) {
+      const questions = questionsIn(round)
+      // Under the same load, leases are granted before the measurement.
+      const heat = { connections: CONNECTIONS, until: { seconds: HEAT_SECONDS }, mayShed: true }
+      await ask({ url, questions, ...heat })
+      await untilQuiet(backends)
+      before = (await redis.usage()).calls
+      return questions
+    },
+    async check({ requests, redisCalls }) {
+      if (isLeased && redisCalls > MOST_LEASED_CALLS)
+        throw new Error(`${title}: ${redisCalls} calls to Redis per request, of ${requests}`)
+      const ran = (await redis.usage()).calls - before
+      const each = rounded(ran / Math.max(1, redisCalls * requests), 3)
+      refuseOtherScripts(WAYS[id], each)
+      scripts.push(each)
+    },
+  }
 }
 
 /** Throws an `Error` of one line if an unexpected number of checks ran in Redis. */
@@ -155,39 +165,28 @@ export interface Course {
   readonly size: number
 }
 
-export interface Paced {
-  /** Latencies of each course, in order. */
-  readonly each: readonly LatencyHistogram[]
-  /** Correct responses, and refusals of an overloaded machine. */
-  readonly right: number
-  readonly shed: number
-  /** Calls to Redis per request. */
-  readonly calls: number
-}
-
 /**
  * Offers one load at a fixed rate to all courses in turn, request by request. Throws an `Error` of
  * one line for a wrong response, and for one that is not from the origin.
  */
-export async function measurePaced(
-  gateway: RequestsGateway,
+export async function measureCourses(
+  { urlOf, backends }: VariantGateway,
   callers: Callers,
   courses: readonly Course[],
   offer: { readonly ratePerSecond: number; readonly seconds: number },
-): Promise<Paced> {
-  await untilQuiet(gateway.backends)
-  const before = await gateway.backends.counts()
+) {
   const targets = courses.map(({ way, size }) => ({
-    ...({ url: gateway.urlOf(WAYS[way].variant), method: 'GET', expectBody: ORIGIN_BODY } as const),
-    requests: questionsOf(callers, WAYS[way], { size }).map(({ path, headers }) => ({
-      path,
-      headers: { ...headers },
-    })),
+    url: urlOf(WAYS[way].variant),
+    questions: questionsOf(callers, WAYS[way], { size }),
   }))
-  const { each, right, sent, shed } = await offerInTurn(targets, { ...offer, mayShed: true })
-  await untilQuiet(gateway.backends)
-  const { requests, calls } = countsBetween(before, await gateway.backends.counts())
-  if (requests < right) throw new Error(`${right} answers, but ${requests} requests to the origin`)
-  const shedInAll = Object.values(shed).reduce((sum, count) => sum + count, 0)
-  return { each, right, shed: shedInAll, calls: rounded(calls / sent, 3) }
+  const load = { ...offer, mayShed: true }
+  const { samples, counts, sent, right, shed } = await measurePaced(targets, load, backends)
+  if (counts.requests < right)
+    throw new Error(`${counts.requests} requests at the origin for ${right} answers`)
+  return {
+    samples,
+    right,
+    shed: sumOf(Object.values(shed), (times) => times),
+    calls: rounded(counts.calls / sent, 3),
+  }
 }

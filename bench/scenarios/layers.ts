@@ -1,18 +1,34 @@
-/** What each stage of the pipeline costs. */
-import { join } from 'node:path'
-import { startBackends } from '../backends.ts'
-import { cpuFigures, layerPlots, layerTable, noise } from '../layer-results.ts'
-import { measureLayers, PACED_RATES } from '../measure-layers.ts'
-import { USUAL } from '../options.ts'
-import { pacedFigures, pacedTable } from '../paced-figures.ts'
+/** Cost of each stage of the pipeline. */
+
+import { layerContestant, preflight } from '../layers/contestants.ts'
+import {
+  cpuFigures,
+  layerPlots,
+  layerTable,
+  type PacedLayer,
+  pacedFigures,
+  pacedTable,
+} from '../layers/figures.ts'
+import { includes, type Layer, type Stage } from '../layers/layers.ts'
+import { measurePaced, measureRounds, type PacedSample } from '../measure/rounds.ts'
+import { noiseNotes, noneOf, sumOf } from '../measure/statistics.ts'
+import { type Runtime, USUAL } from '../options.ts'
 import type { Scenario } from '../scenario.ts'
-import { mintTokens } from '../tokens.ts'
+import type { Counts } from '../stack/backends.ts'
+import { mintTokens } from '../stack/credentials.ts'
+import { layersBundle, startGround, startLayers } from '../stack/gateway.ts'
+import { startWranglerDev } from '../stack/wrangler-dev.ts'
+
+/** Requests per second, far below the capacity of the slowest layer. */
+const PACED_RATES: Readonly<Record<Runtime, number>> = { workerd: 500, wrangler: 100 }
+/** The load must be compiled and its connections opened. */
+const PACED_WARM_UP_SECONDS = 1
 
 export const layers: Scenario = {
   id: 'layers',
-  title: 'What each stage of the pipeline costs',
+  title: 'Cost of each stage of the pipeline',
   measures:
-    'The pipeline, one stage more each time, in interleaved rounds beside a bare proxy: CPU of a ' +
+    'The pipeline with one more stage each time, in interleaved rounds with a bare proxy: CPU of a ' +
     'request under a closed load, and the time that each stage adds at a fixed rate.',
   answers: [
     'spacetime-full-stack',
@@ -24,36 +40,86 @@ export const layers: Scenario = {
     'spacetime-audit',
   ],
   asserts: [
-    'Every layer refuses exactly what its stages refuse, before it is measured.',
-    'Every answer is 200 with the body of the origin.',
-    'The origin was told who asks in every request of the layers that tell it, and in no other.',
+    'Before the measurement, every layer refuses exactly what its stages refuse.',
+    'Every response is 200 with the body of the origin.',
+    'The origin receives the caller’s identity from the layers that send it, and from no other.',
   ],
   runtimes: ['workerd', 'wrangler'],
   seconds: { quick: 16, full: 170 },
-  async run({ effort, runtime, directory, shutdown, onProgress, detail = USUAL[effort] }) {
-    const backends = await startBackends()
-    shutdown.defer(backends.close)
-    const tokens = await mintTokens(join(directory, 'keys.env'))
-    const { closed, paced } = await measureLayers(
-      { options: detail, backends, tokens, directory, shutdown, onProgress },
-      runtime,
-    )
-    await backends.close()
-    const { request, seconds, warmUpSeconds, rounds, connections } = detail
+  async run(context) {
+    const { effort, runtime, directory, shutdown, onProgress, detail = USUAL[effort] } = context
+    const { layers: chosen, request, seconds, warmUpSeconds, rounds, connections } = detail
+    onProgress('starting')
+    const ground = await startGround(context)
+    const { backends, signingKeys } = ground
+    const tokens = await mintTokens(ground)
+    const bundle = await layersBundle(directory)
+    const target =
+      runtime === 'wrangler'
+        ? await startWranglerDev({ bundle, backends, signingKeys, directory })
+        : await startLayers({ bundle, backends, signingKeys, layers: chosen, directory })
+    shutdown.defer(target.close)
+    shutdown.signal.throwIfAborted()
+    await preflight(target, chosen, tokens)
+
+    const contestants = chosen.map((layer) => layerContestant(target, layer, { request, tokens }))
+    const closed = await measureRounds(contestants, {
+      ...{ rounds, seconds, warmUpSeconds, backends, onProgress },
+      pace: { connections },
+    })
     const ratePerSecond = PACED_RATES[runtime]
-    const answers = [...closed, ...paced]
-      .flatMap((layer): readonly { readonly requests: number }[] => layer.rounds)
-      .reduce((sum, round) => sum + round.requests, 0)
+    const paced: PacedLayer[] = contestants.map(({ id, title }) => ({ id, title, rounds: [] }))
+    const offer = async (length: number): Promise<readonly PacedSample[]> => {
+      const load = { ratePerSecond, seconds: length }
+      const { samples, counts } = await measurePaced(contestants, load, backends)
+      checkPacedCounts(chosen, samples, counts)
+      return samples
+    }
+    onProgress(`warming up at ${ratePerSecond}/s`)
+    await offer(PACED_WARM_UP_SECONDS)
+    for (let round = 1; round <= rounds; round++) {
+      onProgress(`round ${round} of ${rounds} at ${ratePerSecond}/s: all layers in turn`)
+      // Each layer gets as many requests as if it were alone.
+      const samples = await offer(seconds * chosen.length)
+      for (const [index, layer] of paced.entries())
+        (layer.rounds as PacedSample[]).push(samples[index] as PacedSample)
+    }
+    await target.close()
+    const answers = [...closed, ...paced].flatMap(
+      (layer): readonly { readonly requests: number }[] => layer.rounds,
+    )
     return {
       figures: [...cpuFigures(runtime, closed), ...pacedFigures(paced)],
-      checks: [{ what: 'answers that were wrong', seen: `0 of ${answers.toLocaleString('en')}` }],
+      checks: [
+        { what: 'answers that were wrong', seen: noneOf(sumOf(answers, (one) => one.requests)) },
+      ],
       tables: [layerTable(closed), pacedTable(paced, ratePerSecond)],
       plots: layerPlots(closed, paced),
-      notes: noise(closed),
+      notes: noiseNotes(closed),
       details: {
         options: { request, seconds, warmUpSeconds, rounds, connections, ratePerSecond },
-        ...{ closed, paced },
+        closed,
+        paced,
       },
     }
   },
+}
+
+/** Throws unless the origin received each request, with identity and assertion as expected. */
+function checkPacedCounts(
+  chosen: readonly Layer[],
+  samples: readonly PacedSample[],
+  { requests, identified, asserted }: Counts,
+): void {
+  const answered = (part: Stage) =>
+    sumOf(
+      [...chosen.entries()].filter(([, { stage }]) => includes(stage, part)),
+      ([index]) => samples[index]?.requests ?? 0,
+    )
+  // A request that was repeated after a dropped connection may have reached the origin twice.
+  const repeated = requests - answered('passthrough')
+  const fits = (count: number, least: number) => count >= least && count <= least + repeated
+  if (repeated < 0) throw new Error('not every answer came from the origin')
+  if (!fits(identified, answered('authenticate')) || !fits(asserted, answered('full')))
+    throw new Error(`the origin received ${identified} identities and ${asserted} assertions`)
 }

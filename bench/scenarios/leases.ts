@@ -1,27 +1,25 @@
-/** One hot caller: asked about each time, admitted out of what is held, and not asked about at all. */
+/** One hot caller: decided in Redis each time, decided from leases, and without admission. */
 import { startFaultProxy } from '../../dev/fault-proxy/proxy.ts'
-import { ask } from '../requests/ask.ts'
-import { startRequestsGateway, warmUp } from '../requests/gateway.ts'
-import { type Observed, observe } from '../requests/observe.ts'
-import { read } from '../requests/questions.ts'
-import { inTurn, medianOf, noiseNotes, noneOf, ratioOf, sumOf } from '../requests/rounds.ts'
+import { read } from '../load/questions.ts'
+import { type Contestant, type Expected, measureRounds, type Summary } from '../measure/rounds.ts'
+import { noiseNotes, noneOf, ratioOf, rounded, sumOf } from '../measure/statistics.ts'
 import type { Figure, Scenario } from '../scenario.ts'
-import { untilQuiet } from '../usage.ts'
+import { startVariants } from '../stack/gateway.ts'
 
 const CONNECTIONS = 20
 const HEAT_SECONDS = 0.4
+const WARM_UP_SECONDS = 0.5
 const EFFORTS = {
   quick: { rounds: 1, seconds: 1 },
   full: { rounds: 5, seconds: 4 },
 } as const
-/** Added to each call to Redis. */
+/** Delay of each call to Redis of the far variants. */
 const FAR_MS = 20
-/** Calls for an answer that is given out of what is held. */
+/** Maximum number of calls per response with leases. */
 const MOST_CALLS = 0.01
-const NEAR = ['passthrough', 'platform', 'unasked', 'gateway', 'leased'] as const
-const FAR = ['far', 'leased-far'] as const
-type Name = (typeof NEAR)[number] | (typeof FAR)[number]
-const TITLES: Readonly<Record<Name, string>> = {
+const LEASED_CALLS: Expected = { origin: 1, redis: 0, redisBeside: Number.POSITIVE_INFINITY }
+
+const TITLES = {
   passthrough: 'bare proxy',
   platform: 'proxy with all calls to the platform',
   unasked: 'pipeline without admission',
@@ -29,89 +27,94 @@ const TITLES: Readonly<Record<Name, string>> = {
   leased: 'leased',
   far: `strict, Redis ${FAR_MS} ms away`,
   'leased-far': `leased, Redis ${FAR_MS} ms away`,
-}
-const ASKS_NOBODY = { origin: 1, redis: 0 } as const
-const EXPECTED = {
-  passthrough: { ...ASKS_NOBODY, identified: false },
-  platform: ASKS_NOBODY,
-  unasked: ASKS_NOBODY,
-  gateway: { origin: 1, redis: 1 },
-  // How many there are is judged by their share.
-  leased: { ...ASKS_NOBODY, redisBeside: Number.POSITIVE_INFINITY },
-  far: { origin: 1, redis: 1 },
-  'leased-far': { ...ASKS_NOBODY, redisBeside: Number.POSITIVE_INFINITY },
 } as const
+type Name = keyof typeof TITLES
+const NAMES = Object.keys(TITLES) as Name[]
+const EXPECTED: Readonly<Record<Name, Expected>> = {
+  passthrough: { origin: 1, redis: 0, identified: false },
+  platform: { origin: 1, redis: 0 },
+  unasked: { origin: 1, redis: 0 },
+  gateway: { origin: 1, redis: 1 },
+  leased: LEASED_CALLS,
+  far: { origin: 1, redis: 1 },
+  'leased-far': LEASED_CALLS,
+}
 
 export const leases: Scenario = {
   id: 'leases',
   title: 'One hot caller, strict and leased',
   measures:
-    'One caller at 20 connections under one high limit: asked about with every request, admitted out ' +
-    'of units that were taken ahead (revocations at most a second late), and with an admission that asks ' +
-    'nobody; a bare proxy in turn, and one that asks of the platform what the pipeline asks of it, and ' +
-    `decides nothing. Then again with ${FAR_MS} ms added to each answer of Redis.`,
+    'One caller at 20 connections under one high limit: admitted in Redis with every request, ' +
+    'admitted from leased units (revocations at most a second late), and without admission. Also a ' +
+    'bare proxy, and a proxy with the same calls to the platform as the pipeline but without its ' +
+    `decisions. Then again with ${FAR_MS} ms added to each reply of Redis.`,
   answers: [],
   asserts: [
-    'Every answer is the origin’s, to the byte, and has reached it once.',
-    'The strict pipeline has made one call to Redis for each answer.',
-    'The leased one has made at most one for each hundred, renewals included.',
+    'Every response is the origin’s, byte for byte, and every request reached it once.',
+    'The strict pipeline made one call to Redis per response.',
+    'The leased pipeline made at most one per hundred, with renewals.',
   ],
   runtimes: ['workerd'],
   seconds: { quick: 0, full: 190 },
 
   async run(context) {
-    const { rounds: count, seconds } = EFFORTS[context.effort]
-    const gateway = await startRequestsGateway(context, {
-      isolates: Object.fromEntries([...NEAR, ...FAR].map((name) => [name, name])),
-      async variablesOf({ redis }) {
-        const { hostname: host, port } = new URL(redis.url)
-        const proxy = await startFaultProxy({ target: { host, port: Number(port) } })
-        context.shutdown.defer(proxy.close)
-        await proxy.set({ kind: 'latency', ms: FAR_MS })
-        return { FAR_REDIS_URL: proxy.url }
-      },
+    const { effort, shutdown, onProgress } = context
+    const gateway = await startVariants(context, NAMES, async ({ redis }) => {
+      const { hostname: host, port } = new URL(redis.url)
+      const proxy = await startFaultProxy({ target: { host, port: Number(port) } })
+      shutdown.defer(proxy.close)
+      await proxy.set({ kind: 'latency', ms: FAR_MS })
+      return { FAR_REDIS_URL: proxy.url }
     })
     const [caller] = await gateway.mint(1)
     const questions = [read(caller?.credential ?? '')]
-
-    async function measure(name: Name, round: number): Promise<Observed> {
-      context.onProgress(`round ${round} of ${count}: ${TITLES[name]}`)
-      const asking = { url: gateway.urlOf(name), questions, connections: CONNECTIONS }
-      // Hot from the first measured request on.
-      await ask({ ...asking, until: { seconds: HEAT_SECONDS } })
-      await untilQuiet(gateway.backends)
-      const observed = await observe(gateway, { ...asking, until: { seconds } }, EXPECTED[name])
-      const { right, counts } = observed
-      const isLeased = name.startsWith('leased')
-      if (isLeased && counts.calls > right * MOST_CALLS)
-        throw new Error(`${name}: ${right} answers, but ${counts.calls} calls to Redis`)
-      return observed
-    }
-    for (const name of [...NEAR, ...FAR])
-      await warmUp(gateway, { url: gateway.urlOf(name), questions })
-    const near = await inTurn(NEAR, count, measure)
-    const far = await inTurn(FAR, count, measure)
+    const contestantOf = (name: Name): Contestant => ({
+      id: name,
+      title: TITLES[name],
+      pid: gateway.pid,
+      url: gateway.urlOf(name),
+      questions,
+      expected: EXPECTED[name],
+      async check({ requests, redisCalls }) {
+        if (name.startsWith('leased') && redisCalls > MOST_CALLS)
+          throw new Error(`${name}: ${redisCalls} calls to Redis per request, of ${requests}`)
+      },
+    })
+    const summaries = await measureRounds(NAMES.map(contestantOf), {
+      ...EFFORTS[effort],
+      warmUpSeconds: WARM_UP_SECONDS,
+      heatSeconds: HEAT_SECONDS,
+      pace: { connections: CONNECTIONS, mayShed: true },
+      backends: gateway.backends,
+      onProgress,
+    })
     await gateway.close()
 
-    const rounds: Readonly<Record<Name, readonly Observed[]>> = { ...near, ...far }
-    const all = Object.values(rounds).flat()
-    const callsOf = (name: Name) =>
-      (100 * sumOf(rounds[name], ({ counts }) => counts.calls)) /
-      sumOf(rounds[name], ({ right }) => right)
+    const found = Object.fromEntries(
+      summaries.map((each) => [each.id, each]),
+    ) as unknown as Readonly<Record<Name, Summary>>
+    const base = found.passthrough.rounds
+    const callsOf = (name: Name) => 100 * found[name].redisCalls
     const cpu = (name: Name, id: string, aim?: Figure['aim']): Figure => ({
-      ...{ id: `${id}-cpu`, title: `${TITLES[name]}: CPU to the bare proxy`, unit: 'ratio' },
-      value: ratioOf(rounds[name], rounds.passthrough, 'cpuMicros'),
+      id: `${id}-cpu`,
+      title: `${TITLES[name]}: CPU to the bare proxy`,
+      unit: 'ratio',
+      value: ratioOf(found[name].rounds, base, 'cpuMicros'),
       ...(aim !== undefined && { aim }),
     })
     const ms = (name: Name, id: string, key: 'p50Ms' | 'p99Ms'): Figure => ({
-      ...{ id: `${id}-${key.slice(0, 3)}`, title: `${TITLES[name]}: ${key.slice(0, 3)}` },
-      ...{ unit: 'ms', value: medianOf(rounds[name], key) },
+      id: `${id}-${key.slice(0, 3)}`,
+      title: `${TITLES[name]}: ${key.slice(0, 3)}`,
+      unit: 'ms',
+      value: found[name][key],
     })
     return {
       figures: [
         {
-          ...{ id: 'leased-calls', title: 'leased: Redis calls for 100 requests', unit: 'count' },
-          value: Number(callsOf('leased').toFixed(3)),
+          id: 'leased-calls',
+          title: 'leased: Redis calls for 100 requests',
+          unit: 'count',
+          value: rounded(callsOf('leased'), 3),
           aim: { at: 'most', value: 1 },
         },
         cpu('leased', 'leased', { at: 'most', value: 1.5 }),
@@ -126,13 +129,18 @@ export const leases: Scenario = {
           ms('far', 'strict-far', key),
         ]),
         {
-          ...{ id: 'p99-ratio', title: 'leased: p99 to the pipeline without admission' },
-          ...{ unit: 'ratio', value: ratioOf(near.leased, near.unasked, 'p99Ms') },
+          id: 'p99-ratio',
+          title: 'leased: p99 to the pipeline without admission',
+          unit: 'ratio',
+          value: ratioOf(found.leased.rounds, found.unasked.rounds, 'p99Ms'),
           aim: { at: 'most', value: 1.1 },
         },
       ],
       checks: [
-        { what: 'answers that were wrong', seen: noneOf(sumOf(all, ({ right }) => right)) },
+        {
+          what: 'answers that were wrong',
+          seen: noneOf(sumOf(summaries, ({ rounds }) => sumOf(rounds, (one) => one.requests))),
+        },
         ...(['gateway', 'leased', 'far', 'leased-far'] as const).map((name) => ({
           what: `${TITLES[name]}: calls to Redis for 100 answers`,
           seen: callsOf(name).toFixed(2),
@@ -142,21 +150,22 @@ export const leases: Scenario = {
         {
           title: `One hot caller, ${CONNECTIONS} connections`,
           headings: ['', 'req/s', 'p50 ms', 'p99 ms', 'CPU us', 'ratio', 'calls for 100'],
-          rows: ([...NEAR, ...FAR] as const).map((name) => [
+          rows: NAMES.map((name) => [
             TITLES[name],
-            medianOf(rounds[name], 'perSecond', 0).toLocaleString('en'),
-            medianOf(rounds[name], 'p50Ms').toFixed(2),
-            medianOf(rounds[name], 'p99Ms').toFixed(2),
-            medianOf(rounds[name], 'cpuMicros', 0).toFixed(0),
-            ratioOf(rounds[name], rounds.passthrough, 'cpuMicros').toFixed(2),
+            found[name].requestsPerSecond.toLocaleString('en'),
+            found[name].p50Ms.toFixed(2),
+            found[name].p99Ms.toFixed(2),
+            found[name].cpuMicros.toFixed(0),
+            ratioOf(found[name].rounds, base, 'cpuMicros').toFixed(2),
             callsOf(name).toFixed(2),
           ]),
         },
       ],
       notes: [
-        'Latencies are under a closed load, where whoever takes longer also queues longer.',
-        ...noiseNotes(all.map(({ otherCores }) => otherCores)),
+        'Latencies are under a closed load: a slower contestant also has longer queues.',
+        ...noiseNotes(summaries),
       ],
+      details: { summaries },
     }
   },
 }

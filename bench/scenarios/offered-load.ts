@@ -1,10 +1,18 @@
-/** The full pipeline at fixed rates, up to far more than this machine can do. */
-import { startFullGateway } from '../gateway.ts'
-import { MAX_OUTSTANDING, measureRate, type RateFigures } from '../offered-rates.ts'
+/** The full pipeline at fixed rates, up to far more than this machine can serve. */
+import { layerContestant, preflight } from '../layers/contestants.ts'
+import { layerOf } from '../layers/layers.ts'
+import { startLoadProcesses } from '../load/processes.ts'
+import { type Contestant, checkCounts } from '../measure/rounds.ts'
+import { noneOf, rounded, sumOf } from '../measure/statistics.ts'
+import { withUsage } from '../measure/usage.ts'
+import { totalMicros } from '../processes/proc.ts'
 import type { PublishedId } from '../published.ts'
-import type { Figure, Scenario, Table } from '../scenario.ts'
+import type { Figure, Scenario, ScenarioContext, Table } from '../scenario.ts'
+import type { Backends } from '../stack/backends.ts'
+import { mintTokens } from '../stack/credentials.ts'
+import { layersBundle, startGround, startLayers } from '../stack/gateway.ts'
 
-/** Offered requests a second, and what others say of them. */
+/** Offered requests per second, and comparable published figures. */
 const RATES: readonly { readonly rate: number; readonly beside: readonly PublishedId[] }[] = [
   { rate: 100, beside: ['spacetime-offered-100'] },
   { rate: 1_000, beside: ['spacetime-offered-1000', 'spacetime-sustained'] },
@@ -14,53 +22,75 @@ const RATES: readonly { readonly rate: number; readonly beside: readonly Publish
 const SECONDS = { quick: 1.2, full: 15 } as const
 const WARM_UP_RATE = 500
 const WARM_UP_SECONDS = { quick: 1, full: 3 } as const
-/** What is published as sustained: above 1,000 a second, p99 below 50 ms, p999 below 100. */
+/** The published sustained load: above 1,000 a second, p99 below 50 ms, p999 below 100. */
 const SUSTAINED = { rate: 1_000, p99Ms: 50, p999Ms: 100 } as const
+/** Two processes send more than a gateway on the same machine can handle. */
+const PROCESSES = 2
+/** Half of the gateway's own limit, because its capacity is measured and not its refusals. */
+const MAX_OUTSTANDING = 512
+/** Far below the capacity of any machine. Up to this rate no request may be refused. */
+const ALWAYS_SERVED_PER_SECOND = 100
 const PERCENT = 100
-/** Cores that others may use without it showing. */
+const MICROS_PER_SECOND = 1_000_000
+/** Cores that other processes may use without an effect on the results. */
 const QUIET_CORES = 0.1
 
 export const offeredLoad: Scenario = {
   id: 'offered-load',
   title: 'The full pipeline at fixed rates',
   measures:
-    'Requests that come at random moments (Poisson) at 100 to 50,000 a second in the mean, whether ' +
-    'those before are answered or not; a latency begins when its request was due.',
+    'Requests at random times (Poisson), 100 to 50,000 per second on average, whether earlier ' +
+    'requests have a response or not. A latency starts when its request was due.',
   answers: RATES.flatMap(({ beside }) => beside),
   asserts: [
-    'Every request that is sent is answered, with 200 and the body of the origin or with 503.',
-    'At 100 a second nobody is answered 503.',
-    'The origin was asked once for each right answer, and told who asks.',
+    'Every request has a response: 200 with the body of the origin, or 503.',
+    'At 100 requests per second there is no 503.',
+    'The origin received one request with the caller’s identity for each correct response.',
   ],
   runtimes: ['workerd'],
   seconds: { quick: 12, full: 80 },
-  async run({ effort, directory, shutdown, onProgress }) {
+  async run(context) {
+    const { effort, directory, shutdown, onProgress } = context
     onProgress('starting')
-    const gateway = await startFullGateway({ directory, shutdown })
-    const rates: RateFigures[] = []
+    const ground = await startGround(context)
+    const { backends, signingKeys } = ground
+    const tokens = await mintTokens(ground)
+    const layers = [layerOf('full')]
+    const bundle = await layersBundle(directory)
+    const target = await startLayers({ bundle, backends, signingKeys, layers, directory })
+    shutdown.defer(target.close)
+    await preflight(target, layers, tokens)
+    const gateway = layerContestant(target, layerOf('full'), { request: 'read', tokens })
+    const measure = (rate: number, seconds: number) =>
+      measureRate(gateway, backends, { rate, seconds, shutdown })
     onProgress('warming up')
-    await measureRate(gateway, { rate: WARM_UP_RATE, seconds: WARM_UP_SECONDS[effort], shutdown })
+    await measure(WARM_UP_RATE, WARM_UP_SECONDS[effort])
+    const rates: RateFigures[] = []
     for (const { rate } of RATES) {
       onProgress(`offering ${rate.toLocaleString('en')}/s`)
-      rates.push(await measureRate(gateway, { rate, seconds: SECONDS[effort], shutdown }))
+      rates.push(await measure(rate, SECONDS[effort]))
     }
-    await gateway.close()
+    await target.close()
     return {
       figures: rates.flatMap(figuresOf),
       checks: [
-        { what: 'answers that were wrong', seen: `0 of ${total(rates, 'sent')}` },
-        { what: 'answers with 503, which are not right but honest', seen: shedText(rates) },
+        { what: 'answers that were wrong', seen: noneOf(sumOf(rates, ({ sent }) => sent)) },
+        { what: 'responses with 503, which count as not right', seen: shedText(rates) },
       ],
       tables: [tableOf(rates)],
       plots: [
         {
-          ...{ id: 'reached', title: 'Offered and reached', kind: 'line' },
+          id: 'reached',
+          title: 'Offered and reached',
+          kind: 'line',
           x: { title: 'offered a second', log: true },
           y: { title: 'answered right a second', log: true },
           series: [{ name: 'full', points: rates.map(({ rate, reached }) => [rate, reached]) }],
         },
         {
-          ...{ id: 'latency', title: 'Latency by what is offered', kind: 'line' },
+          id: 'latency',
+          title: 'Latency by offered rate',
+          kind: 'line',
           x: { title: 'offered a second', log: true },
           y: { title: 'ms', log: true },
           series: (['p50Ms', 'p99Ms', 'p999Ms'] as const).map((key) => ({
@@ -75,6 +105,82 @@ export const offeredLoad: Scenario = {
   },
 }
 
+interface RateFigures {
+  readonly rate: number
+  readonly sent: number
+  readonly givenUp: number
+  readonly shed: Readonly<Record<string, number>>
+  /** Requests sent per second. */
+  readonly sentRate: number
+  /** Correct responses per second, until the last response. */
+  readonly reached: number
+  /** Correct responses, as a share of all requests that were due. */
+  readonly okShare: number
+  /** Correct responses, as a share of all requests that were sent. */
+  readonly okOfSent: number
+  readonly p50Ms: number
+  readonly p95Ms: number
+  readonly p99Ms: number
+  readonly p999Ms: number
+  /** Median of the time between the due time and the sending of a request. */
+  readonly lateP50Ms: number
+  readonly gatewayCores: number
+  readonly redisCores: number
+  readonly loadCores: number
+  /** Cores used by other processes during the measurement. */
+  readonly otherCores: number
+}
+
+/** Measures one rate. Throws for a response that is neither correct nor a 503 of the gateway. */
+async function measureRate(
+  { title, url, pid, questions, expected }: Contestant,
+  backends: Backends,
+  {
+    rate,
+    seconds,
+    shutdown,
+  }: { rate: number; seconds: number; shutdown: ScenarioContext['shutdown'] },
+): Promise<RateFigures> {
+  const processes = await startLoadProcesses(PROCESSES)
+  shutdown.defer(processes.close)
+  const { result: offered, usage } = await withUsage([pid], backends, () =>
+    processes.offer({
+      url,
+      questions,
+      ratePerSecond: rate,
+      seconds,
+      spacing: 'poisson',
+      maxOutstanding: MAX_OUTSTANDING,
+      mayShed: rate > ALWAYS_SERVED_PER_SECOND,
+    }),
+  )
+  await processes.close()
+  const { right, sent, givenUp, shed, latencies, lateness } = offered
+  // A request with a 503 may have called Redis, or reached the origin too late.
+  const counted = { answers: right, aborted: sent - right, counts: usage.counts }
+  checkCounts(`${title} at ${rate}/s`, counted, expected)
+  const cores = (micros: number) => rounded(micros / MICROS_PER_SECOND / offered.seconds, 2)
+  return {
+    rate,
+    sent,
+    givenUp,
+    shed,
+    sentRate: rounded(sent / offered.seconds, 0),
+    reached: rounded(right / offered.seconds, 0),
+    okShare: rounded(right / offered.offered, 4),
+    okOfSent: rounded(right / sent, 4),
+    p50Ms: latencies.percentile(0.5),
+    p95Ms: latencies.percentile(0.95),
+    p99Ms: latencies.percentile(0.99),
+    p999Ms: latencies.percentile(0.999),
+    lateP50Ms: lateness.percentile(0.5),
+    gatewayCores: cores(sumOf(usage.processes, totalMicros)),
+    redisCores: cores(usage.redisMicros),
+    loadCores: rounded(offered.loadCores, 2),
+    otherCores: usage.otherCores,
+  }
+}
+
 function figuresOf(figures: RateFigures): readonly Figure[] {
   const { rate, reached, okShare, p50Ms, p99Ms, p999Ms } = figures
   const { beside } = RATES.find((each) => each.rate === rate) ?? { beside: [] }
@@ -85,11 +191,18 @@ function figuresOf(figures: RateFigures): readonly Figure[] {
     { id: id('reached'), title: `${at}: reached`, value: reached, unit: '1/s', beside },
     { id: id('p50'), title: `${at}: p50`, value: p50Ms, unit: 'ms' },
     {
-      ...{ id: id('p99'), title: `${at}: p99`, value: p99Ms, unit: 'ms', beside },
+      id: id('p99'),
+      title: `${at}: p99`,
+      value: p99Ms,
+      unit: 'ms',
+      beside,
       ...(isSustained && { aim: { at: 'most', value: SUSTAINED.p99Ms } }),
     },
     {
-      ...{ id: id('p999'), title: `${at}: p999`, value: p999Ms, unit: 'ms' },
+      id: id('p999'),
+      title: `${at}: p999`,
+      value: p999Ms,
+      unit: 'ms',
       ...(isSustained && {
         aim: { at: 'most', value: SUSTAINED.p999Ms },
         beside: ['spacetime-sustained'],
@@ -101,7 +214,7 @@ function figuresOf(figures: RateFigures): readonly Figure[] {
 
 function tableOf(rates: readonly RateFigures[]): Table {
   return {
-    title: 'From when a request was due until its right answer',
+    title: 'From the due time of a request to its correct response',
     headings: [
       ...['offered/s', 'sent/s', 'reached/s', 'p50 ms', 'p95 ms', 'p99 ms', 'p999 ms'],
       ...['ok %', 'of sent %', '503', 'load late ms', 'gateway', 'Redis', 'load'],
@@ -113,7 +226,7 @@ function tableOf(rates: readonly RateFigures[]): Table {
       ...[each.p50Ms, each.p95Ms, each.p99Ms, each.p999Ms].map((ms) => ms.toFixed(2)),
       (each.okShare * PERCENT).toFixed(2),
       (each.okOfSent * PERCENT).toFixed(2),
-      String(Object.values(each.shed).reduce((sum, times) => sum + times, 0)),
+      String(sumOf(Object.values(each.shed), (times) => times)),
       each.lateP50Ms.toFixed(2),
       each.gatewayCores.toFixed(2),
       each.redisCores.toFixed(2),
@@ -123,27 +236,22 @@ function tableOf(rates: readonly RateFigures[]): Table {
 }
 
 function notesOf(rates: readonly RateFigures[]): readonly string[] {
-  const late = rates
-    .filter(({ givenUp }) => givenUp > 0)
-    .map(({ rate }) => rate.toLocaleString('en'))
+  const textOf = ({ rate }: RateFigures) => rate.toLocaleString('en')
+  const saturated = rates.filter(({ givenUp }) => givenUp > 0).map(textOf)
   return [
-    'ok: of all that were due. gateway, Redis, load: cores that each of them took.',
-    ...(late.length === 0
+    'ok: share of all requests that were due. gateway, Redis, load: cores that each of them used.',
+    ...(saturated.length === 0
       ? []
       : [
-          `At ${late.join(' and ')}/s offered it is saturated: with ${MAX_OUTSTANDING} requests under way, what waited for a second to be sent was given up, and is in no latency.`,
+          `At ${saturated.join(' and ')}/s the gateway is saturated: with ${MAX_OUTSTANDING} concurrent ` +
+            'requests, a request that waited a second to be sent was given up. No latency includes it.',
         ]),
     ...rates
       .filter(({ otherCores }) => otherCores > QUIET_CORES)
       .map(
-        ({ rate, otherCores }) =>
-          `At ${rate.toLocaleString('en')}/s other processes kept ${otherCores.toFixed(1)} cores busy.`,
+        (each) => `At ${textOf(each)}/s other processes used ${each.otherCores.toFixed(1)} cores.`,
       ),
   ]
-}
-
-function total(rates: readonly RateFigures[], key: 'sent'): string {
-  return rates.reduce((sum, each) => sum + each[key], 0).toLocaleString('en')
 }
 
 function shedText(rates: readonly RateFigures[]): string {

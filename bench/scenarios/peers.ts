@@ -1,21 +1,27 @@
-/** Other gateways, and the one that is written by hand, on the same machine in the same run. */
-import { join } from 'node:path'
-import { startBackends } from '../backends.ts'
-import { LAYERS_CONFIG } from '../bundle.ts'
-import { bundleOnce } from '../gateway.ts'
-import { CAST } from '../peers/cast.ts'
-import { type Entrant, startAll } from '../peers/grounds.ts'
+/** Other gateways, and a handwritten one, on the same machine in the same run. */
+import { orders } from '../load/questions.ts'
+import { type Contestant, measureRounds, type Summary } from '../measure/rounds.ts'
+import { noneOf, sumOf } from '../measure/statistics.ts'
+import {
+  costTable,
+  featureTable,
+  figuresOf,
+  pacedFiguresOf,
+  pacedTable,
+  plotsOf,
+  standingsOf,
+} from '../peers/figures.ts'
 import { HANDWRITTEN_CONFIG } from '../peers/handwritten/start.ts'
-import { type Bout, measureAll } from '../peers/measure.ts'
 import { ours } from '../peers/ours.ts'
 import { makeProbes, tryOut } from '../peers/probes.ts'
-import { figuresOf, pacedFiguresOf, type Standing, standingsOf } from '../peers/standings.ts'
-import { costTable, featureTable, pacedTable, plotsOf } from '../peers/tables.ts'
+import { type Entrant, PEERS, startAll } from '../peers/start.ts'
 import type { Effort, Scenario, ScenarioContext, ScenarioResult } from '../scenario.ts'
-import { mintTokens } from '../tokens.ts'
+import { bundleOnce, LAYERS_CONFIG } from '../stack/bundle.ts'
+import { mintTokens } from '../stack/credentials.ts'
+import { startGround } from '../stack/gateway.ts'
 
 const CONNECTIONS = 20
-/** What runs under `workerd serve`. */
+/** Workers under `workerd serve`. */
 const BUNDLED = [LAYERS_CONFIG, HANDWRITTEN_CONFIG]
 
 const LOADS = {
@@ -23,26 +29,26 @@ const LOADS = {
   full: { warmUpSeconds: 2, seconds: 2.5, rounds: 5 },
 } as const satisfies Record<Effort, object>
 
-/** At a rate of this share of the slowest one's peak, everybody is warm already. */
+/** The fixed rate, as a share of the slowest gateway's peak. */
 const SHARE_OF_PEAK = 0.5
-const PACED = { warmUpSeconds: 0, seconds: 3.5, rounds: 3 }
+const PACED = { seconds: 3.5, rounds: 3 }
 
 export const peers: Scenario = {
   id: 'peers',
-  title: 'Beside other gateways',
+  title: 'Comparison with other gateways',
   measures:
-    'The same requests with the same ES256 tokens, over the same origin, through this gateway, through ' +
-    'a stack of the same libraries as one writes it by hand, and through gateways of others. ' +
-    'Rounds are interleaved; a full run also offers all of them the same rate.',
-  // What they publish of other machines is no measure where peers run on this one.
+    'The same requests with the same ES256 tokens, over the same origin, through this gateway, ' +
+    'through a handwritten stack of the same libraries, and through other gateways. Rounds are ' +
+    'interleaved; a full run also offers the same rate to all of them.',
+  // Their published figures are from other machines. Here they run on this one.
   answers: [],
   asserts: [
-    'Each answers good, forged, expired, revoked and missing tokens, a caller without the role, a ' +
-      'bad query and an ambiguous path as the table says it does, and lets nothing that it refuses ' +
-      'reach the origin.',
-    'Every answer is 200 with the body of the origin.',
-    'The origin has seen every answer, and was told who asks by those that say they tell it.',
-    'Each asks Redis as often as it says, but for requests that were broken off at the end.',
+    'Each gateway answers good, forged, expired, revoked and missing tokens, a caller without the ' +
+      'role, a bad query and an ambiguous path as the table says. No refused request reaches the ' +
+      'origin.',
+    'Every response is 200 with the body of the origin.',
+    'The origin received every request, with the caller’s identity as the table says.',
+    'Each gateway calls Redis as often as the table says, except for aborted requests.',
   ],
   runtimes: ['workerd'],
   seconds: { quick: 20, full: 230 },
@@ -50,78 +56,74 @@ export const peers: Scenario = {
 }
 
 async function run(context: ScenarioContext): Promise<ScenarioResult> {
-  const { effort, directory, shutdown, onProgress } = context
-  const backends = await startBackends()
-  shutdown.defer(backends.close)
-  const tokens = await mintTokens(join(directory, 'keys.env'))
+  const { effort, directory, onProgress } = context
+  const ground = await startGround(context)
+  const { backends } = ground
+  const tokens = await mintTokens(ground)
   onProgress('bundling')
   await Promise.all(BUNDLED.map((config) => bundleOnce(config, directory)))
-  const cast = CAST.filter(({ inQuick }) => effort === 'full' || inQuick)
   const { entrants, skipped } = await startAll({
-    cast,
-    backends,
-    tokens,
-    directory,
-    shutdown,
-    onProgress,
+    ...context,
+    ...{ backends, tokens },
+    peers: PEERS.filter(({ inQuick }) => effort === 'full' || inQuick),
   })
   const probes = await makeProbes(tokens, backends)
   let probed = 0
-  for (const { contestant, running } of entrants)
-    probed += await tryOut(contestant, running, probes, backends)
+  for (const { peer, running } of entrants) probed += await tryOut(peer, running, probes, backends)
 
-  const arena = { entrants, backends, tokens: tokens.writers, onProgress }
-  const standings = standingsIn(
-    entrants,
-    await measureAll({ ...arena, load: { connections: CONNECTIONS }, ...LOADS[effort] }),
+  const contestants = entrants.map((entrant) => peerContestant(entrant, tokens.writers))
+  const versionOf = (id: string) =>
+    entrants.find(({ peer }) => peer.id === id)?.running.version ?? ''
+  const standing = (summaries: readonly Summary[]) => standingsOf(summaries, ours.id, versionOf)
+  const common = { backends, onProgress }
+  const standings = standing(
+    await measureRounds(contestants, {
+      ...{ ...common, ...LOADS[effort] },
+      pace: { connections: CONNECTIONS },
+    }),
   )
   const peaks = standings.map(({ median }) => median.requestsPerSecond)
   const ratePerSecond = Math.max(1, Math.floor(Math.min(...peaks) * SHARE_OF_PEAK))
   const paced =
     effort === 'full'
-      ? standingsIn(entrants, await measureAll({ ...arena, load: { ratePerSecond }, ...PACED }))
+      ? standing(await measureRounds(contestants, { ...common, ...PACED, pace: { ratePerSecond } }))
       : []
   for (const { running } of entrants) await running.close()
-  await backends.close()
 
-  const all = [...standings, ...paced].flatMap(({ rounds }) => rounds)
-  const answers = all.reduce((sum, round) => sum + round.answers, 0)
+  const all = [...standings, ...paced].flatMap(({ median }) => median.rounds)
   return {
     figures: [...figuresOf(standings, ours.id), ...pacedFiguresOf(paced, ours.id)],
     checks: [
-      { what: 'probes that were answered wrong', seen: `0 of ${probed}` },
-      { what: 'answers that were wrong', seen: `0 of ${answers}` },
+      { what: 'probes that were answered wrong', seen: noneOf(probed) },
+      { what: 'answers that were wrong', seen: noneOf(sumOf(all, ({ requests }) => requests)) },
     ],
     plots: plotsOf(standings, paced),
     tables: [
       costTable(standings),
       ...(paced.length > 0 ? [pacedTable(paced, ratePerSecond)] : []),
-      featureTable(entrants.map(({ contestant }) => contestant)),
+      featureTable(entrants.map(({ peer }) => peer)),
     ],
     notes: [
       ...skipped,
-      ...NOTES,
-      `Others used up to ${Math.max(...all.map(({ otherCores }) => otherCores))} cores meanwhile.`,
+      'HAProxy, Envoy, Fastify and nginx run on one thread each and keep their limits in their own ' +
+        'memory. They do less for a request than this gateway, see the table.',
+      'The load is closed: behind a faster gateway, Redis, origin and load use more of the machine. ' +
+        'CPU for 1,000 requests is the figure that depends least on it.',
+      `Other processes used up to ${Math.max(...all.map(({ otherCores }) => otherCores))} cores.`,
     ],
     details: { connections: CONNECTIONS, ...LOADS[effort], standings, ratePerSecond, paced },
   }
 }
 
-function standingsIn(
-  entrants: readonly Entrant[],
-  bouts: ReadonlyMap<Entrant, readonly Bout[]>,
-): readonly Standing[] {
-  const contests = entrants.map((entrant) => ({
-    contestant: entrant.contestant,
-    version: entrant.running.version,
-    rounds: bouts.get(entrant) ?? [],
-  }))
-  return standingsOf(contests, ours.id)
+/** Returns a running gateway as a contestant. */
+export function peerContestant({ peer, running }: Entrant, tokens: readonly string[]): Contestant {
+  const { id, title, identifies, redisCalls } = peer
+  return {
+    ...{ id, title, pid: running.pid, url: running.url, questions: orders('read', tokens) },
+    expected: {
+      ...{ origin: 1, redis: redisCalls, identified: identifies },
+      asserted: id === ours.id,
+      late: CONNECTIONS,
+    },
+  }
 }
-
-const NOTES = [
-  'HAProxy, Envoy, Fastify and nginx run on one thread each and keep their limits in their own memory; ' +
-    'they do less for a request than this gateway does, see the table.',
-  'The load is closed: a gateway that is faster lets Redis, the origin and the load take more of the ' +
-    'machine. CPU for 1,000 requests depends on that least.',
-]

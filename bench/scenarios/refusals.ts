@@ -1,122 +1,130 @@
-/** What it costs to refuse: without a call to Redis or to the origin, and with one. */
-import { ask } from '../requests/ask.ts'
-import { type Observed, observe } from '../requests/observe.ts'
-import { prepareRefusals, type Refusal } from '../requests/refusals.ts'
-import { inTurn, medianOf, noiseNotes, noneOf, ratioOf, sumOf } from '../requests/rounds.ts'
+/** Cost of refusals, without a call to Redis or to the origin, and with one. */
+import { type Contestant, measureRounds, type Summary } from '../measure/rounds.ts'
+import { noiseNotes, noneOf, ratioOf, sumOf } from '../measure/statistics.ts'
+import { untilQuiet } from '../measure/usage.ts'
+import { prepareRefusals, type Refusal } from '../refusals/refusals.ts'
 import type { Figure, Scenario, Table } from '../scenario.ts'
-import { untilQuiet } from '../usage.ts'
 
 const CONNECTIONS = 20
 const EFFORTS = {
-  quick: { rounds: 1, seconds: 0.4, aloneSeconds: 0.4, warmUp: 500 },
-  full: { rounds: 5, seconds: 0.6, aloneSeconds: 2, warmUp: 2_000 },
+  quick: { rounds: 1, seconds: 0.4, aloneSeconds: 0.4, warmUpSeconds: 0.3 },
+  full: { rounds: 5, seconds: 0.6, aloneSeconds: 2, warmUpSeconds: 0.5 },
 } as const
-/** What a quick run has time for. */
+/** The kinds of a quick run. */
 const QUICK: readonly string[] = [
   ...['no-token', 'forged', 'no-route', 'ambiguous', 'exhausted', 'throttled', 'crowded'],
   ...['no-permission', 'bad-input'],
 ]
-/** Of passthrough's CPU: a flood that is refused is to cost less than one that is let through. */
+/** Target as a share of passthrough's CPU: a refused flood must cost less than an admitted one. */
 const AIM = 0.6
 const BASELINE = 'passthrough'
-const LET_THROUGH = { origin: 1, redis: 0, identified: false } as const
-/** Whose latency alone is measured. */
+/** Kinds whose latency is also measured with one connection. */
 const ALONE: readonly string[] = ['no-token', 'forged', 'throttled', 'exhausted', 'signatures']
 
 export const refusals: Scenario = {
   id: 'refusals',
   title: 'Refusals',
   measures:
-    'CPU of the gateway for each kind of refusal, as a ratio to a bare proxy that lets the same ' +
-    'request through, in turn, 20 connections; and the latency of a refusal alone, 1 connection.',
+    'CPU of the gateway for each kind of refusal, as a ratio to a bare proxy that forwards the ' +
+    'same request, in turn, at 20 connections; and the latency of a refusal at 1 connection.',
   answers: ['ramparts-blocked', 'ramparts-cached'],
   asserts: [
-    'Every answer has the status and the code of its refusal.',
-    'No refused request has reached the origin, and every one of passthrough has.',
-    'Refusals that need no call to Redis have made none, the others one each; what is remembered, ' +
-      'counted or looked up again behind answers may make one now and then.',
+    'Every response has the status and the code of its refusal.',
+    'No refused request reached the origin, and every request of passthrough did.',
+    'Refusals that need no call to Redis made none, the others one each. Counting and refreshing ' +
+      'after a response may add a few.',
   ],
   runtimes: ['workerd'],
   seconds: { quick: 12, full: 110 },
 
   async run(context) {
-    const effort = EFFORTS[context.effort]
+    const { rounds, seconds, warmUpSeconds, aloneSeconds } = EFFORTS[context.effort]
+    const { onProgress } = context
     const { gateway, list: all, good } = await prepareRefusals(context)
+    const { pid, backends } = gateway
     const isQuick = context.effort === 'quick'
     const list = all.filter(({ id }) => !isQuick || QUICK.includes(id))
-    const kinds = new Map(list.map((kind) => [kind.id, kind]))
-    const warm = new Set<string>()
-    const baseline = { url: gateway.urlOf(BASELINE), questions: [good] }
-
-    async function measure(id: string, connections: number, seconds: number): Promise<Observed> {
-      const kind = kinds.get(id)
-      const load = { connections, until: { seconds } }
-      if (kind === undefined) return observe(gateway, { ...baseline, ...load }, LET_THROUGH)
-      const { question, done } = await kind.prepare()
-      const url = gateway.urlOf(kind.isolate)
-      const expected = { origin: 0, redis: kind.calls, redisBeside: kind.callsBeside } as const
-      await untilQuiet(gateway.backends)
-      const asking = { url, questions: [question], ...load }
-      if (!warm.has(id)) {
-        const questions = Array.from({ length: effort.warmUp }, () => question)
-        await ask({ url, questions, connections: CONNECTIONS, until: 'once' })
-      }
-      warm.add(id)
-      await untilQuiet(gateway.backends)
-      const observed = await observe(gateway, asking, expected).catch((error: Error) => {
-        throw new Error(`${kind.title}: ${error.message}`)
-      })
-      await done?.()
-      return observed
+    const baseline: Contestant = {
+      ...{ id: BASELINE, title: BASELINE, pid, url: gateway.urlOf(BASELINE), questions: [good] },
+      expected: { origin: 1, redis: 0, identified: false },
     }
-    const names = [BASELINE, ...kinds.keys()]
-    const rounds = await inTurn(names, effort.rounds, (id, round) => {
-      if (id === BASELINE) context.onProgress(`round ${round} of ${effort.rounds}`)
-      return measure(id, CONNECTIONS, effort.seconds)
+    const contestants = [baseline, ...list.map((kind) => contestantOf(kind))]
+    function contestantOf({
+      id,
+      title,
+      isolate,
+      calls,
+      callsBeside,
+      prepare,
+    }: Refusal): Contestant {
+      let restore: (() => Promise<void>) | undefined
+      return {
+        ...{ id, title, pid, url: gateway.urlOf(isolate), questions: [] },
+        expected: { origin: 0, redis: calls, redisBeside: callsBeside },
+        async prepare() {
+          const { question, done } = await prepare()
+          restore = done
+          await untilQuiet(backends)
+          return [question]
+        },
+        check: async () => restore?.(),
+      }
+    }
+    const common = { backends, onProgress, heatSeconds: warmUpSeconds }
+    const summaries = await measureRounds(contestants, {
+      ...{ ...common, rounds, seconds },
+      pace: { connections: CONNECTIONS },
     })
-    context.onProgress('one connection')
-    const solo = ALONE.filter((id) => kinds.has(id))
-    const alone = await inTurn([BASELINE, ...solo], 1, (id) => measure(id, 1, effort.aloneSeconds))
+    onProgress('one connection')
+    const alone = await measureRounds(
+      contestants.filter(({ id }) => ALONE.includes(id)),
+      { ...common, rounds: 1, seconds: aloneSeconds, pace: { connections: 1 } },
+    )
     await gateway.close()
 
-    const measured = Object.entries(rounds).flatMap(([, each]) => each)
-    const refused = [...Object.entries(rounds), ...Object.entries(alone)]
-      .filter(([id]) => id !== BASELINE)
-      .flatMap(([, each]) => each)
-    const ratioTo = (id: string) => ratioOf(rounds[id] ?? [], rounds[BASELINE] ?? [], 'cpuMicros')
+    const base = summaries.find(({ id }) => id === BASELINE)?.rounds ?? []
+    const ratioTo = (id: string) =>
+      ratioOf(summaries.find((each) => each.id === id)?.rounds ?? [], base, 'cpuMicros')
+    const answered = (some: readonly Summary[]) =>
+      noneOf(sumOf(some, (each) => sumOf(each.rounds, ({ requests }) => requests)))
     return {
       figures: [
         ...list.map((refusal) => ratioFigure(refusal, ratioTo(refusal.id))),
         ...list
           .filter(({ id }) => ALONE.includes(id))
-          .flatMap((kind) => aloneFigures(kind, alone[kind.id] ?? [])),
+          .flatMap((kind) =>
+            aloneFigures(
+              kind,
+              alone.find(({ id }) => id === kind.id),
+            ),
+          ),
       ],
       checks: [
         {
           what: 'refused requests that reached the origin',
-          seen: noneOf(sumOf(refused, ({ right }) => right)),
+          seen: answered([...summaries.filter(({ id }) => id !== BASELINE), ...alone]),
         },
-        { what: 'answers that were wrong', seen: noneOf(sumOf(measured, ({ right }) => right)) },
+        { what: 'answers that were wrong', seen: answered(summaries) },
       ],
       plots: [
         {
-          ...{ id: 'cpu', title: 'CPU of a refusal, passthrough is 1', kind: 'bar' },
-          ...{ x: { title: 'refused for' }, y: { title: 'ratio to passthrough' } },
+          id: 'cpu',
+          title: 'CPU of a refusal, passthrough is 1',
+          kind: 'bar',
+          x: { title: 'refused for' },
+          y: { title: 'ratio to passthrough' },
           categories: list.map(({ title }) => title),
           series: [{ name: 'CPU', points: list.map(({ id }) => ratioTo(id)) }],
         },
       ],
-      tables: [tableOf(list, rounds)],
+      tables: [tableOf(list, summaries)],
       notes: [
-        'A revoked token that the isolate has refused is refused again without a call for ten seconds, ' +
-          'an exhausted limit for five. Of a token that was cut off Redis is asked each time.',
-        'Throttled and banned addresses send bad credentials and are told so out of the isolate’s ' +
-          'memory. All other bad credentials come from an address of which nothing is counted, so ' +
-          'that each is looked at.',
-        ...(isQuick
-          ? [`A quick run leaves out ${all.length - list.length} kinds of refusal.`]
-          : []),
-        ...noiseNotes(measured.map(({ otherCores }) => otherCores)),
+        'The isolate caches the refusal of a revoked token for ten seconds, and of an exhausted limit ' +
+          'for five. The revocation of a subject is decided in Redis each time.',
+        'Throttled and banned addresses send bad credentials and are refused from the isolate’s ' +
+          'memory. All other bad credentials come from an exempt address, so each is verified.',
+        ...(isQuick ? [`A quick run skips ${all.length - list.length} kinds of refusals.`] : []),
+        ...noiseNotes(summaries),
       ],
     }
   },
@@ -127,33 +135,26 @@ const ratioFigure = ({ id, title, calls }: Refusal, value: number): Figure => ({
   ...(calls === 0 && { aim: { at: 'most', value: AIM } as const }),
 })
 
-function aloneFigures({ id, title }: Pick<Refusal, 'id' | 'title'>, rounds: readonly Observed[]) {
+function aloneFigures({ id, title }: Pick<Refusal, 'id' | 'title'>, alone: Summary | undefined) {
   const beside: Figure['beside'] = id === 'exhausted' ? ['ramparts-cached'] : ['ramparts-blocked']
   return (['p50Ms', 'p99Ms'] as const).map((key): Figure => {
     const name = key.replace('Ms', '')
-    const value = medianOf(rounds, key)
+    const value = alone?.[key] ?? 0
     return { id: `${id}-${name}`, title: `${title}, alone: ${name}`, value, unit: 'ms', beside }
   })
 }
 
-function tableOf(
-  kinds: readonly Refusal[],
-  rounds: Readonly<Record<string, readonly Observed[]>>,
-): Table {
-  const base = rounds[BASELINE] ?? []
-  const rowOf = (title: string, each: readonly Observed[], calls: string) => [
-    title,
-    medianOf(each, 'cpuMicros', 0).toFixed(0),
-    ratioOf(each, base, 'cpuMicros').toFixed(2),
-    medianOf(each, 'perSecond', 0).toLocaleString('en'),
-    calls,
-  ]
+function tableOf(list: readonly Refusal[], summaries: readonly Summary[]): Table {
+  const [base] = summaries
   return {
     title: 'Refusals',
     headings: ['', 'CPU us', 'ratio', 'req/s', 'Redis calls'],
-    rows: [
-      rowOf(BASELINE, base, '0'),
-      ...kinds.map(({ id, title, calls }) => rowOf(title, rounds[id] ?? [], String(calls))),
-    ],
+    rows: summaries.map(({ id, title, cpuMicros, requestsPerSecond, rounds }) => [
+      title,
+      cpuMicros.toFixed(0),
+      ratioOf(rounds, base?.rounds ?? [], 'cpuMicros').toFixed(2),
+      requestsPerSecond.toLocaleString('en'),
+      String(list.find((kind) => kind.id === id)?.calls ?? 0),
+    ]),
   }
 }

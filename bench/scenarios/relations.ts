@@ -1,27 +1,29 @@
-/** What a check of relations over five levels costs, whatever the number of tuples. */
+/** Cost of a relation check over five levels, for any number of tuples. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../../dev/start/settings.ts'
 import { compileModel } from '../../src/relations/compile-model.ts'
 import { createRelationCheck } from '../../src/relations/redis/check.ts'
-import { connectDirectly } from '../relations/direct-redis.ts'
-import { fillSizes, fillSlow } from '../relations/fill.ts'
+import { measureRounds } from '../measure/rounds.ts'
+import { median } from '../measure/statistics.ts'
+import { connectDirectly, fillSizes, fillSlow } from '../relations/direct-redis.ts'
+import { type MeasuredWay, resultOf } from '../relations/figures.ts'
 import { SIZES } from '../relations/graph.ts'
 import { measureAllChecks, measureSlow, teachScript } from '../relations/measure-checks.ts'
 import {
+  CONNECTIONS,
   type Course,
-  measurePaced,
-  measureWay,
+  measureCourses,
   mintCallers,
   questionsOf,
   WAY_IDS,
   WAYS,
+  type WayId,
+  wayContestant,
 } from '../relations/measure-gateway.ts'
-import { resultOf } from '../relations/result.ts'
 import { SLOW_GRAPHS, SLOW_MODEL } from '../relations/slow-graphs.ts'
-import { startRequestsGateway, warmUp } from '../requests/gateway.ts'
-import { inTurn } from '../requests/rounds.ts'
 import type { Scenario } from '../scenario.ts'
+import { startVariants } from '../stack/gateway.ts'
 
 const EFFORTS = {
   quick: {
@@ -35,62 +37,70 @@ const EFFORTS = {
     offer: { ratePerSecond: 420, seconds: 45 },
   },
 } as const
-/** What is measured closely. */
+const WARM_UP_SECONDS = 0.5
+/** The size of the closed loads. */
 const USUAL_SIZE = 100_000
 
 export const relations: Scenario = {
   id: 'relations',
   title: 'Relations over five levels',
   measures:
-    'Whether callers are viewers of orders, by project, team, department and organisation, over 1,000 to ' +
-    '1,000,000 tuples: in Redis alone, and through the whole gateway beside the same route without a ' +
-    'relation, decided each time and out of what was decided before. Then graphs that are made to be slow.',
+    'Checks whether callers are viewers of orders through project, team, department and ' +
+    'organisation, over 1,000 to 1,000,000 tuples: in Redis alone, and through the whole gateway, ' +
+    'decided each time and cached, compared with the same route without a relation. Then slow graphs.',
   answers: ['subzero-permissions'],
   asserts: [
-    'Every decision is what the tuples were made to say; on slow graphs it may be `unknown`.',
-    'Whoever has the relation reaches the origin, whoever has not is refused and does not.',
-    'A request makes one call to Redis, and with units taken ahead at most one in ten does.',
+    'Every decision is the one that the tuples imply; on slow graphs it may be `unknown`.',
+    'Callers with the relation reach the origin. Callers without it are refused and do not.',
+    'A request makes one call to Redis; with leased units at most one in ten does.',
   ],
   runtimes: ['workerd'],
   seconds: { quick: 0, full: 200 },
 
   async run(context) {
     const effort = EFFORTS[context.effort]
-    const { sizes, rounds: count, seconds } = effort
+    const { sizes, rounds, seconds } = effort
+    const { onProgress } = context
     const variants = new Set(WAY_IDS.map((id) => WAYS[id].variant))
-    const gateway = await startRequestsGateway(context, {
-      isolates: Object.fromEntries([...variants].map((variant) => [variant, variant])),
-    })
+    const gateway = await startVariants(context, [...variants])
     const { kind, directUrl } = gateway.backends.redis
     if (kind !== 'server')
-      throw new Error('needs a redis-server of its own, which it may fill: unset REDIS_URL')
+      throw new Error('needs its own redis-server, because it fills the memory: unset REDIS_URL')
     const redis = await connectDirectly(directUrl)
     context.shutdown.defer(async () => redis.close())
-    const filled = await fillSizes(redis, sizes, context.onProgress)
+    const filled = await fillSizes(redis, sizes, onProgress)
 
     const check = createRelationCheck(shippedModel())
     await teachScript(redis, check)
-    context.onProgress('checks in Redis alone')
+    onProgress('checks in Redis alone')
     const { checks, slowestMicros } = await measureAllChecks(redis, check, effort)
 
     const callers = await mintCallers(gateway, sizes)
-    for (const id of WAY_IDS) {
-      context.onProgress(`warming up: ${WAYS[id].title}`)
-      const questions = questionsOf(callers, WAYS[id], { size: USUAL_SIZE })
-      await warmUp(gateway, { url: gateway.urlOf(WAYS[id].variant), questions })
-    }
-    const ways = await inTurn(WAY_IDS, count, (id, round) => {
-      context.onProgress(`round ${round} of ${count}: ${WAYS[id].title}`)
-      const questions = questionsOf(callers, WAYS[id], { size: USUAL_SIZE, round })
-      return measureWay(gateway, redis, id, { questions, seconds })
+    const scripts = new Map<WayId, number[]>(WAY_IDS.map((id) => [id, []]))
+    const contestants = WAY_IDS.map((id) =>
+      wayContestant(gateway, redis, id, {
+        scripts: scripts.get(id) ?? [],
+        questionsIn: (round) => questionsOf(callers, WAYS[id], { size: USUAL_SIZE, round }),
+      }),
+    )
+    const summaries = await measureRounds(contestants, {
+      ...{ rounds, seconds, backends: gateway.backends, onProgress },
+      warmUpSeconds: WARM_UP_SECONDS,
+      pace: { connections: CONNECTIONS, mayShed: true },
     })
+    const ways = Object.fromEntries(
+      summaries.map((summary): [string, MeasuredWay] => [
+        summary.id,
+        { ...summary, scripts: median(scripts.get(summary.id as WayId) ?? []) },
+      ]),
+    ) as Record<WayId, MeasuredWay>
     const courses: readonly Course[] = [
       ...(['unrelated', 'cached'] as const).map((way) => ({ way, size: USUAL_SIZE })),
       ...sizes.map((size) => ({ way: 'cold' as const, size })),
     ]
-    context.onProgress(`all in turn at ${effort.offer.ratePerSecond}/s, request by request`)
-    const paced = await measurePaced(gateway, callers, courses, effort.offer)
-    context.onProgress('slow graphs')
+    onProgress(`all in turn at ${effort.offer.ratePerSecond}/s, request by request`)
+    const paced = await measureCourses(gateway, callers, courses, effort.offer)
+    onProgress('slow graphs')
     const slowCheck = createRelationCheck(compileModel(SLOW_MODEL))
     await fillSlow(redis, SLOW_GRAPHS)
     const slow = []
@@ -98,15 +108,12 @@ export const relations: Scenario = {
       slow.push({ graph, round: await measureSlow(redis, slowCheck, graph, effort.slowTimes) })
     redis.close()
     await gateway.close()
-    return resultOf({
-      ...{ filled, checks, ways, courses, paced, slow },
-      usual: USUAL_SIZE,
-      slowestMicros,
-    })
+    const usual = USUAL_SIZE
+    return resultOf({ filled, checks, ways, courses, paced, slow, usual, slowestMicros })
   },
 }
 
-/** The model that ships, as `npm run model` makes it of `portcullis.fga`. */
+/** Returns the shipped model, which `npm run model` generates from `portcullis.fga`. */
 function shippedModel() {
   return compileModel(JSON.parse(readFileSync(join(ROOT, 'portcullis.model.json'), 'utf8')))
 }

@@ -1,21 +1,25 @@
-/** Log in, verify, log out: with many users at once, at one gateway and at several. */
+/** Log in, verify, log out: many users at once, at one gateway and at several. */
 import type { PublishedId } from '../published.ts'
 import type { Effort, Scenario, ScenarioContext } from '../scenario.ts'
 import { startFleet } from '../sessions/fleet.ts'
-import { type Run, type RunOptions, runSessions } from '../sessions/measure.ts'
-import { ratesOf } from '../sessions/rates.ts'
+import {
+  type Run,
+  type RunOptions,
+  ratesOf,
+  runSessions,
+  startSenders,
+} from '../sessions/measure.ts'
 import { resultOf } from '../sessions/result.ts'
-import { startSenders } from '../sessions/senders.ts'
 
 interface Plan {
   readonly users: readonly number[]
-  /** Of the run that finds out how fast each step goes. */
+  /** Users of the run that measures the peak. */
   readonly peakUsers: number
   readonly warmUpUsers: number
   readonly processes: readonly number[]
   readonly verifies: number
   readonly connections: number
-  /** Requests under way at once, as fast as it goes. */
+  /** Concurrent requests of the peak. */
   readonly width: number
 }
 
@@ -30,7 +34,7 @@ const PLANS: Readonly<Record<Effort, Plan>> = {
   },
 }
 
-/** New isolates compile first: many requests at once would miss their deadlines. */
+/** New isolates compile first, so many concurrent requests would miss their deadlines. */
 const WARM_UP_WIDTH = 4
 
 const ANSWERS = [
@@ -44,15 +48,15 @@ export const sessions: Scenario = {
   id: 'sessions',
   title: 'Log in, verify, log out',
   measures:
-    'Users who are all logged in at once: a login (the token of an identity provider exchanged for ' +
-    'a session), two calls, a logout, and the dead token once more; at one gateway and at several ' +
-    'over one Redis. Each step as fast as it goes first, then offered at a part of that.',
+    'Users who are all logged in at the same time: a login (a token of an identity provider is ' +
+    'exchanged for a session), two calls, a logout, and the revoked token; at one gateway and at ' +
+    'several over one Redis. Each step first at maximum speed, then at a share of that rate.',
   answers: ANSWERS,
   asserts: [
-    'Every login gives an access token and a refresh token, every call the answer of the origin.',
-    'After its logout a token is answered 401 by the gateway that had remembered it: where there are ' +
-      'several, another one than that of the logout.',
-    'The origin gets exactly the calls with live tokens.',
+    'Every login returns an access token and a refresh token, every call the origin’s response.',
+    'After the logout, a gateway that had cached the token answers 401; with several gateways, it is ' +
+      'another one than that of the logout.',
+    'The origin receives exactly the calls with valid tokens.',
   ],
   runtimes: ['workerd'],
   seconds: { quick: 12, full: 280 },
@@ -67,7 +71,7 @@ export const sessions: Scenario = {
   },
 }
 
-/** Warms up, finds out how fast each step goes, and offers each number of users a part of it. */
+/** Warms up, measures the peak of each step, and offers a share of it for each number of users. */
 async function runAt(
   { onProgress }: ScenarioContext,
   { users: sizes, peakUsers, warmUpUsers, verifies, connections, width }: Plan,
@@ -77,7 +81,7 @@ async function runAt(
   const place = at.processes === 1 ? 'one gateway' : `${at.processes} gateways`
   onProgress(`${place}: warming up`)
   await runSessions({ ...common, users: warmUpUsers, rates: undefined, width: WARM_UP_WIDTH })
-  onProgress(`${place}: as fast as it goes`)
+  onProgress(`${place}: at maximum speed`)
   const peak = await runSessions({ ...common, users: peakUsers, rates: undefined })
   const runs = [peak]
   for (const users of sizes) {

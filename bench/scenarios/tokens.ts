@@ -1,49 +1,73 @@
-/** What issuing and validating tokens costs. */
-import { startBackends } from '../backends.ts'
+/** Cost of issuing and validating tokens. */
+import { measureRounds } from '../measure/rounds.ts'
+import { noneOf, sumOf } from '../measure/statistics.ts'
 import { USUAL } from '../options.ts'
-import type { Figure, Scenario } from '../scenario.ts'
-import { type CaseId, REQUIRED_ISSUED, REQUIRED_VALIDATED } from '../token-costs/cases.ts'
-import type { Allocations } from '../token-costs/measure-allocations.ts'
-import type { CaseFigures } from '../token-costs/measure-cases.ts'
-import type { OperationFigures } from '../token-costs/measure-operations.ts'
-import { measureTokens } from '../token-costs/measure-tokens.ts'
-import type { OperationId } from '../token-costs/operations.ts'
-import { TOKENS_BESIDE } from '../token-costs/reference.ts'
-import { caseNotes, caseTable, operationNotes, operationTable } from '../token-costs/report.ts'
+import type { Scenario } from '../scenario.ts'
+import { queueAddressOf } from '../stack/gateway.ts'
+import { caseContestant, TOKENS_BESIDE } from '../tokens/cases.ts'
+import {
+  type CaseFigures,
+  caseFigures,
+  caseNotes,
+  caseTable,
+  operationFigures,
+  operationNotes,
+  operationTable,
+} from '../tokens/figures.ts'
+import { measureAllocations, measureOperations } from '../tokens/measure-operations.ts'
+import { measurePeers, type Peers } from '../tokens/peers.ts'
+import { startTokens } from '../tokens/preflight.ts'
+
+/** A batch needs no pause to settle and no latencies, so it is measured for less time. */
+const OPERATION_SHARE = 0.25
+const NO_PEERS: Peers = { measured: [], skipped: [] }
 
 export const tokens: Scenario = {
   id: 'tokens',
-  title: 'What tokens cost',
+  title: 'Cost of tokens',
   measures:
-    'Making and checking tokens: each operation by itself in an isolate, and over HTTP at the ' +
-    'token endpoint, at a validating Worker and through the whole pipeline.',
+    'Issuing and verifying tokens: each operation alone in an isolate, and over HTTP at the token ' +
+    'endpoint, at a validating Worker and through the whole pipeline.',
   answers: [...Object.values(TOKENS_BESIDE), 'subzero-cached'],
   asserts: [
-    'Forged tokens, unknown references and wrong secrets are refused, before anything is measured.',
-    'No token is issued twice, and some of those issued open the gateway.',
-    'The validating Worker answers each token with its subject, and says truly whether it knew it.',
-    'Redis is called exactly as often as it should be.',
+    'Before the measurement, forged tokens, unknown references and wrong secrets are refused.',
+    'No token is issued twice, and some of the issued tokens open the gateway.',
+    'The validating Worker returns the subject of each token, and whether it was cached.',
+    'Redis is called exactly as often as expected.',
   ],
   runtimes: ['workerd'],
   seconds: { quick: 15, full: 150 },
-  async run({ effort, directory, shutdown, onProgress, detail = USUAL[effort] }) {
-    const backends = await startBackends()
-    shutdown.defer(backends.close)
-    const costs = await measureTokens({
-      ...{ options: detail, backends, directory, shutdown, onProgress },
+  async run(context) {
+    const { effort, directory, shutdown, onProgress, detail = USUAL[effort] } = context
+    const { gateway, cases } = await startTokens(context)
+    const { backends, bundle, variables } = gateway
+    const { connections, seconds, warmUpSeconds, rounds } = detail
+    const operationSeconds = seconds * OPERATION_SHARE
+    const operations = await measureOperations({
+      ...{ workerd: gateway, seconds: operationSeconds, rounds, onProgress },
     })
-    await backends.close()
-    const { operations, allocations, http, peers } = costs
-    const answers = http
-      .flatMap(({ rounds }) => rounds)
-      .reduce((sum, { requests }) => sum + requests, 0)
+    const summaries = await measureRounds(
+      cases.map((each) => caseContestant(each, gateway)),
+      { rounds, seconds, warmUpSeconds, pace: { connections }, backends, onProgress },
+    )
+    const http = summaries.map(
+      (summary, index): CaseFigures => ({
+        ...summary,
+        requiredPerSecond: cases[index]?.requiredPerSecond,
+      }),
+    )
+    await gateway.close()
+    onProgress('allocations of operations')
+    const queueAddress = queueAddressOf(backends)
+    const allocations = await measureAllocations({ bundle, variables, directory, queueAddress })
+    const { signal } = shutdown
+    const peers = detail.peers
+      ? await measurePeers({ seconds: operationSeconds, directory, signal, onProgress })
+      : NO_PEERS
+    const answers = sumOf(http, (each) => sumOf(each.rounds, ({ requests }) => requests))
     return {
-      figures: [
-        ...operations.map(timeFigure),
-        ...operations.map((operation) => allocationFigure(operation, allocations)),
-        ...http.flatMap(caseFigures),
-      ],
-      checks: [{ what: 'answers that were wrong', seen: `0 of ${answers.toLocaleString('en')}` }],
+      figures: [...operationFigures(operations, allocations), ...http.flatMap(caseFigures)],
+      checks: [{ what: 'answers that were wrong', seen: noneOf(answers) }],
       plots: [
         {
           id: 'operations',
@@ -57,59 +81,13 @@ export const tokens: Scenario = {
       ],
       tables: [operationTable(operations, allocations, peers), caseTable(http)],
       notes: [...operationNotes(peers), ...caseNotes(http)],
-      details: costs,
+      details: {
+        options: { seconds, operationSeconds, warmUpSeconds, rounds, connections },
+        operations,
+        allocations,
+        peers,
+        http,
+      },
     }
   },
-}
-
-function timeFigure({ id, title, micros }: OperationFigures): Figure {
-  return { id: `${id}-time`, title, value: micros, unit: 'us', ...besideOf(id) }
-}
-
-function allocationFigure(
-  { id, title }: Pick<OperationFigures, 'id' | 'title'>,
-  allocations: Allocations,
-): Figure {
-  return {
-    id: `${id}-heap`,
-    title: `${title}: heap allocated`,
-    value: allocations[id],
-    unit: 'bytes',
-  }
-}
-
-const QUANTILES = ['p50', 'p95', 'p99'] as const
-
-function caseFigures({ id, title, ...figures }: CaseFigures): readonly Figure[] {
-  return [
-    {
-      id: `${id}-rate`,
-      title: `${title}: a second`,
-      value: figures.requestsPerSecond,
-      unit: '1/s',
-      ...besideOf(id),
-      ...aimOf(id),
-    },
-    { id: `${id}-cpu`, title: `${title}: CPU of one`, value: figures.cpuMicros, unit: 'us' },
-    ...(id === 'validate-cached' ? QUANTILES : []).map(
-      (name): Figure => ({
-        id: `${id}-${name}`,
-        title: `${title}: ${name}`,
-        value: figures[`${name}Ms`],
-        unit: 'ms',
-        beside: ['subzero-cached'],
-      }),
-    ),
-  ]
-}
-
-function besideOf(id: OperationId | CaseId): Pick<Figure, 'beside'> {
-  const published = TOKENS_BESIDE[id]
-  return published === undefined ? {} : { beside: [published] }
-}
-
-function aimOf(id: CaseId): Pick<Figure, 'aim'> {
-  if (id === 'issue-jwt') return { aim: { at: 'least', value: REQUIRED_ISSUED } }
-  if (id === 'validate-cached') return { aim: { at: 'least', value: REQUIRED_VALIDATED } }
-  return {}
 }

@@ -1,77 +1,55 @@
-/** Several gateways over one Redis: each a process of its own, all with the same keys. */
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
-import { mkdtempSync } from 'node:fs'
-import { join } from 'node:path'
+/** Several gateways over one Redis, each in its own process, all with the same keys. */
 import { exportJWK, generateKeyPair } from 'jose'
-import { type Backends, startBackends } from '../backends.ts'
-import { TOKENS_CONFIG } from '../bundle.ts'
-import { bundleOnce } from '../gateway.ts'
-import type { ScenarioContext } from '../scenario.ts'
-import { gatewayVariables } from '../target.ts'
-import { type BenchTokens, mintTokens } from '../tokens.ts'
-import { startWorkerd, type Workerd } from '../workerd.ts'
+import { bundleOnce, TOKENS_CONFIG } from '../stack/bundle.ts'
+import { clientEntry, newClient } from '../stack/credentials.ts'
+import {
+  type RunningGateway,
+  type StartContext,
+  startGateway,
+  startGround,
+} from '../stack/gateway.ts'
 import type { Cast } from './protocol.ts'
 
 const SERVICE = 'gateway'
-const SECRET_BYTES = 32
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
+const ISSUER = 'https://users.bench.test'
 const AUDIENCE = 'https://api.bench.test'
 const KEY_ID = 'users'
 
-export interface Fleet {
-  /** Of each gateway: the policy that ships, with limits that nobody reaches. */
+export interface Fleet extends Pick<RunningGateway, 'backends'> {
+  /** The gateways: the shipped policy with limits that are never reached. */
   readonly gateways: readonly { readonly url: string; readonly pid: number }[]
-  readonly backends: Backends
-  /** Of callers whom every gateway knows. */
-  readonly tokens: BenchTokens
   readonly cast: Cast
 }
 
-/** Starts so many; all of it is deferred to the scenario's shutdown. */
-export async function startFleet(
-  { directory, shutdown, onProgress }: ScenarioContext,
-  count: number,
-): Promise<Fleet> {
-  onProgress(`starting ${count} gateways over one Redis`)
-  const bundle = await bundleOnce(TOKENS_CONFIG, directory)
-  const tokens = await mintTokens(join(directory, 'keys.env'))
-  const backends = await startBackends()
-  shutdown.defer(backends.close)
+/** Starts `count` gateways. All processes end with the scenario. */
+export async function startFleet(context: StartContext, count: number): Promise<Fleet> {
+  context.onProgress(`starting ${count} gateways over one Redis`)
+  const ground = await startGround(context)
+  const bundle = await bundleOnce(TOKENS_CONFIG, context.directory)
   const { cast, variables } = await newCast()
-  const gateways: Workerd[] = []
-  for (let index = 0; index < count; index++) {
-    const gateway = await startWorkerd({
-      bundle,
-      variables: { ...gatewayVariables(backends, tokens.signingKeys), ...variables },
-      names: [SERVICE],
-      queueAddress: new URL(backends.originUrl).host,
-      directory: mkdtempSync(join(directory, 'gateway-')),
-    })
-    shutdown.defer(gateway.close)
-    shutdown.signal.throwIfAborted()
-    gateways.push(gateway)
-  }
+  const gateways: RunningGateway[] = []
+  for (let index = 0; index < count; index++)
+    gateways.push(await startGateway(context, { ground, bundle, names: [SERVICE], variables }))
   return {
     gateways: gateways.map(({ originOf, pid }) => ({ url: originOf(SERVICE), pid })),
-    ...{ backends, tokens, cast },
+    backends: ground.backends,
+    cast,
   }
 }
 
-/** An identity provider whose logins are exchanged, and the application that does it. */
+/** Creates an identity provider, and the application that exchanges its tokens for sessions. */
 async function newCast() {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
   const named = async (key: typeof privateKey) => ({ ...(await exportJWK(key)), kid: KEY_ID })
-  const issuer = 'https://users.bench.test'
-  const client = { id: randomUUID(), secret: randomBytes(SECRET_BYTES).toString('base64url') }
-  const secretSha256 = createHash('sha256').update(client.secret).digest('base64url')
+  const client = newClient()
   const jwks = { keys: [{ ...(await named(publicKey)), alg: 'ES256', use: 'sig' }] }
+  const issuer = { issuer: ISSUER, audience: AUDIENCE, jwk: await named(privateKey) }
   return {
-    cast: { issuer: { issuer, audience: AUDIENCE, jwk: await named(privateKey) }, client },
+    cast: { issuer, client },
     variables: {
-      CLIENTS: JSON.stringify([
-        { id: client.id, secretSha256, grants: ['refresh_token', EXCHANGE] },
-      ]),
-      ISSUERS: JSON.stringify([{ issuer, audience: AUDIENCE, jwks }]),
+      CLIENTS: JSON.stringify([await clientEntry(client, { grants: ['refresh_token', EXCHANGE] })]),
+      ISSUERS: JSON.stringify([{ issuer: ISSUER, audience: AUDIENCE, jwks }]),
     },
   }
 }

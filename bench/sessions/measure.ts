@@ -1,16 +1,17 @@
-/** Lets so many users live their sessions at once, and says what each step took. */
-import { cpuTimesOf } from '../process-times.ts'
-import { percentile } from '../soak/series.ts'
-import { rounded } from '../statistics.ts'
-import { untilQuiet } from '../usage.ts'
+/** Runs the sessions of many users at once, and measures each step. */
+import { join } from 'node:path'
+import type { Shutdown } from '../../dev/start/shutdown.ts'
+import { percentile, rounded, sumOf } from '../measure/statistics.ts'
+import { withUsage } from '../measure/usage.ts'
+import { type Child, startChild } from '../processes/child.ts'
+import { totalMicros } from '../processes/proc.ts'
 import type { Fleet } from './fleet.ts'
-import { type Setup, STEPS, type Step, type StepOutcome } from './protocol.ts'
-import type { Senders } from './senders.ts'
+import { type Question, type Setup, STEPS, type Step, type StepOutcome } from './protocol.ts'
 
-/** What one step of one run took. Latencies count from when a request was due. */
+/** One step of one run. Latencies start when a request was due. */
 export interface StepFigures {
   readonly step: Step | 'all'
-  /** Answers that were right. */
+  /** Number of correct responses. */
   readonly answers: number
   readonly failed: number
   readonly seconds: number
@@ -18,7 +19,7 @@ export interface StepFigures {
   readonly p50Ms: number
   readonly p95Ms: number
   readonly p99Ms: number
-  /** Of all gateways, for each request; and HTTP calls to Redis. */
+  /** CPU time of all gateways, and HTTP calls to Redis, per request. */
   readonly cpuMicros: number
   readonly redisCalls: number
 }
@@ -26,9 +27,8 @@ export interface StepFigures {
 export interface Run {
   readonly users: number
   readonly processes: number
-  /** Whether the load was offered at a rate, or went as fast as it was answered. */
   readonly pace: 'closed' | 'offered'
-  /** Those who were logged in at once, all of them. */
+  /** Users who were logged in at the same time. */
   readonly sessions: number
   readonly steps: readonly StepFigures[]
   readonly all: StepFigures
@@ -41,18 +41,19 @@ export interface RunOptions {
   readonly processes: number
   readonly verifies: number
   readonly connections: number
-  /** Requests under way at once, where no rates are given. */
+  /** Concurrent requests of a closed load. */
   readonly width: number
-  /** Requests a second to offer in each step; undefined: as many as are answered. */
+  /** Offered requests per second of each step; undefined: a closed load. */
   readonly rates: Readonly<Record<Step, number>> | undefined
 }
 
 let runs = 0
 
-/** Throws an `Error` of one line for a wrong answer, or where the origin's count is another. */
+/** Runs all steps. Throws an `Error` of one line for a wrong response or a wrong count. */
 export async function runSessions(options: RunOptions): Promise<Run> {
   const { fleet, senders, users, processes, verifies, connections, width, rates } = options
   const gateways = fleet.gateways.slice(0, processes)
+  const pids = gateways.map(({ pid }) => pid)
   const setup: Omit<Setup, 'first' | 'users'> = {
     ...fleet.cast,
     ...{ urls: gateways.map(({ url }) => url), prefix: `run${++runs}` },
@@ -63,18 +64,18 @@ export async function runSessions(options: RunOptions): Promise<Run> {
   const latencies: number[][] = []
   let sessions = 0
   for (const step of STEPS) {
-    const before = await readingOf(fleet, gateways)
-    const outcome = await senders.take(step, rates?.[step])
-    await untilQuiet(fleet.backends)
-    const after = await readingOf(fleet, gateways)
-    refuseWrong(step, outcome, after.requests - before.requests, rates === undefined)
+    const { result: outcome, usage } = await withUsage(pids, fleet.backends, () =>
+      senders.take(step, rates?.[step]),
+    )
+    const { requests: atOrigin, calls } = usage.counts
+    refuseWrong(step, outcome, atOrigin, rates === undefined)
     if (step === 'login') sessions = outcome.sessions
     const figures = figuresOf(step, outcome)
     const requests = figures.answers + figures.failed
     steps.push({
       ...figures,
-      cpuMicros: rounded((after.cpuMicros - before.cpuMicros) / requests, 0),
-      redisCalls: rounded((after.calls - before.calls) / requests, 2),
+      cpuMicros: rounded(sumOf(usage.processes, totalMicros) / requests, 0),
+      redisCalls: rounded(calls / requests, 2),
     })
     latencies.push([...outcome.latenciesMs])
   }
@@ -97,8 +98,7 @@ function figuresOf(
 }
 
 function allOf(steps: readonly StepFigures[], latenciesMs: readonly number[]): StepFigures {
-  const sum = (of: (step: StepFigures) => number) =>
-    steps.reduce((total, step) => total + of(step), 0)
+  const sum = (of: (step: StepFigures) => number) => sumOf(steps, of)
   const requests = sum(({ answers, failed }) => answers + failed)
   const mean = (of: (step: StepFigures) => number) =>
     sum((step) => of(step) * (step.answers + step.failed)) / requests
@@ -116,7 +116,7 @@ function allOf(steps: readonly StepFigures[], latenciesMs: readonly number[]): S
   }
 }
 
-/** Nothing is measured of a gateway that is wrong once. */
+/** Throws an `Error` of one line for a wrong response or a wrong count at the origin. */
 export function refuseWrong(
   step: Step,
   { wrong, examples, latenciesMs, failed }: StepOutcome,
@@ -125,23 +125,81 @@ export function refuseWrong(
 ): void {
   const answers = latenciesMs.length
   if (wrong > 0)
-    throw new Error(`${step}: ${wrong} wrong answers, such as ${examples.slice(0, 3).join(', ')}`)
-  if (answers === 0) throw new Error(`${step}: none was answered`)
+    throw new Error(
+      `${step}: ${wrong} wrong answers, for example ${examples.slice(0, 3).join(', ')}`,
+    )
+  if (answers === 0) throw new Error(`${step}: no correct answer`)
   if (isClosed && failed > answers)
     throw new Error(`${step}: ${failed} of ${answers + failed} failed`)
   const most = step === 'verify' ? answers + failed : 0
   const least = step === 'verify' ? answers : 0
   if (atOrigin < least || atOrigin > most)
-    throw new Error(`${step}: ${atOrigin} reached the origin, of ${answers} that were answered`)
+    throw new Error(`${step}: ${atOrigin} requests at the origin for ${answers} answers`)
 }
 
-async function readingOf(
-  { backends }: Fleet,
-  gateways: Fleet['gateways'],
-): Promise<{ requests: number; calls: number; cpuMicros: number }> {
-  const { requests, calls } = await backends.counts()
-  const cpuMicros = gateways
-    .map(({ pid }) => cpuTimesOf(pid))
-    .reduce((sum, { userMicros, systemMicros }) => sum + userMicros + systemMicros, 0)
-  return { requests, calls, cpuMicros }
+/** The offered share of the peak. Above it, latencies are mostly those of a queue. */
+export const OFFERED_SHARE = 0.6
+
+/** Returns the offered rate of each step: a share of what `peak` reached. */
+export function ratesOf({ steps }: Pick<Run, 'steps'>): Readonly<Record<Step, number>> {
+  const rateOf = (step: Step) =>
+    OFFERED_SHARE * (steps.find((figures) => figures.step === step)?.perSecond ?? 1)
+  return {
+    login: rateOf('login'),
+    verify: rateOf('verify'),
+    logout: rateOf('logout'),
+    again: rateOf('again'),
+  }
+}
+
+/** One sender reaches its limit before four gateways do. */
+const PROCESSES = 2
+
+export interface Senders {
+  /** Distributes users and connections over the processes. */
+  prepare(setup: Omit<Setup, 'first' | 'users'>, users: number): Promise<void>
+  /** Performs a step of all users, at `perSecond` in total. */
+  take(step: Step, perSecond: number | undefined): Promise<StepOutcome>
+}
+
+export async function startSenders(shutdown: Pick<Shutdown, 'defer'>): Promise<Senders> {
+  const children: Child<object>[] = []
+  for (let index = 0; index < PROCESSES; index++) {
+    const child = await startChild<object>(join(import.meta.dirname, 'sender.ts'))
+    shutdown.defer(child.close)
+    children.push(child)
+  }
+  const askAll = <Answer>(question: (index: number) => Question) =>
+    Promise.all(children.map((child, index) => child.ask<Answer>(question(index))))
+  return {
+    async prepare(setup, users) {
+      const share = Math.ceil(users / PROCESSES)
+      const connections = Math.ceil(setup.connections / PROCESSES)
+      const width = Math.ceil(setup.width / PROCESSES)
+      await askAll((index) => ({
+        kind: 'prepare',
+        setup: {
+          ...{ ...setup, connections, width, first: index * share },
+          users: Math.min(share, users - index * share),
+        },
+      }))
+    },
+    async take(step, perSecond) {
+      const share = perSecond === undefined ? undefined : perSecond / PROCESSES
+      return together(await askAll(() => ({ kind: 'step', step, perSecond: share })))
+    },
+  }
+}
+
+/** Merges the outcomes of several processes. */
+export function together(outcomes: readonly StepOutcome[]): StepOutcome {
+  const sum = (of: (outcome: StepOutcome) => number) => sumOf(outcomes, of)
+  return {
+    latenciesMs: outcomes.flatMap(({ latenciesMs }) => latenciesMs),
+    failed: sum(({ failed }) => failed),
+    wrong: sum(({ wrong }) => wrong),
+    examples: outcomes.flatMap(({ examples }) => examples),
+    seconds: Math.max(...outcomes.map(({ seconds }) => seconds)),
+    sessions: sum(({ sessions }) => sessions),
+  }
 }

@@ -1,12 +1,11 @@
-/** What the sessions' scenario and the processes that send for it say to each other. */
+/** Messages between the scenario `sessions` and its senders. */
 import type { JWK } from 'jose'
 
-/** In the order in which they come. */
 export const STEPS = ['login', 'verify', 'logout', 'again'] as const
-/** `again`: the access token is shown once more, after its session has ended. */
+/** `again`: sends the access token after its session has ended. */
 export type Step = (typeof STEPS)[number]
 
-/** Who vouches for users, and who logs them in. */
+/** The identity provider, and the application that logs users in. */
 export interface Cast {
   /** `jwk` is private. */
   readonly issuer: { readonly issuer: string; readonly audience: string; readonly jwk: JWK }
@@ -14,38 +13,38 @@ export interface Cast {
 }
 
 export interface Setup extends Cast {
-  /** Of the gateways that take part. */
+  /** URLs of the gateways. */
   readonly urls: readonly string[]
-  /** Nobody else's subject begins so. */
+  /** Prefix of the subjects of this run. */
   readonly prefix: string
-  /** Number of the first user; no two senders have the same. */
+  /** Number of the first user of this sender. */
   readonly first: number
   readonly users: number
   /** Calls with each user's token. */
   readonly verifies: number
-  /** Connections, at most. */
+  /** Maximum number of connections. */
   readonly connections: number
-  /** Requests that are under way at once where a step goes as fast as it is answered. */
+  /** Concurrent requests of a step without a rate. */
   readonly width: number
 }
 
 export type Question =
   | { readonly kind: 'prepare'; readonly setup: Setup }
-  /** Requests a second to offer; undefined: as fast as they are answered. */
+  /** Offered requests per second; undefined: a closed load. */
   | { readonly kind: 'step'; readonly step: Step; readonly perSecond: number | undefined }
 
-/** What came of one step. */
+/** The outcome of one step. */
 export interface StepOutcome {
-  /** From when a request was due to its last byte; of answers that were right. */
+  /** Latencies of correct responses, from when the request was due. */
   readonly latenciesMs: readonly number[]
-  /** Requests that were told that there is no capacity (503), or got no answer. */
+  /** Requests with a 503, or without a response. */
   readonly failed: number
-  /** Answers that were neither: there must be none. */
+  /** Number of wrong responses. There must be none. */
   readonly wrong: number
-  /** Some of them, without their bodies. */
+  /** Some wrong responses, without their bodies. */
   readonly examples: readonly string[]
-  /** From the first request to the last answer. */
+  /** Time from the first request to the last response. */
   readonly seconds: number
-  /** Users who have a session afterwards. */
+  /** Number of users with a session afterwards. */
   readonly sessions: number
 }

@@ -1,50 +1,49 @@
-/** From runs to figures, tables and plots. */
+/** Figures, tables and the plot of the sessions. */
+
+import { noneOf, rounded, sumOf } from '../measure/statistics.ts'
 import type { PublishedId } from '../published.ts'
 import type { Figure, Plot, ScenarioResult, Table } from '../scenario.ts'
-import { rounded } from '../statistics.ts'
-import type { Run, StepFigures } from './measure.ts'
-import { OFFERED_SHARE } from './rates.ts'
+import { OFFERED_SHARE, type Run, type StepFigures } from './measure.ts'
 
-/** Their figures, by the users that they are of. */
+/** Comparable published figures, by number of users. */
 const BESIDE: Readonly<Record<number, readonly PublishedId[]>> = {
   1000: ['catalytic-1000'],
   5000: ['catalytic-5000'],
   10000: ['catalytic-10000'],
 }
 
-/** What the scenario hands over. */
 export function resultOf(runs: readonly Run[]): ScenarioResult {
   const offered = runs.filter(({ pace }) => pace === 'offered')
-  const answers = runs.reduce((sum, { all }) => sum + all.answers, 0)
-  const dead = runs.reduce((sum, { steps }) => sum + (steps.at(-1)?.answers ?? 0), 0)
+  const answers = sumOf(runs, ({ all }) => all.answers)
+  const revoked = sumOf(runs, ({ steps }) => steps.at(-1)?.answers ?? 0)
   return {
     figures: [
       ...runs.filter(({ pace }) => pace === 'closed').map(peakFigure),
       ...offered.flatMap(offeredFigures),
     ],
     checks: [
-      { what: 'answers that were wrong', seen: `0 of ${answers.toLocaleString('en')}` },
+      { what: 'answers that were wrong', seen: noneOf(answers) },
       {
-        what: 'tokens that were good after their logout',
-        seen: `0 of ${dead.toLocaleString('en')}`,
+        what: 'tokens that were accepted after their logout',
+        seen: noneOf(revoked),
       },
       {
-        what: 'users logged in at once',
+        what: 'users logged in at the same time',
         seen: offered.map(({ sessions }) => sessions.toLocaleString('en')).join(', '),
       },
     ],
     tables: [
-      tableOf('As fast as it goes', runs, 'closed'),
-      tableOf(`Offered ${OFFERED_SHARE * 100} % of that`, runs, 'offered'),
+      tableOf('At maximum speed', runs, 'closed'),
+      tableOf(`At ${OFFERED_SHARE * 100} % of that rate`, runs, 'offered'),
     ],
     plots: offered.length > 0 ? [latencyPlot(offered)] : [],
     notes: [
-      'A login is a token exchange (RFC 8693) that opens a session: the gateway takes no passwords, ' +
-        'so no slow hash of one is in it.',
-      'All users are logged in before any calls, and all calls are made before any logs out. ' +
-        'Latencies of what is offered count from when a request was due.',
-      'All gateways, Redis, the origin and the senders share the cores of one machine: several ' +
-        'gateways are here to show that they act as one, not that they are faster.',
+      'A login is a token exchange (RFC 8693) that opens a session. The gateway handles no passwords, ' +
+        'so the figures include no password hash.',
+      'All users log in before the first call, and all calls end before the first logout. Latencies ' +
+        'at a rate start when a request was due.',
+      'All gateways, Redis, the origin and the senders share the cores of one machine. Several ' +
+        'gateways show that they act as one, not that they are faster.',
     ],
     details: { runs },
   }
@@ -56,7 +55,7 @@ const placeOf = ({ processes }: Run) => (processes === 1 ? 'one gateway' : `${pr
 function peakFigure(run: Run): Figure {
   return {
     id: `peak-at-${run.processes}`,
-    title: `As fast as it goes, ${placeOf(run)}`,
+    title: `At maximum speed, ${placeOf(run)}`,
     value: run.all.perSecond,
     unit: '1/s',
   }
@@ -85,14 +84,14 @@ function offeredFigures(run: Run): readonly Figure[] {
       title: `${title}: failed`,
       value: failedPercent(all),
       unit: '%',
-      // Theirs failed because they share nothing.
+      // The published workers failed because they share no state.
       ...besideOf(run.processes > 1 ? [...known, 'catalytic-workers'] : known),
       aim: { at: 'most', value: 0 },
     },
   ]
 }
 
-/** Of all requests; one of a hundred thousand is not rounded away. */
+/** Returns the share of failed requests in percent, with four decimal places. */
 export function failedPercent({ answers, failed }: Pick<StepFigures, 'answers' | 'failed'>) {
   return rounded((failed / Math.max(1, answers + failed)) * 100, 4)
 }

@@ -1,8 +1,8 @@
-/** A process that lives the sessions of many users, step by step, and looks at every answer. */
+/** Process that performs the sessions of many users, step by step, and checks every response. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { importJWK, SignJWT } from 'jose'
-import { serveParent } from '../soak/child.ts'
-import { type Client, createClient } from '../soak/client.ts'
+import { type Client, createClient } from '../chaos/client.ts'
+import { serveParent } from '../processes/child.ts'
 import type { Question, Setup, Step, StepOutcome } from './protocol.ts'
 import { createSteps, type Steps, type User } from './user.ts'
 
@@ -15,7 +15,7 @@ interface Prepared {
   readonly users: readonly User[]
   readonly steps: Steps
   readonly client: Client
-  /** Whose logout was right. */
+  /** Users with a successful logout. */
   readonly ended: Set<User>
 }
 
@@ -47,7 +47,7 @@ async function prepare(setup: Setup): Promise<Prepared> {
   }
 }
 
-/** What has to be done in a step: users in turn, so that each has a pause while the others go. */
+/** Returns the calls of a step, for users in turn. */
 function turnsOf(step: Step, { users, setup, ended }: Prepared): (readonly [User, number])[] {
   const takers = users.filter((user) => {
     if (step === 'login') return true
@@ -60,7 +60,7 @@ function turnsOf(step: Step, { users, setup, ended }: Prepared): (readonly [User
 }
 
 async function run(step: Step, perSecond: number | undefined): Promise<StepOutcome> {
-  if (prepared === undefined) throw new Error('nobody is there')
+  if (prepared === undefined) throw new Error('not prepared')
   const { setup, users, steps, ended } = prepared
   const turns = turnsOf(step, prepared)
   const latenciesMs: number[] = []
@@ -91,16 +91,16 @@ async function run(step: Step, perSecond: number | undefined): Promise<StepOutco
 
 type Take<Turn> = (turn: Turn, dueMs: number) => Promise<void>
 
-/** As fast as they are answered, so many at a time. */
+/** Takes `width` turns at a time. */
 async function atOnce<Turn>(turns: readonly Turn[], width: number, take: Take<Turn>) {
   const rest = turns.values()
-  async function goOn(): Promise<void> {
+  async function next(): Promise<void> {
     for (const turn of rest) await take(turn, performance.now())
   }
-  await Promise.all(Array.from({ length: width }, goOn))
+  await Promise.all(Array.from({ length: width }, next))
 }
 
-/** At random moments (Poisson), so many a second; time begins when a turn was due. */
+/** Takes turns at random times (Poisson). A latency starts when its turn was due. */
 async function paced<Turn>(turns: readonly Turn[], perSecond: number, take: Take<Turn>) {
   const taken: Promise<void>[] = []
   let dueMs = performance.now()

@@ -1,35 +1,34 @@
-/** What a user does: logs in, calls, logs out, and tries the token once more. */
-import { ORIGIN_BODY } from '../backends.ts'
-import { addressOf } from '../soak/callers.ts'
-import type { Answer, Client } from '../soak/client.ts'
+/** The steps of a user: logs in, calls, logs out, and sends the revoked token. */
+import { addressOf } from '../chaos/callers.ts'
+import type { Answer, Client } from '../chaos/client.ts'
+import { ORDERS_PATH } from '../load/questions.ts'
+import { ORIGIN_BODY } from '../stack/backends.ts'
 import type { Cast, Step } from './protocol.ts'
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
-/** Where the application that logs users in comes from. */
+/** Address of the application that logs users in. */
 const APPLICATION_ADDRESS = '2001:db8:1::1'
-const ORDERS = '/orders?limit=20'
 
-/** `failed`: no capacity, or no answer. Anything else that is not right is named. */
+/** `failed`: no capacity, or no response. */
 export type Verdict = 'right' | 'failed' | { readonly wrong: string }
 
 export interface User {
-  /** By how many sessions there were before. */
   readonly number: number
-  /** Of the issuer that vouches for this user. */
+  /** Token of the identity provider. */
   readonly subjectToken: string
   access?: string
   refresh?: string
 }
 
 export interface Steps {
-  /** `round` counts the calls of this user, from 1. */
+  /** Performs a step. `round` counts the calls of this user, from 1. */
   take(step: Step, user: User, round: number): Promise<Verdict>
 }
 
 /**
- * Makes the steps. A user's calls go to one gateway after the other; the logout goes to the first, and
- * the token is shown afterwards to the second, which knows it from a call, where there are two.
+ * Creates the steps. A user's calls go to one gateway after another. The logout goes to the first
+ * one; then the revoked token goes to the second one, which has cached it from a call.
  */
 export function createSteps(
   client: Client,
@@ -54,7 +53,7 @@ export function createSteps(
 
   function call(user: User, turn: number): Promise<Answer> {
     return client.send({
-      url: urlFor(user, turn) + ORDERS,
+      url: urlFor(user, turn) + ORDERS_PATH,
       method: 'GET',
       headers: {
         accept: 'application/json',
@@ -84,7 +83,7 @@ export function createSteps(
     },
     async logout(user) {
       const token = user.refresh ?? ''
-      // Whatever comes of it, nobody knows whether this session goes on.
+      // If the logout fails, the state of the session is unknown.
       delete user.refresh
       return verdictOf(await post(`${urlFor(user, 0)}/oauth/revoke`, { token }), 200)
     },

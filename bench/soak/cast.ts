@@ -6,9 +6,9 @@ import {
   fixedCaller,
   poolSize,
   tokenCaller,
-} from './callers.ts'
+} from '../chaos/callers.ts'
+import type { Issuer } from '../chaos/issuers.ts'
 import { type Condemned, createCondemned } from './condemned.ts'
-import type { Issuer } from './issuers.ts'
 import { createLoad, type Load } from './load.ts'
 import { createMix, INLINE_SHARE, SHARES } from './mix.ts'
 import { createOperator, type Operator } from './operator.ts'

@@ -1,6 +1,6 @@
 /** Callers with valid tokens that an operator revokes during the load. */
-import { addressOf } from './callers.ts'
-import { type Claims, type Issuer, signToken } from './issuers.ts'
+import { addressOf } from '../chaos/callers.ts'
+import { type Claims, type Issuer, signToken } from '../chaos/issuers.ts'
 import type { Operator, RevocationKind } from './operator.ts'
 import type { Sender } from './sender.ts'
 import { badShot, goodShot, type Shot } from './shots.ts'

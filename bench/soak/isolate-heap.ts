@@ -1,7 +1,7 @@
 /** Measures the heap of the gateway's own isolate, without the other isolates of its workerd. */
-import { type Heap, openHeap } from '../memory/heap.ts'
-import { targetsOf } from '../memory/inspector-session.ts'
-import { portsOf } from '../process-times.ts'
+
+import { portsOf } from '../processes/proc.ts'
+import { type Heap, openHeap, targetsOf } from '../stack/inspector.ts'
 
 /** Wrangler's name for the isolate, from the name in `wrangler.toml`. */
 const ISOLATE = 'core:user:portcullis'

@@ -1,5 +1,5 @@
 /** Records every request of the soak with its expected and its actual outcome. */
-import type { Answer } from './client.ts'
+import type { Answer } from '../chaos/client.ts'
 import type { Explanations } from './explanations.ts'
 import type { Trouble } from './faults.ts'
 import type { Arrival } from './protocol.ts'

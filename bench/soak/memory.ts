@@ -1,5 +1,5 @@
 /** Detects memory growth with a linear fit over time. */
-import { rounded } from '../statistics.ts'
+import { rounded } from '../measure/statistics.ts'
 
 const SECONDS_PER_MINUTE = 60
 /** The 95 % quantile of the normal distribution; there are always enough samples for it. */

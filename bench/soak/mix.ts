@@ -1,7 +1,7 @@
 /** The traffic mix: the percentage of each kind of request. */
-import { addressOf, type Pool } from './callers.ts'
+import { addressOf, type Pool } from '../chaos/callers.ts'
+import { type Issuer, signToken } from '../chaos/issuers.ts'
 import type { Condemned } from './condemned.ts'
-import { type Issuer, signToken } from './issuers.ts'
 import { badShot, goodShot, type Shot } from './shots.ts'
 
 export interface MixOptions {

@@ -1,7 +1,7 @@
 /** The result of a soak, and how it is written and printed. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { table } from '../report.ts'
+import { table } from '../text.ts'
 import type { AuditAccount } from './audit-account.ts'
 import type { Invariant } from './invariants.ts'
 import type { Slope } from './memory.ts'

@@ -1,8 +1,8 @@
 /** Starts and ends the faults of the plan. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
+import type { Child } from '../processes/child.ts'
 import type { Death } from './audit-account.ts'
-import type { Child } from './child.ts'
 import type { Explanations } from './explanations.ts'
 import { faultOf, type Proxied } from './faults.ts'
 import type { Gateway } from './gateway.ts'

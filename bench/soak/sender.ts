@@ -1,5 +1,5 @@
 /** Sends requests to the gateways and records the outcomes. */
-import type { Answer, Client } from './client.ts'
+import type { Answer, Client } from '../chaos/client.ts'
 import type { Explanations } from './explanations.ts'
 import type { Ledger, Verdict } from './ledger.ts'
 import { NUMBER_HEADER } from './protocol.ts'

@@ -1,5 +1,5 @@
 /** Collects measurements per second and per minute. */
-import { rounded } from '../statistics.ts'
+import { percentile } from '../measure/statistics.ts'
 import type { Verdict } from './ledger.ts'
 
 const MS_PER_SECOND = 1_000
@@ -122,12 +122,4 @@ export function createSeries(): Series {
       return minutes
     },
   }
-}
-
-/** Returns the nearest rank, or null for no values. */
-export function percentile(values: readonly number[], quantile: number): number | null {
-  if (values.length === 0) return null
-  const sorted = Float64Array.from(values).sort()
-  const rank = Math.max(1, Math.ceil(quantile * sorted.length))
-  return rounded(sorted[rank - 1] as number, 1)
 }

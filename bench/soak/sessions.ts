@@ -1,6 +1,6 @@
 /** Runs whole sessions: login, calls, refresh, logout, and attempts after that. */
-import { addressOf } from './callers.ts'
-import { type Issuer, signToken } from './issuers.ts'
+import { addressOf } from '../chaos/callers.ts'
+import { type Issuer, signToken } from '../chaos/issuers.ts'
 import { formOf, type OperatorClient, own, parsed } from './operator.ts'
 import type { Outcome, Sender } from './sender.ts'
 import { badShot, goodShot } from './shots.ts'

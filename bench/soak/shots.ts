@@ -1,5 +1,5 @@
 /** Requests of the soak, with their expected outcomes. */
-import type { Outgoing } from './client.ts'
+import type { Outgoing } from '../chaos/client.ts'
 import type { Expectation } from './ledger.ts'
 
 export interface Shot {

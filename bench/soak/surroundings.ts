@@ -8,7 +8,7 @@ import { type FaultProxy, startFaultProxy } from '../../dev/fault-proxy/proxy.ts
 import { startRedis } from '../../dev/redis.ts'
 import { HOST } from '../../dev/start/settings.ts'
 import { startUpstashRest } from '../../dev/upstash-rest/server.ts'
-import { serveParent } from './child.ts'
+import { serveParent } from '../processes/child.ts'
 import type { Proxied } from './faults.ts'
 import { type Arrival, NUMBER_HEADER, type Question, type SurroundingsReady } from './protocol.ts'
 

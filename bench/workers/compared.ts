@@ -1,9 +1,11 @@
-/** The gateway of any revision, and a knob that makes it slower. */
+/** Worker with the gateway of any revision, which can be slowed down. */
 import type { composeServices, createGateway, GatewayEnv, Policy } from '../../src/index.ts'
-import { BURN_PATH } from '../compare/burn-path.ts'
 import { roomy } from './policy.ts'
 
-/** What a revision exports. Its types may be others by then; this is all that is asked of them. */
+/** Path that sets the number of useless rounds for each following request. */
+export const BURN_PATH = '/-/bench/burn/'
+
+/** The used exports of a revision. Its types may differ otherwise. */
 export interface ComparedRevision {
   readonly createGateway: typeof createGateway
   readonly composeServices: typeof composeServices
@@ -11,8 +13,8 @@ export interface ComparedRevision {
 }
 
 /**
- * Serves the whole gateway of `revision` with its policy's limits raised. `<BURN_PATH><rounds>` sets
- * how long each request from then on computes in vain before it is served.
+ * Serves the whole gateway of `revision` with raised limits. `<BURN_PATH><rounds>` slows down each
+ * following request.
  */
 export function comparedWorker(revision: ComparedRevision): ExportedHandler<GatewayEnv> {
   const { composeServices, createGateway, policy: shipped } = revision
@@ -33,7 +35,7 @@ export function comparedWorker(revision: ComparedRevision): ExportedHandler<Gate
   }
 }
 
-/** Outside of the function, or the compiler would see that nobody wants the result. */
+/** Outside the function, so that the compiler cannot remove the computation. */
 let ashes = 1
 
 function burn(rounds: number): void {

@@ -1,7 +1,7 @@
 /** What the tokens of the operations say, and how many of them there are. */
 import type { Principal } from '../../src/index.ts'
 import type { AccessGrant, IssueOptions, TokenIssuer } from '../../src/tokens/access-grant.ts'
-import { SUBJECT } from '../token-costs/operations.ts'
+import { SUBJECT } from '../tokens/operations.ts'
 
 export const TTL_SECONDS = 900
 /** As many as a busy isolate would see in turn; all of them fit its caches. */

@@ -2,8 +2,7 @@
 import type { Config } from '../../src/index.ts'
 import { createTokenIssuer } from '../../src/tokens/token-issuer.ts'
 import { createTokenVerifier } from '../../src/tokens/verifier.ts'
-import { forged } from '../token-costs/forged.ts'
-import { ALGORITHMS, FORGERIES } from '../token-costs/operations.ts'
+import { ALGORITHMS, FORGERIES, forged } from '../tokens/operations.ts'
 import { grantFor, subjectOf, TTL_SECONDS, tokensOf } from './grant.ts'
 import type { Operate, Operations } from './operations.ts'
 

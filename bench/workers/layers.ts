@@ -9,7 +9,7 @@ import {
   parseConfig,
   type Services,
 } from '../../src/index.ts'
-import { STAGES, type Stage } from '../layers.ts'
+import { STAGES, type Stage } from '../layers/layers.ts'
 import { roomy } from './policy.ts'
 import { createStages } from './stages.ts'
 

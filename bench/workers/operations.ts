@@ -1,6 +1,6 @@
 /** Repeats one operation of the product's token modules, so often that HTTP does not count. */
 import { type GatewayEnv, parseConfig } from '../../src/index.ts'
-import { type BatchAnswer, NOTHING } from '../token-costs/operations.ts'
+import { type BatchAnswer, NOTHING } from '../tokens/operations.ts'
 import { jwtOperations } from './jwt-operations.ts'
 import { opaqueOperations } from './opaque-operations.ts'
 

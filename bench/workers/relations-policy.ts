@@ -3,12 +3,7 @@
 import model from '../../portcullis.model.json' with { type: 'json' }
 import { definePolicy, type Policy } from '../../src/index.ts'
 import { RELATION } from '../relations/graph.ts'
-import {
-  DECISION_MAX_STALENESS_MS,
-  DECISIONS_KEPT,
-  RELATED,
-  UNRELATED,
-} from '../requests/variants.ts'
+import { DECISION_MAX_STALENESS_MS, DECISIONS_KEPT, RELATED, UNRELATED } from './variants.ts'
 
 /** More than any run asks for. */
 const AMPLE = 1_000_000_000

@@ -3,8 +3,8 @@
 import * as z from 'zod'
 import { signatures } from '../../src/features/signatures.ts'
 import { definePolicy, type Policy } from '../../src/index.ts'
-import { EXEMPT_ADDRESS, LEASE, MAX_STALENESS_MS } from '../requests/variants.ts'
 import { roomy } from './policy.ts'
+import { EXEMPT_ADDRESS, LEASE, MAX_STALENESS_MS } from './variants.ts'
 
 /** So long that hardly any run meets its end. */
 const DAY_SECONDS = 86_400

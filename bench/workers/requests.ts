@@ -8,10 +8,10 @@ import {
   type Policy,
   type Services,
 } from '../../src/index.ts'
-import { VARIANTS, type Variant } from '../requests/variants.ts'
 import { platformCalls } from './platform-calls.ts'
 import { cachingPolicy, relatedPolicy } from './relations-policy.ts'
 import { leasedPolicy, requestsPolicy } from './requests-policy.ts'
+import { VARIANTS, type Variant } from './variants.ts'
 
 interface RequestsEnv extends GatewayEnv {
   readonly ORIGIN_URL: string

@@ -19,7 +19,7 @@ import {
   sanitizeHeaders,
   validate,
 } from '../../src/index.ts'
-import { includes, type Stage } from '../layers.ts'
+import { includes, type Stage } from '../layers/layers.ts'
 
 type Middleware = MiddlewareHandler<{ Variables: GatewayVariables }>
 

@@ -10,11 +10,7 @@ import {
   parseConfig,
   problemHandler,
 } from '../../src/index.ts'
-import {
-  COLD_VALIDATION_PATH,
-  VALIDATION_PATH,
-  validationAnswer,
-} from '../token-costs/validation-answer.ts'
+import { COLD_VALIDATION_PATH, VALIDATION_PATH, validationAnswer } from '../tokens/operations.ts'
 
 /** A run may last longer than a token is remembered: the clock goes slower by so much. */
 const SLOWED = 1_000

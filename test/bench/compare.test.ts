@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
 import { readOptions, USAGE } from '../../bench/compare/options.ts'
-import { createPatience } from '../../bench/compare/patience.ts'
-import type { Comparison } from '../../bench/compare/report.ts'
-import { findRevision } from '../../bench/compare/revision.ts'
+import { findRevision } from '../../bench/compare/sides.ts'
+import type { Comparison } from '../../bench/compare/verdict.ts'
+import { createPatience } from '../../bench/measure/starvation.ts'
 import { ROOT } from '../../dev/start/settings.ts'
 
-const RUN = join(ROOT, 'bench', 'compare.ts')
+const RUN = join(ROOT, 'bench', 'compare', 'run.ts')
 const COMPARED = join(ROOT, '.wrangler', 'compare')
 
 describe('what is asked for', () => {
@@ -43,8 +43,8 @@ describe('what is asked for', () => {
   })
 
   test('a revision that git would take for an option, or does not know, is none', async () => {
-    await expect(findRevision('--all', ROOT)).rejects.toThrow('there is no revision --all')
-    await expect(findRevision('no-such', ROOT)).rejects.toThrow('there is no revision no-such')
+    await expect(findRevision('--all', ROOT)).rejects.toThrow('unknown revision --all')
+    await expect(findRevision('no-such', ROOT)).rejects.toThrow('unknown revision no-such')
   })
 
   test('a bad option is one clear line on stderr and exit code 2, --help a success', () => {
@@ -53,14 +53,14 @@ describe('what is asked for', () => {
     expect(run('no-such')).toMatchObject({
       status: 2,
       stdout: '',
-      stderr: 'compare: there is no revision no-such here\nSee: npm run bench:compare -- --help\n',
+      stderr: 'compare: unknown revision no-such\nSee: npm run bench:compare -- --help\n',
     })
     expect(run('--help')).toMatchObject({ status: 0, stdout: `${USAGE}\n`, stderr: '' })
   })
 })
 
 describe('a measurement that a starved machine spoiled', () => {
-  const starved = 'wrong answers from http://x: 3 with status 503, 3 with another body'
+  const starved = 'wrong answers from http://x: 3 with status 503'
   const patience = () =>
     createPatience(
       () => {},
@@ -69,7 +69,7 @@ describe('a measurement that a starved machine spoiled', () => {
 
   test('is repeated, and the repeats are counted', async () => {
     const patiently = patience()
-    const outcomes = [starved, 'wrong answers from http://x: none answered', undefined]
+    const outcomes = [starved, 'wrong answers from http://x: none right', undefined]
     const measured = await patiently(async () => {
       const problem = outcomes.shift()
       if (problem !== undefined) throw new Error(problem)
@@ -90,9 +90,8 @@ describe('a measurement that a starved machine spoiled', () => {
   })
 
   test.each([
-    'wrong answers from http://x: 3 with another body',
-    'wrong answers from http://x: 3 with status 503, 4 with another body',
-    'wrong answers from http://x: 3 with status 401, 3 with status 503, 6 with another body',
+    'wrong answers from http://x: 3 wrong, the first: 200 {}',
+    'wrong answers from http://x: 3 with status 503; 1 wrong, the first: 401 {}',
     'the origin was not always told who asks',
   ])('%s: is no such thing', async (problem) => {
     const patiently = patience()

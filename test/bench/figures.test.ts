@@ -1,33 +1,36 @@
 import { describe, expect, test } from 'vitest'
-import { figuresOf } from '../../bench/figures.ts'
-import { cpuFigures, layerPlots, layerTable, noise } from '../../bench/layer-results.ts'
-import { addedBy, FULL_STEP, STEPS } from '../../bench/layer-steps.ts'
-import { LAYERS, type Layer } from '../../bench/layers.ts'
-import { pacedFigures, pacedLayers, pacedTable } from '../../bench/paced-figures.ts'
-import type { PacedRound } from '../../bench/paced-rounds.ts'
-import { parseStat } from '../../bench/process-times.ts'
-import { isMet, table } from '../../bench/report.ts'
-import type { Round } from '../../bench/rounds.ts'
+import {
+  addedBy,
+  cpuFigures,
+  FULL_STEP,
+  layerPlots,
+  layerTable,
+  type PacedLayer,
+  pacedFigures,
+  pacedTable,
+  STEPS,
+} from '../../bench/layers/figures.ts'
+import { type PacedSample, type Sample, summaryOf } from '../../bench/measure/rounds.ts'
+import { noiseNotes, ratioOf } from '../../bench/measure/statistics.ts'
+import { parseStat } from '../../bench/processes/proc.ts'
 import type { Figure } from '../../bench/scenario.ts'
+import { isMet, table } from '../../bench/text.ts'
 
-const layer = (id: string) => LAYERS.find((known) => known.id === id) as Layer
-
-const round = (cpuMicros: number, requestsPerSecond: number, otherCores = 0): Round => ({
-  requests: 1_000,
-  requestsPerSecond,
-  p50Ms: 1,
-  p95Ms: 2,
-  p99Ms: 3,
-  cpuMicros,
-  cpuUserMicros: cpuMicros,
-  cpuSystemMicros: 0,
-  redisCalls: 0,
-  auditEvents: 0,
-  otherCores,
+const round = (cpuMicros: number, requestsPerSecond: number, otherCores = 0): Sample => ({
+  ...{ requests: 1_000, shed: 0, givenUp: 0, requestsPerSecond, meanMs: 1 },
+  ...{ p50Ms: 1, p95Ms: 2, p99Ms: 3, cpuMicros, cpuUserMicros: cpuMicros, cpuSystemMicros: 0 },
+  ...{ redisCpuMicros: 0, redisCalls: 0, auditEvents: 0, gatewayCores: 1, redisCores: 0 },
+  ...{ loadCores: 0.5, otherCores },
 })
 
-const paced = (p50Ms: number, meanMs = p50Ms): PacedRound => ({
-  ...{ requests: 100, meanMs, p50Ms, p99Ms: p50Ms * 2, lateP50Ms: 0.1 },
+/** Summaries of layers by their ids. */
+const closed = (rounds: Readonly<Record<string, readonly Sample[]>>) =>
+  Object.entries(rounds).map(([id, each]) => summaryOf({ id, title: id }, each))
+const pacedLayers = (rounds: Readonly<Record<string, readonly PacedSample[]>>): PacedLayer[] =>
+  Object.entries(rounds).map(([id, each]) => ({ id, title: id, rounds: each }))
+
+const paced = (p50Ms: number, meanMs = p50Ms): PacedSample => ({
+  ...{ requests: 100, meanMs, p50Ms, p95Ms: p50Ms * 2, p99Ms: p50Ms * 2, lateP50Ms: 0.1 },
 })
 
 function valueIn(figures: readonly Figure[], id: string): number | undefined {
@@ -36,30 +39,31 @@ function valueIn(figures: readonly Figure[], id: string): number | undefined {
 
 describe('figures of a layer', () => {
   test('rounds are compared with the baseline next to them, so that a slow minute cancels out', () => {
-    const [, full] = figuresOf(
-      new Map([
-        [layer('passthrough'), [round(100, 8_000), round(200, 4_000), round(110, 7_000)]],
-        [layer('full'), [round(250, 4_000), round(500, 2_000), round(275, 3_500)]],
-      ]),
-    )
-    expect(full?.toBaseline).toEqual({ cpu: 2.5, requestsPerSecond: 0.5, p50: 1 })
+    const layers = closed({
+      passthrough: [round(100, 8_000), round(200, 4_000), round(110, 7_000)],
+      full: [round(250, 4_000), round(500, 2_000), round(275, 3_500)],
+    })
+    const [baseline, full] = layers
+    const ratioTo = (key: 'cpuMicros' | 'requestsPerSecond' | 'p50Ms') =>
+      ratioOf(full?.rounds ?? [], baseline?.rounds ?? [], key)
+    expect([ratioTo('cpuMicros'), ratioTo('requestsPerSecond'), ratioTo('p50Ms')]).toEqual([
+      2.5, 0.5, 1,
+    ])
     expect(full).toMatchObject({ cpuMicros: 275, requestsPerSecond: 3_500 })
     expect(full?.rounds).toHaveLength(3)
   })
 
   test('without a baseline there are no ratios to tell', () => {
-    expect(() => figuresOf(new Map([[layer('full'), [round(1, 1)]]]))).toThrow(RangeError)
+    expect(() => layerTable(closed({ full: [round(1, 1)] }))).toThrow(RangeError)
   })
 })
 
 describe('what a stage adds', () => {
   test('is the median of the differences of rounds next to each other', () => {
-    const layers = pacedLayers(
-      new Map([
-        [layer('passthrough'), [paced(1), paced(9), paced(2)]],
-        [layer('full'), [paced(1.5), paced(9.4), paced(2.6)]],
-      ]),
-    )
+    const layers = pacedLayers({
+      passthrough: [paced(1), paced(9), paced(2)],
+      full: [paced(1.5), paced(9.4), paced(2.6)],
+    })
     expect(addedBy(FULL_STEP, layers, 'p50Ms')).toBe(0.5)
   })
 
@@ -73,7 +77,7 @@ describe('what a stage adds', () => {
   test('the added times of all steps are those of the full pipeline, and its budget is an aim', () => {
     const chain = ['passthrough', ...STEPS.map(({ of }) => of)]
     const layers = pacedLayers(
-      new Map(chain.map((id, index) => [layer(id), [paced(1 + index / 4)]])),
+      Object.fromEntries(chain.map((id, index) => [id, [paced(1 + index / 4)]])),
     )
     const figures = pacedFigures(layers)
     expect(valueIn(figures, 'full-added-p50')).toBe(STEPS.length / 4)
@@ -89,12 +93,10 @@ describe('what a stage adds', () => {
   })
 
   test('a step of which a layer was not measured has no figure', () => {
-    const layers = pacedLayers(
-      new Map([
-        [layer('passthrough'), [paced(1)]],
-        [layer('full'), [paced(2)]],
-      ]),
-    )
+    const layers = pacedLayers({
+      passthrough: [paced(1)],
+      full: [paced(2)],
+    })
     expect(pacedFigures(layers).map(({ id }) => id)).toEqual([
       'full-added-p50',
       'full-added-mean',
@@ -105,12 +107,10 @@ describe('what a stage adds', () => {
 
 describe('CPU', () => {
   const figures = (cpu: number, otherCores = 0) =>
-    figuresOf(
-      new Map([
-        [layer('passthrough'), [round(100, 8_000)]],
-        [layer('full'), [round(cpu, 4_000, otherCores)]],
-      ]),
-    )
+    closed({
+      passthrough: [round(100, 8_000)],
+      full: [round(cpu, 4_000, otherCores)],
+    })
   const ratioOf = (cpu: number, runtime: 'workerd' | 'wrangler') =>
     cpuFigures(runtime, figures(cpu)).find(({ id }) => id === 'full-cpu-ratio') as Figure
 
@@ -121,24 +121,20 @@ describe('CPU', () => {
   })
 
   test('it is said when others kept the machine busy', () => {
-    expect(noise(figures(200, 0.9)).join()).toContain('0.9 cores busy')
-    expect(noise(figures(200))).toEqual([])
+    expect(noiseNotes(figures(200, 0.9)).join()).toContain('0.9 cores')
+    expect(noiseNotes(figures(200))).toEqual([])
   })
 
   test('a step that costs less than the noise is drawn as none', () => {
-    const closed = figuresOf(
-      new Map([
-        [layer('passthrough'), [round(100, 8_000)]],
-        [layer('hygiene'), [round(90, 8_000)]],
-      ]),
-    )
-    const times = pacedLayers(
-      new Map([
-        [layer('passthrough'), [paced(1)]],
-        [layer('hygiene'), [paced(2)]],
-      ]),
-    )
-    const [cpu, time] = layerPlots(closed, times)
+    const layers = closed({
+      passthrough: [round(100, 8_000)],
+      hygiene: [round(90, 8_000)],
+    })
+    const times = pacedLayers({
+      passthrough: [paced(1)],
+      hygiene: [paced(2)],
+    })
+    const [cpu, time] = layerPlots(layers, times)
     const [hygiene] = STEPS
     const pointsOf = (plot: typeof cpu) =>
       plot?.series.find(({ name }) => name === hygiene?.title)?.points

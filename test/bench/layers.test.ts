@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { COLD_STEP, FULL_STEP, STEPS } from '../../bench/layer-steps.ts'
-import { LAYERS } from '../../bench/layers.ts'
+import { COLD_STEP, FULL_STEP, STEPS } from '../../bench/layers/figures.ts'
+import { LAYERS } from '../../bench/layers/layers.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8')

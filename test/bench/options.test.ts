@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { LAYERS } from '../../bench/layers.ts'
+import { LAYERS } from '../../bench/layers/layers.ts'
 import { type Options, readOptions, USAGE } from '../../bench/options.ts'
 import { SCENARIOS } from '../../bench/scenarios/index.ts'
-import { CASE_IDS } from '../../bench/token-costs/cases.ts'
+import { CASE_IDS } from '../../bench/tokens/cases.ts'
 
 const RUN = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
 
@@ -115,7 +115,7 @@ describe('the command', () => {
   test('a scenario that there is not is told with those that there are', () => {
     const { status, stdout, stderr } = run('--only', 'layers,nothing')
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
-    expect(stderr).toContain('bench: --only: there is no "nothing"; there are layers, ')
+    expect(stderr).toContain('bench: --only: unknown scenario "nothing"; known: layers, ')
   })
 
   test('a bad option is one clear line on stderr and exit code 2', () => {

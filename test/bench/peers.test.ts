@@ -5,45 +5,42 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Backends, ORIGIN_BODY, startBackends } from '../../bench/backends.ts'
-import { CAST } from '../../bench/peers/cast.ts'
-import type { Contestant } from '../../bench/peers/contestant.ts'
-import { type Entry, startAll } from '../../bench/peers/grounds.ts'
+import { checkCounts, measureRounds, type Sample, summaryOf } from '../../bench/measure/rounds.ts'
+import { featureTable, figuresOf, standingsOf } from '../../bench/peers/figures.ts'
 import { HANDWRITTEN_CONFIG } from '../../bench/peers/handwritten/start.ts'
-import { type Bout, measureAll, refuseOther } from '../../bench/peers/measure.ts'
+import type { Peer } from '../../bench/peers/peer.ts'
 import { makeProbes, type Probe, tryOut } from '../../bench/peers/probes.ts'
 import { startServer } from '../../bench/peers/server.ts'
-import { figuresOf, standingsOf } from '../../bench/peers/standings.ts'
-import { featureTable } from '../../bench/peers/tables.ts'
-import { type BenchTokens, mintTokens } from '../../bench/tokens.ts'
+import { type Entry, PEERS, startAll } from '../../bench/peers/start.ts'
+import { peerContestant } from '../../bench/scenarios/peers.ts'
+import { type Backends, ORIGIN_BODY, startBackends } from '../../bench/stack/backends.ts'
+import { type BenchTokens, createCredentials, mintTokens } from '../../bench/stack/credentials.ts'
 import { ROOT } from '../../dev/start/settings.ts'
 
-const castById = (id: string) => CAST.find((known) => known.id === id) as Contestant
+const castById = (id: string) => PEERS.find((known) => known.id === id) as Peer
 const handwritten = castById('handwritten')
 /** Low enough to be reached. */
 const LIMIT = 3
 
 describe('standings', () => {
-  const bout = (cpuSeconds: number, requestsPerSecond: number): Bout => ({
-    ...{ answers: 1_000, givenUp: 0, requestsPerSecond, p50Ms: 1, p99Ms: 2, cpuSeconds },
-    ...{ redisCpuSeconds: 0, redisCalls: 1, auditEvents: 0, loadCores: 0.5, otherCores: 0 },
+  const sample = (cpuMicros: number, requestsPerSecond: number): Sample => ({
+    ...{ requests: 1_000, shed: 0, givenUp: 0, requestsPerSecond, meanMs: 1 },
+    ...{ p50Ms: 1, p95Ms: 2, p99Ms: 2, cpuMicros, cpuUserMicros: cpuMicros, cpuSystemMicros: 0 },
+    ...{ redisCpuMicros: 0, redisCalls: 1, auditEvents: 0, gatewayCores: 1, redisCores: 0 },
+    ...{ loadCores: 0.5, otherCores: 0 },
   })
-  const contest = (id: string, rounds: readonly Bout[]) => ({
-    contestant: { id, title: id },
-    version: '1.0',
-    rounds,
-  })
+  const contest = (id: string, rounds: readonly Sample[]) => summaryOf({ id, title: id }, rounds)
 
   test('rounds are compared with ours next to them, so that a slow minute cancels out', () => {
     const standings = standingsOf(
       [
-        contest('ours', [bout(0.2, 2_000), bout(0.4, 1_000), bout(0.2, 2_000)]),
-        contest('handwritten', [bout(0.4, 1_000), bout(0.8, 500), bout(0.5, 1_000)]),
+        contest('ours', [sample(0.2, 2_000), sample(0.4, 1_000), sample(0.2, 2_000)]),
+        contest('handwritten', [sample(0.4, 1_000), sample(0.8, 500), sample(0.5, 1_000)]),
       ],
       'ours',
     )
-    expect(standings[0]?.oursToIt).toMatchObject({ cpuSeconds: 1, requestsPerSecond: 1 })
-    expect(standings[1]?.oursToIt).toMatchObject({ cpuSeconds: 0.5, requestsPerSecond: 2 })
+    expect(standings[0]?.oursToIt).toMatchObject({ cpuMicros: 1, requestsPerSecond: 1 })
+    expect(standings[1]?.oursToIt).toMatchObject({ cpuMicros: 0.5, requestsPerSecond: 2 })
     const figures = figuresOf(standings, 'ours')
     expect(new Set(figures.map(({ id }) => id)).size).toBe(figures.length)
     expect(
@@ -56,23 +53,28 @@ describe('standings', () => {
   })
 
   test('without rounds of ours there is nothing to compare', () => {
-    expect(() => standingsOf([contest('haproxy', [bout(1, 1)])], 'ours')).toThrow(RangeError)
+    expect(() => standingsOf([contest('haproxy', [sample(1, 1)])], 'ours')).toThrow(RangeError)
   })
 })
 
 describe('a measurement fails', () => {
-  const seen = { answers: 100, counts: { requests: 105, identified: 105, calls: 210 }, strays: 20 }
-  const counted = (counts: Partial<typeof seen.counts>) => () =>
-    refuseOther(handwritten, { ...seen, counts: { ...seen.counts, ...counts } })
+  const counts = { requests: 105, identified: 105, asserted: 0, calls: 210 }
+  const { identifies: identified, redisCalls: redis } = handwritten
+  const counted = (others: Partial<typeof counts>) => () =>
+    checkCounts(
+      'by hand',
+      { answers: 100, aborted: 20, counts: { ...counts, ...others } },
+      { origin: 1, redis, identified, asserted: false, late: 20 },
+    )
 
   test('for answers that did not come from the origin', () => {
     expect(counted({})).not.toThrow()
-    expect(counted({ requests: 99, identified: 99 })).toThrow('came from the origin')
+    expect(counted({ requests: 99, identified: 99 })).toThrow('99 requests at the origin')
   })
-  test('for an origin that was not told who asks', () => {
-    expect(counted({ identified: 99 })).toThrow('told who asks')
+  test('for an origin that did not receive the identity', () => {
+    expect(counted({ identified: 99 })).toThrow('99 had an identity')
   })
-  test('for one call too few to Redis, or too many', () => {
+  test('for too few or too many calls to Redis', () => {
     expect(counted({ calls: 199 })).toThrow('calls to Redis')
     expect(counted({ calls: 300 })).toThrow('calls to Redis')
   })
@@ -81,8 +83,8 @@ describe('a measurement fails', () => {
 describe('gateways', () => {
   const directory = mkdtempSync(join(tmpdir(), 'peers-test-'))
   const closers: (() => Promise<void>)[] = []
-  const entry = (cast: readonly Contestant[], limit?: number): Entry => ({
-    ...{ cast, backends, tokens, directory, ...(limit !== undefined && { limit }) },
+  const entry = (peers: readonly Peer[], limit?: number): Entry => ({
+    ...{ peers, backends, tokens, directory, ...(limit !== undefined && { limit }) },
     shutdown: { signal: new AbortController().signal, defer: (close) => closers.push(close) },
     onProgress() {},
   })
@@ -93,7 +95,7 @@ describe('gateways', () => {
     mkdirSync(directory, { recursive: true })
     backends = await startBackends()
     closers.push(backends.close)
-    tokens = await mintTokens(join(directory, 'keys.env'))
+    tokens = await mintTokens(await createCredentials(backends))
     probes = await makeProbes(tokens, backends)
   })
   afterAll(async () => {
@@ -101,7 +103,7 @@ describe('gateways', () => {
     rmSync(directory, { recursive: true, force: true })
   })
 
-  const absent = (optional: boolean): Contestant => ({
+  const absent = (optional: boolean): Peer => ({
     ...castById('haproxy'),
     id: 'absent',
     title: 'Absent',
@@ -115,7 +117,7 @@ describe('gateways', () => {
   test('that are not there are left out, and said to be', async () => {
     expect(await startAll(entry([absent(true)]))).toEqual({
       entrants: [],
-      skipped: ['Absent is left out: not on this machine'],
+      skipped: ['Absent was skipped: not on this machine'],
     })
   })
 
@@ -136,15 +138,15 @@ describe('gateways', () => {
 
   test('count each subject by itself', async () => {
     const { entrants } = await startAll(entry(['handwritten', 'haproxy'].map(castById), LIMIT))
-    for (const { contestant, running } of entrants) {
+    for (const { peer, running } of entrants) {
       const statusOf = async (token: string | undefined) =>
         (await fetch(`${running.url}/orders`, { headers: { authorization: `Bearer ${token}` } }))
           .status
       const [greedy, other] = tokens.writers
       const statuses: number[] = []
       for (let i = 0; i <= LIMIT; i++) statuses.push(await statusOf(greedy))
-      expect(statuses, contestant.title).toEqual([...Array(LIMIT).fill(200), 429])
-      expect(await statusOf(other), contestant.title).toBe(200)
+      expect(statuses, peer.title).toEqual([...Array(LIMIT).fill(200), 429])
+      expect(await statusOf(other), peer.title).toBe(200)
     }
   })
 
@@ -152,16 +154,15 @@ describe('gateways', () => {
     const cast = ['portcullis', 'handwritten', 'haproxy', 'nginx'].map(castById)
     const { entrants, skipped } = await startAll(entry(cast))
     expect(entrants.length + skipped.length).toBe(cast.length)
-    for (const { contestant, running } of entrants)
-      await tryOut(contestant, running, probes, backends)
-    const bouts = await measureAll({
-      ...{ entrants, backends, tokens: tokens.writers, load: { connections: 2 } },
-      ...{ warmUpSeconds: 0, seconds: 0.5, rounds: 1, onProgress() {} },
+    for (const { peer, running } of entrants) await tryOut(peer, running, probes, backends)
+    const contestants = entrants.map((entrant) => peerContestant(entrant, tokens.writers))
+    const summaries = await measureRounds(contestants, {
+      ...{ rounds: 1, seconds: 0.5, pace: { connections: 2 }, backends, onProgress() {} },
     })
-    for (const [{ contestant }, [bout]] of bouts) {
-      expect(bout?.answers, contestant.title).toBeGreaterThan(0)
-      // The kernel counts in steps of 10 ms: what is native may take less for so few requests.
-      if (contestant.compiles) expect(bout?.cpuSeconds, contestant.title).toBeGreaterThan(0)
+    for (const { id, title, requests, cpuMicros } of summaries) {
+      expect(requests, title).toBeGreaterThan(0)
+      // The kernel counts in steps of 10 ms: a native gateway may use less for so few requests.
+      if (castById(id).compiles) expect(cpuMicros, title).toBeGreaterThan(0)
     }
   })
 })
@@ -173,7 +174,7 @@ test('what is written by hand runs as the gateway does: date, flags, minified', 
 })
 
 test('the table names for each gateway every feature and every probe', () => {
-  const { headings, rows } = featureTable(CAST)
+  const { headings, rows } = featureTable(PEERS)
   for (const row of rows) expect(row, row[0]).toHaveLength(headings.length)
   for (const cell of rows.flat()) expect(cell).not.toBe('')
 })

@@ -1,10 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { CpuProfile, ProfileNode } from '../../bench/inspector.ts'
-import { attribute, STAGE_MODULES, stageTimes } from '../../bench/profile-stages.ts'
-import { moduleFinder } from '../../bench/profile-summary.ts'
-import { sampledStacks } from '../../bench/profile-tree.ts'
+import { attribute, STAGE_MODULES, stageTimes } from '../../bench/profile/stages.ts'
+import { moduleFinder, sampledStacks } from '../../bench/profile/summary.ts'
+import type { CpuProfile, ProfileNode } from '../../bench/stack/inspector.ts'
 import { ROOT } from '../../dev/start/settings.ts'
 
 const node = (id: number, functionName: string, line: number, children: number[] = []) =>

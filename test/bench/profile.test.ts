@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { CpuProfile, ProfileNode } from '../../bench/inspector.ts'
-import { moduleFinder, summarise } from '../../bench/profile-summary.ts'
+import { moduleFinder, summarise } from '../../bench/profile/summary.ts'
+import type { CpuProfile, ProfileNode } from '../../bench/stack/inspector.ts'
 
 const BUNDLE = [
   'var __defProp = Object.defineProperty;',

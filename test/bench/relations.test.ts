@@ -3,14 +3,19 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { offer } from '../../bench/open-load.ts'
+import { offer } from '../../bench/load/open.ts'
+import { type PacedSample, type Sample, summaryOf } from '../../bench/measure/rounds.ts'
 import {
   connectDirectly,
   type DirectRedis,
+  fillSizes,
+  fillSlow,
+  loadTuples,
   longestScript,
   parseUsage,
 } from '../../bench/relations/direct-redis.ts'
-import { fillSizes, fillSlow } from '../../bench/relations/fill.ts'
+import type { Found } from '../../bench/relations/figures.ts'
+import { resultOf } from '../../bench/relations/figures.ts'
 import {
   CALLERS,
   callerName,
@@ -22,7 +27,6 @@ import {
   tenantOf,
   tuplesOf,
 } from '../../bench/relations/graph.ts'
-import { loadTuples } from '../../bench/relations/load-tuples.ts'
 import { measureChecks, measureSlow, teachScript } from '../../bench/relations/measure-checks.ts'
 import {
   questionsOf,
@@ -30,10 +34,7 @@ import {
   type WAY_IDS,
   WAYS,
 } from '../../bench/relations/measure-gateway.ts'
-import { resultOf } from '../../bench/relations/result.ts'
 import { SLOW_GRAPHS, SLOW_MODEL, SLOW_OBJECT } from '../../bench/relations/slow-graphs.ts'
-import type { Found } from '../../bench/relations/summary.ts'
-import { createLatencyHistogram } from '../../bench/statistics.ts'
 import { relatedPolicy } from '../../bench/workers/relations-policy.ts'
 import { requestsPolicy } from '../../bench/workers/requests-policy.ts'
 import { type RedisHandle, startRedis } from '../../dev/redis.ts'
@@ -270,12 +271,10 @@ describe('what is asked of the gateway', () => {
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
+    const question = { method: 'GET', headers: {}, status: 200, answer: 'yes' } as const
     const { right } = await offer({
-      ...{ url: `http://127.0.0.1:${port}/some`, method: 'GET', expectBody: 'yes' },
-      requests: ['/a', '/b', undefined].map((path) => ({
-        headers: {},
-        ...(path !== undefined && { path }),
-      })),
+      url: `http://127.0.0.1:${port}/some`,
+      questions: ['/a', '/b', ''].map((path) => ({ ...question, path })),
       ...{ ratePerSecond: 100, seconds: 0.1 },
     })
     server.closeAllConnections()
@@ -286,17 +285,19 @@ describe('what is asked of the gateway', () => {
 })
 
 describe('the result', () => {
-  const observed = {
-    ...{ right: 1_000, shed: 0, seconds: 1, meanMs: 1, loadCores: 0.5, perSecond: 1_000 },
-    ...{ p50Ms: 1, p95Ms: 2, p99Ms: 3, cpuMicros: 500, otherCores: 0, scripts: 1 },
-    counts: { requests: 1_000, identified: 1_000, asserted: 1_000, auditEvents: 0, calls: 1_000 },
-    latencies: createLatencyHistogram(),
-  }
-  const latenciesOf = (ms: number) => {
-    const latencies = createLatencyHistogram()
-    for (let count = 0; count < 100; count++) latencies.record(ms)
-    return latencies
-  }
+  const sample = (cpuMicros: number): Sample => ({
+    ...{ requests: 1_000, shed: 0, givenUp: 0, requestsPerSecond: 1_000, meanMs: 1 },
+    ...{ p50Ms: 1, p95Ms: 2, p99Ms: 3, cpuMicros, cpuUserMicros: cpuMicros, cpuSystemMicros: 0 },
+    ...{ redisCpuMicros: 0, redisCalls: 1, auditEvents: 0, gatewayCores: 1, redisCores: 0 },
+    ...{ loadCores: 0.5, otherCores: 0 },
+  })
+  const wayOf = (id: string, cpuMicros = 500) => ({
+    ...summaryOf({ id, title: id }, [sample(cpuMicros)]),
+    scripts: 1,
+  })
+  const pacedOf = (ms: number): PacedSample => ({
+    ...{ requests: 100, meanMs: ms, p50Ms: ms, p95Ms: ms, p99Ms: ms, lateP50Ms: 0 },
+  })
   const checkOf = (micros: number) => [{ checks: 100, micros, cpuMicros: micros, commands: 16 }]
   const [graph] = SLOW_GRAPHS
   const found: Found = {
@@ -307,14 +308,14 @@ describe('the result', () => {
       ...{ 'denied-1000': checkOf(40), 'denied-100000': checkOf(60) },
     },
     ways: {
-      ...{ unrelated: [observed], cold: [{ ...observed, cpuMicros: 600 }], denied: [observed] },
-      ...{ cached: [observed], leased: [observed] },
+      ...{ unrelated: wayOf('unrelated'), cold: wayOf('cold', 600), denied: wayOf('denied') },
+      ...{ cached: wayOf('cached'), leased: wayOf('leased') },
     },
     courses: [
       ...(['unrelated', 'cached', 'cold'] as const).map((way) => ({ way, size: 100_000 })),
       { way: 'cold', size: 1_000 },
     ],
-    paced: { each: [1, 1.1, 1.5, 1.2].map(latenciesOf), right: 400, shed: 0, calls: 1 },
+    paced: { samples: [1, 1.1, 1.5, 1.2].map(pacedOf), right: 400, shed: 0, calls: 1 },
     slowestMicros: 400,
     slow:
       graph === undefined

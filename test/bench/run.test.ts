@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
-import type { ProfileNode } from '../../bench/inspector.ts'
-import { descendants } from '../../bench/process-times.ts'
+import { isStarvation } from '../../bench/measure/starvation.ts'
+import { descendants } from '../../bench/processes/proc.ts'
 import type { Measured, SuiteResult } from '../../bench/scenario.ts'
-import { isStarvation } from '../../bench/starvation.ts'
-import { CASE_IDS } from '../../bench/token-costs/cases.ts'
-import { OPERATION_IDS } from '../../bench/token-costs/operations.ts'
+import type { ProfileNode } from '../../bench/stack/inspector.ts'
+import { CASE_IDS } from '../../bench/tokens/cases.ts'
+import { OPERATION_IDS } from '../../bench/tokens/operations.ts'
 
 const RUN = join(import.meta.dirname, '..', '..', 'bench', 'run.ts')
 /** A busy machine takes its time to start two runtimes. */

@@ -4,13 +4,13 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
-import { ask, isRight, isShed, type Question } from '../../bench/requests/ask.ts'
-import { refuseOther } from '../../bench/requests/observe.ts'
-import { startHoldingOrigin } from '../../bench/requests/odd-origin.ts'
-import { problem } from '../../bench/requests/questions.ts'
-import { inTurn, ratioOf } from '../../bench/requests/rounds.ts'
-import { EXEMPT_ADDRESS } from '../../bench/requests/variants.ts'
+import { ask } from '../../bench/load/closed.ts'
+import { isRight, isShed, problem, type Question } from '../../bench/load/questions.ts'
+import { checkCounts, type Expected, inTurn } from '../../bench/measure/rounds.ts'
+import { ratioOf } from '../../bench/measure/statistics.ts'
+import { startHoldingOrigin } from '../../bench/refusals/holding-origin.ts'
 import { requestsPolicy } from '../../bench/workers/requests-policy.ts'
+import { EXEMPT_ADDRESS } from '../../bench/workers/variants.ts'
 import shipped from '../../portcullis.config.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
@@ -89,11 +89,12 @@ describe('a load with expected answers', () => {
 
 describe('counts at the origin and in Redis', () => {
   const counts = { requests: 100, identified: 100, asserted: 100, auditEvents: 0, calls: 100 }
-  const asking = { url: 'http://127.0.0.1/gateway', connections: 1 }
+  const refuse = (answers: number, other: typeof counts, expected: Expected = let_through) =>
+    checkCounts('gateway', { answers, aborted: 1, counts: other }, expected)
   const let_through = { origin: 1, redis: 1 } as const
 
   test('are right for what was let through with one call each', () => {
-    expect(() => refuseOther(100, counts, let_through, asking)).not.toThrow()
+    expect(() => refuse(100, counts)).not.toThrow()
   })
 
   test.each([
@@ -104,17 +105,17 @@ describe('counts at the origin and in Redis', () => {
     ['a second call to Redis', { ...counts, calls: 200 }],
     ['no call to Redis', { ...counts, calls: 0 }],
   ])('%s is noticed', (_what, other) => {
-    expect(() => refuseOther(100, other, let_through, asking)).toThrow('/gateway')
+    expect(() => refuse(100, other)).toThrow('gateway: ')
   })
 
   test('a refused request that reached the origin is noticed', () => {
     const refused = { ...counts, requests: 0, identified: 0, asserted: 0, calls: 0 }
     const nothing = { origin: 0, redis: 0 } as const
-    expect(() => refuseOther(100, refused, nothing, asking)).not.toThrow()
+    expect(() => refuse(100, refused, nothing)).not.toThrow()
     const one = { ...refused, requests: 1, identified: 1, asserted: 1 }
-    expect(() => refuseOther(100, one, nothing, asking)).toThrow('requests to the origin')
+    expect(() => refuse(100, one, nothing)).toThrow('requests at the origin')
     const called = { ...refused, calls: 1 }
-    expect(() => refuseOther(100, called, nothing, asking)).toThrow('calls to Redis')
+    expect(() => refuse(100, called, nothing)).toThrow('calls to Redis')
   })
 })
 
@@ -148,12 +149,12 @@ describe('rounds', () => {
   test('run in turn, and each is compared with the one beside it', async () => {
     const order: string[] = []
     const times = { base: [10, 20], other: [30, 40] }
-    const rounds = await inTurn(['base', 'other'], 2, async (name, round) => {
+    const rounds = await inTurn(['base', 'other'] as const, 2, async (name, round) => {
       order.push(`${name} ${round}`)
       return { micros: times[name][round - 1] ?? 0 }
     })
     expect(order).toEqual(['base 1', 'other 1', 'base 2', 'other 2'])
-    expect(ratioOf(rounds.other, rounds.base, 'micros')).toBe(2.5)
+    expect(ratioOf(rounds.get('other') ?? [], rounds.get('base') ?? [], 'micros')).toBe(2.5)
   })
 })
 

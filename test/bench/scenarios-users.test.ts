@@ -5,16 +5,21 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { ORIGIN_BODY } from '../../bench/backends.ts'
-import { openHeap, residentBytesOf } from '../../bench/memory/heap.ts'
-import { type Run, refuseWrong } from '../../bench/sessions/measure.ts'
+import { createClient } from '../../bench/chaos/client.ts'
+import { residentBytesOf } from '../../bench/processes/proc.ts'
+import {
+  OFFERED_SHARE,
+  type Run,
+  ratesOf,
+  refuseWrong,
+  together,
+} from '../../bench/sessions/measure.ts'
 import type { StepOutcome } from '../../bench/sessions/protocol.ts'
-import { OFFERED_SHARE, ratesOf } from '../../bench/sessions/rates.ts'
 import { failedPercent, resultOf } from '../../bench/sessions/result.ts'
-import { together } from '../../bench/sessions/senders.ts'
 import { createSteps, type User } from '../../bench/sessions/user.ts'
-import { createClient } from '../../bench/soak/client.ts'
-import { startWorkerd } from '../../bench/workerd.ts'
+import { ORIGIN_BODY } from '../../bench/stack/backends.ts'
+import { openHeap } from '../../bench/stack/inspector.ts'
+import { startWorkerd } from '../../bench/stack/workerd.ts'
 
 const MEGABYTE = 1_048_576
 const folder = mkdtempSync(join(tmpdir(), 'scenarios-users-'))
@@ -101,9 +106,9 @@ describe('a run of sessions', () => {
   test('is not measured where one answer is wrong, or the origin has seen others', () => {
     expect(() => refuseWrong('verify', outcome(), 3)).not.toThrow()
     expect(() => refuseWrong('verify', outcome({ wrong: 1, examples: ['200'] }), 3)).toThrow('200')
-    expect(() => refuseWrong('verify', outcome(), 2)).toThrow('reached the origin')
-    expect(() => refuseWrong('again', outcome(), 1)).toThrow('reached the origin')
-    expect(() => refuseWrong('again', outcome({ latenciesMs: [] }), 0)).toThrow('none was answered')
+    expect(() => refuseWrong('verify', outcome(), 2)).toThrow('at the origin')
+    expect(() => refuseWrong('again', outcome(), 1)).toThrow('at the origin')
+    expect(() => refuseWrong('again', outcome({ latenciesMs: [] }), 0)).toThrow('no correct answer')
   })
 
   test('what several senders found is what one would have', () => {
@@ -129,7 +134,7 @@ describe('a run of sessions', () => {
       [1, ['catalytic-1000', 'catalytic-workers']],
     ])
     expect(new Set(figures.map(({ id }) => id)).size).toBe(figures.length)
-    expect(checks.map(({ what }) => what)).toContain('tokens that were good after their logout')
+    expect(checks.map(({ what }) => what)).toContain('tokens that were accepted after their logout')
   })
 })
 

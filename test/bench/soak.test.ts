@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, describe, expect, test } from 'vitest'
-import { descendants } from '../../bench/process-times.ts'
+import { descendants } from '../../bench/processes/proc.ts'
 import type { SoakResult } from '../../bench/soak/result.ts'
 
 const RUN = join(import.meta.dirname, '..', '..', 'bench', 'soak', 'run.ts')

@@ -4,10 +4,10 @@ import { basename, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { USUAL } from '../../bench/options.ts'
 import { PUBLISHED, type Published } from '../../bench/published.ts'
-import { isMet, listOf, measuredText, valueText } from '../../bench/report.ts'
 import type { Figure, Scenario, ScenarioContext, ScenarioResult } from '../../bench/scenario.ts'
 import { SCENARIOS } from '../../bench/scenarios/index.ts'
 import { jobsOf, runSuite } from '../../bench/suite.ts'
+import { isMet, listOf, measuredText, valueText } from '../../bench/text.ts'
 
 const FOLDER = join(import.meta.dirname, '..', '..', 'bench', 'scenarios')
 const directory = mkdtempSync(join(tmpdir(), 'suite-test-'))
@@ -107,8 +107,8 @@ describe('what is to run', () => {
   })
 
   test('an id that there is not is told with those that there are', () => {
-    expect(() => idsOf({ only: ['none'] })).toThrow('there is no "none"; there are both, one')
-    expect(() => idsOf({ only: [''] })).toThrow('there is no ""')
+    expect(() => idsOf({ only: ['none'] })).toThrow('unknown scenario "none"; known: both, one')
+    expect(() => idsOf({ only: [''] })).toThrow('unknown scenario ""')
   })
 
   test('a run of nothing is none', () => {
@@ -153,7 +153,7 @@ describe('a run', () => {
   })
 
   test('one that a busy machine spoiled runs once more and says so; another failure stands', async () => {
-    const STARVED = 'wrong answers from http://a/: 2 with status 503, 2 with another body'
+    const STARVED = 'wrong answers from http://a/: 2 with status 503'
     const failing = (message: string, times: number) => {
       let attempts = 0
       return scenarioOf('a', async () => {
@@ -161,15 +161,15 @@ describe('a run', () => {
         return RESULT
       })
     }
-    for (const message of [STARVED, 'no permission: answers of /gateway: 2 with status 503']) {
+    for (const message of [STARVED, 'wrong answers from http://a/: none right']) {
       const { measured } = (await run([failing(message, 1)])).result
       expect(measured[0]?.notes?.join()).toContain(message)
     }
     for (const [message, times] of [
       [STARVED, 2],
-      ['wrong answers from http://a/: 2 with status 503, 3 with another body', 1],
+      ['wrong answers from http://a/: 3 wrong, the first: 200 {}', 1],
       ['wrong answers: 1 with status 503 from http://a/, 1 with status 401 from http://a/', 1],
-      ['answers of /gateway: 2 with status 503; 1 wrong, the first: 401 {}', 1],
+      ['wrong answers from http://a/: 2 with status 503; 1 wrong, the first: 401 {}', 1],
     ] as const) {
       const { failed } = (await run([failing(message, times)])).result
       expect(failed).toEqual([{ scenario: 'a', runtime: 'workerd', why: message }])
@@ -238,7 +238,7 @@ describe('what is printed', () => {
     expect(text).toMatch(/^cached +2\.400 +at most 2\.400: met$/m)
     expect(text).toContain('+2.2 ms on a baseline of 2.5 ms (+88 %)')
     expect(text).toContain('for orientation only')
-    expect(text).toContain('Looked at: answers that were wrong: 0 of 12.')
+    expect(text).toContain('Checked: answers that were wrong: 0 of 12.')
     expect(text).toContain('It was quiet.')
   })
 

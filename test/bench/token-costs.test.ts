@@ -2,21 +2,24 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { MANY_TOKENS } from '../../bench/token-costs/callers.ts'
-import type { Case } from '../../bench/token-costs/cases.ts'
-import { forged } from '../../bench/token-costs/forged.ts'
-import { createIssuedTokens } from '../../bench/token-costs/issued-tokens.ts'
-import { type Allocations, bytesEach } from '../../bench/token-costs/measure-allocations.ts'
-import { type CaseRound, figuresOf } from '../../bench/token-costs/measure-cases.ts'
-import { type OperationFigures, roundOf } from '../../bench/token-costs/measure-operations.ts'
-import { ALGORITHMS, OPERATION_IDS, OPERATIONS } from '../../bench/token-costs/operations.ts'
-import { measurePeers, type Peers, parsePeer } from '../../bench/token-costs/peers.ts'
+import { type Sample, summaryOf } from '../../bench/measure/rounds.ts'
+import type { Case } from '../../bench/tokens/cases.ts'
+import { createIssuedTokens, MANY_TOKENS } from '../../bench/tokens/cases.ts'
 import {
+  type CaseFigures,
   caseNotes,
   caseTable,
   operationNotes,
   operationTable,
-} from '../../bench/token-costs/report.ts'
+} from '../../bench/tokens/figures.ts'
+import {
+  type Allocations,
+  bytesEach,
+  type OperationFigures,
+  roundOf,
+} from '../../bench/tokens/measure-operations.ts'
+import { ALGORITHMS, forged, OPERATION_IDS, OPERATIONS } from '../../bench/tokens/operations.ts'
+import { measurePeers, type Peers, parsePeer } from '../../bench/tokens/peers.ts'
 import { cachedBytes, DEFAULT_CACHED_TOKEN_BYTES } from '../../src/tokens/verifier.ts'
 
 /** Of the tokens that the benchmark issues to its callers. */
@@ -89,9 +92,15 @@ describe('the table of operations', () => {
 })
 
 describe('the table of cases', () => {
-  const round = (requestsPerSecond: number, cpuMicros: number, loadCores = 0.3): CaseRound => ({
-    ...{ requests: 1_000, requestsPerSecond, p50Ms: 2, p95Ms: 3, p99Ms: 4, cpuMicros },
-    ...{ redisCalls: 1, gatewayCores: 0.9, redisCores: 0.4, loadCores, otherCores: 0 },
+  const round = (requestsPerSecond: number, cpuMicros: number, loadCores = 0.3): Sample => ({
+    ...{ requests: 1_000, shed: 0, givenUp: 0, requestsPerSecond, meanMs: 2 },
+    ...{ p50Ms: 2, p95Ms: 3, p99Ms: 4, cpuMicros, cpuUserMicros: cpuMicros, cpuSystemMicros: 0 },
+    ...{ redisCpuMicros: 0, redisCalls: 1, auditEvents: 0, gatewayCores: 0.9, redisCores: 0.4 },
+    ...{ loadCores, otherCores: 0 },
+  })
+  const figuresOf = (each: typeof issuing, rounds: readonly Sample[]): CaseFigures => ({
+    ...summaryOf(each, rounds),
+    requiredPerSecond: each.requiredPerSecond,
   })
   const issuing: Pick<Case, 'id' | 'title' | 'requiredPerSecond'> = {
     id: 'issue-jwt',
@@ -104,17 +113,18 @@ describe('the table of cases', () => {
     expect(figures).toMatchObject({
       requestsPerSecond: 1_000,
       cpuMicros: 650,
-      cpuSecondsPerThousand: 0.65,
     })
     expect(figures.rounds).toHaveLength(3)
+    expect(figures.spread.cpuMicros).toEqual([500, 800])
+    expect(caseTable([figures]).rows[0]).toContain('0.650')
     expect(() => figuresOf(issuing, [])).toThrow(RangeError)
   })
 
   test('what is required is met or missed, and a load at its limit is told', () => {
-    const textOf = (each: CaseRound) => caseNotes([figuresOf(issuing, [each])]).join()
+    const textOf = (each: Sample) => caseNotes([figuresOf(issuing, [each])]).join()
     expect(textOf(round(1_000, 500))).toContain('Required: issue ES256: 1,000/s: met (1,000).')
     expect(textOf(round(999, 500))).toContain('missed (999).')
-    expect(textOf(round(999, 500, 0.95))).toContain('missed (999; the load could send no more).')
+    expect(textOf(round(999, 500, 0.95))).toContain('missed (999; the load was at its limit).')
   })
 
   test('nothing is required of what has no requirement', () => {

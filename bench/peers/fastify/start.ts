@@ -1,12 +1,11 @@
 /** Fastify with its own plugins, on Node. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../../free-port.ts'
-import type { Contestant } from '../contestant.ts'
-import { installed } from '../installed.ts'
-import { startServer } from '../server.ts'
+import { freePort } from '../../processes/proc.ts'
+import type { Peer } from '../peer.ts'
+import { installed, startServer } from '../server.ts'
 
-export const fastify: Contestant = {
+export const fastify: Peer = {
   id: 'fastify',
   title: 'Fastify',
   optional: true,

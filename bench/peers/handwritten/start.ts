@@ -1,7 +1,7 @@
 /** The handwritten stack, under the same `workerd serve` as our gateway. */
-import { bundleOnce } from '../../gateway.ts'
-import { startWorkerd } from '../../workerd.ts'
-import type { Contestant, Grounds } from '../contestant.ts'
+import { bundleOnce } from '../../stack/bundle.ts'
+import { startWorkerd } from '../../stack/workerd.ts'
+import type { Grounds, Peer } from '../peer.ts'
 
 /** Path of the Worker's configuration in the checkout. */
 export const HANDWRITTEN_CONFIG = 'bench/peers/handwritten/worker.toml'
@@ -26,10 +26,10 @@ const COMMON = {
     audit: 'no',
     tells: 'subject',
   },
-} as const satisfies Partial<Contestant>
+} as const satisfies Partial<Peer>
 
 /** Checks revocation, then the limit: one middleware each, as in the READMEs. */
-export const handwritten: Contestant = {
+export const handwritten: Peer = {
   ...COMMON,
   id: 'handwritten',
   title: 'by hand',
@@ -39,7 +39,7 @@ export const handwritten: Contestant = {
 }
 
 /** Checks both at the same time, so that the client can send them in one call. */
-export const handwrittenAtOnce: Contestant = {
+export const handwrittenAtOnce: Peer = {
   ...COMMON,
   id: 'handwritten-at-once',
   title: 'by hand, Redis asked at once',

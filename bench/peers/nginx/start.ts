@@ -2,12 +2,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { HOST } from '../../../dev/start/settings.ts'
-import { freePort } from '../../free-port.ts'
-import type { Contestant } from '../contestant.ts'
-import { versionOf } from '../installed.ts'
-import { startServer } from '../server.ts'
+import { freePort } from '../../processes/proc.ts'
+import type { Peer } from '../peer.ts'
+import { startServer, versionOf } from '../server.ts'
 
-export const nginx: Contestant = {
+export const nginx: Peer = {
   id: 'nginx',
   title: 'nginx, bare proxy',
   optional: true,

@@ -1,0 +1,370 @@
+/**
+ * The measuring frame: contestants take turns in rounds, so that noise affects all of them equally.
+ * Reads CPU, latencies, and the counts at origin and Redis. A scenario only describes its contestants
+ * and what to expect of them.
+ */
+import { ask } from '../load/closed.ts'
+import { type OpenTarget, offer, offerInTurn } from '../load/open.ts'
+import type { Question } from '../load/questions.ts'
+import { totalMicros } from '../processes/proc.ts'
+import type { Backends, Counts } from '../stack/backends.ts'
+import { type Latencies, medianOf, ratio, rounded } from './statistics.ts'
+import { type Usage, untilQuiet, withUsage } from './usage.ts'
+
+/** Expected calls per response. */
+export interface Expected {
+  readonly origin: 0 | 1
+  /** Calls to Redis: a number, or minimum and maximum. */
+  readonly redis: number | readonly [least: number, most: number]
+  /** Maximum number of additional calls to Redis. Default 0. */
+  readonly redisBeside?: number
+  /** Whether the origin must receive the caller's identity. Default true. */
+  readonly identified?: boolean
+  /** Whether the origin also receives an assertion. Default: the value of `identified`. */
+  readonly asserted?: boolean
+  /** Aborted requests of the previous contestant that may arrive late. Default 0. */
+  readonly late?: number
+}
+
+/** A load: its requests and how many of them at once, or how many in a second. */
+export type Pace =
+  | { readonly connections: number; readonly mayShed?: boolean }
+  | { readonly ratePerSecond: number }
+
+/** A gateway that is measured, and its load. */
+export interface Contestant {
+  readonly id: string
+  readonly title: string
+  /** The measured process. Its descendants are included. */
+  readonly pid: number
+  /** Scheme, authority and path prefix. */
+  readonly url: string
+  readonly questions: readonly Question[]
+  readonly expected: Expected
+  /** Creates the state and the requests of a measurement. Default: `questions`. */
+  prepare?(round: number): Promise<readonly Question[]>
+  /** Checks a measurement, after the counts. Throws an `Error` of one line. */
+  check?(sample: Sample): Promise<unknown> | undefined
+}
+
+/** One measurement of one contestant. */
+export interface Sample {
+  /** Number of correct responses. */
+  readonly requests: number
+  /** Number of 503 responses, if allowed. */
+  readonly shed: number
+  /** Requests that could not be sent in time; only at a fixed rate. */
+  readonly givenUp: number
+  readonly requestsPerSecond: number
+  readonly meanMs: number
+  readonly p50Ms: number
+  readonly p95Ms: number
+  readonly p99Ms: number
+  /** CPU time of the contestant per request: both, user and system. */
+  readonly cpuMicros: number
+  readonly cpuUserMicros: number
+  readonly cpuSystemMicros: number
+  /** CPU time of Redis and its REST server per request. */
+  readonly redisCpuMicros: number
+  /** HTTP calls to Redis per request. */
+  readonly redisCalls: number
+  /** Audit events per request, as far as their batches were sent. */
+  readonly auditEvents: number
+  readonly gatewayCores: number
+  readonly redisCores: number
+  /** Cores that the load used. Close to 1: it could not send more. */
+  readonly loadCores: number
+  /** Cores used by other processes during the measurement. */
+  readonly otherCores: number
+}
+
+const DIGITS: Readonly<Record<keyof Sample, number>> = {
+  requests: 0,
+  shed: 0,
+  givenUp: 0,
+  requestsPerSecond: 0,
+  meanMs: 3,
+  p50Ms: 2,
+  p95Ms: 2,
+  p99Ms: 2,
+  cpuMicros: 1,
+  cpuUserMicros: 1,
+  cpuSystemMicros: 1,
+  redisCpuMicros: 1,
+  redisCalls: 4,
+  auditEvents: 4,
+  gatewayCores: 2,
+  redisCores: 2,
+  loadCores: 2,
+  otherCores: 2,
+}
+const KEYS = Object.keys(DIGITS) as (keyof Sample)[]
+const MICROS_PER_SECOND = 1_000_000
+
+/** The medians of a contestant's rounds, their spread, and the rounds. */
+export interface Summary extends Sample {
+  readonly id: string
+  readonly title: string
+  /** The smallest and the largest of the rounds. */
+  readonly spread: Readonly<
+    Record<'requestsPerSecond' | 'p50Ms' | 'p99Ms' | 'cpuMicros', readonly [number, number]>
+  >
+  readonly rounds: readonly Sample[]
+}
+
+/** Summarises rounds. Throws a `RangeError` if there are none. */
+export function summaryOf(
+  { id, title }: Pick<Contestant, 'id' | 'title'>,
+  rounds: readonly Sample[],
+): Summary {
+  const medians = Object.fromEntries(
+    KEYS.map((key) => [key, medianOf(rounds, key, DIGITS[key])]),
+  ) as unknown as Sample
+  const spreadOf = (key: keyof Sample) => {
+    const values = rounds.map((round) => round[key])
+    return [Math.min(...values), Math.max(...values)] as const
+  }
+  const spread = {
+    requestsPerSecond: spreadOf('requestsPerSecond'),
+    p50Ms: spreadOf('p50Ms'),
+    p99Ms: spreadOf('p99Ms'),
+    cpuMicros: spreadOf('cpuMicros'),
+  }
+  return { id, title, ...medians, spread, rounds }
+}
+
+export interface RoundsOptions {
+  readonly rounds: number
+  /** Duration of one measurement. */
+  readonly seconds: number
+  /** Unmeasured load of each contestant before the first round. 0: they are already warm. */
+  readonly warmUpSeconds?: number
+  /** Unmeasured load directly before each measurement. Default 0. */
+  readonly heatSeconds?: number
+  readonly pace: Pace
+  readonly backends: Backends
+  /** Receives progress messages. */
+  readonly onProgress: (what: string) => void
+}
+
+/** Measures all contestants in turn. Throws for a wrong response or a wrong count. */
+export async function measureRounds(
+  contestants: readonly Contestant[],
+  options: RoundsOptions,
+): Promise<readonly Summary[]> {
+  const { rounds, seconds, warmUpSeconds = 0, heatSeconds = 0, onProgress, backends } = options
+  if (warmUpSeconds > 0)
+    for (const contestant of contestants) {
+      onProgress(`warming up: ${contestant.title}`)
+      await measureSlices([contestant], { ...options, seconds: warmUpSeconds })
+    }
+  const samples = await inTurn(contestants, rounds, async (contestant, round) => {
+    onProgress(`round ${round} of ${rounds}: ${contestant.title}`)
+    const questions = (await contestant.prepare?.(round)) ?? contestant.questions
+    const prepared = { ...contestant, questions }
+    if (heatSeconds > 0) {
+      await send(prepared, { ...options, seconds: heatSeconds })
+      await untilQuiet(backends)
+    }
+    const { samples } = await measureSlices([prepared], { ...options, seconds })
+    const [sample] = samples as [Sample]
+    await contestant.check?.(sample)
+    return sample
+  })
+  return contestants.map((contestant) => summaryOf(contestant, samples.get(contestant) ?? []))
+}
+
+/** Measures each item once per round, in order. Returns the rounds of each. */
+export async function inTurn<Item, Result>(
+  items: readonly Item[],
+  rounds: number,
+  measure: (item: Item, round: number) => Promise<Result>,
+): Promise<ReadonlyMap<Item, readonly Result[]>> {
+  const done = new Map<Item, Result[]>(items.map((item) => [item, []]))
+  for (let round = 1; round <= rounds; round++)
+    for (const [item, results] of done) results.push(await measure(item, round))
+  return done
+}
+
+/**
+ * Measures contestants together. With several slices the order alternates (A B B A), so that steady
+ * changes favour none. The samples have the counts of all contestants together.
+ */
+export async function measureSlices(
+  contestants: readonly Contestant[],
+  options: Pick<RoundsOptions, 'seconds' | 'pace' | 'backends'> & {
+    readonly slices?: number
+    readonly reversed?: boolean
+  },
+): Promise<{ readonly samples: readonly Sample[]; readonly counts: Counts }> {
+  const { slices = 1, reversed = false, backends } = options
+  const pids = contestants.map(({ pid }) => pid)
+  const { result: sent, usage } = await withUsage(pids, backends, async () => {
+    const sent = contestants.map((): Sent[] => [])
+    for (let slice = 0; slice < slices; slice++) {
+      const order = [...contestants.keys()]
+      if (reversed === (slice % 2 === 0)) order.reverse()
+      for (const at of order) sent[at]?.push(await send(contestants[at] as Contestant, options))
+    }
+    return sent
+  })
+  const [first] = contestants
+  if (first === undefined) throw new RangeError('measureSlices: no contestants')
+  const all = sent.flat()
+  checkCounts(
+    contestants.map(({ title }) => title).join(' and '),
+    { answers: sum(all, 'answers'), aborted: sum(all, 'aborted'), counts: usage.counts },
+    first.expected,
+  )
+  return {
+    samples: sent.map((each, index) => sampleOf(each, usage, index, contestants.length)),
+    counts: usage.counts,
+  }
+}
+
+interface Sent {
+  readonly answers: number
+  readonly shed: number
+  readonly givenUp: number
+  /** Requests that may have been aborted at the end. */
+  readonly aborted: number
+  readonly seconds: number
+  readonly latencies: Latencies
+  readonly loadCores: number
+}
+
+/** Maximum number of repeated requests, after a kept connection was closed. */
+const REPEATED = 5
+
+async function send(
+  { url, questions }: Pick<Contestant, 'url' | 'questions'>,
+  { pace, seconds }: Pick<RoundsOptions, 'pace' | 'seconds'>,
+): Promise<Sent> {
+  if ('connections' in pace) {
+    const answers = await ask({ url, questions, ...pace, until: { seconds } })
+    const aborted = pace.connections + answers.shed
+    return { ...answers, answers: answers.right, givenUp: 0, aborted }
+  }
+  const offered = await offer({ url, questions, ...pace, seconds })
+  return { ...offered, answers: offered.right, shed: 0, aborted: REPEATED }
+}
+
+const sum = (sent: readonly Sent[], key: 'answers' | 'shed' | 'givenUp' | 'aborted' | 'seconds') =>
+  sent.reduce((total, one) => total + one[key], 0)
+
+function sampleOf(
+  sent: readonly Sent[],
+  { counts, processes, redisMicros, otherCores }: Usage,
+  index: number,
+  contestants: number,
+): Sample {
+  const [first] = sent as readonly [Sent]
+  const [requests, shed, seconds] = [sum(sent, 'answers'), sum(sent, 'shed'), sum(sent, 'seconds')]
+  // Aborted requests use CPU as well, if they reached the origin.
+  const handled = contestants > 1 ? requests : Math.max(counts.requests, requests + shed)
+  const each = (total: number) => ratio(total, handled)
+  const times = processes[index] ?? { userMicros: 0, systemMicros: 0 }
+  const cores = (micros: number) => micros / MICROS_PER_SECOND / seconds
+  const sample: Sample = {
+    requests,
+    shed,
+    givenUp: sum(sent, 'givenUp'),
+    requestsPerSecond: requests / seconds,
+    meanMs: first.latencies.meanMs,
+    p50Ms: first.latencies.percentile(0.5),
+    p95Ms: first.latencies.percentile(0.95),
+    p99Ms: first.latencies.percentile(0.99),
+    cpuMicros: each(totalMicros(times)),
+    cpuUserMicros: each(times.userMicros),
+    cpuSystemMicros: each(times.systemMicros),
+    redisCpuMicros: each(redisMicros),
+    redisCalls: each(counts.calls),
+    auditEvents: each(counts.auditEvents),
+    gatewayCores: cores(totalMicros(times)),
+    redisCores: cores(redisMicros),
+    loadCores: first.loadCores,
+    otherCores,
+  }
+  return Object.fromEntries(
+    KEYS.map((key) => [key, rounded(sample[key], DIGITS[key])]),
+  ) as unknown as Sample
+}
+
+/**
+ * Maximum share of requests that may have been repeated or late; and a minimum number, for a machine
+ * that is too slow for a share.
+ */
+const STRAY_SHARE = 0.02
+const MIN_STRAYS = 2
+
+export interface Counted {
+  readonly answers: number
+  /** Requests that may have been aborted at the end: they may reach origin, Redis, or both. */
+  readonly aborted: number
+  readonly counts: Omit<Counts, 'auditEvents'>
+}
+
+/** Throws an `Error` of one line that names the count which differs from what is expected. */
+export function checkCounts(
+  title: string,
+  { answers, aborted, counts }: Counted,
+  { origin, redis, redisBeside = 0, identified = true, asserted = identified, late = 0 }: Expected,
+): void {
+  const { requests, calls } = counts
+  const [least, most] = typeof redis === 'number' ? [redis, redis] : redis
+  const strays = Math.max(answers * STRAY_SHARE, MIN_STRAYS) + aborted
+  if (requests < origin * answers || requests > origin * (answers + strays) + late)
+    throw new Error(`${title}: ${requests} requests at the origin for ${answers} answers`)
+  const isExpected = (count: number, isSent: boolean) => {
+    if (!isSent) return count <= late
+    return late > 0 ? count >= answers : count === requests
+  }
+  if (!isExpected(counts.identified, identified) || !isExpected(counts.asserted, asserted))
+    throw new Error(
+      `${title}: of ${requests} requests at the origin, ${counts.identified} had an identity ` +
+        `and ${counts.asserted} an assertion`,
+    )
+  if (calls < least * answers || calls > most * (answers + strays) + redisBeside + late)
+    throw new Error(`${title}: ${calls} calls to Redis for ${answers} answers`)
+}
+
+/** One measurement of one target at a fixed rate. Times start when a request was due. */
+export interface PacedSample {
+  readonly requests: number
+  readonly meanMs: number
+  readonly p50Ms: number
+  readonly p95Ms: number
+  readonly p99Ms: number
+  /** Median delay of the load itself. */
+  readonly lateP50Ms: number
+}
+
+/**
+ * Offers one load to all targets in turn, request by request. Returns a sample of each target, with
+ * the counts at origin and Redis of all together.
+ */
+export async function measurePaced(
+  targets: readonly OpenTarget[],
+  load: { readonly ratePerSecond: number; readonly seconds: number; readonly mayShed?: boolean },
+  backends: Backends,
+) {
+  await untilQuiet(backends)
+  const { result: offered, usage } = await withUsage([], backends, () => offerInTurn(targets, load))
+  const samples = offered.each.map(
+    (latencies): PacedSample => ({
+      requests: latencies.count,
+      meanMs: rounded(latencies.meanMs, 3),
+      p50Ms: latencies.percentile(0.5),
+      p95Ms: latencies.percentile(0.95),
+      p99Ms: latencies.percentile(0.99),
+      lateP50Ms: offered.lateness.percentile(0.5),
+    }),
+  )
+  return {
+    samples,
+    counts: usage.counts,
+    sent: offered.sent,
+    right: offered.right,
+    shed: offered.shed,
+  }
+}

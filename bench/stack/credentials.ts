@@ -1,0 +1,156 @@
+/** Keys, callers and clients of the benchmark. */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
+import { createRedisRest } from '../../src/redis/rest.ts'
+import type { IssueOptions, TokenFormat } from '../../src/tokens/access-grant.ts'
+import { newApiKey } from '../../src/tokens/api-key.ts'
+import { createReferenceStore } from '../../src/tokens/redis/references.ts'
+import { credentialHash } from '../../src/tokens/reference.ts'
+import { parseSigningKeys } from '../../src/tokens/signing-keys.ts'
+import { createTokenIssuer } from '../../src/tokens/token-issuer.ts'
+import type { Backends } from './backends.ts'
+
+/** Issuer and audience. It is never resolved. */
+export const PUBLIC_URL = 'https://gateway.bench.test'
+
+/** Callers, each with its own limit window in Redis. */
+const SUBJECTS = 50
+const TTL_SECONDS = 3_600
+const RSA_BITS = 2_048
+const SECRET_BYTES = 32
+const ROLES = ['writer']
+
+/** A credential and its owner. */
+export interface Holder {
+  readonly credential: string
+  readonly subject: string
+}
+
+/** A token and its identity for revocation. */
+export interface MintedToken extends Holder {
+  readonly tokenIdHash: string
+}
+
+export interface MintOptions extends IssueOptions {
+  /** Default `['writer']`. */
+  readonly roles?: readonly string[]
+  /** Default `caller-0` to `caller-49`, in turn. */
+  readonly subject?: string
+  /** Default none. */
+  readonly tenant?: string
+  /** Age of the token in seconds. Default 0. */
+  readonly ageSeconds?: number
+}
+
+export interface Credentials {
+  /** Private JWK Set of the gateway, JSON. */
+  readonly signingKeys: string
+  /** Issues tokens with a life of one hour, with the product's own issuer. */
+  mint(count: number, options?: MintOptions): Promise<MintedToken[]>
+  /** Stores `count` API keys in Redis. */
+  mintApiKeys(count: number): Promise<Holder[]>
+}
+
+/**
+ * Creates a key for each algorithm; the first one is the default. Opaque tokens and API keys are
+ * stored in the Redis of the backends.
+ */
+export async function createCredentials(
+  { redis }: Pick<Backends, 'redis'>,
+  algorithms: readonly string[] = ['ES256'],
+): Promise<Credentials> {
+  const keys = parseSigningKeys({ keys: await Promise.all(algorithms.map(newKey)) })
+  const references = createReferenceStore(createRedisRest(redis))
+
+  async function mint(
+    count: number,
+    { roles = ROLES, subject: one, tenant, ageSeconds = 0, ...options }: MintOptions = {},
+  ): Promise<MintedToken[]> {
+    const issuer = createTokenIssuer({
+      keys,
+      references,
+      issuer: PUBLIC_URL,
+      defaultTtlSeconds: TTL_SECONDS,
+      now: () => Date.now() - ageSeconds * 1000,
+    })
+    const holders: MintedToken[] = []
+    for (let i = 0; i < count; i++) {
+      const subject = one ?? `caller-${i % SUBJECTS}`
+      const grant = { subject, tenant, client: 'bench', roles, scopes: [], audiences: [PUBLIC_URL] }
+      const { token: credential, tokenIdHash } = await issuer.issue(grant, options)
+      holders.push({ subject, credential, tokenIdHash })
+    }
+    return holders
+  }
+
+  async function mintApiKeys(count: number): Promise<Holder[]> {
+    const holders: Holder[] = []
+    const issuedAtSeconds = Math.floor(Date.now() / 1000)
+    for (let i = 0; i < count; i++) {
+      const subject = `caller-${i % SUBJECTS}`
+      const credential = newApiKey()
+      await references.put(await credentialHash(credential), {
+        kind: 'api_key',
+        tokenId: randomUUID(),
+        tokenIssuer: PUBLIC_URL,
+        issuer: PUBLIC_URL,
+        subject,
+        roles: ROLES,
+        scopes: [],
+        audiences: [PUBLIC_URL],
+        issuedAtSeconds,
+        expiresAtSeconds: issuedAtSeconds + TTL_SECONDS,
+      })
+      holders.push({ subject, credential })
+    }
+    return holders
+  }
+  return { signingKeys: JSON.stringify({ keys }), mint, mintApiKeys }
+}
+
+async function newKey(alg: string) {
+  const { privateKey } = await generateKeyPair(alg, { extractable: true, modulusLength: RSA_BITS })
+  const jwk = await exportJWK(privateKey)
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg, use: 'sig' }
+}
+
+/** The tokens for requests to `/orders`. */
+export interface BenchTokens {
+  /** Tokens of callers with a role. */
+  readonly writers: readonly string[]
+  /** A valid token of a caller without any role. */
+  readonly powerless: string
+  /** Private JWK Set of the gateway, JSON. */
+  readonly signingKeys: string
+}
+
+export async function mintTokens({ signingKeys, mint }: Credentials): Promise<BenchTokens> {
+  const [powerless] = await mint(1, { roles: [] })
+  return {
+    writers: (await mint(SUBJECTS)).map(({ credential }) => credential),
+    powerless: powerless?.credential ?? '',
+    signingKeys,
+  }
+}
+
+/** A client of the token endpoint. */
+export interface TokenClient {
+  readonly id: string
+  readonly secret: string
+}
+
+export function newClient(): TokenClient {
+  return { id: randomUUID(), secret: `pcs_${randomBytes(SECRET_BYTES).toString('base64url')}` }
+}
+
+/** Returns the client's entry in the gateway's variable `CLIENTS`. */
+export async function clientEntry(
+  { id, secret }: TokenClient,
+  settings: {
+    readonly grants: readonly string[]
+    readonly roles?: readonly string[]
+    readonly tokenFormat?: TokenFormat
+  },
+): Promise<object> {
+  return { id, secretSha256: await credentialHash(secret), ...settings }
+}

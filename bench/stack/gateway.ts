@@ -1,0 +1,156 @@
+/** Starts gateways under `workerd serve`, with their dependencies and callers. */
+import { mkdtempSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Shutdown } from '../../dev/start/shutdown.ts'
+import type { Layer } from '../layers/layers.ts'
+import { type Backends, startBackends } from './backends.ts'
+import { type Bundle, bundleOnce, LAYERS_CONFIG, REQUESTS_CONFIG } from './bundle.ts'
+import { type Credentials, createCredentials, PUBLIC_URL } from './credentials.ts'
+import { startWorkerd, type Workerd } from './workerd.ts'
+
+/** What the start of a gateway needs. */
+export interface StartContext {
+  /** Temporary directory; removed afterwards. */
+  readonly directory: string
+  /** Every started process is deferred here. */
+  readonly shutdown: Pick<Shutdown, 'signal' | 'defer'>
+  /** Receives progress messages. */
+  readonly onProgress: (what: string) => void
+}
+
+/** A running gateway that can be measured. */
+export interface Target {
+  /** Returns the URL of a layer: scheme, authority and first segment. */
+  urlOf(layer: Pick<Layer, 'id' | 'stage'>): string
+  /** The workerd process that runs the gateway. */
+  readonly pid: number
+  close(): Promise<void>
+}
+
+/** Returns the Worker's variables. */
+export function gatewayVariables(
+  { originUrl, redis }: Backends,
+  signingKeys: string,
+): Readonly<Record<string, string>> {
+  return {
+    UPSTASH_REDIS_REST_URL: redis.url,
+    UPSTASH_REDIS_REST_TOKEN: redis.token,
+    PUBLIC_URL,
+    ORIGIN_URL: originUrl,
+    SIGNING_KEYS: signingKeys,
+  }
+}
+
+/** `host:port` of the origin, which also receives the batches of the audit queue. */
+export const queueAddressOf = ({ originUrl }: Backends): string => new URL(originUrl).host
+
+export interface LayersOptions {
+  readonly bundle: Bundle
+  readonly backends: Backends
+  readonly signingKeys: string
+  readonly layers: readonly Layer[]
+  /** Directory for the configuration. */
+  readonly directory: string
+  /** Opens the inspector, which uses CPU time itself. Default false. */
+  readonly inspect?: boolean
+}
+
+/** Starts layers in one process. The isolate of a layer is the service with the layer's id. */
+export async function startLayers(
+  options: LayersOptions,
+): Promise<Target & Pick<Workerd, 'inspector'>> {
+  const { backends, signingKeys, layers } = options
+  const { pid, inspector, close, originOf } = await startWorkerd({
+    ...options,
+    variables: gatewayVariables(backends, signingKeys),
+    names: layers.map(({ id }) => id),
+    queueAddress: queueAddressOf(backends),
+  })
+  return { urlOf: ({ id, stage }) => `${originOf(id)}/${stage}`, pid, inspector, close }
+}
+
+/** Backends with callers, for any number of gateways. */
+export interface Ground extends Credentials {
+  readonly backends: Backends
+}
+
+/** Starts the backends and creates keys. */
+export async function startGround(
+  { shutdown }: Pick<StartContext, 'shutdown'>,
+  algorithms?: readonly string[],
+): Promise<Ground> {
+  const backends = await startBackends()
+  shutdown.defer(backends.close)
+  shutdown.signal.throwIfAborted()
+  return { backends, ...(await createCredentials(backends, algorithms)) }
+}
+
+/** A gateway under `workerd serve` with its backends and callers. */
+export interface RunningGateway extends Ground {
+  /** The workerd process with all isolates. */
+  readonly pid: number
+  readonly inspector: string | undefined
+  readonly bundle: Bundle
+  readonly variables: Readonly<Record<string, string>>
+  /** Returns scheme and authority of an isolate. */
+  originOf(name: string): string
+  /** Ends the gateway. The backends end with the scenario. */
+  close(): Promise<void>
+}
+
+export interface GatewayOptions {
+  readonly ground: Ground
+  readonly bundle: Bundle
+  /** Names of the isolates. */
+  readonly names: readonly string[]
+  /** Variables of the Worker in addition to those of every gateway. */
+  readonly variables?: Readonly<Record<string, string>>
+  readonly inspect?: boolean
+}
+
+/** Starts one process. Throws an `Error` of one line if it does not start. */
+export async function startGateway(
+  { directory, shutdown }: Omit<StartContext, 'onProgress'>,
+  { ground, bundle, names, variables: more = {}, inspect = false }: GatewayOptions,
+): Promise<RunningGateway> {
+  const { backends, signingKeys } = ground
+  const variables = { ...gatewayVariables(backends, signingKeys), ...more }
+  const workerd = await startWorkerd({
+    bundle,
+    directory: mkdtempSync(join(directory, 'gateway-')),
+    names,
+    variables,
+    inspect,
+    queueAddress: queueAddressOf(backends),
+  })
+  shutdown.defer(workerd.close)
+  shutdown.signal.throwIfAborted()
+  const { pid, inspector, originOf, close } = workerd
+  return { ...ground, pid, inspector, bundle, variables, originOf, close }
+}
+
+export interface VariantGateway extends RunningGateway {
+  /** Returns scheme, authority and first segment of a variant. */
+  urlOf(variant: string): string
+}
+
+/** Starts variants of the Worker `bench/workers/requests.ts`, an isolate for each. */
+export async function startVariants(
+  context: StartContext,
+  variants: readonly string[],
+  variablesOf: (backends: Backends) => Promise<Readonly<Record<string, string>>> = async () => ({}),
+): Promise<VariantGateway> {
+  context.onProgress('starting')
+  const ground = await startGround(context)
+  const gateway = await startGateway(context, {
+    ground,
+    bundle: await bundleOnce(REQUESTS_CONFIG, context.directory),
+    names: variants,
+    variables: await variablesOf(ground.backends),
+  })
+  return { ...gateway, urlOf: (variant) => `${gateway.originOf(variant)}/${variant}` }
+}
+
+/** Returns the bundle of the layers. */
+export const layersBundle = (directory: string): Promise<Bundle> =>
+  bundleOnce(LAYERS_CONFIG, directory)

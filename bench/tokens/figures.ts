@@ -1,0 +1,170 @@
+/** Figures, tables and notes of the scenario `tokens`. */
+import type { Summary } from '../measure/rounds.ts'
+import { noiseNotes } from '../measure/statistics.ts'
+import type { Figure, Table } from '../scenario.ts'
+import { type CaseId, REQUIRED_ISSUED, REQUIRED_VALIDATED, TOKENS_BESIDE } from './cases.ts'
+import type { Allocations, OperationFigures } from './measure-operations.ts'
+import type { OperationId } from './operations.ts'
+import type { Peers } from './peers.ts'
+
+/** From this on, the load process is the bottleneck. */
+const SATURATED_CORES = 0.9
+const MICROS_PER_MS = 1_000
+const QUANTILES = ['p50', 'p95', 'p99'] as const
+
+/** A case with its figures. */
+export interface CaseFigures extends Summary {
+  readonly requiredPerSecond: number | undefined
+}
+
+export function operationFigures(
+  operations: readonly OperationFigures[],
+  allocations: Allocations,
+): readonly Figure[] {
+  return [
+    ...operations.map(
+      ({ id, title, micros }): Figure => ({
+        id: `${id}-time`,
+        title,
+        value: micros,
+        unit: 'us',
+        ...besideOf(id),
+      }),
+    ),
+    ...operations.map(
+      ({ id, title }): Figure => ({
+        id: `${id}-heap`,
+        title: `${title}: heap allocated`,
+        value: allocations[id],
+        unit: 'bytes',
+      }),
+    ),
+  ]
+}
+
+export function caseFigures({ title, ...figures }: CaseFigures): readonly Figure[] {
+  const id = figures.id as CaseId
+  return [
+    {
+      id: `${id}-rate`,
+      title: `${title}: a second`,
+      value: figures.requestsPerSecond,
+      unit: '1/s',
+      ...besideOf(id),
+      ...aimOf(id),
+    },
+    { id: `${id}-cpu`, title: `${title}: CPU of one`, value: figures.cpuMicros, unit: 'us' },
+    ...(id === 'validate-cached' ? QUANTILES : []).map(
+      (name): Figure => ({
+        id: `${id}-${name}`,
+        title: `${title}: ${name}`,
+        value: figures[`${name}Ms`],
+        unit: 'ms',
+        beside: ['subzero-cached'],
+      }),
+    ),
+  ]
+}
+
+function besideOf(id: OperationId | CaseId): Pick<Figure, 'beside'> {
+  const published = TOKENS_BESIDE[id]
+  return published === undefined ? {} : { beside: [published] }
+}
+
+function aimOf(id: CaseId): Pick<Figure, 'aim'> {
+  if (id === 'issue-jwt') return { aim: { at: 'least', value: REQUIRED_ISSUED } }
+  if (id === 'validate-cached') return { aim: { at: 'least', value: REQUIRED_VALIDATED } }
+  return {}
+}
+
+/** Returns the operations inside an isolate, with the same work in other languages. */
+export function operationTable(
+  figures: readonly OperationFigures[],
+  allocations: Allocations,
+  peers: Peers,
+): Table {
+  const headings = [
+    'operation',
+    'us',
+    'CPU us',
+    'per s',
+    'heap bytes',
+    ...peers.measured.flatMap(headingsOf),
+  ]
+  const rows = figures.map(({ id, title, micros, cpuMicros, perSecond }) => [
+    title,
+    short(micros),
+    short(cpuMicros),
+    perSecond.toLocaleString('en'),
+    allocations[id].toLocaleString('en'),
+    ...peers.measured.flatMap(({ micros: of }) => {
+      const each = of[id]
+      return each === undefined ? ['', ''] : [short(each), (each / micros).toFixed(2)]
+    }),
+  ])
+  return {
+    title: 'In an isolate of workerd, one after another, without an empty batch',
+    headings,
+    rows,
+  }
+}
+
+/** Returns the notes about operations and peers. */
+export function operationNotes(peers: Peers): readonly string[] {
+  return [
+    ...peers.measured.map(({ name, version }) => `${name}: ${version}; one core, same machine.`),
+    ...peers.skipped.map(({ name, reason }) => `${name}: skipped (${reason}).`),
+    'heap bytes: allocations of one operation, with garbage, without buffers outside the heap.',
+    ...(peers.measured.length > 0 ? ['x: the peer’s time as a multiple of ours.'] : []),
+  ]
+}
+
+/** Returns the cases over HTTP. */
+export function caseTable(figures: readonly CaseFigures[]): Table {
+  const headings = ['over HTTP', 'req/s', 'p50 ms', 'p95 ms', 'p99 ms', 'Redis calls', 'CPU us']
+  const shares = ['CPU s/1,000', 'gateway', 'Redis', 'load']
+  const rows = figures.map((each) => [
+    each.title,
+    each.requestsPerSecond.toLocaleString('en'),
+    each.p50Ms.toFixed(2),
+    each.p95Ms.toFixed(2),
+    each.p99Ms.toFixed(2),
+    each.redisCalls.toFixed(2),
+    each.cpuMicros.toFixed(0),
+    (each.cpuMicros / MICROS_PER_MS).toFixed(3),
+    each.gatewayCores.toFixed(2),
+    each.redisCores.toFixed(2),
+    each.loadCores.toFixed(2),
+  ])
+  return {
+    title:
+      'Over HTTP, under workerd serve (one isolate); gateway, Redis, load: cores that each used',
+    headings: [...headings, ...shares],
+    rows,
+  }
+}
+
+/** Returns the notes about required rates and noise. */
+export function caseNotes(figures: readonly CaseFigures[]): readonly string[] {
+  return [...figures.flatMap(verdict), ...noiseNotes(figures)]
+}
+
+/** Reports whether a case reaches the required rate. */
+export function verdict(figures: CaseFigures): readonly string[] {
+  const { title, requestsPerSecond, requiredPerSecond, loadCores } = figures
+  if (requiredPerSecond === undefined) return []
+  const met = requestsPerSecond >= requiredPerSecond ? 'met' : 'missed'
+  const required = requiredPerSecond.toLocaleString('en')
+  const reached = requestsPerSecond.toLocaleString('en')
+  const bound = loadCores >= SATURATED_CORES ? '; the load was at its limit' : ''
+  return [`Required: ${title}: ${required}/s: ${met} (${reached}${bound}).`]
+}
+
+function headingsOf({ name }: { readonly name: string }): readonly string[] {
+  return [`${name} us`, 'x']
+}
+
+/** Formats microseconds with three significant digits. */
+function short(micros: number): string {
+  return micros.toFixed(micros < 10 ? 2 : micros < 100 ? 1 : 0)
+}
