@@ -70,10 +70,14 @@ export {
   type BatchingSinkOptions,
   batchingAuditSink,
 } from './audit/batching-sink.ts'
-export { consoleAuditSink } from './audit/console-sink.ts'
-export { type AuditEvent, type AuditSink, auditEventSchema } from './audit/event.ts'
+export {
+  type AuditEvent,
+  type AuditSink,
+  auditEventSchema,
+} from './audit/event.ts'
 export { type AuditQueueOptions, createAuditQueue } from './audit/queue/audit-queue.ts'
 export { type AuditOverflowOptions, createAuditOverflow } from './audit/redis/overflow.ts'
+export { consoleAuditSink } from './audit/truncate.ts'
 export { type Authorizer, createAuthorizer } from './authorization/permissions.ts'
 export {
   type Denial,

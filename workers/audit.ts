@@ -4,7 +4,7 @@
  * The Worker also consumes the dead letter queue, exports the chain to R2, performs erasures, and
  * deletes rows after their retention period.
  */
-import { type CheckpointSealer, createCheckpointSealer } from '../src/audit/chain-checkpoint.ts'
+import { type CheckpointSealer, createCheckpointSealer } from '../src/audit/chain.ts'
 import { insertAuditEvents } from '../src/audit/d1/audit-chain.ts'
 import { keepDeadLetters } from '../src/audit/d1/dead-letters.ts'
 import { type Migration, withSchema } from '../src/audit/d1/schema.ts'

@@ -1,5 +1,5 @@
 /** Background work of the audit Worker: erasures, exports and retention. */
-import type { CheckpointSealer } from '../src/audit/chain-checkpoint.ts'
+import type { CheckpointSealer } from '../src/audit/chain.ts'
 import {
   beginErasure,
   endErasure,
@@ -8,8 +8,7 @@ import {
   nextErasure,
 } from '../src/audit/d1/erasure.ts'
 import { deleteBefore } from '../src/audit/d1/retention.ts'
-import type { ExportBucket } from '../src/audit/r2/bucket.ts'
-import { exportChain } from '../src/audit/r2/chain-export.ts'
+import { type ExportBucket, exportChain } from '../src/audit/r2/chain-export.ts'
 import { eraseExported } from '../src/audit/r2/exported-erasure.ts'
 
 export interface Upkeep {
@@ -43,9 +42,9 @@ export async function carryOutErasures({ db, bucket, seal, nowMs }: Upkeep): Pro
   }
 }
 
-/** Exports rows that are due; with `isAsked`, also others. Does nothing without a bucket. */
-export async function exportDue({ db, bucket, nowMs }: Upkeep, isAsked = false): Promise<void> {
-  if (bucket !== undefined) await exportChain({ db, bucket, nowMs, isAsked })
+/** Exports rows that are due; with `isRequested`, also others. Does nothing without a bucket. */
+export async function exportDue({ db, bucket, nowMs }: Upkeep, isRequested = false): Promise<void> {
+  if (bucket !== undefined) await exportChain({ db, bucket, nowMs, isRequested })
 }
 
 /**

@@ -18,8 +18,10 @@ export function canonicalJson(row: ChainRow): string {
 }
 
 /**
- * Returns the columns that are not null and that `isTold` accepts. Null columns are omitted, so
+ * Returns the columns that are not null and that `isIncluded` accepts. Null columns are omitted, so
  * that a column that is added later does not change earlier hashes.
  */
-export const told = (row: ChainRow, isTold: (name: string) => boolean): ChainRow =>
-  Object.fromEntries(Object.entries(row).filter(([name, value]) => value !== null && isTold(name)))
+export const membersOf = (row: ChainRow, isIncluded: (name: string) => boolean): ChainRow =>
+  Object.fromEntries(
+    Object.entries(row).filter(([name, value]) => value !== null && isIncluded(name)),
+  )

@@ -4,8 +4,7 @@
 
 import { sha256 } from '../crypto/sha256.ts'
 import { idsInChange, subjectOfId } from '../relations/tuple-change.ts'
-import type { AuditChange, AuditEvent } from './event.ts'
-import { NO_TRACE_ID } from './lost.ts'
+import { type AuditChange, type AuditEvent, NO_TRACE_ID } from './event.ts'
 import { ERASED_ADDRESS } from './personal.ts'
 
 /** A person, identified by issuer and subject. */

@@ -5,7 +5,7 @@
  */
 import { base64url } from 'jose'
 import { sha256 } from '../crypto/sha256.ts'
-import { type ChainRow, canonicalJson, told } from './chain-row.ts'
+import { type ChainRow, canonicalJson, membersOf } from './chain-row.ts'
 
 /** Replaces an erased address. */
 export const ERASED_ADDRESS = 'erased'
@@ -57,7 +57,7 @@ export const newSalt = (): string =>
  * that are not null.
  */
 const commitmentOf = (salt: string, { erased }: PersonalGroup, row: ChainRow): Promise<string> =>
-  sha256(`${salt}\n${canonicalJson(told(row, (name) => Object.hasOwn(erased, name)))}`)
+  sha256(`${salt}\n${canonicalJson(membersOf(row, (name) => Object.hasOwn(erased, name)))}`)
 
 /** Returns the row with a salt and a commitment for each group that has a value. */
 export async function committed(row: ChainRow): Promise<ChainRow> {

@@ -1,5 +1,5 @@
 /** Serializes audit events and limits their size. */
-import type { AuditEvent } from './event.ts'
+import type { AuditEvent, AuditSink } from './event.ts'
 
 /**
  * Maximum size of an event in bytes. It is far below the limit of a queue message (128 KB), so that
@@ -105,3 +105,17 @@ function truncate(event: AuditEvent, cap: number): AuditEvent {
     }),
   }
 }
+
+/**
+ * Creates a sink that writes each event as one line of JSON. Does NOT retry or store events:
+ * delivery depends on the log pipeline.
+ *
+ * @param write Writes the line. Default `console.log`.
+ */
+export const consoleAuditSink = (
+  write: (line: string) => void = (line) => console.log(line),
+): AuditSink => ({
+  record(event) {
+    write(serialiseEvent(event))
+  },
+})

@@ -1,6 +1,6 @@
 /** Composes the metrics: counters, and the reports that sum them in Redis. */
 import { type LocalTally, newLocalTally } from '../admission/local.ts'
-import { newestEventMs } from '../audit/d1/newest-event.ts'
+import { newestEventMs } from '../audit/d1/audit-events.ts'
 import type { AuditSink } from '../audit/event.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import { type AuditTally, newAuditTally, newTally, type Tally } from '../isolate/tally.ts'

@@ -1,7 +1,6 @@
 /** The `audit` stage: records one audit event for each decision. */
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import type { AuditChange, AuditEvent, AuditSink } from '../audit/event.ts'
-import { NO_TRACE_ID } from '../audit/lost.ts'
+import { type AuditChange, type AuditEvent, type AuditSink, NO_TRACE_ID } from '../audit/event.ts'
 import { decisionOf, reasonOf } from '../audit/reason.ts'
 import { createTimeline, isoTime, type Timeline } from '../audit/timeline.ts'
 import type { WaitUntil } from '../identity/principal.ts'

@@ -57,7 +57,7 @@ export function createAssertionSigner({
 
   async function signAnew(principal: Principal, nowMs: number): Promise<string> {
     const jwk = activeKey(keys, nowMs)
-    if (jwk === undefined) throw new Misconfigured('SIGNING_KEYS', ['none may sign now'])
+    if (jwk === undefined) throw new Misconfigured('SIGNING_KEYS', ['no key may sign now'])
     const signingKey = await importSigningKey(jwk)
     const issuedAt = Math.floor(nowMs / 1000)
     const assertion = await new SignJWT({

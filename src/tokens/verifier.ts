@@ -64,7 +64,7 @@ export function createTokenVerifier({
   const trusted = new Map<unknown, TrustedIssuer>()
   for (const config of issuers) {
     if (trusted.has(config.issuer)) {
-      throw new Misconfigured('The token verifier', [`${config.issuer}: stands there twice`])
+      throw new Misconfigured('The token verifier', [`${config.issuer}: duplicate issuer`])
     }
     const keySet = keySetOf(config, now, keySets)
     trusted.set(config.issuer, { config, keySet, typ: mediaType(config.typ) })

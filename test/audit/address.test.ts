@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { truncatedAddress } from '../../src/audit/address.ts'
-import { addressSink } from '../../src/audit/address-sink.ts'
+import { addressSink, truncatedAddress } from '../../src/audit/address.ts'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { addressGroup } from '../../src/middleware/client-address.ts'
 import { anEvent } from './event.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { batchingAuditSink } from '../../src/audit/batching-sink.ts'
-import { consoleAuditSink } from '../../src/audit/console-sink.ts'
+import { consoleAuditSink } from '../../src/audit/truncate.ts'
 import { anEvent } from './event.ts'
 
 /**

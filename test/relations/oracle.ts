@@ -94,7 +94,7 @@ export function decide(
     switch (userset.kind) {
       case 'direct': {
         const named = subjectsOf(at, name)
-        if (named.some(isAsked)) return ALLOWED
+        if (named.some(isRequested)) return ALLOWED
         return union(
           named.flatMap((one) => (one.relation === undefined ? [] : [follow(one, one.relation)])),
         )
@@ -127,7 +127,7 @@ export function decide(
     })
 
   /** A wildcard matches every object of its type, and no userset. */
-  function isAsked(one: SubjectReference): boolean {
+  function isRequested(one: SubjectReference): boolean {
     const isSame = one.type === asked?.type && one.relation === asked.relation
     const isAll = one.id === '*' && asked?.relation === undefined
     return isSame && (one.id === asked.id || isAll)

@@ -4,17 +4,17 @@
  */
 
 import { sleep } from '../../isolate/timers.ts'
-import { chainBehind } from '../chain.ts'
 import {
   CHECKPOINT_INTERVAL_MS,
   type CheckpointSealer,
+  chainBehind,
   EVENTS_PER_CHECKPOINT,
-} from '../chain-checkpoint.ts'
+} from '../chain.ts'
 import { type Forgotten, forgettingLate } from '../erasure.ts'
 import type { AuditEvent } from '../event.ts'
 import { CHAIN_COLUMNS, rowOf } from './audit-row.ts'
 import { type ChainHead, isOvertaken, keepCheckpoint, moveHead, readHead } from './chain-head.ts'
-import { within } from './deadline.ts'
+import { within } from './schema.ts'
 
 export interface AppendOptions {
   readonly seal: CheckpointSealer

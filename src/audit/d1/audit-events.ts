@@ -5,7 +5,6 @@ import { DeadlineExceeded, withDeadline } from '../../isolate/timers.ts'
 import type { AuditLog, AuditPage, AuditQuery } from '../log.ts'
 import { type AuditRow, eventOfRow } from './audit-row.ts'
 import { isMissing } from './schema.ts'
-
 /**
  * Timeout in milliseconds. With an index a page takes milliseconds; a filter without an index may
  * read the whole trail.
@@ -36,11 +35,11 @@ export function createAuditLog(db: D1Database): AuditLog {
       const { sql, values } = selectionOf(query)
       let rows: AuditRow[]
       try {
-        const asked = db
+        const result = db
           .prepare(sql)
           .bind(...values)
           .all<AuditRow>()
-        rows = (await withDeadline(asked, QUERY_TIMEOUT_MS)).results
+        rows = (await withDeadline(result, QUERY_TIMEOUT_MS)).results
       } catch (cause) {
         if (isMissing(cause)) return { events: [] }
         const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'refused'
@@ -105,4 +104,23 @@ function pageOf(rows: readonly AuditRow[], limit: number): AuditPage {
   const last = rows[limit - 1]
   if (rows.length <= limit || last === undefined) return { events }
   return { events, cursor: `${last.time_ms}.${last.id}` }
+}
+
+/** Timeout in milliseconds. The value is at the end of an index, so reading it is fast. */
+const NEWEST_TIMEOUT_MS = 2_000
+
+/**
+ * Returns the time of the newest event in the audit database, in milliseconds since the epoch.
+ * Returns undefined if there is no event, or if the database does not respond within two seconds.
+ * It does not throw, so that the caller can still report its other values.
+ */
+export async function newestEventMs(db: D1Database): Promise<number | undefined> {
+  try {
+    const newest = db
+      .prepare('SELECT time_ms FROM audit_events ORDER BY time_ms DESC LIMIT 1')
+      .first<number>('time_ms')
+    return (await withDeadline(newest, NEWEST_TIMEOUT_MS)) ?? undefined
+  } catch {
+    return undefined
+  }
 }

@@ -1,7 +1,5 @@
-/** Reads the head of a chain in D1, and builds the statements that move it. */
-import { type ChainPlace, GENESIS, PARTITION } from '../chain.ts'
-import type { Checkpoint } from '../chain-checkpoint.ts'
-import { within } from './deadline.ts'
+import { type ChainPlace, type Checkpoint, GENESIS, PARTITION } from '../chain.ts'
+import { within } from './schema.ts'
 
 /** A row of `audit_heads`, and the place after which the next row is appended. */
 export interface ChainHead {

@@ -3,7 +3,7 @@
 import { Unavailable } from '../../errors.ts'
 import { DeadlineExceeded, withDeadline } from '../../isolate/timers.ts'
 import { PARTITION } from '../chain.ts'
-import type { ChainLog, ChainPage } from '../chain-log.ts'
+import type { ChainLog, ChainPage } from '../log.ts'
 import { QUERY_TIMEOUT_MS } from './audit-events.ts'
 import { isMissing } from './schema.ts'
 
@@ -29,14 +29,14 @@ export function createChainLog(db: D1Database): ChainLog {
   return {
     async read({ after, limit }) {
       try {
-        const asked = db.batch([
+        const result = db.batch([
           // One row more than the page shows whether a next page exists.
           db.prepare(ROWS).bind(PARTITION, after, limit + 1),
           db.prepare(CHECKPOINTS).bind(PARTITION, after, CHECKPOINTS_PER_ROW * (limit + 1)),
           db.prepare(HEAD).bind(PARTITION),
           ...(after === 0 ? [db.prepare(UNCHAINED).bind(PARTITION)] : []),
         ])
-        return pageOf(await withDeadline(asked, QUERY_TIMEOUT_MS), limit)
+        return pageOf(await withDeadline(result, QUERY_TIMEOUT_MS), limit)
       } catch (cause) {
         if (isMissing(cause)) return { rows: [], checkpoints: [], head: null }
         const fault = cause instanceof DeadlineExceeded ? 'timeout' : 'refused'

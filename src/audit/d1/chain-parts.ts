@@ -2,7 +2,7 @@
 import { PARTITION } from '../chain.ts'
 import { type ChainPart, exportName } from '../chain-export.ts'
 import type { ChainRow } from '../chain-row.ts'
-import { within } from './deadline.ts'
+import { within } from './schema.ts'
 
 /**
  * A row of `audit_exports`. It is written before the object, so that a repeated run uses the same
@@ -75,7 +75,7 @@ interface Extent {
 export async function nextPart(
   db: D1Database,
   nowMs: number,
-  isAsked: boolean,
+  isRequested: boolean,
 ): Promise<ExportRow | undefined> {
   const [pending, extents] = await within(
     db.batch([db.prepare(PENDING).bind(PARTITION), db.prepare(EXTENT).bind(PARTITION, MAX_ROWS)]),
@@ -86,7 +86,7 @@ export async function nextPart(
   if (extent === undefined || extent.last_sealed === null) return undefined
   const { start, planned_ms, sealed, last_sealed } = extent
   const isDue = last_sealed - start >= DUE_ROWS || nowMs - (planned_ms ?? 0) >= DUE_MS
-  if (!isDue && !isAsked) return undefined
+  if (!isDue && !isRequested) return undefined
   const part = { first_seq: start + 1, last_seq: sealed ?? start + MAX_ROWS, planned_ms: nowMs }
   const name = exportName(part.first_seq, part.last_seq)
   const values = [PARTITION, part.first_seq, part.last_seq, name, nowMs]
@@ -108,8 +108,8 @@ export async function readPart(db: D1Database, part: ExportRow): Promise<ChainPa
     if (results.length < ROWS_PER_QUERY) break
     after = Number(results.at(-1)?.seq)
   }
-  const asked = db.prepare(CHECKPOINTS).bind(PARTITION, first_seq, last_seq)
-  const { results: checkpoints } = await within(asked.all<ChainRow>())
+  const result = db.prepare(CHECKPOINTS).bind(PARTITION, first_seq, last_seq)
+  const { results: checkpoints } = await within(result.all<ChainRow>())
   return { rows, checkpoints }
 }
 
@@ -126,6 +126,6 @@ export async function partsBehind(
   seq: number,
   limit: number,
 ): Promise<readonly ExportRow[]> {
-  const asked = db.prepare(BEHIND).bind(PARTITION, seq, limit)
-  return (await within(asked.all<ExportRow>())).results
+  const result = db.prepare(BEHIND).bind(PARTITION, seq, limit)
+  return (await within(result.all<ExportRow>())).results
 }

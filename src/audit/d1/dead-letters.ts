@@ -1,6 +1,4 @@
-/** Stores dead letters: messages of the audit queue that are not audit events. */
-import { within } from './deadline.ts'
-import { insertStatement } from './insert.ts'
+import { insertStatement, within } from './schema.ts'
 
 /** The stored fields of a message. */
 export interface DeadLetter {

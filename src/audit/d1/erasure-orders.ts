@@ -38,7 +38,7 @@ const FIND = 'SELECT * FROM audit_erasures WHERE id = ?'
  * `Unavailable` if the table does not exist: no audit Worker has used the database yet.
  */
 export function createErasureOrders(db: D1Database, now: () => number): AuditErasures {
-  async function asked<Value>(work: Promise<Value>): Promise<Value> {
+  async function withinDeadline<Value>(work: Promise<Value>): Promise<Value> {
     try {
       return await withDeadline(work, QUERY_TIMEOUT_MS)
     } catch (cause) {
@@ -58,7 +58,7 @@ export function createErasureOrders(db: D1Database, now: () => number): AuditEra
         nameDigest(salt, person.subject),
       ])
       const values = [id, v7(), orderedMs, issuer, subject, salt, ...digests]
-      await asked(
+      await withinDeadline(
         db
           .prepare(ORDER)
           .bind(...values)
@@ -67,7 +67,7 @@ export function createErasureOrders(db: D1Database, now: () => number): AuditEra
       return { id, state: 'pending', orderedMs, rows: 0 }
     },
     async find(id) {
-      const row = await asked(db.prepare(FIND).bind(id).first<ErasureRow>())
+      const row = await withinDeadline(db.prepare(FIND).bind(id).first<ErasureRow>())
       return row === null ? undefined : erasureOf(row)
     },
   }

@@ -5,8 +5,8 @@ import { PARTITION } from '../chain.ts'
 import { erasureEvent, PERSONAL_ACTIONS, TUPLE_ACTIONS } from '../erasure.ts'
 import { CALLER, CHANGE, type PersonalGroup } from '../personal.ts'
 import { type AppendOptions, insertAuditEvents } from './audit-chain.ts'
-import { within } from './deadline.ts'
 import type { ErasureRow } from './erasure-orders.ts'
+import { within } from './schema.ts'
 
 /**
  * Maximum number of rows for each statement. A statement may run 30 s, and it blocks other

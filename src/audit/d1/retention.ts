@@ -2,7 +2,7 @@
 import { type ChainPlace, PARTITION } from '../chain.ts'
 import type { AppendOptions } from './audit-chain.ts'
 import { keepCheckpoint } from './chain-head.ts'
-import { within } from './deadline.ts'
+import { within } from './schema.ts'
 
 export interface RetentionOptions extends AppendOptions {
   /** Keeps the rows of the chain that are not exported yet. Default false. */

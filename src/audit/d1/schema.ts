@@ -1,7 +1,6 @@
-/** Applies the migrations to a database that does not have the tables or columns yet. */
-import { within } from './deadline.ts'
-
 /** A file of `workers/migrations`. */
+import { withDeadline } from '../../isolate/timers.ts'
+
 export interface Migration {
   /** Name of the file. */
   readonly name: string
@@ -62,4 +61,32 @@ async function apply(db: D1Database, { name, sql }: Migration): Promise<void> {
   } catch (error) {
     if (!isDuplicateColumn(error)) throw error
   }
+}
+
+/**
+ * Timeout in milliseconds. D1 itself ends a statement after 30 s, so a later response is not
+ * expected.
+ */
+export const D1_TIMEOUT_MS = 35_000
+
+/**
+ * Settles as `work` does, or rejects with `DeadlineExceeded`. After that, D1 may still apply the
+ * statements.
+ */
+export const within = <Value>(work: Promise<Value>): Promise<Value> =>
+  withDeadline(work, D1_TIMEOUT_MS)
+
+/**
+ * Returns SQL that inserts rows into `table` and skips rows with a key that exists. Its only
+ * parameter is JSON: an array of rows, each an array of values in the order of `columns`. It is one
+ * query because an invocation may make only 50 on the free plan. It is one parameter because a
+ * query may bind only 100.
+ */
+export function insertStatement(table: string, columns: readonly string[]): string {
+  const values = columns.map((_, index) => `value ->> ${index}`)
+  // Without WHERE, SQLite parses ON CONFLICT as the ON of a join.
+  return (
+    `INSERT INTO ${table} (${columns.join(', ')}) ` +
+    `SELECT ${values.join(', ')} FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`
+  )
 }

@@ -7,7 +7,7 @@ import { type AuditTally, newAuditTally } from '../../isolate/tally.ts'
 import { sleep as sleepFor, withDeadline } from '../../isolate/timers.ts'
 import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES } from '../batch.ts'
 import type { AuditTransport } from '../batching-sink.ts'
-import { lostEvent } from '../lost.ts'
+import { lostEvent } from '../event.ts'
 import type { AuditOverflow } from '../overflow.ts'
 import { serialiseEvent, utf8Length } from '../truncate.ts'
 
@@ -149,10 +149,10 @@ export function createAuditQueue({
       OVERFLOW_TIMEOUT_MS,
     )
     // The event comes first, so that the size limit of a batch never cuts it off.
-    const told = kept.lostEvent === undefined ? [] : [kept.lostEvent]
-    const batch = oneBatchOf([...told, ...kept.events])
+    const lostEvents = kept.lostEvent === undefined ? [] : [kept.lostEvent]
+    const batch = oneBatchOf([...lostEvents, ...kept.events])
     if (batch.length === 0 || !(await enqueue(batch))) return
-    const events = batch.slice(told.length)
+    const events = batch.slice(lostEvents.length)
     tally.sent += events.length
     await withDeadline(overflow.forget({ ...kept, events }), OVERFLOW_TIMEOUT_MS)
     drainAtMs = 0

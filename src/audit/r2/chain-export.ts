@@ -1,7 +1,8 @@
 /** Exports the chain of the audit trail to R2 in parts. Each row is exported exactly once. */
+
+import { withDeadline } from '../../isolate/timers.ts'
 import { ndjsonOf } from '../chain-export.ts'
 import { type ExportRow, nextPart, partIsExported, readPart } from '../d1/chain-parts.ts'
-import { type ExportBucket, etagOf, replaceObject } from './bucket.ts'
 
 /**
  * Maximum number of objects in one run. Each takes about nine D1 queries, and an invocation may
@@ -15,7 +16,7 @@ export interface ExportOptions {
   /** Milliseconds since the epoch. */
   readonly nowMs: number
   /** Exports new rows even if no object is due. Default false. */
-  readonly isAsked?: boolean
+  readonly isRequested?: boolean
 }
 
 /**
@@ -24,9 +25,9 @@ export interface ExportOptions {
  * content. Concurrent runs write the same objects. Rejects with the error of D1 or R2, or with
  * `DeadlineExceeded`; no rows are lost.
  */
-export async function exportChain({ db, bucket, nowMs, isAsked = false }: ExportOptions) {
+export async function exportChain({ db, bucket, nowMs, isRequested = false }: ExportOptions) {
   for (let written = 0; written < MAX_OBJECTS; written += 1) {
-    const part = await nextPart(db, nowMs, isAsked)
+    const part = await nextPart(db, nowMs, isRequested)
     if (part === undefined) return
     await exportPart(db, bucket, part, nowMs)
   }
@@ -48,4 +49,54 @@ export async function exportPart(
   if (!(await replaceObject(bucket, part.name, text, etag))) return false
   await partIsExported(db, part, nowMs)
   return true
+}
+
+/**
+ * Timeout in milliseconds. An object usually has up to 10 MB; a later run repeats a call that timed
+ * out.
+ */
+export const R2_TIMEOUT_MS = 20_000
+
+/** The part of an R2 bucket that is used. */
+export type ExportBucket = Pick<R2Bucket, 'head' | 'get' | 'put'>
+
+export interface StoredObject {
+  readonly text: string
+  readonly etag: string
+}
+
+/**
+ * Returns the etag of an object, which changes with its content; undefined if the object does not
+ * exist.
+ */
+export const etagOf = async (bucket: ExportBucket, name: string): Promise<string | undefined> =>
+  (await withDeadline(bucket.head(name), R2_TIMEOUT_MS))?.etag
+
+/** Reads an object; undefined if it does not exist. */
+export async function readObject(
+  bucket: ExportBucket,
+  name: string,
+): Promise<StoredObject | undefined> {
+  const object = await withDeadline(bucket.get(name), R2_TIMEOUT_MS)
+  if (object === null) return undefined
+  return { text: await withDeadline(object.text(), R2_TIMEOUT_MS), etag: object.etag }
+}
+
+/**
+ * Writes an object if its current etag is `etag`; if `etag` is undefined, only if the object does
+ * not exist. R2 verifies the SHA-256 and stores it. Returns false, without writing, if another
+ * writer changed the object meanwhile.
+ */
+export async function replaceObject(
+  bucket: ExportBucket,
+  name: string,
+  text: string,
+  etag: string | undefined,
+): Promise<boolean> {
+  const bytes = new TextEncoder().encode(text)
+  const sha256 = await crypto.subtle.digest('SHA-256', bytes)
+  const onlyIf = etag === undefined ? { etagDoesNotMatch: '*' } : { etagMatches: etag }
+  const httpMetadata = { contentType: 'application/x-ndjson' }
+  const put = bucket.put(name, bytes, { onlyIf, sha256, httpMetadata })
+  return (await withDeadline<R2Object | null>(put, R2_TIMEOUT_MS)) !== null
 }

@@ -4,13 +4,12 @@ import { Misconfigured } from '../../errors.ts'
 import { ndjsonOf, partOf } from '../chain-export.ts'
 import type { ChainRow } from '../chain-row.ts'
 import { type ExportRow, partsBehind } from '../d1/chain-parts.ts'
-import { within } from '../d1/deadline.ts'
 import type { ErasureRow } from '../d1/erasure-orders.ts'
+import { within } from '../d1/schema.ts'
 import { isAbout } from '../erasure.ts'
 import type { AuditChange } from '../event.ts'
 import { CALLER, CHANGE, erased } from '../personal.ts'
-import { type ExportBucket, readObject, replaceObject } from './bucket.ts'
-import { exportPart } from './chain-export.ts'
+import { type ExportBucket, exportPart, readObject, replaceObject } from './chain-export.ts'
 
 /** Maximum number of objects in one run. */
 const MAX_OBJECTS = 10

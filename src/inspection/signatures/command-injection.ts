@@ -1,8 +1,4 @@
-/**
- * Attack signatures of command injection: a short value, a shell separator, and a command after it.
- */
-import { anyOf, oneOf } from './pattern.ts'
-import { DECISIVE, NOTABLE, type SignatureSet } from './signature-set.ts'
+import { anyOf, DECISIVE, NOTABLE, oneOf, type SignatureSet } from './signature-set.ts'
 
 const CHAINED = 1
 const SUBSTITUTED = 2

@@ -1,9 +1,4 @@
-/**
- * Attack signatures of cross-site scripting: markup that runs a script, and text that breaks out of
- * an attribute or a script.
- */
-import { anyOf, oneOf } from './pattern.ts'
-import { DECISIVE, FAINT, NOTABLE, type SignatureSet } from './signature-set.ts'
+import { anyOf, DECISIVE, FAINT, NOTABLE, oneOf, type SignatureSet } from './signature-set.ts'
 
 const SCRIPT = 1
 const HANDLER = 2

@@ -1,6 +1,4 @@
-/** Attack signatures of path traversal: a value is a path that leads outside the caller's files. */
-import { anyOf, oneOf } from './pattern.ts'
-import { DECISIVE, NOTABLE, type SignatureSet } from './signature-set.ts'
+import { anyOf, DECISIVE, NOTABLE, oneOf, type SignatureSet } from './signature-set.ts'
 
 const CLIMB_TO_TARGET = 1
 const DEEP_CLIMB = 2

@@ -1,6 +1,4 @@
-/** Attack signatures of SQL injection: a text ends a value and continues as an SQL statement. */
-import { anyOf, oneOf } from './pattern.ts'
-import { DECISIVE, FAINT, NOTABLE, type SignatureSet } from './signature-set.ts'
+import { anyOf, DECISIVE, FAINT, NOTABLE, oneOf, type SignatureSet } from './signature-set.ts'
 import { breakOutOf } from './sql-break-out.ts'
 import { sqlTokensOf } from './sql-tokens.ts'
 

@@ -3,8 +3,7 @@
  * network.
  */
 import ipaddr from 'ipaddr.js'
-import { anyOf, oneOf } from './pattern.ts'
-import { DECISIVE, NOTABLE, type SignatureSet } from './signature-set.ts'
+import { anyOf, DECISIVE, NOTABLE, oneOf, type SignatureSet } from './signature-set.ts'
 
 const METADATA = 1
 const INTERNAL = 2

@@ -1,9 +1,8 @@
 /** Operators' calls about the audit trail, its erasures, and the signing keys. */
 import * as z from 'zod'
-import { chainPageSchema, chainQuerySchema } from '../../audit/chain-log.ts'
 import type { Erasure } from '../../audit/erasure.ts'
 import { auditEventSchema } from '../../audit/event.ts'
-import { auditQuerySchema } from '../../audit/log.ts'
+import { auditQuerySchema, chainPageSchema, chainQuerySchema } from '../../audit/log.ts'
 import { Unavailable } from '../../errors.ts'
 import { type SigningJwk, signingKeyState } from '../../tokens/signing-keys.ts'
 import { issuerName, name } from '../../validators/names.ts'

@@ -1,9 +1,8 @@
 /** Services that the operators' API uses. */
 import type { BanList } from '../../abuse/ban-record.ts'
 import type { OverrideList, WindowControls } from '../../admission/limit-override.ts'
-import type { ChainLog } from '../../audit/chain-log.ts'
 import type { AuditErasures } from '../../audit/erasure.ts'
-import type { AuditLog } from '../../audit/log.ts'
+import type { AuditLog, ChainLog } from '../../audit/log.ts'
 import type { OverflowRedaction } from '../../audit/overflow.ts'
 import type { Authorizer } from '../../authorization/permissions.ts'
 import type { ClientRegistry } from '../../oauth/client.ts'

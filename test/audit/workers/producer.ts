@@ -1,9 +1,9 @@
 /** A Worker that audits every request over a real queue, as a gateway does. */
 import { Hono } from 'hono'
 import { batchingAuditSink } from '../../../src/audit/batching-sink.ts'
-import { chainQuerySchema } from '../../../src/audit/chain-log.ts'
 import { createChainLog } from '../../../src/audit/d1/chain-log.ts'
 import type { AuditSink } from '../../../src/audit/event.ts'
+import { chainQuerySchema } from '../../../src/audit/log.ts'
 import { createAuditQueue, type QueueBinding } from '../../../src/audit/queue/audit-queue.ts'
 import { createAuditOverflow } from '../../../src/audit/redis/overflow.ts'
 import { Denied } from '../../../src/errors.ts'
