@@ -17,16 +17,17 @@ const patience = {
  */
 const SLOW = [
   'test/{bench,cli,interop,look-alikes,ops,start}/**',
-  'test/admin/schemathesis.test.ts',
-  'test/admission/{boundary,leases-gateways,references,retry-after,revocation-bound*,throttle*,together}.test.ts',
+  'test/admin/{permissions,schemathesis}.test.ts',
+  'test/admission/{adversary,boundary,bounds,leases-gateways,references,retry-after,revocation-bound*,throttle*,together}.test.ts',
   'test/audit/{chain,delivery,erasure,export}.test.ts',
   'test/dev/{fault-proxy,model,upstash-rest*}.test.ts',
   'test/docs/commands.test.ts',
-  'test/faults/{bursts,redis-breaker,workerd}.test.ts',
+  'test/faults/{bursts,readiness,redis-breaker,workerd}.test.ts',
+  'test/inspection/sdk.test.ts',
   'test/metrics/totals.test.ts',
   'test/proxy/{coalescing*,killed,streaming,web-socket}.test.ts',
-  'test/relations/{check,pipeline/hostile}**',
-  'test/stores/revocation-feed.test.ts',
+  'test/relations/{check,decision-points/coalescing,pipeline/{faults,hostile},tuples/ids}**',
+  'test/stores/{exact-changes,revocation-feed}.test.ts',
 ]
 
 export default defineConfig(({ mode }) => ({
