@@ -77,7 +77,7 @@ describe.each(['openfga', 'authzen'] as const)('relations decided by %s', (autho
   })
 
   test('cannot be written, listed or expanded here, and the error says so', async () => {
-    const before = server.asked.length
+    const before = server.requests.length
     for (const [path, body, where] of [
       ['/relations', { writes: [question] }, { in: 'body', path: '' }],
       ['/relations', undefined, { in: 'query', path: '' }],
@@ -88,7 +88,7 @@ describe.each(['openfga', 'authzen'] as const)('relations decided by %s', (autho
       expect(reply.status).toBe(422)
       expect(reply.body.errors).toMatchObject([where])
     }
-    expect(server.asked).toHaveLength(before)
+    expect(server.requests).toHaveLength(before)
     expect(await gateway.redis.direct.keys('pc:*tuple*')).toEqual([])
     expect(events.filter(({ change }) => change !== undefined)).toEqual([])
   })

@@ -41,7 +41,7 @@ export async function startOperator(env: Record<string, string> = {}): Promise<O
     ...redisVars(redis),
     ...env,
   })
-  await gateway.said(/^npx portcullis /m)
+  await gateway.printed(/^npx portcullis /m)
   const surroundings = { cwd: checkout.path, env: { PORTCULLIS_URL: url } }
 
   async function does(...args: string[]): Promise<string> {

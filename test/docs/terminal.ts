@@ -74,8 +74,8 @@ export async function openTerminal(
     await stop(running.get(server))
     const command = shell(script.replace(server, `exec ${server}`))
     running.set(server, command)
-    const said = command.said(ready).catch(() => command.ended)
-    const { code, stdout, stderr } = await said
+    const printed = command.printed(ready).catch(() => command.ended)
+    const { code, stdout, stderr } = await printed
     return { code, output: stdout + stderr }
   }
 

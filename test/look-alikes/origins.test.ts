@@ -7,9 +7,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOrigin } from '../../src/origin/origin.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
 import { startGateway, type TestGateway } from '../rows/gateway.ts'
+import { ACCEPTED_SPELLINGS } from './accepted-spellings.ts'
 import { ORIGINS, type RunningOrigin, startOrigins } from './origins.ts'
 import { type Spelling, spellingsOf } from './spellings.ts'
-import { TAKEN } from './taken.ts'
 
 /**
  * A strict route, the less strict route below it, and a request of the strict route with one name
@@ -76,14 +76,14 @@ function handlerOf({ port }: RunningOrigin, path: string): Promise<string> {
 }
 
 /** Returns the spellings that an origin accepts for a strict route. */
-async function takenBy(running: RunningOrigin, strict: string, marked: string) {
-  const taken: Spelling[] = []
+async function acceptedBy(running: RunningOrigin, strict: string, marked: string) {
+  const accepted: Spelling[] = []
   for (const spelling of spellingsOf(marked))
-    if ((await handlerOf(running, spelling.path)) === strict) taken.push(spelling)
-  return taken
+    if ((await handlerOf(running, spelling.path)) === strict) accepted.push(spelling)
+  return accepted
 }
 
-async function ask(path: string, roles: readonly string[]) {
+async function requestAs(path: string, roles: readonly string[]) {
   reached = []
   const status = await gateway.send({ path, token: await gateway.token({ roles }) })
   return { status, reached }
@@ -95,20 +95,20 @@ describe.each(ORIGINS)('S50, S67: before %s', (name) => {
   test('without the gateway, these spellings reach a strict route', async () => {
     const kinds = new Set<string>()
     for (const [strict, , marked] of CASES) {
-      const exact = await takenBy(named('Hono'), strict, marked)
+      const exact = await acceptedBy(named('Hono'), strict, marked)
       const isExact = ({ path }: Spelling) => exact.some((spelling) => spelling.path === path)
-      for (const spelling of await takenBy(named(name), strict, marked))
+      for (const spelling of await acceptedBy(named(name), strict, marked))
         if (!isExact(spelling)) kinds.add(spelling.kind)
     }
-    expect([...kinds].sort()).toEqual(TAKEN[name])
+    expect([...kinds].sort()).toEqual(ACCEPTED_SPELLINGS[name])
   })
 
   test.each(CASES)(
     'no spelling of %s reaches it for a caller who may only use %s',
     async (strict, _, marked) => {
       origin = named(name).url
-      for (const { path, kind } of await takenBy(named(name), strict, marked)) {
-        const { status, reached } = await ask(path, ['reader'])
+      for (const { path, kind } of await acceptedBy(named(name), strict, marked)) {
+        const { status, reached } = await requestAs(path, ['reader'])
         expect(reached, `${kind}: ${path}`).toEqual([])
         expect([400, 403, 404], `${kind}: ${path}`).toContain(status)
       }
@@ -120,12 +120,12 @@ describe.each(ORIGINS)('S50, S67: before %s', (name) => {
     async (strict, loose, marked) => {
       origin = named(name).url
       const path = marked.replace(/[{}]/g, '')
-      expect(await ask(path, ['admin'])).toEqual({ status: 200, reached: [strict] })
-      expect(await ask(path, ['reader'])).toEqual({ status: 403, reached: [] })
+      expect(await requestAs(path, ['admin'])).toEqual({ status: 200, reached: [strict] })
+      expect(await requestAs(path, ['reader'])).toEqual({ status: 403, reached: [] })
       const other = loose.replace(/^\/:area/, '/internal').replace(':tenant', 'acme')
       for (const rest of OTHERS) {
         const below = other.replace(/\*$|:\w+$/, strict === '/docs/:page' ? `de/${rest}` : rest)
-        expect(await ask(below, ['reader']), below).toEqual({ status: 200, reached: [loose] })
+        expect(await requestAs(below, ['reader']), below).toEqual({ status: 200, reached: [loose] })
       }
     },
   )

@@ -43,7 +43,7 @@ export async function startMetrics(prefer: 'auto' | 'embedded' = 'auto') {
   function isolate(open: readonly string[] = []) {
     const counters = createCounters()
     const count = createRequestCounter(counters)
-    const behind: Promise<unknown>[] = []
+    const background: Promise<unknown>[] = []
     let sleepers: { readonly untilMs: number; readonly wake: () => void }[] = []
     const sleep = (ms: number) =>
       new Promise<void>((wake) => sleepers.push({ untilMs: clock.nowMs + ms, wake }))
@@ -55,21 +55,21 @@ export async function startMetrics(prefer: 'auto' | 'embedded' = 'auto') {
        * report.
        */
       decide(different: Partial<AuditEvent> = {}): boolean {
-        const before = behind.length
+        const before = background.length
         count(anEvent(different))
-        reporter.touch((promise) => void behind.push(promise))
-        return behind.length > before
+        reporter.touch((promise) => void background.push(promise))
+        return background.length > before
       },
       /** Drops every pending report, as if its request had ended. */
       kill() {
         sleepers = []
-        behind.length = 0
+        background.length = 0
       },
       async wake() {
         const due = sleepers.filter(({ untilMs }) => untilMs <= clock.nowMs)
         sleepers = sleepers.filter(({ untilMs }) => untilMs > clock.nowMs)
         for (const { wake } of due) wake()
-        if (due.length > 0) await Promise.all(behind.splice(0))
+        if (due.length > 0) await Promise.all(background.splice(0))
       },
     }
   }

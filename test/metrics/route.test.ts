@@ -14,9 +14,9 @@ afterEach(() => void vi.useRealTimers())
 /** A gateway that reports its counters as it does in a Worker. */
 function isolate(variables: Record<string, string> = {}) {
   const app = createGateway(composeServices({ ...gateway.env, ...variables }, policy), policy)
-  const behind: Promise<unknown>[] = []
+  const background: Promise<unknown>[] = []
   const context = {
-    waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
+    waitUntil: (promise: Promise<unknown>) => void background.push(promise),
     passThroughOnException() {},
     props: {},
   } as unknown as ExecutionContext
@@ -29,7 +29,8 @@ function isolate(variables: Record<string, string> = {}) {
     },
     /** Resolves when all work after the responses is done. */
     async settled() {
-      for (let seen = -1; seen !== behind.length; await Promise.all(behind)) seen = behind.length
+      for (let seen = -1; seen !== background.length; await Promise.all(background))
+        seen = background.length
     },
   }
 }
@@ -121,7 +122,7 @@ describe('access to the metrics', () => {
     const { get } = isolate({ METRICS_ACCESS: 'public' })
     const callsOf = async (count: number) => {
       const before = gateway.redis.calls()
-      for (let asked = 0; asked < count; asked++) expect((await get('/-/metrics')).status).toBe(200)
+      for (let sent = 0; sent < count; sent++) expect((await get('/-/metrics')).status).toBe(200)
       return gateway.redis.calls() - before
     }
     expect(await callsOf(20)).toBe(1)
@@ -163,10 +164,10 @@ describe('access to the metrics', () => {
 describe('Server-Timing', () => {
   test('reports to operators the duration of each stage', async () => {
     const { get } = isolate()
-    const told = (await get('/-/admin/keys', gateway.operator)).headers.get('server-timing')
-    expect(told).toMatch(/^(?:[A-Za-z]+;dur=\d+, )+total;dur=\d+$/)
+    const timing = (await get('/-/admin/keys', gateway.operator)).headers.get('server-timing')
+    expect(timing).toMatch(/^(?:[A-Za-z]+;dur=\d+, )+total;dur=\d+$/)
     for (const stage of ['authenticate', 'admit', 'authorize', 'validate'])
-      expect(told).toContain(`${stage};dur=`)
+      expect(timing).toContain(`${stage};dur=`)
     const refused = await get('/orders', gateway.operator)
     expect(refused.status).toBe(403)
     expect(refused.headers.get('server-timing')).toContain('authorize;dur=')
@@ -184,7 +185,7 @@ describe('Server-Timing', () => {
       value: 'gone',
     })
     expect(revokeBefore.status).toBe(201)
-    const asked = [
+    const requests = [
       [await get('/orders', await gateway.token({ roles: ['reader'] })), 200],
       [await get('/orders', await gateway.token({ roles: ['auditor'] })), 403],
       [await get('/public', '', { 'CF-Connecting-IP': '192.0.2.77' }), 200],
@@ -194,7 +195,7 @@ describe('Server-Timing', () => {
       [await get('/nowhere', gateway.operator), 404],
       [await get('/-/healthz', gateway.operator), 200],
     ] as const
-    for (const [{ status, headers }, expected] of asked) {
+    for (const [{ status, headers }, expected] of requests) {
       expect(status).toBe(expected)
       expect(headers.get('server-timing')).toBeNull()
     }

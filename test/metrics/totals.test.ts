@@ -40,7 +40,7 @@ describe('counters of several isolates', () => {
     await metrics.pass(isolate)
     const before = metrics.calls()
     const staying = Array.from({ length: 1_000 }, () => isolate.decide())
-    expect(staying.filter((stays) => stays)).toHaveLength(1)
+    expect(staying.filter((reports) => reports)).toHaveLength(1)
     await metrics.pass(isolate)
     expect(metrics.calls() - before).toBe(1)
     expect(await orders()).toBe(1_001)
@@ -241,25 +241,27 @@ describe('R18: metrics use bounded storage', () => {
 })
 
 describe('the metrics text', () => {
-  const ODD = { route: '/a"b\\c\nd', limits: [], durationsMs: { admit: 3 } }
+  const UNUSUAL = { route: '/a"b\\c\nd', limits: [], durationsMs: { admit: 3 } }
 
   test('has HELP and TYPE of every metric, and label values round-trip', async () => {
     const isolate = metrics.isolate()
-    isolate.decide(ODD)
+    isolate.decide(UNUSUAL)
     await metrics.pass(isolate)
     const text = await metrics.text(1_800_000_000_500)
     expect(text).toContain('route="/a\\"b\\\\c\\nd"')
     const families = familiesOf(text)
     expect([...families.keys()]).toEqual(Object.keys(METRICS))
     for (const { help } of families.values()) expect(help.length).toBeGreaterThan(10)
-    const odd = families.get('portcullis_requests_total')?.samples.get('portcullis_requests_total')
-    expect(odd?.map(({ labels }) => labels.route)).toEqual(['/a"b\\c\nd'])
+    const sample = families
+      .get('portcullis_requests_total')
+      ?.samples.get('portcullis_requests_total')
+    expect(sample?.map(({ labels }) => labels.route)).toEqual(['/a"b\\c\nd'])
     expect(text).toContain('portcullis_audit_newest_event_timestamp_seconds 1800000000.5\n')
   })
 
   test.runIf(hasPromtool)('passes promtool without a warning', async () => {
     const isolate = metrics.isolate(['redis'])
-    isolate.decide(ODD)
+    isolate.decide(UNUSUAL)
     isolate.decide()
     await metrics.pass(isolate)
     expect(promtool(['check', 'metrics'], await metrics.text(1))).toEqual({ status: 0, output: '' })

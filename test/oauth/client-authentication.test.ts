@@ -36,9 +36,9 @@ const withBasic = (authorization: string, params: Record<string, string> = GRANT
 
 /** Returns the parts of a response that a client can observe, except its time. */
 const seen = ({ status, headers, text }: Reply) => {
-  const told = Object.fromEntries(headers)
-  delete told['x-request-id']
-  return { status, text, headers: told }
+  const visible = Object.fromEntries(headers)
+  delete visible['x-request-id']
+  return { status, text, headers: visible }
 }
 
 describe('client authentication with a secret', () => {

@@ -1,10 +1,37 @@
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ath, createProver as createBareProver } from '../tokens/prover.ts'
 import { PUBLIC_URL, startGateway, type TestClient, type TestGateway } from './gateway.ts'
-import { createProver, type ProofOptions, type Prover } from './proof.ts'
 
 const TOKEN_URL = `${PUBLIC_URL}/oauth/token`
 const GRANT = { grant_type: 'client_credentials' }
+
+interface ProofOptions {
+  readonly htm?: string
+  readonly jti?: string
+  readonly nonce?: string
+  /** The token that the request presents. */
+  readonly token?: string
+}
+
+interface Prover {
+  readonly thumbprint: string
+  /** Creates a proof with the current time for a POST to `url`; `htm` overrides the method. */
+  proof(url: string, options?: ProofOptions): Promise<string>
+}
+
+async function createProver(): Promise<Prover> {
+  const { proof, thumbprint } = await createBareProver()
+  return {
+    thumbprint,
+    proof: (htu, { token, ...claims } = {}) =>
+      proof({
+        ...{ htm: 'POST', htu, jti: crypto.randomUUID(), iat: Math.floor(Date.now() / 1000) },
+        ...claims,
+        ath: token === undefined ? undefined : ath(token),
+      }),
+  }
+}
 
 let gateway: TestGateway
 let client: TestClient

@@ -54,23 +54,23 @@ describe('S26: secrets of clients', () => {
     const { hash } = await clientSecretHash(secret)
     const changedAt = (at: number) =>
       hash.slice(0, at) + (hash[at] === 'A' ? 'B' : 'A') + hash.slice(at + 1)
-    const looks = async (stored: string) => {
+    const comparisons = async (stored: string) => {
       const client = clientWith({ secrets: [{ hash: stored, untilSeconds: null }] })
-      const looked = vi.spyOn(String.prototype, 'charCodeAt')
+      const spy = vi.spyOn(String.prototype, 'charCodeAt')
       try {
         return {
           same: await isClientSecret(client, secret, NOW_MS),
-          looks: looked.mock.calls.length,
+          comparisons: spy.mock.calls.length,
         }
       } finally {
-        looked.mockRestore()
+        spy.mockRestore()
       }
     }
-    const right = await looks(hash)
+    const right = await comparisons(hash)
     expect(right.same).toBe(true)
-    expect(right.looks).toBeGreaterThanOrEqual(2 * hash.length)
+    expect(right.comparisons).toBeGreaterThanOrEqual(2 * hash.length)
     for (let at = 0; at < hash.length; at++)
-      expect(await looks(changedAt(at)), `first difference at ${at}`).toEqual({
+      expect(await comparisons(changedAt(at)), `first difference at ${at}`).toEqual({
         ...right,
         same: false,
       })

@@ -89,7 +89,7 @@ describe('client_credentials', () => {
 
   test('accepts any equivalent URL of the gateway itself as resource, and no other', async () => {
     const client = await gateway.createClient({ roles: ['reader'] })
-    const ask = async (params: object) =>
+    const bodyFor = async (params: object) =>
       (await gateway.token(client, { ...GRANT, ...params })).body
     for (const resource of [
       ...[
@@ -100,7 +100,7 @@ describe('client_credentials', () => {
       ],
       ...['https://gateway.test:443', 'https://gateway.test:443/', [PUBLIC_URL, `${PUBLIC_URL}/`]],
     ]) {
-      const { access_token } = await ask({ resource })
+      const { access_token } = await bodyFor({ resource })
       expect(decodeJwt(access_token).aud, String(resource)).toBe(PUBLIC_URL)
       expect((await gateway.call(access_token)).status).toBe(200)
     }
@@ -113,8 +113,8 @@ describe('client_credentials', () => {
       ...['https://gateway.test\\', ' https://gateway.test/', 'https://gateway%2etest/'],
       ...['https://gatewaY.test/x', 'https://ɡateway.test/', 'https://gateway.teſt/'],
     ])
-      expect((await ask({ resource })).error, resource).toBe('invalid_target')
-    expect((await ask({ audience: `${PUBLIC_URL}/` })).error).toBe('invalid_target')
+      expect((await bodyFor({ resource })).error, resource).toBe('invalid_target')
+    expect((await bodyFor({ audience: `${PUBLIC_URL}/` })).error).toBe('invalid_target')
     const elsewhere = await gateway.createClient({ audiences: [OTHER_API] })
     const reply = await gateway.token(elsewhere, { ...GRANT, resource: `${PUBLIC_URL}/` })
     expect(reply.body.error).toBe('invalid_target')

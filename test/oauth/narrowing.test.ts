@@ -63,8 +63,8 @@ describe('S38: a client without scopes', () => {
     const pattern = await gateway.token(client, { ...GRANT, scope: 'other:* orders:read' })
     expect([scopeOf(pattern), await permitted(pattern)]).toEqual(['other:* orders:read', 200])
     for (const claims of [{}, { scope: 'openid' }]) {
-      const theirs = await gateway.exchange(client, await login(claims), { scope: 'orders:read' })
-      expect([scopeOf(theirs), await permitted(theirs)]).toEqual(['orders:read', 200])
+      const forUser = await gateway.exchange(client, await login(claims), { scope: 'orders:read' })
+      expect([scopeOf(forUser), await permitted(forUser)]).toEqual(['orders:read', 200])
     }
   })
 
@@ -79,9 +79,9 @@ describe('S38: a client without scopes', () => {
       [{ roles: [], scope: 'orders:read orders:delete' }, 'orders:read orders:delete'],
     ] as const
     for (const [claims, scope] of cases) {
-      const theirs = await gateway.exchange(client, await login(claims))
-      expect([scopeOf(theirs), await permitted(theirs)]).toEqual([scope, 200])
-      const next = await gateway.refresh(client, theirs.body.refresh_token)
+      const forUser = await gateway.exchange(client, await login(claims))
+      expect([scopeOf(forUser), await permitted(forUser)]).toEqual([scope, 200])
+      const next = await gateway.refresh(client, forUser.body.refresh_token)
       expect([scopeOf(next), await permitted(next)]).toEqual([scope, 200])
     }
   })
@@ -96,9 +96,9 @@ describe('S38: a client with scopes', () => {
       await gateway.exchange(client, await login()),
     ])
       expect([scopeOf(reply), await permitted(reply)]).toEqual(['orders:read openid', 200])
-    const asked = { scope: 'orders:delete' }
-    expect(scopeOf(await gateway.token(client, { ...GRANT, ...asked }))).toBe('invalid_scope')
-    expect(scopeOf(await gateway.exchange(client, await login(), asked))).toBe('invalid_scope')
+    const tooWide = { scope: 'orders:delete' }
+    expect(scopeOf(await gateway.token(client, { ...GRANT, ...tooWide }))).toBe('invalid_scope')
+    expect(scopeOf(await gateway.exchange(client, await login(), tooWide))).toBe('invalid_scope')
   })
 
   test('gets what its scopes grant if it has no roles', async () => {

@@ -108,8 +108,8 @@ describe('S38: a refresh that fails consumes no refresh token', () => {
     const first = await open({ scope: 'orders:read openid' })
     const stranger = await gateway.createClient({ audiences: [PUBLIC_URL, OTHER_API] })
     for (let count = 0; count < 2; count++) {
-      const asking = byStranger ? stranger : client
-      const { status, body } = await gateway.refresh(asking, first.refresh_token, params)
+      const sender = byStranger ? stranger : client
+      const { status, body } = await gateway.refresh(sender, first.refresh_token, params)
       expect({ status, error: body.error }).toEqual({ status: 400, error })
     }
     const second = (await gateway.refresh(client, first.refresh_token)).body
@@ -155,14 +155,14 @@ describe('S38: a refresh that fails consumes no refresh token', () => {
     const { refresh_token } = await open()
     expect((await gateway.refresh(other, refresh_token)).body.error).toBe('unauthorized_client')
     expect((await gateway.refresh(client, '')).body.error).toBe('invalid_request')
-    for (const odd of [
+    for (const malformed of [
       'x',
       'x.y',
       crypto.randomUUID(),
       refresh_token.slice(1),
       `${refresh_token}A`,
     ])
-      expect((await gateway.refresh(client, odd)).body.error).toBe('invalid_grant')
+      expect((await gateway.refresh(client, malformed)).body.error).toBe('invalid_grant')
   })
 })
 
@@ -186,8 +186,8 @@ describe('the parameters of a refresh', () => {
 
   test('may not request a scope if the session has none', async () => {
     const first = await open()
-    const asked = await gateway.refresh(client, first.refresh_token, { scope: 'orders:read' })
-    expect(asked.body.error).toBe('invalid_scope')
+    const reply = await gateway.refresh(client, first.refresh_token, { scope: 'orders:read' })
+    expect(reply.body.error).toBe('invalid_scope')
   })
 })
 

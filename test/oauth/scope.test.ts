@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createAuthorizer, createScopeOfRoles } from '../../src/authorization/permissions.ts'
+import { Denied } from '../../src/errors.ts'
 import { principalOfGrant } from '../../src/oauth/actor.ts'
 import { grantedScope } from '../../src/oauth/scope.ts'
-import { checkOf } from './denial.ts'
 
 type Names = readonly string[]
 
@@ -12,6 +12,16 @@ const policyRoles = new Map<string, Names>([
   ['all', ['*']],
 ])
 const scopeOfRoles = createScopeOfRoles(policyRoles)
+
+/** Returns the value, or `error:check` of the refusal. */
+function checkOf(decide: () => string): string {
+  try {
+    return decide()
+  } catch (error) {
+    if (!(error instanceof Denied) || error.denial.code !== 'oauth_refused') throw error
+    return `${error.denial.error}:${error.denial.check}`
+  }
+}
 
 /** Grants a scope. One bound alone counts as both: a session, or a client that acts for itself. */
 const granted = (
@@ -124,15 +134,15 @@ describe('a granted scope', () => {
   })
 
   test('is refused if only the scopes of the client name it, because those grant nothing by themselves', () => {
-    const ask = (requested?: string, roles: readonly string[] = []) =>
+    const scopeFor = (requested?: string, roles: readonly string[] = []) =>
       checkOf(() =>
         grantedScope(requested, {
           ...{ bound: ['a:r', 'openid'], held: undefined, roles, scopeOfRoles },
         }).join(' '),
       )
-    expect(ask('a:r')).toBe('invalid_scope:scope_ungranted')
-    expect(ask()).toBe('invalid_scope:scope_ungranted')
-    expect(ask('a:r', ['reader'])).toBe('a:r')
+    expect(scopeFor('a:r')).toBe('invalid_scope:scope_ungranted')
+    expect(scopeFor()).toBe('invalid_scope:scope_ungranted')
+    expect(scopeFor('a:r', ['reader'])).toBe('a:r')
   })
 
   test('never permits more than its bounds and the roles, for every request', () => {
@@ -149,19 +159,19 @@ describe('a granted scope', () => {
     let grants = 0
     for (const roles of [[], ['reader'], ['writer'], ['reader', 'writer'], ['unknown']])
       for (const bound of [undefined, ...subsets.filter(({ length }) => length > 0)])
-        for (const asked of subsets) {
-          const scope = granted(asked.join(' ') || undefined, [bound], roles)
+        for (const requestedNames of subsets) {
+          const scope = granted(requestedNames.join(' ') || undefined, [bound], roles)
           if (scope.startsWith('invalid_scope:')) continue
           grants += 1
           const named = scope === '' ? [] : scope.split(' ')
           const got = permitted(roles, named)
           const most = permitted(roles, bound ?? [])
-          const tried = `${roles} ${bound} ${asked}`
+          const tried = `${roles} ${bound} ${requestedNames}`
           expect(
             got.filter((one) => !most.includes(one)),
             tried,
           ).toEqual([])
-          if (asked.length === 0) expect(got, tried).toEqual(most)
+          if (requestedNames.length === 0) expect(got, tried).toEqual(most)
           if (roles.length === 0) continue
           // Origins read the scope as well: it names only what the roles grant.
           for (const name of named.filter((one) => one.includes(':')))

@@ -69,8 +69,8 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
 
   test('R06, R12: a key of the wrong type is an outage, not a missing key', async () => {
     await redis.direct.lpush('pc:cutoff:a', 'x')
-    const asked = createGrantStore(rest).consult({ keys: ['pc:cutoff:a', 'pc:cutoff:b'] })
-    await expect(asked).rejects.toBeInstanceOf(Unavailable)
+    const consulted = createGrantStore(rest).consult({ keys: ['pc:cutoff:a', 'pc:cutoff:b'] })
+    await expect(consulted).rejects.toBeInstanceOf(Unavailable)
     await redis.direct.lpush(`pc:client-failures:address:${login.address}`, 'x')
     await expect(loginsOver(rest).begin(login)).rejects.toBeInstanceOf(Unavailable)
     for (const kind of ['client', 'subject'] as const) {
@@ -102,42 +102,46 @@ describe.each(['auto', 'embedded'] as const)('over Redis (%s)', (prefer) => {
 })
 
 describe('R06: a malformed reply of Redis is an outage, never a refusal', () => {
-  const saying = (...replies: RedisReply[]): RedisRest => ({ send: async () => replies })
+  const replying = (...replies: RedisReply[]): RedisRest => ({ send: async () => replies })
   const good = [null, null, -2, null, -2, -2, null, null, null].map((result) => ({ result }))
 
   test('well-formed replies are accepted', async () => {
-    await expect(loginsOver(saying(...good)).begin(login)).resolves.toMatchObject({
+    await expect(loginsOver(replying(...good)).begin(login)).resolves.toMatchObject({
       client: undefined,
     })
   })
 
   test.each(good.map((_, index) => index))('at position %i of an authentication', async (index) => {
-    for (const odd of [{ error: 'ERR' }, { result: {} }, { result: 'x' }, { result: true }]) {
-      const replies = good.map((reply, at) => (at === index ? odd : reply))
-      await expect(loginsOver(saying(...replies)).begin(login)).rejects.toBeInstanceOf(Unavailable)
+    for (const malformed of [{ error: 'ERR' }, { result: {} }, { result: 'x' }, { result: true }]) {
+      const replies = good.map((reply, at) => (at === index ? malformed : reply))
+      await expect(loginsOver(replying(...replies)).begin(login)).rejects.toBeInstanceOf(
+        Unavailable,
+      )
     }
   })
 
   test('a number in place of a cutoff, which Redis returns as text', async () => {
     for (const index of [7, 8]) {
       const replies = good.map((reply, at) => (at === index ? { result: 5 } : reply))
-      await expect(loginsOver(saying(...replies)).begin(login)).rejects.toBeInstanceOf(Unavailable)
+      await expect(loginsOver(replying(...replies)).begin(login)).rejects.toBeInstanceOf(
+        Unavailable,
+      )
     }
   })
 
   test('for failures, assertions, cutoffs and proofs', async () => {
-    for (const odd of [null, 1, [], [1], [1, 60, 1, 'x'], 'OK'])
-      await expect(loginsOver(saying({ result: odd })).failed(login)).rejects.toBeInstanceOf(
-        Unavailable,
-      )
-    const use = { key: 'k', ttlSeconds: 1 }
-    for (const odd of [1, 'ok', {}, undefined])
+    for (const malformed of [null, 1, [], [1], [1, 60, 1, 'x'], 'OK'])
       await expect(
-        loginsOver(saying({ result: odd })).succeeded(login, { remember: false, use }),
+        loginsOver(replying({ result: malformed })).failed(login),
       ).rejects.toBeInstanceOf(Unavailable)
-    for (const odd of [1, 'ok', {}, undefined])
+    const use = { key: 'k', ttlSeconds: 1 }
+    for (const malformed of [1, 'ok', {}, undefined])
       await expect(
-        createGrantStore(saying({ result: odd })).consult({ keys: [], proof }),
+        loginsOver(replying({ result: malformed })).succeeded(login, { remember: false, use }),
+      ).rejects.toBeInstanceOf(Unavailable)
+    for (const malformed of [1, 'ok', {}, undefined])
+      await expect(
+        createGrantStore(replying({ result: malformed })).consult({ keys: [], proof }),
       ).rejects.toBeInstanceOf(Unavailable)
     for (const [values, existing] of [
       [null, 0],
@@ -147,7 +151,9 @@ describe('R06: a malformed reply of Redis is an outage, never a refusal', () => 
       [[], 0],
     ])
       await expect(
-        createGrantStore(saying({ result: values }, { result: existing })).consult({ keys: ['k'] }),
+        createGrantStore(replying({ result: values }, { result: existing })).consult({
+          keys: ['k'],
+        }),
       ).rejects.toBeInstanceOf(Unavailable)
   })
 })

@@ -122,8 +122,8 @@ describe('S43: the OAuth endpoints', () => {
 
   test('S62: accept at most 64 KiB, declared or counted', async () => {
     const body = encoded(`&x=${'x'.repeat(65_536)}`)
-    const told = await gateway.post('/oauth/token', body)
-    expect(told).toMatchObject({ status: 413, body: { error: 'invalid_request' } })
+    const declared = await gateway.post('/oauth/token', body)
+    expect(declared).toMatchObject({ status: 413, body: { error: 'invalid_request' } })
     const stream = new Blob([body]).stream()
     const init = { method: 'POST', body: stream, duplex: 'half' } as RequestInit
     const counted = await gateway.send('/oauth/token', init, { headers: FORM })
@@ -225,11 +225,11 @@ describe('the audit trail of OAuth', () => {
     await gateway.token({ ...client, secret: 'wrong' }, GRANT)
     await gateway.revoke(client, body.refresh_token)
     await gateway.send('/oauth/token', { method: 'GET' })
-    const told = gateway.events.map(({ route, decision, reason, status, actor }) => ({
+    const recorded = gateway.events.map(({ route, decision, reason, status, actor }) => ({
       ...{ route, decision, reason, status },
       subject: actor.subject,
     }))
-    expect(told).toEqual([
+    expect(recorded).toEqual([
       { route: '/oauth/token', decision: 'allow', reason: 'ok', status: 200, subject: 'audited' },
       {
         ...{ route: '/oauth/token', decision: 'deny', reason: 'invalid_scope:scope_ungranted' },

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parser } from '@prometheus-io/lezer-promql'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { METRICS, type Metric } from '../../src/observability/metrics/catalogue.ts'
 import { ROOT } from '../harness/process.ts'
 import { hasPromtool, promtool } from '../metrics/text.ts'
-import { expressionOf } from './promql.ts'
 
 interface Rule {
   readonly alert: string
@@ -49,6 +49,31 @@ for (const [name, { kind, labels }] of Object.entries(METRICS) as [string, Metri
 }
 /** Labels that `label_replace` creates in the dashboard. */
 const MADE_LABELS = ['class']
+
+/** The parts of a PromQL expression, by the grammar of Prometheus. */
+interface Expression {
+  /** Positions of syntax errors; empty for a valid expression. */
+  readonly mistakes: readonly string[]
+  /** Names of metrics. */
+  readonly metrics: readonly string[]
+  /** Names of labels in matchers, groupings and `label_replace`. */
+  readonly labels: readonly string[]
+}
+
+function expressionOf(text: string): Expression {
+  const mistakes: string[] = []
+  const metrics: string[] = []
+  const labels: string[] = []
+  parser.parse(text).iterate({
+    enter({ name, from, to, type, node }) {
+      const part = text.slice(from, to)
+      if (type.isError) mistakes.push(`${from}: ${part}`)
+      if (name === 'Identifier' && node.parent?.name === 'VectorSelector') metrics.push(part)
+      if (name === 'LabelName') labels.push(part)
+    },
+  })
+  return { mistakes, metrics, labels }
+}
 
 test('the parser distinguishes valid from invalid expressions', () => {
   expect(expressionOf('sum by (a) (rate(b{c="d"}[5m])) > 1')).toEqual({

@@ -162,7 +162,7 @@ describe('S67: a policy with strict routes', () => {
   })
   afterAll(() => gateway?.close())
 
-  async function ask(path: string, role: string, method = 'GET') {
+  async function sendAs(path: string, role: string, method = 'GET') {
     const before = gateway.asked.length
     const status = await gateway.send({
       method,
@@ -188,7 +188,7 @@ describe('S67: a policy with strict routes', () => {
   ])('%s is refused as ambiguous for every caller, and reaches no origin', async (path) => {
     for (const role of ['reader', 'admin'])
       for (const method of ['GET', 'HEAD'])
-        expect(await ask(path, role, method)).toEqual({ status: 400, asked: [] })
+        expect(await sendAs(path, role, method)).toEqual({ status: 400, asked: [] })
   })
 
   test.each([
@@ -215,6 +215,6 @@ describe('S67: a policy with strict routes', () => {
     ['/index.html', 'reader'],
     ['/caf%C3%A9/menu', 'reader'],
   ])('%s is forwarded for %s, byte for byte', async (path, role) => {
-    expect(await ask(path, role)).toEqual({ status: 200, asked: [`GET ${path}`] })
+    expect(await sendAs(path, role)).toEqual({ status: 200, asked: [`GET ${path}`] })
   })
 })

@@ -46,7 +46,7 @@ describe('R31: a policy', () => {
     const define = (limits: object) => () =>
       definePolicy({
         roles: {},
-        limits: { dear: { ...limit, limit: 5, ...limits } },
+        limits: { expensive: { ...limit, limit: 5, ...limits } },
         routes: [{ method: 'GET', path: '/a', anonymous: true }],
       })
     for (const wrong of [
@@ -58,10 +58,10 @@ describe('R31: a policy', () => {
     ])
       expect(define(wrong), JSON.stringify(wrong)).toThrow(Misconfigured)
     expect(define({ engine: 'upstash' })).toThrow(
-      "limits.dear.engine: must be the result of upstash(); import { upstash } from 'portcullis/upstash'",
+      "limits.expensive.engine: must be the result of upstash(); import { upstash } from 'portcullis/upstash'",
     )
     for (const right of [{ cost: 5 }, { cost: 1, engine: upstash() }, { engine: 'exact' }])
-      expect(define(right)().limits.get('dear')).toMatchObject(right)
+      expect(define(right)().limits.get('expensive')).toMatchObject(right)
   })
 
   test('keeps the mode of limits and permissions in observe mode', () => {

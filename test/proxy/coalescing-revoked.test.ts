@@ -48,7 +48,7 @@ afterAll(async () => {
  * Sends three simultaneous requests, two of which wait, and returns the result of those two after
  * `meanwhile`.
  */
-async function waiting(path: string, token: string, meanwhile: () => Promise<unknown>) {
+async function sendThree(path: string, token: string, meanwhile: () => Promise<unknown>) {
   const leaving = new AbortController()
   const first = isolate.ask(path, token, { signal: leaving.signal }).catch(() => undefined)
   await expect.poll(() => calls).toBe(1)
@@ -73,14 +73,14 @@ const revokeBefore = async (subject: string) => {
 
 test('S30: a caller that is revoked while its requests wait does not call the origin', async () => {
   const token = await world.token('anne')
-  const { statuses } = await waiting('/shared/1', token, () => revokeBefore('anne'))
+  const { statuses } = await sendThree('/shared/1', token, () => revokeBefore('anne'))
   expect(await statuses()).toEqual([401, 401])
   expect(calls).toBe(1)
 })
 
 test('S30: a revoked caller does not replace a first request that left', async () => {
   const token = await world.token('bob')
-  const { leave, statuses } = await waiting('/shared/2', token, () => revokeBefore('bob'))
+  const { leave, statuses } = await sendThree('/shared/2', token, () => revokeBefore('bob'))
   leave()
   expect(await statuses()).toEqual([401, 401])
   expect(calls).toBe(1)
@@ -90,14 +90,14 @@ test('a caller that lost the relation while its requests wait does not call the 
   const tuple = 'order:3#owner@user:carl'
   await world.write(null, tuple)
   const token = await world.token('carl')
-  const { statuses } = await waiting('/orders/3', token, () => world.remove(null, tuple))
+  const { statuses } = await sendThree('/orders/3', token, () => world.remove(null, tuple))
   expect(await statuses()).toEqual([403, 403])
   expect(calls).toBe(1)
 })
 
 test('a caller that is still admitted calls the origin for each waiting request', async () => {
   const token = await world.token('dora')
-  const { statuses } = await waiting('/shared/4', token, async () => undefined)
+  const { statuses } = await sendThree('/shared/4', token, async () => undefined)
   expect(await statuses()).toEqual([200, 200])
   expect(calls).toBe(3)
 })

@@ -46,7 +46,7 @@ let pages = 0
 /** Returns a path that no test has requested. */
 const newPath = () => `/page-${++pages}`
 
-const ask = (path: string, headers: Record<string, string> = {}, init: RequestInit = {}) =>
+const fetchPath = (path: string, headers: Record<string, string> = {}, init: RequestInit = {}) =>
   fetch(`http://127.0.0.1:${gateway.port}${path}`, { headers, ...init })
 const as = (caller: object) => ({ 'X-User-Test': JSON.stringify(caller) })
 
@@ -77,12 +77,12 @@ async function together<Answer>(
 }
 
 /** The response of the origin to a request. */
-const told = ({ url, headers }: IncomingMessage) =>
+const echo = ({ url, headers }: IncomingMessage) =>
   JSON.stringify({ url, subject: headers['x-auth-subject'], issuer: headers['x-auth-issuer'] })
 const serve: Handler = (request, response) =>
   void response
     .writeHead(200, { 'content-type': 'application/json', etag: '"1"' })
-    .end(told(request))
+    .end(echo(request))
 const releaseAll = () => {
   for (const [request, response] of held.splice(0)) serve(request, response)
 }
@@ -94,7 +94,7 @@ describe('simultaneous equal requests', () => {
   ])('make one call for %s: 100 requests, 100 correct responses', async (_, headers) => {
     const path = newPath()
     handler = hold
-    const responses = await together(100, () => ask(`${path}?q=1`, headers), releaseAll)
+    const responses = await together(100, () => fetchPath(`${path}?q=1`, headers), releaseAll)
     const subject = 'X-User-Test' in headers ? { subject: 'alice', issuer: ALICE.issuer } : {}
     const right = JSON.stringify({ url: `${path}?q=1`, ...subject })
     for (const response of responses) {
@@ -107,9 +107,9 @@ describe('simultaneous equal requests', () => {
   test('call the origin again after the response: coalescing is not a cache', async () => {
     const path = newPath()
     handler = hold
-    await together(5, () => ask(path, as(ALICE)), releaseAll)
+    await together(5, () => fetchPath(path, as(ALICE)), releaseAll)
     for (let round = 2; round <= 4; round++) {
-      expect((await ask(path, as(ALICE))).status).toBe(200)
+      expect((await fetchPath(path, as(ALICE))).status).toBe(200)
       expect(callsFor(path)).toBe(round)
     }
   })
@@ -119,9 +119,9 @@ describe('simultaneous equal requests', () => {
     handler = hold
     let body!: ServerResponse
     const before = await entered()
-    const first = ask(path)
+    const first = fetchPath(path)
     await expect.poll(() => held.length, PATIENCE).toBe(1)
-    const others = Promise.all([ask(path), ask(path)])
+    const others = Promise.all([fetchPath(path), fetchPath(path)])
     await expect.poll(entered, PATIENCE).toBe(before + 3)
     for (const [, response] of held) body = response.writeHead(200)
     body.write('first ')
@@ -209,7 +209,7 @@ describe('requests that are never shared', () => {
     const pairs = variations.flatMap((headers) => [headers, headers])
     const responses = await together(
       pairs.length,
-      (at) => ask(path, pairs[at]),
+      (at) => fetchPath(path, pairs[at]),
       releaseAll,
       variations.length,
     )
@@ -247,7 +247,7 @@ describe('requests that are never shared', () => {
     const path = newPath()
     handler = hold
     const init = { method, ...(body !== undefined && { body }) }
-    await together(5, () => ask(path, as(ALICE), init), releaseAll, 5)
+    await together(5, () => fetchPath(path, as(ALICE), init), releaseAll, 5)
     expect(callsFor(path)).toBe(5)
   })
 
@@ -277,7 +277,7 @@ describe('requests that are never shared', () => {
     handler = hold
     const bodies = await together(
       5,
-      async () => (await ask(path)).text(),
+      async () => (await fetchPath(path)).text(),
       () => {
         handler = answer
         for (const [request, response] of held) answer(request, response)
@@ -294,7 +294,7 @@ describe('requests that are never shared', () => {
     let slow!: ServerResponse
     const answers = together(
       3,
-      () => ask(path),
+      () => fetchPath(path),
       () => {
         for (const [, response] of held) slow = response.writeHead(200)
         slow.write('slow')
@@ -303,8 +303,8 @@ describe('requests that are never shared', () => {
     await expect.poll(() => callsFor(path), PATIENCE).toBe(3)
     slow.end()
     const texts = (await answers).map((response) => response.text())
-    const told = JSON.stringify({ url: path })
-    expect((await Promise.all(texts)).sort()).toEqual(['slow', told, told])
+    const echo = JSON.stringify({ url: path })
+    expect((await Promise.all(texts)).sort()).toEqual(['slow', echo, echo])
   })
 
   test('beyond 8 MiB at a time, each request makes its own call', async () => {
@@ -313,7 +313,7 @@ describe('requests that are never shared', () => {
     const open: ServerResponse[] = []
     const answers = together(
       2 * keys,
-      (at) => ask(`${path}?${at % keys}`),
+      (at) => fetchPath(`${path}?${at % keys}`),
       () => {
         handler = (_, response) => void open.push(response.writeHead(200))
         for (const [, response] of held) open.push(response.writeHead(200))
@@ -435,7 +435,7 @@ describe('an origin failure', () => {
     handler = hold
     const responses = await together(
       50,
-      () => ask(path),
+      () => fetchPath(path),
       () => {
         for (const [, response] of held) response.destroy()
       },
@@ -452,7 +452,7 @@ describe('an origin failure', () => {
     const outcomes = await together(
       10,
       async () => {
-        const response = await ask(path)
+        const response = await fetchPath(path)
         return [response.status, await response.text().catch(() => 'broken')].join(' ')
       },
       () => {
@@ -472,7 +472,7 @@ describe('an origin failure', () => {
     gateway = await startGateway(origin.port, 1_500)
     try {
       handler = hold
-      const responses = await Promise.all(Array.from({ length: 50 }, () => ask(path)))
+      const responses = await Promise.all(Array.from({ length: 50 }, () => fetchPath(path)))
       for (const response of responses) {
         expect([response.status, await response.text()]).toEqual([502, '{"fault":"timeout"}'])
       }
@@ -487,7 +487,7 @@ describe('an origin failure', () => {
     const usual = gateway
     gateway = await startGateway(await freePort())
     try {
-      const responses = await Promise.all(Array.from({ length: 50 }, () => ask('/refused')))
+      const responses = await Promise.all(Array.from({ length: 50 }, () => fetchPath('/refused')))
       expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([502]))
     } finally {
       await gateway.stop()

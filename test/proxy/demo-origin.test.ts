@@ -25,7 +25,7 @@ const caller = {
   }),
 }
 
-async function ask(method: string, path: string, body?: unknown) {
+async function send(method: string, path: string, body?: unknown) {
   const response = await fetch(`http://127.0.0.1:${gateway.port}${path}`, {
     method,
     headers: { ...caller, 'Content-Type': 'application/json' },
@@ -36,7 +36,7 @@ async function ask(method: string, path: string, body?: unknown) {
 }
 
 test('the demo origin reports the caller that the gateway named', async () => {
-  const { json, response } = await ask('GET', '/public/ping')
+  const { json, response } = await send('GET', '/public/ping')
   expect(json).toEqual({
     pong: true,
     caller: {
@@ -49,30 +49,30 @@ test('the demo origin reports the caller that the gateway named', async () => {
 })
 
 test('an order is created, read, listed and deleted', async () => {
-  const placed = await ask('POST', '/orders', { item: 'lamp', quantity: 2, position: [1, 2, 3] })
+  const placed = await send('POST', '/orders', { item: 'lamp', quantity: 2, position: [1, 2, 3] })
   expect(placed.status).toBe(201)
   const { order } = placed.json
   expect(order).toMatchObject({ item: 'lamp', quantity: 2, position: [1, 2, 3], placedBy: 'alice' })
   expect(placed.response.headers.get('Location')).toBe(`/orders/${order.id}`)
-  expect((await ask('GET', `/orders/${order.id}`)).json.order).toEqual(order)
-  expect((await ask('GET', '/orders')).json.orders).toContainEqual(order)
-  expect((await ask('DELETE', `/orders/${order.id}`)).status).toBe(204)
-  expect((await ask('DELETE', `/orders/${order.id}`)).status).toBe(404)
-  expect((await ask('GET', `/orders/${order.id}`)).status).toBe(404)
+  expect((await send('GET', `/orders/${order.id}`)).json.order).toEqual(order)
+  expect((await send('GET', '/orders')).json.orders).toContainEqual(order)
+  expect((await send('DELETE', `/orders/${order.id}`)).status).toBe(204)
+  expect((await send('DELETE', `/orders/${order.id}`)).status).toBe(404)
+  expect((await send('GET', `/orders/${order.id}`)).status).toBe(404)
 })
 
 test('one order exists initially, and an unknown one is 404', async () => {
-  const first = await ask('GET', `/orders/${FIRST_ORDER}`)
+  const first = await send('GET', `/orders/${FIRST_ORDER}`)
   expect([first.status, first.json.order.id]).toEqual([200, FIRST_ORDER])
-  expect((await ask('GET', `/orders/${UNKNOWN_ORDER}`)).status).toBe(404)
+  expect((await send('GET', `/orders/${UNKNOWN_ORDER}`)).status).toBe(404)
 })
 
 test('pages are linked by cursor and end', async () => {
-  for (let at = 0; at < 4; at++) await ask('POST', '/orders', { item: `item ${at}`, quantity: 1 })
+  for (let at = 0; at < 4; at++) await send('POST', '/orders', { item: `item ${at}`, quantity: 1 })
   const seen: string[] = []
   let cursor: string | undefined
   do {
-    const { json } = await ask('GET', `/orders?limit=2${cursor ? `&cursor=${cursor}` : ''}`)
+    const { json } = await send('GET', `/orders?limit=2${cursor ? `&cursor=${cursor}` : ''}`)
     expect(json.orders.length).toBeLessThanOrEqual(2)
     seen.push(...json.orders.map(({ id }: { id: string }) => id))
     cursor = json.cursor
@@ -82,7 +82,7 @@ test('pages are linked by cursor and end', async () => {
 })
 
 test('a report is accepted', async () => {
-  const { status, json } = await ask('POST', '/reports', { from: '2026-01-01', to: '2026-02-01' })
+  const { status, json } = await send('POST', '/reports', { from: '2026-01-01', to: '2026-02-01' })
   expect(status).toBe(202)
   expect(json.report).toMatchObject({ from: '2026-01-01', to: '2026-02-01', status: 'queued' })
 })

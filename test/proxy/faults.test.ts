@@ -29,7 +29,7 @@ const QUICK = 'Test-Route: {"originTimeoutMs":200}\r\n'
 const SOON = { timeout: 20_000 }
 const PATIENT = 'Test-Route: {"originTimeoutMs":60000}\r\n'
 
-function ask(path: string, headers = PATIENT, method = 'GET') {
+function send(path: string, headers = PATIENT, method = 'GET') {
   return exchange(
     gateway.port,
     `${method} ${path} HTTP/1.1\r\nHost: gateway.test\r\n${headers}\r\n`,
@@ -39,7 +39,7 @@ function ask(path: string, headers = PATIENT, method = 'GET') {
 /** Expects that the gateway still answers correctly in the same workerd. */
 async function expectWell(): Promise<void> {
   answer = (socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nwell')
-  const reply = await ask('/well')
+  const reply = await send('/well')
   expect([reply.status, reply.body, reply.aborted]).toEqual([200, 'well', false])
 }
 
@@ -65,7 +65,7 @@ describe('an origin without a response', () => {
       for (const method of ['GET', 'DELETE']) {
         origin.received.length = 0
         answer = (socket) => socket.end(text)
-        const reply = await ask('/odd', PATIENT, method)
+        const reply = await send('/odd', PATIENT, method)
         expect(reply.status).toBe(502)
         expect(reply.body).toMatch(/^\{"fault":"(?:unreachable|malformed)"\}$/)
         expect(origin.received).toHaveLength(1)
@@ -79,7 +79,7 @@ describe('an origin without a response', () => {
     answer = (socket) => {
       released = once(socket, 'close')
     }
-    const reply = await ask('/silent', QUICK)
+    const reply = await send('/silent', QUICK)
     expect([reply.status, reply.body]).toEqual([504, '{"fault":"timeout"}'])
     await released
     expect(origin.received).toHaveLength(1)
@@ -91,15 +91,15 @@ describe('an origin without a response', () => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nsl')
       setTimeout(() => socket.end('ow'), 2 * DEADLINE_MS)
     }
-    const reply = await ask('/slow', `Test-Route: {"originTimeoutMs":${DEADLINE_MS}}\r\n`)
+    const reply = await send('/slow', `Test-Route: {"originTimeoutMs":${DEADLINE_MS}}\r\n`)
     expect([reply.status, reply.body, reply.aborted]).toEqual([200, 'slow', false])
   })
 
   test('R24: a client that leaves cancels its request to the origin', SOON, async () => {
-    const asked = Promise.withResolvers<Socket>()
-    answer = asked.resolve
+    const connected = Promise.withResolvers<Socket>()
+    answer = connected.resolve
     const client = await dial(gateway.port, `GET /left HTTP/1.1\r\nHost: g\r\n${PATIENT}\r\n`)
-    const socket = await asked.promise
+    const socket = await connected.promise
     const released = once(socket, 'close')
     client.resetAndDestroy()
     await released
@@ -139,7 +139,7 @@ describe('a response that breaks off', () => {
         if (how === 'reset') socket.resetAndDestroy()
       }, 50)
     }
-    const reply = await ask('/broken')
+    const reply = await send('/broken')
     expect(reply.aborted).toBe(true)
     await expectWell()
   })

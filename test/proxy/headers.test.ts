@@ -71,8 +71,8 @@ describe('identity headers', () => {
     const headers = new Headers()
     const roles = ['reader,admin', 'a b', 'é,', 'plain']
     setIdentity(headers, { ...ALICE, roles, scopes: ['orders:read', 'a b'] })
-    const told = headers.get('X-Auth-Roles')?.split(',').map(decodeURIComponent)
-    expect(told).toEqual(roles)
+    const decoded = headers.get('X-Auth-Roles')?.split(',').map(decodeURIComponent)
+    expect(decoded).toEqual(roles)
     expect(headers.get('X-Auth-Scope')?.split(' ').map(decodeURIComponent)).toEqual([
       'orders:read',
       'a b',

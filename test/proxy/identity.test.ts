@@ -37,16 +37,16 @@ const onRoute = (route: object) => `Test-Route: ${JSON.stringify(route)}`
 const replying = (reply: object) => `Test-Reply: ${JSON.stringify(reply)}`
 
 function get(target: string, ...headers: string[]) {
-  return ask('GET', target, ...headers)
+  return send('GET', target, ...headers)
 }
 
-function ask(method: string, target: string, ...headers: string[]) {
+function send(method: string, target: string, ...headers: string[]) {
   const lines = [`${method} ${target} HTTP/1.1`, 'Host: gateway.test', ...headers]
   return exchange(gateway.port, `${lines.join('\r\n')}\r\n\r\n`)
 }
 
 /** Returns what the origin received, without the test's own headers and those of any client. */
-function told(): [string, string][] {
+function receivedHeaders(): [string, string][] {
   expect(origin.requests).toHaveLength(1)
   const [request] = origin.requests
   if (request === undefined) throw new Error('the origin received no request')
@@ -55,12 +55,12 @@ function told(): [string, string][] {
     .sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-const named = (name: string) => told().filter(([other]) => other === name)
+const named = (name: string) => receivedHeaders().filter(([other]) => other === name)
 
 describe('the headers that the origin receives', () => {
   test('S54: identify a known caller by gateway headers only', async () => {
     expect((await get('/orders', asAlice)).status).toBe(200)
-    expect(told()).toEqual([
+    expect(receivedHeaders()).toEqual([
       ['cache-control', 'no-cache'],
       ['host', `127.0.0.1:${origin.port}`],
       ['pragma', 'no-cache'],
@@ -88,7 +88,7 @@ describe('the headers that the origin receives', () => {
 
   test('S54: have no identity for an anonymous caller', async () => {
     await get('/orders')
-    expect(told().filter(([name]) => name.startsWith('x-auth'))).toEqual([])
+    expect(receivedHeaders().filter(([name]) => name.startsWith('x-auth'))).toEqual([])
   })
 
   const forged = [
@@ -114,17 +114,17 @@ describe('the headers that the origin receives', () => {
   ]
   test('S54, S52, S56: include no identity header of the client, in any spelling', async () => {
     await get('/orders', ...forged, ...forged, asAlice, 'CF-Connecting-IP: 2001:db8::7')
-    expect(JSON.stringify(told())).not.toMatch(/admin|theirs|198\.51|DELETE|"ey"/)
+    expect(JSON.stringify(receivedHeaders())).not.toMatch(/admin|theirs|198\.51|DELETE|"ey"/)
     expect(named('x-auth-subject')).toEqual([['x-auth-subject', 'alice']])
     expect(named('x-forwarded-for')).toEqual([['x-forwarded-for', '2001:db8::7']])
-    expect(told().filter(([name]) => /[_.]/.test(name))).toEqual([])
+    expect(receivedHeaders().filter(([name]) => /[_.]/.test(name))).toEqual([])
   })
 
   test.each(['X-Auth-Subject : admin', 'X-Auth-Subject\t: admin', ' X-Auth-Subject: admin'])(
     'S54: %j never arrives as a header',
     async (line) => {
       const reply = await get('/orders', 'Accept: */*', line, asAlice)
-      if (reply.status === 200) expect(JSON.stringify(told())).not.toContain('admin')
+      if (reply.status === 200) expect(JSON.stringify(receivedHeaders())).not.toContain('admin')
       else expect(origin.requests).toHaveLength(0)
     },
   )
@@ -151,7 +151,7 @@ describe('the headers that the origin receives', () => {
   test('S59: credentials arrive only on a route that forwards them', async () => {
     const credentials = ['Authorization: DPoP secret', 'DPoP: a.secret.proof', 'Cookie: sid=secret']
     await get('/orders', ...credentials, asAlice)
-    expect(JSON.stringify(told())).not.toContain('secret')
+    expect(JSON.stringify(receivedHeaders())).not.toContain('secret')
     origin.requests.length = 0
     const route = onRoute({ forwardAuthorization: true, forwardCookies: true })
     await get('/orders', ...credentials, route)
@@ -166,10 +166,10 @@ describe('the headers that the origin receives', () => {
     ['/caf%C3%A9/a%20b/user%40x', '/base/caf%C3%A9/a%20b/user%40x'],
     ["/a!$&'()*+,=:@b", "/base/a!$&'()*+,=:@b"],
     ['http://evil.test/orders', '/base/orders'],
-  ])('S51, S57: %s is forwarded unchanged, below the base path', async (target, asked) => {
+  ])('S51, S57: %s is forwarded unchanged, below the base path', async (target, forwarded) => {
     expect((await get(target)).status).toBe(200)
     expect(origin.requests.map(({ url, headers }) => [url, headers.host])).toEqual([
-      [asked, `127.0.0.1:${origin.port}`],
+      [forwarded, `127.0.0.1:${origin.port}`],
     ])
   })
 
@@ -244,7 +244,7 @@ describe('the headers that the client receives', () => {
   test('S61: mark a response to a known caller as private', async () => {
     const headers = { 'Cache-Control': 'public, s-maxage=600', 'CDN-Cache-Control': 'max-age=600' }
     for (const method of ['HEAD', 'GET']) {
-      const reply = await ask(method, '/orders', replying({ headers }), asAlice)
+      const reply = await send(method, '/orders', replying({ headers }), asAlice)
       expect(reply.headers).toMatch(/^cache-control: private$/im)
       expect(reply.headers).toMatch(/^vary: authorization$/im)
       expect(reply.headers).not.toMatch(/s-maxage|cdn-cache/i)
@@ -271,7 +271,7 @@ describe('the headers that the client receives', () => {
       }
       const headers = { ...caching, ...(vary !== undefined && { Vary: vary }) }
       for (const method of ['HEAD', 'GET']) {
-        const reply = await ask(method, '/orders', replying({ headers }))
+        const reply = await send(method, '/orders', replying({ headers }))
         expect(reply.headers).toMatch(/^cache-control: public, s-maxage=600$/im)
         expect(reply.headers).toMatch(/^cdn-cache-control: max-age=600$/im)
         expect(membersOf(reply.headers, 'vary')).toEqual(by)
@@ -319,7 +319,7 @@ describe('the headers that the client receives', () => {
   test.each([400, 401, 404, 418, 429, 500, 503])(
     "R23: the origin's own %d is forwarded after one call",
     async (status) => {
-      const reply = await ask('DELETE', '/orders/1', replying({ status }))
+      const reply = await send('DELETE', '/orders/1', replying({ status }))
       expect([reply.status, reply.body]).toEqual([status, 'from the origin'])
       expect(origin.requests).toHaveLength(1)
     },

@@ -45,7 +45,7 @@ async function start(): Promise<Running> {
   return gateway
 }
 
-async function ask({ port }: Running, token: string): Promise<Response> {
+async function send({ port }: Running, token: string): Promise<Response> {
   const headers = { authorization: `Bearer ${token}` }
   const response = await fetch(`http://127.0.0.1:${port}/orders`, { headers })
   await response.text()
@@ -67,13 +67,13 @@ test('R30: a new isolate honours the decisions of its predecessor, and only requ
   const [good, bad] = [await mint(key), await mint(key, { claims: { jti } })]
   const first = await start()
   await awayFromWindowEnd()
-  expect([(await ask(first, good)).status, (await ask(first, bad)).status]).toEqual([200, 200])
+  expect([(await send(first, good)).status, (await send(first, bad)).status]).toEqual([200, 200])
   const hash = createHash('sha256')
     .update(JSON.stringify([ISSUER, jti]))
     .digest('base64url')
   await redis.direct.set(`pc:revoked:${hash}`, '1', 'EX', 600)
-  expect((await ask(first, bad)).status).toBe(401)
-  const before = left(await ask(first, good))
+  expect((await send(first, bad)).status).toBe(401)
+  const before = left(await send(first, good))
 
   originAnswers = false
   originCalls = 0
@@ -96,9 +96,9 @@ test('R30: a new isolate honours the decisions of its predecessor, and only requ
   originAnswers = true
   const second = await start()
   originCalls = 0
-  expect((await ask(second, bad)).status).toBe(401)
+  expect((await send(second, bad)).status).toBe(401)
   expect(originCalls).toBe(0)
-  const after = await ask(second, good)
+  const after = await send(second, good)
   expect(after.status).toBe(200)
   expect(left(after)).toBe(before - IN_FLIGHT - 1)
 })

@@ -40,9 +40,9 @@ describe('createOrigin', () => {
   })
 
   test('calls a binding instead of the network, below the base path', async () => {
-    const asked: string[] = []
+    const called: string[] = []
     const fetched: typeof fetch = async (url) => {
-      asked.push(String(url))
+      called.push(String(url))
       return new Response('ok')
     }
     const request = { headers: new Map<string, string>(), body: null, timeoutMs: 5_000 }
@@ -52,7 +52,7 @@ describe('createOrigin', () => {
       ...request,
       incoming: target,
     })
-    expect(asked).toEqual(['https://origin/a?b', 'https://api.test/v2/a?b'])
+    expect(called).toEqual(['https://origin/a?b', 'https://api.test/v2/a?b'])
   })
 })
 
@@ -133,20 +133,22 @@ describe('an origin failure', () => {
   ])(
     'R25: an origin that sends %s never counts as a response, and is called once',
     async (_, text) => {
-      const odd = await startTcpOrigin((socket) => socket.end(text))
-      open.push(odd)
-      expect(await fault(`http://127.0.0.1:${odd.port}`)).toMatch(/^(?:unreachable|malformed)$/)
-      expect(odd.received).toHaveLength(1)
+      const malformed = await startTcpOrigin((socket) => socket.end(text))
+      open.push(malformed)
+      expect(await fault(`http://127.0.0.1:${malformed.port}`)).toMatch(
+        /^(?:unreachable|malformed)$/,
+      )
+      expect(malformed.received).toHaveLength(1)
     },
   )
 
   test('R24: a client that left is not counted as a fault of the origin', async () => {
     const silent = await startHttpOrigin(() => {})
     open.push(silent)
-    const gone = new AbortController()
-    gone.abort()
+    const left = new AbortController()
+    left.abort()
     const sent = send(`http://127.0.0.1:${silent.port}`, 'http://gateway.test/', 5_000, {
-      signal: gone.signal,
+      signal: left.signal,
     })
     await expect(sent).rejects.toMatchObject({
       denial: { code: 'request_malformed', check: 'client_gone' },

@@ -103,15 +103,15 @@ interface Sent {
   readonly headers?: Record<string, string | number>
 }
 
-function ask(path: string, { method = 'GET', headers = {} }: Sent = {}) {
-  const asked = request({ port: gateway.port, path, method, headers, agent: false })
+function startRequest(path: string, { method = 'GET', headers = {} }: Sent = {}) {
+  const outgoing = request({ port: gateway.port, path, method, headers, agent: false })
   // The gateway may close the connection on a body that it refuses; only its response matters.
-  return asked.on('error', () => {})
+  return outgoing.on('error', () => {})
 }
 
-function answer(asked: ReturnType<typeof ask>): Promise<IncomingMessage> {
+function answer(outgoing: ReturnType<typeof startRequest>): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    asked
+    outgoing
       .once('response', resolve)
       .once('close', () => reject(new Error('closed without a response')))
   })
@@ -124,9 +124,9 @@ async function arrivedWhole(seen: IncomingMessage): Promise<boolean> {
 }
 
 async function upload(megabytes: number, headers: Sent['headers']): Promise<string> {
-  const asked = ask('/digest', { method: 'POST', ...(headers && { headers }) })
-  const answered = answer(asked)
-  await sendLarge(megabytes, asked)
+  const outgoing = startRequest('/digest', { method: 'POST', ...(headers && { headers }) })
+  const answered = answer(outgoing)
+  await sendLarge(megabytes, outgoing)
   return String(await bytesOf(await answered))
 }
 
@@ -137,7 +137,7 @@ async function bytesOf(response: IncomingMessage): Promise<Buffer> {
 }
 
 async function get(path: string, sent?: Sent): Promise<[IncomingMessage, Buffer]> {
-  const response = await answer(ask(path, sent).end())
+  const response = await answer(startRequest(path, sent).end())
   return [response, await bytesOf(response)]
 }
 
@@ -196,7 +196,7 @@ describe('bodies pass unchanged', () => {
       write = writer
       write('1')
     }
-    const response = await answer(ask('/events').end())
+    const response = await answer(startRequest('/events').end())
     const events = response.setEncoding('utf8')[Symbol.asyncIterator]()
     for (const event of ['1', '2', '3']) {
       expect((await events.next()).value).toBe(`data: ${event}\n\n`)
@@ -208,7 +208,7 @@ describe('bodies pass unchanged', () => {
   test('R26: a large download arrives complete, with bounded memory', async () => {
     await get('/large?megabytes=16')
     const before = residentBytes()
-    const response = await answer(ask(`/large?megabytes=${LARGE_MEGABYTES}`).end())
+    const response = await answer(startRequest(`/large?megabytes=${LARGE_MEGABYTES}`).end())
     expect(await digest(response)).toBe(largeSum(LARGE_MEGABYTES))
     expect(residentBytes() - before).toBeLessThan(MAX_GROWTH_BYTES)
   })
@@ -220,12 +220,12 @@ describe('bodies pass unchanged', () => {
     ['in chunks', { 'Transfer-Encoding': 'chunked' }, undefined, 2],
   ])(
     'R26: a large upload %s arrives complete, with bounded memory',
-    async (_, headers, told, warm) => {
+    async (_, headers, declared, warm) => {
       for (let at = 0; at < warm; at++) await upload(LARGE_MEGABYTES, headers)
       const before = residentBytes()
       expect(await upload(LARGE_MEGABYTES, headers)).toBe(largeSum(LARGE_MEGABYTES))
       expect(residentBytes() - before).toBeLessThan(MAX_GROWTH_BYTES)
-      expect(origin.requests.at(-1)?.headers['content-length']).toBe(told)
+      expect(origin.requests.at(-1)?.headers['content-length']).toBe(declared)
     },
   )
 })
@@ -235,10 +235,10 @@ describe('uploads', () => {
 
   test('R27: Expect: 100-continue is answered, and the body arrives', async () => {
     const headers = { Expect: '100-continue', 'Content-Length': PLAIN.length }
-    const asked = ask('/digest', { method: 'POST', headers })
-    asked.flushHeaders()
-    await once(asked, 'continue')
-    const answered = answer(asked.end(PLAIN))
+    const outgoing = startRequest('/digest', { method: 'POST', headers })
+    outgoing.flushHeaders()
+    await once(outgoing, 'continue')
+    const answered = answer(outgoing.end(PLAIN))
     expect(String(await bytesOf(await answered))).toBe(sha256(PLAIN))
     expect(origin.requests.at(-1)?.headers.expect).toBeUndefined()
   })
@@ -246,25 +246,25 @@ describe('uploads', () => {
   test('R27, S62: a body with a declared length above the limit is refused before it is sent', async () => {
     const reached = origin.requests.length
     const headers = { Expect: '100-continue', 'Content-Length': 11, ...capped(10) }
-    const asked = ask('/digest', { method: 'POST', headers })
-    asked.flushHeaders()
-    const response = await answer(asked)
+    const outgoing = startRequest('/digest', { method: 'POST', headers })
+    outgoing.flushHeaders()
+    const response = await answer(outgoing)
     expect(response.statusCode).toBe(413)
     expect(origin.requests).toHaveLength(reached)
-    asked.destroy()
+    outgoing.destroy()
   })
 
   test('S62: a body that exceeds the limit while it is read is 413, and no origin receives all of it', async () => {
     for (const sizes of [[11], [6, 6], [6, 6, 6, 6]]) {
       const reached = origin.requests.length
       const headers = { 'Transfer-Encoding': 'chunked', ...capped(10) }
-      const asked = ask('/digest', { method: 'POST', headers })
-      const answered = answer(asked)
+      const outgoing = startRequest('/digest', { method: 'POST', headers })
+      const answered = answer(outgoing)
       for (const size of sizes) {
-        asked.write(Buffer.alloc(size))
+        outgoing.write(Buffer.alloc(size))
         await new Promise(setImmediate)
       }
-      asked.end()
+      outgoing.end()
       const response = await answered
       expect(response.statusCode, `${sizes}`).toBe(413)
       await bytesOf(response)
@@ -276,8 +276,8 @@ describe('uploads', () => {
 
   test('S62: a stage that reads the body in the gateway gets the same 413', async () => {
     const headers = { 'Transfer-Encoding': 'chunked', ...capped(10) }
-    const asked = ask('/read-here', { method: 'POST', headers })
-    const response = await answer(asked.end(Buffer.alloc(11)))
+    const outgoing = startRequest('/read-here', { method: 'POST', headers })
+    const response = await answer(outgoing.end(Buffer.alloc(11)))
     expect(response.statusCode).toBe(413)
     await bytesOf(response)
   })
@@ -299,24 +299,24 @@ describe('uploads', () => {
 
   test('R27: an early response of the origin reaches the client, and nothing hangs', async () => {
     const headers = { 'Content-Length': 4 * MEGABYTE }
-    const asked = ask('/early', { method: 'POST', headers })
-    asked.write(block.subarray(0, 16_384))
-    const response = await answer(asked)
+    const outgoing = startRequest('/early', { method: 'POST', headers })
+    outgoing.write(block.subarray(0, 16_384))
+    const response = await answer(outgoing)
     expect(response.statusCode).toBe(403)
     expect(String(await bytesOf(response))).toBe('no need to read it')
-    asked.destroy()
+    outgoing.destroy()
   })
 
   // The runtime reads 64 KB more and then closes the connection, which may lose the response on its
   // way: https://datatracker.ietf.org/doc/html/rfc9112#section-9.6
   test('R27: a client that continues to send after an early response is disconnected', async () => {
     const headers = { 'Content-Length': 4 * MEGABYTE }
-    const asked = ask('/early', { method: 'POST', headers })
+    const outgoing = startRequest('/early', { method: 'POST', headers })
     const heard: (number | undefined)[] = []
-    asked.on('response', (response) => heard.push(response.resume().statusCode))
-    const closed = new Promise((resolve) => asked.once('close', resolve))
-    for (let at = 0; at < 4; at++) asked.write(block)
-    asked.end()
+    outgoing.on('response', (response) => heard.push(response.resume().statusCode))
+    const closed = new Promise((resolve) => outgoing.once('close', resolve))
+    for (let at = 0; at < 4; at++) outgoing.write(block)
+    outgoing.end()
     await closed
     expect([[], [403]]).toContainEqual(heard)
   })
@@ -325,8 +325,8 @@ describe('uploads', () => {
     'R27: a %s with a body is refused, and nothing hangs',
     async (method) => {
       const reached = origin.requests.length
-      const asked = ask('/digest', { method, headers: { 'Content-Length': 5 } })
-      const response = await answer(asked.end('abcde'))
+      const outgoing = startRequest('/digest', { method, headers: { 'Content-Length': 5 } })
+      const response = await answer(outgoing.end('abcde'))
       expect(response.statusCode).toBe(400)
       await bytesOf(response)
       expect(origin.requests).toHaveLength(reached)

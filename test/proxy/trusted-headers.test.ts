@@ -95,8 +95,8 @@ test('S73: a policy adds names to the removed ones, and keeps others', async () 
       'X-Tenant': 'ordinary',
     }
     expect(await gateway.send({ path: '/public', headers })).toBe(200)
-    const told = arrived().filter(([name]) => /tenant|session|user-(?!agent)|auth/.test(name))
-    expect(Object.fromEntries(told)).toEqual({
+    const identity = arrived().filter(([name]) => /tenant|session|user-(?!agent)|auth/.test(name))
+    expect(Object.fromEntries(identity)).toEqual({
       'x-user-id': 'told by the browser',
       'x-tenant': 'ordinary',
     })

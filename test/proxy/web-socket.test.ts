@@ -18,7 +18,7 @@ afterAll(() => Promise.all([gateway?.stop(), origin?.stop()]))
 const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='
 const HANDSHAKE = ['Upgrade: websocket', 'Connection: Upgrade', KEY, 'Sec-WebSocket-Version: 13']
 
-function ask(method: string, ...headers: string[]) {
+function upgrade(method: string, ...headers: string[]) {
   const lines = [`${method} /chat HTTP/1.1`, 'Host: gateway.test', ...headers]
   return exchange(gateway.port, `${lines.join('\r\n')}\r\n\r\n`)
 }
@@ -91,31 +91,36 @@ describe('a WebSocket upgrade', () => {
   ])('R28: %s is refused and reaches no origin', async (_, method, headers) => {
     const before = await atOrigin()
     const route = 'Test-Route: {"webSocketOrigins":["https://app.test"]}'
-    expect((await ask(method, route, ...headers)).status).toBe(400)
+    expect((await upgrade(method, route, ...headers)).status).toBe(400)
     expect((await atOrigin()).opened).toBe(before.opened)
   })
 
   test('R28: of an anonymous caller is refused if the route lists no origins', async () => {
     const before = await atOrigin()
-    expect((await ask('GET', ...HANDSHAKE)).status).toBe(400)
+    expect((await upgrade('GET', ...HANDSHAKE)).status).toBe(400)
     expect((await atOrigin()).opened).toBe(before.opened)
   })
 
   test('R28: from a page that the route lists is accepted', async () => {
     const route = 'Test-Route: {"webSocketOrigins":["https://app.test"]}'
-    const reply = await ask('GET', route, ...HANDSHAKE, 'Origin: https://app.test')
+    const reply = await upgrade('GET', route, ...HANDSHAKE, 'Origin: https://app.test')
     expect(reply.status).toBe(101)
   })
 
   test('S55: to another protocol is ignored, and the request is served as plain HTTP', async () => {
-    const reply = await ask('GET', 'Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings')
+    const reply = await upgrade('GET', 'Upgrade: h2c', 'Connection: Upgrade, HTTP2-Settings')
     expect(reply.status).toBe(200)
   })
 
   test('S60: is answered with only the protocol from the headers of the origin', async () => {
     const headers = [...HANDSHAKE, 'Sec-WebSocket-Protocol: chat']
     for (const caller of ['null', callerUntil(FAR)]) {
-      const reply = await ask('GET', ...headers, `Test-Caller: ${caller}`, `Test-Route: ${LISTED}`)
+      const reply = await upgrade(
+        'GET',
+        ...headers,
+        `Test-Caller: ${caller}`,
+        `Test-Route: ${LISTED}`,
+      )
       expect(reply.status).toBe(101)
       expect(reply.headers).toMatch(/^sec-websocket-protocol: chat$/im)
       expect(reply.headers).toMatch(/^x-request-id: [0-9a-f-]{36}$/im)

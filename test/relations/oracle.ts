@@ -54,7 +54,7 @@ export function decide(
   { object, relation, subject, contextualTuples }: RelationQuery,
   { maxDepth = Infinity, maxSteps = Infinity }: OracleOptions = {},
 ): OracleAnswer {
-  const asked = parseSubject(subject)
+  const wanted = parseSubject(subject)
   const all = [...tuples, ...contextualTuples].filter((tuple) => isPermitted(model, tuple))
   let steps = 0
   let isCut = false
@@ -128,9 +128,9 @@ export function decide(
 
   /** A wildcard matches every object of its type, and no userset. */
   function isRequested(one: SubjectReference): boolean {
-    const isSame = one.type === asked?.type && one.relation === asked.relation
-    const isAll = one.id === '*' && asked?.relation === undefined
-    return isSame && (one.id === asked.id || isAll)
+    const isSame = one.type === wanted?.type && one.relation === wanted.relation
+    const isAll = one.id === '*' && wanted?.relation === undefined
+    return isSame && (one.id === wanted.id || isAll)
   }
 
   const at = parseObject(object)

@@ -18,8 +18,8 @@ export function wellFounded(
   subject: string,
 ): (node: string) => Truth {
   const permitted = tuples.filter((tuple) => isPermitted(model, tuple))
-  const asked = parseSubject(subject)
-  const all = asked !== undefined && asked.relation === undefined ? `${asked.type}:*` : subject
+  const wanted = parseSubject(subject)
+  const all = wanted !== undefined && wanted.relation === undefined ? `${wanted.type}:*` : subject
   const objects = new Set(
     [...permitted.flatMap((one) => [one.object, one.subject]), subject].flatMap((text) => {
       const one = parseSubject(text)

@@ -47,8 +47,10 @@ describe('docs/checklist.md', () => {
   })
 
   test('states for each row whether it is proven, and what is missing otherwise', () => {
-    const odd = table.filter(({ state }) => !/^(?:proven|in part: .+|not yet: .+)$/.test(state))
-    expect(odd).toEqual([])
+    const unexpected = table.filter(
+      ({ state }) => !/^(?:proven|in part: .+|not yet: .+)$/.test(state),
+    )
+    expect(unexpected).toEqual([])
   })
 
   test.each(proven.map(({ id, files }) => [id, files] as const))(

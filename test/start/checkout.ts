@@ -31,7 +31,7 @@ export interface Command {
   /** The stderr output so far. */
   stderr(): string
   /** Resolves when stdout or stderr matches; throws if the command ends first. */
-  said(what: RegExp): Promise<Outcome>
+  printed(what: RegExp): Promise<Outcome>
 }
 
 export interface Checkout {
@@ -93,8 +93,8 @@ function start(
     pid: child.pid ?? 0,
     ended,
     stderr: () => output.stderr,
-    said(what) {
-      const said = new Promise<Outcome>((resolve) => {
+    printed(what) {
+      const printed = new Promise<Outcome>((resolve) => {
         const look = () => {
           const heard = what.test(output.stdout) || what.test(output.stderr)
           if (heard) resolve({ code: null, ...output })
@@ -106,7 +106,7 @@ function start(
         throw new Error(`${file} ended before it printed ${what}:\n${JSON.stringify(outcome)}`)
       })
       early.catch(() => undefined)
-      return Promise.race([said, early])
+      return Promise.race([printed, early])
     },
   }
 }

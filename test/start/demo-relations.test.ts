@@ -14,26 +14,27 @@ afterEach(() => gateway?.close())
  * exist at the end.
  */
 async function written(...statuses: readonly number[]) {
-  const asked: { url: string | undefined; authorization: string | undefined; body: string }[] = []
+  const requests: { url: string | undefined; authorization: string | undefined; body: string }[] =
+    []
   gateway = await startHttpServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const { authorization } = request.headers
-    asked.push({ url: request.url, authorization, body: Buffer.concat(chunks).toString() })
-    response.statusCode = statuses[asked.length - 1] ?? 500
+    requests.push({ url: request.url, authorization, body: Buffer.concat(chunks).toString() })
+    response.statusCode = statuses[requests.length - 1] ?? 500
     response.end('{"access_token":"token"}')
   })
-  return { isThere: await writeDemoRelations(gateway.url, OPERATOR), asked }
+  return { isThere: await writeDemoRelations(gateway.url, OPERATOR), requests }
 }
 
 test('the operator of the checkout writes the demo’s tuples, and the model permits each of them', async () => {
-  const { isThere, asked } = await written(200, 200)
+  const { isThere, requests } = await written(200, 200)
   expect(isThere).toBe(true)
-  expect(asked.map(({ url, authorization }) => [url, authorization])).toEqual([
+  expect(requests.map(({ url, authorization }) => [url, authorization])).toEqual([
     ['/oauth/token', `Basic ${btoa('me:secret')}`],
     ['/-/admin/relations', 'Bearer token'],
   ])
-  const { writes } = JSON.parse(asked[1]?.body ?? '')
+  const { writes } = JSON.parse(requests[1]?.body ?? '')
   expect(writes.length).toBeGreaterThan(5)
   const { relations } = policy
   for (const tuple of writes)
@@ -47,8 +48,8 @@ test('the tuples are written again if the gateway starts late', async () => {
 test.each([[[401]], [[200, 403]], [[200, 404]], [[200, 422]]])(
   'a gateway that answers %j gets no second attempt',
   async (statuses) => {
-    const { isThere, asked } = await written(...statuses)
+    const { isThere, requests } = await written(...statuses)
     expect(isThere).toBe(false)
-    expect(asked).toHaveLength(statuses.length)
+    expect(requests).toHaveLength(statuses.length)
   },
 )

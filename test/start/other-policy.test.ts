@@ -55,10 +55,10 @@ describe('npm start with another policy, another issuer and Redis of its own', (
         { issuer: "https://it's.example/$HOME", audience: 'a', jwksUri: `${keySet.url}/jwks` },
       ]),
     })
-    const { stdout } = await started.said(/not ready yet: GET \/-\/readyz answers 503/)
+    const { stdout } = await started.printed(/not ready yet: GET \/-\/readyz answers 503/)
     expect(stdout).toBe('')
     keySetIsUp = true
-    await started.said(/^# 404.*\ncurl .*\n/m)
+    await started.printed(/^# 404.*\ncurl .*\n/m)
   })
 
   afterAll(async () => {
@@ -95,9 +95,9 @@ describe('npm start with another policy, another issuer and Redis of its own', (
       const before = redis()
       expect(before.length).toBeGreaterThan(0)
       const using = `import { path } from './shared/path.ts'\n${POLICY.replace("'/orders'", 'path')}`
-      const told = await hearing(/until that is mended/, () => save(using))
+      const printedText = await hearing(/until that is mended/, () => save(using))
       const mistake = '  - routes[0].path: must be a path pattern such as /orders/:id or /files/*\n'
-      expect(told).toBe(`portcullis: The policy is not valid:\n${mistake}${WAITING}`)
+      expect(printedText).toBe(`portcullis: The policy is not valid:\n${mistake}${WAITING}`)
       const thrown = await hearing(/until that is mended/, () =>
         save(`${POLICY}\nthrow new Error('boom')`),
       )

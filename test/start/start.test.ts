@@ -53,7 +53,7 @@ describe('npm start', () => {
     redis = await startRedis()
     ports = [await freePort(), await freePort()]
     first = checkout.run(['npm', 'start'], { PORT: String(ports[0]), REDIS_URL: redis.url })
-    firstOutput = (await first.said(ALL_SAID)).stdout
+    firstOutput = (await first.printed(ALL_SAID)).stdout
   })
 
   afterAll(async () => {
@@ -122,7 +122,7 @@ describe('npm start', () => {
     'ends at %s while it is still starting',
     async (signal) => {
       const starting = checkout.run(['node', 'dev/start.ts'], { PORT: String(ports[1]) })
-      await starting.said(/starting the Workers/)
+      await starting.printed(/starting the Workers/)
       const family = descendantsOf(starting.pid)
       starting.child.kill(signal)
       const { code, stdout } = await starting.ended
@@ -137,7 +137,7 @@ describe('npm start', () => {
       PORT: String(ports[1]),
       REDIS_URL: redis.url,
     })
-    await second.said(ALL_SAID)
+    await second.printed(ALL_SAID)
     const bearer = await token('--sub', 'dave', '--role', 'reader')
     const remaining = async (port: number) => {
       const answer = await get(port, bearer)

@@ -58,7 +58,9 @@ describe('npm start', () => {
   it(
     'names the issuer whose key set is unavailable with the cause, and becomes ready later',
     async () => {
-      const { stdout, stderr } = await running.said(/^portcullis: waiting for that, \d+ s at most/m)
+      const { stdout, stderr } = await running.printed(
+        /^portcullis: waiting for that, \d+ s at most/m,
+      )
       expect(stdout).toBe('')
       const complaint = `ISSUERS: https://idp.example.com: jwksUri ${provider.url}/keys answers with status 404`
       expect(stderr.split('\n').filter((line) => line.includes('ISSUERS'))).toEqual([
@@ -66,7 +68,7 @@ describe('npm start', () => {
       ])
       expect(stderr).not.toContain('hush')
       isProviderWell = true
-      await running.said(/^Portcullis is ready on /m)
+      await running.printed(/^Portcullis is ready on /m)
     },
     PATIENCE_MS,
   )
@@ -74,7 +76,7 @@ describe('npm start', () => {
   it.runIf(found)(
     'ends when the Redis that it started ends, and reports it',
     async () => {
-      await running.said(/^npx portcullis /m)
+      await running.printed(/^npx portcullis /m)
       const family = descendantsOf(running.pid)
       const redis = family.filter((pid) => commandOf(pid).startsWith('redis-server'))
       expect(redis.length).toBe(1)

@@ -65,14 +65,14 @@ describe.each(['auto', 'embedded'] as const)('changes during a window (%s)', (pr
   test('R16: changed limits, overrides, costs and modes never admit more than the limit in force', async () => {
     const outcomes = { admitted: 0, refused: 0 }
     const property = fc.asyncProperty(steps, async (schedule) => {
-      let [real, behind] = [1_795_000_000_000_000, 0]
-      const store = clocked(() => real - behind)
+      let [real, setBack] = [1_795_000_000_000_000, 0]
+      const store = clocked(() => real - setBack)
       const [first, second] = [limitOf(), limitOf()]
-      const taken: { atMicros: number; units: number }[] = []
+      const admissions: { atMicros: number; units: number }[] = []
       let override = 0
       for (const { gap, back, limit, cost, override: change, mode } of schedule) {
         real += gap
-        behind += back
+        setBack += back
         if (change !== undefined) {
           override = change
           const key = overrideKey(first.key)
@@ -93,17 +93,17 @@ describe.each(['auto', 'embedded'] as const)('changes during a window (%s)', (pr
           ],
         })
         const inForce = override === 0 ? rules[0].limit : override
-        const used = taken
+        const used = admissions
           .filter(({ atMicros }) => atMicros > real - WINDOW_MICROS)
           .reduce((total, { units }) => total + units, 0)
-        const [told, other] = verdict.limits
-        expect(told?.limit).toBe(inForce)
+        const [state, other] = verdict.limits
+        expect(state?.limit).toBe(inForce)
         if (verdict.denial === undefined) {
           expect(used + cost).toBeLessThanOrEqual(inForce)
-          expect(told?.remaining).toBeLessThanOrEqual(inForce - used - cost)
-          taken.push({ atMicros: real, units: cost })
+          expect(state?.remaining).toBeLessThanOrEqual(inForce - used - cost)
+          admissions.push({ atMicros: real, units: cost })
         } else {
-          expect(told?.remaining).toBeLessThanOrEqual(Math.max(0, inForce - used))
+          expect(state?.remaining).toBeLessThanOrEqual(Math.max(0, inForce - used))
           const after = takenOf(await redis.direct.get(counterName(second.key)))
           if (back === 0 && other?.admitted === true) expect(after).toBe(before)
         }

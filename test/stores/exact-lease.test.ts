@@ -38,7 +38,7 @@ const steps = fc.array(
   { minLength: 20, maxLength: 60 },
 )
 
-const NOBODY: Pick<AdmissionQuery, 'revocation' | 'bans'> = {
+const NO_STATE: Pick<AdmissionQuery, 'revocation' | 'bans'> = {
   revocation: { memory: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
   bans: [],
 }
@@ -66,12 +66,12 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
     const seen = { granted: 0, returned: 0, emptied: 0 }
     const limits = fc.integer({ min: 1, max: 200 })
     const costs = fc.integer({ min: 1, max: 4 })
-    const property = fc.asyncProperty(limits, costs, steps, async (limit, costly, list) => {
-      const cost = Math.min(costly, limit)
+    const property = fc.asyncProperty(limits, costs, steps, async (limit, rawCost, list) => {
+      const cost = Math.min(rawCost, limit)
       const model = createModel({ limit, windowMicros: WINDOW_MICROS })
       let micros = 1_795_000_000_000_000
       const store = clocked(() => micros)
-      const asked = limitOf({ limit, windowSeconds: WINDOW_SECONDS, cost })
+      const limitInUse = limitOf({ limit, windowSeconds: WINDOW_SECONDS, cost })
       const grants: ModelGrant[] = []
       for (const { gap, isRenewal, units, holdMs, back, isPlain } of list) {
         micros += gap
@@ -84,8 +84,8 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
         const ahead = isPlain ? undefined : { ...ask, holdMicros: holdMs * 1000 }
         const expected = model.ask(micros, isRenewal ? 0 : cost, ahead)
         const facts = await store.consult({
-          ...NOBODY,
-          limits: [isPlain ? asked : { ...asked, ask }],
+          ...NO_STATE,
+          limits: [isPlain ? limitInUse : { ...limitInUse, ask }],
           isRenewal,
           nowMs: Date.now(),
         })
@@ -95,15 +95,15 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
         if (!isPlain) expect(state.grant).toEqual(grant)
         if (grant.units > 0) grants.push(grant)
         const shares = model.shares()
-        const taken = shares.reduce((sum, share) => sum + share.units, 0)
+        const used = shares.reduce((sum, share) => sum + share.units, 0)
         seen.granted += grant.units
         seen.returned += ahead?.returned ?? 0
-        const window = await redis.direct.get(counterName(asked.key))
+        const window = await redis.direct.get(counterName(limitInUse.key))
         // An unchanged window keeps its stored value.
-        if (window === null) seen.emptied += taken === 0 ? 1 : 0
+        if (window === null) seen.emptied += used === 0 ? 1 : 0
         if (admitted && (!isRenewal || grant.units > 0)) {
           const written = shares.map((each) => text(each.atMicros, 16) + text(each.units, 10))
-          expect(window).toBe(text(taken, 10) + written.join(''))
+          expect(window).toBe(text(used, 10) + written.join(''))
         }
       }
     })
@@ -115,11 +115,11 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
 
   test('deletes a window when all its units are returned', async () => {
     const store = clocked(() => 1_795_000_000_000_000)
-    const asked = limitOf({ limit: 200 })
+    const limitInUse = limitOf({ limit: 200 })
     const ask = { units: 20, step: 1, holdMs: 1_000, returned: 0, returnedEndMicros: 0 }
     const renew = async (more: Partial<typeof ask>) => {
-      const limits = [{ ...asked, ask: { ...ask, ...more } }]
-      const facts = await store.consult({ ...NOBODY, limits, isRenewal: true, nowMs: Date.now() })
+      const limits = [{ ...limitInUse, ask: { ...ask, ...more } }]
+      const facts = await store.consult({ ...NO_STATE, limits, isRenewal: true, nowMs: Date.now() })
       return facts.limits[0] as RateLimit
     }
     const { grant, remaining } = await renew({})
@@ -129,6 +129,6 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
       remaining: 200,
       admitted: true,
     })
-    expect(await redis.direct.exists(counterName(asked.key))).toBe(0)
+    expect(await redis.direct.exists(counterName(limitInUse.key))).toBe(0)
   })
 })

@@ -60,7 +60,7 @@ describe.each(['auto', 'embedded'] as const)('the admission script over Redis (%
       const model = createModel({ limit, windowMicros: windowSeconds * 1e6 })
       let micros = 1_795_000_000_000_000
       const { store, returned } = clocked(() => micros)
-      const asked = limitOf({ limit, windowSeconds, cost })
+      const limitInUse = limitOf({ limit, windowSeconds, cost })
       for (const [index, gap] of gaps.entries()) {
         micros += gap
         for (const step of steps) if (step.at === index) micros -= step.micros
@@ -68,7 +68,7 @@ describe.each(['auto', 'embedded'] as const)('the admission script over Redis (%
         const { limits } = await store.consult({
           revocation: { memory: '', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
           bans: [],
-          limits: [asked],
+          limits: [limitInUse],
           nowMs: Date.now(),
         })
         const { admitted, left, waitMs } = expected
@@ -77,10 +77,10 @@ describe.each(['auto', 'embedded'] as const)('the admission script over Redis (%
         outcomes[admitted ? 'admitted' : 'refused'] += 1
         if (!admitted) continue
         const shares = model.shares()
-        const taken = shares.reduce((total, { units }) => total + units, 0)
+        const used = shares.reduce((total, { units }) => total + units, 0)
         const written = shares.map(({ atMicros, units }) => text(atMicros, 16) + text(units, 10))
-        const window = await redis.direct.get(counterName(asked.key))
-        expect(window).toBe(text(taken, 10) + written.join(''))
+        const window = await redis.direct.get(counterName(limitInUse.key))
+        expect(window).toBe(text(used, 10) + written.join(''))
       }
     })
     await fc.assert(property, RUNS)

@@ -158,18 +158,18 @@ describe('R20: a malformed reply of Redis is Unavailable:', () => {
     ['a list', { result: [1] }],
     ['an object', { result: {} }],
   ]
-  const odd = (reply: RedisReply): RedisRest => ({
+  const replying = (reply: RedisReply): RedisRest => ({
     send: async (commands) =>
       commands.map(([word]) => (word === 'ZREVRANGE' ? { result: [] } : reply)),
   })
 
   describe.each(answers)('%s', (_, reply) => {
     test.each(orders)('for %s', async (_name, order) => {
-      await expect(order(odd(reply))).rejects.toBeInstanceOf(Unavailable)
+      await expect(order(replying(reply))).rejects.toBeInstanceOf(Unavailable)
     })
 
     test('for a list', async () => {
-      const { bans } = stores(odd(reply))
+      const { bans } = stores(replying(reply))
       const read = bans.list({ limit: 5 })
       if (JSON.stringify(reply) === '{"result":[1]}')
         await expect(read).rejects.toMatchObject({ fault: 'malformed' })

@@ -33,7 +33,10 @@ afterEach(() => server.close())
  * Sends a request to admission over an endpoint that answers with `respond`. Returns the outcome
  * and the number of calls.
  */
-async function ask(respond: (response: ServerResponse) => void, engine: LimitEngine = 'exact') {
+async function admitOver(
+  respond: (response: ServerResponse) => void,
+  engine: LimitEngine = 'exact',
+) {
   let calls = 0
   server = await startHttpServer((request, response) => {
     calls += 1
@@ -58,11 +61,11 @@ const others = ['{"result":[null,null]}', '{"result":[2,3]}'] as const
 
 describe('a faulty Redis endpoint', () => {
   test('the well-formed replies, from which the malformed ones derive, are accepted', async () => {
-    const { outcome } = await ask((response) => response.end(`[${good}]`))
+    const { outcome } = await admitOver((response) => response.end(`[${good}]`))
     expect(outcome).toMatchObject({ denial: undefined })
     await server.close()
     const both = `[{"result":[0,0]},${others}]`
-    const { outcome: other } = await ask((response) => response.end(both), upstash())
+    const { outcome: other } = await admitOver((response) => response.end(both), upstash())
     expect(other).toMatchObject({ denial: undefined })
   })
 
@@ -82,7 +85,7 @@ describe('a faulty Redis endpoint', () => {
     ['an error', '[{"error":"LOADING"}]'],
     ['both a result and an error', `[${good.slice(0, -1)},"error":"ERR"}]`],
   ])('R06: %s is an outage, never a refusal', async (_, body) => {
-    const { outcome } = await ask((response) => response.end(body))
+    const { outcome } = await admitOver((response) => response.end(body))
     expect(outcome).toBeInstanceOf(Unavailable)
   })
 
@@ -104,7 +107,7 @@ describe('a faulty Redis endpoint', () => {
     ['both a result and an error', [others[0], '{"result":[2,3],"error":"ERR"}']],
   ])('R06: of the upstash engine, %s is an outage, never a refusal', async (_, replies) => {
     const body = `[{"result":[0,0]},${replies}]`
-    const { outcome } = await ask((response) => response.end(body), upstash())
+    const { outcome } = await admitOver((response) => response.end(body), upstash())
     expect(outcome).toBeInstanceOf(Unavailable)
   })
 
@@ -117,7 +120,7 @@ describe('a faulty Redis endpoint', () => {
   ])(
     'R05: status %i is an outage after at most two calls, and its error quotes nothing',
     async (status, body) => {
-      const { outcome, calls } = await ask((response) => {
+      const { outcome, calls } = await admitOver((response) => {
         response.writeHead(status, { location: 'http://127.0.0.1:1/' })
         response.end(body)
       })
@@ -129,17 +132,17 @@ describe('a faulty Redis endpoint', () => {
   )
 
   test('R02: a reply that never arrives is a timeout, not null', async () => {
-    const { outcome } = await ask(() => undefined)
+    const { outcome } = await admitOver(() => undefined)
     expect(outcome).toMatchObject({ dependency: 'redis', fault: 'timeout' })
   })
 
   test('R02: a reply that never ends is a timeout', async () => {
-    const { outcome } = await ask((response) => response.write('[{"result":'))
+    const { outcome } = await admitOver((response) => response.write('[{"result":'))
     expect(outcome).toMatchObject({ dependency: 'redis', fault: 'timeout' })
   })
 
   test('R01: a connection that breaks is tried at most twice', async () => {
-    const { outcome, calls } = await ask((response) => response.destroy())
+    const { outcome, calls } = await admitOver((response) => response.destroy())
     expect(outcome).toMatchObject({ dependency: 'redis', fault: 'unreachable' })
     expect(calls).toBeLessThanOrEqual(2)
   })

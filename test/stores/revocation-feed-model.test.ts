@@ -26,7 +26,7 @@ type Happening =
 const write = fc.constantFrom('a', 'b', 'c').map((token): Happening => ({ kind: 'write', token }))
 const read = fc.nat(12).map((back): Happening => ({ kind: 'read', back }))
 const event = (kind: 'lose' | 'save' | 'failOver') => fc.constant<Happening>({ kind })
-const happenings = fc.array(
+const histories = fc.array(
   fc.oneof(
     { weight: 6, arbitrary: write },
     { weight: 6, arbitrary: read },
@@ -48,10 +48,10 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
     const rest = createRedisRest({ url: redis.url, token: redis.token, timeoutMs: 5_000 })
     const source = createRevocationFeedSource(rest)
     const revocations = createRevocations(rest, Date.now)
-    let told = 0
+    let reported = 0
 
     await fc.assert(
-      fc.asyncProperty(happenings, async (all) => {
+      fc.asyncProperty(histories, async (all) => {
         await redis.direct.del(FEED_KEY)
         const model = createFeedModel({ most: FEED_MOST, entries: FEED_ENTRIES })
         let saved: Record<string, string> = {}
@@ -59,27 +59,27 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
         const readers: [FeedReply, FeedReply][] = [
           [model.since(NOWHERE), await source.since(NOWHERE)],
         ]
-        for (const happens of all) {
-          if (happens.kind === 'write') {
-            model.write(revokedTokenKey(happens.token), 0)
+        for (const change of all) {
+          if (change.kind === 'write') {
+            model.write(revokedTokenKey(change.token), 0)
             const untilSeconds = Date.now() / 1000 + 60
-            await revocations.revokeToken({ tokenIdHash: happens.token, untilSeconds })
-          } else if (happens.kind === 'read') {
-            const [expected, real] = readers.at(-1 - happens.back) ?? readers[0] ?? []
+            await revocations.revokeToken({ tokenIdHash: change.token, untilSeconds })
+          } else if (change.kind === 'read') {
+            const [expected, real] = readers.at(-1 - change.back) ?? readers[0] ?? []
             if (expected === undefined || real === undefined) continue
             const next: [FeedReply, FeedReply] = [
               model.since({ position: expected.position, mark: 0 }),
               await source.since({ position: real.position, mark: 0 }),
             ]
             expect(next[1].changed).toEqual(next[0].changed)
-            told += next[1].changed?.length ?? 0
+            reported += next[1].changed?.length ?? 0
             readers.push(next)
-          } else if (happens.kind === 'lose') {
+          } else if (change.kind === 'lose') {
             model.lose()
             await redis.direct.del(FEED_KEY)
             // The clock of some servers has a resolution of milliseconds.
             await sleep(2)
-          } else if (happens.kind === 'save') {
+          } else if (change.kind === 'save') {
             model.save()
             saved = await redis.direct.hgetall(FEED_KEY)
           } else {
@@ -91,6 +91,6 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
       }),
       RUNS,
     )
-    expect(told).toBeGreaterThan(100)
+    expect(reported).toBeGreaterThan(100)
   })
 })

@@ -148,7 +148,7 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
   const cursorNow = async (): Promise<FeedCursor> => ({ ...(await since(NOWHERE)), mark: 0 })
   const revoke = (name: string) =>
     stores(rest).revocations.revokeToken({ tokenIdHash: name, untilSeconds: NOW_MS / 1000 + 60 })
-  const told = (...names: string[]) => names.map((name) => revokedTokenKey(name))
+  const tokenKeys = (...names: string[]) => names.map((name) => revokedTokenKey(name))
 
   /** Every key that admission reads, with its value. */
   async function deciding(): Promise<Map<string, string | null>> {
@@ -192,8 +192,8 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
     const second = { ...(await since(first)), mark: 0 }
     await revoke('b')
     await revoke('a')
-    expect((await since(first)).changed).toEqual(told('a', 'b', 'a'))
-    expect((await since(second)).changed).toEqual(told('b', 'a'))
+    expect((await since(first)).changed).toEqual(tokenKeys('a', 'b', 'a'))
+    expect((await since(second)).changed).toEqual(tokenKeys('b', 'a'))
   })
 
   test('a feed that was lost and restarted counts as another feed', async () => {
@@ -246,7 +246,7 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
     for (let n = 0; n < 10; n++) await revoke('b')
     expect(await redis.direct.hlen(FEED_KEY)).toBe(FEED_ENTRIES + 2)
     expect((await since({ position: head, mark: 0 })).changed).toEqual(
-      told(...Array.from({ length: 10 }, () => 'b')),
+      tokenKeys(...Array.from({ length: 10 }, () => 'b')),
     )
 
     // After a long idle time the last entry is old, but a reader at that position has missed
@@ -256,7 +256,7 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
     const values = { head: quiet, oldest: '0', 0: '1000000000.1', 1: '1000000000.7 k' }
     await redis.direct.hset(FEED_KEY, values)
     await revoke('c')
-    expect((await since({ position: quiet, mark: 0 })).changed).toEqual(told('c'))
+    expect((await since({ position: quiet, mark: 0 })).changed).toEqual(tokenKeys('c'))
     expect(await redis.direct.hexists(FEED_KEY, '0')).toBe(0)
   })
 
@@ -303,7 +303,7 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
     const feed = createRevocationFeed({ maxStalenessMs: 1_000 })
     const source = createRevocationFeedSource(rest)
     const mark = feed.update(await source.since(feed.cursor), 0)
-    const keys = told('a', 'b')
+    const keys = tokenKeys('a', 'b')
     expect(feed.holds(mark, keys, 0)).toBe(true)
     await revoke('c')
     feed.update(await source.since(feed.cursor), 10)
@@ -313,7 +313,7 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
     expect(feed.holds(mark, keys, 1_010)).toBe(false)
     feed.update(await source.since(feed.cursor), 20)
     expect(feed.holds(mark, keys, 20)).toBe(false)
-    expect(feed.holds(mark, told('a'), 20)).toBe(true)
+    expect(feed.holds(mark, tokenKeys('a'), 20)).toBe(true)
   })
 })
 
@@ -370,10 +370,10 @@ describe('every writer reports to the feed', () => {
       /\b(revokedTokenKey|revokedBeforeKey|addressBanKey|subjectBanKey|banKeysOf|keysReadBy)\b/,
     )
     const stores = knowing.filter((path) => /\/redis\/|^routes\//.test(path))
-    const telling = stores.filter((path) =>
+    const writing = stores.filter((path) =>
       /\b(FEED_KEY|withOwners|createOwnerList)\b/.test(textOf(path)),
     )
-    expect(telling).toEqual([
+    expect(writing).toEqual([
       'abuse/redis/bans.ts',
       'abuse/redis/violations.ts',
       'revocation/redis/revocation-log.ts',
@@ -381,7 +381,7 @@ describe('every writer reports to the feed', () => {
       'tokens/redis/api-keys.ts',
       'tokens/redis/refresh-families.ts',
     ])
-    expect(stores.filter((path) => !telling.includes(path))).toEqual([
+    expect(stores.filter((path) => !writing.includes(path))).toEqual([
       'oauth/redis/client-logins.ts',
     ])
     const logins = textOf('oauth/redis/client-logins.ts')

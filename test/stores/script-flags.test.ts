@@ -86,14 +86,14 @@ describe('a Redis that refuses the flag of Upstash', () => {
     const { rest, calls } = clientOf(url)
     const { admit } = gatewayOver(rest)
     const limit = limitOf({ limit: 50 })
-    const ask = () => admit({ principal: principal(), address: ADDRESSES[0], limits: [limit] })
+    const admitOne = () => admit({ principal: principal(), address: ADDRESSES[0], limits: [limit] })
     for (let n = 1; n <= 3; n++) {
-      expect((await ask()).limits).toMatchObject([{ remaining: 50 - n }])
+      expect((await admitOne()).limits).toMatchObject([{ remaining: 50 - n }])
       // By digest; then the text with the flag, which is refused; then the text without it.
       expect(calls.length).toBe(n + 2)
     }
     await redis.direct.script('FLUSH')
-    expect((await ask()).limits).toMatchObject([{ remaining: 46 }])
+    expect((await admitOne()).limits).toMatchObject([{ remaining: 46 }])
     expect(calls.length).toBe(7)
 
     // Another script and another client of the isolate do not try the flag again.

@@ -23,26 +23,26 @@ function gateway(issuers = [issuerOf([signer.publicJwk])]) {
     reached.push(callerOf(c)?.subject ?? 'nobody')
     return c.text('ok')
   })
-  const ask = (path: string, headers: [string, string][] = [], init: RequestInit = {}) =>
+  const send = (path: string, headers: [string, string][] = [], init: RequestInit = {}) =>
     app.request(path, { ...init, headers: new Headers(headers) })
-  return { ask, reached }
+  return { send, reached }
 }
 
 const authorization = (value: string): [string, string][] => [['authorization', value]]
 
 describe('authenticate', () => {
   it('accepts a valid token and sets its principal', async () => {
-    const { ask, reached } = gateway()
-    expect((await ask('/private', authorization(`Bearer ${token}`))).status).toBe(200)
-    expect((await ask('/private', authorization(`bearer ${token}`))).status).toBe(200)
-    expect((await ask('/public', authorization(`Bearer ${token}`))).status).toBe(200)
+    const { send, reached } = gateway()
+    expect((await send('/private', authorization(`Bearer ${token}`))).status).toBe(200)
+    expect((await send('/private', authorization(`bearer ${token}`))).status).toBe(200)
+    expect((await send('/public', authorization(`Bearer ${token}`))).status).toBe(200)
     expect(reached).toEqual(['alice', 'alice', 'alice'])
   })
 
   it('S29: answers a request without credentials with a challenge without an error attribute, and the handler does not run', async () => {
-    const { ask, reached } = gateway()
+    const { send, reached } = gateway()
     for (const headers of [[], authorization('Basic YTpi')]) {
-      const response = await ask('/private', headers)
+      const response = await send('/private', headers)
       expect(response.status).toBe(401)
       expect(response.headers.get('www-authenticate')).toMatch(/^Bearer /)
       expect(response.headers.get('www-authenticate')).not.toContain('error=')
@@ -51,7 +51,7 @@ describe('authenticate', () => {
   })
 
   it('S28: answers a malformed or repeated header with invalid_token on every route, and never with 500', async () => {
-    const { ask, reached } = gateway()
+    const { send, reached } = gateway()
     const doubled: [string, string][] = [
       ...authorization(`Bearer ${token}`),
       ...authorization(`Bearer ${token}`),
@@ -65,7 +65,7 @@ describe('authenticate', () => {
     ]
     for (const headers of [doubled, ...bad.map(authorization)]) {
       for (const path of ['/private', '/public']) {
-        const response = await ask(path, headers)
+        const response = await send(path, headers)
         expect(response.status).toBe(401)
         expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"')
         expect(await response.text()).not.toContain(token.slice(0, 20))
@@ -75,20 +75,20 @@ describe('authenticate', () => {
   })
 
   it('treats a caller without a header as anonymous if the route allows it', async () => {
-    const { ask, reached } = gateway()
-    expect((await ask('/public')).status).toBe(200)
-    expect((await ask('/public', authorization('Basic YTpi'))).status).toBe(401)
+    const { send, reached } = gateway()
+    expect((await send('/public')).status).toBe(200)
+    expect((await send('/public', authorization('Basic YTpi'))).status).toBe(401)
     expect(reached).toEqual(['nobody'])
   })
 
   it('S27: ignores a token in the query, the body or a cookie', async () => {
-    const { ask, reached } = gateway()
+    const { send, reached } = gateway()
     const form = { 'content-type': 'application/x-www-form-urlencoded' }
     const responses = await Promise.all([
-      ask(`/private?access_token=${token}`),
-      ask('/private', Object.entries(form), { method: 'POST', body: `access_token=${token}` }),
-      ask('/private', [['cookie', `access_token=${token}; Authorization=Bearer ${token}`]]),
-      ask('/private', [
+      send(`/private?access_token=${token}`),
+      send('/private', Object.entries(form), { method: 'POST', body: `access_token=${token}` }),
+      send('/private', [['cookie', `access_token=${token}; Authorization=Bearer ${token}`]]),
+      send('/private', [
         ['x-authorization', `Bearer ${token}`],
         ['proxy-authorization', `Bearer ${token}`],
       ]),
@@ -102,9 +102,9 @@ describe('authenticate', () => {
 
   it('R09: answers 503 with Retry-After, never 401, while the provider is unreachable', async () => {
     const provider = await startProvider(refusing)
-    const { ask, reached } = gateway([issuerOf([], { jwks: undefined, jwksUri: provider.url })])
+    const { send, reached } = gateway([issuerOf([], { jwks: undefined, jwksUri: provider.url })])
     for (const path of ['/private', '/public']) {
-      const response = await ask(path, authorization(`Bearer ${token}`))
+      const response = await send(path, authorization(`Bearer ${token}`))
       expect(response.status).toBe(503)
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
     }

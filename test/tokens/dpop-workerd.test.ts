@@ -36,7 +36,7 @@ beforeAll(async () => {
 })
 afterAll(() => worker.stop())
 
-const ask = async (...proofs: string[]) => {
+const send = async (...proofs: string[]) => {
   const headers = proofs.map((proof): [string, string] => ['DPoP', proof])
   const response = await fetch(`${origin}/orders?limit=1`, { headers })
   return { status: response.status, body: await response.json() }
@@ -46,20 +46,20 @@ describe('in workerd, a DPoP proof', () => {
   it.each(DPOP_ALGORITHMS)('of %s is verified, and a forged one is refused', async (alg) => {
     const prover = await createProver(alg)
     const proof = await prover.proof({ htu: `${origin}/orders`, nonce })
-    expect(await ask(proof)).toMatchObject({
+    expect(await send(proof)).toMatchObject({
       status: 200,
       body: { thumbprint: prover.thumbprint },
     })
     const forged = proof.replace(/\.[^.]{4}([^.]*)$/, '.AAAA$1')
     const refusal = { code: 'dpop_rejected', check: 'signature' }
-    expect(await ask(forged)).toEqual({ status: 401, body: refusal })
+    expect(await send(forged)).toEqual({ status: 401, body: refusal })
   })
 
   it.each(NO_POINTS)('S08: with %s is refused', async (_, point) => {
     const { proof, jwk } = await createProver()
     const header = await proof({ htu: `${origin}/orders`, nonce }, { jwk: { ...jwk, ...point } })
     const refusal = { code: 'dpop_rejected', check: 'jwk_import' }
-    expect(await ask(header)).toEqual({ status: 401, body: refusal })
+    expect(await send(header)).toEqual({ status: 401, body: refusal })
     expect(await outcome(() => verifierOf().verify({ ...goodRequest, header }))).toBe(
       'dpop_rejected:jwk_import',
     )
@@ -68,7 +68,7 @@ describe('in workerd, a DPoP proof', () => {
   it('is refused if another proof accompanies it', async () => {
     const proof = await (await createProver()).proof({ htu: `${origin}/orders`, nonce })
     const refusal = { code: 'dpop_rejected', check: 'multiple' }
-    expect(await ask(proof, proof)).toEqual({ status: 401, body: refusal })
+    expect(await send(proof, proof)).toEqual({ status: 401, body: refusal })
   })
 
   it('may contain the nonce of a gateway in another runtime with the same keys', async () => {
@@ -78,6 +78,6 @@ describe('in workerd, a DPoP proof', () => {
     const header = await proof({ nonce })
     expect(await outcome(() => elsewhere.verify({ ...target, header }))).toBe('ok')
     const own = await proof({ htu: `${origin}/orders`, nonce: await elsewhere.nonce() })
-    expect((await ask(own)).status).toBe(200)
+    expect((await send(own)).status).toBe(200)
   })
 })

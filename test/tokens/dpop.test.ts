@@ -59,16 +59,16 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
       [await prover.signRaw(good, 'null'), 'payload_json'],
       [await prover.signRaw(good, '{"jti":"a","jti":"b"}'), 'payload_json'],
     ] as const) {
-      const told = await check(text)
-      expect(told, text).toMatch(verdict === '' ? /:(base64url|signature)$/ : `:${verdict}`)
+      const refusal = await check(text)
+      expect(refusal, text).toMatch(verdict === '' ? /:(base64url|signature)$/ : `:${verdict}`)
     }
   })
 
   it('check 3: has all required claims with the right types', async () => {
     for (const name of ['jti', 'htm', 'htu', 'iat', 'ath']) {
       expect(await checkClaims({ [name]: undefined })).toBe(`dpop_rejected:${name}`)
-      for (const odd of [null, true, [], {}, name === 'iat' ? '1' : 1]) {
-        expect(await checkClaims({ [name]: odd })).toBe(`dpop_rejected:${name}`)
+      for (const malformed of [null, true, [], {}, name === 'iat' ? '1' : 1]) {
+        expect(await checkClaims({ [name]: malformed })).toBe(`dpop_rejected:${name}`)
       }
     }
     expect(await checkClaims({ nonce: 1 })).toBe('dpop_rejected:nonce')
@@ -128,17 +128,20 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
   it('with a cached key is valid only for its own signature and claims', async () => {
     const { proof, signRaw, jwk } = await createProver()
     const warm = verifierOf()
-    const told = async (header: string) => outcome(() => warm.verify({ ...goodRequest, header }))
+    const checkOfHeader = async (header: string) =>
+      outcome(() => warm.verify({ ...goodRequest, header }))
     const header = JSON.stringify({ typ: 'dpop+jwt', alg: 'ES256', jwk })
     for (let round = 0; round < 2; round++) {
-      expect(await told(await proof({ jti: `${round}` }))).toBe('ok')
+      expect(await checkOfHeader(await proof({ jti: `${round}` }))).toBe('ok')
       const [known] = (await proof()).split('.')
       const [, payload, signature] = (await prover.proof()).split('.')
-      expect(await told(`${known}.${payload}.${signature}`)).toBe('dpop_rejected:signature')
-      expect(await told(`${known}.${payload}`)).toBe('dpop_rejected:segments')
-      expect(await told(`${await proof()}=`)).toBe('dpop_rejected:base64url')
-      expect(await told(await proof({ htm: 'POST' }))).toBe('dpop_rejected:htm')
-      expect(await told(await signRaw(header, '[]'))).toBe('dpop_rejected:payload_json')
+      expect(await checkOfHeader(`${known}.${payload}.${signature}`)).toBe(
+        'dpop_rejected:signature',
+      )
+      expect(await checkOfHeader(`${known}.${payload}`)).toBe('dpop_rejected:segments')
+      expect(await checkOfHeader(`${await proof()}=`)).toBe('dpop_rejected:base64url')
+      expect(await checkOfHeader(await proof({ htm: 'POST' }))).toBe('dpop_rejected:htm')
+      expect(await checkOfHeader(await signRaw(header, '[]'))).toBe('dpop_rejected:payload_json')
     }
   })
 
@@ -170,8 +173,8 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
       [{ kty: 'OKP', crv: 'X25519', x: jwk.x }, 'jwk_crv', 'EdDSA'],
       [{ kty: 'constructor' }, 'jwk_', 'ES256'],
     ] as const) {
-      const told = await checkHeader({ jwk: bad, alg })
-      expect(told, JSON.stringify(bad)).toContain(`dpop_rejected:${verdict}`)
+      const refusal = await checkHeader({ jwk: bad, alg })
+      expect(refusal, JSON.stringify(bad)).toContain(`dpop_rejected:${verdict}`)
     }
     expect(await checkHeader({ crit: ['exp'] })).toBe('dpop_rejected:crit')
     expect(await checkHeader({ b64: false })).toBe('dpop_rejected:b64')
@@ -214,21 +217,34 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
   })
 
   it('S23: with any content is accepted or refused, and never causes another error', async () => {
-    const oddities = [null, '', 0, -1, 1e308, true, [], {}, [[]], '__proto__', '\ud800', '💥']
-    for (const odd of oddities) {
+    const malformedValues = [
+      null,
+      '',
+      0,
+      -1,
+      1e308,
+      true,
+      [],
+      {},
+      [[]],
+      '__proto__',
+      '\ud800',
+      '💥',
+    ]
+    for (const malformed of malformedValues) {
       for (const name of ['typ', 'alg', 'jwk', 'kid', 'jku', 'x5c', '__proto__', 'constructor'])
-        await checkHeader({ [name]: odd })
+        await checkHeader({ [name]: malformed })
       for (const name of ['kty', 'crv', 'x', 'y', 'kid', 'alg', 'use', 'key_ops', 'n', 'toString'])
-        await checkHeader({ jwk: { ...prover.jwk, [name]: odd } })
+        await checkHeader({ jwk: { ...prover.jwk, [name]: malformed } })
       for (const name of Object.keys({ ...goodProof, nonce: '', exp: 0, nbf: 0 }))
-        await checkClaims({ [name]: odd })
+        await checkClaims({ [name]: malformed })
     }
     const proof = await prover.proof()
     for (let at = 0; at < proof.length; at += 3) {
-      const told = await check(
+      const refusal = await check(
         `${proof.slice(0, at)}${proof[at] === 'A' ? 'B' : 'A'}${proof.slice(at + 1)}`,
       )
-      expect(told, `${at}`).toMatch(/^dpop_rejected:/)
+      expect(refusal, `${at}`).toMatch(/^dpop_rejected:/)
     }
   })
 
@@ -261,7 +277,7 @@ describe('the replay of a proof', () => {
       const clock = { nowMs: 0 }
       return { clock, verifier: verifierOf({ now: () => clock.nowMs + offset }) }
     }) as [Clocked, Clocked]
-    const takes = async ({ clock, verifier }: Clocked, nowMs: number, header: string) => {
+    const accepts = async ({ clock, verifier }: Clocked, nowMs: number, header: string) => {
       clock.nowMs = nowMs
       return (await outcome(() => verifier.verify({ ...goodRequest, header }))) === 'ok'
     }
@@ -269,10 +285,10 @@ describe('the replay of a proof', () => {
     // The first time at which one gateway accepts it, and the outcome at the other when it is
     // forgotten.
     let firstMs = NOW_MS - 60_000
-    while (!(await takes(ahead, firstMs, header))) firstMs += 500
+    while (!(await accepts(ahead, firstMs, header))) firstMs += 500
     const { replayTtlSeconds } = await ahead.verifier.verify({ ...goodRequest, header })
-    expect(await takes(behind, firstMs + (replayTtlSeconds - 1) * 1000, header)).toBe(true)
-    expect(await takes(behind, firstMs + replayTtlSeconds * 1000 + 1, header)).toBe(false)
+    expect(await accepts(behind, firstMs + (replayTtlSeconds - 1) * 1000, header)).toBe(true)
+    expect(await accepts(behind, firstMs + replayTtlSeconds * 1000 + 1, header)).toBe(false)
   })
 })
 

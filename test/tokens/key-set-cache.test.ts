@@ -39,7 +39,7 @@ function isolateOf(name: 'first' | 'second', jwksUri: string) {
     return `${response.status} ${await response.text()}`
   }
   return {
-    ask: (token: string) => send('', { authorization: `Bearer ${token}` }),
+    verify: (token: string) => send('', { authorization: `Bearer ${token}` }),
     poison: (body: string) => send('poison', {}, { body }),
   }
 }
@@ -48,23 +48,23 @@ describe('the shared cache of key sets', () => {
   it('R08 R30: serves keys to a second isolate, and missing keys are fetched', async () => {
     const provider = await startProvider(publishing(keys))
     const first = isolateOf('first', provider.url)
-    expect(await first.ask(await signer.token())).toBe('200 alice')
+    expect(await first.verify(await signer.token())).toBe('200 alice')
     provider.behaviour = refusing
     const second = isolateOf('second', provider.url)
-    expect(await second.ask(await signer.token())).toBe('200 alice')
+    expect(await second.verify(await signer.token())).toBe('200 alice')
     expect(provider.hits).toBe(1)
     await provider.close()
   })
 
   it('R11: downloads bypass HTTP caches, so that an old copy never hides a published key', async () => {
-    const asked: (string | undefined)[] = []
+    const cacheControls: (string | undefined)[] = []
     const provider = await startProvider((response, request) => {
-      asked.push(request.headers['cache-control'])
+      cacheControls.push(request.headers['cache-control'])
       publishing(keys)(response, request)
     })
-    expect(await isolateOf('first', provider.url).ask(await signer.token())).toBe('200 alice')
+    expect(await isolateOf('first', provider.url).verify(await signer.token())).toBe('200 alice')
     expect(await keySetOn(provider.url).find(signer)).toBe('ok')
-    expect(asked).toEqual(['no-cache', 'no-cache'])
+    expect(cacheControls).toEqual(['no-cache', 'no-cache'])
     await provider.close()
   })
 
@@ -80,7 +80,7 @@ describe('the shared cache of key sets', () => {
       const provider = await startProvider(publishing(keys))
       const isolate = isolateOf('first', provider.url)
       expect(await isolate.poison(text)).toBe('200 poisoned')
-      expect(await isolate.ask(await signer.token()), text.slice(0, 20)).toBe('200 alice')
+      expect(await isolate.verify(await signer.token()), text.slice(0, 20)).toBe('200 alice')
       expect(provider.hits).toBe(1)
       await provider.close()
     }

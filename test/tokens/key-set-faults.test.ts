@@ -1,13 +1,20 @@
 import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { KeySetIncident } from '../../src/tokens/key-set-refresher.ts'
-import { type Behaviour, hanging, keySetOn, publishing, saying, startProvider } from './provider.ts'
+import {
+  type Behaviour,
+  hanging,
+  keySetOn,
+  publishing,
+  respondingWith,
+  startProvider,
+} from './provider.ts'
 import { createSigner } from './signer.ts'
 
 const signer = await createSigner('ES256', 'a')
 const attacker = await createSigner('ES256', 'a')
 const good = publishing([signer.publicJwk])
-const json = (value: unknown) => saying(JSON.stringify(value))
+const json = (value: unknown) => respondingWith(JSON.stringify(value))
 const key = signer.publicJwk
 const KILOBYTE = 'x'.repeat(1_024)
 
@@ -40,12 +47,15 @@ const dripping: Behaviour = (response) => {
 }
 
 const FAULTS: Record<string, readonly [Behaviour, string]> = {
-  'an error page': [saying('<h1>Oops</h1>', 500), 'refused'],
-  'an error status with a valid set': [saying(JSON.stringify({ keys: [key] }), 503), 'refused'],
-  'another success status': [saying(JSON.stringify({ keys: [key] }), 203), 'refused'],
+  'an error page': [respondingWith('<h1>Oops</h1>', 500), 'refused'],
+  'an error status with a valid set': [
+    respondingWith(JSON.stringify({ keys: [key] }), 503),
+    'refused',
+  ],
+  'another success status': [respondingWith(JSON.stringify({ keys: [key] }), 203), 'refused'],
   'no content': [(response) => response.writeHead(204).end(), 'refused'],
-  'a login page': [saying('<!doctype html><title>Sign in</title>'), 'malformed'],
-  nothing: [saying(''), 'malformed'],
+  'a login page': [respondingWith('<!doctype html><title>Sign in</title>'), 'malformed'],
+  nothing: [respondingWith(''), 'malformed'],
   'a JSON scalar': [json(null), 'malformed'],
   'an array': [json([key]), 'malformed'],
   'an object without keys': [json({ issuer: 'x' }), 'malformed'],
@@ -57,21 +67,24 @@ const FAULTS: Record<string, readonly [Behaviour, string]> = {
   ],
   'a point off its curve': [json({ keys: [{ ...key, y: key.x }] }), 'malformed'],
   'two keys with one kid': [json({ keys: [key, attacker.publicJwk] }), 'malformed'],
-  'a duplicate member': [saying(`{"keys":[],"keys":[${JSON.stringify(key)}]}`), 'malformed'],
-  'a byte order mark': [saying(`\ufeff${JSON.stringify({ keys: [key] })}`), 'malformed'],
-  'invalid UTF-8': [saying(new Uint8Array([0x7b, 0xff, 0x7d])), 'malformed'],
-  'deep nesting': [saying('['.repeat(100_000)), 'malformed'],
+  'a duplicate member': [
+    respondingWith(`{"keys":[],"keys":[${JSON.stringify(key)}]}`),
+    'malformed',
+  ],
+  'a byte order mark': [respondingWith(`\ufeff${JSON.stringify({ keys: [key] })}`), 'malformed'],
+  'invalid UTF-8': [respondingWith(new Uint8Array([0x7b, 0xff, 0x7d])), 'malformed'],
+  'deep nesting': [respondingWith('['.repeat(100_000)), 'malformed'],
   'too many keys': [
     json({ keys: Array.from({ length: 129 }, (_, n) => ({ ...key, kid: `${n}` })) }),
     'malformed',
   ],
   '50 MB': [endless, 'malformed'],
   'a set that is too long': [
-    saying(JSON.stringify({ keys: [key], padding: KILOBYTE.repeat(256) })),
+    respondingWith(JSON.stringify({ keys: [key], padding: KILOBYTE.repeat(256) })),
     'malformed',
   ],
   'a compressed bomb': [
-    saying(gzipSync(JSON.stringify({ keys: [key], x: KILOBYTE.repeat(20_000) })), 200, {
+    respondingWith(gzipSync(JSON.stringify({ keys: [key], x: KILOBYTE.repeat(20_000) })), 200, {
       'content-encoding': 'gzip',
     }),
     'malformed',
@@ -132,7 +145,7 @@ describe('an unreachable provider', () => {
   it('R10: redirects are never followed', async () => {
     const elsewhere = await provide(publishing([attacker.publicJwk]))
     for (const status of [301, 302, 303, 307, 308]) {
-      const provider = await provide(saying('', status, { location: elsewhere.url }))
+      const provider = await provide(respondingWith('', status, { location: elsewhere.url }))
       expect(await keySetOn(provider.url).find(signer)).toBe('key_set:refused')
     }
     expect(elsewhere.hits).toBe(0)

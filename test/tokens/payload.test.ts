@@ -6,9 +6,9 @@ const { verify, check, checkText } = await createChecks()
 
 describe('the payload', () => {
   it('S18: duplicate claims are refused', async () => {
-    const twice = (extra: string) =>
+    const duplicated = (extra: string) =>
       checkText(`${JSON.stringify(goodClaims).slice(0, -1)},${extra}}`)
-    expect(await twice('"x":1')).toBe('ok')
+    expect(await duplicated('"x":1')).toBe('ok')
     for (const extra of [
       '"sub":"admin"',
       '"\\u0073ub":"admin"',
@@ -16,7 +16,7 @@ describe('the payload', () => {
       '"x":1,"x":1',
       '"x":{"y":1,"y":2}',
     ]) {
-      expect(await twice(extra), extra).toBe('token_rejected:payload_json')
+      expect(await duplicated(extra), extra).toBe('token_rejected:payload_json')
     }
   })
 

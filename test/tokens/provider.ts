@@ -14,7 +14,7 @@ export const publishing =
       .writeHead(200, { 'content-type': 'application/json', ...headers })
       .end(JSON.stringify({ keys }))
 
-export const saying =
+export const respondingWith =
   (text: string | Uint8Array, status = 200, headers: Record<string, string> = {}): Behaviour =>
   (response) =>
     response.writeHead(status, headers).end(text)
@@ -22,7 +22,7 @@ export const saying =
 /** Accepts the request and never responds. */
 export const hanging: Behaviour = () => {}
 
-export const refusing = saying('<h1>Bad gateway</h1>', 502)
+export const refusing = respondingWith('<h1>Bad gateway</h1>', 502)
 
 export async function startProvider(behaviour: Behaviour) {
   const provider = { behaviour, hits: 0 }

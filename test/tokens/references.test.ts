@@ -18,18 +18,18 @@ const use = { audience: GATEWAY, nowMs: NOW_MS }
 
 describe('the principal of a record', () => {
   it('equals that of a JWT with the same claims, and is identified by its token id, not by its text', async () => {
-    const stands = record({ confirmation: 'k'.repeat(43) })
-    expect(await principalOfRecord(stands)).toEqual({
+    const stored = record({ confirmation: 'k'.repeat(43) })
+    expect(await principalOfRecord(stored)).toEqual({
       issuer: IDP,
       tokenIssuer: GATEWAY,
-      subject: stands.subject,
-      client: stands.client,
-      tenant: stands.tenant,
-      session: stands.session,
+      subject: stored.subject,
+      client: stored.client,
+      tenant: stored.tenant,
+      session: stored.session,
       roles: ['reader'],
       scopes: ['orders:read'],
-      tokenId: stands.tokenId,
-      tokenIdHash: await tokenIdHash(GATEWAY, stands.tokenId),
+      tokenId: stored.tokenId,
+      tokenIdHash: await tokenIdHash(GATEWAY, stored.tokenId),
       confirmation: 'k'.repeat(43),
       issuedAtSeconds: NOW_SECONDS,
       expiresAtSeconds: NOW_SECONDS + 60,
@@ -76,7 +76,7 @@ describe('the stored form of a record', () => {
 
   it('R06: is an outage if the text is anything else, not an unknown reference', async () => {
     const text = await storedReference(record())
-    for (const odd of [
+    for (const malformed of [
       '',
       'null',
       '[]',
@@ -91,7 +91,9 @@ describe('the stored form of a record', () => {
       7,
       {},
     ])
-      expect(await outcome(() => parseStoredReference(odd)), String(odd)).toBe('redis:malformed')
+      expect(await outcome(() => parseStoredReference(malformed)), String(malformed)).toBe(
+        'redis:malformed',
+      )
   })
 })
 

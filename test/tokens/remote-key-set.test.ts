@@ -1,6 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
-import { hanging, keySetOn, publishing, refusing, saying, startProvider } from './provider.ts'
+import {
+  hanging,
+  keySetOn,
+  publishing,
+  refusing,
+  respondingWith,
+  startProvider,
+} from './provider.ts'
 import { createSigner } from './signer.ts'
 
 const [first, second] = await Promise.all([createSigner('ES256', 'a'), createSigner('ES256', 'b')])
@@ -114,7 +121,7 @@ describe('a remote key set', () => {
   })
 
   it('R09: while the provider fails, known keys serve for a day, and an unknown key is an outage', async () => {
-    for (const failing of [refusing, hanging, saying('', 500)]) {
+    for (const failing of [refusing, hanging, respondingWith('', 500)]) {
       provider = await startProvider(one)
       const { find, advance, settled, keySet } = keySetOn(provider.url)
       await find(first)

@@ -109,9 +109,9 @@ describe('S46: tokens during a rotation', () => {
     for (const issued of [0, SWITCH_SECONDS - 1, SWITCH_SECONDS, SWITCH_SECONDS + 1]) {
       const token = await tokenAt(issued)
       for (const later of [0, 299, 1_800, 3_599]) {
-        const told = `issued at ${issued} s, used ${later} s later`
-        expect(await verdict(cold, token, issued + later), told).toBe('ok')
-        expect(await verdict(warm, token, issued + later), told).toBe('ok')
+        const when = `issued at ${issued} s, used ${later} s later`
+        expect(await verdict(cold, token, issued + later), when).toBe('ok')
+        expect(await verdict(warm, token, issued + later), when).toBe('ok')
       }
     }
   })
@@ -164,19 +164,19 @@ describe('S46: GET /.well-known/jwks.json', () => {
 
   it('follows the clock, and so does its ETag', async () => {
     const gateway = createGateway(composeServices(environment(keys), policy), policy)
-    const ask = async (seconds: number, etag = '') => {
+    const fetchAt = async (seconds: number, etag = '') => {
       vi.setSystemTime(at(seconds))
       const headers = { 'If-None-Match': etag }
       const answer = await gateway.request('/.well-known/jwks.json', { headers })
       const text = await answer.text()
       return { answer, text, etag: answer.headers.get('ETag') ?? '' }
     }
-    const first = await ask(0)
+    const first = await fetchAt(0)
     expect(first.answer.status).toBe(200)
     expect(first.answer.headers.get('Cache-Control')).toBe('public, max-age=300')
     expect(kids(JSON.parse(first.text).keys)).toEqual([fresh.kid, old.kid])
-    expect((await ask(END_SECONDS - 1, first.etag)).answer.status).toBe(304)
-    const last = await ask(END_SECONDS, first.etag)
+    expect((await fetchAt(END_SECONDS - 1, first.etag)).answer.status).toBe(304)
+    const last = await fetchAt(END_SECONDS, first.etag)
     expect(last.answer.status).toBe(200)
     expect(kids(JSON.parse(last.text).keys)).toEqual([fresh.kid])
     expect(last.etag).not.toBe(first.etag)

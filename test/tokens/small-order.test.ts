@@ -129,15 +129,15 @@ describe('S08, S72: in workerd', () => {
   it('a token that is forged under a key of small order is refused', async () => {
     const keys = SMALL_ORDER_KEYS.map((x, index) => weakJwk(x, `weak-${index}`))
     const provider = await startProvider(publishing([...keys, sound.publicJwk]))
-    const ask = async (token: string) => {
+    const verifyInWorkerd = async (token: string) => {
       const response = await fetch(`http://127.0.0.1:${tokens.port}/`, {
         headers: { authorization: `Bearer ${token}`, 'x-jwks-uri': provider.url },
       })
       return `${response.status} ${await response.text()}`
     }
-    expect(await ask(await sound.token())).toBe('200 alice')
+    expect(await verifyInWorkerd(await sound.token())).toBe('200 alice')
     for (const { x, kid } of keys) {
-      expect(await ask(forgedToken(x, kid)), x).toBe(
+      expect(await verifyInWorkerd(forgedToken(x, kid)), x).toBe(
         '401 {"code":"token_rejected","check":"kid_unknown"}',
       )
     }

@@ -181,9 +181,9 @@ describe('the cache of verified tokens', () => {
     const before = usedHeap()
     for (const text of texts) await verifier.verify(text.toString('latin1'))
     const counted = texts.reduce((sum, text) => sum + cachedBytes(text.length), 0)
-    const taken = usedHeap() - before
-    expect(taken).toBeGreaterThan(counted / 4)
-    expect(taken).toBeLessThan(counted * 1.25)
+    const used = usedHeap() - before
+    expect(used).toBeGreaterThan(counted / 4)
+    expect(used).toBeLessThan(counted * 1.25)
     expect(await verifier.verify(texts[0]?.toString('latin1') ?? '')).toBeDefined()
   })
 

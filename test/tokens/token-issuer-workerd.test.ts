@@ -25,7 +25,7 @@ afterAll(async () => {
   await redis.close()
 })
 
-async function ask(body: string): Promise<string> {
+async function post(body: string): Promise<string> {
   const response = await fetch(`http://127.0.0.1:${worker.port}/`, { method: 'POST', body })
   if (!response.ok) throw new Error(`${response.status} ${await response.text()}`)
   return response.text()
@@ -37,8 +37,8 @@ interface Answer {
 }
 
 it('in workerd, tokens of every kind are issued, and 20 refreshes of one session give the same result', async () => {
-  const refreshToken = await ask('')
-  const texts = await Promise.all(Array.from({ length: 20 }, () => ask(refreshToken)))
+  const refreshToken = await post('')
+  const texts = await Promise.all(Array.from({ length: 20 }, () => post(refreshToken)))
   const answers = texts.map((text) => JSON.parse(text) as Answer)
   expect(new Set(answers.map((answer) => answer.refreshToken)).size).toBe(1)
   expect(new Set(answers.map(({ issued }) => issued.at(-1)?.token)).size).toBe(1)
@@ -57,5 +57,5 @@ it('in workerd, tokens of every kind are issued, and 20 refreshes of one session
     subject: 'alice',
     tokenId: ids[0],
   })
-  await ask(answers[0]?.refreshToken ?? '')
+  await post(answers[0]?.refreshToken ?? '')
 })

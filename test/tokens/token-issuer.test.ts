@@ -123,11 +123,11 @@ describe('the lifetime of a token', () => {
       const notAfterSeconds = NOW_SECONDS + 60.9
       const issued = await issuer.issue(bare, { format, notAfterSeconds })
       expect(issued.expiresAtSeconds).toBe(NOW_SECONDS + 60)
-      const said =
+      const expiry =
         format === 'jwt'
           ? decodeJwt(issued.token).exp
           : (await references.find(await credentialHash(issued.token)))?.expiresAtSeconds
-      expect(said).toBe(NOW_SECONDS + 60)
+      expect(expiry).toBe(NOW_SECONDS + 60)
     },
   )
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Running, startWorkerd } from '../proxy/workerd.ts'
-import { hanging, publishing, saying, startProvider } from './provider.ts'
+import { hanging, publishing, respondingWith, startProvider } from './provider.ts'
 import { createSigner } from './signer.ts'
 
 const signer = await createSigner('ES256')
@@ -22,7 +22,7 @@ afterAll(() => worker.stop())
 
 /** Sends requests to a verifier that has not cached this provider. */
 const isolateOf = (jwksUri: string) => ({
-  async ask(token: string, path = '', signal?: AbortSignal) {
+  async verify(token: string, path = '', signal?: AbortSignal) {
     const response = await fetch(`http://127.0.0.1:${worker.port}/${path}`, {
       headers: { authorization: `Bearer ${token}`, 'x-jwks-uri': jwksUri },
       ...(signal && { signal }),
@@ -37,9 +37,9 @@ describe('the token verifier in workerd', () => {
     const isolate = isolateOf(provider.url)
     for (const signer of signers) {
       const token = await signer.token()
-      expect(await isolate.ask(token), signer.alg).toBe('200 alice')
+      expect(await isolate.verify(token), signer.alg).toBe('200 alice')
       const forged = token.replace(/\.[^.]{4}([^.]*)$/, '.AAAA$1')
-      expect(await isolate.ask(forged)).toBe('401 {"code":"token_rejected","check":"signature"}')
+      expect(await isolate.verify(forged)).toBe('401 {"code":"token_rejected","check":"signature"}')
     }
     expect(provider.hits).toBe(1)
     await provider.close()
@@ -53,7 +53,7 @@ describe('the token verifier in workerd', () => {
     const tokens = await Promise.all(
       Array.from({ length: 50 }, (_, n) => signer.token({ jti: `${n}` })),
     )
-    const answers = await Promise.all(tokens.map((token) => isolate.ask(token)))
+    const answers = await Promise.all(tokens.map((token) => isolate.verify(token)))
     expect(new Set(answers)).toEqual(new Set(['200 alice']))
     expect(provider.hits).toBeLessThanOrEqual(2)
     await provider.close()
@@ -64,28 +64,28 @@ describe('the token verifier in workerd', () => {
       const provider = await startProvider(hanging)
       const isolate = isolateOf(provider.url)
       const abort = new AbortController()
-      const gone = isolate.ask(await signer.token(), path, abort.signal).catch(() => 'gone')
+      const left = isolate.verify(await signer.token(), path, abort.signal).catch(() => 'gone')
       await expect.poll(() => provider.hits).toBe(1)
       abort.abort()
-      expect(await gone).toBe('gone')
+      expect(await left).toBe('gone')
       provider.behaviour = publishing(keys)
       const token = await signer.token()
-      await expect.poll(() => isolate.ask(token, path), { timeout: 10_000 }).toBe('200 alice')
+      await expect.poll(() => isolate.verify(token, path), { timeout: 10_000 }).toBe('200 alice')
       await provider.close()
     }
   })
 
   it('R10: treats redirects, error pages and silence as outages', async () => {
     for (const [behaviour, fault] of [
-      [saying('', 302, { location: '/elsewhere' }), 'refused'],
-      [saying('<h1>Oops</h1>', 500), 'refused'],
-      [saying('<h1>Hello</h1>'), 'malformed'],
-      [saying('x'.repeat(300_000)), 'malformed'],
+      [respondingWith('', 302, { location: '/elsewhere' }), 'refused'],
+      [respondingWith('<h1>Oops</h1>', 500), 'refused'],
+      [respondingWith('<h1>Hello</h1>'), 'malformed'],
+      [respondingWith('x'.repeat(300_000)), 'malformed'],
       [hanging, 'timeout'],
     ] as const) {
       const provider = await startProvider(behaviour)
       const isolate = isolateOf(provider.url)
-      expect(await isolate.ask(await signer.token())).toBe(`503 key_set: ${fault}`)
+      expect(await isolate.verify(await signer.token())).toBe(`503 key_set: ${fault}`)
       expect(provider.hits).toBe(1)
       await provider.close()
     }

@@ -27,11 +27,11 @@ export interface Answer {
   readonly body: string
 }
 
-const TAKEN: Answer = { status: 200, body: '{}' }
+const ACCEPTED: Answer = { status: 200, body: '{}' }
 
 export async function startCollector() {
   const received: Collected[] = []
-  let answer: Answer | 'never' = TAKEN
+  let answer: Answer | 'never' = ACCEPTED
   const server = await startHttpServer(async (request, response) => {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)

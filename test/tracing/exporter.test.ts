@@ -31,7 +31,7 @@ afterEach(() => collector.close())
 /** An exporter with a timer that the test controls. */
 function exporter(headers: Record<string, string> = {}) {
   const tally = { exported: 0, dropped: 0 }
-  const behind: Promise<unknown>[] = []
+  const background: Promise<unknown>[] = []
   const clock = { nowMs: 1_800_000_000_000 }
   let wake: (() => void)[] = []
   const { export: send } = createSpanExporter({
@@ -44,23 +44,23 @@ function exporter(headers: Record<string, string> = {}) {
   return {
     tally,
     clock,
-    send: (spans: readonly Span[]) => send(spans, (promise) => void behind.push(promise)),
-    behind,
+    send: (spans: readonly Span[]) => send(spans, (promise) => void background.push(promise)),
+    background,
     /** Ends the request that collects the spans. */
     kill() {
       wake = []
-      behind.length = 0
+      background.length = 0
     },
     async pass() {
       clock.nowMs += GATHER_MS
       for (const done of wake.splice(0)) done()
-      await Promise.all(behind.splice(0))
+      await Promise.all(background.splice(0))
     },
   }
 }
 
 test('spans of two seconds are exported in one call, in the format of OTLP', async () => {
-  const { send, pass, tally, behind } = exporter({ authorization: 'Bearer x' })
+  const { send, pass, tally, background } = exporter({ authorization: 'Bearer x' })
   send([
     span({
       parentSpanId: 'b7ad6b7169203331',
@@ -74,7 +74,7 @@ test('spans of two seconds are exported in one call, in the format of OTLP', asy
     }),
   ])
   for (let count = 1; count < 100; count++) send([span({ kind: 'internal', name: 'admit' })])
-  expect(behind).toHaveLength(1)
+  expect(background).toHaveLength(1)
   await pass()
 
   expect(collector.received).toHaveLength(1)
@@ -157,11 +157,11 @@ test('spans that the collector reports as rejected do not count as exported', as
 })
 
 test('if the collecting request has ended, a later request exports its spans', async () => {
-  const { send, pass, kill, behind, clock } = exporter()
+  const { send, pass, kill, background, clock } = exporter()
   send([span({ name: 'first' })])
   kill()
   send([span({ name: 'second' })])
-  expect(behind).toHaveLength(0)
+  expect(background).toHaveLength(0)
   clock.nowMs += 10_000
   send([span({ name: 'third' })])
   await pass()

@@ -77,7 +77,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
   })
   afterAll(() => redis.close())
 
-  async function having(...texts: string[]): Promise<void> {
+  async function storeTuples(...texts: string[]): Promise<void> {
     await restOver(redis.direct).send([['FLUSHDB'], ...(await writesOf(tuplesOf(...texts)))])
   }
 
@@ -90,19 +90,19 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
   }
 
   test('makes one call over HTTP, and two if Redis does not have the script yet', async () => {
-    await having('folder:1#viewer@user:anne')
+    await storeTuples('folder:1#viewer@user:anne')
     await redis.direct.script('FLUSH')
-    const asked = authority()
+    const checker = authority()
     const query = queryOf('folder:1#viewer@user:anne')
     const before = redis.calls()
-    await asked.check(query)
+    await checker.check(query)
     expect(redis.calls() - before).toBe(2)
-    for (let count = 0; count < 3; count++) await asked.check(query)
+    for (let count = 0; count < 3; count++) await checker.check(query)
     expect(redis.calls() - before).toBe(5)
   })
 
   test('counts each userset that it follows, and reports what it could not visit', async () => {
-    await having('folder:0#banned@folder:1#reader', 'folder:1#viewer@user:anne')
+    await storeTuples('folder:0#banned@folder:1#reader', 'folder:1#viewer@user:anne')
     const query = queryOf('folder:0#banned@user:anne')
     const within = async (limits: RelationLimits) => (await authority(limits).check(query)).decision
     expect(await within({ maxDepth: 1, maxWork: 1_000 })).toEqual({ outcome: 'allowed' })
@@ -132,38 +132,42 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
   })
 
   test('follows 25 tuples, and reports the 26th as unknown', async () => {
-    await having(...chain(25))
+    await storeTuples(...chain(25))
     expect(await outcomeOf('folder:0#viewer@user:anne')).toBe('allowed')
-    await having(...chain(26))
+    await storeTuples(...chain(26))
     expect(await outcomeOf('folder:0#viewer@user:anne')).toBe('max_depth_exceeded')
     expect(await outcomeOf('folder:1#viewer@user:anne')).toBe('allowed')
     const groups = Array.from(
       { length: 25 },
       (_, at) => `group:${at}#member@group:${at + 1}#member`,
     )
-    await having('folder:0#viewer@group:0#member', ...groups, 'group:25#member@user:anne')
+    await storeTuples('folder:0#viewer@group:0#member', ...groups, 'group:25#member@user:anne')
     expect(await outcomeOf('folder:0#viewer@user:anne')).toBe('max_depth_exceeded')
     expect(await outcomeOf('group:0#member@user:anne')).toBe('allowed')
   })
 
   test('finds on a short path what was too deep on a long one', async () => {
     const short = 'folder:0#parent@folder:3'
-    await having(...chain(4), short)
+    await storeTuples(...chain(4), short)
     const limits = { maxDepth: 3, maxWork: 1_000 }
     const { decision } = await authority(limits).check(queryOf('folder:0#viewer@user:anne'))
     expect(decision).toEqual({ outcome: 'allowed' })
   })
 
   test('reports a paradox as unknown, never as allowed', async () => {
-    await having('folder:1#viewer@user:anne', 'folder:1#banned@folder:1#reader')
+    await storeTuples('folder:1#viewer@user:anne', 'folder:1#banned@folder:1#reader')
     expect(await outcomeOf('folder:1#reader@user:anne')).toBe('negated_cycle')
     expect(await outcomeOf('folder:1#reader@user:bob')).toBe('denied')
   })
 
   test('ends in cycles', async () => {
-    await having('folder:1#parent@folder:2', 'folder:2#parent@folder:1', 'folder:2#parent@folder:2')
+    await storeTuples(
+      'folder:1#parent@folder:2',
+      'folder:2#parent@folder:1',
+      'folder:2#parent@folder:2',
+    )
     expect(await outcomeOf('folder:1#viewer@user:anne')).toBe('denied')
-    await having('group:1#member@group:2#member', 'group:2#member@group:1#member')
+    await storeTuples('group:1#member@group:2#member', 'group:2#member@group:1#member')
     expect(await outcomeOf('group:1#member@user:anne')).toBe('denied')
     expect(await outcomeOf('group:1#member@group:2#member')).toBe('allowed')
   })
@@ -171,15 +175,15 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
   test('separates tenants', async () => {
     const theirs = await writesOf(tuplesOf('folder:1#viewer@user:anne'), 'acme')
     await restOver(redis.direct).send([['FLUSHDB'], ...theirs])
-    const asked = (tenant: string | null) => outcomeOf('folder:1#viewer@user:anne', { tenant })
-    expect(await asked('acme')).toBe('allowed')
-    expect(await asked(null)).toBe('denied')
-    expect(await asked('acme:x')).toBe('denied')
-    expect(await asked('a'.repeat(300))).toBe('denied')
+    const outcomeIn = (tenant: string | null) => outcomeOf('folder:1#viewer@user:anne', { tenant })
+    expect(await outcomeIn('acme')).toBe('allowed')
+    expect(await outcomeIn(null)).toBe('denied')
+    expect(await outcomeIn('acme:x')).toBe('denied')
+    expect(await outcomeIn('a'.repeat(300))).toBe('denied')
   })
 
   test('uses contextual tuples like stored ones, for this query only', async () => {
-    await having('folder:1#viewer@group:1#member')
+    await storeTuples('folder:1#viewer@group:1#member')
     const contextualTuples = tuplesOf('group:1#member@group:2#member', 'group:2#member@user:anne')
     const query = 'folder:1#viewer@user:anne'
     expect(await outcomeOf(query, { contextualTuples })).toBe('allowed')
@@ -189,7 +193,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
   })
 
   test('refuses relations that the model does not define', async () => {
-    await having('folder:1#owner@user:anne', 'robot:1#viewer@user:anne')
+    await storeTuples('folder:1#owner@user:anne', 'robot:1#viewer@user:anne')
     expect(await outcomeOf('folder:1#owner@user:anne')).toBe('denied')
     expect(await outcomeOf('robot:1#viewer@user:anne')).toBe('denied')
     expect(await outcomeOf('folder:1#owner@folder:1#owner')).toBe('denied')
@@ -214,17 +218,18 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
   })
 
   test('accepts at most 20 contextual tuples', async () => {
-    await having()
+    await storeTuples()
     const many = (count: number) =>
       tuplesOf(...Array.from({ length: count }, (_, at) => `folder:1#viewer@user:u${at}`))
     const query = queryOf('folder:1#viewer@user:u19')
-    const asked = (count: number) => authority().check({ ...query, contextualTuples: many(count) })
-    expect((await asked(20)).decision).toEqual({ outcome: 'allowed' })
-    await expect(asked(21)).rejects.toThrow(TypeError)
+    const checkWith = (count: number) =>
+      authority().check({ ...query, contextualTuples: many(count) })
+    expect((await checkWith(20)).decision).toEqual({ outcome: 'allowed' })
+    await expect(checkWith(21)).rejects.toThrow(TypeError)
   })
 
   test('returns the version, and refuses to decide by an older version than required', async () => {
-    await having('folder:1#viewer@user:anne')
+    await storeTuples('folder:1#viewer@user:anne')
     const query = queryOf('folder:1#viewer@user:anne')
     expect((await authority().check(query)).version).toBe(0)
     const { version } = await relationKeysOf(null)
@@ -238,15 +243,15 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
   })
 
   test('reports a key of the wrong type as an outage, not as a decision', async () => {
-    await having()
+    await storeTuples()
     const { tuples } = await relationKeysOf(null)
     await redis.direct.set(`${tuples}folder:1#viewer`, 'x')
-    const asked = authority().check(queryOf('folder:1#viewer@user:anne'))
-    await expect(asked).rejects.toMatchObject({ dependency: 'redis', fault: 'refused' })
+    const pending = authority().check(queryOf('folder:1#viewer@user:anne'))
+    await expect(pending).rejects.toMatchObject({ dependency: 'redis', fault: 'refused' })
   })
 
   test('explains what proved the relation', async () => {
-    await having(
+    await storeTuples(
       'folder:1#parent@folder:2',
       'folder:2#viewer@group:1#member',
       'group:1#member@group:2#member',
@@ -265,7 +270,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
   })
 
   test('explains the failed attempts, within bounds', async () => {
-    await having('folder:1#viewer@user:anne', 'folder:1#banned@user:anne')
+    await storeTuples('folder:1#viewer@user:anne', 'folder:1#banned@user:anne')
     const { decision, trace } = await authority().explain(queryOf('folder:1#reader@user:anne'))
     expect(decision).toEqual({ outcome: 'denied' })
     const [exclusion] = trace.root.steps
@@ -275,7 +280,7 @@ describe.each(['auto', 'embedded'] as const)('a check in Redis (%s)', (prefer) =
       { rule: 'computed', node: 'folder:1#banned', outcome: 'allowed' },
     ])
     const parents = Array.from({ length: 600 }, (_, at) => `folder:0#parent@folder:${at + 1}`)
-    await having(...parents)
+    await storeTuples(...parents)
     const many = await authority({ maxDepth: 25, maxWork: 5_000 }).explain(
       queryOf('folder:0#viewer@user:anne'),
     )
@@ -320,8 +325,8 @@ describe('a malformed reply', () => {
   ])('is not a decision: %s', async (_, reply) => {
     const rest: RedisRest = { send: async () => [reply ?? {}] }
     const command = await check.command(query, { trace: true })
-    const asked = check.explanationOf(rest, reply, command)
-    await expect(asked).rejects.toMatchObject({ name: 'Unavailable', dependency: 'redis' })
+    const pending = check.explanationOf(rest, reply, command)
+    await expect(pending).rejects.toMatchObject({ name: 'Unavailable', dependency: 'redis' })
   })
 
   test('to the full script is not a decision either', async () => {
@@ -333,8 +338,8 @@ describe('a malformed reply', () => {
       },
     }
     const command = await check.command(query)
-    const asked = check.answerOf(rest, { error: 'NOSCRIPT No matching script' }, command)
-    await expect(asked).rejects.toMatchObject({ fault: 'refused' })
+    const pending = check.answerOf(rest, { error: 'NOSCRIPT No matching script' }, command)
+    await expect(pending).rejects.toMatchObject({ fault: 'refused' })
     expect(sent).toEqual(['EVAL'])
   })
 })

@@ -201,7 +201,7 @@ export const graphs = (queries: number): fc.Arbitrary<Graph> =>
     })
   })
 
-const ask = (object: string, relation: string, subject: string): RelationQuery => ({
+const queryFor = (object: string, relation: string, subject: string): RelationQuery => ({
   tenant: null,
   object,
   relation,
@@ -261,7 +261,7 @@ export const REVIVED: Graph = {
     { object: 'group:1', relation: 'parent', subject: 'group:2' },
     { object: 'group:2', relation: 'a', subject: 'user:1' },
   ],
-  queries: [ask('group:1', 'all', 'user:1'), ask('group:1', 'all', 'user:2')],
+  queries: [queryFor('group:1', 'all', 'user:1'), queryFor('group:1', 'all', 'user:2')],
   maxDepth: 25,
   maxWork: 2_000,
 }
@@ -331,10 +331,10 @@ export const GROUPS: Graph = {
     })),
   ],
   queries: [
-    ask('doc:1', 'viewer', 'robot:1'),
-    ask('doc:1', 'viewer', 'group:1#lead'),
-    ask('doc:2', 'viewer', 'user:2'),
-    ask('doc:3', 'viewer', 'user:1'),
+    queryFor('doc:1', 'viewer', 'robot:1'),
+    queryFor('doc:1', 'viewer', 'group:1#lead'),
+    queryFor('doc:2', 'viewer', 'user:2'),
+    queryFor('doc:3', 'viewer', 'user:1'),
   ],
   maxDepth: 25,
   maxWork: 8,

@@ -48,11 +48,11 @@ test.each(['end', 'nil', 'function', '__index', 'constructor', '_', 'a-b', 'r', 
     ]
     await rest.send([['FLUSHDB'], ...(await writesOf(tuples))])
     const authority = createRedisDecisionPoint(rest, createRelationCheck(modelOf(name, name)))
-    const asked = (whom: string) =>
+    const checkFor = (whom: string) =>
       authority.check({ ...query, object: `${name}:1`, subject: whom })
-    expect((await asked('user:anne')).decision).toEqual({ outcome: 'allowed' })
-    expect((await asked(subject)).decision).toEqual({ outcome: 'allowed' })
-    expect((await asked('user:bob')).decision).toEqual({ outcome: 'denied' })
+    expect((await checkFor('user:anne')).decision).toEqual({ outcome: 'allowed' })
+    expect((await checkFor(subject)).decision).toEqual({ outcome: 'allowed' })
+    expect((await checkFor('user:bob')).decision).toEqual({ outcome: 'denied' })
   },
 )
 

@@ -59,17 +59,17 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
     const check = createRelationCheck(model, { maxDepth, maxWork })
     const answers = await answersOf(rest, check, tuples, queries)
     for (const [index, query] of queries.entries()) {
-      const said = nameOf(answers[index]?.decision)
+      const actual = nameOf(answers[index]?.decision)
       try {
         const { decision, isCut } = decide(model, tuples, query, { maxDepth, maxSteps: MAX_STEPS })
         const expected = nameOf(decision)
-        if (said === expected) counts.agreed[said] = (counts.agreed[said] ?? 0) + 1
-        else if (said === 'max_work_exceeded' && maxWork < FEW) counts.outOfWork += 1
-        else if (isCut && said === 'max_depth_exceeded') counts.tooDeep += 1
+        if (actual === expected) counts.agreed[actual] = (counts.agreed[actual] ?? 0) + 1
+        else if (actual === 'max_work_exceeded' && maxWork < FEW) counts.outOfWork += 1
+        else if (isCut && actual === 'max_depth_exceeded') counts.tooDeep += 1
         else {
           const whole = decide(model, tuples, query, { maxSteps: MAX_STEPS })
-          if (!isCut || said !== nameOf(whole.decision))
-            throw new Error(`${JSON.stringify(query)}: ${said}, expected ${expected}`)
+          if (!isCut || actual !== nameOf(whole.decision))
+            throw new Error(`${JSON.stringify(query)}: ${actual}, expected ${expected}`)
           counts.beyondDepth += 1
         }
       } catch (error) {

@@ -56,7 +56,7 @@ describe('graphs that are built to be slow', () => {
       restOver(redis.direct),
       createRelationCheck(compileModel(SLOW_MODEL)),
     )
-    const asked = (id: string, subject: string) =>
+    const checkFor = (id: string, subject: string) =>
       authority.check({
         tenant: id,
         object: SLOW_OBJECT,
@@ -65,8 +65,8 @@ describe('graphs that are built to be slow', () => {
         contextualTuples: [],
       })
     for (const id of ['slow-nested', 'slow-tree', 'slow-wide', 'slow-dense']) {
-      expect((await asked(id, 'user:last')).decision).toEqual({ outcome: 'allowed' })
-      expect((await asked(id, 'user:stranger-0')).decision).toEqual({ outcome: 'denied' })
+      expect((await checkFor(id, 'user:last')).decision).toEqual({ outcome: 'allowed' })
+      expect((await checkFor(id, 'user:stranger-0')).decision).toEqual({ outcome: 'denied' })
     }
   })
 })

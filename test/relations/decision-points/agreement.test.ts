@@ -49,7 +49,7 @@ function compiled(json: object): RelationModel | undefined {
   }
 }
 
-const told = (decision: RelationDecision) =>
+const outcomeOf = (decision: RelationDecision) =>
   decision.outcome === 'unknown' ? decision.why : decision.outcome
 
 /** Counts the decisions of our specification and of the server, as `ours, theirs`. */
@@ -74,8 +74,8 @@ async function compared(server: OpenfgaServer, models: number) {
     for (const one of graph.queries) {
       if (mistakeOfRelation(model, one) || mistakeOfSubject(model, one.subject)) continue
       const query = { ...one, contextualTuples: writable(model, one.contextualTuples) }
-      const ours = told(decide(model, tuples, query, { maxDepth: MAX_DEPTH }).decision)
-      const theirs = told((await openfga.check(query)).decision)
+      const ours = outcomeOf(decide(model, tuples, query, { maxDepth: MAX_DEPTH }).decision)
+      const theirs = outcomeOf((await openfga.check(query)).decision)
       const pair = `${ours}, ${theirs}`
       outcomes.set(pair, (outcomes.get(pair) ?? 0) + 1)
     }

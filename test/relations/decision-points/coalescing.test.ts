@@ -24,7 +24,7 @@ afterAll(() => server.close())
 beforeEach(() => {
   server.world = { none: [TUPLE] }
   server.behaviour = undefined
-  server.asked.length = 0
+  server.requests.length = 0
   held = []
   const { authority: adapter } = isolate('openfga', server.url, { timeoutMs: MAX_WAIT_MS })
   authority = coalescedDecisionPoint({ decisionPoint: adapter, maxWaitMs: MAX_WAIT_MS })
@@ -39,13 +39,13 @@ function hold(status = 200): void {
   }
 }
 const heldCalls = (count: number) => expect.poll(() => held.length).toBe(count)
-const ask = (question = QUESTION) => decisionOf(authority, question)
-const many = (count: number) => Array.from({ length: count }, () => ask())
+const decide = (question = QUESTION) => decisionOf(authority, question)
+const many = (count: number) => Array.from({ length: count }, () => decide())
 
 describe('simultaneous equal queries', () => {
   test('make two calls for a hundred queries: one for the first, and one for all that arrived meanwhile', async () => {
     hold()
-    const first = ask()
+    const first = decide()
     await heldCalls(1)
     const others = many(99)
     held[0]?.()
@@ -53,12 +53,12 @@ describe('simultaneous equal queries', () => {
     await heldCalls(2)
     held[1]?.()
     expect(new Set(await Promise.all(others))).toEqual(new Set(['allowed']))
-    expect(server.asked).toHaveLength(2)
+    expect(server.requests).toHaveLength(2)
   })
 
   test('are not answered by a call that began before a tuple was deleted', async () => {
     hold()
-    const before = ask()
+    const before = decide()
     await heldCalls(1)
     server.world = { none: [] }
     const after = many(20)
@@ -67,25 +67,25 @@ describe('simultaneous equal queries', () => {
     await heldCalls(2)
     held[1]?.()
     expect(new Set(await Promise.all(after))).toEqual(new Set(['denied']))
-    expect(server.asked).toHaveLength(2)
+    expect(server.requests).toHaveLength(2)
   })
 
   test('are coalesced without a cache: successive queries make a call each', async () => {
-    for (let count = 0; count < 5; count++) expect(await ask()).toBe('allowed')
-    expect(server.asked).toHaveLength(5)
+    for (let count = 0; count < 5; count++) expect(await decide()).toBe('allowed')
+    expect(server.requests).toHaveLength(5)
     server.world = { none: [] }
-    expect(await ask()).toBe('denied')
+    expect(await decide()).toBe('denied')
   })
 
   test('see a deleted tuple from the next request on, in a thousand trials', async () => {
     for (let trial = 0; trial < 1_000; trial++) {
       server.world = { none: [TUPLE] }
-      const under = ask()
+      const under = decide()
       // In every second trial, a query arrives during the previous call.
       if (trial % 2 === 0) await under
       else await sleep(0)
       server.world = { none: [] }
-      const [one, other] = await Promise.all([ask(), ask()])
+      const [one, other] = await Promise.all([decide(), decide()])
       expect([one, other]).toEqual(['denied', 'denied'])
       await under
     }
@@ -93,15 +93,15 @@ describe('simultaneous equal queries', () => {
 
   test('share a failure, and the next query makes a call again', async () => {
     hold(500)
-    const first = ask()
+    const first = decide()
     await heldCalls(1)
     const others = many(50)
     held[0]?.()
     expect(await first).toBe('authority:refused')
     expect(new Set(await Promise.all(others))).toEqual(new Set(['authority:refused']))
-    expect(server.asked).toHaveLength(1)
+    expect(server.requests).toHaveLength(1)
     server.behaviour = undefined
-    expect(await ask()).toBe('allowed')
+    expect(await decide()).toBe('allowed')
   })
 
   test('are not coalesced if they differ in any part', async () => {
@@ -116,11 +116,11 @@ describe('simultaneous equal queries', () => {
       query('doc:2#viewer@user:anne'),
       query('doc:1#viewer@user:bob'),
     ]
-    const answers = questions.map((question) => ask(question))
+    const answers = questions.map((question) => decide(question))
     await heldCalls(questions.length)
     for (const go of held) go()
     await Promise.all(answers)
-    expect(server.asked).toHaveLength(questions.length)
+    expect(server.requests).toHaveLength(questions.length)
   })
 })
 

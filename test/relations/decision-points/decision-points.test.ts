@@ -32,22 +32,22 @@ beforeAll(async () => {
 })
 afterAll(() => server.close())
 beforeEach(() => {
-  server.asked.length = 0
+  server.requests.length = 0
   server.behaviour = undefined
 })
 
 describe.each(KINDS)('%s', (kind) => {
-  const ask = (tuple: string, more = {}) =>
+  const decide = (tuple: string, more = {}) =>
     decisionOf(isolate(kind, server.url).authority, query(tuple, more))
 
   test('allows what the server allows, and denies everything else', async () => {
-    expect(await ask('doc:1#viewer@user:anne')).toBe('allowed')
-    expect(await ask('doc:1#viewer@user:bob')).toBe('denied')
-    expect(await ask('doc:2#viewer@user:bob')).toBe('allowed')
-    expect(await ask('doc:2#viewer@user:anne')).toBe('denied')
-    expect(await ask('doc:public#viewer@user:anyone')).toBe('allowed')
-    expect(server.asked).toHaveLength(5)
-    expect(new Set(server.asked.map(({ headers }) => headers.authorization))).toEqual(
+    expect(await decide('doc:1#viewer@user:anne')).toBe('allowed')
+    expect(await decide('doc:1#viewer@user:bob')).toBe('denied')
+    expect(await decide('doc:2#viewer@user:bob')).toBe('allowed')
+    expect(await decide('doc:2#viewer@user:anne')).toBe('denied')
+    expect(await decide('doc:public#viewer@user:anyone')).toBe('allowed')
+    expect(server.requests).toHaveLength(5)
+    expect(new Set(server.requests.map(({ headers }) => headers.authorization))).toEqual(
       new Set([`Bearer ${TOKEN}`]),
     )
   })
@@ -57,12 +57,14 @@ describe.each(KINDS)('%s', (kind) => {
       server.world = { none: [`doc:1#viewer@user:${escaped(one)}`] }
       for (const other of HOSTILE) {
         const expected = one === other ? 'allowed' : 'denied'
-        expect(await ask(`doc:1#viewer@user:${escaped(other)}`), `${one} ${other}`).toBe(expected)
+        expect(await decide(`doc:1#viewer@user:${escaped(other)}`), `${one} ${other}`).toBe(
+          expected,
+        )
       }
       server.world = { none: [`doc:${escaped(one)}#viewer@user:anne`] }
       for (const other of HOSTILE) {
         const expected = one === other ? 'allowed' : 'denied'
-        expect(await ask(`doc:${escaped(other)}#viewer@user:anne`)).toBe(expected)
+        expect(await decide(`doc:${escaped(other)}#viewer@user:anne`)).toBe(expected)
       }
     }
     server.world = WORLD
@@ -71,18 +73,18 @@ describe.each(KINDS)('%s', (kind) => {
   test('answers a tenant from its own tuples, if ids are equal as well', async () => {
     const ofAcme = { tenant: 'acme' }
     const ofUmbra = { tenant: 'umbra' }
-    expect(await ask('doc:acme#viewer@user:anne', ofAcme)).toBe('allowed')
-    expect(await ask('doc:acme#viewer@user:anne', ofUmbra)).toBe('denied')
-    expect(await ask('doc:acme#viewer@user:anne')).toBe('denied')
-    expect(await ask('doc:shared#viewer@user:anne', ofAcme)).toBe('allowed')
-    expect(await ask('doc:shared#viewer@user:anne', ofUmbra)).toBe('denied')
-    expect(await ask('doc:1#viewer@user:anne', ofAcme)).toBe('denied')
+    expect(await decide('doc:acme#viewer@user:anne', ofAcme)).toBe('allowed')
+    expect(await decide('doc:acme#viewer@user:anne', ofUmbra)).toBe('denied')
+    expect(await decide('doc:acme#viewer@user:anne')).toBe('denied')
+    expect(await decide('doc:shared#viewer@user:anne', ofAcme)).toBe('allowed')
+    expect(await decide('doc:shared#viewer@user:anne', ofUmbra)).toBe('denied')
+    expect(await decide('doc:1#viewer@user:anne', ofAcme)).toBe('denied')
   })
 
   test('denies a tenant that is not configured, without a call', async () => {
     for (const tenant of ['other', '', '*', '__proto__', 'constructor', 'ACME'])
-      expect(await ask('doc:shared#viewer@user:anne', { tenant })).toBe('denied')
-    expect(server.asked).toEqual([])
+      expect(await decide('doc:shared#viewer@user:anne', { tenant })).toBe('denied')
+    expect(server.requests).toEqual([])
   })
 
   test('never has a token, a query or a response in an error', async () => {
@@ -93,28 +95,28 @@ describe.each(KINDS)('%s', (kind) => {
     for (let cause = error; cause instanceof Error; cause = cause.cause) causes.push(cause.message)
     expect(causes.join(' ')).not.toMatch(/4711|anne|doc/)
     server.behaviour = (response) => response.end(`{"allowed":${TOKEN}`)
-    const rubbish = await isolate(kind, server.url)
+    const failure = await isolate(kind, server.url)
       .authority.check(query('doc:1#viewer@user:anne'))
       .catch((thrown) => `${thrown.message} ${thrown.cause} ${thrown.cause?.cause}`)
-    expect(rubbish).toMatch(/^authority: malformed/)
-    expect(rubbish).not.toMatch(/4711|anne|doc/)
+    expect(failure).toMatch(/^authority: malformed/)
+    expect(failure).not.toMatch(/4711|anne|doc/)
   })
 })
 
 describe('OpenFGA', () => {
-  const ask = (tuple: string, more = {}) =>
+  const decide = (tuple: string, more = {}) =>
     decisionOf(isolate('openfga', server.url).authority, query(tuple, more))
 
   test('receives the query in the form of a tuple, and nothing else', async () => {
-    await ask('doc:1#viewer@user:a%3Ab')
-    expect(server.asked).toMatchObject([
+    await decide('doc:1#viewer@user:a%3Ab')
+    expect(server.requests).toMatchObject([
       {
         path: `/stores/${STORES.none}/check`,
         body: { tuple_key: { user: 'user:a%3Ab', relation: 'viewer', object: 'doc:1' } },
       },
     ])
-    expect(Object.keys(server.asked[0]?.body ?? {})).toEqual(['tuple_key'])
-    expect(server.asked[0]?.headers['content-type']).toBe('application/json')
+    expect(Object.keys(server.requests[0]?.body ?? {})).toEqual(['tuple_key'])
+    expect(server.requests[0]?.headers['content-type']).toBe('application/json')
   })
 
   test('decides by the configured model of the store', async () => {
@@ -122,51 +124,51 @@ describe('OpenFGA', () => {
     const stores = new Map([['', { store: STORES.none, model }]])
     const authority = createOpenfgaDecisionPoint({ url: server.url, token: TOKEN, stores })
     expect(await decisionOf(authority, query('doc:1#viewer@user:anne'))).toBe('allowed')
-    expect(server.asked[0]?.body).toMatchObject({ authorization_model_id: model })
+    expect(server.requests[0]?.body).toMatchObject({ authorization_model_id: model })
   })
 
   test('is called with higher consistency if a request must see a write', async () => {
-    expect(await ask('doc:1#viewer@user:anne', { atLeast: 1 })).toBe('allowed')
-    expect(server.asked[0]?.body).toMatchObject({ consistency: 'HIGHER_CONSISTENCY' })
-    await ask('doc:1#viewer@user:anne', { atLeast: 0 })
-    expect(server.asked[1]?.body).not.toHaveProperty('consistency')
+    expect(await decide('doc:1#viewer@user:anne', { atLeast: 1 })).toBe('allowed')
+    expect(server.requests[0]?.body).toMatchObject({ consistency: 'HIGHER_CONSISTENCY' })
+    await decide('doc:1#viewer@user:anne', { atLeast: 0 })
+    expect(server.requests[1]?.body).not.toHaveProperty('consistency')
   })
 
   test('supports contextual tuples, usersets and wildcards', async () => {
     const contextualTuples = [query('group:eng#member@user:anne')]
-    expect(await ask('doc:2#viewer@user:anne', { contextualTuples })).toBe('allowed')
-    expect(await ask('doc:2#viewer@user:anne')).toBe('denied')
-    expect(await ask('doc:2#viewer@group:eng#member')).toBe('allowed')
-    expect(await ask('doc:public#viewer@user:*')).toBe('allowed')
-    expect(await ask('doc:1#viewer@user:*')).toBe('denied')
+    expect(await decide('doc:2#viewer@user:anne', { contextualTuples })).toBe('allowed')
+    expect(await decide('doc:2#viewer@user:anne')).toBe('denied')
+    expect(await decide('doc:2#viewer@group:eng#member')).toBe('allowed')
+    expect(await decide('doc:public#viewer@user:*')).toBe('allowed')
+    expect(await decide('doc:1#viewer@user:*')).toBe('denied')
   })
 
   test('that exceeds its depth is unknown, and an undefined relation is an outage', async () => {
-    expect(await ask('group:g0#member@user:deep')).toBe('unknown:max_depth_exceeded')
-    expect(await ask('group:g30#member@user:deep')).toBe('allowed')
-    expect(await ask('doc:1#nonsense@user:anne')).toBe('authority:refused')
+    expect(await decide('group:g0#member@user:deep')).toBe('unknown:max_depth_exceeded')
+    expect(await decide('group:g30#member@user:deep')).toBe('allowed')
+    expect(await decide('doc:1#nonsense@user:anne')).toBe('authority:refused')
   })
 
   test('is not called for names above its length limit, and the result is denied', async () => {
     const long = (type: string, length: number) => `${type}:${'é'.repeat(length - type.length - 1)}`
-    expect(await ask(`${long('doc', 256)}#viewer@${long('user', 512)}`)).toBe('denied')
-    expect(server.asked).toHaveLength(1)
-    expect(await ask(`${long('doc', 257)}#viewer@user:anne`)).toBe('denied')
-    expect(await ask(`doc:public#viewer@${long('user', 513)}`)).toBe('denied')
+    expect(await decide(`${long('doc', 256)}#viewer@${long('user', 512)}`)).toBe('denied')
+    expect(server.requests).toHaveLength(1)
+    expect(await decide(`${long('doc', 257)}#viewer@user:anne`)).toBe('denied')
+    expect(await decide(`doc:public#viewer@${long('user', 513)}`)).toBe('denied')
     const contextualTuples = [query(`${long('doc', 257)}#viewer@user:anne`)]
-    expect(await ask('doc:1#viewer@user:anne', { contextualTuples })).toBe('denied')
-    expect(server.asked).toHaveLength(1)
+    expect(await decide('doc:1#viewer@user:anne', { contextualTuples })).toBe('denied')
+    expect(server.requests).toHaveLength(1)
   })
 })
 
 describe('AuthZEN', () => {
-  const ask = (tuple: string, more = {}) =>
+  const decide = (tuple: string, more = {}) =>
     decisionOf(isolate('authzen', server.url).authority, query(tuple, more))
 
   test('receives type and id as separate members, and the tenant', async () => {
-    await ask('doc:1#viewer@user:a%3Ab')
-    await ask('doc:1#viewer@user:anne', { tenant: 'acme' })
-    expect(server.asked.map(({ path, body }) => [path, body])).toEqual([
+    await decide('doc:1#viewer@user:a%3Ab')
+    await decide('doc:1#viewer@user:anne', { tenant: 'acme' })
+    expect(server.requests.map(({ path, body }) => [path, body])).toEqual([
       [
         '/pdp/access/v1/evaluation',
         {
@@ -189,16 +191,16 @@ describe('AuthZEN', () => {
 
   test('is not called for a query that it cannot express, and the result is denied', async () => {
     server.behaviour = (response) => response.end('{"decision":true}')
-    expect(await ask('doc:2#viewer@group:eng#member')).toBe('denied')
-    expect(await ask('doc:public#viewer@user:*')).toBe('denied')
+    expect(await decide('doc:2#viewer@group:eng#member')).toBe('denied')
+    expect(await decide('doc:public#viewer@user:*')).toBe('denied')
     const contextualTuples = [query('group:eng#member@user:anne')]
-    expect(await ask('doc:2#viewer@user:anne', { contextualTuples })).toBe('denied')
-    expect(server.asked).toEqual([])
+    expect(await decide('doc:2#viewer@user:anne', { contextualTuples })).toBe('denied')
+    expect(server.requests).toEqual([])
   })
 
   test('cannot guarantee to see a write: 503 instead of an older answer', async () => {
-    expect(await ask('doc:1#viewer@user:anne', { atLeast: 1 })).toBe('authority:stale')
-    expect(server.asked).toEqual([])
+    expect(await decide('doc:1#viewer@user:anne', { atLeast: 1 })).toBe('authority:stale')
+    expect(server.requests).toEqual([])
   })
 
   test.each([
@@ -227,7 +229,7 @@ describe('AuthZEN', () => {
     expect(await of('acme', 'doc:acme#viewer@user:anne')).toBe('denied')
     expect(await of('umbra', 'doc:umbra#viewer@user:anne')).toBe('allowed')
     expect(await of(null, 'doc:1#viewer@user:anne')).toBe('allowed')
-    expect([other.asked.length, server.asked.length]).toEqual([2, 2])
+    expect([other.requests.length, server.requests.length]).toEqual([2, 2])
     await other.close()
   })
 })
@@ -276,7 +278,7 @@ describe('the environment', () => {
       expect(await decisionOf(made, query('doc:1#viewer@user:anne'))).toBe('allowed')
       expect(await decisionOf(made, query('doc:1#viewer@user:bob'))).toBe('denied')
     }
-    expect(new Set(server.asked.map(({ path }) => path)).size).toBe(2)
+    expect(new Set(server.requests.map(({ path }) => path)).size).toBe(2)
   })
 
   test.each([

@@ -18,14 +18,14 @@ let server: TestAuthority
 let proxy: FaultProxy
 /** A server that allows everything; no test may reach it. */
 let elsewhere: TestServer
-let askedElsewhere = 0
+let redirected = 0
 beforeAll(async () => {
   server = await startAuthority({ none: ['doc:1#viewer@user:anne'], acme: [] })
   proxy = await startFaultProxy({
     target: { host: '127.0.0.1', port: Number(new URL(server.url).port) },
   })
   elsewhere = await startHttpServer((_, response) => {
-    askedElsewhere++
+    redirected++
     response.end('{"allowed":true,"decision":true}')
   })
 })
@@ -37,10 +37,10 @@ afterAll(async () => {
 beforeEach(async () => {
   await proxy.set({ kind: 'none' })
   server.behaviour = undefined
-  server.asked.length = 0
+  server.requests.length = 0
 })
 
-const saying =
+const respondingWith =
   (body: string | Uint8Array, status = 200, headers: Record<string, string> = {}): Behaviour =>
   (response) =>
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
@@ -66,56 +66,60 @@ const endless: Behaviour = (response) => {
 
 /** Responses that resemble "allowed" and must not be accepted. */
 const NO_ANSWERS: readonly (readonly [name: string, behaviour: Behaviour, fault: string])[] = [
-  ['"true" as text', saying('{"allowed":"true","decision":"true"}'), 'malformed'],
-  ['1 for true', saying('{"allowed":1,"decision":1}'), 'malformed'],
-  ['null for both', saying('{"allowed":null,"decision":null}'), 'malformed'],
-  ['null', saying('null'), 'malformed'],
-  ['only true', saying('true'), 'malformed'],
-  ['an array', saying('[true]'), 'malformed'],
-  ['an array of a response', saying(`[${YES}]`), 'malformed'],
-  ['an empty object', saying('{}'), 'malformed'],
-  ['the field nested in another field', saying(`{"result":${YES}}`), 'malformed'],
-  ['other letter case', saying('{"Allowed":true,"Decision":true}'), 'malformed'],
+  ['"true" as text', respondingWith('{"allowed":"true","decision":"true"}'), 'malformed'],
+  ['1 for true', respondingWith('{"allowed":1,"decision":1}'), 'malformed'],
+  ['null for both', respondingWith('{"allowed":null,"decision":null}'), 'malformed'],
+  ['null', respondingWith('null'), 'malformed'],
+  ['only true', respondingWith('true'), 'malformed'],
+  ['an array', respondingWith('[true]'), 'malformed'],
+  ['an array of a response', respondingWith(`[${YES}]`), 'malformed'],
+  ['an empty object', respondingWith('{}'), 'malformed'],
+  ['the field nested in another field', respondingWith(`{"result":${YES}}`), 'malformed'],
+  ['other letter case', respondingWith('{"Allowed":true,"Decision":true}'), 'malformed'],
   [
     'the field twice',
-    saying('{"allowed":true,"decision":true,"allowed":false,"decision":false}'),
+    respondingWith('{"allowed":true,"decision":true,"allowed":false,"decision":false}'),
     'malformed',
   ],
-  ['a prototype', saying('{"__proto__":{"allowed":true,"decision":true}}'), 'malformed'],
-  ['two responses', saying(YES + YES), 'malformed'],
-  ['a response with a suffix', saying(`${YES}x`), 'malformed'],
-  ['half a response', saying(YES.slice(0, -1)), 'malformed'],
-  ['a comment', saying(`/**/${YES}`), 'malformed'],
-  ['a byte order mark', saying(`\ufeff${YES}`), 'malformed'],
-  ['UTF-16', saying(Buffer.from(YES, 'utf16le')), 'malformed'],
-  ['invalid UTF-8', saying(new Uint8Array([0x7b, 0xff, 0x7d])), 'malformed'],
-  ['nothing', saying(''), 'malformed'],
-  ['an HTML page', saying('<html>yes</html>'), 'malformed'],
-  ['too deep nesting', saying(`{"a":${'['.repeat(50_000)}`), 'malformed'],
+  ['a prototype', respondingWith('{"__proto__":{"allowed":true,"decision":true}}'), 'malformed'],
+  ['two responses', respondingWith(YES + YES), 'malformed'],
+  ['a response with a suffix', respondingWith(`${YES}x`), 'malformed'],
+  ['half a response', respondingWith(YES.slice(0, -1)), 'malformed'],
+  ['a comment', respondingWith(`/**/${YES}`), 'malformed'],
+  ['a byte order mark', respondingWith(`\ufeff${YES}`), 'malformed'],
+  ['UTF-16', respondingWith(Buffer.from(YES, 'utf16le')), 'malformed'],
+  ['invalid UTF-8', respondingWith(new Uint8Array([0x7b, 0xff, 0x7d])), 'malformed'],
+  ['nothing', respondingWith(''), 'malformed'],
+  ['an HTML page', respondingWith('<html>yes</html>'), 'malformed'],
+  ['too deep nesting', respondingWith(`{"a":${'['.repeat(50_000)}`), 'malformed'],
   [
     'a long response',
-    saying(`{"allowed":true,"decision":true,"x":"${PADDING.repeat(65)}"}`),
+    respondingWith(`{"allowed":true,"decision":true,"x":"${PADDING.repeat(65)}"}`),
     'malformed',
   ],
   ['a response without an end', endless, 'malformed'],
   [
     'a compressed bomb',
-    saying(gzipSync(`{"allowed":true,"decision":true,"x":"${PADDING.repeat(20_000)}"}`), 200, {
-      'content-encoding': 'gzip',
-    }),
+    respondingWith(
+      gzipSync(`{"allowed":true,"decision":true,"x":"${PADDING.repeat(20_000)}"}`),
+      200,
+      {
+        'content-encoding': 'gzip',
+      },
+    ),
     'malformed',
   ],
-  ['allowed with 201', saying(YES, 201), 'refused'],
-  ['allowed with 203', saying(YES, 203), 'refused'],
+  ['allowed with 201', respondingWith(YES, 201), 'refused'],
+  ['allowed with 203', respondingWith(YES, 203), 'refused'],
   ['no content', (response) => response.writeHead(204).end(), 'refused'],
-  ['allowed with 400', saying(YES, 400), 'refused'],
-  ['allowed with 401', saying(YES, 401), 'refused'],
-  ['allowed with 403', saying(YES, 403), 'refused'],
-  ['allowed with 404', saying(YES, 404), 'refused'],
-  ['allowed with 429', saying(YES, 429, { 'retry-after': '1' }), 'refused'],
-  ['allowed with 500', saying(YES, 500), 'refused'],
-  ['allowed with 503', saying(YES, 503), 'refused'],
-  ['another status', saying('{"code":"validation_error"}', 400), 'refused'],
+  ['allowed with 400', respondingWith(YES, 400), 'refused'],
+  ['allowed with 401', respondingWith(YES, 401), 'refused'],
+  ['allowed with 403', respondingWith(YES, 403), 'refused'],
+  ['allowed with 404', respondingWith(YES, 404), 'refused'],
+  ['allowed with 429', respondingWith(YES, 429, { 'retry-after': '1' }), 'refused'],
+  ['allowed with 500', respondingWith(YES, 500), 'refused'],
+  ['allowed with 503', respondingWith(YES, 503), 'refused'],
+  ['another status', respondingWith('{"code":"validation_error"}', 400), 'refused'],
   ['silence', () => {}, 'timeout'],
   ['headers, then silence', (response) => response.writeHead(200).flushHeaders(), 'timeout'],
   ['a response that drips', dripping, 'timeout'],
@@ -141,9 +145,9 @@ describe.each(KINDS)('%s that answers with', (kind) => {
   })
 
   test.each([301, 302, 303, 307, 308])('R06: a redirect (%d) is not followed', async (status) => {
-    server.behaviour = saying(YES, status, { location: `${elsewhere.url}/stores/x/check` })
+    server.behaviour = respondingWith(YES, status, { location: `${elsewhere.url}/stores/x/check` })
     expect(await decisionOf(isolate(kind, server.url).authority, ALLOWED)).toBe('authority:refused')
-    expect(askedElsewhere).toBe(0)
+    expect(redirected).toBe(0)
   })
 })
 
@@ -178,19 +182,19 @@ describe.each(KINDS)('the breaker of %s', (kind) => {
 
   test.each([
     ['silence', () => {}, 'timeout'],
-    ['errors', saying('', 500), 'refused'],
-    ['a token that it rejects', saying('', 401), 'refused'],
-    ['rubbish', saying('{}'), 'malformed'],
+    ['errors', respondingWith('', 500), 'refused'],
+    ['a token that it rejects', respondingWith('', 401), 'refused'],
+    ['rubbish', respondingWith('{}'), 'malformed'],
   ] as const)(
     'R06: opens after five times %s, and closes again later',
     async (_, behaviour, fault) => {
       const one = isolate(kind, server.url)
       server.behaviour = behaviour
       await fail(one, fault)
-      const before = server.asked.length
+      const before = server.requests.length
       for (let count = 0; count < 20; count++)
         expect(await decisionOf(one.authority, ALLOWED)).toBe(`authority:${fault}, unasked`)
-      expect(server.asked.length).toBe(before)
+      expect(server.requests.length).toBe(before)
       expect(one.breakers.list.map(({ name, state }) => [name, state()])).toEqual([
         ['authority', 'open'],
       ])
@@ -203,9 +207,9 @@ describe.each(KINDS)('the breaker of %s', (kind) => {
 
   test('is not opened by a caller whose query the server refuses', async () => {
     const one = isolate(kind, server.url)
-    server.behaviour = saying('{"code":"validation_error"}', 400)
+    server.behaviour = respondingWith('{"code":"validation_error"}', 400)
     for (let round = 0; round < 4; round++) await fail(one, 'refused')
-    expect(server.asked).toHaveLength(4 * DEFAULT_FAILURES)
+    expect(server.requests).toHaveLength(4 * DEFAULT_FAILURES)
     server.behaviour = undefined
     expect(await decisionOf(one.authority, ALLOWED)).toBe('allowed')
   })
@@ -217,10 +221,10 @@ describe.each(KINDS)('the breaker of %s', (kind) => {
       response.destroy()
     }
     expect(await decisionOf(one.authority, ALLOWED)).toBe('allowed')
-    expect(server.asked).toHaveLength(2)
-    server.asked.length = 0
+    expect(server.requests).toHaveLength(2)
+    server.requests.length = 0
     server.behaviour = (response) => response.destroy()
     expect(await decisionOf(one.authority, ALLOWED)).toBe('authority:unreachable')
-    expect(server.asked).toHaveLength(2)
+    expect(server.requests).toHaveLength(2)
   })
 })

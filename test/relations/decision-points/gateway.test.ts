@@ -22,7 +22,7 @@ beforeEach(() => {
     umbra: [],
   }
   server.behaviour = undefined
-  server.asked.length = 0
+  server.requests.length = 0
   world.reached.length = 0
 })
 
@@ -52,11 +52,11 @@ describe.each(KINDS)('a gateway that uses %s for relations', (kind) => {
     const { statusOf, events } = isolate(kind)
     const [anne, bob] = [await world.token('anne'), await world.token('bob')]
     expect(await statusOf('/plain', bob)).toBe(200)
-    expect(server.asked).toHaveLength(0)
+    expect(server.requests).toHaveLength(0)
     expect(await statusOf('/orders/1', anne)).toBe(200)
     expect(await statusOf('/orders/1', bob)).toBe(403)
     expect(await statusOf('/orders/2', anne)).toBe(403)
-    expect(server.asked).toHaveLength(3)
+    expect(server.requests).toHaveLength(3)
     expect(world.reached).toEqual(['GET /plain', 'GET /orders/1'])
     expect(events.map(({ decision }) => decision)).toEqual(['allow', 'allow', 'deny', 'deny'])
     expect(JSON.stringify(events)).not.toContain(TOKEN)
@@ -68,9 +68,9 @@ describe.each(KINDS)('a gateway that uses %s for relations', (kind) => {
     expect(await statusOf('/orders/2', await of('acme'))).toBe(200)
     expect(await statusOf('/orders/1', await of('acme'))).toBe(403)
     expect(await statusOf('/orders/2', await of('umbra'))).toBe(403)
-    expect(server.asked).toHaveLength(3)
+    expect(server.requests).toHaveLength(3)
     expect(await statusOf('/orders/2', await of('unheard-of'))).toBe(403)
-    expect(server.asked).toHaveLength(3)
+    expect(server.requests).toHaveLength(3)
   })
 
   test.each([
@@ -100,7 +100,7 @@ describe.each(KINDS)('a gateway that uses %s for relations', (kind) => {
     const anne = await world.token('anne')
     server.behaviour = (response) => response.writeHead(500).end()
     for (let count = 0; count < 6; count++) expect((await ask('/orders/1', anne)).status).toBe(503)
-    expect(server.asked).toHaveLength(5)
+    expect(server.requests).toHaveLength(5)
     expect(await statusOf('/plain', anne)).toBe(200)
     const ready = await ask('/-/readyz', undefined)
     expect(await ready.json()).toMatchObject({
@@ -115,7 +115,7 @@ describe.each(KINDS)('a gateway that uses %s for relations', (kind) => {
     const seldom = isolate(kind, { maxStalenessMs: 60_000 })
     for (const { statusOf } of [always, seldom])
       for (let count = 0; count < 3; count++) expect(await statusOf('/orders/1', anne)).toBe(200)
-    expect(server.asked).toHaveLength(4)
+    expect(server.requests).toHaveLength(4)
     server.world = {}
     expect(await always.statusOf('/orders/1', anne)).toBe(403)
     expect(await seldom.statusOf('/orders/1', anne)).toBe(200)

@@ -66,10 +66,10 @@ export async function startReplay(
   const answers = Map.groupBy(recording, ([request]) => request)
   const unknown: string[] = []
   const server = await startHttpServer(async (request, response) => {
-    const asked = described(request, await bodyOf(request), token)
-    const exchange = answers.get(asked)?.shift()
-    if (exchange === undefined) unknown.push(asked)
-    const [, status, answer] = exchange ?? [asked, 500, 'not recorded']
+    const entry = described(request, await bodyOf(request), token)
+    const exchange = answers.get(entry)?.shift()
+    if (exchange === undefined) unknown.push(entry)
+    const [, status, answer] = exchange ?? [entry, 500, 'not recorded']
     response.writeHead(status, { 'content-type': 'application/json' }).end(answer)
   })
   return {

@@ -47,7 +47,7 @@ const MODEL = {
 const tuple = (object: string, relation: string, subject: string) => ({
   ...{ user: subject, relation, object },
 })
-const ODD = ['a:b', 'a#viewer', '*', 'a b', 'a\u0000b', 'a%3Ab', 'é|x', '\u202ea', 'a\n', '語']
+const UNUSUAL = ['a:b', 'a#viewer', '*', 'a b', 'a\u0000b', 'a%3Ab', 'é|x', '\u202ea', 'a\n', '語']
 const escaped = (text: string) => escapeId(text) ?? ''
 
 describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
@@ -63,7 +63,7 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
       tuple('doc:2', 'viewer', 'group:eng#member'),
       tuple('group:eng', 'member', 'user:bob'),
       tuple('doc:public', 'viewer', 'user:*'),
-      ...ODD.map((id, n) => tuple(`doc:odd${n}`, 'viewer', `user:${escaped(id)}`)),
+      ...UNUSUAL.map((id, n) => tuple(`doc:odd${n}`, 'viewer', `user:${escaped(id)}`)),
       ...Array.from({ length: 40 }, (_, n) =>
         tuple(`group:g${n}`, 'member', `group:g${n + 1}#member`),
       ),
@@ -98,25 +98,25 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
     ['authzen', authzen],
   ])('%s returns the decisions of the server', async (_, make) => {
     const authority = make()
-    const ask = (tuple: string, more = {}) => decisionOf(authority, query(tuple, more))
-    expect(await ask('doc:1#viewer@user:anne')).toBe('allowed')
-    expect(await ask('doc:1#viewer@user:bob')).toBe('denied')
-    expect(await ask('doc:2#viewer@user:bob')).toBe('allowed')
-    expect(await ask('doc:1#viewer@user:mallory')).toBe('allowed')
-    expect(await ask('doc:1#reader@user:mallory')).toBe('denied')
-    expect(await ask('doc:1#reader@user:anne')).toBe('allowed')
-    expect(await ask('doc:public#reader@user:anyone')).toBe('allowed')
-    expect(await ask('doc:1#viewer@user:umbra')).toBe('denied')
-    expect(await ask('doc:1#viewer@user:umbra', { tenant: 'umbra' })).toBe('allowed')
-    expect(await ask('doc:1#viewer@user:anne', { tenant: 'umbra' })).toBe('denied')
-    expect(await ask('doc:1#nonsense@user:anne')).toBe('authority:refused')
-    expect(await ask('nonsense:1#viewer@user:anne')).toBe('authority:refused')
+    const decide = (tuple: string, more = {}) => decisionOf(authority, query(tuple, more))
+    expect(await decide('doc:1#viewer@user:anne')).toBe('allowed')
+    expect(await decide('doc:1#viewer@user:bob')).toBe('denied')
+    expect(await decide('doc:2#viewer@user:bob')).toBe('allowed')
+    expect(await decide('doc:1#viewer@user:mallory')).toBe('allowed')
+    expect(await decide('doc:1#reader@user:mallory')).toBe('denied')
+    expect(await decide('doc:1#reader@user:anne')).toBe('allowed')
+    expect(await decide('doc:public#reader@user:anyone')).toBe('allowed')
+    expect(await decide('doc:1#viewer@user:umbra')).toBe('denied')
+    expect(await decide('doc:1#viewer@user:umbra', { tenant: 'umbra' })).toBe('allowed')
+    expect(await decide('doc:1#viewer@user:anne', { tenant: 'umbra' })).toBe('denied')
+    expect(await decide('doc:1#nonsense@user:anne')).toBe('authority:refused')
+    expect(await decide('nonsense:1#viewer@user:anne')).toBe('authority:refused')
   })
 
   test('ids are distinct, whatever characters they have', async () => {
     const authority = openfga()
-    for (const [n] of ODD.entries())
-      for (const [m, id] of ODD.entries())
+    for (const [n] of UNUSUAL.entries())
+      for (const [m, id] of UNUSUAL.entries())
         expect(
           await decisionOf(authority, query(`doc:odd${n}#viewer@user:${escaped(id)}`)),
           `${n} ${m}`,
@@ -132,34 +132,36 @@ describe.each(openfgaServers('adapters', TOKEN))('$server', ({ start }) => {
   })
 
   test('usersets, wildcards and contextual tuples are supported', async () => {
-    const ask = (tuple: string, more = {}) => decisionOf(openfga(), query(tuple, more))
-    expect(await ask('doc:2#viewer@group:eng#member')).toBe('allowed')
-    expect(await ask('doc:2#viewer@doc:2#viewer')).toBe('allowed')
-    expect(await ask('doc:public#viewer@user:*')).toBe('allowed')
-    expect(await ask('doc:1#viewer@user:*')).toBe('denied')
+    const decide = (tuple: string, more = {}) => decisionOf(openfga(), query(tuple, more))
+    expect(await decide('doc:2#viewer@group:eng#member')).toBe('allowed')
+    expect(await decide('doc:2#viewer@doc:2#viewer')).toBe('allowed')
+    expect(await decide('doc:public#viewer@user:*')).toBe('allowed')
+    expect(await decide('doc:1#viewer@user:*')).toBe('denied')
     const contextualTuples = [query('group:eng#member@user:carl')]
-    expect(await ask('doc:2#viewer@user:carl', { contextualTuples })).toBe('allowed')
-    expect(await ask('doc:2#viewer@user:carl')).toBe('denied')
+    expect(await decide('doc:2#viewer@user:carl', { contextualTuples })).toBe('allowed')
+    expect(await decide('doc:2#viewer@user:carl')).toBe('denied')
   })
 
   test('the limits of the server are those that the adapter assumes', async () => {
-    const ask = (tuple: string) => decisionOf(openfga(), query(tuple))
+    const decide = (tuple: string) => decisionOf(openfga(), query(tuple))
     const long = (type: string, length: number) => `${type}:${'é'.repeat(length - type.length - 1)}`
-    expect(await ask(`${long('doc', 256)}#viewer@user:anne`)).toBe('denied')
-    expect(await ask(`doc:public#viewer@${long('user', 512)}`)).toBe('allowed')
-    expect(await ask('group:g0#member@user:deep')).toBe('unknown:max_depth_exceeded')
-    expect(await ask('group:g25#member@user:deep')).toBe('allowed')
+    expect(await decide(`${long('doc', 256)}#viewer@user:anne`)).toBe('denied')
+    expect(await decide(`doc:public#viewer@${long('user', 512)}`)).toBe('allowed')
+    expect(await decide('group:g0#member@user:deep')).toBe('unknown:max_depth_exceeded')
+    expect(await decide('group:g25#member@user:deep')).toBe('allowed')
   })
 
   test('an unknown store or model is an outage', async () => {
-    const ask = (tenant: string) =>
+    const decide = (tenant: string) =>
       decisionOf(openfga(), query('doc:1#viewer@user:umbra', { tenant }))
-    expect(await ask('lost')).toBe('authority:refused')
-    expect(await ask('mixed')).toBe('authority:refused')
-    const stranger = createOpenfgaDecisionPoint({
+    expect(await decide('lost')).toBe('authority:refused')
+    expect(await decide('mixed')).toBe('authority:refused')
+    const unauthorized = createOpenfgaDecisionPoint({
       ...{ url: server.url, ...common, token: 'wrong', stores: new Map([['', one]]) },
     })
-    expect(await decisionOf(stranger, query('doc:1#viewer@user:anne'))).toBe('authority:refused')
+    expect(await decisionOf(unauthorized, query('doc:1#viewer@user:anne'))).toBe(
+      'authority:refused',
+    )
   })
 
   test('a deleted tuple denies from the next request on, in a hundred trials', async () => {

@@ -18,7 +18,7 @@ export const TOKEN = 'hush-4711'
 export type World = Record<string, readonly string[]>
 
 /** One received request. */
-export interface Asked {
+export interface ReceivedRequest {
   readonly path: string
   readonly headers: IncomingMessage['headers']
   readonly body: Record<string, unknown>
@@ -31,11 +31,11 @@ export function holds(tuples: readonly RelationTuple[], query: RelationTuple, de
   if (depth > 25) throw new RangeError('too deep')
   const { object, relation, subject } = query
   if (subject === `${object}#${relation}`) return true
-  const everybody = subject.includes('#') ? subject : subject.replace(/:.*/, ':*')
+  const wildcard = subject.includes('#') ? subject : subject.replace(/:.*/, ':*')
   return tuples
     .filter((tuple) => tuple.object === object && tuple.relation === relation)
     .some(({ subject: named }) => {
-      if (named === subject || named === everybody) return true
+      if (named === subject || named === wildcard) return true
       const [group = '', member] = named.split('#')
       const inner = { object: group, relation: member ?? '', subject }
       return member !== undefined && holds(tuples, inner, depth + 1)
@@ -52,18 +52,18 @@ const RELATIONS = ['viewer', 'member']
 export async function startAuthority(world: World) {
   const state = {
     world,
-    asked: [] as Asked[],
+    requests: [] as ReceivedRequest[],
     behaviour: undefined as Behaviour | undefined,
   }
 
   const server = await startHttpServer(async (request, response) => {
-    const body = JSON.parse((await text(request)) || 'null') as Asked['body']
-    state.asked.push({ path: request.url ?? '', headers: request.headers, body })
+    const body = JSON.parse((await text(request)) || 'null') as ReceivedRequest['body']
+    state.requests.push({ path: request.url ?? '', headers: request.headers, body })
     if (state.behaviour !== undefined) return state.behaviour(response, request)
-    const say = (status: number, answer: object) =>
+    const respond = (status: number, answer: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
-    const mistake = (code: string) => say(400, { code, message: `no: ${TOKEN}` })
-    if (request.headers.authorization !== `Bearer ${TOKEN}`) return say(401, { code: 'auth' })
+    const mistake = (code: string) => respond(400, { code, message: `no: ${TOKEN}` })
+    if (request.headers.authorization !== `Bearer ${TOKEN}`) return respond(401, { code: 'auth' })
 
     if (request.url === '/pdp/access/v1/evaluation') {
       const { subject, resource, action, context } = body as Record<string, Record<string, string>>
@@ -73,12 +73,12 @@ export async function startAuthority(world: World) {
         relation: action?.name ?? '',
         subject: `${subject?.type}:${subject?.id}`,
       }
-      return say(200, { decision: holds(tuples, query) })
+      return respond(200, { decision: holds(tuples, query) })
     }
 
     const store = /^\/stores\/(\w+)\/check$/.exec(request.url ?? '')?.[1]
     const tenant = Object.entries(STORES).find(([, id]) => id === store)?.[0]
-    if (tenant === undefined) return say(404, { code: 'store_id_not_found' })
+    if (tenant === undefined) return respond(404, { code: 'store_id_not_found' })
     const key = body.tuple_key as { user: string; relation: string; object: string }
     if (!RELATIONS.includes(key.relation)) return mistake('validation_error')
     const { tuple_keys = [] } = (body.contextual_tuples ?? {}) as {
@@ -89,7 +89,7 @@ export async function startAuthority(world: World) {
       ...tuple_keys.map((tuple) => formatTuple({ ...tuple, subject: tuple.user })),
     ])
     try {
-      return say(200, { allowed: holds(tuples, { ...key, subject: key.user }), resolution: '' })
+      return respond(200, { allowed: holds(tuples, { ...key, subject: key.user }), resolution: '' })
     } catch {
       return mistake('authorization_model_resolution_too_complex')
     }

@@ -15,7 +15,7 @@ let worker: Running
 beforeAll(async () => {
   server = await startAuthority({ none: [ALLOWED] })
   worker = await startWorkerd({
-    entry: join(import.meta.dirname, 'workers/asking.ts'),
+    entry: join(import.meta.dirname, 'workers/decision-point.ts'),
     vars: { AUTHORITY_URL: server.url, AUTHORITY_TOKEN: TOKEN, STORE: STORES.none },
   })
 })
@@ -26,7 +26,7 @@ afterAll(async () => {
 beforeEach(() => {
   server.world = { none: [ALLOWED] }
   server.behaviour = undefined
-  server.asked.length = 0
+  server.requests.length = 0
 })
 
 let serial = 0
@@ -41,12 +41,12 @@ function fresh(kind: string) {
 
 describe.each(KINDS)('in workerd: %s', (kind) => {
   test('decides with one call for each request', async () => {
-    const ask = fresh(kind)
-    expect(await ask(ALLOWED)).toBe('200 allowed')
-    expect(await ask(DENIED)).toBe('200 denied')
+    const decide = fresh(kind)
+    expect(await decide(ALLOWED)).toBe('200 allowed')
+    expect(await decide(DENIED)).toBe('200 denied')
     server.world = { none: [] }
-    expect(await ask(ALLOWED)).toBe('200 denied')
-    expect(server.asked).toHaveLength(3)
+    expect(await decide(ALLOWED)).toBe('200 denied')
+    expect(server.requests).toHaveLength(3)
   })
 
   test.each([
@@ -60,21 +60,21 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
   ])('R06: %s is never a decision', async (_, status, body, fault) => {
     server.behaviour = (response) =>
       response.writeHead(status, { location: `${server.url}/elsewhere` }).end(body)
-    const ask = fresh(kind)
-    expect(await ask(ALLOWED)).toBe(`503 authority: ${fault}`)
-    expect(await ask(DENIED)).toBe(`503 authority: ${fault}`)
-    expect(server.asked.map(({ path }) => path)).not.toContain('/elsewhere')
-    expect(server.asked).toHaveLength(2)
+    const decide = fresh(kind)
+    expect(await decide(ALLOWED)).toBe(`503 authority: ${fault}`)
+    expect(await decide(DENIED)).toBe(`503 authority: ${fault}`)
+    expect(server.requests.map(({ path }) => path)).not.toContain('/elsewhere')
+    expect(server.requests).toHaveLength(2)
   })
 
   test('R06: silence is an outage, and after five failures the breaker is open', async () => {
     server.behaviour = () => {}
-    const ask = fresh(kind)
+    const decide = fresh(kind)
     for (let count = 0; count < DEFAULT_FAILURES; count++)
-      expect(await ask(ALLOWED)).toBe('503 authority: timeout')
-    expect(await ask(ALLOWED)).toBe('503 authority: timeout, unasked')
+      expect(await decide(ALLOWED)).toBe('503 authority: timeout')
+    expect(await decide(ALLOWED)).toBe('503 authority: timeout, unasked')
     server.behaviour = undefined
-    await expect.poll(() => ask(ALLOWED), { timeout: 20_000, interval: 100 }).toBe('200 allowed')
+    await expect.poll(() => decide(ALLOWED), { timeout: 20_000, interval: 100 }).toBe('200 allowed')
   })
 
   test('simultaneous equal queries make few calls, and no answer is older than its query', async () => {
@@ -84,11 +84,11 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
       await new Promise<void>((resolve) => held.push(resolve))
       response.end(JSON.stringify({ allowed: isThere, decision: isThere }))
     }
-    const ask = fresh(`patient-${kind}`)
-    const first = ask(ALLOWED)
+    const decide = fresh(`patient-${kind}`)
+    const first = decide(ALLOWED)
     await expect.poll(() => held.length, { interval: 5 }).toBe(1)
     server.world = { none: [] }
-    const others = Array.from({ length: 30 }, () => ask(ALLOWED))
+    const others = Array.from({ length: 30 }, () => decide(ALLOWED))
     // Waits until they have arrived; the first has most of its deadline left.
     await new Promise((resolve) => setTimeout(resolve, 500))
     held[0]?.()
@@ -99,20 +99,20 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
     }, 5)
     expect(new Set(await Promise.all(others))).toEqual(new Set(['200 denied']))
     clearInterval(release)
-    expect(server.asked.length).toBeLessThanOrEqual(4)
+    expect(server.requests.length).toBeLessThanOrEqual(4)
   })
 
   test('a client that leaves during its query does not block the others', async () => {
     server.behaviour = () => {}
-    const ask = fresh(kind)
+    const decide = fresh(kind)
     const abort = new AbortController()
-    const gone = ask(ALLOWED, { signal: abort.signal }).catch(() => 'gone')
-    await expect.poll(() => server.asked.length, { interval: 5 }).toBe(1)
+    const gone = decide(ALLOWED, { signal: abort.signal }).catch(() => 'gone')
+    await expect.poll(() => server.requests.length, { interval: 5 }).toBe(1)
     server.behaviour = undefined
-    const other = ask(ALLOWED)
+    const other = decide(ALLOWED)
     abort.abort()
     expect(await gone).toBe('gone')
     expect(await other).toMatch(/^(?:200 allowed|503 authority: timeout)$/)
-    expect(await ask(ALLOWED)).toBe('200 allowed')
+    expect(await decide(ALLOWED)).toBe('200 allowed')
   })
 })

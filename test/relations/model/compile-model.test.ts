@@ -85,7 +85,7 @@ describe('a compiled model contains', () => {
       { viewer: union(direct, computed('a')), a: direct },
       { viewer: [user], a: [user] },
     )
-    const told = {
+    const extended = {
       ...{ id: '01HVMMBCMGZNT3SED4Z17ECXCA', schema_version: '1.1', conditions: {} },
       type_definitions: [
         {
@@ -114,7 +114,7 @@ describe('a compiled model contains', () => {
         },
       ],
     }
-    expect(compileModel(told)).toEqual(compileModel(plain))
+    expect(compileModel(extended)).toEqual(compileModel(plain))
   })
 
   test('relations whose tuples may form a cycle, because a check ends in cycles', () => {

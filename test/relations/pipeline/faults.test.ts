@@ -11,7 +11,7 @@ type Spoil = (replies: unknown[]) => unknown
 let world: World
 /** Changes the replies of Redis. */
 let between: TestServer
-let spoil: Spoil | undefined
+let tamper: Spoil | undefined
 let proxy: FaultProxy
 beforeAll(async () => {
   world = await startWorld()
@@ -25,7 +25,7 @@ beforeAll(async () => {
     })
     const replies = await answer.json()
     response.setHeader('content-type', 'application/json')
-    response.end(JSON.stringify(spoil ? spoil(replies as unknown[]) : replies))
+    response.end(JSON.stringify(tamper ? tamper(replies as unknown[]) : replies))
   })
   const { hostname: host, port } = new URL(world.redis.url)
   proxy = await startFaultProxy({ target: { host, port: Number(port) } })
@@ -36,7 +36,7 @@ afterAll(async () => {
   await world?.close()
 })
 beforeEach(async () => {
-  spoil = undefined
+  tamper = undefined
   await world.redis.direct.flushall()
   world.reached.length = 0
 })
@@ -58,7 +58,7 @@ async function setUp(url: string, watch = false) {
 }
 
 const VERSION = '1795183974000000'
-const SPOILT: readonly (readonly [string, (sound: { result?: unknown }) => unknown])[] = [
+const MALFORMED: readonly (readonly [string, (sound: { result?: unknown }) => unknown])[] = [
   ['null', () => ({ result: null })],
   ['nothing', () => ({})],
   ['an object', () => ({ result: {} })],
@@ -86,11 +86,11 @@ const replaced = (list: unknown, at: number, value: unknown): unknown[] =>
   (list as unknown[]).map((each, index) => (index === at ? value : each))
 
 describe('R06: a reply with a malformed result for the relation', () => {
-  test.each(SPOILT)(
+  test.each(MALFORMED)(
     '%s is 503 for every caller, and the origin is not reached',
     async (_, change) => {
       const { isolate, anne, bob, path } = await setUp(between.url)
-      spoil = (replies) =>
+      tamper = (replies) =>
         replies.map((reply, index) => (index === 1 ? change(reply as object) : reply))
       for (const token of [anne, bob]) {
         const response = await isolate.ask(path, token)
@@ -99,7 +99,7 @@ describe('R06: a reply with a malformed result for the relation', () => {
         expect(isolate.events.at(-1)?.reason).toMatch(/^redis:(malformed|refused)$/)
       }
       expect(world.reached).toEqual([])
-      spoil = undefined
+      tamper = undefined
       expect(await isolate.statusOf(path, anne)).toBe(200)
     },
   )
@@ -111,21 +111,21 @@ describe('R06: a reply with a malformed result for the relation', () => {
     ['comes twice', (replies: unknown[]) => [...replies, replies[1]]],
   ])('a result that %s is 503 as well', async (_, change) => {
     const { isolate, anne, bob, path } = await setUp(between.url)
-    spoil = change
+    tamper = change
     for (const token of [anne, bob]) expect((await isolate.ask(path, token)).status).toBe(503)
     expect(world.reached).toEqual([])
   })
 
   test('in observe mode, the request passes and the audit event names the fault', async () => {
     const { isolate, bob, path } = await setUp(between.url, true)
-    spoil = (replies) => [replies[0], { result: null }]
+    tamper = (replies) => [replies[0], { result: null }]
     expect((await isolate.ask(path, bob)).status).toBe(200)
     expect(isolate.events.at(-1)?.observed).toEqual(['redis:malformed'])
   })
 
   test('a refusal of the caller takes precedence over the fault', async () => {
     const { isolate, path } = await setUp(between.url)
-    spoil = (replies) => [replies[0], { result: null }]
+    tamper = (replies) => [replies[0], { result: null }]
     const powerless = await world.token('anne', { roles: [] })
     expect((await isolate.ask(path, powerless)).status).toBe(403)
     expect(isolate.events.at(-1)?.reason).toBe('permission_missing:orders:read')

@@ -41,7 +41,7 @@ export interface GatewayOptions {
   readonly env?: Partial<GatewayEnv>
 }
 
-export interface Asked {
+export interface SendOptions {
   readonly method?: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: ReadableStream
@@ -55,9 +55,9 @@ export async function startWorld() {
   const redis = await startTestRedis()
   await redis.direct.flushall()
   const reached: string[] = []
-  const told: IncomingHttpHeaders[] = []
+  const receivedHeaders: IncomingHttpHeaders[] = []
   const origin = await startHttpServer((request, response) => {
-    told.push(request.headers)
+    receivedHeaders.push(request.headers)
     reached.push(`${request.method} ${request.url}`)
     request.resume().on('end', () => response.end('[]'))
   })
@@ -73,7 +73,7 @@ export async function startWorld() {
     /** Requests that reached the origin, as method and path. */
     reached,
     /** The headers of those requests. */
-    told,
+    receivedHeaders,
     tuples,
     /** Writes tuples such as `order:1#viewer@user:anne`. Returns the version after the write. */
     async write(tenant: string | null, ...texts: readonly string[]): Promise<number> {
@@ -112,28 +112,32 @@ export async function startWorld() {
       const events: AuditEvent[] = []
       const auditSink = { record: (event: AuditEvent) => void events.push(event) }
       const app = createGateway({ ...services, auditSink }, checked)
-      async function ask(path: string, token: string | undefined, asked: Asked = {}) {
+      async function ask(path: string, token: string | undefined, options: SendOptions = {}) {
         const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
-        const headers = { ...authorization, ...asked.headers }
-        const behind: Promise<unknown>[] = []
+        const headers = { ...authorization, ...options.headers }
+        const background: Promise<unknown>[] = []
         const context = {
-          waitUntil: (promise: Promise<unknown>) => void behind.push(promise),
+          waitUntil: (promise: Promise<unknown>) => void background.push(promise),
           passThroughOnException() {},
           props: {},
         }
         // Node requires this for a body that is a stream.
-        const half = asked.body && { duplex: 'half' }
-        const request = new Request(PUBLIC_URL + path, { ...asked, headers, ...half })
+        const half = options.body && { duplex: 'half' }
+        const request = new Request(PUBLIC_URL + path, { ...options, headers, ...half })
         const response = await app.fetch(request, {}, context)
-        await Promise.all(behind)
+        await Promise.all(background)
         return response
       }
       return {
         /** Audit events in the order of the requests. */
         events,
         ask,
-        async statusOf(path: string, token: string | undefined, asked?: Asked): Promise<number> {
-          const response = await ask(path, token, asked)
+        async statusOf(
+          path: string,
+          token: string | undefined,
+          options?: SendOptions,
+        ): Promise<number> {
+          const response = await ask(path, token, options)
           await response.arrayBuffer()
           return response.status
         },

@@ -49,13 +49,13 @@ interface Slow {
 }
 
 /**
- * Creates an app in which Anne is the caller. `asks` is the relation of `admit`, `demands` that of
- * `authorize`.
+ * Creates an app in which Anne is the caller. `admitRelation` is the relation of `admit`,
+ * `authorizeRelation` that of `authorize`.
  */
 function appOf(
   path: string,
-  asks: string | undefined,
-  demands: string,
+  admitRelation: string | undefined,
+  authorizeRelation: string,
   { param = 'id', slow }: { readonly param?: string; readonly slow?: Slow } = {},
 ) {
   const { send } = createRedisRest({ ...world.redis, timeoutMs: 5_000 })
@@ -90,8 +90,15 @@ function appOf(
   })
   app.get(
     path,
-    admit({ admission, relation: asks === undefined ? undefined : optionsOf(asks, 'id') }),
-    authorize({ authorizer, permission: 'notes:read', relation: optionsOf(demands, param) }),
+    admit({
+      admission,
+      relation: admitRelation === undefined ? undefined : optionsOf(admitRelation, 'id'),
+    }),
+    authorize({
+      authorizer,
+      permission: 'notes:read',
+      relation: optionsOf(authorizeRelation, param),
+    }),
     (c) => c.text('reached'),
   )
   return {
@@ -137,14 +144,14 @@ describe('a Worker that combines the middlewares itself', () => {
     const slow = { nowMs: Date.now(), tripMs: 0 }
     const { statusOf } = appOf('/notes/:id', 'viewer', 'viewer', { slow })
     await statusOf('/notes/3')
-    const askedMs = slow.nowMs
+    const queriedMs = slow.nowMs
     slow.tripMs = BOUND_MS / 2
     expect(await statusOf('/notes/1')).toEqual([200, 1])
     slow.tripMs = 0
     await world.remove(null, 'order:1#viewer@user:anne')
-    slow.nowMs = askedMs + BOUND_MS - 1
+    slow.nowMs = queriedMs + BOUND_MS - 1
     expect((await statusOf('/notes/1'))[0]).toBe(200)
-    slow.nowMs = askedMs + BOUND_MS
+    slow.nowMs = queriedMs + BOUND_MS
     expect((await statusOf('/notes/1'))[0]).toBe(403)
   })
 
@@ -155,12 +162,12 @@ describe('a Worker that combines the middlewares itself', () => {
       ...{ tenant: null, object: 'order:1', relation: 'viewer', subject: 'user:anne' },
       contextualTuples: [],
     }
-    const askedMs = slow.nowMs
+    const queriedMs = slow.nowMs
     expect(await checker.check(query)).toEqual({ outcome: 'allowed' })
     await world.remove(null, 'order:1#viewer@user:anne')
-    slow.nowMs = askedMs + BOUND_MS - 1
+    slow.nowMs = queriedMs + BOUND_MS - 1
     expect(await checker.check(query)).toEqual({ outcome: 'allowed' })
-    slow.nowMs = askedMs + BOUND_MS
+    slow.nowMs = queriedMs + BOUND_MS
     expect(await checker.check(query)).toEqual({ outcome: 'denied' })
   })
 

@@ -329,7 +329,7 @@ describe('consistency tokens', () => {
     const version = await world.write(null, 'order:1#owner@user:anne')
     const headers = { 'x-consistency-token': encodeConsistency(version, null) }
     expect(await isolate.statusOf('/orders/1', await world.token('anne'), { headers })).toBe(200)
-    expect(world.told.at(-1)?.['x-consistency-token']).toBeUndefined()
+    expect(world.receivedHeaders.at(-1)?.['x-consistency-token']).toBeUndefined()
   })
 })
 

@@ -65,7 +65,7 @@ const HOSTILE = [
 ]
 
 /** Writes `order:<id> owner user:<id>`. Resolves to whether the gateway accepted it. */
-async function takes(object: string, subject: string): Promise<boolean> {
+async function isAccepted(object: string, subject: string): Promise<boolean> {
   const body = { writes: [{ object, relation: 'owner', subject }] }
   const { status, text } = await gateway.admin('POST', '/relations', body)
   expect([200, 422], `${JSON.stringify(object)}: ${text}`).toContain(status)
@@ -107,24 +107,24 @@ async function expectApart(ids: readonly string[]): Promise<void> {
 
 describe('S65: ids of objects and subjects', () => {
   test('are refused or kept unchanged in their raw form: none becomes another', async () => {
-    const taken: string[] = []
+    const accepted: string[] = []
     for (const id of new Set(HOSTILE)) {
       const [asObject, asSubject] = [
-        await takes(`order:${id}`, 'user:probe'),
-        await takes('order:probe', `user:${id}`),
+        await isAccepted(`order:${id}`, 'user:probe'),
+        await isAccepted('order:probe', `user:${id}`),
       ]
       // `user:*` is not the id of a user; this relation does not permit a wildcard.
       expect(asSubject, JSON.stringify(id)).toBe(asObject)
-      if (asObject) taken.push(id)
+      if (asObject) accepted.push(id)
     }
-    expect(taken).toContain('a@b')
-    expect(taken).toContain('%3A')
+    expect(accepted).toContain('a@b')
+    expect(accepted).toContain('%3A')
     for (const id of [':', '#', '*', '%', '%3a', '%40', '\0', ' ', '\ufeff', '\ud800'])
-      expect(taken, JSON.stringify(id)).not.toContain(id)
-    for (const id of taken) expect(id.length).toBeLessThanOrEqual(512)
+      expect(accepted, JSON.stringify(id)).not.toContain(id)
+    for (const id of accepted) expect(id.length).toBeLessThanOrEqual(512)
     await gateway.redis.direct.flushall()
-    for (const id of taken) expect(await takes(`order:${id}`, `user:${id}`)).toBe(true)
-    await expectApart(taken)
+    for (const id of accepted) expect(await isAccepted(`order:${id}`, `user:${id}`)).toBe(true)
+    await expectApart(accepted)
   })
 
   test('are accepted in their escaped form, except impossible ids, and none becomes another', async () => {
@@ -135,7 +135,7 @@ describe('S65: ids of objects and subjects', () => {
     })
     expect(new Set(escaped).size).toBe(escaped.length)
     expect(escaped.length).toBeGreaterThan(80)
-    for (const id of escaped) expect(await takes(`order:${id}`, `user:${id}`)).toBe(true)
+    for (const id of escaped) expect(await isAccepted(`order:${id}`, `user:${id}`)).toBe(true)
     await expectApart(escaped)
   })
 
@@ -149,11 +149,11 @@ describe('S65: ids of objects and subjects', () => {
     await fc.assert(
       fc.asyncProperty(fc.uniqueArray(text, { minLength: 2, maxLength: 8 }), async (texts) => {
         await gateway.redis.direct.flushall()
-        const taken = new Set<string>()
+        const accepted = new Set<string>()
         for (const raw of texts)
           for (const id of new Set([raw, escapeId(raw) ?? raw]))
-            if (await takes(`order:${id}`, `user:${id}`)) taken.add(id)
-        await expectApart([...taken])
+            if (await isAccepted(`order:${id}`, `user:${id}`)) accepted.add(id)
+        await expectApart([...accepted])
       }),
       { numRuns: RUNS },
     )

@@ -82,10 +82,10 @@ test('an expansion reads the tuples of each relation once', () => {
 
 test('an expansion omits usersets that the model does not permit, and dead ends', () => {
   const userset = model.types.get('order')?.get('viewer')?.userset as Userset
-  const told = (...subjects: string[]) => ({ subjects, hasMore: false })
+  const page = (...subjects: string[]) => ({ subjects, hasMore: false })
   const named = new Map([
-    ['viewer', told('user:a', 'robot:a', 'folder:f')],
-    ['parent', told('folder:f', 'team:t', 'folder:g#viewer', 'folder:*')],
+    ['viewer', page('user:a', 'robot:a', 'folder:f')],
+    ['parent', page('folder:f', 'team:t', 'folder:g#viewer', 'folder:*')],
   ])
   const tree = expanded(userset, { model, object: 'order:1', relation: 'viewer', named })
   const text = JSON.stringify(tree)

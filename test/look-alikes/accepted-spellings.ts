@@ -2,7 +2,7 @@
  * The spellings that reach the handler of a strict route without the gateway, by origin. Spellings
  * that the router of the gateway accepts as well are left out.
  */
-export const TAKEN: Readonly<Record<string, readonly string[]>> = {
+export const ACCEPTED_SPELLINGS: Readonly<Record<string, readonly string[]>> = {
   'Express 5': ['a capital', 'a last capital', 'a slash', 'a slash and a capital', 'upper case'],
   'Express 4': ['a capital', 'a last capital', 'a slash', 'a slash and a capital', 'upper case'],
   Koa: ['a capital', 'a last capital', 'a slash', 'a slash and a capital', 'upper case'],
