@@ -1,6 +1,6 @@
 /** The description of the gateway's own calls: `import { openapi } from 'portcullis/openapi'`. */
 import type { OpenApiFeature } from '../gateway/features.ts'
-import { openApiRoutes } from '../routes/api-description.ts'
+import { openApiRoutes } from '../routes/openapi/routes.ts'
 
 /** Returns `GET /-/openapi.json` and the page `GET /-/docs`, for the policy's `features`. */
 export function openapi(): OpenApiFeature {

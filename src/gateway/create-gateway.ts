@@ -50,7 +50,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   const { verifier, references, proofs, admission, authorizer, auditSink, origin } = services
   const { assertions, authorizationServer: server, relations: checker } = services
   const { failures, violations } = services.abuse
-  const tellNonces = policy.tokens.dpopNonceRequired
+  const sendNonces = policy.tokens.dpopNonceRequired
   const app: Gateway = new Hono()
   const onError = problemHandler({ publicUrl: services.publicUrl })
   app.onError(onError)
@@ -79,7 +79,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   ]
   app.use(inOrder(hygiene, onError))
   if (server !== undefined) {
-    app.route('/', oauthRoutes({ server, proofs, tellNonces }))
+    app.route('/', oauthRoutes({ server, proofs, sendNonces }))
   }
   /** Options of the readmission of a route. */
   const againOf = (route: PolicyRoute) => ({
@@ -97,7 +97,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     const credentials = {
       ...{ verifier, references, proofs },
       dpop: route.dpop ? 'required' : 'accepted',
-      tellNonces,
+      sendNonces,
       anonymous: permission === undefined,
     } as const
     const lookAlikes = policy.routes.includes(route) ? lookAlikesOf(route, policy.routes) : []

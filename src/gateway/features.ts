@@ -2,7 +2,7 @@
 import type { Hono, MiddlewareHandler } from 'hono'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
 import type { Policy } from '../policy/policy.ts'
-import type { OpenApiOptions } from '../routes/api-description.ts'
+import type { OpenApiOptions } from '../routes/openapi/routes.ts'
 import type { TracesConfig } from '../validators/environment.ts'
 import type { Feature } from '../validators/feature.ts'
 

@@ -35,7 +35,7 @@ export interface AuthenticateOptions {
   /**
    * Sends a nonce for the next proof to callers with a proof (RFC 9449 section 9). Default false.
    */
-  readonly tellNonces?: boolean | undefined
+  readonly sendNonces?: boolean | undefined
   /** Admits callers without an `Authorization` header. Default false. */
   readonly anonymous?: boolean
 }
@@ -74,10 +74,10 @@ export const authenticate = ({
   references,
   proofs,
   dpop = 'accepted',
-  tellNonces = false,
+  sendNonces = false,
   anonymous = false,
 }: AuthenticateOptions): MiddlewareHandler<Environment> => {
-  if (proofs === undefined && (dpop === 'required' || tellNonces))
+  if (proofs === undefined && (dpop === 'required' || sendNonces))
     throw new TypeError('authenticate: needs `proofs` to require DPoP or to tell nonces')
   const forms = { references: references !== undefined, dpop: proofs !== undefined }
 
@@ -109,7 +109,7 @@ export const authenticate = ({
     // Where something is left to `admit`, that ends the check.
     if (c.get('pending') === undefined) running?.passed()
     await next()
-    if (tellNonces && proof !== undefined && proofs !== undefined) {
+    if (sendNonces && proof !== undefined && proofs !== undefined) {
       const nonce = await proofs.nonce()
       writeHeaders(c, (headers) => headers.set('DPoP-Nonce', nonce))
     }

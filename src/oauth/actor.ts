@@ -32,19 +32,8 @@ export function principalOfGrant(
 
 /** Returns the principal of a client for the audit trail, before any token exists. */
 export function principalOfClient({ id, tenant, roles }: Client, issuer: string): Principal {
-  return {
+  return principalOfGrant(
+    { subject: id, client: id, tenant, roles, scopes: [], audiences: [] },
     issuer,
-    tokenIssuer: issuer,
-    subject: id,
-    client: id,
-    tenant,
-    session: undefined,
-    roles,
-    scopes: [],
-    tokenId: undefined,
-    tokenIdHash: undefined,
-    confirmation: undefined,
-    issuedAtSeconds: 0,
-    expiresAtSeconds: 0,
-  }
+  )
 }

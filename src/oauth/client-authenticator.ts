@@ -1,9 +1,9 @@
 /** Authenticates clients at `/oauth/*` (RFC 6749 sections 2.3 and 3.2.1). */
 import { Denied } from '../errors.ts'
+import { readPayload } from '../tokens/jws.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import type { Client } from './client.ts'
 import type { AssertionUse, ClientAssertionVerifier } from './client-assertion.ts'
-import { type ClientCredential, clientCredentialOf } from './client-credential.ts'
 import {
   type ClientLogins,
   KNOWN_ADDRESS_SECONDS,
@@ -11,7 +11,7 @@ import {
   waitSeconds,
 } from './client-logins.ts'
 import { isClientSecret } from './client-secret.ts'
-import type { OAuthForm } from './form.ts'
+import { decodeFormText, type OAuthForm } from './form.ts'
 
 export interface ClientAuthenticatorOptions {
   readonly logins: ClientLogins
@@ -36,6 +36,12 @@ export interface AuthenticatedClient {
 }
 
 export type ClientAuthenticator = (request: ClientRequest) => Promise<AuthenticatedClient>
+
+export const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
+
+const BASIC = /^basic +([A-Za-z\d+/]+={0,2})$/i
+/** Longer credentials cannot be valid. The bound saves the work of hashing or parsing them. */
+const MAX_CREDENTIAL_CHARS = 8_192
 
 /** The name of the limit in responses and audit events for throttled attempts. */
 const LOGIN_LIMIT = 'client_authentication'
@@ -91,6 +97,15 @@ export function createClientAuthenticator({
   }
 }
 
+/** A credential that a client presents. Nothing of it has been verified. */
+type ClientCredential =
+  | {
+      readonly method: 'client_secret_basic' | 'client_secret_post'
+      readonly clientId: string
+      readonly secret: string
+    }
+  | { readonly method: 'private_key_jwt'; readonly clientId: string; readonly assertion: string }
+
 interface Checked {
   /** The reason for the audit trail; undefined if the credential is valid. */
   readonly failed?: string
@@ -105,4 +120,68 @@ function refuseBanned(untilSeconds: number | undefined, nowMs: number): void {
 function refuseTooMany(retryAfterSeconds: number | undefined): void {
   if (retryAfterSeconds === undefined) return
   throw new Denied({ code: 'rate_limited', limit: LOGIN_LIMIT, retryAfterSeconds })
+}
+
+/**
+ * Extracts the credential of a request (RFC 6749 section 2.3, RFC 7521 section 4.2): exactly one
+ * method per request. Throws `Denied`: `invalid_request` for two methods at
+ * once, or a `client_id` that does not match; `invalid_client` for a missing or malformed
+ * credential.
+ */
+function clientCredentialOf(authorization: string | undefined, form: OAuthForm): ClientCredential {
+  const clientId = form.one('client_id')
+  const secret = form.one('client_secret')
+  const assertion = form.one('client_assertion')
+  const assertionType = form.one('client_assertion_type')
+  const asserted = assertion !== undefined || assertionType !== undefined
+  const ways = [authorization !== undefined, secret !== undefined, asserted].filter(Boolean)
+  if (ways.length > 1) throw oauthRefused('invalid_request', 'client_methods')
+
+  if (authorization !== undefined) {
+    const credential = basicCredential(authorization)
+    if (clientId !== undefined && clientId !== credential.clientId)
+      throw oauthRefused('invalid_request', 'client_id_differs')
+    return credential
+  }
+  if (asserted) {
+    if (assertion === undefined || assertionType !== JWT_BEARER)
+      throw oauthRefused('invalid_client', 'client_assertion_type')
+    const subject = assertedClient(assertion)
+    if (clientId !== undefined && clientId !== subject)
+      throw oauthRefused('invalid_request', 'client_id_differs')
+    return { method: 'private_key_jwt', clientId: subject, assertion }
+  }
+  if (clientId === undefined || secret === undefined || secret.length > MAX_CREDENTIAL_CHARS)
+    throw oauthRefused('invalid_client', 'client_credential_missing')
+  return { method: 'client_secret_post', clientId, secret }
+}
+
+/**
+ * Parses HTTP Basic credentials. Both parts are form-encoded, so that they may contain a `:` (RFC
+ * 6749 section 2.3.1).
+ */
+function basicCredential(authorization: string): ClientCredential {
+  const malformed = () => oauthRefused('invalid_client', 'client_basic')
+  if (authorization.length > MAX_CREDENTIAL_CHARS) throw malformed()
+  const [, encoded] = BASIC.exec(authorization) ?? []
+  if (encoded === undefined || encoded.length % 4 !== 0) throw malformed()
+  const text = atob(encoded)
+  const at = text.indexOf(':')
+  // Form-encoded text is ASCII. Any other byte means that the client does not encode.
+  if (at === -1 || /[^\x20-\x7e]/.test(text)) throw malformed()
+  const clientId = decodeFormText(text.slice(0, at))
+  const secret = decodeFormText(text.slice(at + 1))
+  if (!clientId || !secret) throw malformed()
+  return { method: 'client_secret_basic', clientId, secret }
+}
+
+/** Returns the client that the assertion names. Does NOT verify the signature. */
+function assertedClient(assertion: string): string {
+  try {
+    const { sub } = readPayload(assertion)
+    if (typeof sub === 'string' && sub !== '') return sub
+  } catch (cause) {
+    throw oauthRefused('invalid_client', 'client_assertion_malformed', { cause })
+  }
+  throw oauthRefused('invalid_client', 'client_assertion_malformed')
 }

@@ -1,5 +1,6 @@
 /** OAuth clients: their data, and the port of the registry. */
 import type { JSONWebKeySet } from 'jose'
+import type { Principal } from '../identity/principal.ts'
 import type { GRANT_TYPES, NewClient } from '../validators/client.ts'
 import type { SigningAlgorithm } from '../validators/signing-jwk.ts'
 
@@ -79,4 +80,19 @@ export interface ClientRegistry {
    * does not exist, or is configured.
    */
   disable(id: string): Promise<boolean>
+}
+
+/**
+ * Reports whether `client` may act for a subject of this tenant. A client with a tenant acts for
+ * that tenant alone, because a tenant's operators can create clients. They must not be able to turn
+ * a stolen token of another tenant into a session. A tenant is a name at an issuer. The issuer of
+ * the subject must therefore share its tenants with the gateway (docs/decisions/0046).
+ */
+export function mayActFor(
+  client: Client,
+  { issuer, tenant }: Pick<Principal, 'issuer' | 'tenant'>,
+  tenantIssuers: ReadonlySet<string>,
+): boolean {
+  if (client.tenant === undefined) return true
+  return client.tenant === tenant && tenantIssuers.has(issuer)
 }

@@ -1,8 +1,9 @@
 /** Port to the stored state of a grant (revocation, replay, counters), and checks of its values. */
 
-import { Denied, Unavailable } from '../errors.ts'
+import { Denied, type RevokedBy, Unavailable } from '../errors.ts'
+import type { Principal } from '../identity/principal.ts'
 import { secondsOf } from '../redis/reply.ts'
-import { MAX_ISSUED_AHEAD_SECONDS, revocationKeysOf } from '../revocation/revocation.ts'
+import { MAX_ISSUED_AHEAD_SECONDS, revocationKeysOf, revokedBy } from '../revocation/revocation.ts'
 import type { AccessGrant } from '../tokens/access-grant.ts'
 import type { DpopProof } from '../tokens/dpop.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
@@ -75,4 +76,37 @@ export function consultedSeconds(value: string | null | undefined): number | und
 /** Throws `Denied` (`dpop_rejected`) if the proof was used before (RFC 9449 section 11.1). */
 export function refuseReplay({ proofIsNew }: { readonly proofIsNew: boolean }): void {
   if (!proofIsNew) throw new Denied({ code: 'dpop_rejected', check: 'replay' })
+}
+
+/** The storage keys to read for a token, and the decision about their values, in the same order. */
+export interface RevocationLookup {
+  readonly keys: readonly string[]
+  /**
+   * The same for every encoding of the token. If the token has an id, no other token has this
+   * identity.
+   */
+  readonly identity: string
+  /** Returns what revoked the token, or undefined if the token is not revoked. */
+  revokedBy(values: readonly (string | null)[]): RevokedBy | undefined
+}
+
+/**
+ * Returns the keys to read for a token: its own revocation, and every revocation cutoff that covers
+ * it.
+ */
+export async function revocationLookup(principal: Principal): Promise<RevocationLookup> {
+  const revocation = await revocationKeysOf(principal)
+  const { token, revokedBefore } = revocation
+  const own = token === undefined ? [] : [token]
+  return {
+    identity: revocation.memory,
+    keys: [...own, ...revokedBefore.map(({ key }) => key)],
+    revokedBy(values) {
+      const tokenRevoked = token !== undefined && values[0] !== null
+      const revokedBeforeSeconds = revokedBefore.map((_, index) =>
+        consultedSeconds(values[own.length + index]),
+      )
+      return revokedBy(principal, revocation, { tokenRevoked, revokedBeforeSeconds })
+    },
+  }
 }

@@ -7,9 +7,9 @@ import { principalOfClient, principalOfGrant } from './actor.ts'
 import type { Client } from './client.ts'
 import type { ClientAuthenticator } from './client-authenticator.ts'
 import type { GrantStore } from './grant-store.ts'
+import { revocationLookup } from './grant-store.ts'
 import type { Presented, PresentedAccess, PresentedTokenReader } from './presented-token.ts'
 import type { OAuthRequest } from './token-endpoint.ts'
-import { revocationLookup } from './token-state.ts'
 
 /** The response of RFC 7662 section 2.2. Times are seconds since the epoch. */
 export type Introspection =
@@ -60,7 +60,7 @@ export function createIntrospectionEndpoint(options: IntrospectionOptions): Intr
     if (token === undefined) throw oauthRefused('invalid_request', 'token_missing')
     const presented = await options.readPresented(token, request.waitUntil)
     if (presented === undefined) return INACTIVE
-    if (!concerns(presented, client, issuer)) return INACTIVE
+    if (!mayIntrospect(presented, client, issuer)) return INACTIVE
     const { keys, revokedBy } = await revocationLookup(bearerOf(presented, issuer))
     const { values } = await store.consult({ keys })
     if (revokedBy(values) !== undefined) return INACTIVE
@@ -84,7 +84,7 @@ function bearerOf(presented: Presented, issuer: string): Principal {
  * Reports whether a client may introspect a token. A token of another issuer has the gateway as its
  * audience, because it was verified for it.
  */
-function concerns(presented: Presented, client: Client, issuer: string): boolean {
+function mayIntrospect(presented: Presented, client: Client, issuer: string): boolean {
   if (presented.kind === 'refresh')
     return presented.live && presented.session.grant.client === client.id
   const { principal, audiences } = presented
@@ -94,7 +94,7 @@ function concerns(presented: Presented, client: Client, issuer: string): boolean
 
 function tokenState({ kind, principal, audiences }: PresentedAccess): Introspection {
   const { confirmation, scopes, roles, expiresAtSeconds } = principal
-  return without({
+  return withoutUndefined({
     active: true,
     scope: scopes.length > 0 ? scopes.join(' ') : undefined,
     client_id: principal.client,
@@ -117,7 +117,7 @@ function sessionState(
   { id, grant, startedAtSeconds, expiresAtSeconds }: Session,
   issuer: string,
 ): Introspection {
-  return without({
+  return withoutUndefined({
     active: true,
     scope: grant.scopes.length > 0 ? grant.scopes.join(' ') : undefined,
     client_id: grant.client,
@@ -131,7 +131,7 @@ function sessionState(
 }
 
 /** Omits undefined members, as JSON would. */
-function without(members: Record<string, unknown>): Introspection {
-  const there = Object.entries(members).filter(([, value]) => value !== undefined)
-  return Object.fromEntries(there) as unknown as Introspection
+function withoutUndefined(members: Record<string, unknown>): Introspection {
+  const defined = Object.entries(members).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(defined) as unknown as Introspection
 }

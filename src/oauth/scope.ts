@@ -50,14 +50,14 @@ export function grantedScope(
 ): readonly string[] {
   const { bound, held, roles, scopeOfRoles } = bounds
   const limits = [bound, held].filter((limit) => limit !== undefined)
-  const asked = requested === undefined ? undefined : namesIn(requested)
+  const names = requested === undefined ? undefined : namesIn(requested)
   const ofRoles = (name: string) =>
     roles.length > 0 && isPermission(name) ? scopeOfRoles(roles, name) : [name]
-  if (asked?.every((name) => mayAsk(name, bounds)) === false)
+  if (names?.every((name) => mayRequest(name, bounds)) === false)
     throw oauthRefused('invalid_scope', 'scope_exceeded')
-  if (asked?.every((name) => ofRoles(name).includes(name)) === false)
+  if (names?.every((name) => ofRoles(name).includes(name)) === false)
     throw oauthRefused('invalid_scope', 'scope_beyond_roles')
-  const granted = asked ?? [...new Set(meetOf(limits).flatMap(ofRoles))]
+  const granted = names ?? [...new Set(intersectionOf(limits).flatMap(ofRoles))]
   if (!granted.some(isPermission) && limits.some((limit) => limit.some(isPermission)))
     throw oauthRefused('invalid_scope', 'scope_unbounded')
   if (granted.length === 0 && limits.some((limit) => limit.length > 0))
@@ -72,14 +72,17 @@ export function grantedScope(
  * Reports whether a client may request a name. If the scopes of a login contain no permission, only
  * its roles bound it, as at the gateway.
  */
-function mayAsk(name: string, { bound, held }: ScopeBounds): boolean {
+function mayRequest(name: string, { bound, held }: ScopeBounds): boolean {
   if (bound !== undefined) return isWithin(name, bound) && (!held || isWithin(name, held))
   if (held?.some(isPermission)) return isWithin(name, held)
   return isPermission(name) || held?.includes(name) === true
 }
 
 /** Returns what every limit allows. Of two patterns, the narrower one is returned. */
-function meetOf([first = [], ...others]: readonly (readonly string[])[]): readonly string[] {
+function intersectionOf([
+  first = [],
+  ...others
+]: readonly (readonly string[])[]): readonly string[] {
   return others.reduce(
     (names, limit) => [
       ...names.filter((name) => isWithin(name, limit)),

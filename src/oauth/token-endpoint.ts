@@ -7,8 +7,7 @@ import { activeKey, type SigningJwk } from '../tokens/signing-keys.ts'
 import { principalOfClient } from './actor.ts'
 import { type Client, GRANT_TYPES, type GrantType } from './client.ts'
 import type { ClientAuthenticator, ClientRequest } from './client-authenticator.ts'
-import { clientCredentialsGrant } from './client-credentials-grant.ts'
-import { refreshTokenGrant } from './refresh-token-grant.ts'
+import { clientCredentialsGrant, refreshTokenGrant } from './grants.ts'
 import { type TokenExchangeOptions, tokenExchangeGrant } from './token-exchange-grant.ts'
 import type { GrantHandler, TokenResponse } from './token-request.ts'
 
@@ -68,7 +67,9 @@ export function createTokenEndpoint(options: TokenEndpointOptions): TokenEndpoin
    */
   function refuseUnsignable({ id, tokenFormat, tokenAlgorithm }: Client): void {
     if (tokenFormat !== 'jwt' || activeKey(options.keys, options.now(), tokenAlgorithm)) return
-    throw new Misconfigured('SIGNING_KEYS', [`no key signs what client ${id} is to get`])
+    throw new Misconfigured('SIGNING_KEYS', [
+      `client ${id} requires ${tokenAlgorithm ?? 'any'} tokens, and no active key can sign them`,
+    ])
   }
 
   /**

@@ -10,12 +10,13 @@ import type { DpopProof } from '../tokens/dpop.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import { isClientId } from '../validators/client.ts'
 import { principalOfGrant } from './actor.ts'
-import { mayActFor } from './client-tenant.ts'
+import { mayActFor } from './client.ts'
 import { type ExchangeLimits, exchangeCounters, refuseExhausted } from './exchange-limits.ts'
 import {
   consultedSeconds,
   issuableAtSeconds,
   refuseReplay,
+  revocationLookup,
   revokedBeforeKeysOf,
 } from './grant-store.ts'
 import { grantedScope } from './scope.ts'
@@ -28,7 +29,6 @@ import {
   type TokenRequest,
   tokenResponse,
 } from './token-request.ts'
-import { revocationLookup } from './token-state.ts'
 
 export interface TokenExchangeOptions extends GrantOptions {
   readonly readSubject: SubjectTokenReader
@@ -48,7 +48,7 @@ export interface TokenExchangeOptions extends GrantOptions {
 export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler {
   const { issuer, tokens, refreshTokens, readSubject, sessionSeconds, now } = options
 
-  return async function grantInExchange(request) {
+  return async function exchangeToken(request) {
     const { client, form, identify, waitUntil } = request
     const { subjectToken, issuedType } = exchangeRequestOf(form)
     // A client that is registered for opaque tokens gets no JWTs.
@@ -59,7 +59,8 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
     if (!mayActFor(client, subject, options.tenantIssuers))
       throw oauthRefused('invalid_request', 'subject_token_tenant')
     const isOwn = subject.tokenIssuer === issuer
-    const opensSession = client.grants.includes('refresh_token') && !(isOwn && isNoLogin(subject))
+    const opensSession =
+      client.grants.includes('refresh_token') && !(isOwn && cannotStartSession(subject))
     const grant: AccessGrant = {
       ...grantOf(subject, request, options),
       subjectIssuer: subject.issuer === issuer ? undefined : subject.issuer,
@@ -139,7 +140,7 @@ export function tokenExchangeGrant(options: TokenExchangeOptions): GrantHandler 
  * exchanged since and belongs to another client: the gateway vouches for a subject with the form of
  * a client id. Any token with such a subject starts no session.
  */
-function isNoLogin({ session, subject, client, issuer, tokenIssuer }: Principal): boolean {
+function cannotStartSession({ session, subject, client, issuer, tokenIssuer }: Principal): boolean {
   if (session !== undefined || subject === client) return true
   return issuer === tokenIssuer && isClientId(subject)
 }

@@ -63,11 +63,11 @@ export function metricsCall({ text, metricsAccess, now }: MetricsOptions): Admin
       tag: 'Records',
       summary: 'Read the metrics',
       description:
-        'Of all gateways on this Redis, in the Prometheus text format 0.0.4; isolates report ' +
+        'Metrics of all gateways on this Redis, in the Prometheus text format 0.0.4. Isolates report ' +
         `every ten seconds.${needed}`,
-      answers: {
+      responses: {
         200: {
-          description: 'What was counted.',
+          description: 'The metrics.',
           schema: () => z.string(),
           mediaType: EXPOSITION_MEDIA_TYPE,
         },

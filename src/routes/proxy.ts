@@ -96,13 +96,13 @@ export const proxy = ({
       setIdentity(headers, caller)
       if (assertions !== undefined) headers.set('x-auth-assertion', await assertions.sign(caller))
     }
-    const answer = await origin.send(
+    const received = await origin.send(
       { incoming: request, headers, body: bodyOf(c), timeoutMs, route },
       coalesce ? sharingOf(c, readmission) : undefined,
     )
-    if (answer.status === 101) return acceptUpgrade(answer, caller, Date.now())
+    if (received.status === 101) return acceptUpgrade(received, caller, Date.now())
     // Not `c.body()`: that would lose the separate Set-Cookie fields and the body's encoding.
-    const response = new Response(answer.body, answer)
+    const response = new Response(received.body, received)
     const fields = fieldsOf(response.headers)
     sanitizeResponse(fields)
     if (caller !== null) makePrivate(fields)

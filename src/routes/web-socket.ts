@@ -14,7 +14,7 @@ const NO_STATUS_RECEIVED = 1005
 /** Longest delay that `setTimeout` accepts, in milliseconds. */
 const MAX_DELAY_MS = 2_147_483_647
 
-/** Returns whether a request asks for a WebSocket. Any other `Upgrade` is ignored. */
+/** Reports whether a request is a WebSocket upgrade. Any other `Upgrade` is ignored. */
 export function isUpgrade(received: ReadonlyMap<string, string>): boolean {
   return received.get('upgrade')?.toLowerCase() === 'websocket'
 }
@@ -51,11 +51,15 @@ export function refuseBadUpgrade(
  * epoch. A revocation does NOT close an open socket. Throws `Unavailable` if the origin's response
  * has no socket.
  */
-export function acceptUpgrade(answer: Response, caller: Principal | null, nowMs: number): Response {
-  const { webSocket: origin } = answer
+export function acceptUpgrade(
+  received: Response,
+  caller: Principal | null,
+  nowMs: number,
+): Response {
+  const { webSocket: origin } = received
   if (origin === null) throw new Unavailable('origin', 'malformed')
   const headers = new Headers()
-  const protocol = answer.headers.get('Sec-WebSocket-Protocol')
+  const protocol = received.headers.get('Sec-WebSocket-Protocol')
   if (protocol !== null) headers.set('Sec-WebSocket-Protocol', protocol)
   // Without an expiry, the runtime can join the two sockets natively.
   if (caller === null) return new Response(null, { status: 101, webSocket: origin, headers })

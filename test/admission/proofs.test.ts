@@ -75,7 +75,7 @@ describe('bound tokens over Redis', () => {
     const proofs = createDpopVerifier({
       publicUrl: GATEWAY,
       nonceSecret: 'not the keys of a gateway, but as long as one',
-      nonceRequired: options.tellNonces ?? false,
+      nonceRequired: options.sendNonces ?? false,
     })
     const verifier = createTokenVerifier({ issuers: [issuerOf([signer.publicJwk])] })
     const app = new Hono<{ Variables: GatewayVariables }>()
@@ -226,7 +226,7 @@ describe('bound tokens over Redis', () => {
   })
 
   test('a required nonce is demanded, sent with every response, and accepted', async () => {
-    const { send, reached } = isolate({ tellNonces: true })
+    const { send, reached } = isolate({ sendNonces: true })
     const token = await jwt(BOUND)
     const refused = await send(`DPoP ${token}`, await proofFor(token))
     expect(refused.status).toBe(401)
@@ -269,5 +269,5 @@ describe('bound tokens over Redis', () => {
 test('options that need a proof verifier are refused when the app is built', () => {
   const verifier = createTokenVerifier({ issuers: [] })
   expect(() => authenticate({ verifier, dpop: 'required' })).toThrow(TypeError)
-  expect(() => authenticate({ verifier, tellNonces: true })).toThrow(TypeError)
+  expect(() => authenticate({ verifier, sendNonces: true })).toThrow(TypeError)
 })

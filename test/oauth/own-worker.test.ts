@@ -60,7 +60,7 @@ beforeAll(async () => {
   app.onError(problemHandler({ publicUrl }))
   app.use(requestId(), audit({ sink: { record: () => undefined } }))
   app.use(sanitizeHeaders(), clientAddress())
-  app.route('/', oauthRoutes({ server, proofs, tellNonces: false }))
+  app.route('/', oauthRoutes({ server, proofs, sendNonces: false }))
   app.get('/mine', authenticate({ verifier, references, proofs }), admit({ admission }), (c) => {
     handled += 1
     return c.json({ subject: callerOf(c)?.subject })

@@ -149,6 +149,10 @@ export function createClientRegistry({
 }
 
 function badCursor(): Denied {
-  const error = { in: 'query', path: '/cursor', message: 'is not from an answer' } as const
+  const error = {
+    in: 'query',
+    path: '/cursor',
+    message: 'must be a cursor from an earlier page',
+  } as const
   return new Denied({ code: 'input_invalid', errors: [error] })
 }

@@ -69,7 +69,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       body: newApiKeySchema,
       example: { name: 'nightly report', subject: 'reporter', roles: ['reader'] },
       status: 201,
-      answer: 'The key is valid everywhere from the next request on.',
+      response: 'The key is valid everywhere from the next request on.',
       reply: () => apiKeyView().extend({ apiKey }),
       async handle({ body, operator, scope, changed }) {
         refuseBeyond(operator, { roles: body.roles ?? [], scopes: body.scopes ?? [] }, context)
@@ -89,7 +89,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       id: 'listApiKeys',
       summary: 'List API keys',
       query: pageQuerySchema,
-      answer: 'Valid keys without their secrets, newest first.',
+      response: 'Valid keys without their secrets, newest first.',
       reply: () => z.strictObject({ apiKeys: z.array(apiKeyView()), cursor }),
       async handle({ query }) {
         const { items, ...rest } = await apiKeys.list(query)
@@ -108,7 +108,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       params: idParams,
       body: z.strictObject({}),
       bodyOptional: true,
-      answer: 'The new key, returned only in this response.',
+      response: 'The new key, returned only in this response.',
       reply: () => z.strictObject({ id: z.uuid(), apiKey }),
       async handle({ params: { id }, operator, scope, changed }) {
         const key = await existing(id)
@@ -129,7 +129,7 @@ export function apiKeyCalls(context: AdminContext): AdminCall[] {
       id: 'disableApiKey',
       summary: 'Disable an API key',
       params: idParams,
-      answer: 'The key is invalid everywhere.',
+      response: 'The key is invalid everywhere.',
       async handle({ params: { id }, operator, scope, changed }) {
         if (operator.tenant !== undefined) refuseOtherTenant(scope, (await existing(id)).tenant)
         if (!(await apiKeys.end(id))) throw unknownId()

@@ -51,7 +51,7 @@ export function banCalls(context: AdminContext): AdminCall[] {
       body: newBanSchema,
       example: { kind: 'address', value: '203.0.113.7', seconds: 3_600 },
       status: 201,
-      answer: 'The ban is in force.',
+      response: 'The ban is in force.',
       reply: banView,
       async handle({ body, operator, changed }) {
         const ban = await bans.create({
@@ -72,7 +72,7 @@ export function banCalls(context: AdminContext): AdminCall[] {
       id: 'listBans',
       summary: 'List bans',
       query: pageQuerySchema,
-      answer: 'Bans in force, newest first.',
+      response: 'Bans in force, newest first.',
       reply: () => z.strictObject({ bans: z.array(banView()), cursor }),
       async handle({ query }) {
         const { items, ...rest } = await bans.list(query)
@@ -86,7 +86,7 @@ export function banCalls(context: AdminContext): AdminCall[] {
       id: 'deleteBan',
       summary: 'Lift a ban',
       params: idParams,
-      answer: 'The ban is lifted.',
+      response: 'The ban is lifted.',
       async handle({ params: { id }, changed }) {
         if (!(await bans.remove(id))) throw unknownId()
         changed('ban.delete', id)

@@ -55,7 +55,7 @@ export interface CallDefinition<
   /** Default: 200 with a `reply`, and 204 without. */
   readonly status?: 200 | 201 | 204
   /** Describes the response. */
-  readonly answer: string
+  readonly response: string
   /**
    * Schema of the return value of `handle`. Only used in the API description, so it is created on
    * demand.
@@ -142,7 +142,7 @@ export function adminGroup(
         ...(body && {
           body: { schema: body, optional: bodyOptional, example: call.example ?? {} },
         }),
-        answers: { [status]: { description: call.answer, ...(reply && { schema: reply }) } },
+        responses: { [status]: { description: call.response, ...(reply && { schema: reply }) } },
         problems: [
           ...PROBLEMS,
           ...(call.problems ?? []),

@@ -108,7 +108,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       body: newClientSchema,
       example: { name: 'billing', grants: ['client_credentials'], roles: ['reader'] },
       status: 201,
-      answer: 'The client can request tokens.',
+      response: 'The client can request tokens.',
       reply: () => clientView().extend({ clientSecret: clientSecret.optional() }),
       async handle({ body, operator, scope, changed }) {
         refuseBeyond(operator, ownGrantOf(body), context)
@@ -126,7 +126,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       id: 'listClients',
       summary: 'List OAuth clients',
       query: z.strictObject({ limit: pageSize, cursor: clientCursor.optional() }),
-      answer:
+      response:
         'Clients without their secrets, newest first, clients of the configuration last. The list ' +
         'includes disabled clients.',
       reply: () => z.strictObject({ clients: z.array(clientView()), cursor }),
@@ -142,7 +142,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       id: 'showClient',
       summary: 'Read an OAuth client',
       params: clientParams,
-      answer: 'The client, without its secrets.',
+      response: 'The client, without its secrets.',
       reply: clientView,
       handle: async ({ params }) => viewOf(await existing(params.clientId)),
     }),
@@ -165,7 +165,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
       }),
       bodyOptional: true,
       example: { graceSeconds: 3_600 },
-      answer: 'The new secret, returned only in this response.',
+      response: 'The new secret, returned only in this response.',
       reply: () => z.strictObject({ clientId: z.uuid(), clientSecret }),
       async handle({ params: { clientId }, body, operator, scope, changed }) {
         const client = changeable(await existing(clientId))
@@ -190,7 +190,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
         'on. Later calls for the client return 404, except for the list and for this call, which ' +
         'can be repeated.',
       params: clientParams,
-      answer: 'The client is disabled everywhere.',
+      response: 'The client is disabled everywhere.',
       async handle({ params: { clientId }, scope, changed }) {
         // Includes disabled clients, so that a call that failed halfway can be repeated.
         const { tenant } = changeable(await clients.find(clientId))

@@ -5,8 +5,11 @@
 import { Denied } from '../../errors.ts'
 import type { Principal } from '../../identity/principal.ts'
 import { principalOfGrant } from '../../oauth/actor.ts'
-import { issuableAtSeconds, revokedBeforeKeysOf } from '../../oauth/grant-store.ts'
-import { revocationLookup } from '../../oauth/token-state.ts'
+import {
+  issuableAtSeconds,
+  revocationLookup,
+  revokedBeforeKeysOf,
+} from '../../oauth/grant-store.ts'
 import type { AccessGrant } from '../../tokens/access-grant.ts'
 import { inputRefused } from './input.ts'
 import { OPERATOR_PERMISSIONS } from './permissions.ts'

@@ -142,7 +142,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       id: 'listLimits',
       summary: 'List limits and overrides',
       query: pageQuerySchema,
-      answer: 'All limits of the policy, and a page of the overrides in force, newest first.',
+      response: 'All limits of the policy, and a page of the overrides in force, newest first.',
       reply: () =>
         z.strictObject({
           limits: z.array(limitView()),
@@ -167,7 +167,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       body: newOverrideSchema,
       example: { ...example, requests: 1_000, expiresInSeconds: 86_400 },
       status: 201,
-      answer: 'The override is in force.',
+      response: 'The override is in force.',
       reply: overrideView,
       async handle({ body, operator, scope, changed }) {
         const { value, keys } = await windowsOf(scope, body)
@@ -189,7 +189,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       id: 'deleteLimitOverride',
       summary: 'Delete an override',
       params: idParams,
-      answer: "The override is deleted, and the policy's limit applies again.",
+      response: "The override is deleted, and the policy's limit applies again.",
       async handle({ params: { id }, operator, scope, changed }) {
         if (operator.tenant !== undefined) {
           const override = await overrides.find(id)
@@ -209,7 +209,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
       description: 'An isolate that has just refused a request applies the reset within 5 seconds.',
       body: windowResetSchema,
       example,
-      answer: 'The window is empty.',
+      response: 'The window is empty.',
       async handle({ body, scope, changed }) {
         const { rule, value, keys } = await windowsOf(scope, body)
         for (const key of keys) await windows.reset({ key, windowSeconds: rule.windowSeconds })

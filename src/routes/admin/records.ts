@@ -66,7 +66,7 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       summary: 'Query audit events',
       description: 'Events arrive one or two seconds after the decision.',
       query: auditQuerySchema,
-      answer: 'Events, newest first.',
+      response: 'Events, newest first.',
       reply: () => z.strictObject({ events: z.array(auditEventSchema), cursor }),
       handle: ({ query }) => configured(auditLog).query(query),
     }),
@@ -80,7 +80,7 @@ export function recordCalls(context: AdminContext): AdminCall[] {
         'For `portcullis audit verify`, which computes the hashes again and does not rely on the ' +
         'gateway to verify them.',
       query: chainQuerySchema,
-      answer: 'Rows as they are stored, in the order of the chain.',
+      response: 'Rows as they are stored, in the order of the chain.',
       reply: () => chainPageSchema,
       handle: ({ query }) => configured(chainLog).read(query),
     }),
@@ -90,7 +90,7 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       permission: 'keys:list',
       id: 'listKeys',
       summary: 'List the signing keys',
-      answer: 'The public data of the keys, in the order of the configuration.',
+      response: 'The public data of the keys, in the order of the configuration.',
       reply: () => z.strictObject({ keys: z.array(keyView()) }),
       handle: () => ({ keys: signingKeys.map((key) => keyViewOf(key, signingKeys, now())) }),
     }),
@@ -108,7 +108,7 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       body: newErasureSchema,
       example: { subject: 'alice', issuer: 'https://idp.example.com' },
       status: 201,
-      answer: 'The erasure is ordered.',
+      response: 'The erasure is ordered.',
       reply: erasureView,
       async handle({ body, operator, changed }) {
         // Otherwise the trail could no longer show who ordered the erasure.
@@ -128,7 +128,7 @@ export function recordCalls(context: AdminContext): AdminCall[] {
       id: 'getErasure',
       summary: 'Read the state of an erasure',
       params: idParams,
-      answer: 'The erasure, without the subject.',
+      response: 'The erasure, without the subject.',
       reply: erasureView,
       async handle({ params: { id } }) {
         const erasure = await configured(auditErasures).find(id)

@@ -93,7 +93,7 @@ export function relationCalls(context: AdminContext): AdminCall[] {
         'been applied. Without relations in the policy, the call does not exist (404).',
       body: tupleChangesSchema,
       example: { writes: [example], deletes: [{ ...example, object: `${example.object}8` }] },
-      answer: `The changes are in force. The header \`${CONSISTENCY_HEADER}\` contains the token, too.`,
+      response: `The changes are in force. The header \`${CONSISTENCY_HEADER}\` contains the token, too.`,
       reply: () =>
         z.strictObject({
           consistencyToken,
@@ -134,7 +134,7 @@ export function relationCalls(context: AdminContext): AdminCall[] {
         'Sorted by type, object and relation; tuples of one subject by object and relation. ' +
         'Without an object and a subject, lists the tuples of all types of the model.',
       query: tupleQuerySchema,
-      answer: 'A page of the stored tuples, including tuples that the model does not permit.',
+      response: 'A page of the stored tuples, including tuples that the model does not permit.',
       reply: () => z.strictObject({ tuples: z.array(tupleSchema), cursor }),
       problems: [404],
       async handle({ query, scope }) {
@@ -159,7 +159,7 @@ export function relationCalls(context: AdminContext): AdminCall[] {
         'Without relations in the policy, the call does not exist (404).',
       body: relationQuerySchema,
       example,
-      answer: 'The decision.',
+      response: 'The decision.',
       reply: checkView,
       problems: [404],
       async handle({ body, operator, scope }) {
@@ -192,7 +192,7 @@ export function relationCalls(context: AdminContext): AdminCall[] {
         'subjects or objects returns 1,000 of them, and `hasMore`.',
       body: expansionSchema,
       example: { object: example.object, relation: example.relation },
-      answer: 'The tree.',
+      response: 'The tree.',
       reply: () =>
         z.strictObject({ tree: z.strictObject({ root: z.looseObject({}) }), consistencyToken }),
       problems: [404],

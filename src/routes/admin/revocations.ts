@@ -75,7 +75,7 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
       body: newRevocationSchema,
       example: { kind: 'subject', value: 'alice', reason: 'left the company' },
       status: 201,
-      answer: 'The revocation is in force.',
+      response: 'The revocation is in force.',
       reply: revocationView,
       async handle({ body, operator, scope, changed }) {
         const revocation = await revocations.create({
@@ -96,7 +96,7 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
       id: 'listRevocations',
       summary: 'List revocations',
       query: pageQuerySchema,
-      answer: 'Revocations in force, newest first.',
+      response: 'Revocations in force, newest first.',
       reply: () => z.strictObject({ revocations: z.array(revocationView()), cursor }),
       async handle({ query }) {
         const { items, ...rest } = await revocations.list(query)
@@ -113,7 +113,7 @@ export function revocationCalls(context: AdminContext): AdminCall[] {
         'Credentials that it covers are valid again from the next request on, unless another ' +
         'revocation covers them. A single token is valid again within 10 seconds.',
       params: idParams,
-      answer: 'The revocation is deleted.',
+      response: 'The revocation is deleted.',
       async handle({ params: { id }, operator, scope, changed }) {
         if (operator.tenant !== undefined) {
           const revocation = await revocations.find(id)

@@ -36,7 +36,7 @@ export function tokenCalls(context: AdminContext): AdminCall[] {
       body: newTokenSchema,
       example: { subject: 'alice', roles: ['reader'] },
       status: 201,
-      answer: 'The token, returned only in this response.',
+      response: 'The token, returned only in this response.',
       reply: () => z.strictObject({ token: z.string(), tokenId: z.string(), expiresAt: time }),
       problems: [404],
       async handle({ body, operator, scope, changed }) {

@@ -21,19 +21,19 @@ interface OAuthProblem {
 
 /** One description per code, with the characters that RFC 6749 section 5.2 allows. */
 const DESCRIPTIONS: Readonly<Record<OAuthWireCode, string>> = {
-  invalid_request: 'The request is malformed, or asks for something that cannot be.',
+  invalid_request: 'The request is malformed or not possible.',
   invalid_client: 'Client authentication failed.',
   invalid_grant: 'The grant is not valid, or was not issued to this client.',
   unauthorized_client: 'This client may not use this grant type.',
   unsupported_grant_type: 'This grant type is not supported.',
   unsupported_token_type: 'Tokens of this type cannot be revoked here.',
   invalid_scope: 'The requested scope is malformed, or exceeds what can be granted.',
-  invalid_target: 'A requested resource is malformed, or not for this client.',
-  invalid_dpop_proof: 'The request needs a valid DPoP proof.',
-  use_dpop_nonce: 'The DPoP proof must contain the nonce of this answer.',
-  access_denied: 'Requests from here, or for this subject, are refused for a while.',
-  server_error: 'The request could not be handled.',
-  temporarily_unavailable: 'The request cannot be handled at the moment, but may be later.',
+  invalid_target: 'A requested resource is malformed, or not allowed for this client.',
+  invalid_dpop_proof: 'The request requires a valid DPoP proof.',
+  use_dpop_nonce: 'The DPoP proof must contain the nonce of this response.',
+  access_denied: 'The address or the subject is banned. Retry later.',
+  server_error: 'The request failed because of a defect of the server.',
+  temporarily_unavailable: 'The request cannot be handled now. Retry later.',
 }
 
 /** RFC 7617 section 2. On every 401, because RFC 9110 section 15.5.2 requires a challenge there. */

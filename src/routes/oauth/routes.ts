@@ -1,28 +1,48 @@
 /** The authorization server over HTTP: `/oauth/token`, `/oauth/revoke`, `/oauth/introspect`. */
-import { Hono, type MiddlewareHandler } from 'hono'
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { Denied } from '../../errors.ts'
-import type { GatewayVariables } from '../../middleware/context.ts'
+import {
+  bodyOf,
+  clientAddressOf,
+  type GatewayVariables,
+  setPrincipal,
+} from '../../middleware/context.ts'
 import { limitBody } from '../../middleware/limit-body.ts'
 import { stage } from '../../middleware/stage.ts'
+import { wholeOf } from '../../middleware/validate.ts'
+import { waitUntilOf } from '../../middleware/wait-until.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
+import { type OAuthForm, parseForm } from '../../oauth/form.ts'
 import { INTROSPECTION_PATH, REVOCATION_PATH, TOKEN_PATH } from '../../oauth/metadata.ts'
+import type { OAuthRequest } from '../../oauth/token-endpoint.ts'
 import { ownRoute } from '../../policy/own-route.ts'
 import type { DpopVerifier } from '../../tokens/dpop.ts'
+import { oauthRefused } from '../../tokens/rejection.ts'
 import { OAUTH_HEADERS, toOAuthError } from './error.ts'
-import { type OAuthContext, oauthRequestOf } from './request.ts'
 
 export interface OAuthOptions {
   readonly server: AuthorizationServer
-  /** Creates the nonces, if `tellNonces` is true. */
+  /** Creates the nonces, if `sendNonces` is true. */
   readonly proofs: DpopVerifier
   /** Whether responses to requests with a DPoP proof carry a fresh nonce (RFC 9449 section 8.2). */
-  readonly tellNonces: boolean
+  readonly sendNonces: boolean
 }
 
 /** 64 KiB: a subject token and an assertion of 8 KB each, and reserve. */
 const MAX_BODY_BYTES = 65_536
 
+/** Forms are UTF-8 (RFC 6749 appendix B). Servers read other charsets differently. */
+const FORM_TYPE =
+  /^application\/x-www-form-urlencoded[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*(?:utf-8|"utf-8")[ \t]*)?$/i
+/**
+ * A form is one or two packets. Until it has been read, the caller is not authenticated and no
+ * limit applies. A client that could send it slowly would use up the isolate's capacity (see
+ * `shedLoad`) with few requests.
+ */
+const FORM_TIMEOUT_MS = 3_000
+
 type Environment = { Variables: GatewayVariables }
+type OAuthContext = Context<Environment>
 type Endpoint = (c: OAuthContext) => Promise<Response>
 
 /**
@@ -30,27 +50,27 @@ type Endpoint = (c: OAuthContext) => Promise<Response>
  * Responses are JSON with `no-store`. All refusals have the form of RFC 6749 section 5.2. Must come
  * after `audit` and `clientAddress`.
  */
-export function oauthRoutes({ server, proofs, tellNonces }: OAuthOptions): Hono<Environment> {
+export function oauthRoutes({ server, proofs, sendNonces }: OAuthOptions): Hono<Environment> {
   const app = new Hono<Environment>()
   app.onError(toOAuthError)
 
-  async function answer(c: OAuthContext, body: object | null): Promise<Response> {
+  async function respond(c: OAuthContext, body: object | null): Promise<Response> {
     const headers: Record<string, string> = { ...OAUTH_HEADERS }
-    if (tellNonces && c.req.header('DPoP') !== undefined)
+    if (sendNonces && c.req.header('DPoP') !== undefined)
       headers['DPoP-Nonce'] = await proofs.nonce()
     return body === null ? c.body(null, 200, headers) : c.json(body, 200, headers)
   }
 
   const endpoints: readonly (readonly [string, Endpoint])[] = [
-    [TOKEN_PATH, async (c) => answer(c, await server.token(await oauthRequestOf(c)))],
+    [TOKEN_PATH, async (c) => respond(c, await server.token(await oauthRequestOf(c)))],
     [
       REVOCATION_PATH,
       async (c) => {
         await server.revoke(await oauthRequestOf(c))
-        return answer(c, null)
+        return respond(c, null)
       },
     ],
-    [INTROSPECTION_PATH, async (c) => answer(c, await server.introspect(await oauthRequestOf(c)))],
+    [INTROSPECTION_PATH, async (c) => respond(c, await server.introspect(await oauthRequestOf(c)))],
   ]
   for (const [path, endpoint] of endpoints) {
     app.all(path, matched(path))
@@ -68,5 +88,37 @@ function matched(path: string): MiddlewareHandler<Environment> {
   return async function matchedEndpoint(c, next) {
     c.set('route', route)
     await next()
+  }
+}
+
+/**
+ * Reads a request. Only parameters in the body are accepted. A query is refused, because queries
+ * are written to logs (RFC 6749 section 2.3.1). Throws `Denied`. Must come after
+ * `limitBody` and `clientAddress`.
+ */
+async function oauthRequestOf(c: OAuthContext): Promise<OAuthRequest> {
+  return {
+    method: c.req.method,
+    url: c.req.url,
+    authorization: c.req.header('Authorization'),
+    dpop: c.req.header('DPoP'),
+    form: await formOf(c),
+    address: clientAddressOf(c),
+    identify: (actor) => setPrincipal(c, actor),
+    waitUntil: waitUntilOf(c),
+  }
+}
+
+async function formOf(c: OAuthContext): Promise<OAuthForm> {
+  if (c.req.url.includes('?')) throw oauthRefused('invalid_request', 'query')
+  const encoding = c.req.header('Content-Encoding') ?? 'identity'
+  if (!FORM_TYPE.test(c.req.header('Content-Type') ?? '') || encoding !== 'identity')
+    throw oauthRefused('invalid_request', 'content_type')
+  const bytes = await wholeOf(bodyOf(c), FORM_TIMEOUT_MS)
+  try {
+    return parseForm(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+  } catch (error) {
+    if (error instanceof Denied) throw error
+    throw oauthRefused('invalid_request', 'form_encoding', { cause: error })
   }
 }

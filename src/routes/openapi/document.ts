@@ -1,7 +1,6 @@
 /** Builds the OpenAPI document (version 3.1) from the schemas that check requests. */
 import * as z from 'zod'
-import type { Answer, Operation } from './operation.ts'
-import { oauthErrorSchema, PROBLEM_STATUSES, problemSchema } from './problems.ts'
+import type { Operation, OperationResponse } from './operation.ts'
 
 /** A JSON Schema (draft 2020-12). */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -16,7 +15,7 @@ export interface Parameter {
 
 type Content = Readonly<Record<string, { readonly schema: JsonSchema; readonly example?: object }>>
 
-export interface DocumentedAnswer {
+export interface DocumentedResponse {
   readonly description: string
   readonly headers?: Readonly<Record<string, { description: string; schema: JsonSchema }>>
   readonly content?: Content
@@ -30,7 +29,7 @@ export interface DocumentedOperation {
   readonly security: readonly Readonly<Record<string, readonly []>>[]
   readonly parameters?: readonly Parameter[]
   readonly requestBody?: { readonly required: boolean; readonly content: Content }
-  readonly responses: Readonly<Record<string, DocumentedAnswer | { readonly $ref: string }>>
+  readonly responses: Readonly<Record<string, DocumentedResponse | { readonly $ref: string }>>
 }
 
 export interface OpenApiDocument {
@@ -41,7 +40,7 @@ export interface OpenApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentedOperation>>>>
   readonly components: {
     readonly schemas: Readonly<Record<string, JsonSchema>>
-    readonly responses: Readonly<Record<string, DocumentedAnswer>>
+    readonly responses: Readonly<Record<string, DocumentedResponse>>
     readonly securitySchemes: Readonly<Record<string, object>>
   }
 }
@@ -55,11 +54,71 @@ export interface DocumentOptions {
 const JSON_TYPE = 'application/json'
 const operator = { type: 'http', scheme: 'bearer', description: "An operator's access token." }
 const client = {
-  ...{ type: 'http', scheme: 'basic' },
+  type: 'http',
+  scheme: 'basic',
   description: 'An OAuth client (RFC 6749 section 2.3).',
 }
 
-/** Describes `operations`. Pure. It takes some milliseconds, so call it once. */
+/** RFC 9457, as `problem.ts` writes it. */
+const problemSchema = () =>
+  z.strictObject({
+    type: z.string().describe('urn:portcullis:problem: followed by the code'),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    code: z.string(),
+    requestId: z.string().optional(),
+    errors: z
+      .array(
+        z.strictObject({
+          in: z.enum(['params', 'query', 'headers', 'body']),
+          path: z.string().describe('a JSON Pointer'),
+          message: z.string(),
+        }),
+      )
+      .optional()
+      .describe('with status 422: the invalid values and the reasons'),
+  })
+
+/** RFC 6749 section 5.2, as `oauth/error.ts` writes it. */
+const oauthErrorSchema = () =>
+  z.strictObject({
+    error: z.string(),
+    error_description: z.string(),
+  })
+
+interface ProblemStatus {
+  readonly description: string
+  /** Headers with details, by name. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const RETRY_AFTER = { 'Retry-After': 'seconds to wait before a retry' }
+
+/** Statuses of refusals, and their meaning at the gateway. */
+const PROBLEM_STATUSES: Readonly<Record<number, ProblemStatus>> = {
+  400: { description: 'The request is malformed or ambiguous.' },
+  401: {
+    description: 'Credentials are missing or invalid.',
+    headers: { 'WWW-Authenticate': 'a challenge (RFC 6750, RFC 7617, RFC 9449)' },
+  },
+  403: { description: 'The caller does not have the permission, or is banned.' },
+  404: { description: 'The resource does not exist.' },
+  405: {
+    description: 'The path does not support the method.',
+    headers: { Allow: 'supported methods' },
+  },
+  413: { description: 'The body is too large, or the call accepts no body.' },
+  415: { description: 'The media type of the body is not supported.' },
+  422: {
+    description: 'The input does not match the schema, or names something that does not exist.',
+  },
+  429: { description: 'A limit is exhausted.', headers: RETRY_AFTER },
+  500: { description: 'The gateway has a defect.' },
+  503: { description: 'A dependency is unavailable.', headers: RETRY_AFTER },
+}
+
+/** Describes `operations`. Pure. It runs for some milliseconds, so call it once. */
 export function openApiDocument(
   operations: readonly Operation[],
   { publicUrl, version }: DocumentOptions,
@@ -76,7 +135,7 @@ export function openApiDocument(
     info: {
       title: 'Portcullis',
       version,
-      description: 'The calls of the gateway itself. Those of the API behind it are its own.',
+      description: 'The calls of the gateway itself. The API behind it has its own description.',
     },
     servers: [{ url: publicUrl }],
     tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name })),
@@ -87,8 +146,8 @@ export function openApiDocument(
         ...(hasClients && { OAuthError: schemaOf(oauthErrorSchema(), 'output') }),
       },
       responses: Object.fromEntries([
-        ...problemAnswers('Problem', 'application/problem+json', operations),
-        ...problemAnswers('OAuthError', JSON_TYPE, operations),
+        ...problemResponses('Problem', 'application/problem+json', operations),
+        ...problemResponses('OAuthError', JSON_TYPE, operations),
       ]),
       securitySchemes: { operator, ...(hasClients && { client }) },
     },
@@ -119,7 +178,10 @@ function documented(operation: Operation): DocumentedOperation {
     }),
     responses: {
       ...Object.fromEntries(
-        Object.entries(operation.answers).map(([status, answer]) => [status, answerOf(answer)]),
+        Object.entries(operation.responses).map(([status, response]) => [
+          status,
+          responseOf(response),
+        ]),
       ),
       ...Object.fromEntries(
         operation.problems.map((status) => [
@@ -131,7 +193,11 @@ function documented(operation: Operation): DocumentedOperation {
   }
 }
 
-function answerOf({ description, schema, mediaType = JSON_TYPE }: Answer): DocumentedAnswer {
+function responseOf({
+  description,
+  schema,
+  mediaType = JSON_TYPE,
+}: OperationResponse): DocumentedResponse {
   if (schema === undefined) return { description }
   return { description, content: { [mediaType]: { schema: schemaOf(schema(), 'output') } } }
 }
@@ -140,18 +206,18 @@ function answerOf({ description, schema, mediaType = JSON_TYPE }: Answer): Docum
 const problemKindOf = ({ security }: Operation) =>
   security === 'client' ? 'OAuthError' : 'Problem'
 
-/** Describes refusals of one kind: those with a status that one of the operations answers with. */
-function* problemAnswers(
+/** Describes refusals of one kind: those with a status that one of the operations returns. */
+function* problemResponses(
   schema: 'Problem' | 'OAuthError',
   mediaType: string,
   operations: readonly Operation[],
-): Generator<readonly [string, DocumentedAnswer]> {
+): Generator<readonly [string, DocumentedResponse]> {
   const used = new Set(
     operations.flatMap((one) => (problemKindOf(one) === schema ? one.problems : [])),
   )
   for (const [status, { description, headers = {} }] of Object.entries(PROBLEM_STATUSES)) {
     if (!used.has(Number(status))) continue
-    const told = Object.entries(headers).map(([name, about]) => [
+    const described = Object.entries(headers).map(([name, about]) => [
       name,
       { description: about, schema: { type: 'string' } },
     ])
@@ -159,7 +225,7 @@ function* problemAnswers(
       schema + status,
       {
         description,
-        ...(told.length > 0 && { headers: Object.fromEntries(told) }),
+        ...(described.length > 0 && { headers: Object.fromEntries(described) }),
         content: { [mediaType]: { schema: { $ref: `#/components/schemas/${schema}` } } },
       },
     ]

@@ -3,7 +3,7 @@ import type * as z from 'zod'
 import type { Method } from '../../policy/policy.ts'
 
 /** A response that is not a problem. */
-export interface Answer {
+export interface OperationResponse {
   readonly description: string
   /** Schema of its body, created on demand; absent: no body. */
   readonly schema?: () => z.ZodType
@@ -33,7 +33,7 @@ export interface Operation {
     readonly example: object
   }
   /** Responses by status. */
-  readonly answers: Readonly<Record<number, Answer>>
+  readonly responses: Readonly<Record<number, OperationResponse>>
   /** Statuses of the problems that the call can return. */
   readonly problems: readonly number[]
   /** The credentials that the call needs; absent: none. */

@@ -1,9 +1,9 @@
-/** `refresh_token`: issues the next access token of a session (RFC 6749 section 6). */
+/** Grants that need no other token: client credentials and refresh tokens. */
 import type { AccessGrant } from '../tokens/access-grant.ts'
 import { oauthRefused } from '../tokens/rejection.ts'
 import { principalOfGrant } from './actor.ts'
-import { mayActFor } from './client-tenant.ts'
-import { refuseReplay } from './grant-store.ts'
+import { mayActFor } from './client.ts'
+import { issuableAtSeconds, refuseReplay, revokedBeforeKeysOf } from './grant-store.ts'
 import { grantedScope } from './scope.ts'
 import { grantedAudiences } from './target.ts'
 import {
@@ -14,12 +14,44 @@ import {
 } from './token-request.ts'
 
 /**
- * Creates the handler. The refresh token is used only after every check of the request has passed.
- * A client that requests too much may therefore repeat the request with the same token.
+ * Creates the handler of `client_credentials` (RFC 6749 section 4.4). `sub` is the client. There is
+ * no refresh token (section 4.4.3). The cutoffs that were read with the client are not read again:
+ * only those of its tenant are, and the use of a proof.
+ */
+export function clientCredentialsGrant(options: GrantOptions): GrantHandler {
+  const { issuer, tokens, store, scopeOfRoles, now } = options
+  return async function grantClientCredentials({ client, revokedBefore, form, proof, identify }) {
+    const { id, roles, scopes } = client
+    const grant: AccessGrant = {
+      subject: id,
+      client: id,
+      tenant: client.tenant,
+      roles,
+      scopes: grantedScope(form.one('scope'), { bound: scopes, held: scopes, roles, scopeOfRoles }),
+      audiences: grantedAudiences(form, { issuer, allowed: client.audiences }),
+      confirmation: proof?.thumbprint,
+    }
+    const keys = await revokedBeforeKeysOf(grant, issuer)
+    const facts = await store.consult({
+      keys: keys.filter((key) => !revokedBefore.has(key)),
+      proof,
+    })
+    refuseReplay(facts)
+    const issuedAtSeconds = issuableAtSeconds([...revokedBefore.values(), ...facts.values], now())
+    const issued = await tokens.issue(grant, { ...issueOptionsOf(client), issuedAtSeconds })
+    identify(principalOfGrant(grant, issuer, issued))
+    return tokenResponse(issued, grant, now())
+  }
+}
+
+/**
+ * Creates the handler of `refresh_token` (RFC 6749 section 6). The refresh token is used only after
+ * every check of the request has passed. A client that requests too much may therefore repeat the
+ * request with the same token.
  */
 export function refreshTokenGrant(options: GrantOptions): GrantHandler {
   const { issuer, tokens, refreshTokens, store, scopeOfRoles, tenantIssuers, now } = options
-  return async function grantAgain({ client, form, proof, identify }) {
+  return async function grantRefresh({ client, form, proof, identify }) {
     const refreshToken = form.one('refresh_token')
     if (refreshToken === undefined) throw oauthRefused('invalid_request', 'refresh_token_missing')
     const session = await refreshTokens.inspect(refreshToken, client.id)

@@ -1,11 +1,10 @@
-/** The description of the gateway's own calls, for programs and for people. */
+/** The description of the gateway's own calls, as OpenAPI and as a page. */
 import { Hono } from 'hono'
 import { etag } from 'hono/etag'
-import { docsHeaders, docsPage } from './docs/page.ts'
-import { type OpenApiDocument, openApiDocument } from './openapi/document.ts'
-import { oauthOperations } from './openapi/oauth-operations.ts'
-import type { Operation } from './openapi/operation.ts'
-import { publicOperations } from './openapi/public-operations.ts'
+import { type OpenApiDocument, openApiDocument } from './document.ts'
+import type { Operation } from './operation.ts'
+import { oauthOperations, publicOperations } from './own-operations.ts'
+import { docsHeaders, docsPage } from './page.ts'
 
 export interface OpenApiOptions {
   readonly publicUrl: string
@@ -36,7 +35,7 @@ export function openApiRoutes({ publicUrl, issuesTokens, operations }: OpenApiOp
       [
         ...(issuesTokens ? oauthOperations() : []),
         ...operations,
-        ...publicOperations({ issuesTokens }),
+        ...publicOperations(issuesTokens),
       ],
       { publicUrl, version: VERSION },
     )
