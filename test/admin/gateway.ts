@@ -2,6 +2,7 @@
  * Two isolates of one gateway over a real Redis and a real origin, with tokens for its operators.
  */
 
+import { expect } from 'vitest'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { openapi } from '../../src/features/openapi.ts'
 import { otlp } from '../../src/features/otlp.ts'
@@ -149,6 +150,44 @@ export async function startGateway(options: GatewayOptions = {}) {
     )
   }
 
+  /** Returns the whole content of Redis as text, keys included. */
+  async function dump(): Promise<string> {
+    const lines: string[] = []
+    for (const key of await redis.direct.keys('*')) {
+      const type = await redis.direct.type(key)
+      const value =
+        type === 'string'
+          ? await redis.direct.get(key)
+          : type === 'hash'
+            ? await redis.direct.hgetall(key)
+            : await redis.direct.zrange(key, 0, -1, 'WITHSCORES')
+      lines.push(`${key} ${JSON.stringify(value)}`)
+    }
+    return lines.sort().join('\n')
+  }
+
+  /**
+   * Returns the content of Redis without what refused calls may change: the operators' limits, which
+   * count refusals too, and the metrics, which a gateway reports by its own clock.
+   */
+  const state = async () => (await dump()).replaceAll(/^pc:(limit:operators|metrics:).*\n?/gm, '')
+
+  /** Expects 403 insufficient_permission, with an unchanged Redis and no change in the audit event. */
+  async function expectRefused(
+    method: string,
+    path: string,
+    body: object | undefined,
+    as: string,
+  ): Promise<void> {
+    const before = await state()
+    const reply = await admin(method, path, body, { as })
+    expect(reply.status, `${method} ${path}: ${reply.text}`).toBe(403)
+    expect(reply.body.code).toBe('insufficient_permission')
+    expect(reply.headers.get('www-authenticate')).toContain('scope="portcullis:')
+    expect(await state()).toBe(before)
+    expect(events.at(-1)?.change).toBeUndefined()
+  }
+
   return {
     redis,
     events,
@@ -162,21 +201,9 @@ export async function startGateway(options: GatewayOptions = {}) {
     /** Calls the API behind the gateway with a credential. */
     call: (credential: string, at: 0 | 1 = 0, path = '/orders') =>
       send(path, { headers: { Authorization: `Bearer ${credential}` } }, at),
-    /** Returns the whole content of Redis as text, keys included. */
-    async dump(): Promise<string> {
-      const lines: string[] = []
-      for (const key of await redis.direct.keys('*')) {
-        const type = await redis.direct.type(key)
-        const value =
-          type === 'string'
-            ? await redis.direct.get(key)
-            : type === 'hash'
-              ? await redis.direct.hgetall(key)
-              : await redis.direct.zrange(key, 0, -1, 'WITHSCORES')
-        lines.push(`${key} ${JSON.stringify(value)}`)
-      }
-      return lines.sort().join('\n')
-    },
+    dump,
+    state,
+    expectRefused,
     async close() {
       await origin.close()
       await redis.close()

@@ -21,18 +21,6 @@ const operatorOf = (tenant: string | undefined, issuer = ISSUER, claims = {}) =>
   gateway.token({ sub: 'olga', roles: ['operator'], tenant, ...claims }, issuer)
 /** After a revocation in this second, which covers the tenant's own operators too. */
 const later = () => ({ iat: Math.floor(Date.now() / 1000) + 3 })
-/** Returns the content of Redis without the operators' limits, which count refusals too. */
-const state = async () => (await gateway.dump()).replaceAll(/^pc:limit:operators.*\n?/gm, '')
-
-/** Expects 403 insufficient_permission and an unchanged Redis. */
-async function expectRefused(method: string, path: string, body: object | undefined, as: string) {
-  const before = await state()
-  const reply = await gateway.admin(method, path, body, { as })
-  expect(reply.status, `${method} ${path}: ${reply.text}`).toBe(403)
-  expect(reply.body.code).toBe('insufficient_permission')
-  expect(await state()).toBe(before)
-  expect(gateway.events.at(-1)?.change).toBeUndefined()
-}
 
 describe("S64: a tenant of the same name, of an issuer that is not the operator's", () => {
   const CALLS = [
@@ -45,14 +33,14 @@ describe("S64: a tenant of the same name, of an issuer that is not the operator'
 
   test.each(CALLS)('is not reached by naming the issuer: POST %s', async (path, body) => {
     const as = await operatorOf('initech')
-    await expectRefused('POST', path, { ...body, issuer: REMOTE_ISSUER }, as)
+    await gateway.expectRefused('POST', path, { ...body, issuer: REMOTE_ISSUER }, as)
   })
 
   test.each(CALLS)('is not reached by naming no issuer: POST %s', async (path, body) => {
     const direct = gateway.redis.direct
     for (const issuer of [ISSUER, REMOTE_ISSUER]) await direct.set(windowOf(issuer), 'counted')
     const touched = async () => {
-      const lines = (await state()).split('\n').filter((line) => line.includes('initech'))
+      const lines = (await gateway.state()).split('\n').filter((line) => line.includes('initech'))
       return (issuer: string) => lines.filter((line) => line.includes(encodeURIComponent(issuer)))
     }
     const was = await touched()
@@ -76,7 +64,7 @@ describe("S64: a tenant of the same name, of an issuer that is not the operator'
       for (const issuer of [undefined, REMOTE_ISSUER]) {
         const { id } = (await gateway.admin('POST', path, { ...body, issuer })).body
         const as = await operatorOf('initech', ISSUER, later())
-        await expectRefused('DELETE', `${path}/${id}`, undefined, as)
+        await gateway.expectRefused('DELETE', `${path}/${id}`, undefined, as)
         expect((await gateway.admin('DELETE', `${path}/${id}`)).status).toBe(204)
       }
     },
@@ -128,11 +116,11 @@ describe('S30: an operator who is revoked while the body of a call is being sent
     await asked
     const revocation = { kind: 'tenant', value: tenant }
     expect((await gateway.admin('POST', '/revocations', revocation)).status).toBe(201)
-    const before = await state()
+    const before = await gateway.state()
     end()
     const reply = await pending
     expect(reply.status, reply.text).toBe(401)
-    expect(await state()).toBe(before)
+    expect(await gateway.state()).toBe(before)
     const event = gateway.events.at(-1)
     expect(event?.reason).toBe('token_revoked:tenant')
     expect(event?.change).toBeUndefined()
@@ -173,10 +161,10 @@ describe('S30: an operator who is revoked while the body of a call is being sent
     await asked
     const ban = { kind: 'subject', issuer: ISSUER, value: 'bruce', seconds: 3_600 }
     expect((await gateway.admin('POST', '/bans', ban)).status).toBe(201)
-    const before = await state()
+    const before = await gateway.state()
     end()
     expect((await pending).status).toBe(403)
-    expect(await state()).toBe(before)
+    expect(await gateway.state()).toBe(before)
   })
 })
 
@@ -192,7 +180,8 @@ describe.each(['globex', undefined])('S64: the name of a client of tenant %s', (
       ['/tokens', { subject: id, client: id, format: 'opaque' }],
       ['/api-keys', { name: 'x', subject: id }],
     ]
-    for (const [path, body] of handOut(clientId)) await expectRefused('POST', path, body, acme)
+    for (const [path, body] of handOut(clientId))
+      await gateway.expectRefused('POST', path, body, acme)
     for (const [path, body] of [...handOut(own), ...handOut(crypto.randomUUID())])
       expect((await gateway.admin('POST', path, body, { as: acme })).status).toBe(201)
     for (const [path, body] of handOut(clientId))

@@ -8,8 +8,6 @@ beforeAll(async () => {
 })
 afterAll(() => gateway.close())
 
-/** Returns the content of Redis without the operators' limits, which count refusals too. */
-const state = async () => (await gateway.dump()).replaceAll(/^pc:limit:operators.*\n?/gm, '')
 const operatorOf = (tenant: string | undefined, issuer = ISSUER, claims = {}) =>
   gateway.token({ sub: 'olga', roles: ['operator'], tenant, ...claims }, issuer)
 
@@ -27,22 +25,11 @@ const NAMED = [
   ['/revocations', { kind: 'tenant', value: 'globex' }],
 ] as const
 
-/** Expects 403 insufficient_permission and an unchanged Redis. */
-async function expectRefused(method: string, path: string, body: object | undefined, as: string) {
-  const before = await state()
-  const reply = await gateway.admin(method, path, body, { as })
-  expect(reply.status, `${method} ${path}: ${reply.text}`).toBe(403)
-  expect(reply.body.code).toBe('insufficient_permission')
-  expect(reply.headers.get('www-authenticate')).toContain('scope="portcullis:')
-  expect(await state()).toBe(before)
-  expect(gateway.events.at(-1)?.change).toBeUndefined()
-}
-
 describe.each(MADE)('S64: POST %s %j by an operator with a tenant', (path, body) => {
   test('creates nothing for another tenant', async () => {
     const acme = await operatorOf('acme')
     for (const tenant of ['globex', 'Acme', 'acme.', PUBLIC_URL])
-      await expectRefused('POST', path, { ...body, tenant }, acme)
+      await gateway.expectRefused('POST', path, { ...body, tenant }, acme)
   })
 
   test("creates it for the operator's own tenant, named or not", async () => {
@@ -56,8 +43,8 @@ describe.each(MADE)('S64: POST %s %j by an operator with a tenant', (path, body)
 
   test('creates nothing for an issuer whose tenants the policy does not manage', async () => {
     const stranger = await operatorOf('acme', REMOTE_ISSUER)
-    await expectRefused('POST', path, body, stranger)
-    await expectRefused('POST', path, { ...body, tenant: 'acme' }, stranger)
+    await gateway.expectRefused('POST', path, body, stranger)
+    await gateway.expectRefused('POST', path, { ...body, tenant: 'acme' }, stranger)
   })
 
   test('creates it for any tenant or none if the operator has no tenant', async () => {
@@ -73,8 +60,8 @@ test('S64: a credential created by an operator with a tenant has the same restri
   const as = await operatorOf('acme')
   const granted = { subject: 'x', roles: ['operator'] }
   const { token } = (await gateway.admin('POST', '/tokens', granted, { as })).body
-  await expectRefused('POST', '/tokens', { ...granted, tenant: 'globex' }, token)
-  await expectRefused('POST', '/revocations', { kind: 'tenant', value: 'globex' }, token)
+  await gateway.expectRefused('POST', '/tokens', { ...granted, tenant: 'globex' }, token)
+  await gateway.expectRefused('POST', '/revocations', { kind: 'tenant', value: 'globex' }, token)
 })
 
 describe.each(['globex', undefined])('S64: a credential of tenant %s', (tenant) => {
@@ -86,8 +73,8 @@ describe.each(['globex', undefined])('S64: a credential of tenant %s', (tenant) 
       clients: (await gateway.admin('POST', '/clients', { ...client, ...ofTenant })).body.clientId,
     }
     for (const [kind, id] of Object.entries(made)) {
-      await expectRefused('POST', `/${kind}/${id}/secret`, undefined, acme)
-      await expectRefused('DELETE', `/${kind}/${id}`, undefined, acme)
+      await gateway.expectRefused('POST', `/${kind}/${id}/secret`, undefined, acme)
+      await gateway.expectRefused('DELETE', `/${kind}/${id}`, undefined, acme)
       expect((await gateway.admin('POST', `/${kind}/${id}/secret`)).status).toBe(200)
       expect((await gateway.admin('DELETE', `/${kind}/${id}`)).status).toBe(204)
     }
@@ -117,7 +104,7 @@ test('S64: a call that names a tenant requires an operator of that tenant, or of
     () => operatorOf('globex', REMOTE_ISSUER, later()),
   ] as const
   const refused = async (method: string, path: string, body?: object) => {
-    for (const other of others) await expectRefused(method, path, body, await other())
+    for (const other of others) await gateway.expectRefused(method, path, body, await other())
   }
   const rightful = [() => operatorOf('globex', ISSUER, later()), async () => gateway.operator]
   for (const [path, body] of NAMED) {
