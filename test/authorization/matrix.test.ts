@@ -62,11 +62,11 @@ function expected(method: string, path: string, roles: readonly string[]): numbe
 }
 
 async function statusOf(method: string, path: string, token: string | undefined): Promise<number> {
-  const before = gateway.asked.length
+  const before = gateway.reached.length
   const body = BODIES[`${method} ${path}`]
   const status = await gateway.send({ method, path, token, body, address: newAddress() })
   // Exactly the admitted requests reach the origin.
-  expect(gateway.asked.slice(before)).toEqual(status === 200 ? [`${method} ${path}`] : [])
+  expect(gateway.reached.slice(before)).toEqual(status === 200 ? [`${method} ${path}`] : [])
   return status
 }
 

@@ -21,10 +21,10 @@ afterAll(() => gateway?.close())
 
 const statuses = async (sent: readonly (readonly [string | undefined, object?])[]) => {
   const seen: number[] = []
-  const before = gateway.asked.length
+  const before = gateway.reached.length
   for (const [address, headers = {}] of sent)
     seen.push(await gateway.send({ path: '/public', address, headers: { ...headers } }))
-  expect(gateway.asked.length - before).toBe(seen.filter((status) => status === 200).length)
+  expect(gateway.reached.length - before).toBe(seen.filter((status) => status === 200).length)
   return seen
 }
 /** Claims a new address in each header that proxies write. */

@@ -163,13 +163,13 @@ describe('S67: a policy with strict routes', () => {
   afterAll(() => gateway?.close())
 
   async function sendAs(path: string, role: string, method = 'GET') {
-    const before = gateway.asked.length
+    const before = gateway.reached.length
     const status = await gateway.send({
       method,
       path,
       token: await gateway.token({ roles: [role] }),
     })
-    return { status, asked: gateway.asked.slice(before) }
+    return { status, reached: gateway.reached.slice(before) }
   }
 
   test.each([
@@ -188,7 +188,7 @@ describe('S67: a policy with strict routes', () => {
   ])('%s is refused as ambiguous for every caller, and reaches no origin', async (path) => {
     for (const role of ['reader', 'admin'])
       for (const method of ['GET', 'HEAD'])
-        expect(await sendAs(path, role, method)).toEqual({ status: 400, asked: [] })
+        expect(await sendAs(path, role, method)).toEqual({ status: 400, reached: [] })
   })
 
   test.each([
@@ -215,6 +215,6 @@ describe('S67: a policy with strict routes', () => {
     ['/index.html', 'reader'],
     ['/caf%C3%A9/menu', 'reader'],
   ])('%s is forwarded for %s, byte for byte', async (path, role) => {
-    expect(await sendAs(path, role)).toEqual({ status: 200, asked: [`GET ${path}`] })
+    expect(await sendAs(path, role)).toEqual({ status: 200, reached: [`GET ${path}`] })
   })
 })

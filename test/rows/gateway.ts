@@ -29,9 +29,9 @@ export type TestGateway = Awaited<ReturnType<typeof startGateway>>
 export async function startGateway(policy: Policy, instead?: Origin) {
   const redis = await startTestRedis()
   await redis.direct.flushall()
-  const asked: string[] = []
+  const reached: string[] = []
   const origin = await startHttpServer((request, response) => {
-    asked.push(`${request.method} ${request.url}`)
+    reached.push(`${request.method} ${request.url}`)
     request.resume().on('end', () => response.end('[]'))
   })
   const key = await createKey('idp')
@@ -71,7 +71,7 @@ export async function startGateway(policy: Policy, instead?: Origin) {
   return {
     redis,
     /** Requests that reached the origin, as method and path. */
-    asked,
+    reached,
     /** Resolves to the status. */
     send,
     token: (claims: Record<string, unknown>) =>

@@ -341,7 +341,7 @@ describe('every writer reports to the feed', () => {
   const textOf = (path: string) => readFileSync(join(folder, path), 'utf8')
   const using = (pattern: RegExp) => files.filter((path) => pattern.test(textOf(path)))
 
-  test('only one script builds names of keys that decide, and it only reads them', () => {
+  test('only one script builds names of keys that admission reads, and it writes none of them', () => {
     const prefixes = /\b(REVOKED_TOKEN|REVOKED_BEFORE|ADDRESS_BAN|SUBJECT_BAN)_PREFIX\b/
     const scripts = readLuaFiles(folder).scripts
     const named = scripts.filter((path) => prefixes.test(readFileSync(path, 'utf8')))
@@ -365,7 +365,7 @@ describe('every writer reports to the feed', () => {
     }
   })
 
-  test('each store that builds such a key appends to the feed, or only reads the key', () => {
+  test('each store that builds such a key reports to the feed, or only reads the key', () => {
     const knowing = using(
       /\b(revokedTokenKey|revokedBeforeKey|addressBanKey|subjectBanKey|banKeysOf|keysReadBy)\b/,
     )
@@ -385,7 +385,7 @@ describe('every writer reports to the feed', () => {
       'oauth/redis/client-logins.ts',
     ])
     const logins = textOf('oauth/redis/client-logins.ts')
-    expect(logins.match(/\bcutOffKeys\.map.*/g)).toEqual([
+    expect(logins.match(/\brevokedBeforeKeys\.map.*/g)).toEqual([
       "revokedBeforeKeys.map((key) => ['GET', key]),",
       expect.stringContaining('secondOrNull'),
     ])
