@@ -27,5 +27,5 @@ export function auditQueueOf(
 
 /** Checks readiness: rejects while the queue refuses batches. */
 export async function queueTakesEvents(queue: AuditQueue): Promise<void> {
-  if (!queue.takesEvents()) throw new Error('the queue refused a batch a moment ago')
+  if (!queue.takesEvents()) throw new Error('the queue refused the last batch')
 }

@@ -173,7 +173,9 @@ function demandOf(
 ): RelationOptions | undefined {
   if (rule === undefined) return undefined
   if (checker !== undefined && permission !== undefined) return { rule, checker }
-  throw new Error(`relation: nobody decides over ${rule.name}`)
+  throw new Error(
+    `relation ${rule.name}: the route needs a permission and the gateway a relation checker`,
+  )
 }
 
 /** Sets `route`, the matched row of the route table, for the later stages. */

@@ -42,21 +42,21 @@ const log = (line: AlarmLine) => console.error(JSON.stringify(line))
 export function createAlarm({ name, target, write = log }: AlarmOptions): Alarm {
   const of = { dependency: name, ...(target !== undefined && { target }) }
   let downSinceMs: number | undefined
-  let toldAtMs = Number.NEGATIVE_INFINITY
-  let isTold = false
+  let loggedAtMs = Number.NEGATIVE_INFINITY
+  let isLogged = false
   const seconds = (nowMs: number) => Math.floor((nowMs - (downSinceMs ?? nowMs)) / 1000)
 
   return {
     down(fault, nowMs) {
       downSinceMs ??= nowMs
-      if (nowMs - toldAtMs < REPEAT_MS) return
-      toldAtMs = nowMs
-      isTold = true
+      if (nowMs - loggedAtMs < REPEAT_MS) return
+      loggedAtMs = nowMs
+      isLogged = true
       write({ alarm: 'dependency_down', ...of, fault, seconds: seconds(nowMs) })
     },
     up(nowMs) {
-      if (isTold) write({ alarm: 'dependency_back', ...of, seconds: seconds(nowMs) })
-      isTold = false
+      if (isLogged) write({ alarm: 'dependency_back', ...of, seconds: seconds(nowMs) })
+      isLogged = false
       downSinceMs = undefined
     },
   }

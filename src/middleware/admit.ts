@@ -89,7 +89,7 @@ export interface AdmitOptions {
 export const admit = ({ admission, limits = [], strict = false, relation }: AdmitOptions) => {
   for (const limit of limits) checkLimit(limit)
   if (new Set(limits.map(({ name }) => name)).size < limits.length)
-    throw new TypeError('admit: a limit is listed twice')
+    throw new TypeError('admit: duplicate limit name')
   const rules = limits.map((rule) => ({ rule, keyOf: limitKey(rule) }))
   return createMiddleware<Environment>(async function admit(c, next) {
     const pending = c.get('pending') as PendingCredential | undefined
@@ -149,13 +149,15 @@ export const admit = ({ admission, limits = [], strict = false, relation }: Admi
  * sent to the limiter as text.
  */
 function checkLimit({ name, limit, windowSeconds, engine, cost = 1, lease }: PolicyLimit): void {
-  if (!LIMIT_NAME.test(name)) throw new TypeError(`admit: "${name}" is no name of a limit`)
+  if (!LIMIT_NAME.test(name)) throw new TypeError(`admit: "${name}" is not a valid limit name`)
   for (const number of [limit, windowSeconds, cost]) {
     if (!Number.isSafeInteger(number) || number < 1)
-      throw new RangeError(`admit: ${name} needs whole numbers above 0, not ${number}`)
+      throw new RangeError(`admit: ${name} needs integers above 0, not ${number}`)
   }
   if (cost > limit || (cost > 1 && typeof engine === 'object'))
-    throw new RangeError(`admit: ${name} cannot count requests that cost ${cost}`)
+    throw new RangeError(
+      `admit: ${name}: cost ${cost} is above the limit, or not supported by the engine`,
+    )
   if (typeof engine === 'string' && engine !== 'exact')
     throw new TypeError(`admit: ${name}: engine must be 'exact' or upstash()`)
   const mistake = leaseMistake({ lease, windowSeconds, cost, engine })

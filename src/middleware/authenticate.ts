@@ -78,7 +78,7 @@ export const authenticate = ({
   anonymous = false,
 }: AuthenticateOptions): MiddlewareHandler<Environment> => {
   if (proofs === undefined && (dpop === 'required' || sendNonces))
-    throw new TypeError('authenticate: needs `proofs` to require DPoP or to tell nonces')
+    throw new TypeError('authenticate: `proofs` is required for dpop "required" and for sendNonces')
   const forms = { references: references !== undefined, dpop: proofs !== undefined }
 
   /** Returns the cached principal of a bearer token that needs no proof. Most tokens are cached. */

@@ -54,7 +54,7 @@ export const authorize = ({
   relation,
 }: AuthorizeOptions) => {
   if (!PERMISSION.test(permission)) {
-    throw new TypeError(`authorize: "${permission}" is no permission such as orders:read`)
+    throw new TypeError(`authorize: "${permission}" is not a permission such as orders:read`)
   }
   return createMiddleware<Environment>(function authorize(c, next) {
     const principal = callerOf(c)

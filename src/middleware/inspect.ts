@@ -79,7 +79,7 @@ export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
   if (!parsed.success) throw new TypeError(`inspect: ${parsed.error.issues[0]?.message}`)
   const { jsonRpc, mode = 'enforce', signatures, ...bounds } = definition
   if (authorizer === undefined && requiresPermission(jsonRpc))
-    throw new TypeError('inspect: permissions need an authorizer')
+    throw new TypeError('inspect: an `authorizer` is required to check permissions')
   const limits: InspectionLimits = { ...DEFAULT_INSPECTION, ...bounds }
   const maxBatch = jsonRpc?.maxBatch ?? DEFAULT_MAX_BATCH
   const guardCalls = jsonRpc && createCallGuard(jsonRpc)

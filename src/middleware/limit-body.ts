@@ -45,7 +45,7 @@ type Environment = { Variables: BodyVariables }
  */
 export const limitBody = ({ maxBytes }: LimitBodyOptions): MiddlewareHandler<Environment> => {
   if (!Number.isSafeInteger(maxBytes) || maxBytes < 0)
-    throw new RangeError(`limitBody: maxBytes must be a whole number, not ${maxBytes}`)
+    throw new RangeError(`limitBody: maxBytes must be an integer of at least 0, not ${maxBytes}`)
 
   async function limit(c: Context<Environment>, next: Next, body: Bytes): Promise<void> {
     let refusal: Denied | undefined

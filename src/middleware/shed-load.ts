@@ -30,7 +30,9 @@ const RETRY_AFTER_SECONDS = 1
  */
 export const shedLoad = ({ maxConcurrentRequests, now = Date.now }: ShedLoadOptions) => {
   if (!Number.isSafeInteger(maxConcurrentRequests) || maxConcurrentRequests < 1)
-    throw new RangeError(`shedLoad: needs a whole number above 0, not ${maxConcurrentRequests}`)
+    throw new RangeError(
+      `shedLoad: maxConcurrentRequests must be an integer above 0, not ${maxConcurrentRequests}`,
+    )
   const withReserve = Math.ceil(maxConcurrentRequests * (1 + RESERVE_SHARE))
   const inFlight = createInFlightCount()
   // One error for all requests: it contains nothing of a request, and creating it takes longer than

@@ -166,7 +166,9 @@ function baseOf(text: string): string {
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new Misconfigured('The origin', ['needs an http or https URL'])
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    throw new Misconfigured('The origin', ['takes no credentials, query or fragment in its URL'])
+    throw new Misconfigured('The origin', [
+      'must not have credentials, a query or a fragment in its URL',
+    ])
   return url.origin + url.pathname.replace(/\/+$/, '')
 }
 

@@ -48,7 +48,7 @@ export function compileModel(json: unknown): RelationModel {
   const types = new Map<string, ReadonlyMap<string, RelationDefinition>>()
   const mistakes: ModelMistake[] = []
   if (schema_version !== SCHEMA_VERSION)
-    mistakes.push({ at: 'model', why: `schema ${schema_version} is not read, only 1.1` })
+    mistakes.push({ at: 'model', why: `schema ${schema_version} is not supported; use 1.1` })
   for (const name of Object.keys(conditions ?? {}))
     mistakes.push({ at: 'model', why: `condition ${name}: conditions are not supported` })
   for (const definition of type_definitions) {

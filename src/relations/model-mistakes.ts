@@ -72,15 +72,16 @@ function* mistakesInDirectTypes(
   { userset, directTypes }: RelationDefinition,
 ): Generator<string> {
   const isDirect = [...usersetsOf(userset)].some(({ kind }) => kind === 'direct')
-  if (isDirect && directTypes.length === 0) yield 'may be given, but to no type'
-  if (!isDirect && directTypes.length > 0) yield 'has direct types, but cannot be given'
+  if (isDirect && directTypes.length === 0)
+    yield 'can be assigned directly, but has no direct types'
+  if (!isDirect && directTypes.length > 0) yield 'has direct types, but cannot be assigned directly'
   const seen = new Set<string>()
   for (const direct of directTypes) {
     const written = formatDirectType(direct)
-    if (seen.has(written)) yield `${written} stands there twice`
+    if (seen.has(written)) yield `${written} is listed twice`
     seen.add(written)
     const relations = types.get(direct.type)
-    if (relations === undefined) yield `${written}: no type is called ${direct.type}`
+    if (relations === undefined) yield `${written}: unknown type ${direct.type}`
     else if (direct.kind === 'userset' && !relations.has(direct.relation))
       yield `${written}: ${direct.type} has no relation ${direct.relation}`
   }
@@ -122,7 +123,7 @@ function* mistakesInTupleset(
 
 function* mistakesInReach(model: RelationModel): Generator<ModelMistake> {
   const cycles = relationsInCycles(model)
-  for (const [at, path] of cycles) yield { at, why: `leads back to itself: ${path.join(' > ')}` }
+  for (const [at, path] of cycles) yield { at, why: `depends on itself: ${path.join(' > ')}` }
   if (cycles.size > 0) return
   const possible = possibleRelations(model)
   const entered = relationsWithEntrypoint(model)
@@ -130,9 +131,9 @@ function* mistakesInReach(model: RelationModel): Generator<ModelMistake> {
     for (const [relation, { userset }] of relations) {
       const at = `${type}#${relation}`
       const excludes = [...usersetsOf(userset)].some(({ kind }) => kind === 'exclusion')
-      if (!possible.has(at)) yield { at, why: 'nobody can ever have it' }
+      if (!possible.has(at)) yield { at, why: 'no subject can ever have it' }
       // A relation without an exclusion only inherits the mistake from a relation that has one.
       else if (!entered.has(at) && excludes)
-        yield { at, why: 'nobody can ever be excluded from it' }
+        yield { at, why: 'no subject can ever be excluded from it' }
     }
 }

@@ -43,17 +43,20 @@ export function* mistakesInSubject(text: string, model: RelationModel): Generato
     return
   }
   if (!model.types.has(subject.type)) yield `the model has no type ${subject.type}`
-  if (subject.relation !== undefined || subject.isWildcard) yield 'must be one caller, not many'
-  else if (subject.placeholders.length === 0) yield 'is the same for every caller'
+  if (subject.relation !== undefined || subject.isWildcard)
+    yield 'must be one subject, not a userset or a wildcard'
+  else if (subject.placeholders.length === 0)
+    yield 'must contain a placeholder: it is the same for every caller'
   if (subject.placeholders.some(({ kind }) => kind === 'param'))
-    yield 'cannot depend on the path: whoever asks would choose who they are'
+    yield 'must not depend on the path: the caller would choose its own subject'
 }
 
 function* mistakesInObject(
   template: Template,
   params: readonly string[] | undefined,
 ): Generator<string> {
-  if (template.relation !== undefined || template.isWildcard) yield 'object must be one object'
+  if (template.relation !== undefined || template.isWildcard)
+    yield 'object must be one object, not a userset or a wildcard'
   yield* mistakesInParams('object', template, params)
 }
 
@@ -64,7 +67,7 @@ function* mistakesInParams(
 ): Generator<string> {
   for (const placeholder of placeholders)
     if (placeholder.kind === 'param' && params?.includes(placeholder.name) === false)
-      yield `${part} names {params.${placeholder.name}}, which the path has not`
+      yield `${part} names {params.${placeholder.name}}, which is not in the path`
 }
 
 function* mistakesInTuple(

@@ -126,7 +126,7 @@ describe('the language', () => {
     [
       'another schema',
       'model\n  schema 1.2\ntype user\n',
-      ['2:10: schema 1.2 is not read, only 1.1'],
+      ['2:10: schema 1.2 is not supported; use 1.1'],
     ],
     [
       'a module',
@@ -150,7 +150,7 @@ describe('the language', () => {
       'names that are not there, each where it is used',
       `${documentsWith('owner: [group]', 'viewer: editor', 'reader: owner from parent')}type folder\n  relations\n    define viewer: owner\n`,
       [
-        '6:12: document#owner: group: no type is called group',
+        '6:12: document#owner: group: unknown type group',
         '7:12: document#viewer: there is no relation editor',
         '8:12: document#reader: there is no relation parent',
         '11:12: folder#viewer: there is no relation owner',
@@ -184,8 +184,8 @@ describe('the language', () => {
       'relations that nobody can have',
       documentsWith('viewer: [document#viewer]', 'editor: viewer'),
       [
-        '6:12: document#viewer: nobody can ever have it',
-        '7:12: document#editor: nobody can ever have it',
+        '6:12: document#viewer: no subject can ever have it',
+        '7:12: document#editor: no subject can ever have it',
       ],
     ],
     [
@@ -243,7 +243,7 @@ describe('npm run -s model', () => {
       stdout: 'good.model.json is written\n',
       stderr: [
         'bad.fga:6:12: document#viewer: there is no relation editor',
-        'bad.fga:7:12: document#owner: users: no type is called users',
+        'bad.fga:7:12: document#owner: users: unknown type users',
         'none.fga cannot be read (ENOENT)\n',
       ].join('\n'),
     })
@@ -259,7 +259,7 @@ describe('npm run -s model', () => {
     expect(await model()).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(
-        /^portcullis\.fga:\d+:12: department#head: nobody: no type is called nobody\n$/,
+        /^portcullis\.fga:\d+:12: department#head: nobody: unknown type nobody\n$/,
       ),
     })
     expect(await checkout.file('portcullis.model.json')).toBe(before)
@@ -325,8 +325,7 @@ describe('npm run -s model', () => {
 
   it('neither npm start nor npm run deploy begins with a model that is wrong or old', async () => {
     await replaceInModel('define head: [user]', 'define head: [nobody]')
-    const wrong =
-      /^\w+: portcullis\.fga:\d+:12: department#head: nobody: no type is called nobody\n$/
+    const wrong = /^\w+: portcullis\.fga:\d+:12: department#head: nobody: unknown type nobody\n$/
     const old =
       /^\w+: portcullis\.model\.json is not what portcullis\.fga says; run: npm run -s model\n$/
     const commands = [

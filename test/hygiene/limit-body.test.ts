@@ -271,7 +271,7 @@ describe('limitBody', () => {
     'R31: a maximum of %d is refused',
     (cap) => {
       expect(() => limitBody({ maxBytes: cap })).toThrow(
-        new RangeError(`limitBody: maxBytes must be a whole number, not ${cap}`),
+        new RangeError(`limitBody: maxBytes must be an integer of at least 0, not ${cap}`),
       )
     },
   )

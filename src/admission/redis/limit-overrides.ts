@@ -71,7 +71,7 @@ export function createLimitControls(rest: RedisRest, now: () => number = Date.no
     async override({ key, requests, ttlSeconds }) {
       for (const number of [requests, ttlSeconds ?? 1]) {
         if (!Number.isSafeInteger(number) || number < 1)
-          throw new RangeError(`limit override: needs whole numbers above 0, not ${number}`)
+          throw new RangeError(`limit override: needs integers above 0, not ${number}`)
       }
       const life = ttlSeconds === undefined ? [] : ['EX', ttlSeconds]
       await sendCommand(rest, ['SET', overrideKey(key), requests, ...life])

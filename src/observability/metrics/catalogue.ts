@@ -24,71 +24,69 @@ export const METRICS = {
   portcullis_request_duration_seconds: {
     kind: 'histogram',
     help:
-      'Time from the first stage to the answer, headers of the origin included. The clock ' +
-      'of Workers stands still while they compute: this is time spent waiting.',
+      'Time from the first stage to the response, headers of the origin included. The clock ' +
+      'of Workers stops while they compute, so this is time spent waiting.',
     labels: ['method', 'route'],
   },
   portcullis_stage_duration_seconds: {
     kind: 'histogram',
-    help:
-      'The same of each stage of the pipeline by itself. Stages that only compute take 0 on ' +
-      'Workers.',
+    help: 'Time in each stage of the pipeline. Stages that only compute take 0 on ' + 'Workers.',
     labels: ['stage'],
   },
   portcullis_rate_limited_total: {
     kind: 'counter',
     help:
       'Requests refused with 429, by the name of the limit; authentication_failures: ' +
-      'credentials that were not looked at.',
+      'credentials that were not checked.',
     labels: ['limit'],
   },
   portcullis_limits_uncounted_total: {
     kind: 'counter',
-    help: 'Limits that could not be counted and let a request through (onUnavailable: allow).',
+    help: 'Limits that could not be counted and admitted the request (onUnavailable: allow).',
     labels: ['limit'],
   },
   portcullis_observed_refusals_total: {
     kind: 'counter',
-    help: 'What rules in observe mode would have refused, by the code of the reason.',
+    help: 'Refusals that rules in observe mode only recorded, by the code of the reason.',
     labels: ['reason'],
   },
   portcullis_bans: {
     kind: 'gauge',
-    help: 'Bans that hold, of operators and of the policy, observed ones included.',
+    help: 'Bans in force, by operators and by the policy, including bans in observe mode.',
     labels: [],
   },
   portcullis_cache_requests_total: {
     kind: 'counter',
-    help: 'Look-ups in the memories of isolates.',
+    help: 'Look-ups in the caches of isolates.',
     labels: ['cache', 'result'],
   },
   portcullis_redis_calls_total: {
     kind: 'counter',
-    help: 'Calls to Redis that requests and operators made, by how they ended.',
+    help: 'Calls to Redis by requests and operators, by outcome.',
     labels: ['outcome'],
   },
   portcullis_local_admissions_total: {
     kind: 'counter',
-    help: 'Requests that were admitted without a call to Redis, by what the isolate knew and held.',
+    help: 'Requests that an isolate admitted without a call to Redis.',
     labels: [],
   },
   portcullis_leased_units_total: {
     kind: 'counter',
     help:
-      'Units of limits that isolates took ahead (granted), and of these what nobody spent and ' +
-      'was given back (returned).',
+      'Units of limits that isolates leased (granted), and the unused units that they returned ' +
+      '(returned).',
     labels: ['outcome'],
   },
   portcullis_admission_refreshes_total: {
     kind: 'counter',
     help:
-      'Calls to Redis behind answers that renew what an isolate knows and holds, answered ' +
-      '(refreshed) or failed.',
+      'Calls to Redis after responses that renew the view and the leases of an isolate: ' +
+      'answered (refreshed) or failed.',
     labels: ['outcome'],
   },
   portcullis_breaker_transitions_total: {
     kind: 'counter',
-    help: 'Changes of state of the breakers of isolates.',
+    help: 'Transitions of the circuit breakers of isolates.',
     labels: ['dependency', 'to'],
   },
   portcullis_breaker_open_isolates: {
@@ -106,40 +104,40 @@ export const METRICS = {
   portcullis_audit_events_total: {
     kind: 'counter',
     help:
-      'Audit events that the queue took (sent), that were put into Redis instead (spilled, ' +
-      'and sent later), or that are lost.',
+      'Audit events that were sent to the queue (sent), stored in Redis to be sent later ' +
+      '(spilled), or lost.',
     labels: ['outcome'],
   },
   portcullis_audit_spilled_events: {
     kind: 'gauge',
-    help: 'Audit events that wait in Redis for a queue that takes them.',
+    help: 'Audit events that are stored in Redis until the queue accepts them.',
     labels: [],
   },
   portcullis_audit_newest_event_timestamp_seconds: {
     kind: 'gauge',
     help:
-      'When the newest event in the audit database was decided. Absent where the gateway ' +
-      'has no such database, or it is empty or does not answer.',
+      'Time of the newest event in the audit database. Absent if the gateway has no audit ' +
+      'database, or if it is empty or does not respond.',
     labels: [],
   },
   portcullis_spans_total: {
     kind: 'counter',
-    help: 'Spans that were exported to the collector of traces, or dropped.',
+    help: 'Spans that were exported to the trace collector, or dropped.',
     labels: ['outcome'],
   },
   portcullis_metrics_flush_failures_total: {
     kind: 'counter',
-    help: 'Reports of isolates that Redis did not take at once. They are sent again.',
+    help: 'Reports of isolates that Redis did not accept. They are sent again.',
     labels: [],
   },
   portcullis_metrics_dropped_total: {
     kind: 'counter',
-    help: 'Counts that were dropped: their report was too old, or there were too many series.',
+    help: 'Counts that were dropped because their report was too old or had too many series.',
     labels: [],
   },
   portcullis_metrics_last_flush_timestamp_seconds: {
     kind: 'gauge',
-    help: 'When any isolate last reported.',
+    help: 'Time of the last report of any isolate.',
     labels: [],
   },
 } as const satisfies Readonly<Record<string, Metric>>

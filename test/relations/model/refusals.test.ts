@@ -48,7 +48,7 @@ describe('a model is refused', () => {
     [
       'of another schema version',
       { schema_version: '1.2', type_definitions: [user] },
-      ['model: schema 1.2 is not read, only 1.1'],
+      ['model: schema 1.2 is not supported; use 1.1'],
     ],
     [
       'with unknown members',
@@ -147,7 +147,11 @@ describe('a userset is refused', () => {
       from('b', 'c'),
       ['b from c: c must name types and nothing else'],
     ],
-    ['of a direct relation without types', direct, ['may be given, but to no type']],
+    [
+      'of a direct relation without types',
+      direct,
+      ['can be assigned directly, but has no direct types'],
+    ],
     ['that is nested too deeply', nested(11), ['is nested deeper than 10 levels']],
   ])('%s', (_what, userset, mistakes) => {
     const json = documents(
@@ -163,7 +167,7 @@ describe('a userset is refused', () => {
 
 describe('direct types are refused', () => {
   test.each<[string, object, readonly unknown[], readonly string[]]>([
-    ['that are undefined', direct, [{ type: 'users' }], ['users: no type is called users']],
+    ['that are undefined', direct, [{ type: 'users' }], ['users: unknown type users']],
     [
       'with an undefined relation',
       direct,
@@ -177,7 +181,7 @@ describe('direct types are refused', () => {
       'twice',
       direct,
       [user, anybody, user, anybody],
-      ['user stands there twice', 'user:* stands there twice'],
+      ['user is listed twice', 'user:* is listed twice'],
     ],
     [
       'with both a relation and a wildcard',
@@ -189,13 +193,13 @@ describe('direct types are refused', () => {
       'on a relation without tuples',
       computed('b'),
       [user],
-      ['has direct types, but cannot be given'],
+      ['has direct types, but cannot be assigned directly'],
     ],
     [
       'that lead only to themselves',
       direct,
       [usersetOf('document', 'a')],
-      ['nobody can ever have it'],
+      ['no subject can ever have it'],
     ],
   ])('%s', (_what, userset, directTypes, mistakes) => {
     const json = documents({ a: userset, b: direct }, { a: directTypes, b: [user] })
@@ -212,13 +216,13 @@ describe('direct types are refused', () => {
 describe('relations are refused that', () => {
   test('refer to themselves without a tuple in between, even if a tuple could end the cycle', () => {
     expect(mistakesOf(documents({ a: computed('a') }))).toEqual([
-      'document#a: leads back to itself: a > a',
+      'document#a: depends on itself: a > a',
     ])
     const json = documents(
       { a: union(direct, computed('b')), b: computed('c'), c: difference(direct, computed('a')) },
       { a: [user], c: [user] },
     )
-    expect(mistakesOf(json)).toEqual(['document#a: leads back to itself: a > b > c > a'])
+    expect(mistakesOf(json)).toEqual(['document#a: depends on itself: a > b > c > a'])
   })
 
   test('no subject can ever have', () => {
@@ -242,7 +246,7 @@ describe('relations are refused that', () => {
     )
     expect(mistakesOf(json)).toEqual(
       ['folder#viewer', 'document#viewer', 'document#nobody', 'document#stuck'].map(
-        (at) => `${at}: nobody can ever have it`,
+        (at) => `${at}: no subject can ever have it`,
       ),
     )
   })
@@ -264,9 +268,9 @@ test('an exclusion that could exclude no subject, or only through itself, is ref
     },
   )
   expect(mistakesOf(json)).toEqual([
-    'document#viewer: nobody can ever be excluded from it',
-    'document#editor: nobody can ever be excluded from it',
-    'document#stuck: nobody can ever have it',
+    'document#viewer: no subject can ever be excluded from it',
+    'document#editor: no subject can ever be excluded from it',
+    'document#stuck: no subject can ever have it',
   ])
 })
 
@@ -281,7 +285,7 @@ test('all mistakes are reported at once, in the message as well', () => {
   )
   const mistakes = [
     'folder#viewer: there is no relation owner',
-    'document#viewer: group: no type is called group',
+    'document#viewer: group: unknown type group',
     'document#viewer: folder#x: folder has no relation x',
   ]
   expect(mistakesOf(json)).toEqual(mistakes)

@@ -53,10 +53,10 @@ describe('a policy with relations', () => {
     [{ cacheEntries: 0 }, /relations\.cacheEntries/],
     [{ authority: 'spicedb' }, /relations\.authority/],
     [{ subject: 'robot:{subject}' }, /relations\.subject: the model has no type robot/],
-    [{ subject: 'user:anybody' }, /relations\.subject: is the same for every caller/],
-    [{ subject: 'user:*' }, /relations\.subject: must be one caller/],
-    [{ subject: 'group:{tenant}#member' }, /relations\.subject: must be one caller/],
-    [{ subject: 'user:{params.id}' }, /relations\.subject: cannot depend on the path/],
+    [{ subject: 'user:anybody' }, /relations\.subject: must contain a placeholder/],
+    [{ subject: 'user:*' }, /relations\.subject: must be one subject/],
+    [{ subject: 'group:{tenant}#member' }, /relations\.subject: must be one subject/],
+    [{ subject: 'user:{params.id}' }, /relations\.subject: must not depend on the path/],
     [{ subject: 'user:{sub}' }, /relations\.subject: \{sub\} is nothing/],
     [{ maxStaleness: 1 }, /relations/],
   ])('relations %j are refused', (relations, why) => {
@@ -64,7 +64,10 @@ describe('a policy with relations', () => {
   })
 
   test.each([
-    [{ object: 'order:{params.order}' }, /object names \{params\.order\}, which the path has not/],
+    [
+      { object: 'order:{params.order}' },
+      /object names \{params\.order\}, which is not in the path/,
+    ],
     [{ object: 'invoice:{params.id}' }, /the model has no type invoice/],
     [{ relation: 'reader' }, /the model has no relation order#reader/],
     [{ relation: 'parent' }, /no user can ever have order#parent/],
@@ -112,9 +115,9 @@ describe('a policy with relations', () => {
   test('lists all mistakes at once', () => {
     const wrong = { object: 'order:{params.a}', relation: 'reader' }
     expect(mistakesOf({}, { ...route, relation: wrong }, { ...route, path: '/x' })).toEqual([
-      'GET /orders/:id: relation: object names {params.a}, which the path has not',
+      'GET /orders/:id: relation: object names {params.a}, which is not in the path',
       'GET /orders/:id: relation: the model has no relation order#reader',
-      'GET /x: relation: object names {params.id}, which the path has not',
+      'GET /x: relation: object names {params.id}, which is not in the path',
     ])
   })
 })
