@@ -5,6 +5,7 @@
 import { definePolicy } from 'portcullis'
 import { openapi } from 'portcullis/openapi'
 import { otlp } from 'portcullis/otlp'
+import { relations } from 'portcullis/relations'
 import { newOrder, orderListQuery, orderParams, reportPeriod } from './examples/orders/schemas.ts'
 import model from './portcullis.model.json' with { type: 'json' }
 
@@ -82,9 +83,9 @@ export default definePolicy({
   tokens: { sessionSeconds: 2_592_000 },
   // The description of the gateway's own calls at /-/docs, and traces for OTLP_ENDPOINT.
   features: [openapi(), otlp()],
-  relations: {
+  relations: relations({
     model,
     // Issuers whose subjects the tuples are about, besides the gateway itself: your identity provider.
     issuers: [],
-  },
+  }),
 })

@@ -167,7 +167,7 @@ export type {
   RouteDefinition,
 } from './policy/definition.ts'
 export { definePolicy, type Policy, type PolicyLimit, type PolicyRoute } from './policy/policy.ts'
-export type { PolicyRelations } from './policy/relations.ts'
+export type { PolicyRelations, RelationsFeature } from './policy/relations.ts'
 export { type ProblemOptions, problemHandler } from './problems/problem-handler.ts'
 export type { Problem, ProblemCode } from './problems/problem-of.ts'
 export { createRedisRest, type RedisRest, type RedisRestOptions } from './redis/rest.ts'
@@ -196,7 +196,7 @@ export { createAuthzenDecisionPoint } from './relations/decision-points/authzen.
 export { createOpenfgaDecisionPoint } from './relations/decision-points/openfga.ts'
 export type {
   ContextualTupleDefinition,
-  PolicyDecisionPointKind,
+  ExternalDecisionPoint,
   RelationDemand,
   RelationsDefinition,
 } from './relations/definition.ts'

@@ -1,6 +1,7 @@
 /** The policy of the scenarios about requests, with routes that demand a relation or do not. */
 
 import model from '../../portcullis.model.json' with { type: 'json' }
+import { relations } from '../../src/features/relations.ts'
 import { definePolicy, type Policy } from '../../src/index.ts'
 import { RELATION } from '../relations/graph.ts'
 import { DECISION_MAX_STALENESS_MS, DECISIONS_KEPT, RELATED, UNRELATED } from './variants.ts'
@@ -15,7 +16,7 @@ const relatedRoutes = (maxStalenessMs: number) =>
     limits: {
       ample: { limit: AMPLE, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
     },
-    relations: { model, maxStalenessMs, cacheEntries: DECISIONS_KEPT },
+    relations: relations({ model, maxStalenessMs, cacheEntries: DECISIONS_KEPT }),
     routes: [
       { method: 'GET', path: `${UNRELATED}/:id`, permission: 'orders:read', limits: ['ample'] },
       {
@@ -30,9 +31,9 @@ const relatedRoutes = (maxStalenessMs: number) =>
 
 /** Adds two routes below `prefix` that differ in the relation alone. */
 export function relatedPolicy(policy: Policy, prefix: string, maxStalenessMs = 0): Policy {
-  const { relations, routes } = relatedRoutes(maxStalenessMs)
+  const { relations: compiled, routes } = relatedRoutes(maxStalenessMs)
   const own = routes.map((route) => ({ ...route, path: prefix + route.path }))
-  return { ...policy, relations, routes: [...policy.routes, ...own] }
+  return { ...policy, relations: compiled, routes: [...policy.routes, ...own] }
 }
 
 /** The same, with decisions that are used again for as long as a policy may say. */

@@ -2,6 +2,7 @@
 import { definePolicy } from 'portcullis'
 import { openapi } from 'portcullis/openapi'
 import { otlp } from 'portcullis/otlp'
+import { relations } from 'portcullis/relations'
 import { signatures } from 'portcullis/signatures'
 import * as z from 'zod'
 import model from '../../portcullis.model.json' with { type: 'json' }
@@ -103,5 +104,5 @@ export default definePolicy({
     bans: { violations: 10, windowSeconds: 600, seconds: 1_800, mode: 'observe' },
     exempt: ['127.0.0.0/8', '::1/128', '192.0.2.0/24'],
   },
-  relations: { model, issuers: ['https://idp.example.com'], maxStalenessMs: 500 },
+  relations: relations({ model, issuers: ['https://idp.example.com'], maxStalenessMs: 500 }),
 })

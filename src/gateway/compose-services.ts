@@ -31,9 +31,8 @@ import { type AbuseServices, abuseServices } from './abuse.ts'
 import { adminServices } from './admin.ts'
 import { auditQueueOf, queueTakesEvents } from './audit-queue.ts'
 import { authorizationServerOf } from './authorization-server.ts'
-import { featureOf, type SpanServices } from './features.ts'
+import { featureOf, relationsOf, type SpanServices } from './features.ts'
 import { type MetricsServices, metricsServices } from './metrics.ts'
-import { relationServices } from './relations.ts'
 
 /** The environment of a Worker. `parseConfig` checks it. */
 export interface GatewayEnv {
@@ -141,14 +140,13 @@ export function composeServices(environment: GatewayEnv, policy: Policy): Servic
     nonceRequired: policy.tokens.dpopNonceRequired,
     now,
   })
-  const relations =
-    policy.relations &&
-    relationServices(policy.relations, config, {
-      redis,
-      watch,
-      tally: metrics.memories.relations,
-      now,
-    })
+  const compiled = relationsOf(policy)
+  const relations = compiled?.services(compiled, config, {
+    redis,
+    watch,
+    tally: metrics.memories.relations,
+    now,
+  })
   const queue = auditQueueOf(AUDIT_QUEUE, config, metrics.audit)
   const recorder =
     queue === undefined ? consoleAuditSink() : batchingAuditSink({ transport: queue })

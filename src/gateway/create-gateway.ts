@@ -38,7 +38,7 @@ import { oauthRoutes } from '../routes/oauth/routes.ts'
 import { proxy } from '../routes/proxy.ts'
 import { wellKnownRoutes } from '../routes/well-known.ts'
 import type { Services } from './compose-services.ts'
-import { featureOf } from './features.ts'
+import { featureOf, relationsOf } from './features.ts'
 
 export type Gateway = Hono<{ Variables: GatewayVariables }>
 
@@ -60,8 +60,10 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   app.use(inOrder([requestId(spans), drainOnRefusal(), ...traced], onError))
   app.route('/-', healthRoutes(services))
   const operatorAgain = createReadmission({ admission, strict: true })
+  const relations = relationsOf(policy)
+  const groups = relations === undefined ? [] : [relations.calls]
   const calls = [
-    ...adminCalls(services.admin, policy.limits, operatorAgain),
+    ...adminCalls(services.admin, policy.limits, operatorAgain, groups),
     metricsCall({ ...services.metrics, now: services.now }),
   ]
   const operations = calls.map(({ operation }) => operation)

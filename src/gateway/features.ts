@@ -1,9 +1,17 @@
 /** What the features in a policy's list `features` do for the gateway. */
 import type { Hono, MiddlewareHandler } from 'hono'
+import type { Breakers } from '../isolate/breakers.ts'
+import type { Tally } from '../isolate/tally.ts'
 import type { SpanTally } from '../observability/tracing/exporter.ts'
 import type { Policy } from '../policy/policy.ts'
+import type { PolicyRelations } from '../policy/relations.ts'
+import type { RedisRest } from '../redis/rest.ts'
+import type { RelationChecker } from '../relations/checker.ts'
+import type { RelationCheck } from '../relations/redis/check.ts'
+import type { CallGroup } from '../routes/admin/calls.ts'
+import type { AdminRelations } from '../routes/admin/stores.ts'
 import type { OpenApiOptions } from '../routes/openapi/routes.ts'
-import type { TracesConfig } from '../validators/environment.ts'
+import type { Config, TracesConfig } from '../validators/environment.ts'
 import type { Feature } from '../validators/feature.ts'
 
 export interface OpenApiFeature extends Feature<'openapi'> {
@@ -21,6 +29,45 @@ export interface SpanServices {
 export interface OtlpFeature extends Feature<'otlp'> {
   /** Creates the export of spans. `now` is in milliseconds since the epoch. */
   spans(config: TracesConfig, tally: SpanTally, now: () => number): SpanServices
+}
+
+export interface RelationParts {
+  readonly redis: RedisRest
+  readonly watch: Breakers['watch']
+  /** Hits and misses of the cache of decisions. */
+  readonly tally: Tally
+  /** Milliseconds since the epoch. */
+  readonly now: () => number
+}
+
+export interface RelationServices {
+  /**
+   * The check that runs inside the admission call. Undefined if Redis does not decide relations.
+   */
+  readonly check: RelationCheck | undefined
+  /** Decides relations for `admit` and `authorize`. */
+  readonly checker: RelationChecker
+  /** What the calls about relations use. */
+  readonly admin: AdminRelations
+}
+
+/** Compiled relations, as the gateway uses them. */
+export interface GatewayRelations extends PolicyRelations {
+  services(
+    relations: PolicyRelations,
+    config: Pick<Config, 'decisionPoints' | 'issuers' | 'publicUrl'>,
+    parts: RelationParts,
+  ): RelationServices
+  /** The operators' calls about relations. */
+  readonly calls: CallGroup
+}
+
+/** Returns the relations of the policy, or undefined if it has none. */
+export function relationsOf({
+  relations,
+}: Pick<Policy, 'relations'>): GatewayRelations | undefined {
+  // Only relations() creates compiled relations.
+  return relations as GatewayRelations | undefined
 }
 
 /** The port of each feature, by its name. */

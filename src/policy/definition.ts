@@ -7,9 +7,10 @@ import type { OriginSpelling } from '../http/path-reading.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { InspectDefinition } from '../inspection/definition.ts'
 import type { TokensDefinition } from '../oauth/tokens-definition.ts'
-import type { RelationDemand, RelationsDefinition } from '../relations/definition.ts'
+import type { RelationDemand } from '../relations/definition.ts'
 import type { Mode } from '../validators/mode.ts'
 import type { Method, PolicyFeature } from '../validators/policy.ts'
+import type { RelationsFeature } from './relations.ts'
 
 /** The input of a custom key function of a limit. */
 export interface LimitSubject {
@@ -138,8 +139,10 @@ export interface PolicyDefinition<RoleName extends string, LimitName extends str
   readonly abuse?: AbuseDefinition
   /** How soon a revocation takes effect. Every field has a default. */
   readonly revocation?: RevocationDefinition
-  /** Relations between callers and objects. Default none. */
-  readonly relations?: RelationsDefinition
+  /**
+   * Relations between callers and objects: `relations()` from `portcullis/relations`. Default none.
+   */
+  readonly relations?: RelationsFeature
   /**
    * Issuers that use the same tenants as the gateway, in addition to the gateway itself. A tenant
    * of the same name at another issuer is a different tenant. Default: `relations.issuers`; without

@@ -1,7 +1,6 @@
 /** Finds contradictions between the parts of a policy. */
 
 import { parametersOf, shadows } from '../http/path-pattern.ts'
-import { mistakesInRule } from '../relations/rule-mistakes.ts'
 import { requiresPermission } from '../validators/inspect.ts'
 import { dropsUnknownKeys } from '../validators/strictness.ts'
 import type { LimitDefinition, RevocationDefinition, RouteDefinition } from './definition.ts'
@@ -69,8 +68,11 @@ function* mistakesInRelation(
   if (relation === undefined) return
   if (anonymous)
     yield 'cannot be combined with anonymous, because anonymous callers have no relations'
-  if (relations === undefined) yield 'requires the field relations of the policy'
-  else yield* mistakesInRule(relation, { ...relations, params: parametersOf(path) })
-  if (relations?.authority === 'authzen' && (relation.contextualTuples?.length ?? 0) > 0)
+  if (relations === undefined)
+    yield "requires the field relations of the policy; import { relations } from 'portcullis/relations'"
+  else yield* relations.mistakesIn(relation, parametersOf(path))
+  const authority = relations?.authority
+  const isAuthzen = typeof authority === 'object' && authority.feature === 'authzen'
+  if (isAuthzen && (relation.contextualTuples?.length ?? 0) > 0)
     yield 'contextualTuples are not supported by AuthZEN'
 }

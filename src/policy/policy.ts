@@ -3,7 +3,6 @@ import { toDotPath } from 'zod/v4/core'
 import { type Abuse, abuseOf } from '../abuse/definition.ts'
 import { Misconfigured } from '../errors.ts'
 import { type Tokens, tokensOf } from '../oauth/tokens-definition.ts'
-import { ruleOf } from '../relations/rule.ts'
 import { type Method, type PolicyFeature, policySchema } from '../validators/policy.ts'
 import { mistakesInHeaders } from '../validators/request-header.ts'
 import type {
@@ -15,7 +14,7 @@ import type {
 } from './definition.ts'
 import { mistakesInSpelling } from './look-alikes.ts'
 import { mistakesInLeases, mistakesInTable } from './mistakes.ts'
-import { type PolicyRelations, policyRelationsOf } from './relations.ts'
+import type { PolicyRelations } from './relations.ts'
 import type { PolicyLimit, PolicyRoute } from './route.ts'
 
 export type { Method, PolicyLimit, PolicyRoute }
@@ -77,7 +76,7 @@ export function definePolicy<const RoleName extends string, const LimitName exte
   }
   const limits = new Map<string, LimitDefinition>(Object.entries(definition.limits))
   const revocation = { ...DEFAULT_REVOCATION, ...definition.revocation }
-  const compiled = policyRelationsOf(definition.relations)
+  const compiled = definition.relations?.compile() ?? { relations: undefined }
   if ('mistakes' in compiled) throw new Misconfigured('The policy', compiled.mistakes)
   const { relations } = compiled
   const mistakes = [
@@ -133,7 +132,7 @@ function complete(
     originSpelling: route.originSpelling,
     permission: demand?.name,
     permissionMode: demand?.mode,
-    relation: relations && relation && ruleOf(relation, relations.subject),
+    relation: relations && relation && relations.ruleOf(relation),
     limits: (route.limits ?? []).flatMap((name) => {
       const definition = limits.get(name)
       return definition === undefined ? [] : [{ name, ...definition }]

@@ -2,13 +2,31 @@
  * The relation settings of a policy: the policy decision point, and the relations that routes
  * demand.
  */
+import type { Breakers } from '../isolate/breakers.ts'
+import type { DecisionPointsConfig } from '../validators/decision-points.ts'
+import type { Feature } from '../validators/feature.ts'
 import type { Mode } from '../validators/mode.ts'
+import type { PolicyDecisionPoint } from './decision-point.ts'
 
 /**
- * The policy decision point: the gateway's own tuples in Redis, or an external server
- * (docs/decisions/0045).
+ * An external policy decision point (docs/decisions/0045): `openfga()` from `portcullis/openfga`, or
+ * `authzen()` from `portcullis/authzen`.
  */
-export type PolicyDecisionPointKind = 'redis' | 'openfga' | 'authzen'
+export interface ExternalDecisionPoint extends Feature<'openfga' | 'authzen'> {
+  /**
+   * Creates the policy decision point, with its deadline and its breakers. Equal checks at the same
+   * time share one call. It does not cache decisions: the caller does. Throws `Misconfigured` if
+   * the environment does not configure it.
+   */
+  create(config: DecisionPointsConfig, options?: DecisionPointOptions): PolicyDecisionPoint
+}
+
+export interface DecisionPointOptions {
+  /** From `createBreakers`. Default: the breakers are not watched. */
+  readonly watch?: Breakers['watch'] | undefined
+  /** Milliseconds since the epoch. Default `Date.now`. */
+  readonly now?: () => number
+}
 
 /** Settings for relations between callers and objects. */
 export interface RelationsDefinition {
@@ -36,8 +54,8 @@ export interface RelationsDefinition {
   readonly maxStalenessMs?: number
   /** Maximum number of decisions in the cache of an isolate, 1 to 1,000,000. Default 10,000. */
   readonly cacheEntries?: number
-  /** The policy decision point. Default `redis`. */
-  readonly authority?: PolicyDecisionPointKind
+  /** The policy decision point: the gateway's own tuples in Redis, or a server. Default `redis`. */
+  readonly authority?: 'redis' | ExternalDecisionPoint
 }
 
 /** A tuple that counts as present for one request. Each part except the relation is a template. */

@@ -11,7 +11,7 @@ import { inspectSchema } from './inspect.ts'
 import { leaseMistake, leaseSchema } from './lease.ts'
 import { modeSchema } from './mode.ts'
 import { PERMISSION } from './names.ts'
-import { relationDemandSchema, relationsSchema } from './relations.ts'
+import { relationDemandSchema } from './relations.ts'
 import { keptHeader, strippedHeader } from './request-header.ts'
 
 /** Methods that a route may have. HEAD follows GET (RFC 9110 section 9.3.2). */
@@ -149,7 +149,7 @@ export const policySchema = z.strictObject({
     .strictObject({ maxStalenessMs: z.int().min(0).max(MAX_STALENESS_MS) })
     .partial()
     .optional(),
-  relations: relationsSchema.optional(),
+  relations: featureSchema('relations', 'relations').optional(),
   tenantIssuers: z.array(z.string().min(1)).optional(),
   stripHeaders: z.array(strippedHeader).optional(),
   keepHeaders: z.array(keptHeader).optional(),

@@ -1,5 +1,6 @@
 /** Schemas of a policy's `relations`, and of the relation that a route requires. */
 import * as z from 'zod'
+import type { Feature } from './feature.ts'
 import { modeSchema } from './mode.ts'
 
 /** A longer period would make the removal of a relation ineffective. */
@@ -13,7 +14,12 @@ const MAX_TEMPLATE_CHARS = 512
 const template = z.string().min(1).max(MAX_TEMPLATE_CHARS)
 const relation = z.string().min(1)
 
-/** The input that `definePolicy` accepts. It compiles the model and parses the templates later. */
+const externalDecisionPoint = z.custom<Feature<'openfga' | 'authzen'>>(
+  (value) => ['openfga', 'authzen'].includes((value as Feature<string> | null)?.feature ?? ''),
+  "must be 'redis', openfga() from 'portcullis/openfga', or authzen() from 'portcullis/authzen'",
+)
+
+/** The settings of `relations()`, which compiles the model and parses the templates later. */
 export const relationsSchema = z.strictObject({
   model: z.custom<NonNullable<unknown>>(
     (value) => typeof value === 'object' && value !== null,
@@ -23,7 +29,13 @@ export const relationsSchema = z.strictObject({
   issuers: z.array(z.string().min(1)).optional(),
   maxStalenessMs: z.int().min(0).max(MAX_STALENESS_MS).optional(),
   cacheEntries: z.int().min(1).max(MAX_CACHE_ENTRIES).optional(),
-  authority: z.enum(['redis', 'openfga', 'authzen']).optional(),
+  // Parses 'redis' as undefined. Not a union, because its errors would not name the field.
+  authority: z
+    .preprocess(
+      (value) => (value === 'redis' ? undefined : value),
+      externalDecisionPoint.optional(),
+    )
+    .optional(),
 })
 
 /** The `relation` of a route. */

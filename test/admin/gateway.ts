@@ -6,6 +6,7 @@ import { expect } from 'vitest'
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { openapi } from '../../src/features/openapi.ts'
 import { otlp } from '../../src/features/otlp.ts'
+import { relations } from '../../src/features/relations.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway, type Gateway } from '../../src/gateway/create-gateway.ts'
 import type { PolicyDefinition } from '../../src/policy/definition.ts'
@@ -65,7 +66,7 @@ export const policyOf = (
     ...changed,
   })
 
-export const policy = policyOf({ relations: { model: MODEL, issuers: [ISSUER] } })
+export const policy = policyOf({ relations: relations({ model: MODEL, issuers: [ISSUER] }) })
 
 export interface GatewayOptions {
   readonly prefer?: 'auto' | 'embedded'

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AuditEvent } from '../../src/audit/event.ts'
+import { authzen } from '../../src/features/authzen.ts'
+import { openfga } from '../../src/features/openfga.ts'
+import { relations } from '../../src/features/relations.ts'
 import { composeServices } from '../../src/gateway/compose-services.ts'
 import { createGateway } from '../../src/gateway/create-gateway.ts'
 import { definePolicy } from '../../src/policy/policy.ts'
@@ -28,6 +31,7 @@ afterAll(async () => {
   await server?.close()
 })
 
+const EXTERNAL = { openfga: openfga(), authzen: authzen() }
 describe.each(['openfga', 'authzen'] as const)('relations decided by %s', (authority) => {
   const events: AuditEvent[] = []
 
@@ -35,7 +39,7 @@ describe.each(['openfga', 'authzen'] as const)('relations decided by %s', (autho
     const policy = definePolicy({
       roles: { operator: ['portcullis:*'] },
       limits: {},
-      relations: { model: MODEL, issuers: [ISSUER], authority },
+      relations: relations({ model: MODEL, issuers: [ISSUER], authority: EXTERNAL[authority] }),
       routes: [{ method: 'GET', path: '/orders', permission: 'orders:read' }],
     })
     const services = composeServices(

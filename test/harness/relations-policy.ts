@@ -2,6 +2,7 @@
  * A policy with orders that require a relation, from a user's own tuples, without cached decisions.
  */
 import { definePolicy } from 'portcullis'
+import { relations } from 'portcullis/relations'
 import model from '../../portcullis.model.json' with { type: 'json' }
 
 export default definePolicy({
@@ -28,6 +29,6 @@ export default definePolicy({
     },
   ],
   revocation: { maxStalenessMs: 10_000 },
-  relations: { model, issuers: ['https://issuer.test'] },
+  relations: relations({ model, issuers: ['https://issuer.test'] }),
   abuse: { bans: false, authenticationFailures: false },
 })

@@ -1,5 +1,6 @@
 /** The same policy, with decisions cached for up to half a second. */
 import { definePolicy } from 'portcullis'
+import { relations } from 'portcullis/relations'
 import model from '../../portcullis.model.json' with { type: 'json' }
 
 export default definePolicy({
@@ -11,6 +12,6 @@ export default definePolicy({
       relation: { object: 'order:{params.id}', relation: 'viewer' },
     },
   ],
-  relations: { model, issuers: ['https://issuer.test'], maxStalenessMs: 500 },
+  relations: relations({ model, issuers: ['https://issuer.test'], maxStalenessMs: 500 }),
   abuse: { bans: false, authenticationFailures: false },
 })

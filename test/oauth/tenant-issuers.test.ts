@@ -1,6 +1,8 @@
 /** Tenants of the same name at two issuers that both sign tokens. */
+
 import { decodeJwt } from 'jose'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { relations } from '../../src/features/relations.ts'
 import {
   ISSUER,
   PUBLIC_URL,
@@ -20,13 +22,21 @@ const RELATIONS = { model: MODEL, subject: 'user:{subject}' }
  * are.
  */
 const POLICIES = [
-  ['relations.issuers names one issuer', { relations: { ...RELATIONS, issuers: [ISSUER] } }, true],
-  ['relations.issuers names no issuer', { relations: { ...RELATIONS, issuers: [] } }, false],
+  [
+    'relations.issuers names one issuer',
+    { relations: relations({ ...RELATIONS, issuers: [ISSUER] }) },
+    true,
+  ],
+  [
+    'relations.issuers names no issuer',
+    { relations: relations({ ...RELATIONS, issuers: [] }) },
+    false,
+  ],
   ['tenantIssuers names one issuer', { tenantIssuers: [ISSUER] }, true],
   ['no field names an issuer', {}, false],
   [
     'relations.subject contains the issuer, and no field names one',
-    { relations: { ...RELATIONS, subject: 'user:{issuer}|{subject}' } },
+    { relations: relations({ ...RELATIONS, subject: 'user:{issuer}|{subject}' }) },
     false,
   ],
 ] as const
@@ -176,7 +186,7 @@ describe.each(POLICIES)(
 )
 
 test('a policy that names the issuers of tenants twice is refused', () => {
-  const twice = { relations: { ...RELATIONS, issuers: [] }, tenantIssuers: [] }
+  const twice = { relations: relations({ ...RELATIONS, issuers: [] }), tenantIssuers: [] }
   expect(() => policyOf(twice)).toThrow(/tenantIssuers: cannot be combined with relations.issuers/)
 })
 

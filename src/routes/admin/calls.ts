@@ -9,10 +9,12 @@ import type { AdminCall } from './call.ts'
 import { clientCalls } from './clients.ts'
 import { limitCalls } from './limits.ts'
 import { recordCalls } from './records.ts'
-import { relationCalls } from './relations.ts'
 import { revocationCalls } from './revocations.ts'
-import type { AdminOptions } from './stores.ts'
+import type { AdminContext, AdminOptions } from './stores.ts'
 import { tokenCalls } from './tokens.ts'
+
+/** Creates the calls of one group. */
+export type CallGroup = (context: AdminContext) => readonly AdminCall[]
 
 /** If the policy has a limit of this name, it counts operators' requests. */
 const OPERATORS_LIMIT = 'operators'
@@ -20,24 +22,25 @@ const OPERATORS_LIMIT = 'operators'
 /**
  * Returns all calls below `/-/admin`. They do not authenticate or authorize their caller:
  * `createGateway` puts the same guards before them as before the routes of a policy. `policyLimits`
- * are all limits of the policy. `admitAgain` admits the operator again if the call has a body.
+ * are all limits of the policy. `otherGroups` are calls of opt-in features. `admitAgain` admits the operator again if the call has a body.
  */
 export function adminCalls(
   options: AdminOptions,
   policyLimits: ReadonlyMap<string, PolicyLimit>,
   admitAgain: Readmission,
+  otherGroups: readonly CallGroup[] = [],
 ): readonly AdminCall[] {
   const ownLimit = policyLimits.get(OPERATORS_LIMIT)
   const operatorLimits = ownLimit === undefined ? [] : [ownLimit]
-  const groups = [
+  const groups: readonly CallGroup[] = [
     clientCalls,
     apiKeyCalls,
     revocationCalls,
     banCalls,
     limitCalls,
-    relationCalls,
     recordCalls,
     tokenCalls,
+    ...otherGroups,
   ]
   return groups
     .flatMap((callsOf) => callsOf({ ...options, policyLimits, operatorLimits }))

@@ -1,7 +1,8 @@
 /** The requests to external policy decision points, and the meaning of their responses. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
-import { createPolicyDecisionPoint } from '../../../src/gateway/decision-point.ts'
+import { authzen } from '../../../src/features/authzen.ts'
+import { openfga } from '../../../src/features/openfga.ts'
 import { createAuthzenDecisionPoint } from '../../../src/relations/decision-points/authzen.ts'
 import { createOpenfgaDecisionPoint } from '../../../src/relations/decision-points/openfga.ts'
 import { escapeId } from '../../../src/relations/tuple.ts'
@@ -262,7 +263,8 @@ test('in a thousand queries with equal ids on both sides, no tenant gets the ans
 })
 
 describe('the environment', () => {
-  const none = { decisionPoints: decisionPointsOf({}) }
+  const none = decisionPointsOf({})
+  const EXTERNAL = { openfga: openfga(), authzen: authzen() }
 
   test('creates the decision point that the policy names', async () => {
     const variables = {
@@ -272,9 +274,9 @@ describe('the environment', () => {
       AUTHZEN_URLS: new Map([['', `${server.url}/pdp`]]),
       AUTHZEN_TOKEN: TOKEN,
     }
-    const config = { decisionPoints: decisionPointsOf(variables) }
+    const config = decisionPointsOf(variables)
     for (const authority of KINDS) {
-      const made = createPolicyDecisionPoint(config, { kind: authority })
+      const made = EXTERNAL[authority].create(config)
       expect(await decisionOf(made, query('doc:1#viewer@user:anne'))).toBe('allowed')
       expect(await decisionOf(made, query('doc:1#viewer@user:bob'))).toBe('denied')
     }
@@ -285,7 +287,7 @@ describe('the environment', () => {
     ['openfga', 'OPENFGA_URL'],
     ['authzen', 'AUTHZEN_URLS'],
   ] as const)('R31: %s without %s is refused', (authority, variable) => {
-    const make = () => createPolicyDecisionPoint(none, { kind: authority })
+    const make = () => EXTERNAL[authority].create(none)
     expect(make).toThrow(Misconfigured)
     expect(make).toThrow(variable)
   })

@@ -1,6 +1,9 @@
 /** A gateway whose policy uses an external policy decision point. */
+
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
+import { authzen } from '../../../src/features/authzen.ts'
+import { openfga } from '../../../src/features/openfga.ts'
 import { type GatewayOptions, ROUTES, startWorld, type World } from '../pipeline/gateway.ts'
 import { KINDS, type Kind } from './adapters.ts'
 import { STORES, startAuthority, type TestAuthority, TOKEN } from './servers.ts'
@@ -40,9 +43,10 @@ const environment = () => ({
   AUTHORITY_TIMEOUT_MS: '1000',
 })
 
+const EXTERNAL = { openfga: openfga(), authzen: authzen() }
 const isolate = (authority: Kind, relations: GatewayOptions['relations'] = {}) =>
   world.isolate({
-    relations: { authority, ...relations },
+    relations: { authority: EXTERNAL[authority], ...relations },
     routes: ROUTES.map((route) => ({ ...route, limits: [] })),
     env: environment(),
   })
@@ -125,6 +129,6 @@ describe.each(KINDS)('a gateway that uses %s for relations', (kind) => {
 test.each(KINDS)(
   'R31: a policy that names %s is refused if the environment does not configure it',
   (kind) => {
-    expect(() => world.isolate({ relations: { authority: kind } })).toThrow(Misconfigured)
+    expect(() => world.isolate({ relations: { authority: EXTERNAL[kind] } })).toThrow(Misconfigured)
   },
 )

@@ -1,6 +1,8 @@
 /** Gateways in this process with routes that require relations, over a real Redis that can fail. */
+
 import type { IncomingHttpHeaders } from 'node:http'
 import type { AuditEvent } from '../../../src/audit/event.ts'
+import { relations } from '../../../src/features/relations.ts'
 import { composeServices, type GatewayEnv } from '../../../src/gateway/compose-services.ts'
 import { createGateway } from '../../../src/gateway/create-gateway.ts'
 import type { RouteDefinition } from '../../../src/policy/definition.ts'
@@ -88,14 +90,19 @@ export async function startWorld() {
       mint(key, { claims: { aud: PUBLIC_URL, sub, ...claims } }),
 
     /** Creates an isolate. Isolates share only Redis. */
-    isolate({ relations = {}, routes = ROUTES, policy = {}, env = {} }: GatewayOptions = {}) {
+    isolate({
+      relations: settings = {},
+      routes = ROUTES,
+      policy = {},
+      env = {},
+    }: GatewayOptions = {}) {
       const checked = definePolicy({
         roles: { reader: ['orders:read'] },
         limits: {
           standard: { limit: 1_000_000, windowSeconds: 60, by: 'subject', onUnavailable: 'deny' },
         },
         routes,
-        relations: { model: MODEL, ...relations },
+        relations: relations({ model: MODEL, ...settings }),
         abuse: { bans: false },
         ...policy,
       })

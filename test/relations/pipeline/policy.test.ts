@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Misconfigured } from '../../../src/errors.ts'
+import { relations } from '../../../src/features/relations.ts'
 import type { RouteDefinition } from '../../../src/policy/definition.ts'
 import { definePolicy } from '../../../src/policy/policy.ts'
 import { compileModel } from '../../../src/relations/compile-model.ts'
@@ -9,13 +10,13 @@ import { MODEL } from './model.ts'
 const relation = { object: 'order:{params.id}', relation: 'viewer' }
 const route = { method: 'GET', path: '/orders/:id', permission: 'orders:read', relation }
 
-function mistakesOf(relations: object | undefined, ...routes: readonly object[]) {
+function mistakesOf(settings: object | undefined, ...routes: readonly object[]) {
   try {
     definePolicy({
       roles: {},
       limits: {},
       routes: routes as RouteDefinition<never>[],
-      ...(relations && { relations: { model: MODEL, ...relations } }),
+      ...(settings && { relations: relations({ model: MODEL, ...settings }) }),
     })
     return []
   } catch (error) {
@@ -27,7 +28,7 @@ function mistakesOf(relations: object | undefined, ...routes: readonly object[])
 describe('a policy with relations', () => {
   test('that has only a model gets the defaults', () => {
     const policy = definePolicy({
-      ...{ roles: {}, limits: {}, relations: { model: MODEL } },
+      ...{ roles: {}, limits: {}, relations: relations({ model: MODEL }) },
       routes: [{ method: 'GET', path: '/orders/:id', permission: 'orders:read', relation }],
     })
     expect(policy.relations).toMatchObject({
@@ -40,8 +41,17 @@ describe('a policy with relations', () => {
   test('without relations has none, and its routes require none', () => {
     expect(mistakesOf(undefined, { ...route, relation: undefined })).toEqual([])
     expect(mistakesOf(undefined, route)).toEqual([
-      'GET /orders/:id: relation: requires the field relations of the policy',
+      "GET /orders/:id: relation: requires the field relations of the policy; import { relations } from 'portcullis/relations'",
     ])
+  })
+
+  test('refuses settings without the import', () => {
+    const settings = { relations: { model: MODEL } as never }
+    const define = () =>
+      definePolicy({ roles: {}, limits: {}, routes: [route] as never, ...settings })
+    expect(define).toThrow(
+      "relations: must be the result of relations(); import { relations } from 'portcullis/relations'",
+    )
   })
 
   test.each([
@@ -52,6 +62,10 @@ describe('a policy with relations', () => {
     [{ maxStalenessMs: -1 }, /relations\.maxStalenessMs/],
     [{ cacheEntries: 0 }, /relations\.cacheEntries/],
     [{ authority: 'spicedb' }, /relations\.authority/],
+    [
+      { authority: 'openfga' },
+      /relations\.authority: must be .* openfga\(\) from 'portcullis\/openfga'/,
+    ],
     [{ subject: 'robot:{subject}' }, /relations\.subject: the model has no type robot/],
     [{ subject: 'user:anybody' }, /relations\.subject: must contain a placeholder/],
     [{ subject: 'user:*' }, /relations\.subject: must be one subject/],
@@ -59,8 +73,8 @@ describe('a policy with relations', () => {
     [{ subject: 'user:{params.id}' }, /relations\.subject: must not depend on the path/],
     [{ subject: 'user:{sub}' }, /relations\.subject: \{sub\} is nothing/],
     [{ maxStaleness: 1 }, /relations/],
-  ])('relations %j are refused', (relations, why) => {
-    expect(mistakesOf(relations, route).join('\n')).toMatch(why)
+  ])('relations %j are refused', (settings, why) => {
+    expect(mistakesOf(settings, route).join('\n')).toMatch(why)
   })
 
   test.each([

@@ -1,7 +1,8 @@
 /** A Worker that queries a policy decision point for each request, and reports the result. */
 
 import { Unavailable } from '../../../../src/errors.ts'
-import { createPolicyDecisionPoint } from '../../../../src/gateway/decision-point.ts'
+import { authzen } from '../../../../src/features/authzen.ts'
+import { openfga } from '../../../../src/features/openfga.ts'
 import { createBreakers } from '../../../../src/isolate/breakers.ts'
 import type { PolicyDecisionPoint } from '../../../../src/relations/decision-point.ts'
 import { parseTuple } from '../../../../src/relations/tuple.ts'
@@ -14,6 +15,7 @@ interface Env {
 }
 
 const { watch } = createBreakers({ alarm: () => undefined })
+const EXTERNAL = { openfga: openfga(), authzen: authzen() }
 /** One decision point for each route, so that one test does not open the breaker of another. */
 const made = new Map<string, PolicyDecisionPoint>()
 
@@ -26,8 +28,7 @@ function authorityOf(route: string, kind: 'openfga' | 'authzen', env: Env): Poli
     AUTHZEN_TOKEN: env.AUTHORITY_TOKEN,
     AUTHORITY_TIMEOUT_MS: route.startsWith('/patient-') ? 5_000 : undefined,
   })
-  const authority =
-    made.get(route) ?? createPolicyDecisionPoint({ decisionPoints }, { kind, watch })
+  const authority = made.get(route) ?? EXTERNAL[kind].create(decisionPoints, { watch })
   made.set(route, authority)
   return authority
 }

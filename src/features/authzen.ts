@@ -1,0 +1,20 @@
+/** AuthZEN as the policy decision point: `import { authzen } from 'portcullis/authzen'`. */
+import { Misconfigured } from '../errors.ts'
+import { coalescedDecisionPoint } from '../relations/coalesced-decision-point.ts'
+import { createAuthzenDecisionPoint } from '../relations/decision-points/authzen.ts'
+import type { ExternalDecisionPoint } from '../relations/definition.ts'
+
+/** Returns the policy decision point for `authority` of the relations. Needs `AUTHZEN_URLS`. */
+export function authzen(): ExternalDecisionPoint {
+  return {
+    feature: 'authzen',
+    create({ authzen: servers, timeoutMs }, options) {
+      if (servers === undefined)
+        throw new Misconfigured('The environment', [
+          'AUTHZEN_URLS: is missing, but the policy needs it',
+        ])
+      const decisionPoint = createAuthzenDecisionPoint({ ...servers, ...options, timeoutMs })
+      return coalescedDecisionPoint({ ...options, decisionPoint, maxWaitMs: timeoutMs })
+    },
+  }
+}

@@ -1,0 +1,129 @@
+/** Relations between callers and objects: `import { relations } from 'portcullis/relations'`. */
+
+import { toDotPath } from 'zod/v4/core'
+import { Misconfigured } from '../errors.ts'
+import type { GatewayRelations, RelationParts, RelationServices } from '../gateway/features.ts'
+import type { PolicyRelations, RelationsFeature } from '../policy/relations.ts'
+import { createRelationCache } from '../relations/cache.ts'
+import { createRelationChecker } from '../relations/checker.ts'
+import { compileModel } from '../relations/compile-model.ts'
+import type { RelationsDefinition } from '../relations/definition.ts'
+import { ModelInvalid, type RelationModel } from '../relations/model.ts'
+import { createRedisDecisionPoint, createRelationCheck } from '../relations/redis/check.ts'
+import { createRelationTuples } from '../relations/redis/tuples.ts'
+import { DEFAULT_SUBJECT, ruleOf } from '../relations/rule.ts'
+import { mistakesInRule, mistakesInSubject } from '../relations/rule-mistakes.ts'
+import { parseTemplate } from '../relations/template.ts'
+import { relationCalls } from '../routes/admin/relations.ts'
+import type { AdminRelations } from '../routes/admin/stores.ts'
+import type { Config } from '../validators/environment.ts'
+import { relationsSchema } from '../validators/relations.ts'
+
+/** About 4 MB, at about 400 bytes an entry. */
+export const DEFAULT_RELATION_CACHE_ENTRIES = 10_000
+
+/**
+ * Returns the relations of a policy, for its field `relations`. `definePolicy` reports the mistakes
+ * of the settings and of the model.
+ *
+ * @example
+ * ```ts
+ * relations: relations({ model, issuers: ['https://idp.example.com'] })
+ * ```
+ */
+export function relations(definition: RelationsDefinition): RelationsFeature {
+  return { feature: 'relations', compile: () => compiled(definition) }
+}
+
+function compiled(definition: RelationsDefinition): ReturnType<RelationsFeature['compile']> {
+  const parsed = relationsSchema.safeParse(definition)
+  if (!parsed.success)
+    return {
+      mistakes: parsed.error.issues.map(
+        ({ path, message }) => `${toDotPath(['relations', ...path])}: ${message}`,
+      ),
+    }
+  const { subject = DEFAULT_SUBJECT } = definition
+  let model: RelationModel
+  try {
+    model = compileModel(definition.model)
+  } catch (error) {
+    if (!(error instanceof ModelInvalid)) throw error
+    return { mistakes: error.mistakes.map((mistake) => `relations.model: ${mistake}`) }
+  }
+  const mistakes = [...mistakesInSubject(subject, model)]
+  if (mistakes.length > 0)
+    return { mistakes: mistakes.map((mistake) => `relations.subject: ${mistake}`) }
+  const compiledRelations: GatewayRelations = {
+    model,
+    subject,
+    issuers: definition.issuers,
+    maxStalenessMs: definition.maxStalenessMs ?? 0,
+    cacheEntries: definition.cacheEntries ?? DEFAULT_RELATION_CACHE_ENTRIES,
+    authority: definition.authority ?? 'redis',
+    mistakesIn: (demand, params) => mistakesInRule(demand, { model, subject, params }),
+    ruleOf: (demand) => ruleOf(demand, subject),
+    services: relationServices,
+    calls: relationCalls,
+  }
+  return { relations: compiledRelations }
+}
+
+/**
+ * Creates the services for the relations of a policy. Throws `Misconfigured` if the policy names a
+ * policy decision point that the environment does not configure, or does not determine the accepted
+ * issuers.
+ */
+function relationServices(
+  relations: PolicyRelations,
+  config: Pick<Config, 'decisionPoints' | 'issuers' | 'publicUrl'>,
+  { redis, watch, tally, now }: RelationParts,
+): RelationServices {
+  const { model, maxStalenessMs, cacheEntries: maxEntries } = relations
+  const { check, decisionPoint } = decisionPointOf(relations, config, { redis, watch, now })
+  const checker = createRelationChecker({
+    decisionPoint,
+    // The cache allocates its memory when it is created.
+    cache:
+      maxStalenessMs > 0 ? createRelationCache({ maxStalenessMs, maxEntries, tally }) : undefined,
+    issuers: issuersOf(relations, config),
+    isIncludedInAdmission: check !== undefined,
+    now,
+  })
+  const tuples = check && createRelationTuples(redis, model.types.keys())
+  return { check, checker, admin: { model, tuples, decisionPoint } }
+}
+
+function decisionPointOf(
+  { model, authority }: PolicyRelations,
+  { decisionPoints }: Pick<Config, 'decisionPoints'>,
+  { redis, watch, now }: Omit<RelationParts, 'tally'>,
+): Pick<AdminRelations, 'decisionPoint'> & Pick<RelationServices, 'check'> {
+  if (authority !== 'redis')
+    return { check: undefined, decisionPoint: authority.create(decisionPoints, { watch, now }) }
+  const check = createRelationCheck(model)
+  return { check, decisionPoint: createRedisDecisionPoint(redis, check) }
+}
+
+/**
+ * Returns the issuers of callers that can have relations. Two issuers may use the same subject and
+ * the same tenant name, so the policy must name the issuers that share a namespace. The gateway's
+ * own issuer is always included: its operators decide about its subjects. An issuer that is not
+ * trusted is excluded, because tokens that the gateway exchanged may outlive the trust.
+ */
+function issuersOf(
+  { issuers, subject }: PolicyRelations,
+  config: Pick<Config, 'issuers' | 'publicUrl'>,
+): ReadonlySet<string> {
+  const { publicUrl } = config
+  if (issuers !== undefined) return new Set([publicUrl, ...issuers])
+  const template = parseTemplate(subject)
+  const namesIssuer =
+    typeof template === 'object' && template.placeholders.some(({ kind }) => kind === 'issuer')
+  const others = config.issuers.flatMap(({ issuer }) => (issuer === publicUrl ? [] : [issuer]))
+  if (namesIssuer || others.length <= 1) return new Set([publicUrl, ...others])
+  throw new Misconfigured('The policy', [
+    `relations.issuers: ${others.join(' and ')} are trusted; name those whose subjects and tenants ` +
+      'are of one namespace, or put {issuer} into relations.subject',
+  ])
+}
