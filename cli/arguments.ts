@@ -56,8 +56,8 @@ export async function textOf(argument: string): Promise<string> {
   process.stdin.setEncoding('utf8')
   for await (const chunk of process.stdin) {
     text += chunk as string
-    if (text.length > MAX_INPUT_CHARACTERS) throw usage('there is too much on standard input')
+    if (text.length > MAX_INPUT_CHARACTERS) throw usage('standard input is too long')
   }
-  if (text.trim() === '') throw usage('there is nothing on standard input')
+  if (text.trim() === '') throw usage('standard input is empty')
   return text.trim()
 }

@@ -20,7 +20,7 @@ async function bundler() {
 
 const esbuild = await bundler()
 if (esbuild === undefined) {
-  console.error('portcullis: the command line was not bundled; run `npm ci` in its folder for that')
+  console.error('portcullis: the command line is not bundled; run `npm ci` in its folder')
 } else {
   const outfile = inPackage('dist/portcullis.mjs')
   await esbuild.build({

@@ -104,7 +104,7 @@ export function createChainRows(): ChainRows {
         (seq): ChainFinding => ({
           kind: 'changed',
           seq,
-          detail: 'its successor knows another hash of it',
+          detail: 'the next row has another hash of it',
         }),
       ),
       // The hash of these rows covers only erased columns. A whole row of the first format must
@@ -114,14 +114,14 @@ export function createChainRows(): ChainRows {
         ({ seq }): ChainFinding => ({
           kind: 'changed',
           seq: Number(seq),
-          detail: 'it says it is of the first format, and no whole row of that comes behind it',
+          detail: 'it claims the first format, but no intact row of that format follows it',
         }),
       ),
       ...broken.map((row, index): ChainFinding => {
         const from = index < MAX_SUSPECTS ? whereFrom(row) : undefined
         const seq = Number(row.seq)
         return from === undefined
-          ? { kind: 'changed', seq, detail: 'it does not have its hash' }
+          ? { kind: 'changed', seq, detail: 'its hash does not match' }
           : { kind: 'moved', seq, detail: `it was row ${from}` }
       }),
     ],

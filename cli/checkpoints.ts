@@ -75,7 +75,7 @@ export function createCheckpoints(keys: JSONWebKeySet | undefined): Checkpoints 
         signed += 1
         sealed = Math.max(sealed, seq)
       } else if (keys !== undefined) {
-        if (checkpoint.signature !== null) complain(seq, 'its signature is not good')
+        if (checkpoint.signature !== null) complain(seq, 'its signature is not valid')
         // A chain can be older than its first key, but once signing starts, every checkpoint must
         // be signed.
         else if (isPruned || signed > 0) complain(seq, 'it is not signed')
@@ -91,7 +91,10 @@ export function createCheckpoints(keys: JSONWebKeySet | undefined): Checkpoints 
     sealed: () => sealed,
     findings: () =>
       keys !== undefined && signed === 0
-        ? [...findings, { kind: 'checkpoint', seq: 0, detail: 'none is signed with these keys' }]
+        ? [
+            ...findings,
+            { kind: 'checkpoint', seq: 0, detail: 'no checkpoint is signed with these keys' },
+          ]
         : findings,
   }
 }

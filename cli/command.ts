@@ -22,7 +22,7 @@ export interface Description {
 export function onlineCommand(parent: Command, description: Description): Command {
   return offlineCommand(parent, description)
     .option('--url <url>', `the gateway (default: PORTCULLIS_URL, or ${DEFAULT_URL})`)
-    .option('--client-id <id>', 'who asks (default: PORTCULLIS_CLIENT_ID)')
+    .option('--client-id <id>', "the operator's client id (default: PORTCULLIS_CLIENT_ID)")
 }
 
 /** Adds a command that does not call the gateway. */
@@ -38,8 +38,8 @@ export function offlineCommand(parent: Command, { name, does, examples }: Descri
 /** Adds the options that every list command has. */
 export function paged(command: Command): Command {
   return command
-    .option('--limit <count>', 'how many at most, 1 to 200 (default: 50)', String)
-    .option('--cursor <cursor>', 'go on where an earlier page ended')
+    .option('--limit <count>', 'largest number of entries, 1 to 200 (default: 50)', String)
+    .option('--cursor <cursor>', 'continue after an earlier page')
 }
 
 export interface PageOptions {

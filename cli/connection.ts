@@ -35,7 +35,7 @@ export function readConnection(
   const url = originOf(options.url ?? (env.PORTCULLIS_URL || DEFAULT_URL))
   const local = LOOPBACK.test(url.hostname)
   if (!local && url.protocol !== 'https:') {
-    throw usage(`${url.origin}: only https, for the client's secret goes there`)
+    throw usage(`${url.origin}: must be https, because the client's secret is sent there`)
   }
   const kept = local ? devVarsAround(cwd) : {}
   const clientId = options.clientId ?? (env.PORTCULLIS_CLIENT_ID || kept.PORTCULLIS_CLIENT_ID)

@@ -61,7 +61,7 @@ export function createErasures(): Erasures {
       [...seen].flatMap(([erasure, { rows, seq }]): ChainFinding[] => {
         const most = allowed.get(erasure) ?? (isAll ? 0 : Number.POSITIVE_INFINITY)
         if (rows <= most) return []
-        const detail = `${rows} rows say that ${erasure} erased them, and it erased ${most}`
+        const detail = `${rows} rows name the erasure ${erasure}, but it erased only ${most}`
         return [{ kind: 'erasure', seq, detail }]
       }),
   }

@@ -37,7 +37,7 @@ export async function readExports(paths: readonly string[]): Promise<ExportedCha
   for (const path of new Set(names)) files.push(await fileOf(path))
   files.sort((a, b) => a.first - b.first)
   const [first, last] = [files[0], files.at(-1)]
-  if (first === undefined || last === undefined) throw usage('--file: there is no .ndjson file')
+  if (first === undefined || last === undefined) throw usage('--file: no .ndjson file found')
   return {
     extent: { from: first.first, to: last.last },
     reader(ask) {
@@ -69,7 +69,8 @@ async function fileOf(path: string): Promise<ExportFile> {
   const [, first, last] = RANGE.exec(basename(path)) ?? []
   if (first !== undefined) return { path, first: Number(first), last: Number(last) }
   const { rows } = await rowsOf(path)
-  if (rows.length === 0) throw new Failure(REFUSED, 'unreadable_export', `${path}: there is no row`)
+  if (rows.length === 0)
+    throw new Failure(REFUSED, 'unreadable_export', `${path}: the file contains no row`)
   return { path, first: Number(rows[0]?.seq), last: Number(rows.at(-1)?.seq) }
 }
 
@@ -84,7 +85,7 @@ async function rowsOf(path: string): Promise<FileRows> {
     if (event) rows.push(event)
     else if (checkpoint) checkpoints.push(checkpoint)
     else {
-      const detail = `${path}: line ${index + 1} is no row of the audit trail`
+      const detail = `${path}: line ${index + 1} is not a row of the audit trail`
       throw new Failure(REFUSED, 'unreadable_export', detail)
     }
   }

@@ -72,7 +72,7 @@ export function createGateway(connection: Connection, signal?: AbortSignal): Gat
       })
       const { access_token: value, expires_in: seconds } = answer
       if (typeof value !== 'string') {
-        throw new Failure(REFUSED, 'unexpected_answer', 'the gateway gave no access token')
+        throw new Failure(REFUSED, 'unexpected_answer', 'the gateway returned no access token')
       }
       const lifeMs = typeof seconds === 'number' ? seconds * 1_000 : 0
       token = { value, renewAtMs: Date.now() + lifeMs - RENEW_MS }

@@ -6,7 +6,7 @@ import { type ExitCode, Failure, type Finding, REFUSED, UNDECIDED } from './fail
 /** Timeout of the whole response. Longer than the gateway ever takes. */
 export const TIMEOUT_MS = 10_000
 /** Replaces the gateway's own detail, which refers to the schema of a route. */
-const INPUT_REFUSED = 'The gateway does not accept what it was given.'
+const INPUT_REFUSED = 'The gateway refused the request.'
 /**
  * RFC 9110 sections 15.6.3 to 15.6.5: an outage of the gateway, its dependencies or the network.
  */
@@ -56,12 +56,12 @@ function connectionFailure(url: URL, error: unknown): Failure {
     return new Failure(
       UNDECIDED,
       'gateway_timeout',
-      `${url.origin} did not answer within ${seconds} s`,
+      `${url.origin} did not respond within ${seconds} s`,
     )
   }
   const { cause } = error as { readonly cause?: { readonly code?: unknown } }
   const reason = typeof cause?.code === 'string' ? ` (${cause.code})` : ''
-  return new Failure(UNDECIDED, 'gateway_unreachable', `nobody answers at ${url.origin}${reason}`)
+  return new Failure(UNDECIDED, 'gateway_unreachable', `no response from ${url.origin}${reason}`)
 }
 
 /** Parses a problem document (RFC 9457) or an OAuth error (RFC 6749 section 5.2). */
@@ -84,7 +84,7 @@ function refusal(response: Response, answer: object | undefined): Failure {
 
 function unexpected(response: Response): Failure {
   const { status, url } = response
-  const detail = `${new URL(url).origin} answered with status ${status}, and not as a gateway does`
+  const detail = `${new URL(url).origin} answered with status ${status}, but not in the form of a gateway`
   return new Failure(exitCodeOf(response), 'unexpected_answer', detail)
 }
 

@@ -36,25 +36,28 @@ export function createOutput(json: boolean): Output {
     thing: (answer) => result(answer, record(answer)),
     list(answer, rows, columns, what, orElse) {
       if (json || rows.length > 0) result(answer, table(rows, columns))
-      else remark([`There are no ${what}.`, orElse].filter(Boolean).join(' '))
-      if (answer.cursor !== undefined) remark(`There are more: --cursor ${answer.cursor}`)
+      else remark([`No ${what}.`, orElse].filter(Boolean).join(' '))
+      if (answer.cursor !== undefined) remark(`More entries: --cursor ${answer.cursor}`)
     },
   }
 }
 
 const WAY_OUT_OF_BAN =
-  'a ban is lifted by `portcullis bans delete` from elsewhere, or by hand: docs/storage-schema.md'
+  'lift the ban with `portcullis bans delete` from another address, or by hand: docs/storage-schema.md'
 
 /** Suggested actions for failures that the code alone does not explain. */
 const HINTS: ReadonlyMap<string, string> = new Map([
   ['gateway_unreachable', 'another gateway: --url, or PORTCULLIS_URL'],
   [
     'invalid_client',
-    'PORTCULLIS_CLIENT_ID with PORTCULLIS_CLIENT_SECRET is no client of this gateway',
+    'PORTCULLIS_CLIENT_ID with PORTCULLIS_CLIENT_SECRET is not a client of this gateway',
   ],
   ['banned', WAY_OUT_OF_BAN],
   ['access_denied', WAY_OUT_OF_BAN],
-  ['insufficient_permission', "the policy gives it to a role: operator: ['portcullis:*']"],
+  [
+    'insufficient_permission',
+    "grant the permission to a role in the policy: operator: ['portcullis:*']",
+  ],
 ])
 
 /**

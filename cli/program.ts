@@ -15,14 +15,14 @@ import { DEFAULT_URL } from './connection.ts'
 const HELP = `
 Environment:
   PORTCULLIS_URL            the gateway (default: ${DEFAULT_URL})
-  PORTCULLIS_CLIENT_ID      an operator's client; it gets its own access token
-  PORTCULLIS_CLIENT_SECRET  its secret, which is never an option
+  PORTCULLIS_CLIENT_ID      an operator's client, for which an access token is requested
+  PORTCULLIS_CLIENT_SECRET  its secret, which cannot be an option
 
-In a checkout, what is not given comes from the .dev.vars that \`npm start\` keeps, for gateways
-on this machine only.
+In a checkout, missing values are read from the .dev.vars that \`npm start\` writes, for gateways on
+this machine only.
 
-Exit codes: 0 done, 1 refused or failed by the gateway, 2 called wrongly,
-3 no answer, or none that decides (an outage: the same call may be answered later).
+Exit codes: 0 done, 1 refused by the gateway, 2 wrong usage,
+3 no answer, or an answer that decides nothing (an outage; repeat the call later).
 
 Examples:
   portcullis revoke subject alice --reason "laptop stolen"

@@ -17,11 +17,11 @@ export function mistakeOfLine(line: string): string {
 }
 
 function mistakeOfText(text: string): string {
-  if (/\s/.test(text)) return 'has white space in it, which ids write as %20'
+  if (/\s/.test(text)) return 'contains white space, which must be %20 in ids'
   const hash = text.indexOf('#')
-  if (hash === -1) return 'has no # behind its object: object#relation@subject'
+  if (hash === -1) return 'has no # after the object: object#relation@subject'
   const at = text.indexOf('@', hash)
-  if (at === -1) return 'has no @ behind its relation: object#relation@subject'
+  if (at === -1) return 'has no @ after the relation: object#relation@subject'
   const parts = [
     ['object', text.slice(0, hash)],
     ['relation', text.slice(hash + 1, at)],
@@ -36,11 +36,11 @@ function mistakeOfJson(text: string): string {
   try {
     members = JSON.parse(text)
   } catch {
-    return 'begins with { and is not JSON'
+    return 'begins with { but is not JSON'
   }
   const other = Object.keys(members).find((name) => !MEMBERS.includes(name))
   if (other !== undefined) {
-    return `has a member ${JSON.stringify(other.slice(0, MAX_NAME_CHARACTERS))}, which would be lost`
+    return `has a member ${JSON.stringify(other.slice(0, MAX_NAME_CHARACTERS))}, which is unknown`
   }
   const { object, relation, user, subject = user } = members
   if (user !== undefined && members.subject !== undefined) return 'has both subject and user'
@@ -48,5 +48,5 @@ function mistakeOfJson(text: string): string {
   const missing = parts.find(([, part]) => part === undefined)
   if (missing !== undefined) return `has no ${missing[0]}`
   const odd = parts.find(([, part]) => typeof part !== 'string')
-  return odd === undefined ? 'has a member twice' : `has a ${odd[0]} that is no text`
+  return odd === undefined ? 'has a duplicate member' : `has a ${odd[0]} that is not a string`
 }

@@ -92,7 +92,7 @@ export async function verifyChain(
     ...checkpoints
       .orphans()
       .filter((seq) => seq > gone && !gaps.some(({ from, to }) => from <= seq && seq <= to))
-      .map((seq): ChainFinding => ({ kind: 'checkpoint', seq, detail: 'its row is gone' })),
+      .map((seq): ChainFinding => ({ kind: 'checkpoint', seq, detail: 'its row is missing' })),
     ...(isTruncated ? [] : headFindings(head, last.seq === 0 ? (pruned ?? last) : last)),
     ...erasures.findings(!isTruncated),
   ].sort((a, b) => a.seq - b.seq)
@@ -120,11 +120,12 @@ function gapFindings(
 ): ChainFinding[] {
   if (to > gone) {
     const start = Math.max(from, gone + 1)
-    const detail = start === to ? 'it is gone' : `${to - start + 1} rows are gone, up to ${to}`
+    const detail =
+      start === to ? 'it is missing' : `${to - start + 1} rows are missing, up to ${to}`
     return [{ kind: 'missing', seq: start, detail }]
   }
   return to === pruned?.seq && previousHash !== pruned.hash
-    ? [{ kind: 'checkpoint', seq: to, detail: 'the row behind it knows another hash' }]
+    ? [{ kind: 'checkpoint', seq: to, detail: 'the next row has another hash of it' }]
     : []
 }
 
@@ -133,11 +134,18 @@ function headFindings(
   last: { readonly seq: number; readonly hash: unknown },
 ): ChainFinding[] {
   if (last.seq === 0) return []
-  if (head === null) return [{ kind: 'head', seq: last.seq, detail: 'the end is not on record' }]
+  if (head === null)
+    return [{ kind: 'head', seq: last.seq, detail: 'the end of the chain is not recorded' }]
   if (head.seq < last.seq) {
-    return [{ kind: 'head', seq: head.seq, detail: `the chain goes on to ${last.seq}` }]
+    return [{ kind: 'head', seq: head.seq, detail: `the chain continues to ${last.seq}` }]
   }
   return head.seq === last.seq && last.hash !== undefined && head.hash !== last.hash
-    ? [{ kind: 'changed', seq: last.seq, detail: 'the end is on record with another hash' }]
+    ? [
+        {
+          kind: 'changed',
+          seq: last.seq,
+          detail: 'the end of the chain is recorded with another hash',
+        },
+      ]
     : []
 }

@@ -45,7 +45,7 @@ try {
     `gateway: ${kib(code.length)}, gzip ${kib(gzipBytes)} (budget ${kib(MAX_GZIP_BYTES)})`,
   )
   if (gzipBytes > MAX_GZIP_BYTES) {
-    console.error('check:size: the gateway is over its budget')
+    console.error('check:size: the gateway exceeds its size limit')
     process.exitCode = 1
   }
 } catch (error) {

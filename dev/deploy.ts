@@ -15,7 +15,7 @@ const USAGE = `npm run deploy [-- --dry-run]
 
 Deploys the Workers with wrangler, after the migrations of the audit database.
 
-  --dry-run   bundles them and tells their sizes; needs no account and no network
+  --dry-run   bundles the Workers and prints their sizes; needs no account and no network
   --help`
 
 const GATEWAY = 'wrangler.toml'
@@ -45,7 +45,7 @@ function deploy(): void {
   for (const config of [GATEWAY, AUDIT]) {
     if (textOf(config).includes(PLACEHOLDER_ID)) {
       throw new Error(
-        `${config} has no database_id yet: \`wrangler d1 create ${AUDIT_DATABASE}\` gives one`,
+        `${config} has no database_id; \`wrangler d1 create ${AUDIT_DATABASE}\` prints one`,
       )
     }
   }

@@ -76,7 +76,7 @@ export function setVar(path: string, name: string, value: string): void {
 export function line(name: string, value: string): string {
   const quote = ["'", '`'].find((mark) => !value.includes(mark))
   if (quote === undefined || value.includes('\r') || value.endsWith('\\')) {
-    throw new Error(`${name} holds characters that an environment file cannot hold`)
+    throw new Error(`${name} contains characters that are not possible in an environment file`)
   }
   return `${name}=${quote}${value}${quote}`
 }

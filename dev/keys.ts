@@ -35,12 +35,12 @@ async function run({ command, algorithms, force, json, ...request }: KeysRequest
   if (command === 'generate') {
     // With `--force`, the file is not read, so that an invalid key set can be replaced too.
     if (!force && holdsSomething(file)) {
-      throw new Error(`${file.path} has keys already; rotate them, or replace them by --force`)
+      throw new Error(`${file.path} already has keys; rotate them, or replace them with --force`)
     }
     return save(file, await generated(algorithms), nowMs)
   }
   const keys = file.read()
-  if (keys === undefined) throw new Error(`${file.path} has no keys; see generate`)
+  if (keys === undefined) throw new Error(`${file.path} has no keys; run generate first`)
   if (command === 'rotate') {
     const fresh = await generateSigningKey(algorithms[0] ?? algorithmOfNext(keys, nowMs))
     return save(file, rotated(keys, fresh, nowMs), nowMs)

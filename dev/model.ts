@@ -9,10 +9,10 @@ import { ROOT } from './start/settings.ts'
 const USAGE = `npm run -s model [-- --check] [FILE.fga ...]
 
 Reads authorization models in OpenFGA's language, schema 1.1, and writes each one's JSON beside it:
-${MODEL_FILE} becomes ${jsonFileOf(MODEL_FILE)}. A mistake is told as
-FILE:LINE:COLUMN: WHY, and nothing is written of a file that has one.
+${MODEL_FILE} becomes ${jsonFileOf(MODEL_FILE)}. A mistake is reported as
+FILE:LINE:COLUMN: REASON, and no JSON is written for that file.
 
-  --check   writes nothing, and fails where the JSON is not what the file says
+  --check   writes nothing, and fails if the JSON does not match the file
   --help
 
 Without a FILE: ${MODEL_FILE}. Status 1: it failed; 2: wrong usage.`
@@ -32,8 +32,8 @@ function readRequest(argv: readonly string[]): ModelRequest | 'help' {
   if (values.help) return 'help'
   for (const file of positionals) {
     if (file.endsWith('fga.mod'))
-      throw new Error(`${file}: modules are not read; write one model of schema 1.1`)
-    if (!isModelFile(file)) throw new Error(`${file} is not named as a model is, NAME.fga`)
+      throw new Error(`${file}: modules are not supported; write one model of schema 1.1`)
+    if (!isModelFile(file)) throw new Error(`${file} must be named NAME.fga`)
   }
   const files = positionals.length > 0 ? positionals : [relative('', join(ROOT, MODEL_FILE))]
   return { check: values.check ?? false, files }

@@ -65,7 +65,7 @@ async function external(url: string): Promise<RedisHandle> {
   }
   const failure = await ping(url)
   if (failure !== undefined) {
-    throw new Error(`no Redis answers on ${new URL(url).host} (${failure})`)
+    throw new Error(`no response from Redis at ${new URL(url).host} (${failure})`)
   }
   return { url, kind: 'external', died: NEVER, close: async () => {} }
 }
@@ -104,9 +104,7 @@ async function server(): Promise<RedisHandle> {
   const died = new Promise<string>((resolve) => {
     child.once('exit', (code) => {
       ended =
-        code === 127
-          ? 'there is no redis-server on the PATH'
-          : `redis-server ended with code ${code}`
+        code === 127 ? 'redis-server is not on the PATH' : `redis-server ended with code ${code}`
       if (!isClosing) resolve(ended)
     })
   })

@@ -7,8 +7,8 @@ import { defaultPublicUrl, ROOT } from './start/settings.ts'
 
 const USAGE = `npm run -s token -- --sub <subject> [options]
 
-  --sub <subject>    whose token it is
-  --role <role>      a role; may be given more than once
+  --sub <subject>    subject of the token
+  --role <role>      a role; repeatable
   --scope <scope>    scopes, separated by spaces
   --client <id>      client_id (default: dev)
   --tenant <tenant>  tenant
@@ -17,8 +17,8 @@ const USAGE = `npm run -s token -- --sub <subject> [options]
   --ttl <time>       90s, 15m, 1h or 2d (default: 1h)
   --help
 
-Signed with the active key of SIGNING_KEYS; issuer and audience are PUBLIC_URL. Both come from the
-environment or else from .dev.vars, which \`npm start\` writes.`
+The token is signed with the active key of SIGNING_KEYS; issuer and audience are PUBLIC_URL. Both are read
+from the environment, or else from .dev.vars, which \`npm start\` writes.`
 
 const UNIT_SECONDS = { s: 1, m: 60, h: 3_600, d: 86_400 } as const
 const DEFAULT_TTL = '1h'
@@ -86,7 +86,7 @@ if (request === 'help') {
   try {
     console.log(await signAccessToken(request, signer))
   } catch {
-    console.error('token: SIGNING_KEYS is not a private JWKS with a key that may sign now')
+    console.error('token: SIGNING_KEYS is not a private JWK Set with an active key')
     process.exit(1)
   }
 }

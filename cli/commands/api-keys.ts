@@ -25,14 +25,14 @@ interface ApiKeyPage {
 }
 
 const COLUMNS = ['id', 'name', 'subject', 'roles', 'scopes', 'tenant', 'createdAt', 'expiresAt']
-const SHOWN_ONCE = 'The key is shown once, and kept nowhere.'
+const SHOWN_ONCE = 'The key is shown once and not stored.'
 const EXAMPLE_ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
-const WHICH = ['<id>', 'as `apikeys list` tells it', id] as const
+const WHICH = ['<id>', 'id of the key, from `apikeys list`', id] as const
 
 export function addApiKeyCommands(program: Command): void {
   const keys = program
     .command('apikeys')
-    .description('credentials for programs that cannot ask for tokens')
+    .description('credentials for programs that cannot request tokens')
   addCreate(keys)
   paged(
     onlineCommand(keys, {
@@ -47,7 +47,7 @@ export function addApiKeyCommands(program: Command): void {
   })
   onlineCommand(keys, {
     name: 'rotate',
-    does: 'replace a key by a new one; the old one ends at once',
+    does: 'replace a key with a new one; the old key is revoked at once',
     examples: [`portcullis apikeys rotate ${EXAMPLE_ID}`],
   })
     .argument(...WHICH)
@@ -58,31 +58,31 @@ export function addApiKeyCommands(program: Command): void {
     })
   onlineCommand(keys, {
     name: 'disable',
-    does: 'end a key, at once and everywhere',
+    does: 'revoke a key, at once and at every gateway',
     examples: [`portcullis apikeys disable ${EXAMPLE_ID}`],
   })
     .argument(...WHICH)
     .action(async (key: string, options: CommonOptions) => {
       const { gateway, output } = workWith(options)
       await gateway.delete(`/api-keys/${key}`)
-      output.result({}, `API key ${key} is worth nothing now.`)
+      output.result({}, `API key ${key} is revoked.`)
     })
 }
 
 function addCreate(keys: Command): void {
   onlineCommand(keys, {
     name: 'create',
-    does: 'make an API key; it is printed and kept nowhere',
+    does: 'create an API key; it is printed and not stored',
     examples: [
       'portcullis apikeys create --name nightly --subject reports --role reader --expires-in 90d',
     ],
   })
-    .requiredOption('--name <name>', 'what it is for, for the list')
-    .requiredOption('--subject <subject>', 'who its bearer is')
-    .option('--role <role>', 'a role; may be given more than once', repeated)
-    .option('--scope <scope>', 'a scope; may be given more than once', repeated)
+    .requiredOption('--name <name>', 'name of the key in the list')
+    .requiredOption('--subject <subject>', 'subject that the key identifies')
+    .option('--role <role>', 'a role; repeatable', repeated)
+    .option('--scope <scope>', 'a scope; repeatable', repeated)
     .option('--tenant <tenant>', 'tenant')
-    .option('--expires-in <time>', 'its life: 90d (default: until it is disabled)', seconds)
+    .option('--expires-in <time>', 'lifetime: 90d (default: until it is disabled)', seconds)
     .action(async (options: CreateOptions) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.post<object>('/api-keys', {

@@ -25,21 +25,19 @@ const DEFAULT_WAIT_SECONDS = 120
 export function addErase(audit: Command): void {
   onlineCommand(audit, {
     name: 'erase',
-    does: 'make the audit trail forget a subject; events and their hashes stay',
+    does: 'erase a subject from the audit trail; events and their hashes stay',
     examples: [
       'portcullis audit erase --subject alice --issuer https://idp.example.com',
       'portcullis audit erase --subject alice --issuer https://idp.example.com --wait 0 --json',
     ],
   })
-    .requiredOption('--subject <subject>', 'who is to be forgotten')
-    .requiredOption('--issuer <issuer>', 'who vouched for it, as `audit query --json` tells')
-    .option(
-      '--wait <time>',
-      'how long to wait for the end: 90s, 15m, 0',
-      seconds,
-      DEFAULT_WAIT_SECONDS,
+    .requiredOption('--subject <subject>', 'subject to erase')
+    .requiredOption('--issuer <issuer>', 'issuer of the subject, from `audit query --json`')
+    .option('--wait <time>', 'time to wait for the end: 90s, 15m, 0', seconds, DEFAULT_WAIT_SECONDS)
+    .addHelpText(
+      'after',
+      '\nExit code 1 if it is not done by then. The erasure continues without the command.',
     )
-    .addHelpText('after', '\nExit code 1 if it was not done by then. It goes on by itself.')
     .action(async ({ subject, issuer, wait, ...options }: EraseOptions) => {
       const { gateway, output } = workWith(options)
       let erasure = await gateway.post<Erasure>('/audit/erasures', { subject, issuer })
@@ -52,7 +50,7 @@ export function addErase(audit: Command): void {
         if (erasure.state !== before) output.remark(`It is ${erasure.state}.`)
       }
       if (erasure.state !== 'done' && wait > 0) {
-        const detail = `it goes on by itself: portcullis audit erasure ${erasure.id}`
+        const detail = `it continues without the command: portcullis audit erasure ${erasure.id}`
         throw new Failure(REFUSED, 'erasure_not_done', detail)
       }
       if (erasure.state === 'done' && erasure.rows === 0)
@@ -61,10 +59,10 @@ export function addErase(audit: Command): void {
     })
   onlineCommand(audit, {
     name: 'erasure',
-    does: 'say how far an erasure is',
+    does: 'show the progress of an erasure',
     examples: ['portcullis audit erasure 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'],
   })
-    .argument('<id>', 'as `audit erase` tells it', id)
+    .argument('<id>', 'id of the erasure, from `audit erase`', id)
     .action(async (erasure: string, options: CommonOptions) => {
       const { gateway, output } = workWith(options)
       output.thing(await gateway.get<Erasure>(`/audit/erasures/${erasure}`))

@@ -52,12 +52,12 @@ export const EVENT_WIDTHS = {
 
 export function filtered(command: Command): Command {
   return command
-    .option('--subject <subject>', 'of the caller')
-    .option('--decision <decision>', 'allow, deny or error')
-    .option('--route <pattern>', 'such as /orders/:id')
-    .option('--reason <reason>', 'such as token_rejected:exp, or its part before the colon')
-    .option('--observed <reason>', 'the same, of rules in observe mode: what they let through')
-    .option('--since <time>', 'from then on: 2026-11-20T16:00:00Z, or 15m ago', instant)
+    .option('--subject <subject>', 'subject of the caller')
+    .option('--decision <decision>', 'decision: allow, deny or error')
+    .option('--route <pattern>', 'pattern of the route, such as /orders/:id')
+    .option('--reason <reason>', 'reason, such as token_rejected:exp, or the part before the colon')
+    .option('--observed <reason>', 'reason of a rule in observe mode, which refused nothing')
+    .option('--since <time>', 'start: 2026-11-20T16:00:00Z, or 15m (ago)', instant)
 }
 
 export function filterQuery({ subject, decision, route, reason, observed, since }: EventFilter) {

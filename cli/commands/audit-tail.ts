@@ -23,13 +23,13 @@ interface TailOptions extends CommonOptions, EventFilter {}
 export function addTail(audit: Command): void {
   const tail = onlineCommand(audit, {
     name: 'tail',
-    does: 'print events as they arrive, until Ctrl-C; with --json one to a line',
+    does: 'print events as they arrive, until Ctrl-C; with --json one event in a line',
     examples: ['portcullis audit tail --decision deny', 'portcullis audit tail --json --since 5m'],
   })
   tail.addHelpText(
     'after',
-    '\nAn event that reaches the trail more than 30 s late is not told; ask `audit query` for it.\n' +
-      'Reads of the trail by the same client, which tail makes itself, are told with --route only:\n' +
+    '\nAn event that reaches the trail more than 30 s late is not printed; `audit query` lists it.\n' +
+      'Reads of the trail by the same client, such as those of this command, are printed with --route only:\n' +
       '--route /-/admin/audit.',
   )
   filtered(tail).action(async (options: TailOptions) => {
@@ -53,7 +53,7 @@ async function follow(options: TailOptions, signal: AbortSignal): Promise<void> 
     try {
       tail ??= createTail(await startOf(gateway, options))
       const events = await eventsSince(gateway, options, tail.since())
-      if (troubled) process.stderr.write('portcullis: the gateway answers again\n')
+      if (troubled) process.stderr.write('portcullis: the gateway responds again\n')
       troubled = false
       if (!told) output.remark(headingLine(EVENT_COLUMNS, EVENT_WIDTHS))
       told = true

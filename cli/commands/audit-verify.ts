@@ -20,20 +20,20 @@ const FINDING_COLUMNS = ['seq', 'kind', 'detail']
 export function addVerify(audit: Command): void {
   onlineCommand(audit, {
     name: 'verify',
-    does: 'compute the hashes of the audit trail anew, and say which row was changed, removed or moved',
+    does: 'compute the hashes of the audit trail again, and report each row that was changed, removed or moved',
     examples: [
       'portcullis audit verify',
       'portcullis audit verify --jwks signing-keys-audit.json --json',
       'portcullis audit verify --file exports/ --and-gateway',
     ],
   })
-    .option('--jwks <file>', 'keys of the audit Worker, public or private: checks signatures, too')
-    .option('--file <paths...>', 'exported files, or folders of them, and no gateway')
-    .option('--and-gateway', 'with --file: go on with what the gateway has behind them')
-    .addHelpText('after', '\nExit code 1 if anything is not as it was.')
+    .option('--jwks <file>', 'keys of the audit Worker, public or private, to check signatures')
+    .option('--file <paths...>', 'exported files, or folders of them, instead of the gateway')
+    .option('--and-gateway', 'with --file: continue with the rows of the gateway after them')
+    .addHelpText('after', '\nExit code 1 if the chain was changed.')
     .action(async (options: VerifyOptions) => {
       if (options.andGateway && options.file === undefined) {
-        throw usage('--and-gateway goes with --file')
+        throw usage('--and-gateway requires --file')
       }
       const keys = options.jwks === undefined ? undefined : await keysOf(options.jwks)
       const verdict = await verdictOf(options, keys)
@@ -61,7 +61,7 @@ async function keysOf(file: string) {
   try {
     return publicKeysIn(await readFile(file, 'utf8'))
   } catch {
-    throw usage(`--jwks: ${file} is no file with a JWK Set`)
+    throw usage(`--jwks: ${file} does not contain a JWK Set`)
   }
 }
 
@@ -78,9 +78,7 @@ function told(verdict: Verdict): string {
       : `${counted(events, 'event')}, rows ${first} to ${last}`,
     `${counted(checkpoints, 'checkpoint')}, ${signatures}`,
     ...(erased === 0 ? [] : [`${counted(erased, 'row')} erased${elsewhere}`]),
-    ...(unchained === 0
-      ? []
-      : [`${counted(unchained, 'row')} outside of the chain, which nothing proves`]),
+    ...(unchained === 0 ? [] : [`${counted(unchained, 'row')} outside of the chain, not verified`]),
     ...(verdict.hash === null ? [] : [`the last hash is ${line(verdict, ['hash'])}`]),
   ]
   return verdict.ok

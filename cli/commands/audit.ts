@@ -25,10 +25,10 @@ interface QueryOptions extends CommonOptions, PageOptions, EventFilter {
   readonly until?: string
 }
 
-const LATENESS = 'An event takes a second or two to be there.'
+const LATENESS = 'An event is listed a second or two after its request.'
 
 export function addAuditCommands(program: Command): void {
-  const audit = program.command('audit').description('who did what, and what came of it')
+  const audit = program.command('audit').description('decisions and changes in the audit trail')
   const query = onlineCommand(audit, {
     name: 'query',
     does: 'list events of the audit trail, newest first',
@@ -39,8 +39,8 @@ export function addAuditCommands(program: Command): void {
     ],
   })
   paged(filtered(query))
-    .option('--request-id <id>', 'the X-Request-Id of an answer')
-    .option('--until <time>', 'up to then', instant)
+    .option('--request-id <id>', 'the X-Request-Id of a response')
+    .option('--until <time>', 'end, in the same form', instant)
     .action(async (options: QueryOptions) => {
       const { gateway, output } = workWith(options)
       const page = await gateway.get<EventPage>('/audit', {
@@ -49,7 +49,7 @@ export function addAuditCommands(program: Command): void {
         until: options.until,
         ...pageQuery(options),
       })
-      output.list(page, page.events, EVENT_COLUMNS, 'events like that', LATENESS)
+      output.list(page, page.events, EVENT_COLUMNS, 'matching events', LATENESS)
     })
   addTail(audit)
   addVerify(audit)

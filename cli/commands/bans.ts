@@ -34,7 +34,9 @@ const COLUMNS = [
 ]
 
 export function addBanCommands(program: Command): void {
-  const bans = program.command('bans').description('who is kept out, whatever they show')
+  const bans = program
+    .command('bans')
+    .description('addresses and subjects that are refused, with any credential')
   onlineCommand(bans, {
     name: 'create',
     does: 'ban an address (IPv6: its whole /64) or a subject',
@@ -43,11 +45,11 @@ export function addBanCommands(program: Command): void {
       'portcullis bans create subject mallory --for 7d',
     ],
   })
-    .addArgument(new Argument('<kind>', 'who is kept out').choices(['address', 'subject']))
-    .argument('<value>', 'the address, or the subject')
-    .requiredOption('--for <time>', 'how long: 90s, 15m, 1h, 2d', seconds)
-    .option('--issuer <issuer>', 'who vouches for the subject (default: all issuers)')
-    .option('--reason <text>', 'why, for the list of bans')
+    .addArgument(new Argument('<kind>', 'address or subject').choices(['address', 'subject']))
+    .argument('<value>', 'the address or the subject to ban')
+    .requiredOption('--for <time>', 'duration: 90s, 15m, 1h, 2d', seconds)
+    .option('--issuer <issuer>', 'issuer of the subject (default: all issuers)')
+    .option('--reason <text>', 'reason, for the list of bans')
     .action(async (kind: string, value: string, options: BanOptions) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.post<object>('/bans', {
@@ -62,20 +64,20 @@ export function addBanCommands(program: Command): void {
   paged(
     onlineCommand(bans, {
       name: 'list',
-      does: 'list bans in force, newest first',
+      does: 'list active bans, newest first',
       examples: ['portcullis bans list'],
     }),
   ).action(async (options: CommonOptions & PageOptions) => {
     const { gateway, output } = workWith(options)
     const page = await gateway.get<BanPage>('/bans', pageQuery(options))
-    output.list(page, page.bans, COLUMNS, 'bans in force')
+    output.list(page, page.bans, COLUMNS, 'active bans')
   })
   onlineCommand(bans, {
     name: 'delete',
-    does: 'lift a ban before its time',
+    does: 'lift a ban before its end',
     examples: ['portcullis bans delete 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'],
   })
-    .argument('<id>', 'as `bans list` tells it', id)
+    .argument('<id>', 'id of the ban, from `bans list`', id)
     .action(async (ban: string, options: CommonOptions) => {
       const { gateway, output } = workWith(options)
       await gateway.delete(`/bans/${ban}`)

@@ -23,12 +23,12 @@ interface ClientPage {
 
 const COLUMNS = ['clientId', 'name', 'grants', 'scopes', 'roles', 'tenant', 'disabled', 'createdAt']
 const EXAMPLE_ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
-const WHICH = ['<id>', 'as `clients list` tells it', id] as const
+const WHICH = ['<id>', 'id of the client, from `clients list`', id] as const
 
 export function addClientCommands(program: Command): void {
   const clients = program
     .command('clients')
-    .description('the programs that may ask the gateway for tokens')
+    .description('programs that may request tokens from the gateway')
   addCreateClient(clients)
   paged(
     onlineCommand(clients, {
@@ -43,7 +43,7 @@ export function addClientCommands(program: Command): void {
   })
   onlineCommand(clients, {
     name: 'show',
-    does: 'show all that is known of a client, but no secret',
+    does: 'show a client without its secrets',
     examples: [`portcullis clients show ${EXAMPLE_ID}`],
   })
     .argument(...WHICH)
@@ -53,31 +53,31 @@ export function addClientCommands(program: Command): void {
     })
   onlineCommand(clients, {
     name: 'rotate-secret',
-    does: 'make a new secret for a client; it is printed and kept nowhere',
+    does: 'create a new secret for a client; it is printed and not stored',
     examples: [`portcullis clients rotate-secret ${EXAMPLE_ID} --grace 1h`],
   })
     .argument(...WHICH)
     .option(
       '--grace <time>',
-      'how long the old one goes on, at most 1d (default: not at all)',
+      'time for which the old secret stays valid, at most 1d (default: 0)',
       seconds,
     )
     .action(async (client: string, options: RotateOptions) => {
       const { gateway, output } = workWith(options)
       const body = { graceSeconds: options.grace }
       output.thing(await gateway.post<object>(`/clients/${client}/secret`, body))
-      output.remark('The secret is shown once, and kept nowhere.')
+      output.remark('The secret is shown once and not stored.')
     })
   onlineCommand(clients, {
     name: 'disable',
-    does: 'end a client: no new tokens, and those that it has are dead',
+    does: 'disable a client, and revoke its tokens',
     examples: [`portcullis clients disable ${EXAMPLE_ID}`],
   })
     .argument(...WHICH)
     .action(async (client: string, options: CommonOptions) => {
       const { gateway, output } = workWith(options)
       await gateway.delete(`/clients/${client}`)
-      output.result({}, `Client ${client} is disabled, and so is every token that it has.`)
+      output.result({}, `Client ${client} is disabled, and its tokens are revoked.`)
     })
   addHashSecret(clients)
 }

@@ -27,34 +27,37 @@ interface CreatedClient {
 export function addCreateClient(clients: Command): void {
   onlineCommand(clients, {
     name: 'create',
-    does: 'make a client; its secret is printed and kept nowhere',
+    does: 'create a client; its secret is printed and not stored',
     examples: [
       'portcullis clients create --name billing --grant client_credentials --role reader',
       'portcullis clients create --name web --grant token_exchange --grant refresh_token',
       'portcullis clients create --name bank --grant client_credentials --jwks public-keys.json',
     ],
   })
-    .requiredOption('--name <name>', 'what it is, for the list')
-    .requiredOption('--grant <type>', `${GRANT_NAMES}; may be given more than once`, grant)
-    .option(
-      '--scope <scope>',
-      'the most that its tokens may have; may be given more than once',
-      repeated,
-    )
-    .option('--role <role>', 'a role of its own tokens; may be given more than once', repeated)
+    .requiredOption('--name <name>', 'name of the client in the list')
+    .requiredOption('--grant <type>', `${GRANT_NAMES}; repeatable`, grant)
+    .option('--scope <scope>', 'largest scope of its tokens; repeatable', repeated)
+    .option('--role <role>', 'a role of its own tokens; repeatable', repeated)
     .option(
       '--audience <uri>',
-      'what its tokens may be for (default: the gateway); repeatable',
+      'permitted audience of its tokens (default: the gateway); repeatable',
       repeated,
     )
     .option('--tenant <tenant>', 'tenant')
     .option(
       '--jwks <file>',
-      'its public keys, a JWK Set: it proves itself by them, not by a secret',
+      'its public keys, a JWK Set, with which it authenticates instead of a secret',
     )
-    .option('--token-format <format>', 'of its tokens: jwt or opaque (default: jwt)')
-    .option('--token-algorithm <algorithm>', 'of its JWTs: ES256, RS256, Ed25519 or EdDSA')
-    .option('--access-token-life <time>', "5m to 1h (default: the policy's)", seconds)
+    .option('--token-format <format>', 'format of its tokens: jwt or opaque (default: jwt)')
+    .option(
+      '--token-algorithm <algorithm>',
+      'algorithm of its JWTs: ES256, RS256, Ed25519 or EdDSA',
+    )
+    .option(
+      '--access-token-life <time>',
+      "lifetime of its tokens, 5m to 1h (default: the policy's)",
+      seconds,
+    )
     .option('--dpop-bound', 'its tokens must be bound to a key (DPoP)')
     .action(async (options: CreateOptions) => {
       const { gateway, output } = workWith(options)
@@ -73,7 +76,7 @@ export function addCreateClient(clients: Command): void {
       })
       output.thing(answer)
       if (answer.clientSecret !== undefined)
-        output.remark('The secret is shown once, and kept nowhere.')
+        output.remark('The secret is shown once and not stored.')
     })
 }
 
@@ -88,9 +91,9 @@ function jsonIn(file: string): unknown {
   } catch {
     throw usage(`--jwks: ${file} cannot be read as JSON`)
   }
-  if (!Array.isArray(value?.keys)) throw usage(`--jwks: ${file} is no JWK Set`)
+  if (!Array.isArray(value?.keys)) throw usage(`--jwks: ${file} is not a JWK Set`)
   if (value.keys.some((key) => 'd' in key || 'k' in key)) {
-    throw usage(`--jwks: ${file} holds private keys; public ones are wanted`)
+    throw usage(`--jwks: ${file} contains private keys; give public keys only`)
   }
   return value
 }

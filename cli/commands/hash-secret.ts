@@ -23,7 +23,7 @@ const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 export function addHashSecret(clients: Command): void {
   offlineCommand(clients, {
     name: 'hash-secret [secret]',
-    does: 'make an id, a secret, and the value of CLIENTS that knows its hash; offline',
+    does: 'create an id, a secret, and the value of CLIENTS with the hash of the secret; offline',
     examples: [
       'portcullis clients hash-secret --name operator --role operator',
       'portcullis clients hash-secret - < secret.txt',
@@ -31,11 +31,11 @@ export function addHashSecret(clients: Command): void {
   })
     .addHelpText(
       'after',
-      '\n[secret] is -: one that you have is read from standard input; as an argument it would be seen.',
+      '\n[secret] is -, to read a secret from standard input. Arguments are visible to other users.',
     )
     .option('--id <uuid>', 'client id (default: a new one)')
-    .option('--name <name>', 'what the client is', 'operator')
-    .option('--role <role>', 'its roles (default: operator); may be given more than once', repeated)
+    .option('--name <name>', 'name of the client', 'operator')
+    .option('--role <role>', 'its roles (default: operator); repeatable', repeated)
     .action(async (argument: string | undefined, options: HashOptions) => {
       const clientSecret = await secretOf(argument)
       const id = options.id?.toLowerCase() ?? randomUUID()
@@ -50,14 +50,14 @@ export function addHashSecret(clients: Command): void {
       const output = createOutput(options.json ?? false)
       const known = argument === undefined ? { clientId: id, clientSecret } : { clientId: id }
       output.result({ ...known, entry }, `${record(known)}\n\n${visibleJson([entry])}`)
-      output.remark('What is in brackets is the value of CLIENTS, for this client alone.')
-      if (argument === undefined) output.remark('The secret is shown once, and kept nowhere.')
+      output.remark('The text from [ to ] is the value of CLIENTS for this client alone.')
+      if (argument === undefined) output.remark('The secret is shown once and not stored.')
     })
 }
 
 async function secretOf(argument: string | undefined): Promise<string> {
   if (argument === undefined) return `pcs_${randomBytes(SECRET_BYTES).toString('base64url')}`
-  if (argument !== '-') throw usage('a secret is never an argument; use - and standard input')
+  if (argument !== '-') throw usage('a secret cannot be an argument; use - and standard input')
   const secret = await textOf(argument)
   if (secret.length < MIN_SECRET_CHARACTERS) {
     throw usage(`a secret must have at least ${MIN_SECRET_CHARACTERS} characters`)

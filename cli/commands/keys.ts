@@ -8,7 +8,7 @@ interface KeyList {
 }
 
 const MADE = `
-Keys are made and rotated in a file that you deploy, never by the gateway. In a checkout:
+Keys are generated and rotated in a file that you deploy, not by the gateway. In a checkout:
   npm run -s keys -- --help`
 const COLUMNS = ['kid', 'alg', 'state', 'notBefore', 'expiresAt']
 
@@ -19,7 +19,7 @@ export function addKeyCommands(program: Command): void {
     .addHelpText('after', MADE)
   onlineCommand(keys, {
     name: 'list',
-    does: 'list the keys and their states: public facts only',
+    does: 'list the keys and their states, without private parts',
     examples: ['portcullis keys list'],
   }).action(async (options: CommonOptions) => {
     const { gateway, output } = workWith(options)

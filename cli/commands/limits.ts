@@ -32,11 +32,8 @@ interface LimitPage {
 }
 
 const LIMIT = ['<limit>', 'name of the limit in the policy'] as const
-const WHOSE = [
-  '<value>',
-  'whose: a subject, client, tenant or address, as the limit counts',
-] as const
-const ISSUER = ['--issuer <issuer>', 'who vouches for it (default: all issuers)'] as const
+const WHOSE = ['<value>', 'subject, client, tenant or address, depending on the limit'] as const
+const ISSUER = ['--issuer <issuer>', 'issuer of the value (default: all issuers)'] as const
 const LIMIT_COLUMNS = [
   'name',
   'limit',
@@ -51,17 +48,21 @@ const LIMIT_COLUMNS = [
 const OVERRIDE_COLUMNS = ['id', 'limit', 'value', 'issuer', 'requests', 'createdAt', 'expiresAt']
 
 export function addLimitCommands(program: Command): void {
-  const limits = program.command('limits').description('who may ask how much')
+  const limits = program.command('limits').description('limits and their overrides')
   addList(limits)
   onlineCommand(limits, {
     name: 'override',
-    does: 'give someone another number of requests per window than the policy does',
+    does: 'set another number of requests per window for one caller',
     examples: ['portcullis limits override standard alice --requests 1000 --expires-in 7d'],
   })
     .argument(...LIMIT)
     .argument(...WHOSE)
     .requiredOption('--requests <count>', 'requests per window', whole)
-    .option('--expires-in <time>', 'how long it holds (default: until it is lifted)', seconds)
+    .option(
+      '--expires-in <time>',
+      'lifetime of the override (default: until it is lifted)',
+      seconds,
+    )
     .option(...ISSUER)
     .action(async (limit: string, value: string, options: OverrideOptions) => {
       const { gateway, output } = workWith(options)
@@ -76,10 +77,10 @@ export function addLimitCommands(program: Command): void {
     })
   onlineCommand(limits, {
     name: 'lift',
-    does: "end an override: the policy's number holds again",
+    does: "remove an override: the policy's number applies again",
     examples: ['portcullis limits lift 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'],
   })
-    .argument('<id>', 'of the override, as `limits list` tells it', id)
+    .argument('<id>', 'id of the override, from `limits list`', id)
     .action(async (override: string, options: CommonOptions) => {
       const { gateway, output } = workWith(options)
       await gateway.delete(`/limits/overrides/${override}`)
@@ -87,7 +88,7 @@ export function addLimitCommands(program: Command): void {
     })
   onlineCommand(limits, {
     name: 'reset',
-    does: 'begin a window anew: nothing of it is spent',
+    does: 'reset a window: all of its units are available again',
     examples: ['portcullis limits reset standard alice'],
   })
     .argument(...LIMIT)
@@ -98,7 +99,7 @@ export function addLimitCommands(program: Command): void {
       await gateway.post('/limits/reset', { limit, value, issuer: options.issuer })
       output.result(
         {},
-        `${visible(limit)} begins anew for ${visible(value)}; everywhere within 5 s.`,
+        `${visible(limit)} is reset for ${visible(value)}; in effect everywhere within 5 s.`,
       )
     })
 }
@@ -107,7 +108,7 @@ function addList(limits: Command): void {
   paged(
     onlineCommand(limits, {
       name: 'list',
-      does: "list the policy's limits, and the overrides in force",
+      does: "list the policy's limits, and the active overrides",
       examples: ['portcullis limits list', 'portcullis limits list --json'],
     }),
   ).action(async (options: CommonOptions & PageOptions) => {
@@ -117,7 +118,7 @@ function addList(limits: Command): void {
       page.overrides.length > 0 ? `\n\n${table(page.overrides, OVERRIDE_COLUMNS)}` : ''
     const limits = page.limits.map((limit) => ({ ...limit, lease: leaseTold(limit) }))
     output.result(page, table(limits, LIMIT_COLUMNS) + overrides)
-    if (page.cursor !== undefined) output.remark(`There are more: --cursor ${page.cursor}`)
+    if (page.cursor !== undefined) output.remark(`More entries: --cursor ${page.cursor}`)
   })
 }
 

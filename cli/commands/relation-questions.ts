@@ -13,7 +13,7 @@ export interface TenantOptions extends CommonOptions {
 
 export const TENANT = [
   '--tenant <tenant>',
-  "whose tuples (default: the operator's; without one, those of callers without a tenant)",
+  "tenant of the tuples (default: the operator's; without one, callers without a tenant)",
 ] as const
 
 interface CheckOptions extends TenantOptions {
@@ -30,16 +30,16 @@ interface CheckAnswer {
 }
 
 const ENDS = `
-Exit codes: 0 allowed; 1 denied, or the gateway refuses the question; 3 nobody can tell, for the outcome
-is unknown or there is an outage. Take all but 0 for no.`
+Exit codes: 0 allowed; 1 denied, or the gateway refuses the call; 3 undecided, because a bound was exceeded
+or a dependency failed. Treat every code except 0 as a denial.`
 const OBJECT = ['<object>', 'type:id'] as const
-const RELATION = ['<relation>', 'its name in the model'] as const
+const RELATION = ['<relation>', 'name of the relation in the model'] as const
 
 /** Adds `check`. `prefix` is the command line before the command's name, for the examples. */
 export function addCheck(parent: Command, prefix: string): void {
   onlineCommand(parent, {
     name: 'check',
-    does: 'ask whether a subject has a relation to an object',
+    does: 'check whether a subject has a relation to an object',
     examples: [
       `${prefix} check order:7 viewer user:alice`,
       `${prefix} check order:7 viewer user:alice --trace`,
@@ -49,13 +49,9 @@ export function addCheck(parent: Command, prefix: string): void {
     .argument(...OBJECT)
     .argument(...RELATION)
     .argument('<subject>', 'type:id, type:id#relation or type:*')
-    .option('--trace', 'tell how it was found')
-    .option(
-      '--with <tuple>',
-      'taken to be there for this once; may be given more than once',
-      repeated,
-    )
-    .option('--at-least <token>', 'of a write that the answer must know')
+    .option('--trace', 'show the path that proves or refutes it')
+    .option('--with <tuple>', 'additional tuple for this check only; repeatable', repeated)
+    .option('--at-least <token>', 'consistency token of a write that the check must include')
     .option(...TENANT)
     .addHelpText('after', ENDS)
     .action(async (object: string, relation: string, subject: string, options: CheckOptions) => {
@@ -81,7 +77,7 @@ export function addCheck(parent: Command, prefix: string): void {
 export function addExpand(parent: Command, prefix: string): void {
   onlineCommand(parent, {
     name: 'expand',
-    does: 'show what a relation to an object is made of, one level',
+    does: 'show one level of the relations and tuples behind a relation',
     examples: [`${prefix} expand order:7 viewer`],
   })
     .argument(...OBJECT)

@@ -29,7 +29,7 @@ const WRITE_POINTER = /^\/writes\/(\d+)(.*)$/
 
 const FORMS = `
 A line is a tuple (object#relation@subject), or JSON with the members object, relation and subject; for
-subject also user, as OpenFGA has it. Blank lines and those that begin with # are passed over. Tuples
+subject also user, as in OpenFGA. Blank lines and lines that begin with # are ignored. Tuples
 are written a hundred at a time: after a failure, what it says was written is, and the same file can be
 imported again, for what is there is not written twice.`
 
@@ -43,7 +43,7 @@ export function addImport(relations: Command): void {
       'portcullis relations import - < tuples.txt',
     ],
   })
-    .argument('<file>', 'where the tuples are; - is standard input')
+    .argument('<file>', 'file with the tuples; - is standard input')
     .option(...TENANT)
     .addHelpText('after', FORMS)
     .action(async (file: string, options: TenantOptions) => {
@@ -71,12 +71,12 @@ export function addImport(relations: Command): void {
         const tuple = tupleOfLine(text)
         if (tuple === null) continue
         if (tuple === undefined)
-          throw usage(`line ${line} is no tuple: it ${mistakeOfLine(text)}${upTo(lastLine)}`)
+          throw usage(`line ${line} is not a tuple: it ${mistakeOfLine(text)}${upTo(lastLine)}`)
         const full = batches.add({ line, tuple })
         if (full !== undefined) await send(full)
       }
       await send(batches.rest())
-      const text = `${counted(sent, 'tuple')}, of which ${written} were not there before.`
+      const text = `${counted(sent, 'tuple')}, ${written} of them new.`
       output.result({ tuples: sent, written, consistencyToken }, text)
     })
 }
@@ -114,7 +114,7 @@ function ofLines(failure: Failure, batch: readonly NumberedTuple[], lastLine: nu
 }
 
 const upTo = (line: number): string =>
-  line === 0 ? '; nothing was written' : `; what is up to line ${line} was written`
+  line === 0 ? '; nothing was written' : `; the tuples up to line ${line} were written`
 
 /**
  * Yields the lines of a file. If the file cannot be read, the failure includes `written()`, which

@@ -31,10 +31,12 @@ function tuples(text: string, earlier: readonly Tuple[] = []): readonly Tuple[] 
 }
 
 export function addRelationCommands(program: Command): void {
-  const relations = program.command('relations').description('who has which relation to what')
+  const relations = program
+    .command('relations')
+    .description('tuples: which subject has which relation to which object')
   for (const [name, list, done] of [
-    ['write', 'writes', 'write tuples; what is there already stays'],
-    ['delete', 'deletes', 'delete tuples; what is not there is no failure'],
+    ['write', 'writes', 'write tuples; existing tuples stay'],
+    ['delete', 'deletes', 'delete tuples; a missing tuple is no error'],
   ] as const) {
     onlineCommand(relations, {
       name,
@@ -69,7 +71,7 @@ function addRead(relations: Command): void {
   paged(
     onlineCommand(relations, {
       name: 'read',
-      does: 'list tuples, one to a line',
+      does: 'list tuples, one in a line',
       examples: [
         'portcullis relations read --object order:7',
         'portcullis relations read --subject user:alice',
@@ -77,11 +79,11 @@ function addRead(relations: Command): void {
       ],
     }),
   )
-    .option('--object <object>', 'type:id, or all of a type: type:')
+    .option('--object <object>', 'type:id, or type: for all objects of a type')
     .option('--relation <relation>', 'only with an object')
     .option('--subject <subject>', 'type:id, type:id#relation or type:*')
     .option(...TENANT)
-    .option('--all', 'all pages; with --json one tuple to a line, as `relations import` reads them')
+    .option('--all', 'all pages; with --json one tuple in a line, as `relations import` reads them')
     .action(async (options: ReadOptions) => {
       const { gateway, output } = workWith(options)
       const { object, relation, subject, tenant, all = false } = options
@@ -91,8 +93,8 @@ function addRead(relations: Command): void {
       if (!all) {
         const page = await read(options)
         if (options.json || page.tuples.length > 0) output.result(page, linesOf(page.tuples, false))
-        else output.remark('There are no tuples.')
-        if (page.cursor !== undefined) output.remark(`There are more: --cursor ${page.cursor}`)
+        else output.remark('No tuples.')
+        if (page.cursor !== undefined) output.remark(`More entries: --cursor ${page.cursor}`)
         return
       }
       let page = await read({ ...options, limit: options.limit ?? String(PAGE_TUPLES) })

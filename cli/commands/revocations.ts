@@ -28,11 +28,13 @@ const COLUMNS = ['id', 'kind', 'value', 'issuer', 'reason', 'createdAt', 'create
 
 export function addRevocationCommands(program: Command): void {
   addRevoke(program)
-  const revocations = program.command('revocations').description('what was taken away')
+  const revocations = program
+    .command('revocations')
+    .description('revoked tokens, subjects, clients, sessions and tenants')
   paged(
     onlineCommand(revocations, {
       name: 'list',
-      does: 'list revocations in force, newest first',
+      does: 'list active revocations, newest first',
       examples: ['portcullis revocations list', 'portcullis revocations list --json --limit 200'],
     }),
   ).action(async (options: CommonOptions & PageOptions) => {
@@ -42,31 +44,31 @@ export function addRevocationCommands(program: Command): void {
   })
   onlineCommand(revocations, {
     name: 'delete',
-    does: 'take a revocation back: what it ended is good again',
+    does: 'remove a revocation: the tokens that it revoked are valid again',
     examples: ['portcullis revocations delete 0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'],
   })
-    .argument('<id>', 'as `revocations list` tells it', id)
+    .argument('<id>', 'id of the revocation, from `revocations list`', id)
     .action(async (revocation: string, options: CommonOptions) => {
       const { gateway, output } = workWith(options)
       await gateway.delete(`/revocations/${revocation}`)
-      output.result({}, `Revocation ${revocation} is taken back.`)
+      output.result({}, `Revocation ${revocation} is removed.`)
     })
 }
 
 function addRevoke(program: Command): void {
   onlineCommand(program, {
     name: 'revoke',
-    does: 'end one token, or every token that was issued to someone up to now',
+    does: 'revoke one token, or every token that was issued until now to a subject, client, session or tenant',
     examples: [
       'portcullis revoke subject alice --reason "laptop stolen"',
       'portcullis revoke token 0b0c0f0e-8d4a-4b6c-9f6e-2a1b3c4d5e6f',
       'portcullis revoke token - < token.txt',
     ],
   })
-    .addArgument(new Argument('<kind>', 'what ends').choices(KINDS))
-    .argument('<value>', 'whose: a subject, client, tenant or sid; of a token, its jti or the JWT')
-    .option('--issuer <issuer>', 'who vouches for it (default: all issuers, or that of the JWT)')
-    .option('--reason <text>', 'why, for the list of revocations')
+    .addArgument(new Argument('<kind>', 'kind of revocation').choices(KINDS))
+    .argument('<value>', 'subject, client, tenant or sid; for a token its jti or the JWT')
+    .option('--issuer <issuer>', 'issuer (default: all issuers, or that of the JWT)')
+    .option('--reason <text>', 'reason, for the list of revocations')
     .action(async (kind: string, argument: string, options: RevokeOptions) => {
       const { gateway, output } = workWith(options)
       const { value, issuer }: TokenName =
@@ -94,7 +96,9 @@ function tokenNamedBy(text: string): TokenName {
   if (!text.includes('.')) return { value: text }
   const { jti, iss } = decodeToken(text)?.claims ?? {}
   if (typeof jti !== 'string' || typeof iss !== 'string') {
-    throw usage('the token has no jti and iss to revoke it by; revoke its subject instead')
+    throw usage(
+      'the token has no jti and iss, so it cannot be revoked alone; revoke its subject instead',
+    )
   }
   return { value: jti, issuer: iss }
 }

@@ -24,7 +24,7 @@ interface MintedToken {
 }
 
 export function addTokenCommands(program: Command): void {
-  const token = program.command('token').description('make, check and read access tokens')
+  const token = program.command('token').description('create, verify and decode access tokens')
   addMint(token)
   addVerify(token)
   addDecode(token)
@@ -33,18 +33,18 @@ export function addTokenCommands(program: Command): void {
 function addMint(token: Command): void {
   onlineCommand(token, {
     name: 'mint',
-    does: 'make an access token for a subject; it is printed and kept nowhere',
+    does: 'create an access token for a subject; it is printed and not stored',
     examples: [
       'portcullis token mint --subject alice --role reader --ttl 15m',
       'TOKEN=$(portcullis token mint --subject job-7 --scope orders:read --format opaque)',
     ],
   })
-    .requiredOption('--sub, --subject <subject>', 'whose token it is')
-    .option('--role <role>', 'a role; may be given more than once', repeated)
-    .option('--scope <scope>', 'a scope; may be given more than once', repeated)
+    .requiredOption('--sub, --subject <subject>', 'subject of the token')
+    .option('--role <role>', 'a role; repeatable', repeated)
+    .option('--scope <scope>', 'a scope; repeatable', repeated)
     .option('--tenant <tenant>', 'tenant')
     .option('--client <id>', 'the client that the token names')
-    .option('--ttl <time>', 'its life, 5m to 1h', seconds)
+    .option('--ttl <time>', 'lifetime, 5m to 1h', seconds)
     .option('--format <format>', 'jwt or opaque')
     .action(async (options: MintOptions) => {
       const { gateway, output } = workWith(options)
@@ -65,20 +65,25 @@ function addMint(token: Command): void {
 function addVerify(token: Command): void {
   onlineCommand(token, {
     name: 'verify <token>',
-    does: 'ask the gateway whether a token is good now; exit code 1 if it is not',
+    does: 'ask the gateway whether a token is valid now; exit code 1 if it is not',
     examples: [
       'portcullis token verify - < token.txt',
       'portcullis token verify --json - < token.txt',
     ],
   })
-    .addHelpText('after', '\n<token> is -: it is read from standard input, where nobody sees it.')
+    .addHelpText(
+      'after',
+      '\n<token> is -, to read the token from standard input. Arguments are visible to other users.',
+    )
     .action(async (argument: string, options: CommonOptions) => {
       const { gateway, output } = workWith(options)
       const answer = await gateway.introspect(await textOf(argument))
       if (answer.active === true) output.thing(answer)
       else {
         output.result(answer, 'active  no')
-        output.remark('Malformed, expired, revoked, or not for this client to see.')
+        output.remark(
+          'The token is malformed, expired or revoked, or this client may not introspect it.',
+        )
         process.exitCode = REFUSED
       }
     })
@@ -87,19 +92,26 @@ function addVerify(token: Command): void {
 function addDecode(token: Command): void {
   offlineCommand(token, {
     name: 'decode <token>',
-    does: 'show what a JWT says, offline; nothing is verified',
+    does: 'decode a JWT, offline and without verification',
     examples: ['portcullis token decode - < token.txt'],
   })
-    .addHelpText('after', '\n<token> is -: it is read from standard input, where nobody sees it.')
+    .addHelpText(
+      'after',
+      '\n<token> is -, to read the token from standard input. Arguments are visible to other users.',
+    )
     .action(async (argument: string, options: CommonOptions) => {
       const decoded = decodeToken(await textOf(argument))
       const output = createOutput(options.json ?? false)
       if (decoded === undefined) {
-        throw new Failure(REFUSED, 'not_a_jwt', 'it is no JWT; only the gateway can read others')
+        throw new Failure(
+          REFUSED,
+          'not_a_jwt',
+          'the token is not a JWT; only the gateway can read it',
+        )
       }
       const { header, claims } = decoded
       const text = [
-        'NOT VERIFIED: anyone can write such a text. `portcullis token verify` asks the gateway.',
+        'NOT VERIFIED: the signature was not checked. `portcullis token verify` asks the gateway.',
         `\nheader\n${record(header)}`,
         `\nclaims\n${record(withTimes(claims))}`,
       ]

@@ -36,7 +36,7 @@ export function jwksFile(path: string): KeyFile {
 export function devVarsFile(path: string, publicUrl: string): KeyFile {
   return {
     path,
-    nextStep: 'npm start, again if it runs',
+    nextStep: 'npm start (restart it if it runs)',
     read() {
       const text = existsSync(path) ? parseEnv(readFileSync(path, 'utf8')).SIGNING_KEYS : undefined
       return text ? keysIn(text, path) : undefined
@@ -54,12 +54,12 @@ function keysIn(text: string, path: string): readonly SigningJwk[] {
     json = JSON.parse(text)
   } catch {
     // Without the cause, because its message quotes the text.
-    throw new Error(`${path} holds no JSON where the keys should be`)
+    throw new Error(`${path} contains no JSON with keys`)
   }
   try {
     return parseSigningKeys(json)
   } catch (error) {
     if (!(error instanceof Misconfigured)) throw error
-    throw new Error(`${path} holds no good signing keys: ${error.mistakes.join('; ')}`)
+    throw new Error(`${path} contains no valid signing keys: ${error.mistakes.join('; ')}`)
   }
 }

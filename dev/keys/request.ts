@@ -53,16 +53,17 @@ export function readRequest(argv: readonly string[]): KeysRequest | 'help' {
   })
   if (values.help) return 'help'
   const [command, surplus] = positionals
-  if (command === undefined) throw new Error('say generate, rotate or list')
-  if (!isCommand(command)) throw new Error(`there is no command ${command}`)
-  if (surplus !== undefined) throw new Error(`${command} takes no ${surplus}`)
+  if (command === undefined) throw new Error('missing command: generate, rotate or list')
+  if (!isCommand(command)) throw new Error(`unknown command ${command}`)
+  if (surplus !== undefined) throw new Error(`${command}: unexpected argument ${surplus}`)
   const allowed: readonly string[] = ['file', ...COMMANDS[command]]
   for (const name of Object.keys(values)) {
-    if (!allowed.includes(name)) throw new Error(`${command} takes no --${name}`)
+    if (!allowed.includes(name)) throw new Error(`${command}: unknown option --${name}`)
   }
   if (values.file === '') throw new Error('--file must not be empty')
   const algorithms = (values.alg ?? []).map(algorithm)
-  if (command === 'rotate' && algorithms.length > 1) throw new Error('rotate takes one --alg')
+  if (command === 'rotate' && algorithms.length > 1)
+    throw new Error('rotate: --alg may be given once')
   const { file, force = false, json = false } = values
   return { command, file, algorithms, force, json }
 }

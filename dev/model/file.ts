@@ -60,7 +60,7 @@ export async function checkModel(path: string): Promise<void> {
   const file = jsonFileOf(path)
   if (!existsSync(file)) throw new Error(`${file} is missing; run: ${commandFor(path)}`)
   if (readFileSync(file, 'utf8').replaceAll('\r\n', '\n') !== text)
-    throw new Error(`${file} is not what ${path} says; run: ${commandFor(path)}`)
+    throw new Error(`${file} does not match ${path}; run: ${commandFor(path)}`)
 }
 
 /** Returns the command that generates the JSON of a model file, for use in the same folder. */

@@ -17,7 +17,7 @@ export function headerMistake(text: string): TextMistake | undefined {
   for (const [index, expected] of HEADER.entries()) {
     const { content, line } = lines[index] ?? { content: '', line: all.length }
     if (wordsOf(content) === expected) continue
-    const why = `"${expected}" belongs here: a model begins with the lines "${HEADER.join('" and "')}"`
+    const why = `"${expected}" expected: a model begins with the lines "${HEADER.join('" and "')}"`
     return { line, column: content.search(/\S|$/) + 1, why }
   }
   return undefined

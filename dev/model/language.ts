@@ -53,9 +53,9 @@ function unreadable(text: string): readonly TextMistake[] {
       /^(\s*(module|type|define)\s+)([^\s:#]+)/.exec(content) ?? []
     const at = { line: index + 1, column: before.length + 1 }
     if (word === 'module')
-      return [{ ...at, why: 'modules are not read; write one model of schema 1.1' }]
+      return [{ ...at, why: 'modules are not supported; write one model of schema 1.1' }]
     if (Object.hasOwn(Object.prototype, name))
-      return [{ ...at, why: `${name} cannot be a name: OpenFGA's tools would lose it` }]
+      return [{ ...at, why: `${name} cannot be a name, because OpenFGA's tools drop it` }]
     const tooDeep = parenthesisBeyond(content.replace(COMMENT, ''), MAX_PARENTHESES)
     return tooDeep === undefined
       ? []
@@ -84,7 +84,7 @@ function transformed(text: string): object {
   }
   if ('type_definitions' in json) return json
   const line = text.split('\n').length
-  throw new ModelTextInvalid([{ line, column: 1, why: 'a type belongs here: the model has none' }])
+  throw new ModelTextInvalid([{ line, column: 1, why: 'type expected: the model has no types' }])
 }
 
 function mistakesOf(json: object, text: string): readonly TextMistake[] {

@@ -33,7 +33,7 @@ export async function signAccessToken(
   nowSeconds = Math.floor(Date.now() / 1000),
 ): Promise<string> {
   const jwk = activeKey(parseSigningKeys(JSON.parse(signer.SIGNING_KEYS)), nowSeconds * 1000)
-  if (jwk === undefined) throw new Error('SIGNING_KEYS has no key that may sign now')
+  if (jwk === undefined) throw new Error('SIGNING_KEYS has no active key')
   const { kid, alg, privateKey } = await importSigningKey(jwk)
   const publicUrl = signer.PUBLIC_URL.replace(/\/+$/, '')
   const { roles, scope, tenant, session } = request

@@ -33,22 +33,24 @@ export async function examples(
       ]
     : [
         ['200: ready', `${url}/-/readyz`],
-        ['200: the keys that sign', `${url}/.well-known/jwks.json`],
-        ["404, or your route's answer to alice, a reader", `${bearer} ${url}/`],
+        ['200: the public signing keys', `${url}/.well-known/jwks.json`],
+        ['404, or the response of your route to alice, a reader', `${bearer} ${url}/`],
       ]
   if (hasRelations) {
     const invoice = `${url}/orders/${DEMO_ORDER}/invoice`
     requests.push(
-      ["200: alice sees what is her organisation's, five levels down", `${bearer} ${invoice}`],
+      ['200: alice is a viewer through her organization, five levels up', `${bearer} ${invoice}`],
       [
-        '403: mallory is a reader, too, and nobody to this order',
+        '403: mallory is a reader without a relation to this order',
         `${await bearerOf('mallory', signer)} ${invoice}`,
       ],
     )
   }
   const lines = requests.map(([comment, request]) => `# ${comment}\ncurl -i ${request}`)
   const where = url === defaultPublicUrl() ? '' : ` --url ${url}`
-  lines.push(`# who was refused, and why\nnpx portcullis audit query --decision deny${where}`)
+  lines.push(
+    `# refused requests and their reasons\nnpx portcullis audit query --decision deny${where}`,
+  )
   return lines.join('\n')
 }
 

@@ -43,19 +43,19 @@ async function whyNot(
     })
     if (response.status !== 200) {
       await response.body?.cancel()
-      return `answers with status ${response.status}${hintFor(response.status)}`
+      return `responds with status ${response.status}${hintFor(response.status)}`
     }
     text = await boundedText(response.body, DEFAULT_MAX_KEY_SET_BYTES)
   } catch (error) {
-    if (timeout.aborted) return `does not answer within ${DEFAULT_KEY_SET_TIMEOUT_MS} ms`
+    if (timeout.aborted) return `does not respond within ${DEFAULT_KEY_SET_TIMEOUT_MS} ms`
     return error instanceof BodyRefused ? REFUSED[error.check] : unreachable(error as Error)
   }
   return await whyUseless(text, algorithms)
 }
 
 const REFUSED = {
-  length: `answers with more than ${DEFAULT_MAX_KEY_SET_BYTES} bytes`,
-  encoding: 'answers with what is not UTF-8',
+  length: `responds with more than ${DEFAULT_MAX_KEY_SET_BYTES} bytes`,
+  encoding: 'responds with text that is not UTF-8',
 } as const
 
 const hintFor = (status: number): string =>
@@ -67,8 +67,7 @@ const hintFor = (status: number): string =>
 function unreachable({ cause }: Error): string {
   const { code, errors } = (cause ?? {}) as { code?: unknown; errors?: { code?: unknown }[] }
   const found = String(code ?? errors?.[0]?.code ?? 'connection failed')
-  if (found === 'ENOTFOUND' || found === 'EAI_AGAIN')
-    return `has a host that is not found (${found})`
+  if (found === 'ENOTFOUND' || found === 'EAI_AGAIN') return `has an unknown host (${found})`
   return `cannot be reached (${found})`
 }
 
@@ -80,11 +79,11 @@ async function whyUseless(
   try {
     set = JSON.parse(text)
   } catch {
-    return 'answers with what is not JSON'
+    return 'responds with text that is not JSON'
   }
   const asymmetric = algorithms.filter((algorithm) => algorithm !== 'HS256')
   const imported = await importKeys(set, asymmetric)
-  if (imported === undefined) return 'answers with JSON that is no JWK Set'
+  if (imported === undefined) return 'responds with JSON that is not a JWK Set'
   if (imported.ring.size > 0) return undefined
   return `has no key that can be used for ${asymmetric.join(', ')}`
 }

@@ -17,7 +17,7 @@ if (!existsSync(new URL('../../node_modules/wrangler', import.meta.url))) {
 if (tooOld) {
   console.error(
     `portcullis: this is Node ${process.versions.node}, and Node ${MINIMUM.join('.')} or later is ` +
-      'needed; `npm ci` brings one along (the package `node`) unless install scripts are turned off',
+      'required; `npm ci` installs one (the package `node`) unless install scripts are disabled',
   )
   process.exit(1)
 }

@@ -38,7 +38,7 @@ export async function untilReady(
     ended = true
   })
   const deadline = Date.now() + START_TIMEOUT_MS
-  let state = 'the gateway does not answer'
+  let state = 'the gateway does not respond'
   let complaints: readonly string[] = []
   let complainAgainAt = 0
   async function complain(): Promise<void> {
@@ -47,15 +47,15 @@ export async function untilReady(
     complaints = found
     if (signal.aborted || !isNews || found.length === 0) return
     for (const complaint of found) progress(complaint)
-    progress(`waiting for that, ${Math.ceil((deadline - Date.now()) / 1000)} s at most`)
+    progress(`waiting for at most ${Math.ceil((deadline - Date.now()) / 1000)} s`)
   }
   while (true) {
     signal.throwIfAborted()
-    if (ended || hasFailed(wrangler)) throw await diagnosis(wrangler, 'wrangler gave up')
+    if (ended || hasFailed(wrangler)) throw await diagnosis(wrangler, 'wrangler failed')
     const answer = await readyz(url)
     if (answer?.status === 200) return
     if (answer !== undefined) {
-      const now = `not ready yet: GET /-/readyz answers ${answer.status} ${answer.body}`
+      const now = `not ready yet: GET /-/readyz responds ${answer.status} ${answer.body}`
       if (now !== state) progress(now)
       state = now
       if (KEY_SETS_FAILED.test(answer.body) && Date.now() > complainAgainAt) {

@@ -74,12 +74,12 @@ async function ping(url: string, token: string): Promise<void> {
     await response.body?.cancel()
     status = response.status
   } catch {
-    throw new Error(`UPSTASH_REDIS_REST_URL: nobody answers on ${new URL(url).host}`)
+    throw new Error(`UPSTASH_REDIS_REST_URL: no response from ${new URL(url).host}`)
   }
   if (status !== 200) {
     const hint = status === 401 ? ' (is UPSTASH_REDIS_REST_TOKEN right?)' : ''
     throw new Error(
-      `UPSTASH_REDIS_REST_URL: ${new URL(url).host} answers PING with ${status}${hint}`,
+      `UPSTASH_REDIS_REST_URL: ${new URL(url).host} responds to PING with ${status}${hint}`,
     )
   }
 }

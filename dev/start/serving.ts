@@ -51,7 +51,8 @@ export async function keepServing(
         const { message } = error as Error
         if (message !== told) progress(message)
       }
-      if (saves.count() === seen) progress('nothing is served until that is mended and saved')
+      if (saves.count() === seen)
+        progress('no request is served until the mistake is corrected and saved')
       await Promise.race([saves.after(seen), redisDied])
       signal.throwIfAborted()
     }
@@ -62,7 +63,7 @@ export async function keepServing(
     signal.throwIfAborted()
     const mistake = complaintOfFailure(workers.lines())
     if (mistake === undefined)
-      throw new Error(`wrangler ended by itself (${code})\n${complaint(workers.lines())}`.trim())
+      throw new Error(`wrangler ended unexpectedly (${code})\n${complaint(workers.lines())}`.trim())
     workers = await mended(mistake)
     progress('ready again')
   }
@@ -87,7 +88,7 @@ export function tellOf(workers: Wrangler, { url, signal, tell, progress }: Telli
   /** Reports when the build works again. Until then, wrangler delays requests. */
   async function tellWhenMended() {
     isWaiting = true
-    progress('requests wait until that is mended')
+    progress('requests wait until the mistake is corrected')
     const answered = await fetch(`${url}/-/healthz`, { signal }).then(
       ({ ok }) => ok,
       () => false,

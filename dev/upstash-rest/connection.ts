@@ -51,7 +51,7 @@ export async function connect(url: string): Promise<Connection> {
   const failure = await failureToConnect(shared)
   if (failure !== undefined) {
     shared.disconnect()
-    throw new Error(`no Redis answers on ${new URL(url).host} (${failure})`)
+    throw new Error(`no response from Redis at ${new URL(url).host} (${failure})`)
   }
   const watch = watchSilence(shared)
 

@@ -6,13 +6,13 @@ const DEFAULT_PORT = 8079
 
 export const USAGE = `Usage: upstash-rest [options]
 
-Speaks the REST API of Upstash Redis over a Redis, on loopback.
+Serves the REST API of Upstash Redis in front of a Redis, on loopback.
 
 Options:
   --port <number>      port to listen on, 0 for a free one (default ${DEFAULT_PORT})
   --token <token>      token that callers must present (or UPSTASH_REDIS_REST_TOKEN)
   --redis-url <url>    a running Redis to use (or REDIS_URL)
-  --embedded           use the embedded Redis, whatever else there is
+  --embedded           use the embedded Redis, even if another Redis is available
   --help               show this
 
 Without --redis-url and --embedded: a redis-server from the PATH, else the embedded Redis.`
@@ -43,7 +43,7 @@ export function readOptions(
   if (!/^\d{1,5}$/.test(values.port) || Number(values.port) > 65_535) {
     throw new Error('--port must be a number from 0 to 65535')
   }
-  if (values.token === '') throw new Error('give a token: --token or UPSTASH_REDIS_REST_TOKEN')
+  if (values.token === '') throw new Error('missing token: set --token or UPSTASH_REDIS_REST_TOKEN')
   if (values.embedded && url !== undefined) {
     throw new Error('--embedded and --redis-url exclude each other')
   }

@@ -10,7 +10,7 @@ const SECRET = 'se:cr%et+ with/everything='
 const ENV = { PORTCULLIS_CLIENT_ID: ID, PORTCULLIS_CLIENT_SECRET: SECRET }
 
 const NO_CLIENT =
-  '  PORTCULLIS_CLIENT_ID with PORTCULLIS_CLIENT_SECRET is no client of this gateway\n'
+  '  PORTCULLIS_CLIENT_ID with PORTCULLIS_CLIENT_SECRET is not a client of this gateway\n'
 
 afterEach(closeAnswers)
 
@@ -23,7 +23,7 @@ describe('a gateway that is not there ends a command with 3:', () => {
     const { code, stdout, stderr } = await keysList(`http://127.0.0.1:${port}`)
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toBe(
-      `portcullis: gateway_unreachable: nobody answers at http://127.0.0.1:${port} (ECONNREFUSED)\n` +
+      `portcullis: gateway_unreachable: no response from http://127.0.0.1:${port} (ECONNREFUSED)\n` +
         '  another gateway: --url, or PORTCULLIS_URL\n',
     )
   })
@@ -38,7 +38,7 @@ describe('a gateway that is not there ends a command with 3:', () => {
     expect(JSON.parse(stderr)).toEqual({
       error: {
         code: 'gateway_timeout',
-        detail: `http://127.0.0.1:${port} did not answer within 10 s`,
+        detail: `http://127.0.0.1:${port} did not respond within 10 s`,
         requestId: null,
       },
     })
@@ -157,7 +157,7 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
     const { code, stderr } = await keysList(url)
     expect(code).toBe(1)
     expect(stderr).toBe(
-      'portcullis: invalid_input: The gateway does not accept what it was given.\n' +
+      'portcullis: invalid_input: The gateway refused the request.\n' +
         `  query/limit: must be 1 to 200\n  request ${requestId}\n`,
     )
   })
@@ -188,7 +188,7 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
     expect(ended).toEqual({ code: 1, stdout: '' })
     expect(stderr).toBe(
       `portcullis: ${code}: Refused.\n` +
-        '  a ban is lifted by `portcullis bans delete` from elsewhere, ' +
+        '  lift the ban with `portcullis bans delete` from another address, ' +
         'or by hand: docs/storage-schema.md\n  try again in 60 min\n',
     )
     const { error } = JSON.parse((await keysList(url, '--json')).stderr)
@@ -206,7 +206,7 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toBe(
       `portcullis: unexpected_answer: ${url} answered with status ${answer.status}, ` +
-        'and not as a gateway does\n',
+        'but not in the form of a gateway\n',
     )
   })
 

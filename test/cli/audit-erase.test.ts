@@ -57,7 +57,9 @@ test('one that takes longer than the patience is told to go on, with 1', async (
   const args = ['audit', 'erase', ...WHO, '--wait', '1s', '--url', url]
   const { code, stdout, stderr } = await runCli(args, { env: ENV })
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-  expect(stderr).toContain(`erasure_not_done: it goes on by itself: portcullis audit erasure ${ID}`)
+  expect(stderr).toContain(
+    `erasure_not_done: it continues without the command: portcullis audit erasure ${ID}`,
+  )
 })
 
 test('audit erasure says how far it is', async () => {

@@ -34,7 +34,7 @@ test('S66: a chain as it was is ok, with what was looked at and what was not', a
   expect(stdout.split('\n')).toEqual([
     'ok: 5 events, rows 1 to 5',
     '0 checkpoints, signatures not checked (--jwks)',
-    '2 rows outside of the chain, which nothing proves',
+    '2 rows outside of the chain, not verified',
     `the last hash is ${head.hash}`,
     '',
   ])
@@ -50,13 +50,13 @@ test('S66: a chain that is not as it was ends with 1, and names its rows', async
   const { code, stdout } = await verify({ ...page, rows: changed })
   expect(code).toBe(1)
   expect(stdout).toMatch(
-    /^NOT OK: 5 events[\s\S]*\nSEQ +KIND +DETAIL\n3 +changed +it does not have/,
+    /^NOT OK: 5 events[\s\S]*\nSEQ +KIND +DETAIL\n3 +changed +its hash does not/,
   )
   const gone = await verify({ ...page, rows: rows.slice(0, 3) }, '--json')
   expect(gone.code).toBe(1)
   expect(JSON.parse(gone.stdout)).toMatchObject({
     ok: false,
-    findings: [{ kind: 'missing', seq: 4, detail: '2 rows are gone, up to 5' }],
+    findings: [{ kind: 'missing', seq: 4, detail: '2 rows are missing, up to 5' }],
   })
 })
 
@@ -78,7 +78,7 @@ test('a chain that has not begun is ok', async () => {
 test('a file that holds no keys is told before anything is asked', async () => {
   const { code, stderr, asked } = await verify(page, '--jwks', join(ROOT, 'package.json'))
   expect(code).toBe(2)
-  expect(stderr).toMatch(/^portcullis: --jwks: .*package\.json is no file with a JWK Set\n$/)
+  expect(stderr).toMatch(/^portcullis: --jwks: .*package\.json does not contain a JWK Set\n$/)
   expect(asked).toEqual([])
 })
 
@@ -89,7 +89,7 @@ test('keys that signed nothing of it are a finding', async () => {
     await writeFile(file, JSON.stringify({ keys: [generateSigningJwk('audit-1')] }))
     const { code, stdout } = await verify(page, '--jwks', file)
     expect(code).toBe(1)
-    expect(stdout).toContain('none is signed with these keys')
+    expect(stdout).toContain('no checkpoint is signed with these keys')
   } finally {
     await rm(folder, { recursive: true })
   }
@@ -110,7 +110,7 @@ test('files are verified without a gateway, and with the rest of it', async () =
     expect(both.asked.at(-1)?.query).toBe('after=3')
     const gap = await verify({ ...rest, rows: rows.slice(4) }, '--file', folder, '--and-gateway')
     expect(gap.code).toBe(1)
-    expect(gap.stdout).toMatch(/\n4 +missing +it is gone\n/)
+    expect(gap.stdout).toMatch(/\n4 +missing +it is missing\n/)
   } finally {
     await rm(folder, { recursive: true })
   }
@@ -122,7 +122,9 @@ test('S66: a file without a row, and a chain that is gone behind what was pruned
     await writeFile(join(folder, 'exported.ndjson'), '')
     const { code, stderr } = await runCli(['audit', 'verify', '--file', folder])
     expect(code).toBe(1)
-    expect(stderr).toMatch(/^portcullis: unreadable_export: .*exported\.ndjson: there is no row\n$/)
+    expect(stderr).toMatch(
+      /^portcullis: unreadable_export: .*exported\.ndjson: the file contains no row\n$/,
+    )
   } finally {
     await rm(folder, { recursive: true })
   }
@@ -132,7 +134,7 @@ test('S66: a file without a row, and a chain that is gone behind what was pruned
   const without = await verify({ ...emptied, head: null }, '--json')
   expect(without.code).toBe(1)
   expect(JSON.parse(without.stdout).findings).toEqual([
-    { kind: 'head', seq: 5, detail: 'the end is not on record' },
+    { kind: 'head', seq: 5, detail: 'the end of the chain is not recorded' },
   ])
   const other = await verify({ ...emptied, head: { seq: 5, hash: 'B'.repeat(43) } }, '--json')
   expect(JSON.parse(other.stdout).findings).toMatchObject([{ kind: 'changed', seq: 5 }])

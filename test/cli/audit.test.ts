@@ -54,7 +54,7 @@ describe('audit query', () => {
     const next = await all('--limit', '1', '--cursor', first.cursor ?? '')
     expect(next.events[0]?.id).not.toBe(first.events[0]?.id)
     const hint = await operator.tries(['audit', 'query', '--limit', '1'])
-    expect(hint.stderr).toMatch(/^There are more: --cursor \S+\n$/)
+    expect(hint.stderr).toMatch(/^More entries: --cursor \S+\n$/)
   })
 
   test('tells what it cannot ask', async () => {
@@ -73,7 +73,7 @@ describe('audit query', () => {
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
       stdout: '',
-      stderr: 'There are no events like that. An event takes a second or two to be there.\n',
+      stderr: 'No matching events. An event is listed a second or two after its request.\n',
     })
   })
 })
@@ -127,7 +127,7 @@ test('audit tail tells each event once, outlives an outage of Redis, and ends in
   operator.redis.setAnswering(false)
   await tail.said(/portcullis: dependency_unavailable, trying again\n/)
   operator.redis.setAnswering(true)
-  await tail.said(/portcullis: the gateway answers again\n/)
+  await tail.said(/portcullis: the gateway responds again\n/)
 
   const later = [await refusedRequest(), await refusedRequest()]
   for (const requestId of later) await tail.said(new RegExp(requestId))
@@ -136,7 +136,7 @@ test('audit tail tells each event once, outlives an outage of Redis, and ends in
   expect(code).toBe(0)
   // Once for an outage; a call to Redis that is late on a busy machine is one, too.
   expect(stderr).toMatch(
-    /^(portcullis: \w+, trying again\nportcullis: the gateway answers again\n)+$/,
+    /^(portcullis: \w+, trying again\nportcullis: the gateway responds again\n)+$/,
   )
   const events = stdout
     .trimEnd()

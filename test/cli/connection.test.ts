@@ -69,7 +69,7 @@ describe('which gateway, and as whom:', () => {
   test.each(['http://127.0.0.1.example', 'http://localhost.example', 'http://10.0.0.1'])(
     'no secret goes in the clear to %s',
     (url) => {
-      expect(() => readConnection({ url }, GIVEN, checkout)).toThrow('only https')
+      expect(() => readConnection({ url }, GIVEN, checkout)).toThrow('must be https')
     },
   )
 

@@ -92,7 +92,7 @@ describe('the help of every command', () => {
     for (const name of ['PORTCULLIS_URL', 'PORTCULLIS_CLIENT_ID', 'PORTCULLIS_CLIENT_SECRET'])
       expect(stdout).toContain(name)
     expect(stdout).toContain('Exit codes: 0 done, 1 refused')
-    expect(stdout).toContain('3 no answer, or none that decides')
+    expect(stdout).toContain('3 no answer, or an answer that decides nothing')
   })
 })
 

@@ -139,7 +139,7 @@ describe('clients', () => {
     const [, secret = ''] = /^clientSecret +(\S+)$/m.exec(stdout) ?? []
     expect(secret.length).toBeGreaterThan(40)
     expect(stdout.split(secret).length).toBe(2)
-    expect(stderr).toBe('The secret is shown once, and kept nowhere.\n')
+    expect(stderr).toBe('The secret is shown once and not stored.\n')
   })
 
   test('that are not there, or make no sense', async () => {
@@ -190,7 +190,7 @@ describe('limits', () => {
     expect(listed).toMatch(new RegExp(`^${id} +standard +dave `, 'm'))
     await operator.does('limits', 'lift', id)
     expect(await operator.does('limits', 'list')).not.toContain(id)
-    expect(await operator.does('limits', 'reset', 'standard', 'dave')).toContain('begins anew')
+    expect(await operator.does('limits', 'reset', 'standard', 'dave')).toContain('is reset')
     await expect.poll(() => operator.statusFor(token), { timeout: 20_000 }).toBe(200)
   })
 

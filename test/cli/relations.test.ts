@@ -115,10 +115,7 @@ describe('relations import', () => {
     // The first one once more is in another batch.
     expect(first).toMatchObject({ tuples: 251, written: 250 })
     const again = await operator.tries(['relations', 'import', '-'], `${lines.join('\n')}\n`)
-    expect([again.code, again.stdout]).toEqual([
-      0,
-      '250 tuples, of which 0 were not there before.\n',
-    ])
+    expect([again.code, again.stdout]).toEqual([0, '250 tuples, 0 of them new.\n'])
     const text = await operator.does('relations', 'read', '--subject', 'user:ivy', '--all')
     expect(text.trim().split('\n').sort()).toEqual([...lines].sort())
     const all = ['relations', 'read', '--subject', 'user:ivy', '--all', '--json']
@@ -148,8 +145,8 @@ describe('relations import', () => {
     )
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toBe(
-      'portcullis: line 121 is no tuple: it has white space in it, which ids write as %20; ' +
-        'what is up to line 100 was written\n',
+      'portcullis: line 121 is not a tuple: it contains white space, which must be %20 in ids; ' +
+        'the tuples up to line 100 were written\n',
     )
   })
 
@@ -160,7 +157,7 @@ describe('relations import', () => {
       some.join('\n'),
     )
     expect(code).toBe(1)
-    expect(stderr).toContain('does not accept what it was given; nothing was written\n')
+    expect(stderr).toContain('The gateway refused the request; nothing was written\n')
     expect(stderr).toContain('  line 4/relation: is no relation of order\n')
     expect(stderr).toContain('  line 5/object: has a type that is not in the model\n')
   })

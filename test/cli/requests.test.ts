@@ -250,7 +250,7 @@ describe('clients create --jwks', () => {
       await writeFile(secret, JSON.stringify({ keys: [key] }))
       const { code, stderr } = await runCli([...create, secret, '--url', url], { env: ENV })
       expect(code).toBe(2)
-      expect(stderr).toContain('holds private keys')
+      expect(stderr).toContain('contains private keys')
     }
     expect(asked).toEqual([])
   })

@@ -31,7 +31,7 @@ describe('a call that makes no sense ends with 2, before anything is sent:', () 
     [['keys', 'list', '--hurry'], "unknown option '--hurry'; see portcullis keys list --help"],
     [['keys', 'list', '--url', 'ftp://127.0.0.1'], 'must be an http or https URL'],
     [['keys', 'list', '--url', 'https://a.example/x'], 'no credentials, path, query or fragment'],
-    [['keys', 'list', '--url', 'http://a.example'], 'only https'],
+    [['keys', 'list', '--url', 'http://a.example'], 'must be https'],
     [['clients', 'create', '--name', 'a', '--grant', 'refresh_token', '--jwks', '/none'], '--jwks'],
   ])('%j', async (args, message) => {
     const { code, stdout, stderr } = await runCli(args, { env: CREDENTIALS })

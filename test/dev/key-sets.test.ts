@@ -34,24 +34,24 @@ const key = await createKey('one')
 
 describe('of a key set is told', () => {
   test.each<[string, number, string, string]>([
-    ['its status', 404, 'hush', 'answers with status 404'],
-    ['that it has moved', 302, 'hush', 'answers with status 302; redirects are not followed'],
-    ['that it is a page', 200, '<html>hush</html>', 'answers with what is not JSON'],
-    ['that it is another document', 200, '{"hush":1}', 'answers with JSON that is no JWK Set'],
+    ['its status', 404, 'hush', 'responds with status 404'],
+    ['that it has moved', 302, 'hush', 'responds with status 302; redirects are not followed'],
+    ['that it is a page', 200, '<html>hush</html>', 'responds with text that is not JSON'],
+    ['that it is another document', 200, '{"hush":1}', 'responds with JSON that is not a JWK Set'],
     [
       'that it is empty',
       200,
       '{"keys":[]}',
       'has no key that can be used for RS256, PS256, ES256, Ed25519, EdDSA',
     ],
-    ['that it has no end', 200, ' '.repeat(262_145), 'answers with more than 262144 bytes'],
+    ['that it has no end', 200, ' '.repeat(262_145), 'responds with more than 262144 bytes'],
   ])('%s', async (_what, status, body, why) => {
     expect(await complaintsOf((response) => response.writeHead(status).end(body))).toEqual([why])
   })
 
   test('that it comes too late', async () => {
     expect(await complaintsOf((response) => response.writeHead(200).flushHeaders())).toEqual([
-      'does not answer within 2000 ms',
+      'does not respond within 2000 ms',
     ])
   })
 
@@ -67,7 +67,7 @@ describe('of a key set is told', () => {
     expect(await complaintsAt(nobody, 'https://no-such-host.invalid/keys')).toEqual([
       `ISSUERS: ${ISSUER}: jwksUri ${nobody} cannot be reached (ECONNREFUSED)`,
       expect.stringMatching(
-        /^ISSUERS: \S+\/1: jwksUri https:\/\/no-such-host\.invalid\/keys has a host that is not found \((ENOTFOUND|EAI_AGAIN)\)$/,
+        /^ISSUERS: \S+\/1: jwksUri https:\/\/no-such-host\.invalid\/keys has an unknown host \((ENOTFOUND|EAI_AGAIN)\)$/,
       ),
     ])
   })

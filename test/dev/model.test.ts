@@ -9,7 +9,7 @@ import { ROOT } from '../harness/process.ts'
 import { type Checkout, makeCheckout, type Outcome } from '../start/checkout.ts'
 
 const HEADER = ['model', '  schema 1.1', 'type user', 'type document', '  relations'].join('\n')
-const HEADER_WORDS = 'belongs here: a model begins with the lines "model" and "schema 1.1"'
+const HEADER_WORDS = 'expected: a model begins with the lines "model" and "schema 1.1"'
 /** Its definitions begin in line 6, and their names in column 12. */
 const documentsWith = (...definitions: string[]): string =>
   [HEADER, ...definitions.map((definition) => `    define ${definition}`), ''].join('\n')
@@ -106,7 +106,7 @@ describe('the language', () => {
     [
       'a model without a type',
       'model\n  schema 1.1\n\n',
-      ['4:1: a type belongs here: the model has none'],
+      ['4:1: type expected: the model has no types'],
     ],
     [
       'a schema that there never was',
@@ -131,7 +131,7 @@ describe('the language', () => {
     [
       'a module',
       'module wiki\ntype user\n',
-      ['1:8: modules are not read; write one model of schema 1.1'],
+      ['1:8: modules are not supported; write one model of schema 1.1'],
     ],
     [
       'an extension',
@@ -160,9 +160,9 @@ describe('the language', () => {
       'names that are none, or that would be lost',
       `${documentsWith('__proto__: [user]', 'constructor: [user]')}type toString\n`,
       [
-        "6:12: __proto__ cannot be a name: OpenFGA's tools would lose it",
-        "7:12: constructor cannot be a name: OpenFGA's tools would lose it",
-        "8:6: toString cannot be a name: OpenFGA's tools would lose it",
+        "6:12: __proto__ cannot be a name, because OpenFGA's tools drop it",
+        "7:12: constructor cannot be a name, because OpenFGA's tools drop it",
+        "8:6: toString cannot be a name, because OpenFGA's tools drop it",
       ],
     ],
     [
@@ -270,7 +270,7 @@ describe('npm run -s model', () => {
     const before = await checkout.file('portcullis.model.json')
     const old = {
       ...{ code: 1, stdout: '' },
-      stderr: 'portcullis.model.json is not what portcullis.fga says; run: npm run -s model\n',
+      stderr: 'portcullis.model.json does not match portcullis.fga; run: npm run -s model\n',
     }
     await write('portcullis.model.json', before.replace('"1.1"', '"1.1" '))
     expect(await model('--check')).toEqual(old)
@@ -313,9 +313,9 @@ describe('npm run -s model', () => {
       expect(help.stdout).toContain(word)
     for (const [args, why] of [
       [['--verify'], "'--verify'"],
-      [['portcullis.model.json'], 'portcullis.model.json is not named as a model is, NAME.fga'],
-      [['core/fga.mod'], 'core/fga.mod: modules are not read; write one model of schema 1.1'],
-      [['.fga'], 'is not named as a model is'],
+      [['portcullis.model.json'], 'portcullis.model.json must be named NAME.fga'],
+      [['core/fga.mod'], 'core/fga.mod: modules are not supported; write one model of schema 1.1'],
+      [['.fga'], 'must be named NAME.fga'],
     ] as const) {
       const { code, stdout, stderr } = await model(...args)
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -327,7 +327,7 @@ describe('npm run -s model', () => {
     await replaceInModel('define head: [user]', 'define head: [nobody]')
     const wrong = /^\w+: portcullis\.fga:\d+:12: department#head: nobody: unknown type nobody\n$/
     const old =
-      /^\w+: portcullis\.model\.json is not what portcullis\.fga says; run: npm run -s model\n$/
+      /^\w+: portcullis\.model\.json does not match portcullis\.fga; run: npm run -s model\n$/
     const commands = [
       ['node', 'dev/start.ts'],
       ['node', 'dev/deploy.ts', '--dry-run'],

@@ -70,7 +70,7 @@ test('REDIS_URL is used where nothing else is asked for, and left running', asyn
 })
 
 test.each([
-  ['redis://user:secret@127.0.0.1:1', 'no Redis answers on 127.0.0.1:1 (ECONNREFUSED)'],
+  ['redis://user:secret@127.0.0.1:1', 'no response from Redis at 127.0.0.1:1 (ECONNREFUSED)'],
   ['127.0.0.1:6379', 'the Redis URL must look like redis://host:port'],
   ['http://secret@localhost', 'the Redis URL must look like redis://host:port'],
 ])('a Redis that cannot be used is one clear error: %s', async (url, message) => {

@@ -56,7 +56,7 @@ describe('npm run -s keys', () => {
     expect(await keys('generate')).toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringContaining('has keys already'),
+      stderr: expect.stringContaining('already has keys'),
     })
     expect(await checkout.file('.dev.vars')).toBe(before)
     const [old] = await setInDevVars()
@@ -119,9 +119,9 @@ describe('npm run -s keys', () => {
     await writeFile(join(checkout.path, 'no.json'), '{"secret')
     await writeFile(join(checkout.path, 'odd.json'), '{"keys":[{"kty":"EC","d":"hidden"}]}')
     for (const [file, message] of [
-      ['none.json', 'has no keys; see generate'],
-      ['no.json', 'holds no JSON'],
-      ['odd.json', 'holds no good signing keys'],
+      ['none.json', 'has no keys; run generate first'],
+      ['no.json', 'contains no JSON'],
+      ['odd.json', 'contains no valid signing keys'],
       ['none/of/these.json', 'has no keys'],
     ] as const) {
       for (const command of ['list', 'rotate']) {
@@ -142,14 +142,14 @@ describe('npm run -s keys', () => {
   })
 
   it.each([
-    [[], 'say generate, rotate or list'],
-    [['revoke'], 'there is no command revoke'],
-    [['constructor'], 'there is no command constructor'],
-    [['list', 'all'], 'list takes no all'],
-    [['list', '--force'], 'list takes no --force'],
-    [['rotate', '--json'], 'rotate takes no --json'],
+    [[], 'missing command: generate, rotate or list'],
+    [['revoke'], 'unknown command revoke'],
+    [['constructor'], 'unknown command constructor'],
+    [['list', 'all'], 'list: unexpected argument all'],
+    [['list', '--force'], 'list: unknown option --force'],
+    [['rotate', '--json'], 'rotate: unknown option --json'],
     [['generate', '--alg', 'HS256'], '--alg must be ES256, RS256, Ed25519, EdDSA'],
-    [['rotate', '--alg', 'ES256', '--alg', 'RS256'], 'rotate takes one --alg'],
+    [['rotate', '--alg', 'ES256', '--alg', 'RS256'], 'rotate: --alg may be given once'],
     [['generate', '--file', ''], '--file must not be empty'],
     [['generate', '--key', 'x'], "'--key'"],
   ])('refuses %j with status 2, and writes nothing', async (args, message) => {

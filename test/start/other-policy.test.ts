@@ -78,7 +78,7 @@ describe('npm start with another policy, another issuer and Redis of its own', (
   })
 
   describe('while the policy is edited', () => {
-    const WAITING = 'portcullis: nothing is served until that is mended and saved\n'
+    const WAITING = 'portcullis: no request is served until the mistake is corrected and saved\n'
     const redis = () => descendantsOf(started.pid).filter((pid) => commandOf(pid).includes('redis'))
     const save = (text: string) => writeFile(join(folder, 'policy.ts'), text)
     const statusOf = async (path: string) => (await fetch(url + path)).status
@@ -119,7 +119,7 @@ describe('npm start with another policy, another issuer and Redis of its own', (
     })
 
     it('serves nothing, and no other policy, while the file is missing', async () => {
-      const gone = await hearing(/requests wait until that is mended/, () =>
+      const gone = await hearing(/requests wait until the mistake is corrected/, () =>
         rm(join(folder, 'policy.ts')),
       )
       expect(gone).toMatch(/Could not resolve ".*policy\.ts"/)
@@ -137,7 +137,7 @@ describe('npm start with another policy, another issuer and Redis of its own', (
     await writeFile(path, `${text}\ntype planet\n`)
     await expect
       .poll(() => started.stderr().slice(length))
-      .toMatch(/portcullis\.model\.json is not what portcullis\.fga says; run: npm run -s model\n/)
+      .toMatch(/portcullis\.model\.json does not match portcullis\.fga; run: npm run -s model\n/)
     await writeFile(path, text)
   })
 

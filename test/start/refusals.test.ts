@@ -36,12 +36,12 @@ describe('npm start refuses with a helpful message', () => {
     [
       'an unreachable REST endpoint',
       { UPSTASH_REDIS_REST_URL: 'http://127.0.0.1:1', UPSTASH_REDIS_REST_TOKEN: UPSTASH_TOKEN },
-      'UPSTASH_REDIS_REST_URL: nobody answers on 127.0.0.1:1',
+      'UPSTASH_REDIS_REST_URL: no response from 127.0.0.1:1',
     ],
     [
       'an unreachable Redis',
       { REDIS_URL: 'redis://127.0.0.1:1' },
-      'REDIS_URL: no Redis answers on 127.0.0.1:1 (ECONNREFUSED)',
+      'REDIS_URL: no response from Redis at 127.0.0.1:1 (ECONNREFUSED)',
     ],
     [
       'a server that is not Redis',

@@ -62,7 +62,7 @@ describe('npm start', () => {
         /^portcullis: waiting for that, \d+ s at most/m,
       )
       expect(stdout).toBe('')
-      const complaint = `ISSUERS: https://idp.example.com: jwksUri ${provider.url}/keys answers with status 404`
+      const complaint = `ISSUERS: https://idp.example.com: jwksUri ${provider.url}/keys responds with status 404`
       expect(stderr.split('\n').filter((line) => line.includes('ISSUERS'))).toEqual([
         `portcullis: ${complaint}`,
       ])
