@@ -34,6 +34,7 @@ export {
   type AdmissionRequest,
   type AdmissionVerdict,
   createAdmission,
+  type ReferenceVerdict,
 } from './admission/admission.ts'
 export type { LeaseAsk, LeaseGrant, LeaseTerms } from './admission/lease.ts'
 export type {
@@ -54,8 +55,7 @@ export { createUpstashAdmissionStore } from './admission/redis/store.ts'
 export type {
   DeferredLimit,
   ReferenceRequest,
-  ReferenceVerdict,
-} from './admission/reference-admission.ts'
+} from './admission/reference-resolver.ts'
 export type {
   AdmissionFacts,
   AdmissionQuery,

@@ -3,18 +3,14 @@
  */
 
 import { banOf, observedBan } from '../abuse/ban.ts'
-import { Unavailable } from '../errors.ts'
+import { type Denial, Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { RelationQuery } from '../relations/decision-point.ts'
 import type { References } from '../tokens/references.ts'
-import { createKeyCache, type RequestKeys } from './keys.ts'
+import { createKeyCache, type DecidingKeys, type RequestKeys } from './keys.ts'
 import type { LimitRequest } from './limit.ts'
 import { createLocalAdmission, type LocalTally } from './local.ts'
-import {
-  admitReference,
-  type ReferenceRequest,
-  type ReferenceVerdict,
-} from './reference-admission.ts'
+import { createReferenceResolver, type ReferenceRequest, withKey } from './reference-resolver.ts'
 import type { AdmissionFacts, AdmissionStore, ProofUse } from './store.ts'
 import {
   type AdmissionVerdict,
@@ -46,7 +42,7 @@ export interface AdmissionRequest {
   /** A relation to check in the same call. The call is then always made. */
   readonly relation?: RelationQuery | undefined
   /** Whether to check bans of an anonymous caller that has no limits. Default false. */
-  readonly asksBans?: boolean
+  readonly checksBans?: boolean
   /** Whether to call the store even if the isolate could decide locally. Default false. */
   readonly strict?: boolean
 }
@@ -57,8 +53,19 @@ export interface Admission {
    * the request uncounted.
    */
   admit(request: AdmissionRequest): Promise<AdmissionVerdict>
-  /** Resolves a reference that this isolate has not cached, and decides about it. */
+  /**
+   * Resolves a reference that this isolate has not cached, and decides about it. Caches the principal
+   * of a valid reference, revoked or not. Throws `Unavailable` as `admit` does.
+   */
   admitReference(request: ReferenceRequest): Promise<ReferenceVerdict>
+}
+
+export interface ReferenceVerdict extends AdmissionVerdict {
+  /**
+   * The reference's principal. Undefined if the reference is unknown or not valid, and if a cached
+   * refusal made the call unnecessary.
+   */
+  readonly principal: Principal | undefined
 }
 
 export interface AdmissionOptions {
@@ -82,7 +89,7 @@ export interface AdmissionOptions {
   readonly local?: LocalTally | undefined
 }
 
-const ASKED_NOTHING: AdmissionVerdict = {
+const ADMITTED: AdmissionVerdict = {
   denial: undefined,
   limits: [],
   uncounted: [],
@@ -92,7 +99,7 @@ const ASKED_NOTHING: AdmissionVerdict = {
 /**
  * Creates the admission decision. Revocation always fails closed. A limit fails according to its
  * `onUnavailable`. Bans shed load; they do not protect public resources. So an anonymous request
- * without limits makes no call, unless `asksBans` is set. If its limits admit uncounted requests in
+ * without limits makes no call, unless `checksBans` is set. If its limits admit uncounted requests in
  * an outage, a banned address is admitted as well.
  *
  * A token that this isolate has refused before is checked before it is counted, so that it uses no
@@ -117,86 +124,114 @@ export function createAdmission({
   const keysOf = createKeyCache()
   const local =
     maxStalenessMs > 0 ? createLocalAdmission({ store, now, maxStalenessMs, tally }) : undefined
+  const resolve =
+    references &&
+    createReferenceResolver({ store, keysOf, audience: references.audience, observesBans })
 
   /** Checks a token that was refused here before. Returns undefined if it is no longer refused. */
-  async function look(
+  async function refusalInStore(
     principal: Principal,
     keys: RequestKeys,
   ): Promise<AdmissionVerdict | undefined> {
     const nowMs = now()
     const facts = await store.consult({ ...keys, limits: [], nowMs })
-    const still = refusalOf(principal, keys, facts, { proof: undefined, refusals, nowMs })
-    if (still === undefined) refusals.revoked.forget(keys.revocation.memory)
-    return still
+    const refusal = refusalOf(principal, keys, facts, { proof: undefined, refusals, nowMs })
+    if (refusal === undefined) refusals.revoked.forget(keys.revocation.memory)
+    return refusal
+  }
+
+  /** Returns the ban in observe mode that would have refused the request. */
+  function observedBanIn(
+    { bans }: DecidingKeys,
+    { observedUntilSeconds }: Pick<AdmissionFacts, 'observedUntilSeconds'>,
+    nowMs: number,
+  ): Denial | undefined {
+    return observesBans ? banOf(bans, observedUntilSeconds, nowMs) : undefined
+  }
+
+  /** Returns the refusal, or the decision of the limits; with the ban in observe mode. */
+  function conclude(
+    refusal: AdmissionVerdict | undefined,
+    limits: readonly LimitRequest[],
+    states: AdmissionFacts['limits'],
+    observed: Denial | undefined,
+  ): AdmissionVerdict {
+    const verdict = refusal ?? weigh(limits, states, refusals, now())
+    return observed === undefined
+      ? verdict
+      : { ...verdict, observed: [observed, ...verdict.observed] }
   }
 
   return {
-    async admit({ principal, address, limits, proof, relation, asksBans, strict }) {
-      if (principal === null && limits.length === 0 && asksBans !== true) return ASKED_NOTHING
+    async admit({ principal, address, limits, proof, relation, checksBans, strict }) {
+      if (principal === null && limits.length === 0 && checksBans !== true) return ADMITTED
       const derived = keysOf(principal, address)
       const keys = derived instanceof Promise ? await derived : derived
       const { memory } = keys.revocation
       const remembered = recallCredential(memory, proof, refusals, now())
       if (remembered !== undefined) return remembered
       if (principal !== null && refusals.revoked.recall(memory) !== undefined) {
-        const still = await look(principal, keys)
-        if (still !== undefined) return still
+        const refusal = await refusalInStore(principal, keys)
+        if (refusal !== undefined) return refusal
       }
-      const spent = recallLimits(limits, refusals, now())
-      if (spent !== undefined) return spent
-      const mustAsk = strict === true || proof !== undefined || relation !== undefined
-      const known = mustAsk ? undefined : local?.admit(keys.parties, limits)
-      if (known !== undefined)
-        return { ...ASKED_NOTHING, limits: known, renewal: local?.renewal(limits) }
+      const exhausted = recallLimits(limits, refusals, now())
+      if (exhausted !== undefined) return exhausted
+      const needsCall = strict === true || proof !== undefined || relation !== undefined
+      const states = needsCall ? undefined : local?.admit(keys.parties, limits)
+      if (states !== undefined)
+        return { ...ADMITTED, limits: states, renewal: local?.renewal(limits) }
 
-      const watched = observesBans ? keys.bans.map(observedBan) : undefined
       const { revocation, bans } = keys
       // Read before the call, so that the store and this function judge bans by the same time.
       const nowMs = now()
-      const asking = local?.asking(limits)
+      const call = local?.beginCall(limits)
       const query = {
         revocation,
         bans,
-        observedBans: watched,
-        limits: asking?.limits ?? limits,
+        observedBans: observesBans ? bans.map(observedBan) : undefined,
+        limits: call?.limits ?? limits,
         proof,
         relation,
-        since: asking?.since,
+        since: call?.since,
         nowMs,
       }
       let facts: AdmissionFacts
       try {
         facts = await store.consult(query)
       } catch (error) {
-        if (asking !== undefined) local?.answered(asking, undefined)
+        if (call !== undefined) local?.endCall(call, undefined)
         if (principal !== null || !(error instanceof Unavailable) || !limits.every(passesUncounted))
           throw error
-        return { ...ASKED_NOTHING, uncounted: limits.map(({ rule }) => rule.name) }
+        return { ...ADMITTED, uncounted: limits.map(({ rule }) => rule.name) }
       }
-      const mark = asking && local?.answered(asking, facts)
+      const mark = call && local?.endCall(call, facts)
       const refusal = refusalOf(principal, keys, facts, { proof, refusals, nowMs })
-      const held = watched && banOf(watched, facts.observedUntilSeconds, nowMs)
-      const isClean = refusal === undefined && held === undefined
+      const observed = observedBanIn(keys, facts, nowMs)
+      const isClean = refusal === undefined && observed === undefined
       for (const party of keys.parties) party.cleanAt = isClean ? mark : undefined
-      const verdict = refusal ?? weigh(limits, facts.limits, refusals, now())
-      const all =
-        held === undefined ? verdict : { ...verdict, observed: [held, ...verdict.observed] }
+      const verdict = conclude(refusal, limits, facts.limits, observed)
       if (verdict.denial !== undefined || (local === undefined && relation === undefined))
-        return all
-      return { ...all, relation: facts.relation, renewal: local?.renewal(limits) }
+        return verdict
+      return { ...verdict, relation: facts.relation, renewal: local?.renewal(limits) }
     },
 
-    admitReference(request) {
-      if (references === undefined)
+    async admitReference(request) {
+      if (references === undefined || resolve === undefined)
         throw new Error('admit: createAdmission() needs the `references` of authenticate()')
-      return admitReference(request, {
-        store,
-        now,
-        references,
-        refusals,
-        keysOf,
-        observesBans,
-      })
+      const nowMs = now()
+      const remembered =
+        recallCredential(undefined, request.proof, refusals, nowMs) ??
+        recallLimits(request.limits.flatMap(withKey), refusals, nowMs)
+      if (remembered !== undefined) return { ...remembered, principal: undefined }
+      const { principal, failed, keys, facts, limits, states } = await resolve(request, nowMs)
+      if (principal !== undefined) references.remember(request.reference.text, principal)
+      // A reference that is not valid did not use its proof.
+      const proof = principal && request.proof
+      const refusal = refusalOf(principal ?? null, keys, facts, { proof, refusals, nowMs })
+      const counted = refusal === undefined ? await states() : []
+      const verdict = conclude(refusal, limits, counted, observedBanIn(keys, facts, nowMs))
+      if (failed === undefined || verdict.denial !== undefined) return { ...verdict, principal }
+      return { ...verdict, denial: { code: 'token_rejected', check: failed }, principal }
     },
   }
 }

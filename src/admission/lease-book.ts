@@ -27,7 +27,7 @@ export interface LeaseBook {
   /**
    * Returns the same limits, with the units that a call for a request, sent now, should request.
    */
-  asking(limits: readonly LimitRequest[], nowMs: number): readonly LimitRequest[]
+  withLeaseRequests(limits: readonly LimitRequest[], nowMs: number): readonly LimitRequest[]
   /** Returns the limits that need a call after the response. The caller must make that call. */
   renewals(limits: readonly LimitRequest[], nowMs: number): readonly LimitRequest[]
   /**
@@ -92,7 +92,7 @@ export function createLeaseBook(
       return states
     },
 
-    asking(limits, nowMs) {
+    withLeaseRequests(limits, nowMs) {
       return limits.map((limit) => {
         const account = entryOf(limit)?.account
         account?.use(nowMs)

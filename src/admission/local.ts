@@ -34,9 +34,9 @@ export interface LocalAdmissionOptions {
 }
 
 /** A call for a request, as {@link LocalAdmission} needs it to process the answer. */
-export interface Asking {
+export interface LocalCall {
   readonly limits: readonly LimitRequest[]
-  /** Where the view stood when the call was sent. */
+  /** The cursor of the view when the call was sent. */
   readonly cursor: FeedCursor
   /** The same if the call reads the feed, too. */
   readonly since: FeedCursor | undefined
@@ -54,18 +54,18 @@ export interface LocalAdmission {
   /**
    * Returns what a call sent now requests in addition: units to lease, and changes of revocations.
    */
-  asking(limits: readonly LimitRequest[]): Asking
+  beginCall(limits: readonly LimitRequest[]): LocalCall
   /**
    * Processes the answer of a call; undefined: it failed. Returns the mark for parties that the
    * call found clean.
    */
-  answered(asking: Asking, facts: AdmissionFacts | undefined): FeedMark | undefined
+  endCall(call: LocalCall, facts: AdmissionFacts | undefined): FeedMark | undefined
   /** Returns the work to do after the response, if any. The work never rejects. */
   renewal(limits: readonly LimitRequest[]): (() => Promise<void>) | undefined
 }
 
-/** A renewal concerns no caller. */
-const NOBODY: Pick<AdmissionQuery, 'revocation' | 'bans' | 'proof'> = {
+/** A renewal belongs to no caller. */
+const NO_CALLER: Pick<AdmissionQuery, 'revocation' | 'bans' | 'proof'> = {
   revocation: { memory: 'renewal', token: undefined, revokedBefore: [], issuedAtSeconds: 0 },
   bans: [],
 }
@@ -86,27 +86,27 @@ export function createLocalAdmission({
   const feed = createRevocationFeed({ maxStalenessMs })
   const book = createLeaseBook(tally)
 
-  function askingAt(sentMs: number, limits: readonly LimitRequest[], readsFeed: boolean): Asking {
+  function callAt(sentMs: number, limits: readonly LimitRequest[], readsFeed: boolean): LocalCall {
     const { cursor } = feed
     return { limits, cursor, since: readsFeed ? cursor : undefined, sentMs }
   }
 
   async function renew(limits: readonly LimitRequest[], readsFeed: boolean): Promise<void> {
-    const asking = askingAt(now(), limits, readsFeed)
-    const { since, sentMs: nowMs } = asking
+    const call = callAt(now(), limits, readsFeed)
+    const { since, sentMs: nowMs } = call
     let facts: AdmissionFacts | undefined
     try {
-      facts = await store.consult({ ...NOBODY, limits, since, nowMs, isRenewal: true })
+      facts = await store.consult({ ...NO_CALLER, limits, since, nowMs, isRenewal: true })
       tally.refreshed += 1
     } catch {
       // The next request calls the store, and gets the error there.
       tally.failed += 1
     }
-    answered(asking, facts)
+    endCall(call, facts)
   }
 
-  function answered(
-    { limits, cursor, since, sentMs }: Asking,
+  function endCall(
+    { limits, cursor, since, sentMs }: LocalCall,
     facts: AdmissionFacts | undefined,
   ): FeedMark | undefined {
     book.settle(limits, facts?.limits, sentMs)
@@ -126,13 +126,13 @@ export function createLocalAdmission({
       return states
     },
 
-    asking(limits) {
+    beginCall(limits) {
       const sentMs = now()
       const readsFeed = feed.needsRefresh(sentMs) || feed.cursor.position === ''
-      return askingAt(sentMs, book.asking(limits, sentMs), readsFeed)
+      return callAt(sentMs, book.withLeaseRequests(limits, sentMs), readsFeed)
     },
 
-    answered,
+    endCall,
 
     renewal(limits) {
       const nowMs = now()

@@ -1,6 +1,6 @@
 /** Turns the store's answer into a decision, and caches refusals in the isolate. */
 
-import { type BanKey, banOf } from '../abuse/ban.ts'
+import { banOf } from '../abuse/ban.ts'
 import { type Denial, type RevokedBy, Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import { newTally, type Tally } from '../isolate/tally.ts'
@@ -37,20 +37,6 @@ export const NOTHING_OBSERVED: readonly Denial[] = []
 
 export function refused(denial: Denial, limits: readonly RateLimit[] = []): AdmissionVerdict {
   return { denial, limits, uncounted: [], observed: NOTHING_OBSERVED }
-}
-
-/**
- * Returns the same verdict. If bans in observe mode would have refused, it includes that ban of
- * `bans`.
- */
-export function withObservedBan(
-  verdict: AdmissionVerdict,
-  bans: readonly BanKey[],
-  untilSeconds: readonly (number | undefined)[],
-  nowMs: number,
-): AdmissionVerdict {
-  const ban = banOf(bans, untilSeconds, nowMs)
-  return ban === undefined ? verdict : { ...verdict, observed: [ban, ...verdict.observed] }
 }
 
 /** The refusals that an isolate caches. */

@@ -60,7 +60,7 @@ export function createReadmission({
       principal,
       address,
       limits: [],
-      asksBans: isLimited,
+      checksBans: isLimited,
       strict,
       relation: included?.query,
     })

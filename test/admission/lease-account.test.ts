@@ -319,7 +319,7 @@ describe('R19: a set of accounts', () => {
     limit: ReturnType<typeof leased>,
   ): void {
     for (let n = 0; n < 100; n++) {
-      const asked = book.asking([limit], START_MS)
+      const asked = book.withLeaseRequests([limit], START_MS)
       if (asked[0]?.ask === undefined) continue
       book.settle(asked, [stateOf(limit)], START_MS)
       return

@@ -168,6 +168,6 @@ describe.each(['auto', 'embedded'] as const)('the check over Redis (%s)', (prefe
       }),
       { ...RUNS, numRuns: MUTANT_RUNS, endOnFailure: true, examples: EXAMPLES },
     )
-    expect(found.errorInstance).toMatchObject({ message: expect.stringContaining(', not ') })
+    expect(found.errorInstance).toMatchObject({ message: expect.stringContaining(', expected ') })
   })
 })

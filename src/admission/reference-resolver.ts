@@ -1,0 +1,186 @@
+/** Resolves a reference that this isolate has not cached, for the admission decision. */
+import { addressBanKey, type BanKey, observedBan } from '../abuse/ban.ts'
+import { Unavailable } from '../errors.ts'
+import type { Principal } from '../identity/principal.ts'
+import type { RevocationKeys } from '../revocation/revocation.ts'
+import { failedBindingOf } from '../tokens/credential.ts'
+import type { DpopProof } from '../tokens/dpop.ts'
+import {
+  failedCheckOf,
+  principalOfRecord,
+  type RecordUse,
+  type Reference,
+  type ReferenceRecord,
+} from '../tokens/reference.ts'
+import type { TokenCheck } from '../tokens/rejection.ts'
+import type { createKeyCache, DecidingKeys } from './keys.ts'
+import type { LimitRequest, LimitRule, RateLimit } from './limit.ts'
+import type { AdmissionFacts, AdmissionStore, ReferenceFacts, ReferenceLimit } from './store.ts'
+
+/** A limit. Its window may depend on the principal of the reference. */
+export interface DeferredLimit {
+  readonly rule: LimitRule
+  /**
+   * Undefined if only a function can name the window from the principal. This costs a second call.
+   */
+  readonly window: ReferenceLimit['window'] | undefined
+  /** Returns the key, as in `LimitRequest.key`. */
+  keyOf(principal: Principal): string | Promise<string>
+}
+
+export interface ReferenceRequest {
+  readonly reference: Reference
+  readonly proof: DpopProof | undefined
+  /** Normalised client address. */
+  readonly address: string
+  readonly limits: readonly DeferredLimit[]
+}
+
+/** What the store has about a reference. */
+export interface ResolvedReference {
+  /** Undefined: the reference is unknown or not valid. */
+  readonly principal: Principal | undefined
+  /** Why there is no principal. */
+  readonly failed: TokenCheck | undefined
+  readonly keys: DecidingKeys
+  readonly facts: Omit<AdmissionFacts, 'limits'>
+  /** The limits that the request counts for: without a principal, those with a known window. */
+  readonly limits: readonly LimitRequest[]
+  /**
+   * Returns the states of {@link limits}. Call it only if nothing else refuses the request: it counts
+   * the limits whose windows a function names.
+   */
+  states(): Promise<AdmissionFacts['limits']>
+}
+
+export interface ReferenceResolverOptions {
+  readonly store: AdmissionStore
+  readonly keysOf: ReturnType<typeof createKeyCache>
+  /** This gateway. */
+  readonly audience: string
+  readonly observesBans: boolean
+}
+
+/**
+ * Creates the resolver: one call to the store for a reference. It throws `Unavailable` if the keys
+ * that the store has read are not the keys that decide about the principal, or if the store has
+ * counted other windows.
+ */
+export function createReferenceResolver({
+  store,
+  keysOf,
+  audience,
+  observesBans,
+}: ReferenceResolverOptions) {
+  return async function resolve(
+    { reference, proof, address, limits }: ReferenceRequest,
+    nowMs: number,
+  ): Promise<ResolvedReference> {
+    const counted = limits.flatMap(withWindow)
+    const use = { audience, thumbprint: proof?.thumbprint, nowMs }
+    const addressBan: BanKey = { by: 'address', key: await addressBanKey(address) }
+    const found = await store.resolve({
+      reference,
+      audience,
+      thumbprint: proof?.thumbprint,
+      nowMs,
+      limits: counted,
+      proof,
+      addressBan: addressBan.key,
+      observedBan: observesBans ? observedBan(addressBan).key : undefined,
+    })
+    const failed = found.record === undefined ? 'reference_unknown' : failureOf(found.record, use)
+    if (found.record === undefined || failed !== undefined) {
+      const keys: DecidingKeys = { revocation: NO_REVOCATION, bans: [addressBan] }
+      const known = counted.flatMap(withKey)
+      const states = found.limits.filter((_, index) => 'key' in (counted[index]?.window ?? {}))
+      return {
+        principal: undefined,
+        failed,
+        keys,
+        facts: factsFor(keys, found, observesBans),
+        limits: known,
+        states: async () => statesOf(known, states),
+      }
+    }
+    const principal = await principalOfRecord(found.record)
+    const keys = await keysOf(principal, address)
+    const requests = await Promise.all(
+      limits.map(async ({ rule, keyOf }) => ({ rule, key: await keyOf(principal) })),
+    )
+    const isCounted = (index: number) => limits[index]?.window !== undefined
+    const first = requests.filter((_, index) => isCounted(index))
+    const later = requests.filter((_, index) => !isCounted(index))
+    return {
+      principal,
+      failed: undefined,
+      keys,
+      facts: factsFor(keys, found, observesBans),
+      limits: [...first, ...later],
+      async states() {
+        const states = statesOf(first, found.limits)
+        if (later.length === 0) return states
+        const query = { revocation: NO_REVOCATION, bans: [], limits: later, nowMs }
+        return [...states, ...(await store.consult(query)).limits]
+      },
+    }
+  }
+}
+
+/** Nothing to check about a token. */
+const NO_REVOCATION: RevocationKeys = {
+  memory: 'reference',
+  token: undefined,
+  revokedBefore: [],
+  issuedAtSeconds: 0,
+}
+
+function withWindow({ rule, window }: DeferredLimit): ReferenceLimit[] {
+  return window === undefined ? [] : [{ rule, window }]
+}
+
+/** Returns the limit as a request, if its window is known without a principal. */
+export function withKey({ rule, window }: Pick<DeferredLimit, 'rule' | 'window'>): LimitRequest[] {
+  return window !== undefined && 'key' in window ? [{ rule, key: window.key }] : []
+}
+
+function failureOf(
+  record: ReferenceRecord,
+  { thumbprint, ...use }: RecordUse & { readonly thumbprint: string | undefined },
+): TokenCheck | undefined {
+  return failedCheckOf(record, use) ?? failedBindingOf(record.confirmation, thumbprint)
+}
+
+/**
+ * Returns the values in the order of the keys. Throws `Unavailable` for a key that was not read.
+ */
+function factsFor(
+  { revocation, bans }: DecidingKeys,
+  { read, proofUsed }: ReferenceFacts,
+  observesBans: boolean,
+): Omit<AdmissionFacts, 'limits'> {
+  const storedValue = ({ key }: { readonly key: string }): number | undefined => {
+    if (!read.has(key)) throw new Unavailable('redis', 'malformed')
+    return read.get(key)
+  }
+  const { token: key } = revocation
+  return {
+    tokenRevoked: key !== undefined && storedValue({ key }) !== undefined,
+    revokedBeforeSeconds: revocation.revokedBefore.map(storedValue),
+    bannedUntilSeconds: bans.map(storedValue),
+    observedUntilSeconds: observesBans ? bans.map(observedBan).map(storedValue) : [],
+    proofUsed,
+  }
+}
+
+/** Returns the states of windows. Throws `Unavailable` if the store counted a different window. */
+function statesOf(
+  requests: readonly LimitRequest[],
+  answers: ReferenceFacts['limits'],
+): (RateLimit | Unavailable)[] {
+  return requests.map(({ key }, index) => {
+    const answer = answers[index]
+    if (answer?.key !== key) throw new Unavailable('redis', 'malformed')
+    return answer.state
+  })
+}
