@@ -36,7 +36,7 @@ export {
   createAdmission,
   type ReferenceVerdict,
 } from './admission/admission.ts'
-export type { LeaseAsk, LeaseGrant, LeaseTerms } from './admission/lease.ts'
+export type { LeaseGrant, LeaseRequest, LeaseTerms } from './admission/lease.ts'
 export type {
   LimitEngine,
   LimitRule,

@@ -9,7 +9,7 @@ import type { RelationQuery } from '../relations/decision-point.ts'
 import type { References } from '../tokens/references.ts'
 import { createKeyCache, type DecidingKeys, type RequestKeys } from './keys.ts'
 import type { LimitRequest } from './limit.ts'
-import { createLocalAdmission, type LocalTally } from './local.ts'
+import { createLocalAdmission, type LocalTally } from './local-admission.ts'
 import { createReferenceResolver, type ReferenceRequest, withKey } from './reference-resolver.ts'
 import type { AdmissionFacts, AdmissionStore, ProofUse } from './store.ts'
 import {

@@ -6,8 +6,8 @@ import {
   type AccountOptions,
   LEASE_MARGIN_MS,
   type LeaseAccount,
-  type LeaseAsk,
   type LeaseGrant,
+  type LeaseRequest,
 } from './lease.ts'
 
 /**
@@ -20,7 +20,7 @@ const HEADROOM = 1.5
 /** Renew when this part of the wanted units, or of a lease's life, is left. */
 const RENEW_AT = 1 / 2
 /** After this time, a call that requested units counts as lost, and another may request units. */
-const ASKING_MS = 1_000
+const ANSWER_MS = 1_000
 
 const NEVER = Number.NEGATIVE_INFINITY
 /** No units to give back. */
@@ -52,7 +52,7 @@ class Account implements LeaseAccount {
   #returned = 0
   #returnedEndMicros = 0
   #returnedMs = 0
-  #askedMs = NEVER
+  #requestedMs = NEVER
   /**
    * When a call last granted less than half of the requested units, or failed. Delays the next
    * renewal, because more units become free only with time.
@@ -91,29 +91,29 @@ class Account implements LeaseAccount {
     return due === 0
   }
 
-  ask(nowMs: number): LeaseAsk | undefined {
-    if (isWithin(this.#askedMs, ASKING_MS, nowMs)) return undefined
+  request(nowMs: number): LeaseRequest | undefined {
+    if (isWithin(this.#requestedMs, ANSWER_MS, nowMs)) return undefined
     this.#expire(nowMs)
     const units = this.#wanted(nowMs)
-    return units > 0 ? this.#asking(units, nowMs, NOTHING) : undefined
+    return units > 0 ? this.#requestOf(units, nowMs, NOTHING) : undefined
   }
 
-  renewal(nowMs: number): LeaseAsk | undefined {
-    if (isWithin(this.#askedMs, ASKING_MS, nowMs)) return undefined
+  renewal(nowMs: number): LeaseRequest | undefined {
+    if (isWithin(this.#requestedMs, ANSWER_MS, nowMs)) return undefined
     this.#expire(nowMs)
     const units = this.#isDue(nowMs) ? this.#wanted(nowMs) : 0
     // Without a lease to renew, only this call returns the units before they leave the window.
     const isBack = this.#returned > 0 && this.#leases.length === 0
-    return units > 0 || isBack ? this.#asking(units, nowMs, this.#back(nowMs)) : undefined
+    return units > 0 || isBack ? this.#requestOf(units, nowMs, this.#back(nowMs)) : undefined
   }
 
   refused(sentMs: number): void {
     this.#refusedMs = sentMs
   }
 
-  settle({ units: asked }: LeaseAsk, grant: LeaseGrant | undefined, sentMs: number): void {
-    this.#askedMs = NEVER
-    if (grant === undefined || grant.units * 2 < asked) this.#shortMs = sentMs
+  settle({ units: requested }: LeaseRequest, grant: LeaseGrant | undefined, sentMs: number): void {
+    this.#requestedMs = NEVER
+    if (grant === undefined || grant.units * 2 < requested) this.#shortMs = sentMs
     if (grant === undefined) return
     // If a call that counted as lost was answered after all, two grants may exceed `max`.
     const units = Math.min(grant.units, this.#whole(this.#options.max - this.#sum()))
@@ -164,9 +164,9 @@ class Account implements LeaseAccount {
     return isGood ? { returned, returnedEndMicros } : NOTHING
   }
 
-  #asking(units: number, nowMs: number, back: typeof NOTHING): LeaseAsk {
+  #requestOf(units: number, nowMs: number, back: typeof NOTHING): LeaseRequest {
     const { cost: step, ttlMs } = this.#options
-    this.#askedMs = nowMs
+    this.#requestedMs = nowMs
     return { units, step, holdMs: ttlMs + LEASE_MARGIN_MS, ...back }
   }
 

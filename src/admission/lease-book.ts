@@ -35,7 +35,7 @@ export interface LeaseBook {
    * unknown.
    */
   settle(
-    asked: readonly LimitRequest[],
+    limits: readonly LimitRequest[],
     answers: readonly unknown[] | undefined,
     sentMs: number,
   ): void
@@ -96,30 +96,30 @@ export function createLeaseBook(
       return limits.map((limit) => {
         const account = entryOf(limit)?.account
         account?.use(nowMs)
-        const ask = account?.ask(nowMs)
-        return ask === undefined ? limit : { ...limit, ask }
+        const leaseRequest = account?.request(nowMs)
+        return leaseRequest === undefined ? limit : { ...limit, leaseRequest }
       })
     },
 
     renewals(limits, nowMs) {
       let due = NONE
       for (const limit of limits) {
-        const ask = entryOf(limit)?.account.renewal(nowMs)
-        if (ask === undefined) continue
-        tally.returned += ask.returned
-        due = [...due, { ...limit, ask }]
+        const leaseRequest = entryOf(limit)?.account.renewal(nowMs)
+        if (leaseRequest === undefined) continue
+        tally.returned += leaseRequest.returned
+        due = [...due, { ...limit, leaseRequest }]
       }
       return due
     },
 
-    settle(asked, answers, sentMs) {
-      for (const [index, { rule, key, ask }] of asked.entries()) {
+    settle(limits, answers, sentMs) {
+      for (const [index, { rule, key, leaseRequest }] of limits.entries()) {
         const entry = rule.lease && entries.get(key)
         if (entry === undefined) continue
         const answer = answers?.[index]
         const state = isState(answer) ? answer : undefined
         const { grant, ...known } = state ?? {}
-        if (ask !== undefined) entry.account.settle(ask, grant, sentMs)
+        if (leaseRequest !== undefined) entry.account.settle(leaseRequest, grant, sentMs)
         tally.granted += grant?.units ?? 0
         if (state === undefined) continue
         // An operator changed the limit of the window.

@@ -16,7 +16,7 @@ export interface LeaseTerms {
 export const LEASE_MARGIN_MS = 100
 
 /** What a call requests from a window for later requests. */
-export interface LeaseAsk {
+export interface LeaseRequest {
   /** Units to grant, at most. */
   readonly units: number
   /** The cost of a request. Grants are multiples of it. */
@@ -62,16 +62,16 @@ export interface LeaseAccount {
   /**
    * Returns the units that a call for a request, sent now, should request as well. Undefined: none.
    */
-  ask(nowMs: number): LeaseAsk | undefined
+  request(nowMs: number): LeaseRequest | undefined
   /** Returns what a call after the response requests and gives back. Undefined: not needed yet. */
-  renewal(nowMs: number): LeaseAsk | undefined
+  renewal(nowMs: number): LeaseRequest | undefined
   /**
    * Records that the window refused the call sent at `sentMs`. For one window length, no units are
    * requested.
    */
   refused(sentMs: number): void
-  /** Applies the outcome of `ask`: a grant, or undefined if the outcome is unknown. */
-  settle(ask: LeaseAsk, grant: LeaseGrant | undefined, sentMs: number): void
+  /** Applies the outcome of a request: a grant, or undefined if the outcome is unknown. */
+  settle(request: LeaseRequest, grant: LeaseGrant | undefined, sentMs: number): void
   /** Stops spending the held units. The next renewal gives them back. */
   surrender(): void
 }

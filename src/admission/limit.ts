@@ -1,7 +1,7 @@
 /** Types of rate limits: the rule, the request to count, and the state of a window. */
 import type { Feature } from '../validators/feature.ts'
 import type { Mode } from '../validators/mode.ts'
-import type { LeaseAsk, LeaseGrant, LeaseTerms } from './lease.ts'
+import type { LeaseGrant, LeaseRequest, LeaseTerms } from './lease.ts'
 
 /**
  * What happens to requests while a limit cannot be counted. `deny` answers 503. `allow` admits them
@@ -50,7 +50,7 @@ export interface LimitRequest {
    */
   readonly key: string
   /** The units that the isolate wants to lease as well. Default: none. */
-  readonly ask?: LeaseAsk | undefined
+  readonly leaseRequest?: LeaseRequest | undefined
 }
 
 /** The state of one window after this request was counted or refused. */

@@ -1,5 +1,5 @@
 /** Composes the metrics: counters, and the reports that sum them in Redis. */
-import { type LocalTally, newLocalTally } from '../admission/local.ts'
+import { type LocalTally, newLocalTally } from '../admission/local-admission.ts'
 import { newestEventMs } from '../audit/d1/audit-events.ts'
 import type { AuditSink } from '../audit/event.ts'
 import type { Breakers } from '../isolate/breakers.ts'

@@ -29,7 +29,7 @@ export interface ModelOptions {
   readonly returnMicros?: number
 }
 
-/** The fields of {@link LeaseAsk} that the model reads. */
+/** The fields of {@link LeaseRequest} that the model reads. */
 export interface ModelAsk {
   readonly units: number
   readonly step: number

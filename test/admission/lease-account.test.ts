@@ -16,7 +16,7 @@ const use = (one: LeaseAccount, count: number, nowMs = START_MS) => {
 }
 /** Requests a lease and grants all of it, or `units`. Returns the units that it holds. */
 function lend(one: LeaseAccount, sentMs: number, units?: number): number {
-  const ask = one.ask(sentMs)
+  const ask = one.request(sentMs)
   if (ask === undefined) return 0
   const granted = units ?? ask.units
   one.settle(ask, { units: granted, endMicros: sentMs * 1000 }, sentMs)
@@ -27,9 +27,9 @@ describe('R16: a lease account', () => {
   test('requests no units for a rare caller, and requests them for a frequent one', () => {
     const one = account()
     use(one, 3)
-    expect(one.ask(START_MS)).toBeUndefined()
+    expect(one.request(START_MS)).toBeUndefined()
     use(one, 97)
-    expect(one.ask(START_MS)).toEqual({
+    expect(one.request(START_MS)).toEqual({
       ...{ units: 150, step: 1, holdMs: TTL_MS + LEASE_MARGIN_MS },
       ...{ returned: 0, returnedEndMicros: 0 },
     })
@@ -39,7 +39,7 @@ describe('R16: a lease account', () => {
     const at = (max: number, cost: number) => {
       const one = account(max, cost)
       use(one, 100)
-      return one.ask(START_MS)?.units
+      return one.request(START_MS)?.units
     }
     expect(at(1_000, 1)).toBe(150)
     expect(at(40, 1)).toBe(40)
@@ -50,13 +50,13 @@ describe('R16: a lease account', () => {
   test('has one request in progress at a time, until it is answered or lost', () => {
     const one = account()
     use(one, 100)
-    const ask = one.ask(START_MS)
-    expect(one.ask(START_MS + 1)).toBeUndefined()
+    const ask = one.request(START_MS)
+    expect(one.request(START_MS + 1)).toBeUndefined()
     expect(one.renewal(START_MS + 1)).toBeUndefined()
     if (ask !== undefined) one.settle(ask, undefined, START_MS)
-    expect(one.ask(START_MS + 1)).toBeDefined()
+    expect(one.request(START_MS + 1)).toBeDefined()
     use(one, 100, START_MS + 900)
-    expect(one.ask(START_MS + 1_001)).toBeDefined()
+    expect(one.request(START_MS + 1_001)).toBeDefined()
   })
 
   test('spends units until their lifetime has passed since the call was sent, and no longer', () => {
@@ -130,8 +130,8 @@ describe('R16: a lease account', () => {
     const one = account()
     one.refused(START_MS)
     use(one, 100, START_MS + WINDOW_MS - 1)
-    expect(one.ask(START_MS + WINDOW_MS - 1)).toBeUndefined()
-    expect(one.ask(START_MS + WINDOW_MS)).toBeDefined()
+    expect(one.request(START_MS + WINDOW_MS - 1)).toBeUndefined()
+    expect(one.request(START_MS + WINDOW_MS)).toBeDefined()
   })
 
   test('does not spend surrendered units', () => {
@@ -146,7 +146,7 @@ describe('R16: a lease account', () => {
   test('holds at most the maximum, whatever is granted late', () => {
     const one = account(100)
     use(one, 100)
-    const lost = one.ask(START_MS)
+    const lost = one.request(START_MS)
     use(one, 100, START_MS + 1_500)
     lend(one, START_MS + 1_500)
     if (lost !== undefined) one.settle(lost, { units: 100, endMicros: 1 }, START_MS + 1_400)
@@ -173,19 +173,19 @@ describe('R16: the size of a lease request', () => {
     ] as const) {
       const one = account(1_000, cost)
       use(one, 3)
-      expect(one.ask(START_MS), `cost ${cost}`).toBeUndefined()
+      expect(one.request(START_MS), `cost ${cost}`).toBeUndefined()
       one.use(START_MS)
-      expect(one.ask(START_MS)?.units, `cost ${cost}`).toBe(units)
+      expect(one.request(START_MS)?.units, `cost ${cost}`).toBe(units)
     }
   })
 
   test('weights the previous lifetime by the part of it that is recent', () => {
     const one = account()
     use(one, 100)
-    expect(one.ask(START_MS + TTL_MS + TTL_MS / 4)?.units).toBe(112)
+    expect(one.request(START_MS + TTL_MS + TTL_MS / 4)?.units).toBe(112)
     const other = account()
     use(other, 100)
-    expect(other.ask(START_MS + 2 * TTL_MS)).toBeUndefined()
+    expect(other.request(START_MS + 2 * TTL_MS)).toBeUndefined()
   })
 
   test('of a renewal is what is missing, up to the maximum', () => {
@@ -227,7 +227,7 @@ describe('R16: an account with several leases', () => {
   function late(max: number, second: number, first: number): LeaseAccount {
     const one = account(max)
     use(one, 100)
-    const lost = one.ask(START_MS)
+    const lost = one.request(START_MS)
     use(one, 100, LATER_MS)
     lend(one, LATER_MS, second)
     if (lost === undefined) throw new Error('the account requested nothing')
@@ -262,7 +262,7 @@ describe('R16: an account with several leases', () => {
   test('keeps the end of the returned units when a lease is spent', () => {
     const one = account()
     use(one, 100)
-    const lost = one.ask(START_MS)
+    const lost = one.request(START_MS)
     use(one, 100, LATER_MS)
     lend(one, LATER_MS, 10)
     one.surrender()
@@ -299,7 +299,7 @@ test('R16: a grant that is returned whole does not delay the next renewal', () =
   const ttlMs = 4_000
   const one = createLeaseAccount({ max: 100, cost: 1, ttlMs, windowMs: WINDOW_MS })
   use(one, 100)
-  const [first, second] = [one.ask(START_MS), one.ask(START_MS + 1_000)]
+  const [first, second] = [one.request(START_MS), one.request(START_MS + 1_000)]
   if (first === undefined || second === undefined) throw new Error('the account requested nothing')
   one.settle(first, { units: 100, endMicros: 1 }, START_MS)
   one.settle(second, { units: 100, endMicros: 2 }, START_MS + 1_000)
@@ -320,7 +320,7 @@ describe('R19: a set of accounts', () => {
   ): void {
     for (let n = 0; n < 100; n++) {
       const asked = book.withLeaseRequests([limit], START_MS)
-      if (asked[0]?.ask === undefined) continue
+      if (asked[0]?.leaseRequest === undefined) continue
       book.settle(asked, [stateOf(limit)], START_MS)
       return
     }

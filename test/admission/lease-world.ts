@@ -3,7 +3,7 @@
  * calls, stopped and skewed clocks, and isolates that end abruptly. The isolates run the gateway's
  * own code; the window is its specification.
  */
-import { LEASE_MARGIN_MS, type LeaseAccount, type LeaseAsk } from '../../src/admission/lease.ts'
+import { LEASE_MARGIN_MS, type LeaseAccount, type LeaseRequest } from '../../src/admission/lease.ts'
 import { createLeaseAccount } from '../../src/admission/lease-account.ts'
 import { createModel, type ModelOptions } from './exact-model.ts'
 import type { Outcome } from './schedules.ts'
@@ -96,7 +96,7 @@ export function live(
   /** Sends a call and schedules its arrival and its answer. */
   function send(
     { account }: Isolate,
-    ask: LeaseAsk | undefined,
+    ask: LeaseRequest | undefined,
     { sentMs, nowMicros, units }: { sentMs: number; nowMicros: number; units: number },
     { fate, there, back }: Happening,
   ): void {
@@ -149,7 +149,7 @@ export function live(
       if (renewal !== undefined) send(isolate, renewal, { sentMs, nowMicros, units: 0 }, happening)
     } else {
       account.use(sentMs)
-      send(isolate, account.ask(sentMs), { sentMs, nowMicros, units: cost }, happening)
+      send(isolate, account.request(sentMs), { sentMs, nowMicros, units: cost }, happening)
       const renewal = account.renewal(sentMs)
       returned += renewal?.returned ?? 0
       if (renewal !== undefined) send(isolate, renewal, { sentMs, nowMicros, units: 0 }, happening)

@@ -1,7 +1,7 @@
 /** Leases at whole gateways and at several concurrent isolates, in real time. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAdmission } from '../../src/admission/admission.ts'
-import { newLocalTally } from '../../src/admission/local.ts'
+import { newLocalTally } from '../../src/admission/local-admission.ts'
 import { ADMIT_SCRIPT } from '../../src/admission/redis/scripts.generated.ts'
 import { createUpstashAdmissionStore } from '../../src/admission/redis/store.ts'
 import { definePolicy } from '../../src/policy/policy.ts'

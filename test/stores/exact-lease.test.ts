@@ -85,7 +85,7 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
         const expected = model.ask(micros, isRenewal ? 0 : cost, ahead)
         const facts = await store.consult({
           ...NO_STATE,
-          limits: [isPlain ? limitInUse : { ...limitInUse, ask }],
+          limits: [isPlain ? limitInUse : { ...limitInUse, leaseRequest: ask }],
           isRenewal,
           nowMs: Date.now(),
         })
@@ -118,7 +118,7 @@ describe.each(['auto', 'embedded'] as const)('the lease script over Redis (%s)',
     const limitInUse = limitOf({ limit: 200 })
     const ask = { units: 20, step: 1, holdMs: 1_000, returned: 0, returnedEndMicros: 0 }
     const renew = async (more: Partial<typeof ask>) => {
-      const limits = [{ ...limitInUse, ask: { ...ask, ...more } }]
+      const limits = [{ ...limitInUse, leaseRequest: { ...ask, ...more } }]
       const facts = await store.consult({ ...NO_STATE, limits, isRenewal: true, nowMs: Date.now() })
       return facts.limits[0] as RateLimit
     }

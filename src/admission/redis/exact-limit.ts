@@ -1,7 +1,7 @@
 /** Arguments and reply of one exact window in a script call. */
 
 import { Unavailable } from '../../errors.ts'
-import type { LeaseAsk } from '../lease.ts'
+import type { LeaseRequest } from '../lease.ts'
 import type { LimitRule, RateLimit } from '../limit.ts'
 import { passesUncounted } from '../verdict.ts'
 
@@ -12,7 +12,7 @@ export const isExact = ({ engine }: LimitRule): boolean => typeof engine !== 'ob
  * Values in the reply for one limit: the limit in force, the units left, and milliseconds until
  * more are free.
  */
-export const EXACT_ANSWERS = 3
+export const STATE_VALUES = 3
 
 /** Refuses if the window has no room. */
 const IF_SPENT = 1
@@ -40,7 +40,7 @@ export function pushExactArguments(
 }
 
 /**
- * Parses the {@link EXACT_ANSWERS} of a limit. Throws `Unavailable` if the script cannot have
+ * Parses the {@link STATE_VALUES} of a limit. Throws `Unavailable` if the script cannot have
  * returned them.
  */
 export function exactStateOf(
@@ -60,9 +60,9 @@ export function exactStateOf(
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value)
 
 /** Formats the request of `lease.lua`: an empty text, or five whole numbers. */
-export function leaseArgument(ask: LeaseAsk | undefined): string {
-  if (ask === undefined) return ''
-  const { units, step, holdMs, returned, returnedEndMicros } = ask
+export function leaseArgument(request: LeaseRequest | undefined): string {
+  if (request === undefined) return ''
+  const { units, step, holdMs, returned, returnedEndMicros } = request
   return `${units} ${step} ${holdMs * 1000} ${returned} ${returnedEndMicros}`
 }
 
@@ -70,4 +70,4 @@ export function leaseArgument(ask: LeaseAsk | undefined): string {
  * Values in the reply for a limit with a lease request: the granted units, and the end of their
  * hold.
  */
-export const LEASE_ANSWERS = 2
+export const LEASE_VALUES = 2

@@ -4,7 +4,7 @@ import { Unavailable } from '../../errors.ts'
 import { secondsOf } from '../../redis/reply.ts'
 import type { LimitRequest, RateLimit } from '../limit.ts'
 import type { AdmissionFacts, AdmissionQuery } from '../store.ts'
-import { EXACT_ANSWERS, exactStateOf, isExact, LEASE_ANSWERS } from './exact-limit.ts'
+import { exactStateOf, isExact, LEASE_VALUES, STATE_VALUES } from './exact-limit.ts'
 
 type Seconds = (number | undefined)[]
 
@@ -58,12 +58,12 @@ function statesOf(
 ): AdmissionFacts['limits'] {
   let at = from
   const states = limits.map((request) => {
-    const { rule, ask } = request
+    const { rule, leaseRequest } = request
     if (!isExact(rule) || reply.length === from) return undefined
-    const state = exactStateOf(rule, reply.slice(at, at + EXACT_ANSWERS), nowMs)
-    at += EXACT_ANSWERS
-    if (ask === undefined) return state
-    at += LEASE_ANSWERS
+    const state = exactStateOf(rule, reply.slice(at, at + STATE_VALUES), nowMs)
+    at += STATE_VALUES
+    if (leaseRequest === undefined) return state
+    at += LEASE_VALUES
     return withGrant(state, request, reply[at - 2], reply[at - 1])
   })
   if (reply.length !== at) throw new Unavailable('redis', 'malformed')
@@ -73,11 +73,11 @@ function statesOf(
 /** Adds the grant to a state. Throws `Unavailable` if it is larger than requested. */
 function withGrant(
   state: RateLimit | Unavailable,
-  { ask }: LimitRequest,
+  { leaseRequest }: LimitRequest,
   units: unknown,
   endMicros: unknown,
 ): RateLimit | Unavailable {
-  if (!isCount(units) || !isCount(endMicros) || units > (ask?.units ?? 0))
+  if (!isCount(units) || !isCount(endMicros) || units > (leaseRequest?.units ?? 0))
     throw new Unavailable('redis', 'malformed')
   return state instanceof Unavailable ? state : { ...state, grant: { units, endMicros } }
 }

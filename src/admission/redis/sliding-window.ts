@@ -55,15 +55,15 @@ function windowOf(rule: LimitRule): Window {
  * depends on counting microtasks. If Redis has not cached the script (`NOSCRIPT`, after a
  * failover), it is sent in full, once, in a separate call.
  */
-function askLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingLimit {
+function prepareLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingLimit {
   const windowMs = rule.windowSeconds * 1000
   const reply = Promise.withResolvers<unknown>()
-  let asked: { keys: readonly string[]; command: RedisCommand } | undefined
+  let sent: { keys: readonly string[]; command: RedisCommand } | undefined
   const runner: ScriptRunner = {
     evalsha(sha, keys, args) {
       const own = scripts.get(sha)?.name(rest)
       const name = typeof own === 'string' ? own : sha
-      asked = { keys, command: ['EVALSHA', name, keys.length, ...keys, ...args.map(asArgument)] }
+      sent = { keys, command: ['EVALSHA', name, keys.length, ...keys, ...args.map(asArgument)] }
       return reply.promise
     },
     async eval(text, keys, args) {
@@ -85,14 +85,14 @@ function askLimit({ rule, key }: LimitRequest, rest: RedisRest): PendingLimit {
     },
     counterName(key),
   )
-  const [current, previous] = asked?.keys ?? []
-  if (asked === undefined || current === undefined || previous === undefined)
-    throw new Error('sliding window: the limiter did not ask at once')
+  const [current, previous] = sent?.keys ?? []
+  if (sent === undefined || current === undefined || previous === undefined)
+    throw new Error('sliding window: the limiter sent no command')
   // settle() reports the limiter's failure. Prevent an unhandled rejection.
   state.catch(() => undefined)
 
   return {
-    command: asked.command,
+    command: sent.command,
     counters: [current, previous],
     async settle(answer, [countedNow, countedBefore]) {
       try {
@@ -123,13 +123,13 @@ export interface PendingLimits {
 /** The engine, as the store calls it. */
 export interface SlidingWindows extends UpstashEngine {
   /** Prepares the commands of several limits. Each limit counts independently of the others. */
-  askLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits
+  prepareLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits
 }
 
-export const slidingWindows: SlidingWindows = { feature: 'upstash', askLimits }
+export const slidingWindows: SlidingWindows = { feature: 'upstash', prepareLimits }
 
-function askLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
-  const pending = limits.map((limit) => askLimit(limit, rest))
+function prepareLimits(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
+  const pending = limits.map((limit) => prepareLimit(limit, rest))
   const counters = pending.flatMap((limit) => limit.counters)
   return {
     commands: [['MGET', ...counters], ...pending.map(({ command }) => command)],

@@ -53,21 +53,17 @@ export function createUpstashAdmissionStore(
       const others = query.limits.filter(({ rule }) => !isExact(rule))
       if (others.length === 0 && query.relation === undefined)
         return factsIn(redis, query, scripts, await redis.send(scripts))
-      const asked = askOthers(others, rest)
-      const checked = query.relation && (await checkCommand(relations, query.relation))
-      const replies = await redis.send([
-        ...scripts,
-        ...asked.commands,
-        ...(checked ? [checked] : []),
-      ])
+      const pending = prepareOthers(others, rest)
+      const check = query.relation && (await checkCommand(relations, query.relation))
+      const replies = await redis.send([...scripts, ...pending.commands, ...(check ? [check] : [])])
       const facts = await factsIn(redis, query, scripts, replies)
-      const end = scripts.length + asked.commands.length
-      const states = (await asked.settle(replies.slice(scripts.length, end))).values()
+      const end = scripts.length + pending.commands.length
+      const states = (await pending.settle(replies.slice(scripts.length, end))).values()
       const limits = query.limits.map(({ rule }, index) =>
         isExact(rule) ? facts.limits[index] : states.next().value,
       )
-      if (checked === undefined) return { ...facts, limits }
-      const relation = await answerOf(() => relations?.answerOf(rest, replies[end], checked))
+      if (check === undefined) return { ...facts, limits }
+      const relation = await answerOf(() => relations?.answerOf(rest, replies[end], check))
       return { ...facts, limits, relation }
     },
   }
@@ -109,9 +105,9 @@ function feedIn(reply: RedisReply | undefined, since: FeedCursor): FeedReply {
 }
 
 /** Prepares the commands of the limits that are not exact. They bring their engine with them. */
-function askOthers(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
+function prepareOthers(limits: readonly LimitRequest[], rest: RedisRest): PendingLimits {
   const engine = limits[0]?.rule.engine as SlidingWindows | undefined
-  return engine === undefined ? NO_OTHERS : engine.askLimits(limits, rest)
+  return engine === undefined ? NO_OTHERS : engine.prepareLimits(limits, rest)
 }
 
 /** Returns the script call with its keys and arguments. */
@@ -134,9 +130,9 @@ function commandOf(name: string, query: AdmissionQuery): RedisCommand {
 
   command.push(looked, exact.length, proof?.replayTtlSeconds ?? 0)
   command.push(tokens, revokedBefore, inForce, revocation.issuedAtSeconds, nowMs)
-  for (const { rule, ask } of exact) {
+  for (const { rule, leaseRequest } of exact) {
     pushExactArguments(command, rule, query.isRenewal)
-    command.push(leaseArgument(ask))
+    command.push(leaseArgument(leaseRequest))
   }
   return command
 }
