@@ -7,6 +7,7 @@ import { intervalText } from './runs.ts'
 import type { Result } from './schema.ts'
 import type { Described } from './section.ts'
 import { besides, type Ours, slowedBy, standingsOf, verdictText } from './standing.ts'
+import { sentencesOf } from './summary.ts'
 
 /** Input of the summary in addition to the results. */
 export interface MarkdownOptions {
@@ -27,13 +28,17 @@ export function markdownOf(results: Results, options: MarkdownOptions): string {
     '# Benchmarks',
     `\`npm run bench:report\` generates this page from the files of results that it names.
 [report.html](${options.linkTo(options.page)}) shows the same results with plots; open it in a browser.
-[bench/README.md](${options.linkTo('bench/README.md')}) explains how they were measured, and what they do not show.`,
+[bench/README.md](${options.linkTo('bench/README.md')}) explains the measurements and their limits.`,
+    '## Summary',
+    sentencesOf(results)
+      .map((sentence) => `* ${plain(sentence)}`)
+      .join('\n'),
     ...missing(results, options),
-    ...aims(results),
-    ...environment(results, options),
-    ...beside(results),
     ...scenarios(results, options),
     ...comparisons(results, options),
+    ...beside(results),
+    ...environment(results, options),
+    ...aims(results),
   ].join('\n\n')}\n`
 }
 
@@ -97,7 +102,7 @@ function environment(results: Results, { linkTo }: MarkdownOptions): readonly st
   return [
     '## Environment',
     markdownTable(
-      ['results', 'of', 'command', 'revision', 'machine'],
+      ['results', 'date', 'command', 'revision', 'machine'],
       saved
         .filter((one) => one !== undefined)
         .map(({ path, result: { date, command, commit, machine } }) => [

@@ -3,11 +3,11 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { ROOT } from '../../dev/start/settings.ts'
 import { SCENARIOS } from '../scenarios/index.ts'
-import { markdownOf } from './markdown.ts'
+import { type Headline, headlinesOf } from './headlines.ts'
+import { markdownOf, markdownTable } from './markdown.ts'
 import type { ReportOptions } from './options.ts'
 import { pageOf } from './page.ts'
-import { figuresText, withFigures } from './readme.ts'
-import { readResults } from './results.ts'
+import { type Results, readResults } from './results.ts'
 
 /** A file to write. */
 export interface Output {
@@ -50,3 +50,34 @@ const placeOf = (out: string | undefined, usual: string, name: string) =>
  * repository.
  */
 const linksFrom = (file: string) => (path: string) => relative(dirname(file), resolve(ROOT, path))
+
+/** Begins the text that is generated from results. The text around it stays unchanged. */
+const BEGIN = '<!-- figures:begin -->'
+/** Ends the generated text. */
+const END = '<!-- figures:end -->'
+
+/** The README has a limit of size, and refers to docs/benchmarks.md for the other figures. */
+const SHOWN = 3
+
+/** Returns a table of the first headlines, each with the command and the file of its result. */
+function figuresText(results: Results, linkTo: (path: string) => string): string {
+  const headlines = headlinesOf(results).slice(0, SHOWN)
+  if (headlines.length === 0) return 'The results contain none of these figures.'
+  return markdownTable(
+    ['', 'measured', 'aim', 'by'],
+    headlines.map(({ what, value, aim, path, command }: Headline) => [
+      what,
+      `**${value}**`,
+      aim,
+      `\`${command}\` ([results](${linkTo(path)}))`,
+    ]),
+  )
+}
+
+/** Returns `document` with other figures. Throws an `Error` if it has no markers. */
+export function withFigures(document: string, figures: string): string {
+  const begin = document.indexOf(BEGIN)
+  const end = document.indexOf(END)
+  if (begin < 0 || end < begin) throw new Error(`missing markers ${BEGIN} and ${END}`)
+  return `${document.slice(0, begin + BEGIN.length)}\n${figures}\n${document.slice(end)}`
+}

@@ -1,12 +1,12 @@
 /** Sections about all scenarios. */
 import { PUBLISHED_NOTE } from '../published.ts'
-import { badge } from './cards.ts'
 import { counted, dayOf, numberText } from './format.ts'
 import { type Html, html, tableOf } from './html.ts'
 import type { Results, Saved } from './results.ts'
 import type { Result } from './schema.ts'
 import type { PageOptions, Section } from './section.ts'
 import { besides, type Ours, standingsOf } from './standing.ts'
+import { badge } from './summary.ts'
 
 /** Number of own figures beside a published figure; the rest is collapsed. */
 const SHOWN = 4
@@ -19,7 +19,7 @@ export function failures({ suite }: Results, { scenarios }: PageOptions): Sectio
   if (failed.length === 0 && untried.length === 0) return undefined
   const alarm = html`<div class="alarm" role="note">
 <h3>${counted(failed.length, 'run')} of a scenario failed</h3>
-<p>A scenario fails as soon as anything answers wrong: then it has no figures.</p>
+<p>A scenario fails at the first wrong response. It then has no figures.</p>
 <ul>${failed.map(
     ({ scenario, runtime, why }) => html`<li><code>${scenario}</code>, ${runtime}: ${why}</li>`,
   )}</ul></div>`
@@ -28,7 +28,7 @@ export function failures({ suite }: Results, { scenarios }: PageOptions): Sectio
   )}</ul></div>`
   return {
     id: 'missing',
-    title: 'What is missing',
+    title: 'Missing results',
     body: html`${failed.length > 0 ? alarm : undefined}${untried.length > 0 ? absent : undefined}`,
   }
 }
@@ -45,9 +45,9 @@ export function aims(results: Results): Section {
   ])
   const body =
     rows.length === 0
-      ? html`<p>No figure of these results has an aim.</p>`
+      ? html`<p>These results have no aims.</p>`
       : tableOf(
-          'Aims and what was measured of them; those that are missed come first',
+          'Aims and measured values; missed aims come first',
           ['what', 'aim', 'measured', '', 'by'],
           rows,
         )
@@ -78,11 +78,11 @@ export function environment(results: Results, { linkTo }: PageOptions): Section 
           .join(', ')}; Redis: ${redis}`,
       ]
     })
-  const headings = ['results', 'of', 'command', 'revision', 'machine', 'versions']
-  const caption = 'The files of results that this page was made of'
+  const headings = ['results', 'date', 'command', 'revision', 'machine', 'versions']
+  const caption = 'The results files of this page'
   return {
     id: 'environment',
-    title: 'Where it was measured',
+    title: 'Environment',
     body: tableOf(caption, headings, rows),
   }
 }
@@ -92,13 +92,13 @@ export function beside(results: Results): Section {
   const systems = besides(results)
   return {
     id: 'beside',
-    title: 'Beside what others publish',
+    title: 'Published figures of other systems',
     parts: systems.map(({ system }, index) => ({ id: `beside-${index}`, title: system })),
     body: html`<p>${PUBLISHED_NOTE}</p>${systems.map(
       ({ system, rows }, index) =>
         html`<h3 id="beside-${index}">${system}</h3>${tableOf(
-          `What ${system} says of itself, and what was measured here`,
-          ['of', 'it says', 'here'],
+          `Published by ${system}, and measured here`,
+          ['figure', 'published', 'measured here'],
           rows.map(({ published, ours }) => [
             published.of,
             published.says,

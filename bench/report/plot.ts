@@ -11,8 +11,27 @@ const FRAME_HEIGHT = 75
 const CATEGORY_HEIGHT = 18
 const BAR_HEIGHT = 15
 const LABEL_WIDTH = 170
-/** Colours that are distinct for colour-blind people too (Okabe and Ito), none too pale. */
-const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#a0468a', '#b07d00', '#3d9ad1', '#444a57']
+/** Distinct colours, also for colour-blind people (Okabe and Ito), none too pale. */
+const COLOURS = [
+  ...['#0072b2', '#d55e00', '#009e73', '#a0468a', '#b07d00'],
+  ...['#3d9ad1', '#444a57', '#7a9a01', '#8c2d04', '#6a51a3'],
+]
+/** Series with the same colour in every plot. */
+const FIXED: ReadonlyMap<string, string> = new Map(
+  ['p50', 'p95', 'p99', 'p999'].map((name, index) => [name, COLOURS[index] as string]),
+)
+
+/** Returns one colour for each series. Throws a `RangeError` if there are more series than colours. */
+export function coloursOf(series: readonly { readonly name: string }[]): readonly string[] {
+  const taken = new Set(series.map(({ name }) => FIXED.get(name)))
+  const free = COLOURS.filter((colour) => !taken.has(colour)).values()
+  return series.map(({ name }) => {
+    const colour = FIXED.get(name) ?? free.next().value
+    if (colour === undefined) throw new RangeError(`no colour for the series ${name}`)
+    return colour
+  })
+}
+
 const INK = '#1d2433'
 const FAINT = '#dfe3ea'
 /** Points of lines, or values of bars. */
@@ -27,7 +46,7 @@ export function plotSvg(plot: Plot, anchor: string): Html {
   try {
     chart.setOption({
       animation: false,
-      color: COLOURS,
+      color: [...coloursOf(plot.series)],
       textStyle: { fontFamily: 'system-ui, sans-serif', color: INK },
       ...(plot.kind === 'line' ? lines(plot) : bars(plot)),
     })
@@ -41,9 +60,9 @@ export function plotSvg(plot: Plot, anchor: string): Html {
  * Returns the legend. It is outside of the image, because only a browser knows the width of a text.
  */
 export function legendOf({ series }: Plot): Html {
+  const colours = coloursOf(series)
   return html`<ul class="legend" aria-hidden="true">${series.map(
-    ({ name }, index) =>
-      html`<li><i style="background: ${COLOURS[index % COLOURS.length]}"></i>${name}</li>`,
+    ({ name }, index) => html`<li><i style="background: ${colours[index]}"></i>${name}</li>`,
   )}</ul>`
 }
 
@@ -138,4 +157,20 @@ function embeddable(svg: string, plot: Plot, anchor: string): string {
       (_, width, height) =>
         `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}">`,
     )
+}
+
+/** Returns the plot's numbers: a row for each category, or for each x of any line. */
+export function dataOf({ kind, categories = [], series }: Plot): readonly (readonly string[])[] {
+  const textOf = (value: unknown) => (typeof value === 'number' ? numberText(value) : '-')
+  if (kind !== 'line') {
+    return categories.map((category, index) => [
+      category,
+      ...series.map(({ points }) => textOf(points[index])),
+    ])
+  }
+  const lines = series.map(
+    ({ points }) => new Map(points.filter((point) => Array.isArray(point)) as [number, number][]),
+  )
+  const places = [...new Set(lines.flatMap((line) => [...line.keys()]))].sort((a, b) => a - b)
+  return places.map((x) => [numberText(x), ...lines.map((line) => textOf(line.get(x)))])
 }

@@ -1,12 +1,12 @@
 /** Sections about separate runs: soak, profile, comparisons. */
 import { readFileSync } from 'node:fs'
-import { badge } from './cards.ts'
 import { dayOf, numberText } from './format.ts'
 import { type Html, html, tableOf } from './html.ts'
 import type { Results, Saved } from './results.ts'
 import type { Compared, Result } from './schema.ts'
 import type { PageOptions, Section } from './section.ts'
 import { slowedBy } from './standing.ts'
+import { badge } from './summary.ts'
 
 /** Number of modules in a profile's table. */
 const MODULES = 20
@@ -17,10 +17,10 @@ export function soak({ soak: saved }: Results, options: PageOptions): Section | 
   const { load, invariants, minutes, faults, audit, options: asked } = saved.result
   const ms = (value: number | null) => (value === null ? '-' : numberText(value))
   const body = html`<p>Two gateways over one Redis for ${numberText(asked.minutes)} minutes, with
-${numberText(load.offeredPerSecond)} requests a second offered and a fault in each window:
-${numberText(load.requests)} requests. Of ${numberText(audit.answered)} answers
-${numberText(audit.matched)} have exactly one audit event; ${numberText(audit.diedWithGateway)} died
-with a gateway that was killed, ${numberText(audit.lost)} are lost.</p>
+${numberText(load.offeredPerSecond)} offered requests a second and a fault in each window:
+${numberText(load.requests)} requests. ${numberText(audit.matched)} of ${numberText(audit.answered)} responses
+have exactly one audit event. ${numberText(audit.diedWithGateway)} events were in memory of a killed gateway,
+${numberText(audit.lost)} are lost.</p>
 ${pictureOf(saved, 'Latency, answers and memory over time, with the faults behind them', options)}
 ${tableOf(
   'Invariants',
@@ -28,7 +28,7 @@ ${tableOf(
   invariants.map(({ what, value, aim, holds }) => [what, value, aim, badge(holds)]),
 )}
 ${tableOf(
-  'Minute by minute; latency in ms',
+  'By minute; latency in ms',
   ['minute', 'answers', 'p50', 'p99', 'longest', 'p99 without faults'],
   minutes.map(({ answers, p50Ms, p99Ms, maxMs, quietP99Ms }, index) => [
     String(index + 1),
@@ -36,16 +36,16 @@ ${tableOf(
     ...[p50Ms, p99Ms, maxMs, quietP99Ms].map(ms),
   ]),
 )}
-<details><summary>Every fault</summary>${tableOf(
-    'Faults, in seconds since the load began',
-    ['fault', 'from', 'to', 'answers it explains', 'last of them after its end'],
+<details><summary>All faults</summary>${tableOf(
+    'Faults, in seconds since the start of the load',
+    ['fault', 'from', 'to', 'failures it explains', 'last one after its end'],
     faults.map(({ name, startSeconds, endSeconds, troubles, recoverySeconds }) => [
       name,
       ...[startSeconds, endSeconds, troubles].map(numberText),
       ms(recoverySeconds),
     ]),
   )}</details>`
-  return { id: 'soak', title: `The soak of ${dayOf(saved.result.date)}`, body }
+  return { id: 'soak', title: `Soak of ${dayOf(saved.result.date)}`, body }
 }
 
 /** Returns the section about the CPU time of the full pipeline. */
@@ -63,8 +63,8 @@ ${
   )
 }
 ${tableOf(
-  `The ${Math.min(MODULES, modules.length)} modules that take most; us of a request`,
-  ['module', 'its own', 'in functions of the platform', 'share'],
+  `The ${Math.min(MODULES, modules.length)} modules with the most CPU; us per request`,
+  ['module', 'own', 'platform functions', 'share'],
   modules
     .slice(0, MODULES)
     .map(({ module, selfMicros, platformMicros, share: of }) => [
@@ -74,7 +74,7 @@ ${tableOf(
       share(of),
     ]),
 )}`
-  return { id: 'profile', title: 'Where the CPU goes', body }
+  return { id: 'profile', title: 'CPU profile', body }
 }
 
 const TONES = { ok: true, regression: false, noisy: undefined } as const
@@ -95,9 +95,9 @@ export function comparisons({ comparisons: all }: Results, options: PageOptions)
   })
   const section: Section = {
     id: 'comparisons',
-    title: 'Revisions side by side',
+    title: 'Compared revisions',
     body: tableOf(
-      'The later revision to the earlier one: the median of pairs, and where the true one lies',
+      'Ratio of the later to the earlier revision: median of pairs and its interval',
       ['revisions', 'CPU of a request', 'requests a second', 'pairs', 'verdict'],
       rows,
     ),
@@ -122,7 +122,7 @@ function pictureOf(
 ): Html | undefined {
   if (picture === undefined) return undefined
   const data = readFileSync(picture).toString('base64')
-  return html`<figure><figcaption>${title} (<a href="${linkTo(picture)}">by itself</a>)</figcaption>
+  return html`<figure><figcaption>${title} (<a href="${linkTo(picture)}">image file</a>)</figcaption>
 <div class="wide" role="region" aria-label="Picture: ${title}" tabindex="0"><img
 src="data:image/svg+xml;base64,${data}" alt="${title}"></div></figure>`
 }

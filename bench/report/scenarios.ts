@@ -1,17 +1,15 @@
 /** Sections about one scenario each. */
-import type { Check, Figure, Measured, Plot } from '../scenario.ts'
-import { badge } from './cards.ts'
+import type { Check, Figure, Measured } from '../scenario.ts'
+
 import { aimText, counted, numberText, valueText } from './format.ts'
 import { type Html, html, prose, tableOf } from './html.ts'
-import { legendOf, plotSvg } from './plot.ts'
 import type { Results } from './results.ts'
 import type { Described, PageOptions, Section } from './section.ts'
 import { anchorOf, meets } from './standing.ts'
+import { badge, figureOf } from './summary.ts'
 
 /** Maximum number of rows; more are collapsed. */
 const MANY = 14
-/** Maximum number of points; more are only in the results file. */
-const MAX_POINTS = 60
 
 /** Returns the sections of all measured scenarios, in the order of the run. */
 export function scenarioSections(
@@ -72,51 +70,12 @@ const verdictOf = ({ value, aim }: Figure) => (aim === undefined ? '' : badge(me
 
 function checksOf(checks: readonly Check[], described: Described | undefined): Html {
   const table = tableOf(
-    'Each of these held: otherwise there would be no figures',
-    ['what', 'seen'],
+    'Conditions that held; otherwise there would be no figures',
+    ['condition', 'seen'],
     checks.map(({ what, seen }) => [what, seen]),
   )
   const rules = described?.asserts.map((rule) => html`<li>${prose(rule)}</li>`)
-  return html`<h3>What was looked at meanwhile</h3>
-${checks.length > 0 ? table : html`<p>Nothing that these results tell.</p>`}
-${rules && html`<details><summary>What makes it fail</summary><ul>${rules}</ul></details>`}`
-}
-
-function figureOf(plot: Plot, anchor: string): Html {
-  const rows = dataOf(plot)
-  const headings = [
-    plot.kind === 'line' ? plot.x.title : '',
-    ...plot.series.map(({ name }) => name),
-  ]
-  return html`<figure><figcaption>${plot.title}</figcaption>
-${plot.series.length > 1 ? legendOf(plot) : undefined}
-<div class="wide" role="region" aria-label="Plot: ${plot.title}" tabindex="0">${plotSvg(
-    plot,
-    anchor,
-  )}</div>
-${
-  rows.length > MAX_POINTS
-    ? undefined
-    : html`<details><summary>As a table</summary>${tableOf(
-        `${plot.title}: ${plot.y.title}`,
-        headings,
-        rows,
-      )}</details>`
-}</figure>`
-}
-
-/** Returns the plot's numbers: a row for each category, or for each x of any line. */
-export function dataOf({ kind, categories = [], series }: Plot): readonly (readonly string[])[] {
-  const textOf = (value: unknown) => (typeof value === 'number' ? numberText(value) : '-')
-  if (kind !== 'line') {
-    return categories.map((category, index) => [
-      category,
-      ...series.map(({ points }) => textOf(points[index])),
-    ])
-  }
-  const lines = series.map(
-    ({ points }) => new Map(points.filter((point) => Array.isArray(point)) as [number, number][]),
-  )
-  const places = [...new Set(lines.flatMap((line) => [...line.keys()]))].sort((a, b) => a - b)
-  return places.map((x) => [numberText(x), ...lines.map((line) => textOf(line.get(x)))])
+  return html`<h3>Checks during the measurement</h3>
+${checks.length > 0 ? table : html`<p>These results contain no checks.</p>`}
+${rules && html`<details><summary>Conditions that fail the run</summary><ul>${rules}</ul></details>`}`
 }

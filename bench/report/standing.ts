@@ -77,7 +77,7 @@ export function standingsOf(results: Pick<Results, 'suite' | 'soak'>): readonly 
   )
   const invariants = (results.soak?.result.invariants ?? []).map(
     ({ what, aim, value, holds }): Standing => ({
-      ...{ what, aim, value, isMet: holds, anchor: 'soak', of: 'The soak' },
+      ...{ what, aim, value, isMet: holds, anchor: 'soak', of: 'Soak' },
     }),
   )
   const all = [...figures, ...invariants]

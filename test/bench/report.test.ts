@@ -8,9 +8,9 @@ import { PUBLISHED } from '../../bench/published.ts'
 import { HEADLINES } from '../../bench/report/headlines.ts'
 import { html, prose } from '../../bench/report/html.ts'
 import { markdownTable } from '../../bench/report/markdown.ts'
-import { withFigures } from '../../bench/report/readme.ts'
+import { withFigures } from '../../bench/report/outputs.ts'
+import { coloursOf, dataOf } from '../../bench/report/plot.ts'
 import { readResults } from '../../bench/report/results.ts'
-import { dataOf } from '../../bench/report/scenarios.ts'
 import { besides, meets, standingsOf, verdictText } from '../../bench/report/standing.ts'
 import { SCENARIOS } from '../../bench/scenarios/index.ts'
 import { type Browser, CHROMIUM, type Page, startChromium } from '../harness/chromium.ts'
@@ -164,6 +164,18 @@ describe('what is said', () => {
     ])
   })
 
+  test('each series of a plot has its own colour, and a quantile has the same in every plot', () => {
+    const names = Array.from({ length: 10 }, (_, index) => ({ name: `series ${index}` }))
+    expect(new Set(coloursOf(names)).size).toBe(10)
+    const [first, second] = [
+      [{ name: 'p50' }, { name: 'p99' }],
+      [{ name: 'other' }, { name: 'p99' }],
+    ].map(coloursOf)
+    expect(first?.[1]).toBe(second?.[1])
+    expect(second?.[0]).not.toBe(second?.[1])
+    expect(() => coloursOf([...names, { name: 'one more' }])).toThrow(RangeError)
+  })
+
   test('nothing that was read becomes markup', () => {
     expect(html`<a title="${'"><b>'}">${[html`<i>${"'&"}</i>`]}</a>`.markup).toBe(
       '<a title="&quot;&gt;&lt;b&gt;"><i>&#39;&amp;</i></a>',
@@ -177,7 +189,7 @@ describe('what is said', () => {
     const changed = withFigures(document, 'new')
     expect(changed).toBe(document.replace('old', 'new'))
     expect(withFigures(changed, 'new')).toBe(changed)
-    expect(() => withFigures('a', 'new')).toThrow('there is no <!-- figures:begin -->')
+    expect(() => withFigures('a', 'new')).toThrow('missing markers <!-- figures:begin -->')
   })
 })
 
