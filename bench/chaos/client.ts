@@ -1,7 +1,7 @@
 /** Sends requests and returns their outcomes. It never throws. */
 import { Agent, type IncomingMessage, request } from 'node:http'
 
-/** A hanging gateway must not block the load. Longer than every timeout of the gateway. */
+/** Longer than every timeout of the gateway. */
 const TIMEOUT_MS = 40_000
 const MAX_SOCKETS = 1_024
 /** Shorter than workerd's idle timeout for connections of 5 s. */
@@ -33,12 +33,21 @@ export interface Client {
   close(): void
 }
 
-/**
- * Creates the client. It keeps its connections open and repeats a GET once if a kept connection was
- * closed without a response (RFC 9112 section 9.3.1), as proxies and libraries do. Opens at most
- * `maxSockets` connections to each host.
- */
-export function createClient(maxSockets: number = MAX_SOCKETS): Client {
+export interface ClientOptions {
+  /** Maximum number of connections to each host. Default 1,024. */
+  readonly maxSockets?: number
+  /** Default 40,000. */
+  readonly timeoutMs?: number
+  /**
+   * Repeats a GET once if a kept connection was closed without a response (RFC 9112 section 9.3.1),
+   * as proxies and libraries do. Default true.
+   */
+  readonly repeats?: boolean
+}
+
+/** Creates a client that keeps its connections open. */
+export function createClient(options: ClientOptions = {}): Client {
+  const { maxSockets = MAX_SOCKETS, timeoutMs: timeout = TIMEOUT_MS, repeats = true } = options
   const agent = new Agent({
     keepAlive: true,
     maxSockets,
@@ -58,13 +67,14 @@ export function createClient(maxSockets: number = MAX_SOCKETS): Client {
               ...headers,
               ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
             },
-            timeout: TIMEOUT_MS,
+            timeout,
           },
           (incoming) => readAnswer(incoming, resolve),
         )
         outgoing.on('timeout', () => outgoing.destroy())
         outgoing.on('error', ({ code }: NodeJS.ErrnoException) => {
-          const isDropped = outgoing.reusedSocket && code === 'ECONNRESET' && method === 'GET'
+          const isDropped =
+            repeats && outgoing.reusedSocket && code === 'ECONNRESET' && method === 'GET'
           resolve(isDropped ? this.send(sent) : { ...NO_ANSWER, body: code ?? '' })
         })
         outgoing.end(body)

@@ -1,7 +1,7 @@
 /** Sends bursts at the boundaries of windows, and continuous overload, without faults. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type HistoryEvent, historyOf, type RequestEvent } from '../chaos/history.ts'
 import { rounded } from '../measure/statistics.ts'
-import { type HistoryEvent, historyOf, type RequestEvent } from './history.ts'
 import { offerLoad, type Wallet } from './load.ts'
 import type { Recorder } from './recorder.ts'
 import { LIMITS, type LimitName, PROCESSES } from './terms.ts'

@@ -1,6 +1,12 @@
 /** Checks that no request was admitted later than the staleness bound after a revocation. Pure. */
-import { type FaultsByTime, HEALTHY } from './faults-by-time.ts'
-import { admissionOf, type History, type RequestEvent, type RevokeEvent } from './history.ts'
+import {
+  admissionOf,
+  type FaultsByTime,
+  HEALTHY,
+  type History,
+  type RequestEvent,
+  type RevokeEvent,
+} from '../chaos/history.ts'
 import type { Terms } from './terms.ts'
 
 export interface RevocationCounts {

@@ -1,5 +1,5 @@
 /** Checks that no rolling window exceeded its limit. Pure. */
-import { type Admission, admissionOf, type History, type LossEvent } from './history.ts'
+import { type Admission, admissionOf, type History, type LossEvent } from '../chaos/history.ts'
 import type { LimitTerms, Terms } from './terms.ts'
 
 /** Added to the life of a lease: its margin, and a call in progress. */

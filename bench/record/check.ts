@@ -1,9 +1,16 @@
 /** Checks a history: takes the events of a run and returns a verdict. Pure. */
-import { type Answers, checkAnswers } from './check-answers.ts'
+import {
+  type FaultsByTime,
+  faultsByTime,
+  HEALTHY,
+  type History,
+  type HistoryEvent,
+  historyOf,
+  RECOVERING,
+  type RequestEvent,
+} from '../chaos/history.ts'
 import { checkRevocations, type Revocations } from './check-revocations.ts'
 import { checkWindows, type Windows } from './check-windows.ts'
-import { faultsByTime } from './faults-by-time.ts'
-import { type HistoryEvent, historyOf } from './history.ts'
 import type { Terms } from './terms.ts'
 
 export interface Verdict {
@@ -33,3 +40,91 @@ export const violationsOf = ({ windows, revocations, answers }: Verdict): readon
   ...revocations.violations,
   ...answers.wrong,
 ]
+
+/** Responses while the called process was in one state. */
+export interface Availability {
+  requests: number
+  admitted: number
+  /** Number of 429 responses. */
+  limited: number
+  /** Number of 401 responses. */
+  revoked: number
+  /** Number of 503 responses. */
+  unavailable: number
+  /** Number of requests without a response. */
+  none: number
+}
+
+export interface Answers {
+  readonly byFault: Readonly<Record<string, Availability>>
+  /** Responses that a correct system never gives. One sentence each. */
+  readonly wrong: readonly string[]
+  /** 503 or no response without a fault: the machine may be the cause. One sentence each. */
+  readonly unexplained: readonly string[]
+}
+
+/** Faults that close connections, or keep a process from responding. */
+const SILENCING: readonly string[] = ['gateway-killed', 'gateway-paused']
+const NO_REDIS = 'dependency_unavailable'
+const OVERLOADED = 'overloaded'
+
+/**
+ * Checks the reasons: 200 if the origin received the request; 401 if a revocation of the token had
+ * begun; 429 on a route with limits; 503 or no response if a fault of that process was active or
+ * had just ended.
+ */
+function checkAnswers(history: History, faults: FaultsByTime, terms: Terms): Answers {
+  const byFault: Record<string, Availability> = {}
+  const [wrong, unexplained]: [string[], string[]] = [[], []]
+  const revokingSince = new Map<string, number>()
+  for (const { token, invokeMs } of history.revocations)
+    revokingSince.set(token, Math.min(invokeMs, revokingSince.get(token) ?? invokeMs))
+
+  function wrongIn(request: RequestEvent): string | undefined {
+    const { id, status, code, route, token, completeMs } = request
+    const hasArrived = history.arrivals.has(id)
+    if (status === 200) return hasArrived ? undefined : 'the origin has not seen it'
+    if (hasArrived && status !== 0) return 'the origin has seen it'
+    if (status === 401)
+      return (revokingSince.get(token) ?? completeMs) < completeMs ? undefined : 'not revoked'
+    if (status === 429) return terms.routes[route]?.length ? undefined : 'no limit'
+    if (status === 503 && (code === NO_REDIS || code === OVERLOADED)) return undefined
+    return status === 0 ? undefined : 'no such answer'
+  }
+
+  for (const request of history.requests) {
+    const { id, process, status, code, invokeMs, completeMs } = request
+    const now = faults.at(process, invokeMs)
+    const touching = faults.touching(process, invokeMs, completeMs)
+    const name = now?.name ?? (touching === undefined ? HEALTHY : RECOVERING)
+    byFault[name] ??= newAvailability()
+    count(byFault[name], status)
+    const about = `request ${id} at process ${process}: ${status} ${code} (${name})`
+    const mistake = wrongIn(request)
+    if (mistake !== undefined) wrong.push(`${about}: ${mistake}`)
+    const isToBlame = touching !== undefined && (status !== 0 || SILENCING.includes(touching.name))
+    if ((status === 503 || status === 0) && !isToBlame) unexplained.push(about)
+  }
+  const known = new Set(history.requests.map(({ id }) => id))
+  for (const id of history.arrivals.keys())
+    if (!known.has(id)) wrong.push(`the origin has seen ${id}, which was not sent`)
+  return { byFault, wrong, unexplained }
+}
+
+function count(counts: Availability, status: number): void {
+  counts.requests += 1
+  if (status === 200) counts.admitted += 1
+  if (status === 429) counts.limited += 1
+  if (status === 401) counts.revoked += 1
+  if (status === 503) counts.unavailable += 1
+  if (status === 0) counts.none += 1
+}
+
+const newAvailability = (): Availability => ({
+  requests: 0,
+  admitted: 0,
+  limited: 0,
+  revoked: 0,
+  unavailable: 0,
+  none: 0,
+})

@@ -1,14 +1,13 @@
 /** Plans the faults of a recorded run. */
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
-import { seededRandom } from '../../dev/fault-proxy/random.ts'
-import { PROCESSES } from './terms.ts'
-
-const said = (status: number, body: string): Fault => ({
-  kind: 'answer',
-  status,
-  headers: { 'Content-Type': 'application/json' },
-  body,
-})
+import {
+  type PlannedFault as PlannedWindow,
+  planWindows,
+  RUBBISH,
+  seededRandom,
+  shuffled,
+} from '../chaos/faults.ts'
+import { EVERYBODY, PROCESSES } from './terms.ts'
 
 /** Faults between a gateway and Redis. Steps have equal length, one after another. */
 const LINK_FAULTS = {
@@ -26,15 +25,7 @@ const LINK_FAULTS = {
     { kind: 'flap', upMs: 700, downMs: 300 },
     { kind: 'flap', upMs: 300, downMs: 1_500 },
   ],
-  rubbish: [
-    { kind: 'garbage' },
-    said(200, '[]'),
-    said(200, '[{"result":null}]'),
-    said(200, '[{"result":[]}]'),
-    said(200, '{"result":'),
-    said(500, '{"error":"ERR"}'),
-    said(429, '{"error":"ERR max requests limit exceeded"}'),
-  ],
+  rubbish: RUBBISH,
 } as const satisfies Readonly<Record<string, readonly Fault[]>>
 
 /**
@@ -65,13 +56,9 @@ const FAULT_SHARE = 0.75
 /** One fault in this many affects all gateways. */
 const OF_ALL = 5
 
-/** Times are in seconds since the start of the load. */
-export interface PlannedFault {
-  readonly name: FaultName
-  /** The affected processes. */
+/** A planned fault and the affected processes. */
+export interface PlannedFault extends PlannedWindow<FaultName> {
   readonly processes: readonly number[]
-  readonly startSeconds: number
-  readonly endSeconds: number
 }
 
 export interface PlanOptions {
@@ -82,41 +69,14 @@ export interface PlanOptions {
   readonly seed: number
 }
 
-/**
- * Plans the faults one after another. Each occurs once before any occurs again, each time in a new
- * order.
- */
-export function planFaults({
-  seconds,
-  windowSeconds,
-  faults,
-  seed,
-}: PlanOptions): readonly PlannedFault[] {
+/** Plans one fault for each window, after a rest, and chooses the affected processes. */
+export function planFaults({ seed, ...options }: PlanOptions): readonly PlannedFault[] {
   const random = seededRandom(seed)
-  const planned: PlannedFault[] = []
-  const often = faults.filter((name) => OFTEN.includes(name))
-  let round: FaultName[] = []
-  // The first quarter of a window has no fault, so a run starts without one.
-  for (let at = 0; at + windowSeconds <= seconds; at += windowSeconds) {
-    if (round.length === 0) round = shuffled([...faults, ...often, ...often], random)
-    const name = round.pop()
-    if (name === undefined) break
-    const everybody = Array.from({ length: PROCESSES }, (_, index) => index)
-    const isEverybody = isOfRedis(name) || planned.length % OF_ALL === OF_ALL - 1
+  const often = options.faults.filter((name) => OFTEN.includes(name))
+  const windows = planWindows({ ...options, often, active: [1 - FAULT_SHARE, 1], random })
+  return windows.map((planned, index) => {
+    const isEverybody = isOfRedis(planned.name) || index % OF_ALL === OF_ALL - 1
     const count = isEverybody ? PROCESSES : 1 + Math.floor(random() * (PROCESSES - 1))
-    planned.push({
-      name,
-      processes: shuffled(everybody, random).slice(0, count).sort(),
-      startSeconds: at + windowSeconds * (1 - FAULT_SHARE),
-      endSeconds: at + windowSeconds,
-    })
-  }
-  return planned
-}
-
-function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {
-  return items
-    .map((item) => [random(), item] as const)
-    .sort(([one], [other]) => one - other)
-    .map(([, item]) => item)
+    return { ...planned, processes: shuffled(EVERYBODY, random).slice(0, count).sort() }
+  })
 }

@@ -2,28 +2,21 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Shutdown } from '../../dev/start/shutdown.ts'
+import type { HistoryEvent } from '../chaos/history.ts'
+import { commandLine, type RunContext } from '../main.ts'
 import { rounded } from '../measure/statistics.ts'
 import { surroundings } from '../surroundings.ts'
 import { BURST_SUBJECTS, burst, overloadFigures } from './bursts.ts'
 import { check, violationsOf } from './check.ts'
 import { condemn } from './condemned.ts'
 import { isOfRedis, planFaults } from './faults.ts'
-import type { HistoryEvent } from './history.ts'
+import { inject } from './inject.ts'
 import { CALLERS, createWallet, offerLoad } from './load.ts'
-import { plague } from './nemesis.ts'
 import type { RecordOptions } from './options.ts'
-import { createRecorder } from './recorder.ts'
+import { createRecorder, witness } from './recorder.ts'
 import { type RecordResult, resultOf } from './result.ts'
 import { startSystem } from './system.ts'
 import { TERMS } from './terms.ts'
-import { witness } from './witness.ts'
-
-export interface RecordContext {
-  readonly argv: readonly string[]
-  readonly shutdown: Pick<Shutdown, 'defer' | 'signal'>
-  readonly progress: (what: string) => void
-}
 
 export interface Recorded {
   readonly result: RecordResult
@@ -33,14 +26,14 @@ export interface Recorded {
 /** Performs the run. Throws an `Error` of one line if a process does not start. */
 export async function record(
   options: RecordOptions,
-  { argv, shutdown, progress }: RecordContext,
+  { argv, shutdown, progress }: RunContext,
 ): Promise<Recorded> {
   const { seconds, windowSeconds, burstSeconds, revocations: perSecond, seed } = options
   const directory = mkdtempSync(join(tmpdir(), 'portcullis-record-'))
   shutdown.defer(async () => rmSync(directory, { recursive: true, force: true }))
   progress('starting')
   const system = await startSystem(seed, directory, shutdown)
-  const { canKillRedis, redisKind } = system.surroundings.ready
+  const { canKillRedis, redisKind } = system.dependencies
   const about = surroundings(argv, redisKind)
   const recorder = await createRecorder(system)
   shutdown.defer(async () => recorder.close())
@@ -60,8 +53,8 @@ export async function record(
     offerLoad(recorder, wallet, { callers: CALLERS, seed, signal: ending }),
     condemn(recorder, wallet, { perSecond, seed, signal: ending }),
   ])
-  const plaguing = plague(system, { plan, seed, signal, progress }).finally(() => over.abort())
-  await Promise.all([offering, plaguing, witnessing])
+  const injecting = inject(system, { plan, seed, signal, progress }).finally(() => over.abort())
+  await Promise.all([offering, injecting, witnessing])
   await recorder.settled()
   shutdown.signal.throwIfAborted()
 
@@ -70,7 +63,8 @@ export async function record(
   const result = resultOf({
     about,
     loadAverageAfter: loadavg().map((load) => rounded(load, 2)),
-    ...{ argv, options, faults, verdict, violations: violationsOf(verdict) },
+    command: commandLine('npm run record', argv),
+    ...{ options, faults, verdict, violations: violationsOf(verdict) },
     overload: overloadFigures(system.events),
     faultSeconds: plan.reduce(
       (sum, { startSeconds, endSeconds }) => sum + endSeconds - startSeconds,

@@ -1,9 +1,11 @@
-/** Sends requests and revocations, and records each of them. */
+/** Sends requests and revocations, and records each of them. Detects an overloaded machine. */
 import { randomUUID } from 'node:crypto'
-import { createClient } from './client.ts'
-import { NUMBER_HEADER } from './origin.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createClient } from '../chaos/client.ts'
+import { NUMBER_HEADER } from '../chaos/dependencies.ts'
+import { STARVED } from '../chaos/history.ts'
 import type { System } from './system.ts'
-import type { RouteName } from './terms.ts'
+import { EVERYBODY, type RouteName } from './terms.ts'
 
 const TTL_SECONDS = 7_200
 /** Exempt from throttling by address, which is not recorded here. */
@@ -11,6 +13,9 @@ const ADDRESS = '127.0.0.1'
 
 /** Maximum number of concurrent requests to one process. */
 const MAX_UNDER_WAY = 80
+
+/** A repeated request would be two requests with one number. */
+const ONCE = { timeoutMs: 8_000, repeats: false }
 
 export interface Token {
   /** The `jti` of the token. */
@@ -37,7 +42,7 @@ export interface Recorder {
 }
 
 export async function createRecorder({ gateways, events, sign, now }: System): Promise<Recorder> {
-  const client = createClient()
+  const client = createClient(ONCE)
   const underWay = new Set<Promise<unknown>>()
   const operator = await sign({ subject: 'olga', roles: ['operator'], ttlSeconds: TTL_SECONDS })
   const underWayAt = gateways.map(() => 0)
@@ -53,7 +58,7 @@ export async function createRecorder({ gateways, events, sign, now }: System): P
     sent += 1
     underWayAt[process] = (underWayAt[process] ?? 0) + 1
     const [id, invokeMs] = [sent, now()]
-    const answer = await client.send({
+    const { status, code, isCut } = await client.send({
       method: 'GET',
       url: `${gateways[process]?.url()}/${route}`,
       headers: {
@@ -64,14 +69,14 @@ export async function createRecorder({ gateways, events, sign, now }: System): P
     })
     events.push({
       ...{ kind: 'request', id, process, route, subject: token.subject, token: token.id },
-      ...{ invokeMs, completeMs: now(), ...answer },
+      ...{ invokeMs, completeMs: now(), status: isCut ? 0 : status, code: isCut ? '' : code },
     })
     underWayAt[process] = (underWayAt[process] ?? 0) - 1
   }
 
   async function revoke(process: number, token: Token, kind: 'token' | 'subject') {
     const invokeMs = now()
-    const { status } = await client.send({
+    const { status, isCut } = await client.send({
       method: 'POST',
       url: `${gateways[process]?.url()}/-/admin/revocations`,
       headers: {
@@ -82,8 +87,11 @@ export async function createRecorder({ gateways, events, sign, now }: System): P
       body: JSON.stringify({ kind, value: kind === 'token' ? token.id : token.subject }),
     })
     const completeMs = now()
-    events.push({ kind: 'revoke', process, token: token.id, invokeMs, completeMs, status })
-    return status === 201
+    const complete = isCut ? 0 : status
+    events.push({
+      ...{ kind: 'revoke', process, token: token.id, invokeMs, completeMs, status: complete },
+    })
+    return complete === 201
   }
 
   return {
@@ -100,4 +108,45 @@ export async function createRecorder({ gateways, events, sign, now }: System): P
     },
     close: client.close,
   }
+}
+
+/** Time between two checks. */
+const PAUSE_MS = 200
+/** On an idle machine an empty call takes a tenth of this. The gateways' timeout is 250 ms. */
+const STARVED_MS = 75
+
+/**
+ * Calls each gateway's health endpoint, which has no dependencies, and sends Redis a `PING`, both
+ * without the fault proxies. Records calls that take too long; a slow Redis counts for all
+ * processes.
+ */
+export async function witness(
+  { gateways, dependencies, events, now }: System,
+  signal: AbortSignal,
+): Promise<void> {
+  const client = createClient(ONCE)
+
+  async function look(processes: readonly number[], ask: () => Promise<unknown>): Promise<void> {
+    while (!signal.aborted) {
+      const fromMs = now()
+      await ask()
+      const untilMs = now()
+      if (untilMs - fromMs > STARVED_MS)
+        events.push({ kind: 'fault', name: STARVED, processes, fromMs, untilMs })
+      await sleep(PAUSE_MS)
+    }
+  }
+
+  const headers = { authorization: `Bearer ${dependencies.restToken}` }
+  await Promise.all([
+    look(EVERYBODY, () =>
+      client.send({ method: 'GET', url: `${dependencies.restUrl}/ping`, headers }),
+    ),
+    ...gateways.map((gateway, index) =>
+      look([index], () =>
+        client.send({ method: 'GET', url: `${gateway.url()}/-/healthz`, headers: {} }),
+      ),
+    ),
+  ])
+  client.close()
 }

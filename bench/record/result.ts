@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
+import type { HistoryEvent } from '../chaos/history.ts'
 import { rounded } from '../measure/statistics.ts'
 import type { surroundings } from '../surroundings.ts'
 import { table } from '../text.ts'
@@ -10,7 +11,6 @@ import type { Verdict } from './check.ts'
 import type { RevocationCounts } from './check-revocations.ts'
 import type { WindowFinding } from './check-windows.ts'
 import type { FaultName } from './faults.ts'
-import type { HistoryEvent } from './history.ts'
 import type { RecordOptions } from './options.ts'
 import { TERMS, type Terms } from './terms.ts'
 
@@ -61,7 +61,7 @@ export interface RecordResult extends About {
 export interface ResultParts {
   readonly about: About
   readonly loadAverageAfter: readonly number[]
-  readonly argv: readonly string[]
+  readonly command: string
   readonly options: RecordOptions
   /** Faults that were possible on this machine. */
   readonly faults: readonly FaultName[]
@@ -72,7 +72,7 @@ export interface ResultParts {
 }
 
 export function resultOf(parts: ResultParts): RecordResult {
-  const { about, argv, options, faults, verdict, violations, overload, faultSeconds } = parts
+  const { about, command, options, faults, verdict, violations, overload, faultSeconds } = parts
   const { seconds, windowSeconds, burstSeconds, revocations: perSecond, seed } = options
   const { violations: _, ...revocations } = verdict.revocations
   const { unexplained, byFault } = verdict.answers
@@ -80,7 +80,7 @@ export function resultOf(parts: ResultParts): RecordResult {
     benchmark: 'record',
     ...about,
     loadAverageAfter: parts.loadAverageAfter,
-    command: ['npm run record', ...(argv.length > 0 ? ['--', ...argv] : [])].join(' '),
+    command,
     options: { seconds, windowSeconds, burstSeconds, faults, revocations: perSecond, seed },
     ...{ faultSeconds, terms: TERMS, requests: verdict.requests, admitted: verdict.admitted },
     holds: violations.length === 0 && unexplained.length === 0,
@@ -173,8 +173,8 @@ export function report(result: RecordResult): string {
       ]),
     ),
     ...examples('violations', result.violations),
-    ...examples(`${result.unexplained} without a reason`, result.unexplainedExamples),
-    result.holds ? 'Everything holds.' : 'NOT everything holds.',
+    ...examples(`${result.unexplained} unexplained`, result.unexplainedExamples),
+    result.holds ? 'All invariants hold.' : 'NOT all invariants hold.',
   ].join('\n\n')
 }
 

@@ -1,28 +1,23 @@
 /** Starts all processes of a recorded run, with one common clock. */
-import { randomBytes } from 'node:crypto'
+import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { prepareDevVars } from '../../dev/dev-vars.ts'
 import { type AccessTokenRequest, signAccessToken } from '../../dev/start/access-token.ts'
+import { HOST } from '../../dev/start/settings.ts'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
-import { type Child, startChild } from '../processes/child.ts'
-import { bundleOnce } from '../stack/bundle.ts'
+import { type Dependencies, startDependencies, startOrigin } from '../chaos/dependencies.ts'
+import type { HistoryEvent } from '../chaos/history.ts'
+import { type Bundle, bundleOnce } from '../stack/bundle.ts'
 import { PUBLIC_URL } from '../stack/credentials.ts'
-import { directoryOf, type RecordedGateway, startGateway } from './gateways.ts'
-import type { HistoryEvent } from './history.ts'
-import { startOrigin } from './origin.ts'
-import type { Question, SurroundingsReady } from './surroundings.ts'
+import { startWorkerd, type Workerd } from '../stack/workerd.ts'
 import { PROCESSES } from './terms.ts'
 
 const CONFIG = 'bench/record/worker.toml'
-const SECRET_BYTES = 32
 const CLIENT = 'record'
+const SERVICE = 'gateway'
 
 export interface System {
-  readonly surroundings: Omit<Child<SurroundingsReady>, 'ask'> & {
-    ask(question: Question): Promise<unknown>
-  }
-  /** Token of the REST server. */
-  readonly restToken: string
+  readonly dependencies: Dependencies
   readonly gateways: readonly RecordedGateway[]
   /** All recorded events so far. */
   readonly events: HistoryEvent[]
@@ -41,36 +36,78 @@ export async function startSystem(
   const events: HistoryEvent[] = []
   // Rounded to microseconds: more digits would only make the history longer.
   const now = () => Math.round(performance.now() * 1_000) / 1_000
-  const origin = await startOrigin((id) => events.push({ kind: 'arrival', id, atMs: now() }))
-  shutdown.defer(origin.close)
+  const record = ({ number: id }: { readonly number: number }) =>
+    void events.push({ kind: 'arrival', id, atMs: now() })
+  const originPort = await startOrigin(record, '[]', shutdown)
   const { SIGNING_KEYS } = await prepareDevVars(join(directory, 'keys.env'), PUBLIC_URL)
-  const token = randomBytes(SECRET_BYTES).toString('base64url')
-  const surroundings = await startChild<SurroundingsReady>(
-    join(import.meta.dirname, 'surroundings.ts'),
-    { REST_TOKEN: token, DIRECTORY: directory, SEED: String(seed) },
-  )
-  shutdown.defer(surroundings.close)
+  const targets = Array<'redis'>(PROCESSES).fill('redis')
+  const dependencies = await startDependencies({ seed, targets, directory }, shutdown)
   const bundle = await bundleOnce(CONFIG, directory)
   const gateways: RecordedGateway[] = []
   for (let index = 0; index < PROCESSES; index++) {
     shutdown.signal.throwIfAborted()
     const gateway = await startGateway({
       bundle,
-      directory: directoryOf(directory, index),
+      directory: mkdtempSync(join(directory, 'gateway-')),
       variables: {
-        UPSTASH_REDIS_REST_URL: surroundings.ready.urls[index] ?? '',
-        UPSTASH_REDIS_REST_TOKEN: token,
+        UPSTASH_REDIS_REST_URL: dependencies.urls[index] ?? '',
+        UPSTASH_REDIS_REST_TOKEN: dependencies.restToken,
         PUBLIC_URL,
-        ORIGIN_URL: origin.url,
+        ORIGIN_URL: `http://${HOST}:${originPort}`,
         SIGNING_KEYS,
       },
     })
     shutdown.defer(gateway.close)
     gateways.push(gateway)
   }
+  const sign = (request: Omit<AccessTokenRequest, 'client'>) =>
+    signAccessToken({ ...request, client: CLIENT }, { PUBLIC_URL, SIGNING_KEYS })
+  return { dependencies, gateways, events, sign, now }
+}
+
+export interface RecordedGateway {
+  /** Returns the URL. It changes with each start. */
+  url(): string
+  /** Kills the process at once. */
+  kill(): Promise<void>
+  start(): Promise<void>
+  /** Pauses the process until `resume`. */
+  pause(): void
+  resume(): void
+  close(): Promise<void>
+}
+
+interface RecordedGatewayOptions {
+  readonly bundle: Bundle
+  /** Its own temporary directory. */
+  readonly directory: string
+  readonly variables: Readonly<Record<string, string>>
+}
+
+/** Starts a gateway. Throws an `Error` of one line if it does not start. */
+async function startGateway({
+  bundle,
+  directory,
+  variables,
+}: RecordedGatewayOptions): Promise<RecordedGateway> {
+  let workerd: Workerd
+  async function start(): Promise<void> {
+    workerd = await startWorkerd({
+      ...{ bundle, directory, variables, names: [SERVICE] },
+      queueAddress: new URL(variables.ORIGIN_URL ?? '').host,
+    })
+  }
+  await start()
+  const signal = (name: NodeJS.Signals) => process.kill(workerd.pid, name)
   return {
-    ...{ surroundings, restToken: token, gateways, events, now },
-    sign: (request) =>
-      signAccessToken({ ...request, client: CLIENT }, { PUBLIC_URL, SIGNING_KEYS }),
+    url: () => workerd.originOf(SERVICE),
+    start,
+    async kill() {
+      signal('SIGKILL')
+      await workerd.close()
+    },
+    pause: () => signal('SIGSTOP'),
+    resume: () => signal('SIGCONT'),
+    close: () => workerd.close(),
   }
 }

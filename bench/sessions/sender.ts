@@ -40,7 +40,9 @@ async function prepare(setup: Setup): Promise<Prepared> {
       .sign(key)
     users.push({ number, subjectToken })
   }
-  const client = createClient(Math.ceil(setup.connections / setup.urls.length))
+  const client = createClient({
+    maxSockets: Math.ceil(setup.connections / setup.urls.length),
+  })
   return {
     ...{ setup, users, client, ended: new Set() },
     steps: createSteps(client, setup.urls, setup.client),

@@ -3,7 +3,7 @@ import { addressOf } from '../chaos/callers.ts'
 import { type Claims, type Issuer, signToken } from '../chaos/issuers.ts'
 import type { Operator, RevocationKind } from './operator.ts'
 import type { Sender } from './sender.ts'
-import { badShot, goodShot, type Shot } from './shots.ts'
+import { badShot, goodShot, type Shot } from './sender.ts'
 
 /**
  * The number of revoked callers that stay in use, far longer than any cache entry of an isolate.

@@ -1,26 +1,18 @@
 /** The faults of the soak, and the failures that each can cause. */
 import type { Fault } from '../../dev/fault-proxy/fault.ts'
 import { longestPeriodMs } from '../../src/isolate/circuit-breaker.ts'
+import { type PlannedFault, planWindows, RUBBISH, said, seededRandom } from '../chaos/faults.ts'
+import type { Explained, Trouble } from '../chaos/ledger.ts'
 
 /** Dependencies with a fault proxy. */
 export const PROXIED = ['redis', 'keySet', 'origin'] as const
 export type Proxied = (typeof PROXIED)[number]
 
-/**
- * An unexpected outcome: `<status> <code>` as in a problem document or an OAuth error, `cut` for an
- * incomplete body, `none` for no response.
- */
-export type Trouble = string
-
-export interface SoakFault {
+export interface SoakFault extends Explained {
   /** The dependency, or `gateway`: one of the two gateways is killed and restarted. */
   readonly at: Proxied | 'gateway'
   /** Steps of equal length, one after another. */
   readonly steps: readonly Fault[]
-  /** Failures that the fault explains. */
-  readonly explains: readonly Trouble[]
-  /** Returns for how long after its end the fault still explains failures, given its duration. */
-  recoveryMs(lastedMs: number): number
 }
 
 /** Covers a timeout that starts before the end of a fault and ends after it. */
@@ -50,34 +42,6 @@ const origin = (steps: readonly Fault[], ...explains: readonly Trouble[]) =>
   ({ at: 'origin', steps, explains, recoveryMs: breakerRecoveryMs }) satisfies SoakFault
 const keySet = (steps: readonly Fault[]) =>
   ({ at: 'keySet', steps, explains: [], recoveryMs: () => 0 }) satisfies SoakFault
-
-const JSON_TYPE = { 'Content-Type': 'application/json' }
-const said = (
-  status: number,
-  body: string,
-  headers: Record<string, string> = JSON_TYPE,
-): Fault => ({
-  kind: 'answer',
-  status,
-  headers,
-  body,
-})
-
-/** Responses that an Upstash REST server never sends to a pipeline. */
-const RUBBISH: readonly Fault[] = [
-  { kind: 'garbage' },
-  said(200, ''),
-  said(200, '{"result":'),
-  said(200, '[]'),
-  said(200, 'null'),
-  said(200, '[{"result":null}]'),
-  said(200, '[{"result":{}},{"result":[]},{"result":"OK"}]'),
-  said(200, '<html>it works</html>', { 'Content-Type': 'text/html' }),
-  said(429, '{"error":"ERR max requests limit exceeded"}'),
-  said(500, '<html>bad gateway</html>', { 'Content-Type': 'text/html' }),
-  said(401, '{"error":"WRONGPASS invalid or missing auth token"}'),
-  { kind: 'truncate', afterBytes: 120 },
-]
 
 const SOAK_FAULTS = {
   'redis-refuse': redis([{ kind: 'refuse' }]),
@@ -113,7 +77,19 @@ export const faultOf = (name: FaultName): SoakFault => SOAK_FAULTS[name]
 export const FULL_LOAD = 'full-load'
 
 /** Returns the failures that a fault or full load can cause. */
-export const explainedBy = (
-  name: FaultName | typeof FULL_LOAD,
-): Pick<SoakFault, 'explains' | 'recoveryMs'> =>
-  name === FULL_LOAD ? { explains: [OVERLOADED], recoveryMs: () => 0 } : faultOf(name)
+export const explainedBy = (name: string): Explained =>
+  name === FULL_LOAD ? { explains: [OVERLOADED], recoveryMs: () => 0 } : faultOf(name as FaultName)
+
+export interface ScheduleOptions {
+  readonly seconds: number
+  readonly windowSeconds: number
+  readonly faults: readonly FaultName[]
+  readonly seed: number
+}
+
+/** Plans a fault for the first half of each window, except the first window, for comparison. */
+export const planFaults = ({
+  seed,
+  ...options
+}: ScheduleOptions): readonly PlannedFault<FaultName>[] =>
+  planWindows({ ...options, active: [0, 0.5], quietWindows: 1, random: seededRandom(seed) })

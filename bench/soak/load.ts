@@ -1,9 +1,8 @@
 /** Offers requests at a rate that does not depend on the responses. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { SHARES, type ShotKind } from './mix.ts'
-import type { Sender } from './sender.ts'
+import type { Sender, Shot } from './sender.ts'
 import type { Sessions } from './sessions.ts'
-import type { Shot } from './shots.ts'
 
 const MS_PER_SECOND = 1_000
 

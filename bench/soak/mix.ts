@@ -2,7 +2,7 @@
 import { addressOf, type Pool } from '../chaos/callers.ts'
 import { type Issuer, signToken } from '../chaos/issuers.ts'
 import type { Condemned } from './condemned.ts'
-import { badShot, goodShot, type Shot } from './shots.ts'
+import { badShot, goodShot, type Shot } from './sender.ts'
 
 export interface MixOptions {
   readonly inline: Pool

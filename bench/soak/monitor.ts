@@ -1,13 +1,11 @@
-/** Runs beside the load: checks the origin, samples memory, revokes tokens, reports progress. */
+/** Runs during the load: samples memory, revokes tokens, reports progress. */
+
+import type { Ledger } from '../chaos/ledger.ts'
 import type { Condemned } from './condemned.ts'
-import type { Ledger } from './ledger.ts'
-import type { LimitWatch } from './limit-watch.ts'
 import type { Operator } from './operator.ts'
-import type { Arrival, Question } from './protocol.ts'
 import type { Series } from './series.ts'
 import type { System } from './system.ts'
 
-const ARRIVALS_MS = 1_000
 const MEMORY_MS = 5_000
 /** Each sample collects garbage, so this is not shorter than a linear fit needs. */
 const HEAP_MS = 10_000
@@ -15,12 +13,10 @@ const PROGRESS_MS = 5_000
 const CONDEMN_MS = 1_000
 /** Far shorter than the life of an operator's token. */
 const LOGIN_MS = 120_000
-const GREEDY = /^greedy-/
 
 export interface MonitorOptions {
   readonly system: System
   readonly ledger: Ledger
-  readonly limits: LimitWatch
   readonly series: Series
   readonly condemned: Condemned
   readonly operator: Operator
@@ -42,24 +38,14 @@ export interface GatewayMemory {
 export interface Monitor {
   /** Returns samples for each gateway: resident memory of its process, and heap of its isolate. */
   memory(): readonly GatewayMemory[]
-  /** Stops after a last check of the origin. */
-  stop(): Promise<void>
+  stop(): void
 }
 
 export function createMonitor(options: MonitorOptions): Monitor {
-  const { system, ledger, limits, series, condemned, operator, startMs, progress, fault } = options
+  const { system, ledger, series, condemned, operator, startMs, progress, fault } = options
   const memory = system.gateways.map(() => ({ resident: [] as Sampled[], heap: [] as Sampled[] }))
   const lives = system.gateways.map((gateway) => gateway.lives())
   const seconds = () => Math.round((Date.now() - startMs) / 1_000)
-
-  async function takeArrivals(): Promise<void> {
-    const question = { kind: 'arrivals' } satisfies Question
-    for (const arrival of await system.surroundings.ask<readonly Arrival[]>(question)) {
-      ledger.arrive(arrival)
-      const [, subject, , timeMs] = arrival
-      if (GREEDY.test(subject)) limits.arrive(subject, timeMs)
-    }
-  }
 
   function sampleMemory(): void {
     for (const [index, gateway] of system.gateways.entries())
@@ -85,7 +71,7 @@ export function createMonitor(options: MonitorOptions): Monitor {
   const latest = (of: keyof GatewayMemory) =>
     memory.map((samples) => Math.round(samples[of].at(-1)?.[1] ?? 0)).join('+')
 
-  function tell(): void {
+  function report(): void {
     const lately = series.seconds(PROGRESS_MS / 1_000 + 1).slice(0, -1)
     const sum = (of: 'answers' | 'ok' | 'refused' | 'failed' | 'none') =>
       lately.reduce((total, figures) => total + figures[of], 0)
@@ -107,19 +93,17 @@ export function createMonitor(options: MonitorOptions): Monitor {
   }
 
   const timers = [
-    setInterval(() => void takeArrivals().catch(() => {}), ARRIVALS_MS),
     setInterval(sampleMemory, MEMORY_MS),
     setInterval(() => void sampleHeap(), HEAP_MS),
-    setInterval(tell, PROGRESS_MS),
+    setInterval(report, PROGRESS_MS),
     setInterval(() => void condemned.condemn(), CONDEMN_MS),
     setInterval(() => void operator.login(), LOGIN_MS),
   ]
   return {
     memory: () => memory,
-    async stop() {
+    stop() {
       for (const timer of timers) clearInterval(timer)
       timers.length = 0
-      await takeArrivals()
     },
   }
 }

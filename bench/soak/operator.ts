@@ -1,11 +1,7 @@
 /** The operator: creates credentials and revokes them while they are in use. */
-import type { Expectation } from './ledger.ts'
+import type { Expectation } from '../chaos/ledger.ts'
+import type { TokenClient } from '../stack/credentials.ts'
 import type { Outcome, Sender } from './sender.ts'
-
-export interface OperatorClient {
-  readonly id: string
-  readonly secret: string
-}
 
 /** What can be revoked, and how it is named. */
 export type RevocationKind = 'token' | 'session' | 'subject' | 'tenant'
@@ -25,7 +21,7 @@ const ADDRESS = '2001:db8:ffff:ffff::1'
 const TOKEN_SECONDS = 3_600
 const BAN_SECONDS = 3_600
 
-export function createOperator(sender: Sender, { id, secret }: OperatorClient): Operator {
+export function createOperator(sender: Sender, { id, secret }: TokenClient): Operator {
   let token = ''
 
   async function call(path: string, body: object): Promise<Record<string, unknown> | undefined> {
@@ -88,11 +84,7 @@ export const own = (kind: string, right: readonly number[]): Expectation => ({
 })
 
 /** Returns a form request of a client with HTTP Basic authentication. */
-export function formOf(
-  path: string,
-  { id, secret }: OperatorClient,
-  fields: Record<string, string>,
-) {
+export function formOf(path: string, { id, secret }: TokenClient, fields: Record<string, string>) {
   return {
     method: 'POST',
     path,

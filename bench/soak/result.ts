@@ -2,7 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { table } from '../text.ts'
-import type { AuditAccount } from './audit-account.ts'
+import type { AuditAccount } from './audit.ts'
 import type { Invariant } from './invariants.ts'
 import type { Slope } from './memory.ts'
 import type { Sampled } from './monitor.ts'

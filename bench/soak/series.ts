@@ -1,6 +1,7 @@
 /** Collects measurements per second and per minute. */
+
+import type { Verdict } from '../chaos/ledger.ts'
 import { percentile } from '../measure/statistics.ts'
-import type { Verdict } from './ledger.ts'
 
 const MS_PER_SECOND = 1_000
 const SECONDS_PER_MINUTE = 60

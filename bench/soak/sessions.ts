@@ -1,9 +1,10 @@
 /** Runs whole sessions: login, calls, refresh, logout, and attempts after that. */
 import { addressOf } from '../chaos/callers.ts'
 import { type Issuer, signToken } from '../chaos/issuers.ts'
-import { formOf, type OperatorClient, own, parsed } from './operator.ts'
+import type { TokenClient } from '../stack/credentials.ts'
+import { formOf, own, parsed } from './operator.ts'
 import type { Outcome, Sender } from './sender.ts'
-import { badShot, goodShot } from './shots.ts'
+import { badShot, goodShot } from './sender.ts'
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const ACCESS_TOKEN = 'urn:ietf:params:oauth:token-type:access_token'
@@ -15,7 +16,7 @@ export interface Sessions {
   live(dueMs: number): Promise<void>
 }
 
-export function createSessions(sender: Sender, app: OperatorClient, issuer: Issuer): Sessions {
+export function createSessions(sender: Sender, app: TokenClient, issuer: Issuer): Sessions {
   let count = 0
 
   function tokenRequest(kind: string, fields: Record<string, string>, dueMs?: number) {

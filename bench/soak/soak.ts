@@ -1,23 +1,20 @@
 /** Runs one soak, from the first process to the result. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { seededRandom } from '../../dev/fault-proxy/random.ts'
-import type { Shutdown } from '../../dev/start/shutdown.ts'
 import { createClient } from '../chaos/client.ts'
+import { seededRandom } from '../chaos/faults.ts'
+import { createExplanations, createLedger } from '../chaos/ledger.ts'
+import { commandLine, type RunContext } from '../main.ts'
 import { rounded } from '../measure/statistics.ts'
-import { aboutSoak } from './about.ts'
-import { type AuditAccount, accountFor, withReasons } from './audit-account.ts'
-import { auditCount, auditRows } from './audit-trail.ts'
+import { surroundings } from '../surroundings.ts'
+import { type AuditAccount, accountFor, auditCount, auditRows, withReasons } from './audit.ts'
 import { prepareCallers } from './cast.ts'
-import { createExplanations } from './explanations.ts'
-import { invariantsOf } from './invariants.ts'
-import { createLedger } from './ledger.ts'
-import { createLimitWatch } from './limit-watch.ts'
+import { explainedBy, FULL_LOAD, planFaults } from './faults.ts'
+import { createLimitWatch, invariantsOf } from './invariants.ts'
 import { longestLife, type MemorySample, slopeOf } from './memory.ts'
 import { createMonitor, type Sampled } from './monitor.ts'
 import { MAX_RATE, type SoakOptions } from './options.ts'
 import { columnsOf, type SoakResult } from './result.ts'
 import { rotateFaults } from './rotation.ts'
-import { planFaults } from './schedule.ts'
 import { createSender } from './sender.ts'
 import { createSeries } from './series.ts'
 import { type System, startSystem } from './system.ts'
@@ -32,34 +29,40 @@ const SETTLE_MS = 45_000
 const DRAIN_STALL_MS = 20_000
 const POLL_MS = 500
 
-export interface SoakContext {
-  readonly argv: readonly string[]
-  readonly shutdown: Shutdown
-  readonly progress: (what: string) => void
-}
+/** Subjects of the callers that exceed their limit. */
+const GREEDY = /^greedy-/
 
 /** Runs the soak and returns the result. Throws an `Error` if a process does not start. */
-export async function soak(options: SoakOptions, context: SoakContext): Promise<SoakResult> {
+export async function soak(
+  options: SoakOptions,
+  { argv, shutdown, progress }: RunContext,
+): Promise<SoakResult> {
   if (process.platform !== 'linux') throw new Error('memory comes from /proc: needs Linux')
-  const { shutdown, progress } = context
   const { signal } = shutdown
   const random = seededRandom(options.seed)
-  const system = await startSystem(options.seed, shutdown, progress)
-  const about = aboutSoak(context.argv, system.surroundings.ready.redisKind)
-
-  const explanations = createExplanations()
+  const explanations = createExplanations(explainedBy)
   const [ledger, series, limits] = [createLedger(explanations), createSeries(), createLimitWatch()]
+  const system = await startSystem({
+    seed: options.seed,
+    shutdown,
+    progress,
+    onArrival(arrival) {
+      ledger.arrive(arrival)
+      if (GREEDY.test(arrival.subject)) limits.arrive(arrival.subject, Date.now())
+    },
+  })
+  const about = surroundings(argv, system.dependencies.redisKind)
   const client = createClient()
   shutdown.defer(async () => client.close())
   const urls = system.gateways.map(({ url }) => url)
   const sender = createSender({ client, ledger, explanations, series, gateways: urls, random })
 
-  progress('making callers and their credentials')
+  progress('creating callers and their credentials')
   const { load, condemned, operator } = await prepareCallers({ system, sender, random, options })
   let peakPerSecond: number | undefined
   if (options.rate === undefined) {
     progress(`measuring the peak for ${options.peakSeconds} seconds`)
-    const window = explanations.begin('full-load', Date.now())
+    const window = explanations.begin(FULL_LOAD, Date.now())
     peakPerSecond = Math.round(await load.measurePeak(PEAK_CONCURRENCY, options.peakSeconds))
     window.endMs = Date.now()
     progress(`peak: ${peakPerSecond} requests a second`)
@@ -74,18 +77,19 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
   progress(
     `offering ${rate} requests a second for ${options.minutes} minutes, ${plan.length} faults`,
   )
-  const rotation = rotateFaults({ ...system, plan, startMs, explanations, signal })
+  const clock = { startMs, now: Date.now, signal }
+  const rotation = rotateFaults({ ...system, plan, clock, explanations })
   const monitor = createMonitor({
-    ...{ system, ledger, limits, series, condemned, operator, startMs, progress },
+    ...{ system, ledger, series, condemned, operator, startMs, progress },
     fault: rotation.now,
   })
-  shutdown.defer(monitor.stop)
+  shutdown.defer(async () => monitor.stop())
   await load.offer(rate, startMs + seconds * MS_PER_SECOND, signal)
   await rotation.done
   signal.throwIfAborted()
   progress('waiting for the last answers')
   await until(() => ledger.inFlight() === 0, SETTLE_MS)
-  await monitor.stop()
+  monitor.stop()
   progress('waiting for the last audit events')
   const rows = () => system.gateways.flatMap(({ port }) => auditRows(port))
   const account = () => accountFor(ledger.answered(), rows(), rotation.deaths)
@@ -99,6 +103,7 @@ export async function soak(options: SoakOptions, context: SoakContext): Promise<
   return {
     benchmark: 'soak',
     ...about,
+    command: commandLine('npm run soak', argv),
     options,
     load: {
       peakPerSecond,

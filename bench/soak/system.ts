@@ -1,72 +1,80 @@
 /** Starts and ends all processes of a soak in order. */
-import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { openInstance } from '../../dev/start/instance.ts'
-import { ROOT } from '../../dev/start/settings.ts'
+import { HOST, ROOT } from '../../dev/start/settings.ts'
 import type { Shutdown } from '../../dev/start/shutdown.ts'
+import {
+  type Arrival,
+  type Dependencies,
+  listen,
+  startDependencies,
+  startOrigin,
+} from '../chaos/dependencies.ts'
 import { AUDIENCE, createIssuer, type Issuer } from '../chaos/issuers.ts'
-import { type Child, startChild } from '../processes/child.ts'
 import { freePort } from '../processes/proc.ts'
+import { clientEntry, newClient, type TokenClient } from '../stack/credentials.ts'
+import { PROXIED, type Proxied } from './faults.ts'
 import { createGateway, type Gateway } from './gateway.ts'
-import type { OperatorClient } from './operator.ts'
-import type { SurroundingsReady } from './protocol.ts'
 
 const EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
-const SECRET_BYTES = 32
+/** Longer than the bytes after which a fault resets the connection. */
+const ORIGIN_BODY = JSON.stringify({ filler: 'x'.repeat(300) })
 
 export interface System {
-  readonly surroundings: Child<SurroundingsReady>
+  readonly dependencies: Dependencies
   readonly gateways: readonly [Gateway, Gateway]
   readonly issuers: { readonly inline: Issuer; readonly remote: Issuer; readonly stranger: Issuer }
-  readonly operator: OperatorClient
+  readonly operator: TokenClient
   /** An application that logs in its users. */
-  readonly app: OperatorClient
+  readonly app: TokenClient
 }
 
-export async function startSystem(
-  seed: number,
-  shutdown: Shutdown,
-  progress: (what: string) => void,
-): Promise<System> {
+export interface SystemOptions {
+  readonly seed: number
+  readonly shutdown: Shutdown
+  readonly progress: (what: string) => void
+  /** Receives the requests at the origin. */
+  onArrival(arrival: Arrival): void
+}
+
+export async function startSystem(options: SystemOptions): Promise<System> {
+  const { seed, shutdown, progress, onArrival } = options
   const issuers = {
     inline: await createIssuer('inline'),
     remote: await createIssuer('remote'),
     stranger: await createIssuer('stranger'),
   }
-  const restToken = randomBytes(SECRET_BYTES).toString('base64url')
   progress('starting Redis, the origin and the fault proxies')
-  const surroundings = await startChild<SurroundingsReady>(
-    join(import.meta.dirname, 'surroundings.ts'),
-    {
-      REST_TOKEN: restToken,
-      KEY_SET: JSON.stringify({ keys: [issuers.remote.publicJwk] }),
-      SEED: String(seed),
-    },
+  const keySet = JSON.stringify({ keys: [issuers.remote.publicJwk] })
+  const keySetPort = await listen((_, response) => {
+    response.setHeader('Content-Type', 'application/json').end(keySet)
+  }, shutdown)
+  const originPort = await startOrigin(onArrival, ORIGIN_BODY, shutdown)
+  const targets = { redis: 'redis', keySet: keySetPort, origin: originPort } as const
+  const dependencies = await startDependencies(
+    { seed, targets: PROXIED.map((name) => targets[name]) },
+    shutdown,
   )
-  shutdown.defer(surroundings.close)
+  const urlOf = (name: Proxied) => dependencies.urls[PROXIED.indexOf(name)] as string
 
   const ports = [await freePort(), await freePort()]
   const [operator, app] = [newClient(), newClient()]
-  const { urls } = surroundings.ready
+  const { inline, remote } = issuers
   const env = {
     // The same for both gateways: each accepts the tokens of the other.
-    PUBLIC_URL: `http://127.0.0.1:${ports[0]}`,
-    UPSTASH_REDIS_REST_URL: urls.redis,
-    UPSTASH_REDIS_REST_TOKEN: restToken,
-    ORIGIN_URL: urls.origin,
+    PUBLIC_URL: `http://${HOST}:${ports[0]}`,
+    UPSTASH_REDIS_REST_URL: urlOf('redis'),
+    UPSTASH_REDIS_REST_TOKEN: dependencies.restToken,
+    ORIGIN_URL: urlOf('origin'),
     PORTCULLIS_CONFIG: join(import.meta.dirname, 'policy.ts'),
     CLIENTS: JSON.stringify([
-      { ...entryOf(operator), grants: ['client_credentials'], roles: ['operator'] },
-      { ...entryOf(app), grants: ['refresh_token', EXCHANGE] },
+      await clientEntry(operator, { grants: ['client_credentials'], roles: ['operator'] }),
+      await clientEntry(app, { grants: ['refresh_token', EXCHANGE] }),
     ]),
     ISSUERS: JSON.stringify([
-      {
-        issuer: issuers.inline.issuer,
-        audience: AUDIENCE,
-        jwks: { keys: [issuers.inline.publicJwk] },
-      },
-      { issuer: issuers.remote.issuer, audience: AUDIENCE, jwksUri: `${urls.keySet}/jwks.json` },
+      { issuer: inline.issuer, audience: AUDIENCE, jwks: { keys: [inline.publicJwk] } },
+      { issuer: remote.issuer, audience: AUDIENCE, jwksUri: `${urlOf('keySet')}/jwks.json` },
     ]),
   }
   // Occupies the default instance, so that each gateway here gets its own database.
@@ -83,15 +91,5 @@ export async function startSystem(
     shutdown.defer(gateway.stop)
     await gateway.start()
   }
-  return { surroundings, gateways, issuers, operator, app }
+  return { dependencies, gateways, issuers, operator, app }
 }
-
-const newClient = (): OperatorClient => ({
-  id: randomUUID(),
-  secret: randomBytes(SECRET_BYTES).toString('base64url'),
-})
-
-const entryOf = ({ id, secret }: OperatorClient) => ({
-  id,
-  secretSha256: createHash('sha256').update(secret).digest('base64url'),
-})

@@ -39,7 +39,7 @@ describe('the steps of a user', () => {
     request.resume()
     response.writeHead(state.status, { 'content-type': 'application/json' }).end(state.body)
   }).listen(0)
-  const client = createClient(1)
+  const client = createClient({ maxSockets: 1 })
   afterAll(() => {
     client.close()
     server.close()

@@ -2,16 +2,29 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { accountFor, withReasons } from '../../bench/soak/audit-account.ts'
-import { createExplanations } from '../../bench/soak/explanations.ts'
-import { breakerRecoveryMs, FAULT_NAMES, faultOf } from '../../bench/soak/faults.ts'
-import { allHold, type Evidence, invariantsOf } from '../../bench/soak/invariants.ts'
-import { type Answered, createLedger, type Expectation } from '../../bench/soak/ledger.ts'
-import { createLimitWatch } from '../../bench/soak/limit-watch.ts'
+import {
+  type Answered,
+  createExplanations,
+  createLedger,
+  type Expectation,
+} from '../../bench/chaos/ledger.ts'
+import { accountFor, withReasons } from '../../bench/soak/audit.ts'
+import {
+  breakerRecoveryMs,
+  explainedBy,
+  FAULT_NAMES,
+  faultOf,
+  planFaults,
+} from '../../bench/soak/faults.ts'
+import {
+  allHold,
+  createLimitWatch,
+  type Evidence,
+  invariantsOf,
+} from '../../bench/soak/invariants.ts'
 import { longestLife, slopeOf } from '../../bench/soak/memory.ts'
 import { readOptions } from '../../bench/soak/options.ts'
 import { columnsOf, report, type SoakResult, writeResult } from '../../bench/soak/result.ts'
-import { planFaults } from '../../bench/soak/schedule.ts'
 import { createSeries } from '../../bench/soak/series.ts'
 
 const GOOD: Expectation = { kind: 'read', right: [200], mayReachOrigin: 'yes', subject: 'alice' }
@@ -24,7 +37,7 @@ const answer = (status: number, code = '', more: object = {}) => ({
 
 /** A ledger in which time is what a test says it is. */
 function ledgerWith() {
-  const explanations = createExplanations()
+  const explanations = createExplanations(explainedBy)
   const ledger = createLedger(explanations)
   return {
     explanations,
@@ -85,7 +98,7 @@ describe('the plan', () => {
 
 describe('what a fault explains', () => {
   test('its own codes, from its beginning to the end of its recovery, and nothing else', () => {
-    const explanations = createExplanations()
+    const explanations = createExplanations(explainedBy)
     const window = explanations.begin('redis-hang', 10_000)
     const at = (fromMs: number, toMs: number) => ({ fromMs, toMs, gateway: 0 })
     const trouble = '503 dependency_unavailable'
@@ -109,7 +122,7 @@ describe('what a fault explains', () => {
   })
 
   test('the peak is measured without a fault, so it explains no outage of Redis', () => {
-    const explanations = createExplanations()
+    const explanations = createExplanations(explainedBy)
     explanations.begin('full-load', 10_000)
     const span = { fromMs: 10_000, toMs: 10_001, gateway: 0 }
     expect(explanations.explain('503 dependency_unavailable', span)).toBeUndefined()
@@ -117,7 +130,7 @@ describe('what a fault explains', () => {
   })
 
   test('a gateway that was killed explains nothing of the other', () => {
-    const explanations = createExplanations()
+    const explanations = createExplanations(explainedBy)
     const window = explanations.begin('gateway-kill', 10_000, 1)
     const span = { fromMs: 10_000, toMs: 10_001 }
     expect(explanations.explain('none', { ...span, gateway: 1 })).toBe(window)
@@ -137,9 +150,9 @@ describe('R33: the ledger finds', () => {
     expect(ledger.settle(open(BAD), answer(200), 2_000)).toBe('wrong_accept')
     const silent = open(BAD)
     expect(ledger.settle(silent, answer(401, 'invalid_token'), 2_000)).toBe('right')
-    ledger.arrive([silent, 'alice', 'GET', 1_500])
+    ledger.arrive({ number: silent, subject: 'alice', method: 'GET' })
     expect(ledger.findings().counts.wrongAccepts).toBe(2)
-    ledger.arrive([999, 'alice', 'GET', 1_500])
+    ledger.arrive({ number: 999, subject: 'alice', method: 'GET' })
     expect(ledger.findings().counts.wrongAccepts).toBe(3)
   })
 
@@ -152,9 +165,9 @@ describe('R33: the ledger finds', () => {
 
   test('a caller who is told to the origin as somebody else', () => {
     const { ledger, open } = ledgerWith()
-    ledger.arrive([open(GOOD), 'alice', 'GET', 1_500])
+    ledger.arrive({ number: open(GOOD), subject: 'alice', method: 'GET' })
     expect(ledger.findings().counts.wrongAccepts).toBe(0)
-    ledger.arrive([open(GOOD), 'bob', 'GET', 1_500])
+    ledger.arrive({ number: open(GOOD), subject: 'bob', method: 'GET' })
     expect(ledger.findings().counts.wrongAccepts).toBe(1)
   })
 
@@ -179,7 +192,7 @@ describe('R33: the ledger finds', () => {
     const { ledger, open } = ledgerWith()
     for (const method of ['GET', 'POST']) {
       const number = open(GOOD, { method })
-      for (const _ of 'ab') ledger.arrive([number, 'alice', method, 1_500])
+      for (const _ of 'ab') ledger.arrive({ number: number, subject: 'alice', method: method })
     }
     expect(ledger.findings().counts.repeats).toBe(1)
   })
@@ -311,7 +324,7 @@ describe('memory', () => {
 const SOUND: Evidence = {
   requests: 10,
   unsettled: 0,
-  findings: createLedger(createExplanations()).findings(),
+  findings: createLedger(createExplanations(explainedBy)).findings(),
   overruns: [],
   audit: { ...accountFor([], [], []), answered: 10, matched: 10 },
   surprises: 0,

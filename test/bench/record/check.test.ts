@@ -1,7 +1,7 @@
 /** The checker of recorded runs finds what it is there to find, and nothing else. */
 import { describe, expect, test } from 'vitest'
+import type { HistoryEvent } from '../../../bench/chaos/history.ts'
 import { check, violationsOf } from '../../../bench/record/check.ts'
-import type { HistoryEvent } from '../../../bench/record/history.ts'
 import { ANSWERED_MS, fault, many, refused, request, revocation, TERMS } from './histories.ts'
 
 const verdictOf = (...events: readonly (readonly HistoryEvent[])[]) => check(events.flat(), TERMS)

@@ -4,7 +4,7 @@ import type {
   HistoryEvent,
   RequestEvent,
   RevokeEvent,
-} from '../../../bench/record/history.ts'
+} from '../../../bench/chaos/history.ts'
 import type { Terms } from '../../../bench/record/terms.ts'
 
 /** Ten in a second, with leases and without, and revocations half a second late. */

@@ -1,8 +1,91 @@
-/** Records every request of the soak with its expected and its actual outcome. */
-import type { Answer } from '../chaos/client.ts'
-import type { Explanations } from './explanations.ts'
-import type { Trouble } from './faults.ts'
-import type { Arrival } from './protocol.ts'
+/** Records requests with their expected and actual outcomes, and the faults that explain failures. */
+import type { Answer } from './client.ts'
+import type { Arrival } from './dependencies.ts'
+
+/**
+ * An unexpected outcome: `<status> <code>` as in a problem document or an OAuth error, `cut` for an
+ * incomplete body, `none` for no response.
+ */
+export type Trouble = string
+
+/** The failures that a fault explains. */
+export interface Explained {
+  readonly explains: readonly Trouble[]
+  /** Returns for how long after its end the fault still explains failures, given its duration. */
+  recoveryMs(lastedMs: number): number
+}
+
+/** The period of a fault, in milliseconds since the epoch. */
+export interface FaultWindow {
+  readonly name: string
+  readonly startMs: number
+  /** Undefined while the fault is active. */
+  endMs: number | undefined
+  /** The gateway that was killed, if any: 0 or 1. */
+  readonly gateway?: number
+  /** Time of the last response that this fault explains. */
+  lastTroubleMs: number | undefined
+  troubles: number
+}
+
+/** The start, end and gateway of one request. */
+export interface Span {
+  readonly fromMs: number
+  readonly toMs: number
+  readonly gateway: number
+}
+
+export interface Explanations {
+  readonly windows: readonly FaultWindow[]
+  begin(name: string, nowMs: number, gateway?: number): FaultWindow
+  /** Returns the fault that explains this failure of a request, if any. */
+  explain(trouble: Trouble, span: Span): FaultWindow | undefined
+  /** Reports whether a fault was active, or had just ended, during this span. */
+  isTroubled(span: Span): boolean
+}
+
+/** Creates an empty record. `explainedBy` returns the failures that a fault explains. */
+export function createExplanations(explainedBy: (name: string) => Explained): Explanations {
+  const windows: FaultWindow[] = []
+
+  function touches({ name, startMs, endMs }: FaultWindow, { fromMs, toMs }: Span): boolean {
+    const untilMs =
+      endMs === undefined
+        ? Number.POSITIVE_INFINITY
+        : endMs + explainedBy(name).recoveryMs(endMs - startMs)
+    return startMs <= toMs && fromMs <= untilMs
+  }
+
+  return {
+    windows,
+    begin(name, nowMs, gateway) {
+      const window: FaultWindow = {
+        name,
+        startMs: nowMs,
+        endMs: undefined,
+        ...(gateway !== undefined && { gateway }),
+        lastTroubleMs: undefined,
+        troubles: 0,
+      }
+      windows.push(window)
+      return window
+    },
+    explain(trouble, span) {
+      const window = windows.findLast(
+        (candidate) =>
+          touches(candidate, span) &&
+          explainedBy(candidate.name).explains.includes(trouble) &&
+          (candidate.gateway === undefined || candidate.gateway === span.gateway),
+      )
+      if (window !== undefined) {
+        window.troubles++
+        window.lastTroubleMs = Math.max(window.lastTroubleMs ?? 0, span.toMs)
+      }
+      return window
+    },
+    isTroubled: (span) => windows.some((window) => touches(window, span)),
+  }
+}
 
 /** The allowed outcomes of a request. */
 export interface Expectation {
@@ -116,7 +199,7 @@ export function createLedger(explanations: Explanations): Ledger {
       byAnswer[trouble] = (byAnswer[trouble] ?? 0) + 1
       return verdictOf(number, answer, nowMs)
     },
-    arrive([number, subject, method]) {
+    arrive({ number, subject, method }) {
       const request = sent[number]
       if (request === undefined) {
         find('wrongAccepts', `a request that nobody sent (${number}, ${method}) at the origin`)

@@ -1,4 +1,4 @@
-/** The Redis of the recorded run. It can be killed and restarted with or without its data. */
+/** A Redis that can be killed and restarted with or without its data. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
