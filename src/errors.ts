@@ -43,13 +43,13 @@ export type OAuthErrorCode =
 /** Why a request was refused. `check` names the precise check that failed, for audit only. */
 export type Denial =
   /** `proof`: a proof of possession (RFC 9449) is required. */
-  | { readonly code: 'token_missing'; readonly proof?: true }
+  | { readonly code: 'missing_token'; readonly proof?: true }
   | { readonly code: 'token_rejected'; readonly check: string }
   | { readonly code: 'token_revoked'; readonly by: RevokedBy }
   /** The proof of possession (RFC 9449) is missing, or invalid for this request and token. */
-  | { readonly code: 'dpop_rejected'; readonly check: string }
+  | { readonly code: 'invalid_dpop_proof'; readonly check: string }
   /** The proof has no nonce of the gateway, or an expired one. `nonce` is a valid one. */
-  | { readonly code: 'dpop_nonce_missing'; readonly nonce: string }
+  | { readonly code: 'use_dpop_nonce'; readonly nonce: string }
   /** The authorization server refused the request. */
   | { readonly code: 'oauth_refused'; readonly error: OAuthErrorCode; readonly check: string }
   | {
@@ -71,13 +71,13 @@ export type Denial =
   | { readonly code: 'call_refused'; readonly what: 'method' | 'tool' }
   /** The input matches an attack signature, named by `signature`. */
   | { readonly code: 'signature_matched'; readonly signature: SignatureId }
-  | { readonly code: 'path_ambiguous'; readonly check: string }
-  | { readonly code: 'request_malformed'; readonly check: string }
-  | { readonly code: 'input_invalid'; readonly errors: readonly InputError[] }
-  | { readonly code: 'body_too_large'; readonly maxBytes: number }
-  | { readonly code: 'media_type_unsupported'; readonly expected: string }
-  | { readonly code: 'route_unknown' }
-  | { readonly code: 'method_unknown'; readonly allow: readonly string[] }
+  | { readonly code: 'ambiguous_path'; readonly check: string }
+  | { readonly code: 'malformed_request'; readonly check: string }
+  | { readonly code: 'invalid_input'; readonly errors: readonly InputError[] }
+  | { readonly code: 'payload_too_large'; readonly maxBytes: number }
+  | { readonly code: 'unsupported_media_type'; readonly expected: string }
+  | { readonly code: 'not_found' }
+  | { readonly code: 'method_not_allowed'; readonly allow: readonly string[] }
 
 /** V8's stack trace limit, which no standard type library declares. */
 const v8 = Error as typeof Error & { stackTraceLimit: number }

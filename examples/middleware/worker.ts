@@ -82,7 +82,7 @@ export function createApp(env: Env) {
     async (c) => c.json(newNote.parse(await new Response(bodyOf(c)).json()), 201),
   )
   app.notFound(() => {
-    throw new Denied({ code: 'route_unknown' })
+    throw new Denied({ code: 'not_found' })
   })
   return app
 }

@@ -107,7 +107,7 @@ export function recallLimits(
   return latest && refused(rateLimited(latest, nowMs), [latest])
 }
 
-const REPLAYED: Denial = { code: 'dpop_rejected', check: 'replay' }
+const REPLAYED: Denial = { code: 'invalid_dpop_proof', check: 'replay' }
 
 /**
  * Refuses a request that is revoked, covered by a cutoff, banned or replayed. Returns undefined

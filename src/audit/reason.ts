@@ -30,9 +30,9 @@ export function reasonOf(error: unknown): string {
 export function reasonOfDenial(denial: Denial): string {
   switch (denial.code) {
     case 'token_rejected':
-    case 'dpop_rejected':
-    case 'path_ambiguous':
-    case 'request_malformed':
+    case 'invalid_dpop_proof':
+    case 'ambiguous_path':
+    case 'malformed_request':
       return `${denial.code}:${denial.check}`
     case 'token_revoked':
     case 'banned':
@@ -51,13 +51,13 @@ export function reasonOfDenial(denial: Denial): string {
       return `${denial.code}:${denial.why}`
     case 'oauth_refused':
       return `${denial.error}:${denial.check}`
-    case 'token_missing':
-    case 'dpop_nonce_missing':
-    case 'input_invalid':
-    case 'body_too_large':
-    case 'media_type_unsupported':
-    case 'route_unknown':
-    case 'method_unknown':
+    case 'missing_token':
+    case 'use_dpop_nonce':
+    case 'invalid_input':
+    case 'payload_too_large':
+    case 'unsupported_media_type':
+    case 'not_found':
+    case 'method_not_allowed':
       return denial.code
   }
 }

@@ -159,8 +159,8 @@ function refuseUnknown(routes: readonly RouterRoute[]): MiddlewareHandler {
     if (methods.has('GET')) methods.add('HEAD')
     throw new Denied(
       methods.size === 0
-        ? { code: 'route_unknown' }
-        : { code: 'method_unknown', allow: [...methods].sort() },
+        ? { code: 'not_found' }
+        : { code: 'method_not_allowed', allow: [...methods].sort() },
     )
   }
 }

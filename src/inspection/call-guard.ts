@@ -13,11 +13,11 @@ export type IsPermitted = (permission: string) => boolean
 const CALL_MEMBERS: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
 
 /**
- * Creates the guard of a route's calls. It throws `Denied` (`request_malformed`) if one of them is
+ * Creates the guard of a route's calls. It throws `Denied` (`malformed_request`) if one of them is
  * a malformed `tools/call`. Then it throws for the first call that is not allowed:
  * - `call_refused`: a method or a tool that the definition does not name
  * - `permission_missing`: the caller lacks the permission
- * - `input_invalid`: params or arguments that do not match their schema
+ * - `invalid_input`: params or arguments that do not match their schema
  *
  * The permission is checked before the schema, so that findings do not describe tools that the
  * caller may not use. Names are compared exactly, in Maps: other cases and names such as
@@ -82,10 +82,10 @@ function demand(permission: string | undefined, isPermitted: IsPermitted): void 
 
 function refuseUnmatched(schema: z.ZodType, value: unknown, at: string): void {
   const errors = findingsOf('body', schema, value, at)
-  if (errors.length > 0) throw new Denied({ code: 'input_invalid', errors })
+  if (errors.length > 0) throw new Denied({ code: 'invalid_input', errors })
 }
 
 function noneTaken(at: string): Denied {
   const errors = [{ in: 'body', path: at, message: 'This tool takes no arguments' }] as const
-  return new Denied({ code: 'input_invalid', errors })
+  return new Denied({ code: 'invalid_input', errors })
 }

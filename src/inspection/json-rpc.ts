@@ -27,7 +27,7 @@ interface SeenIds {
 
 /**
  * Returns the calls (requests and notifications) in a parsed body, a single message or a batch of 1
- * to `maxBatch`. Throws `Denied` (`request_malformed`) for the whole body if one message is not
+ * to `maxBatch`. Throws `Denied` (`malformed_request`) for the whole body if one message is not
  * well formed:
  *
  * - A message has exactly one of `method`, `result` and `error`. Otherwise a server that looks for
@@ -106,5 +106,5 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
 
 /** Returns the refusal (400) with the precise reason `json_rpc_<what>`. */
 export function malformedCall(what: string): Denied {
-  return new Denied({ code: 'request_malformed', check: `json_rpc_${what}` })
+  return new Denied({ code: 'malformed_request', check: `json_rpc_${what}` })
 }

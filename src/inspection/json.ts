@@ -5,7 +5,7 @@ import type { TextTaker } from './signatures/text-taker.ts'
 import { malformed, refuseLine, refusePrototypeName, refuseText } from './text.ts'
 
 /**
- * Parses a JSON text. Throws `Denied` (`request_malformed`) for:
+ * Parses a JSON text. Throws `Denied` (`malformed_request`) for:
  * - text that is not JSON, or is nested too deeply
  * - a name that is repeated in its object or belongs to an object's prototype
  * - too many names, or too long strings

@@ -19,7 +19,7 @@ export interface ParametersSeen {
 
 /**
  * Checks the parameters of a query (without its `?`) or of a form. Throws `Denied`
- * (`request_malformed`) for:
+ * (`malformed_request`) for:
  * - broken percent-encoding, and octets that are not UTF-8 (including overlong forms and
  *   surrogates)
  * - control characters

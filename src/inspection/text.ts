@@ -16,7 +16,7 @@ const STEP = /[[\].]/
 
 /** Returns the refusal (400) with the precise reason `<where>_<what>`. */
 export function malformed(where: Where, what: string): Denied {
-  return new Denied({ code: 'request_malformed', check: `${where}_${what}` })
+  return new Denied({ code: 'malformed_request', check: `${where}_${what}` })
 }
 
 /**

@@ -48,8 +48,8 @@ type Environment = {
  * Verifies the credential in the `Authorization` header and sets `principal`. It is null for a
  * caller without a credential, if `anonymous` allows that. A credential that is sent must be valid,
  * on an anonymous route as well: a caller with an invalid credential must not be served as an
- * anonymous caller. Throws `Denied` (`token_missing`, `token_rejected`, `dpop_rejected`,
- * `dpop_nonce_missing`), and `Unavailable` if the keys for the verification are not available.
+ * anonymous caller. Throws `Denied` (`missing_token`, `token_rejected`, `invalid_dpop_proof`,
+ * `use_dpop_nonce`), and `Unavailable` if the keys for the verification are not available.
  *
  * An opaque token or an API key that this isolate has not cached is left to `admit`, which calls
  * Redis anyway and reports the principal. Until then, `callerOf` throws.
@@ -94,10 +94,10 @@ export const authenticate = ({
 
   async function check(c: Context<Environment>, header: string | undefined, next: Next) {
     if (header === undefined && dpop === 'required')
-      throw new Denied({ code: 'token_missing', proof: true })
+      throw new Denied({ code: 'missing_token', proof: true })
     const credential = credentialOf(header, forms)
     if (dpop === 'required' && credential.scheme !== 'dpop')
-      throw new Denied({ code: 'dpop_rejected', check: 'required' })
+      throw new Denied({ code: 'invalid_dpop_proof', check: 'required' })
     let principal = recall(credential)
     const running = c.get('credentialCheck')
     if (principal === undefined && (await running?.begin())) principal = recall(credential)

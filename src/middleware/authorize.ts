@@ -28,13 +28,13 @@ export interface AuthorizeOptions {
 /**
  * Admits a caller with `permission`, and with `relation` if one is required. Refuses others with
  * `permission_missing` (403, `insufficient_scope`), `relation_missing` or `relation_unknown` (403),
- * and anonymous callers with `token_missing` (401). Without a relation it decides by function, not
+ * and anonymous callers with `missing_token` (401). Without a relation it decides by function, not
  * by object: the origin must check whether an order belongs to the caller.
  *
  * If `admit` has checked the relation, this stage makes no call. Otherwise it makes a call of its
  * own: for an external policy decision point, and for a caller with a credential that this isolate
  * had not cached. Throws `Unavailable` if the relation cannot be decided. Throws `Denied`
- * (`request_malformed`) for an `X-Consistency-Token` that is not of the caller's tenant.
+ * (`malformed_request`) for an `X-Consistency-Token` that is not of the caller's tenant.
  *
  * @example
  * ```ts
@@ -58,7 +58,7 @@ export const authorize = ({
   }
   return createMiddleware<Environment>(function authorize(c, next) {
     const principal = callerOf(c)
-    if (principal === null) throw new Denied({ code: 'token_missing' })
+    if (principal === null) throw new Denied({ code: 'missing_token' })
     if (!authorizer(principal, permission)) {
       const denial = { code: 'permission_missing', permission } as const
       if (mode === 'enforce') throw new Denied(denial)

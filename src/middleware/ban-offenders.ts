@@ -31,7 +31,7 @@ type Environment = {
 }
 
 /**
- * Counts violations after the response. An invalid credential (`token_rejected`, `dpop_rejected`)
+ * Counts violations after the response. An invalid credential (`token_rejected`, `invalid_dpop_proof`)
  * counts for its address. A limit that the caller exhausted alone, and input that `inspect`
  * refused, count for the subject if it is identified, otherwise for the address. These do not
  * count: tokens and proofs that have only expired, requests that `throttle` refuses unread, and
@@ -95,7 +95,7 @@ function judge(
 function isCredential(denial: Denial): boolean {
   switch (denial.code) {
     case 'token_rejected':
-    case 'dpop_rejected':
+    case 'invalid_dpop_proof':
       return true
     case 'rate_limited':
       return denial.limit === AUTHENTICATION_FAILURES_LIMIT
@@ -112,7 +112,7 @@ function violationOf(
   switch (denial.code) {
     case 'token_rejected':
       return denial.check === 'exp' ? undefined : 'credential'
-    case 'dpop_rejected':
+    case 'invalid_dpop_proof':
       return denial.check === 'iat' ? undefined : 'credential'
     case 'rate_limited':
       return denial.limit !== AUTHENTICATION_FAILURES_LIMIT &&
@@ -122,7 +122,7 @@ function violationOf(
     case 'call_refused':
     case 'signature_matched':
       return 'inspection'
-    case 'request_malformed':
+    case 'malformed_request':
       // The stage that was entered last is the one that refused.
       return c.get('timeline')?.current() === 'inspect' && denial.check !== INCOMPLETE_BODY
         ? 'inspection'

@@ -8,7 +8,7 @@ import { receivedHeaders } from './request-headers.ts'
 const MOVES_PATH = /[/\\?#@]/
 
 /**
- * Refuses an ambiguous path with `Denied` (`path_ambiguous`, 400) before a route matches it: empty,
+ * Refuses an ambiguous path with `Denied` (`ambiguous_path`, 400) before a route matches it: empty,
  * blank and dot segments, encoded delimiters and unreserved characters, double encoding, path
  * parameters, control characters and invalid UTF-8, and a `Host` that changes the path. See {@link
  * ambiguity} for the list and for why paths are not repaired. Reads the URL as it was sent, not as
@@ -28,6 +28,6 @@ export const canonicalPath = () =>
   createMiddleware(function canonicalPath(c, next) {
     const host = receivedHeaders(c).get('host') ?? ''
     const check = MOVES_PATH.test(host) ? 'host' : ambiguity(pathOf(c.req.raw.url))
-    if (check !== undefined) throw new Denied({ code: 'path_ambiguous', check })
+    if (check !== undefined) throw new Denied({ code: 'ambiguous_path', check })
     return next()
   })

@@ -29,12 +29,12 @@ export interface InspectOptions extends InspectDefinition {
   readonly authorizer?: Authorizer
 }
 
-/** Refusals of this stage that observe mode does not enforce, besides `request_malformed`. */
+/** Refusals of this stage that observe mode does not enforce, besides `malformed_request`. */
 const OBSERVABLE: ReadonlySet<Denial['code']> = new Set<Denial['code']>([
   'call_refused',
   'permission_missing',
-  'input_invalid',
-  'media_type_unsupported',
+  'invalid_input',
+  'unsupported_media_type',
 ])
 
 type InspectedContext = Context<{ Variables: BodyVariables }>
@@ -43,14 +43,14 @@ type InspectedContext = Context<{ Variables: BodyVariables }>
  * Inspects the query and the body, and forwards exactly the inspected bytes.
  *
  * Refuses with `Denied`:
- * - `request_malformed`: broken encodings, control characters, repeated parameters or names, names
+ * - `malformed_request`: broken encodings, control characters, repeated parameters or names, names
  *   of an object's prototype, too much depth, too many names, too long strings.
- * - `media_type_unsupported`: a body that it cannot inspect.
+ * - `unsupported_media_type`: a body that it cannot inspect.
  *
  * With `jsonRpc` the body must be JSON-RPC 2.0. It then also refuses with:
  * - `call_refused`: a method or tool that the definition does not name.
  * - `permission_missing`: a call without its permission.
- * - `input_invalid`: arguments that do not match their schema.
+ * - `invalid_input`: arguments that do not match their schema.
  *
  * One bad message refuses its batch. Needs `limitBody` before it, and `authenticate` and `admit`
  * for permissions.
@@ -119,18 +119,18 @@ export const inspect = ({ authorizer, ...definition }: InspectOptions) => {
 function isObservable(error: unknown): error is Denied {
   if (!(error instanceof Denied)) return false
   const { denial } = error
-  if (denial.code === 'request_malformed') return denial.check !== 'body_incomplete'
+  if (denial.code === 'malformed_request') return denial.check !== 'body_incomplete'
   return OBSERVABLE.has(denial.code)
 }
 
 /**
- * Returns a check of the caller's permissions. The check throws `Denied` (`token_missing`, 401) for
+ * Returns a check of the caller's permissions. The check throws `Denied` (`missing_token`, 401) for
  * an anonymous caller.
  */
 function permittedTo(c: InspectedContext, authorizer: Authorizer | undefined): IsPermitted {
   return (permission) => {
     const principal = callerOf(c)
-    if (principal === null) throw new Denied({ code: 'token_missing' })
+    if (principal === null) throw new Denied({ code: 'missing_token' })
     return authorizer?.(principal, permission) === true
   }
 }
@@ -149,7 +149,7 @@ async function inspectedJson(
 ): Promise<unknown> {
   const expected = 'application/json'
   if (!isJsonMediaType(c.req.header('Content-Type')) || isEncoded(c))
-    throw new Denied({ code: 'media_type_unsupported', expected })
+    throw new Denied({ code: 'unsupported_media_type', expected })
   return inspectJson(await bodyTextOf(c), limits, texts)
 }
 
@@ -160,7 +160,7 @@ async function inspectBody(
 ): Promise<void> {
   const media = inspectedMedia(c.req.header('Content-Type'))
   if (media === undefined || isEncoded(c))
-    throw new Denied({ code: 'media_type_unsupported', expected: INSPECTED_TYPES })
+    throw new Denied({ code: 'unsupported_media_type', expected: INSPECTED_TYPES })
   const text = await bodyTextOf(c)
   switch (media) {
     case 'json':

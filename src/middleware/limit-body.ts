@@ -27,11 +27,11 @@ type Environment = { Variables: BodyVariables }
 
 /**
  * Sets `body`: the request's body as a stream of at most `maxBytes`, or null. Throws `Denied`
- * (`body_too_large`) at once for a `Content-Length` above the limit. Any other body is streamed and
+ * (`payload_too_large`) at once for a `Content-Length` above the limit. Any other body is streamed and
  * counted: the first byte above the limit ends the stream with the same `Denied`. The response is
  * then 413, even if the reader of the stream failed with another error.
  *
- * GET and HEAD must not have a body: `Denied` (`request_malformed`), because servers disagree on
+ * GET and HEAD must not have a body: `Denied` (`malformed_request`), because servers disagree on
  * its meaning (RFC 9110 section 9.3.1). The rest of a refused body is read for a moment and then
  * cancelled: see `drain`.
  *
@@ -57,9 +57,9 @@ export const limitBody = ({ maxBytes }: LimitBodyOptions): MiddlewareHandler<Env
         return await next()
       }
       if (c.req.method === 'GET' || c.req.method === 'HEAD')
-        throw new Denied({ code: 'request_malformed', check: 'unexpected_body' })
+        throw new Denied({ code: 'malformed_request', check: 'unexpected_body' })
       if (length !== undefined && length > maxBytes)
-        throw new Denied({ code: 'body_too_large', maxBytes })
+        throw new Denied({ code: 'payload_too_large', maxBytes })
       if (length === undefined || !PLATFORM_KEEPS_LENGTH) {
         passed = counted(body, maxBytes, (denied) => {
           refusal = denied
@@ -96,7 +96,7 @@ function contentLength(received: ReadonlyMap<string, string>): number | undefine
   // RFC 9112 section 6.1: Transfer-Encoding overrides a Content-Length.
   if (declared === undefined || received.has('transfer-encoding')) return undefined
   if (!CONTENT_LENGTH.test(declared))
-    throw new Denied({ code: 'request_malformed', check: 'content_length' })
+    throw new Denied({ code: 'malformed_request', check: 'content_length' })
   return Number(declared)
 }
 
@@ -111,7 +111,7 @@ function counted(body: Bytes, maxBytes: number, onExcess: (denied: Denied) => vo
         if (done || value === undefined) return controller.close()
         bytes += value.byteLength
         if (bytes <= maxBytes) return controller.enqueue(value)
-        const denied = new Denied({ code: 'body_too_large', maxBytes })
+        const denied = new Denied({ code: 'payload_too_large', maxBytes })
         onExcess(denied)
         // Before the reader gets the error: its response would close the connection.
         await drain(reader)

@@ -11,7 +11,7 @@ export interface LookAlikeOptions {
 }
 
 /**
- * Refuses a path with `Denied` (`path_ambiguous`, 400) that common origins could read as one of
+ * Refuses a path with `Denied` (`ambiguous_path`, 400) that common origins could read as one of
  * another route: `/api/ADMIN` and `/api/admin/` as `/api/admin`. Needs `canonicalPath` before it.
  *
  * @example
@@ -28,6 +28,6 @@ export const refuseLookAlikes = ({ lookAlikes }: LookAlikeOptions): MiddlewareHa
     const path = pathOf(c.req.raw.url)
     if (!readsAs(path, all)) return next()
     const other = lookAlikes.find(({ readings }) => readsAs(path, readings))
-    throw new Denied({ code: 'path_ambiguous', check: `reads_as ${other?.path}` })
+    throw new Denied({ code: 'ambiguous_path', check: `reads_as ${other?.path}` })
   }
 }

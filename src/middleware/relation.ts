@@ -116,6 +116,6 @@ export async function requireRelation(
  * mistake.
  */
 function refuse(c: Context, { mode }: RelationRule, denial: Denial): void {
-  if (mode === 'enforce' || denial.code === 'request_malformed') throw new Denied(denial)
+  if (mode === 'enforce' || denial.code === 'malformed_request') throw new Denied(denial)
   observe(c, reasonOfDenial(denial))
 }

@@ -26,7 +26,7 @@ export type SanitizeHeadersOptions = HeaderRules
  *
  * `stripHeaders` adds names to this list, `keepHeaders` removes names from it.
  *
- * Throws `Denied` (`request_malformed`) above {@link MAX_HEADERS} or {@link MAX_HEADER_BYTES}. Does
+ * Throws `Denied` (`malformed_request`) above {@link MAX_HEADERS} or {@link MAX_HEADER_BYTES}. Does
  * NOT check values, and adds no headers: the stage that forwards the request does.
  *
  * @example
@@ -47,9 +47,9 @@ export const sanitizeHeaders = ({ stripHeaders, keepHeaders }: SanitizeHeadersOp
         if (mayReachOrigin(name)) forward.set(name, value)
       }
       if (received.size > MAX_HEADERS)
-        throw new Denied({ code: 'request_malformed', check: 'header_count' })
+        throw new Denied({ code: 'malformed_request', check: 'header_count' })
       if (bytes > MAX_HEADER_BYTES)
-        throw new Denied({ code: 'request_malformed', check: 'header_bytes' })
+        throw new Denied({ code: 'malformed_request', check: 'header_bytes' })
       deleteNamedIn(received.get('connection'), forward)
       c.set('forwardHeaders', forward)
       return next()

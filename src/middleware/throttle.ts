@@ -53,7 +53,7 @@ type Environment = { Variables: ClientAddressVariables & Partial<CredentialCheck
 
 /**
  * Counts the credentials of an address that `authenticate` or `admit` refuse (`token_rejected`,
- * `dpop_rejected`). Refuses an address that has used up its failures, before a signature is
+ * `invalid_dpop_proof`). Refuses an address that has used up its failures, before a signature is
  * verified or Redis is called: `Denied` (`rate_limited`). A credential that this isolate has cached
  * as valid passes: the look-up costs nothing, and its owner may only share the address. A proof of
  * possession with it is still verified. Requests without `Authorization` always pass.
@@ -158,5 +158,5 @@ export const throttle = ({ failures, verifier, references }: ThrottleOptions) =>
 
 function isFailure(error: unknown): boolean {
   if (!(error instanceof Denied)) return false
-  return error.denial.code === 'token_rejected' || error.denial.code === 'dpop_rejected'
+  return error.denial.code === 'token_rejected' || error.denial.code === 'invalid_dpop_proof'
 }

@@ -77,7 +77,7 @@ export const validate = ({
 }
 
 function refuse(errors: readonly InputError[]): void {
-  if (errors.length > 0) throw new Denied({ code: 'input_invalid', errors })
+  if (errors.length > 0) throw new Denied({ code: 'invalid_input', errors })
 }
 
 function check(
@@ -114,13 +114,13 @@ async function readJson(
 ): Promise<unknown> {
   const encoding = c.req.header('Content-Encoding')
   if (!isJsonMediaType(c.req.header('Content-Type')) || (encoding ?? 'identity') !== 'identity')
-    throw new Denied({ code: 'media_type_unsupported', expected: 'application/json' })
+    throw new Denied({ code: 'unsupported_media_type', expected: 'application/json' })
   const text = await bodyTextOf(c)
   try {
     return parseStrictJson(text, { maxDepth })
   } catch (error) {
     if (!(error instanceof JsonRefused)) throw error
-    throw new Denied({ code: 'request_malformed', check: `body_${error.check}` })
+    throw new Denied({ code: 'malformed_request', check: `body_${error.check}` })
   }
 }
 
@@ -139,7 +139,7 @@ export async function bodyTextOf(c: Context<{ Variables: BodyVariables }>): Prom
     // fail.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw new Denied({ code: 'request_malformed', check: 'body_encoding' })
+    throw new Denied({ code: 'malformed_request', check: 'body_encoding' })
   }
 }
 
@@ -157,6 +157,6 @@ export async function wholeOf(
     return await withDeadline(new Response(body).bytes(), timeoutMs)
   } catch (error) {
     if (error instanceof Denied) throw error
-    throw new Denied({ code: 'request_malformed', check: 'body_incomplete' })
+    throw new Denied({ code: 'malformed_request', check: 'body_incomplete' })
   }
 }

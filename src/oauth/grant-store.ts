@@ -73,9 +73,9 @@ export function consultedSeconds(value: string | null | undefined): number | und
   return value === null ? undefined : secondsOf(value)
 }
 
-/** Throws `Denied` (`dpop_rejected`) if the proof was used before (RFC 9449 section 11.1). */
+/** Throws `Denied` (`invalid_dpop_proof`) if the proof was used before (RFC 9449 section 11.1). */
 export function refuseReplay({ proofIsNew }: { readonly proofIsNew: boolean }): void {
-  if (!proofIsNew) throw new Denied({ code: 'dpop_rejected', check: 'replay' })
+  if (!proofIsNew) throw new Denied({ code: 'invalid_dpop_proof', check: 'replay' })
 }
 
 /** The storage keys to read for a token, and the decision about their values, in the same order. */

@@ -57,7 +57,7 @@ export function createIntrospectionEndpoint(options: IntrospectionOptions): Intr
     const { client } = await options.authenticate(request)
     request.identify(principalOfClient(client, issuer))
     const token = request.form.one('token')
-    if (token === undefined) throw oauthRefused('invalid_request', 'token_missing')
+    if (token === undefined) throw oauthRefused('invalid_request', 'missing_token')
     const presented = await options.readPresented(token, request.waitUntil)
     if (presented === undefined) return INACTIVE
     if (!mayIntrospect(presented, client, issuer)) return INACTIVE

@@ -129,7 +129,7 @@ export function coalescedOrigin({
       if (running === undefined) return lead(calls.begin(key), request, waitUntil)
       const { flight, outcome } = await calls.follow(key, running, (waitedMs) => {
         if (request.incoming.signal.aborted)
-          throw new Denied({ code: 'request_malformed', check: 'client_gone' })
+          throw new Denied({ code: 'malformed_request', check: 'client_gone' })
         if (waitedMs > request.timeoutMs + READ_TIMEOUT_MS)
           throw new Unavailable('origin', 'timeout')
       })

@@ -76,7 +76,7 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
       const target = targetOf(incoming.url)
       // Without the slash, text such as `.evil.test` or `@evil.test` would change the authority.
       if (!target.startsWith('/'))
-        throw new Denied({ code: 'path_ambiguous', check: 'not_absolute' })
+        throw new Denied({ code: 'ambiguous_path', check: 'not_absolute' })
       const abort = new AbortController()
       let watched: AbortSignal | undefined
       const leave = () => abort.abort(watched?.reason)
@@ -111,7 +111,7 @@ export function createOrigin({ url, binding }: OriginOptions): Origin {
         if (reason instanceof Unavailable || reason instanceof Denied) throw reason
         // The client has disconnected. The audit trail must not blame the origin.
         if (incoming.signal.aborted)
-          throw new Denied({ code: 'request_malformed', check: 'client_gone' })
+          throw new Denied({ code: 'malformed_request', check: 'client_gone' })
         throw new Unavailable('origin', 'unreachable', { cause })
       } finally {
         clearTimeout(timer)

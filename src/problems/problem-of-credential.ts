@@ -8,11 +8,11 @@ export type CredentialDenial = Extract<
   Denial,
   {
     readonly code:
-      | 'token_missing'
+      | 'missing_token'
       | 'token_rejected'
       | 'token_revoked'
-      | 'dpop_rejected'
-      | 'dpop_nonce_missing'
+      | 'invalid_dpop_proof'
+      | 'use_dpop_nonce'
       | 'oauth_refused'
       | 'permission_missing'
   }
@@ -21,7 +21,7 @@ export type CredentialDenial = Extract<
 /** Returns the problem for a denial of credentials. `metadata` is appended to the challenge. */
 export function credentialProblem(denial: CredentialDenial, metadata: string): Problem {
   switch (denial.code) {
-    case 'token_missing':
+    case 'missing_token':
       return {
         code: 'missing_token',
         status: 401,
@@ -46,7 +46,7 @@ export function credentialProblem(denial: CredentialDenial, metadata: string): P
           'WWW-Authenticate': `${BEARER}, error="invalid_token"${metadata}`,
         },
       }
-    case 'dpop_rejected':
+    case 'invalid_dpop_proof':
       return {
         code: 'invalid_dpop_proof',
         status: 401,
@@ -54,7 +54,7 @@ export function credentialProblem(denial: CredentialDenial, metadata: string): P
         detail: 'This request needs a valid proof that its token is held by its owner.',
         headers: { 'WWW-Authenticate': dpopChallenge('invalid_dpop_proof', metadata) },
       }
-    case 'dpop_nonce_missing':
+    case 'use_dpop_nonce':
       return {
         code: 'use_dpop_nonce',
         status: 401,

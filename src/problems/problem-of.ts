@@ -50,11 +50,11 @@ const MISCONFIGURED: Problem = {
 
 function denialProblem(denial: Denial, metadata: string): Problem {
   switch (denial.code) {
-    case 'token_missing':
+    case 'missing_token':
     case 'token_rejected':
     case 'token_revoked':
-    case 'dpop_rejected':
-    case 'dpop_nonce_missing':
+    case 'invalid_dpop_proof':
+    case 'use_dpop_nonce':
     case 'oauth_refused':
     case 'permission_missing':
       return credentialProblem(denial, metadata)
@@ -99,21 +99,21 @@ function denialProblem(denial: Denial, metadata: string): Problem {
         title: 'Input refused',
         detail: 'The input is not accepted here.',
       }
-    case 'path_ambiguous':
+    case 'ambiguous_path':
       return {
         code: 'ambiguous_path',
         status: 400,
         title: 'Ambiguous path',
         detail: 'The path can be read in more than one way.',
       }
-    case 'request_malformed':
+    case 'malformed_request':
       return {
         code: 'malformed_request',
         status: 400,
         title: 'Malformed request',
         detail: 'The request is not well formed.',
       }
-    case 'input_invalid':
+    case 'invalid_input':
       return {
         code: 'invalid_input',
         status: 422,
@@ -121,14 +121,14 @@ function denialProblem(denial: Denial, metadata: string): Problem {
         detail: 'The input does not match the schema of this route.',
         errors: denial.errors,
       }
-    case 'body_too_large':
+    case 'payload_too_large':
       return {
         code: 'payload_too_large',
         status: 413,
         title: 'Payload too large',
         detail: `The body may have at most ${denial.maxBytes} bytes.`,
       }
-    case 'media_type_unsupported':
+    case 'unsupported_media_type':
       return {
         code: 'unsupported_media_type',
         status: 415,
@@ -137,14 +137,14 @@ function denialProblem(denial: Denial, metadata: string): Problem {
         // RFC 9110 section 15.5.16.
         headers: { Accept: denial.expected },
       }
-    case 'route_unknown':
+    case 'not_found':
       return {
         code: 'not_found',
         status: 404,
         title: 'Not found',
         detail: 'There is no such resource.',
       }
-    case 'method_unknown':
+    case 'method_not_allowed':
       return {
         code: 'method_not_allowed',
         status: 405,

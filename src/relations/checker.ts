@@ -40,7 +40,7 @@ export interface RelationChecker {
   /**
    * Returns the query for a request, or a denial when no query is possible. The denial is
    * `relation_missing` for callers of an issuer that is not listed, and for values that cannot be
-   * ids. It is `request_malformed` for a consistency token that is not valid for the caller's
+   * ids. It is `malformed_request` for a consistency token that is not valid for the caller's
    * tenant.
    */
   queryOf(rule: RelationRule, request: RelationRequest): RelationQuery | Denial
@@ -95,7 +95,7 @@ export function createRelationChecker({
       if (query === undefined) return missing(rule)
       if (consistencyToken === undefined) return query
       const atLeast = decodeConsistency(consistencyToken, query.tenant, now())
-      if (atLeast === undefined) return { code: 'request_malformed', check: 'consistency_token' }
+      if (atLeast === undefined) return { code: 'malformed_request', check: 'consistency_token' }
       return { ...query, atLeast }
     },
     cached,

@@ -62,7 +62,7 @@ export interface ProxyOptions {
  * and every response varies by `Authorization`. Bodies are streamed, encoded as the origin encoded
  * them. An incomplete body stays incomplete.
  *
- * Throws what the origin's `send` throws, and `Denied` (`request_malformed`) for a WebSocket
+ * Throws what the origin's `send` throws, and `Denied` (`malformed_request`) for a WebSocket
  * upgrade that {@link refuseBadUpgrade} refuses.
  *
  * @example

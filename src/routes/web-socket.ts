@@ -20,7 +20,7 @@ export function isUpgrade(received: ReadonlyMap<string, string>): boolean {
 }
 
 /**
- * Throws `Denied` (`request_malformed`) for an opening handshake that RFC 6455 section 4.2.1 does
+ * Throws `Denied` (`malformed_request`) for an opening handshake that RFC 6455 section 4.2.1 does
  * not allow. Throws it also for a page of an origin that is not in `allowed`: browsers send a
  * user's cookies with the handshake without a CORS check (section 10.2). A client without `Origin`
  * is not a browser and passes. An anonymous caller passes only if the route lists origins: without
@@ -37,12 +37,12 @@ export function refuseBadUpgrade(
     UPGRADE_OPTION.test(headers.get('Connection') ?? 'upgrade') &&
     KEY.test(headers.get('Sec-WebSocket-Key') ?? '') &&
     headers.get('Sec-WebSocket-Version') === VERSION
-  if (!wellFormed) throw new Denied({ code: 'request_malformed', check: 'websocket_handshake' })
+  if (!wellFormed) throw new Denied({ code: 'malformed_request', check: 'websocket_handshake' })
   if (caller === null && allowed.length === 0)
-    throw new Denied({ code: 'request_malformed', check: 'websocket_anonymous' })
+    throw new Denied({ code: 'malformed_request', check: 'websocket_anonymous' })
   const origin = headers.get('Origin')
   if (origin !== null && !allowed.includes(origin))
-    throw new Denied({ code: 'request_malformed', check: 'websocket_origin' })
+    throw new Denied({ code: 'malformed_request', check: 'websocket_origin' })
 }
 
 /**

@@ -21,14 +21,14 @@ const LAST_OF_THREE = 'AEIMQUYcgkosw048'
  * Extracts the token from an `Authorization` header (RFC 6750 section 2.1). Does NOT verify the
  * token. No other part of the request is read: no query, no body, no cookie. Throws `Denied`:
  *
- * - `token_missing` if there is no header, or if it has another scheme. RFC 6750 section 3.1 treats
+ * - `missing_token` if there is no header, or if it has another scheme. RFC 6750 section 3.1 treats
  *   an unsupported method as no authentication information.
  * - `token_rejected` if the header is too long or does not start with a scheme. The same if the
  *   scheme is Bearer and is not followed by exactly one compact JWS of at most 8192 bytes.
  */
 export function bearerToken(header: string | undefined): string {
   const { scheme, token } = authorizationOf(header)
-  if (scheme !== SCHEME) throw new Denied({ code: 'token_missing' })
+  if (scheme !== SCHEME) throw new Denied({ code: 'missing_token' })
   if (token === undefined) throw rejected('empty')
   refuseMalformed(token)
   return token
@@ -43,12 +43,12 @@ export interface Authorization {
 }
 
 /**
- * Splits an `Authorization` header into its parts. Throws `Denied` (`token_missing`) if there is no
+ * Splits an `Authorization` header into its parts. Throws `Denied` (`missing_token`) if there is no
  * header. Throws `Denied` (`token_rejected`) if it is too long for a token of 8192 bytes, or if it
  * does not start with a scheme.
  */
 export function authorizationOf(header: string | undefined): Authorization {
-  if (header === undefined) throw new Denied({ code: 'token_missing' })
+  if (header === undefined) throw new Denied({ code: 'missing_token' })
   // Checked before any pattern runs over the header. No real client sends enough spaces to exceed
   // this.
   if (header.length > MAX_TOKEN_BYTES + SCHEME.length + 1) throw rejected('length')

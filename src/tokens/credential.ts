@@ -43,7 +43,7 @@ export function bearerText(header: string): string | undefined {
  * 7.1). No other part of the request is read. Does NOT verify the credential or look it up. Throws
  * `Denied`:
  *
- * - `token_missing` if there is no header, or if its scheme is not accepted.
+ * - `missing_token` if there is no header, or if its scheme is not accepted.
  * - `token_rejected` if the header is too long or does not start with a scheme. The same if the
  *   scheme is not followed by exactly one credential of an accepted kind.
  *
@@ -56,7 +56,7 @@ export function credentialOf(header: string | undefined, forms: CredentialForms)
   if (text !== undefined && isCompactJws(text)) return { scheme: 'bearer', kind: 'jwt', text }
   const { scheme, token } = authorizationOf(header)
   if (scheme !== 'bearer' && !(scheme === 'dpop' && forms.dpop))
-    throw new Denied({ code: 'token_missing' })
+    throw new Denied({ code: 'missing_token' })
   if (token === undefined) throw rejected('empty')
   return { scheme, kind: kindOf(token, forms), text: token }
 }

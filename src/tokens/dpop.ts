@@ -38,8 +38,8 @@ export interface DpopRequest {
 
 export interface DpopVerifier {
   /**
-   * Verifies a proof (RFC 9449 section 4.3). Throws `Denied`: `dpop_rejected`, or
-   * `dpop_nonce_missing` with a valid nonce. Does NOT check that the proof is new, nor that its key
+   * Verifies a proof (RFC 9449 section 4.3). Throws `Denied`: `invalid_dpop_proof`, or
+   * `use_dpop_nonce` with a valid nonce. Does NOT check that the proof is new, nor that its key
    * is the token's. The caller must do both, by `replayKey` and `thumbprint`.
    */
   verify(request: DpopRequest): Promise<DpopProof>
@@ -107,7 +107,7 @@ export function createDpopVerifier({
     if (nonces === undefined) return
     const isGood = nonce === undefined ? !nonceRequired : await nonces.accepts(nonce)
     if (isGood) return
-    throw new Denied({ code: 'dpop_nonce_missing', nonce: await nonces.current() })
+    throw new Denied({ code: 'use_dpop_nonce', nonce: await nonces.current() })
   }
 
   return {
@@ -149,13 +149,13 @@ export type DpopCheck =
 
 /** Creates the refusal of a proof. `cause` is for debuggers and never leaves the process. */
 export function dpopRejected(check: DpopCheck, options?: ErrorOptions): Denied {
-  return new Denied({ code: 'dpop_rejected', check }, options)
+  return new Denied({ code: 'invalid_dpop_proof', check }, options)
 }
 
 /** Converts the refusal of a token to that of a proof. Returns any other error unchanged. */
 export function asDpopRejection(error: unknown): unknown {
   if (!(error instanceof Denied) || error.denial.code !== 'token_rejected') return error
-  return new Denied({ code: 'dpop_rejected', check: error.denial.check }, { cause: error })
+  return new Denied({ code: 'invalid_dpop_proof', check: error.denial.check }, { cause: error })
 }
 
 /** RFC 3986 section 2: a URI is ASCII, without spaces or backslashes. */

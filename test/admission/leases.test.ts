@@ -223,9 +223,9 @@ describe.each(['auto', 'embedded'] as const)('leases over Redis (%s)', (prefer) 
     await admitRepeatedly(one, who, [limit], { count: 100, ms: 1 })
     const proof = { replayKey: 'pc:dpop:one', replayTtlSeconds: 60 }
     expect((await one.admit(who, [limit], { proof })).denial).toBeUndefined()
-    expect((await one.admit(who, [limit], { proof })).denial?.code).toBe('dpop_rejected')
+    expect((await one.admit(who, [limit], { proof })).denial?.code).toBe('invalid_dpop_proof')
     const other = isolate()
-    expect((await other.admit(who, [limit], { proof })).denial?.code).toBe('dpop_rejected')
+    expect((await other.admit(who, [limit], { proof })).denial?.code).toBe('invalid_dpop_proof')
   })
 
   test('a limit changed by an operator takes effect with the next renewal', async () => {

@@ -134,7 +134,7 @@ describe('bound tokens over Redis', () => {
         expect(replayed.headers.get('www-authenticate')).toMatch(
           /^DPoP .*error="invalid_dpop_proof"/,
         )
-        expect(gateway.reasons.at(-1)).toBe('dpop_rejected:replay')
+        expect(gateway.reasons.at(-1)).toBe('invalid_dpop_proof:replay')
       }
       const warmUps = kind === 'warm' ? 1 : 0
       expect(here.reached.length).toBe(1 + warmUps)
@@ -175,13 +175,21 @@ describe('bound tokens over Redis', () => {
       const attempts: [string, string[], string][] = [
         [`Bearer ${token}`, [], 'token_rejected:dpop_binding'],
         [`Bearer ${token}`, [await proofFor(token)], 'token_rejected:dpop_binding'],
-        [`DPoP ${token}`, [], 'dpop_rejected:missing'],
+        [`DPoP ${token}`, [], 'invalid_dpop_proof:missing'],
         [`DPoP ${token}`, [await proofFor(token, {}, thief)], 'token_rejected:dpop_binding'],
-        [`DPoP ${token}`, [await proofFor(other)], 'dpop_rejected:ath'],
-        [`DPoP ${token}`, [await proofFor(token, { ath: undefined })], 'dpop_rejected:ath'],
-        [`DPoP ${token}`, [await proofFor(token, { htm: 'POST' })], 'dpop_rejected:htm'],
-        [`DPoP ${token}`, [await proofFor(token, { htu: `${GATEWAY}/x` })], 'dpop_rejected:htu'],
-        [`DPoP ${token}`, [await proofFor(token), await proofFor(token)], 'dpop_rejected:multiple'],
+        [`DPoP ${token}`, [await proofFor(other)], 'invalid_dpop_proof:ath'],
+        [`DPoP ${token}`, [await proofFor(token, { ath: undefined })], 'invalid_dpop_proof:ath'],
+        [`DPoP ${token}`, [await proofFor(token, { htm: 'POST' })], 'invalid_dpop_proof:htm'],
+        [
+          `DPoP ${token}`,
+          [await proofFor(token, { htu: `${GATEWAY}/x` })],
+          'invalid_dpop_proof:htu',
+        ],
+        [
+          `DPoP ${token}`,
+          [await proofFor(token), await proofFor(token)],
+          'invalid_dpop_proof:multiple',
+        ],
       ]
       for (const [authorization, proofs, reason] of attempts) {
         expect((await send(authorization, ...proofs)).status, reason).toBe(401)
@@ -212,7 +220,7 @@ describe('bound tokens over Redis', () => {
       const response = await send(`Bearer ${token}`)
       expect(response.status).toBe(401)
       expect(response.headers.get('www-authenticate')).toMatch(/^DPoP /)
-      expect(reasons.at(-1)).toBe('dpop_rejected:required')
+      expect(reasons.at(-1)).toBe('invalid_dpop_proof:required')
     }
     // S29: a request without credentials is challenged without an error attribute, with the usable
     // scheme.
@@ -259,7 +267,7 @@ describe('bound tokens over Redis', () => {
     expect((await send(`Bearer ${(await keep()).text}`)).status).toBe(401)
     expect(reasons).toEqual([
       'token_rejected:dpop_binding',
-      'token_missing',
+      'missing_token',
       'token_rejected:dpop_binding',
     ])
     expect(reached).toEqual([])

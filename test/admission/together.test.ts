@@ -143,9 +143,9 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
     for (const [who, how] of [
       [revoked, 'token_revoked'],
       [cut, 'token_revoked'],
-      [good, 'dpop_rejected'],
+      [good, 'invalid_dpop_proof'],
     ] as const) {
-      const used = how === 'dpop_rejected' ? { proof } : {}
+      const used = how === 'invalid_dpop_proof' ? { proof } : {}
       const { denial } = await isolate().admit({ ...request([limit], who), ...used })
       expect(denial?.code).toBe(how)
     }
@@ -174,7 +174,7 @@ describe.each(['auto', 'embedded'] as const)('limits of one request (%s)', (pref
       const { denial } = await isolate().admit({ ...request(limits, who), proof })
       codes.push(denial?.code)
     }
-    expect(codes).toEqual([undefined, 'dpop_rejected'])
+    expect(codes).toEqual([undefined, 'invalid_dpop_proof'])
     expect(await taken(limits[0] as LimitRequest)).toBe(1)
   })
 

@@ -3,7 +3,7 @@ import { decisionOf, reasonOf } from '../../src/audit/reason.ts'
 import { type Denial, Denied, Misconfigured, Unavailable } from '../../src/errors.ts'
 
 const DENIALS: readonly [Denial, string][] = [
-  [{ code: 'token_missing' }, 'token_missing'],
+  [{ code: 'missing_token' }, 'missing_token'],
   [{ code: 'token_rejected', check: 'exp' }, 'token_rejected:exp'],
   [{ code: 'token_revoked', by: 'session' }, 'token_revoked:session'],
   [{ code: 'banned', by: 'address', retryAfterSeconds: 9 }, 'banned:address'],
@@ -14,16 +14,16 @@ const DENIALS: readonly [Denial, string][] = [
     { code: 'signature_matched', signature: 'sql_injection.effect' },
     'signature_matched:sql_injection.effect',
   ],
-  [{ code: 'path_ambiguous', check: 'dot_segment' }, 'path_ambiguous:dot_segment'],
-  [{ code: 'request_malformed', check: 'json' }, 'request_malformed:json'],
+  [{ code: 'ambiguous_path', check: 'dot_segment' }, 'ambiguous_path:dot_segment'],
+  [{ code: 'malformed_request', check: 'json' }, 'malformed_request:json'],
   [
-    { code: 'input_invalid', errors: [{ in: 'body', path: '/card', message: '4111 1111' }] },
-    'input_invalid',
+    { code: 'invalid_input', errors: [{ in: 'body', path: '/card', message: '4111 1111' }] },
+    'invalid_input',
   ],
-  [{ code: 'body_too_large', maxBytes: 10 }, 'body_too_large'],
-  [{ code: 'media_type_unsupported', expected: 'application/json' }, 'media_type_unsupported'],
-  [{ code: 'route_unknown' }, 'route_unknown'],
-  [{ code: 'method_unknown', allow: ['GET'] }, 'method_unknown'],
+  [{ code: 'payload_too_large', maxBytes: 10 }, 'payload_too_large'],
+  [{ code: 'unsupported_media_type', expected: 'application/json' }, 'unsupported_media_type'],
+  [{ code: 'not_found' }, 'not_found'],
+  [{ code: 'method_not_allowed', allow: ['GET'] }, 'method_not_allowed'],
 ]
 
 test.each(DENIALS)('a refusal is a deny with the check that refused: %o', (denial, reason) => {

@@ -74,13 +74,13 @@ describe('S66: the audit trail', () => {
     const reasons = new Set(events.map(({ reason }) => reason.split(':')[0]))
     for (const reason of [
       'ok',
-      'token_missing',
+      'missing_token',
       'token_rejected',
       'permission_missing',
-      'input_invalid',
-      'path_ambiguous',
-      'route_unknown',
-      'method_unknown',
+      'invalid_input',
+      'ambiguous_path',
+      'not_found',
+      'method_not_allowed',
     ]) {
       expect(reasons, reason).toContain(reason)
     }

@@ -42,7 +42,7 @@ describe('audit query', () => {
     const one = await operator.gets<{ events: Event[] }>(
       ...['audit', 'query', '--request-id', requestId.toUpperCase()],
     )
-    expect(one.events).toMatchObject([{ requestId, reason: 'token_missing' }])
+    expect(one.events).toMatchObject([{ requestId, reason: 'missing_token' }])
   })
 
   test('pages, newest first', async () => {
@@ -190,7 +190,7 @@ test('audit tail begins with what comes after it, by the clock of the gateway', 
     ['DECISION', 'deny'],
     ['METHOD', 'GET'],
     ['ROUTE', '/orders'],
-    ['REASON', 'token_missing'],
+    ['REASON', 'missing_token'],
     ['REQUEST ID', row.split(/ +/).at(-1) ?? ''],
   ] as const)
     expect(row.slice(stderr.indexOf(heading))).toMatch(new RegExp(`^${cell}( |$)`))

@@ -46,7 +46,7 @@ const PROMISED: readonly (readonly [command: string, output: RegExp])[] = [
 const ON_RECORD: readonly (readonly [guide: Guide, command: string, reason: string])[] = [
   ['docs/your-api.md', 'audit query --decision', 'token_rejected:aud'],
   ['docs/audit.md', 'audit query --decision', 'token_revoked:subject'],
-  ['docs/audit.md', 'audit query --request-id', 'token_missing'],
+  ['docs/audit.md', 'audit query --request-id', 'missing_token'],
 ]
 const AUDIT_TRIES = 15
 

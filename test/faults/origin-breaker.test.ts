@@ -106,7 +106,7 @@ describe('the breaker of a route', () => {
     failing(new Unavailable('origin', 'timeout'))
     for (let count = 0; count < DEFAULT_FAILURES; count++) await failure()
     pass(MAX_PERIOD_MS)
-    failing(new Denied({ code: 'request_malformed', check: 'client_gone' }))
+    failing(new Denied({ code: 'malformed_request', check: 'client_gone' }))
     for (let count = 0; count < 3; count++) expect(await failure()).toBeInstanceOf(Denied)
     expect(asked()).toBe(DEFAULT_FAILURES + 3)
     expect(breakers.list[0]?.state()).toBe('half_open')
@@ -114,7 +114,7 @@ describe('the breaker of a route', () => {
     expect((await send()).status).toBe(200)
     expect(breakers.list[0]?.state()).toBe('closed')
     // Neither in the closed nor in the open state does a disconnect change anything.
-    failing(new Denied({ code: 'request_malformed', check: 'client_gone' }))
+    failing(new Denied({ code: 'malformed_request', check: 'client_gone' }))
     await failure()
     answering(() => new Response('ok'))
     expect((await send()).status).toBe(200)
@@ -122,9 +122,9 @@ describe('the breaker of a route', () => {
 
   test('does not open after a disconnect, an oversized body or a slow upload', async () => {
     const { failing, failure, asked } = build()
-    failing(new Denied({ code: 'request_malformed', check: 'client_gone' }))
+    failing(new Denied({ code: 'malformed_request', check: 'client_gone' }))
     for (let count = 0; count < 50; count++) await failure()
-    failing(new Denied({ code: 'body_too_large', maxBytes: 1 }))
+    failing(new Denied({ code: 'payload_too_large', maxBytes: 1 }))
     for (let count = 0; count < 50; count++) await failure()
     failing(new Unavailable('origin', 'timeout'))
     for (let count = 0; count < 50; count++) await failure('POST /a', new ReadableStream())

@@ -48,7 +48,7 @@ function app(maxBytes: number, read: Reader = readAll) {
   const hono = new Hono<{ Variables: BodyVariables }>()
   hono.onError((error, c) => {
     if (error instanceof Denied)
-      return c.json(error.denial, error.denial.code === 'body_too_large' ? 413 : 400)
+      return c.json(error.denial, error.denial.code === 'payload_too_large' ? 413 : 400)
     return c.text(error.name, error instanceof Unavailable ? 502 : 500)
   })
   hono.use(limitBody({ maxBytes }))
@@ -66,7 +66,7 @@ describe('limitBody', () => {
     const { seen, stream } = source([11])
     const response = await hono.fetch(post(stream, { 'Content-Length': '11' }))
     expect(response.status).toBe(413)
-    expect(await response.json()).toEqual({ code: 'body_too_large', maxBytes: 10 })
+    expect(await response.json()).toEqual({ code: 'payload_too_large', maxBytes: 10 })
     expect(reached.count).toBe(0)
     expect(seen.released).toBe(true)
   })
@@ -112,7 +112,7 @@ describe('limitBody', () => {
       const { seen, stream } = source([5])
       const response = await hono.fetch(post(stream, { 'Content-Length': length }))
       expect(response.status).toBe(400)
-      expect(await response.json()).toEqual({ code: 'request_malformed', check: 'content_length' })
+      expect(await response.json()).toEqual({ code: 'malformed_request', check: 'content_length' })
       expect(reached.count).toBe(0)
       expect(seen.released).toBe(true)
     },
@@ -232,7 +232,7 @@ describe('limitBody', () => {
   test('R29: a body that a later guard refuses unread is released', async () => {
     const { seen, stream } = source([1, 2, 3])
     const { hono } = app(10, async () => {
-      throw new Denied({ code: 'token_missing' })
+      throw new Denied({ code: 'missing_token' })
     })
     expect((await hono.fetch(post(stream))).status).toBe(400)
     expect(seen.released).toBe(true)
@@ -260,7 +260,7 @@ describe('limitBody', () => {
       const response = await hono.fetch(request)
       expect(response.status).toBe(400)
       // The response to a HEAD has no content.
-      const problem = { code: 'request_malformed', check: 'unexpected_body' }
+      const problem = { code: 'malformed_request', check: 'unexpected_body' }
       expect(await response.text()).toBe(method === 'HEAD' ? '' : JSON.stringify(problem))
       expect(reached.count).toBe(0)
       expect(await (await hono.request('/')).text()).toBe('null')

@@ -183,12 +183,12 @@ describe('canonicalPath', () => {
   }
 
   test.each(['//admin/x', '/admin%2fx', '/%2561dmin/x', '/admin;/x', '/admin%00/x', '/%zz'])(
-    'S50: %s is refused with path_ambiguous and reaches no handler',
+    'S50: %s is refused with ambiguous_path and reaches no handler',
     async (path) => {
       const { app, reached } = guarded()
       const response = await app.fetch(new Request(`http://gateway.test${path}`))
       expect(response.status).toBe(400)
-      expect(await response.json()).toMatchObject({ code: 'path_ambiguous' })
+      expect(await response.json()).toMatchObject({ code: 'ambiguous_path' })
       expect(reached).toEqual([])
     },
   )
@@ -199,7 +199,7 @@ describe('canonicalPath', () => {
       const { app, reached } = guarded()
       const response = await app.request('http://gateway.test/public', { headers: { host } })
       expect(response.status).toBe(400)
-      expect(await response.json()).toEqual({ code: 'path_ambiguous', check: 'host' })
+      expect(await response.json()).toEqual({ code: 'ambiguous_path', check: 'host' })
       expect(reached).toEqual([])
     },
   )
@@ -236,7 +236,7 @@ describe('refuseLookAlikes', () => {
     })
     const refused = await app.request('http://gateway.test/api/Admin?x=/api/orders')
     expect(await refused.json()).toEqual({
-      code: 'path_ambiguous',
+      code: 'ambiguous_path',
       check: 'reads_as /api/admin',
     })
     expect(reached).toEqual([])

@@ -211,7 +211,7 @@ describe('sanitizeHeaders', () => {
     const { app, reached } = echo()
     const response = await app.request('/', { headers: headers as [string, string][] })
     expect(response.status).toBe(400)
-    expect(await response.json()).toEqual({ code: 'request_malformed', check })
+    expect(await response.json()).toEqual({ code: 'malformed_request', check })
     expect(reached()).toBe(0)
   })
 })

@@ -19,7 +19,7 @@ describe('a request that a stage in observe mode would refuse is forwarded byte 
   ])('%s', async (_, query, body, type, check) => {
     const { send, reached, observed } = inspected(observing)
     expect((await send(query, body, type)).status).toBe(200)
-    expect(observed).toEqual([[`request_malformed:${check}`]])
+    expect(observed).toEqual([[`malformed_request:${check}`]])
     const sent = typeof body === 'string' ? new TextEncoder().encode(body) : body
     expect(reached).toEqual([{ query, body: sent ?? new Uint8Array() }])
   })
@@ -27,7 +27,7 @@ describe('a request that a stage in observe mode would refuse is forwarded byte 
   test('a body that cannot be inspected', async () => {
     const { send, reached, observed } = inspected(observing)
     expect((await send('', '<a/>', 'application/xml')).status).toBe(200)
-    expect(observed).toEqual([['media_type_unsupported']])
+    expect(observed).toEqual([['unsupported_media_type']])
     expect(reached).toHaveLength(1)
   })
 
@@ -53,7 +53,7 @@ describe('a request that a stage in observe mode would refuse is forwarded byte 
       ['call_refused:method'],
       ['call_refused:tool'],
       ['permission_missing:books:delete'],
-      ['input_invalid'],
+      ['invalid_input'],
       undefined,
     ])
     expect(reached).toHaveLength(5)
@@ -63,7 +63,7 @@ describe('a request that a stage in observe mode would refuse is forwarded byte 
     const { send, observed } = inspected({ ...observing, signatures: signatures() })
     expect((await send(`?a=${encodeURIComponent("x' or 1=1 --")}&a=2`)).status).toBe(200)
     expect(observed).toEqual([
-      ['request_malformed:query_repeated', 'signature_matched:sql_injection.break_out'],
+      ['malformed_request:query_repeated', 'signature_matched:sql_injection.break_out'],
     ])
   })
 })

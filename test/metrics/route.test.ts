@@ -61,7 +61,7 @@ test('one isolate serves the counters of all isolates ten seconds later', async 
   expect(requests({ route: '/orders', decision: 'allow', reason: 'ok', status: '200' })).toBe(5)
   expect(requests({ route: '/few', decision: 'deny', reason: 'rate_limited' })).toBe(2)
   expect(requests({ route: '/orders', reason: 'token_rejected', status: '401' })).toBe(1)
-  expect(requests({ route: 'none', reason: 'route_unknown', status: '404' })).toBe(1)
+  expect(requests({ route: 'none', reason: 'not_found', status: '404' })).toBe(1)
   expect(amountOf(text, 'portcullis_rate_limited_total', { limit: 'few' })).toBe(2)
   const cache = (cache: string, result: string) =>
     amountOf(text, 'portcullis_cache_requests_total', { cache, result })

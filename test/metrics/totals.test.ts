@@ -206,7 +206,7 @@ describe('R18: metrics use bounded storage', () => {
 
   test('methods and paths that a caller invents create no series', async () => {
     const isolate = metrics.isolate()
-    const unknown = { route: null, decision: 'deny', reason: 'route_unknown', status: 404 } as const
+    const unknown = { route: null, decision: 'deny', reason: 'not_found', status: 404 } as const
     isolate.decide({ ...unknown, method: 'M-1', durationsMs: {} })
     await metrics.pass(isolate)
     const before = (await metrics.read()).counts.size

@@ -241,7 +241,7 @@ describe('the audit trail of OAuth', () => {
       },
       { route: '/oauth/revoke', decision: 'allow', reason: 'ok', status: 200, subject: 'audited' },
       {
-        ...{ route: '/oauth/token', decision: 'deny', reason: 'method_unknown' },
+        ...{ route: '/oauth/token', decision: 'deny', reason: 'method_not_allowed' },
         ...{ status: 405, subject: null },
       },
     ])

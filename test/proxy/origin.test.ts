@@ -151,7 +151,7 @@ describe('an origin failure', () => {
       signal: left.signal,
     })
     await expect(sent).rejects.toMatchObject({
-      denial: { code: 'request_malformed', check: 'client_gone' },
+      denial: { code: 'malformed_request', check: 'client_gone' },
     })
   })
 })

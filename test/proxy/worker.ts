@@ -39,7 +39,7 @@ function build(env: Env) {
   const app = new Hono<{ Bindings: Env; Variables: GatewayVariables }>()
   app.onError((error, c) => {
     if (error instanceof Denied) {
-      const status = error.denial.code === 'body_too_large' ? 413 : 400
+      const status = error.denial.code === 'payload_too_large' ? 413 : 400
       return c.json(error.denial, status)
     }
     if (error instanceof Unavailable)

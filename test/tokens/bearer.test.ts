@@ -19,7 +19,7 @@ describe('the grammar of bearer tokens', () => {
       'Digest',
       'Bearerx a.b.c',
     ])
-      expect(await read(header), header).toBe('token_missing')
+      expect(await read(header), header).toBe('missing_token')
   })
 
   it('S28: refuses a scheme without a token', async () => {

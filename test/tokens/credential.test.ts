@@ -26,9 +26,9 @@ describe('the grammar of credentials', () => {
 
   it('S29: treats an unsupported scheme as a missing token, and DPoP as well if proofs are not checked', async () => {
     for (const header of [undefined, 'Basic YTpi', `Token ${UUID}`, 'Digest', `Bearerx ${JWT}`])
-      expect(await read(header), header).toBe('token_missing')
+      expect(await read(header), header).toBe('missing_token')
     const forms = { references: true, dpop: false }
-    expect(await read(`DPoP ${JWT}`, forms)).toBe('token_missing')
+    expect(await read(`DPoP ${JWT}`, forms)).toBe('missing_token')
     expect(await read(`Bearer ${JWT}`, forms)).toBe('ok')
   })
 

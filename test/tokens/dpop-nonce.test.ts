@@ -29,7 +29,7 @@ describe('check 10: nonces', () => {
     for (const later of [-5, 0, 60, 299, 300])
       expect(await gateway(later).check(nonce), `${later} s`).toBe('ok')
     for (const later of [-121, 361, 420, 86_400])
-      expect(await gateway(later).check(nonce), `${later} s`).toBe('dpop_nonce_missing')
+      expect(await gateway(later).check(nonce), `${later} s`).toBe('use_dpop_nonce')
   })
 
   it('change every minute, and not in between', async () => {
@@ -61,7 +61,7 @@ describe('check 10: nonces', () => {
       const header = await prover.proof({ nonce })
       const refusal = await verifier.verify({ ...goodRequest, header }).catch((error) => error)
       expect(refusal, nonce).toBeInstanceOf(Denied)
-      expect(refusal.denial).toEqual({ code: 'dpop_nonce_missing', nonce: expect.any(String) })
+      expect(refusal.denial).toEqual({ code: 'use_dpop_nonce', nonce: expect.any(String) })
       expect(await gateway().check(refusal.denial.nonce)).toBe('ok')
     }
   })
@@ -70,7 +70,7 @@ describe('check 10: nonces', () => {
     const { verifier, check } = gateway(0, { nonceRequired: false })
     expect(await check(undefined)).toBe('ok')
     expect(await check(await verifier.nonce())).toBe('ok')
-    expect(await check('x')).toBe('dpop_nonce_missing')
+    expect(await check('x')).toBe('use_dpop_nonce')
   })
 
   it('do not exist without a secret, and then a nonce in a proof is ignored', async () => {
@@ -83,7 +83,7 @@ describe('check 10: nonces', () => {
     const { verifier } = gateway()
     const header = await prover.proof({ nonce: await verifier.nonce(), htm: 'POST' })
     const attempt = () => verifier.verify({ ...goodRequest, header })
-    expect(await outcome(attempt)).toBe('dpop_rejected:htm')
+    expect(await outcome(attempt)).toBe('invalid_dpop_proof:htm')
   })
 
   it('survive a change of keys: the new key is added at the front', async () => {

@@ -97,6 +97,6 @@ describe('check 9: the URL of a proof', () => {
   it('a proof for another path is refused', async () => {
     const header = await prover.proof({ htu: `${GATEWAY}/reports` })
     const attempt = () => verifierOf().verify({ ...goodRequest, header })
-    expect(await outcome(attempt)).toBe('dpop_rejected:htu')
+    expect(await outcome(attempt)).toBe('invalid_dpop_proof:htu')
   })
 })

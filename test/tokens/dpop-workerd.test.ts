@@ -51,23 +51,23 @@ describe('in workerd, a DPoP proof', () => {
       body: { thumbprint: prover.thumbprint },
     })
     const forged = proof.replace(/\.[^.]{4}([^.]*)$/, '.AAAA$1')
-    const refusal = { code: 'dpop_rejected', check: 'signature' }
+    const refusal = { code: 'invalid_dpop_proof', check: 'signature' }
     expect(await send(forged)).toEqual({ status: 401, body: refusal })
   })
 
   it.each(NO_POINTS)('S08: with %s is refused', async (_, point) => {
     const { proof, jwk } = await createProver()
     const header = await proof({ htu: `${origin}/orders`, nonce }, { jwk: { ...jwk, ...point } })
-    const refusal = { code: 'dpop_rejected', check: 'jwk_import' }
+    const refusal = { code: 'invalid_dpop_proof', check: 'jwk_import' }
     expect(await send(header)).toEqual({ status: 401, body: refusal })
     expect(await outcome(() => verifierOf().verify({ ...goodRequest, header }))).toBe(
-      'dpop_rejected:jwk_import',
+      'invalid_dpop_proof:jwk_import',
     )
   })
 
   it('is refused if another proof accompanies it', async () => {
     const proof = await (await createProver()).proof({ htu: `${origin}/orders`, nonce })
-    const refusal = { code: 'dpop_rejected', check: 'multiple' }
+    const refusal = { code: 'invalid_dpop_proof', check: 'multiple' }
     expect(await send(proof, proof)).toEqual({ status: 401, body: refusal })
   })
 

@@ -36,9 +36,9 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
 
   it('check 1: is the only one', async () => {
     const proof = await prover.proof()
-    expect(await check(undefined)).toBe('dpop_rejected:missing')
-    expect(await check(`${proof}, ${proof}`)).toBe('dpop_rejected:multiple')
-    expect(await check(`${proof},`)).toBe('dpop_rejected:multiple')
+    expect(await check(undefined)).toBe('invalid_dpop_proof:missing')
+    expect(await check(`${proof}, ${proof}`)).toBe('invalid_dpop_proof:multiple')
+    expect(await check(`${proof},`)).toBe('invalid_dpop_proof:multiple')
   })
 
   it('check 2: is one well-formed JWT, with one spelling', async () => {
@@ -66,15 +66,15 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
 
   it('check 3: has all required claims with the right types', async () => {
     for (const name of ['jti', 'htm', 'htu', 'iat', 'ath']) {
-      expect(await checkClaims({ [name]: undefined })).toBe(`dpop_rejected:${name}`)
+      expect(await checkClaims({ [name]: undefined })).toBe(`invalid_dpop_proof:${name}`)
       for (const malformed of [null, true, [], {}, name === 'iat' ? '1' : 1]) {
-        expect(await checkClaims({ [name]: malformed })).toBe(`dpop_rejected:${name}`)
+        expect(await checkClaims({ [name]: malformed })).toBe(`invalid_dpop_proof:${name}`)
       }
     }
-    expect(await checkClaims({ nonce: 1 })).toBe('dpop_rejected:nonce')
-    expect(await checkClaims({ jti: '' })).toBe('dpop_rejected:jti')
-    expect(await checkClaims({ jti: 'x'.repeat(257) })).toBe('dpop_rejected:jti')
-    expect(await checkClaims({ jti: '\ud800' })).toBe('dpop_rejected:jti')
+    expect(await checkClaims({ nonce: 1 })).toBe('invalid_dpop_proof:nonce')
+    expect(await checkClaims({ jti: '' })).toBe('invalid_dpop_proof:jti')
+    expect(await checkClaims({ jti: 'x'.repeat(257) })).toBe('invalid_dpop_proof:jti')
+    expect(await checkClaims({ jti: '\ud800' })).toBe('invalid_dpop_proof:jti')
     expect(await checkClaims({ jti: 'x'.repeat(256) })).toBe('ok')
   })
 
@@ -86,7 +86,7 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
     ['a path in another case', `${GATEWAY}/ORDERS`],
     ['only a path', '/orders'],
   ])('check 9: for %s is refused', async (_name, htu) => {
-    expect(await checkClaims({ htu })).toBe('dpop_rejected:htu')
+    expect(await checkClaims({ htu })).toBe('invalid_dpop_proof:htu')
   })
 
   it.each([
@@ -99,29 +99,31 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
 
   it('check 4: has the type dpop+jwt', async () => {
     for (const typ of [undefined, 'JWT', 'at+jwt', 'application/dpop+jwt', 'dpop+jwt ', null])
-      expect(await checkHeader({ typ })).toBe('dpop_rejected:typ')
+      expect(await checkHeader({ typ })).toBe('invalid_dpop_proof:typ')
   })
 
   it('check 5: S01: has an asymmetric and allowed algorithm', async () => {
     for (const alg of [undefined, 'none', 'HS256', 'RS1', 'ES256K', 'ES384', 'es256', 1])
-      expect(await checkHeader({ alg })).toBe('dpop_rejected:alg')
+      expect(await checkHeader({ alg })).toBe('invalid_dpop_proof:alg')
     const header = { typ: 'dpop+jwt', alg: 'none', jwk: prover.jwk }
-    expect(await check(`${encode(header)}.${encode(goodProof)}.AAAA`)).toBe('dpop_rejected:alg')
+    expect(await check(`${encode(header)}.${encode(goodProof)}.AAAA`)).toBe(
+      'invalid_dpop_proof:alg',
+    )
     // The type of the key does not match the algorithm.
-    expect(await checkHeader({ alg: 'EdDSA' })).toBe('dpop_rejected:jwk_alg')
-    expect(await checkHeader({ alg: 'RS256' })).toBe('dpop_rejected:jwk_alg')
+    expect(await checkHeader({ alg: 'EdDSA' })).toBe('invalid_dpop_proof:jwk_alg')
+    expect(await checkHeader({ alg: 'RS256' })).toBe('invalid_dpop_proof:jwk_alg')
   })
 
   it('check 6: S04: is signed with the key that it contains', async () => {
     const other = await createProver()
-    expect(await checkHeader({ jwk: other.jwk })).toBe('dpop_rejected:signature')
+    expect(await checkHeader({ jwk: other.jwk })).toBe('invalid_dpop_proof:signature')
     const [header, , signature] = (await prover.proof()).split('.')
     const payload = encode({ ...goodProof, jti: 'another' })
-    expect(await check(`${header}.${payload}.${signature}`)).toBe('dpop_rejected:signature')
+    expect(await check(`${header}.${payload}.${signature}`)).toBe('invalid_dpop_proof:signature')
     const [own] = (await prover.proof()).split(/\.[^.]+$/)
     for (const bytes of [1, 63, 64, 65, 72]) {
       const forged = `${own}.${Buffer.alloc(bytes).toString('base64url')}`
-      expect(await check(forged)).toBe('dpop_rejected:signature')
+      expect(await check(forged)).toBe('invalid_dpop_proof:signature')
     }
   })
 
@@ -136,12 +138,14 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
       const [known] = (await proof()).split('.')
       const [, payload, signature] = (await prover.proof()).split('.')
       expect(await checkOfHeader(`${known}.${payload}.${signature}`)).toBe(
-        'dpop_rejected:signature',
+        'invalid_dpop_proof:signature',
       )
-      expect(await checkOfHeader(`${known}.${payload}`)).toBe('dpop_rejected:segments')
-      expect(await checkOfHeader(`${await proof()}=`)).toBe('dpop_rejected:base64url')
-      expect(await checkOfHeader(await proof({ htm: 'POST' }))).toBe('dpop_rejected:htm')
-      expect(await checkOfHeader(await signRaw(header, '[]'))).toBe('dpop_rejected:payload_json')
+      expect(await checkOfHeader(`${known}.${payload}`)).toBe('invalid_dpop_proof:segments')
+      expect(await checkOfHeader(`${await proof()}=`)).toBe('invalid_dpop_proof:base64url')
+      expect(await checkOfHeader(await proof({ htm: 'POST' }))).toBe('invalid_dpop_proof:htm')
+      expect(await checkOfHeader(await signRaw(header, '[]'))).toBe(
+        'invalid_dpop_proof:payload_json',
+      )
     }
   })
 
@@ -174,42 +178,42 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
       [{ kty: 'constructor' }, 'jwk_', 'ES256'],
     ] as const) {
       const refusal = await checkHeader({ jwk: bad, alg })
-      expect(refusal, JSON.stringify(bad)).toContain(`dpop_rejected:${verdict}`)
+      expect(refusal, JSON.stringify(bad)).toContain(`invalid_dpop_proof:${verdict}`)
     }
-    expect(await checkHeader({ crit: ['exp'] })).toBe('dpop_rejected:crit')
-    expect(await checkHeader({ b64: false })).toBe('dpop_rejected:b64')
+    expect(await checkHeader({ crit: ['exp'] })).toBe('invalid_dpop_proof:crit')
+    expect(await checkHeader({ b64: false })).toBe('invalid_dpop_proof:b64')
   })
 
   it('check 8: is for exactly this method', async () => {
     for (const htm of ['POST', 'get', 'GET ', 'HEAD', ''])
-      expect(await checkClaims({ htm })).toBe('dpop_rejected:htm')
+      expect(await checkClaims({ htm })).toBe('invalid_dpop_proof:htm')
     const proof = await prover.proof()
-    expect(await check(proof, { method: 'DELETE' })).toBe('dpop_rejected:htm')
+    expect(await check(proof, { method: 'DELETE' })).toBe('invalid_dpop_proof:htm')
   })
 
   it('check 11: was created at most a minute ago, and at most 5 seconds in the future', async () => {
     for (const [offset, verdict] of [
-      [-MAX_PROOF_AGE_SECONDS - 1, 'dpop_rejected:iat'],
-      [-MAX_PROOF_AGE_SECONDS - 0.001, 'dpop_rejected:iat'],
+      [-MAX_PROOF_AGE_SECONDS - 1, 'invalid_dpop_proof:iat'],
+      [-MAX_PROOF_AGE_SECONDS - 0.001, 'invalid_dpop_proof:iat'],
       [-MAX_PROOF_AGE_SECONDS, 'ok'],
       [-0.5, 'ok'],
       [5, 'ok'],
-      [5.001, 'dpop_rejected:iat'],
-      [6, 'dpop_rejected:iat'],
-      [1_000 * NOW_SECONDS, 'dpop_rejected:iat'],
+      [5.001, 'invalid_dpop_proof:iat'],
+      [6, 'invalid_dpop_proof:iat'],
+      [1_000 * NOW_SECONDS, 'invalid_dpop_proof:iat'],
     ] as const) {
       expect(await checkClaims({ iat: NOW_SECONDS + offset }), `${offset}`).toBe(verdict)
     }
     const payload = JSON.stringify(goodProof).replace(/"iat":\d+/, '"iat":1e400')
     const header = JSON.stringify({ typ: 'dpop+jwt', alg: 'ES256', jwk: prover.jwk })
-    expect(await check(await prover.signRaw(header, payload))).toBe('dpop_rejected:iat')
+    expect(await check(await prover.signRaw(header, payload))).toBe('invalid_dpop_proof:iat')
   })
 
   it('check 12: is for exactly this access token', async () => {
     const proof = await prover.proof()
-    expect(await check(proof, { token: 'a.b.d' })).toBe('dpop_rejected:ath')
-    expect(await checkClaims({ ath: `${ath(TOKEN)}=` })).toBe('dpop_rejected:ath')
-    expect(await checkClaims({ ath: TOKEN })).toBe('dpop_rejected:ath')
+    expect(await check(proof, { token: 'a.b.d' })).toBe('invalid_dpop_proof:ath')
+    expect(await checkClaims({ ath: `${ath(TOKEN)}=` })).toBe('invalid_dpop_proof:ath')
+    expect(await checkClaims({ ath: TOKEN })).toBe('invalid_dpop_proof:ath')
     // At the token endpoint there is no access token yet.
     const { token: _, ...atTokenEndpoint } = goodRequest
     const header = await prover.proof({ ath: undefined })
@@ -244,13 +248,13 @@ describe('a DPoP proof (RFC 9449 section 4.3)', () => {
       const refusal = await check(
         `${proof.slice(0, at)}${proof[at] === 'A' ? 'B' : 'A'}${proof.slice(at + 1)}`,
       )
-      expect(refusal, `${at}`).toMatch(/^dpop_rejected:/)
+      expect(refusal, `${at}`).toMatch(/^invalid_dpop_proof:/)
     }
   })
 
   it('cannot be replaced by an access token or an assertion, even if its key is cached', async () => {
     const signer = await createSigner('ES256')
-    expect(await check(await signer.token())).toBe('dpop_rejected:typ')
+    expect(await check(await signer.token())).toBe('invalid_dpop_proof:typ')
   })
 })
 

@@ -56,7 +56,7 @@ export const verifierOf = (options: Partial<DpopVerifierOptions> = {}) =>
     ...options,
   })
 
-/** Returns `ok`, the check that refused (`dpop_rejected:htu`), or `dpop_nonce_missing`. */
+/** Returns `ok`, the check that refused (`invalid_dpop_proof:htu`), or `use_dpop_nonce`. */
 export async function outcome(attempt: () => Promise<unknown>): Promise<string> {
   try {
     await attempt()
@@ -64,6 +64,6 @@ export async function outcome(attempt: () => Promise<unknown>): Promise<string> 
   } catch (error) {
     if (!(error instanceof Denied)) throw error
     const { denial } = error
-    return denial.code === 'dpop_rejected' ? `dpop_rejected:${denial.check}` : denial.code
+    return denial.code === 'invalid_dpop_proof' ? `invalid_dpop_proof:${denial.check}` : denial.code
   }
 }

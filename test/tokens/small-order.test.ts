@@ -64,7 +64,7 @@ describe('S08, S72: an Ed25519 key of small order', () => {
   it.each(SMALL_ORDER_KEYS)('is refused in a DPoP proof: %s', async (x) => {
     const header = forgedProof(x)
     expect(await proofOutcome(() => verifierOf().verify({ ...goodRequest, header }))).toMatch(
-      /^dpop_rejected:jwk_x_(small_order|encoding)$/,
+      /^invalid_dpop_proof:jwk_x_(small_order|encoding)$/,
     )
   })
 })
@@ -153,7 +153,7 @@ describe('S08, S72: in workerd', () => {
       expect([response.status, await response.json()], x).toEqual([
         401,
         {
-          code: 'dpop_rejected',
+          code: 'invalid_dpop_proof',
           check: expect.stringMatching(/^jwk_x_(small_order|encoding)$/),
         },
       ])

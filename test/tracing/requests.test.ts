@@ -106,7 +106,7 @@ describe('the span of a request', () => {
     expect(attributesOf(refused as CollectedSpan)).toMatchObject({
       'http.response.status_code': 401,
       'portcullis.decision': 'deny',
-      'portcullis.reason': 'token_missing',
+      'portcullis.reason': 'missing_token',
     })
     expect(unknown?.name).toBe('GET')
   })

@@ -35,7 +35,7 @@ const CONFIGURED_CURSOR = /^configured:(\d{1,6})$/
 /**
  * Creates the registry. A configured client has priority over a stored one with the same id.
  * Nothing is cached, so a change is in force in every isolate from the next request on. Throws
- * `Unavailable` for a malformed reply, and `Denied` (`input_invalid`) for an invalid cursor.
+ * `Unavailable` for a malformed reply, and `Denied` (`invalid_input`) for an invalid cursor.
  */
 export function createClientRegistry({
   rest,
@@ -154,5 +154,5 @@ function badCursor(): Denied {
     path: '/cursor',
     message: 'must be a cursor from an earlier page',
   } as const
-  return new Denied({ code: 'input_invalid', errors: [error] })
+  return new Denied({ code: 'invalid_input', errors: [error] })
 }

@@ -72,7 +72,7 @@ export function clientCalls(context: AdminContext): AdminCall[] {
   const { clients, bulkRevocation, publicUrl, revokedBeforeSeconds, signingKeys, now } = context
   const call = adminGroup('Clients', context)
 
-  /** Returns a client. Throws `Denied` (`route_unknown`) if it is unknown or disabled. */
+  /** Returns a client. Throws `Denied` (`not_found`) if it is unknown or disabled. */
   async function existing(id: string): Promise<Client> {
     const client = await clients.find(id)
     if (client === undefined || client.disabled) throw unknownId()

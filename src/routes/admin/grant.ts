@@ -51,7 +51,7 @@ export function ownGrantOf({ grants, roles = [], scopes = [] }: DescribedClient)
  * cutoffs of its subject, client and tenant. A credential of an earlier second would be revoked
  * from the start. The same step checks the operator's own token: if one of these cutoffs covers it,
  * it must not issue a credential of the second after. Throws `Denied` (`token_revoked`, or
- * `input_invalid` if a cutoff is too far ahead, as right after a client was disabled), and
+ * `invalid_input` if a cutoff is too far ahead, as right after a client was disabled), and
  * `Unavailable`.
  */
 export async function issuableSecond(

@@ -23,8 +23,8 @@ export const timeOrNull = (seconds: number | null) => (seconds === null ? null :
 
 /** Returns the refusal (422) of input that is well formed but names nothing that exists. */
 export function inputRefused(where: 'params' | 'query' | 'body', path: string, message: string) {
-  return new Denied({ code: 'input_invalid', errors: [{ in: where, path, message }] })
+  return new Denied({ code: 'invalid_input', errors: [{ in: where, path, message }] })
 }
 
 /** Returns the refusal (404) of an id that does not exist. */
-export const unknownId = () => new Denied({ code: 'route_unknown' })
+export const unknownId = () => new Denied({ code: 'not_found' })

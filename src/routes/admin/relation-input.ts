@@ -104,14 +104,14 @@ export const expansionSchema = z.strictObject({ tenant, object, relation })
 /** Tuples of a body, by the name of their list. */
 export type NamedTuples = readonly (readonly [list: string, tuples: readonly RelationTuple[]])[]
 
-/** Throws `Denied` (`input_invalid`) with the mistake of each bad tuple: 100 findings at most. */
+/** Throws `Denied` (`invalid_input`) with the mistake of each bad tuple: 100 findings at most. */
 export function refuseBadTuples(model: RelationModel, written: NamedTuples, deleted: NamedTuples) {
   const errors = [
     ...errorsIn(written, (tuple) => mistakeOfTuple(model, tuple)),
     // A tuple that the model does not permit may still exist. It can be deleted.
     ...errorsIn(deleted, mistakeOfGrammar),
   ]
-  if (errors.length > 0) throw new Denied({ code: 'input_invalid', errors })
+  if (errors.length > 0) throw new Denied({ code: 'invalid_input', errors })
 }
 
 function errorsIn(
@@ -128,7 +128,7 @@ function errorsIn(
   )
 }
 
-/** Throws `Denied` (`input_invalid`) for a mistake in a part of a body. */
+/** Throws `Denied` (`invalid_input`) for a mistake in a part of a body. */
 export function refuseMistake(mistake: TupleMistake | undefined): void {
   if (mistake !== undefined) throw inputRefused('body', `/${mistake.part}`, mistake.message)
 }

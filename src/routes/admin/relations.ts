@@ -70,7 +70,7 @@ export function relationCalls(context: AdminContext): AdminCall[] {
   const call = adminGroup('Relations', context)
   const example = exampleTuple(context.relations?.model)
 
-  /** Returns the relations of the policy. Throws `Denied` (`route_unknown`) if it has none. */
+  /** Returns the relations of the policy. Throws `Denied` (`not_found`) if it has none. */
   function configured(): AdminRelations {
     if (context.relations === undefined) throw unknownId()
     return context.relations
@@ -221,7 +221,7 @@ export function relationCalls(context: AdminContext): AdminCall[] {
 }
 
 /**
- * Returns the tuple store. Throws `Denied` (`input_invalid`) if an external policy decision point
+ * Returns the tuple store. Throws `Denied` (`invalid_input`) if an external policy decision point
  * stores the tuples.
  */
 function tuplesOf({ tuples }: AdminRelations, where: 'query' | 'body'): RelationTuples {
@@ -235,7 +235,7 @@ function tuplesOf({ tuples }: AdminRelations, where: 'query' | 'body'): Relation
 }
 
 /**
- * Returns the version that a check must include. Throws `Denied` (`input_invalid`) for a token that
+ * Returns the version that a check must include. Throws `Denied` (`invalid_input`) for a token that
  * does not belong to the tenant.
  */
 function versionOf(
@@ -260,7 +260,7 @@ function mayHaveWritten(error: unknown): boolean {
 }
 
 /**
- * Parses the query. Throws `Denied` (`input_invalid`) for malformed values, and for values that
+ * Parses the query. Throws `Denied` (`invalid_input`) for malformed values, and for values that
  * cannot be combined.
  */
 function queryOf({

@@ -74,7 +74,7 @@ export async function refuseForeignClientIds(
 
 /**
  * Returns the issuers that a call covers: the one that it names, or all trusted issuers. Throws
- * `Denied` (`input_invalid`) for an issuer that is not trusted: it has no valid tokens, so it was
+ * `Denied` (`invalid_input`) for an issuer that is not trusted: it has no valid tokens, so it was
  * mistyped.
  */
 export function issuersOf(
@@ -92,7 +92,7 @@ const GROUP_END = /::\/64$/
 
 /**
  * Returns the `value` of a body as `admit` normalises addresses: IPv6 as its /64. Throws `Denied`
- * (`input_invalid`) if it is not an address.
+ * (`invalid_input`) if it is not an address.
  */
 export function addressOf(value: string): string {
   const group = addressGroup(value.replace(GROUP_END, '::'))

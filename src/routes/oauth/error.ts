@@ -78,9 +78,9 @@ function ofDenial(denial: Denial): OAuthProblem {
       return denial.error === 'invalid_client'
         ? { status: 401, error: denial.error, headers: { 'WWW-Authenticate': CHALLENGE } }
         : { status: 400, error: denial.error }
-    case 'dpop_rejected':
+    case 'invalid_dpop_proof':
       return { status: 400, error: 'invalid_dpop_proof' }
-    case 'dpop_nonce_missing':
+    case 'use_dpop_nonce':
       // RFC 9449 section 8.
       return { status: 400, error: 'use_dpop_nonce', headers: { 'DPoP-Nonce': denial.nonce } }
     case 'banned':
@@ -94,11 +94,11 @@ function ofDenial(denial: Denial): OAuthProblem {
         error: 'temporarily_unavailable',
         headers: retryAfter(denial.retryAfterSeconds),
       }
-    case 'body_too_large':
+    case 'payload_too_large':
       return { status: 413, error: 'invalid_request' }
-    case 'method_unknown':
+    case 'method_not_allowed':
       return { status: 405, error: 'invalid_request', headers: { Allow: denial.allow.join(', ') } }
-    case 'token_missing':
+    case 'missing_token':
     case 'token_rejected':
     case 'token_revoked':
     case 'permission_missing':
@@ -106,11 +106,11 @@ function ofDenial(denial: Denial): OAuthProblem {
     case 'relation_unknown':
     case 'call_refused':
     case 'signature_matched':
-    case 'path_ambiguous':
-    case 'request_malformed':
-    case 'input_invalid':
-    case 'media_type_unsupported':
-    case 'route_unknown':
+    case 'ambiguous_path':
+    case 'malformed_request':
+    case 'invalid_input':
+    case 'unsupported_media_type':
+    case 'not_found':
       return { status: 400, error: 'invalid_request' }
     default:
       return denial satisfies never

@@ -76,7 +76,7 @@ export function oauthRoutes({ server, proofs, sendNonces }: OAuthOptions): Hono<
     app.all(path, matched(path))
     app.post(path, stage('limitBody', limitBody({ maxBytes: MAX_BODY_BYTES })), (c) => endpoint(c))
     app.all(path, async function refuseMethod() {
-      throw new Denied({ code: 'method_unknown', allow: ['POST'] })
+      throw new Denied({ code: 'method_not_allowed', allow: ['POST'] })
     })
   }
   return app

@@ -307,7 +307,7 @@ describe('consistency tokens', () => {
     const anne = await world.token('anne', { tenant: 'acme' })
     const headers = { 'x-consistency-token': token }
     expect(await isolate.statusOf('/orders/1', anne, { headers })).toBe(400)
-    expect(isolate.events.at(-1)?.reason).toBe('request_malformed:consistency_token')
+    expect(isolate.events.at(-1)?.reason).toBe('malformed_request:consistency_token')
     expect(await isolate.statusOf('/watched/1', anne, { headers })).toBe(400)
     expect(world.reached).toEqual([])
   })
