@@ -32,7 +32,7 @@ async function admittedLate(subject: string, meanwhile: () => Promise<unknown>):
   const token = await world.token(subject)
   await proxy.set({ kind: 'latency', ms: LATE_MS })
   const decided = proxy.bytes().fromTarget
-  const pending = isolate.ask('/plain', token)
+  const pending = isolate.send('/plain', token)
   await expect.poll(() => proxy.bytes().fromTarget, { interval: 5 }).toBeGreaterThan(decided)
   await meanwhile()
   const { status } = await pending
@@ -64,6 +64,6 @@ test('an unrevoked caller is admitted after a late admission, by a second call t
 test('an admission that is read in time costs a single call', async () => {
   const token = await world.token('prompt')
   const calls = world.redis.calls()
-  expect((await isolate.ask('/plain', token)).status).toBe(200)
+  expect((await isolate.send('/plain', token)).status).toBe(200)
   expect(world.redis.calls() - calls).toBe(1)
 })

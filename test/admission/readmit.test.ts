@@ -57,7 +57,7 @@ async function send(
 ) {
   const { stream, asked, end } = slowly({ text: 'late' })
   const token = subject === null ? undefined : await world.token(subject, { ...claims })
-  const pending = isolate.ask(path, token, {
+  const pending = isolate.send(path, token, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'cf-connecting-ip': address },
     body: stream,

@@ -28,7 +28,7 @@ test.each([
   const token = await world.token('anne')
   expect(await isolate.statusOf('/plain', token)).toBe(200)
   await proxy.set({ kind: 'latency', ms: FAR_MS })
-  const response = await isolate.ask('/plain', token)
+  const response = await isolate.send('/plain', token)
   await proxy.set({ kind: 'none' })
   expect(response.status).toBe(expected)
 })

@@ -50,9 +50,9 @@ afterAll(async () => {
  */
 async function sendThree(path: string, token: string, meanwhile: () => Promise<unknown>) {
   const leaving = new AbortController()
-  const first = isolate.ask(path, token, { signal: leaving.signal }).catch(() => undefined)
+  const first = isolate.send(path, token, { signal: leaving.signal }).catch(() => undefined)
   await expect.poll(() => calls).toBe(1)
-  const others = [isolate.ask(path, token), isolate.ask(path, token)]
+  const others = [isolate.send(path, token), isolate.send(path, token)]
   await meanwhile()
   await new Promise((done) => setTimeout(done, WAIT_MS))
   return {

@@ -164,7 +164,7 @@ func signedBy(key jwk, message, signature []byte) bool {
 	return false
 }
 
-// signer is a new key: its public half, and what signs with the private one.
+// signer is a new key: its public key, and a function that signs with the private key.
 type signer struct {
 	public jwk
 	sign   func(message []byte) ([]byte, error)

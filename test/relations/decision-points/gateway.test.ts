@@ -84,10 +84,10 @@ describe.each(KINDS)('a gateway that uses %s for relations', (kind) => {
   ])(
     'R06: answers 503 while the decision point responds with %s',
     async (_, body, status, fault) => {
-      const { ask, events } = isolate(kind)
+      const { send, events } = isolate(kind)
       const anne = await world.token('anne')
       server.behaviour = (response) => response.writeHead(status).end(body)
-      const response = await ask('/orders/1', anne)
+      const response = await send('/orders/1', anne)
       expect(response.status).toBe(503)
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
       const problem = await response.text()
@@ -100,13 +100,13 @@ describe.each(KINDS)('a gateway that uses %s for relations', (kind) => {
   )
 
   test('stays ready while the breaker is open, and reports the breaker', async () => {
-    const { ask, statusOf } = isolate(kind)
+    const { send, statusOf } = isolate(kind)
     const anne = await world.token('anne')
     server.behaviour = (response) => response.writeHead(500).end()
-    for (let count = 0; count < 6; count++) expect((await ask('/orders/1', anne)).status).toBe(503)
+    for (let count = 0; count < 6; count++) expect((await send('/orders/1', anne)).status).toBe(503)
     expect(server.requests).toHaveLength(5)
     expect(await statusOf('/plain', anne)).toBe(200)
-    const ready = await ask('/-/readyz', undefined)
+    const ready = await send('/-/readyz', undefined)
     expect(await ready.json()).toMatchObject({
       status: 'ready',
       breakers: { authority: 'open' },

@@ -93,7 +93,7 @@ describe('R06: a reply with a malformed result for the relation', () => {
       tamper = (replies) =>
         replies.map((reply, index) => (index === 1 ? change(reply as object) : reply))
       for (const token of [anne, bob]) {
-        const response = await isolate.ask(path, token)
+        const response = await isolate.send(path, token)
         expect(response.status).toBe(503)
         expect(await response.text()).not.toMatch(/OOM|user_script|order|viewer|redis/i)
         expect(isolate.events.at(-1)?.reason).toMatch(/^redis:(malformed|refused)$/)
@@ -112,14 +112,14 @@ describe('R06: a reply with a malformed result for the relation', () => {
   ])('a result that %s is 503 as well', async (_, change) => {
     const { isolate, anne, bob, path } = await setUp(between.url)
     tamper = change
-    for (const token of [anne, bob]) expect((await isolate.ask(path, token)).status).toBe(503)
+    for (const token of [anne, bob]) expect((await isolate.send(path, token)).status).toBe(503)
     expect(world.reached).toEqual([])
   })
 
   test('in observe mode, the request passes and the audit event names the fault', async () => {
     const { isolate, bob, path } = await setUp(between.url, true)
     tamper = (replies) => [replies[0], { result: null }]
-    expect((await isolate.ask(path, bob)).status).toBe(200)
+    expect((await isolate.send(path, bob)).status).toBe(200)
     expect(isolate.events.at(-1)?.observed).toEqual(['redis:malformed'])
   })
 
@@ -127,13 +127,13 @@ describe('R06: a reply with a malformed result for the relation', () => {
     const { isolate, path } = await setUp(between.url)
     tamper = (replies) => [replies[0], { result: null }]
     const powerless = await world.token('anne', { roles: [] })
-    expect((await isolate.ask(path, powerless)).status).toBe(403)
+    expect((await isolate.send(path, powerless)).status).toBe(403)
     expect(isolate.events.at(-1)?.reason).toBe('permission_missing:orders:read')
     const jti = crypto.randomUUID()
     const revoked = await world.token('anne', { jti })
     const key = `pc:revoked:${await tokenIdHash(ISSUER, jti)}`
     await world.redis.direct.set(key, '1', 'EX', 600)
-    expect((await isolate.ask(path, revoked)).status).toBe(401)
+    expect((await isolate.send(path, revoked)).status).toBe(401)
   })
 })
 
@@ -145,7 +145,7 @@ describe('R01 to R06: a faulty Redis', () => {
       const { isolate, bob, path } = await setUp(proxy.url)
       await proxy.set(fault)
       for (let sent = 0; sent < 2; sent++)
-        expect([403, 503]).toContain((await isolate.ask(path, bob)).status)
+        expect([403, 503]).toContain((await isolate.send(path, bob)).status)
       expect(world.reached).toEqual([])
     },
   )

@@ -119,7 +119,7 @@ export async function startWorld() {
       const events: AuditEvent[] = []
       const auditSink = { record: (event: AuditEvent) => void events.push(event) }
       const app = createGateway({ ...services, auditSink }, checked)
-      async function ask(path: string, token: string | undefined, options: SendOptions = {}) {
+      async function send(path: string, token: string | undefined, options: SendOptions = {}) {
         const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` }
         const headers = { ...authorization, ...options.headers }
         const background: Promise<unknown>[] = []
@@ -138,13 +138,13 @@ export async function startWorld() {
       return {
         /** Audit events in the order of the requests. */
         events,
-        ask,
+        send,
         async statusOf(
           path: string,
           token: string | undefined,
           options?: SendOptions,
         ): Promise<number> {
-          const response = await ask(path, token, options)
+          const response = await send(path, token, options)
           await response.arrayBuffer()
           return response.status
         },

@@ -52,7 +52,7 @@ describe('a route that requires a relation', () => {
     const isolate = world.isolate()
     const anne = await world.token('anne')
     await warm(isolate, anne)
-    const response = await isolate.ask('/orders/1', anne)
+    const response = await isolate.send('/orders/1', anne)
     expect(response.status).toBe(403)
     const text = await response.text()
     expect(JSON.parse(text)).toMatchObject({
@@ -161,7 +161,7 @@ describe('the cost of a relation', () => {
       [anne, '/orders/2'],
     ] as const) {
       const before = world.redis.calls()
-      await (await isolate.ask(path, token)).arrayBuffer()
+      await (await isolate.send(path, token)).arrayBuffer()
       expect(world.redis.calls() - before, path).toBe(1)
     }
   })
@@ -185,7 +185,7 @@ describe('the cost of a relation', () => {
     const anne = await world.token('anne')
     await warm(isolate, anne)
     const before = world.redis.calls()
-    const response = await isolate.ask('/orders/1', anne)
+    const response = await isolate.send('/orders/1', anne)
     expect(response.status).toBe(200)
     expect(response.headers.get('ratelimit')).toMatch(/r=6/)
     expect(world.redis.calls() - before).toBe(1)
@@ -212,7 +212,7 @@ describe('the cost of a relation', () => {
       const before = world.redis.calls()
       const statuses: number[] = []
       for (let sent = 0; sent < 10; sent++)
-        statuses.push((await isolate.ask('/orders/1', anne)).status)
+        statuses.push((await isolate.send('/orders/1', anne)).status)
       expect(statuses).toEqual(Array.from({ length: 10 }, () => 200))
       // Renewals continue after the responses.
       expect(world.redis.calls() - before).toBeGreaterThanOrEqual(expected)
@@ -247,7 +247,7 @@ describe('the cost of a relation', () => {
     await warm(isolate, await world.token('anybody'))
     expect(await isolate.statusOf('/orders/1', text)).toBe(200)
     const before = world.redis.calls()
-    await (await isolate.ask('/orders/1', text)).arrayBuffer()
+    await (await isolate.send('/orders/1', text)).arrayBuffer()
     expect(world.redis.calls() - before).toBe(1)
     expect(await isolate.statusOf('/orders/2', text)).toBe(403)
     // Another isolate makes its own call.
@@ -318,7 +318,7 @@ describe('consistency tokens', () => {
     const anne = await world.token('anne', { tenant: 'acme' })
     await warm(isolate, anne)
     const headers = { 'x-consistency-token': encodeConsistency(version + 1, 'acme') }
-    const response = await isolate.ask('/orders/1', anne, { headers })
+    const response = await isolate.send('/orders/1', anne, { headers })
     expect(response.status).toBe(503)
     expect(isolate.events.at(-1)?.reason).toBe('redis:stale')
     expect(world.reached).toEqual([])
