@@ -44,10 +44,7 @@ afterAll(async () => {
 
 const sql = (text: string) => harness.db.prepare(text)
 const batch = (statements: readonly string[]) => harness.db.batch(statements.map(sql))
-async function page(after: number): Promise<ChainPage> {
-  const answer = await fetch(new URL(`/chain?after=${after}`, harness.url))
-  return (await answer.json()) as ChainPage
-}
+const page = (after: number) => harness.chainPage(after)
 const verify = (keys?: JSONWebKeySet) => verifyChain(page, keys)
 
 /** Returns all pages as one. */

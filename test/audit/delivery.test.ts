@@ -189,41 +189,41 @@ describe('the audit log', () => {
     a.time === b.time ? (a.id < b.id ? 1 : -1) : a.time < b.time ? 1 : -1,
   )
   const until = '2020-01-02T00:00:00Z'
-  const sendOne = async (query: Record<string, string> = {}) =>
+  const queryLog = async (query: Record<string, string> = {}) =>
     (await createAuditLog(harness.db).query(auditQuerySchema.parse({ until, ...query }))).events
 
   beforeEach(async () => {
     await harness.migrate()
     await harness.enqueue('audit', stored)
-    await vi.waitFor(async () => expect(await sendOne()).toHaveLength(12), PATIENCE)
+    await vi.waitFor(async () => expect(await queryLog()).toHaveLength(12), PATIENCE)
   })
 
   test('returns exactly what was recorded, newest first', async () => {
-    expect(await sendOne()).toEqual(newestFirst)
+    expect(await queryLog()).toEqual(newestFirst)
   })
 
   test('filters by subject, decision, route, reason and time, and by combinations', async () => {
     const by = (keep: (event: AuditEvent) => boolean) => newestFirst.filter(keep)
-    expect(await sendOne({ subject: "o'hara; --" })).toEqual(
+    expect(await queryLog({ subject: "o'hara; --" })).toEqual(
       by((event) => event.actor.subject === "o'hara; --"),
     )
-    expect(await sendOne({ decision: 'allow' })).toEqual(by((event) => event.decision === 'allow'))
-    expect(await sendOne({ route: '/logged' })).toEqual(by((event) => event.route === '/logged'))
-    expect(await sendOne({ reason: 'token_rejected:exp' })).toHaveLength(4)
-    expect(await sendOne({ reason: 'token_rejected' })).toEqual(
+    expect(await queryLog({ decision: 'allow' })).toEqual(by((event) => event.decision === 'allow'))
+    expect(await queryLog({ route: '/logged' })).toEqual(by((event) => event.route === '/logged'))
+    expect(await queryLog({ reason: 'token_rejected:exp' })).toHaveLength(4)
+    expect(await queryLog({ reason: 'token_rejected' })).toEqual(
       by((event) => event.reason === 'token_rejected:exp'),
     )
-    expect(await sendOne({ since: '2020-01-01T01:00:00.004+01:00' })).toEqual(
+    expect(await queryLog({ since: '2020-01-01T01:00:00.004+01:00' })).toEqual(
       newestFirst.slice(0, 4),
     )
-    expect(await sendOne({ until: '2020-01-01T00:00:00.001Z' })).toEqual(newestFirst.slice(10))
-    expect(await sendOne({ decision: 'deny', route: '/logged', subject: 'alice' })).toEqual(
+    expect(await queryLog({ until: '2020-01-01T00:00:00.001Z' })).toEqual(newestFirst.slice(10))
+    expect(await queryLog({ decision: 'deny', route: '/logged', subject: 'alice' })).toEqual(
       by(
         ({ decision, route, actor }) =>
           decision === 'deny' && route === '/logged' && actor.subject === 'alice',
       ),
     )
-    expect(await sendOne({ subject: 'nobody' })).toEqual([])
+    expect(await queryLog({ subject: 'nobody' })).toEqual([])
   })
 
   test('pages through all events without duplicates or gaps', async () => {
@@ -250,7 +250,7 @@ describe('the audit log', () => {
       await vi.waitFor(async () => expect(await idsOf(reason)).toHaveLength(1), PATIENCE)
     }
     await harness.enqueue('audit', stored)
-    await vi.waitFor(async () => expect(await sendOne()).toHaveLength(12), PATIENCE)
+    await vi.waitFor(async () => expect(await queryLog()).toHaveLength(12), PATIENCE)
     await arrive('recent', new Date().toISOString())
     await arrive('late', '2020-01-01T00:00:00.000Z')
     await harness.runCron()

@@ -72,10 +72,7 @@ const upkeep = (nowMs: number, bucket: ExportBucket | undefined = harness.bucket
 })
 const orders = (nowMs: number) => createErasureOrders(harness.db, () => nowMs)
 const order = (nowMs = T0, subject = ALICE) => orders(nowMs).order({ issuer: ISSUER, subject })
-async function page(after: number): Promise<ChainPage> {
-  const answer = await fetch(new URL(`/chain?after=${after}`, harness.url))
-  return (await answer.json()) as ChainPage
-}
+const page = (after: number) => harness.chainPage(after)
 const verify = () => verifyChain(page, keys)
 async function rows(): Promise<readonly StoredRow[]> {
   const found: StoredRow[] = []

@@ -71,10 +71,7 @@ async function verifyFiles(then?: (after: number) => Promise<ChainPage>) {
   const { reader, extent } = await readExports([folder])
   return verifyChain(reader(then), keys, then ? { from: extent.from } : extent)
 }
-async function page(after: number): Promise<ChainPage> {
-  const answer = await fetch(new URL(`/chain?after=${after}`, harness.url))
-  return (await answer.json()) as ChainPage
-}
+const page = (after: number) => harness.chainPage(after)
 /** Returns the `seq` of all rows of all objects, in the order of their names. */
 async function exported(): Promise<readonly number[]> {
   const texts = await Promise.all(

@@ -1,6 +1,7 @@
 /** A producer and the audit Worker with their real queues and D1, in real workerd. */
 import { fileURLToPath } from 'node:url'
 import { createTestHarness } from 'wrangler'
+import type { ChainPage } from '../../cli/verify.ts'
 
 const COMPATIBILITY_DATE = '2026-11-17'
 const DATABASE = {
@@ -17,6 +18,8 @@ export interface AuditHarness {
   readonly bucket: R2Bucket
   /** Puts messages directly into a queue. */
   enqueue(queue: 'audit' | 'crash' | 'outage', bodies: readonly unknown[]): Promise<void>
+  /** Returns a page of the chain after row `after`, from the producer's `/chain`. */
+  chainPage(after: number): Promise<ChainPage>
   /** Applies the migrations, as a deployment does. */
   migrate(): Promise<void>
   /** Runs a cron trigger. Default: the daily one. */
@@ -94,6 +97,10 @@ export async function startAuditHarness({
         body: JSON.stringify(bodies),
       })
       if (response.status !== 202) throw new Error(`the producer answered ${response.status}`)
+    },
+    async chainPage(after) {
+      const response = await fetch(new URL(`/chain?after=${after}`, url))
+      return (await response.json()) as ChainPage
     },
     migrate: () => worker.applyD1Migrations('AUDIT_DB'),
     async runCron(cron = '17 3 * * *') {

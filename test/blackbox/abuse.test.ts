@@ -4,11 +4,11 @@
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import { MIN_CHECKS_AT_ONCE } from '../../src/abuse/authentication-failures.ts'
-import { runCli } from '../cli/command-line.ts'
 import { newAddress } from '../harness/address.ts'
 import { callsOfRequests, forget, recordsOf } from '../harness/control.ts'
 import { createKey, ISSUER, mint } from '../harness/issuer.ts'
 import { postAs } from './oauth-clients.ts'
+import { portcullis } from './operator-cli.ts'
 
 const stack = inject('stack')
 const [here, there] = stack.gateways
@@ -87,16 +87,7 @@ async function admin(method: string, path: string): Promise<Response> {
   })
 }
 
-async function portcullis(...args: string[]) {
-  const env = {
-    PORTCULLIS_URL: here,
-    PORTCULLIS_CLIENT_ID: stack.operator.id,
-    PORTCULLIS_CLIENT_SECRET: stack.operator.secret,
-  }
-  const { code, stdout, stderr } = await runCli([...args, '--json'], { env })
-  if (code !== 0) throw new Error(`portcullis ${args.join(' ')}: ${code} ${stderr}`)
-  return stdout === '' ? undefined : JSON.parse(stdout)
-}
+const operate = (...args: string[]) => portcullis(here, stack.operator, args)
 
 interface Listed {
   readonly id: string
@@ -159,15 +150,15 @@ describe('automatic bans', () => {
   test('the command line lists, lifts and creates bans', async () => {
     const address = newAddress()
     const { id } = await earnBan(address)
-    const { bans } = await portcullis('bans', 'list', '--limit', '100')
+    const { bans } = await operate('bans', 'list', '--limit', '100')
     expect(bans).toContainEqual(expect.objectContaining({ id, value: groupOf(address) }))
-    await portcullis('bans', 'delete', id)
+    await operate('bans', 'delete', id)
     await expectStatus(200, there, await good(), address)
 
-    const ordered = await portcullis('bans', 'create', 'address', address, '--for', '1h')
+    const ordered = await operate('bans', 'create', 'address', address, '--for', '1h')
     await expectBanned(here, await good(), address)
     await expectBanned(there, await good(), address)
-    await portcullis('bans', 'delete', ordered.id)
+    await operate('bans', 'delete', ordered.id)
     await expectStatus(200, here, await good(), address)
   })
 

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { forget, recordsOf } from '../harness/control.ts'
 import { ISSUER, mint } from '../harness/issuer.ts'
 import { postAs } from './oauth-clients.ts'
+import { awayFromWindowEnd } from './window-end.ts'
 
 const stack = inject('stack')
 const [here, there] = stack.gateways
@@ -104,12 +105,6 @@ test('an API key is created, rotated and revoked at both gateways at once', asyn
   expect((await admin(here, 'DELETE', `/api-keys/${id}`)).status).toBe(204)
   expect([await status(there, second), await status(here, second)]).toEqual([401, 401])
 })
-
-/** Windows are one minute long. The requests must not straddle two. */
-async function awayFromWindowEnd() {
-  const leftMs = 60_000 - (Date.now() % 60_000)
-  if (leftMs < 10_000) await new Promise((done) => setTimeout(done, leftMs + 100))
-}
 
 test('an override and a reset of a limit take effect at the other gateway', async () => {
   await awayFromWindowEnd()

@@ -7,6 +7,7 @@ import { callsOfRequests, forget, recordsOf, setMode } from '../harness/control.
 import { ISSUER, mint } from '../harness/issuer.ts'
 import { NEVER } from '../harness/never.ts'
 import { recovered } from '../harness/recovery.ts'
+import { awayFromWindowEnd } from './window-end.ts'
 
 const stack = inject('stack')
 const [here, there] = stack.gateways
@@ -26,12 +27,6 @@ async function revoke(jti: string) {
     .update(JSON.stringify([ISSUER, jti]))
     .digest('base64url')
   await redis.set(`pc:revoked:${hash}`, '1', 'EX', 600)
-}
-
-/** Windows are one minute long. A burst must not straddle two. */
-async function awayFromWindowEnd() {
-  const leftMs = 60_000 - (Date.now() % 60_000)
-  if (leftMs < 10_000) await new Promise((done) => setTimeout(done, leftMs + 100))
 }
 
 afterEach(async () => {

@@ -10,6 +10,7 @@ import { startHttpServer } from '../harness/http-server.ts'
 import { mint, REMOTE_ISSUER } from '../harness/issuer.ts'
 import { sendRaw } from '../harness/raw.ts'
 import { postAs } from './oauth-clients.ts'
+import { awayFromWindowEnd } from './window-end.ts'
 
 const stack = inject('stack')
 const [here] = stack.gateways
@@ -178,15 +179,9 @@ describe('S62: compressed bodies', () => {
   })
 })
 
-/** Windows are one minute long. The compared requests must not straddle two. */
-async function awayFromWindowEnd() {
-  const leftMs = 60_000 - (Date.now() % 60_000)
-  if (leftMs < 5_000) await new Promise((done) => setTimeout(done, leftMs + 100))
-}
-
 describe('R22: a client that disconnects early', () => {
   test('R22: has spent exactly one request of its budget for each request', async () => {
-    await awayFromWindowEnd()
+    await awayFromWindowEnd(5_000)
     const token = await mint(stack.inlineKey)
     await setMode(origin, 'hang')
     const LEAVING = 3

@@ -2,11 +2,11 @@
  * Observe mode from outside: every caller is served, and operators see who would have been refused.
  */
 import { afterAll, beforeAll, beforeEach, expect, inject, test, vi } from 'vitest'
-import { runCli } from '../cli/command-line.ts'
 import { newAddress } from '../harness/address.ts'
 import { forget, recordsOf } from '../harness/control.ts'
 import { mint } from '../harness/issuer.ts'
 import { freePort, type Running, run } from '../harness/process.ts'
+import { portcullis } from './operator-cli.ts'
 
 const stack = inject('stack')
 const VIOLATIONS = 5
@@ -33,21 +33,12 @@ async function send(path: string, token: string, address: string) {
   return { status: response.status, id: response.headers.get('x-request-id'), response }
 }
 
-async function portcullis(...args: string[]) {
-  const env = {
-    PORTCULLIS_URL: url,
-    PORTCULLIS_CLIENT_ID: stack.operator.id,
-    PORTCULLIS_CLIENT_SECRET: stack.operator.secret,
-  }
-  const { code, stdout, stderr } = await runCli([...args, '--json'], { env })
-  if (code !== 0) throw new Error(`portcullis ${args.join(' ')}: ${code} ${stderr}`)
-  return JSON.parse(stdout)
-}
+const operate = (...args: string[]) => portcullis(url, stack.operator, args)
 
 /** Returns the observed rules of a request from the audit trail. */
 function observedOf(id: string | null, reason: string): Promise<string[]> {
   return vi.waitFor(async () => {
-    const { events } = await portcullis('audit', 'query', '--observed', reason, '--limit', '100')
+    const { events } = await operate('audit', 'query', '--observed', reason, '--limit', '100')
     const event = events.find(({ requestId }: { requestId: string }) => requestId === id)
     if (event === undefined) throw new Error(`no event of ${id} has ${reason}`)
     expect(event).toMatchObject({ decision: 'allow', reason: 'ok', status: 200 })
@@ -70,7 +61,7 @@ test('S66: an observed limit, permission, throttle and ban refuse nobody, and ar
   for (let sent = 0; sent < VIOLATIONS; sent++)
     expect((await send('/orders', 'a.b.c', address)).status).toBe(401)
   await vi.waitFor(async () => {
-    const { bans } = await portcullis('bans', 'list', '--limit', '100')
+    const { bans } = await operate('bans', 'list', '--limit', '100')
     const value = address.replace(/::1$/, '::/64')
     expect(bans).toContainEqual(expect.objectContaining({ value, mode: 'observe' }))
   }, PATIENCE)
