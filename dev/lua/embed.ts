@@ -85,10 +85,14 @@ export function readLuaFiles(root: string): LuaFiles {
       }
       const isLibrary = libraries.has(path)
       const before = isLibrary ? [] : [...withIncludes(path)].filter((file) => file.path !== path)
-      const included = before.map((file) => `\${${nameOf(file.path)}}`).join('')
+      const included = before.map((file) => nameOf(file.path))
       const literal = (await textOf(path)).replaceAll(/[\\`]|\$\{/g, '\\$&')
       const name = isLibrary ? nameOf(path) : `${nameOf(path)}_SCRIPT`
-      declarations.push(`\nexport const ${name} = \`${included}\n${literal}\`\n`)
+      const own = `\`\n${literal}\``
+      // A bundler keeps unused template literals with values, because `toString` may have effects.
+      const text =
+        included.length === 0 ? own : `/* @__PURE__ */ [${[...included, own].join(', ')}].join('')`
+      declarations.push(`\nexport const ${name} = ${text}\n`)
     }
     const lines = [...imports].map(
       ([from, names]) => `import { ${names.sort().join(', ')} } from '${from}'\n`,

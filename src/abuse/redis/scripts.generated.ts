@@ -1,7 +1,7 @@
 /** Generated from the `.lua` files of this folder by `npm run lua`. Do not edit. */
 import { APPEND_CHANGES, FEED, SHARED_KEYS } from '../../revocation/redis/scripts.generated.ts'
 
-export const COUNT_VIOLATION_SCRIPT = `${FEED}${APPEND_CHANGES}${SHARED_KEYS}
+export const COUNT_VIOLATION_SCRIPT = /* @__PURE__ */ [FEED, APPEND_CHANGES, SHARED_KEYS, `
 local kind, most, window = ARGV[1], tonumber(ARGV[2]), ARGV[3] * 1000
 local wall = tonumber(ARGV[6])
 local function banned(ends)
@@ -36,4 +36,4 @@ local ends = now + seconds
 local text = ARGV[8] .. string.format('%d', ends) .. '}'
 add_owner({ unpack(KEYS, 3) }, ARGV[7], text, ends, ends, now, 0)
 return banned(ends)
-`
+`].join('')

@@ -89,7 +89,7 @@ local function stored(key, found)
 end
 `
 
-export const ADMIT_REFERENCE_SCRIPT = `${WINDOW}
+export const ADMIT_REFERENCE_SCRIPT = /* @__PURE__ */ [WINDOW, `
 local wall, tolerance, audience, thumbprint = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local read, limits = {}, {}
 local holds, is_valid, used = true, false, 0
@@ -188,7 +188,7 @@ for _, each in ipairs(counts) do
   end
 end
 return { text or 0, used, read, limits }
-`
+`].join('')
 
 export const LEASE = `
 local function give_back(found, units)
@@ -227,7 +227,7 @@ local function grant_lease(found)
 end
 `
 
-export const ADMIT_SCRIPT = `${WINDOW}${LEASE}
+export const ADMIT_SCRIPT = /* @__PURE__ */ [WINDOW, LEASE, `
 local looked, limits = ARGV[1] + 0, ARGV[2] + 0
 local reply, holds = { 0, 0 }, true
 local any_exists = looked + limits > 0 and call('EXISTS', unpack(KEYS, 1, looked + limits)) > 0
@@ -279,9 +279,9 @@ for n = 1, limits do
   end
 end
 return reply
-`
+`].join('')
 
-export const CREATE_OVERRIDE_SCRIPT = `${SET_WITH_LIFE}
+export const CREATE_OVERRIDE_SCRIPT = /* @__PURE__ */ [SET_WITH_LIFE, `
 local life = tonumber(ARGV[4])
 local earlier = {}
 for n = 4, #KEYS, 2 do
@@ -306,7 +306,7 @@ set_with_life(KEYS[1], ARGV[2], life)
 redis.call('ZADD', KEYS[2], 0, ARGV[1])
 redis.call('ZADD', KEYS[3], ARGV[5], ARGV[1])
 return 1
-`
+`].join('')
 
 export const REMOVE_OVERRIDE_SCRIPT = `
 if redis.call('DEL', KEYS[1]) == 0 then return 0 end

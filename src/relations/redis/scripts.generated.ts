@@ -417,7 +417,7 @@ function kinds.exclusion(part, at, object, type, rule, hops)
 end
 `
 
-export const CHECK_SCRIPT = `${MODEL}${WALK}${CLIMB}${PARTS}
+export const CHECK_SCRIPT = /* @__PURE__ */ [MODEL, WALK, CLIMB, PARTS, `
 local RULES = { look = 'direct', expand = 'userset', tupleset = 'tuple_to_userset' }
 local function plain(part, at, object, type, rule, hops)
   return kinds[part[1]](part, at, object, type, rule, hops)
@@ -439,7 +439,7 @@ local object, relation = ARGV[4], ARGV[5]
 local type = sub(object, 1, find(object, ':', 1, true) - 1)
 local outcome = walk(object .. '#' .. relation, object, type, relation, 0, 'relation')
 return { outcome, call('GET', ARGV[3]) or '', worked, truncated, steps }
-`
+`].join('')
 
 export const READ_TUPLES_SCRIPT = `
 local most, found, looked = tonumber(ARGV[3]), {}, 0

@@ -94,11 +94,11 @@ local function add_owner(keys, id, text, asked, till, now, lead)
 end
 `
 
-export const ADD_OWNER_SCRIPT = `${FEED}${APPEND_CHANGES}${SHARED_KEYS}
+export const ADD_OWNER_SCRIPT = /* @__PURE__ */ [FEED, APPEND_CHANGES, SHARED_KEYS, `
 local id, text, value, till, now, lead = unpack(ARGV)
 add_owner(KEYS, id, text, tonumber(value), tonumber(till), tonumber(now), tonumber(lead))
 return 1
-`
+`].join('')
 
 export const EXTEND_CUTOFF = `
 local function extend_cutoff(feed, key, at, ttl_seconds)
@@ -109,13 +109,13 @@ local function extend_cutoff(feed, key, at, ttl_seconds)
 end
 `
 
-export const LIFT_REVOKED_BEFORE_SCRIPT = `${FEED}${APPEND_CHANGES}
+export const LIFT_REVOKED_BEFORE_SCRIPT = /* @__PURE__ */ [FEED, APPEND_CHANGES, `
 redis.call('DEL', KEYS[2])
 append_changes(KEYS[1], { KEYS[2] })
 return 1
-`
+`].join('')
 
-export const READ_CHANGES_SCRIPT = `${FEED}
+export const READ_CHANGES_SCRIPT = /* @__PURE__ */ [FEED, `
 local key, position = KEYS[1], ARGV[1]
 local ok, head = pcall(feed_head, key)
 if not ok then return { '', 0 } end
@@ -134,9 +134,9 @@ for n = 1, behind do
   reply[n + 2] = name
 end
 return reply
-`
+`].join('')
 
-export const REMOVE_OWNER_SCRIPT = `${FEED}${APPEND_CHANGES}${SHARED_KEYS}
+export const REMOVE_OWNER_SCRIPT = /* @__PURE__ */ [FEED, APPEND_CHANGES, SHARED_KEYS, `
 local id, now = ARGV[1], tonumber(ARGV[2])
 if redis.call('DEL', KEYS[1]) == 0 then return 0 end
 append_shared_keys(KEYS)
@@ -153,15 +153,15 @@ end
 redis.call('ZREM', KEYS[2], id)
 redis.call('ZREM', KEYS[3], id)
 return 1
-`
+`].join('')
 
-export const REVOKE_BEFORE_SCRIPT = `${FEED}${APPEND_CHANGES}${EXTEND_CUTOFF}
+export const REVOKE_BEFORE_SCRIPT = /* @__PURE__ */ [FEED, APPEND_CHANGES, EXTEND_CUTOFF, `
 extend_cutoff(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
 return 1
-`
+`].join('')
 
-export const REVOKE_TOKEN_SCRIPT = `${FEED}${APPEND_CHANGES}
+export const REVOKE_TOKEN_SCRIPT = /* @__PURE__ */ [FEED, APPEND_CHANGES, `
 append_changes(KEYS[1], { KEYS[2] })
 redis.call('SET', KEYS[2], '1', 'EX', ARGV[1])
 return 1
-`
+`].join('')

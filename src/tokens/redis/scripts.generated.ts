@@ -9,7 +9,7 @@ local function token_id_of(record)
 end
 `
 
-export const END_API_KEY_SCRIPT = `${FEED}${APPEND_CHANGES}${API_KEY}
+export const END_API_KEY_SCRIPT = /* @__PURE__ */ [FEED, APPEND_CHANGES, API_KEY, `
 if token_id_of(KEYS[1]) ~= ARGV[2] then return 0 end
 append_changes(KEYS[6], { KEYS[5] })
 redis.call('SET', KEYS[5], '1', 'EX', ARGV[3])
@@ -17,7 +17,7 @@ redis.call('DEL', KEYS[4], KEYS[1])
 redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[3], ARGV[1])
 return 1
-`
+`].join('')
 
 export const FAMILY = `
 local function end_family(at, ttl_seconds)
@@ -26,10 +26,10 @@ local function end_family(at, ttl_seconds)
 end
 `
 
-export const END_FAMILY_SCRIPT = `${FEED}${APPEND_CHANGES}${EXTEND_CUTOFF}${FAMILY}
+export const END_FAMILY_SCRIPT = /* @__PURE__ */ [FEED, APPEND_CHANGES, EXTEND_CUTOFF, FAMILY, `
 end_family(ARGV[1], ARGV[2])
 return 1
-`
+`].join('')
 
 export const OPEN_FAMILY_SCRIPT = `
 redis.call('HSET', KEYS[1], 'session', ARGV[1], 'current', ARGV[2])
@@ -37,7 +37,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1
 `
 
-export const ROTATE_FAMILY_SCRIPT = `${FEED}${APPEND_CHANGES}${EXTEND_CUTOFF}${FAMILY}
+export const ROTATE_FAMILY_SCRIPT = /* @__PURE__ */ [FEED, APPEND_CHANGES, EXTEND_CUTOFF, FAMILY, `
 local family = redis.call('HMGET', KEYS[1],
   'current', 'previous', 'nonce', 'rotated_ms', 'issued_at', 'ended')
 if not family[1] then return {'unknown'} end
@@ -60,9 +60,9 @@ if retry then return {'replayed', family[3], family[5]} end
 redis.call('HSET', KEYS[1], 'current', ARGV[2], 'previous', ARGV[1], 'nonce', ARGV[3],
   'rotated_ms', ARGV[4], 'issued_at', ARGV[6])
 return {'rotated', ARGV[3], ARGV[6]}
-`
+`].join('')
 
-export const WRITE_API_KEY_SCRIPT = `${FEED}${APPEND_CHANGES}${SET_WITH_LIFE}${API_KEY}
+export const WRITE_API_KEY_SCRIPT = /* @__PURE__ */ [FEED, APPEND_CHANGES, SET_WITH_LIFE, API_KEY, `
 local life = tonumber(ARGV[4])
 if token_id_of(KEYS[1]) ~= ARGV[6] then return 0 end
 if KEYS[5] then
@@ -75,4 +75,4 @@ set_with_life(KEYS[1], ARGV[2], life)
 redis.call('ZADD', KEYS[2], 0, ARGV[1])
 redis.call('ZADD', KEYS[3], ARGV[5], ARGV[1])
 return 1
-`
+`].join('')
