@@ -33,9 +33,9 @@ export function limitKeyOf(
 ): string | Promise<string> {
   if (by === 'address') return joined(`${name}:address`, keyPart(value))
   if (typeof by === 'function') return joined(`${name}:custom`, keyPart(value))
-  const [whose, who] = [keyPart(issuer), keyPart(value)]
-  if (typeof whose === 'string') return joined(`${name}:${by}:${whose}`, who)
-  return whose.then(async (part) => `${name}:${by}:${part}:${await who}`)
+  const [issuerPart, valuePart] = [keyPart(issuer), keyPart(value)]
+  if (typeof issuerPart === 'string') return joined(`${name}:${by}:${issuerPart}`, valuePart)
+  return issuerPart.then(async (part) => `${name}:${by}:${part}:${await valuePart}`)
 }
 
 function joined(kind: string, part: string | Promise<string>): string | Promise<string> {

@@ -4,7 +4,7 @@ import type { RelationTuple } from './tuple.ts'
 /** Maximum number of tuples that one call writes and deletes together. */
 export const MAX_TUPLES_PER_WRITE = 100
 /** Maximum number of subjects that one call returns for one relation to one object. */
-export const MAX_SUBJECTS_TOLD = 1_000
+export const MAX_LISTED_SUBJECTS = 1_000
 
 /** Tuples that are written and deleted together. No tuple is in it twice. */
 export interface TupleChanges {
@@ -54,7 +54,7 @@ export interface TuplePage {
 
 /** The subjects that the tuples of one relation to one object name, in their written form. */
 export interface NamedSubjects {
-  /** At most {@link MAX_SUBJECTS_TOLD}. */
+  /** At most {@link MAX_LISTED_SUBJECTS}. */
   readonly subjects: readonly string[]
   readonly hasMore: boolean
 }

@@ -8,13 +8,13 @@
  * The maximum number of entries that the store keeps: about 1.4 MB with keys of ordinary length. An
  * isolate that is further behind must discard its state.
  */
-export const FEED_ENTRIES = 10_000
+export const MAX_FEED_ENTRIES = 10_000
 /** The store removes an entry older than this, in seconds. No isolate in use is this far behind. */
-export const FEED_SECONDS = 3_600
+export const FEED_RETENTION_SECONDS = 3_600
 /** Life of a feed without writes. After it, every isolate checks every caller once in Redis. */
 export const FEED_TTL_SECONDS = 86_400
 /** Maximum number of changes in one reply, about 60 KB. */
-export const FEED_MOST = 500
+export const MAX_FEED_CHANGES = 500
 
 /**
  * The state of a view when a call is sent. The call carries the cursor, and its reply returns it.

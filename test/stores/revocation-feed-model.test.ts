@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FEED_KEY } from '../../src/redis/keys.ts'
 import { createRedisRest } from '../../src/redis/rest.ts'
 import type { FeedReply } from '../../src/revocation/feed.ts'
-import { FEED_ENTRIES, FEED_MOST } from '../../src/revocation/feed.ts'
+import { MAX_FEED_CHANGES, MAX_FEED_ENTRIES } from '../../src/revocation/feed.ts'
 import { createRevocations } from '../../src/revocation/redis/revocations.ts'
 import { revokedTokenKey } from '../../src/revocation/revocation.ts'
 import { createFeedModel } from '../admission/feed-model.ts'
@@ -53,7 +53,7 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
     await fc.assert(
       fc.asyncProperty(histories, async (all) => {
         await redis.direct.del(FEED_KEY)
-        const model = createFeedModel({ most: FEED_MOST, entries: FEED_ENTRIES })
+        const model = createFeedModel({ most: MAX_FEED_CHANGES, entries: MAX_FEED_ENTRIES })
         let saved: Record<string, string> = {}
         // The last reply to each reader: of the model, and of Redis.
         const readers: [FeedReply, FeedReply][] = [

@@ -9,9 +9,9 @@ import { FEED_KEY } from '../../src/redis/keys.ts'
 import { createRedisRest, type RedisRest } from '../../src/redis/rest.ts'
 import {
   createRevocationFeed,
-  FEED_ENTRIES,
-  FEED_MOST,
   type FeedCursor,
+  MAX_FEED_CHANGES,
+  MAX_FEED_ENTRIES,
 } from '../../src/revocation/feed.ts'
 import { feedReplyOf } from '../../src/revocation/redis/feed.ts'
 import { createRevocationLog } from '../../src/revocation/redis/revocation-log.ts'
@@ -224,8 +224,8 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
 
   test('a reader that is too far behind, or has an unknown position, is told to clear its cache', async () => {
     const cursor = await cursorNow()
-    for (let n = 0; n < FEED_MOST; n++) await revoke('a')
-    expect((await since(cursor)).changed).toHaveLength(FEED_MOST)
+    for (let n = 0; n < MAX_FEED_CHANGES; n++) await revoke('a')
+    expect((await since(cursor)).changed).toHaveLength(MAX_FEED_CHANGES)
     await revoke('a')
     expect((await since(cursor)).changed).toBeUndefined()
     const present = (await cursorNow()).position
@@ -237,14 +237,14 @@ describe.each(['auto', 'embedded'] as const)('the revocation feed (%s Redis)', (
     await revoke('a')
     const [epoch, , stamp] = (await cursorNow()).position.split(' ')
     const old = `1000000000.5 ${revokedTokenKey('old')}`
-    const many = FEED_ENTRIES + 20
+    const many = MAX_FEED_ENTRIES + 20
     await redis.direct.del(FEED_KEY)
     const entries = Array.from({ length: many }, (_, n) => [String(n), n < 10 ? old : `${stamp} k`])
     await redis.direct.hset(FEED_KEY, Object.fromEntries(entries))
     const head = `${epoch} ${many - 1} ${stamp}`
     await redis.direct.hset(FEED_KEY, { head, oldest: '0' })
     for (let n = 0; n < 10; n++) await revoke('b')
-    expect(await redis.direct.hlen(FEED_KEY)).toBe(FEED_ENTRIES + 2)
+    expect(await redis.direct.hlen(FEED_KEY)).toBe(MAX_FEED_ENTRIES + 2)
     expect((await since({ position: head, mark: 0 })).changed).toEqual(
       tokenKeys(...Array.from({ length: 10 }, () => 'b')),
     )

@@ -30,15 +30,15 @@
 
 --@include lease.lua
 
-local looked, limits = ARGV[1] + 0, ARGV[2] + 0
+local checked, limits = ARGV[1] + 0, ARGV[2] + 0
 local reply, holds = { 0, 0 }, true
 
 -- Usually none of these keys exists.
-local any_exists = looked + limits > 0 and call('EXISTS', unpack(KEYS, 1, looked + limits)) > 0
+local any_exists = checked + limits > 0 and call('EXISTS', unpack(KEYS, 1, checked + limits)) > 0
 if any_exists then
   local tokens, cutoffs, bans = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
   local issued, wall = tonumber(ARGV[7]), ARGV[8] / 1000
-  for n = 1, looked do
+  for n = 1, checked do
     local value = call('GET', KEYS[n])
     if value then
       reply[1] = reply[1] + 1
@@ -60,8 +60,8 @@ if not holds then return reply end
 local windows = {}
 for n = 1, limits do
   local at, ok, override, found = 4 + 5 * n, true, false, nil
-  if any_exists then ok, override = pcall(call, 'GET', KEYS[looked + n]) end
-  if ok then found = window_of(KEYS[looked + limits + n], override, at) end
+  if any_exists then ok, override = pcall(call, 'GET', KEYS[checked + n]) end
+  if ok then found = window_of(KEYS[checked + limits + n], override, at) end
   if found and ARGV[at + 4] ~= '' and not pcall(read_lease, found, ARGV[at + 4]) then found = nil end
   windows[n] = found or false
   holds = admits(found, ARGV[at + 3]) and holds
@@ -73,7 +73,7 @@ for n = 1, limits do
       charge(found)
       if found.lease then lent, till = grant_lease(found) end
     end
-    found = stored(KEYS[looked + limits + n], found)
+    found = stored(KEYS[checked + limits + n], found)
   end
   if found then
     reply[at + 1], reply[at + 2], reply[at + 3] = state_of(found)

@@ -25,10 +25,10 @@ export function factsOf(reply: unknown, query: AdmissionQuery, nowMs: number): A
   const revokedBefore = tokens + revocation.revokedBefore.length
   const seconds: Seconds = []
   const states = HEAD + 2 * there
-  const looked = revokedBefore + bans.length + observedBans.length
+  const checked = revokedBefore + bans.length + observedBans.length
   for (let index = HEAD; index < states; index += 2) {
     const [number, value] = [reply[index], reply[index + 1]]
-    if (!isCount(number) || number < 1 || number > looked || typeof value !== 'string')
+    if (!isCount(number) || number < 1 || number > checked || typeof value !== 'string')
       throw new Unavailable('redis', 'malformed')
     // Of a revocation only the presence counts.
     seconds[number - 1] = number <= tokens ? 0 : secondsOf(value)

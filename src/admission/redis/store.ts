@@ -122,13 +122,13 @@ function commandOf(name: string, query: AdmissionQuery): RedisCommand {
   for (const { key } of bans) command.push(key)
   const inForce = command.length - HEAD
   for (const { key } of observedBans) command.push(key)
-  const looked = command.length - HEAD
+  const checked = command.length - HEAD
   for (const { key } of exact) command.push(overrideKey(key))
   for (const { key } of exact) command.push(counterName(key))
   if (proof !== undefined) command.push(proof.replayKey)
   command[2] = command.length - HEAD
 
-  command.push(looked, exact.length, proof?.replayTtlSeconds ?? 0)
+  command.push(checked, exact.length, proof?.replayTtlSeconds ?? 0)
   command.push(tokens, revokedBefore, inForce, revocation.issuedAtSeconds, nowMs)
   for (const { rule, leaseRequest } of exact) {
     pushExactArguments(command, rule, query.isRenewal)

@@ -16,10 +16,10 @@ local subjects = ARGV[11]
 -- The rest of the limits is for looking up the memberships, and for the walk.
 local max_climb, max_added = max_work * CLIMB, max_walked * CLIMB
 local climbed, found, kind_of, far, via, made = 0, {}, {}, {}, {}, {}
--- `looked` is the last entry of `found` whose own memberships have been read. `ended` is 'all' or
+-- `expanded` is the last entry of `found` whose own memberships have been read. `ended` is 'all' or
 -- 'too many' when the search has ended. `far` maps each membership to the number of tuples between it
 -- and a tuple that names the subject.
-local looked, ended = -1, nil
+local expanded, ended = -1, nil
 
 local function add(named, object, type, relation, distance, from)
   if far[named] then return end
@@ -61,8 +61,8 @@ end
 
 -- Reads one more level.
 local function climb()
-  if looked == -1 then
-    looked = 0
+  if expanded == -1 then
+    expanded = 0
     add_above(subject, kind, 0)
     if wildcard then add_above(wildcard, wildcard, 0) end
     if hash then
@@ -74,15 +74,15 @@ local function climb()
       end
     end
   else
-    local from, to = looked + 1, #found
-    looked = to
+    local from, to = expanded + 1, #found
+    expanded = to
     for index = from, to do
       local named = found[index]
       add_above(named, kind_of[named], far[named] + 1)
       if ended then return end
     end
   end
-  if looked == #found then ended = ended or 'all' end
+  if expanded == #found then ended = ended or 'all' end
 end
 
 -- Returns the memberships, starting at index `from`, that the tuples of a relation name; nil: more than
@@ -100,16 +100,16 @@ local function named_of(key, rule, from)
       return named
     end
   end
-  local asked, also = {}, extra and extra[key] or {}
+  local candidates, also = {}, extra and extra[key] or {}
   walked = walked + (#found - from) / MANY
   for index = from, #found do
-    if rule.members[kind_of[found[index]]] then asked[#asked + 1] = found[index] end
+    if rule.members[kind_of[found[index]]] then candidates[#candidates + 1] = found[index] end
   end
-  if #asked == 0 then return named end
-  if #asked > max_work - worked then return nil end
-  worked = worked + 1 + #asked
-  local scores = call('ZMSCORE', key, unpack(asked))
-  for index, one in ipairs(asked) do
+  if #candidates == 0 then return named end
+  if #candidates > max_work - worked then return nil end
+  worked = worked + 1 + #candidates
+  local scores = call('ZMSCORE', key, unpack(candidates))
+  for index, one in ipairs(candidates) do
     if scores[index] or also[one] then named[#named + 1] = one end
   end
   return named

@@ -13,7 +13,7 @@
 -- edited the keys by hand.
 local MOST_NODES = 1000 --@inline
 
-local most, found, looked = tonumber(ARGV[3]), {}, 0
+local most, found, read = tonumber(ARGV[3]), {}, 0
 local function take(key, from)
   local left = most - #found / 2
   if left == 0 then return end
@@ -32,8 +32,8 @@ for at, index in ipairs(KEYS) do
     local nodes = redis.call('ZRANGEBYLEX', index, from, to, 'LIMIT', 0, most)
     count = #nodes
     for _, node in ipairs(nodes) do
-      looked = looked + 1
-      if looked > MOST_NODES then return redis.error_reply('ERR an index without tuples') end
+      read = read + 1
+      if read > MOST_NODES then return redis.error_reply('ERR an index without tuples') end
       local tuples, usersets = '-', '-'
       if node == ARGV[4] then
         local is_userset = string.find(ARGV[5], '#', 1, true)

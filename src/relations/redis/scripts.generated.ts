@@ -171,7 +171,7 @@ export const CLIMB = `
 local subjects = ARGV[11]
 local max_climb, max_added = max_work * 0.4, max_walked * 0.4
 local climbed, found, kind_of, far, via, made = 0, {}, {}, {}, {}, {}
-local looked, ended = -1, nil
+local expanded, ended = -1, nil
 local function add(named, object, type, relation, distance, from)
   if far[named] then return end
   walked = walked + 1
@@ -209,8 +209,8 @@ local function add_above(from, from_kind, distance)
   for _, named in ipairs(extra_above and extra_above[from] or {}) do take(named) end
 end
 local function climb()
-  if looked == -1 then
-    looked = 0
+  if expanded == -1 then
+    expanded = 0
     add_above(subject, kind, 0)
     if wildcard then add_above(wildcard, wildcard, 0) end
     if hash then
@@ -222,15 +222,15 @@ local function climb()
       end
     end
   else
-    local from, to = looked + 1, #found
-    looked = to
+    local from, to = expanded + 1, #found
+    expanded = to
     for index = from, to do
       local named = found[index]
       add_above(named, kind_of[named], far[named] + 1)
       if ended then return end
     end
   end
-  if looked == #found then ended = ended or 'all' end
+  if expanded == #found then ended = ended or 'all' end
 end
 local function named_of(key, rule, from)
   local named = {}
@@ -245,16 +245,16 @@ local function named_of(key, rule, from)
       return named
     end
   end
-  local asked, also = {}, extra and extra[key] or {}
+  local candidates, also = {}, extra and extra[key] or {}
   walked = walked + (#found - from) / 16
   for index = from, #found do
-    if rule.members[kind_of[found[index]]] then asked[#asked + 1] = found[index] end
+    if rule.members[kind_of[found[index]]] then candidates[#candidates + 1] = found[index] end
   end
-  if #asked == 0 then return named end
-  if #asked > max_work - worked then return nil end
-  worked = worked + 1 + #asked
-  local scores = call('ZMSCORE', key, unpack(asked))
-  for index, one in ipairs(asked) do
+  if #candidates == 0 then return named end
+  if #candidates > max_work - worked then return nil end
+  worked = worked + 1 + #candidates
+  local scores = call('ZMSCORE', key, unpack(candidates))
+  for index, one in ipairs(candidates) do
     if scores[index] or also[one] then named[#named + 1] = one end
   end
   return named
@@ -442,7 +442,7 @@ return { outcome, call('GET', ARGV[3]) or '', worked, truncated, steps }
 `].join('')
 
 export const READ_TUPLES_SCRIPT = `
-local most, found, looked = tonumber(ARGV[3]), {}, 0
+local most, found, read = tonumber(ARGV[3]), {}, 0
 local function take(key, from)
   local left = most - #found / 2
   if left == 0 then return end
@@ -461,8 +461,8 @@ for at, index in ipairs(KEYS) do
     local nodes = redis.call('ZRANGEBYLEX', index, from, to, 'LIMIT', 0, most)
     count = #nodes
     for _, node in ipairs(nodes) do
-      looked = looked + 1
-      if looked > 1000 then return redis.error_reply('ERR an index without tuples') end
+      read = read + 1
+      if read > 1000 then return redis.error_reply('ERR an index without tuples') end
       local tuples, usersets = '-', '-'
       if node == ARGV[4] then
         local is_userset = string.find(ARGV[5], '#', 1, true)

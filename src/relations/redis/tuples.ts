@@ -5,7 +5,7 @@ import { type RedisRest, sentOnce } from '../../redis/rest.ts'
 import { createScript, runScript } from '../../redis/script.ts'
 import {
   isAmong,
-  MAX_SUBJECTS_TOLD,
+  MAX_LISTED_SUBJECTS,
   type NamedSubjects,
   type RelationTuples,
   type TupleQuery,
@@ -105,14 +105,14 @@ export function createRelationTuples(rest: RedisRest, types: Iterable<string>): 
       const [version, ...found] = (
         await rest.send([
           ['GET', keys.version],
-          ...sets.map((key) => ['ZRANGE', key, 0, MAX_SUBJECTS_TOLD]),
+          ...sets.map((key) => ['ZRANGE', key, 0, MAX_LISTED_SUBJECTS]),
         ])
       ).map(resultOf)
       const named = relations.map((_, at): NamedSubjects => {
         const subjects = [...texts(found[2 * at]), ...texts(found[2 * at + 1])]
         return {
-          subjects: subjects.slice(0, MAX_SUBJECTS_TOLD),
-          hasMore: subjects.length > MAX_SUBJECTS_TOLD,
+          subjects: subjects.slice(0, MAX_LISTED_SUBJECTS),
+          hasMore: subjects.length > MAX_LISTED_SUBJECTS,
         }
       })
       return { named, version: version === null ? 0 : versionIn(version) }

@@ -1,7 +1,7 @@
 --@include feed.lua
 
-local FEED_ENTRIES --@inline ../feed.ts
-local FEED_SECONDS --@inline ../feed.ts
+local MAX_FEED_ENTRIES --@inline ../feed.ts
+local FEED_RETENTION_SECONDS --@inline ../feed.ts
 -- The number of old entries that each write removes, in addition to one for each change.
 local TRIMMED_AT_ONCE = 16 --@inline
 
@@ -17,11 +17,11 @@ local function append_changes(key, changed)
     redis.call('HSET', key, string.format('%.0f', number), stamp .. ' ' .. name)
   end
   local oldest = tonumber(redis.call('HGET', key, 'oldest') or '') or number
-  local since = tonumber(string.match(stamp, '^%d+')) - FEED_SECONDS
+  local since = tonumber(string.match(stamp, '^%d+')) - FEED_RETENTION_SECONDS
   for _ = 1, #changed + TRIMMED_AT_ONCE do
     -- An isolate can be at the oldest entry unless the entry after it is too old as well.
     local following = redis.call('HGET', key, string.format('%.0f', oldest + 1))
-    if oldest >= number or number - oldest < FEED_ENTRIES
+    if oldest >= number or number - oldest < MAX_FEED_ENTRIES
       and tonumber(string.match(following or '0', '^%d+')) >= since then break end
     redis.call('HDEL', key, string.format('%.0f', oldest))
     oldest = oldest + 1

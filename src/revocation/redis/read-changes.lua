@@ -3,7 +3,7 @@
 -- KEYS: the feed. ARGV: the last known position.
 --
 -- Returns a list. The first item is the present position, empty if the feed cannot be read. The
--- second is 1 if the known position is in the feed and at most FEED_MOST keys have changed since,
+-- second is 1 if the known position is in the feed and at most MAX_FEED_CHANGES keys have changed since,
 -- else 0. The changed keys follow. Raises no error.
 --
 -- It is a separate script, because Upstash locks declared keys: no other script may declare a key
@@ -12,7 +12,7 @@
 
 --@include feed.lua
 
-local FEED_MOST --@inline ../feed.ts
+local MAX_FEED_CHANGES --@inline ../feed.ts
 
 local key, position = KEYS[1], ARGV[1]
 local ok, head = pcall(feed_head, key)
@@ -21,7 +21,7 @@ if head == position then return { head, 1 } end
 local epoch, number, stamp = string.match(position, '^(%S+) (%d+) (%S+)$')
 local present, last = string.match(head, '^(%S+) (%d+)')
 local behind = epoch == present and last - number or 0
-if behind < 1 or behind > FEED_MOST then return { head, 0 } end
+if behind < 1 or behind > MAX_FEED_CHANGES then return { head, 0 } end
 local numbers = {}
 for n = 0, behind do numbers[n + 1] = string.format('%.0f', number + n) end
 local entries, reply = redis.call('HMGET', key, unpack(numbers)), { head, 1 }

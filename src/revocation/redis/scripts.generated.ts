@@ -65,10 +65,10 @@ local function append_shared_keys(keys)
   for n = 5, #keys, 2 do changed[#changed + 1] = keys[n] end
   append_changes(keys[4], changed)
 end
-local function add_owner(keys, id, text, asked, till, now, lead)
+local function add_owner(keys, id, text, wanted, till, now, lead)
   append_shared_keys(keys)
   for n = 5, #keys, 2 do
-    local value = asked
+    local value = wanted
     local key, owners = keys[n], keys[n + 1]
     local present_value, ends = value_of(owners, now)
     local stored = redis.call('GET', key)
@@ -79,7 +79,7 @@ local function add_owner(keys, id, text, asked, till, now, lead)
       present_value = math.max(present_value, tonumber(stored))
       ends = math.max(ends, now + left)
     end
-    if present_value >= asked and present_value < asked + lead then value = present_value + 1 end
+    if present_value >= wanted and present_value < wanted + lead then value = present_value + 1 end
     redis.call('HSET', owners, id, string.format('%d %d', value, till))
     write_value(key, owners, math.max(present_value, value), math.max(ends, till), now)
   end
