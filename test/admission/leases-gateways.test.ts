@@ -106,11 +106,11 @@ test('R16: four isolates with leases admit 100 in the worst 2 s, whatever they h
       Array.from({ length: 2 * LIMIT }, (_, n) => [ms, n % ISOLATES] as const),
     ),
   ]
-  const asked = at.map(async ([ms, isolate]) => {
+  const requests = at.map(async ([ms, isolate]) => {
     await new Promise((done) => setTimeout(done, Math.max(0, startMs + ms - Date.now())))
     await isolates[isolate]?.send()
   })
-  await Promise.all(asked)
+  await Promise.all(requests)
   const local = outcomes.length
   expect(local).toBeGreaterThan(10)
   for (const line of await redis.direct.lrange(RECORD, 0, -1)) {

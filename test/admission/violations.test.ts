@@ -427,9 +427,9 @@ describe('automatic bans', () => {
     const before = await originCalls()
     const calls = redis.calls()
     const statuses: number[] = []
-    let [others, asked] = [0, 0]
+    let [others, goodRequests] = [0, 0]
     const other = async () => {
-      asked += 1
+      goodRequests += 1
       expect((await send('/free', newAddress(), await token())).status).toBe(200)
     }
     for (let sent = 0; sent < 10_000; sent += atOnce) {
@@ -440,7 +440,7 @@ describe('automatic bans', () => {
       }
       for (const response of await Promise.all(batch)) statuses.push(response.status)
     }
-    const checks = verify.mock.calls.length - asked
+    const checks = verify.mock.calls.length - goodRequests
     verify.mockRestore()
     expect(statuses).toHaveLength(10_000)
     // 429 after twenty failures, while the isolate has not cached the ban yet.
@@ -450,7 +450,7 @@ describe('automatic bans', () => {
     expect(await originCalls()).toBe(before + others)
     // A failure and a violation for each token verified before the ban, and one call for each
     // other.
-    expect(redis.calls() - calls).toBeLessThan(2 * checks + 2 * asked)
+    expect(redis.calls() - calls).toBeLessThan(2 * checks + 2 * goodRequests)
     expect(await listed()).toHaveLength(1)
   })
 

@@ -207,7 +207,7 @@ test('an anonymous caller has no actor', async () => {
 test('R20: a sink that throws does not change the response', async () => {
   const { app } = gatewayWith({
     record() {
-      throw new Error('queue is gone')
+      throw new Error('queue is unavailable')
     },
   })
   app.get('/orders', (c) => c.text('fine'))

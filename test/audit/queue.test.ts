@@ -169,7 +169,7 @@ test('R20: a drained event leaves Redis only after the queue has accepted it', a
     queue: {
       sendBatch: () => {
         attempts += 1
-        return attempts === 1 ? Promise.resolve() : Promise.reject(new Error('gone again'))
+        return attempts === 1 ? Promise.resolve() : Promise.reject(new Error('unavailable again'))
       },
     },
   })
@@ -331,7 +331,7 @@ describe('R20: if replies of Redis are lost, the effects of the call stay counte
 })
 
 test.each([
-  ['refuses', () => Promise.reject(new Error('gone again'))],
+  ['refuses', () => Promise.reject(new Error('unavailable again'))],
   ['hangs', () => new Promise(() => {})],
 ])(
   'R20: a count that was read while the queue %s is reported by another isolate',

@@ -110,7 +110,7 @@ describe('a refused request gets its standard response and never reaches the ori
     expect(await response.json()).not.toHaveProperty('errors')
   })
 
-  test('invalid input is 422 with findings', async () => {
+  test('invalid input is 422 with its errors', async () => {
     const response = await fetch(`${here}/orders`, {
       method: 'POST',
       headers: {

@@ -240,7 +240,7 @@ describe('a passive breaker', () => {
   })
 })
 
-describe('R05: the alarm', () => {
+describe('R05: the log of a breaker', () => {
   test('R05: logs when it opens, once a minute while requests are refused, and when it closes', () => {
     const { breaker, alarms, fail, refusal, pass } = build()
     fail(DEFAULT_FAILURES)

@@ -10,12 +10,12 @@ import { problemOf } from '../../src/problems/problem-of.ts'
 function build() {
   let nowMs = 1_700_000_000_000
   let outcome: () => Response = () => new Response('ok')
-  let asked = 0
+  let calls = 0
   const breakers = createBreakers({ now: () => nowMs, alarm: () => undefined })
   const origin = guardedOrigin({
     origin: {
       async send() {
-        asked++
+        calls++
         return outcome()
       },
     },
@@ -32,7 +32,7 @@ function build() {
   })
   return {
     breakers,
-    asked: () => asked,
+    calls: () => calls,
     answering(next: () => Response) {
       outcome = next
     },
@@ -61,7 +61,7 @@ describe('the breaker of a route', () => {
   ])(
     'R23, R24: %s: opens, short-circuits with the same error and Retry-After, and closes again',
     async (fault, code, status) => {
-      const { failing, answering, failure, send, asked, pass, breakers } = build()
+      const { failing, answering, failure, send, calls, pass, breakers } = build()
       failing(new Unavailable('origin', fault))
       for (let count = 0; count < DEFAULT_FAILURES; count++) {
         const problem = problemOf((await failure()) as Error, '')
@@ -73,42 +73,42 @@ describe('the breaker of a route', () => {
           ...{ code, status },
           headers: { 'Retry-After': '1' },
         })
-      expect(asked()).toBe(DEFAULT_FAILURES)
+      expect(calls()).toBe(DEFAULT_FAILURES)
       expect(breakers.list.map(({ target, state }) => [target, state()])).toEqual([
         ['GET /a', 'open'],
       ])
       answering(() => new Response('ok'))
       pass(MAX_PERIOD_MS)
       for (let count = 0; count < 50; count++) expect((await send()).status).toBe(200)
-      expect(asked()).toBe(DEFAULT_FAILURES + 50)
+      expect(calls()).toBe(DEFAULT_FAILURES + 50)
     },
   )
 
   test('affects no other route', async () => {
-    const { failing, failure, asked } = build()
+    const { failing, failure, calls } = build()
     failing(new Unavailable('origin', 'timeout'))
     for (let count = 0; count < 10; count++) await failure('GET /a')
-    expect(asked()).toBe(DEFAULT_FAILURES)
+    expect(calls()).toBe(DEFAULT_FAILURES)
     await failure('GET /b')
     await failure('POST /a')
-    expect(asked()).toBe(DEFAULT_FAILURES + 2)
+    expect(calls()).toBe(DEFAULT_FAILURES + 2)
   })
 
   test.each([500, 503, 404])('does not open after a response with status %i', async (status) => {
-    const { answering, send, asked } = build()
+    const { answering, send, calls } = build()
     answering(() => new Response('', { status }))
     for (let count = 0; count < 50; count++) expect((await send()).status).toBe(status)
-    expect(asked()).toBe(50)
+    expect(calls()).toBe(50)
   })
 
   test('R23: clients that disconnect during every probe do not lock others out', async () => {
-    const { failing, answering, failure, send, asked, pass, breakers } = build()
+    const { failing, answering, failure, send, calls, pass, breakers } = build()
     failing(new Unavailable('origin', 'timeout'))
     for (let count = 0; count < DEFAULT_FAILURES; count++) await failure()
     pass(MAX_PERIOD_MS)
     failing(new Denied({ code: 'malformed_request', check: 'client_gone' }))
     for (let count = 0; count < 3; count++) expect(await failure()).toBeInstanceOf(Denied)
-    expect(asked()).toBe(DEFAULT_FAILURES + 3)
+    expect(calls()).toBe(DEFAULT_FAILURES + 3)
     expect(breakers.list[0]?.state()).toBe('half_open')
     answering(() => new Response('ok'))
     expect((await send()).status).toBe(200)
@@ -121,15 +121,15 @@ describe('the breaker of a route', () => {
   })
 
   test('does not open after a disconnect, an oversized body or a slow upload', async () => {
-    const { failing, failure, asked } = build()
+    const { failing, failure, calls } = build()
     failing(new Denied({ code: 'malformed_request', check: 'client_gone' }))
     for (let count = 0; count < 50; count++) await failure()
     failing(new Denied({ code: 'payload_too_large', maxBytes: 1 }))
     for (let count = 0; count < 50; count++) await failure()
     failing(new Unavailable('origin', 'timeout'))
     for (let count = 0; count < 50; count++) await failure('POST /a', new ReadableStream())
-    expect(asked()).toBe(150)
+    expect(calls()).toBe(150)
     for (let count = 0; count < 50; count++) await failure('POST /a', new Uint8Array(1))
-    expect(asked()).toBe(150 + DEFAULT_FAILURES)
+    expect(calls()).toBe(150 + DEFAULT_FAILURES)
   })
 })

@@ -14,16 +14,16 @@ const RECOVERY = { timeout: 20_000, interval: 100 }
 let server: TestServer
 let proxy: FaultProxy
 let worker: Running
-let asked: string[]
+let received: string[]
 /** Called when a request arrives. */
-let heard: () => void
+let onRequest: () => void
 /** Paths whose requests are never answered. */
 const hanging = new Set<string>()
 
 beforeAll(async () => {
   server = await startHttpServer((request, response) => {
-    asked.push(request.url ?? '')
-    heard()
+    received.push(request.url ?? '')
+    onRequest()
     request.resume()
     if (!hanging.has(request.url ?? '')) response.end('here')
   })
@@ -39,8 +39,8 @@ afterAll(async () => {
   await server.close()
 })
 beforeEach(async () => {
-  asked = []
-  heard = () => {}
+  received = []
+  onRequest = () => {}
   hanging.clear()
   await proxy.set({ kind: 'none' })
 })
@@ -59,7 +59,7 @@ const impatient = { headers: { 'x-timeout-ms': '100' } }
  * Sends `count` concurrent requests. Returns the answers and the most probes that fit into that
  * time.
  */
-async function askAtOnce(count: number, path: string) {
+async function sendAtOnce(count: number, path: string) {
   const sinceMs = performance.now()
   const answers = await Promise.all(Array.from({ length: count }, () => get(path, impatient)))
   const mostProbes = 1 + Math.floor((performance.now() - sinceMs) / SHORTEST_PERIOD_MS)
@@ -82,7 +82,7 @@ describe('in workerd', () => {
       await proxy.set(fault)
       await open(path)
       const [{ accepted }, { fromClients }] = [proxy.connections(), proxy.bytes()]
-      const { answers, mostProbes } = await askAtOnce(40, path)
+      const { answers, mostProbes } = await sendAtOnce(40, path)
       // If a period ended meanwhile, one of them was the probe.
       const probes = answers.filter((answer) => answer === `503 ${name}`).length
       expect(probes).toBeLessThanOrEqual(mostProbes)
@@ -109,17 +109,17 @@ describe('in workerd', () => {
     const leave = new AbortController()
     let probe: Promise<string> | undefined
     const arrived = new Promise<string>((resolve) => {
-      heard = () => resolve('the origin is asked')
+      onRequest = () => resolve('the origin is called')
     })
     await expect
       .poll(() => {
         probe = get(path, { signal: leave.signal }).catch(() => 'left')
         return Promise.race([probe, arrived])
       }, RECOVERY)
-      .toBe('the origin is asked')
-    expect(asked).toEqual([path])
+      .toBe('the origin is called')
+    expect(received).toEqual([path])
     // Each of these is answered although the probe is not. One of them may be the next probe.
-    const { answers, mostProbes } = await askAtOnce(20, path)
+    const { answers, mostProbes } = await sendAtOnce(20, path)
     const shortCircuited = answers.filter((answer) =>
       /^503 (unreachable|timeout), short-circuited$/.test(answer),
     )
@@ -139,7 +139,7 @@ describe('in workerd', () => {
     await open(stuck)
     for (let count = 0; count < 20; count++) expect(await get(sound)).toBe('200 here')
     expect(await get('/states')).toContain(JSON.stringify([`GET ${sound}`, 'closed']))
-    expect(asked.filter((path) => path === sound)).toHaveLength(20)
+    expect(received.filter((path) => path === sound)).toHaveLength(20)
   })
 
   test('a slow upload is not a failure of the origin', async () => {
