@@ -131,7 +131,6 @@ export * from './middleware/context.ts'
 export { drainOnRefusal } from './middleware/drain-on-refusal.ts'
 export { type InspectOptions, inspect } from './middleware/inspect.ts'
 export { type LimitBodyOptions, limitBody } from './middleware/limit-body.ts'
-export { observe } from './middleware/observe.ts'
 export {
   createReadmission,
   type Readmission,

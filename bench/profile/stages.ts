@@ -82,8 +82,6 @@ const OWNERS: readonly (readonly [beginning: string, stage: string, functions?: 
   ['src/routes/', 'proxy'],
   ['src/audit/', 'audit'],
   ['src/observability/metrics/', 'audit'],
-  ['src/middleware/stage.ts', 'audit'],
-  ['src/middleware/wait-until.ts', 'audit'],
   ['src/middleware/in-order.ts', FRAMEWORK],
   ['src/gateway/create-gateway.ts', FRAMEWORK],
   ['bench/workers/', FRAMEWORK],

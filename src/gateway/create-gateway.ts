@@ -13,7 +13,7 @@ import { canonicalPath } from '../middleware/canonical-path.ts'
 import { clientAddress } from '../middleware/client-address.ts'
 import type { GatewayVariables } from '../middleware/context.ts'
 import { drainOnRefusal } from '../middleware/drain-on-refusal.ts'
-import { inOrder } from '../middleware/in-order.ts'
+import { inOrder, stage } from '../middleware/in-order.ts'
 import { inspect } from '../middleware/inspect.ts'
 import { limitBody } from '../middleware/limit-body.ts'
 import { createReadmission, readmit } from '../middleware/readmit.ts'
@@ -23,7 +23,6 @@ import { requestId } from '../middleware/request-id.ts'
 import { sanitizeHeaders } from '../middleware/sanitize-headers.ts'
 import { serverTiming } from '../middleware/server-timing.ts'
 import { shedLoad } from '../middleware/shed-load.ts'
-import { stage } from '../middleware/stage.ts'
 import { throttle } from '../middleware/throttle.ts'
 import { validate } from '../middleware/validate.ts'
 import { coalescedOrigin } from '../origin/coalesced-origin.ts'
@@ -72,11 +71,12 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   if (description !== undefined) app.route('/-', description)
   app.route('/.well-known', wellKnownRoutes({ ...services, ...described }))
 
+  const { maxConcurrentRequests, stripHeaders, keepHeaders } = policy
   const hygiene = [
     audit({ sink: auditSink }),
-    stage('shedLoad', shedLoad(policy)),
+    stage('shedLoad', shedLoad({ maxConcurrentRequests })),
     stage('canonicalPath', canonicalPath()),
-    stage('sanitizeHeaders', sanitizeHeaders(policy)),
+    stage('sanitizeHeaders', sanitizeHeaders({ stripHeaders, keepHeaders })),
     stage('clientAddress', clientAddress()),
   ]
   app.use(inOrder(hygiene, onError))
@@ -84,9 +84,9 @@ export function createGateway(services: Services, policy: Policy): Gateway {
     app.route('/', oauthRoutes({ server, proofs, sendNonces }))
   }
   /** Options of the readmission of a route. */
-  const againOf = (route: PolicyRoute) => ({
+  const readmissionOptions = (route: PolicyRoute) => ({
     admission,
-    relation: demandOf(route, checker),
+    relation: requiredRelation(route, checker),
     isLimited: route.limits.length > 0,
   })
   /**
@@ -95,9 +95,11 @@ export function createGateway(services: Services, policy: Policy): Gateway {
    */
   function guards(route: PolicyRoute, strict: boolean): MiddlewareHandler[] {
     const { permission, permissionMode: mode, limits, maxBodyBytes: maxBytes } = route
-    const relation = demandOf(route, checker)
+    const relation = requiredRelation(route, checker)
     const credentials = {
-      ...{ verifier, references, proofs },
+      verifier,
+      references,
+      proofs,
       dpop: route.dpop ? 'required' : 'accepted',
       sendNonces,
       anonymous: permission === undefined,
@@ -123,7 +125,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
         ? []
         : [stage('inspect', inspect({ ...route.inspect, authorizer }))]),
       stage('validate', validate(route.input)),
-      ...(strict ? [] : [stage('readmit', readmit(againOf(route)))]),
+      ...(strict ? [] : [stage('readmit', readmit(readmissionOptions(route)))]),
     ]
   }
 
@@ -135,7 +137,7 @@ export function createGateway(services: Services, policy: Policy): Gateway {
   const shared = coalescedOrigin({ origin })
   for (const route of policy.routes) {
     const target = route.coalesce
-      ? { origin: shared, readmission: createReadmission(againOf(route)) }
+      ? { origin: shared, readmission: createReadmission(readmissionOptions(route)) }
       : { origin }
     const forward = stage('proxy', proxy({ ...route, ...target, assertions }))
     app.on(route.method, [route.path], inOrder([...guards(route, false), forward], onError))
@@ -169,7 +171,7 @@ function refuseUnknown(routes: readonly RouterRoute[]): MiddlewareHandler {
  * Returns the relation that a route requires. Throws if no stage would check it: an unchecked rule
  * would admit every caller.
  */
-function demandOf(
+function requiredRelation(
   { relation: rule, permission }: PolicyRoute,
   checker: RelationChecker | undefined,
 ): RelationOptions | undefined {

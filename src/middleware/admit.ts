@@ -20,14 +20,14 @@ import {
   callerOf,
   clientAddressOf,
   type HeldUpVariables,
+  observe,
   type PendingCredential,
   type PrincipalVariables,
   type RateLimitVariables,
   type RelationVariables,
+  waitUntilOf,
 } from './context.ts'
-import { observe } from './observe.ts'
 import { includedQuery, type RelationOptions, relationOf } from './relation.ts'
-import { waitUntilOf } from './wait-until.ts'
 
 type Environment = {
   Variables: PrincipalVariables &

@@ -5,8 +5,7 @@ import { decisionOf, reasonOf } from '../audit/reason.ts'
 import { createTimeline, isoTime, type Timeline } from '../audit/timeline.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import { uuidV7 } from '../isolate/random-ids.ts'
-import type { GatewayVariables, TimelineVariables } from './context.ts'
-import { waitUntilOf } from './wait-until.ts'
+import { type GatewayVariables, type TimelineVariables, waitUntilOf } from './context.ts'
 
 /** Set by an operators' call after it has changed something. */
 export interface ChangeVariables {

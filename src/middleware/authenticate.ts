@@ -13,9 +13,9 @@ import {
   type CredentialVariables,
   type PrincipalVariables,
   setPrincipal,
+  waitUntilOf,
 } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
-import { waitUntilOf } from './wait-until.ts'
 
 export interface AuthenticateOptions {
   /** From `createTokenVerifier({ issuers })`. */

@@ -5,8 +5,7 @@ import type { Authorizer } from '../authorization/permissions.ts'
 import { Denied } from '../errors.ts'
 import type { Mode } from '../validators/mode.ts'
 import { PERMISSION } from '../validators/names.ts'
-import { callerOf, type PrincipalVariables, type RelationVariables } from './context.ts'
-import { observe } from './observe.ts'
+import { callerOf, observe, type PrincipalVariables, type RelationVariables } from './context.ts'
 import { type RelationOptions, relationOf, requireRelation } from './relation.ts'
 
 type Environment = { Variables: PrincipalVariables & RelationVariables }

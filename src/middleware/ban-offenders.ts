@@ -9,9 +9,9 @@ import {
   clientAddressOf,
   type PrincipalVariables,
   type TimelineVariables,
+  waitUntilOf,
 } from './context.ts'
 import { AUTHENTICATION_FAILURES_LIMIT } from './throttle.ts'
-import { waitUntilOf } from './wait-until.ts'
 
 export interface BanOffendersOptions {
   /** From `createViolations`. */

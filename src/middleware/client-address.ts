@@ -14,7 +14,7 @@ const MAX_IPV6_LENGTH = 45
  * Cached addresses. Parsing an IPv6 address takes as long as a whole stage; a cache miss costs one
  * parse.
  */
-const MAX_REMEMBERED = 1_000
+const MAX_CACHED_ADDRESSES = 1_000
 
 /**
  * Normalises an address to what one customer commonly holds: an IPv4 address unchanged, an IPv6
@@ -49,7 +49,7 @@ export function addressGroup(text: string): string | undefined {
  * ```
  */
 export const clientAddress = () => {
-  const groups = new LRUCache<string, string>({ max: MAX_REMEMBERED })
+  const groups = new LRUCache<string, string>({ max: MAX_CACHED_ADDRESSES })
 
   function groupOf(connecting: string | undefined): string {
     if (connecting === undefined) return UNKNOWN_ADDRESS

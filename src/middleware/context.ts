@@ -2,10 +2,11 @@
  * Variables of the pipeline. The comment of each names the middleware that sets it; others read it
  * through an accessor.
  */
+import type { Context } from 'hono'
 import type { RateLimit } from '../admission/limit.ts'
 import type { Timeline } from '../audit/timeline.ts'
 import type { Denial } from '../errors.ts'
-import type { Principal } from '../identity/principal.ts'
+import type { Principal, WaitUntil } from '../identity/principal.ts'
 import type { PolicyRoute } from '../policy/policy.ts'
 import type { RelationVerdict } from '../relations/checker.ts'
 import type { RelationQuery } from '../relations/decision-point.ts'
@@ -208,4 +209,38 @@ export function setPrincipal(
   principal: Principal | null,
 ): void {
   c.set('principal', principal)
+}
+
+interface Setter {
+  set(name: never, value: never): void
+}
+
+/**
+ * Records for the audit event that a rule would have refused this request. `reason` is from
+ * `reasonOfDenial`, such as `rate_limited:standard`. The request continues. A reason is recorded
+ * once.
+ */
+export function observe(c: Carrier & Setter, reason: string): void {
+  const variables = c as {
+    get(name: 'observed'): ObservedVariables['observed'] | undefined
+    set(name: 'observed', value: ObservedVariables['observed']): void
+  }
+  const noted = variables.get('observed')
+  if (noted === undefined) variables.set('observed', [reason])
+  else if (!noted.includes(reason)) noted.push(reason)
+}
+
+/**
+ * Returns `waitUntil` of a request. Outside of Workers, Hono throws because there is no execution
+ * context. There, promises run to completion by themselves, and rejections are ignored.
+ */
+export function waitUntilOf(c: Context): WaitUntil {
+  try {
+    const context = c.executionCtx
+    return (promise) => context.waitUntil(promise)
+  } catch {
+    return (promise) => {
+      promise.catch(() => {})
+    }
+  }
 }

@@ -1,10 +1,30 @@
 /**
- * Composes several middlewares into one, with fewer promises per request than Hono's own
- * composition.
+ * Stages of the pipeline, and their composition into one middleware, with fewer promises per request
+ * than Hono's own composition.
  */
 import type { Context, ErrorHandler, MiddlewareHandler, Next } from 'hono'
 import type { TimelineVariables } from './context.ts'
-import type { Stage } from './stage.ts'
+
+/** A middleware that has a name in the timeline. */
+export interface Stage extends MiddlewareHandler {
+  readonly timed: {
+    readonly stage: string
+    /** The middleware that does not record its entry. */
+    readonly middleware: MiddlewareHandler
+  }
+}
+
+/**
+ * Wraps `middleware` to record when it is entered, so that the audit event contains the duration of
+ * each stage. Has no effect without `audit` before it.
+ */
+export function stage(name: string, middleware: MiddlewareHandler): Stage {
+  const timedStage: MiddlewareHandler = (c, next) => {
+    c.get('timeline')?.enter(name)
+    return middleware(c, next)
+  }
+  return Object.assign(timedStage, { timed: { stage: name, middleware } })
+}
 
 /**
  * Composes middlewares into one. They run as if each were registered with Hono separately. An error
@@ -42,13 +62,13 @@ export function inOrder(
       if (step.stage !== undefined) c.get('timeline')?.enter(step.stage, isSameMoment)
       let isFirstTurn = true
       let rest: Promise<void> | undefined
-      const goOn: Next = () => {
+      const proceed: Next = () => {
         if (rest !== undefined) throw new Error('next() called multiple times')
         rest = dispatch(at + 1, isFirstTurn && (isSameMoment || step.stage !== undefined))
         return rest
       }
       try {
-        const outcome = step.middleware(c, goOn)
+        const outcome = step.middleware(c, proceed)
         isFirstTurn = false
         // The middlewares after it have already handled their own errors.
         return outcome === rest ? rest : Promise.resolve(outcome).then(conclude, refuse)

@@ -20,8 +20,7 @@ import { inspectParameters, type ParametersSeen } from '../inspection/parameters
 import type { TextTaker } from '../inspection/signatures/text-taker.ts'
 import { refuseText } from '../inspection/text.ts'
 import { inspectSchema, requiresPermission } from '../validators/inspect.ts'
-import { type BodyVariables, bodyOf, callerOf } from './context.ts'
-import { observe } from './observe.ts'
+import { type BodyVariables, bodyOf, callerOf, observe } from './context.ts'
 import { bodyTextOf } from './validate.ts'
 
 export interface InspectOptions extends InspectDefinition {

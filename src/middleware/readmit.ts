@@ -12,9 +12,9 @@ import {
   clientAddressOf,
   type HeldUpVariables,
   type PrincipalVariables,
+  waitUntilOf,
 } from './context.ts'
 import { includedQuery, type RelationOptions, relationOf, requireRelation } from './relation.ts'
-import { waitUntilOf } from './wait-until.ts'
 
 type Environment = { Variables: PrincipalVariables & ClientAddressVariables & HeldUpVariables }
 

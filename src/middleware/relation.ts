@@ -10,8 +10,7 @@ import { denialOf, type RelationChecker } from '../relations/checker.ts'
 import { CONSISTENCY_HEADER } from '../relations/consistency.ts'
 import type { RelationAnswer, RelationQuery } from '../relations/decision-point.ts'
 import { queryKey, type RelationRule } from '../relations/rule.ts'
-import type { RelationVariables, RequestRelation } from './context.ts'
-import { observe } from './observe.ts'
+import { observe, type RelationVariables, type RequestRelation } from './context.ts'
 import { receivedHeaders } from './request-headers.ts'
 
 /** The rule of a route, and the service that decides it. */

@@ -34,7 +34,7 @@ export const serverTiming = ({
 }: ServerTimingOptions): MiddlewareHandler<Environment> => {
   const decided = new WeakMap<Principal, boolean>()
 
-  function mayKnow(principal: Principal): boolean {
+  function mayReadTimings(principal: Principal): boolean {
     let may = decided.get(principal)
     if (may === undefined) {
       may = authorizer(principal, TIMINGS_PERMISSION)
@@ -53,6 +53,6 @@ export const serverTiming = ({
 
   return function serverTiming(c, next) {
     const principal = callerOf(c)
-    return principal === null || !mayKnow(principal) ? next() : timed(c, next)
+    return principal === null || !mayReadTimings(principal) ? next() : timed(c, next)
   }
 }

@@ -13,10 +13,10 @@ import {
   type CredentialCheck,
   type CredentialCheckVariables,
   clientAddressOf,
+  observe,
+  waitUntilOf,
 } from './context.ts'
-import { observe } from './observe.ts'
 import { receivedHeaders } from './request-headers.ts'
-import { waitUntilOf } from './wait-until.ts'
 
 export interface ThrottleOptions {
   /** From `createAuthenticationFailures`. */

@@ -11,8 +11,8 @@ import {
   requestIdOf,
   type TimelineVariables,
   traceOf,
+  waitUntilOf,
 } from './context.ts'
-import { waitUntilOf } from './wait-until.ts'
 
 export interface TraceRequestsOptions {
   /** From `createSpanExporter`. */

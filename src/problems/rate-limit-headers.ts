@@ -48,15 +48,15 @@ export function setRateLimitHeaders(
   nowMs: number,
   refusal?: LimitRefusal,
 ): void {
-  const told = limits.some(isObserved) ? limits.filter((limit) => !isObserved(limit)) : limits
-  const refusing = refusal && told.find(({ rule }) => rule.name === refusal.limit)
-  const named = refusing ?? tightestOf(told)
+  const reported = limits.some(isObserved) ? limits.filter((limit) => !isObserved(limit)) : limits
+  const refusing = refusal && reported.find(({ rule }) => rule.name === refusal.limit)
+  const named = refusing ?? tightestOf(reported)
   if (named === undefined) return
   const seconds =
     refusing === undefined || refusal === undefined
       ? secondsUntil(named.resetMs, nowMs)
       : refusal.retryAfterSeconds
-  headers.set('RateLimit-Policy', told.map(policyItem).join(', '))
+  headers.set('RateLimit-Policy', reported.map(policyItem).join(', '))
   headers.set('RateLimit', `"${named.rule.name}";r=${named.remaining};t=${seconds}`)
 }
 

@@ -4,7 +4,7 @@ import type { WaitUntil } from '../identity/principal.ts'
 import type { Breaker, BreakerState } from '../isolate/circuit-breaker.ts'
 import { createSharedReading } from '../isolate/shared-reading.ts'
 import { withDeadline } from '../isolate/timers.ts'
-import { waitUntilOf } from '../middleware/wait-until.ts'
+import { waitUntilOf } from '../middleware/context.ts'
 
 /** A readiness check of one dependency. */
 export interface ReadinessCheck {

@@ -10,10 +10,10 @@ import {
   type GatewayVariables,
   requestIdOf,
   traceOf,
+  waitUntilOf,
 } from '../middleware/context.ts'
 import type { Readmission } from '../middleware/readmit.ts'
 import { receivedHeaders } from '../middleware/request-headers.ts'
-import { waitUntilOf } from '../middleware/wait-until.ts'
 import type { CoalescedOrigin, SharingOptions } from '../origin/coalesced-origin.ts'
 import { DEFAULT_ORIGIN_TIMEOUT_MS } from '../policy/policy.ts'
 import type { AssertionSigner } from '../tokens/assertion.ts'

@@ -3,8 +3,7 @@ import { expect, test } from 'vitest'
 import { type AuditEvent, type AuditSink, auditEventSchema } from '../../src/audit/event.ts'
 import { Denied, Unavailable } from '../../src/errors.ts'
 import { audit } from '../../src/middleware/audit.ts'
-import type { GatewayVariables } from '../../src/middleware/context.ts'
-import { observe } from '../../src/middleware/observe.ts'
+import { type GatewayVariables, observe } from '../../src/middleware/context.ts'
 import type { PolicyRoute } from '../../src/policy/policy.ts'
 
 const RULE = { limit: 100, windowSeconds: 60, by: 'subject', onUnavailable: 'allow' } as const

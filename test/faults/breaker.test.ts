@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { Unavailable } from '../../src/errors.ts'
-import type { AlarmLine } from '../../src/isolate/breaker-alarm.ts'
+import type { AlarmLine } from '../../src/isolate/breakers.ts'
 import { type BreakerTransition, createBreakers } from '../../src/isolate/breakers.ts'
 import {
   createCircuitBreaker,

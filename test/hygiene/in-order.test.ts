@@ -1,8 +1,7 @@
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { describe, expect, test } from 'vitest'
 import { createTimeline, type Timeline } from '../../src/audit/timeline.ts'
-import { inOrder } from '../../src/middleware/in-order.ts'
-import { stage } from '../../src/middleware/stage.ts'
+import { inOrder, stage } from '../../src/middleware/in-order.ts'
 
 type Variables = { log: string[]; timeline: Timeline }
 

@@ -1,8 +1,8 @@
 /** A Worker that traces its requests, as `createGateway` does around all other stages. */
 import { Hono } from 'hono'
 import { audit } from '../../src/middleware/audit.ts'
+import { stage } from '../../src/middleware/in-order.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
-import { stage } from '../../src/middleware/stage.ts'
 import { traceRequests } from '../../src/middleware/trace-requests.ts'
 import { createSpanExporter } from '../../src/observability/tracing/exporter.ts'
 

@@ -6,11 +6,11 @@ import {
   clientAddressOf,
   type GatewayVariables,
   setPrincipal,
+  waitUntilOf,
 } from '../../middleware/context.ts'
+import { stage } from '../../middleware/in-order.ts'
 import { limitBody } from '../../middleware/limit-body.ts'
-import { stage } from '../../middleware/stage.ts'
 import { wholeOf } from '../../middleware/validate.ts'
-import { waitUntilOf } from '../../middleware/wait-until.ts'
 import type { AuthorizationServer } from '../../oauth/authorization-server.ts'
 import { type OAuthForm, parseForm } from '../../oauth/form.ts'
 import { INTROSPECTION_PATH, REVOCATION_PATH, TOKEN_PATH } from '../../oauth/metadata.ts'
