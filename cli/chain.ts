@@ -76,7 +76,7 @@ export function createChainRows(): ChainRows {
     const whole = state !== 'changed' && seq !== lastSeq
     if (!whole) broken.push(row)
     else if (link !== undefined && row.previous_hash !== link) {
-      // If both links of one row are broken, that row was replaced, not its neighbours.
+      // If both links of one row are broken, that row was replaced, not its neighbors.
       replaced =
         replaced.at(-1) === seq - 2
           ? [...replaced.slice(0, -1), seq - 1]

@@ -65,6 +65,6 @@ function partLines({ leaf, union, intersection, difference }: UsersetNode): stri
 }
 
 function members(names: readonly string[], hasMore = false): string[] {
-  if (names.length === 0) return ['nobody']
+  if (names.length === 0) return ['no subject']
   return [...names.map(visible), ...(hasMore ? [MORE] : [])]
 }

@@ -32,7 +32,7 @@ const QUIET = {
 export interface Wrangler {
   /** Resolves with wrangler's exit code when it has ended; null after a signal. */
   readonly ended: Promise<number | null>
-  /** Returns the latest lines of output, without colours. */
+  /** Returns the latest lines of output, without colors. */
   lines(): readonly string[]
   /** Calls `listener` with each line from now on. */
   follow(listener: (line: string) => void): void

@@ -34,7 +34,7 @@ export const banSchema = z.strictObject({
   /** UUIDv7. */
   id: z.uuid(),
   kind: z.enum(BAN_KINDS),
-  /** The normalised address, or the subject. */
+  /** The normalized address, or the subject. */
   value: z.string(),
   /**
    * The issuer from the request. Null: the ban is of an address, or covers all issuers that were

@@ -27,7 +27,7 @@ export interface BanDefinition {
   readonly mode?: Mode
 }
 
-/** The defences against abuse. */
+/** The defenses against abuse. */
 export interface AbuseDefinition {
   /**
    * Bad credentials of one address in a window. After this number, further credentials are refused

@@ -34,7 +34,7 @@ export const ADMITTED_FOR_MS = 1_000
 
 export interface AdmissionRequest {
   readonly principal: Principal | null
-  /** Normalised client address. */
+  /** Normalized client address. */
   readonly address: string
   readonly limits: readonly LimitRequest[]
   /** A proof of possession, which may be used once. */

@@ -18,7 +18,7 @@ export interface WindowOwner {
    * the issuer of its tokens (`Principal.tokenIssuer`). Ignored for addresses and functions.
    */
   readonly issuer: string
-  /** The subject, client, tenant or normalised address, or the return value of the function. */
+  /** The subject, client, tenant or normalized address, or the return value of the function. */
   readonly value: string
 }
 

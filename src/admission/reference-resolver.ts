@@ -31,7 +31,7 @@ export interface DeferredLimit {
 export interface ReferenceRequest {
   readonly reference: Reference
   readonly proof: DpopProof | undefined
-  /** Normalised client address. */
+  /** Normalized client address. */
   readonly address: string
   readonly limits: readonly DeferredLimit[]
 }

@@ -4,7 +4,7 @@ import { sleep as sleepFor } from '../isolate/timers.ts'
 import { createWriteBudget } from '../isolate/write-budget.ts'
 import { BATCH_OPEN_MS, type Batch, createBatches, type Duty, NO_DUTY } from './batch.ts'
 import type { AuditSink } from './event.ts'
-import { serialiseEvent } from './truncate.ts'
+import { serializeEvent } from './truncate.ts'
 
 /**
  * Port: sends a batch. Never rejects. Events that cannot be sent are stored elsewhere or counted as
@@ -71,7 +71,7 @@ export function batchingAuditSink({
   return {
     record(event, waitUntil) {
       if (event.reason === SHED && !mayRecordShed()) return batches.lose()
-      const duty = batches.add(serialiseEvent(event), now())
+      const duty = batches.add(serializeEvent(event), now())
       if (duty !== NO_DUTY) waitUntil(fulfil(duty))
     },
   }

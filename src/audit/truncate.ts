@@ -45,7 +45,7 @@ export function utf8Length(text: string): number {
  * characters or entries. `id`, `time`, `decision` and `status` are never truncated. The result
  * always matches the event schema.
  */
-export function serialiseEvent(event: AuditEvent): string {
+export function serializeEvent(event: AuditEvent): string {
   let text = JSON.stringify(event)
   // Fast path for nearly all events: this short text cannot exceed the limit.
   if (text.length * MAX_BYTES_PER_UNIT <= MAX_EVENT_BYTES) return text
@@ -116,6 +116,6 @@ export const consoleAuditSink = (
   write: (line: string) => void = (line) => console.log(line),
 ): AuditSink => ({
   record(event) {
-    write(serialiseEvent(event))
+    write(serializeEvent(event))
   },
 })

@@ -21,7 +21,7 @@ const IPV6_GROUP_BITS = 64
 const IPV4_BITS = 32
 
 /**
- * Creates a function that reports whether a normalised client address is in the list of addresses
+ * Creates a function that reports whether a normalized client address is in the list of addresses
  * and CIDR ranges. An IPv6 range smaller than a /64 covers the whole /64. Returns false for text
  * that is not an address.
  */

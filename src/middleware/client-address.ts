@@ -17,7 +17,7 @@ const MAX_IPV6_LENGTH = 45
 const MAX_CACHED_ADDRESSES = 1_000
 
 /**
- * Normalises an address to what one customer commonly holds: an IPv4 address unchanged, an IPv6
+ * Normalizes an address to what one customer commonly holds: an IPv4 address unchanged, an IPv6
  * address as its /64 (`2001:db8:1:2::/64`, four groups, lower case), an IPv4-mapped address as
  * IPv4. Returns undefined for anything else, such as shortened or octal IPv4, zones, and lists.
  */

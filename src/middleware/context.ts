@@ -63,7 +63,7 @@ export interface ForwardHeadersVariables {
 
 /** Set by `clientAddress`. */
 export interface ClientAddressVariables {
-  /** Normalised; IPv6 as `2001:db8:1:2::/64`; `unknown` if the platform reports none. */
+  /** Normalized; IPv6 as `2001:db8:1:2::/64`; `unknown` if the platform reports none. */
   clientAddress: string
 }
 

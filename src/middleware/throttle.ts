@@ -41,7 +41,7 @@ const POLLS_PER_MS = 4
 const WAITING_SLOT_MS = 2_000
 
 /**
- * Returns the time until the next poll, randomised. Requests that arrived together would otherwise
+ * Returns the time until the next poll, randomized. Requests that arrived together would otherwise
  * compete for the same places and leave others empty.
  */
 function pauseMs(waiting: number): number {

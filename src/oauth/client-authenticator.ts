@@ -25,7 +25,7 @@ export interface ClientRequest {
   /** The `Authorization` header. */
   readonly authorization: string | undefined
   readonly form: OAuthForm
-  /** The normalised address of the caller. */
+  /** The normalized address of the caller. */
   readonly address: string
 }
 

@@ -24,7 +24,7 @@ export const FAILURE_WINDOW_SECONDS = 60
  */
 export const KNOWN_ADDRESS_SECONDS = 86_400
 
-/** An attempt to authenticate: the client and the normalised address. */
+/** An attempt to authenticate: the client and the normalized address. */
 export interface Login {
   readonly clientId: string
   readonly address: string

@@ -16,7 +16,7 @@ import type { RelationsFeature } from './relations.ts'
 export interface LimitSubject {
   readonly request: Request
   readonly principal: Principal | null
-  /** The client's normalised address; IPv6 as its /64. */
+  /** The client's normalized address; IPv6 as its /64. */
   readonly address: string
 }
 

@@ -1,5 +1,5 @@
 /**
- * The format of API keys: easy to recognise, verifiable without a lookup, and impossible to guess.
+ * The format of API keys: easy to recognize, verifiable without a lookup, and impossible to guess.
  */
 
 import * as z from 'zod'
@@ -7,7 +7,7 @@ import { type RandomBytes, randomBytes } from '../crypto/random.ts'
 import { name, roleNames, scopeNames } from '../validators/names.ts'
 import type { Page, PageQuery } from '../validators/page.ts'
 
-/** Scanners of repositories and logs recognise a key by this prefix. */
+/** Scanners of repositories and logs recognize a key by this prefix. */
 const PREFIX = 'pk_'
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** 43 characters out of 62 carry 256 bits. */

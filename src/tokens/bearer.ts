@@ -58,7 +58,7 @@ export function authorizationOf(header: string | undefined): Authorization {
 }
 
 /**
- * Throws `Denied` unless `token` is a JWS in compact serialisation (RFC 7515 section 7.1): three
+ * Throws `Denied` unless `token` is a JWS in compact serialization (RFC 7515 section 7.1): three
  * segments, none empty, each canonical base64url.
  */
 export function refuseMalformed(token: string): void {
@@ -71,7 +71,7 @@ export function refuseMalformed(token: string): void {
 }
 
 /**
- * Reports whether a text is a JWS in compact serialisation, each segment canonical base64url. Does
+ * Reports whether a text is a JWS in compact serialization, each segment canonical base64url. Does
  * NOT check its total length.
  */
 export function isCompactJws(token: string): boolean {

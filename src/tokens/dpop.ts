@@ -165,7 +165,7 @@ const UNRESERVED = /^[\w.~-]$/
 
 /**
  * Reports whether `htu` names the target of a request to `url`, without query and fragment. Both
- * are normalised first (RFC 3986 sections 6.2.2 and 6.2.3): case of scheme and host, the default
+ * are normalized first (RFC 3986 sections 6.2.2 and 6.2.3): case of scheme and host, the default
  * port, dot segments, percent-encoding. The origin must be `publicOrigin`, because a Worker may
  * also be reachable by other names. On a loopback host, the request's own origin is accepted too.
  */

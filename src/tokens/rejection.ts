@@ -2,7 +2,7 @@ import { Denied, type OAuthErrorCode } from '../errors.ts'
 
 /** The check that a token failed. Never sent to the client: it would help an attacker. */
 export type TokenCheck =
-  // The Authorization header and the compact serialisation (RFC 6750, RFC 7515 section 7.1).
+  // The Authorization header and the compact serialization (RFC 6750, RFC 7515 section 7.1).
   | 'length'
   | 'authorization_grammar'
   | 'empty'

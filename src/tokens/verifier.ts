@@ -121,7 +121,7 @@ function keySetOf(
   throw new Misconfigured('The token verifier', [`${issuer}: has neither jwks nor jwksUri`])
 }
 
-/** Normalises a media type: in lower case, without `application/` (RFC 7515 section 4.1.9). */
+/** Normalizes a media type: in lower case, without `application/` (RFC 7515 section 4.1.9). */
 function mediaType(typ: string): string {
   return typ.toLowerCase().replace(/^application\//, '')
 }

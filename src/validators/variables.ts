@@ -91,7 +91,7 @@ export const ratio = z
 /** The full address, its network, or a keyed hash. */
 export const AUDIT_ADDRESS_FORMS = ['full', 'truncated', 'hashed'] as const
 
-/** Operators need the full address to ban one client without its neighbours. */
+/** Operators need the full address to ban one client without its neighbors. */
 export const DEFAULT_AUDIT_ADDRESSES = 'full'
 
 export interface AuditAddresses {

@@ -98,9 +98,9 @@ describe.each(['openfga', 'authzen'] as const)('relations decided by %s', (autho
   })
 
   test('are 503 after a malformed answer, and audited as such', async () => {
-    server.behaviour = (response) => response.writeHead(200).end('{"allowed":"true","decision":1}')
+    server.behavior = (response) => response.writeHead(200).end('{"allowed":"true","decision":1}')
     const reply = await admin('/check', question)
-    server.behaviour = undefined
+    server.behavior = undefined
     expect(reply.status).toBe(503)
     expect(events.at(-1)).toMatchObject({ decision: 'error', reason: 'authority:malformed' })
   })

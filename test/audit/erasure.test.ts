@@ -324,7 +324,7 @@ describe('S66: an erasure', () => {
     await append(changed)
     await order(T0, 'auth0|7')
     await carryOut()
-    // Late events are recognised by digests.
+    // Late events are recognized by digests.
     await append(changed.map((event) => ({ ...event, id: v7() })))
     const targets = (await rows()).flatMap(({ change }) => {
       const { target = '' } = change === null ? {} : JSON.parse(String(change))
@@ -361,7 +361,7 @@ describe('S66: an erasure', () => {
     expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, erased: 0 })
   })
 
-  test('leaves decisions after the order unchanged, although it recognises the subject', async () => {
+  test('leaves decisions after the order unchanged, although it recognizes the subject', async () => {
     await order(T0)
     await carryOut(T0)
     const change = { action: 'limit.reset', target: `standard:${ALICE}` }

@@ -42,7 +42,7 @@ async function settle({ transport, state }: Isolate) {
   }
 }
 
-/** Creates an isolate over a queue with a given behaviour and a real Redis. */
+/** Creates an isolate over a queue with a given behavior and a real Redis. */
 function isolate({
   redisUrl = redis.url,
   maxEvents = 10_000,

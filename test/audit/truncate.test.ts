@@ -3,14 +3,14 @@ import { auditEventSchema } from '../../src/audit/event.ts'
 import {
   MAX_CHANGE_EVENT_BYTES,
   MAX_EVENT_BYTES,
-  serialiseEvent,
+  serializeEvent,
   utf8Length,
 } from '../../src/audit/truncate.ts'
 import { anEvent } from './event.ts'
 
 test('an ordinary event is written whole, on one line', () => {
   const event = anEvent()
-  const text = serialiseEvent(event)
+  const text = serializeEvent(event)
   expect(JSON.parse(text)).toEqual(event)
   expect(text).not.toMatch(/[\r\n]/)
 })
@@ -44,9 +44,9 @@ test.each([
       Array.from({ length: 500 }, (_, index) => [`${index}${long.slice(0, 999)}`, index]),
     ),
   })
-  const text = serialiseEvent(event)
+  const text = serializeEvent(event)
   expect(utf8Length(text)).toBeLessThanOrEqual(MAX_CHANGE_EVENT_BYTES)
-  const unchanged = serialiseEvent({ ...event, change: undefined })
+  const unchanged = serializeEvent({ ...event, change: undefined })
   expect(utf8Length(unchanged)).toBeLessThanOrEqual(MAX_EVENT_BYTES)
   const cut = auditEventSchema.parse(JSON.parse(text))
   expect(cut).toMatchObject({ id: event.id, time: event.time, decision: 'allow', status: 200 })
@@ -61,21 +61,21 @@ test("an operator's change is recorded whole up to 24 KB, whatever else the even
   const change = { action: 'relations.write', target: '+order:漢#viewer@user:"x" '.repeat(800) }
   expect(utf8Length(JSON.stringify(change))).toBeGreaterThan(23_000)
   const event = anEvent({ change, reason: long, route: long })
-  const text = serialiseEvent(event)
+  const text = serializeEvent(event)
   expect(JSON.parse(text)).toEqual(event)
   expect(utf8Length(text)).toBeGreaterThan(MAX_EVENT_BYTES)
 })
 
 test('a single long field leaves the other fields whole', () => {
   const event = anEvent({ reason: 'r'.repeat(200_000) })
-  const cut = JSON.parse(serialiseEvent(event))
+  const cut = JSON.parse(serializeEvent(event))
   expect(cut).toEqual({ ...event, reason: `${'r'.repeat(512)}…[+199488]` })
 })
 
 test('S66: line breaks and JSON in a field stay inside the field', () => {
   const forged = 'alice"}\r\n{"id":"forged","decision":"allow"}\u2028'
   const event = anEvent({ actor: { ...anEvent().actor, subject: forged } })
-  const text = serialiseEvent(event)
+  const text = serializeEvent(event)
   expect(text).not.toMatch(/[\r\n]/)
   expect(JSON.parse(text).actor.subject).toBe(forged)
   expect(Object.keys(JSON.parse(text))).toEqual(Object.keys(event))

@@ -6,7 +6,7 @@ import { guardedOrigin } from '../../src/origin/guarded-origin.ts'
 import type { OriginRequest } from '../../src/origin/origin.ts'
 import { problemOf } from '../../src/problems/problem-of.ts'
 
-/** Creates an origin with a scripted behaviour, its breakers, and a clock that the test sets. */
+/** Creates an origin with a scripted behavior, its breakers, and a clock that the test sets. */
 function build() {
   let nowMs = 1_700_000_000_000
   let outcome: () => Response = () => new Response('ok')

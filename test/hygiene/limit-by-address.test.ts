@@ -37,7 +37,7 @@ test('S56: a new X-Forwarded-For in each request spends the same budget', async 
   expect(await statuses([['203.0.113.2', claiming(1)]])).toEqual([200])
 })
 
-test('S56: an IPv6 network has one budget, and its neighbour another', async () => {
+test('S56: an IPv6 network has one budget, and its neighbor another', async () => {
   const network = ['2001:db8:1:2::1', '2001:DB8:1:2:ffff::2', '2001:db8:1:2:3:4:5:6']
   expect(await statuses(network.map((address) => [address]))).toEqual([200, 200, 429])
   expect(await statuses([['2001:db8:1:3::1']])).toEqual([200])

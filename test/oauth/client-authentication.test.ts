@@ -377,21 +377,21 @@ describe('throttling of failed authentication', () => {
   })
 
   test('S44: a client that fails behind an address does not block clients that succeeded there before', async () => {
-    const [mine, neighbour, stranger] = [
+    const [mine, neighbor, stranger] = [
       await gateway.createClient(),
       await gateway.createClient(),
       await gateway.createClient(),
     ]
     const address = gateway.newAddress()
     expect((await attempt(mine.id, mine.secret, address)).status).toBe(200)
-    const misconfigured = () => attempt(neighbour.id, 'x', address)
+    const misconfigured = () => attempt(neighbor.id, 'x', address)
     const first = await Promise.all(Array.from({ length: 30 }, misconfigured))
     expect(codes(first)).toMatchObject({ 200: 0 })
     expect(codes(first)[429]).toBeGreaterThanOrEqual(10)
     expect((await attempt(mine.id, mine.secret, address)).status).toBe(200)
     // A client that never succeeded at this address gets 429 even with the right secret.
     expect((await attempt(stranger.id, stranger.secret, address)).status).toBe(429)
-    expect((await attempt(neighbour.id, neighbour.secret, address)).status).toBe(429)
+    expect((await attempt(neighbor.id, neighbor.secret, address)).status).toBe(429)
   })
 
   test('S44: an address may fail 100 times a minute for a client that succeeded there, at once or in sequence', async () => {

@@ -198,7 +198,7 @@ describe('R31: a policy', () => {
     expect(mistakesOf({ ...route, limits: ['x'] }, { ...route, limits: ['y'] }).length).toBe(3)
   })
 
-  test('must state the behaviour of a limit during an outage', () => {
+  test('must state the behavior of a limit during an outage', () => {
     const { onUnavailable: _, ...silent } = limit
     expect(() =>
       definePolicy({

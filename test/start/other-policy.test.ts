@@ -20,7 +20,7 @@ export default definePolicy({
       method: 'GET',
       path: '/orders',
       permission: 'orders:read',
-      input: { query: z.strictObject({ colour: z.enum(['red', 'green']).optional() }) },
+      input: { query: z.strictObject({ color: z.enum(['red', 'green']).optional() }) },
     },
   ],
 })
@@ -72,8 +72,8 @@ describe('npm start with another policy, another issuer and Redis of its own', (
     const bearer = (await checkout.run(command).ended).stdout.trim()
     const status = async (path: string) =>
       (await fetch(url + path, { headers: { Authorization: `Bearer ${bearer}` } })).status
-    expect(await status('/orders?colour=red')).toBe(200)
-    expect(await status('/orders?colour=blue')).toBe(422)
+    expect(await status('/orders?color=red')).toBe(200)
+    expect(await status('/orders?color=blue')).toBe(422)
     expect(await status('/public/ping')).toBe(404)
   })
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { KeySetCache } from '../../src/tokens/key-set-source.ts'
-import { type Behaviour, keySetOn, startProvider } from './provider.ts'
+import { type Behavior, keySetOn, startProvider } from './provider.ts'
 import { createSigner, NOW_MS } from './signer.ts'
 
 const COOL_DOWN_MS = 30_000
@@ -39,7 +39,7 @@ it('R07 R11: a new key works one cool-down after its publication, with one downl
       const downloads: number[] = []
       let downloadMs = 0
       // Returns the set of the time at which the download began, after its duration.
-      const behaviour: Behaviour = (response) => {
+      const behavior: Behavior = (response) => {
         const startedMs = set.nowMs() - NOW_MS
         downloads.push(startedMs)
         set.advance(downloadMs / 1000)
@@ -54,7 +54,7 @@ it('R07 R11: a new key works one cool-down after its publication, with one downl
               read: async () => ({ text: before, fetchedAtMs: NOW_MS - sharedAgeMs }),
               write: async () => {},
             }
-      const provider = await startProvider(behaviour)
+      const provider = await startProvider(behavior)
       const set = keySetOn(provider.url, { cache })
       try {
         for (const request of requests) {

@@ -49,7 +49,7 @@ describe('the shared cache of key sets', () => {
     const provider = await startProvider(publishing(keys))
     const first = isolateOf('first', provider.url)
     expect(await first.verify(await signer.token())).toBe('200 alice')
-    provider.behaviour = refusing
+    provider.behavior = refusing
     const second = isolateOf('second', provider.url)
     expect(await second.verify(await signer.token())).toBe('200 alice')
     expect(provider.hits).toBe(1)

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { KeySetIncident } from '../../src/tokens/key-set-refresher.ts'
 import {
-  type Behaviour,
+  type Behavior,
   hanging,
   keySetOn,
   publishing,
@@ -21,13 +21,13 @@ const KILOBYTE = 'x'.repeat(1_024)
 const closers: (() => Promise<void>)[] = []
 afterAll(() => Promise.all(closers.map((close) => close())))
 
-async function provide(behaviour: Behaviour) {
-  const provider = await startProvider(behaviour)
+async function provide(behavior: Behavior) {
+  const provider = await startProvider(behavior)
   closers.push(() => provider.close())
   return provider
 }
 
-const endless: Behaviour = (response) => {
+const endless: Behavior = (response) => {
   response.writeHead(200)
   let sent = 0
   const more = () => {
@@ -40,13 +40,13 @@ const endless: Behaviour = (response) => {
   more()
 }
 
-const dripping: Behaviour = (response) => {
+const dripping: Behavior = (response) => {
   response.writeHead(200)
   const timer = setInterval(() => response.write('\n'), 20)
   response.once('close', () => clearInterval(timer))
 }
 
-const FAULTS: Record<string, readonly [Behaviour, string]> = {
+const FAULTS: Record<string, readonly [Behavior, string]> = {
   'an error page': [respondingWith('<h1>Oops</h1>', 500), 'refused'],
   'an error status with a valid set': [
     respondingWith(JSON.stringify({ keys: [key] }), 503),
@@ -113,7 +113,7 @@ describe('a provider that answers with', () => {
         report: (incident) => incidents.push(incident),
       })
       expect(await find(signer)).toBe('ok')
-      provider.behaviour = fault
+      provider.behavior = fault
       advance(300)
       expect(await find(signer)).toBe('ok')
       for (let round = 0; round < 3; round++) {
@@ -124,7 +124,7 @@ describe('a provider that answers with', () => {
       expect(provider.hits).toBe(5)
       // Reported once, not per request.
       expect(incidents).toEqual([{ kind: 'refresh_failed', uri: provider.url, fault: name }])
-      provider.behaviour = good
+      provider.behavior = good
       advance(60)
       expect(await find(signer)).toBe('ok')
       await settled()

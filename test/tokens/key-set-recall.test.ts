@@ -92,7 +92,7 @@ describe('a key set in the shared cache', () => {
     const { find, advance } = keySetOn(provider.url, { cache })
     await find(first)
     expect(written).toEqual([])
-    provider.behaviour = both
+    provider.behavior = both
     advance(31)
     await find(first)
     const published = JSON.stringify({ keys: [first.publicJwk, second.publicJwk] })

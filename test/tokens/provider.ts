@@ -1,34 +1,34 @@
-/** An identity provider on a loopback port whose behaviour a test can change at any time. */
+/** An identity provider on a loopback port whose behavior a test can change at any time. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createRemoteKeySet, type RemoteKeySetOptions } from '../../src/tokens/key-set.ts'
 import type { Algorithm } from '../../src/validators/jwk.ts'
 import { startHttpServer } from '../harness/http-server.ts'
 import { NOW_MS, outcome } from './signer.ts'
 
-export type Behaviour = (response: ServerResponse, request: IncomingMessage) => unknown
+export type Behavior = (response: ServerResponse, request: IncomingMessage) => unknown
 
 export const publishing =
-  (keys: readonly object[], headers: Record<string, string> = {}): Behaviour =>
+  (keys: readonly object[], headers: Record<string, string> = {}): Behavior =>
   (response) =>
     response
       .writeHead(200, { 'content-type': 'application/json', ...headers })
       .end(JSON.stringify({ keys }))
 
 export const respondingWith =
-  (text: string | Uint8Array, status = 200, headers: Record<string, string> = {}): Behaviour =>
+  (text: string | Uint8Array, status = 200, headers: Record<string, string> = {}): Behavior =>
   (response) =>
     response.writeHead(status, headers).end(text)
 
 /** Accepts the request and never responds. */
-export const hanging: Behaviour = () => {}
+export const hanging: Behavior = () => {}
 
 export const refusing = respondingWith('<h1>Bad gateway</h1>', 502)
 
-export async function startProvider(behaviour: Behaviour) {
-  const provider = { behaviour, hits: 0 }
+export async function startProvider(behavior: Behavior) {
+  const provider = { behavior, hits: 0 }
   const server = await startHttpServer((request, response) => {
     provider.hits++
-    provider.behaviour(response, request)
+    provider.behavior(response, request)
   })
   return Object.assign(provider, { url: `${server.url}/jwks`, close: () => server.close() })
 }

@@ -37,7 +37,7 @@ function chance(seed: number) {
   }
 }
 
-/** The required behaviour in its simplest form: a list of generations, one of which is valid. */
+/** The required behavior in its simplest form: a list of generations, one of which is valid. */
 class Model {
   readonly #clock: Clock
   current = 0

@@ -45,14 +45,14 @@ describe('a remote key set', () => {
     advance(209)
     expect(await find(first)).toBe('ok')
     expect(provider.hits).toBe(1)
-    provider.behaviour = both
+    provider.behavior = both
     advance(1)
     expect(await find(first)).toBe('ok')
     await settled()
     expect(provider.hits).toBe(2)
     expect(await find(second)).toBe('ok')
     expect(provider.hits).toBe(2)
-    provider.behaviour = publishing([second.publicJwk])
+    provider.behavior = publishing([second.publicJwk])
     advance(100_000)
     expect(await find(first)).toBe('token_rejected:kid_unknown')
     expect(provider.hits).toBe(3)
@@ -111,7 +111,7 @@ describe('a remote key set', () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url)
     await find(first)
-    provider.behaviour = hanging
+    provider.behavior = hanging
     advance(31)
     const order: string[] = []
     const looking = find(unknown('x')).then((found) => order.push(found))
@@ -125,7 +125,7 @@ describe('a remote key set', () => {
       provider = await startProvider(one)
       const { find, advance, settled, keySet } = keySetOn(provider.url)
       await find(first)
-      provider.behaviour = failing
+      provider.behavior = failing
       advance(300)
       expect(await find(first)).toBe('ok')
       expect(provider.hits).toBe(2)
@@ -141,7 +141,7 @@ describe('a remote key set', () => {
       await settled()
       advance(31)
       expect(await find(first)).toMatch(/^key_set:(refused|timeout)$/)
-      provider.behaviour = both
+      provider.behavior = both
       advance(31)
       await expect(keySet.ready()).resolves.toBeUndefined()
       expect(await find(second)).toBe('ok')
@@ -163,7 +163,7 @@ describe('a remote key set', () => {
     // 1, 2, 4, 8, 16, then every 30 s.
     expect(provider.hits).toBeGreaterThanOrEqual(13)
     expect(provider.hits).toBeLessThanOrEqual(15)
-    provider.behaviour = one
+    provider.behavior = one
     advance(30)
     await expect(keySet.ready()).resolves.toBeUndefined()
   })
@@ -172,7 +172,7 @@ describe('a remote key set', () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url)
     await find(first)
-    provider.behaviour = both
+    provider.behavior = both
     advance(29)
     expect(await find(second)).toBe('token_rejected:kid_unknown')
     advance(1)
@@ -188,7 +188,7 @@ describe('a remote key set', () => {
     advance(31)
     expect(await find(second)).toBe('token_rejected:kid_unknown')
     expect(provider.hits).toBe(2)
-    provider.behaviour = both
+    provider.behavior = both
     advance(29)
     expect(await find(second)).toBe('token_rejected:kid_unknown')
     expect(provider.hits).toBe(2)
@@ -204,7 +204,7 @@ describe('a remote key set', () => {
     await find(first)
     const nameless = { kid: undefined, alg: 'RS256' } as const
     expect(await find(nameless)).toBe('token_rejected:kid_missing')
-    provider.behaviour = publishing([first.publicJwk, rsa.publicJwk])
+    provider.behavior = publishing([first.publicJwk, rsa.publicJwk])
     advance(30)
     expect(await find(nameless)).toBe('ok')
     expect(provider.hits).toBe(2)
@@ -215,7 +215,7 @@ describe('a remote key set', () => {
     const { find, advance, keySet } = keySetOn(provider.url)
     const key = await keySet.find({ kid: 'a', alg: 'ES256' })
     expect(keySet.vouches(key)).toBe(true)
-    provider.behaviour = publishing([second.publicJwk])
+    provider.behavior = publishing([second.publicJwk])
     advance(209)
     expect(keySet.vouches(key)).toBe(true)
     advance(1)
@@ -229,11 +229,11 @@ describe('a remote key set', () => {
     provider = await startProvider(one)
     const { find, advance } = keySetOn(provider.url, { timeoutMs: 600_000 })
     await find(first)
-    provider.behaviour = hanging
+    provider.behavior = hanging
     advance(210)
     expect(await find(first)).toBe('ok')
     await expect.poll(() => provider.hits).toBe(2)
-    provider.behaviour = both
+    provider.behavior = both
     advance(2)
     expect(await find(first)).toBe('ok')
     advance(1)

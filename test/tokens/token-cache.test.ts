@@ -113,7 +113,7 @@ describe('the cache of verified tokens', () => {
     ])
     clock.nowMs = NOW_MS + 200_000
     for (const token of tokens) expect(await outcome(() => verifier.verify(token))).toBe('ok')
-    provider.behaviour = publishing([other.publicJwk])
+    provider.behavior = publishing([other.publicJwk])
     clock.nowMs = NOW_MS + 200_000 + 299_000
     expect(await outcome(() => verifier.verify(tokens[1] ?? ''))).toBe('ok')
     expect(await outcome(() => verifier.verify(tokens[0] ?? ''))).toBe('token_rejected:kid_unknown')

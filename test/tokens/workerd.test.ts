@@ -68,7 +68,7 @@ describe('the token verifier in workerd', () => {
       await expect.poll(() => provider.hits).toBe(1)
       abort.abort()
       expect(await left).toBe('gone')
-      provider.behaviour = publishing(keys)
+      provider.behavior = publishing(keys)
       const token = await signer.token()
       await expect.poll(() => isolate.verify(token, path), { timeout: 10_000 }).toBe('200 alice')
       await provider.close()
@@ -76,14 +76,14 @@ describe('the token verifier in workerd', () => {
   })
 
   it('R10: treats redirects, error pages and silence as outages', async () => {
-    for (const [behaviour, fault] of [
+    for (const [behavior, fault] of [
       [respondingWith('', 302, { location: '/elsewhere' }), 'refused'],
       [respondingWith('<h1>Oops</h1>', 500), 'refused'],
       [respondingWith('<h1>Hello</h1>'), 'malformed'],
       [respondingWith('x'.repeat(300_000)), 'malformed'],
       [hanging, 'timeout'],
     ] as const) {
-      const provider = await startProvider(behaviour)
+      const provider = await startProvider(behavior)
       const isolate = isolateOf(provider.url)
       expect(await isolate.verify(await signer.token())).toBe(`503 key_set: ${fault}`)
       expect(provider.hits).toBe(1)

@@ -19,7 +19,7 @@ const MAX_STATEMENTS = 10
  * How long late events are matched against erased persons, in milliseconds. Events arrive late from
  * the overflow (up to 7 days) and from dead letters.
  */
-const RECOGNISED_MS = 8 * 86_400_000
+const RECOGNIZED_MS = 8 * 86_400_000
 
 const NEXT = 'SELECT * FROM audit_erasures WHERE done_ms IS NULL ORDER BY ordered_ms LIMIT 1'
 const BEGIN =
@@ -129,7 +129,7 @@ export const forgetDigests = (db: D1Database, nowMs: number): Promise<unknown> =
   within(
     db
       .prepare(FORGET)
-      .bind(nowMs - RECOGNISED_MS)
+      .bind(nowMs - RECOGNIZED_MS)
       .run(),
   )
 

@@ -9,7 +9,7 @@ import { MAX_BATCH_BYTES, MAX_BATCH_MESSAGES } from '../batch.ts'
 import type { AuditTransport } from '../batching-sink.ts'
 import { lostEvent } from '../event.ts'
 import type { AuditOverflow } from '../overflow.ts'
-import { serialiseEvent, utf8Length } from '../truncate.ts'
+import { serializeEvent, utf8Length } from '../truncate.ts'
 
 /** Timeout in milliseconds. An overloaded queue takes up to a minute to return an error. */
 export const QUEUE_TIMEOUT_MS = 3_000
@@ -158,7 +158,7 @@ export function createAuditQueue({
     drainAtMs = 0
   }
 
-  const lostText = (lost: number) => serialiseEvent(lostEvent(lost, newId(), now()))
+  const lostText = (lost: number) => serializeEvent(lostEvent(lost, newId(), now()))
 
   async function reportLost() {
     if (unreported === 0) return

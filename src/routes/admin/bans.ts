@@ -12,7 +12,7 @@ const banView = () =>
   z.strictObject({
     id: z.uuid(),
     kind: z.enum(BAN_KINDS),
-    value: z.string().describe('normalised: an IPv6 address is its /64'),
+    value: z.string().describe('normalized: an IPv6 address is its /64'),
     issuer: z
       .string()
       .nullable()

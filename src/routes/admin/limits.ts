@@ -118,7 +118,7 @@ export function limitCalls(context: AdminContext): AdminCall[] {
     if (!overridden.every((key) => own.includes(key))) refuseOtherTenant(scope, undefined)
   }
 
-  /** Returns the rule that a call names, its normalised value, and the keys of its windows. */
+  /** Returns the rule that a call names, its normalized value, and the keys of its windows. */
   async function windowsOf(scope: TenantScope, { limit, value, issuer }: WindowReset) {
     const rule = policyLimits.get(limit)
     if (rule === undefined)

@@ -91,7 +91,7 @@ export function issuersOf(
 const GROUP_END = /::\/64$/
 
 /**
- * Returns the `value` of a body as `admit` normalises addresses: IPv6 as its /64. Throws `Denied`
+ * Returns the `value` of a body as `admit` normalizes addresses: IPv6 as its /64. Throws `Denied`
  * (`invalid_input`) if it is not an address.
  */
 export function addressOf(value: string): string {

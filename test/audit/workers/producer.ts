@@ -23,7 +23,7 @@ interface ProducerEnv {
 }
 
 let sink: AuditSink | undefined
-/** The behaviour of the queue: unchanged, or set by a test with `/mood/…`. */
+/** The behavior of the queue: unchanged, or set by a test with `/mood/…`. */
 let mood = 'works'
 
 function sinkOf(env: ProducerEnv): AuditSink {

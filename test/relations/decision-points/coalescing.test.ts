@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 beforeEach(() => {
   server.world = { none: [TUPLE] }
-  server.behaviour = undefined
+  server.behavior = undefined
   server.requests.length = 0
   held = []
   const { authority: adapter } = isolate('openfga', server.url, { timeoutMs: MAX_WAIT_MS })
@@ -32,7 +32,7 @@ beforeEach(() => {
 
 /** Each call is decided on arrival, and answered on release. */
 function hold(status = 200): void {
-  server.behaviour = async (response) => {
+  server.behavior = async (response) => {
     const allowed = server.world.none?.includes(TUPLE) ?? false
     await new Promise<void>((resolve) => held.push(resolve))
     response.writeHead(status).end(JSON.stringify({ allowed }))
@@ -100,7 +100,7 @@ describe('simultaneous equal queries', () => {
     expect(await first).toBe('authority:refused')
     expect(new Set(await Promise.all(others))).toEqual(new Set(['authority:refused']))
     expect(server.requests).toHaveLength(1)
-    server.behaviour = undefined
+    server.behavior = undefined
     expect(await decide()).toBe('allowed')
   })
 

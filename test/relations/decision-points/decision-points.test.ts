@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => server.close())
 beforeEach(() => {
   server.requests.length = 0
-  server.behaviour = undefined
+  server.behavior = undefined
 })
 
 describe.each(KINDS)('%s', (kind) => {
@@ -95,7 +95,7 @@ describe.each(KINDS)('%s', (kind) => {
     const causes = []
     for (let cause = error; cause instanceof Error; cause = cause.cause) causes.push(cause.message)
     expect(causes.join(' ')).not.toMatch(/4711|anne|doc/)
-    server.behaviour = (response) => response.end(`{"allowed":${TOKEN}`)
+    server.behavior = (response) => response.end(`{"allowed":${TOKEN}`)
     const failure = await isolate(kind, server.url)
       .authority.check(query('doc:1#viewer@user:anne'))
       .catch((thrown) => `${thrown.message} ${thrown.cause} ${thrown.cause?.cause}`)
@@ -191,7 +191,7 @@ describe('AuthZEN', () => {
   })
 
   test('is not called for a query that it cannot express, and the result is denied', async () => {
-    server.behaviour = (response) => response.end('{"decision":true}')
+    server.behavior = (response) => response.end('{"decision":true}')
     expect(await decide('doc:2#viewer@group:eng#member')).toBe('denied')
     expect(await decide('doc:public#viewer@user:*')).toBe('denied')
     const contextualTuples = [query('group:eng#member@user:anne')]
@@ -209,7 +209,7 @@ describe('AuthZEN', () => {
     ['{"decision":true,"context":{}}', 'allowed', 'allowed'],
     ['{"decision":false,"context":{"reason":"no"}}', 'denied', 'denied'],
   ])('%s is %s, or %s if its context is ignored', async (answer, refusing, ignoring) => {
-    server.behaviour = (response) => response.end(answer)
+    server.behavior = (response) => response.end(answer)
     const urls = new Map([['', `${server.url}/pdp`]])
     const question = query('doc:1#viewer@user:anne')
     expect(await decisionOf(createAuthzenDecisionPoint({ urls }), question)).toBe(refusing)

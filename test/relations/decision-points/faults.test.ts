@@ -9,7 +9,7 @@ import { DEFAULT_FAILURES, FIRST_PERIOD_MS } from '../../../src/isolate/circuit-
 import { FAULTS, RUBBISH } from '../../faults/rubbish.ts'
 import { startHttpServer, type TestServer } from '../../harness/http-server.ts'
 import { isolate, KINDS } from './adapters.ts'
-import { type Behaviour, decisionOf, query, startAuthority, type TestAuthority } from './servers.ts'
+import { type Behavior, decisionOf, query, startAuthority, type TestAuthority } from './servers.ts'
 
 const ALLOWED = query('doc:1#viewer@user:anne')
 const DENIED = query('doc:1#viewer@user:mallory')
@@ -36,25 +36,25 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await proxy.set({ kind: 'none' })
-  server.behaviour = undefined
+  server.behavior = undefined
   server.requests.length = 0
 })
 
 const respondingWith =
-  (body: string | Uint8Array, status = 200, headers: Record<string, string> = {}): Behaviour =>
+  (body: string | Uint8Array, status = 200, headers: Record<string, string> = {}): Behavior =>
   (response) =>
     response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body)
 const YES = '{"allowed":true,"decision":true}'
 const PADDING = 'x'.repeat(1_024)
 
-const dripping: Behaviour = (response) => {
+const dripping: Behavior = (response) => {
   response.writeHead(200)
   response.write(YES.slice(0, -1))
   const timer = setInterval(() => response.write(' '), 20)
   response.once('close', () => clearInterval(timer))
 }
 
-const endless: Behaviour = (response) => {
+const endless: Behavior = (response) => {
   response.writeHead(200)
   response.write('{"padding":"')
   const more = () => {
@@ -65,7 +65,7 @@ const endless: Behaviour = (response) => {
 }
 
 /** Responses that resemble "allowed" and must not be accepted. */
-const NO_ANSWERS: readonly (readonly [name: string, behaviour: Behaviour, fault: string])[] = [
+const NO_ANSWERS: readonly (readonly [name: string, behavior: Behavior, fault: string])[] = [
   ['"true" as text', respondingWith('{"allowed":"true","decision":"true"}'), 'malformed'],
   ['1 for true', respondingWith('{"allowed":1,"decision":1}'), 'malformed'],
   ['null for both', respondingWith('{"allowed":null,"decision":null}'), 'malformed'],
@@ -136,8 +136,8 @@ const NO_ANSWERS: readonly (readonly [name: string, behaviour: Behaviour, fault:
 ]
 
 describe.each(KINDS)('%s that answers with', (kind) => {
-  test.each(NO_ANSWERS)('R06: %s makes no decision', async (_, behaviour, fault) => {
-    server.behaviour = behaviour
+  test.each(NO_ANSWERS)('R06: %s makes no decision', async (_, behavior, fault) => {
+    server.behavior = behavior
     for (const question of [ALLOWED, DENIED])
       expect(await decisionOf(isolate(kind, server.url).authority, question)).toBe(
         `authority:${fault}`,
@@ -145,7 +145,7 @@ describe.each(KINDS)('%s that answers with', (kind) => {
   })
 
   test.each([301, 302, 303, 307, 308])('R06: a redirect (%d) is not followed', async (status) => {
-    server.behaviour = respondingWith(YES, status, { location: `${elsewhere.url}/stores/x/check` })
+    server.behavior = respondingWith(YES, status, { location: `${elsewhere.url}/stores/x/check` })
     expect(await decisionOf(isolate(kind, server.url).authority, ALLOWED)).toBe('authority:refused')
     expect(redirected).toBe(0)
   })
@@ -187,9 +187,9 @@ describe.each(KINDS)('the breaker of %s', (kind) => {
     ['rubbish', respondingWith('{}'), 'malformed'],
   ] as const)(
     'R06: opens after five times %s, and closes again later',
-    async (_, behaviour, fault) => {
+    async (_, behavior, fault) => {
       const one = isolate(kind, server.url)
-      server.behaviour = behaviour
+      server.behavior = behavior
       await fail(one, fault)
       const before = server.requests.length
       for (let count = 0; count < 20; count++)
@@ -198,7 +198,7 @@ describe.each(KINDS)('the breaker of %s', (kind) => {
       expect(one.breakers.list.map(({ name, state }) => [name, state()])).toEqual([
         ['authority', 'open'],
       ])
-      server.behaviour = undefined
+      server.behavior = undefined
       one.pass(FIRST_PERIOD_MS)
       expect(await decisionOf(one.authority, ALLOWED)).toBe('allowed')
       expect(one.breakers.list[0]?.state()).toBe('closed')
@@ -207,23 +207,23 @@ describe.each(KINDS)('the breaker of %s', (kind) => {
 
   test('is not opened by a caller whose query the server refuses', async () => {
     const one = isolate(kind, server.url)
-    server.behaviour = respondingWith('{"code":"validation_error"}', 400)
+    server.behavior = respondingWith('{"code":"validation_error"}', 400)
     for (let round = 0; round < 4; round++) await fail(one, 'refused')
     expect(server.requests).toHaveLength(4 * DEFAULT_FAILURES)
-    server.behaviour = undefined
+    server.behavior = undefined
     expect(await decisionOf(one.authority, ALLOWED)).toBe('allowed')
   })
 
   test('allows one retry on a connection that closes without a response, and no more', async () => {
     const one = isolate(kind, server.url)
-    server.behaviour = (response) => {
-      server.behaviour = undefined
+    server.behavior = (response) => {
+      server.behavior = undefined
       response.destroy()
     }
     expect(await decisionOf(one.authority, ALLOWED)).toBe('allowed')
     expect(server.requests).toHaveLength(2)
     server.requests.length = 0
-    server.behaviour = (response) => response.destroy()
+    server.behavior = (response) => response.destroy()
     expect(await decisionOf(one.authority, ALLOWED)).toBe('authority:unreachable')
     expect(server.requests).toHaveLength(2)
   })

@@ -24,7 +24,7 @@ beforeEach(() => {
     acme: ['order:2#viewer@user:anne'],
     umbra: [],
   }
-  server.behaviour = undefined
+  server.behavior = undefined
   server.requests.length = 0
   world.reached.length = 0
 })
@@ -86,7 +86,7 @@ describe.each(KINDS)('a gateway that uses %s for relations', (kind) => {
     async (_, body, status, fault) => {
       const { send, events } = isolate(kind)
       const anne = await world.token('anne')
-      server.behaviour = (response) => response.writeHead(status).end(body)
+      server.behavior = (response) => response.writeHead(status).end(body)
       const response = await send('/orders/1', anne)
       expect(response.status).toBe(503)
       expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0)
@@ -102,7 +102,7 @@ describe.each(KINDS)('a gateway that uses %s for relations', (kind) => {
   test('stays ready while the breaker is open, and reports the breaker', async () => {
     const { send, statusOf } = isolate(kind)
     const anne = await world.token('anne')
-    server.behaviour = (response) => response.writeHead(500).end()
+    server.behavior = (response) => response.writeHead(500).end()
     for (let count = 0; count < 6; count++) expect((await send('/orders/1', anne)).status).toBe(503)
     expect(server.requests).toHaveLength(5)
     expect(await statusOf('/plain', anne)).toBe(200)

@@ -24,7 +24,7 @@ export interface ReceivedRequest {
   readonly body: Record<string, unknown>
 }
 
-export type Behaviour = (response: ServerResponse, request: IncomingMessage) => unknown
+export type Behavior = (response: ServerResponse, request: IncomingMessage) => unknown
 
 /** Reports whether tuples, and usersets in them, lead from the object to the subject. */
 export function holds(tuples: readonly RelationTuple[], query: RelationTuple, depth = 0): boolean {
@@ -47,19 +47,19 @@ const RELATIONS = ['viewer', 'member']
 
 /**
  * Starts a server of both APIs: OpenFGA's check, and AuthZEN below `/pdp`, where `context.tenant`
- * names the store. `behaviour`, if set, answers instead.
+ * names the store. `behavior`, if set, answers instead.
  */
 export async function startAuthority(world: World) {
   const state = {
     world,
     requests: [] as ReceivedRequest[],
-    behaviour: undefined as Behaviour | undefined,
+    behavior: undefined as Behavior | undefined,
   }
 
   const server = await startHttpServer(async (request, response) => {
     const body = JSON.parse((await text(request)) || 'null') as ReceivedRequest['body']
     state.requests.push({ path: request.url ?? '', headers: request.headers, body })
-    if (state.behaviour !== undefined) return state.behaviour(response, request)
+    if (state.behavior !== undefined) return state.behavior(response, request)
     const respond = (status: number, answer: object) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
     const mistake = (code: string) => respond(400, { code, message: `no: ${TOKEN}` })

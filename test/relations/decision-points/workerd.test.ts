@@ -25,7 +25,7 @@ afterAll(async () => {
 })
 beforeEach(() => {
   server.world = { none: [ALLOWED] }
-  server.behaviour = undefined
+  server.behavior = undefined
   server.requests.length = 0
 })
 
@@ -58,7 +58,7 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
     ['half a response', 200, YES.slice(0, -1), 'malformed'],
     ['an oversized response', 200, `${YES.slice(0, -1)},"x":"${'x'.repeat(70_000)}"}`, 'malformed'],
   ])('R06: %s is never a decision', async (_, status, body, fault) => {
-    server.behaviour = (response) =>
+    server.behavior = (response) =>
       response.writeHead(status, { location: `${server.url}/elsewhere` }).end(body)
     const decide = fresh(kind)
     expect(await decide(ALLOWED)).toBe(`503 authority: ${fault}`)
@@ -68,18 +68,18 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
   })
 
   test('R06: silence is an outage, and after five failures the breaker is open', async () => {
-    server.behaviour = () => {}
+    server.behavior = () => {}
     const decide = fresh(kind)
     for (let count = 0; count < DEFAULT_FAILURES; count++)
       expect(await decide(ALLOWED)).toBe('503 authority: timeout')
     expect(await decide(ALLOWED)).toBe('503 authority: timeout, unasked')
-    server.behaviour = undefined
+    server.behavior = undefined
     await expect.poll(() => decide(ALLOWED), { timeout: 20_000, interval: 100 }).toBe('200 allowed')
   })
 
   test('simultaneous equal queries make few calls, and no answer is older than its query', async () => {
     const held: (() => void)[] = []
-    server.behaviour = async (response) => {
+    server.behavior = async (response) => {
       const isThere = server.world.none?.includes(ALLOWED) ?? false
       await new Promise<void>((resolve) => held.push(resolve))
       response.end(JSON.stringify({ allowed: isThere, decision: isThere }))
@@ -103,12 +103,12 @@ describe.each(KINDS)('in workerd: %s', (kind) => {
   })
 
   test('a client that leaves during its query does not block the others', async () => {
-    server.behaviour = () => {}
+    server.behavior = () => {}
     const decide = fresh(kind)
     const abort = new AbortController()
     const gone = decide(ALLOWED, { signal: abort.signal }).catch(() => 'gone')
     await expect.poll(() => server.requests.length, { interval: 5 }).toBe(1)
-    server.behaviour = undefined
+    server.behavior = undefined
     const other = decide(ALLOWED)
     abort.abort()
     expect(await gone).toBe('gone')
