@@ -55,7 +55,7 @@ describe('npm start with another policy, another issuer and Redis of its own', (
         { issuer: "https://it's.example/$HOME", audience: 'a', jwksUri: `${keySet.url}/jwks` },
       ]),
     })
-    const { stdout } = await started.printed(/not ready yet: GET \/-\/readyz answers 503/)
+    const { stdout } = await started.printed(/not ready yet: GET \/-\/readyz responds 503/)
     expect(stdout).toBe('')
     keySetIsUp = true
     await started.printed(/^# 404.*\ncurl .*\n/m)
@@ -95,15 +95,17 @@ describe('npm start with another policy, another issuer and Redis of its own', (
       const before = redis()
       expect(before.length).toBeGreaterThan(0)
       const using = `import { path } from './shared/path.ts'\n${POLICY.replace("'/orders'", 'path')}`
-      const printedText = await hearing(/until that is mended/, () => save(using))
+      const printedText = await hearing(/until the mistake is corrected and saved/, () =>
+        save(using),
+      )
       const mistake = '  - routes[0].path: must be a path pattern such as /orders/:id or /files/*\n'
       expect(printedText).toBe(`portcullis: The policy is not valid:\n${mistake}${WAITING}`)
-      const thrown = await hearing(/until that is mended/, () =>
+      const thrown = await hearing(/until the mistake is corrected and saved/, () =>
         save(`${POLICY}\nthrow new Error('boom')`),
       )
       expect(thrown).toMatch(/^portcullis: Uncaught Error: boom\n/)
       expect(thrown).not.toMatch(/runtime|stderr|ERROR|not valid/)
-      await hearing(/until that is mended/, () => save(using))
+      await hearing(/until the mistake is corrected and saved/, () => save(using))
       await hearing(/^portcullis: ready again$/m, () =>
         writeFile(join(folder, 'shared', 'path.ts'), "export const path = '/shared'"),
       )
@@ -148,7 +150,7 @@ describe('npm start with another policy, another issuer and Redis of its own', (
     process.kill(wrangler, 'SIGKILL')
     const { code, stderr } = await started.ended
     expect(code).toBe(1)
-    expect(stderr).toContain('portcullis: wrangler ended by itself')
+    expect(stderr).toContain('portcullis: wrangler ended unexpectedly')
     expect(alive(family)).toEqual([])
   })
 })

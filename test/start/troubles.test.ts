@@ -58,9 +58,7 @@ describe('npm start', () => {
   it(
     'names the issuer whose key set is unavailable with the cause, and becomes ready later',
     async () => {
-      const { stdout, stderr } = await running.printed(
-        /^portcullis: waiting for that, \d+ s at most/m,
-      )
+      const { stdout, stderr } = await running.printed(/^portcullis: waiting for at most \d+ s/m)
       expect(stdout).toBe('')
       const complaint = `ISSUERS: https://idp.example.com: jwksUri ${provider.url}/keys responds with status 404`
       expect(stderr.split('\n').filter((line) => line.includes('ISSUERS'))).toEqual([
