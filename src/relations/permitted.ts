@@ -11,12 +11,12 @@ export interface TupleMistake {
   readonly message: string
 }
 
-const NOT_AN_OBJECT = 'is not written as an object is, type:id; what is reserved is percent-encoded'
-const NOT_A_RELATION = 'is not the name of a relation'
-const NOT_A_TYPE = 'has a type that is not in the model'
-const NOT_OF_TYPE = 'has a relation that its type does not have'
+const NOT_AN_OBJECT = 'must be an object, type:id, with reserved characters percent-encoded'
+const NOT_A_RELATION = 'must be the name of a relation'
+const NOT_A_TYPE = 'has a type that the model does not define'
+const NOT_OF_TYPE = 'has a relation that its type does not define'
 const NOT_A_SUBJECT =
-  'is not written as a subject is: type:id, type:id#relation or type:*; what is reserved in an id is ' +
+  'must be a subject: type:id, type:id#relation or type:*, with reserved characters of an id ' +
   'percent-encoded'
 
 /**
@@ -40,7 +40,8 @@ export function mistakeOfRelation(
   const relations = model.types.get(type)
   if (relations === undefined) return { part: 'object', message: NOT_A_TYPE }
   if (!RELATION_NAME.test(relation)) return { part: 'relation', message: NOT_A_RELATION }
-  if (!relations.has(relation)) return { part: 'relation', message: `is no relation of ${type}` }
+  if (!relations.has(relation))
+    return { part: 'relation', message: `must be a relation of ${type}` }
   return undefined
 }
 
@@ -69,10 +70,14 @@ export function mistakeOfTuple(
   const { directTypes = [] } = model.types.get(type)?.get(tuple.relation) ?? {}
   const named = `${type}#${tuple.relation}`
   if (directTypes.length === 0)
-    return { part: 'relation', message: `${named} follows from others: no tuple can give it` }
+    return {
+      part: 'relation',
+      message: `${named} is computed from other relations; tuples cannot assign it`,
+    }
   const subject = parseSubject(tuple.subject)
-  const whom = subject && { ...subject, isWildcard: subject.id === WILDCARD }
-  if (whom !== undefined && directTypes.some((direct) => permits(direct, whom))) return undefined
+  const assignee = subject && { ...subject, isWildcard: subject.id === WILDCARD }
+  if (assignee !== undefined && directTypes.some((direct) => permits(direct, assignee)))
+    return undefined
   const permitted = directTypes.map(formatDirectType).join(', ')
-  return { part: 'subject', message: `${named} can be given to ${permitted} only` }
+  return { part: 'subject', message: `${named} can be assigned to ${permitted} only` }
 }

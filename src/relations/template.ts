@@ -48,7 +48,7 @@ export function parseTemplate(text: string): Template | string {
   const hash = text.lastIndexOf('#')
   const relation = hash === -1 ? undefined : text.slice(hash + 1)
   if (relation !== undefined && !RELATION_NAME.test(relation))
-    return `${relation} is no name of a relation`
+    return `invalid relation name ${relation}`
   const id = text.slice(colon + 1, hash === -1 ? undefined : hash)
   if (id === WILDCARD && relation === undefined)
     return { type, relation, isWildcard: true, placeholders: [], fill: () => text }
@@ -60,22 +60,25 @@ export function parseTemplate(text: string): Template | string {
   const placeholders: Placeholder[] = []
   for (const name of names) {
     const placeholder = placeholderOf(name)
-    if (placeholder === undefined) return `{${name}} is nothing that a request has`
+    if (placeholder === undefined) return `unknown placeholder {${name}}`
     placeholders.push(placeholder)
   }
   const between = literals.slice(1, -1)
   if (literals.some((literal) => /[{}]/.test(literal) || (literal !== '' && !isId(literal))))
-    return 'has a character that no id has, outside of placeholders'
+    return 'has a character that ids cannot contain, outside of placeholders'
   // Decodes the literals: `%3A` in a literal separates values as `:` does.
   const separators = between.map((literal) => decodeURIComponent(literal).match(SEPARATOR))
-  if (separators.includes(null)) return 'needs a punctuation mark between two placeholders'
-  if (id === '') return 'has no id'
+  if (separators.includes(null)) return 'requires a punctuation mark between two placeholders'
+  if (id === '') return 'requires an id'
 
   const ending = relation === undefined ? '' : `#${relation}`
   const reserved = new Set(separators.flatMap((some) => some ?? []))
   const [head = '', ...tails] = literals
   return {
-    ...{ type, relation, isWildcard: false, placeholders },
+    type,
+    relation,
+    isWildcard: false,
+    placeholders,
     fill(lookUp) {
       let filled = head
       for (const [index, placeholder] of placeholders.entries()) {

@@ -195,17 +195,21 @@ describe('tuples', () => {
   test('that the model does not permit are each refused with a pointer, and none is written', async () => {
     const good = 'order:1#owner@user:a'
     const wrong: readonly (readonly [string, string, RegExp])[] = [
-      ['order#owner@user:a', 'object', /written as an object/],
-      ['order:*#owner@user:a', 'object', /written as an object/],
-      ['bill:1#owner@user:a', 'object', /type that is not in the model/],
-      ['order:1#own@user:a', 'relation', /no relation of order/],
-      ['order:1#can_edit@user:a', 'relation', /no tuple can give it/],
-      ['order:1#owner@user', 'subject', /written as a subject/],
-      ['order:1#owner@robot:a', 'subject', /type that is not in the model/],
-      ['order:1#editor@team:a#lead', 'subject', /relation that its type does not have/],
-      ['order:1#owner@user:*', 'subject', /^order#owner can be given to user only$/],
-      ['order:1#editor@team:a', 'subject', /^order#editor can be given to user, team#member only$/],
-      ['order:1#owner@team:a#member', 'subject', /can be given to user only/],
+      ['order#owner@user:a', 'object', /must be an object/],
+      ['order:*#owner@user:a', 'object', /must be an object/],
+      ['bill:1#owner@user:a', 'object', /type that the model does not define/],
+      ['order:1#own@user:a', 'relation', /must be a relation of order/],
+      ['order:1#can_edit@user:a', 'relation', /tuples cannot assign it/],
+      ['order:1#owner@user', 'subject', /must be a subject/],
+      ['order:1#owner@robot:a', 'subject', /type that the model does not define/],
+      ['order:1#editor@team:a#lead', 'subject', /relation that its type does not define/],
+      ['order:1#owner@user:*', 'subject', /^order#owner can be assigned to user only$/],
+      [
+        'order:1#editor@team:a',
+        'subject',
+        /^order#editor can be assigned to user, team#member only$/,
+      ],
+      ['order:1#owner@team:a#member', 'subject', /can be assigned to user only/],
     ]
     const reply = await write({ writes: tuples(good, ...wrong.map(([text]) => text)) })
     expect(reply.status).toBe(422)

@@ -94,7 +94,7 @@ describe('relations', () => {
     expect(unwritten.stderr).toContain('It must be object#relation@subject.')
     const refused = await relations('write', 'order:1#owner@user:a', 'order:1#own@user:a')
     expect(refused.code).toBe(1)
-    expect(refused.stderr).toContain('body/writes/1/relation: is no relation of order')
+    expect(refused.stderr).toContain('body/writes/1/relation: must be a relation of order')
     expect((await operator.tries(['check', 'order:1', 'viewer', 'nobody'])).code).toBe(1)
   })
 })
@@ -158,8 +158,8 @@ describe('relations import', () => {
     )
     expect(code).toBe(1)
     expect(stderr).toContain('The gateway refused the request; nothing was written\n')
-    expect(stderr).toContain('  line 4/relation: is no relation of order\n')
-    expect(stderr).toContain('  line 5/object: has a type that is not in the model\n')
+    expect(stderr).toContain('  line 4/relation: must be a relation of order\n')
+    expect(stderr).toContain('  line 5/object: has a type that the model does not define\n')
   })
 
   test('waits for what passes, and says so when it does not', async () => {

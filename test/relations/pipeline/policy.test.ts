@@ -71,7 +71,7 @@ describe('a policy with relations', () => {
     [{ subject: 'user:*' }, /relations\.subject: must be one subject/],
     [{ subject: 'group:{tenant}#member' }, /relations\.subject: must be one subject/],
     [{ subject: 'user:{params.id}' }, /relations\.subject: must not depend on the path/],
-    [{ subject: 'user:{sub}' }, /relations\.subject: \{sub\} is nothing/],
+    [{ subject: 'user:{sub}' }, /relations\.subject: unknown placeholder \{sub\}/],
     [{ maxStaleness: 1 }, /relations/],
   ])('relations %j are refused', (settings, why) => {
     expect(mistakesOf(settings, route).join('\n')).toMatch(why)
