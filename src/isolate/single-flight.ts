@@ -109,7 +109,7 @@ export function createSingleFlight<Outcome>({
         if (isEnded) return
         isEnded = true
         outcome = result
-        clearInterval(heartbeat)
+        if (heartbeat !== undefined) clearInterval(heartbeat)
         if (!keep && calls.get(key) === flight) calls.delete(key)
       },
     }
