@@ -56,30 +56,30 @@ export const USUAL: Readonly<Record<Effort, Detail>> = {
 
 export const USAGE = `npm run bench [-- options]
 
-  --list               what there is to measure, and measures nothing
-  --only <ids>         some scenarios, with commas (default: all)
-  --relations          the same as --only relations: what checks of relations cost, up to 1,000,000 tuples
-  --quick              all of it within three minutes; rough
-  --runtime <name>     workerd or wrangler (default: where each scenario runs)
-  --results <dir>      where the results go (default: bench/results)
-  --profile            where the CPU of the full pipeline goes (or of the last of --layers), by stage,
-                       module and function, and its samples as a .cpuprofile; runs no other scenarios
-                       than those of --only
-  --case <id>          with --profile: of what \`tokens\` measures over HTTP, one of
+  --list               prints the scenarios, and measures nothing
+  --only <ids>         scenarios, separated by commas (default: all)
+  --relations          the same as --only relations: relation checks, up to 1,000,000 tuples
+  --quick              all scenarios within three minutes; rough
+  --runtime <name>     workerd or wrangler (default: all of each scenario)
+  --results <dir>      directory for the results (default: bench/results)
+  --profile            CPU profile of the full pipeline (or of the last of --layers), by stage, module
+                       and function, and its samples as a .cpuprofile; runs only the scenarios of
+                       --only
+  --case <id>          with --profile: profiles a case of \`tokens\` over HTTP, one of
                        ${CASE_IDS.slice(0, 5).join(', ')},
                        ${CASE_IDS.slice(5).join(', ')}
   --help
 
 For the scenarios \`layers\` and \`tokens\`, and for profiles:
 
-  --layers <ids>       some layers, with commas:
+  --layers <ids>       layers, separated by commas:
                        ${LAYERS.map(({ id }) => id).join(',')}
   --request <kind>     read: GET /orders?limit=20; write: POST /orders with a body (default: read)
-  --seconds <n>        length of one measurement, 0.2 to 60 (default: 2; quick: 0.4)
-  --warm-up <n>        seconds of load unmeasured before, 0.2 to 60 (default: 0.5; quick: 0.2)
+  --seconds <n>        duration of one measurement, 0.2 to 60 (default: 2; quick: 0.4)
+  --warm-up <n>        seconds of unmeasured load before, 0.2 to 60 (default: 0.5; quick: 0.2)
   --rounds <n>         measurements of each, in turn, 1 to 20 (default: 3; quick: 1)
   --connections <n>    1 to 200 (default: 20)
-  --no-peers           without Go and Python beside the tokens (quick: always)
+  --no-peers           does not measure tokens in Go and Python (quick: always)
 
 Reads CPU times from /proc, so it needs Linux.`
 
@@ -112,7 +112,7 @@ export function readOptions(argv: readonly string[]): Options | 'help' {
   const { case: named, runtime } = values
   if (named !== undefined && !values.profile) throw new Error('--case needs --profile')
   if (values.relations && values.only !== undefined)
-    throw new Error('--relations is --only relations: one of them is enough')
+    throw new Error('--relations cannot be combined with --only')
   if (values.results === '') throw new Error('--results must name a directory')
   return {
     effort,
@@ -136,7 +136,7 @@ function chosenLayers(names: string | undefined): readonly Layer[] {
   if (names === undefined) return LAYERS
   const ids = new Set([BASELINE, ...names.split(',')])
   for (const id of ids) {
-    if (!LAYERS.some((layer) => layer.id === id)) throw new Error(`--layers: there is no "${id}"`)
+    if (!LAYERS.some((layer) => layer.id === id)) throw new Error(`--layers: unknown layer "${id}"`)
   }
   return LAYERS.filter(({ id }) => ids.has(id))
 }

@@ -54,7 +54,8 @@ export interface Offered {
 
 /** Offers the load. Throws if a response is wrong or missing. */
 export async function offer(load: OpenLoad): Promise<Offered> {
-  return offerInTurn([load], load)
+  const { each: _, ...offered } = await offerInTurn([load], load)
+  return offered
 }
 
 /**

@@ -24,26 +24,25 @@ const MAX_SEED = 2 ** 32 - 1
 
 export const USAGE = `npm run record [-- options]
 
-Starts four gateways, a process of workerd each, over one Redis, with a fault proxy before Redis for
-each of them; sends requests under limits with and without leases, and revokes tokens that are in use,
-while links, gateways and Redis fail; writes down when each request was sent and answered, and when it
-reached the origin. A checker then decides over this history whether any rolling window held more than
-its limit, whether anybody got in later than the bound after a revocation, and whether every answer has
-a reason.
+Starts four gateways, a workerd process each, over one Redis, each with its own fault proxy before
+Redis. Sends requests under limits with and without leases, and revokes tokens in use, while links,
+gateways and Redis fail. Records when each request was sent and answered, and when it reached the
+origin. A checker then decides whether any rolling window exceeded its limit, whether a request was
+admitted later than the staleness bound after a revocation, and whether every response is explained.
 
-  --seconds <n>      faults, and rests between them (default: 900)
+  --seconds <n>      duration of the faults and the rests between them (default: 900)
   --window <n>       seconds of one fault and the rest before it (default: 26)
-  --bursts <n>       seconds of bursts and overload before that (default: 40)
-  --faults <names>   only these, with commas between them:
+  --bursts <n>       seconds of bursts and overload before the faults (default: 40)
+  --faults <names>   only these faults, separated by commas:
                      ${columns(FAULT_NAMES)}
-  --revocations <n>  a second (default: 10)
-  --seed <n>         of requests, revocations and faults (default: 1)
-  --results <dir>    where the verdict goes, as <date>-record.json (default: bench/results)
+  --revocations <n>  revocations a second (default: 10)
+  --seed <n>         seed of requests, revocations and faults (default: 1)
+  --results <dir>    directory for <date>-record.json (default: bench/results)
   --history <file>   writes the history, gzipped lines of JSON
   --help
 
-Without a redis-server on the PATH nothing kills Redis. Exit code 1: something was violated or has no
-reason, or did not start. 2: the options make no run.`
+Without a redis-server on the PATH, Redis is not killed. Exit code 1: a violation, an unexplained
+response, or a process that did not start. 2: invalid options.`
 
 /** Parses the command line. Throws an `Error` of one line for invalid options. */
 export function readOptions(argv: readonly string[]): RecordOptions | 'help' {

@@ -13,16 +13,16 @@ export interface ReportOptions {
 
 export const USAGE = `npm run bench:report [-- options]
 
-Makes bench/results/report.html, docs/benchmarks.md and the figures of README.md out of the newest
-files of results: a full run of the suite (or a quick one, where there is no full one), the soak,
-the profile, and every comparison.
+Generates bench/results/report.html, docs/benchmarks.md and the figures of README.md from the newest
+results files: a full run of the suite (or a quick one, if there is no full one), the soak, the
+profile, and every comparison.
 
-  --check        writes nothing; exit code 1 if one of them is not what the results give
+  --check        writes nothing; exit code 1 if one of them does not match the results
   --from <path>  other results: a folder, or one file; needs --out
-  --out <dir>    report.html, benchmarks.md and figures.md go there, and nothing else is touched
+  --out <dir>    writes only report.html, benchmarks.md and figures.md there
   --help
 
-Exit code 2: options that make no report, or a file that is not one of results.`
+Exit code 2: invalid options, or an invalid results file.`
 
 /** Parses the command line. Throws an `Error` of one line for invalid options. */
 export function readOptions(argv: readonly string[]): ReportOptions | 'help' {
@@ -36,8 +36,10 @@ export function readOptions(argv: readonly string[]): ReportOptions | 'help' {
     },
   })
   if (values.help) return 'help'
-  if (values.from === '' || values.out === '') throw new Error('--from and --out name a path')
+  if (values.from === '' || values.out === '') throw new Error('--from and --out must name a path')
   if (values.from !== undefined && values.out === undefined)
-    throw new Error('--from needs --out: what is in the repository is made of bench/results')
+    throw new Error(
+      '--from needs --out: the files in the repository are generated from bench/results',
+    )
   return { from: values.from, out: values.out, check: values.check ?? false }
 }

@@ -46,9 +46,9 @@ const SINGLE =
  * `Error` of one line if there are no results or other content.
  */
 export function readResults(from: string): Results {
-  if (!existsSync(from)) throw new Error(`there is no ${from}`)
+  if (!existsSync(from)) throw new Error(`${from} does not exist`)
   const paths = statSync(from).isDirectory() ? newestOf(from) : [from]
-  if (paths.length === 0) throw new Error(`there are no results in ${from}`)
+  if (paths.length === 0) throw new Error(`no results in ${from}`)
   const saved = paths.map(read)
   const [suite, ...single] = saved.filter((one) => isOf(one, 'suite'))
   const again = single.filter(({ result }) => isLater(result, suite?.result))
@@ -103,7 +103,7 @@ function read(path: string): Saved<Result> {
       .prettifyError(parsed.error)
       .replace(/\n\s+→/, '')
       .split('\n')
-    throw new Error(`${basename(path)} is not a file of results: ${line.replace(/^✖ /, '')}`)
+    throw new Error(`${basename(path)} is not a results file: ${line.replace(/^✖ /, '')}`)
   }
   const picture = join(dirname(path), `${basename(path, '.json')}.svg`)
   return { path, result: parsed.data, picture: existsSync(picture) ? picture : undefined }

@@ -12,7 +12,7 @@ function check(outputs: readonly Output[]): boolean {
     ({ path, text }) => !existsSync(path) || readFileSync(path, 'utf8') !== text,
   )
   for (const { path } of stale)
-    console.error(`report: ${nameOf(path)} is not what the results give: npm run bench:report`)
+    console.error(`report: ${nameOf(path)} does not match the results: npm run bench:report`)
   return stale.length === 0
 }
 

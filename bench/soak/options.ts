@@ -23,22 +23,22 @@ export const MAX_RATE = 1_500
 
 export const USAGE = `npm run soak [-- options]
 
-Starts two gateways over one Redis as \`npm start\` does, with fault proxies between them and what
-they depend on; offers mixed traffic at 70 % of the peak while faults rotate, looks at every answer,
-at all that reaches the origin and at every audit event, and ends with a table of invariants.
+Starts two gateways over one Redis as \`npm start\` does, with fault proxies before their
+dependencies. Offers mixed traffic at 70 % of the peak with changing faults, checks every response,
+every request at the origin and every audit event, and ends with a table of invariants.
 
-  --minutes <n>      how long (default: 10)
-  --rate <n>         requests a second, to ${MAX_RATE} (default: 70 % of the measured peak)
-  --peak <seconds>   how long the peak is measured (default: 10)
-  --window <seconds> one fault, and the rest after it (default: 20)
-  --faults <names>   only these, with commas between them:
+  --minutes <n>      duration (default: 10)
+  --rate <n>         requests a second, up to ${MAX_RATE} (default: 70 % of the measured peak)
+  --peak <seconds>   duration of the measurement of the peak (default: 10)
+  --window <seconds> duration of one fault and the rest after it (default: 20)
+  --faults <names>   only these faults, separated by commas:
                      ${columns(FAULT_NAMES)}
-  --seed <n>         of the order of faults and of the traffic (default: 1)
-  --out <file>       JSON; the plot goes beside it as .svg
+  --seed <n>         seed of faults and traffic (default: 1)
+  --out <file>       JSON file; the plot is written beside it as .svg
                      (default: bench/results/<date>-soak.json)
   --help
 
-Exit code 1: an invariant does not hold, or something did not start. 2: the options make no run.`
+Exit code 1: an invariant is broken, or a process did not start. 2: invalid options.`
 
 /** Parses the command line. Throws an `Error` of one line for invalid options. */
 export function readOptions(argv: readonly string[]): SoakOptions | 'help' {
@@ -77,7 +77,7 @@ function number(name: string, text: string, [least, most]: readonly [number, num
 function faultsOf(text: string): readonly FaultName[] {
   return text.split(',').map((name) => {
     const fault = FAULT_NAMES.find((known) => known === name.trim())
-    if (fault === undefined) throw new Error(`--faults: there is no fault ${name.trim()}`)
+    if (fault === undefined) throw new Error(`--faults: unknown fault ${name.trim()}`)
     return fault
   })
 }

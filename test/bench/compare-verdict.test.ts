@@ -34,7 +34,7 @@ describe('the interval of a median', () => {
     expect(interval.coverage).toBeCloseTo(coverage, 3)
   })
 
-  test('holds the true median as often as it says, of a skewed distribution too', () => {
+  test('contains the true median with its confidence, also for a skewed distribution', () => {
     let held = 0
     for (let seed = 1; seed <= SEEDS; seed++) {
       const random = seededRandom(seed)
@@ -46,12 +46,12 @@ describe('the interval of a median', () => {
     expect(held / SEEDS).toBeLessThan(1)
   })
 
-  test('two wild pairs on a side move neither the median nor the interval far', () => {
+  test('two outliers on each side move neither the median nor the interval far', () => {
     const calm = [0.98, 0.99, 0.99, 1, 1, 1, 1, 1.01, 1.01, 1.02]
     expect(medianInterval([...calm, 5, 9])).toMatchObject({ median: 1, low: 0.99, high: 1.02 })
   })
 
-  test('fewer values than make an interval are refused', () => {
+  test('too few values for an interval are an error', () => {
     const few = Array.from({ length: MIN_PAIRS - 1 }, () => 1)
     expect(() => medianInterval(few)).toThrow(RangeError)
   })
@@ -69,15 +69,15 @@ describe('a verdict', () => {
     expect(verdictOf({ ...interval, coverage: 0.96 }, THRESHOLD)).toBe(verdict)
   })
 
-  test('a fifth slower is always caught where measurements are off by 5 %', () => {
+  test('a slow-down of a fifth is always found with noise of 5 %', () => {
     expect(verdicts(1.2, 0.05)).toEqual({ ok: 0, regression: SEEDS, noisy: 0 })
   })
 
-  test('equals are never a regression there, and told to be equal', () => {
+  test('equal revisions are ok and never a regression with that noise', () => {
     expect(verdicts(1, 0.05)).toEqual({ ok: SEEDS, regression: 0, noisy: 0 })
   })
 
-  test('where measurements are off by 40 %, it says that it cannot tell', () => {
+  test('noise of 40 % gives the verdict noisy', () => {
     const equal = verdicts(1, 0.4)
     expect(equal.noisy).toBeGreaterThan(SEEDS * 0.7)
     expect(equal.regression).toBeLessThan(SEEDS * 0.05)

@@ -14,7 +14,7 @@ import { ROOT } from '../../dev/start/settings.ts'
 const RUN = join(ROOT, 'bench', 'compare', 'run.ts')
 const COMPARED = join(ROOT, '.wrangler', 'compare')
 
-describe('what is asked for', () => {
+describe('options', () => {
   test('BASE alone is compared with HEAD', () => {
     expect(readOptions(['main'])).toMatchObject({
       ...{ base: 'main', head: 'HEAD', pairs: 12, seconds: 2, thresholdPercent: 10 },
@@ -24,7 +24,7 @@ describe('what is asked for', () => {
 
   test.each([
     [[], 'BASE is missing'],
-    [['a', 'b', 'c'], 'two are compared, and not "c" too'],
+    [['a', 'b', 'c'], 'unexpected argument "c"'],
     [['a', '--pairs', '5'], '--pairs must be a number from 6 to 99'],
     [['a', '--pairs', '6.5'], '--pairs must be a whole number'],
     [['a', '--seconds', '0'], '--seconds must be a number from 0.5 to 60'],
@@ -37,17 +37,17 @@ describe('what is asked for', () => {
     expect(() => readOptions(argv)).toThrow(message)
   })
 
-  test('what begins with a dot or a slash is a directory, and must be a checkout', async () => {
+  test('a name that begins with a dot or a slash is a directory, and must be a checkout', async () => {
     expect(await findRevision('.', ROOT)).toMatchObject({ directory: ROOT, commit: undefined })
     await expect(findRevision('./src', ROOT)).rejects.toThrow('./src is not a checkout')
   })
 
-  test('a revision that git would take for an option, or does not know, is none', async () => {
+  test('an option of git, or an unknown revision, is an error', async () => {
     await expect(findRevision('--all', ROOT)).rejects.toThrow('unknown revision --all')
     await expect(findRevision('no-such', ROOT)).rejects.toThrow('unknown revision no-such')
   })
 
-  test('a bad option is one clear line on stderr and exit code 2, --help a success', () => {
+  test('an invalid option is one clear line on stderr and exit code 2; --help exits with 0', () => {
     const run = (...args: readonly string[]) =>
       spawnSync(process.execPath, [RUN, ...args], { encoding: 'utf8' })
     expect(run('no-such')).toMatchObject({
@@ -59,7 +59,7 @@ describe('what is asked for', () => {
   })
 })
 
-describe('a measurement that a starved machine spoiled', () => {
+describe('a measurement that failed on a starved machine', () => {
   const starved = 'wrong answers from http://x: 3 with status 503'
   const patience = () =>
     createPatience(
@@ -79,7 +79,7 @@ describe('a measurement that a starved machine spoiled', () => {
     expect(patiently.repeats).toBe(2)
   })
 
-  test('is given up when it happens again and again', async () => {
+  test('is given up after too many repeats', async () => {
     let tries = 0
     const broken = async () => {
       tries++
@@ -93,7 +93,7 @@ describe('a measurement that a starved machine spoiled', () => {
     'wrong answers from http://x: 3 wrong, the first: 200 {}',
     'wrong answers from http://x: 3 with status 503; 1 wrong, the first: 401 {}',
     'the origin was not always told who asks',
-  ])('%s: is no such thing', async (problem) => {
+  ])('%s: is not starvation', async (problem) => {
     const patiently = patience()
     await expect(patiently(() => Promise.reject(new Error(problem)))).rejects.toThrow(problem)
     expect(patiently.repeats).toBe(0)
@@ -108,7 +108,7 @@ describe('npm run bench:compare', () => {
   const hasHistory = existsSync(join(ROOT, '.git'))
 
   test.skipIf(!hasHistory)(
-    'the last commit, made three times as slow, is a regression, and leaves nothing behind',
+    'the last commit, slowed down three times, is a regression, and leaves no files behind',
     { timeout: 300_000 },
     async () => {
       const run = promisify(execFile)
@@ -146,7 +146,7 @@ describe('npm run bench:compare', () => {
   )
 
   test.skipIf(!hasHistory)(
-    'what is broken off has not passed, and leaves nothing behind',
+    'an interrupted comparison exits with 1 and leaves no files behind',
     async () => {
       const child = spawn(process.execPath, [RUN, 'HEAD'], { cwd: ROOT })
       // Its end stays open: who writes to a closed one ends by that.

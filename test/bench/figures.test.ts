@@ -38,7 +38,7 @@ function valueIn(figures: readonly Figure[], id: string): number | undefined {
 }
 
 describe('figures of a layer', () => {
-  test('rounds are compared with the baseline next to them, so that a slow minute cancels out', () => {
+  test('each round is compared with the neighbouring baseline, so that noise cancels out', () => {
     const layers = closed({
       passthrough: [round(100, 8_000), round(200, 4_000), round(110, 7_000)],
       full: [round(250, 4_000), round(500, 2_000), round(275, 3_500)],
@@ -53,13 +53,13 @@ describe('figures of a layer', () => {
     expect(full?.rounds).toHaveLength(3)
   })
 
-  test('without a baseline there are no ratios to tell', () => {
+  test('without a baseline there are no ratios', () => {
     expect(() => layerTable(closed({ full: [round(1, 1)] }))).toThrow(RangeError)
   })
 })
 
-describe('what a stage adds', () => {
-  test('is the median of the differences of rounds next to each other', () => {
+describe('time that a stage adds', () => {
+  test('is the median of the differences of neighbouring rounds', () => {
     const layers = pacedLayers({
       passthrough: [paced(1), paced(9), paced(2)],
       full: [paced(1.5), paced(9.4), paced(2.6)],
@@ -92,7 +92,7 @@ describe('what a stage adds', () => {
     expect(pacedTable(layers, 500).rows.at(-1)).toContain('175')
   })
 
-  test('a step of which a layer was not measured has no figure', () => {
+  test('a step without one of its layers has no figure', () => {
     const layers = pacedLayers({
       passthrough: [paced(1)],
       full: [paced(2)],
@@ -114,18 +114,18 @@ describe('CPU', () => {
   const ratioOf = (cpu: number, runtime: 'workerd' | 'wrangler') =>
     cpuFigures(runtime, figures(cpu)).find(({ id }) => id === 'full-cpu-ratio') as Figure
 
-  test('the aim is that of workerd only, and holds up to its very value', () => {
+  test('the aim applies to workerd only, and an equal value meets it', () => {
     expect(isMet(ratioOf(240, 'workerd'))).toBe(true)
     expect(isMet(ratioOf(241, 'workerd'))).toBe(false)
     expect(isMet(ratioOf(241, 'wrangler'))).toBeUndefined()
   })
 
-  test('it is said when others kept the machine busy', () => {
+  test('a busy machine is noted', () => {
     expect(noiseNotes(figures(200, 0.9)).join()).toContain('0.9 cores')
     expect(noiseNotes(figures(200))).toEqual([])
   })
 
-  test('a step that costs less than the noise is drawn as none', () => {
+  test('a negative step is drawn as zero', () => {
     const layers = closed({
       passthrough: [round(100, 8_000)],
       hygiene: [round(90, 8_000)],
@@ -142,12 +142,12 @@ describe('CPU', () => {
     expect(pointsOf(time)).toEqual([1, 1])
   })
 
-  test('each layer has its row', () => {
+  test('each layer has a row', () => {
     expect(layerTable(figures(200)).rows.map(([title]) => title)).toEqual(['passthrough', 'full'])
   })
 })
 
-test('columns stand in line', () => {
+test('columns are aligned', () => {
   expect(
     table(
       ['name', 'n'],
@@ -159,7 +159,7 @@ test('columns stand in line', () => {
   ).toBe(['name         n', '---------  ---', 'a            1', 'long name  100'].join('\n'))
 })
 
-test('CPU times are found behind a name with brackets and spaces in it', () => {
+test('CPU times are parsed after a name with brackets and spaces', () => {
   const stat = '42 (a (b) c) S 1 42 42 0 -1 4194304 900 0 3 0 150 25 7 8 20 0 6 0 100 1 2'
   expect(parseStat(stat, 100)).toEqual({ userMicros: 1_500_000, systemMicros: 250_000 })
 })

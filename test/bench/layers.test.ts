@@ -23,21 +23,21 @@ describe('the layers are those of the gateway', () => {
     expect(order('bench/workers/stages.ts')).toEqual(order('src/gateway/create-gateway.ts'))
   })
 
-  test('they are bundled and run with the settings that ship', () => {
+  test('they are bundled with the shipped settings', () => {
     const settings = (path: string) =>
       textOf(path).match(/^(?:compatibility_\w+|minify|keep_names) = .*$/gm)
     expect(settings('bench/workers/layers.toml')).toEqual(settings('wrangler.toml'))
     expect(settings('bench/workers/tokens.toml')).toEqual(settings('wrangler.toml'))
   })
 
-  test('every step is between layers that there are', () => {
+  test('every step is between existing layers', () => {
     const ids = LAYERS.map(({ id }) => id)
     const named = [...STEPS, COLD_STEP, FULL_STEP].flatMap(({ of, over }) => [of, over])
     expect(named.filter((id) => !ids.includes(id))).toEqual([])
   })
 })
 
-test('committed results say how and of what they were measured', () => {
+test('committed results have command, commit, machine and versions', () => {
   const folder = join(ROOT, 'bench', 'results')
   const files = readdirSync(folder).filter((file) => file.endsWith('.json'))
   expect(files).not.toEqual([])

@@ -35,7 +35,7 @@ const QUESTION: Question = {
 const targetOf = (url: string) => ({ url, questions: [QUESTION] })
 
 describe('an open load', () => {
-  test('offers as many as its rate says, whatever the answers take', async () => {
+  test('offers its rate, whatever the response times', async () => {
     const url = await serve((_, response) => response.end(BODY))
     const { offered, sent, right, givenUp, latencies, lateness } = await offer({
       ...targetOf(url),
@@ -48,7 +48,7 @@ describe('an open load', () => {
     expect(lateness.percentile(0.5)).toBeLessThanOrEqual(latencies.percentile(0.5))
   })
 
-  test('a server that stands still is waited for by everyone who was due meanwhile', async () => {
+  test('the latency of a blocked server counts for every request that was due', async () => {
     const STALL_MS = 400
     let stalledUntilMs: number | undefined
     const url = await serve((_, response) => {
@@ -65,7 +65,7 @@ describe('an open load', () => {
     expect(latencies.percentile(0.99)).toBeGreaterThan(STALL_MS * 0.9)
   })
 
-  test('it is bounded: what cannot be sent in time is given up, and counted', async () => {
+  test('requests that cannot be sent in time are given up and counted', async () => {
     let [under, most] = [0, 0]
     const url = await serve((_, response) => {
       most = Math.max(most, ++under)
@@ -85,7 +85,7 @@ describe('an open load', () => {
     expect(right).toBe(sent)
   })
 
-  test('random moments have the same rate in the mean', async () => {
+  test('random times have the same average rate', async () => {
     const url = await serve((_, response) => response.end(BODY))
     const { offered, right } = await offer({
       ...targetOf(url),
@@ -96,7 +96,7 @@ describe('an open load', () => {
     expect(right).toBe(offered)
   })
 
-  test('several targets get the same share, each with latencies of its own', async () => {
+  test('several targets get the same share, each with its own latencies', async () => {
     const counts = [0, 0, 0]
     const urls = await Promise.all(
       counts.map((_, index) =>
@@ -134,7 +134,7 @@ describe('a wrong answer', () => {
     await expect(offer({ ...targetOf(url), ...few })).rejects.toThrow(message)
   })
 
-  test('503 fails it too, unless it may be; then it is counted by its code, and not as right', async () => {
+  test('503 fails the load unless it is allowed; then it is counted by its code', async () => {
     let asked = 0
     const url = await serve((_, response) => {
       if (asked++ % 2 === 0) response.end(BODY)
@@ -145,7 +145,7 @@ describe('a wrong answer', () => {
     expect({ right, shed }).toEqual({ right: 5, shed: { overloaded: 5 } })
   })
 
-  test('503 from somebody else than the gateway is wrong in any case', async () => {
+  test('503 without a code of the gateway is always wrong', async () => {
     const url = await serve((_, response) => response.writeHead(503).end('<html>'))
     const load = { ...targetOf(url), ...few, mayShed: true }
     await expect(offer(load)).rejects.toThrow('with status 503')
@@ -167,7 +167,7 @@ describe('several processes', () => {
     expect(asked).toBe(100)
   })
 
-  test('a wrong answer that one of them saw fails the load', async () => {
+  test('a wrong response in one process fails the load', async () => {
     let asked = 0
     const url = await serve((_, response) => response.end(asked++ === 7 ? 'wrong' : BODY))
     const processes = await startLoadProcesses(2)

@@ -12,8 +12,8 @@ function run(...args: readonly string[]) {
   return spawnSync(process.execPath, [RUN, ...args], { encoding: 'utf8' })
 }
 
-describe('what is asked for', () => {
-  test('nothing means every scenario, in full, wherever it runs', () => {
+describe('options', () => {
+  test('without options: every scenario, in full, under each of its runtimes', () => {
     expect(readOptions([])).toEqual({
       effort: 'full',
       only: undefined,
@@ -32,7 +32,7 @@ describe('what is asked for', () => {
     } satisfies Options)
   })
 
-  test('quickly means less time, unless a time is given, and no other languages', () => {
+  test('--quick uses shorter times, unless given, and no other languages', () => {
     expect(readOptions(['--quick', '--rounds', '2'])).toMatchObject({
       ...{ effort: 'quick', peers: false, seconds: 0.4, warmUpSeconds: 0.2, rounds: 2 },
     })
@@ -45,26 +45,26 @@ describe('what is asked for', () => {
     })
   })
 
-  test('--relations is one scenario, by its name', () => {
+  test('--relations selects that scenario', () => {
     expect(readOptions(['--relations', '--quick'])).toMatchObject({
       ...{ only: ['relations'], effort: 'quick' },
     })
     expect(SCENARIOS.map(({ id }) => id)).toContain('relations')
   })
 
-  test('a profile can be that of one case', () => {
+  test('--case selects one case to profile', () => {
     expect(readOptions(['--profile', '--case', 'issue-jwt'])).toMatchObject({
       profile: true,
       case: 'issue-jwt',
     })
   })
 
-  test('some layers come in the order of the pipeline, after the baseline', () => {
+  test('selected layers are in the order of the pipeline, after the baseline', () => {
     const { layers } = readOptions(['--layers', 'full,admit']) as Options
     expect(layers.map(({ id }) => id)).toEqual(['passthrough', 'admit', 'full'])
   })
 
-  test('numbers and names are taken as they are', () => {
+  test('numbers and names are parsed', () => {
     const argv = '--seconds 0.5 --rounds 5 --connections 1 --request write'
     expect(readOptions(argv.split(' '))).toMatchObject({
       seconds: 0.5,
@@ -75,7 +75,7 @@ describe('what is asked for', () => {
   })
 })
 
-describe('what makes no run', () => {
+describe('invalid options', () => {
   test.each([
     [['--seconds', '0'], '--seconds must be a number from 0.2 to 60'],
     [['--seconds', '1e1'], '--seconds must be a number from 0.2 to 60'],
@@ -85,10 +85,10 @@ describe('what makes no run', () => {
     [['--connections', '-1'], '--connections'],
     [['--runtime', 'node'], '--runtime must be one of workerd, wrangler'],
     [['--request', 'delete'], '--request must be one of read, write'],
-    [['--layers', 'full,nothing'], '--layers: there is no "nothing"'],
+    [['--layers', 'full,nothing'], '--layers: unknown layer "nothing"'],
     [['--case', 'issue-jwt'], '--case needs --profile'],
     [['--profile', '--case', 'issue'], '--case must be one of issue-jwt, issue-opaque'],
-    [['--relations', '--only', 'layers'], '--relations is --only relations'],
+    [['--relations', '--only', 'layers'], '--relations cannot be combined with --only'],
     [['--results', ''], '--results must name a directory'],
     [['--tokens'], "Unknown option '--tokens'"],
     [['fast'], 'Unexpected argument'],
@@ -98,7 +98,7 @@ describe('what makes no run', () => {
 })
 
 describe('the command', () => {
-  test('--help goes to stdout, names every option, and is a success', () => {
+  test('--help prints every option to stdout and exits with 0', () => {
     const { status, stdout, stderr } = run('--help')
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(stdout.trim()).toBe(USAGE)
@@ -106,19 +106,19 @@ describe('the command', () => {
     for (const id of CASE_IDS) expect(stdout).toContain(id)
   })
 
-  test('--list names every scenario, and measures nothing', () => {
+  test('--list prints every scenario and measures nothing', () => {
     const { status, stdout, stderr } = run('--list')
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     for (const { id, title } of SCENARIOS) expect(stdout).toContain(`${id}: ${title}`)
   })
 
-  test('a scenario that there is not is told with those that there are', () => {
+  test('an unknown scenario is reported with the known ones', () => {
     const { status, stdout, stderr } = run('--only', 'layers,nothing')
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toContain('bench: --only: unknown scenario "nothing"; known: layers, ')
   })
 
-  test('a bad option is one clear line on stderr and exit code 2', () => {
+  test('an invalid option is one clear line on stderr and exit code 2', () => {
     const { status, stdout, stderr } = run('--rounds', 'many')
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toBe(

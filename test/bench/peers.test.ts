@@ -31,7 +31,7 @@ describe('standings', () => {
   })
   const contest = (id: string, rounds: readonly Sample[]) => summaryOf({ id, title: id }, rounds)
 
-  test('rounds are compared with ours next to them, so that a slow minute cancels out', () => {
+  test('each round is compared with our neighbouring round, so that noise cancels out', () => {
     const standings = standingsOf(
       [
         contest('ours', [sample(0.2, 2_000), sample(0.4, 1_000), sample(0.2, 2_000)]),
@@ -52,7 +52,7 @@ describe('standings', () => {
     ])
   })
 
-  test('without rounds of ours there is nothing to compare', () => {
+  test('without our rounds there is no comparison', () => {
     expect(() => standingsOf([contest('haproxy', [sample(1, 1)])], 'ours')).toThrow(RangeError)
   })
 })
@@ -114,18 +114,18 @@ describe('gateways', () => {
     }),
   })
 
-  test('that are not there are left out, and said to be', async () => {
+  test('that are missing are skipped, with the reason', async () => {
     expect(await startAll(entry([absent(true)]))).toEqual({
       entrants: [],
       skipped: ['Absent was skipped: not on this machine'],
     })
   })
 
-  test('that have to be there fail the run', async () => {
+  test('that are required and missing fail the run', async () => {
     await expect(startAll(entry([absent(false)]))).rejects.toThrow('not on this machine')
   })
 
-  test('that let a bad token through are not measured', async () => {
+  test('that accept a bad token are not measured', async () => {
     const careless = createServer((_, response) => response.end(ORIGIN_BODY)).listen(0, '127.0.0.1')
     await once(careless, 'listening')
     closers.push(async () => void careless.close())
@@ -136,7 +136,7 @@ describe('gateways', () => {
     )
   })
 
-  test('count each subject by itself', async () => {
+  test('count each subject separately', async () => {
     const { entrants } = await startAll(entry(['handwritten', 'haproxy'].map(castById), LIMIT))
     for (const { peer, running } of entrants) {
       const statusOf = async (token: string | undefined) =>
@@ -150,7 +150,7 @@ describe('gateways', () => {
     }
   })
 
-  test('do what the table says of them, and are measured', async () => {
+  test('pass the probes of their table, and are measured', async () => {
     const cast = ['portcullis', 'handwritten', 'haproxy', 'nginx'].map(castById)
     const { entrants, skipped } = await startAll(entry(cast))
     expect(entrants.length + skipped.length).toBe(cast.length)
@@ -167,13 +167,13 @@ describe('gateways', () => {
   })
 })
 
-test('what is written by hand runs as the gateway does: date, flags, minified', () => {
+test('the handwritten stack uses the settings of the gateway: date, flags, minified', () => {
   const settings = (file: string) =>
     readFileSync(join(ROOT, file), 'utf8').match(/^(?:compat|minify|keep_names).*$/gm)
   expect(settings(HANDWRITTEN_CONFIG)?.toSorted()).toEqual(settings('wrangler.toml')?.toSorted())
 })
 
-test('the table names for each gateway every feature and every probe', () => {
+test('the table has every feature and every probe of each gateway', () => {
   const { headings, rows } = featureTable(PEERS)
   for (const row of rows) expect(row, row[0]).toHaveLength(headings.length)
   for (const cell of rows.flat()) expect(cell).not.toBe('')

@@ -58,7 +58,7 @@ describe('time of stages', () => {
   const attributed = sampledStacks(profile, moduleFinder(STAGED_BUNDLE)).map(attribute)
   const times = new Map(stageTimes(attributed, 10).map((time) => [time.stage, time]))
 
-  test('is looked for in files that there are, for every stage that the gateway names', () => {
+  test('has an existing file for every stage of the gateway', () => {
     for (const module of Object.values(STAGE_MODULES))
       expect(existsSync(join(ROOT, module)), module).toBe(true)
     const gateway = readFileSync(join(ROOT, 'src', 'gateway', 'create-gateway.ts'), 'utf8')
@@ -67,16 +67,16 @@ describe('time of stages', () => {
     for (const stage of named) expect(Object.keys(STAGE_MODULES)).toContain(stage)
   })
 
-  test('is that of the nearest stage on the stack, with all that it called', () => {
+  test('belongs to the nearest stage on the stack, with its callees', () => {
     expect(times.get('audit')).toMatchObject({ micros: 14, byModuleMicros: 0 })
     expect(times.get('admit')).toMatchObject({ micros: 30, platformMicros: 6, byModuleMicros: 15 })
   })
 
-  test('what passes a request on is no stage, however many wait below it', () => {
+  test('a dispatcher is not a stage, whatever is below it', () => {
     expect(times.get('framework')).toMatchObject({ micros: 4, share: 0.0513 })
   })
 
-  test('after an await it is found by module, or told to be unattributed', () => {
+  test('after an await it is found by module, or is unattributed', () => {
     expect(attributed.filter(({ evidence }) => evidence === 'module')).toMatchObject(
       [
         'framework',
@@ -91,7 +91,7 @@ describe('time of stages', () => {
     expect(times.get('unattributed')?.micros).toBe(9)
   })
 
-  test('the platform has its own rows; all of them add up to the time that it was busy', () => {
+  test('the platform has its own rows; all rows add up to the busy time', () => {
     expect(times.get('garbage collection')?.micros).toBe(10)
     expect(times.get('runtime')?.micros).toBe(11)
     const shares = [...times.values()].map(({ share }) => share)

@@ -25,7 +25,7 @@ const node = (id: number, functionName: string, line: number, children: number[]
     children,
   }) satisfies ProfileNode
 
-test('a line of the bundle is told by the module that it came from', () => {
+test('a line of the bundle belongs to its module', () => {
   const moduleOf = moduleFinder(BUNDLE)
   expect([0, 3, 5, 7, 1_000].map(moduleOf)).toEqual([
     'bundle',
@@ -51,7 +51,7 @@ describe('a summary', () => {
   }
   const summary = summarise(profile, 10, moduleFinder(BUNDLE))
 
-  test('time is that until the next sample, for each request, and waiting is none', () => {
+  test('time lasts until the next sample, per request, without idle time', () => {
     expect(summary.busyMicros).toBe(100)
     expect(summary.functions.map(({ name, selfMicros }) => [name, selfMicros])).toEqual([
       ['(garbage collector)', 40],
@@ -61,7 +61,7 @@ describe('a summary', () => {
     ])
   })
 
-  test("what the platform does is its caller's", () => {
+  test('time of the platform belongs to its caller', () => {
     expect(summary.modules).toEqual([
       { module: 'V8 and workerd', selfMicros: 0, platformMicros: 40, share: 0.4 },
       { module: 'src/middleware/admit.ts', selfMicros: 10, platformMicros: 29, share: 0.39 },

@@ -56,7 +56,7 @@ function allOf(size: number): readonly RelationTuple[] {
 }
 
 describe('the tuples of a size', () => {
-  test('are as many as it says, all different, and the model permits them', () => {
+  test('have the stated number, are distinct, and fit the model', () => {
     const tuples = allOf(LEAST)
     expect([...tuplesOf(0)]).toHaveLength(TUPLES_OF_ORGANISATION)
     expect(new Set(tuples.map(formatTuple)).size).toBe(LEAST)
@@ -79,7 +79,7 @@ describe('the tuples of a size', () => {
     ])
   })
 
-  test('no pair comes twice before every order has come', () => {
+  test('no pair repeats before every order was used', () => {
     const orders = pairsOf(LEAST, 'allowed', 360).map(({ order }) => order)
     expect(new Set(orders).size).toBe(360)
     expect(pairsOf(LEAST, 'denied', 10, 350)).toEqual(pairsOf(LEAST, 'denied', 360).slice(350))
@@ -98,7 +98,7 @@ describe('the tuples of a size', () => {
 })
 
 describe('the slow graphs', () => {
-  test('are of the model they are asked by, and as large as they say', () => {
+  test('fit their model and have the stated size', () => {
     const counts = SLOW_GRAPHS.map(({ id, tuples }) => {
       const all = [...tuples()]
       expect(
@@ -114,7 +114,7 @@ describe('the slow graphs', () => {
     })
   })
 
-  test('the one at the far end is a viewer, and the strangers are none', () => {
+  test('only the last member is a viewer', () => {
     const reached = (tuples: readonly RelationTuple[]) => {
       const found = new Set<string>()
       const walk = (at: string) => {
@@ -149,7 +149,7 @@ describe('over a real Redis', () => {
     await handle.close()
   })
 
-  test('the store has what was written, and every check says what it has to', async () => {
+  test('the store has the written tuples, and every check is right', async () => {
     const [filled] = await fillSizes(redis, [LEAST], () => {})
     expect(filled).toMatchObject({ size: LEAST })
     expect(filled?.bytes).toBeGreaterThan(0)
@@ -172,7 +172,7 @@ describe('over a real Redis', () => {
     expect(read.toSorted()).toEqual(allOf(LEAST).map(formatTuple).toSorted())
   })
 
-  test('one tuple that is missing is noticed, and one that was there before', async () => {
+  test('a missing tuple and an existing one are found', async () => {
     const store = createRelationTuples(redis, model.types.keys())
     const tenant = tenantOf(LEAST)
     const lost = { object: 'project:0-0', relation: 'team', subject: 'team:0-0' }
@@ -184,7 +184,7 @@ describe('over a real Redis', () => {
     await measureChecks(redis, check, asked)
   })
 
-  test('a slow graph is answered or not known, within what may be looked at', async () => {
+  test('a slow graph is decided or unknown, within the work limit', async () => {
     await fillSlow(redis, SLOW_GRAPHS)
     const slowCheck = createRelationCheck(slowModel)
     for (const graph of SLOW_GRAPHS) {
@@ -198,8 +198,8 @@ describe('over a real Redis', () => {
   })
 })
 
-describe('what Redis says of itself', () => {
-  test('scripts are told apart from what they call', () => {
+describe('statistics of Redis', () => {
+  test('scripts and their commands are counted separately', () => {
     const text = [
       'used_cpu_sys_main_thread:0.250000',
       'used_cpu_user_main_thread:1.5',
@@ -219,13 +219,13 @@ describe('what Redis says of itself', () => {
   })
 })
 
-describe('what is asked of the gateway', () => {
+describe('requests to the gateway', () => {
   const tokens = Array.from({ length: CALLERS }, (_, caller) => `t${caller}`)
   const callers = new Map([[tenantOf(100_000), tokens]])
   const asked = (way: (typeof WAY_IDS)[number], round: number) =>
     questionsOf(callers, WAYS[way], { size: 100_000, round })
 
-  test('each round has pairs of its own, but for what is to be decided before', () => {
+  test('each round has its own pairs, except for cached decisions', () => {
     const pathsOf = (way: (typeof WAY_IDS)[number], round: number) =>
       new Set(asked(way, round).map(({ path }) => path))
     expect(pathsOf('cold', 1).size).toBe(10_000)
@@ -234,7 +234,7 @@ describe('what is asked of the gateway', () => {
     expect(new Set(asked('leased', 1).map(({ headers }) => headers.authorization)).size).toBe(5)
   })
 
-  test('whoever has the relation is answered by the origin, whoever has not by the gateway', () => {
+  test('the origin answers callers with the relation, the gateway the others', () => {
     expect(asked('cold', 0)[0]).toMatchObject({ status: 200, path: '/related/0-0' })
     expect(asked('unrelated', 0)[0]).toMatchObject({ status: 200, path: '/unrelated/0-0' })
     expect(asked('denied', 0)[0]).toMatchObject({
@@ -242,7 +242,7 @@ describe('what is asked of the gateway', () => {
     })
   })
 
-  test('the two routes differ in the relation alone', () => {
+  test('the two routes differ only in the relation', () => {
     const { routes, relations } = relatedPolicy(requestsPolicy(shipped, '/x'), '/x')
     const [unrelated, related] = ['/x/unrelated/:id', '/x/related/:id'].map((path) =>
       routes.find((route) => route.path === path),
@@ -255,7 +255,7 @@ describe('what is asked of the gateway', () => {
     expect(relations?.authority).toBe('redis')
   })
 
-  test('a check that did not run, or ran where it should not, is noticed', () => {
+  test('a missing or unexpected check is found', () => {
     expect(() => refuseOtherScripts(WAYS.cold, 2)).not.toThrow()
     expect(() => refuseOtherScripts(WAYS.cold, 1)).toThrow('1 scripts in a call to Redis, not 2')
     expect(() => refuseOtherScripts(WAYS.cached, 1.05)).not.toThrow()
@@ -263,7 +263,7 @@ describe('what is asked of the gateway', () => {
     expect(() => refuseOtherScripts(WAYS.leased, 0)).not.toThrow()
   })
 
-  test('an open load asks for a path of each request', async () => {
+  test('an open load uses the path of each request', async () => {
     const seen = new Set<string>()
     const server = createServer(({ url }, response) => {
       seen.add(url ?? '')
@@ -331,7 +331,7 @@ describe('the result', () => {
           ],
   }
 
-  test('figures are ratios within one run, and have names of their own', () => {
+  test('figures are ratios within one run, with unique ids', () => {
     const { figures, tables } = resultOf(found)
     const figureOf = (id: string) => figures.find((figure) => figure.id === id)?.value
     expect(new Set(figures.map(({ id }) => id)).size).toBe(figures.length)
@@ -346,7 +346,7 @@ describe('the result', () => {
       for (const row of rows) expect(row).toHaveLength(headings.length)
   })
 
-  test('what was not measured has no figure', () => {
+  test('a missing measurement is an error', () => {
     expect(() => resultOf({ ...found, courses: [] })).toThrow('was not measured')
   })
 })

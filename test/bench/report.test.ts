@@ -42,25 +42,25 @@ function resultsWith(name: string, change: (text: string) => string): string {
   return folder
 }
 
-test('what is committed is what the committed results give', async () => {
+test('the committed report matches the committed results', async () => {
   expect(await report('--check')).toEqual({ code: 0, stderr: '' })
 })
 
-describe('what is read', () => {
-  test('a full run says more than a quick one that is newer', () => {
+describe('selected results', () => {
+  test('a full run has priority over a newer quick run', () => {
     const folder = resultsWith('2026-01-02-quick.json', (text) => text)
     const [suite] = readdirSync(folder).filter((name) => name.endsWith('quick.json'))
     cpSync(join(folder, suite ?? ''), join(folder, '2025-12-31-full.json'))
     expect(readResults(folder).suite?.path).toBe(join(folder, '2025-12-31-full.json'))
   })
 
-  test('of two of a kind the newer one', () => {
+  test('the newer file of a kind is used', () => {
     const folder = resultsWith('2026-01-02-soak.json', (text) => text)
     cpSync(join(folder, '2026-01-02-soak.json'), join(folder, '2026-01-10-soak.json'))
     expect(readResults(folder).soak?.path).toBe(join(folder, '2026-01-10-soak.json'))
   })
 
-  test('a scenario that was measured again stands in place of what the suite says of it', () => {
+  test('a later run of a scenario replaces its result in the suite', () => {
     const folder = resultsWith('2026-01-02-quick.json', (text) => text)
     const { suite } = readResults(folder)
     const [first, ...others] = suite?.result.measured ?? []
@@ -86,16 +86,16 @@ describe('what is read', () => {
 
   test.each([
     ['no JSON', () => '{', '2026-01-02-quick.json is not JSON'],
-    ['foreign', () => '{"benchmark":"layers"}', 'is not a file of results: '],
+    ['foreign', () => '{"benchmark":"layers"}', 'is not a results file: '],
     [
       'a figure without a value',
       (text: string) => text.replace('"value": 181.2', '"value": null'),
-      'is not a file of results: Invalid input: expected number, received null',
+      'is not a results file: Invalid input: expected number, received null',
     ],
     [
       'a published figure that nobody published',
       (text: string) => text.replace('spacetime-auth', 'spacetime-warp'),
-      'is not a file of results: ',
+      'is not a results file: ',
     ],
   ])('%s: one line and exit code 2, and nothing is written', async (_, change, line) => {
     const from = resultsWith('2026-01-02-quick.json', change)
@@ -107,7 +107,7 @@ describe('what is read', () => {
   })
 
   test.each([
-    [['--from', 'no/such/folder', '--out', work], 'there is no '],
+    [['--from', 'no/such/folder', '--out', work], 'does not exist'],
     [['--from', FIXTURES], '--from needs --out'],
     [['--unknown'], "Unknown option '--unknown'"],
   ])('%j makes no report', async (args, line) => {
@@ -117,10 +117,10 @@ describe('what is read', () => {
   })
 })
 
-describe('what is said', () => {
+describe('contents of the report', () => {
   const results = readResults(FIXTURES)
 
-  test('an aim that is just reached is met, and one that is missed comes first', () => {
+  test('a value equal to its aim meets it, and missed aims come first', () => {
     expect(meets(2.4, { at: 'most', value: 2.4 })).toBe(true)
     expect(meets(2.41, { at: 'most', value: 2.4 })).toBe(false)
     expect(meets(2, { at: 'least', value: 2 })).toBe(true)
@@ -132,7 +132,7 @@ describe('what is said', () => {
     expect(standings[0]).toMatchObject({ what: 'Added by the full pipeline, p50', isMet: false })
   })
 
-  test('every published figure is there, with or without one beside it', () => {
+  test('every published figure is listed, with or without a measured one', () => {
     const rows = besides(results).flatMap((system) => system.rows)
     expect(new Set(rows.map(({ published }) => published))).toEqual(
       new Set(Object.values(PUBLISHED)),
@@ -142,12 +142,12 @@ describe('what is said', () => {
     expect(beside('what roles add')).toEqual([])
   })
 
-  test('the headlines are figures of scenarios that there are', () => {
+  test('headlines refer to existing scenarios', () => {
     const ids = SCENARIOS.map(({ id }) => id)
     expect(HEADLINES.filter(([scenario]) => !ids.includes(scenario))).toEqual([])
   })
 
-  test('a plot can be read as a table: lines by each x that any of them has', () => {
+  test('a plot is also a table, with a row for each x of any line', () => {
     const axes = { x: { title: 'x' }, y: { title: 'y' } }
     const one = {
       name: 'a',
@@ -176,7 +176,7 @@ describe('what is said', () => {
     expect(() => coloursOf([...names, { name: 'one more' }])).toThrow(RangeError)
   })
 
-  test('nothing that was read becomes markup', () => {
+  test('text from files is escaped', () => {
     expect(html`<a title="${'"><b>'}">${[html`<i>${"'&"}</i>`]}</a>`.markup).toBe(
       '<a title="&quot;&gt;&lt;b&gt;"><i>&#39;&amp;</i></a>',
     )
@@ -184,7 +184,7 @@ describe('what is said', () => {
     expect(markdownTable(['a'], [['x|y\nz']])).toBe('| a |\n| --- |\n| x\\|y z |')
   })
 
-  test('around the figures of a document nothing changes', () => {
+  test('text around the figures of a document does not change', () => {
     const document = 'a\n<!-- figures:begin -->\nold\n<!-- figures:end -->\nb\n'
     const changed = withFigures(document, 'new')
     expect(changed).toBe(document.replace('old', 'new'))
@@ -194,7 +194,7 @@ describe('what is said', () => {
 })
 
 describe('the check', () => {
-  test('says which file is not what the results give', async () => {
+  test('names the file that does not match the results', async () => {
     const out = mkdtempSync(join(work, 'check-'))
     const args = ['--from', FIXTURES, '--out', out]
     expect((await report(...args)).code).toBe(0)
@@ -202,7 +202,7 @@ describe('the check', () => {
     writeFileSync(join(out, 'benchmarks.md'), 'by hand')
     const { code, stderr } = await report(...args, '--check')
     expect(code).toBe(1)
-    expect(stderr).toContain('benchmarks.md is not what the results give')
+    expect(stderr).toContain('benchmarks.md does not match the results')
     expect(stderr.trim().split('\n')).toHaveLength(1)
   })
 })

@@ -63,7 +63,7 @@ function measuredOf(name: string): Measured {
 }
 
 describe('a run', { timeout: TIMEOUT_MS }, () => {
-  test('every layer answers right, and the full pipeline costs one call to Redis', async () => {
+  test('every layer responds correctly, and the full pipeline makes one call to Redis', async () => {
     const stdout = await bench('--only', 'layers', '--quick')
     expect(stdout).toMatch(/^full +\d+/m)
     const { figures, details } = measuredOf('layers')
@@ -90,7 +90,7 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     expect(new Set(ids).size, 'ids of figures are unique').toBe(ids.length)
   })
 
-  test('the same under wrangler dev, with a body to write', async () => {
+  test('the same under wrangler dev, with a request body', async () => {
     const scenario = ['--only', 'layers', '--runtime', 'wrangler', '--layers', 'full']
     const stdout = await bench(...scenario, '--request', 'write')
     expect(stdout).toContain('(wrangler, ')
@@ -103,7 +103,7 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     })
   })
 
-  test('tokens are issued and validated right, and the pipeline costs one call for each kind', async () => {
+  test('tokens are issued and validated correctly, and the pipeline makes one call for each kind', async () => {
     const stdout = await bench('--only', 'tokens', '--quick')
     expect(stdout).toContain('Identity V2 (Go): signing RS256')
     const { operations, http, peers } = measuredOf('tokens').details as {
@@ -142,7 +142,7 @@ describe('a run', { timeout: TIMEOUT_MS }, () => {
     expect(nodes.map((node: ProfileNode) => node.callFrame.functionName)).toContain('admit')
   })
 
-  test('what is broken off has not been measured, and leaves no process behind', async () => {
+  test('an interrupted run exits with 1 and leaves no process behind', async () => {
     const child = spawn(process.execPath, [RUN, '--only', 'layers', '--results', results], {
       stdio: ['ignore', 'ignore', 'pipe'],
     })

@@ -33,7 +33,7 @@ async function serve(answer: RequestListener): Promise<string> {
 const good: Question = { method: 'GET', path: '/x', headers: {}, status: 200, answer: 'yes' }
 
 describe('a load with expected answers', () => {
-  test('asks each question once, below its path, where it is told to', async () => {
+  test('sends each request once, below its path prefix', async () => {
     const seen: string[] = []
     const url = await serve(({ url: path }, response) => {
       seen.push(path ?? '')
@@ -45,7 +45,7 @@ describe('a load with expected answers', () => {
     expect(seen.toSorted()).toEqual(['/some/a', '/some/b', '/some/c', '/some/d'])
   })
 
-  test('takes a refusal that is expected, and nothing in its place', async () => {
+  test('accepts an expected refusal, and no other response', async () => {
     const url = await serve((_request, response) => {
       response.writeHead(401).end('{"code":"missing_token"}')
     })
@@ -66,7 +66,7 @@ describe('a load with expected answers', () => {
     )
   })
 
-  test('load that is shed is counted apart where that is allowed, and wrong where not', async () => {
+  test('shed load is counted separately if allowed, and wrong otherwise', async () => {
     let count = 0
     const url = await serve((_request, response) => {
       if (++count % 4 !== 0) return response.end('yes')
@@ -79,7 +79,7 @@ describe('a load with expected answers', () => {
     await expect(ask({ ...load, questions })).rejects.toThrow('2 with status 503')
   })
 
-  test('503 of anything but the gateway’s own refusals is wrong', () => {
+  test('503 without a refusal of the gateway is wrong', () => {
     expect(isShed(503, '{"code":"dependency_unavailable"}')).toBe(true)
     expect(isShed(503, 'Service Unavailable')).toBe(false)
     expect(isShed(502, '{"code":"overloaded"}')).toBe(false)
@@ -93,7 +93,7 @@ describe('counts at the origin and in Redis', () => {
     checkCounts('gateway', { answers, aborted: 1, counts: other }, expected)
   const let_through = { origin: 1, redis: 1 } as const
 
-  test('are right for what was let through with one call each', () => {
+  test('are right for admitted requests with one call each', () => {
     expect(() => refuse(100, counts)).not.toThrow()
   })
 
@@ -108,7 +108,7 @@ describe('counts at the origin and in Redis', () => {
     expect(() => refuse(100, other)).toThrow('gateway: ')
   })
 
-  test('a refused request that reached the origin is noticed', () => {
+  test('a refused request at the origin is found', () => {
     const refused = { ...counts, requests: 0, identified: 0, asserted: 0, calls: 0 }
     const nothing = { origin: 0, redis: 0 } as const
     expect(() => refuse(100, refused, nothing)).not.toThrow()
@@ -120,7 +120,7 @@ describe('counts at the origin and in Redis', () => {
 })
 
 describe('the Worker of the scenarios', () => {
-  test('is bundled and runs with the settings that ship', () => {
+  test('is bundled with the shipped settings', () => {
     const settings = (path: string) =>
       readFileSync(join(ROOT, path), 'utf8').match(
         /^(?:compatibility_\w+|minify|keep_names) = .*$/gm,
@@ -128,7 +128,7 @@ describe('the Worker of the scenarios', () => {
     expect(settings('bench/workers/requests.toml')).toEqual(settings('wrangler.toml'))
   })
 
-  test('has the shipped routes, without their limits and with their demands', () => {
+  test('has the shipped routes with their permissions, without their limits', () => {
     const { routes, abuse } = requestsPolicy(shipped, '/gateway')
     for (const { method, path, permission } of shipped.routes) {
       const route = routes.find((one) => one.method === method && one.path === `/gateway${path}`)
@@ -146,7 +146,7 @@ describe('the Worker of the scenarios', () => {
 })
 
 describe('rounds', () => {
-  test('run in turn, and each is compared with the one beside it', async () => {
+  test('run in turn, and each is compared with the same round of the baseline', async () => {
     const order: string[] = []
     const times = { base: [10, 20], other: [30, 40] }
     const rounds = await inTurn(['base', 'other'] as const, 2, async (name, round) => {
@@ -159,7 +159,7 @@ describe('rounds', () => {
 })
 
 describe('an origin that holds its responses', () => {
-  test('answers only when it is told to, and counts its requests', async () => {
+  test('answers only after release, and counts its requests', async () => {
     const origin = await startHoldingOrigin('body')
     const answer = fetch(origin.url)
     expect(await Promise.race([answer, sleep(50, 'held')])).toBe('held')

@@ -57,21 +57,21 @@ describe('the steps of a user', () => {
     return createSteps(client, urls, { id: 'app', secret: 'x' }).take(step, user, 1)
   }
 
-  test('a token that still opens the gateway after its logout is wrong', async () => {
+  test('a token that is accepted after its logout is wrong', async () => {
     Object.assign(state, { status: 200, body: ORIGIN_BODY })
     expect(await take('again', userWith({ access: 'token' }))).toEqual({ wrong: '200' })
     Object.assign(state, { status: 401, body: '{"code":"invalid_token"}' })
     expect(await take('again', userWith({ access: 'token' }))).toBe('right')
   })
 
-  test('a good token that is refused is wrong, and so is the body of anybody else', async () => {
+  test('a refused good token is wrong, and so is another body', async () => {
     Object.assign(state, { status: 401, body: '{"code":"invalid_token"}' })
     expect(await take('verify', userWith())).toEqual({ wrong: '401 invalid_token' })
     Object.assign(state, { status: 200, body: '{}' })
     expect(await take('verify', userWith())).toEqual({ wrong: '200 with a body of 2 characters' })
   })
 
-  test('a login without both tokens is wrong, and one that is shed has failed', async () => {
+  test('a login without both tokens is wrong, and a shed one has failed', async () => {
     const user = userWith()
     Object.assign(state, { status: 200, body: '{"access_token":"a"}' })
     expect(await take('login', user)).toMatchObject({ wrong: expect.stringContaining('200') })
@@ -83,7 +83,7 @@ describe('the steps of a user', () => {
     expect(user).toMatchObject({ access: 'a', refresh: 'r' })
   })
 
-  test('a dead token is shown to another gateway than the one that ended it', async () => {
+  test('a revoked token is sent to another gateway than the logout', async () => {
     Object.assign(state, { status: 200, body: '' })
     seen.length = 0
     const user = userWith({ access: 'a', refresh: 'r' })
@@ -103,7 +103,7 @@ describe('a run of sessions', () => {
     all: { ...(steps[0] as (typeof steps)[0]), step: 'all', failed: 4, answers: 396 },
   }
 
-  test('is not measured where one answer is wrong, or the origin has seen others', () => {
+  test('fails for one wrong response, or a wrong count at the origin', () => {
     expect(() => refuseWrong('verify', outcome(), 3)).not.toThrow()
     expect(() => refuseWrong('verify', outcome({ wrong: 1, examples: ['200'] }), 3)).toThrow('200')
     expect(() => refuseWrong('verify', outcome(), 2)).toThrow('at the origin')
@@ -111,16 +111,16 @@ describe('a run of sessions', () => {
     expect(() => refuseWrong('again', outcome({ latenciesMs: [] }), 0)).toThrow('no correct answer')
   })
 
-  test('what several senders found is what one would have', () => {
+  test('outcomes of several senders are merged', () => {
     const all = together([outcome(), outcome({ latenciesMs: [9], failed: 2, seconds: 3 })])
     expect(all).toMatchObject({ latenciesMs: [1, 2, 3, 9], failed: 2, seconds: 3, sessions: 6 })
   })
 
-  test('each step is offered a part of what it reached', () => {
+  test('each step is offered a share of its peak', () => {
     expect(ratesOf(run).verify).toBeCloseTo(200 * OFFERED_SHARE)
   })
 
-  test('failures are a share of all requests, and stand beside those of others', () => {
+  test('failures are a share of all requests, with comparable published figures', () => {
     expect(failedPercent({ answers: 396, failed: 4 })).toBe(1)
     expect(failedPercent({ answers: 99_999, failed: 1 })).toBe(0.001)
     const offered: Run[] = [
@@ -152,7 +152,7 @@ export default {
 }`
 
 describe('the heap of an isolate', { timeout: 60_000 }, () => {
-  test('counts what is held and not what is garbage; what is allocated counts both', async () => {
+  test('used bytes exclude garbage; allocated bytes include it', async () => {
     const file = join(folder, 'holder.js')
     writeFileSync(file, WORKER)
     const workerd = await startWorkerd({

@@ -47,8 +47,8 @@ function ledgerWith() {
   }
 }
 
-describe('what is asked for', () => {
-  test('ten minutes, every fault, at 70 % of a peak that is measured', () => {
+describe('options', () => {
+  test('defaults: ten minutes, every fault, 70 % of the measured peak', () => {
     expect(readOptions([])).toEqual({
       minutes: 10,
       rate: undefined,
@@ -75,10 +75,10 @@ describe('what is asked for', () => {
   })
 })
 
-describe('the plan', () => {
+describe('the plan of faults', () => {
   const options = { seconds: 700, windowSeconds: 20, faults: FAULT_NAMES, seed: 4 }
 
-  test('every fault comes before any comes again, each followed by a rest, none in the first window', () => {
+  test('every fault occurs before any occurs again, each followed by a rest, none in the first window', () => {
     const plan = planFaults(options)
     expect(plan[0]?.startSeconds).toBe(20)
     expect(plan.length).toBe(34)
@@ -90,14 +90,14 @@ describe('the plan', () => {
     }
   })
 
-  test('the same seed is the same plan, another one is another', () => {
+  test('the seed determines the plan', () => {
     expect(planFaults(options)).toEqual(planFaults(options))
     expect(planFaults({ ...options, seed: 5 })).not.toEqual(planFaults(options))
   })
 })
 
-describe('what a fault explains', () => {
-  test('its own codes, from its beginning to the end of its recovery, and nothing else', () => {
+describe('failures that a fault explains', () => {
+  test('only its own codes, from its start to the end of its recovery', () => {
     const explanations = createExplanations(explainedBy)
     const window = explanations.begin('redis-hang', 10_000)
     const at = (fromMs: number, toMs: number) => ({ fromMs, toMs, gateway: 0 })
@@ -121,7 +121,7 @@ describe('what a fault explains', () => {
     expect(breakerRecoveryMs(lastedMs)).toBe(recoveryMs)
   })
 
-  test('the peak is measured without a fault, so it explains no outage of Redis', () => {
+  test('the measurement of the peak explains no outage of Redis', () => {
     const explanations = createExplanations(explainedBy)
     explanations.begin('full-load', 10_000)
     const span = { fromMs: 10_000, toMs: 10_001, gateway: 0 }
@@ -129,7 +129,7 @@ describe('what a fault explains', () => {
     expect(explanations.explain('503 overloaded', span)).toBeDefined()
   })
 
-  test('a gateway that was killed explains nothing of the other', () => {
+  test('a killed gateway explains no failure of the other one', () => {
     const explanations = createExplanations(explainedBy)
     const window = explanations.begin('gateway-kill', 10_000, 1)
     const span = { fromMs: 10_000, toMs: 10_001 }
@@ -137,7 +137,7 @@ describe('what a fault explains', () => {
     expect(explanations.explain('none', { ...span, gateway: 0 })).toBeUndefined()
   })
 
-  test('no fault explains a refusal, or an error of our own', () => {
+  test('no fault explains a refusal, or an internal error', () => {
     for (const name of FAULT_NAMES)
       for (const trouble of faultOf(name).explains)
         expect(trouble).not.toMatch(/^4|internal_error|misconfigured/)
@@ -145,7 +145,7 @@ describe('what a fault explains', () => {
 })
 
 describe('R33: the ledger finds', () => {
-  test('a request that must be refused and is not, by its answer or by its arrival', () => {
+  test('a bad request with a 2xx, or at the origin', () => {
     const { ledger, open } = ledgerWith()
     expect(ledger.settle(open(BAD), answer(200), 2_000)).toBe('wrong_accept')
     const silent = open(BAD)
@@ -156,14 +156,14 @@ describe('R33: the ledger finds', () => {
     expect(ledger.findings().counts.wrongAccepts).toBe(3)
   })
 
-  test('a wrong accept during a fault, too: nothing explains one', () => {
+  test('a wrong accept during a fault', () => {
     const { ledger, open, explanations } = ledgerWith()
     explanations.begin('redis-rubbish', 0)
     expect(ledger.settle(open(BAD), answer(200), 2_000)).toBe('wrong_accept')
     expect(ledger.settle(open(BAD), answer(503, 'dependency_unavailable'), 2_000)).toBe('explained')
   })
 
-  test('a caller who is told to the origin as somebody else', () => {
+  test('a request that arrives with another subject', () => {
     const { ledger, open } = ledgerWith()
     ledger.arrive({ number: open(GOOD), subject: 'alice', method: 'GET' })
     expect(ledger.findings().counts.wrongAccepts).toBe(0)
@@ -182,13 +182,13 @@ describe('R33: the ledger finds', () => {
     expect(ledger.findings().counts.unexplained).toBe(1)
   })
 
-  test.each([401, 403, 429])('a good request that is answered %i, whatever the fault', (status) => {
+  test.each([401, 403, 429])('a good request with %i, during any fault', (status) => {
     const { ledger, open, explanations } = ledgerWith()
     explanations.begin('redis-refuse', 0)
     expect(ledger.settle(open(GOOD), answer(status), 2_000)).toBe('wrong_refusal')
   })
 
-  test('a POST that reaches the origin twice; a GET may, for the runtime repeats it', () => {
+  test('a POST that reaches the origin twice; a GET may be repeated by the runtime', () => {
     const { ledger, open } = ledgerWith()
     for (const method of ['GET', 'POST']) {
       const number = open(GOOD, { method })
@@ -197,13 +197,13 @@ describe('R33: the ledger finds', () => {
     expect(ledger.findings().counts.repeats).toBe(1)
   })
 
-  test('requests that never end', () => {
+  test('requests without a response', () => {
     const { ledger, open } = ledgerWith()
     open(GOOD)
     expect(ledger.inFlight()).toBe(1)
   })
 
-  test('a limit that lets more through in one of its windows than it is', () => {
+  test('a window with more requests than the limit', () => {
     const watch = createLimitWatch()
     for (let count = 0; count < 100; count++) watch.arrive('greedy', 65_000 + count * 500)
     // Admitted before the minute ended, and on the way for a while.
@@ -214,7 +214,7 @@ describe('R33: the ledger finds', () => {
   })
 })
 
-describe('R33: the account of audit events', () => {
+describe('R33: the comparison with audit events', () => {
   const answered = (requestId: string, more: Partial<Answered> = {}): Answered => ({
     ...{ requestId, gateway: 0, answeredMs: 50_000, status: 200, code: '' },
     ...more,
@@ -227,18 +227,18 @@ describe('R33: the account of audit events', () => {
   })
   const lostRow = { request_id: 'x', status: 0, reason: 'audit_lost', lost: 2 }
 
-  test('one event for each answer is none lost', () => {
+  test('one event for each response: none is lost', () => {
     const account = accountFor([answered('a'), answered('b')], [row('b'), row('a')], [])
     expect(account).toMatchObject({ matched: 2, lost: 0, doubled: 0, different: 0 })
   })
 
-  test('a missing one is lost, and named', () => {
+  test('a missing event is lost and listed', () => {
     const account = accountFor([answered('a'), answered('b')], [row('a')], [])
     expect(account).toMatchObject({ matched: 1, lost: 1 })
     expect(account.lostExamples[0]).toContain('b')
   })
 
-  test('two for one answer, or one of another status, are found', () => {
+  test('two events for one response, or one with another status, are found', () => {
     const account = accountFor(
       [answered('a'), answered('b')],
       [row('a'), row('a'), row('b', 401)],
@@ -247,7 +247,7 @@ describe('R33: the account of audit events', () => {
     expect(account).toMatchObject({ matched: 0, doubled: 1, different: 1 })
   })
 
-  test('a gateway that is killed accounts for its own last seconds only', () => {
+  test('a kill explains only the last seconds of its own gateway', () => {
     const deaths = [{ gateway: 0, timeMs: 51_000 }]
     const requests = [
       answered('late'),
@@ -258,24 +258,24 @@ describe('R33: the account of audit events', () => {
     expect(accountFor(requests, [], deaths)).toMatchObject({ diedWithGateway: 1, lost: 3 })
   })
 
-  test('what is declared lost is not lost without a word, but what exceeds it is', () => {
+  test('declared losses are explained, further ones are not', () => {
     const requests = ['a', 'b', 'c'].map((id) => answered(id))
     expect(accountFor(requests, [lostRow], [])).toMatchObject({ declaredLost: 2, lost: 1 })
   })
 
-  test('an example of trouble is told with the reason of its event', () => {
+  test('an example has the reason of its audit event', () => {
     const requestId = crypto.randomUUID()
     const rows = [{ ...row(requestId, 503), reason: 'redis:timeout' }]
     const examples = [`read: 503 (${requestId})`, 'read: none (ECONNRESET)']
     expect(withReasons(examples, rows)).toEqual([`${examples[0]} redis:timeout`, examples[1]])
   })
 
-  test('load that was shed has no event for each answer', () => {
+  test('shed load has no event for each response', () => {
     const shed = answered('a', { status: 503, code: 'overloaded' })
     expect(accountFor([shed], [], [])).toMatchObject({ shed: 1, lost: 0 })
   })
 
-  test('what is declared of load that was shed excuses no other', () => {
+  test('a declaration of shed load explains no other missing event', () => {
     const shed = ['a', 'b'].map((id) => answered(id, { status: 503, code: 'overloaded' }))
     const account = accountFor([...shed, answered('c')], [lostRow], [])
     expect(account).toMatchObject({ shed: 2, declaredLost: 0, lost: 1 })
@@ -290,7 +290,7 @@ describe('memory', () => {
       megabytes: 200 + (perMinute * index) / 12 + (index % 2 === 0 ? noise : -noise),
     }))
 
-  test('a slope is found through noise, with the certainty it has', () => {
+  test('a slope is found in noise, with its interval', () => {
     expect(slopeOf(line(3, 10))?.mbPerMinute).toBeCloseTo(3, 0)
     expect(slopeOf(line(0, 10))?.mbPerMinute).toBeCloseTo(0, 0)
     expect(slopeOf(line(3, 0))?.plusMinus).toBe(0)
@@ -298,14 +298,14 @@ describe('memory', () => {
     expect(slopeOf(line(3).slice(0, 8))).toBeUndefined()
   })
 
-  test('what a cache takes in the first part of a run is no leak', () => {
+  test('growth of caches at the start of a run is not a leak', () => {
     const filled = line(0).map((sample, index) =>
       index < 30 ? { ...sample, megabytes: 100 + index } : sample,
     )
     expect(slopeOf(filled)?.mbPerMinute).toBe(0)
   })
 
-  test('the line begins where the process is warm: after so many requests', () => {
+  test('the line starts when the process is warm, after a number of requests', () => {
     const slow = line(0).map((sample, index) =>
       index < 80 ? { ...sample, megabytes: 100 + 2 * index } : { ...sample, answered: 90_000 },
     )
@@ -315,7 +315,7 @@ describe('memory', () => {
     expect(slopeOf(few)).toMatchObject({ isWarm: false })
   })
 
-  test('another process begins anew', () => {
+  test('a restart begins a new line', () => {
     const life = longestLife([...line(0).slice(0, 5), undefined, ...line(0).slice(6, 30)])
     expect(life.length).toBe(24)
   })
@@ -337,7 +337,7 @@ const SOUND: Evidence = {
 }
 
 describe('the invariants', () => {
-  test('hold for what is sound, and a run too short to tell memory breaks none', () => {
+  test('hold for a correct run; a short run does not judge memory', () => {
     expect(allHold(invariantsOf(SOUND))).toBe(true)
   })
 
@@ -365,13 +365,13 @@ describe('the invariants', () => {
   })
 })
 
-test('growth of a process that is not warm yet says nothing, however steep', () => {
+test('growth before the warm-up is not judged', () => {
   const steep = { mbPerMinute: 60, plusMinus: 3, samples: 99, minutes: 8, isWarm: false }
   const [memory] = invariantsOf({ ...SOUND, slopes: [steep] }).slice(-1)
   expect(memory).toMatchObject({ value: '60 +- 3', holds: undefined })
 })
 
-describe('what is left behind', () => {
+describe('results', () => {
   const series = createSeries()
   series.begin(0)
   for (let ms = 0; ms < 90_000; ms += 100)
@@ -417,7 +417,7 @@ describe('what is left behind', () => {
     series: columnsOf(series.seconds()),
   }
 
-  test('figures of seconds and minutes; what was quiet by itself', () => {
+  test('figures by second and minute, and without faults', () => {
     expect(result.series.answers.slice(0, 3)).toEqual([10, 10, 10])
     expect([result.series.ok[0], result.series.failed[0]]).toEqual([8, 2])
     expect(result.series.p50Ms[0]).toBe(400)
@@ -425,7 +425,7 @@ describe('what is left behind', () => {
     expect(result.minutes.map(({ quietAnswers }) => quietAnswers)).toEqual([150, 300])
   })
 
-  test('JSON that reads back as it was, and a picture with every line and every fault', () => {
+  test('JSON that parses to the same value, and a plot with every line and fault', () => {
     const folder = mkdtempSync(join(tmpdir(), 'soak-test-'))
     try {
       const [json = '', svg = ''] = writeResult(join(folder, 'soak.json'), result)
@@ -448,7 +448,7 @@ describe('what is left behind', () => {
     }
   })
 
-  test('memory: what is judged of a gateway, and apart from it what its whole process takes', () => {
+  test('memory of the isolate, which is judged, and of its process', () => {
     expect(report(result)).toMatch(/^gateway 1: the isolate's heap +20 +21 +0\.1 \+- 0\.2 +2$/m)
     expect(report(result)).toMatch(/^gateway 1: resident in its process +200 +210 +- +-$/m)
     const judged = invariantsOf(SOUND).filter(({ what }) => what.includes('MB/min'))
@@ -458,7 +458,7 @@ describe('what is left behind', () => {
     ])
   })
 
-  test('tables that say which invariant is broken, and how to begin to search', () => {
+  test('tables with the broken invariants and examples', () => {
     expect(report(result)).not.toContain('BROKEN')
     const { findings } = SOUND
     const broken = invariantsOf({

@@ -42,7 +42,7 @@ const nameOf = (pid: number) => readFileSync(`/proc/${pid}/comm`, 'utf8').trim()
 const hasRedis = spawnSync('redis-server', ['--version']).status === 0
 
 describe('npm run soak', { timeout: TIMEOUT_MS }, () => {
-  test('R33: a short one with three faults: nothing wrong passes, nothing is lost', async () => {
+  test('R33: a short soak with three faults has no wrong accept and no lost audit event', async () => {
     const file = join(folder, 'short.json')
     const ended = await soak(
       [
@@ -75,7 +75,7 @@ describe('npm run soak', { timeout: TIMEOUT_MS }, () => {
     expect(readFileSync(file.replace('.json', '.svg'), 'utf8')).toContain('redis-rubbish')
   })
 
-  test.skipIf(!hasRedis)('R33: a 503 that no fault explains breaks it', async () => {
+  test.skipIf(!hasRedis)('R33: a 503 without a fault breaks an invariant', async () => {
     const file = join(folder, 'unexplained.json')
     const options = ['--minutes', '0.4', '--rate', '20', '--window', '60', '--out', file]
     const running = soak(options, PATIENT)
@@ -96,7 +96,7 @@ describe('npm run soak', { timeout: TIMEOUT_MS }, () => {
     expect(ended.stdout).toContain('BROKEN')
   })
 
-  test('says what it takes, and what makes no run', async () => {
+  test('prints its options, and reports invalid ones', async () => {
     const help = await soak(['--help']).ended
     expect(help.stdout).toContain('--minutes <n>')
     const mistake = await soak(['--minutes', 'ten']).ended

@@ -2,36 +2,36 @@ import { describe, expect, test } from 'vitest'
 import { createLatencies, median, ratio, rounded } from '../../bench/measure/statistics.ts'
 
 describe('median', () => {
-  test('the middle one of an odd number, in whatever order, and the input stays as it is', () => {
+  test('is the middle value of an odd number, in any order, without changing the input', () => {
     const values = [9, 1, 5]
     expect(median(values)).toBe(5)
     expect(values).toEqual([9, 1, 5])
   })
 
-  test('the mean of the two middle ones of an even number', () => {
+  test('is the mean of the two middle values of an even number', () => {
     expect(median([10, 1, 4, 100])).toBe(7)
   })
 
-  test('one outlier does not move it', () => {
+  test('is not moved by one outlier', () => {
     expect(median([100, 101, 99, 100, 100_000])).toBe(100)
   })
 
-  test('nothing has no median', () => {
+  test('of no values is an error', () => {
     expect(() => median([])).toThrow(RangeError)
   })
 })
 
 describe('ratio', () => {
-  test('says how many times the base', () => {
+  test('is the value divided by the base', () => {
     expect(ratio(325, 130)).toBe(2.5)
   })
 
-  test.each([0, -1, Number.NaN])('nothing is compared with %d', (base) => {
+  test.each([0, -1, Number.NaN])('a base of %d is an error', (base) => {
     expect(() => ratio(1, base)).toThrow(RangeError)
   })
 })
 
-test('rounding keeps numbers, not text', () => {
+test('rounding returns numbers', () => {
   expect(rounded(1.005_4, 2)).toBe(1.01)
   expect(rounded(12, 2)).toBe(12)
 })
@@ -60,7 +60,7 @@ describe('latencies', () => {
     expect(histogram.meanMs).toBeCloseTo(1.6665, 6)
   })
 
-  test('two that are added, by way of JSON, tell what one would', () => {
+  test('values added from JSON are merged', () => {
     const [one, other, both] = [1, 2, 3].map(createLatencies)
     for (let ms = 1; ms <= 100; ms++) {
       ;(ms % 3 === 0 ? one : other)?.record(ms)
@@ -72,7 +72,7 @@ describe('latencies', () => {
     expect(one?.percentile(0.9)).toBe(90)
   })
 
-  test('nothing recorded has no percentile', () => {
+  test('without values there is no percentile', () => {
     expect(() => createLatencies().percentile(0.5)).toThrow(RangeError)
     expect(() => createLatencies().meanMs).toThrow(RangeError)
   })

@@ -14,14 +14,14 @@ const directory = mkdtempSync(join(tmpdir(), 'suite-test-'))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
 
 describe('the registry', () => {
-  test('holds every scenario that has a file, under the name of its file', () => {
+  test('has every scenario of the folder, under the name of its file', () => {
     const files = readdirSync(FOLDER, { withFileTypes: true })
       .filter((entry) => entry.isFile() && entry.name !== 'index.ts')
       .map(({ name }) => basename(name, '.ts'))
     expect(SCENARIOS.map(({ id }) => id).toSorted()).toEqual(files.toSorted())
   })
 
-  test('something is measured beside every figure that is published, or it says why not', () => {
+  test('every published figure has a comparable scenario, or a reason why not', () => {
     const answered = new Set<string>(SCENARIOS.flatMap(({ answers }) => answers))
     const published = Object.entries<Published>(PUBLISHED)
     const missing = published.filter(
@@ -30,7 +30,7 @@ describe('the registry', () => {
     expect(missing.map(([id]) => id)).toEqual([])
   })
 
-  test('every scenario says what makes it fail, and how long it takes', () => {
+  test('every scenario states its conditions and its duration', () => {
     for (const { id, asserts, seconds, runtimes } of SCENARIOS) {
       expect(asserts, id).not.toEqual([])
       expect(runtimes, id).not.toEqual([])
@@ -38,7 +38,7 @@ describe('the registry', () => {
     }
   })
 
-  test('what all of them say they take fits a quick run of 3 minutes and a full one of 40', () => {
+  test('the stated durations fit a quick run of 3 minutes and a full run of 40', () => {
     const sum = (of: (scenario: Scenario) => number) =>
       SCENARIOS.reduce((total, scenario) => total + of(scenario), 0)
     expect(sum(({ seconds }) => seconds.quick)).toBeLessThanOrEqual(3 * 60)
@@ -46,7 +46,7 @@ describe('the registry', () => {
     expect(full).toBeLessThanOrEqual(40 * 60)
   })
 
-  test('what takes too long for a quick run of all is run where it is named', () => {
+  test('a scenario that is too long for a quick run runs if it is selected', () => {
     const [one] = SCENARIOS
     if (one === undefined) throw new Error('there is no scenario')
     const long = { ...one, id: 'long', seconds: { quick: 0, full: 60 } }
@@ -57,7 +57,7 @@ describe('the registry', () => {
     expect(idsOf('quick', ['long'])).toContain('long')
   })
 
-  test('--list tells all of it', () => {
+  test('--list prints title and description', () => {
     const text = listOf(SCENARIOS)
     for (const { id, title, measures } of SCENARIOS) {
       expect(text).toContain(`${id}: ${title}`)
@@ -86,19 +86,19 @@ function scenarioOf(
   }
 }
 
-describe('what is to run', () => {
+describe('selection of scenarios', () => {
   const known = [scenarioOf('both', undefined, ['workerd', 'wrangler']), scenarioOf('one')]
   const idsOf = (options: Partial<Parameters<typeof jobsOf>[1]>) =>
     jobsOf(known, { only: undefined, runtime: undefined, effort: 'full', ...options }).map(
       ({ scenario, runtime }) => `${scenario.id} ${runtime}`,
     )
 
-  test('in full each scenario runs wherever it can, quickly in the first place only', () => {
+  test('a full run uses all runtimes of a scenario, a quick run only the first', () => {
     expect(idsOf({})).toEqual(['both workerd', 'both wrangler', 'one workerd'])
     expect(idsOf({ effort: 'quick' })).toEqual(['both workerd', 'one workerd'])
   })
 
-  test('some of them, in the order of the registry, and under one runtime', () => {
+  test('selected scenarios run in the order of the registry, and under one runtime', () => {
     expect(idsOf({ only: ['one', 'both'], effort: 'quick' })).toEqual([
       'both workerd',
       'one workerd',
@@ -106,12 +106,12 @@ describe('what is to run', () => {
     expect(idsOf({ runtime: 'wrangler' })).toEqual(['both wrangler'])
   })
 
-  test('an id that there is not is told with those that there are', () => {
+  test('an unknown id is reported with the known ones', () => {
     expect(() => idsOf({ only: ['none'] })).toThrow('unknown scenario "none"; known: both, one')
     expect(() => idsOf({ only: [''] })).toThrow('unknown scenario ""')
   })
 
-  test('a run of nothing is none', () => {
+  test('a selection without scenarios is an error', () => {
     expect(() => idsOf({ only: ['one'], runtime: 'wrangler' })).toThrow('runs under wrangler')
   })
 })
@@ -137,7 +137,7 @@ async function run(scenarios: readonly Scenario[]) {
 }
 
 describe('a run', () => {
-  test('one that fails is told in one line, and does not stop the others', async () => {
+  test('a failed scenario is reported in one line and does not stop the others', async () => {
     const broken = scenarioOf('broken', async () => {
       throw new Error('3 wrong answers\nand where')
     })
@@ -152,7 +152,7 @@ describe('a run', () => {
     expect(saved, 'after each of them').toEqual([['a'], ['a'], ['a', 'b']])
   })
 
-  test('one that a busy machine spoiled runs once more and says so; another failure stands', async () => {
+  test('a scenario that failed on a busy machine runs once more, with a note; other failures do not', async () => {
     const STARVED = 'wrong answers from http://a/: 2 with status 503'
     const failing = (message: string, times: number) => {
       let attempts = 0
@@ -176,7 +176,7 @@ describe('a run', () => {
     }
   })
 
-  test('what one has started is closed before the next begins, also where it failed', async () => {
+  test('processes of a scenario are closed before the next one begins, also after a failure', async () => {
     const events: string[] = []
     const starting =
       (id: string) =>
@@ -199,7 +199,7 @@ describe('a run', () => {
     ])
   })
 
-  test('each has a folder to itself, and is told what was asked in detail', async () => {
+  test('each scenario has its own folder and receives the detailed options', async () => {
     const seen: ScenarioContext[] = []
     const looking = async (context: ScenarioContext) => {
       seen.push(context)
@@ -213,21 +213,21 @@ describe('a run', () => {
     }
   })
 
-  test('it says where it is, and what is left', async () => {
+  test('progress shows the position and the remaining time', async () => {
     const { said } = await run([scenarioOf('a'), scenarioOf('b')])
     expect(said[0]).toMatch(/^\[1\/2\] a, workerd: Of a; about 2 s left in all$/)
     expect(said[1]).toMatch(/^\[2\/2\] b, workerd: Of b; about \d+ s left in all$/)
   })
 })
 
-describe('what is printed', () => {
+describe('printed results', () => {
   const figure: Figure = {
     ...{ id: 'full', title: 'full pipeline', value: 2.45, unit: 'ratio' },
     aim: { at: 'most', value: 2.4 },
     beside: ['spacetime-full-stack'],
   }
 
-  test('figures stand beside their aim, and beside what others say', () => {
+  test('figures are printed with their aim and with published figures', () => {
     const text = measuredText({
       ...{ scenario: 'a', title: 'Of a', runtime: 'workerd', tookSeconds: 1 },
       figures: [figure, { ...figure, title: 'cached', value: 2.4 }],
@@ -242,7 +242,7 @@ describe('what is printed', () => {
     expect(text).toContain('It was quiet.')
   })
 
-  test('an aim is met at its very value, in either direction', () => {
+  test('a value equal to the aim meets it, in either direction', () => {
     expect(isMet({ value: 5, aim: { at: 'most', value: 5 } })).toBe(true)
     expect(isMet({ value: 5.1, aim: { at: 'most', value: 5 } })).toBe(false)
     expect(isMet({ value: 5, aim: { at: 'least', value: 5 } })).toBe(true)
@@ -250,7 +250,7 @@ describe('what is printed', () => {
     expect(isMet({ value: 1 })).toBeUndefined()
   })
 
-  test('a number has as many digits as say something', () => {
+  test('numbers have their significant digits', () => {
     expect(valueText({ value: 0.1234, unit: 'ms' })).toBe('0.123 ms')
     expect(valueText({ value: 12.345, unit: 'us' })).toBe('12.3 us')
     expect(valueText({ value: 12_345.6, unit: '1/s' })).toBe('12,346 1/s')

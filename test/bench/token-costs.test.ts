@@ -36,7 +36,7 @@ describe('the time of an operation', () => {
     cpu: { userMicros: 30_000, systemMicros: 20_000 },
   }
 
-  test('is that of the batches without empty ones, divided by all that they did', () => {
+  test('is the time of the batches without empty batches, per operation', () => {
     expect(roundOf(raw)).toEqual({
       operations: 400,
       micros: 100,
@@ -45,13 +45,13 @@ describe('the time of an operation', () => {
     })
   })
 
-  test('is never told to be nothing', () => {
+  test('of zero is an error', () => {
     expect(() => roundOf({ ...raw, batchMicros: 2_000 })).toThrow(RangeError)
   })
 })
 
 describe('the heap of an operation', () => {
-  test('is what a batch allocates beyond an empty one, divided by all that it did', () => {
+  test('is the allocation of a batch without an empty batch, per operation', () => {
     expect(bytesEach(780_000, 30_000, 100)).toBe(7_500)
     expect(bytesEach(29_000, 30_000, 100)).toBe(0)
   })
@@ -67,7 +67,7 @@ describe('the table of operations', () => {
     },
   ]
 
-  test('a peer is told as a multiple of ours', () => {
+  test("a peer's time is a multiple of ours", () => {
     const peer = parsePeer(
       'Go',
       '{"version":"go9"}\n{"id":"issue-RS256","micros":1250.04,"operations":8}',
@@ -79,14 +79,14 @@ describe('the table of operations', () => {
     expect(operationNotes(peers)).toContain('Go: go9; one core, same machine.')
   })
 
-  test('a peer that is not there is said to be skipped', () => {
+  test('a missing peer is listed as skipped', () => {
     const skipped = [{ name: 'Python', reason: 'not on this machine' }]
     const text = operationNotes({ ...NO_PEERS, skipped }).join('\n')
     expect(text).toContain('Python: skipped (not on this machine).')
     expect(text).not.toContain('the peer takes')
   })
 
-  test('every operation that has a name has a title', () => {
+  test('every operation has a title', () => {
     expect(OPERATIONS.map(({ id }) => id)).toEqual(OPERATION_IDS)
   })
 })
@@ -108,7 +108,7 @@ describe('the table of cases', () => {
     requiredPerSecond: 1_000,
   }
 
-  test('figures are medians of the rounds, and CPU is told for a thousand', () => {
+  test('figures are medians of the rounds with their spread, and CPU is per thousand', () => {
     const figures = figuresOf(issuing, [round(900, 800), round(1_200, 500), round(1_000, 650)])
     expect(figures).toMatchObject({
       requestsPerSecond: 1_000,
@@ -120,21 +120,21 @@ describe('the table of cases', () => {
     expect(() => figuresOf(issuing, [])).toThrow(RangeError)
   })
 
-  test('what is required is met or missed, and a load at its limit is told', () => {
+  test('required rates are met or missed, and a load at its limit is reported', () => {
     const textOf = (each: Sample) => caseNotes([figuresOf(issuing, [each])]).join()
     expect(textOf(round(1_000, 500))).toContain('Required: issue ES256: 1,000/s: met (1,000).')
     expect(textOf(round(999, 500))).toContain('missed (999).')
     expect(textOf(round(999, 500, 0.95))).toContain('missed (999; the load was at its limit).')
   })
 
-  test('nothing is required of what has no requirement', () => {
+  test('a case without a required rate has no note', () => {
     const free = { ...issuing, requiredPerSecond: undefined }
     expect(caseNotes([figuresOf(free, [round(10, 500)])]).join()).not.toContain('Required')
     expect(caseTable([figuresOf(free, [round(10, 500)])]).rows).toHaveLength(1)
   })
 })
 
-test('the many tokens that count as cached fit a cache, and not many more do', () => {
+test('the number of cached tokens is about the capacity of a cache', () => {
   const bytes = MANY_TOKENS * cachedBytes(ORDINARY_CHARACTERS)
   expect(bytes).toBeLessThanOrEqual(DEFAULT_CACHED_TOKEN_BYTES)
   expect(bytes).toBeGreaterThan(0.8 * DEFAULT_CACHED_TOKEN_BYTES)
@@ -145,7 +145,7 @@ describe('answers of a token endpoint', () => {
   const bodyOf = (members: object) =>
     JSON.stringify({ access_token: token, token_type: 'Bearer', expires_in: 900, ...members })
 
-  test('a new token in a whole answer is right, and the same token again is not', () => {
+  test('a new token in a complete response is right, and the same token again is not', () => {
     const issued = createIssuedTokens('opaque')
     expect(issued.take(bodyOf({}))).toBe(true)
     expect(issued.take(bodyOf({}))).toBe(false)
@@ -179,7 +179,9 @@ describe('peers', () => {
     },
   )
 
-  test('each peer measures every algorithm, or says why not', { timeout: 240_000 }, async () => {
+  test('each peer measures every algorithm, or is skipped with a reason', {
+    timeout: 240_000,
+  }, async () => {
     const directory = mkdtempSync(join(tmpdir(), 'bench-peers-'))
     const { signal } = new AbortController()
     const peers = await measurePeers({ seconds: 0.01, directory, signal, onProgress: () => {} })

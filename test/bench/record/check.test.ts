@@ -10,18 +10,18 @@ const worstOf = (...events: readonly (readonly HistoryEvent[])[]) => {
   return findings.map(({ limit, certain, possible }) => ({ limit, certain, possible }))
 }
 
-describe('R16: of windows it', () => {
+describe('R16: the check of windows', () => {
   /** The limit, at the end of each of five windows. */
   const good = many(50, (index) => request(Math.floor(index / 10) * 1_010 + (index % 10)))
 
-  test('lets the limit pass in each window', () => {
+  test('accepts the limit in each window', () => {
     const verdict = verdictOf(good)
     expect(violationsOf(verdict)).toEqual([])
     expect(verdict).toMatchObject({ requests: 50, admitted: 50 })
     expect(worstOf(good)).toEqual([{ limit: 'strict', certain: 10, possible: 10 }])
   })
 
-  test('finds a single admission too many, wherever it is', () => {
+  test('finds a single admission too many at any place', () => {
     for (const atMs of [0, 9, 500, 995, 2_020, 4_500]) {
       const verdict = verdictOf(good, request(atMs))
       expect(verdict.windows.violations, String(atMs)).toEqual([
@@ -30,20 +30,20 @@ describe('R16: of windows it', () => {
     }
   })
 
-  test('finds one over a boundary, where each fixed window has its limit', () => {
+  test('finds one across a boundary, although each fixed window is within its limit', () => {
     const late = many(10, (index) => request(980 + index))
     const early = many(10, (index) => request(1_005 + index))
     expect(worstOf(late, early)[0]).toMatchObject({ certain: 20 })
   })
 
-  test('finds one that got no answer, or another one, and has reached the origin', () => {
+  test('finds one without a 200 that reached the origin', () => {
     const silent = request(50, { status: 0, completeMs: 9_000, arriveMs: 60 })
     expect(verdictOf(good, silent).windows.violations).toHaveLength(1)
     expect(verdictOf(good, refused(50, 503)).windows.violations).toEqual([])
     expect(verdictOf(good, refused(50, 429)).windows.violations).toEqual([])
   })
 
-  test('counts only what was certainly inside, and says what may have been', () => {
+  test('counts certain admissions, and reports possible ones', () => {
     const ten = many(10, () => request(0))
     // One that was admitted at some time before it arrived, which is a window after the others.
     const slow = request(0, { arriveMs: 1_001, completeMs: 1_100 })
@@ -53,14 +53,14 @@ describe('R16: of windows it', () => {
     expect(worstOf(ten, noticed)).toEqual([{ limit: 'strict', certain: 11, possible: 11 }])
   })
 
-  test('takes windows for half open: a window later there is room', () => {
+  test('treats windows as half open', () => {
     const at = (ms: number) =>
       many(10, () => request(ms, { arriveMs: ms, completeMs: ms + ANSWERED_MS }))
     expect(worstOf(at(0), at(1_000))).toEqual([{ limit: 'strict', certain: 10, possible: 10 }])
     expect(worstOf(at(0), at(999))[0]).toMatchObject({ certain: 20 })
   })
 
-  test('keeps subjects and limits apart, and adds up routes that share a limit', () => {
+  test('separates subjects and limits, and adds up routes that share a limit', () => {
     const bob = many(10, (index) => request(index, { subject: 'bob' }))
     const leased = many(10, (index) => request(index, { route: 'leased' }))
     expect(verdictOf(good, bob, leased).windows.violations).toEqual([])
@@ -73,7 +73,7 @@ describe('R16: of windows it', () => {
     expect(verdictOf(free).windows).toEqual({ findings: [], violations: [] })
   })
 
-  test('allows twice the limit and what was held around a loss of all data, and no more than once', () => {
+  test('allows twice the limit and the leased units around a loss of all data, once', () => {
     const loss = [{ kind: 'loss', fromMs: 100, untilMs: 200 }] as const
     const old = many(10, (index) => request(index, { route: 'leased' }))
     const fresh = (count: number, atMs: number) =>
@@ -92,13 +92,13 @@ describe('R16: of windows it', () => {
   })
 })
 
-describe('of revocations it', () => {
+describe('the check of revocations', () => {
   const use = (invokeMs: number, process = 0) => request(invokeMs, { route: 'free', process })
   const refusal = (invokeMs: number, process = 0) =>
     refused(invokeMs, 401, { route: 'free', process })
   const revoked = [revocation(90, 100)]
 
-  test('lets pass who is within the bound, in any process', () => {
+  test('accepts admissions within the bound, at any process', () => {
     const verdict = verdictOf(revoked, use(0), use(95), use(120), use(599.999, 1), refusal(600))
     expect(violationsOf(verdict)).toEqual([])
     expect(verdict.revocations.total).toEqual({
@@ -108,19 +108,19 @@ describe('of revocations it', () => {
     expect(verdict.revocations.byProcess[1]).toMatchObject({ within: 1, judged: 0 })
   })
 
-  test('finds one that was sent just as the bound had passed', () => {
+  test('finds an admission that was sent just after the bound', () => {
     const { revocations } = verdictOf(revoked, use(600, 1))
     expect(revocations.total).toMatchObject({ judged: 1, late: 1, latestMs: 500 })
     expect(revocations.violations).toHaveLength(1)
     expect(revocations.violations[0]).toContain('at process 1 got in 500.0 ms after')
   })
 
-  test('finds one that was told something else, and reached the origin', () => {
+  test('finds one without a 200 that reached the origin', () => {
     const silent = request(700, { route: 'free', status: 0, arriveMs: 900 })
     expect(verdictOf(revoked, silent).revocations.total.late).toBe(1)
   })
 
-  test('says nothing of a revocation without an answer, nor of another token', () => {
+  test('does not judge a revocation without a response, or another token', () => {
     const unanswered = [revocation(90, 100, { status: 503 })]
     expect(verdictOf(unanswered, use(900)).revocations).toMatchObject({
       ...{ calls: 1, unanswered: 1, revoked: 0, violations: [] },
@@ -133,7 +133,7 @@ describe('of revocations it', () => {
     expect(verdict.revocations.total).toMatchObject({ within: 1, late: 1 })
   })
 
-  test('says nothing of what Redis may have forgotten, and of nothing else', () => {
+  test('skips only revocations that Redis may have lost', () => {
     const loss = [{ kind: 'loss', fromMs: 800, untilMs: 1_000 }] as const
     const late = verdictOf(revoked, loss, use(700))
     expect(late.revocations.total.late).toBe(1)
@@ -147,7 +147,7 @@ describe('of revocations it', () => {
     expect(after.revocations.total.late).toBe(1)
   })
 
-  test('tells by what was wrong with whom', () => {
+  test('counts by fault and process', () => {
     const hang = [fault('hang', 50, 1_000, [1])]
     const { revocations } = verdictOf(revoked, hang, use(200, 0), use(200, 1), refusal(700, 1))
     expect(revocations.byFault).toMatchObject({
@@ -157,8 +157,8 @@ describe('of revocations it', () => {
   })
 })
 
-describe('of answers it', () => {
-  test('finds those that have no reason', () => {
+describe('the check of responses', () => {
+  test('finds unexplained responses', () => {
     const wrongOf = (events: readonly HistoryEvent[]) => verdictOf(events).answers.wrong
     expect(wrongOf(request(0, { arriveMs: null }))).toHaveLength(1)
     expect(wrongOf(request(0, { status: 503 }))).toHaveLength(1)
@@ -171,13 +171,13 @@ describe('of answers it', () => {
     expect(wrongOf(refused(0, 429))).toEqual([])
   })
 
-  test('takes a revocation that may have worked for the reason of a 401, once it had begun', () => {
+  test('explains a 401 by a started revocation', () => {
     const tried = [revocation(90, 100, { status: 503 })]
     expect(verdictOf(tried, refused(88, 401)).answers.wrong).toEqual([])
     expect(verdictOf(tried, refused(80, 401)).answers.wrong).toHaveLength(1)
   })
 
-  test('takes faults for the reason of 503, of whom they concern, while they last and shortly after', () => {
+  test('explains a 503 by a fault of that process, during and shortly after it', () => {
     const hang = [fault('hang', 1_000, 2_000, [1])]
     const unexplained = (invokeMs: number, process: number, status = 503) =>
       verdictOf(hang, refused(invokeMs, status, { process })).answers.unexplained.length
@@ -193,7 +193,7 @@ describe('of answers it', () => {
     expect(verdictOf(killed, silent).answers.unexplained).toEqual([])
   })
 
-  test('takes a machine without time for the reason where no fault was made', () => {
+  test('explains a 503 by an overloaded machine', () => {
     const starved = fault('starved', 1_000, 1_100)
     const hang = fault('hang', 500, 2_000, [1])
     const events = [...refused(1_050, 503, { process: 0 }), ...refused(1_050, 503, { process: 1 })]
@@ -202,7 +202,7 @@ describe('of answers it', () => {
     expect(byFault).toMatchObject({ starved: { requests: 1 }, hang: { requests: 1 } })
   })
 
-  test('counts them by what was wrong with the process that was asked', () => {
+  test('counts responses by the fault of the called process', () => {
     const hang = [fault('hang', 1_000, 2_000, [1])]
     const { byFault } = verdictOf(
       ...[hang, refused(1_500, 503, { process: 1 }), refused(3_000, 429, { process: 1 })],

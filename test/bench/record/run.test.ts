@@ -33,7 +33,7 @@ async function record(...args: readonly string[]) {
 }
 
 describe('npm run record', { timeout: TIMEOUT_MS }, () => {
-  test('R16: four processes, with leases and without: no window above its limit, and nobody late after a revocation', async () => {
+  test('R16: four processes, with leases and without: no window above its limit, and no late admission after a revocation', async () => {
     const history = join(folder, 'history.gz')
     const { stdout, stderr, code } = await record(
       ...['--bursts', '4', '--seconds', '24', '--window', '4', '--faults', 'hang', '--seed', '7'],
@@ -94,7 +94,7 @@ describe('npm run record', { timeout: TIMEOUT_MS }, () => {
     expect(late.revocations.violations).toHaveLength(1)
   })
 
-  test('says what it takes, and what makes no run', async () => {
+  test('prints its options, and reports invalid ones', async () => {
     expect((await record('--help')).stdout).toContain('--revocations <n>')
     const mistake = await record('--faults', 'earthquake')
     expect(mistake).toMatchObject({ code: 2 })
@@ -102,8 +102,8 @@ describe('npm run record', { timeout: TIMEOUT_MS }, () => {
   })
 })
 
-describe('what is asked for', () => {
-  test('a quarter of an hour, with every fault', () => {
+describe('options', () => {
+  test('defaults: a quarter of an hour, with every fault', () => {
     expect(readOptions([])).toEqual({
       ...{ seconds: 900, windowSeconds: 26, burstSeconds: 40, faults: FAULT_NAMES },
       ...{ revocations: 10, seed: 1, results: undefined, history: undefined },
@@ -124,11 +124,11 @@ describe('what is asked for', () => {
   })
 })
 
-describe('the plan', () => {
+describe('the plan of faults', () => {
   const options = { seconds: 900, windowSeconds: 26, faults: FAULT_NAMES, seed: 4 }
   const plan = planFaults(options)
 
-  test('each fault comes before any comes again, at one process or more, and with a rest before it', () => {
+  test('each fault occurs before any occurs again, at one process or more, after a rest', () => {
     expect(plan).toHaveLength(34)
     // Two come three times in a round.
     expect(new Set(plan.slice(0, FAULT_NAMES.length + 4).map(({ name }) => name)).size).toBe(
@@ -143,7 +143,7 @@ describe('the plan', () => {
     expect(plan.some(({ processes }) => processes.length === TERMS.processes)).toBe(true)
   })
 
-  test('the same seed is the same plan, another one is another', () => {
+  test('the seed determines the plan', () => {
     expect(planFaults(options)).toEqual(plan)
     expect(planFaults({ ...options, seed: 5 })).not.toEqual(plan)
   })
