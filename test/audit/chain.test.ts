@@ -237,7 +237,7 @@ describe('a chain', () => {
     await sql(`UPDATE audit_checkpoints SET hash = '${forged.head.hash}'`).run()
     expect((await verify(keys)).findings).toMatchObject([
       { kind: 'checkpoint', seq: 0 },
-      { kind: 'checkpoint', seq: 20, detail: 'its signature is not good' },
+      { kind: 'checkpoint', seq: 20, detail: 'its signature is not valid' },
     ])
     for (const change of [
       'UPDATE audit_checkpoints SET signature = NULL',

@@ -232,7 +232,7 @@ describe('S66: an erasure', () => {
     expect(await verifyChain(page, undefined)).toMatchObject({ ok: true, erased: 1 })
     await sql(`UPDATE audit_events SET ${anonymous}, erasure = '${id}' WHERE seq = 2`).run()
     expect((await verifyChain(page, undefined)).findings).toMatchObject([
-      { kind: 'erasure', seq: 1, detail: `2 rows say that ${id} erased them, and it erased 1` },
+      { kind: 'erasure', seq: 1, detail: `2 rows name the erasure ${id}, but it erased only 1` },
     ])
   })
 

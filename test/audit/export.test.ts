@@ -216,7 +216,7 @@ describe('S66: the export of the chain', () => {
     const { code, stderr } = await runCli(['audit', 'verify', '--file', file])
     expect(code).toBe(1)
     expect(stderr).toMatch(
-      /^portcullis: unreadable_export: .*line \d+ is no row of the audit trail/,
+      /^portcullis: unreadable_export: .*line \d+ is not a row of the audit trail/,
     )
   })
 

@@ -80,9 +80,18 @@ function statuses(block: Block, output: string): readonly [promised: string[], g
 
 describe('documents', () => {
   test('with commands for a user are all in the list of guides', () => {
-    const developers = /^(CONTRIBUTING|bench\/README)\.md$|^docs\/decisions\//
+    const others = /^(CONTRIBUTING|bench\/README|docs\/index)\.md$|^docs\/decisions\//
     const withCommands = DOCUMENTS.filter((path) => commandsOf(path).length > 0)
-    expect(withCommands.filter((path) => !developers.test(path)).sort()).toEqual([...GUIDES].sort())
+    expect(withCommands.filter((path) => !others.test(path)).sort()).toEqual([...GUIDES].sort())
+  })
+
+  test('of the first page of the site have only commands of the README', () => {
+    const linesOf = (path: string) =>
+      commandsOf(path).flatMap(({ text }) => text.replaceAll(/ +/g, ' ').split('\n'))
+    const readme = linesOf('README.md')
+    const first = linesOf('docs/index.md')
+    expect(first.length).toBeGreaterThan(0)
+    for (const line of first) expect(readme).toContain(line)
   })
 
   test('contain the commands that they must contain', () => {
