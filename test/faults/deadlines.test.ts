@@ -36,7 +36,7 @@ describe('every call to a dependency has a deadline', () => {
         ({ index }) => [path, code.slice(index, index + 400)] as const,
       )
     })
-    expect(calls.map(([path]) => path)).toContain('src/tokens/key-set-download.ts')
+    expect(calls.map(([path]) => path)).toContain('src/tokens/key-set-source.ts')
     const without = calls.filter(([, call]) => !/\bsignal\b/.test(call)).map(([path]) => path)
     expect(without).toEqual([])
     // This call has its options in a variable a few lines above.

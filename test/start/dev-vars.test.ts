@@ -60,6 +60,6 @@ describe('.dev.vars', () => {
   )
 
   it('refuses a value that cannot be quoted', () => {
-    expect(() => line('NAME', `'\``)).toThrow('NAME holds characters')
+    expect(() => line('NAME', `'\``)).toThrow('NAME contains characters')
   })
 })
