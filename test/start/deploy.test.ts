@@ -31,7 +31,7 @@ describe('npm run deploy', () => {
   it('refuses to deploy before a database exists', async () => {
     const { code, stdout, stderr } = await checkout.run(['node', 'dev/deploy.ts']).ended
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
-    expect(stderr).toContain('wrangler.toml has no database_id yet')
+    expect(stderr).toContain('wrangler.toml has no database_id')
   })
 
   it('names a Worker that does not bundle, with the error', async () => {

@@ -40,5 +40,5 @@ test('S34: the scan of Redis finds a key without a TTL that the document does no
 })
 
 test('the scan of an empty Redis fails, because it proves nothing', async () => {
-  expect(await complaintsAbout(redis)).toEqual(['there is nothing in it to look at'])
+  expect(await complaintsAbout(redis)).toEqual(['Redis is empty, so the check proves nothing'])
 })
