@@ -117,7 +117,7 @@ describe('R16: an exact window', () => {
     )
   })
 
-  test('R17: a clock that is set back admits nobody extra and refuses nobody for more than two windows', () => {
+  test('R17: a clock that is set back admits no extra request and refuses no caller for more than two windows', () => {
     const hour = 3_600e6
     const backs = fc.array(
       fc.record({ at: fc.nat(REQUESTS), micros: fc.integer({ min: 1, max: hour }) }),

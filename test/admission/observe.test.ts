@@ -140,7 +140,7 @@ describe('observe mode', () => {
     expect((await send('/watched', newAddress(), alice)).status).toBe(503)
   })
 
-  test('S66: an observed ban refuses nobody, is listed and can be lifted, and costs no extra call', async () => {
+  test('S66: an observed ban refuses no request, is listed and can be lifted, and costs no extra call', async () => {
     const { send, events } = gateway({ mode: 'observe' })
     const address = newAddress()
     const [alice, bob] = [await token('alice'), await opaque()]
@@ -195,7 +195,7 @@ describe('observe mode', () => {
     expect(await originCalls()).toBe(before)
   })
 
-  test('enforcing bans refuses nobody for violations that were only observed', async () => {
+  test('enforcing bans refuses no caller for violations that were only observed', async () => {
     const [{ send: watching }, { send: enforcing, events }] = [
       gateway({ violations: 1, mode: 'observe' }),
       gateway({ violations: 1 }),

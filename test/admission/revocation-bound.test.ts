@@ -1,5 +1,5 @@
 /**
- * After a revocation has returned, nobody is admitted later than the bound, whatever happens to
+ * After a revocation has returned, no request is admitted later than the bound, whatever happens to
  * Redis. `REVOCATIONS=1000` sets the number.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -102,7 +102,7 @@ function isolateOfParts(maxStalenessMs: number) {
 }
 
 test(
-  'nobody is admitted later than the bound from a view, with Redis healthy, slow or hung',
+  'no request is admitted later than the bound from a view, with Redis healthy, slow or hung',
   async () => {
     const isolates = Array.from({ length: ISOLATES }, () => isolateOfParts(BOUND_MS))
     const counts = await countLate({

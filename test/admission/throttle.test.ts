@@ -266,7 +266,7 @@ describe('throttle over Redis', () => {
   })
 
   test.each(['LPUSH', 'SET'] as const)(
-    'R12: a malformed counter (%s) admits nobody',
+    'R12: a malformed counter (%s) admits no request',
     async (by) => {
       await redis.direct.call(by, `pc:authentication-failures:${BAD}`, 'x')
       const gateway = isolate()
@@ -417,7 +417,7 @@ describe('throttle over Redis', () => {
     expect(checked).toBeGreaterThanOrEqual(limit)
     expect(checked).toBeLessThan(limit + MIN_CHECKS_AT_ONCE)
     expect(countOf(ofForged, 429)).toBe(BURST - checked)
-    // The address has used up its failures, so a new token must wait, whoever its subject is.
+    // The address has used up its failures, so a new token must wait, for every subject.
     expect(countOf(ofGood, 200) + countOf(ofGood, 429)).toBe(BURST)
     expect(gateway.reached).toEqual(Array(countOf(ofGood, 200)).fill('alice'))
     const responsesElsewhere = await Promise.all(good.map((text) => gateway.sendToken(text, GOOD)))

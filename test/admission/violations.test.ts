@@ -223,14 +223,14 @@ describe('automatic bans', () => {
     expect((await listed()).length).toBe(4)
   })
 
-  test('nobody is banned if the policy turns bans off', async () => {
+  test('no caller is banned if the policy turns bans off', async () => {
     const [{ send }, address] = [gateway(false), newAddress()]
     for (let count = 0; count < 10; count++) await send('/free', address, 'a.b.c')
     expect((await send('/free', address, await token())).status).toBe(200)
     expect(await redis.direct.keys('pc:violations:*')).toEqual([])
   })
 
-  test('R01: without Redis nobody is banned, and no response changes', async () => {
+  test('R01: without Redis no caller is banned, and no response changes', async () => {
     const [{ send }, address] = [gateway({ violations: 1 }), newAddress()]
     redis.setAnswering(false)
     expect((await send('/free', address, 'a.b.c')).status).toBe(401)

@@ -135,7 +135,7 @@ describe('a route that requires a relation', () => {
     expect(await statusOf(`${strict[0]}/watched/${id}`, await tokenOf(bob))).toBe(200)
   })
 
-  test('admits nobody if the tuples exceed the maximum depth', async () => {
+  test('admits no request if the tuples exceed the maximum depth', async () => {
     const [sub, first] = [newId(), newId()]
     const teams = Array.from({ length: 40 }, (_, index) => `team:${first}-${index}`)
     await change(undefined, {

@@ -62,7 +62,7 @@ async function revoke({ principal: { subject } }: Caller): Promise<void> {
   expect(response.status).toBe(201)
 }
 
-test('after a revocation nobody is served later than the bound, with Redis healthy, slow or hung', async () => {
+test('after a revocation no request is served later than the bound, with Redis healthy, slow or hung', async () => {
   const counts = await countLate({
     ...{ boundMs: BOUND_MS, revocations: REVOCATIONS, atOnce: AT_ONCE, proxy, revoke },
     newCaller: () => newCallerOf(stack.inlineKey),

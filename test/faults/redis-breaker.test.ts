@@ -192,7 +192,7 @@ describe('a call that must not be repeated', () => {
 })
 
 describe.each([...FAULTS, ...RUBBISH])('with %s', (_, fault) => {
-  test('R01, R02, R03, R04, R05, R06: refuses whoever must be refused, and admits the rest after the fault', async () => {
+  test('R01, R02, R03, R04, R05, R06: refuses each caller that must be refused, and admits the rest after the fault', async () => {
     const good = principal()
     const [revoked, revokedBefore] = [principal(), principal()]
     const spent = limitOf({ limit: 1 })

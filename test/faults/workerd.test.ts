@@ -100,7 +100,7 @@ describe('in workerd', () => {
     },
   )
 
-  test('no request waits for a hanging probe, and a client that disconnects from a probe locks nobody out', async () => {
+  test('no request waits for a hanging probe, and a client that disconnects from a probe blocks no other client', async () => {
     const path = newPath()
     await proxy.set({ kind: 'refuse' })
     await open(path)

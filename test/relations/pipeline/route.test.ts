@@ -99,7 +99,7 @@ describe('a route that requires a relation', () => {
     expect(world.reached).toEqual([])
   })
 
-  test('in observe mode refuses no caller, and records whom it would have refused', async () => {
+  test('in observe mode refuses no caller, and records the callers that it would have refused', async () => {
     const isolate = world.isolate()
     await world.write(null, 'order:1#owner@user:anne')
     const [anne, bob] = [await world.token('anne'), await world.token('bob')]
