@@ -8,7 +8,6 @@ import { type OpenTarget, offer, offerInTurn } from '../load/open.ts'
 import type { Question } from '../load/questions.ts'
 import { totalMicros } from '../processes/proc.ts'
 import type { Backends, Counts } from '../stack/backends.ts'
-import { hasNoAnswers } from './starvation.ts'
 import { type Latencies, medianOf, ratio, rounded } from './statistics.ts'
 import { type Usage, untilQuiet, withUsage } from './usage.ts'
 
@@ -101,7 +100,6 @@ const DIGITS: Readonly<Record<keyof Sample, number>> = {
 }
 const KEYS = Object.keys(DIGITS) as (keyof Sample)[]
 const MICROS_PER_SECOND = 1_000_000
-const MAX_ATTEMPTS = 5
 
 /** The medians of a contestant's rounds, their spread, and the rounds. */
 export interface Summary extends Sample {
@@ -158,7 +156,7 @@ export async function measureRounds(
   if (warmUpSeconds > 0)
     for (const contestant of contestants) {
       onProgress(`warming up: ${contestant.title}`)
-      await untilAnswered(() => measureSlices([contestant], { ...options, seconds: warmUpSeconds }))
+      await measureSlices([contestant], { ...options, seconds: warmUpSeconds })
     }
   const samples = await inTurn(contestants, rounds, async (contestant, round) => {
     onProgress(`round ${round} of ${rounds}: ${contestant.title}`)
@@ -168,25 +166,12 @@ export async function measureRounds(
       await send(prepared, { ...options, seconds: heatSeconds })
       await untilQuiet(backends)
     }
-    const { samples } = await untilAnswered(() =>
-      measureSlices([prepared], { ...options, seconds }),
-    )
+    const { samples } = await measureSlices([prepared], { ...options, seconds })
     const [sample] = samples as [Sample]
     await contestant.check?.(sample)
     return sample
   })
   return contestants.map((contestant) => summaryOf(contestant, samples.get(contestant) ?? []))
-}
-
-/** Repeats a measurement that ended before the first response, as a short one on a busy machine. */
-async function untilAnswered<Result>(measure: () => Promise<Result>): Promise<Result> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await measure()
-    } catch (error) {
-      if (attempt === MAX_ATTEMPTS || !hasNoAnswers((error as Error).message)) throw error
-    }
-  }
 }
 
 /** Measures each item once per round, in order. Returns the rounds of each. */

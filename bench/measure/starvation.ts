@@ -9,10 +9,6 @@ const PATTERNS = [
   /^wrong answers: \d+ with status 503 from \S+(?:, \d+ with status 503 from \S+)*$/,
 ]
 
-/** Reports whether a load ended before the first response. */
-export const hasNoAnswers = (message: string): boolean =>
-  /^wrong answers from \S+: none right$/.test(message)
-
 /**
  * Reports whether a load failed only because of this. A real defect fails in the same way again and
  * again.
