@@ -1,11 +1,11 @@
 import { afterEach, expect, test } from 'vitest'
 import { startHttpServer, type TestServer } from '../harness/http-server.ts'
-import { closeAnswers, startAnswers } from './answers.ts'
 import { runCli } from './command-line.ts'
+import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
 
 const ID = '0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'
 const ENV = { PORTCULLIS_CLIENT_ID: 'a-client', PORTCULLIS_CLIENT_SECRET: 'a-secret' }
-const WHO = ['--subject', 'alice', '--issuer', 'https://idp.example']
+const PERSON = ['--subject', 'alice', '--issuer', 'https://idp.example']
 const pending = { id: ID, state: 'pending', orderedAt: '2026-11-20T12:00:00.000Z', rows: 0 }
 const done = { ...pending, state: 'done', rows: 12 }
 
@@ -13,7 +13,7 @@ let server: TestServer | undefined
 afterEach(async () => {
   await server?.close()
   server = undefined
-  await closeAnswers()
+  await closeStubGateways()
 })
 
 const answers = (state: object) => ({
@@ -21,40 +21,40 @@ const answers = (state: object) => ({
   [`/-/admin/audit/erasures/${ID}`]: { body: state },
 })
 
-test('S66: audit erase orders it, waits for its end, and says how many rows it was', async () => {
-  const { url, asked } = await startAnswers(answers(done))
-  const { code, stdout, stderr } = await runCli(['audit', 'erase', ...WHO, '--url', url], {
+test('S66: audit erase orders an erasure, waits until it is done, and prints the number of rows', async () => {
+  const { url, requests } = await startStubGateway(answers(done))
+  const { code, stdout, stderr } = await runCli(['audit', 'erase', ...PERSON, '--url', url], {
     env: ENV,
   })
   expect(code, stderr).toBe(0)
-  const call = asked.find(({ path }) => path === '/-/admin/audit/erasures')
+  const call = requests.find(({ path }) => path === '/-/admin/audit/erasures')
   expect(call).toMatchObject({ method: 'POST' })
   expect(JSON.parse(call?.body ?? '')).toEqual({ subject: 'alice', issuer: 'https://idp.example' })
   expect(stdout).toMatch(/^id +0193b0a4.*\nstate +done\n.*\nrows +12\n$/s)
   expect(stderr).toBe(`Erasure ${ID} is ordered.\nIt is done.\n`)
 })
 
-test('with --json only the erasure is printed, and with --wait 0 at once', async () => {
-  const { url, asked } = await startAnswers(answers(done))
-  const args = ['audit', 'erase', ...WHO, '--wait', '0', '--json', '--url', url]
+test('audit erase --json --wait 0 prints only the erasure, without waiting for it', async () => {
+  const { url, requests } = await startStubGateway(answers(done))
+  const args = ['audit', 'erase', ...PERSON, '--wait', '0', '--json', '--url', url]
   const { code, stdout, stderr } = await runCli(args, { env: ENV })
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(JSON.parse(stdout)).toEqual(pending)
-  expect(asked.map(({ path }) => path)).not.toContain(`/-/admin/audit/erasures/${ID}`)
+  expect(requests.map(({ path }) => path)).not.toContain(`/-/admin/audit/erasures/${ID}`)
 })
 
-test('where nobody was found it says so, and is done all the same', async () => {
-  const { url } = await startAnswers(answers({ ...done, rows: 0 }))
-  const args = ['audit', 'erase', ...WHO, '--url', url]
+test('audit erase reports that it found no event, and exits with 0', async () => {
+  const { url } = await startStubGateway(answers({ ...done, rows: 0 }))
+  const args = ['audit', 'erase', ...PERSON, '--url', url]
   const { code, stdout, stderr } = await runCli(args, { env: ENV })
   expect(code).toBe(0)
   expect(stdout).toMatch(/\nrows +0\n$/)
   expect(stderr).toContain('No event has this subject and issuer: nothing was erased.\n')
 })
 
-test('one that takes longer than the patience is told to go on, with 1', async () => {
-  const { url } = await startAnswers(answers({ ...pending, state: 'running' }))
-  const args = ['audit', 'erase', ...WHO, '--wait', '1s', '--url', url]
+test('audit erase exits with 1 after --wait, and reports that the erasure continues', async () => {
+  const { url } = await startStubGateway(answers({ ...pending, state: 'running' }))
+  const args = ['audit', 'erase', ...PERSON, '--wait', '1s', '--url', url]
   const { code, stdout, stderr } = await runCli(args, { env: ENV })
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
   expect(stderr).toContain(
@@ -62,8 +62,8 @@ test('one that takes longer than the patience is told to go on, with 1', async (
   )
 })
 
-test('audit erasure says how far it is', async () => {
-  const { url } = await startAnswers(answers(done))
+test('audit erasure prints the state of an erasure', async () => {
+  const { url } = await startStubGateway(answers(done))
   const { code, stdout } = await runCli(['audit', 'erasure', ID, '--url', url, '--json'], {
     env: ENV,
   })
@@ -71,7 +71,7 @@ test('audit erasure says how far it is', async () => {
   expect(JSON.parse(stdout)).toEqual(done)
 })
 
-test('nothing is sent without an issuer', async () => {
+test('audit erase without --issuer exits with 2 and sends nothing', async () => {
   let calls = 0
   server = await startHttpServer((_, response) => {
     calls += 1

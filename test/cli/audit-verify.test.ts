@@ -9,8 +9,8 @@ import { chainPageSchema } from '../../src/audit/log.ts'
 import { generateSigningJwk } from '../admin/signing-jwk.ts'
 import { anEvent } from '../audit/event.ts'
 import { ROOT } from '../harness/process.ts'
-import { closeAnswers, startAnswers } from './answers.ts'
 import { runCli } from './command-line.ts'
+import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
 
 const ENV = { PORTCULLIS_CLIENT_ID: 'a-client', PORTCULLIS_CLIENT_SECRET: 'a-secret' }
 const { rows, head } = await chainBehind(
@@ -20,14 +20,14 @@ const { rows, head } = await chainBehind(
 const page = { rows, checkpoints: [], head, unchained: 2 }
 
 async function verify(body: unknown, ...args: readonly string[]) {
-  const { url, asked } = await startAnswers({ '/-/admin/audit/chain': { body } })
+  const { url, requests } = await startStubGateway({ '/-/admin/audit/chain': { body } })
   const outcome = await runCli(['audit', 'verify', '--url', url, ...args], { env: ENV })
-  return { ...outcome, asked }
+  return { ...outcome, requests }
 }
 
-afterEach(closeAnswers)
+afterEach(closeStubGateways)
 
-test('S66: a chain as it was is ok, with what was looked at and what was not', async () => {
+test('S66: audit verify accepts an unchanged chain, and prints what it verified and what it did not', async () => {
   expect(chainPageSchema.parse(page)).toEqual(page)
   const { code, stdout, stderr } = await verify(page)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -45,7 +45,7 @@ test('S66: a chain as it was is ok, with what was looked at and what was not', a
   })
 })
 
-test('S66: a chain that is not as it was ends with 1, and names its rows', async () => {
+test('S66: audit verify exits with 1 for a changed chain, and names the changed rows', async () => {
   const changed = rows.map((row) => (row.seq === 3 ? { ...row, subject: '\u001b[2Jmallory' } : row))
   const { code, stdout } = await verify({ ...page, rows: changed })
   expect(code).toBe(1)
@@ -60,7 +60,7 @@ test('S66: a chain that is not as it was ends with 1, and names its rows', async
   })
 })
 
-test('one of a thing is one, not several', async () => {
+test('audit verify writes the singular for one event, one checkpoint and one row', async () => {
   const [row] = rows
   const one = { kind: 'sealed', seq: 1, hash: row?.hash, time_ms: 1, signature: null }
   const alone = { rows: [row], checkpoints: [one], head: { seq: 1, hash: row?.hash }, unchained: 1 }
@@ -69,20 +69,20 @@ test('one of a thing is one, not several', async () => {
   expect(stdout).toContain('1 row outside of the chain')
 })
 
-test('a chain that has not begun is ok', async () => {
+test('audit verify accepts a chain without events', async () => {
   const { code, stdout } = await verify({ rows: [], checkpoints: [], head: null })
   expect(code).toBe(0)
   expect(stdout).toMatch(/^ok: no events in the chain\n/)
 })
 
-test('a file that holds no keys is told before anything is asked', async () => {
-  const { code, stderr, asked } = await verify(page, '--jwks', join(ROOT, 'package.json'))
+test('audit verify refuses a file without keys before it sends a request', async () => {
+  const { code, stderr, requests } = await verify(page, '--jwks', join(ROOT, 'package.json'))
   expect(code).toBe(2)
   expect(stderr).toMatch(/^portcullis: --jwks: .*package\.json does not contain a JWK Set\n$/)
-  expect(asked).toEqual([])
+  expect(requests).toEqual([])
 })
 
-test('keys that signed nothing of it are a finding', async () => {
+test('audit verify reports keys that signed no checkpoint', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-verify-'))
   try {
     const file = join(folder, 'keys.json')
@@ -95,7 +95,7 @@ test('keys that signed nothing of it are a finding', async () => {
   }
 })
 
-test('files are verified without a gateway, and with the rest of it', async () => {
+test('audit verify verifies files without a gateway, and together with the rest of the chain', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-verify-'))
   try {
     const exported = { rows: rows.slice(0, 3), checkpoints: [] }
@@ -107,7 +107,7 @@ test('files are verified without a gateway, and with the rest of it', async () =
     const both = await verify(rest, '--file', folder, '--and-gateway', '--json')
     expect(both.code).toBe(0)
     expect(JSON.parse(both.stdout)).toMatchObject({ ok: true, events: 5, last: 5 })
-    expect(both.asked.at(-1)?.query).toBe('after=3')
+    expect(both.requests.at(-1)?.query).toBe('after=3')
     const gap = await verify({ ...rest, rows: rows.slice(4) }, '--file', folder, '--and-gateway')
     expect(gap.code).toBe(1)
     expect(gap.stdout).toMatch(/\n4 +missing +it is missing\n/)
@@ -116,7 +116,7 @@ test('files are verified without a gateway, and with the rest of it', async () =
   }
 })
 
-test('S66: a file without a row, and a chain that is gone behind what was pruned, are not ok', async () => {
+test('S66: audit verify refuses a file without rows, and a chain without a valid end after pruned rows', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-verify-'))
   try {
     await writeFile(join(folder, 'exported.ndjson'), '')
@@ -140,10 +140,10 @@ test('S66: a file without a row, and a chain that is gone behind what was pruned
   expect(JSON.parse(other.stdout).findings).toMatchObject([{ kind: 'changed', seq: 5 }])
 })
 
-test('files that are not there, and a gateway without files, are told before anything is asked', async () => {
+test('audit verify refuses a missing file, and --and-gateway without files, before it sends a request', async () => {
   const nothing = await verify(page, '--file', join(tmpdir(), 'not-there'))
-  expect(nothing).toMatchObject({ code: 2, stdout: '', asked: [] })
+  expect(nothing).toMatchObject({ code: 2, stdout: '', requests: [] })
   expect(nothing.stderr).toMatch(/^portcullis: --file: .*not-there cannot be read\n$/)
   const alone = await verify(page, '--and-gateway')
-  expect(alone).toMatchObject({ code: 2, stdout: '', asked: [] })
+  expect(alone).toMatchObject({ code: 2, stdout: '', requests: [] })
 })

@@ -22,7 +22,7 @@ interface Event {
   readonly change?: { readonly action: string; readonly target: string }
 }
 
-/** A request that is refused, and the id it got. */
+/** Sends a request that is refused. Returns its request id. */
 async function refusedRequest(): Promise<string> {
   const answer = await fetch(`${operator.url}/orders`)
   expect(answer.status).toBe(401)
@@ -30,45 +30,45 @@ async function refusedRequest(): Promise<string> {
 }
 
 describe('audit query', () => {
-  test('finds who was refused, and what an operator did', async () => {
+  test('finds refused requests and the changes of an operator', async () => {
     const requestId = await refusedRequest()
-    await operator.does('revoke', 'subject', 'alice')
+    await operator.run('revoke', 'subject', 'alice')
     const query = ['audit', 'query', '--since', '1h']
-    const refused = () => operator.does(...query, '--decision', 'deny', '--route', '/orders')
+    const refused = () => operator.run(...query, '--decision', 'deny', '--route', '/orders')
     await expect.poll(refused, { timeout: 30_000 }).toContain(requestId)
-    const { events } = await operator.gets<{ events: Event[] }>(...query, '--reason', 'ok')
+    const { events } = await operator.runJson<{ events: Event[] }>(...query, '--reason', 'ok')
     expect(events.map(({ change }) => change?.action)).toContain('revocation.create')
-    expect(await operator.does(...query, '--reason', 'ok')).toContain('revocation.create')
-    const one = await operator.gets<{ events: Event[] }>(
+    expect(await operator.run(...query, '--reason', 'ok')).toContain('revocation.create')
+    const one = await operator.runJson<{ events: Event[] }>(
       ...['audit', 'query', '--request-id', requestId.toUpperCase()],
     )
     expect(one.events).toMatchObject([{ requestId, reason: 'missing_token' }])
   })
 
-  test('pages, newest first', async () => {
+  test('returns pages of events, the newest first', async () => {
     await refusedRequest()
     const all = async (...args: string[]) =>
-      operator.gets<{ events: Event[]; cursor?: string }>('audit', 'query', ...args)
+      operator.runJson<{ events: Event[]; cursor?: string }>('audit', 'query', ...args)
     await expect.poll(async () => (await all()).events.length).toBeGreaterThan(1)
     const first = await all('--limit', '1')
     const next = await all('--limit', '1', '--cursor', first.cursor ?? '')
     expect(next.events[0]?.id).not.toBe(first.events[0]?.id)
-    const hint = await operator.tries(['audit', 'query', '--limit', '1'])
+    const hint = await operator.attempt(['audit', 'query', '--limit', '1'])
     expect(hint.stderr).toMatch(/^More entries: --cursor \S+\n$/)
   })
 
-  test('tells what it cannot ask', async () => {
-    const { code, stdout, stderr } = await operator.tries(['audit', 'query', '--limit', '0'])
+  test('exits with 1 for an invalid limit, and names the field', async () => {
+    const { code, stdout, stderr } = await operator.attempt(['audit', 'query', '--limit', '0'])
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toMatch(/^portcullis: invalid_input: .*\n {2}query\/limit: /)
   })
 
-  test('says nothing on stdout where there is nothing', async () => {
-    const { code, stdout, stderr } = await operator.tries([
+  test('prints nothing on stdout if no event matches', async () => {
+    const { code, stdout, stderr } = await operator.attempt([
       'audit',
       'query',
       '--subject',
-      'nobody-at-all',
+      'no-such-subject',
     ])
     expect({ code, stdout, stderr }).toEqual({
       code: 0,
@@ -78,26 +78,26 @@ describe('audit query', () => {
   })
 })
 
-test('S66: audit verify finds what a gateway recorded to be whole', async () => {
+test('S66: audit verify accepts the chain of a running gateway', async () => {
   await refusedRequest()
-  const verified = () => operator.does('audit', 'verify')
+  const verified = () => operator.run('audit', 'verify')
   await expect.poll(verified, { timeout: 30_000 }).toMatch(/^ok: \d+ events, rows 1 to \d+\n/)
 })
 
-test('S66: where it is told to, the address of a caller leaves the gateway without its end', async () => {
+test('S66: AUDIT_ADDRESSES=truncated removes the end of the caller’s address from the trail', async () => {
   const answer = await fetch(`${operator.url}/orders`, {
     headers: { 'CF-Connecting-IP': '203.0.113.99' },
   })
   const requestId = answer.headers.get('X-Request-Id') ?? ''
-  const trail = () => operator.does('audit', 'query', '--since', '1h', '--json')
+  const trail = () => operator.run('audit', 'query', '--since', '1h', '--json')
   await expect.poll(trail, { timeout: 30_000 }).toContain(requestId)
   const { events } = JSON.parse(await trail()) as { events: (Event & { address: string })[] }
   expect(events.find((event) => event.requestId === requestId)?.address).toBe('203.0.113.0/24')
   expect(JSON.stringify(events)).not.toContain('203.0.113.99')
 })
 
-test('S66: audit erase makes the trail of a running gateway forget somebody', async () => {
-  const minted = await operator.gets<{ token: string }>(
+test('S66: audit erase removes a subject from the trail of a running gateway', async () => {
+  const minted = await operator.runJson<{ token: string }>(
     'token',
     'mint',
     '--sub',
@@ -107,34 +107,34 @@ test('S66: audit erase makes the trail of a running gateway forget somebody', as
   )
   expect(await operator.statusFor(minted.token)).toBe(200)
   const query = ['audit', 'query', '--subject', 'erin']
-  const found = async () => (await operator.gets<{ events: Event[] }>(...query)).events
+  const found = async () => (await operator.runJson<{ events: Event[] }>(...query)).events
   await expect.poll(async () => (await found()).length, { timeout: 30_000 }).toBe(1)
   const issuer = operator.url
-  const erased = await operator.gets<{ state: string; rows: number }>(
+  const erased = await operator.runJson<{ state: string; rows: number }>(
     ...['audit', 'erase', '--subject', 'erin', '--issuer', issuer],
   )
   expect(erased).toMatchObject({ state: 'done', rows: 1 })
   expect(await found()).toEqual([])
-  expect(await operator.does('audit', 'verify')).toMatch(/^ok: [\s\S]*\n1 row erased\n/)
+  expect(await operator.run('audit', 'verify')).toMatch(/^ok: [\s\S]*\n1 row erased\n/)
 })
 
-test('audit tail tells each event once, outlives an outage of Redis, and ends in peace', async () => {
+test('audit tail prints each event once, continues after an outage of Redis, and exits with 0 at SIGINT', async () => {
   const before = await refusedRequest()
   const reader = ['--route', '/orders', '--decision', 'deny', '--since', '10m']
-  const tail = operator.starts('audit', 'tail', '--json', ...reader)
-  await tail.said(new RegExp(before))
+  const tail = operator.start('audit', 'tail', '--json', ...reader)
+  await tail.printed(new RegExp(before))
 
   operator.redis.setAnswering(false)
-  await tail.said(/portcullis: dependency_unavailable, trying again\n/)
+  await tail.printed(/portcullis: dependency_unavailable, trying again\n/)
   operator.redis.setAnswering(true)
-  await tail.said(/portcullis: the gateway responds again\n/)
+  await tail.printed(/portcullis: the gateway responds again\n/)
 
   const later = [await refusedRequest(), await refusedRequest()]
-  for (const requestId of later) await tail.said(new RegExp(requestId))
+  for (const requestId of later) await tail.printed(new RegExp(requestId))
   tail.kill('SIGINT')
   const { code, stdout, stderr } = await tail.ended
   expect(code).toBe(0)
-  // Once for an outage; a call to Redis that is late on a busy machine is one, too.
+  // Once for each outage. On a busy machine a late call to Redis is an outage as well.
   expect(stderr).toMatch(
     /^(portcullis: \w+, trying again\nportcullis: the gateway responds again\n)+$/,
   )
@@ -146,22 +146,22 @@ test('audit tail tells each event once, outlives an outage of Redis, and ends in
   expect(events.map(({ requestId }) => requestId)).toEqual(expect.arrayContaining(later))
 })
 
-test('audit tail does not tell its own reads, but those of others, and all where it is asked to', async () => {
-  const other = await operator.gets<Credentials & Record<string, unknown>>(
+test('audit tail omits its own reads, unless --route selects them, and prints the reads of other clients', async () => {
+  const other = await operator.runJson<Credentials & Record<string, unknown>>(
     ...['clients', 'create', '--name', 'other', '--role', 'operator'],
     ...['--grant', 'client_credentials'],
   )
-  const tail = operator.starts('audit', 'tail', '--json')
-  const asked = operator.starts('audit', 'tail', '--json', '--route', '/-/admin/audit')
+  const tail = operator.start('audit', 'tail', '--json')
+  const byRoute = operator.start('audit', 'tail', '--json', '--route', '/-/admin/audit')
   const own = await operator.clientId()
-  await asked.said(new RegExp(`"client":"${own}"`))
-  expect((await operator.triesAs(other, 'audit', 'query')).code).toBe(0)
-  await tail.said(new RegExp(`"client":"${other.clientId}".*"route":"/-/admin/audit"`))
+  await byRoute.printed(new RegExp(`"client":"${own}"`))
+  expect((await operator.attemptAs(other, 'audit', 'query')).code).toBe(0)
+  await tail.printed(new RegExp(`"client":"${other.clientId}".*"route":"/-/admin/audit"`))
   const last = await refusedRequest()
-  await tail.said(new RegExp(last))
-  for (const running of [tail, asked]) running.kill('SIGINT')
+  await tail.printed(new RegExp(last))
+  for (const running of [tail, byRoute]) running.kill('SIGINT')
   const { stdout } = await tail.ended
-  await asked.ended
+  await byRoute.ended
   const events = stdout
     .trimEnd()
     .split('\n')
@@ -170,16 +170,16 @@ test('audit tail does not tell its own reads, but those of others, and all where
   expect(new Set(reads.map(({ actor }) => actor.client))).toEqual(new Set([other.clientId]))
 })
 
-test('audit tail begins with what comes after it, by the clock of the gateway', async () => {
+test('audit tail begins with events after its start, by the clock of the gateway', async () => {
   const before = await refusedRequest()
-  const refused = () => operator.does('audit', 'query', '--decision', 'deny')
+  const refused = () => operator.run('audit', 'query', '--decision', 'deny')
   await expect.poll(refused, { timeout: 30_000 }).toContain(before)
-  const tail = operator.starts('audit', 'tail', '--decision', 'deny')
-  const asked: string[] = []
-  const told = tail.said(/ deny +401 +GET +\/orders /)
-  for (let isTold = false; !isTold; ) {
-    asked.push(await refusedRequest())
-    isTold = await Promise.race([told.then(() => true), pause(500, false)])
+  const tail = operator.start('audit', 'tail', '--decision', 'deny')
+  const requestIds: string[] = []
+  const printed = tail.printed(/ deny +401 +GET +\/orders /)
+  for (let isPrinted = false; !isPrinted; ) {
+    requestIds.push(await refusedRequest())
+    isPrinted = await Promise.race([printed.then(() => true), pause(500, false)])
   }
   tail.kill('SIGTERM')
   const { code, stdout, stderr } = await tail.ended
@@ -195,5 +195,5 @@ test('audit tail begins with what comes after it, by the clock of the gateway', 
   ] as const)
     expect(row.slice(stderr.indexOf(heading))).toMatch(new RegExp(`^${cell}( |$)`))
   expect(stdout).not.toContain(before)
-  expect(asked.some((requestId) => stdout.includes(requestId))).toBe(true)
+  expect(requestIds.some((requestId) => stdout.includes(requestId))).toBe(true)
 })

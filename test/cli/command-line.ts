@@ -1,4 +1,4 @@
-/** Runs the command line as a process of its own, as a shell would. */
+/** Runs the command line as a separate process, as a shell does. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { ROOT } from '../harness/process.ts'
@@ -9,8 +9,8 @@ export interface Outcome {
   readonly stderr: string
 }
 
-export interface Surroundings {
-  /** Nothing else of the environment is there, but the PATH. */
+export interface CliEnvironment {
+  /** The only variables of the process besides PATH. */
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
   readonly input?: string
@@ -18,20 +18,23 @@ export interface Surroundings {
 
 export interface RunningCommand {
   readonly ended: Promise<Outcome>
-  /** Resolves when stdout or stderr matches; throws if the command ends before. */
-  said(what: RegExp): Promise<Outcome>
+  /** Resolves when stdout or stderr matches; throws if the command ends first. */
+  printed(what: RegExp): Promise<Outcome>
   kill(signal: NodeJS.Signals): void
 }
 
 /** Starts `portcullis <args>`. */
-export function startCli(args: readonly string[], surroundings: Surroundings = {}): RunningCommand {
+export function startCli(
+  args: readonly string[],
+  { cwd = '/', env = {}, input = '' }: CliEnvironment = {},
+): RunningCommand {
   const child = spawn(process.execPath, [join(ROOT, 'cli/main.ts'), ...args], {
-    cwd: surroundings.cwd ?? '/',
-    env: { PATH: process.env.PATH ?? '', ...surroundings.env },
+    cwd,
+    env: { PATH: process.env.PATH ?? '', ...env },
     stdio: 'pipe',
   })
   child.stdin.on('error', () => undefined)
-  child.stdin.end(surroundings.input ?? '')
+  child.stdin.end(input)
   const output = { stdout: '', stderr: '' }
   const listeners = new Set<() => void>()
   for (const name of ['stdout', 'stderr'] as const) {
@@ -46,7 +49,7 @@ export function startCli(args: readonly string[], surroundings: Surroundings = {
   return {
     ended,
     kill: (signal) => void child.kill(signal),
-    said(what) {
+    printed(what) {
       return new Promise((resolve, reject) => {
         const look = () => {
           if (what.test(output.stdout) || what.test(output.stderr))
@@ -56,13 +59,13 @@ export function startCli(args: readonly string[], surroundings: Surroundings = {
         look()
         ended.then((outcome) => {
           look()
-          reject(new Error(`ended before it said ${what}: ${JSON.stringify(outcome)}`))
+          reject(new Error(`ended before it printed ${what}: ${JSON.stringify(outcome)}`))
         })
       })
     },
   }
 }
 
-export function runCli(args: readonly string[], surroundings?: Surroundings): Promise<Outcome> {
-  return startCli(args, surroundings).ended
+export function runCli(args: readonly string[], environment?: CliEnvironment): Promise<Outcome> {
+  return startCli(args, environment).ended
 }

@@ -8,7 +8,7 @@ interface Leaf {
   readonly command: Command
 }
 
-/** Commands that do something, with their whole path. */
+/** Returns all commands without subcommands, with their paths. */
 function leavesOf(command: Command, path = command.name()): readonly Leaf[] {
   if (command.commands.length === 0) return [{ path, command }]
   return command.commands.flatMap((child) => leavesOf(child, `${path} ${child.name()}`))
@@ -29,7 +29,7 @@ const leaves = leavesOf(createProgram())
 const paths = leaves.map(({ path }) => path)
 
 describe('the help of every command', () => {
-  test('is looked for in all of them', () => {
+  test('is checked for each of these commands', () => {
     expect(paths).toEqual([
       ...['mint', 'verify', 'decode'].map((name) => `portcullis token ${name}`),
       'portcullis revoke',
@@ -53,7 +53,7 @@ describe('the help of every command', () => {
   describe.each(leaves)('$path', ({ path, command }) => {
     const help = helpOf(command)
 
-    test('tells every option and argument, and what it is', () => {
+    test('describes every option and argument', () => {
       expect(command.options.map(({ long }) => long)).toContain('--json')
       for (const { flags, description } of command.options) {
         expect(help).toContain(flags)
@@ -64,7 +64,7 @@ describe('the help of every command', () => {
       for (const argument of command.registeredArguments) expect(help).toContain(argument.name())
     })
 
-    test('has examples that name options which it has', () => {
+    test('has examples whose options all exist', () => {
       const examples = help.split('Examples:\n')[1]?.split('\n\n')[0]?.trimEnd().split('\n') ?? []
       expect(examples.length).toBeGreaterThan(0)
       const known = command.options.map(({ long }) => long)
@@ -74,19 +74,19 @@ describe('the help of every command', () => {
       }
     })
 
-    test('offers no option that would hold a secret, or be seen by everyone on the machine', () => {
+    test('has no option for a secret, because every user of the machine sees the arguments', () => {
       const flags = command.options.map(({ long }) => long ?? '')
       expect(flags.filter((flag) => /secret|password|token$|key$/.test(flag))).toEqual([])
     })
   })
 
-  test('is on stdout, with success', async () => {
+  test('is printed on stdout with exit code 0', async () => {
     const { code, stdout, stderr } = await runCli(['audit', 'tail', '--help'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain('until Ctrl-C')
   })
 
-  test('of the whole names the environment and the exit codes', async () => {
+  test('of portcullis itself names the environment variables and the exit codes', async () => {
     const { code, stdout } = await runCli(['--help'])
     expect(code).toBe(0)
     for (const name of ['PORTCULLIS_URL', 'PORTCULLIS_CLIENT_ID', 'PORTCULLIS_CLIENT_SECRET'])
@@ -96,7 +96,7 @@ describe('the help of every command', () => {
   })
 })
 
-test('--version tells that of the package', async () => {
+test('--version prints the version of the package', async () => {
   const { code, stdout } = await runCli(['--version'])
   expect({ code, stdout }).toEqual({ code: 0, stdout: '0.1.0\n' })
 })

@@ -6,7 +6,7 @@ import { type Checkout, makeCheckout } from '../start/checkout.ts'
 
 const BUNDLE = 'dist/portcullis.mjs'
 
-describe('the command line as people get it', () => {
+describe('the installed command line', () => {
   let checkout: Checkout
   let folder: string
   let offline: Record<string, string>
@@ -24,7 +24,7 @@ describe('the command line as people get it', () => {
     await rm(folder, { recursive: true, force: true })
   })
 
-  test('is one file that needs nothing but Node, and no TypeScript', async () => {
+  test('is one JavaScript file that needs only Node', async () => {
     const bundle = join(folder, 'alone.mjs')
     await writeFile(bundle, await readFile(join(checkout.path, BUNDLE)))
     const run = checkout.run(['node', '--no-experimental-strip-types', bundle, '--version'])
@@ -33,20 +33,20 @@ describe('the command line as people get it', () => {
     expect(await readFile(bundle, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
   })
 
-  test('runs by name in a checkout', async () => {
+  test('runs by its name in a checkout', async () => {
     const { code, stdout } = await checkout.run(['npx', 'portcullis', '--help'], offline).ended
     expect(code).toBe(0)
     expect(stdout).toContain('Usage: portcullis')
   })
 
-  test('and, from the sources, as a script', async () => {
+  test('runs from its sources as an npm script', async () => {
     const run = checkout.run(['npm', 'run', '-s', 'portcullis', '--', 'clients', 'lst'])
     const { code, stderr } = await run.ended
     expect(code).toBe(2)
     expect(stderr).toContain("unknown command 'lst'")
   })
 
-  test('and where the checkout was installed', async () => {
+  test('runs in a package that depends on the checkout', async () => {
     const elsewhere = join(folder, 'elsewhere')
     const script = [
       `mkdir ${elsewhere} && cd ${elsewhere} && npm init -y >/dev/null`,
@@ -57,7 +57,7 @@ describe('the command line as people get it', () => {
     expect({ code, stdout }, stderr).toEqual({ code: 0, stdout: '0.1.0\n' })
   })
 
-  test('goes along with a package that is packed', async () => {
+  test('is part of a packed package', async () => {
     const pack = ['npm', 'pack', '--dry-run', '--ignore-scripts', '--json'] as const
     const { code, stdout } = await checkout.run(pack, offline).ended
     expect(code).toBe(0)

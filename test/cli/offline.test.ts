@@ -5,7 +5,7 @@ import { createKey, mint } from '../harness/issuer.ts'
 import { runCli } from './command-line.ts'
 
 describe('token decode', () => {
-  test('shows what a token says, and that nobody vouches for it', async () => {
+  test('prints the claims of a token, and that they are not verified', async () => {
     const token = await mint(await createKey('k'), { claims: { sub: 'ali\u001b[1mce', exp: 0 } })
     const forged = token.replace(/[^.]+$/, 'AAAA')
     const { code, stdout, stderr } = await runCli(['token', 'decode', '-'], {
@@ -17,7 +17,7 @@ describe('token decode', () => {
     expect(stdout).toMatch(/^exp +0 \(1970-01-01T00:00:00\.000Z\)$/m)
   })
 
-  test('in JSON too', async () => {
+  test('prints JSON with --json', async () => {
     const token = await mint(await createKey('k'), { claims: { sub: 'alice' } })
     const { code, stdout } = await runCli(['token', 'decode', '--json', token])
     expect(code).toBe(0)
@@ -27,7 +27,7 @@ describe('token decode', () => {
   })
 
   test.each([randomUUID(), 'a.b.c', 'e30.e30', '!!.!!.!!', 'W10.W10.AA'])(
-    'refuses %s, which is no JWT',
+    'refuses %s, which is not a JWT',
     async (text) => {
       const { code, stdout, stderr } = await runCli(['token', 'decode', text])
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
@@ -36,7 +36,7 @@ describe('token decode', () => {
     },
   )
 
-  test('refuses standard input that is empty or endless', async () => {
+  test('refuses standard input that is empty or too long', async () => {
     for (const input of ['', ' \n', 'x'.repeat(100_000)]) {
       const { code, stdout } = await runCli(['token', 'decode', '-'], { input })
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
@@ -47,7 +47,7 @@ describe('token decode', () => {
 describe('clients hash-secret', () => {
   const hash = (secret: string) => createHash('sha256').update(secret).digest('base64url')
 
-  test('S41: makes an entry of CLIENTS that the gateway takes, for a secret of 256 bits', async () => {
+  test('S41: prints an entry for CLIENTS that the gateway accepts, with a secret of 256 bits', async () => {
     const { code, stdout, stderr } = await runCli(['clients', 'hash-secret'])
     expect(code).toBe(0)
     const [, id = ''] = /^clientId +(\S+)$/m.exec(stdout) ?? []
@@ -61,9 +61,9 @@ describe('clients hash-secret', () => {
     expect(again.stdout).not.toContain(secret)
   })
 
-  test('hashes a secret that one has, and does not repeat it', async () => {
+  test('hashes a given secret, and does not print it', async () => {
     const id = randomUUID()
-    const secret = 'a secret that somebody made up himself'
+    const secret = 'a secret that the operator chose'
     const args = ['clients', 'hash-secret', '-', '--json', '--id', id, '--name', 'ci']
     const { code, stdout, stderr } = await runCli([...args, '--role', 'a', '--role', 'b'], {
       input: `${secret}\n`,

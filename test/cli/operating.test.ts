@@ -11,11 +11,11 @@ beforeAll(async () => {
 afterAll(() => operator?.close())
 
 const mint = (subject: string, ...args: string[]) =>
-  operator.gets('token', 'mint', '--sub', subject, '--role', 'reader', ...args)
+  operator.runJson('token', 'mint', '--sub', subject, '--role', 'reader', ...args)
 
-/** A failing command: its exit code, and the error that it tells in JSON. */
+/** Runs a command that fails. Returns its exit code and the error that it prints as JSON. */
 async function failure(...args: string[]): Promise<[number | null, { code: string }]> {
-  const { code, stdout, stderr } = await operator.tries([...args, '--json'])
+  const { code, stdout, stderr } = await operator.attempt([...args, '--json'])
   expect(stdout).toBe('')
   return [code, JSON.parse(stderr).error]
 }
@@ -24,8 +24,8 @@ const notFound = [1, expect.objectContaining({ code: 'not_found', requestId: exp
 const invalid = [1, expect.objectContaining({ code: 'invalid_input', errors: expect.any(Array) })]
 
 describe('token', () => {
-  test('mint prints a token that opens what its roles allow, and nothing else', async () => {
-    const { code, stdout, stderr } = await operator.tries([
+  test('mint prints a token that is accepted only where its roles permit it', async () => {
+    const { code, stdout, stderr } = await operator.attempt([
       'token',
       'mint',
       '--sub',
@@ -40,50 +40,50 @@ describe('token', () => {
     expect(stderr).toContain('It is shown once.')
     expect(stderr).not.toContain(stdout.trim())
     expect(await operator.statusFor(stdout.trim())).toBe(200)
-    const { token = '' } = await operator.gets('token', 'mint', '--sub', 'alice')
+    const { token = '' } = await operator.runJson('token', 'mint', '--sub', 'alice')
     expect(await operator.statusFor(token)).toBe(403)
   })
 
-  test('mint tells why it does not', async () => {
+  test('mint reports invalid input', async () => {
     expect(await failure('token', 'mint', '--sub', 'alice', '--ttl', '10s')).toEqual(invalid)
   })
 
-  test('verify asks the gateway, and ends with 1 for what is not good', async () => {
+  test('verify queries the gateway, and exits with 1 for an inactive token', async () => {
     const { token = '', tokenId } = await mint('alice', '--format', 'opaque')
-    const answer = await operator.tries(['token', 'verify', '--json', '-'], `${token}\n`)
+    const answer = await operator.attempt(['token', 'verify', '--json', '-'], `${token}\n`)
     expect(answer.code).toBe(0)
     expect(JSON.parse(answer.stdout)).toMatchObject({ active: true, sub: 'alice', jti: tokenId })
-    expect(await operator.does('token', 'verify', token)).toMatch(/^sub +alice$/m)
-    const other = await operator.tries(['token', 'verify', randomUUID()])
+    expect(await operator.run('token', 'verify', token)).toMatch(/^sub +alice$/m)
+    const other = await operator.attempt(['token', 'verify', randomUUID()])
     expect([other.code, other.stdout]).toEqual([1, 'active  no\n'])
   })
 })
 
 describe('revoke', () => {
-  test('S33: ends all tokens of a subject, is listed, and can be taken back', async () => {
+  test('S33: revokes all tokens of a subject, is listed, and can be deleted', async () => {
     const { token = '' } = await mint('bob')
     expect(await operator.statusFor(token)).toBe(200)
-    const { id = '' } = await operator.gets('revoke', 'subject', 'bob', '--reason', 'left')
+    const { id = '' } = await operator.runJson('revoke', 'subject', 'bob', '--reason', 'left')
     expect(await operator.statusFor(token)).toBe(401)
-    expect(await operator.does('revocations', 'list')).toMatch(
+    expect(await operator.run('revocations', 'list')).toMatch(
       new RegExp(`^${id} +subject +bob +- +left `, 'm'),
     )
-    expect(await operator.does('revocations', 'delete', id)).toContain(id)
+    expect(await operator.run('revocations', 'delete', id)).toContain(id)
     expect(await operator.statusFor(token)).toBe(200)
     expect(await failure('revocations', 'delete', id)).toEqual(notFound)
   })
 
-  test('S30: ends one token, by the token or by its id, and no other of the subject', async () => {
+  test('S30: revokes one token, by the token or by its id, and no other token of the subject', async () => {
     const [one, two, three] = await Promise.all([mint('carol'), mint('carol'), mint('carol')])
-    const byToken = await operator.tries(['revoke', 'token', '-'], one.token)
+    const byToken = await operator.attempt(['revoke', 'token', '-'], one.token)
     expect(byToken.code).toBe(0)
-    await operator.does('revoke', 'token', two.tokenId ?? '')
+    await operator.run('revoke', 'token', two.tokenId ?? '')
     expect(await operator.statusFor(one.token ?? '')).toBe(401)
     expect(await operator.statusFor(two.token ?? '')).toBe(401)
     expect(await operator.statusFor(three.token ?? '')).toBe(200)
   })
 
-  test('tells what is wrong', async () => {
+  test('reports invalid input', async () => {
     const reason = 'x'.repeat(257)
     expect(await failure('revoke', 'subject', 'bob', '--reason', reason)).toEqual(invalid)
   })
@@ -101,8 +101,8 @@ describe('clients', () => {
     })
   }
 
-  test('are made, shown without their secret, given another one, and ended', async () => {
-    const made = await operator.gets(
+  test('are created, shown without their secret, rotated, and disabled', async () => {
+    const made = await operator.runJson(
       ...['clients', 'create', '--name', 'billing', '--grant', 'client_credentials'],
       ...['--role', 'reader', '--scope', 'orders:read'],
     )
@@ -112,23 +112,23 @@ describe('clients', () => {
     const { access_token } = (await granted.json()) as { access_token: string }
     expect(await operator.statusFor(access_token)).toBe(200)
 
-    const shown = await operator.does('clients', 'show', clientId)
-    const listed = await operator.does('clients', 'list')
+    const shown = await operator.run('clients', 'show', clientId)
+    const listed = await operator.run('clients', 'list')
     expect(shown).toMatch(/^scopes +orders:read$/m)
     expect(listed).toMatch(new RegExp(`^${clientId} +billing +client_credentials `, 'm'))
     expect(shown + listed).not.toContain(clientSecret)
 
-    const rotated = await operator.gets('clients', 'rotate-secret', clientId)
+    const rotated = await operator.runJson('clients', 'rotate-secret', clientId)
     expect((await tokenFor(clientId, clientSecret)).status).toBe(401)
     expect((await tokenFor(clientId, rotated.clientSecret ?? '')).status).toBe(200)
 
-    await operator.does('clients', 'disable', clientId)
+    await operator.run('clients', 'disable', clientId)
     expect((await tokenFor(clientId, rotated.clientSecret ?? '')).status).toBe(401)
     expect(await operator.statusFor(access_token)).toBe(401)
   })
 
-  test('a secret is on stdout, once, and never on stderr', async () => {
-    const { stdout, stderr } = await operator.tries([
+  test('print a secret once on stdout, and never on stderr', async () => {
+    const { stdout, stderr } = await operator.attempt([
       'clients',
       'create',
       '--name',
@@ -142,7 +142,7 @@ describe('clients', () => {
     expect(stderr).toBe('The secret is shown once and not stored.\n')
   })
 
-  test('that are not there, or make no sense', async () => {
+  test('that do not exist, or are invalid, are reported', async () => {
     const id = randomUUID()
     expect(await failure('clients', 'show', id)).toEqual(notFound)
     expect(await failure('clients', 'rotate-secret', id)).toEqual(notFound)
@@ -153,24 +153,24 @@ describe('clients', () => {
 })
 
 describe('apikeys', () => {
-  test('are made, listed without themselves, replaced, and ended', async () => {
-    const made = await operator.gets(
+  test('are created, listed without their secret, rotated, and disabled', async () => {
+    const made = await operator.runJson(
       ...['apikeys', 'create', '--name', 'nightly', '--subject', 'reports', '--role', 'reader'],
       ...['--expires-in', '30d'],
     )
     const { id = '', apiKey = '' } = made
     expect(await operator.statusFor(apiKey)).toBe(200)
-    const listed = await operator.does('apikeys', 'list')
+    const listed = await operator.run('apikeys', 'list')
     expect(listed).toMatch(new RegExp(`^${id} +nightly +reports +reader `, 'm'))
     expect(listed).not.toContain(apiKey)
-    const next = await operator.gets('apikeys', 'rotate', id)
+    const next = await operator.runJson('apikeys', 'rotate', id)
     expect(await operator.statusFor(apiKey)).toBe(401)
     expect(await operator.statusFor(next.apiKey ?? '')).toBe(200)
-    await operator.does('apikeys', 'disable', next.id ?? '')
+    await operator.run('apikeys', 'disable', next.id ?? '')
     expect(await operator.statusFor(next.apiKey ?? '')).toBe(401)
   })
 
-  test('that are not there, or make no sense', async () => {
+  test('that do not exist, or are invalid, are reported', async () => {
     const id = randomUUID()
     expect(await failure('apikeys', 'rotate', id)).toEqual(notFound)
     expect(await failure('apikeys', 'disable', id)).toEqual(notFound)
@@ -179,22 +179,22 @@ describe('apikeys', () => {
 })
 
 describe('limits', () => {
-  test('are listed, overridden for one caller, lifted and reset', async () => {
+  test('are listed, overridden for one caller, lifted, and reset', async () => {
     const { token = '' } = await mint('dave')
     const override = ['limits', 'override', 'standard', 'dave', '--requests', '1']
-    const { id = '' } = await operator.gets(...override, '--expires-in', '1h')
+    const { id = '' } = await operator.runJson(...override, '--expires-in', '1h')
     expect(await operator.statusFor(token)).toBe(200)
     expect(await operator.statusFor(token)).toBe(429)
-    const listed = await operator.does('limits', 'list')
+    const listed = await operator.run('limits', 'list')
     expect(listed).toMatch(/^standard +100 +60 +subject +enforce +deny +exact +1 +-$/m)
     expect(listed).toMatch(new RegExp(`^${id} +standard +dave `, 'm'))
-    await operator.does('limits', 'lift', id)
-    expect(await operator.does('limits', 'list')).not.toContain(id)
-    expect(await operator.does('limits', 'reset', 'standard', 'dave')).toContain('is reset')
+    await operator.run('limits', 'lift', id)
+    expect(await operator.run('limits', 'list')).not.toContain(id)
+    expect(await operator.run('limits', 'reset', 'standard', 'dave')).toContain('is reset')
     await expect.poll(() => operator.statusFor(token), { timeout: 20_000 }).toBe(200)
   })
 
-  test('that are not there', async () => {
+  test('that do not exist are reported', async () => {
     expect(await failure('limits', 'lift', randomUUID())).toEqual(notFound)
     const unknown = await failure('limits', 'override', 'none', 'dave', '--requests', '1')
     expect(unknown[0]).toBe(1)
@@ -203,37 +203,37 @@ describe('limits', () => {
 })
 
 describe('bans', () => {
-  test('keep somebody out until they are lifted', async () => {
+  test('refuse a subject until they are deleted', async () => {
     const { token = '' } = await mint('mallory')
     const ban = ['bans', 'create', 'subject', 'mallory', '--for', '1h', '--reason', 'abuse']
-    const { id = '' } = await operator.gets(...ban)
+    const { id = '' } = await operator.runJson(...ban)
     expect(await operator.statusFor(token)).toBe(403)
-    expect(await operator.does('bans', 'list')).toMatch(
+    expect(await operator.run('bans', 'list')).toMatch(
       new RegExp(`^${id} +subject +mallory +- +abuse `, 'm'),
     )
-    await operator.does('bans', 'delete', id)
+    await operator.run('bans', 'delete', id)
     expect(await operator.statusFor(token)).toBe(200)
     expect(await failure('bans', 'delete', id)).toEqual(notFound)
   })
 
-  test('of what is no address', async () => {
+  test('of an invalid address are reported', async () => {
     expect(await failure('bans', 'create', 'address', 'nowhere', '--for', '1h')).toEqual(invalid)
   })
 })
 
-test('keys list tells public facts only', async () => {
-  expect(await operator.does('keys', 'list')).toMatch(/^\S+ +ES256 +active /m)
-  const { keys } = await operator.gets<{ keys: object[] }>('keys', 'list')
+test('keys list prints no private member of a key', async () => {
+  expect(await operator.run('keys', 'list')).toMatch(/^\S+ +ES256 +active /m)
+  const { keys } = await operator.runJson<{ keys: object[] }>('keys', 'list')
   expect(keys.length).toBe(1)
   expect(keys.flatMap((key) => Object.keys(key))).not.toContain('d')
 })
 
-describe('whoever is no operator', () => {
-  test('S42: with a wrong secret is told so, and the secret is not repeated', async () => {
+describe('a client without the role of an operator', () => {
+  test('S42: is refused with invalid_client for a wrong secret, which is not printed', async () => {
     const clientSecret = `pcs_${'w'.repeat(43)}`
     for (const clientId of [randomUUID(), await operator.clientId()]) {
       const client = { clientId, clientSecret }
-      const { code, stdout, stderr } = await operator.triesAs(client, 'keys', 'list')
+      const { code, stdout, stderr } = await operator.attemptAs(client, 'keys', 'list')
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
       expect(stderr).toMatch(/^portcullis: invalid_client: /)
       expect(stderr).not.toContain(clientSecret)
@@ -241,7 +241,7 @@ describe('whoever is no operator', () => {
   })
 
   test('is refused by each command, and changes nothing', async () => {
-    const reader = await operator.gets<Credentials & Record<string, unknown>>(
+    const reader = await operator.runJson<Credentials & Record<string, unknown>>(
       ...['clients', 'create', '--name', 'reader', '--role', 'reader'],
       ...['--grant', 'client_credentials'],
     )
@@ -271,12 +271,12 @@ describe('whoever is no operator', () => {
       ['audit', 'tail'],
       ['keys', 'list'],
     ]) {
-      const { code, stdout, stderr } = await operator.triesAs(reader, ...command, '--json')
+      const { code, stdout, stderr } = await operator.attemptAs(reader, ...command, '--json')
       expect({ code, stdout }, command.join(' ')).toEqual({ code: 1, stdout: '' })
       expect(JSON.parse(stderr).error.code).toBe('insufficient_permission')
     }
     const { token = '' } = await mint('erin')
     expect(await operator.statusFor(token)).toBe(200)
-    expect(await operator.does('clients', 'list')).not.toContain('spy')
+    expect(await operator.run('clients', 'list')).not.toContain('spy')
   })
 })

@@ -13,23 +13,24 @@ export interface Credentials {
 export interface Operator {
   readonly url: string
   readonly redis: TestRedis
-  /** Of the checkout's own client. */
+  /** Returns the id of the checkout's own client. */
   clientId(): Promise<string>
-  /** Runs a command that has to succeed, and returns what it says on stdout. */
-  does(...args: string[]): Promise<string>
-  /** As `does`, with `--json`: the answer. */
-  gets<Answer = Record<string, string>>(...args: string[]): Promise<Answer>
-  /** Runs a command, however it ends. */
-  tries(args: readonly string[], input?: string): Promise<Outcome>
-  /** As `tries`, as another client than the checkout's. */
-  triesAs(client: Credentials, ...args: string[]): Promise<Outcome>
-  starts(...args: string[]): RunningCommand
-  /** The status of `GET /orders` for a bearer of `credential`. */
+  /** Runs a command that must succeed. Returns its stdout. */
+  run(...args: string[]): Promise<string>
+  /** Like `run`, with `--json`. Returns the parsed stdout. */
+  runJson<Answer = Record<string, string>>(...args: string[]): Promise<Answer>
+  /** Runs a command that may fail. */
+  attempt(args: readonly string[], input?: string): Promise<Outcome>
+  /** Like `attempt`, with the credentials of another client. */
+  attemptAs(client: Credentials, ...args: string[]): Promise<Outcome>
+  /** Starts a command that runs until it is stopped. */
+  start(...args: string[]): RunningCommand
+  /** Returns the status of `GET /orders` with `credential` as bearer token. */
   statusFor(credential: string): Promise<number>
   close(): Promise<void>
 }
 
-/** `env` is for the gateway, on top of what it needs. */
+/** Starts the gateway; `env` adds variables to its environment. */
 export async function startOperator(env: Record<string, string> = {}): Promise<Operator> {
   const checkout = await makeCheckout()
   const redis = await startTestRedis()
@@ -42,10 +43,10 @@ export async function startOperator(env: Record<string, string> = {}): Promise<O
     ...env,
   })
   await gateway.printed(/^npx portcullis /m)
-  const surroundings = { cwd: checkout.path, env: { PORTCULLIS_URL: url } }
+  const environment = { cwd: checkout.path, env: { PORTCULLIS_URL: url } }
 
-  async function does(...args: string[]): Promise<string> {
-    const { code, stdout, stderr } = await runCli(args, surroundings)
+  async function run(...args: string[]): Promise<string> {
+    const { code, stdout, stderr } = await runCli(args, environment)
     if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${stderr}`)
     return stdout
   }
@@ -55,14 +56,14 @@ export async function startOperator(env: Record<string, string> = {}): Promise<O
     async clientId() {
       return parseEnv(await checkout.file('.dev.vars')).PORTCULLIS_CLIENT_ID ?? ''
     },
-    does,
-    gets: async (...args) => JSON.parse(await does(...args, '--json')),
-    tries: (args, input = '') => runCli(args, { ...surroundings, input }),
-    triesAs({ clientId, clientSecret }, ...args) {
+    run,
+    runJson: async (...args) => JSON.parse(await run(...args, '--json')),
+    attempt: (args, input = '') => runCli(args, { ...environment, input }),
+    attemptAs({ clientId, clientSecret }, ...args) {
       const env = { PORTCULLIS_CLIENT_ID: clientId, PORTCULLIS_CLIENT_SECRET: clientSecret }
-      return runCli(args, { ...surroundings, env: { ...surroundings.env, ...env } })
+      return runCli(args, { ...environment, env: { ...environment.env, ...env } })
     },
-    starts: (...args) => startCli(args, surroundings),
+    start: (...args) => startCli(args, environment),
     async statusFor(credential) {
       const headers = { Authorization: `Bearer ${credential}` }
       return (await fetch(`${url}/orders`, { headers })).status

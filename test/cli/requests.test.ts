@@ -10,33 +10,33 @@ import { newClientSchema } from '../../src/oauth/client.ts'
 import { newRevocationSchema } from '../../src/revocation/record.ts'
 import { newApiKeySchema } from '../../src/tokens/api-key.ts'
 import { createKey, mint } from '../harness/issuer.ts'
-import { closeAnswers, startAnswers } from './answers.ts'
 import { runCli } from './command-line.ts'
+import { closeStubGateways, startStubGateway } from './stub-gateway.ts'
 
 const ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
 const ENV = { PORTCULLIS_CLIENT_ID: ID, PORTCULLIS_CLIENT_SECRET: 'a-secret' }
 const IDP = 'https://idp.example'
 
-/** What a command asks the API for: method, path with query, body. */
+/** Runs a command. Returns its request to the API: method and path, query, and body. */
 async function requestOf(args: readonly string[], input = '') {
   const paths = ['clients', `clients/${ID}/secret`, 'api-keys', `api-keys/${ID}/secret`, 'audit']
   const others = ['revocations', 'bans', 'limits', 'limits/overrides', 'limits/reset', 'tokens']
   const lists = { clients: [], apiKeys: [], events: [], revocations: [], bans: [], limits: [] }
   const body = { id: ID, token: 't', overrides: [], ...lists }
   const answers = [...paths, ...others].map((path) => [`/-/admin/${path}`, { body }])
-  const { url, asked } = await startAnswers(Object.fromEntries(answers))
+  const { url, requests } = await startStubGateway(Object.fromEntries(answers))
   const { code, stderr } = await runCli([...args, '--url', url], { env: ENV, input })
   expect(code, stderr).toBe(0)
-  expect(asked.length).toBe(3)
-  const [, , call] = asked
+  expect(requests.length).toBe(3)
+  const [, , call] = requests
   const sent = call?.body ? (JSON.parse(call.body) as unknown) : undefined
   const query = Object.fromEntries(new URLSearchParams(call?.query))
   return { call: `${call?.method} ${call?.path.slice('/-/admin'.length)}`, query, sent }
 }
 
-afterEach(closeAnswers)
+afterEach(closeStubGateways)
 
-describe('every option reaches the API, in its own words:', () => {
+describe('every option reaches the API under the name of its field:', () => {
   test.each<[string, string[], string, z.ZodType | undefined, object]>([
     [
       'token mint',
@@ -186,13 +186,13 @@ describe('every option reaches the API, in its own words:', () => {
   })
 })
 
-test('limits list tells which limits refuse nobody, and what an isolate may take ahead', async () => {
+test('limits list prints the mode and the lease of each limit', async () => {
   const limit = { limit: 10, windowSeconds: 60, by: 'subject', onUnavailable: 'deny', cost: 1 }
   const limits = [
     { ...limit, name: 'a', mode: 'observe', engine: 'exact', lease: { max: 20, ttlMs: 1_000 } },
     { ...limit, name: 'b', mode: 'enforce', engine: 'upstash', lease: null },
   ]
-  const { url } = await startAnswers({ '/-/admin/limits': { body: { limits, overrides: [] } } })
+  const { url } = await startStubGateway({ '/-/admin/limits': { body: { limits, overrides: [] } } })
   const list = ['limits', 'list', '--url', url]
   expect((await runCli(list, { env: ENV })).stdout.trimEnd().split(/ *\n/)).toEqual([
     'NAME  LIMIT  WINDOW SECONDS  BY       MODE     ON UNAVAILABLE  ENGINE   COST  LEASE',
@@ -204,7 +204,7 @@ test('limits list tells which limits refuse nobody, and what an isolate may take
 })
 
 describe('revoke token', () => {
-  test('takes id and issuer out of a JWT, and another issuer where one is given', async () => {
+  test('reads the token id and the issuer from a JWT, and prefers the option --issuer', async () => {
     const token = await mint(await createKey('k'), { claims: { iss: IDP, jti: 'j' } })
     const { sent } = await requestOf(['revoke', 'token', '-'], `${token}\n`)
     expect(sent).toEqual({ kind: 'token', value: 'j', issuer: IDP })
@@ -212,12 +212,12 @@ describe('revoke token', () => {
     expect(other.sent).toMatchObject({ value: 'j', issuer: 'https://other.example' })
   })
 
-  test('takes any other text for an id', async () => {
+  test('sends any other text as a token id', async () => {
     const { sent } = await requestOf(['revoke', 'token', ID])
     expect(sent).toEqual({ kind: 'token', value: ID })
   })
 
-  test('refuses a JWT that has none', async () => {
+  test('refuses a JWT without a token id', async () => {
     const token = await mint(await createKey('k'), { claims: { jti: undefined } })
     const { code, stderr } = await runCli(['revoke', 'token', '-'], { env: ENV, input: token })
     expect(code).toBe(2)
@@ -235,7 +235,7 @@ describe('clients create --jwks', () => {
 
   afterAll(() => rm(folder, { recursive: true, force: true }))
 
-  test('sends public keys, and never private ones', async () => {
+  test('sends public keys, and refuses private keys', async () => {
     const pair = await generateKeyPair('ES256', { extractable: true })
     const [open, secret] = [join(folder, 'public.json'), join(folder, 'private.json')]
     const more = { kid: 'k', alg: 'ES256' }
@@ -245,13 +245,13 @@ describe('clients create --jwks', () => {
     expect(sent).toEqual({ name: 'bank', grants: ['client_credentials'], jwks })
     expect(newClientSchema.safeParse(sent).error).toBeUndefined()
 
-    const { url, asked } = await startAnswers({})
+    const { url, requests } = await startStubGateway({})
     for (const key of [await exportJWK(pair.privateKey), { kty: 'oct', k: 'c2VjcmV0' }]) {
       await writeFile(secret, JSON.stringify({ keys: [key] }))
       const { code, stderr } = await runCli([...create, secret, '--url', url], { env: ENV })
       expect(code).toBe(2)
       expect(stderr).toContain('contains private keys')
     }
-    expect(asked).toEqual([])
+    expect(requests).toEqual([])
   })
 })

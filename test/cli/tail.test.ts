@@ -9,21 +9,21 @@ const event = (id: string, seconds: number): TrailEvent => ({
 const ids = (events: readonly TrailEvent[]) => events.map(({ id }) => id)
 
 describe('a tail of the audit trail', () => {
-  test('tells every event once, oldest first, however often it comes', () => {
+  test('returns every event once, the oldest first, even if several pages contain it', () => {
     const tail = createTail(START)
     expect(ids(tail.unseen([event('c', 2), event('b', 1), event('a', 1)]))).toEqual(['a', 'b', 'c'])
     expect(ids(tail.unseen([event('d', 3), event('c', 2), event('b', 1)]))).toEqual(['d'])
     expect(tail.unseen([event('d', 3), event('c', 2)])).toEqual([])
   })
 
-  test('tells an event that arrives after younger ones', () => {
+  test('returns an event that arrives after newer events', () => {
     const tail = createTail(START)
     tail.unseen([event('young', 40)])
     expect(Date.parse(tail.since())).toBeLessThanOrEqual(START + 15_000)
     expect(ids(tail.unseen([event('young', 40), event('late', 15)]))).toEqual(['late'])
   })
 
-  test('never asks for what was before its start, and goes on as time does', () => {
+  test('never queries events before its start, and advances with time', () => {
     const tail = createTail(START)
     expect(tail.since()).toBe(event('', 0).time)
     tail.unseen([event('a', 10)])
@@ -32,20 +32,20 @@ describe('a tail of the audit trail', () => {
     expect(Date.parse(tail.since())).toBeGreaterThan(START + 3_500_000)
   })
 
-  test('tells no event twice at the edge of what it remembers', () => {
+  test('returns no event twice at the limit of the events that it stores', () => {
     const tail = createTail(START)
     const events = Array.from({ length: 200 }, (_, index) => event(`e${index}`, index))
-    const told: TrailEvent[] = []
+    const returned: TrailEvent[] = []
     for (let end = 1; end <= events.length; end++) {
       const since = Date.parse(tail.since())
       const page = events.slice(0, end).filter(({ time }) => Date.parse(time) >= since)
-      told.push(...tail.unseen(page.reverse()))
+      returned.push(...tail.unseen(page.reverse()))
     }
-    expect(told).toEqual(events)
+    expect(returned).toEqual(events)
   })
 })
 
-describe('a read of the trail by the client that tails it', () => {
+describe('isReadOfTrail', () => {
   const actor = { client: 'me' }
   const read = {
     ...event('a', 1),
@@ -55,17 +55,17 @@ describe('a read of the trail by the client that tails it', () => {
     actor,
   }
 
-  test('is one that was allowed', () => {
+  test('is true for an allowed read of the client itself', () => {
     expect(isReadOfTrail(read, 'me')).toBe(true)
   })
 
   test.each<[string, Partial<TrailEvent>]>([
-    ['of another client', { actor: { client: 'other' } }],
-    ['of nobody', { actor: { client: null } }],
-    ['that was refused', { decision: 'deny' }],
-    ['of its chain', { route: '/-/admin/audit/chain' }],
-    ['that is none, but a change', { method: 'POST' }],
-  ])('is not one %s', (_what, other) => {
+    ['a read of another client', { actor: { client: 'other' } }],
+    ['a read without a client', { actor: { client: null } }],
+    ['a refused read', { decision: 'deny' }],
+    ['a read of the chain', { route: '/-/admin/audit/chain' }],
+    ['a change', { method: 'POST' }],
+  ])('is false for %s', (_what, other) => {
     expect(isReadOfTrail({ ...read, ...other }, 'me')).toBe(false)
   })
 })

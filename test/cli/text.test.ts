@@ -4,29 +4,29 @@ import { headingLine, line, record, table, visible, visibleJson } from '../../cl
 const HOSTILE = 'a\u001b[2J\u0007\r\n\u0085\u009b31m\u202eb\u2028\ufeff\ud800\u{e0041}z'
 const PRINTED = /^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]*$/u
 
-describe('what is printed cannot command a terminal:', () => {
-  test('text shows what it would have obeyed', () => {
+describe('control characters are escaped for the terminal', () => {
+  test('in text', () => {
     expect(visible('red \u001b[31m')).toBe('red \\u{1b}[31m')
     expect(visible(HOSTILE)).toMatch(PRINTED)
     expect(visible('Zoë 東京 🦊')).toBe('Zoë 東京 🦊')
   })
 
-  test('JSON escapes it, and says the same to a parser', () => {
+  test('in JSON, which parses to the same value', () => {
     const value = { [HOSTILE]: [HOSTILE, 1, null] }
     const json = visibleJson(value)
     expect(json).toMatch(PRINTED)
     expect(JSON.parse(json)).toEqual(value)
   })
 
-  test('tables and records neither', () => {
+  test('in tables and records', () => {
     const row = { name: HOSTILE, nested: { deep: HOSTILE }, list: [HOSTILE] }
     for (const text of [table([row], ['name', 'nested.deep', 'list']), record(row)])
       for (const printed of text.split('\n')) expect(printed).toMatch(PRINTED)
   })
 })
 
-describe('for people:', () => {
-  test('a table has a heading, aligned columns, and a dash for nothing', () => {
+describe('the text format', () => {
+  test('of a table has a heading, aligned columns, and a dash for an empty value', () => {
     const rows = [
       { clientId: 'a', roles: ['x', 'y'], disabled: true },
       { clientId: 'bbbbbbbbbbbb', roles: [], disabled: false, extra: 1 },
@@ -40,11 +40,11 @@ describe('for people:', () => {
     )
   })
 
-  test('a heading names a member of a member by words', () => {
+  test('of a heading names nested members by words', () => {
     expect(table([], ['actor.subject', 'requestId'])).toBe('ACTOR SUBJECT  REQUEST ID')
   })
 
-  test('rows that come one by one stand below their heading, as far as they fit', () => {
+  test('of single rows keeps the width of their heading if the values fit', () => {
     const columns = ['a.b', 'name', 'last']
     const widths = { 'a.b': 5, name: 6 }
     expect([
@@ -54,13 +54,13 @@ describe('for people:', () => {
     ]).toEqual(['A B    NAME    LAST', '1      x       y', '1234567  x       -'])
   })
 
-  test('a record has a line for each member that is there', () => {
+  test('of a record has a line for each member with a value', () => {
     expect(record({ id: '1', tenant: null, createdAt: 'now', gone: undefined })).toBe(
       ['id         1', 'createdAt  now'].join('\n'),
     )
   })
 
-  test('names of inherited members find nothing', () => {
+  test('ignores inherited members', () => {
     expect(line({ a: { b: 1 } }, ['a.b', 'constructor', 'a.toString', 'b.c'])).toBe('1  -  -  -')
   })
 })

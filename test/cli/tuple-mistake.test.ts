@@ -20,7 +20,7 @@ test.each([
     '{"object":"a:1","relation":"r","user":"u:1","condition":{}}',
     'has a member "condition", which is unknown',
   ],
-])('what is wrong with %j is said: it %s', (line, mistake) => {
+])('the mistake of the line %j: it %s', (line, mistake) => {
   expect(tupleOfLine(line)).toBeUndefined()
   expect(mistakeOfLine(line)).toBe(mistake)
 })

@@ -4,10 +4,10 @@ import { tupleOfLine } from '../../cli/tuples.ts'
 const TUPLE = { object: 'team:1', relation: 'member', subject: 'user:a' }
 const JSON_LINE = JSON.stringify(TUPLE)
 
-describe('a line that could be read in two ways is no tuple', () => {
+describe('an ambiguous line is not a tuple:', () => {
   test.each([
-    ['octets that are no UTF-8', new TextDecoder().decode(Uint8Array.of(0xff, 0xfe))],
-    ['what such octets are read as', '\ufffd'],
+    ['bytes that are not UTF-8', new TextDecoder().decode(Uint8Array.of(0xff, 0xfe))],
+    ['the replacement character', '\ufffd'],
   ])('with %s', (_, odd) => {
     expect(tupleOfLine(`team:1#member@user:${odd}`)).toBeUndefined()
     expect(tupleOfLine(JSON_LINE.replace('user:a', `user:${odd}`))).toBeUndefined()
@@ -18,7 +18,7 @@ describe('a line that could be read in two ways is no tuple', () => {
     expect(tupleOfLine(JSON_LINE.replace('}', `,"${name}":"team:2"}`))).toBeUndefined()
   })
 
-  test('and one that has quotes, backslashes and other scripts in it is one', () => {
+  test('but quotes, backslashes and other scripts are unambiguous', () => {
     for (const id of ['"', '\\', '\\"', 'é', '日本', '😀']) {
       const subject = `user:${id}`
       expect(tupleOfLine(JSON.stringify({ ...TUPLE, subject }))).toEqual({ ...TUPLE, subject })

@@ -5,7 +5,7 @@ const SECRET = `pcs_${'A1b2C3d4'.repeat(6)}`
 const ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
 const CREDENTIALS = { PORTCULLIS_CLIENT_ID: ID, PORTCULLIS_CLIENT_SECRET: SECRET }
 
-describe('a call that makes no sense ends with 2, before anything is sent:', () => {
+describe('a command line with a mistake exits with 2 before a request:', () => {
   test.each<[string[], string]>([
     [['nonsense'], "unknown command 'nonsense'; see portcullis --help"],
     [['client', 'list'], "unknown command 'client' (Did you mean clients?); see portcullis --help"],
@@ -40,22 +40,22 @@ describe('a call that makes no sense ends with 2, before anything is sent:', () 
     expect(stderr).toContain(message)
   })
 
-  test('a group of commands without one of them: its help, on stderr', async () => {
+  test('a group without a command prints its help on stderr', async () => {
     const { code, stdout, stderr } = await runCli(['clients'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('Usage: portcullis clients')
   })
 
-  test('nobody to be: neither environment nor a checkout says who asks', async () => {
-    const nobody = await runCli(['keys', 'list'])
-    expect(nobody).toMatchObject({ code: 2, stdout: '' })
-    expect(nobody.stderr).toContain('PORTCULLIS_CLIENT_ID is not set')
+  test('a missing client id or secret is reported, if neither the environment nor a checkout has it', async () => {
+    const none = await runCli(['keys', 'list'])
+    expect(none).toMatchObject({ code: 2, stdout: '' })
+    expect(none.stderr).toContain('PORTCULLIS_CLIENT_ID is not set')
     const half = await runCli(['keys', 'list'], { env: { PORTCULLIS_CLIENT_ID: ID } })
     expect(half).toMatchObject({ code: 2, stdout: '' })
     expect(half.stderr).toContain('PORTCULLIS_CLIENT_SECRET is not set')
   })
 
-  test('is JSON with --json', async () => {
+  test('the error is JSON with --json', async () => {
     const { code, stdout, stderr } = await runCli(['keys', 'list', '--json', '--hurry'])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(JSON.parse(stderr)).toEqual({
@@ -64,7 +64,7 @@ describe('a call that makes no sense ends with 2, before anything is sent:', () 
   })
 })
 
-describe('a credential in the wrong place is not repeated:', () => {
+describe('a credential in the wrong argument is not printed:', () => {
   const token = `${'eyJhbGciOiJFUzI1NiJ9'.repeat(3)}.e30.AAAA`
   test.each([
     [['revoke', token, 'x']],
@@ -81,7 +81,7 @@ describe('a credential in the wrong place is not repeated:', () => {
     expect(stdout + stderr).not.toContain(token)
   })
 
-  test('what a terminal would obey is shown instead', async () => {
+  test('and control characters of an option are escaped', async () => {
     const { code, stderr } = await runCli(['keys', 'list', '--\u001b[31m\u202e'])
     expect(code).toBe(2)
     expect(stderr).toContain("unknown option '--\\u{1b}[31m\\u{202e}'")

@@ -1,24 +1,24 @@
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { freePort } from '../harness/process.ts'
-import { type Answer, closeAnswers, METADATA, startAnswers } from './answers.ts'
 import { runCli } from './command-line.ts'
+import { closeStubGateways, METADATA, type StubResponse, startStubGateway } from './stub-gateway.ts'
 
 const ID = '7f3c2b1a-9d8e-4f6a-8b5c-1d2e3f4a5b6c'
-/** Characters that form-encoding changes, as RFC 6749 section 2.3.1 wants. */
+/** Characters that form-encoding changes, as RFC 6749 section 2.3.1 requires. */
 const SECRET = 'se:cr%et+ with/everything='
 const ENV = { PORTCULLIS_CLIENT_ID: ID, PORTCULLIS_CLIENT_SECRET: SECRET }
 
 const NO_CLIENT =
   '  PORTCULLIS_CLIENT_ID with PORTCULLIS_CLIENT_SECRET is not a client of this gateway\n'
 
-afterEach(closeAnswers)
+afterEach(closeStubGateways)
 
 const keysList = (url: string, ...args: string[]) =>
   runCli(['keys', 'list', '--url', url, ...args], { env: ENV })
 
-describe('a gateway that is not there ends a command with 3:', () => {
-  test('nobody listens', async () => {
+describe('an unreachable gateway: a command exits with 3', () => {
+  test('if the port refuses the connection', async () => {
     const port = await freePort()
     const { code, stdout, stderr } = await keysList(`http://127.0.0.1:${port}`)
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
@@ -28,7 +28,7 @@ describe('a gateway that is not there ends a command with 3:', () => {
     )
   })
 
-  test('somebody listens and says nothing', async () => {
+  test('if the server accepts the connection and does not respond', async () => {
     const silent = createServer((socket) => socket.on('error', () => {}))
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
     const { port } = silent.address() as { port: number }
@@ -44,24 +44,24 @@ describe('a gateway that is not there ends a command with 3:', () => {
     })
   })
 
-  test('what listens hangs up', async () => {
-    const rude = createServer((socket) => void socket.destroy())
-    await new Promise<void>((resolve) => rude.listen(0, '127.0.0.1', resolve))
-    const { port } = rude.address() as { port: number }
+  test('if the server closes the connection', async () => {
+    const closing = createServer((socket) => void socket.destroy())
+    await new Promise<void>((resolve) => closing.listen(0, '127.0.0.1', resolve))
+    const { port } = closing.address() as { port: number }
     const { code, stderr } = await keysList(`http://127.0.0.1:${port}`)
-    rude.close()
+    closing.close()
     expect(code).toBe(3)
     expect(stderr).toContain('gateway_unreachable: ')
   })
 })
 
-describe('an answer that decides nothing ends a command with 3:', () => {
+describe('a response without a decision: a command exits with 3', () => {
   test.each([
     ['/-/admin/keys', { code: 'dependency_unavailable' }],
     ['/-/admin/keys', { code: 'overloaded' }],
     ['/oauth/token', { error: 'temporarily_unavailable' }],
-  ])('%s %j', async (path, body) => {
-    const { url } = await startAnswers({
+  ])('if %s responds with 503 and %j', async (path, body) => {
+    const { url } = await startStubGateway({
       [path]: { status: 503, headers: { 'Retry-After': '5' }, body },
     })
     const [name] = Object.values(body)
@@ -72,15 +72,18 @@ describe('an answer that decides nothing ends a command with 3:', () => {
     })
   })
 
-  test.each([502, 503, 504])('a page with %s, of what is before the gateway', async (status) => {
-    const { url } = await startAnswers({ '/-/admin/keys': { status, body: '<html>' } })
-    const { code, stdout, stderr } = await keysList(url)
-    expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-    expect(stderr).toContain(`unexpected_answer: ${url} answered with status ${status}`)
-  })
+  test.each([502, 503, 504])(
+    'if a proxy in front of the gateway responds with a page and %s',
+    async (status) => {
+      const { url } = await startStubGateway({ '/-/admin/keys': { status, body: '<html>' } })
+      const { code, stdout, stderr } = await keysList(url)
+      expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+      expect(stderr).toContain(`unexpected_answer: ${url} answered with status ${status}`)
+    },
+  )
 
-  test('nobody can tell whether a token is good', async () => {
-    const { url } = await startAnswers({
+  test('if the gateway cannot introspect a token', async () => {
+    const { url } = await startStubGateway({
       [METADATA]: { body: { introspection_endpoint: 'https://public.example/oauth/introspect' } },
       '/oauth/introspect': { status: 503, body: { error: 'temporarily_unavailable' } },
     })
@@ -89,12 +92,12 @@ describe('an answer that decides nothing ends a command with 3:', () => {
   })
 })
 
-describe('what asks for a token', () => {
-  test('goes to the URL that was given, whatever the gateway calls itself', async () => {
-    const { url, asked } = await startAnswers({ '/-/admin/keys': { body: { keys: [] } } })
+describe('a token request', () => {
+  test('goes to the URL of the option, even if the metadata names another URL', async () => {
+    const { url, requests } = await startStubGateway({ '/-/admin/keys': { body: { keys: [] } } })
     expect(await keysList(url, '--json')).toEqual({ code: 0, stdout: '{"keys":[]}\n', stderr: '' })
     const basic = 'se%3Acr%25et%2B+with%2Feverything%3D'
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       { method: 'GET', path: METADATA, query: '', authorization: undefined, body: '' },
       {
         method: 'POST',
@@ -113,26 +116,26 @@ describe('what asks for a token', () => {
     ])
   })
 
-  test('follows no redirect: the secret and the token are for nobody else', async () => {
-    const canary = await startAnswers({})
+  test('follows no redirect, so that no other server receives the secret or the token', async () => {
+    const canary = await startStubGateway({})
     for (const path of [METADATA, '/oauth/token', '/-/admin/keys']) {
       const headers = { Location: `${canary.url}/stolen` }
-      const { url } = await startAnswers({ [path]: { status: 307, headers, body: '' } })
+      const { url } = await startStubGateway({ [path]: { status: 307, headers, body: '' } })
       const { code, stdout, stderr } = await keysList(url)
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
       expect(stderr).toContain('unexpected_answer: ')
     }
-    expect(canary.asked).toEqual([])
+    expect(canary.requests).toEqual([])
   })
 })
 
-describe('a refusal ends a command with 1, in the words of the gateway:', () => {
+describe('a refusal: a command exits with 1', () => {
   const requestId = '0193b0a4-7c1e-7d3a-9b1c-2f6e8d4a5b6c'
 
-  test('a problem document, with what validation found', async () => {
+  test('and prints the problem document of the gateway with its validation errors', async () => {
     const errors = [{ in: 'body', path: '/name', message: 'is too long' }]
     const problem = { code: 'not_found', detail: 'There is no such resource.', requestId, errors }
-    const { url } = await startAnswers({ '/-/admin/keys': { status: 404, body: problem } })
+    const { url } = await startStubGateway({ '/-/admin/keys': { status: 404, body: problem } })
     expect(await keysList(url)).toEqual({
       code: 1,
       stdout: '',
@@ -145,7 +148,7 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
     expect(JSON.parse(stderr)).toEqual({ error: problem })
   })
 
-  test('but for its schemas, which are not those of a command', async () => {
+  test('and replaces a detail about schemas, which a command does not have', async () => {
     const errors = [{ in: 'query', path: '/limit', message: 'must be 1 to 200' }]
     const problem = {
       code: 'invalid_input',
@@ -153,7 +156,7 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
       requestId,
       errors,
     }
-    const { url } = await startAnswers({ '/-/admin/keys': { status: 422, body: problem } })
+    const { url } = await startStubGateway({ '/-/admin/keys': { status: 422, body: problem } })
     const { code, stderr } = await keysList(url)
     expect(code).toBe(1)
     expect(stderr).toBe(
@@ -162,8 +165,8 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
     )
   })
 
-  test('an error of the authorization server, without the secret', async () => {
-    const { url } = await startAnswers({
+  test('and prints the error of the authorization server without the secret', async () => {
+    const { url } = await startStubGateway({
       '/oauth/token': {
         status: 401,
         headers: { 'X-Request-Id': requestId },
@@ -180,8 +183,8 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
   test.each([
     ['/oauth/token', { error: 'access_denied', error_description: 'Refused.' }, 'access_denied'],
     ['/-/admin/keys', { code: 'banned', detail: 'Refused.' }, 'banned'],
-  ])('who is banned learns for how long, and the way out: %s', async (path, body, code) => {
-    const { url } = await startAnswers({
+  ])('and prints for a ban how long it lasts and how to lift it: %s', async (path, body, code) => {
+    const { url } = await startStubGateway({
       [path]: { status: 403, headers: { 'Retry-After': '3541' }, body },
     })
     const { stderr, ...ended } = await keysList(url)
@@ -195,13 +198,13 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
     expect(error).toEqual({ code, detail: 'Refused.', requestId: null, retryAfterSeconds: 3541 })
   })
 
-  test.each<[string, Answer]>([
+  test.each<[string, StubResponse]>([
     ['a page', { status: 500, body: '<html>secret-detail</html>' }],
-    ['JSON that is no problem', { status: 500, body: { message: 'secret-detail' } }],
+    ['JSON that is not a problem document', { status: 500, body: { message: 'secret-detail' } }],
     ['a page with success', { status: 200, body: '<html>secret-detail</html>' }],
-    ['JSON that is no object', { status: 200, body: '"secret-detail"' }],
-  ])('and what no gateway says is not repeated: %s', async (_what, answer) => {
-    const { url } = await startAnswers({ '/-/admin/keys': answer })
+    ['JSON that is not an object', { status: 200, body: '"secret-detail"' }],
+  ])('and does not repeat a response that no gateway sends: %s', async (_what, answer) => {
+    const { url } = await startStubGateway({ '/-/admin/keys': answer })
     const { code, stdout, stderr } = await keysList(url)
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
     expect(stderr).toBe(
@@ -214,19 +217,19 @@ describe('a refusal ends a command with 1, in the words of the gateway:', () => 
     ['no metadata', { [METADATA]: { status: 404, body: { code: 'not_found', detail: 'None.' } } }],
     ['no token endpoint', { [METADATA]: { body: { token_endpoint: 7 } } }],
     ['no token', { '/oauth/token': { body: { token_type: 'Bearer' } } }],
-  ])('a gateway with %s', async (_what, answers) => {
-    const { url, asked } = await startAnswers(answers)
+  ])('and sends no call to the API if the gateway responds with %s', async (_what, answers) => {
+    const { url, requests } = await startStubGateway(answers)
     expect(await keysList(url)).toMatchObject({ code: 1, stdout: '' })
-    expect(asked.map(({ path }) => path)).not.toContain('/-/admin/keys')
+    expect(requests.map(({ path }) => path)).not.toContain('/-/admin/keys')
   })
 
-  test('what it says cannot command a terminal', async () => {
+  test('and escapes control characters of the gateway for the terminal', async () => {
     const detail = 'No.\u001b]0;owned\u0007\u202e'
     const keys = [{ kid: 'a\u001b[2Jb', alg: 'ES256', state: 'active' }]
-    const bad = await startAnswers({
+    const bad = await startStubGateway({
       '/-/admin/keys': { status: 403, body: { code: 'x', detail } },
     })
-    const good = await startAnswers({ '/-/admin/keys': { body: { keys } } })
+    const good = await startStubGateway({ '/-/admin/keys': { body: { keys } } })
     const { stderr } = await keysList(bad.url)
     const { stdout } = await keysList(good.url)
     for (const text of [stderr, stdout]) {
