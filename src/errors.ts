@@ -1,83 +1,12 @@
 /**
  * The three outcomes of a guard: it returns (allowed), throws {@link Denied} (the caller's fault),
- * or throws {@link Unavailable} (a dependency's fault). The tagged reasons here are complete, for
- * the audit trail. `problem-of.ts` maps them to responses with fewer details.
+ * or throws {@link Unavailable} (a dependency's fault). Both errors carry their response, as Hono's
+ * `HTTPException` does, so that an app without our error handler answers correctly too.
  */
-
-/**
- * What revoked a token: a revocation of the token itself, or a revocation cutoff that covers it.
- */
-export type RevokedBy = 'token' | 'session' | 'subject' | 'client' | 'tenant'
-
-/** One finding of input validation. `path` is a JSON Pointer (RFC 6901) into `in`. */
-export interface InputError {
-  readonly in: 'params' | 'query' | 'headers' | 'body'
-  readonly path: string
-  readonly message: string
-}
-
-/** The category of an attack signature. */
-export type SignatureCategory =
-  | 'sql_injection'
-  | 'path_traversal'
-  | 'command_injection'
-  | 'ssrf_target'
-  | 'cross_site_scripting'
-
-/** An attack signature within its category: `sql_injection.break_out`. */
-export type SignatureId = `${SignatureCategory}.${string}`
-
-/** Error codes of the `/oauth/*` routes: RFC 6749 section 5.2, RFC 7009, RFC 8707, RFC 9449. */
-export type OAuthErrorCode =
-  | 'invalid_request'
-  | 'invalid_client'
-  | 'invalid_grant'
-  | 'unauthorized_client'
-  | 'unsupported_grant_type'
-  | 'unsupported_token_type'
-  | 'invalid_scope'
-  | 'invalid_target'
-  | 'invalid_dpop_proof'
-  | 'use_dpop_nonce'
-
-/** Why a request was refused. `check` names the precise check that failed, for audit only. */
-export type Denial =
-  /** `proof`: a proof of possession (RFC 9449) is required. */
-  | { readonly code: 'missing_token'; readonly proof?: true }
-  | { readonly code: 'token_rejected'; readonly check: string }
-  | { readonly code: 'token_revoked'; readonly by: RevokedBy }
-  /** The proof of possession (RFC 9449) is missing, or invalid for this request and token. */
-  | { readonly code: 'invalid_dpop_proof'; readonly check: string }
-  /** The proof has no nonce of the gateway, or an expired one. `nonce` is a valid one. */
-  | { readonly code: 'use_dpop_nonce'; readonly nonce: string }
-  /** The authorization server refused the request. */
-  | { readonly code: 'oauth_refused'; readonly error: OAuthErrorCode; readonly check: string }
-  | {
-      readonly code: 'banned'
-      readonly by: 'address' | 'subject'
-      readonly retryAfterSeconds: number
-    }
-  | {
-      readonly code: 'rate_limited'
-      readonly limit: string
-      readonly retryAfterSeconds: number
-    }
-  | { readonly code: 'permission_missing'; readonly permission: string }
-  /** The caller does not have the relation that the route requires: `order#viewer`. */
-  | { readonly code: 'relation_missing'; readonly relation: string }
-  /** The relation could not be determined, although every dependency responded. */
-  | { readonly code: 'relation_unknown'; readonly why: string }
-  /** The policy does not list this method or tool for the route. */
-  | { readonly code: 'call_refused'; readonly what: 'method' | 'tool' }
-  /** The input matches an attack signature, named by `signature`. */
-  | { readonly code: 'signature_matched'; readonly signature: SignatureId }
-  | { readonly code: 'ambiguous_path'; readonly check: string }
-  | { readonly code: 'malformed_request'; readonly check: string }
-  | { readonly code: 'invalid_input'; readonly errors: readonly InputError[] }
-  | { readonly code: 'payload_too_large'; readonly maxBytes: number }
-  | { readonly code: 'unsupported_media_type'; readonly expected: string }
-  | { readonly code: 'not_found' }
-  | { readonly code: 'method_not_allowed'; readonly allow: readonly string[] }
+import { HTTPException } from 'hono/http-exception'
+import { type Problem, problemResponse } from './problems/problem.ts'
+import { problemOfDenial, problemOfFailure } from './problems/problem-of.ts'
+import type { Denial, Dependency, Fault } from './problems/reasons.ts'
 
 /** V8's stack trace limit, which no standard type library declares. */
 const v8 = Error as typeof Error & { stackTraceLimit: number }
@@ -87,40 +16,36 @@ const v8 = Error as typeof Error & { stackTraceLimit: number }
  * stack: the reason identifies its origin, and stacks would use a tenth of the CPU during a flood
  * of refusals.
  */
-export class Denied extends Error {
+export class Denied extends HTTPException {
   override readonly name = 'Denied'
   readonly denial: Denial
+  readonly problem: Problem
 
   constructor(denial: Denial, options?: ErrorOptions) {
+    const problem = problemOfDenial(denial)
     const frames = v8.stackTraceLimit
     v8.stackTraceLimit = 0
-    super(denial.code, options)
+    super(problem.status, { message: denial.code, cause: options?.cause })
     v8.stackTraceLimit = frames
     this.denial = denial
+    this.problem = problem
+  }
+
+  /** Returns the problem document, without what only the request or a configuration determines. */
+  override getResponse(): Response {
+    return problemResponse(this.problem)
   }
 }
 
-/** What the gateway depends on, and the gateway's own isolate, which can be overloaded. */
-export type Dependency = 'redis' | 'key_set' | 'authority' | 'origin' | 'audit_log' | 'gateway'
-
-/**
- * How a dependency failed.
- *
- * - `unreachable`: refused, reset, DNS, TLS.
- * - `timeout`: our deadline passed.
- * - `malformed`: the response violates its protocol.
- * - `refused`: it returned an error of its own.
- * - `overloaded`: too many requests are waiting.
- * - `stale`: its data is older than the request allows.
- */
-export type Fault = 'unreachable' | 'timeout' | 'malformed' | 'refused' | 'overloaded' | 'stale'
+/** Short, because a circuit breaker or a failover usually recovers within seconds. */
+const DEFAULT_RETRY_AFTER_SECONDS = 5
 
 /**
  * A dependency did not return a usable decision. The request is refused, because it may not be
  * allowed (503; 502 and 504 for the origin). `cause` may contain text from the dependency. It is
  * for debuggers, and never for a response, a log or an audit event.
  */
-export class Unavailable extends Error {
+export class Unavailable extends HTTPException {
   override readonly name = 'Unavailable'
   readonly dependency: Dependency
   readonly fault: Fault
@@ -129,6 +54,7 @@ export class Unavailable extends Error {
    * The call was short-circuited: a circuit breaker refused it before it reached the dependency.
    */
   readonly shortCircuited: boolean
+  readonly problem: Problem
 
   constructor(
     dependency: Dependency,
@@ -138,16 +64,21 @@ export class Unavailable extends Error {
       readonly shortCircuited?: boolean
     } = {},
   ) {
-    super(`${dependency}: ${fault}`, options)
+    const { retryAfterSeconds = DEFAULT_RETRY_AFTER_SECONDS, shortCircuited = false } = options
+    const problem = problemOfFailure({ dependency, fault, retryAfterSeconds, shortCircuited })
+    super(problem.status, { message: `${dependency}: ${fault}`, cause: options.cause })
     this.dependency = dependency
     this.fault = fault
-    this.retryAfterSeconds = options.retryAfterSeconds ?? DEFAULT_RETRY_AFTER_SECONDS
-    this.shortCircuited = options.shortCircuited ?? false
+    this.retryAfterSeconds = retryAfterSeconds
+    this.shortCircuited = shortCircuited
+    this.problem = problem
+  }
+
+  /** Returns the problem document, without what only the request or a configuration determines. */
+  override getResponse(): Response {
+    return problemResponse(this.problem)
   }
 }
-
-/** Short, because a circuit breaker or a failover usually recovers within seconds. */
-const DEFAULT_RETRY_AFTER_SECONDS = 5
 
 /**
  * The gateway's configuration is invalid. The message lists every mistake, and is only for logs.

@@ -79,18 +79,7 @@ export { type AuditQueueOptions, createAuditQueue } from './audit/queue/audit-qu
 export { type AuditOverflowOptions, createAuditOverflow } from './audit/redis/overflow.ts'
 export { consoleAuditSink } from './audit/truncate.ts'
 export { type Authorizer, createAuthorizer } from './authorization/permissions.ts'
-export {
-  type Denial,
-  Denied,
-  type Dependency,
-  type Fault,
-  type InputError,
-  Misconfigured,
-  type RevokedBy,
-  type SignatureCategory,
-  type SignatureId,
-  Unavailable,
-} from './errors.ts'
+export { Denied, Misconfigured, Unavailable } from './errors.ts'
 export { composeServices, type GatewayEnv, type Services } from './gateway/compose-services.ts'
 export { createGateway, type Gateway } from './gateway/create-gateway.ts'
 export { refuseAll } from './gateway/refuse-all.ts'
@@ -131,6 +120,7 @@ export * from './middleware/context.ts'
 export { drainOnRefusal } from './middleware/drain-on-refusal.ts'
 export { type InspectOptions, inspect } from './middleware/inspect.ts'
 export { type LimitBodyOptions, limitBody } from './middleware/limit-body.ts'
+export { type ProblemOptions, problemHandler } from './middleware/problem-handler.ts'
 export {
   createReadmission,
   type Readmission,
@@ -167,8 +157,16 @@ export type {
 } from './policy/definition.ts'
 export { definePolicy, type Policy, type PolicyLimit, type PolicyRoute } from './policy/policy.ts'
 export type { PolicyRelations, RelationsFeature } from './policy/relations.ts'
-export { type ProblemOptions, problemHandler } from './problems/problem-handler.ts'
-export type { Problem, ProblemCode } from './problems/problem-of.ts'
+export type { Problem, ProblemCode } from './problems/problem.ts'
+export type {
+  Denial,
+  Dependency,
+  Fault,
+  InputError,
+  RevokedBy,
+  SignatureCategory,
+  SignatureId,
+} from './problems/reasons.ts'
 export { createRedisRest, type RedisRest, type RedisRestOptions } from './redis/rest.ts'
 export {
   createRelationCache,

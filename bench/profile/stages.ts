@@ -73,7 +73,7 @@ const OWNERS: readonly (readonly [beginning: string, stage: string, functions?: 
   ['src/revocation/', 'admit'],
   ['src/abuse/', 'admit'],
   ['src/redis/', 'admit'],
-  ['src/problems/rate-limit-headers.ts', 'admit'],
+  ['src/middleware/rate-limit-headers.ts', 'admit'],
   ['@upstash/', 'admit'],
   ['src/tokens/assertion.ts', 'proxy'],
   ['src/tokens/', 'authenticate'],

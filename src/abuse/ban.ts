@@ -2,7 +2,7 @@
  * Bans of client addresses and subjects: their storage keys, and the decision whether one is in
  * force.
  */
-import type { Denial } from '../errors.ts'
+import type { Denial } from '../problems/reasons.ts'
 import { keyPart } from '../redis/key-part.ts'
 import {
   ADDRESS_BAN_PREFIX,

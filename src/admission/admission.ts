@@ -3,8 +3,9 @@
  */
 
 import { banOf, observedBan } from '../abuse/ban.ts'
-import { type Denial, Unavailable } from '../errors.ts'
+import { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
+import type { Denial } from '../problems/reasons.ts'
 import type { RelationQuery } from '../relations/decision-point.ts'
 import type { References } from '../tokens/references.ts'
 import { createKeyCache, type DecidingKeys, type RequestKeys } from './keys.ts'

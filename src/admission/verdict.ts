@@ -1,9 +1,10 @@
 /** Turns the store's answer into a decision, and caches refusals in the isolate. */
 
 import { banOf } from '../abuse/ban.ts'
-import { type Denial, type RevokedBy, Unavailable } from '../errors.ts'
+import { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
 import { newTally, type Tally } from '../isolate/tally.ts'
+import type { Denial, RevokedBy } from '../problems/reasons.ts'
 import type { RelationAnswer } from '../relations/decision-point.ts'
 import { revokedBy } from '../revocation/revocation.ts'
 import type { DecidingKeys } from './keys.ts'

@@ -2,7 +2,8 @@
  * Maps an error to the decision and the precise reason in the audit trail. Responses carry less
  * detail.
  */
-import { type Denial, Denied, Misconfigured, Unavailable } from '../errors.ts'
+import { Denied, Misconfigured, Unavailable } from '../errors.ts'
+import type { Denial } from '../problems/reasons.ts'
 import type { AuditDecision } from './event.ts'
 
 /**

@@ -1,7 +1,7 @@
 /** The app that runs instead of a misconfigured gateway. */
 import { Hono } from 'hono'
 import { Misconfigured } from '../errors.ts'
-import { problemHandler } from '../problems/problem-handler.ts'
+import { problemHandler } from '../middleware/problem-handler.ts'
 
 /**
  * Creates an app that answers everything with the problem `misconfigured`, because an outage is

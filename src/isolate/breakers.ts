@@ -1,5 +1,5 @@
 /** The list of all circuit breakers of an isolate, for metrics and traces, and their alarms. */
-import type { Fault } from '../errors.ts'
+import type { Fault } from '../problems/reasons.ts'
 import type { Breaker, BreakerState, BreakerWatch } from './circuit-breaker.ts'
 
 export interface BreakerTransition {

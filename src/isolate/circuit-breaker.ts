@@ -1,5 +1,6 @@
 /** Circuit breakers: stop calls to a dependency that keeps failing. No I/O and no timers. */
-import { type Fault, Unavailable } from '../errors.ts'
+import { Unavailable } from '../errors.ts'
+import type { Fault } from '../problems/reasons.ts'
 
 /** `half_open`: a probe is in progress, and all other requests are still refused. */
 export type BreakerState = 'closed' | 'open' | 'half_open'

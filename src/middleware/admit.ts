@@ -10,7 +10,6 @@ import { writeHeaders } from '../http/response-headers.ts'
 import type { Principal } from '../identity/principal.ts'
 import type { LimitSubject } from '../policy/definition.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
-import { setRateLimitHeaders } from '../problems/rate-limit-headers.ts'
 import { leaseMistake } from '../validators/lease.ts'
 import { LIMIT_NAME } from '../validators/policy.ts'
 import {
@@ -27,6 +26,7 @@ import {
   type RelationVariables,
   waitUntilOf,
 } from './context.ts'
+import { setRateLimitHeaders } from './rate-limit-headers.ts'
 import { includedQuery, type RelationOptions, relationOf } from './relation.ts'
 
 type Environment = {

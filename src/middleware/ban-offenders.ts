@@ -2,8 +2,9 @@
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import type { Offender, Violation, Violations } from '../abuse/violations.ts'
-import { type Denial, Denied } from '../errors.ts'
+import { Denied } from '../errors.ts'
 import type { PolicyLimit } from '../policy/policy.ts'
+import type { Denial } from '../problems/reasons.ts'
 import {
   type ClientAddressVariables,
   clientAddressOf,

@@ -4,8 +4,9 @@
  */
 import type { Context } from 'hono'
 import { reasonOf, reasonOfDenial } from '../audit/reason.ts'
-import { type Denial, Denied, Unavailable } from '../errors.ts'
+import { Denied, Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
+import type { Denial } from '../problems/reasons.ts'
 import { denialOf, type RelationChecker } from '../relations/checker.ts'
 import { CONSISTENCY_HEADER } from '../relations/consistency.ts'
 import type { RelationAnswer, RelationQuery } from '../relations/decision-point.ts'

@@ -2,10 +2,11 @@
 import { createMiddleware } from 'hono/factory'
 import type { AuthenticationFailures, RunningCheck } from '../abuse/authentication-failures.ts'
 import { reasonOfDenial } from '../audit/reason.ts'
-import { type Denial, Denied, Unavailable } from '../errors.ts'
+import { Denied, Unavailable } from '../errors.ts'
 import type { TokenVerifier } from '../identity/principal.ts'
 import { createInFlightCount } from '../isolate/in-flight.ts'
 import { sleep } from '../isolate/timers.ts'
+import type { Denial } from '../problems/reasons.ts'
 import { credentialOf } from '../tokens/credential.ts'
 import type { References } from '../tokens/references.ts'
 import {

@@ -1,7 +1,8 @@
 /** Port to the stored state of a grant (revocation, replay, counters), and checks of its values. */
 
-import { Denied, type RevokedBy, Unavailable } from '../errors.ts'
+import { Denied, Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
+import type { RevokedBy } from '../problems/reasons.ts'
 import { secondsOf } from '../redis/reply.ts'
 import { MAX_ISSUED_AHEAD_SECONDS, revocationKeysOf, revokedBy } from '../revocation/revocation.ts'
 import type { AccessGrant } from '../tokens/access-grant.ts'

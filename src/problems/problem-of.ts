@@ -1,78 +1,66 @@
-/** Maps every refusal and error to a problem, in one exhaustive switch. */
+/** Maps every reason to its problem, in one exhaustive switch, with as few details as the RFC allows. */
+import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
+import type { Problem } from './problem.ts'
+import type { Denial, Dependency, Fault } from './reasons.ts'
 
-import { type Denial, Denied, Misconfigured, Unavailable } from '../errors.ts'
-import type { Problem, ProblemCode } from './problem-code.ts'
-import { credentialProblem } from './problem-of-credential.ts'
-
-export type { Problem, ProblemCode }
-
-/**
- * Returns the problem for an error, with as few details as the RFC allows. `metadata` is appended
- * to challenges. Anything except {@link Denied}, {@link Unavailable} and {@link Misconfigured} is a
- * defect of the gateway: it is logged, and the caller receives a 500 without details.
- */
-export function problemOf(error: Error, metadata: string): Problem {
-  if (error instanceof Denied) return denialProblem(error.denial, metadata)
-  if (error instanceof Unavailable) return unavailableProblem(error)
-  if (error instanceof Misconfigured) return MISCONFIGURED
-  // Logs the name and place of the error, never its message, which may contain a header or a
-  // response.
-  console.error([`internal error: ${error.name}`, ...placeOf(error)].join('\n'))
-  return {
-    code: 'internal_error',
-    status: 500,
-    title: 'Internal error',
-    detail: 'The request could not be handled.',
-  }
-}
-
-const MAX_FRAMES = 5
-/** A stack frame in V8's format. A line of an error message may match it too. */
-const FRAME = /^ {4}at .+/
-
-/**
- * Returns the stack frames of an error, innermost first. V8 puts the error's original name and
- * message before the frames, so the message is skipped.
- */
-function placeOf({ stack = '', message }: Error): readonly string[] {
-  const begins = stack.indexOf(message)
-  const lines = begins === -1 ? [] : stack.slice(begins + message.length).split('\n')
-  return lines.filter((line) => FRAME.test(line)).slice(0, MAX_FRAMES)
-}
-
-/** The response to every request if the gateway's configuration is invalid. */
-const MISCONFIGURED: Problem = {
-  code: 'misconfigured',
-  status: 500,
-  title: 'Misconfigured',
-  detail: 'The gateway is not configured correctly and handles no requests.',
-}
-
-function denialProblem(denial: Denial, metadata: string): Problem {
+/** Returns the problem for a denial. */
+export function problemOfDenial(denial: Denial): Problem {
   switch (denial.code) {
     case 'missing_token':
+      return {
+        code: 'missing_token',
+        status: 401,
+        title: 'Authentication required',
+        detail: denial.proof
+          ? 'This resource needs a token with a proof of possession.'
+          : 'This resource needs a bearer token.',
+        // RFC 6750 section 3.1: no error attribute if the request has no credentials.
+        challenge: denial.proof ? `${DPOP}, ${DPOP_ALGS}` : BEARER,
+      }
     case 'token_rejected':
     case 'token_revoked':
-    case 'invalid_dpop_proof':
-    case 'use_dpop_nonce':
-    case 'oauth_refused':
-    case 'permission_missing':
-      return credentialProblem(denial, metadata)
-    case 'banned':
+      // The same response for all of these, so that a caller cannot find out which check failed.
       return {
-        code: 'banned',
-        status: 403,
-        title: 'Banned',
-        detail: 'Requests from here are refused for a while.',
-        headers: { 'Retry-After': String(denial.retryAfterSeconds) },
+        code: 'invalid_token',
+        status: 401,
+        title: 'Invalid token',
+        detail: 'The bearer token is not valid here.',
+        challenge: `${BEARER}, error="invalid_token"`,
       }
-    case 'rate_limited':
+    case 'invalid_dpop_proof':
       return {
-        code: 'rate_limited',
-        status: 429,
-        title: 'Too many requests',
-        detail: `The limit "${denial.limit}" is exhausted.`,
-        headers: { 'Retry-After': String(denial.retryAfterSeconds) },
+        code: 'invalid_dpop_proof',
+        status: 401,
+        title: 'Invalid DPoP proof',
+        detail: 'This request needs a valid proof that its token is held by its owner.',
+        challenge: `${DPOP}, error="invalid_dpop_proof", ${DPOP_ALGS}`,
+      }
+    case 'use_dpop_nonce':
+      return {
+        code: 'use_dpop_nonce',
+        status: 401,
+        title: 'DPoP nonce required',
+        detail: 'The DPoP proof must contain the nonce of this answer.',
+        // RFC 9449 section 9.
+        challenge: `${DPOP}, error="use_dpop_nonce", ${DPOP_ALGS}`,
+        headers: { 'DPoP-Nonce': denial.nonce },
+      }
+    case 'oauth_refused':
+      // The OAuth routes have their own error format. This is for other routes that throw the same
+      // denial.
+      return {
+        code: 'oauth_error',
+        status: 400,
+        title: 'OAuth error',
+        detail: denial.error,
+      }
+    case 'permission_missing':
+      return {
+        code: 'insufficient_permission',
+        status: 403,
+        title: 'Insufficient permission',
+        detail: `This request needs the permission ${denial.permission}.`,
+        challenge: `${BEARER}, error="insufficient_scope", scope="${denial.permission}"`,
       }
     case 'call_refused':
       // The same response for unknown and forbidden calls. No permission would allow them.
@@ -90,6 +78,22 @@ function denialProblem(denial: Denial, metadata: string): Problem {
         status: 403,
         title: 'Insufficient permission',
         detail: 'This is not allowed.',
+      }
+    case 'banned':
+      return {
+        code: 'banned',
+        status: 403,
+        title: 'Banned',
+        detail: 'Requests from here are refused for a while.',
+        headers: { 'Retry-After': String(denial.retryAfterSeconds) },
+      }
+    case 'rate_limited':
+      return {
+        code: 'rate_limited',
+        status: 429,
+        title: 'Too many requests',
+        detail: `The limit "${denial.limit}" is exhausted.`,
+        headers: { 'Retry-After': String(denial.retryAfterSeconds) },
       }
     case 'signature_matched':
       // Does not reveal which signature matched, because an attacker could use it to avoid a match.
@@ -157,8 +161,22 @@ function denialProblem(denial: Denial, metadata: string): Problem {
   }
 }
 
-function unavailableProblem(error: Unavailable): Problem {
-  const { dependency, fault, retryAfterSeconds, shortCircuited } = error
+const BEARER = 'Bearer realm="portcullis"'
+/** A DPoP challenge (RFC 9449 section 7.1). It has no `error` if the request has no credentials. */
+const DPOP = 'DPoP realm="portcullis"'
+const DPOP_ALGS = `algs="${DPOP_ALGORITHMS.join(' ')}"`
+
+/** How a dependency failed, as `Unavailable` describes it. */
+interface Failure {
+  readonly dependency: Dependency
+  readonly fault: Fault
+  readonly retryAfterSeconds: number
+  readonly shortCircuited: boolean
+}
+
+/** Returns the problem for a dependency that failed. */
+export function problemOfFailure(failure: Failure): Problem {
+  const { dependency, fault, retryAfterSeconds, shortCircuited } = failure
   const headers = { 'Retry-After': String(retryAfterSeconds) }
   if (dependency === 'gateway') {
     return {
@@ -193,4 +211,20 @@ function unavailableProblem(error: Unavailable): Problem {
         detail: 'The origin could not be reached.',
         ...(shortCircuited && { headers }),
       }
+}
+
+/** The problem for every request if the gateway's configuration is invalid. */
+export const MISCONFIGURED: Problem = {
+  code: 'misconfigured',
+  status: 500,
+  title: 'Misconfigured',
+  detail: 'The gateway is not configured correctly and handles no requests.',
+}
+
+/** The problem for a defect of the gateway. */
+export const INTERNAL_ERROR: Problem = {
+  code: 'internal_error',
+  status: 500,
+  title: 'Internal error',
+  detail: 'The request could not be handled.',
 }

@@ -1,8 +1,9 @@
 /** The client for Upstash Redis: each call is one explicit pipeline in one HTTP request. */
 import { errors, Redis } from '@upstash/redis/cloudflare'
-import { type Fault, Unavailable } from '../errors.ts'
+import { Unavailable } from '../errors.ts'
 import type { CircuitBreaker } from '../isolate/circuit-breaker.ts'
 import { createDeadlines } from '../isolate/deadline.ts'
+import type { Fault } from '../problems/reasons.ts'
 
 /** One Redis command, such as `['GET', 'key']`. */
 export type RedisCommand = readonly (string | number)[]

@@ -1,8 +1,9 @@
 /**
  * Checks the relations that routes demand: first in the cache, then at the policy decision point.
  */
-import { type Denial, Unavailable } from '../errors.ts'
+import { Unavailable } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
+import type { Denial } from '../problems/reasons.ts'
 import type { RelationCache } from './cache.ts'
 import { decodeConsistency } from './consistency.ts'
 import type {

@@ -1,7 +1,7 @@
 /** Decides whether a verified token is revoked: by its own revocation or by a revocation cutoff. */
 
-import type { RevokedBy } from '../errors.ts'
 import type { Principal } from '../identity/principal.ts'
+import type { RevokedBy } from '../problems/reasons.ts'
 import { keyPart } from '../redis/key-part.ts'
 import { REVOKED_BEFORE_PREFIX, REVOKED_TOKEN_PREFIX } from '../redis/keys.ts'
 import {

@@ -2,8 +2,8 @@
 import { Hono } from 'hono'
 import { etag } from 'hono/etag'
 import type { JSONWebKeySet } from 'jose'
+import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
 import { authorizationServerMetadata } from '../oauth/metadata.ts'
-import { DPOP_ALGORITHMS } from '../validators/dpop.ts'
 
 export interface WellKnownOptions {
   /** The resource identifier (RFC 9728 section 1.2). */

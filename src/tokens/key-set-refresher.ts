@@ -3,10 +3,11 @@
  * the cached set.
  */
 
-import { type Fault, Unavailable } from '../errors.ts'
+import { Unavailable } from '../errors.ts'
 import type { WaitUntil } from '../identity/principal.ts'
 import type { Breakers } from '../isolate/breakers.ts'
 import { createSingleFlight, type Flight } from '../isolate/single-flight.ts'
+import type { Fault } from '../problems/reasons.ts'
 import type { IgnoredKey, VerificationKey } from './key-ring.ts'
 import {
   createKeySetSource,

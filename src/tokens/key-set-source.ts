@@ -1,7 +1,8 @@
-import { type Fault, Unavailable } from '../errors.ts'
+import { Unavailable } from '../errors.ts'
 import { BodyRefused, boundedText } from '../http/bounded-text.ts'
 import { parseStrictJson } from '../http/strict-json.ts'
 import { withDeadline } from '../isolate/timers.ts'
+import type { Fault } from '../problems/reasons.ts'
 import type { Algorithm } from '../validators/jwk.ts'
 import { type IgnoredKey, importKeys, type KeyRing } from './key-ring.ts'
 

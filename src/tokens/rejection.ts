@@ -1,4 +1,5 @@
-import { Denied, type OAuthErrorCode } from '../errors.ts'
+import { Denied } from '../errors.ts'
+import type { OAuthErrorCode } from '../problems/reasons.ts'
 
 /** The check that a token failed. Never sent to the client: it would help an attacker. */
 export type TokenCheck =

@@ -1,10 +1,7 @@
 /** Header and claims of DPoP proofs (RFC 9449 section 4.2). */
 import * as z from 'zod'
+import { DPOP_ALGORITHMS } from '../crypto/dpop-algorithms.ts'
 import { tokenId } from './claims.ts'
-
-/** Algorithms of DPoP proofs (RFC 9449 section 4.2): asymmetric only. */
-export const DPOP_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA', 'RS256', 'PS256'] as const
-export type DpopAlgorithm = (typeof DPOP_ALGORITHMS)[number]
 
 /** 4096 bits as base64url. Any caller can send a key, and larger keys take longer to verify. */
 const MAX_MODULUS_CHARS = 683

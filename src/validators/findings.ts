@@ -1,6 +1,6 @@
 /** Converts zod issues to the findings that a caller receives. */
 import type * as z from 'zod'
-import type { InputError } from '../errors.ts'
+import type { InputError } from '../problems/reasons.ts'
 
 /** Without a limit, an invalid body with a million keys would produce a million findings. */
 export const MAX_FINDINGS = 20

@@ -1,6 +1,6 @@
 /** Schema of the settings of attack signatures. */
 import * as z from 'zod'
-import type { SignatureCategory } from '../errors.ts'
+import type { SignatureCategory } from '../problems/reasons.ts'
 import { modeSchema } from './mode.ts'
 
 /** All categories of attack signatures. */

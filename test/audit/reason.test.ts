@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { decisionOf, reasonOf } from '../../src/audit/reason.ts'
-import { type Denial, Denied, Misconfigured, Unavailable } from '../../src/errors.ts'
+import { Denied, Misconfigured, Unavailable } from '../../src/errors.ts'
+import type { Denial } from '../../src/problems/reasons.ts'
 
 const DENIALS: readonly [Denial, string][] = [
   [{ code: 'missing_token' }, 'missing_token'],

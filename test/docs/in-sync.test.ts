@@ -200,9 +200,8 @@ describe('docs/storage-schema.md lists exactly what exists:', () => {
 })
 
 test('docs/errors.md lists every problem code with its status', () => {
-  const source = read('src/problems/problem-of.ts')
-  const codes = found(read('src/problems/problem-code.ts'), /^ {2}\| '(\w+)'$/gm)
-  const problems = source + read('src/problems/problem-of-credential.ts')
+  const codes = found(read('src/problems/problem.ts'), /^ {2}\| '(\w+)'$/gm)
+  const problems = read('src/problems/problem-of.ts')
   const statuses = new Map(
     [...problems.matchAll(/code: '(\w+)',\s+status: (\d+)/g)].map(([, code, status]) => [
       code,

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { Denied, type Fault, Unavailable } from '../../src/errors.ts'
+import { Denied, Unavailable } from '../../src/errors.ts'
 import { createBreakers } from '../../src/isolate/breakers.ts'
 import { DEFAULT_FAILURES, MAX_PERIOD_MS } from '../../src/isolate/circuit-breaker.ts'
+import { problemOf } from '../../src/middleware/problem-handler.ts'
 import { guardedOrigin } from '../../src/origin/guarded-origin.ts'
 import type { OriginRequest } from '../../src/origin/origin.ts'
-import { problemOf } from '../../src/problems/problem-of.ts'
+import type { Fault } from '../../src/problems/reasons.ts'
 
 /** Creates an origin with a scripted behavior, its breakers, and a clock that the test sets. */
 function build() {
@@ -64,12 +65,12 @@ describe('the breaker of a route', () => {
       const { failing, answering, failure, send, calls, pass, breakers } = build()
       failing(new Unavailable('origin', fault))
       for (let count = 0; count < DEFAULT_FAILURES; count++) {
-        const problem = problemOf((await failure()) as Error, '')
+        const problem = problemOf((await failure()) as Error)
         expect(problem).toMatchObject({ code, status })
         expect(problem.headers).toBeUndefined()
       }
       for (let count = 0; count < 50; count++)
-        expect(problemOf((await failure()) as Error, '')).toMatchObject({
+        expect(problemOf((await failure()) as Error)).toMatchObject({
           ...{ code, status },
           headers: { 'Retry-After': '1' },
         })

@@ -5,9 +5,9 @@ import { batchingAuditSink, SHED_EVENTS_PER_SECOND } from '../../src/audit/batch
 import type { AuditEvent } from '../../src/audit/event.ts'
 import { FORGOTTEN_AFTER_MS } from '../../src/isolate/in-flight.ts'
 import { audit } from '../../src/middleware/audit.ts'
+import { problemHandler } from '../../src/middleware/problem-handler.ts'
 import { requestId } from '../../src/middleware/request-id.ts'
 import { shedLoad } from '../../src/middleware/shed-load.ts'
-import { problemHandler } from '../../src/problems/problem-handler.ts'
 import { startGateway } from '../rows/gateway.ts'
 
 /** Creates an app behind `shedLoad` whose handler answers on the test's command. */

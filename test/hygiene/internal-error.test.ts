@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { afterEach, expect, test, vi } from 'vitest'
 import * as z from 'zod'
-import { problemHandler } from '../../src/problems/problem-handler.ts'
+import { problemHandler } from '../../src/middleware/problem-handler.ts'
 
 afterEach(() => void vi.restoreAllMocks())
 

@@ -4,7 +4,7 @@ import type { Principal } from '../../src/identity/principal.ts'
 import { type BodyVariables, bodyOf, type ObservedVariables } from '../../src/middleware/context.ts'
 import { type InspectOptions, inspect } from '../../src/middleware/inspect.ts'
 import { limitBody } from '../../src/middleware/limit-body.ts'
-import { problemHandler } from '../../src/problems/problem-handler.ts'
+import { problemHandler } from '../../src/middleware/problem-handler.ts'
 
 const MAX_BODY_BYTES = 4_194_304
 

@@ -1,6 +1,6 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are texts that look like code
 /** Attacks combined from parts, as a scanner or a patient attacker would do. */
-import type { SignatureCategory } from '../../src/errors.ts'
+import type { SignatureCategory } from '../../src/problems/reasons.ts'
 
 /** Returns every combination of one part from each list, joined. */
 function combined(...lists: readonly (readonly string[])[]): string[] {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { DPOP_ALGORITHMS } from '../../src/validators/dpop.ts'
+import { DPOP_ALGORITHMS } from '../../src/crypto/dpop-algorithms.ts'
 import { type Running, startWorkerd } from '../proxy/workerd.ts'
 import { createProver, goodRequest, outcome, verifierOf } from './prover.ts'
 import { NOW_MS } from './signer.ts'

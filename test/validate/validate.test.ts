@@ -8,8 +8,8 @@ import {
   reportPeriod,
 } from '../../examples/orders/schemas.ts'
 import type { BodyVariables } from '../../src/middleware/context.ts'
+import { problemHandler } from '../../src/middleware/problem-handler.ts'
 import { validate } from '../../src/middleware/validate.ts'
-import { problemHandler } from '../../src/problems/problem-handler.ts'
 
 /** An app whose handlers report what reached them: nothing, unless they ran. */
 function guarded() {

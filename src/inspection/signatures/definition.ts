@@ -1,5 +1,5 @@
 /** The attack signature settings of a route. */
-import type { SignatureCategory } from '../../errors.ts'
+import type { SignatureCategory } from '../../problems/reasons.ts'
 import type { Mode } from '../../validators/mode.ts'
 import { SIGNATURE_CATEGORIES } from '../../validators/signatures.ts'
 

@@ -1,6 +1,7 @@
 /** Decides from the matched signatures whether a request is denied. */
-import type { Denial } from '../../errors.ts'
+
 import type { Tally } from '../../isolate/tally.ts'
+import type { Denial } from '../../problems/reasons.ts'
 import type { Feature } from '../../validators/feature.ts'
 import type { Mode } from '../../validators/mode.ts'
 import { DEFAULT_SIGNATURES, type SignaturesDefinition } from './definition.ts'

@@ -1,5 +1,5 @@
 /** Scans a text for all attack signatures, and adds up the scores of a request. */
-import type { SignatureCategory, SignatureId } from '../../errors.ts'
+import type { SignatureCategory, SignatureId } from '../../problems/reasons.ts'
 import { commandInjection } from './command-injection.ts'
 import { crossSiteScripting } from './cross-site-scripting.ts'
 import { pathTraversal } from './path-traversal.ts'

@@ -1,5 +1,5 @@
 /** The signature set of a category: rules with scores, and one scan for all of them. */
-import type { SignatureCategory } from '../../errors.ts'
+import type { SignatureCategory } from '../../problems/reasons.ts'
 
 /** Score that reaches the default threshold alone. */
 export const DECISIVE = 5

@@ -1,11 +1,12 @@
 /** HTTP client for external policy decision points: one POST of JSON, one response of JSON. */
 import * as z from 'zod'
-import { type Fault, Unavailable } from '../../errors.ts'
+import { Unavailable } from '../../errors.ts'
 import { BodyRefused, boundedText } from '../../http/bounded-text.ts'
 import { JsonRefused, parseStrictJson } from '../../http/strict-json.ts'
 import type { Breakers } from '../../isolate/breakers.ts'
 import { createCircuitBreaker } from '../../isolate/circuit-breaker.ts'
 import { createDeadlines } from '../../isolate/deadline.ts'
+import type { Fault } from '../../problems/reasons.ts'
 import { DEFAULT_AUTHORITY_TIMEOUT_MS } from '../../validators/decision-points.ts'
 
 export interface DecisionPointServerOptions {

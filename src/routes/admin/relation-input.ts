@@ -1,6 +1,7 @@
 /** Input of the calls about relations: schemas, checks against the model, and examples. */
 import * as z from 'zod'
-import { Denied, type InputError } from '../../errors.ts'
+import { Denied } from '../../errors.ts'
+import type { InputError } from '../../problems/reasons.ts'
 import type { RelationModel } from '../../relations/model.ts'
 import { mistakeOfGrammar, mistakeOfTuple, type TupleMistake } from '../../relations/permitted.ts'
 import { MAX_TUPLES_PER_WRITE } from '../../relations/store.ts'

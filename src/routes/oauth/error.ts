@@ -1,7 +1,8 @@
 /** Maps refusals at `/oauth/*` to their wire form (RFC 6749 section 5.2). */
 import type { Context } from 'hono'
-import { type Denial, Denied, type OAuthErrorCode, Unavailable } from '../../errors.ts'
-import { problemOf } from '../../problems/problem-of.ts'
+import { Denied, Unavailable } from '../../errors.ts'
+import { problemOf } from '../../middleware/problem-handler.ts'
+import type { Denial, OAuthErrorCode } from '../../problems/reasons.ts'
 
 /**
  * Codes of the `error` member. Codes that RFC 6749 does not define for our endpoints are explained
@@ -68,7 +69,7 @@ function oauthProblemOf(error: Error): OAuthProblem {
     }
   }
   // Logs a defect, as for the routes of the policy.
-  const { status } = problemOf(error, '')
+  const { status } = problemOf(error)
   return { status, error: 'server_error' }
 }
 

@@ -1,0 +1,76 @@
+/** The error handler: turns every refusal into a problem document (RFC 9457). */
+import type { Context, ErrorHandler } from 'hono'
+import type { RateLimit } from '../admission/limit.ts'
+import { Denied, Misconfigured, Unavailable } from '../errors.ts'
+import { type Problem, problemResponse } from '../problems/problem.ts'
+import { INTERNAL_ERROR, MISCONFIGURED } from '../problems/problem-of.ts'
+import { setRateLimitHeaders } from './rate-limit-headers.ts'
+
+export interface ProblemOptions {
+  /** Base URL of the `resource_metadata` link in challenges (RFC 9728 section 5.1). */
+  readonly publicUrl?: string
+}
+
+/**
+ * Creates the error handler of an app. To the response that an error carries, it adds the request
+ * id, the limits and the `resource_metadata` link. The precise reason is only in the audit event.
+ *
+ * @example
+ * ```ts
+ * app.onError(problemHandler({ publicUrl: 'https://api.example' }))
+ * ```
+ */
+export function problemHandler({ publicUrl }: ProblemOptions = {}): ErrorHandler {
+  const challengeParameter =
+    publicUrl === undefined
+      ? ''
+      : `, resource_metadata="${publicUrl}/.well-known/oauth-protected-resource"`
+  return function toProblem(error, c) {
+    return problemResponse(problemOf(error), {
+      requestId: c.get('requestId'),
+      challengeParameter,
+      headers: limitHeadersOf(error, c),
+      isEmpty: c.req.method === 'HEAD',
+    })
+  }
+}
+
+/**
+ * Returns the problem for an error. Anything except {@link Denied}, {@link Unavailable} and {@link
+ * Misconfigured} is a defect of the gateway: it is logged, and the caller receives a 500 without
+ * details.
+ */
+export function problemOf(error: Error): Problem {
+  if (error instanceof Denied || error instanceof Unavailable) return error.problem
+  if (error instanceof Misconfigured) return MISCONFIGURED
+  // Logs the name and place of the error, never its message, which may contain a header or a
+  // response.
+  console.error([`internal error: ${error.name}`, ...placeOf(error)].join('\n'))
+  return INTERNAL_ERROR
+}
+
+const MAX_FRAMES = 5
+/** A stack frame in V8's format. A line of an error message may match it too. */
+const FRAME = /^ {4}at .+/
+
+/**
+ * Returns the stack frames of an error, innermost first. V8 puts the error's original name and
+ * message before the frames, so the message is skipped.
+ */
+function placeOf({ stack = '', message }: Error): readonly string[] {
+  const begins = stack.indexOf(message)
+  const lines = begins === -1 ? [] : stack.slice(begins + message.length).split('\n')
+  return lines.filter((line) => FRAME.test(line)).slice(0, MAX_FRAMES)
+}
+
+/** Returns the `RateLimit` headers of the limits that `admit` consulted; none if it consulted none. */
+function limitHeadersOf(error: Error, c: Context): Readonly<Record<string, string>> {
+  const limits: readonly RateLimit[] | undefined = c.get('rateLimits')
+  if (limits === undefined) return NO_HEADERS
+  const isRefusal = error instanceof Denied && error.denial.code === 'rate_limited'
+  const headers = new Map<string, string>()
+  setRateLimitHeaders(headers, limits, Date.now(), isRefusal ? error.denial : undefined)
+  return Object.fromEntries(headers)
+}
+
+const NO_HEADERS = {}

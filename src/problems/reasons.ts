@@ -1,0 +1,94 @@
+/**
+ * Why a request was refused. These tagged reasons are complete, for the audit trail. `problem-of.ts`
+ * maps them to responses with fewer details.
+ */
+
+/**
+ * What revoked a token: a revocation of the token itself, or a revocation cutoff that covers it.
+ */
+export type RevokedBy = 'token' | 'session' | 'subject' | 'client' | 'tenant'
+
+/** One finding of input validation. `path` is a JSON Pointer (RFC 6901) into `in`. */
+export interface InputError {
+  readonly in: 'params' | 'query' | 'headers' | 'body'
+  readonly path: string
+  readonly message: string
+}
+
+/** The category of an attack signature. */
+export type SignatureCategory =
+  | 'sql_injection'
+  | 'path_traversal'
+  | 'command_injection'
+  | 'ssrf_target'
+  | 'cross_site_scripting'
+
+/** An attack signature within its category: `sql_injection.break_out`. */
+export type SignatureId = `${SignatureCategory}.${string}`
+
+/** Error codes of the `/oauth/*` routes: RFC 6749 section 5.2, RFC 7009, RFC 8707, RFC 9449. */
+export type OAuthErrorCode =
+  | 'invalid_request'
+  | 'invalid_client'
+  | 'invalid_grant'
+  | 'unauthorized_client'
+  | 'unsupported_grant_type'
+  | 'unsupported_token_type'
+  | 'invalid_scope'
+  | 'invalid_target'
+  | 'invalid_dpop_proof'
+  | 'use_dpop_nonce'
+
+/** Why a request was refused. `check` names the precise check that failed, for audit only. */
+export type Denial =
+  /** `proof`: a proof of possession (RFC 9449) is required. */
+  | { readonly code: 'missing_token'; readonly proof?: true }
+  | { readonly code: 'token_rejected'; readonly check: string }
+  | { readonly code: 'token_revoked'; readonly by: RevokedBy }
+  /** The proof of possession (RFC 9449) is missing, or invalid for this request and token. */
+  | { readonly code: 'invalid_dpop_proof'; readonly check: string }
+  /** The proof has no nonce of the gateway, or an expired one. `nonce` is a valid one. */
+  | { readonly code: 'use_dpop_nonce'; readonly nonce: string }
+  /** The authorization server refused the request. */
+  | { readonly code: 'oauth_refused'; readonly error: OAuthErrorCode; readonly check: string }
+  | {
+      readonly code: 'banned'
+      readonly by: 'address' | 'subject'
+      readonly retryAfterSeconds: number
+    }
+  | {
+      readonly code: 'rate_limited'
+      readonly limit: string
+      readonly retryAfterSeconds: number
+    }
+  | { readonly code: 'permission_missing'; readonly permission: string }
+  /** The caller does not have the relation that the route requires: `order#viewer`. */
+  | { readonly code: 'relation_missing'; readonly relation: string }
+  /** The relation could not be determined, although every dependency responded. */
+  | { readonly code: 'relation_unknown'; readonly why: string }
+  /** The policy does not list this method or tool for the route. */
+  | { readonly code: 'call_refused'; readonly what: 'method' | 'tool' }
+  /** The input matches an attack signature, named by `signature`. */
+  | { readonly code: 'signature_matched'; readonly signature: SignatureId }
+  | { readonly code: 'ambiguous_path'; readonly check: string }
+  | { readonly code: 'malformed_request'; readonly check: string }
+  | { readonly code: 'invalid_input'; readonly errors: readonly InputError[] }
+  | { readonly code: 'payload_too_large'; readonly maxBytes: number }
+  | { readonly code: 'unsupported_media_type'; readonly expected: string }
+  | { readonly code: 'not_found' }
+  | { readonly code: 'method_not_allowed'; readonly allow: readonly string[] }
+
+/** What the gateway depends on, and the gateway's own isolate, which can be overloaded. */
+export type Dependency = 'redis' | 'key_set' | 'authority' | 'origin' | 'audit_log' | 'gateway'
+
+/**
+ * How a dependency failed.
+ *
+ * - `unreachable`: refused, reset, DNS, TLS.
+ * - `timeout`: our deadline passed.
+ * - `malformed`: the response violates its protocol.
+ * - `refused`: it returned an error of its own.
+ * - `overloaded`: too many requests are waiting.
+ * - `stale`: its data is older than the request allows.
+ */
+export type Fault = 'unreachable' | 'timeout' | 'malformed' | 'refused' | 'overloaded' | 'stale'
